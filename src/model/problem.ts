@@ -1,0 +1,82 @@
+/**
+ * An expected refusal, as data. Anything that is not a Problem is a bug: logged whole, answered bare with 500.
+ *
+ * The table gives, per code, the HTTP status it is answered with (contract 1.3), the body's shape there and whether
+ * trying again later can help. Link frames carry `link`, the code devices see (contract 7).
+ */
+export interface ProblemKind {
+  readonly status: number
+  /** What the body holds: nothing, `{error}`, `{message}` or `{error:"Validation Error",details}`. */
+  readonly body: 'empty' | 'error' | 'message' | 'details' | 'server_error'
+  readonly text: string
+  readonly isTemporary?: boolean
+  readonly link?: LinkErrorCode
+}
+
+/** Codes of ERROR on the device link. Contract 7. */
+export type LinkErrorCode =
+  | 'BAD_MESSAGE'
+  | 'UNKNOWN_DEVICE'
+  | 'UNKNOWN_SERVICE'
+  | 'UNKNOWN_PROPERTY'
+  | 'BAD_VALUE'
+  | 'NOT_ALLOWED'
+  | 'REPLACED'
+  | 'FLAPPING'
+  | 'OVERLOADED'
+  | 'STORAGE'
+
+export const problemKinds = {
+  invalid: { status: 400, body: 'details', text: 'Validation Error', link: 'BAD_MESSAGE' },
+  bad_request: { status: 400, body: 'error', text: 'Bad Request', link: 'BAD_MESSAGE' },
+  bad_request_message: { status: 400, body: 'message', text: 'Bad Request', link: 'BAD_MESSAGE' },
+  unauthorized: { status: 401, body: 'error', text: 'Unauthorized', link: 'NOT_ALLOWED' },
+  forbidden: { status: 403, body: 'empty', text: 'Forbidden', link: 'NOT_ALLOWED' },
+  not_found: { status: 404, body: 'error', text: 'Not Found' },
+  not_found_empty: { status: 404, body: 'empty', text: 'Not Found' },
+  device_unknown: { status: 404, body: 'error', text: 'Not Found', link: 'UNKNOWN_DEVICE' },
+  service_unknown: { status: 404, body: 'error', text: 'Not Found', link: 'UNKNOWN_SERVICE' },
+  property_unknown: { status: 404, body: 'error', text: 'Not Found', link: 'UNKNOWN_PROPERTY' },
+  value_bad: { status: 400, body: 'details', text: 'Validation Error', link: 'BAD_VALUE' },
+  method_not_allowed: { status: 405, body: 'error', text: 'Method Not Allowed' },
+  conflict: { status: 409, body: 'error', text: 'Conflict' },
+  conflict_empty: { status: 409, body: 'empty', text: 'Conflict' },
+  too_large: { status: 413, body: 'error', text: 'Content Too Large', link: 'BAD_MESSAGE' },
+  unsupported_media_type: { status: 415, body: 'error', text: 'Unsupported Media Type' },
+  too_many_requests: { status: 429, body: 'error', text: 'Too Many Requests', isTemporary: true },
+  bug: { status: 500, body: 'server_error', text: 'Internal Server Error', isTemporary: true, link: 'OVERLOADED' },
+  storage: { status: 503, body: 'error', text: 'STORAGE', isTemporary: true, link: 'STORAGE' },
+  overloaded: { status: 503, body: 'error', text: 'OVERLOADED', isTemporary: true, link: 'OVERLOADED' },
+  stopping: { status: 503, body: 'error', text: 'STOPPING', isTemporary: true, link: 'OVERLOADED' },
+} as const satisfies Record<string, ProblemKind>
+
+export type ProblemCode = keyof typeof problemKinds
+
+/** One failure of a schema: where (`a.b.0`) and what. */
+export interface ProblemDetail {
+  readonly path: string
+  readonly message: string
+}
+
+/** A refusal on its way to whoever asked. Thrown or returned; turned into a reply in one place per door. */
+export class Problem extends Error {
+  readonly code: ProblemCode
+  readonly details: readonly ProblemDetail[] | undefined
+  readonly headers: Readonly<Record<string, string>> | undefined
+
+  constructor(
+    code: ProblemCode,
+    message?: string,
+    more: { details?: readonly ProblemDetail[]; headers?: Record<string, string> } = {},
+  ) {
+    super(message ?? problemKinds[code].text)
+    this.name = 'Problem'
+    this.code = code
+    this.details = more.details
+    this.headers = more.headers
+  }
+
+  get kind(): ProblemKind {
+    return problemKinds[this.code]
+  }
+}

@@ -1,0 +1,45 @@
+import type { RouteEntry } from '#api/entry'
+import type { Caller } from '#iam/caller'
+import type { z } from 'zod'
+
+/** A request after the border: authenticated, permitted, parsed. What a route's answerer is given. */
+export interface Call<P = unknown, Q = unknown, B = unknown> {
+  readonly caller: Caller
+  readonly parameters: P
+  readonly query: Q
+  readonly body: B
+  /** A request header by its lower-case name; empty when absent. */
+  header(name: string): string
+  /** Path and query as they came, for links to further pages. */
+  readonly target: { readonly path: string; readonly query: string }
+  readonly requestId: string
+  /** Aborts when the other side went away or the deadline passed. */
+  readonly signal: AbortSignal
+}
+
+/**
+ * What a route answers. `json` is stringified by the server; `chunks` is streamed: each chunk is written when the one
+ * before it has been taken, the iterator is returned when the other side goes away.
+ */
+export interface Reply {
+  readonly status: number
+  readonly headers?: Readonly<Record<string, string>>
+  readonly json?: unknown
+  readonly chunks?: AsyncIterable<string | Uint8Array>
+}
+
+export type Answerer<P = unknown, Q = unknown, B = unknown> = (call: Call<P, Q, B>) => Reply | Promise<Reply>
+
+/** A route bound to who answers it. */
+export interface Binding {
+  readonly entry: RouteEntry
+  readonly answer: Answerer
+}
+
+/** Binds an entry to its answerer with the entry's own types. */
+export function bind<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType>(
+  entry: RouteEntry<P, Q, B>,
+  answer: Answerer<z.infer<P>, z.infer<Q>, z.infer<B>>,
+): Binding {
+  return { entry: entry as unknown as RouteEntry, answer: answer as Answerer }
+}
