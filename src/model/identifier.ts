@@ -1,0 +1,166 @@
+import { z } from 'zod'
+
+/**
+ * The names of things: who they are made by, what they look like, how they are brought to one form.
+ *
+ * Each name has a zod schema for requests and, where frames carry it, a plain function with the same verdict for the
+ * device link. Both give the one normal form; whoever holds an identifier later compares it with `===`.
+ */
+
+/** Characters of a device, service, role, template, project or hardware name; they become keys and path segments. */
+export const identifierCharactersMax = 64
+
+/** What a DNS label takes, so that a tenant can become a host name. */
+export const tenantIdentifierCharactersMax = 63
+
+/** Ids of properties and flake addresses are four bytes on devices. */
+export const uint32Max = 0xffff_ffff
+
+/** The last instant of a `Date`, ECMA-262 §21.4.1.1. Milliseconds since 1970. */
+export const timestampMsMax = 8_640_000_000_000_000
+
+/** Semantic versions have no length of their own; 128 holds a version, a commit hash and a build name. */
+export const firmwareCharactersMax = 128
+
+/**
+ * §2.1 read as contract 1.8 does: an optional prefix of two printable ASCII characters, the first not a space, none of
+ * `: , / % ? # * \`, and then letters, digits, `=` and `-`. The `*` of §2.1 exists in scopes only.
+ */
+const devicePattern = /^(?:(?![#%*,/:?\\])[!-~](?![#%*,/:?\\])[ -~])?[a-zA-Z0-9=-]+$/
+
+/** Contract 1.8. */
+const servicePattern = /^(?!(?:__proto__|\.{1,2})$)[A-Za-z0-9._:-]+$/
+
+/** Contract 1.8, of role, template, project, hardware. */
+const shortNamePattern = /^(?!(?:__proto__|\.{1,2})$)[A-Za-z0-9._-]+$/
+
+const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
+const tenantPattern = /^[a-z0-9-]+$/
+
+/** §2.1, subscriptionId; the alphabet of all ids that the server makes. */
+const serverMadeIdPattern = /^[0-9A-HJ-NP-Za-km-z]{9,16}$/
+
+/** The strict form, https://semver.org. */
+const semverPattern =
+  /^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(?:-((?:0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*)(?:\.(?:0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*))*))?(?:\+([0-9a-zA-Z-]+(?:\.[0-9a-zA-Z-]+)*))?$/
+
+const decimalKeyPattern = /^[0-9]{1,10}$/
+const hexKeyPattern = /^0[xX][0-9a-fA-F]{1,8}$/
+
+/** 1–64 characters, case insensitive; the upper-case form comes out. §2.1, contract 1.8. */
+export const DeviceIdentifier = z
+  .string()
+  .min(1)
+  .max(identifierCharactersMax)
+  .regex(devicePattern, 'must be an optional two-character prefix followed by letters, digits, = and -')
+  .toUpperCase()
+export type DeviceIdentifier = z.infer<typeof DeviceIdentifier>
+
+/** The upper-case form, or undefined when the text is no device identifier. Same verdict as `DeviceIdentifier`. */
+export function deviceIdentifierOf(text: string): string | undefined {
+  if (text.length > identifierCharactersMax || !devicePattern.test(text)) return undefined
+  return text.toUpperCase()
+}
+
+/**
+ * 1–64 of letters, digits and `. _ : -`; UUID-shaped ones come out in lower case. §2.1, contract 1.8.
+ * `.`, `..` and `__proto__` are refused: no URL can address the first two, no object of results can hold the third.
+ */
+export const ServiceIdentifier = z
+  .string()
+  .min(1)
+  .max(identifierCharactersMax)
+  .regex(servicePattern, 'must consist of letters, digits and . _ : -')
+  .overwrite(lowerCaseOfUuid)
+export type ServiceIdentifier = z.infer<typeof ServiceIdentifier>
+
+/** The normal form, or undefined when the text is no service identifier. Same verdict as `ServiceIdentifier`. */
+export function serviceIdentifierOf(text: string): string | undefined {
+  if (text.length > identifierCharactersMax || !servicePattern.test(text)) return undefined
+  return lowerCaseOfUuid(text)
+}
+
+/** `[a-z0-9-]{1,63}`. Contract 1.8. */
+export const TenantIdentifier = z
+  .string()
+  .min(1)
+  .max(tenantIdentifierCharactersMax)
+  .regex(tenantPattern, 'must consist of lower-case letters, digits and -')
+export type TenantIdentifier = z.infer<typeof TenantIdentifier>
+
+/** Whether a text is a tenant's identifier. Same verdict as `TenantIdentifier`. */
+export function isTenantIdentifier(text: string): boolean {
+  return text.length <= tenantIdentifierCharactersMax && tenantPattern.test(text)
+}
+
+/** Name of a role, template, project or hardware: 1–64 of letters, digits and `. _ -`. Contract 1.8. */
+export const ShortName = z
+  .string()
+  .min(1)
+  .max(identifierCharactersMax)
+  .regex(shortNamePattern, 'must consist of letters, digits and . _ -')
+export type ShortName = z.infer<typeof ShortName>
+
+/** Whether a text is the name of a role, template, project or hardware. Same verdict as `ShortName`. */
+export function isShortName(text: string): boolean {
+  return text.length <= identifierCharactersMax && shortNamePattern.test(text)
+}
+
+/** A semantic version in its strict form, at most 128 characters. §2.7, contract 1.8. */
+export const FirmwareVersion = z
+  .string()
+  .max(firmwareCharactersMax, { abort: true })
+  .regex(semverPattern, 'must be a semantic version such as 1.2.3')
+export type FirmwareVersion = z.infer<typeof FirmwareVersion>
+
+/** Id made by the server; 9–16 characters. §2.1, contract 1.7. */
+export const ServerMadeId = z.string().regex(serverMadeIdPattern, 'must be 9 to 16 Base58 characters')
+export type ServerMadeId = z.infer<typeof ServerMadeId>
+
+/** Whether a text has the shape of an id made by the server. Same verdict as `ServerMadeId`. */
+export function isServerMadeId(text: string): boolean {
+  return serverMadeIdPattern.test(text)
+}
+
+/** 0 … 2³²−1. §2.1, contract 1.8. */
+export const PropertyId = z.int().min(0).max(uint32Max)
+export type PropertyId = z.infer<typeof PropertyId>
+
+/** Whether a value is a property's id. Same verdict as `PropertyId`. */
+export function isPropertyId(value: unknown): value is number {
+  return typeof value === 'number' && value >= 0 && value <= uint32Max && Number.isInteger(value)
+}
+
+/** The id written as decimal digits or as `0x` and hex digits of either case; undefined for anything else. §2.1. */
+export function parsePropertyKey(text: string): number | undefined {
+  if (hexKeyPattern.test(text)) return Number.parseInt(text.slice(2), 16)
+  if (!decimalKeyPattern.test(text)) return undefined
+  const id = Number(text)
+  return id <= uint32Max ? id : undefined
+}
+
+/** Lower-case hex of at least four digits: 0x2000. Contract 1.8. */
+export function formatPropertyIdHex(id: number): string {
+  return `0x${id.toString(16).padStart(4, '0')}`
+}
+
+/** A device's number within its tenant, 1 … 2³²−1, never used twice. Contract 3.11. */
+export const FlakeAddress = z.int().min(1).max(uint32Max)
+export type FlakeAddress = z.infer<typeof FlakeAddress>
+
+/** Unix milliseconds, within what a `Date` can hold. Contract 1.6. */
+export const Timestamp = z.int().min(0).max(timestampMsMax)
+export type Timestamp = z.infer<typeof Timestamp>
+
+/** Place in a tenant's event stream; 0 is before the first event. Contract 4.3. */
+export const Offset = z.int().min(0)
+export type Offset = z.infer<typeof Offset>
+
+/** Whether a text has the form 8-4-4-4-12 of hex digits; version and variant are not looked at. */
+export function isUuidShaped(text: string): boolean {
+  return text.length === 36 && uuidPattern.test(text)
+}
+
+function lowerCaseOfUuid(text: string): string {
+  return isUuidShaped(text) ? text.toLowerCase() : text
+}

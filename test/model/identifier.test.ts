@@ -1,0 +1,273 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import {
+  DeviceIdentifier,
+  deviceIdentifierOf,
+  FirmwareVersion,
+  FlakeAddress,
+  formatPropertyIdHex,
+  isPropertyId,
+  isServerMadeId,
+  isShortName,
+  isTenantIdentifier,
+  Offset,
+  PropertyId,
+  parsePropertyKey,
+  ServerMadeId,
+  ServiceIdentifier,
+  ShortName,
+  serviceIdentifierOf,
+  TenantIdentifier,
+  Timestamp,
+  timestampMsMax,
+  uint32Max,
+} from '#model/identifier'
+
+const notText = [undefined, null, 0, 1, -1, true, {}, [], ['A']]
+
+function parsed<T>(
+  schema: { safeParse(value: unknown): { success: boolean; data?: T } },
+  value: unknown,
+): T | undefined {
+  const result = schema.safeParse(value)
+  return result.success ? result.data : undefined
+}
+
+describe('device identifier', () => {
+  const good: [string, string][] = [
+    ['a', 'A'],
+    ['dev-1', 'DEV-1'],
+    ['00=A', '00=A'],
+    ['D_x1', 'D_X1'],
+    ['! abc', '! ABC'],
+    ['a b', 'A B'],
+    ['{}abc', '{}ABC'],
+    ['..a', '..A'],
+    ['__a', '__A'],
+    ['x'.repeat(64), 'X'.repeat(64)],
+  ]
+  test.each(good)('%j becomes %j', (text, normal) => {
+    expect(parsed(DeviceIdentifier, text)).toBe(normal)
+    expect(deviceIdentifierOf(text)).toBe(normal)
+  })
+
+  const bad = [
+    ...[
+      '',
+      '*',
+      'a*',
+      ' ',
+      ' xabc',
+      'ab c',
+      'ab ',
+      'abc.d',
+      'a:b',
+      ':xabc',
+      'x:abc',
+      'x,abc',
+      '/xabc',
+      'x/abc',
+      '%xabc',
+    ],
+    ...[
+      'x?abc',
+      '#xabc',
+      '\\xabc',
+      'x\\abc',
+      '..',
+      '.',
+      '__proto__',
+      'é1',
+      'xéabc',
+      'a\n',
+      '\nxabc',
+      'x\nabc',
+      '\u007fxa',
+    ],
+    'x'.repeat(65),
+  ]
+  test.each(bad)('%j is refused', (text) => {
+    expect(parsed(DeviceIdentifier, text)).toBeUndefined()
+    expect(deviceIdentifierOf(text)).toBeUndefined()
+  })
+
+  test('what is no text is refused', () => {
+    for (const value of notText) expect(parsed(DeviceIdentifier, value)).toBeUndefined()
+  })
+
+  test('schema and function agree, and the normal form is stable', () => {
+    fc.assert(
+      fc.property(fc.oneof(fc.string({ maxLength: 8 }), fc.stringMatching(/^[ -~]{2}[a-z0-9=-]{0,66}$/)), (text) => {
+        const normal = deviceIdentifierOf(text)
+        expect(parsed(DeviceIdentifier, text)).toBe(normal)
+        if (normal !== undefined) expect(deviceIdentifierOf(normal)).toBe(normal)
+      }),
+    )
+  })
+})
+
+describe('service identifier', () => {
+  const good: [string, string][] = [
+    ['A', 'A'],
+    ['Temp.Sensor_1:a-b', 'Temp.Sensor_1:a-b'],
+    ['0F8FAD5B-D9CB-469F-A165-70867728950E', '0f8fad5b-d9cb-469f-a165-70867728950e'],
+    ['0F8FAD5B-D9CB-469F-A165-70867728950', '0F8FAD5B-D9CB-469F-A165-70867728950'],
+    ['...', '...'],
+    ['constructor', 'constructor'],
+    ['x'.repeat(64), 'x'.repeat(64)],
+  ]
+  test.each(good)('%j becomes %j', (text, normal) => {
+    expect(parsed(ServiceIdentifier, text)).toBe(normal)
+    expect(serviceIdentifierOf(text)).toBe(normal)
+  })
+
+  const bad = ['', '.', '..', '__proto__', 'a b', 'a/b', 'é', 'a\n', '*', 'x'.repeat(65)]
+  test.each(bad)('%j is refused', (text) => {
+    expect(parsed(ServiceIdentifier, text)).toBeUndefined()
+    expect(serviceIdentifierOf(text)).toBeUndefined()
+  })
+
+  test('what is no text is refused', () => {
+    for (const value of notText) expect(parsed(ServiceIdentifier, value)).toBeUndefined()
+  })
+})
+
+describe('names and ids', () => {
+  test.each([
+    ['default', true],
+    ['a-1', true],
+    ['x'.repeat(63), true],
+    ['x'.repeat(64), false],
+    ['', false],
+    ['A', false],
+    ['a_b', false],
+    ['a.b', false],
+    ['a\n', false],
+  ])('tenant %j: %j', (text, isGood) => {
+    expect(isTenantIdentifier(text)).toBe(isGood)
+    expect(TenantIdentifier.safeParse(text).success).toBe(isGood)
+  })
+
+  test.each([
+    ['Rev._-B2', true],
+    ['x'.repeat(64), true],
+    ['x'.repeat(65), false],
+    ['', false],
+    ['.', false],
+    ['..', false],
+    ['__proto__', false],
+    ['a:b', false],
+    ['a/b', false],
+  ])('short name %j: %j', (text, isGood) => {
+    expect(isShortName(text)).toBe(isGood)
+    expect(ShortName.safeParse(text).success).toBe(isGood)
+  })
+
+  test.each([
+    ['123456789', true],
+    ['0ABCDEFGHJ', true],
+    ['z'.repeat(16), true],
+    ['z'.repeat(17), false],
+    ['z'.repeat(8), false],
+    ['IIIIIIIIII', false],
+    ['OOOOOOOOOO', false],
+    ['llllllllll', false],
+    ['*********', false],
+  ])('id made here %j: %j', (text, isGood) => {
+    expect(isServerMadeId(text)).toBe(isGood)
+    expect(ServerMadeId.safeParse(text).success).toBe(isGood)
+  })
+
+  test.each([
+    ['0.0.0', true],
+    ['1.2.3-rc.1+build.5', true],
+    ['1.0.0-0A.is.legal', true],
+    ['1', false],
+    ['1.2', false],
+    ['01.2.3', false],
+    ['v1.2.3', false],
+    ['1.2.3-', false],
+    ['1.2.3-01', false],
+    ['1.2.3+', false],
+    ['', false],
+    [`1.2.3-${'a'.repeat(122)}`, true],
+    [`1.2.3-${'a'.repeat(123)}`, false],
+  ])('firmware %j: %j', (text, isGood) => {
+    expect(FirmwareVersion.safeParse(text).success).toBe(isGood)
+  })
+})
+
+describe('property id', () => {
+  test.each([
+    ['0', 0],
+    ['8192', 8192],
+    ['08192', 8192],
+    ['4294967295', uint32Max],
+    ['0x0', 0],
+    ['0x2000', 8192],
+    ['0X2000', 8192],
+    ['0xFFFFFFFF', uint32Max],
+    ['0x00002000', 8192],
+  ])('%j is %j', (text, id) => {
+    expect(parsePropertyKey(text)).toBe(id)
+  })
+
+  test.each([
+    '',
+    ' ',
+    '-1',
+    '+1',
+    '1.0',
+    '1e3',
+    '4294967296',
+    '99999999999',
+    '0x',
+    '0x100000000',
+    '0xg',
+    'x2000',
+    '2000 ',
+    '0b1',
+    '٣',
+    '__proto__',
+  ])('%j is none', (text) => {
+    expect(parsePropertyKey(text)).toBeUndefined()
+  })
+
+  test.each([
+    [0, '0x0000'],
+    [8192, '0x2000'],
+    [0xabcde, '0xabcde'],
+    [uint32Max, '0xffffffff'],
+  ])('%j is written %j', (id, text) => {
+    expect(formatPropertyIdHex(id)).toBe(text)
+  })
+
+  test('survives both notations', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 0, max: uint32Max }), (id) => {
+        expect(parsePropertyKey(formatPropertyIdHex(id))).toBe(id)
+        expect(parsePropertyKey(String(id))).toBe(id)
+      }),
+    )
+  })
+})
+
+describe('numbers', () => {
+  const bad = [-1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, '1', null, undefined, true, [], 1n]
+  test.each([
+    ['property id', PropertyId, 0, uint32Max],
+    ['flake address', FlakeAddress, 1, uint32Max],
+    ['timestamp', Timestamp, 0, timestampMsMax],
+    ['offset', Offset, 0, Number.MAX_SAFE_INTEGER],
+  ])('%s', (_name, schema, min, max) => {
+    expect(schema.safeParse(min).success).toBe(true)
+    expect(schema.safeParse(max).success).toBe(true)
+    for (const value of [min - 1, max + 1, ...bad]) expect(schema.safeParse(value).success).toBe(false)
+  })
+
+  test('predicate agrees with the schema', () => {
+    for (const value of [0, -0, 1, uint32Max, ...bad, uint32Max + 1]) {
+      expect(isPropertyId(value)).toBe(PropertyId.safeParse(value).success)
+    }
+  })
+})

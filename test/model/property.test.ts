@@ -1,0 +1,63 @@
+import { describe, expect, test } from 'vitest'
+import { modifierBits, modifierFlags, modifierOf, type PartialModifier, Property } from '#model/property'
+
+describe('modifier bits', () => {
+  test.each(Array.from({ length: 32 }, (_, bits) => bits))('%i survives', (bits) => {
+    expect(modifierBits(modifierOf(bits))).toBe(bits)
+  })
+
+  test.each(Object.entries(modifierFlags))('%s alone is bit %i', (flag, bit) => {
+    const modifier: PartialModifier = { [flag]: true }
+    expect(modifierBits(modifier)).toBe(bit)
+    expect(Object.entries(modifierOf(bit)).filter(([, isSet]) => isSet)).toEqual([[flag, true]])
+  })
+
+  test('missing flags are false', () => {
+    expect(modifierBits({})).toBe(0)
+    expect(modifierOf(0)).toEqual({
+      isReadOnly: false,
+      isActionable: false,
+      isVolatile: false,
+      isError: false,
+      isArray: false,
+    })
+  })
+
+  test('unknown bits are ignored, and what is shared cannot be changed', () => {
+    expect(modifierOf(33)).toBe(modifierOf(1))
+    expect(Object.isFrozen(modifierOf(1))).toBe(true)
+  })
+})
+
+describe('property', () => {
+  const property = { tag: 'value', modifier: modifierOf(0), propId: 8192, type: 'UINT8', value: 7, timestamp: 1 }
+  const { value: _value, ...withoutValue } = property
+
+  test.each([
+    ['a value', property],
+    ['an array', { ...property, type: 'UINT8-ARRAY', value: [1, 2] }],
+    ['declared, without value', withoutValue],
+    [
+      'an error',
+      { ...withoutValue, tag: 'error', error: 'sensor broken', modifier: modifierOf(modifierFlags.isError) },
+    ],
+    ['removed', { ...withoutValue, tag: 'removed' }],
+  ])('%s', (_name, good) => {
+    expect(Property.parse(good)).toEqual(good)
+  })
+
+  test.each([
+    ['unknown tag', { ...property, tag: 'gone' }],
+    ['lower-case type', { ...property, type: 'uint8' }],
+    ['unknown type', { ...property, type: 'UINT7' }],
+    ['negative id', { ...property, propId: -1 }],
+    ['id as text', { ...property, propId: '8192' }],
+    ['missing flag', { ...property, modifier: { isReadOnly: true } }],
+    ['value an object', { ...property, value: {} }],
+    ['value null', { ...property, value: null }],
+    ['nested array', { ...property, value: [[1]] }],
+    ['nothing', null],
+  ])('refused: %s', (_name, bad) => {
+    expect(Property.safeParse(bad).success).toBe(false)
+  })
+})
