@@ -1,0 +1,90 @@
+/** What a setting can take: said in words, and read. `read` answers `undefined` for what it does not take. */
+export interface Kind<T> {
+  readonly takes: string
+  read(text: string): T | undefined
+}
+
+/** A whole number of some unit; the result is `scale` times it (`STREAM_RETENTION_MB` becomes bytes). */
+export function wholeNumber(min: number, max: number, unit = '', scale = 1): Kind<number> {
+  return {
+    takes: `${min} to ${max}${unit && ` ${unit}`}`,
+    read(text) {
+      if (!/^\s*\d{1,15}\s*$/.test(text)) return undefined
+      const value = Number(text)
+      return value >= min && value <= max ? value * scale : undefined
+    },
+  }
+}
+
+const switchWords: ReadonlyMap<string, boolean> = new Map([
+  ['1', true],
+  ['true', true],
+  ['on', true],
+  ['0', false],
+  ['false', false],
+  ['off', false],
+])
+
+export const onOrOff: Kind<boolean> = {
+  takes: 'on or off (also 1, 0, true, false)',
+  read: (text) => switchWords.get(text.trim().toLowerCase()),
+}
+
+export function oneOf<const W extends string>(...words: readonly W[]): Kind<W> {
+  return {
+    takes: `one of ${words.join(', ')}`,
+    read: (text) => words.find((word) => word === text.trim().toLowerCase()),
+  }
+}
+
+export function matching(pattern: RegExp, takes: string): Kind<string> {
+  return { takes, read: (text) => (pattern.test(text) ? text : undefined) }
+}
+
+/** Parts separated by commas, each of which must be taken; none where there is no text. */
+export function listOf<T>(item: Kind<T>, takes: string): Kind<readonly T[]> {
+  return {
+    takes,
+    read(text) {
+      const parts = text === '' ? [] : text.split(',')
+      const values = parts.map((part) => item.read(part.trim()))
+      return values.every((value) => value !== undefined) ? (values as readonly T[]) : undefined
+    },
+  }
+}
+
+/** An address to which paths are appended: nothing behind the path, no credentials, no slash at the end. */
+export function baseUrl(protocols: readonly string[], takes: string): Kind<string> {
+  return {
+    takes,
+    read(text) {
+      const url = urlOf(text)
+      if (!url || !protocols.includes(url.protocol) || text.includes('?') || text.includes('#')) return undefined
+      if (url.username || url.password) return undefined
+      return url.href.replace(/\/+$/, '')
+    },
+  }
+}
+
+/** An origin as browsers send it, to the letter: it is compared as text. */
+export const webOrigin: Kind<string> = {
+  takes: 'an origin such as https://app.example.com',
+  read(text) {
+    const url = urlOf(text)
+    return url && ['http:', 'https:'].includes(url.protocol) && url.origin === text ? text : undefined
+  },
+}
+
+/** Where mail is handed over; may hold a user and a password. */
+export const smtpUrl: Kind<string> = {
+  takes: 'smtp://[user:password@]host[:port] or smtps://…',
+  read(text) {
+    const url = urlOf(text)
+    return url && ['smtp:', 'smtps:'].includes(url.protocol) && url.hostname ? text : undefined
+  },
+}
+
+function urlOf(text: string): URL | undefined {
+  // The parser forgives spaces and line breaks; what is written in a configuration should be the address.
+  return /[\s\\]/.test(text) || !URL.canParse(text) ? undefined : new URL(text)
+}

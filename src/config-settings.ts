@@ -1,0 +1,250 @@
+import {
+  baseUrl,
+  type Kind,
+  listOf,
+  matching,
+  oneOf,
+  onOrOff,
+  smtpUrl,
+  webOrigin,
+  wholeNumber,
+} from '#src/config-kinds'
+
+/** One setting: its name in the environment, what it takes, what holds without it, and what it is for. */
+export interface Setting<T = unknown> {
+  readonly name: string
+  readonly kind: Kind<T>
+  /** As it would be written; read by the same kind. Without one the setting is `undefined` until given. */
+  readonly fallback?: string
+  /** Never printed. */
+  readonly isSecret?: boolean
+  readonly about: string
+}
+
+interface SettingWithFallback<T> extends Setting<T> {
+  readonly fallback: string
+}
+
+const mebibyte = 1024 * 1024
+const second = 1000
+const hour = 3600 * second
+
+const token = matching(/^[!-~]{1,1024}$/, '1 to 1024 printable ASCII characters without spaces')
+
+/** Every setting by the name it has in `Config`; order is the order of `--help`. */
+export const settings = {
+  port: withFallback({
+    name: 'PORT',
+    kind: wholeNumber(0, 65_535),
+    fallback: '8080',
+    about: 'Where the server listens; 0 takes any free port.',
+  }),
+  host: withFallback({
+    name: 'HOST',
+    kind: matching(/^[A-Za-z0-9.:_-]{1,253}$/, 'an address or host name'),
+    fallback: '127.0.0.1',
+    about: 'The address to listen on. Loopback, so that nothing is reachable from outside by accident; 0.0.0.0 = all.',
+  }),
+  dataDirectory: withFallback({
+    name: 'DATA_DIR',
+    kind: matching(/^[^\0]+$/, 'a path'),
+    fallback: './data',
+    about: 'The folder that holds everything stored. One process at a time.',
+  }),
+  storageHeadroomBytes: withFallback({
+    name: 'STORAGE_HEADROOM_MB',
+    kind: wholeNumber(0, 65_536, 'MiB', mebibyte),
+    fallback: '64',
+    about: 'Room kept occupied by a file that is given up to reopen the database on a full disk; 0 = none.',
+  }),
+  durability: withFallback({
+    name: 'DURABILITY',
+    kind: oneOf('process', 'disk'),
+    fallback: 'process',
+    about: 'What an acknowledged change survives: the death of the process, or of the machine (each commit fsynced).',
+  }),
+  streamRetentionBytes: withFallback({
+    name: 'STREAM_RETENTION_MB',
+    kind: wholeNumber(1, 1_048_576, 'MiB', mebibyte),
+    fallback: '1024',
+    about: 'How much of the event stream each tenant keeps, for dashboards that come back.',
+  }),
+  streamRetentionMs: withFallback({
+    name: 'STREAM_RETENTION_HOURS',
+    kind: wholeNumber(1, 8_760, 'h', hour),
+    fallback: '24',
+    about: 'How long the event stream is kept.',
+  }),
+  isIamOn: withFallback({
+    name: 'IAM',
+    kind: onOrOff,
+    fallback: 'off',
+    about: 'Identity and access management; for now only off: every route works without a token, as administrator.',
+  }),
+  adminName: {
+    name: 'ADMIN_NAME',
+    kind: matching(/^[^\p{Cc}:/]{1,64}$/u, '1 to 64 printable characters without : and /'),
+    about: 'The first administrator, made when no account has this name. Together with ADMIN_PASSWORD.',
+  },
+  adminPassword: {
+    name: 'ADMIN_PASSWORD',
+    kind: matching(/^.{10,256}$/su, '10 to 256 characters'),
+    isSecret: true,
+    about: "The first administrator's password; an existing account is never changed.",
+  },
+  publicUrls: withFallback({
+    name: 'PUBLIC_URL',
+    kind: listOf(
+      baseUrl(['http:', 'https:'], ''),
+      'addresses such as https://devices.example.com/prefix, separated by commas',
+    ),
+    fallback: '',
+    about: 'How clients reach this server from outside. The first one is used in links and tokens.',
+  }),
+  isProxyTrusted: withFallback({
+    name: 'TRUST_PROXY',
+    kind: onOrOff,
+    fallback: 'off',
+    about: 'Believe X-Forwarded-For, -Proto and -Host. Only behind a proxy that sets them itself.',
+  }),
+  corsOrigins: withFallback({
+    name: 'CORS_ORIGINS',
+    kind: listOf(webOrigin, 'origins such as https://app.example.com, separated by commas; no path, no *, no null'),
+    fallback: '',
+    about: "Pages of these origins may call the API, besides the server's own.",
+  }),
+  areRateLimitsOn: withFallback({
+    name: 'RATE_LIMITS',
+    kind: onOrOff,
+    fallback: 'on',
+    about: 'Slow down who fails to sign in again and again.',
+  }),
+  tokenLifetimeMs: withFallback({
+    name: 'TOKEN_LIFETIME_S',
+    kind: wholeNumber(1, 86_400, 's', second),
+    fallback: '3600',
+    about: 'Access tokens of the Basic scheme.',
+  }),
+  accessTokenLifetimeMs: withFallback({
+    name: 'ACCESS_TOKEN_LIFETIME_S',
+    kind: wholeNumber(1, 86_400, 's', second),
+    fallback: '600',
+    about: 'Access tokens of the DPoP scheme.',
+  }),
+  refreshTokenLifetimeMs: withFallback({
+    name: 'REFRESH_TOKEN_LIFETIME_S',
+    kind: wholeNumber(1, 31_536_000, 's', second),
+    fallback: '28800',
+    about: 'Refresh tokens; rotated on every use.',
+  }),
+  ticketLifetimeMs: withFallback({
+    name: 'TICKET_LIFETIME_S',
+    kind: wholeNumber(1, 300, 's', second),
+    fallback: '30',
+    about: 'Tickets for the event websocket, each good once.',
+  }),
+  bodyBytesMax: withFallback({
+    name: 'BODY_BYTES_MAX',
+    kind: wholeNumber(1_024, 64 * mebibyte, 'bytes'),
+    fallback: String(mebibyte),
+    about: 'The largest request body; held in memory.',
+  }),
+  linkFrameBytesMax: withFallback({
+    name: 'LINK_FRAME_BYTES_MAX',
+    kind: wholeNumber(1_024, 16 * mebibyte, 'bytes'),
+    fallback: String(256 * 1024),
+    about: 'The largest message of a device; held in memory.',
+  }),
+  imageBytesMax: withFallback({
+    name: 'IMAGE_BYTES_MAX',
+    kind: wholeNumber(1_024, 4096 * mebibyte, 'bytes'),
+    fallback: String(256 * mebibyte),
+    about: 'The largest firmware image; goes to disk as it comes.',
+  }),
+  writeTimeoutMs: withFallback({
+    name: 'WRITE_TIMEOUT_S',
+    kind: wholeNumber(1, 300, 's', second),
+    fallback: '10',
+    about: 'How long a property write waits for its device.',
+  }),
+  updateOfferTimeoutMs: withFallback({
+    name: 'UPDATE_OFFER_TIMEOUT_S',
+    kind: wholeNumber(1, 300, 's', second),
+    fallback: '10',
+    about: 'How long a firmware offer waits for its device.',
+  }),
+  updateServerUrl: {
+    name: 'UPDATE_SERVER_URL',
+    kind: baseUrl(['http:', 'https:'], 'an address such as https://updates.example.com'),
+    about: 'An update server of your own. Without it the embedded one answers.',
+  },
+  updateServerToken: {
+    name: 'UPDATE_SERVER_TOKEN',
+    kind: token,
+    isSecret: true,
+    about: 'Sent to that update server as Bearer.',
+  },
+  updateHookSecret: {
+    name: 'UPDATE_HOOK_SECRET',
+    kind: token,
+    isSecret: true,
+    about: 'Signs calls of the update hook. Without it only callers with update on updates may call.',
+  },
+  autoUpdate: {
+    name: 'AUTO_UPDATE',
+    kind: matching(
+      /^[\dA-Za-z*/,?#-]+( +[\dA-Za-z*/,?#-]+){4,5}$/,
+      'a cron pattern of 5 or 6 fields, such as 0 3 * * *',
+    ),
+    about: 'When devices are offered new firmware by themselves; UTC. Without it never.',
+  },
+  isConnectUpdateDisabled: withFallback({
+    name: 'DISABLE_CONNECT_UPDATE',
+    kind: onOrOff,
+    fallback: 'off',
+    about: 'Offer no firmware to a device that connects.',
+  }),
+  isHookForPinsOnly: withFallback({
+    name: 'HOOK_PINS_ONLY',
+    kind: onOrOff,
+    fallback: 'off',
+    about: 'The update hook reaches only devices with a pinned firmware.',
+  }),
+  smtpUrl: {
+    name: 'SMTP_URL',
+    kind: smtpUrl,
+    isSecret: true,
+    about: 'Where mail is handed over. Without it mail is put as .eml files into <DATA_DIR>/outbox.',
+  },
+  mailFrom: withFallback({
+    name: 'MAIL_FROM',
+    kind: matching(
+      /^([^\p{Cc}<>@]+ <[^\s<>@\p{Cc}]+@[^\s<>@\p{Cc}]+>|[^\s<>@\p{Cc}]+@[^\s<>@\p{Cc}]+)$/u,
+      'an address such as devices@example.com or Devices <devices@example.com>',
+    ),
+    fallback: 'device-data-backend@localhost',
+    about: 'Who mail is from.',
+  }),
+  mailsPerHourMax: withFallback({
+    name: 'MAILS_PER_HOUR_MAX',
+    kind: wholeNumber(1, 100_000),
+    fallback: '60',
+    about: 'Above it a subscriber gets one digest instead.',
+  }),
+  metricsToken: {
+    name: 'METRICS_TOKEN',
+    kind: token,
+    isSecret: true,
+    about: 'Opens /metrics as Bearer. Without it only the loopback address may read them.',
+  },
+  logLevel: withFallback({
+    name: 'LOG_LEVEL',
+    kind: oneOf('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'),
+    fallback: 'info',
+    about: 'The least important lines that are still written.',
+  }),
+}
+
+function withFallback<T>(setting: SettingWithFallback<T>): SettingWithFallback<T> {
+  return setting
+}

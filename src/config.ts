@@ -1,0 +1,115 @@
+import { parseEnv } from 'node:util'
+import { type Setting, settings } from '#src/config-settings'
+
+type Settings = typeof settings
+
+/** What a setting gives: always something where there is a fallback. */
+type Value<S> = S extends { readonly fallback: string; readonly kind: { read(text: string): infer T } }
+  ? Exclude<T, undefined>
+  : S extends { readonly kind: { read(text: string): infer T } }
+    ? T | undefined
+    : never
+
+/** The settings, read and checked; sizes in bytes, times in milliseconds. */
+export type Config = { readonly [K in keyof Settings]: Value<Settings[K]> }
+
+/** Either all of it, with what deserves a word at start, or every mistake in it, a line each. */
+export type ConfigReading =
+  | { readonly config: Config; readonly warnings: readonly string[] }
+  | { readonly mistakes: readonly string[] }
+
+/** The code that says "configuration error" to init systems (EX_CONFIG of sysexits.h). */
+export const configExitCode = 78
+
+/**
+ * Reads the settings from the environment and, for names that are not in it, from the text of a `.env` file. An empty
+ * value is as good as none: containers often hand over names without values.
+ */
+export function readConfig(environment: Record<string, string | undefined>, dotenvText = ''): ConfigReading {
+  const dotenv: Record<string, string | undefined> = parseEnv(dotenvText)
+  const mistakes: string[] = []
+  const values: Record<string, unknown> = {}
+  for (const [key, setting] of Object.entries<Setting>(settings)) {
+    const given = environment[setting.name] ?? dotenv[setting.name]
+    const text = given || setting.fallback
+    values[key] = text === undefined ? undefined : setting.kind.read(text)
+    if (text !== undefined && values[key] === undefined) mistakes.push(mistakeOf(setting, text))
+  }
+  const config = values as Config
+  mistakes.push(...mistakesBetween(config, mistakes))
+  if (mistakes.length > 0) return { mistakes }
+  return { config, warnings: [...warningsAbout(config), ...likelyTypos(Object.keys(dotenv))] }
+}
+
+function mistakeOf(setting: Setting, text: string): string {
+  const got = setting.isSecret ? 'a value that is not shown' : JSON.stringify(shorten(text))
+  return `${setting.name}: got ${got}, takes ${setting.kind.takes}`
+}
+
+/** What each setting takes on its own, but not all of them together. */
+function mistakesBetween(config: Config, mistakes: readonly string[]): string[] {
+  const found: string[] = []
+  const isMistaken = (name: string) => mistakes.some((mistake) => mistake.startsWith(`${name}:`))
+  if (config.isIamOn) found.push('IAM: got "on", takes off; identity comes with the next version')
+  if (!config.adminName && config.adminPassword && !isMistaken('ADMIN_NAME')) {
+    found.push('ADMIN_NAME: got nothing, takes a name when ADMIN_PASSWORD is set (both or neither)')
+  }
+  if (config.adminName && !config.adminPassword && !isMistaken('ADMIN_PASSWORD')) {
+    found.push('ADMIN_PASSWORD: got nothing, takes a password when ADMIN_NAME is set (both or neither)')
+  }
+  return found
+}
+
+function warningsAbout(config: Config): string[] {
+  const warnings: string[] = []
+  if (!config.isIamOn && !isLoopback(config.host)) {
+    warnings.push(
+      `IAM is off and HOST is ${config.host}: EVERYBODY who can reach port ${config.port} reads and changes everything`,
+    )
+  }
+  if (config.isConnectUpdateDisabled && !config.autoUpdate) {
+    warnings.push('DISABLE_CONNECT_UPDATE is on without AUTO_UPDATE: no device is offered firmware by itself')
+  }
+  return warnings
+}
+
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host)
+}
+
+/** Names in `.env` that are nearly ours. The environment is not looked at: it is full of names of others. */
+function likelyTypos(names: readonly string[]): string[] {
+  const known = Object.values<Setting>(settings).map((setting) => setting.name)
+  return names
+    .filter((name) => !known.includes(name))
+    .flatMap((name) => {
+      const meant = known.find((other) => isNearly(name, other))
+      return meant ? [`.env: ${shorten(name)} is not a setting; did you mean ${meant}?`] : []
+    })
+}
+
+/** The same letters, or at most one edit apart; two where the name is long. */
+function isNearly(name: string, other: string): boolean {
+  const letters = name.toUpperCase().replace(/[^A-Z]/g, '')
+  const otherLetters = other.replace(/[^A-Z]/g, '')
+  if ([...letters].sort().join('') === [...otherLetters].sort().join('')) return true
+  return editsBetween(letters, otherLetters) <= (otherLetters.length > 6 ? 2 : 1)
+}
+
+/** Levenshtein's distance. */
+function editsBetween(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, index) => index)
+  for (const [index, letter] of [...a].entries()) {
+    const next = [index + 1]
+    for (const [place, other] of [...b].entries()) {
+      const replaced = (row[place] ?? 0) + (letter === other ? 0 : 1)
+      next.push(Math.min(replaced, (row[place + 1] ?? 0) + 1, (next[place] ?? 0) + 1))
+    }
+    row = next
+  }
+  return row[b.length] ?? 0
+}
+
+function shorten(text: string): string {
+  return text.length > 80 ? `${text.slice(0, 80)}…` : text
+}

@@ -1,0 +1,336 @@
+'use strict'
+/**
+ * Starts everything of this project: checks Node, installs and builds what is missing or old, then runs.
+ *
+ * CommonJS on purpose. Node 20 reads ES modules through libuv's thread pool, which takes its size at its first use: set
+ * from an `.mjs`, UV_THREADPOOL_SIZE came too late (seen: 4 threads instead of 8). Plain JavaScript without
+ * dependencies, so that it can complain on a Node that runs nothing else of this project.
+ */
+const { spawn, spawnSync } = require('node:child_process')
+const { createHash } = require('node:crypto')
+const fs = require('node:fs')
+const { dirname, join } = require('node:path')
+const { pathToFileURL } = require('node:url')
+
+const root = dirname(__dirname)
+const programs = {
+  start: 'dist/src/main.js',
+  demo: 'dist/bench/demo.js',
+  fleet: 'dist/bench/fleet.js',
+  bench: 'dist/bench/run.js',
+  proof: 'dist/bench/proof.js',
+}
+const tools = {
+  tsc: 'node_modules/typescript/bin/tsc',
+  biome: 'node_modules/@biomejs/biome/bin/biome',
+  vitest: 'node_modules/vitest/vitest.mjs',
+}
+/** What the build reads. Tests are checked by `check` and run from their sources. */
+const sourceFolders = ['src', 'actors', 'bench']
+const buildInputs = ['tsconfig.json', 'tsconfig.build.json', 'package.json', 'package-lock.json']
+
+const commands = {
+  start: (args) => run('start', args),
+  demo: (args) => run('demo', args),
+  fleet: (args) => run('fleet', args),
+  bench: (args) => run('bench', args),
+  proof: (args) => run('proof', args),
+  dev,
+  test: (args) => forward([[tools.vitest, 'run', ...args]]),
+  check: (args) => {
+    const failures = [
+      [tools.biome, 'check', '--error-on-warnings', ...args],
+      [tools.tsc, '--noEmit'],
+    ].filter((line) => spawnSync(process.execPath, line, { cwd: root, stdio: 'inherit' }).status !== 0)
+    process.exitCode = failures.length > 0 ? 1 : 0
+  },
+  build: async (args) => {
+    if (args.includes('--readme')) await writeReadmeTable()
+  },
+}
+
+/** For people: one line, no stack. */
+class Complaint extends Error {}
+
+async function main() {
+  const [name = '', ...args] = process.argv.slice(2)
+  const command = Object.hasOwn(commands, name) ? commands[name] : undefined
+  if (!command) throw new Complaint(`usage: launch ${Object.keys(commands).join('|')} [arguments]`)
+  checkNode()
+  if (!isInstalled() || (name !== 'check' && !isBuilt())) {
+    withLock(() => {
+      if (!isInstalled()) install()
+      if (name !== 'check' && name !== 'build' && !isBuilt()) build()
+    })
+  }
+  checkBinary()
+  if (name === 'build') withLock(build)
+  // Both are read once, by native code: the first when libuv's pool starts, the second when uWebSockets.js is loaded.
+  process.env.UV_THREADPOOL_SIZE ??= '8'
+  process.env.UWS_HTTP_MAX_HEADERS_SIZE ??= '16384'
+  await command(args)
+}
+
+/** In this process, so that whoever signals npm's child signals the server itself. */
+async function run(name, args) {
+  const program = join(root, programs[name])
+  if (!fs.existsSync(program)) throw new Complaint(`${name}: nothing was built from ${sourceOf(programs[name])}`)
+  process.argv.splice(1, process.argv.length, program, ...args)
+  process.setSourceMapsEnabled(true)
+  await import(pathToFileURL(program).href)
+}
+
+function dev(args) {
+  return forward([
+    [tools.tsc, '-p', 'tsconfig.build.json', '--watch', '--preserveWatchOutput'],
+    ['--watch', '--watch-preserve-output', '--enable-source-maps', programs.start, ...args],
+  ])
+}
+
+/** Runs Node once per line, side by side; the first to end ends the others, and its code is ours. */
+function forward(lines) {
+  const children = lines.map((line) => spawn(process.execPath, line, { cwd: root, stdio: 'inherit' }))
+  const stopAll = (signal) => {
+    for (const child of children) child.kill(signal)
+  }
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => stopAll(signal))
+  const ends = children.map(
+    (child) =>
+      new Promise((resolve) => {
+        child.on('exit', (code) => {
+          process.exitCode ??= code ?? 1
+          stopAll('SIGTERM')
+          resolve()
+        })
+      }),
+  )
+  return Promise.all(ends)
+}
+
+// Node and its binary
+
+function checkNode() {
+  const { engines } = readJson('package.json')
+  const [, least, below] = /^>=(\S+) <(\S+)$/.exec(engines.node) ?? []
+  const wish = `Node ${least} or later, below ${below}`
+  if (isOlder(process.versions.node, least)) {
+    throw new Complaint(`needs ${wish}; this is ${process.version}. Install Node 22 (nodejs.org) and run it again.`)
+  }
+  // A newer one is fine where somebody installed a uWebSockets.js that has a binary for it.
+  if (!isOlder(process.versions.node, below) && !findBinary()) {
+    throw new Complaint(
+      `needs ${wish}: uWebSockets.js has no binary for ${process.version}. Install Node 22 and run it again.`,
+    )
+  }
+}
+
+function isOlder(version, than) {
+  const [a, b] = [version, than].map((text) => text.split('.').map(Number))
+  for (let place = 0; place < 3; place++) {
+    if ((a[place] ?? 0) !== (b[place] ?? 0)) return (a[place] ?? 0) < (b[place] ?? 0)
+  }
+  return false
+}
+
+/** The file that uWebSockets.js will ask for: in `dist/bin` of the repack, at the top of the original package. */
+function findBinary() {
+  const file = `uws_${process.platform}_${process.arch}_${process.versions.modules}.node`
+  const folder = join(root, 'node_modules/uWebSockets.js')
+  return [join(folder, 'dist/bin', file), join(folder, file)].find((path) => fs.existsSync(path))
+}
+
+function checkBinary() {
+  const here = `Node ${process.version} on ${process.platform}-${process.arch}`
+  if (!findBinary()) {
+    throw new Complaint(
+      `uWebSockets.js has no binary for ${here}. Install Node 22 for Linux, macOS or Windows, 64 bit.`,
+    )
+  }
+  if (process.platform === 'linux' && fs.existsSync('/etc/alpine-release')) {
+    throw new Complaint(`uWebSockets.js has no binary for musl (${here}, Alpine). Use a Linux with glibc, like Debian.`)
+  }
+}
+
+// Packages
+
+const lockfile = () => join(root, 'package-lock.json')
+const installStamp = () => join(root, 'node_modules/.installed-from')
+
+function isInstalled() {
+  const wanted = hashOfFile(lockfile())
+  if (wanted === undefined) return fs.existsSync(join(root, 'node_modules/.package-lock.json'))
+  if (readText(installStamp()) === wanted) return true
+  // Somebody else may have installed, with npm alone: npm's own record of it says what.
+  const record = readJson('node_modules/.package-lock.json')?.packages
+  if (!record) return false
+  const isThere = ([path, { version, optional }]) => path === '' || optional || record[path]?.version === version
+  if (!Object.entries(readJson('package-lock.json').packages).every(isThere)) return false
+  fs.writeFileSync(installStamp(), wanted)
+  return true
+}
+
+function install() {
+  const wanted = hashOfFile(lockfile())
+  say('installing packages')
+  // No install scripts: every native package here carries its binaries.
+  const line = [wanted ? 'ci' : 'install', '--include=dev', '--ignore-scripts', '--no-audit', '--no-fund']
+  const npm = process.env.npm_execpath ?? ''
+  // The output goes to standard error: standard output belongs to what is started.
+  const options = { cwd: root, stdio: ['ignore', 2, 2] }
+  const { status } = npm.endsWith('npm-cli.js')
+    ? spawnSync(process.execPath, [npm, ...line], options)
+    : spawnSync('npm', line, { ...options, shell: process.platform === 'win32' })
+  if (status !== 0) throw new Complaint('npm could not install the packages; what it says stands above.')
+  fs.writeFileSync(installStamp(), wanted ?? '')
+}
+
+// Build
+
+const buildStamp = () => join(root, 'dist/.built-from')
+
+/** Looks at sizes and times first; only where they differ, as after a checkout, at contents. */
+function isBuilt() {
+  const [look, content] = (readText(buildStamp()) ?? '').split(' ')
+  if (!content) return false
+  const files = buildFiles()
+  const lookNow = hashOfLook(files)
+  if (look === lookNow) return true
+  if (content !== hashOfContent(files)) return false
+  fs.writeFileSync(buildStamp(), `${lookNow} ${content}`)
+  return true
+}
+
+function build() {
+  // Taken before the compiler reads: what changes meanwhile is built by the next run.
+  const files = buildFiles()
+  const stamp = `${hashOfLook(files)} ${hashOfContent(files)}`
+  say('building')
+  fs.rmSync(buildStamp(), { force: true })
+  const line = [tools.tsc, '-p', 'tsconfig.build.json']
+  const { status } = spawnSync(process.execPath, line, { cwd: root, stdio: ['ignore', 2, 2] })
+  if (status !== 0) throw new Complaint('the build failed; what the compiler says stands above.')
+  sweepBuilt()
+  fs.writeFileSync(buildStamp(), stamp)
+}
+
+/** Takes away what was built from sources that are gone. */
+function sweepBuilt() {
+  for (const folder of sourceFolders) {
+    for (const path of walk(join('dist', folder)).filter((name) => name.endsWith('.js'))) {
+      if (fs.existsSync(join(root, sourceOf(path)))) continue
+      for (const stale of [path, `${path}.map`]) fs.rmSync(join(root, stale), { force: true })
+    }
+  }
+}
+
+function sourceOf(built) {
+  return built.replace(/^dist[\\/]/, '').replace(/\.js$/, '.ts')
+}
+
+function buildFiles() {
+  const sources = sourceFolders.flatMap(walk).filter((path) => path.endsWith('.ts'))
+  return [...buildInputs.filter((path) => fs.existsSync(join(root, path))), ...sources.sort()]
+}
+
+function walk(folder) {
+  if (!fs.existsSync(join(root, folder))) return []
+  return fs.readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) => {
+    const path = join(folder, entry.name)
+    return entry.isDirectory() ? walk(path) : [path]
+  })
+}
+
+function hashOfLook(files) {
+  const hash = createHash('sha256')
+  for (const path of files) {
+    const { size, mtimeMs } = fs.statSync(join(root, path))
+    hash.update(`${path} ${size} ${mtimeMs}\n`)
+  }
+  return hash.digest('hex')
+}
+
+function hashOfContent(files) {
+  const hash = createHash('sha256')
+  for (const path of files)
+    hash
+      .update(`${path}\n`)
+      .update(fs.readFileSync(join(root, path)))
+      .update('\n')
+  return hash.digest('hex')
+}
+
+/** Puts the settings as they are into the README, between its two markers. */
+async function writeReadmeTable() {
+  const { placeTable } = await import(pathToFileURL(join(root, 'dist/src/config-text.js')).href)
+  const path = join(root, 'README.md')
+  fs.writeFileSync(path, placeTable(fs.readFileSync(path, 'utf8')))
+}
+
+// Small things
+
+/** One launcher at a time installs and builds; the others wait, then find it done. */
+function withLock(work) {
+  const path = join(root, 'dist/.lock')
+  fs.mkdirSync(dirname(path), { recursive: true })
+  while (!takeLock(path)) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 100)
+  try {
+    work()
+  } finally {
+    fs.rmSync(path, { force: true })
+  }
+}
+
+function takeLock(path) {
+  try {
+    fs.writeFileSync(path, String(process.pid), { flag: 'wx' })
+    return true
+  } catch (error) {
+    if (error.code !== 'EEXIST') throw error
+  }
+  if (isLeftBehind(path)) fs.rmSync(path, { force: true })
+  return false
+}
+
+/** Its holder was killed; an empty one is being written now, or was when its holder was killed. */
+function isLeftBehind(path) {
+  const holder = readText(path)
+  if (holder === '') return Date.now() - fs.statSync(path, { throwIfNoEntry: false })?.mtimeMs > 5000
+  return holder !== undefined && !isAlive(Number(holder))
+}
+
+function isAlive(pid) {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return error.code === 'EPERM'
+  }
+}
+
+function readText(path) {
+  try {
+    return fs.readFileSync(path, 'utf8')
+  } catch {
+    return undefined
+  }
+}
+
+function readJson(path) {
+  const text = readText(join(root, path))
+  return text === undefined ? undefined : JSON.parse(text)
+}
+
+function hashOfFile(path) {
+  const text = readText(path)
+  return text === undefined ? undefined : createHash('sha256').update(text).digest('hex')
+}
+
+function say(what) {
+  process.stderr.write(`device-data-backend: ${what}\n`)
+}
+
+main().catch((error) => {
+  if (!(error instanceof Complaint)) throw error
+  say(error.message)
+  process.exitCode = 1
+})
