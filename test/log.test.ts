@@ -1,0 +1,86 @@
+import { Writable } from 'node:stream'
+import { describe, expect, test } from 'vitest'
+import { createLog, redactPath } from '#src/log'
+
+describe('secrets stay out of the log', () => {
+  const secret = 'hunter2-hunter2'
+
+  test.each([
+    ['a header', { headers: { authorization: secret } }],
+    ['a header in its own case', { headers: { Authorization: secret, DPoP: secret, 'X-API-Key': secret } }],
+    ['cookies', { cookie: secret, cookies: [secret], 'set-cookie': [secret] }],
+    ['a password', { body: { password: secret } }],
+    ['a secret', { secret }],
+    ['tokens', { token: secret, refreshToken: secret, refresh_token: secret }],
+    ['a ticket', { ticket: secret }],
+    ['an invitation code', { body: { code: secret } }],
+    ['a list', { users: [{ name: 'a', password: secret }] }],
+    ['a secret that is a record', { token: { value: secret } }],
+    ['a path', { path: `/api/v1/events/${secret}` }],
+    ['an address with a query', { url: `wss://a.example/prefix/api/v1/events/${secret}?offset=now` }],
+    ['an error', { err: new Error(`GET /api/v1/events/${secret}`) }],
+    ['something too deep', { a: { b: { c: { d: { e: { f: { g: { h: { i: { password: secret } } } } } } } } } }],
+  ])('in %s', (_, fields) => {
+    const { log, lines } = logToMemory()
+    log.info(fields, 'said')
+    expect(lines).toHaveLength(1)
+    expect(lines[0]).not.toContain(secret)
+    expect(JSON.parse(lines[0] ?? '')).toMatchObject({ level: 'info', msg: 'said' })
+  })
+
+  test('in a message and a pretty line', () => {
+    const { log, lines } = logToMemory()
+    log.info(`upgrade /api/v1/events/${secret}`)
+    const pretty = logToMemory({ isPretty: true })
+    pretty.log.info({ password: secret }, `upgrade /api/v1/events/${secret}`)
+    expect([...lines, ...pretty.lines].join('\n')).not.toContain(secret)
+    expect(lines).toHaveLength(1)
+    expect(pretty.lines.join('')).toContain('/api/v1/events/[redacted]')
+  })
+})
+
+test('what is not secret is written as it is', () => {
+  const { log, lines } = logToMemory()
+  const cause = Object.assign(new Error('no route'), { code: 'ENETUNREACH' })
+  log.error({ code: 4401, name: 'a', missing: undefined, nothing: null, list: [1, { b: true }], err: cause }, 'closed')
+  const line = JSON.parse(lines[0] ?? '')
+  expect(line).toMatchObject({ code: 4401, name: 'a', nothing: null, list: [1, { b: true }], msg: 'closed' })
+  expect(line.err).toMatchObject({
+    message: 'no route',
+    code: 'ENETUNREACH',
+    stack: expect.stringContaining('log.test'),
+  })
+})
+
+test('the level decides what is written', () => {
+  const { log, lines } = logToMemory({ level: 'warn' })
+  log.info('no')
+  log.warn('yes')
+  expect(lines.map((line) => JSON.parse(line).msg)).toEqual(['yes'])
+})
+
+test.each([
+  ['/api/v1/events/abc', '/api/v1/events/[redacted]'],
+  ['/api/v1/events/abc?offset=now', '/api/v1/events/[redacted]?offset=now'],
+  ['/api/v1/events/ticket', '/api/v1/events/ticket'],
+  ['/api/v1/events/ticket?x=1', '/api/v1/events/ticket?x=1'],
+  ['/api/v1/events/ticketABC', '/api/v1/events/[redacted]'],
+  ['/api/v1/events/ticket-1', '/api/v1/events/[redacted]'],
+  ['/api/v1/events', '/api/v1/events'],
+  ['/api/v1/events?types=PONG', '/api/v1/events?types=PONG'],
+  ['/api/v1/devices/events', '/api/v1/devices/events'],
+  ['/api/v1/events/a b /api/v1/events/c', '/api/v1/events/[redacted] b /api/v1/events/[redacted]'],
+])('redactPath(%j)', (path, redacted) => {
+  expect(redactPath(path)).toBe(redacted)
+})
+
+function logToMemory({ level = 'info', isPretty = false } = {}) {
+  const lines: string[] = []
+  const stream = new Writable({
+    write(line, _, written) {
+      lines.push(String(line))
+      written()
+    },
+  })
+  return { log: createLog({ level, isPretty, stream }), lines }
+}
