@@ -1,0 +1,29 @@
+FROM node:22-bookworm-slim AS build
+WORKDIR /app
+COPY package.json package-lock.json ./
+# No install scripts: every native package here carries its binaries.
+RUN npm ci --ignore-scripts --no-audit --no-fund
+COPY tsconfig.json tsconfig.build.json ./
+COPY src src
+COPY actors actors
+RUN node src/launch.cjs build \
+ && npm prune --omit=dev --ignore-scripts --no-audit --no-fund \
+ && find node_modules/uWebSockets.js/dist/bin -name '*.node' \
+      ! -name "uws_linux_*_$(node -p process.versions.modules).node" -delete
+
+FROM node:22-bookworm-slim
+WORKDIR /app
+# What the launcher sets elsewhere; it is not needed here, and node is process 1, so SIGTERM reaches it.
+ENV NODE_ENV=production UV_THREADPOOL_SIZE=8 UWS_HTTP_MAX_HEADERS_SIZE=16384
+# Inside a container loopback would reach nobody. While IAM is off this is warned of at every start: publish the port
+# to addresses you trust only.
+ENV HOST=0.0.0.0 PORT=8080 DATA_DIR=/data
+RUN mkdir /data && chown node:node /data
+COPY --from=build /app/package.json ./
+COPY --from=build /app/node_modules node_modules
+COPY --from=build /app/dist dist
+USER node
+VOLUME /data
+EXPOSE 8080
+HEALTHCHECK --interval=10s --timeout=5s --start-period=60s CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT}/api/v1/health`).then((answer) => process.exit(answer.ok ? 0 : 1), () => process.exit(1))"]
+ENTRYPOINT ["node", "--enable-source-maps", "dist/src/main.js"]
