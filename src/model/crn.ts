@@ -1,0 +1,86 @@
+import { z } from 'zod'
+import { deviceIdentifierOf, isServerMadeId, isShortName, isTenantIdentifier } from '#model/identifier'
+
+/**
+ * Resource names, `crn#<type>:<id>`: the one name of a thing across the API. §2.1, contract 1.7.
+ *
+ * A tenant is named by itself. Things the server made an id for are named by it. Things named by people are named by
+ * their tenant and that name, since two tenants may choose the same.
+ */
+
+/** How the id of each type is made. */
+export const crnTypes = {
+  tenant: 'tenant',
+  user: 'made',
+  function: 'made',
+  subscription: 'made',
+  alarm: 'made',
+  group: 'made',
+  key: 'made',
+  role: 'named',
+  device: 'named',
+  template: 'named',
+  project: 'named',
+} as const
+
+export type CrnType = keyof typeof crnTypes
+type TypeOfForm<Form> = { [T in CrnType]: (typeof crnTypes)[T] extends Form ? T : never }[CrnType]
+
+/** Types of things that have no tenant in their name. */
+export type CrnTypeWithId = TypeOfForm<'tenant' | 'made'>
+/** Types of things that people name, unique in a tenant. */
+export type CrnTypeWithName = TypeOfForm<'named'>
+
+export type Crn =
+  | { readonly type: CrnTypeWithId; readonly id: string }
+  | { readonly type: CrnTypeWithName; readonly tenant: string; readonly name: string }
+
+/** `crn#` + the longest type + `:` + the longest tenant + `/` + the longest name. */
+export const crnCharactersMax = 4 + 12 + 1 + 63 + 1 + 64
+
+const crnPattern = /^crn#([a-z]+):([^/]+)(?:\/(.+))?$/
+
+/** A resource name of any type, in its normal form. */
+export const ResourceIdentifier = z
+  .string()
+  .max(crnCharactersMax, { abort: true })
+  .refine((text) => parseCrn(text) !== undefined, 'must be a resource name such as crn#user:2Vb7qYx9Kd')
+  .overwrite((text) => {
+    const crn = parseCrn(text)
+    return crn ? formatCrn(crn) : text
+  })
+export type ResourceIdentifier = z.infer<typeof ResourceIdentifier>
+
+/** The parts of a resource name, brought to their normal forms; undefined when it is none. Undone by `formatCrn`. */
+export function parseCrn(text: string): Crn | undefined {
+  if (text.length > crnCharactersMax) return undefined
+  const [, type, first, name] = crnPattern.exec(text) ?? []
+  if (type === undefined || first === undefined || !isCrnType(type)) return undefined
+  if (isNamed(type)) return name === undefined ? undefined : namedOf(type, first, name)
+  const isGood = crnTypes[type] === 'tenant' ? isTenantIdentifier(first) : isServerMadeId(first)
+  return isGood && name === undefined ? { type, id: first } : undefined
+}
+
+/** The resource name of these parts, which the caller knows to be good. Undone by `parseCrn`. */
+export function formatCrn(crn: Crn): string {
+  return 'id' in crn ? `crn#${crn.type}:${crn.id}` : `crn#${crn.type}:${crn.tenant}/${crn.name}`
+}
+
+/** The id in a resource name of this type, or undefined: `idOfCrn('crn#user:2Vb7qYx9Kd', 'user')`. */
+export function idOfCrn(text: string, type: CrnTypeWithId): string | undefined {
+  const crn = parseCrn(text)
+  return crn?.type === type && 'id' in crn ? crn.id : undefined
+}
+
+function namedOf(type: CrnTypeWithName, tenant: string, text: string): Crn | undefined {
+  const name = type === 'device' ? deviceIdentifierOf(text) : isShortName(text) ? text : undefined
+  return name !== undefined && isTenantIdentifier(tenant) ? { type, tenant, name } : undefined
+}
+
+function isCrnType(text: string): text is CrnType {
+  return Object.hasOwn(crnTypes, text)
+}
+
+function isNamed(type: CrnType): type is CrnTypeWithName {
+  return crnTypes[type] === 'named'
+}

@@ -1,0 +1,164 @@
+import { z } from 'zod'
+import { ResourceIdentifier } from '#model/crn'
+import {
+  DeviceIdentifier,
+  FirmwareVersion,
+  FlakeAddress,
+  Offset,
+  ServiceIdentifier,
+  Timestamp,
+} from '#model/identifier'
+import { DeviceStatus, Meta } from '#model/meta'
+import { Property } from '#model/property'
+import type { Resource } from '#model/scope'
+import { ServiceSchema } from '#model/service-schema'
+
+/**
+ * What a tenant's event stream says, one row a type: which resource one must be allowed to read to hear it, what of
+ * that resource it concerns, who hears it and its shape on the wire. §6, contract 4.
+ */
+export interface EventKind {
+  /** Read access on this is needed. */
+  readonly resource: Resource
+  /** `deviceIdentifier` must lie in the hearer's devices. */
+  readonly hasDevice: boolean
+  /** `serviceIdentifier` must lie in the hearer's services, in one grant with the device if there is one. */
+  readonly hasService: boolean
+  /** `owner`: only the sessions of the user whom the subscription belongs to, never somebody else with the same access. */
+  readonly audience: 'scope' | 'owner'
+  readonly schema: z.ZodObject
+}
+
+/** States of a firmware update as events say them. Contract 6. */
+export const updateStates = [
+  'IDLE',
+  'CHECKING',
+  'OFFERING',
+  'STARTED',
+  'DOWNLOADING',
+  'VERIFYING',
+  'INSTALLING',
+  'REBOOTING',
+  'DONE',
+  'FAILED',
+  'REFUSED',
+] as const
+
+const device = { deviceIdentifier: DeviceIdentifier }
+const service = { serviceIdentifier: ServiceIdentifier }
+const resource = { resourceIdentifier: ResourceIdentifier }
+const nothing = z.object({})
+
+/** A resource whole, as its own endpoint answers it. */
+const whole = z.record(z.string(), z.unknown())
+
+export const eventKinds = {
+  /** One per UPDATE of a device, its items in their order. `timestamp` is the device's own if it gave a likely one. */
+  OBJECT_UPDATED: {
+    resource: 'service',
+    hasDevice: true,
+    hasService: true,
+    audience: 'scope',
+    schema: shape('OBJECT_UPDATED', { flakeAddress: FlakeAddress, ...device, ...service, updates: z.array(Property) }),
+  },
+  DEVICE_ADD: deviceEvent('device', shape('DEVICE_ADD', device)),
+  DEVICE_DELETE: deviceEvent('device', shape('DEVICE_DELETE', device)),
+  /** `updates` are the device's own information by the numbers of contract 4, STRING and read-only. */
+  DEVICE_DISCOVERY: deviceEvent(
+    'updates',
+    shape('DEVICE_DISCOVERY', { flakeAddress: FlakeAddress, ...device, updates: z.array(Property) }),
+  ),
+  META_STATUS_CHANGE: deviceEvent(
+    'meta',
+    shape('META_STATUS_CHANGE', {
+      ...device,
+      status: DeviceStatus,
+      lastMessage: Timestamp,
+      lastConnect: Timestamp,
+      numConnects: z.int().min(0),
+    }),
+  ),
+  /** `meta` is whole, as it stands afterwards. */
+  META_SET: deviceEvent('meta', shape('META_SET', { ...device, meta: Meta })),
+  META_DELETE: deviceEvent('meta', shape('META_DELETE', { ...device, key: z.string() })),
+  SCHEMA_ADD: schemaEvent(shape('SCHEMA_ADD', { ...service, schema: ServiceSchema })),
+  SCHEMA_UPDATE: schemaEvent(shape('SCHEMA_UPDATE', { ...service, schema: ServiceSchema })),
+  SCHEMA_DELETE: schemaEvent(shape('SCHEMA_DELETE', service)),
+  /** `payload` is the Subscription, §2.6. */
+  NOTIFICATION_SUBSCRIBE: ownerEvent(shape('NOTIFICATION_SUBSCRIBE', { ...resource, payload: whole })),
+  NOTIFICATION_SUBSCRIPTION_UPDATE: ownerEvent(
+    shape('NOTIFICATION_SUBSCRIPTION_UPDATE', { ...resource, payload: whole }),
+  ),
+  NOTIFICATION_UNSUBSCRIBE: ownerEvent(shape('NOTIFICATION_UNSUBSCRIBE', { ...resource, payload: nothing })),
+  /**
+   * `payload` is the alarm, `{}` when deleted. It names its devices inside; the alarm's own rule of sight (contract
+   * 5.1) applies beside the resource.
+   */
+  ALARM_CONFIG_UPDATE: {
+    resource: 'alarms',
+    hasDevice: false,
+    hasService: false,
+    audience: 'scope',
+    schema: shape('ALARM_CONFIG_UPDATE', { ...resource, payload: whole }),
+  },
+  ALARM_STATUS_ACTIVE: deviceEvent(
+    'alarms',
+    shape('ALARM_STATUS_ACTIVE', { ...resource, ...device, since: Timestamp }),
+  ),
+  ALARM_STATUS_INACTIVE: deviceEvent(
+    'alarms',
+    shape('ALARM_STATUS_INACTIVE', { ...resource, ...device, since: Timestamp }),
+  ),
+  /** `progress` in percent. */
+  UPDATE_STATUS: deviceEvent(
+    'updates',
+    shape('UPDATE_STATUS', {
+      ...device,
+      index: z.int().min(0),
+      status: z.enum(updateStates),
+      firmware: FirmwareVersion.optional(),
+      progress: z.number().min(0).max(100).optional(),
+      message: z.string().optional(),
+    }),
+  ),
+} as const satisfies Record<string, EventKind>
+
+export type EventType = keyof typeof eventKinds
+
+/** The wire shape of one type of event. */
+export type EventOf<T extends EventType> = Readonly<z.infer<(typeof eventKinds)[T]['schema']>>
+
+/** Any event of the stream, as sent. */
+export type StreamEvent = { [T in EventType]: EventOf<T> }[EventType]
+
+/** Checks any event; one of an unknown type fails. */
+export const StreamEvent = z.discriminatedUnion(
+  'type',
+  Object.values(eventKinds).map((kind) => kind.schema) as unknown as [z.ZodObject],
+) as unknown as z.ZodType<StreamEvent>
+
+/** The row of a type that came as text, or undefined when there is none. */
+export function eventKindOf(type: string): EventKind | undefined {
+  return Object.hasOwn(eventKinds, type) ? eventKinds[type as EventType] : undefined
+}
+
+export function isEventType(type: string): type is EventType {
+  return Object.hasOwn(eventKinds, type)
+}
+
+/** `timestamp` in Unix milliseconds; `offset` is the event's place in the tenant's stream. Contract 4.3. */
+function shape<T extends string, S extends z.core.$ZodLooseShape>(type: T, fields: S) {
+  return z.object({ type: z.literal(type), timestamp: Timestamp, offset: Offset, ...fields })
+}
+
+function deviceEvent<S extends z.ZodObject>(readable: Resource, schema: S) {
+  return { resource: readable, hasDevice: true, hasService: false, audience: 'scope', schema } as const
+}
+
+function schemaEvent<S extends z.ZodObject>(schema: S) {
+  return { resource: 'schemas', hasDevice: false, hasService: true, audience: 'scope', schema } as const
+}
+
+function ownerEvent<S extends z.ZodObject>(schema: S) {
+  return { resource: 'notifications', hasDevice: false, hasService: false, audience: 'owner', schema } as const
+}

@@ -1,0 +1,62 @@
+import { utf8BytesOf } from '#model/property-type'
+
+/** JSON that people store with us and that is shown again as it is: what of it would harm whoever reads it. */
+export type JsonValue = null | boolean | number | string | readonly JsonValue[] | JsonObject
+export type JsonObject = { readonly [key: string]: JsonValue }
+
+/** Where in a value, outermost first, and what it should have been. */
+export interface JsonFault {
+  readonly path: readonly (string | number)[]
+  readonly message: string
+}
+
+/** Keys that reach a prototype in careless code of whoever reads our answers. Contract 3.10. */
+const keysRefused: ReadonlySet<string> = new Set(['__proto__', 'constructor'])
+
+export function isJsonObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** Bytes of the value as JSON text in UTF-8. The value has no fault: one too deep would overflow the stack. */
+export function jsonBytesOf(value: JsonValue): number {
+  return utf8BytesOf(JSON.stringify(value))
+}
+
+/**
+ * The first fault, or undefined: objects and arrays more than `depthMax` inside each other (the outermost is 1),
+ * refused keys, text that is no well-formed Unicode, and what is no JSON at all. Never recurses below the limit.
+ */
+export function jsonFaultOf(
+  value: unknown,
+  depthMax: number,
+  path: readonly (string | number)[] = [],
+): JsonFault | undefined {
+  switch (typeof value) {
+    case 'boolean':
+      return undefined
+    case 'number':
+      return Number.isFinite(value) ? undefined : { path, message: 'must be finite' }
+    case 'string':
+      return value.isWellFormed() ? undefined : { path, message: 'must be well-formed Unicode' }
+    case 'object':
+      break
+    default:
+      return { path, message: 'must be JSON' }
+  }
+  if (value === null) return undefined
+  if (depthMax < 1) return { path, message: 'is nested too deep' }
+  if (Array.isArray(value)) {
+    for (let index = 0; index < value.length; index++) {
+      const fault = jsonFaultOf(value[index], depthMax - 1, [...path, index])
+      if (fault) return fault
+    }
+    return undefined
+  }
+  for (const [key, inner] of Object.entries(value)) {
+    if (keysRefused.has(key)) return { path, message: `must not have the key ${key}` }
+    if (!key.isWellFormed()) return { path, message: 'must have keys of well-formed Unicode' }
+    const fault = jsonFaultOf(inner, depthMax - 1, [...path, key])
+    if (fault) return fault
+  }
+  return undefined
+}

@@ -1,0 +1,288 @@
+import { z } from 'zod'
+import {
+  DeviceIdentifier,
+  FirmwareVersion,
+  FlakeAddress,
+  PropertyId,
+  ServiceIdentifier,
+  ShortName,
+  Timestamp,
+} from '#model/identifier'
+import type { LinkErrorCode } from '#model/problem'
+import { PartialModifier, PropertyTypeName } from '#model/property'
+import { PropertyValue } from '#model/property-type'
+
+/**
+ * What devices and we say to each other over a link, and the body of `POST /link`. Contract 7.
+ *
+ * Long forms are objects with `type`; UPDATE and ACK have a short form, an array that begins with a letter. Fields of
+ * frames that we do not know are ignored, so that newer devices can talk to older servers; those of the body are
+ * refused (contract 1.5). Values are judged by their property's type and not here: only that one is there.
+ */
+
+/** Services of one device. Contract 3.11. */
+export const servicesMax = 64
+
+/** Properties of one service; also the updates in one message, so that one event stays one readable thing. Contract 3.11. */
+export const propertiesMax = 1_024
+
+/** Updates in one `POST /link`: some full services at once, still one change in the store. */
+export const postUpdatesMax = 4_096
+
+/** A UUID as text. Contract 7. */
+export const sessionCharactersMax = 36
+
+/** Index of a firmware: DEVICE_DISCOVERY numbers its items by sixteen times it. */
+export const firmwareIndexMax = 255
+
+/** A command's id is ours, and comes back as it went. */
+export const commandIdCharactersMax = 36
+
+/** What a device says about a fault: a line for a screen, not a log. */
+export const messageCharactersMax = 1_024
+
+/** Unacknowledged messages on one link. Contract 7. */
+export const linkWindowMessages = 1_024
+
+const session = z.string().min(1).max(sessionCharactersMax)
+const note = z.string().max(messageCharactersMax)
+const commandId = z.string().min(1).max(commandIdCharactersMax)
+const percent = z.number().min(0).max(100)
+const firmwareIndex = z.int().min(0).max(firmwareIndexMax)
+
+/** Number of a message in its session, from 1: 0 is what WELCOME says of none. Contract 7. */
+export const LinkSequence = z.int().min(1)
+const lastSequence = z.int().min(0)
+
+/** Anything but nothing. */
+const anyValue = z.unknown().refine((value) => value !== undefined, 'is required')
+
+const errorCodes = {
+  BAD_MESSAGE: 'BAD_MESSAGE',
+  UNKNOWN_DEVICE: 'UNKNOWN_DEVICE',
+  UNKNOWN_SERVICE: 'UNKNOWN_SERVICE',
+  UNKNOWN_PROPERTY: 'UNKNOWN_PROPERTY',
+  BAD_VALUE: 'BAD_VALUE',
+  NOT_ALLOWED: 'NOT_ALLOWED',
+  REPLACED: 'REPLACED',
+  FLAPPING: 'FLAPPING',
+  OVERLOADED: 'OVERLOADED',
+  STORAGE: 'STORAGE',
+} as const satisfies { [Code in LinkErrorCode]: Code }
+
+/** Data types in any case, as services and schemas write them; upper case comes out. */
+const typeName = z.string().toUpperCase().pipe(PropertyTypeName)
+
+const declared = { propId: PropertyId, type: typeName, value: z.unknown().optional() }
+const PropertyDeclaration = z.object({ ...declared, modifier: PartialModifier.optional() })
+const StrictPropertyDeclaration = z.strictObject({ ...declared, modifier: PartialModifier.strict().optional() })
+
+const ServiceDeclaration = z.object({
+  serviceIdentifier: ServiceIdentifier,
+  properties: propertiesOf(PropertyDeclaration),
+})
+const StrictServiceDeclaration = z.strictObject({
+  serviceIdentifier: ServiceIdentifier,
+  properties: propertiesOf(StrictPropertyDeclaration),
+})
+
+const FirmwareDeclaration = z.object({
+  firmware: FirmwareVersion,
+  hardware: ShortName.optional(),
+  index: firmwareIndex,
+})
+export type FirmwareDeclaration = Readonly<z.infer<typeof FirmwareDeclaration>>
+
+const ValueUpdate = z.object({ propId: PropertyId, value: anyValue, error: z.undefined().optional() })
+const ErrorUpdate = z.object({ propId: PropertyId, error: note, value: z.undefined().optional() })
+
+/** What a device is and offers; replaces what it declared before. */
+export const HelloMessage = z.object({
+  type: z.literal('HELLO'),
+  deviceIdentifier: DeviceIdentifier,
+  session: session.optional(),
+  project: ShortName.optional(),
+  firmwares: uniqueBy('index', FirmwareDeclaration, firmwareIndexMax + 1).optional(),
+  autoUpdate: z.boolean().default(true),
+  services: uniqueBy('serviceIdentifier', ServiceDeclaration, servicesMax),
+})
+export type HelloMessage = Readonly<z.infer<typeof HelloMessage>>
+
+/** Values, or errors in their place, of one service, in the order they arose. */
+export const UpdateMessage = z.object({
+  type: z.literal('UPDATE'),
+  flakeAddress: FlakeAddress,
+  seq: LinkSequence,
+  serviceIdentifier: ServiceIdentifier,
+  updates: z
+    .array(z.union([ValueUpdate, ErrorUpdate]))
+    .min(1)
+    .max(propertiesMax),
+  timestamp: Timestamp.optional(),
+})
+export type UpdateMessage = Readonly<z.infer<typeof UpdateMessage>>
+
+const pairs = z
+  .array(z.unknown())
+  .min(2)
+  .max(2 * propertiesMax)
+  .superRefine((items, context) => {
+    if (items.length % 2 !== 0) context.addIssue({ code: 'custom', message: 'must be pairs of propId and value' })
+    for (let index = 0; index < items.length; index += 2) {
+      if (!PropertyId.safeParse(items[index]).success) {
+        context.addIssue({ code: 'custom', path: [index], message: 'must be a property id' })
+      }
+      if (items[index + 1] === undefined)
+        context.addIssue({ code: 'custom', path: [index + 1], message: 'is required' })
+    }
+  })
+
+const shortUpdate = [
+  z.literal('U'),
+  FlakeAddress,
+  LinkSequence,
+  z
+    .int()
+    .min(0)
+    .max(servicesMax - 1),
+  pairs,
+] as const
+
+/** `["U", flakeAddress, seq, serviceIndex, [propId, value, …], timestamp?]`; an error is `{"e": "…"}` as value. */
+export const ShortUpdateMessage = z.union([z.tuple([...shortUpdate]), z.tuple([...shortUpdate, Timestamp])])
+export type ShortUpdateMessage = Readonly<z.infer<typeof ShortUpdateMessage>>
+
+/** What became of a WRITE, property by property. */
+export const ResultMessage = z.object({
+  type: z.literal('RESULT'),
+  flakeAddress: FlakeAddress,
+  id: commandId,
+  results: uniqueBy(
+    'propId',
+    z.object({ propId: PropertyId, status: z.enum(['OK', 'REJECTED']), message: note.optional() }),
+    propertiesMax,
+  ),
+})
+export type ResultMessage = Readonly<z.infer<typeof ResultMessage>>
+
+/** Where a device is with a FIRMWARE it was offered; `progress` in percent. */
+export const FirmwareStatusMessage = z.object({
+  type: z.literal('FIRMWARE_STATUS'),
+  flakeAddress: FlakeAddress,
+  id: commandId,
+  status: z.enum(['STARTED', 'NOT_OK', 'DOWNLOADING', 'INSTALLING', 'INSTALLED', 'FAILED']),
+  progress: percent.optional(),
+  message: note.optional(),
+})
+export type FirmwareStatusMessage = Readonly<z.infer<typeof FirmwareStatusMessage>>
+
+/** The device leaves; others on the same link stay. */
+export const ByeMessage = z.object({ type: z.literal('BYE'), flakeAddress: FlakeAddress })
+export type ByeMessage = Readonly<z.infer<typeof ByeMessage>>
+
+/** `seq`: last stored of this session, else 0. `secret`: once, at the first registration by a provisioning key. */
+export const WelcomeMessage = z.object({
+  type: z.literal('WELCOME'),
+  flakeAddress: FlakeAddress,
+  deviceIdentifier: DeviceIdentifier,
+  seq: lastSequence,
+  window: z.int().min(1),
+  timestamp: Timestamp,
+  secret: z.string().optional(),
+})
+export type WelcomeMessage = Readonly<z.infer<typeof WelcomeMessage>>
+
+/** Everything up to `seq` is stored or was refused for its content. */
+export const AckMessage = z.object({ type: z.literal('ACK'), flakeAddress: FlakeAddress, seq: lastSequence })
+export type AckMessage = Readonly<z.infer<typeof AckMessage>>
+
+/** `["A", flakeAddress, seq]`, to who sends short. */
+export const ShortAckMessage = z.tuple([z.literal('A'), FlakeAddress, lastSequence])
+export type ShortAckMessage = Readonly<z.infer<typeof ShortAckMessage>>
+
+/** Properties are asked to take values; at least once with the same `id`. */
+export const WriteMessage = z.object({
+  type: z.literal('WRITE'),
+  flakeAddress: FlakeAddress,
+  id: commandId,
+  serviceIdentifier: ServiceIdentifier,
+  updates: uniqueBy('propId', z.object({ propId: PropertyId, value: anyValue }), propertiesMax).min(1),
+})
+export type WriteMessage = Readonly<z.infer<typeof WriteMessage>>
+
+/** A firmware is offered. `sha256` in lower-case hex, `size` in bytes. */
+export const FirmwareMessage = z.object({
+  type: z.literal('FIRMWARE'),
+  flakeAddress: FlakeAddress,
+  id: commandId,
+  firmware: FirmwareVersion,
+  hardware: ShortName.optional(),
+  index: firmwareIndex,
+  url: z.url(),
+  sha256: z.string().regex(/^[0-9a-f]{64}$/, 'must be 64 hex digits in lower case'),
+  size: z.int().min(0),
+})
+export type FirmwareMessage = Readonly<z.infer<typeof FirmwareMessage>>
+
+/** Something was refused: of the message `seq`, of the device, or, with neither, of the link. */
+export const ErrorMessage = z.object({
+  type: z.literal('ERROR'),
+  code: z.enum(errorCodes),
+  message: z.string(),
+  flakeAddress: FlakeAddress.optional(),
+  seq: lastSequence.optional(),
+})
+export type ErrorMessage = Readonly<z.infer<typeof ErrorMessage>>
+
+const longDeviceMessages = [HelloMessage, UpdateMessage, ResultMessage, FirmwareStatusMessage, ByeMessage] as const
+const longServerMessages = [WelcomeMessage, AckMessage, WriteMessage, FirmwareMessage, ErrorMessage] as const
+
+/** Whatever a device may send, in its long form; faults name the field. */
+export const LongDeviceMessage = z.discriminatedUnion('type', longDeviceMessages)
+export type LongDeviceMessage = Readonly<z.infer<typeof LongDeviceMessage>>
+
+/** Whatever a device may send. */
+export const DeviceMessage = z.union([LongDeviceMessage, ShortUpdateMessage])
+export type DeviceMessage = z.infer<typeof DeviceMessage>
+
+/** Whatever we may send. */
+export const ServerMessage = z.union([z.discriminatedUnion('type', longServerMessages), ShortAckMessage])
+export type ServerMessage = z.infer<typeof ServerMessage>
+
+/** Body of `POST /link`: one message of a device without a link. Values as JSON has them. */
+export const LinkBody = z.strictObject({
+  deviceIdentifier: DeviceIdentifier,
+  session: session.optional(),
+  seq: LinkSequence.optional(),
+  services: uniqueBy('serviceIdentifier', StrictServiceDeclaration, servicesMax).optional(),
+  updates: z
+    .array(
+      z.strictObject({
+        serviceIdentifier: ServiceIdentifier,
+        propId: PropertyId,
+        value: PropertyValue,
+        timestamp: Timestamp.optional(),
+      }),
+    )
+    .max(postUpdatesMax),
+})
+export type LinkBody = Readonly<z.infer<typeof LinkBody>>
+
+/** Objects of which no two have the same in one field, after it was brought to its normal form. */
+function uniqueBy<K extends string, S extends z.ZodType<Record<K, unknown>>>(field: K, item: S, itemsMax: number) {
+  return z
+    .array(item)
+    .max(itemsMax, { abort: true })
+    .superRefine((items, context) => {
+      const seen = new Set<unknown>()
+      items.forEach((each, index) => {
+        if (seen.has(each[field]))
+          context.addIssue({ code: 'custom', path: [index, field], message: 'is there already' })
+        seen.add(each[field])
+      })
+    })
+}
+
+function propertiesOf<S extends z.ZodType<{ propId: number }>>(item: S) {
+  return uniqueBy('propId', item, propertiesMax)
+}

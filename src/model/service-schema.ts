@@ -1,0 +1,168 @@
+import { z } from 'zod'
+import { formatPropertyIdHex, parsePropertyKey } from '#model/identifier'
+import { jsonFaultOf } from '#model/json-value'
+import { type PropertyValue, propertyTypes } from '#model/property-type'
+
+/**
+ * What people wrote about a service: names, units, enumerations, ranges. Raw values are meant to be combined with it;
+ * it describes and never forbids. Fields it does not know are kept as they came. §2.4, contract 3.8, 3.9.
+ */
+
+/** As many as a device can declare, contract 3.11. */
+export const schemaPropertiesMax = 1_024
+
+/** Four times the values of the widest enumeration known, a byte; each is a name on a screen. */
+export const enumEntriesMax = 1_024
+
+/** A line on a screen. */
+export const schemaNameCharactersMax = 256
+
+/** A page of text; it is sent with every list of schemas. */
+export const schemaTextCharactersMax = 4_096
+
+/** Of what is kept without being known: enough for settings of a screen, little enough to recurse. */
+export const schemaDepthMax = 16
+
+/** Types a schema may name beside those that values have. Contract 3.8. */
+const streamTypes = ['binary-stream', 'string-stream']
+
+const name = z.string().min(1).max(schemaNameCharactersMax)
+const line = z.string().max(schemaNameCharactersMax)
+const text = z.string().max(schemaTextCharactersMax)
+
+const EnumEntry = z.looseObject({ name, description: text.optional() })
+
+/** `rangeMin` is inclusive, `rangeMax` exclusive, both in `unit`. Enumerations are keyed by decimal value. */
+export const PropertySchema = z
+  .looseObject({
+    name,
+    description: text.optional(),
+    type: z
+      .string()
+      .toLowerCase()
+      .refine((type) => propertyTypes.has(type) || streamTypes.includes(type), 'must be a data type such as uint8')
+      .optional(),
+    enum: keyedBy(decimalOf, EnumEntry, enumEntriesMax, 'a number').optional(),
+    unit: line.optional(),
+    readonly: z.boolean().optional(),
+    rangeMin: z.number().optional(),
+    rangeMax: z.number().optional(),
+    actionable: z.boolean().optional(),
+    group: line.optional(),
+    hint: text.optional(),
+  })
+  .refine(({ rangeMin, rangeMax }) => rangeMin === undefined || rangeMax === undefined || rangeMin < rangeMax, {
+    path: ['rangeMax'],
+    message: 'must be above rangeMin, since it is exclusive',
+  })
+export type PropertySchema = z.infer<typeof PropertySchema>
+
+const known = z.looseObject({
+  name,
+  description: text.optional(),
+  properties: keyedBy(hexOf, PropertySchema, schemaPropertiesMax, 'a property id').superRefine(checkNames),
+})
+
+/**
+ * Properties come out keyed by canonical hex (`0x2000`), whatever form their ids had; two keys of one id are refused,
+ * as are two properties of one name.
+ */
+export const ServiceSchema = z.preprocess((value, context) => {
+  // Before zod looks, since it drops `__proto__` without a word.
+  const fault = jsonFaultOf(value, schemaDepthMax)
+  if (!fault) return value
+  context.addIssue({ code: 'custom', path: [...fault.path], message: fault.message })
+  return z.NEVER
+}, known)
+export type ServiceSchema = z.infer<typeof known>
+
+/** What the schema calls a property, or undefined when it does not know it. */
+export function nameOfProperty(schema: ServiceSchema, propId: number): string | undefined {
+  return propertySchemaOf(schema, propId)?.name
+}
+
+/** What the schema says about a property, or undefined when it does not know it. */
+export function propertySchemaOf(schema: ServiceSchema, propId: number): PropertySchema | undefined {
+  return schema.properties[formatPropertyIdHex(propId)]
+}
+
+/** The id of the property of exactly this name. */
+export function propIdOfName(schema: ServiceSchema, name: string): number | undefined {
+  return propIdsOf(schema).get(name)
+}
+
+/** What the schema calls this value of a property; `true` and `false` are looked up as 1 and 0. */
+export function enumNameOf(schema: ServiceSchema, propId: number, value: PropertyValue): string | undefined {
+  if (typeof value === 'object') return undefined
+  const entries = propertySchemaOf(schema, propId)?.enum
+  const key = String(typeof value === 'boolean' ? Number(value) : value)
+  return entries && Object.hasOwn(entries, key) ? entries[key]?.name : undefined
+}
+
+/** The value that the schema calls so; the first, should two share a name. Undone by `enumNameOf`. */
+export function enumValueOf(schema: ServiceSchema, propId: number, name: string): PropertyValue | undefined {
+  const property = propertySchemaOf(schema, propId)
+  const [key] = Object.entries(property?.enum ?? {}).find(([, entry]) => entry.name === name) ?? []
+  if (key === undefined) return undefined
+  if (property?.type === 'bool') return key !== '0'
+  return Number.isSafeInteger(Number(key)) || key.includes('.') ? Number(key) : key
+}
+
+/** Schemas are never changed in place, so what was found in one stays true as long as it lives. */
+const propIdsKnown = new WeakMap<ServiceSchema, ReadonlyMap<string, number>>()
+
+function propIdsOf(schema: ServiceSchema): ReadonlyMap<string, number> {
+  const before = propIdsKnown.get(schema)
+  if (before) return before
+  const propIds = new Map(Object.entries(schema.properties).map(([key, { name }]) => [name, Number(key)]))
+  propIdsKnown.set(schema, propIds)
+  return propIds
+}
+
+function checkNames(properties: Readonly<Record<string, { readonly name: string }>>, context: z.RefinementCtx): void {
+  const keys = new Map<string, string>()
+  for (const [key, { name }] of Object.entries(properties)) {
+    const other = keys.get(name)
+    if (other) context.addIssue({ code: 'custom', path: [key, 'name'], message: `is the name of ${other} already` })
+    keys.set(name, key)
+  }
+}
+
+/** A record whose keys are brought to one form; refused when a key has none or two have the same. */
+function keyedBy<S extends z.ZodType>(
+  formOf: (key: string) => string | undefined,
+  value: S,
+  entriesMax: number,
+  what: string,
+) {
+  return z
+    .record(z.string(), value)
+    .superRefine((record, context) => {
+      const keys = new Map<string, string>()
+      for (const key of Object.keys(record)) {
+        const form = formOf(key)
+        const other = form === undefined ? undefined : keys.get(form)
+        if (form === undefined) context.addIssue({ code: 'custom', path: [key], message: `must be keyed by ${what}` })
+        else if (other) context.addIssue({ code: 'custom', path: [key], message: `means the same as ${other}` })
+        else keys.set(form, key)
+      }
+      if (Object.keys(record).length > entriesMax) {
+        context.addIssue({ code: 'custom', message: `must have at most ${entriesMax} entries` })
+      }
+    })
+    .overwrite((record) =>
+      Object.fromEntries(Object.entries(record).map(([key, value]) => [formOf(key) ?? key, value])),
+    )
+}
+
+function hexOf(key: string): string | undefined {
+  const id = parsePropertyKey(key)
+  return id === undefined ? undefined : formatPropertyIdHex(id)
+}
+
+/** Integers of up to 64 bits, or any number as JavaScript writes it. */
+function decimalOf(key: string): string | undefined {
+  if (/^0[xX]/.test(key)) return parsePropertyKey(key)?.toString()
+  if (/^(?:0|-?[1-9][0-9]{0,19})$/.test(key)) return key
+  return Number.isFinite(Number(key)) && String(Number(key)) === key ? key : undefined
+}
