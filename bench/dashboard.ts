@@ -1,0 +1,323 @@
+import WebSocket from 'ws'
+import type { DeviceEntry } from '#bench/dashboard/fold'
+import { FoldedState } from '#bench/dashboard/fold'
+import { request } from '#bench/http'
+
+/** A place in the tenant's stream: everything up to and including `offset` is known. */
+export interface StreamPosition {
+  readonly epoch: string
+  readonly offset: number
+}
+
+export type StreamEvent = Readonly<Record<string, unknown>> & { readonly type: string; readonly offset: number }
+
+export interface DashboardOptions {
+  /** `http://host:port` */
+  readonly url: string
+  /** `state`: full read, then everything after it. `now`: live only. Else everything after that place. */
+  readonly from?: 'state' | 'now' | StreamPosition
+  /** Keep the folded state. Default true. */
+  readonly isFolding?: boolean
+  /** Narrows the stream: `types`, `devices`, `services` (contract 4.2). */
+  readonly query?: Readonly<Record<string, string>>
+  readonly onEvent?: (event: StreamEvent) => void
+  readonly backoffMsMax?: number
+}
+
+export interface DashboardCounts {
+  events: number
+  items: number
+  bytes: number
+  connections: number
+  /** STREAM with `recovered:true`, and with `false`. */
+  recovered: number
+  notRecovered: number
+  resyncs: number
+  fullReads: number
+}
+
+const faultsKeptMax = 50
+const backoffMsMin = 50
+
+/**
+ * A dashboard that trusts nothing: it reads the full state once, keeps it up by events, comes back after a loss at
+ * exactly the place it had reached, and writes down as a fault whatever breaks the promises of contract 4: an offset
+ * that does not rise, an event heard twice, an event without type, time or place, a state claimed to be recovered and
+ * told anyway.
+ */
+export class Dashboard {
+  readonly state = new FoldedState()
+  readonly counts: DashboardCounts = {
+    events: 0, items: 0, bytes: 0, connections: 0, recovered: 0, notRecovered: 0, resyncs: 0, fullReads: 0,
+  }
+  readonly faults: string[] = []
+  faultCount = 0
+  /** Why the connections ended, by close code; 0: could not be opened. */
+  readonly closes = new Map<number, number>()
+  readonly #options: DashboardOptions
+  #position: StreamPosition | undefined
+  #socket: WebSocket | undefined
+  #isStopped = false
+  #attempts = 0
+  #retry: NodeJS.Timeout | undefined
+  #isStreaming = false
+  /** Whether a full state was read, where one is wanted. */
+  #hasState: boolean
+  /** The full state is of use from here on. */
+  #stateFrom = 0
+  /** Events that came while the full state was being read; `undefined` when none is. */
+  #held: StreamEvent[] | undefined
+  #pongs: (() => void)[] = []
+
+  constructor(options: DashboardOptions) {
+    this.#options = options
+    if (typeof options.from === 'object') this.#position = options.from
+    this.#hasState = options.from !== undefined && options.from !== 'state'
+  }
+
+  get position(): StreamPosition | undefined {
+    return this.#position
+  }
+
+  /** Whether events flow: STREAM was heard on this connection, and no full read is open. */
+  get isLive(): boolean {
+    return this.#isStreaming && this.#held === undefined
+  }
+
+  start(): void {
+    void this.#connect()
+  }
+
+  /** As a broken cable does it; comes back by itself. */
+  cut(): void {
+    this.#socket?.terminate()
+  }
+
+  /** Stops reading from the socket: what a stalled browser looks like to the server. */
+  stall(): void {
+    this.#socket?.pause()
+  }
+
+  unstall(): void {
+    this.#socket?.resume()
+  }
+
+  stop(): void {
+    this.#isStopped = true
+    clearTimeout(this.#retry)
+    this.#socket?.terminate()
+  }
+
+  /** Waits until everything that is in the stream now was heard; `false` when that took longer. */
+  async caughtUp(timeoutMs: number): Promise<boolean> {
+    const end = performance.now() + timeoutMs
+    while (performance.now() < end && !this.#isStopped) {
+      const head = await streamHead(this.#options.url).catch(() => undefined)
+      while (head && performance.now() < end && this.#socket) {
+        if (!this.isLive || !(await this.#ping(Math.min(2_000, end - performance.now())))) break
+        if (this.isLive && (this.#position?.offset ?? -1) >= head.offset) return true
+      }
+      await new Promise((resolve) => setTimeout(resolve, 20))
+    }
+    return false
+  }
+
+  /** Reads the full state and says in what the folded one differs. Meaningful once the fleet is quiet. */
+  async differences(most?: number): Promise<readonly string[]> {
+    const read = await readState(this.#options.url)
+    const other = new FoldedState()
+    other.replace(read.entries)
+    return this.state.differences(other, most)
+  }
+
+  async #connect(): Promise<void> {
+    if (this.#isStopped) return
+    try {
+      if (!this.#hasState) this.#position = await this.#read()
+      const ticket = await request(`${this.#options.url}/api/v1/events/ticket`)
+      if (ticket.status !== 200) throw new Error(`ticket: ${ticket.status}`)
+      this.#open((JSON.parse(ticket.text) as { ticket: string }).ticket)
+    } catch {
+      this.#lost(0)
+    }
+  }
+
+  #open(ticket: string): void {
+    if (this.#isStopped) return
+    const place = this.#position
+      ? { epoch: this.#position.epoch, offset: String(this.#position.offset) }
+      : { offset: 'now' }
+    const query = new URLSearchParams({ ...this.#options.query, ...place })
+    const base = this.#options.url.replace(/^http/, 'ws')
+    const socket = new WebSocket(`${base}/api/v1/events/${ticket}?${query}`, { perMessageDeflate: false })
+    this.#socket = socket
+    let wasOpened = false
+    socket.on('open', () => {
+      wasOpened = true
+      this.counts.connections++
+    })
+    socket.on('message', (data: Buffer, isBinary) => {
+      if (socket === this.#socket) this.#received(data, isBinary)
+    })
+    socket.on('error', () => {})
+    socket.on('close', (code) => {
+      if (socket === this.#socket) this.#lost(wasOpened ? code : 0)
+    })
+  }
+
+  #received(data: Buffer, isBinary: boolean): void {
+    this.counts.bytes += data.length
+    let event: Record<string, unknown>
+    try {
+      if (isBinary) throw new Error('binary')
+      event = JSON.parse(data.toString('utf8')) as Record<string, unknown>
+    } catch {
+      return this.#fault(`not JSON text: ${data.toString('latin1', 0, 100)}`)
+    }
+    if (event.type === 'STREAM') return this.#streaming(event)
+    if (event.type === 'RESYNC') return this.#resync(event)
+    if (event.type === 'PONG') return this.#ponged(event)
+    this.#event(event)
+  }
+
+  /** The first message after a connect with a place: whether everything after it will be told. */
+  #streaming(event: Record<string, unknown>): void {
+    const { epoch, offset, recovered } = event
+    if (this.#isStreaming) this.#fault('a second STREAM on one connection')
+    if (typeof epoch !== 'string' || typeof offset !== 'number' || typeof recovered !== 'boolean') {
+      return this.#fault(`a STREAM without its fields: ${JSON.stringify(event)}`)
+    }
+    this.#attempts = 0
+    this.#isStreaming = true
+    if (recovered) {
+      this.counts.recovered++
+      // What was missed is still to come: the place is the one we had, in the words of the new epoch.
+      this.#position = { epoch, offset: this.#position?.offset ?? offset }
+      return
+    }
+    this.counts.notRecovered++
+    this.#startOver({ epoch, offset })
+  }
+
+  #resync(event: Record<string, unknown>): void {
+    const { epoch, offset } = event
+    if (typeof epoch !== 'string' || typeof offset !== 'number') {
+      return this.#fault(`a RESYNC without its fields: ${JSON.stringify(event)}`)
+    }
+    this.counts.resyncs++
+    this.#startOver({ epoch, offset })
+  }
+
+  /** What we hold may have a hole: events are held back until the full state was read again. */
+  #startOver(position: StreamPosition): void {
+    this.#position = position
+    if (this.#options.isFolding === false) return
+    const isReading = this.#held !== undefined
+    this.#held = []
+    this.#stateFrom = position.offset
+    if (!isReading) void this.#readAgain(this.#socket)
+  }
+
+  async #readAgain(socket: WebSocket | undefined): Promise<void> {
+    try {
+      let head = await this.#read()
+      // The place may have moved on while this was read.
+      while (head.offset < this.#stateFrom) head = await this.#read()
+      const held = this.#held ?? []
+      this.#held = undefined
+      for (const event of held) if (event.offset > head.offset) this.state.apply(event)
+    } catch {
+      this.#held = undefined
+      // Without the state the place is worth nothing: begin from the beginning.
+      this.#hasState = false
+      socket?.terminate()
+    }
+  }
+
+  async #read(): Promise<StreamPosition> {
+    const read = await readState(this.#options.url)
+    this.counts.fullReads++
+    if (this.#options.isFolding !== false) this.state.replace(read.entries)
+    this.#hasState = true
+    return read.position
+  }
+
+  #event(event: Record<string, unknown>): void {
+    const { type, timestamp, offset } = event
+    if (typeof type !== 'string' || typeof timestamp !== 'number' || !Number.isSafeInteger(offset)) {
+      return this.#fault(`an event without type, timestamp or offset: ${JSON.stringify(event).slice(0, 200)}`)
+    }
+    if (!this.#isStreaming) this.#fault(`an event before STREAM: ${type} ${String(offset)}`)
+    const heard = event as unknown as StreamEvent
+    const before = this.#position
+    if (before && heard.offset <= before.offset) {
+      return this.#fault(`${type} at offset ${heard.offset} was heard after ${before.offset}`)
+    }
+    this.#position = { epoch: before?.epoch ?? '', offset: heard.offset }
+    this.counts.events++
+    if (Array.isArray(event.updates)) this.counts.items += event.updates.length
+    if (this.#held) this.#held.push(heard)
+    else if (this.#options.isFolding !== false) this.state.apply(heard)
+    this.#options.onEvent?.(heard)
+  }
+
+  #ponged(event: Record<string, unknown>): void {
+    const { epoch, offset } = event
+    if (typeof epoch !== 'string' || typeof offset !== 'number') {
+      return this.#fault(`a PONG without its fields: ${JSON.stringify(event)}`)
+    }
+    // Everything up to there was told, so nothing at or below it may follow: `#event` watches over that.
+    if (this.#isStreaming) this.#position = { epoch, offset: Math.max(offset, this.#position?.offset ?? 0) }
+    for (const answered of this.#pongs.splice(0)) answered()
+  }
+
+  async #ping(timeoutMs: number): Promise<boolean> {
+    if (this.#socket?.readyState !== WebSocket.OPEN) return false
+    this.#socket.send('{"type":"PING"}')
+    return new Promise((resolve) => {
+      const timer = setTimeout(() => resolve(false), Math.max(1, timeoutMs))
+      this.#pongs.push(() => {
+        clearTimeout(timer)
+        resolve(true)
+      })
+    })
+  }
+
+  #lost(code: number): void {
+    this.closes.set(code, (this.closes.get(code) ?? 0) + 1)
+    this.#socket = undefined
+    this.#isStreaming = false
+    this.#pongs = []
+    if (this.#isStopped) return
+    const ceiling = Math.min(this.#options.backoffMsMax ?? 2_000, backoffMsMin * 2 ** Math.min(this.#attempts++, 10))
+    this.#retry = setTimeout(() => void this.#connect(), ceiling / 2 + Math.random() * (ceiling / 2))
+  }
+
+  #fault(text: string): void {
+    this.faultCount++
+    if (this.faults.length < faultsKeptMax) this.faults.push(text)
+  }
+}
+
+/** The full state and the place in the stream that it reflects at least. */
+export async function readState(
+  url: string,
+): Promise<{ readonly entries: readonly DeviceEntry[]; readonly position: StreamPosition }> {
+  const answer = await request(`${url}/api/v1/devices?depth=2`)
+  if (answer.status !== 200) throw new Error(`GET /devices: ${answer.status} ${answer.text.slice(0, 200)}`)
+  return { entries: JSON.parse(answer.text) as DeviceEntry[], position: positionIn(answer.headers) }
+}
+
+/** The end of the stream, as a short read names it. */
+export async function streamHead(url: string): Promise<StreamPosition> {
+  const answer = await request(`${url}/api/v1/devices?limit=1`)
+  if (answer.status !== 200) throw new Error(`GET /devices: ${answer.status}`)
+  return positionIn(answer.headers)
+}
+
+function positionIn(headers: Readonly<Record<string, string | string[] | undefined>>): StreamPosition {
+  const epoch = headers['stream-epoch']
+  const offset = Number(headers['stream-offset'])
+  if (typeof epoch !== 'string' || !Number.isSafeInteger(offset)) throw new Error('no Stream-Epoch or Stream-Offset')
+  return { epoch, offset }
+}

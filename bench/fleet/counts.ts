@@ -1,0 +1,86 @@
+import type { LatencySummary } from '#bench/histogram'
+import { LatencyHistogram } from '#bench/histogram'
+
+/** What a fleet says of itself: totals since the start, or since `clear`. */
+export interface FleetReport {
+  readonly devices: number
+  readonly devicesOnline: number
+  readonly links: number
+  readonly linksOpen: number
+  readonly framesSent: number
+  readonly framesResent: number
+  readonly framesAcknowledged: number
+  readonly changesAcknowledged: number
+  readonly framesRefused: number
+  /** Frames the schedule gave up because no device was connected. */
+  readonly framesSkipped: number
+  readonly connects: number
+  readonly cuts: number
+  readonly latencyMs: LatencySummary
+  readonly errors: Readonly<Record<string, number>>
+  readonly closes: Readonly<Record<string, number>>
+  readonly faultCount: number
+  readonly faults: readonly string[]
+}
+
+/** Codes come from the other side: what is beyond this many is counted together. */
+const codesMax = 64
+const faultsKeptMax = 50
+
+/** The books of the whole fleet. A fault is something no correct server does. */
+export class FleetCounts {
+  readonly latency = new LatencyHistogram()
+  /** The same since the last `takeRecent`. */
+  #recent = new LatencyHistogram()
+  framesSent = 0
+  framesResent = 0
+  framesAcknowledged = 0
+  changesAcknowledged = 0
+  framesRefused = 0
+  framesSkipped = 0
+  connects = 0
+  cuts = 0
+  readonly errors = new Map<string, number>()
+  readonly closes = new Map<string, number>()
+  faultCount = 0
+  readonly faults: string[] = []
+
+  recordLatency(ms: number): void {
+    this.latency.record(ms)
+    this.#recent.record(ms)
+  }
+
+  takeRecent(): LatencySummary {
+    const summary = this.#recent.summary()
+    this.#recent.clear()
+    return summary
+  }
+
+  error(code: string): void {
+    increase(this.errors, code)
+  }
+
+  close(code: number): void {
+    increase(this.closes, String(code))
+  }
+
+  fault(text: string): void {
+    this.faultCount++
+    if (this.faults.length < faultsKeptMax) this.faults.push(text)
+  }
+
+  /** Forgets the counts of a warm-up; faults stay. */
+  clear(): void {
+    this.latency.clear()
+    this.#recent.clear()
+    this.framesSent = this.framesResent = this.framesAcknowledged = this.changesAcknowledged = 0
+    this.framesRefused = this.framesSkipped = this.connects = this.cuts = 0
+    this.errors.clear()
+    this.closes.clear()
+  }
+}
+
+function increase(counts: Map<string, number>, code: string): void {
+  const key = counts.has(code) || counts.size < codesMax ? code : 'others'
+  counts.set(key, (counts.get(key) ?? 0) + 1)
+}

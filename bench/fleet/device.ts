@@ -1,0 +1,146 @@
+import { encodeChange } from '#bench/fleet/encoding'
+import type { Frame, FramePlan } from '#bench/fleet/frames'
+import type { LinkWire } from '#bench/fleet/wire'
+
+/** A frame on its way: sent, neither acknowledged nor refused. */
+export interface InFlight {
+  readonly frame: number
+  /** When it should have left, on the monotonic clock: latency counts from here. */
+  readonly dueAt: number
+  readonly timestamp: number | undefined
+  /** Sent more than once; its latency would be that of the outage. */
+  isResent: boolean
+}
+
+/** `named`: numbering continues over reconnects, nothing is lost. `none`: what was on its way at a cut is given up. */
+export type SessionKind = 'named' | 'none'
+
+/**
+ * One device: its numbering, and the books on what it sent and what the server answered for.
+ *
+ * Frames are numbered 1, 2, 3 … for the device's whole life. With a named session `seq` is the frame's number; without
+ * one the numbering on the wire starts again after every HELLO.
+ * - `settled`: every frame up to this one was acknowledged or refused or given up; an acknowledged one is stored.
+ * - `refused`: answered with an ERROR that names its seq. It must never be heard.
+ * - `uncertain`: given up at a cut. It may have been stored or not, but at most once.
+ */
+export class SimulatedDevice {
+  readonly index: number
+  readonly identifier: string
+  readonly plan: FramePlan
+  readonly session: string | undefined
+  readonly refused = new Set<number>()
+  readonly uncertain = new Set<number>()
+  readonly inFlight: InFlight[] = []
+  flakeAddress = 0
+  sent = 0
+  settled = 0
+  isWelcome = false
+  /** seq = frame − offset. */
+  #seqOffset = 0
+
+  constructor(index: number, identifier: string, plan: FramePlan, session: string | undefined) {
+    this.index = index
+    this.identifier = identifier
+    this.plan = plan
+    this.session = session
+  }
+
+  hello(wire: LinkWire): object {
+    const { kind } = this.plan
+    return {
+      type: 'HELLO',
+      deviceIdentifier: this.identifier,
+      ...(this.session !== undefined && { session: this.session }),
+      project: kind.code.toLowerCase(),
+      firmwares: [{ firmware: '1.4.2', hardware: 'rev-b', index: 0 }],
+      services: kind.services.map((service) => ({
+        serviceIdentifier: service.serviceIdentifier,
+        properties: service.properties.map((property) => ({
+          propId: property.propId,
+          type: property.type,
+          modifier: { isReadOnly: true, ...(property.type.endsWith('-ARRAY') && { isArray: true }) },
+          ...(property.isConstant && { value: wire.value({ property, value: encodeChange(property, this.index, 0) }) }),
+        })),
+      })),
+    }
+  }
+
+  /**
+   * The server's answer to HELLO: `seq` is the last it stored of this session. What is above is to be sent again.
+   * Answers the frames that this settled, and a fault when the server has forgotten what it acknowledged, or remembers
+   * what was never sent.
+   */
+  welcome(flakeAddress: number, seq: number): { readonly settled: readonly InFlight[]; readonly fault?: string } {
+    this.flakeAddress = flakeAddress
+    this.isWelcome = true
+    if (this.session === undefined) {
+      this.#giveUp()
+      return seq === 0 ? { settled: [] } : { settled: [], fault: `WELCOME without a session has seq ${seq}, not 0` }
+    }
+    const before = this.settled
+    const settled = this.#settle(Math.min(seq, this.sent))
+    for (const it of this.inFlight) it.isResent = true
+    if (seq > this.sent) return { settled, fault: `WELCOME has seq ${seq}, but only ${this.sent} were sent` }
+    if (seq < before && !this.#isAllRefused(seq + 1, before)) {
+      return { settled, fault: `WELCOME has seq ${seq}, but ${before} was acknowledged` }
+    }
+    return { settled }
+  }
+
+  next(dueAt: number, timestamp: number | undefined): InFlight {
+    this.sent++
+    const sent = { frame: this.sent, dueAt, timestamp, isResent: false }
+    this.inFlight.push(sent)
+    return sent
+  }
+
+  /** Everything up to `seq` is settled. Answers the frames that this settled, or nothing if it was never sent. */
+  acknowledge(seq: number): readonly InFlight[] | undefined {
+    const frame = seq + this.#seqOffset
+    return frame <= this.sent ? this.#settle(frame) : undefined
+  }
+
+  /** The server refused one frame for its content. */
+  refuse(seq: number): boolean {
+    const frame = seq + this.#seqOffset
+    const place = this.inFlight.findIndex((it) => it.frame === frame)
+    if (place < 0) return false
+    this.inFlight.splice(place, 1)
+    this.refused.add(frame)
+    return true
+  }
+
+  seqOf(frame: number): number {
+    return frame - this.#seqOffset
+  }
+
+  frame(number: number): Frame {
+    return this.plan.frame(this.index, number)
+  }
+
+  /** Stored, by the server's own word. */
+  isAcknowledged(frame: number): boolean {
+    return frame <= this.settled && !this.refused.has(frame) && !this.uncertain.has(frame)
+  }
+
+  #settle(frame: number): readonly InFlight[] {
+    let count = 0
+    while ((this.inFlight[count]?.frame ?? Infinity) <= frame) count++
+    if (frame > this.settled) this.settled = frame
+    return this.inFlight.splice(0, count)
+  }
+
+  #giveUp(): void {
+    for (const { frame } of this.inFlight) this.uncertain.add(frame)
+    this.inFlight.length = 0
+    this.settled = this.sent
+    this.#seqOffset = this.sent
+  }
+
+  /** A refused frame is settled without being stored, so the server need not remember its seq. */
+  #isAllRefused(from: number, to: number): boolean {
+    for (let frame = from; frame <= to; frame++) if (!this.refused.has(frame)) return false
+    return true
+  }
+}

@@ -1,0 +1,201 @@
+import type { FleetReport } from '#bench/fleet/counts'
+import { FleetCounts } from '#bench/fleet/counts'
+import { SimulatedDevice } from '#bench/fleet/device'
+import { changesPerFrameMax, FramePlan } from '#bench/fleet/frames'
+import type { DeviceKind } from '#bench/fleet/kinds'
+import { deviceKinds } from '#bench/fleet/kinds'
+import { FleetLink } from '#bench/fleet/link'
+import type { FleetOptions } from '#bench/fleet/options'
+import { fleetDefaults } from '#bench/fleet/options'
+import { Pace } from '#bench/fleet/pace'
+import { SeededRandom } from '#bench/random'
+
+/** How often the schedule looks at the clock. */
+const tickMs = 5
+/** A fleet of thousands does not knock all at once: so many links are opened a tick. */
+const connectsPerTick = 20
+
+/**
+ * Devices that behave as a real fleet does on the device link (contract 7), and know exactly what they sent and what
+ * the server answered for. `start` connects and sends until `pause` or `stop`.
+ */
+export class Fleet {
+  readonly options: FleetOptions
+  readonly kinds: readonly DeviceKind[]
+  readonly devices: readonly SimulatedDevice[]
+  readonly counts = new FleetCounts()
+  readonly #links: readonly FleetLink[]
+  readonly #linkOf: readonly FleetLink[]
+  readonly #pace: Pace
+  #tick: NodeJS.Timeout | undefined
+  #isPaused = false
+  #linksAsked = 0
+  #turn = 0
+  #burstAt = Infinity
+  #stormAt = Infinity
+  #livenessAt = 0
+
+  constructor(given: Partial<FleetOptions>) {
+    const options: FleetOptions = { ...fleetDefaults, ...given }
+    this.options = options
+    this.kinds = deviceKinds(options.mix, options.properties)
+    for (const kind of this.kinds) {
+      const most = changesPerFrameMax(kind)
+      if (options.changes > most) throw new RangeError(`a frame of ${kind.name} holds at most ${most} changes`)
+    }
+    const plans = this.kinds.map((kind) => new FramePlan(kind, options.changes))
+    // The session is new at each boot of a device: content follows the seed, this does not.
+    const boot = Date.now().toString(36)
+    const random = new SeededRandom(options.seed)
+    this.devices = Array.from({ length: options.devices }, (_, index) => {
+      const plan = plans[index % plans.length] as FramePlan
+      const identifier = `${options.prefix}-${plan.kind.code}-${String(index).padStart(6, '0')}`
+      const session = options.session === 'named' ? `${boot}-${options.seed}-${index}` : undefined
+      return new SimulatedDevice(index, identifier, plan, session)
+    })
+    this.#links = spread(this.devices, Math.min(options.links, options.devices)).map(
+      (devices) => new FleetLink(devices, { options, counts: this.counts, random, onRoom: (link) => this.#fill(link) }),
+    )
+    const linkOf = new Map(this.#links.flatMap((link) => link.devices.map((device) => [device, link] as const)))
+    this.#linkOf = this.devices.map((device) => linkOf.get(device) as FleetLink)
+    const meanChanges = plans.reduce((sum, plan) => sum + plan.meanChangesPerFrame, 0) / plans.length
+    this.#pace = new Pace(options.rate / meanChanges)
+  }
+
+  get devicesOnline(): number {
+    return this.devices.reduce((count, device) => count + (device.isWelcome ? 1 : 0), 0)
+  }
+
+  start(): void {
+    const now = performance.now()
+    const { burst, storm } = this.options
+    if (burst > 0) this.#burstAt = now + burst * 1000
+    if (storm > 0) this.#stormAt = now + storm * 1000
+    this.#pace.start(now)
+    this.#tick = setInterval(() => this.#onTick(performance.now()), tickMs)
+  }
+
+  /** No new frames; what is on its way is still seen to. */
+  pause(): void {
+    this.#isPaused = true
+  }
+
+  resume(): void {
+    this.#isPaused = false
+    this.#pace.start(performance.now())
+    for (const link of this.#links) this.#fill(link)
+  }
+
+  cutAll(): void {
+    for (const link of this.#links) link.cut()
+  }
+
+  /** Waits until every device is welcome; `false` when that took longer. */
+  async allOnline(timeoutMs: number): Promise<boolean> {
+    return until(() => this.devices.every((device) => device.isWelcome), timeoutMs)
+  }
+
+  /** After `pause`: waits until nothing is on its way any more; `false` when that took longer. */
+  async settled(timeoutMs: number): Promise<boolean> {
+    return until(() => this.devices.every((device) => device.isWelcome && device.inFlight.length === 0), timeoutMs)
+  }
+
+  /** Ends all links; politely (BYE) unless told otherwise. */
+  async stop(isPolite = true): Promise<void> {
+    this.#isPaused = true
+    clearInterval(this.#tick)
+    for (const link of this.#links) link.stop(isPolite)
+    await until(() => this.#links.every((link) => !link.isOpen), 2_000)
+  }
+
+  report(): FleetReport {
+    const { counts } = this
+    return {
+      devices: this.devices.length,
+      devicesOnline: this.devicesOnline,
+      links: this.#links.length,
+      linksOpen: this.#links.filter((link) => link.isOpen).length,
+      framesSent: counts.framesSent,
+      framesResent: counts.framesResent,
+      framesAcknowledged: counts.framesAcknowledged,
+      changesAcknowledged: counts.changesAcknowledged,
+      framesRefused: counts.framesRefused,
+      framesSkipped: counts.framesSkipped,
+      connects: counts.connects,
+      cuts: counts.cuts,
+      latencyMs: counts.latency.summary(),
+      errors: Object.fromEntries(counts.errors),
+      closes: Object.fromEntries(counts.closes),
+      faultCount: counts.faultCount,
+      faults: counts.faults,
+    }
+  }
+
+  #onTick(now: number): void {
+    for (let opened = 0; opened < connectsPerTick && this.#linksAsked < this.#links.length; opened++) {
+      this.#links[this.#linksAsked++]?.connect()
+    }
+    if (now >= this.#livenessAt) {
+      this.#livenessAt = now + 1_000
+      for (const link of this.#links) link.checkLiveness(now)
+    }
+    if (now >= this.#stormAt) {
+      this.#stormAt = now + this.options.storm * 1000
+      this.cutAll()
+    }
+    if (this.#isPaused || this.options.rate === 0) return
+    if (now >= this.#burstAt) {
+      this.#burstAt = now + this.options.burst * 1000
+      this.#pace.burst(now)
+    }
+    this.#keepPace(now)
+  }
+
+  /** Sends what is due, each device in turn. A device whose link is full is passed over, one that is away too. */
+  #keepPace(now: number): void {
+    for (let dueAt = this.#pace.due(now); dueAt !== undefined; dueAt = this.#pace.due(now)) {
+      const device = this.#nextWithRoom()
+      if (!device) {
+        // Nobody home: that is an outage, not slowness, and the schedule moves on without these frames.
+        if (this.devicesOnline === 0) this.counts.framesSkipped += this.#pace.skip(now)
+        return
+      }
+      this.#linkOf[device.index]?.send(device, dueAt)
+      this.#pace.sent()
+    }
+  }
+
+  #nextWithRoom(): SimulatedDevice | undefined {
+    for (let tries = 0; tries < this.devices.length; tries++) {
+      const device = this.devices[this.#turn++ % this.devices.length]
+      if (device?.isWelcome && this.#linkOf[device.index]?.hasRoom) return device
+    }
+    return undefined
+  }
+
+  /** With no rate given, a link sends as soon as it has room. */
+  #fill(link: FleetLink): void {
+    if (this.options.rate !== 0 || this.#isPaused) return
+    const now = performance.now()
+    while (link.hasRoom) {
+      const device = link.nextDevice()
+      if (!device) return
+      link.send(device, now)
+    }
+  }
+}
+
+function spread(devices: readonly SimulatedDevice[], linkCount: number): readonly (readonly SimulatedDevice[])[] {
+  const shares: SimulatedDevice[][] = Array.from({ length: linkCount }, () => [])
+  for (const device of devices) shares[device.index % linkCount]?.push(device)
+  return shares
+}
+
+async function until(isTrue: () => boolean, timeoutMs: number): Promise<boolean> {
+  const end = performance.now() + timeoutMs
+  while (!isTrue()) {
+    if (performance.now() > end) return false
+    await new Promise((resolve) => setTimeout(resolve, 10))
+  }
+  return true
+}

@@ -1,0 +1,272 @@
+import { connect as connectTcp } from 'node:net'
+import type { NetConnectOpts, Socket } from 'node:net'
+import WebSocket from 'ws'
+import type { FleetCounts } from '#bench/fleet/counts'
+import type { InFlight, SimulatedDevice } from '#bench/fleet/device'
+import type { FleetOptions } from '#bench/fleet/options'
+import type { LinkWire } from '#bench/fleet/wire'
+import { wires } from '#bench/fleet/wire'
+import type { SeededRandom } from '#bench/random'
+
+/** HELLOs unanswered on one link at most: a gateway of thousands must not open with megabytes. */
+const hellosUnansweredMax = 32
+/** A link on which something waits and nothing was answered for so long is cut. */
+const silenceMsMax = 30_000
+
+interface LinkSettings {
+  readonly options: FleetOptions
+  readonly counts: FleetCounts
+  readonly random: SeededRandom
+  /** There may be room to send. */
+  onRoom(link: FleetLink): void
+}
+
+/**
+ * One websocket and the devices that speak on it. It connects until it is stopped: after a loss it waits a random part
+ * of a back-off that doubles, says HELLO for each device again and sends what the server has not stored, in order.
+ */
+export class FleetLink {
+  readonly devices: readonly SimulatedDevice[]
+  readonly #settings: LinkSettings
+  readonly #wire: LinkWire
+  readonly #byAddress = new Map<number, SimulatedDevice>()
+  readonly #byIdentifier: ReadonlyMap<string, SimulatedDevice>
+  #socket: WebSocket | undefined
+  #tcp: Socket | undefined
+  #isCorked = false
+  #isStopped = false
+  #retry: NodeJS.Timeout | undefined
+  #attempts = 0
+  #helloNext = 0
+  #hellosUnanswered = 0
+  #unacknowledged = 0
+  #window: number
+  #turn = 0
+  #heardAt = 0
+
+  constructor(devices: readonly SimulatedDevice[], settings: LinkSettings) {
+    this.devices = devices
+    this.#settings = settings
+    this.#wire = wires[settings.options.protocol]
+    this.#byIdentifier = new Map(devices.map((device) => [device.identifier, device]))
+    this.#window = settings.options.window
+  }
+
+  get isOpen(): boolean {
+    return this.#socket?.readyState === WebSocket.OPEN
+  }
+
+  get hasRoom(): boolean {
+    return this.#unacknowledged < this.#window
+  }
+
+  connect(): void {
+    if (this.#isStopped) return
+    const socket = new WebSocket(`${this.#settings.options.url}/api/v1/link`, [this.#wire.subprotocol], {
+      perMessageDeflate: false,
+      handshakeTimeout: 10_000,
+      createConnection: (options: NetConnectOpts) => {
+        this.#tcp = connectTcp(options).setNoDelay(true)
+        return this.#tcp
+      },
+    } as WebSocket.ClientOptions)
+    this.#socket = socket
+    socket.on('open', () => this.#opened())
+    socket.on('message', (data: Buffer) => this.#received(data))
+    // 'close' follows every error, and says all there is to say.
+    socket.on('error', () => {})
+    socket.on('close', (code) => this.#closed(socket, code))
+  }
+
+  /** As a broken cable does it. The link comes back by itself. */
+  cut(): void {
+    if (this.isOpen) this.#settings.counts.cuts++
+    this.#socket?.terminate()
+  }
+
+  /** For good; with `isPolite` each device says BYE first. */
+  stop(isPolite: boolean): void {
+    this.#isStopped = true
+    clearTimeout(this.#retry)
+    if (!this.isOpen || !isPolite) return this.#socket?.terminate()
+    for (const device of this.devices) {
+      if (device.isWelcome) this.#say({ type: 'BYE', flakeAddress: device.flakeAddress })
+    }
+    const socket = this.#socket
+    socket?.close(1000)
+    setTimeout(() => socket?.terminate(), 1_000).unref()
+  }
+
+  /** The next of this link's devices, in turn, that may send. */
+  nextDevice(): SimulatedDevice | undefined {
+    for (let tries = 0; tries < this.devices.length; tries++) {
+      const device = this.devices[this.#turn++ % this.devices.length]
+      if (device?.isWelcome) return device
+    }
+    return undefined
+  }
+
+  send(device: SimulatedDevice, dueAt: number): void {
+    // Every other device has a clock of its own and sends its time along.
+    const it = device.next(dueAt, device.index % 2 === 1 ? Date.now() : undefined)
+    this.#settings.counts.framesSent++
+    this.#transmit(device, it)
+  }
+
+  /** Cuts a link whose other side has gone silent while it owed an answer. */
+  checkLiveness(now: number): void {
+    const owes = this.#unacknowledged > 0 || this.#hellosUnanswered > 0
+    if (!this.isOpen || !owes || now - this.#heardAt < silenceMsMax) return
+    this.#settings.counts.error('CLIENT_SILENCE')
+    this.cut()
+  }
+
+  #opened(): void {
+    this.#settings.counts.connects++
+    this.#heardAt = performance.now()
+    this.#helloNext = 0
+    this.#hellosUnanswered = 0
+    this.#greet()
+  }
+
+  #greet(): void {
+    while (this.#hellosUnanswered < hellosUnansweredMax && this.#helloNext < this.devices.length) {
+      const device = this.devices[this.#helloNext++]
+      if (!device) break
+      this.#hellosUnanswered++
+      this.#say(device.hello(this.#wire))
+    }
+  }
+
+  #received(data: Buffer): void {
+    this.#heardAt = performance.now()
+    let message: unknown
+    try {
+      message = this.#wire.decode(data)
+    } catch {
+      return this.#settings.counts.fault(`not ${this.#settings.options.protocol}: ${data.toString('latin1', 0, 60)}`)
+    }
+    if (Array.isArray(message)) {
+      if (message[0] === 'A') return this.#acknowledged(message[1], message[2])
+    } else if (typeof message === 'object' && message !== null) {
+      const fields = message as Record<string, unknown>
+      const answer = answers[String(fields.type)]
+      if (answer) return this[answer](fields)
+    }
+    this.#settings.counts.fault(`a message of no known type: ${JSON.stringify(message).slice(0, 120)}`)
+  }
+
+  onWelcome(message: Record<string, unknown>): void {
+    const device = this.#byIdentifier.get(String(message.deviceIdentifier))
+    const { flakeAddress, seq, window } = message
+    if (!device || typeof flakeAddress !== 'number' || typeof seq !== 'number') {
+      return this.#settings.counts.fault(`a WELCOME that fits no HELLO: ${JSON.stringify(message)}`)
+    }
+    this.#attempts = 0
+    this.#hellosUnanswered--
+    if (typeof window === 'number') this.#window = Math.min(this.#settings.options.window, window)
+    this.#byAddress.set(flakeAddress, device)
+    const { settled, fault } = device.welcome(flakeAddress, seq)
+    if (fault !== undefined) this.#settings.counts.fault(`${device.identifier}: ${fault}`)
+    for (const it of settled) this.#settle(device, it)
+    for (const it of device.inFlight) {
+      this.#settings.counts.framesResent++
+      this.#transmit(device, it)
+    }
+    this.#greet()
+    this.#settings.onRoom(this)
+  }
+
+  onAck(message: Record<string, unknown>): void {
+    this.#acknowledged(message.flakeAddress, message.seq)
+  }
+
+  onError(message: Record<string, unknown>): void {
+    const { flakeAddress, seq, code } = message
+    this.#settings.counts.error(String(code))
+    const device = typeof flakeAddress === 'number' ? this.#byAddress.get(flakeAddress) : undefined
+    const isFinal = code !== 'OVERLOADED' && code !== 'STORAGE'
+    if (device && code === 'REPLACED') device.isWelcome = false
+    if (!device || typeof seq !== 'number' || !isFinal || !device.refuse(seq)) return
+    this.#unacknowledged--
+    this.#settings.counts.framesRefused++
+    this.#settings.onRoom(this)
+  }
+
+  /** A simulated device takes no orders: its properties are read-only. */
+  onWrite(message: Record<string, unknown>): void {
+    const { flakeAddress, id, updates } = message
+    const results = (Array.isArray(updates) ? updates : []).map((update: { propId?: unknown }) => ({
+      propId: update.propId,
+      status: 'REJECTED',
+      message: 'read-only',
+    }))
+    this.#say({ type: 'RESULT', flakeAddress, id, results })
+  }
+
+  onFirmware(message: Record<string, unknown>): void {
+    const { flakeAddress, id } = message
+    this.#say({ type: 'FIRMWARE_STATUS', flakeAddress, id, status: 'NOT_OK', message: 'a simulated device' })
+  }
+
+  #acknowledged(flakeAddress: unknown, seq: unknown): void {
+    const device = typeof flakeAddress === 'number' ? this.#byAddress.get(flakeAddress) : undefined
+    const settled = device && typeof seq === 'number' ? device.acknowledge(seq) : undefined
+    if (!device || !settled) {
+      return this.#settings.counts.fault(`an ACK of what was not sent: ${String(flakeAddress)}, seq ${String(seq)}`)
+    }
+    this.#unacknowledged -= settled.length
+    for (const it of settled) this.#settle(device, it)
+    this.#settings.onRoom(this)
+  }
+
+  #settle(device: SimulatedDevice, it: InFlight): void {
+    const { counts } = this.#settings
+    counts.framesAcknowledged++
+    counts.changesAcknowledged += device.plan.changeCount(it.frame)
+    if (!it.isResent) counts.recordLatency(this.#heardAt - it.dueAt)
+  }
+
+  #transmit(device: SimulatedDevice, it: InFlight): void {
+    const { form } = this.#settings.options
+    this.#unacknowledged++
+    const seq = device.seqOf(it.frame)
+    this.#say(this.#wire.update(form, device.flakeAddress, seq, device.frame(it.frame), it.timestamp))
+  }
+
+  /** Frames of one turn leave in one write: a system call a frame would make the simulator the bottleneck. */
+  #say(message: unknown): void {
+    if (!this.isOpen) return
+    const tcp = this.#tcp
+    if (tcp && !this.#isCorked) {
+      this.#isCorked = true
+      tcp.cork()
+      process.nextTick(() => {
+        this.#isCorked = false
+        tcp.uncork()
+      })
+    }
+    this.#socket?.send(this.#wire.encode(message))
+  }
+
+  #closed(socket: WebSocket, code: number): void {
+    if (socket !== this.#socket) return
+    this.#settings.counts.close(code)
+    this.#socket = undefined
+    this.#unacknowledged = 0
+    this.#byAddress.clear()
+    for (const device of this.devices) device.isWelcome = false
+    if (this.#isStopped) return
+    const { backoffMsMin, backoffMsMax } = this.#settings.options
+    const ceiling = Math.min(backoffMsMax, backoffMsMin * 2 ** Math.min(this.#attempts++, 16))
+    this.#retry = setTimeout(() => this.connect(), this.#settings.random.between(ceiling / 4, ceiling))
+  }
+}
+
+const answers: Readonly<Record<string, 'onWelcome' | 'onAck' | 'onError' | 'onWrite' | 'onFirmware'>> = {
+  WELCOME: 'onWelcome',
+  ACK: 'onAck',
+  ERROR: 'onError',
+  WRITE: 'onWrite',
+  FIRMWARE: 'onFirmware',
+}

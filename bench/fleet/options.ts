@@ -1,0 +1,51 @@
+import type { SessionKind } from '#bench/fleet/device'
+import type { PropertyMix } from '#bench/fleet/kinds'
+import type { LinkForm, LinkProtocol } from '#bench/fleet/wire'
+
+export interface FleetOptions {
+  /** `ws://host:port` */
+  readonly url: string
+  readonly devices: number
+  /** As many as devices: each has its own. Fewer: gateways. */
+  readonly links: number
+  /** Changes a second in all; 0: as fast as the windows allow. */
+  readonly rate: number
+  /** Per frame. */
+  readonly changes: number
+  readonly properties: number
+  readonly protocol: LinkProtocol
+  readonly form: LinkForm
+  readonly mix: PropertyMix
+  /** Unacknowledged frames on a link at most; the server's own window counts too. */
+  readonly window: number
+  /** Every so many seconds a second's worth of frames at once; 0: never. */
+  readonly burst: number
+  /** Every so many seconds all links are cut and come back; 0: never. */
+  readonly storm: number
+  readonly session: SessionKind
+  readonly seed: number
+  /** In front of every device identifier, so that several fleets share a server. */
+  readonly prefix: string
+  readonly backoffMsMin: number
+  readonly backoffMsMax: number
+}
+
+export const fleetDefaults: FleetOptions = {
+  url: 'ws://127.0.0.1:8080',
+  devices: 100,
+  links: 100,
+  rate: 1000,
+  changes: 4,
+  properties: 10,
+  protocol: 'json',
+  form: 'long',
+  mix: 'mixed',
+  window: 64,
+  burst: 0,
+  storm: 0,
+  session: 'named',
+  seed: 1,
+  prefix: 'SIM',
+  backoffMsMin: 100,
+  backoffMsMax: 5_000,
+}

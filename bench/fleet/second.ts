@@ -1,0 +1,63 @@
+import type { FleetReport } from '#bench/fleet/counts'
+import type { Fleet } from '#bench/fleet/fleet'
+import type { LatencySummary } from '#bench/histogram'
+
+/** What happened since the last line. */
+export interface FleetSecond {
+  readonly at: number
+  readonly isWarm: boolean
+  readonly devices: number
+  readonly devicesOnline: number
+  readonly changesPerSecond: number
+  /** Since the start or the end of the warm-up. */
+  readonly changesAcknowledged: number
+  readonly latencyMs: LatencySummary
+  readonly faultCount: number
+}
+
+/** Takes a reading of the fleet each time it is called. */
+export function secondsOf(fleet: Fleet): (isWarm: boolean) => FleetSecond {
+  let lastAt = performance.now()
+  let lastChanges = fleet.counts.changesAcknowledged
+  return (isWarm) => {
+    const now = performance.now()
+    const changes = fleet.counts.changesAcknowledged
+    // After a warm-up the counts began again at 0.
+    const since = changes >= lastChanges ? changes - lastChanges : changes
+    const second = {
+      at: Date.now(),
+      isWarm,
+      devices: fleet.devices.length,
+      devicesOnline: fleet.devicesOnline,
+      changesPerSecond: Math.round((since * 1000) / Math.max(1, now - lastAt)),
+      changesAcknowledged: changes,
+      latencyMs: fleet.counts.takeRecent(),
+      faultCount: fleet.counts.faultCount,
+    }
+    lastAt = now
+    lastChanges = changes
+    return second
+  }
+}
+
+export function lineOf(second: FleetSecond): string {
+  const { devicesOnline, devices, changesPerSecond, latencyMs } = second
+  const faults = second.faultCount > 0 ? `  FAULTS ${second.faultCount}` : ''
+  return (
+    `${devicesOnline}/${devices} devices  ${changesPerSecond} changes/s  ` +
+    `ack p50 ${latencyMs.p50} ms  p99 ${latencyMs.p99} ms${faults}${second.isWarm ? '' : '  (warm-up)'}`
+  )
+}
+
+export function totalsOf(report: FleetReport, seconds: number): string {
+  const { latencyMs } = report
+  return [
+    `changes acknowledged  ${report.changesAcknowledged} (${Math.round(report.changesAcknowledged / seconds)}/s)`,
+    `frames                ${report.framesSent} sent, ${report.framesAcknowledged} acknowledged, ` +
+      `${report.framesResent} sent again, ${report.framesRefused} refused, ${report.framesSkipped} skipped`,
+    `acknowledgement       p50 ${latencyMs.p50} ms, p99 ${latencyMs.p99} ms, p99.9 ${latencyMs.p999} ms, max ${latencyMs.max} ms`,
+    `links                 ${report.connects} connects, ${report.cuts} cuts, closes ${JSON.stringify(report.closes)}`,
+    `errors                ${JSON.stringify(report.errors)}`,
+    ...(report.faultCount > 0 ? [`FAULTS                ${report.faultCount}`, ...report.faults] : []),
+  ].join('\n')
+}

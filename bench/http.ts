@@ -1,0 +1,52 @@
+import { request as httpRequest } from 'node:http'
+import type { IncomingHttpHeaders } from 'node:http'
+
+export interface HttpAnswer {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+  readonly text: string
+}
+
+export interface HttpQuestion {
+  readonly method?: string
+  /** JSON text. */
+  readonly body?: string
+  readonly headers?: Readonly<Record<string, string>>
+  /** Without a byte for so long the request fails. */
+  readonly silenceMsMax?: number
+}
+
+/**
+ * One request on a connection of its own, the whole answer as text. A kept-alive connection would now and then be one
+ * to a server that was killed a moment ago, and its failure would look like the server's.
+ */
+export function request(url: string, question: HttpQuestion = {}): Promise<HttpAnswer> {
+  const { method = 'GET', body, headers = {}, silenceMsMax = 30_000 } = question
+  return new Promise((resolve, reject) => {
+    const outgoing = httpRequest(
+      url,
+      {
+        method,
+        agent: false,
+        timeout: silenceMsMax,
+        headers: { ...(body !== undefined && { 'content-type': 'application/json' }), ...headers },
+      },
+      (incoming) => {
+        const parts: Buffer[] = []
+        incoming.on('data', (part: Buffer) => parts.push(part))
+        incoming.on('error', reject)
+        incoming.on('aborted', () => reject(new Error(`${method} ${url}: the answer broke off`)))
+        incoming.on('end', () =>
+          resolve({
+            status: incoming.statusCode ?? 0,
+            headers: incoming.headers,
+            text: Buffer.concat(parts).toString('utf8'),
+          }),
+        )
+      },
+    )
+    outgoing.on('timeout', () => outgoing.destroy(new Error(`${method} ${url}: silent for ${silenceMsMax} ms`)))
+    outgoing.on('error', reject)
+    outgoing.end(body)
+  })
+}

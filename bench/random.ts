@@ -1,0 +1,31 @@
+/**
+ * Numbers that look random and are the same for the same seed, so that a run can be repeated.
+ *
+ * mulberry32: 32 bits of state, passes what a simulator needs, costs a few nanoseconds. Not for secrets.
+ */
+export class SeededRandom {
+  #state: number
+
+  constructor(seed: number) {
+    this.#state = seed >>> 0
+  }
+
+  /** In [0, 1). */
+  next(): number {
+    this.#state = (this.#state + 0x6d2b79f5) >>> 0
+    let mixed = this.#state
+    mixed = Math.imul(mixed ^ (mixed >>> 15), mixed | 1)
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296
+  }
+
+  /** In [low, high). */
+  between(low: number, high: number): number {
+    return low + this.next() * (high - low)
+  }
+
+  /** An integer in [0, count). */
+  below(count: number): number {
+    return Math.floor(this.next() * count)
+  }
+}
