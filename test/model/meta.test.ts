@@ -1,0 +1,133 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import type { JsonValue } from '#model/json-value'
+import { changeMeta, MetaPatch, MetaRecord, mergePatch, metaBytesMax, metaDepthMax } from '#model/meta'
+
+/** RFC 7396 Appendix A, all of it: [target, patch, result]. */
+const appendix: [string, string, string][] = [
+  ['{"a":"b"}', '{"a":"c"}', '{"a":"c"}'],
+  ['{"a":"b"}', '{"b":"c"}', '{"a":"b","b":"c"}'],
+  ['{"a":"b"}', '{"a":null}', '{}'],
+  ['{"a":"b","b":"c"}', '{"a":null}', '{"b":"c"}'],
+  ['{"a":["b"]}', '{"a":"c"}', '{"a":"c"}'],
+  ['{"a":"c"}', '{"a":["b"]}', '{"a":["b"]}'],
+  ['{"a":{"b":"c"}}', '{"a":{"b":"d","c":null}}', '{"a":{"b":"d"}}'],
+  ['{"a":[{"b":"c"}]}', '{"a":[1]}', '{"a":[1]}'],
+  ['["a","b"]', '["c","d"]', '["c","d"]'],
+  ['{"a":"b"}', '["c"]', '["c"]'],
+  ['{"a":"foo"}', 'null', 'null'],
+  ['{"a":"foo"}', '"bar"', '"bar"'],
+  ['{"e":null}', '{"a":1}', '{"e":null,"a":1}'],
+  ['[1,2]', '{"a":"b","c":null}', '{"a":"b"}'],
+  ['{}', '{"a":{"bb":{"ccc":null}}}', '{"a":{"bb":{}}}'],
+]
+
+describe('merge patch', () => {
+  test.each(appendix)('%s with %s is %s', (target, patch, result) => {
+    const before = JSON.parse(target)
+    expect(JSON.stringify(mergePatch(before, JSON.parse(patch)))).toBe(result)
+    expect(JSON.stringify(before)).toBe(target)
+  })
+
+  const json = fc.jsonValue({ maxDepth: 4 }) as fc.Arbitrary<JsonValue>
+  const object = fc.dictionary(fc.string(), json) as fc.Arbitrary<JsonValue>
+
+  test('what a patch did, it does not do again', () => {
+    fc.assert(
+      fc.property(json, json, (target, patch) => {
+        const once = mergePatch(target, patch)
+        expect(mergePatch(once, patch)).toEqual(once)
+      }),
+    )
+  })
+
+  test('an empty patch changes no object, and a whole one without nulls is what comes out of nothing', () => {
+    fc.assert(
+      fc.property(object, (value) => {
+        expect(mergePatch(value, {})).toEqual(value)
+        const withoutNulls = mergePatch({}, value)
+        expect(mergePatch({}, withoutNulls)).toEqual(withoutNulls)
+      }),
+    )
+  })
+
+  test('no key reaches a prototype', () => {
+    const merged = mergePatch({}, JSON.parse('{"__proto__":{"isAdmin":true}}')) as object
+    expect(Object.getPrototypeOf(merged)).toBe(Object.prototype)
+    expect(Object.keys(merged)).toEqual(['__proto__'])
+  })
+})
+
+function nested(depth: number): unknown {
+  return depth === 1 ? {} : { a: nested(depth - 1) }
+}
+
+/** An object of exactly so many bytes as JSON. */
+function sized(bytes: number): { a: string } {
+  return { a: 'x'.repeat(bytes - '{"a":""}'.length) }
+}
+
+describe('patch from outside', () => {
+  test.each<[string, unknown]>([
+    ['empty', {}],
+    ['any JSON', { a: 1, b: 'é🌍', c: null, d: [true, { e: [] }], '': 0, prototype: 1 }],
+    ['deepest', nested(metaDepthMax)],
+    ['largest', sized(metaBytesMax)],
+  ])('%s is taken as it is', (_name, patch) => {
+    expect(MetaPatch.parse(patch)).toEqual(patch)
+  })
+
+  const deepArray = JSON.parse(`{"a":${'['.repeat(5000)}${']'.repeat(5000)}}`)
+  test.each<[string, unknown, (string | number)[]]>([
+    ...[null, undefined, 1, 'a', true, []].map((value): [string, unknown, []] => [`a mere ${value}`, value, []]),
+    ['too deep', nested(metaDepthMax + 1), Array(metaDepthMax).fill('a')],
+    ['far too deep', deepArray, ['a', ...Array(metaDepthMax - 1).fill(0)]],
+    ['one byte too large', sized(metaBytesMax + 1), []],
+    ['too large in UTF-8', { a: 'é'.repeat(metaBytesMax / 2) }, []],
+    ['__proto__', JSON.parse('{"__proto__":1}'), []],
+    ['__proto__ inside', JSON.parse('{"a":[{"__proto__":{"b":1}}]}'), ['a', 0]],
+    ['constructor', { a: { constructor: 1 } }, ['a']],
+    ['half a pair', { a: ['\ud800'] }, ['a', 0]],
+    ['half a pair in a key', { a: { '\udc00': 1 } }, ['a']],
+    ['a number that is none', { a: Number.NaN }, ['a']],
+    ['no JSON', { a: 1n }, ['a']],
+    ['a function', { a: () => 1 }, ['a']],
+  ])('%s is refused', (_name, patch, path) => {
+    const issues = MetaPatch.safeParse(patch).error?.issues
+    expect(issues?.length).toBe(1)
+    expect(issues?.[0]?.path).toEqual(path)
+  })
+
+  test('the result has the same limit', () => {
+    const half = { a: 'x'.repeat(40_000) }
+    expect(changeMeta(half, { b: 1 })).toEqual({ meta: { ...half, b: 1 } })
+    expect(changeMeta(half, { b: half.a })).toEqual({ refusal: expect.stringContaining('65536 bytes') })
+    expect(changeMeta(half, { a: null, b: half.a })).toEqual({ meta: { b: half.a } })
+  })
+})
+
+describe('record', () => {
+  const record = {
+    deviceIdentifier: 'DEV-1',
+    status: 'online',
+    lastMessage: 1,
+    lastConnect: 1,
+    numConnects: 1,
+    meta: { a: 1 },
+  }
+
+  test('with and without depth', () => {
+    expect(MetaRecord.parse(record)).toEqual(record)
+    const shallow = { deviceIdentifier: 'DEV-1', status: 'offline', lastMessage: 0 }
+    expect(MetaRecord.parse(shallow)).toEqual(shallow)
+  })
+
+  test.each<[string, unknown]>([
+    ['unknown status', { ...record, status: 'ONLINE' }],
+    ['time as text', { ...record, lastMessage: '1' }],
+    ['half a connection', { ...record, numConnects: 0.5 }],
+    ['meta no object', { ...record, meta: [] }],
+  ])('refused: %s', (_name, bad) => {
+    expect(MetaRecord.safeParse(bad).success).toBe(false)
+  })
+})

@@ -1,0 +1,251 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { formatPropertyIdHex, uint32Max } from '#model/identifier'
+import {
+  enumEntriesMax,
+  enumNameOf,
+  enumValueOf,
+  nameOfProperty,
+  propIdOfName,
+  ServiceSchema,
+  schemaPropertiesMax,
+} from '#model/service-schema'
+
+const fan = {
+  name: 'Fan',
+  description: 'Speed',
+  type: 'uint8',
+  enum: { '0': { name: 'Off' }, '1': { name: 'On', description: 'Full' } },
+}
+const heat = {
+  name: 'Heat',
+  type: 'float',
+  unit: '°C',
+  readonly: true,
+  rangeMin: -40,
+  rangeMax: 85.5,
+  actionable: false,
+  group: 'Air',
+  hint: 'gauge',
+}
+const climate = { name: 'Climate', description: 'Air', properties: { '0x2000': fan, '0x2001': heat } }
+
+function withProperty(property: unknown): unknown {
+  return { name: 'S', properties: { '0x2000': property } }
+}
+
+function many(count: number): unknown {
+  return {
+    name: 'S',
+    properties: Object.fromEntries(Array.from({ length: count }, (_, id) => [String(id), { name: `p${id}` }])),
+  }
+}
+
+function nested(depth: number): unknown {
+  return depth === 1 ? {} : { a: nested(depth - 1) }
+}
+
+describe('taken as it is', () => {
+  test.each<[string, unknown]>([
+    ['all known fields', climate],
+    ['no more than needed', { name: 'S', properties: {} }],
+    ['a property with a name only', withProperty({ name: 'p' })],
+    [
+      'unknown fields at every level',
+      {
+        ...climate,
+        vendor: { a: [1] },
+        properties: { '0x0001': { ...fan, icon: null, enum: { '2': { name: 'x', colour: 'red' } } } },
+      },
+    ],
+    [
+      'stream types',
+      {
+        name: 'S',
+        properties: { '0x0001': { name: 'a', type: 'binary-stream' }, '0x0002': { name: 'b', type: 'string-stream' } },
+      },
+    ],
+    ['an array type', withProperty({ name: 'p', type: 'uint8-array' })],
+    [
+      'enum of negative, large and broken values',
+      withProperty({
+        name: 'p',
+        enum: { '-1': { name: 'a' }, '18446744073709551615': { name: 'b' }, '0.5': { name: 'c' } },
+      }),
+    ],
+    [
+      'two values of one name',
+      withProperty({ name: 'p', enum: { '1': { name: 'reserved' }, '2': { name: 'reserved' } } }),
+    ],
+  ])('%s', (_name, schema) => {
+    expect(ServiceSchema.parse(schema)).toEqual(schema)
+  })
+
+  test('as many properties as a device can declare', () => {
+    expect(ServiceSchema.safeParse(many(schemaPropertiesMax)).success).toBe(true)
+  })
+})
+
+describe('brought to one form', () => {
+  test.each(['0x2000', '0X2000', '8192', '0x02000', '08192'])('property %s', (key) => {
+    expect(ServiceSchema.parse({ name: 'S', properties: { [key]: fan } }).properties).toEqual({ '0x2000': fan })
+  })
+
+  test('case of hex digits, type names and enum values', () => {
+    const schema = {
+      name: 'S',
+      properties: { '0xABCD': { name: 'p', type: 'UINT8', enum: { '0x0A': { name: 'ten' } } } },
+    }
+    expect(ServiceSchema.parse(schema).properties).toEqual({
+      '0xabcd': { name: 'p', type: 'uint8', enum: { '10': { name: 'ten' } } },
+    })
+  })
+
+  test('what came out goes in again unchanged', () => {
+    const ids = fc.uniqueArray(fc.integer({ min: 0, max: uint32Max }), { maxLength: 20 })
+    fc.assert(
+      fc.property(ids, fc.boolean(), (propIds, isHex) => {
+        const keyOf = (id: number): string => (isHex ? formatPropertyIdHex(id) : String(id))
+        const schema = {
+          name: 'S',
+          properties: Object.fromEntries(propIds.map((id) => [keyOf(id), { name: `p${id}` }])),
+        }
+        const once = ServiceSchema.parse(schema)
+        expect(ServiceSchema.parse(once)).toEqual(once)
+        for (const id of propIds) {
+          expect(nameOfProperty(once, id)).toBe(`p${id}`)
+          expect(propIdOfName(once, `p${id}`)).toBe(id)
+        }
+      }),
+    )
+  })
+})
+
+describe('refused', () => {
+  test.each<[string, unknown, (string | number)[]]>([
+    ['nothing', null, []],
+    ['an array', [], []],
+    ['no name', { properties: {} }, ['name']],
+    ['an empty name', { name: '', properties: {} }, ['name']],
+    ['a long name', { name: 'x'.repeat(257), properties: {} }, ['name']],
+    ['no properties', { name: 'S' }, ['properties']],
+    ['properties in a list', { name: 'S', properties: [fan] }, ['properties']],
+    ['a long description', { ...climate, description: 'x'.repeat(4097) }, ['description']],
+    ['a key that is no id', { name: 'S', properties: { fan } }, ['properties', 'fan']],
+    ['a key beyond four bytes', { name: 'S', properties: { '4294967296': fan } }, ['properties', '4294967296']],
+    ['one id twice', { name: 'S', properties: { '0x2000': fan, '8192': heat } }, ['properties', '0x2000']],
+    ['one id twice, in two cases', { name: 'S', properties: { '0xAB': fan, '0xab': heat } }, ['properties', '0xab']],
+    ['one name twice', { name: 'S', properties: { '0x1000': fan, '0x2000': fan } }, ['properties', '0x2000', 'name']],
+    ['one property too many', many(schemaPropertiesMax + 1), ['properties']],
+    ['a property without name', withProperty({ type: 'uint8' }), ['properties', '0x2000', 'name']],
+    ['a property that is none', withProperty(null), ['properties', '0x2000']],
+    ['an unknown type', withProperty({ name: 'p', type: 'uint7' }), ['properties', '0x2000', 'type']],
+    ['readonly as text', withProperty({ name: 'p', readonly: 'true' }), ['properties', '0x2000', 'readonly']],
+    ['a range as text', withProperty({ name: 'p', rangeMin: '0' }), ['properties', '0x2000', 'rangeMin']],
+    ['an empty range', withProperty({ name: 'p', rangeMin: 1, rangeMax: 1 }), ['properties', '0x2000', 'rangeMax']],
+    [
+      'an enum key that is no number',
+      withProperty({ name: 'p', enum: { on: { name: 'x' } } }),
+      ['properties', '0x2000', 'enum', 'on'],
+    ],
+    [
+      'an enum key with zeros',
+      withProperty({ name: 'p', enum: { '01': { name: 'x' } } }),
+      ['properties', '0x2000', 'enum', '01'],
+    ],
+    [
+      'an enum value twice',
+      withProperty({ name: 'p', enum: { '10': { name: 'x' }, '0xa': { name: 'y' } } }),
+      ['properties', '0x2000', 'enum', '0xa'],
+    ],
+    [
+      'an enum entry without name',
+      withProperty({ name: 'p', enum: { '1': {} } }),
+      ['properties', '0x2000', 'enum', '1', 'name'],
+    ],
+    [
+      'an enum entry that is a text',
+      withProperty({ name: 'p', enum: { '1': 'On' } }),
+      ['properties', '0x2000', 'enum', '1'],
+    ],
+    ['__proto__ at the top', JSON.parse('{"name":"S","properties":{},"__proto__":{}}'), []],
+    ['__proto__ among properties', JSON.parse('{"name":"S","properties":{"__proto__":{"name":"p"}}}'), ['properties']],
+    ['__proto__ in an unknown field', JSON.parse('{"name":"S","properties":{},"a":[{"__proto__":1}]}'), ['a', 0]],
+    ['half a pair', { name: '\ud800', properties: {} }, ['name']],
+    ['unknown fields too deep', { name: 'S', properties: {}, a: nested(16) }, ['a', ...Array(15).fill('a')]],
+  ])('%s', (_name, schema, path) => {
+    const issues = ServiceSchema.safeParse(schema).error?.issues
+    expect(issues?.map((issue) => issue.path)).toContainEqual(path)
+  })
+
+  test('one enum entry too many', () => {
+    const entries = Object.fromEntries(Array.from({ length: enumEntriesMax + 1 }, (_, value) => [value, { name: 'x' }]))
+    expect(ServiceSchema.safeParse(withProperty({ name: 'p', enum: entries })).success).toBe(false)
+  })
+})
+
+describe('rules', () => {
+  const schema = ServiceSchema.parse({
+    name: 'S',
+    properties: {
+      '0x2000': fan,
+      '0x2001': { name: 'Door', type: 'bool', enum: { '0': { name: 'Shut' }, '1': { name: 'Open' } } },
+      '0x2002': { name: 'Big', type: 'uint64', enum: { '18446744073709551615': { name: 'None' } } },
+      '0x2003': { name: 'Ratio', type: 'float', enum: { '0.5': { name: 'Half' } } },
+    },
+  })
+
+  test.each([
+    [8192, 'Fan'],
+    [8193, 'Door'],
+    [1, undefined],
+  ])('name of %i is %s', (propId, name) => {
+    expect(nameOfProperty(schema, propId)).toBe(name)
+  })
+
+  test.each([
+    ['Fan', 8192],
+    ['fan', undefined],
+    ['', undefined],
+    ['constructor', undefined],
+  ])('id of %j is %s', (name, propId) => {
+    expect(propIdOfName(schema, name)).toBe(propId)
+  })
+
+  test.each([
+    [8192, 0, 'Off'],
+    [8192, 1, 'On'],
+    [8193, true, 'Open'],
+    [8193, false, 'Shut'],
+    [8194, '18446744073709551615', 'None'],
+    [8195, 0.5, 'Half'],
+  ] as const)('of %i, %s is called %s and found by it', (propId, value, name) => {
+    expect(enumNameOf(schema, propId, value)).toBe(name)
+    expect(enumValueOf(schema, propId, name)).toBe(value)
+  })
+
+  test.each([
+    [8192, 2],
+    [8192, [0]],
+    [8192, 'constructor'],
+    [1, 0],
+  ])('of %i, %j has no name', (propId, value) => {
+    expect(enumNameOf(schema, propId, value)).toBeUndefined()
+  })
+
+  test.each([
+    [8192, 'off'],
+    [8192, 'constructor'],
+    [1, 'Off'],
+  ])('of %i, nothing is called %s', (propId, name) => {
+    expect(enumValueOf(schema, propId, name)).toBeUndefined()
+  })
+})
+
+test('has a JSON schema, for requests and answers', () => {
+  for (const io of ['input', 'output'] as const) {
+    const described = z.toJSONSchema(ServiceSchema, { io, unrepresentable: 'any' })
+    expect(described).toMatchObject({ type: 'object', required: ['name', 'properties'] })
+  }
+})
