@@ -1,3 +1,4 @@
+import { z } from 'zod'
 import { utf8BytesOf } from '#model/property-type'
 
 /** JSON that people store with us and that is shown again as it is: what of it would harm whoever reads it. */
@@ -12,6 +13,19 @@ export interface JsonFault {
 
 /** Keys that reach a prototype in careless code of whoever reads our answers. Contract 3.10. */
 const keysRefused: ReadonlySet<string> = new Set(['__proto__', 'constructor'])
+
+/**
+ * A schema that looks only at JSON without fault, of at most so many bytes. Looks before zod does, since its objects
+ * and records drop `__proto__` without a word.
+ */
+export function jsonWithin<S extends z.ZodType>(schema: S, limits: { depthMax: number; bytesMax: number }) {
+  return z.preprocess((value, context) => {
+    const fault = jsonFaultOf(value, limits.depthMax) ?? sizeFaultOf(value, limits.bytesMax)
+    if (!fault) return value
+    context.addIssue({ code: 'custom', path: [...fault.path], message: fault.message })
+    return z.NEVER
+  }, schema)
+}
 
 export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
@@ -59,4 +73,9 @@ export function jsonFaultOf(
     if (fault) return fault
   }
   return undefined
+}
+
+function sizeFaultOf(value: unknown, bytesMax: number): JsonFault | undefined {
+  if (value === undefined || jsonBytesOf(value as JsonValue) <= bytesMax) return undefined
+  return { path: [], message: `must be at most ${bytesMax} bytes as JSON` }
 }

@@ -93,8 +93,8 @@ const FirmwareDeclaration = z.object({
 })
 export type FirmwareDeclaration = Readonly<z.infer<typeof FirmwareDeclaration>>
 
-const ValueUpdate = z.object({ propId: PropertyId, value: anyValue, error: z.undefined().optional() })
-const ErrorUpdate = z.object({ propId: PropertyId, error: note, value: z.undefined().optional() })
+const ValueUpdate = z.object({ propId: PropertyId, value: anyValue, error: z.never().optional() })
+const ErrorUpdate = z.object({ propId: PropertyId, error: note, value: z.never().optional() })
 
 /** What a device is and offers; replaces what it declared before. */
 export const HelloMessage = z.object({

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { DeviceIdentifier, Timestamp } from '#model/identifier'
-import { isJsonObject, type JsonObject, type JsonValue, jsonBytesOf, jsonFaultOf } from '#model/json-value'
+import { isJsonObject, type JsonObject, type JsonValue, jsonBytesOf, jsonWithin } from '#model/json-value'
 
 /** What is known about a device besides its properties, and how people change their part of it. §2.5, contract 3.10. */
 
@@ -14,20 +14,14 @@ export const metaBytesMax = 65_536
 /** Objects and arrays inside each other, the outermost counted, so that what merges and shows them may recurse. */
 export const metaDepthMax = 16
 
-const tooLarge = `must be at most ${metaBytesMax} bytes as JSON`
+/** Looked through before; nothing is left to check. */
+const anyJson = z.unknown() as unknown as z.ZodType<JsonValue>
 
 /**
  * What people recorded about a device: any object of well-formed JSON within the limits above, without the keys
- * `__proto__` and `constructor`. A custom schema, since those of zod drop `__proto__` where we refuse it.
+ * `__proto__` and `constructor`.
  */
-export const Meta = z
-  .custom<JsonObject>(isJsonObject, { error: 'must be an object', abort: true })
-  .superRefine((meta, context) => {
-    const fault = jsonFaultOf(meta, metaDepthMax)
-    if (fault) context.addIssue({ code: 'custom', path: [...fault.path], message: fault.message })
-    else if (jsonBytesOf(meta) > metaBytesMax) context.addIssue({ code: 'custom', message: tooLarge })
-  })
-  .meta({ type: 'object' })
+export const Meta = jsonWithin(z.record(z.string(), anyJson), { depthMax: metaDepthMax, bytesMax: metaBytesMax })
 export type Meta = JsonObject
 
 /** A merge patch of `meta`, RFC 7396: `null` deletes, everything else replaces or merges. Same limits. */
@@ -54,7 +48,9 @@ export type MetaChange = { readonly meta: Meta } | { readonly refusal: string }
 /** A checked patch applied to what stands, unless the result passes a limit. */
 export function changeMeta(meta: Meta, patch: MetaPatch): MetaChange {
   const changed = mergePatch(meta, patch) as Meta
-  return jsonBytesOf(changed) > metaBytesMax ? { refusal: `the result ${tooLarge}` } : { meta: changed }
+  return jsonBytesOf(changed) > metaBytesMax
+    ? { refusal: `the result must be at most ${metaBytesMax} bytes as JSON` }
+    : { meta: changed }
 }
 
 /** RFC 7396 §2. Neither argument is changed; the result shares what the patch did not touch. */

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { formatPropertyIdHex, parsePropertyKey } from '#model/identifier'
-import { jsonFaultOf } from '#model/json-value'
+import { jsonWithin } from '#model/json-value'
 import { type PropertyValue, propertyTypes } from '#model/property-type'
 
 /**
@@ -22,6 +22,9 @@ export const schemaTextCharactersMax = 4_096
 
 /** Of what is kept without being known: enough for settings of a screen, little enough to recurse. */
 export const schemaDepthMax = 16
+
+/** Half of BODY_BYTES_MAX, contract 1.3: every property with a line of text; a schema is sent whole in one event. */
+export const schemaBytesMax = 524_288
 
 /** Types a schema may name beside those that values have. Contract 3.8. */
 const streamTypes = ['binary-stream', 'string-stream']
@@ -67,13 +70,7 @@ const known = z.looseObject({
  * Properties come out keyed by canonical hex (`0x2000`), whatever form their ids had; two keys of one id are refused,
  * as are two properties of one name.
  */
-export const ServiceSchema = z.preprocess((value, context) => {
-  // Before zod looks, since it drops `__proto__` without a word.
-  const fault = jsonFaultOf(value, schemaDepthMax)
-  if (!fault) return value
-  context.addIssue({ code: 'custom', path: [...fault.path], message: fault.message })
-  return z.NEVER
-}, known)
+export const ServiceSchema = jsonWithin(known, { depthMax: schemaDepthMax, bytesMax: schemaBytesMax })
 export type ServiceSchema = z.infer<typeof known>
 
 /** What the schema calls a property, or undefined when it does not know it. */

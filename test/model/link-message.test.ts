@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { z } from 'zod'
+import { z } from 'zod'
 import {
   DeviceMessage,
   HelloMessage,
@@ -298,4 +298,10 @@ test.each<[string, unknown]>([
   ['too many updates', { ...body, updates: Array(4097).fill(body.updates[0]) }],
 ])('POST /link refuses %s', (_name, bad) => {
   expect(LinkBody.safeParse(bad).success).toBe(false)
+})
+
+test('have a JSON schema, for who writes a device', () => {
+  for (const schema of [DeviceMessage, ServerMessage, LinkBody]) {
+    for (const io of ['input', 'output'] as const) expect(z.toJSONSchema(schema, { io })).toHaveProperty('$schema')
+  }
 })
