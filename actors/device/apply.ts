@@ -1,0 +1,87 @@
+import { absentDevice, type DeviceState, type ServiceState, serviceOf } from '#actors/device/state'
+import type { Declared, Entry, Items, PropertyState, Reported } from '#model/entry'
+
+/** What each entry changes in a device. Also at replay, so it depends on nothing but the two. */
+export function applyEntry(state: DeviceState, entry: Entry, offset: number): void {
+  switch (entry.kind) {
+    case 'reported':
+      applyReported(state, entry, offset)
+      break
+    case 'declared':
+      applyDeclared(state, entry, offset)
+      break
+    case 'undeclared':
+      state.services = state.services.filter((service) => service.shape.serviceIdentifier !== entry.service)
+      break
+    case 'device_added':
+      Object.assign(state, absentDevice(state.device))
+      state.isThere = true
+      state.flakeAddress = entry.flakeAddress
+      break
+    case 'device_removed':
+      Object.assign(state, absentDevice(state.device))
+      break
+    case 'status_changed':
+      state.status = entry.status
+      state.lastMessage = entry.lastMessage
+      state.lastConnect = entry.lastConnect
+      state.numConnects = entry.numConnects
+      break
+    case 'discovered':
+      state.project = entry.project
+      state.firmwares = entry.firmwares
+      state.isAutoUpdated = entry.isAutoUpdated
+      break
+    case 'meta_set':
+      state.meta = entry.meta
+      break
+    case 'meta_deleted':
+      state.meta = Object.fromEntries(Object.entries(state.meta).filter(([key]) => key !== entry.key))
+      break
+    default:
+      throw new Error(`a device is not changed by ${entry.kind}`)
+  }
+}
+
+function applyReported(state: DeviceState, entry: Reported, offset: number): void {
+  const service = serviceOf(state, entry.shape.serviceIdentifier)
+  if (!service) throw new Error(`a report of a service that is not declared: ${entry.shape.serviceIdentifier}`)
+  setItems(service, entry.items, entry.timestamp, offset)
+  state.lastMessage = entry.at
+  if (entry.session !== undefined) state.session = entry.session
+  if (entry.seq > 0) state.seq = entry.seq
+}
+
+function applyDeclared(state: DeviceState, entry: Declared, offset: number): void {
+  const { shape } = entry
+  const before = serviceOf(state, shape.serviceIdentifier)
+  const service: ServiceState = {
+    shape,
+    states: shape.properties.map(() => null),
+    times: shape.properties.map(() => 0),
+    offsets: shape.properties.map(() => offset),
+  }
+  // What the entry does not mention stands as it stood.
+  shape.properties.forEach(({ propId }, index) => {
+    const old = before?.shape.indexOf.get(propId)
+    if (!before || old === undefined) return
+    service.states[index] = before.states[old] ?? null
+    service.times[index] = before.times[old] ?? 0
+    service.offsets[index] = before.offsets[old] ?? offset
+  })
+  setItems(service, entry.items, entry.at, offset)
+  state.services = before
+    ? state.services.map((other) => (other === before ? service : other))
+    : [...state.services, service]
+}
+
+function setItems(service: ServiceState, items: Items, time: number, offset: number): void {
+  const { states, times, offsets } = service
+  for (let at = 0; at < items.length; at += 2) {
+    const index = items[at] as number
+    const value = items[at + 1] as PropertyState
+    states[index] = value
+    times[index] = value === null ? 0 : time
+    offsets[index] = offset
+  }
+}

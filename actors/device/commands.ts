@@ -1,0 +1,91 @@
+import type { Firmware, Items } from '#model/entry'
+import type { JsonObject } from '#model/json-value'
+import type { DeviceStatus } from '#model/meta'
+import type { Shape } from '#model/shape'
+
+/** What a device actor can be asked or told. */
+export type DeviceCommand =
+  | AddDevice
+  | RemoveDevice
+  | Hello
+  | Report
+  | Post
+  | ChangeStatus
+  | PatchMeta
+  | DeleteMetaKey
+
+/** Told by the tenant, which gives the address. Plain data. */
+export interface AddDevice {
+  readonly type: 'add'
+  readonly flakeAddress: number
+  readonly meta: JsonObject
+}
+
+export interface RemoveDevice {
+  readonly type: 'remove'
+}
+
+/** A service as declared now, with the values that came along: index, state, … */
+export interface DeclaredService {
+  readonly shape: Shape
+  readonly items: Items
+}
+
+/** Contract 7, HELLO. Answered with `Welcome`. */
+export interface Hello {
+  readonly type: 'hello'
+  readonly session: string
+  readonly services: readonly DeclaredService[]
+  readonly project: string | undefined
+  readonly firmwares: readonly Firmware[] | undefined
+  readonly isAutoUpdated: boolean
+}
+
+/** What becomes of a HELLO. `seq`: the last one stored of this session, else 0. */
+export interface Welcome {
+  readonly flakeAddress: number
+  readonly seq: number
+}
+
+/** Contract 7, UPDATE, checked against the declaration that the link knows. Answered with the seq to acknowledge. */
+export interface Report {
+  readonly type: 'report'
+  readonly shape: Shape
+  readonly session: string
+  readonly seq: number
+  readonly items: Items
+  readonly timestamp: number | undefined
+}
+
+/** Contract 7, POST /link: several reports and perhaps a declaration in one turn, all or nothing. */
+export interface Post {
+  readonly type: 'post'
+  readonly session: string | undefined
+  readonly seq: number | undefined
+  readonly services: readonly DeclaredService[] | undefined
+  readonly updates: readonly PostedUpdate[]
+}
+
+export interface PostedUpdate {
+  readonly serviceIdentifier: string
+  readonly propId: number
+  readonly value: unknown
+  readonly timestamp: number | undefined
+}
+
+/** Contract 3.10. */
+export interface ChangeStatus {
+  readonly type: 'status'
+  readonly status: DeviceStatus
+}
+
+/** RFC 7396, checked. Answered with the device's state. */
+export interface PatchMeta {
+  readonly type: 'patch_meta'
+  readonly patch: JsonObject
+}
+
+export interface DeleteMetaKey {
+  readonly type: 'delete_meta_key'
+  readonly key: string
+}

@@ -1,0 +1,89 @@
+import { applyEntry } from '#actors/device/apply'
+import type { AddDevice, DeviceCommand } from '#actors/device/commands'
+import { serviceIndex, undeclared } from '#actors/device/declare'
+import { decideHello } from '#actors/device/hello'
+import { decideDeleteMetaKey, decidePatchMeta } from '#actors/device/meta'
+import { decidePost, decideReport } from '#actors/device/report'
+import { deviceFormat, deviceOf, snapshotOf } from '#actors/device/snapshot'
+import type { DeviceState } from '#actors/device/state'
+import { applyConnected, type Connected, decideStatus, presence } from '#actors/device/status'
+import { tenantAddress } from '#actors/tenant/address'
+import type { Entry } from '#model/entry'
+import { Problem } from '#model/problem'
+import type { Shape } from '#model/shape'
+import { type ActorAddress, type ActorDefinition, type Decision, record, refuse, type Turn } from '#runtime/actor'
+
+export interface DeviceOptions {
+  readonly shapeById: (id: string) => Shape
+  /** When this process began, Unix ms: connects are counted from then. */
+  readonly startedAt: number
+}
+
+export function deviceAddress(tenant: string, device: string): ActorAddress {
+  return { kind: 'device', tenant, id: device }
+}
+
+/**
+ * One device of one tenant: what it offers, what its properties stand at, whether it is there, and what people noted
+ * about it. Its reports are the flood, so it rests by redo.
+ */
+export function deviceActor({ shapeById, startedAt }: DeviceOptions): ActorDefinition<DeviceState, DeviceCommand, Entry> {
+  return {
+    kind: 'device',
+    rest: 'redo',
+    formats: { '': deviceFormat },
+    wake: (address, records) => deviceOf(address.id, records.get(''), shapeById),
+    snapshot: snapshotOf,
+    concerns: (entry) => ('device' in entry ? entry.device : undefined),
+    apply: applyEntry,
+    change: (state, change) => applyConnected(state, change as Connected),
+    decide(state, command, turn) {
+      switch (command.type) {
+        case 'report':
+          return decideReport(state, command, turn)
+        case 'hello':
+          return decideHello(state, command, turn, startedAt)
+        case 'post':
+          return decidePost(state, command, turn, startedAt)
+        case 'status':
+          return decideStatus(state, command, turn)
+        case 'patch_meta':
+          return decidePatchMeta(state, command, turn)
+        case 'delete_meta_key':
+          return decideDeleteMetaKey(state, command, turn)
+        case 'add':
+          return decideAdd(state, command, turn)
+        case 'remove':
+          return decideRemove(state, turn)
+      }
+    },
+  }
+}
+
+/** Contract 3.11. Its snapshot rests at once, so that the device is listed from then on. */
+function decideAdd(state: DeviceState, { flakeAddress, meta }: AddDevice, turn: Turn): Decision<Entry> {
+  if (state.isThere) return refuse(new Problem('conflict'))
+  const { device } = state
+  const entries: Entry[] = [{ kind: 'device_added', device, flakeAddress, at: turn.now }]
+  if (Object.keys(meta).length > 0) entries.push({ kind: 'meta_set', device, at: turn.now, meta })
+  return record(entries, { isCheckpointed: true })
+}
+
+/** Contract 3.11. Its properties are said to be gone first: not everybody who hears of them hears of devices. */
+function decideRemove(state: DeviceState, turn: Turn): Decision<Entry> {
+  if (!state.isThere) return refuse(new Problem('not_found'))
+  const { device, flakeAddress, services } = state
+  const entries = services.map(({ shape }) => undeclared(state, shape, turn.now))
+  return record([...entries, { kind: 'device_removed', device, flakeAddress, at: turn.now }], {
+    isCheckpointed: true,
+    indexes: [
+      presence(state, false),
+      ...services.map(({ shape }) => ({
+        index: serviceIndex,
+        entry: `${shape.serviceIdentifier}/${device}`,
+        isPresent: false,
+      })),
+    ],
+    tells: [{ to: tenantAddress(turn.tenant), command: { type: 'device_gone' } }],
+  })
+}

@@ -1,0 +1,38 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { Hello, Welcome } from '#actors/device/commands'
+import { declare } from '#actors/device/declare'
+import type { DeviceState } from '#actors/device/state'
+import { connectedOnline } from '#actors/device/status'
+import type { Entry } from '#model/entry'
+import { Problem } from '#model/problem'
+import { type Decision, record, refuse, type Turn } from '#runtime/actor'
+
+/** A device says what it is and offers. Contract 7, HELLO; 4.6; DEVICE_DISCOVERY of contract 4. */
+export function decideHello(state: DeviceState, hello: Hello, turn: Turn, startedAt: number): Decision<Entry> {
+  if (!state.isThere) return refuse(new Problem('device_unknown'))
+  const declaration = declare(state, hello.services, turn.now)
+  const online = connectedOnline(state, turn.now, startedAt)
+  const welcome: Welcome = {
+    flakeAddress: state.flakeAddress,
+    seq: hello.session === state.session ? state.seq : 0,
+  }
+  return record([...declaration.entries, ...discover(state, hello, turn.now), ...online.entries], {
+    changes: online.changes,
+    indexes: [...declaration.indexes, ...online.indexes],
+    answer: welcome,
+  })
+}
+
+function discover(state: DeviceState, hello: Hello, now: number): Entry[] {
+  const { device, flakeAddress } = state
+  const project = hello.project ?? state.project
+  const firmwares = hello.firmwares ?? state.firmwares
+  const { isAutoUpdated } = hello
+  const isSame =
+    project === state.project &&
+    isAutoUpdated === state.isAutoUpdated &&
+    isDeepStrictEqual(firmwares, state.firmwares)
+  const isAsked = hello.firmwares !== undefined || state.firmwares.length === 0
+  if (isSame && !isAsked) return []
+  return [{ kind: 'discovered', device, flakeAddress, at: now, project, firmwares, isAutoUpdated }]
+}

@@ -1,0 +1,100 @@
+import type { DeclaredService, Post, PostedUpdate, Report } from '#actors/device/commands'
+import { declare } from '#actors/device/declare'
+import { type DeviceState, serviceOf } from '#actors/device/state'
+import { connectedOnline } from '#actors/device/status'
+import type { Entry, PropertyState, Reported } from '#model/entry'
+import { Problem } from '#model/problem'
+import { describe } from '#model/property-type'
+import type { Shape, ShapeProperty } from '#model/shape'
+import { answer, type Decision, record, refuse, type Turn } from '#runtime/actor'
+
+/** A device's own time is believed up to this far ahead of ours. Contract 4.6. */
+export const aheadMsMax = 24 * 60 * 60_000
+
+/**
+ * A device says what some properties are. The hot path: values were checked at the border against `shape`, so what is
+ * left is whether the device still offers that, and whether we have heard it before. Contract 7, numbering.
+ */
+export function decideReport(state: DeviceState, report: Report, turn: Turn): Decision<Entry> {
+  if (!state.isThere) return refuse(new Problem('device_unknown'))
+  const { shape, seq, session } = report
+  const isBegun = session === state.session
+  if (isBegun && seq <= state.seq) return answer(state.seq)
+  const service = serviceOf(state, shape.serviceIdentifier)
+  if (service?.shape.id !== shape.id) return refuse(new Problem('service_unknown'))
+  const entry = reported(state, shape, turn.now, report.timestamp, seq, report.items)
+  return record([isBegun ? entry : { ...entry, session }], { answer: seq })
+}
+
+/** Contract 7, POST /link: answered when everything is stored; one bad update refuses all. */
+export function decidePost(state: DeviceState, post: Post, turn: Turn, startedAt: number): Decision<Entry> {
+  if (!state.isThere) return refuse(new Problem('device_unknown'))
+  const { now } = turn
+  const isBegun = post.session !== undefined && post.session === state.session
+  if (isBegun && post.seq !== undefined && post.seq <= state.seq) return answer(undefined)
+  const declaration = post.services ? declare(state, post.services, now) : { entries: [], indexes: [] }
+  const online = connectedOnline(state, now, startedAt)
+  const reports = reportsOf(state, post, now)
+  if (reports instanceof Problem) return refuse(reports)
+  return record([...declaration.entries, ...reports, ...online.entries], {
+    changes: online.changes,
+    indexes: [...declaration.indexes, ...online.indexes],
+  })
+}
+
+/** One entry for each run of updates of the same service and time. */
+function reportsOf(state: DeviceState, post: Post, now: number): Reported[] | Problem {
+  const reports: Reported[] = []
+  let run: { shape: Shape; timestamp: number | undefined; items: (number | PropertyState)[] } | undefined
+  for (const [place, update] of post.updates.entries()) {
+    const shape = shapeFor(state, post.services, update.serviceIdentifier)
+    const index = shape?.indexOf.get(update.propId)
+    if (!shape || index === undefined) return unknownUpdate(place, update, shape)
+    const property = shape.properties[index] as ShapeProperty
+    const value = property.type.accept(update.value)
+    if (value === undefined) return badUpdate(place, property)
+    if (!run || run.shape !== shape || run.timestamp !== update.timestamp) {
+      run = { shape, timestamp: update.timestamp, items: [] }
+      reports.push(reported(state, shape, now, update.timestamp, post.seq ?? 0, run.items))
+    }
+    run.items.push(index, value)
+  }
+  const [first, ...others] = reports
+  if (!first || post.session === undefined || post.session === state.session) return reports
+  return [{ ...first, session: post.session }, ...others]
+}
+
+function reported(
+  { device, flakeAddress }: DeviceState,
+  shape: Shape,
+  now: number,
+  timestamp: number | undefined,
+  seq: number,
+  items: Reported['items'],
+): Reported {
+  const isBelieved = timestamp !== undefined && timestamp <= now + aheadMsMax
+  return { kind: 'reported', device, flakeAddress, shape, at: now, timestamp: isBelieved ? timestamp : now, seq, items }
+}
+
+function shapeFor(
+  state: DeviceState,
+  declared: readonly DeclaredService[] | undefined,
+  serviceIdentifier: string,
+): Shape | undefined {
+  const { shape } = declared
+    ? (declared.find((service) => service.shape.serviceIdentifier === serviceIdentifier) ?? {})
+    : (serviceOf(state, serviceIdentifier) ?? {})
+  return shape
+}
+
+function unknownUpdate(place: number, update: PostedUpdate, shape: Shape | undefined): Problem {
+  const detail = shape
+    ? { path: `updates.${place}.propId`, message: `${update.propId} is not a declared property of the service` }
+    : { path: `updates.${place}.serviceIdentifier`, message: 'is not a declared service of the device' }
+  return new Problem('invalid', undefined, { details: [detail] })
+}
+
+function badUpdate(place: number, property: ShapeProperty): Problem {
+  const detail = { path: `updates.${place}.value`, message: `must be ${describe(property.type)}` }
+  return new Problem('invalid', undefined, { details: [detail] })
+}

@@ -1,0 +1,57 @@
+import type { ChangeStatus } from '#actors/device/commands'
+import type { DeviceState } from '#actors/device/state'
+import type { Entry } from '#model/entry'
+import type { DeviceStatus } from '#model/meta'
+import { Problem } from '#model/problem'
+import { answer, type Decision, type IndexChange, record, refuse, type Turn } from '#runtime/actor'
+
+/** Devices whose recorded status is not offline: after a restart they must come back or be set offline. */
+export const presentIndex = 'present'
+
+/** A link was opened, or a message came without one. Nobody hears of it unless the status changes. */
+export interface Connected {
+  readonly type: 'connected'
+  readonly at: number
+  readonly numConnects: number
+}
+
+/** Contract 3.10: only a change of status is told. */
+export function decideStatus(state: DeviceState, command: ChangeStatus, turn: Turn): Decision<Entry> {
+  if (!state.isThere) return refuse(new Problem('device_unknown'))
+  if (state.status === command.status) return answer(undefined)
+  const entry = statusEntry(state, command.status, turn.now)
+  return record([entry], { indexes: [presence(state, command.status !== 'offline')] })
+}
+
+/** Being online from now on, with one more connect. */
+export function connectedOnline(
+  state: DeviceState,
+  now: number,
+  startedAt: number,
+): { entries: readonly Entry[]; changes: readonly Connected[]; indexes: readonly IndexChange[] } {
+  const numConnects = connectsSince(state, startedAt) + 1
+  const changes: Connected[] = [{ type: 'connected', at: now, numConnects }]
+  if (state.status === 'online') return { entries: [], changes, indexes: [] }
+  const entry = { ...statusEntry(state, 'online', now), lastMessage: now, lastConnect: now, numConnects }
+  return { entries: [entry], changes, indexes: [presence(state, true)] }
+}
+
+export function applyConnected(state: DeviceState, { at, numConnects }: Connected): void {
+  state.lastConnect = at
+  state.lastMessage = at
+  state.numConnects = numConnects
+}
+
+/** Connects counted by this process: an earlier one's do not show. Contract 3.10. */
+export function connectsSince(state: DeviceState, startedAt: number): number {
+  return state.lastConnect < startedAt ? 0 : state.numConnects
+}
+
+export function presence(state: DeviceState, isPresent: boolean): IndexChange {
+  return { index: presentIndex, entry: state.device, isPresent }
+}
+
+function statusEntry(state: DeviceState, status: DeviceStatus, now: number) {
+  const { device, lastMessage, lastConnect, numConnects } = state
+  return { kind: 'status_changed' as const, device, at: now, status, lastMessage, lastConnect, numConnects }
+}

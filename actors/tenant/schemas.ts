@@ -1,0 +1,28 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { DeleteSchema, PutSchema } from '#actors/tenant/commands'
+import { schemaRecord, type TenantState } from '#actors/tenant/tenant'
+import type { Entry } from '#model/entry'
+import { Problem } from '#model/problem'
+import { answer, type Decision, record, refuse, type Turn } from '#runtime/actor'
+
+/** Schemas of one tenant: they are kept in memory, because every read of names needs them. */
+export const schemasMax = 10_000
+
+/** Contract 3.9. Nobody hears of one that is put again unchanged. */
+export function decidePutSchema(state: TenantState, { service, schema }: PutSchema, turn: Turn): Decision<Entry> {
+  const before = state.schemas.get(service)
+  if (before && isDeepStrictEqual(before, schema)) return answer(undefined)
+  if (!before && state.schemas.size >= schemasMax) {
+    return refuse(new Problem('conflict', `a tenant has at most ${schemasMax} schemas`))
+  }
+  return record([{ kind: 'schema_set', service, at: turn.now, isNew: !before, schema }], {
+    records: [{ name: schemaRecord(service), value: schema }],
+  })
+}
+
+export function decideDeleteSchema(state: TenantState, { service }: DeleteSchema, turn: Turn): Decision<Entry> {
+  if (!state.schemas.has(service)) return refuse(new Problem('not_found'))
+  return record([{ kind: 'schema_deleted', service, at: turn.now }], {
+    records: [{ name: schemaRecord(service), value: null }],
+  })
+}

@@ -1,0 +1,83 @@
+import { deviceAddress } from '#actors/device/device'
+import { decideDeleteSchema, decidePutSchema } from '#actors/tenant/schemas'
+import type { TenantCommand } from '#actors/tenant/commands'
+import type { Entry } from '#model/entry'
+import { uint32Max } from '#model/identifier'
+import { Problem } from '#model/problem'
+import { ServiceSchema } from '#model/service-schema'
+import { type ActorDefinition, type Decision, type RecordFormat, record, refuse, type Tell } from '#runtime/actor'
+
+/** A tenant: what its devices' services mean, and which addresses its devices have. */
+export interface TenantState {
+  readonly tenant: string
+  /** By serviceIdentifier. */
+  readonly schemas: Map<string, ServiceSchema>
+  counters: TenantCounters
+}
+
+export interface TenantCounters {
+  /** The last flakeAddress given; they are never given twice. */
+  readonly lastFlakeAddress: number
+  readonly devices: number
+}
+
+const countersFormat: RecordFormat = { name: 'counters of a tenant', version: 1, upgrades: {} }
+const schemaFormat: RecordFormat = { name: 'schema', version: 1, upgrades: {} }
+const schemaPrefix = 'schema/'
+
+/** Names of records: `counters`, and one for each schema. */
+export function schemaRecord(serviceIdentifier: string): string {
+  return `${schemaPrefix}${serviceIdentifier}`
+}
+
+export const tenantActor: ActorDefinition<TenantState, TenantCommand, Entry> = {
+  kind: 'tenant',
+  rest: 'written_through',
+  formats: { counters: countersFormat, '*': schemaFormat },
+  isForgettable: () => false,
+  wake(address, records) {
+    const schemas = new Map<string, ServiceSchema>()
+    for (const [name, value] of records) {
+      if (name.startsWith(schemaPrefix)) schemas.set(name.slice(schemaPrefix.length), ServiceSchema.parse(value))
+    }
+    const counters = (records.get('counters') ?? { lastFlakeAddress: 0, devices: 0 }) as TenantCounters
+    return { tenant: address.tenant, schemas, counters }
+  },
+  apply(state, entry) {
+    if (entry.kind === 'schema_set') state.schemas.set(entry.service, entry.schema)
+    else if (entry.kind === 'schema_deleted') state.schemas.delete(entry.service)
+    else throw new Error(`a tenant is not changed by ${entry.kind}`)
+  },
+  change(state, change) {
+    state.counters = change as TenantCounters
+  },
+  decide(state, command, turn) {
+    switch (command.type) {
+      case 'admit_device':
+        return decideAdmit(state, command)
+      case 'device_gone':
+        return counted({ ...state.counters, devices: Math.max(0, state.counters.devices - 1) })
+      case 'put_schema':
+        return decidePutSchema(state, command, turn)
+      case 'delete_schema':
+        return decideDeleteSchema(state, command, turn)
+    }
+  },
+}
+
+/** Gives a new device its address and tells it. The asker has looked that there is none of this name. */
+function decideAdmit(
+  { tenant, counters }: TenantState,
+  { device, meta }: Extract<TenantCommand, { type: 'admit_device' }>,
+): Decision<Entry> {
+  const flakeAddress = counters.lastFlakeAddress + 1
+  if (flakeAddress > uint32Max) return refuse(new Problem('conflict', 'no device address is left'))
+  return counted(
+    { lastFlakeAddress: flakeAddress, devices: counters.devices + 1 },
+    [{ to: deviceAddress(tenant, device), command: { type: 'add', flakeAddress, meta } }],
+  )
+}
+
+function counted(counters: TenantCounters, tells: readonly Tell[] = []): Decision<Entry> {
+  return record([], { changes: [counters], records: [{ name: 'counters', value: counters }], tells })
+}

@@ -1,0 +1,157 @@
+import type { JsonObject } from '#model/json-value'
+import type { DeviceStatus } from '#model/meta'
+import type { PropertyValue } from '#model/property-type'
+import type { ServiceSchema } from '#model/service-schema'
+import type { Shape } from '#model/shape'
+
+/**
+ * What the stream keeps: a fact, past and decided. One entry has one offset and is told to clients as one event. The
+ * stored form is in `src/store/entry-codec.ts`, the wire form in `src/events/wire.ts`.
+ *
+ * `at` is the server's time of the turn, Unix ms. Entries of a device name it by identifier and flakeAddress, so that
+ * they can be told long after it is gone.
+ */
+export type Entry =
+  | DeviceAdded
+  | DeviceRemoved
+  | Reported
+  | Declared
+  | Undeclared
+  | StatusChanged
+  | Discovered
+  | MetaSet
+  | MetaDeleted
+  | SchemaSet
+  | SchemaDeleted
+
+export type EntryKind = Entry['kind']
+
+export interface DeviceAdded {
+  readonly kind: 'device_added'
+  readonly device: string
+  readonly flakeAddress: number
+  readonly at: number
+}
+
+export interface DeviceRemoved {
+  readonly kind: 'device_removed'
+  readonly device: string
+  readonly flakeAddress: number
+  readonly at: number
+}
+
+/** A property whose value could not be had. Contract 3.8. */
+export interface PropertyError {
+  readonly error: string
+}
+
+/** What a property stands at: a value, an error, or null: declared and never heard of. */
+export type PropertyState = PropertyValue | PropertyError | null
+
+/** Places in the shape's properties and what they stand at, in turn: index, state, index, state … */
+export type Items = readonly (number | PropertyState)[]
+
+/** A device said what some properties of a service are. */
+export interface Reported {
+  readonly kind: 'reported'
+  readonly device: string
+  readonly flakeAddress: number
+  readonly shape: Shape
+  readonly at: number
+  /** The device's own time if it gave one we believe, else `at`. Contract 4.6. */
+  readonly timestamp: number
+  /** Place in the numbering of the session; 0 for reports without one. */
+  readonly seq: number
+  /** Set when this report begins a session. */
+  readonly session?: string
+  readonly items: Items
+}
+
+/** A device declared a service anew; `items` holds what differs from before, `removed` what is declared no more. */
+export interface Declared {
+  readonly kind: 'declared'
+  readonly device: string
+  readonly flakeAddress: number
+  readonly shape: Shape
+  readonly at: number
+  readonly items: Items
+  readonly removed: readonly RemovedProperty[]
+}
+
+export interface RemovedProperty {
+  readonly propId: number
+  /** Lower-case name of its type. */
+  readonly type: string
+  readonly modifier: number
+}
+
+/** A device no longer offers a service. */
+export interface Undeclared {
+  readonly kind: 'undeclared'
+  readonly device: string
+  readonly flakeAddress: number
+  readonly service: string
+  readonly at: number
+  readonly removed: readonly RemovedProperty[]
+}
+
+export interface StatusChanged {
+  readonly kind: 'status_changed'
+  readonly device: string
+  readonly at: number
+  readonly status: DeviceStatus
+  /** 0 for never, like `lastConnect`. */
+  readonly lastMessage: number
+  readonly lastConnect: number
+  readonly numConnects: number
+}
+
+export interface Firmware {
+  readonly firmware: string
+  readonly hardware?: string | undefined
+  readonly index: number
+}
+
+/** A device said what it is. Contract 4, DEVICE_DISCOVERY. */
+export interface Discovered {
+  readonly kind: 'discovered'
+  readonly device: string
+  readonly flakeAddress: number
+  readonly at: number
+  readonly project: string | null
+  readonly firmwares: readonly Firmware[]
+  readonly isAutoUpdated: boolean
+}
+
+export interface MetaSet {
+  readonly kind: 'meta_set'
+  readonly device: string
+  readonly at: number
+  /** Whole, after. */
+  readonly meta: JsonObject
+}
+
+export interface MetaDeleted {
+  readonly kind: 'meta_deleted'
+  readonly device: string
+  readonly at: number
+  readonly key: string
+}
+
+export interface SchemaSet {
+  readonly kind: 'schema_set'
+  readonly service: string
+  readonly at: number
+  readonly isNew: boolean
+  readonly schema: ServiceSchema
+}
+
+export interface SchemaDeleted {
+  readonly kind: 'schema_deleted'
+  readonly service: string
+  readonly at: number
+}
+
+export function isPropertyError(state: PropertyState): state is PropertyError {
+  return typeof state === 'object' && state !== null && !Array.isArray(state)
+}

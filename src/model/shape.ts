@@ -1,0 +1,38 @@
+import type { PropertyType } from '#model/property-type'
+
+/**
+ * A declared service: which properties it has, of which types, with which modifiers. Immutable and interned: a fleet of
+ * equal devices shares one, and stored entries name it by its id.
+ */
+export interface Shape {
+  /** Made of the content: equal declarations have equal ids. */
+  readonly id: string
+  readonly serviceIdentifier: string
+  readonly properties: readonly ShapeProperty[]
+  /** Place in `properties` by propId. */
+  readonly indexOf: ReadonlyMap<number, number>
+}
+
+export interface ShapeProperty {
+  readonly propId: number
+  readonly type: PropertyType
+  /** Modifier flags as bits (`modifierBits`). */
+  readonly modifier: number
+}
+
+/** Finds or makes the shape of a declaration. */
+export type InternShape = (serviceIdentifier: string, properties: readonly ShapeProperty[]) => Shape
+
+/** The content an id is made of, and what is stored: enough to make the shape again. */
+export type ShapeContent = readonly [
+  serviceIdentifier: string,
+  properties: readonly (readonly [propId: number, type: string, modifier: number])[],
+]
+
+export function contentOf(serviceIdentifier: string, properties: readonly ShapeProperty[]): ShapeContent {
+  return [serviceIdentifier, properties.map(({ propId, type, modifier }) => [propId, type.name, modifier])]
+}
+
+export function shapeOf(id: string, serviceIdentifier: string, properties: readonly ShapeProperty[]): Shape {
+  return { id, serviceIdentifier, properties, indexOf: new Map(properties.map(({ propId }, index) => [propId, index])) }
+}

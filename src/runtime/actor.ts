@@ -1,0 +1,139 @@
+import type { Problem } from '#model/problem'
+
+/**
+ * What an actor is.
+ *
+ * An actor is one thing with one writer: its state changes only in its own turns, one at a time. A turn is one
+ * synchronous run from a command to a decision. `decide` looks and never changes; `apply` changes and never looks
+ * beyond the event it is given, because replay calls it again with the same events.
+ *
+ * What a turn says (its answer, its effects, its events) leaves only after the commit that holds it. A turn may tell
+ * other actors something; it can never ask one.
+ */
+export interface ActorDefinition<State, Command, Event> {
+  readonly kind: string
+  /**
+   * How the state rests. `redo`: a commit holds only the events, the snapshot follows when it is convenient; events
+   * since the snapshot are applied again at the next start. `written_through`: the records a turn yields are in the
+   * same commit as its events.
+   */
+  readonly rest: 'redo' | 'written_through'
+  /** Builds the state from what is stored: records by name; of a `redo` actor the snapshot is named ''. */
+  wake(address: ActorAddress, records: ReadonlyMap<string, unknown>): State
+  decide(state: State, command: Command, turn: Turn): Decision<Event>
+  /** Changes the state by one event of its own. The offset is the event's place in the tenant's stream. */
+  apply(state: State, event: Event, offset: number): void
+  /** Of `redo` actors: the state as a plain value to store; undefined when there is nothing (any more). */
+  snapshot?(state: State): unknown
+  /** Of `redo` actors: the id of the actor an event belongs to; undefined for events of other kinds of actors. */
+  concerns?(event: Event): string | undefined
+  /** Changes the state by something nobody hears of. */
+  change?(state: State, change: unknown): void
+  /** False keeps an idle activation awake. Default: true. */
+  isForgettable?(state: State): boolean
+  /** Versions and migrations of the stored records, by record name ('' the snapshot, '*' any other). */
+  readonly formats: Readonly<Record<string, RecordFormat>>
+}
+
+/** Where an actor is found. `id` is unique within kind and tenant. */
+export interface ActorAddress {
+  readonly kind: string
+  readonly tenant: string
+  readonly id: string
+}
+
+/**
+ * The version of a stored record. A record of an older version is led up step by step: `upgrades[n]` makes version
+ * n + 1 of version n. One of a newer version is refused: it was written by a newer release.
+ */
+export interface RecordFormat {
+  readonly name: string
+  readonly version: number
+  readonly upgrades: Readonly<Record<number, (value: unknown) => unknown>>
+}
+
+/** What a turn may look at beside the state: the moment, and chance. */
+export interface Turn {
+  /** Whose actor it is. */
+  readonly tenant: string
+  /** Unix milliseconds, the same for the whole turn. */
+  readonly now: number
+  random(byteCount: number): Uint8Array
+  /** The position the first event of this turn will get. */
+  readonly nextOffset: number
+}
+
+export type Decision<Event> = Recorded<Event> | Refused | Answered
+
+/** Facts to be kept. The answer leaves when they are. */
+export interface Recorded<Event> {
+  readonly type: 'record'
+  readonly events: readonly Event[]
+  /**
+   * What changes and nobody hears of, applied after the events. Of a written-through actor the records of the same turn
+   * keep it; of a `redo` actor the next snapshot does, and a crash before that loses it.
+   */
+  readonly changes?: readonly unknown[]
+  readonly records?: readonly RecordChange[]
+  readonly indexes?: readonly IndexChange[]
+  /** Of `redo` actors: the snapshot rests with this very commit. */
+  readonly isCheckpointed?: boolean
+  readonly tells?: readonly Tell[]
+  /** Run after the commit, in order; never at replay. A refused commit drops them. */
+  readonly effects?: readonly (() => void)[]
+  /** When to be woken next, Unix ms; null for never. Absent: as it was. */
+  readonly reminder?: number | null
+  readonly answer?: unknown
+}
+
+export interface Refused {
+  readonly type: 'refuse'
+  readonly problem: Problem
+}
+
+/** Nothing changes. The answer still waits for what it may reflect. */
+export interface Answered {
+  readonly type: 'answer'
+  readonly value: unknown
+}
+
+/** A named record of the deciding actor; `null` deletes it. The value is packed at once and may change afterwards. */
+export interface RecordChange {
+  readonly name: string
+  readonly value: unknown
+}
+
+/** An entry of an index of the tenant: a key without a value, found again by scanning. */
+export interface IndexChange {
+  readonly index: string
+  readonly entry: string
+  readonly isPresent: boolean
+}
+
+/** Plain data: it may be stored on its way. */
+export interface Tell {
+  readonly to: ActorAddress
+  readonly command: unknown
+}
+
+/** What an asker hears, once, after the gate. */
+export interface Asker {
+  answered(value: unknown): void
+  refused(problem: Problem): void
+}
+
+export function record<Event>(events: readonly Event[], more: Omit<Recorded<Event>, 'type' | 'events'> = {}): Recorded<Event> {
+  return { type: 'record', events, ...more }
+}
+
+export function refuse(problem: Problem): Refused {
+  return { type: 'refuse', problem }
+}
+
+export function answer(value: unknown): Answered {
+  return { type: 'answer', value }
+}
+
+export function addressKey(address: ActorAddress): string {
+  return `${address.kind}/${address.tenant}/${address.id}`
+}

@@ -1,0 +1,301 @@
+import { Problem } from '#model/problem'
+import type { Journal, SealedCommit, StreamPart } from '#runtime/journal'
+import type { StreamHead } from '#runtime/stream-head'
+import type { World } from '#runtime/world'
+
+/** Something to be said once what it rests on is stored; or, when that failed, to be refused. */
+export interface Say {
+  leave(): void
+  refuse(problem: Problem): void
+}
+
+/** Hears every event after its commit, in offset order. */
+export interface EventListener<Event> {
+  /** Called before a run of `released`. */
+  beforeRelease(): void
+  released(head: StreamHead<Event>, event: Event, offset: number): void
+}
+
+export interface GateOptions<Event> {
+  readonly world: World
+  readonly journal: Journal<Event>
+  readonly listener: EventListener<Event>
+  /** Adds what should rest with this commit: snapshots whose turn it is. */
+  readonly beforeSeal: (now: number) => void
+  /** A commit failed: everything that waited has been refused, and nothing is taken until `reopen`. */
+  readonly failed: (error: unknown) => void
+  /** Something that leaves threw: a bug, to be said loudly; the others still leave. */
+  readonly bug: (error: unknown) => void
+  /** Bytes said to the gate and not yet gone, above which turns that would record are refused. */
+  readonly uncommittedBytesMax: number
+}
+
+interface Commit<Event> {
+  readonly heads: Set<StreamHead<Event>>
+  readonly records: Map<string, Uint8Array | null>
+  readonly says: Say[]
+  bytes: number
+}
+
+interface Released<Event> {
+  readonly parts: readonly { readonly head: StreamHead<Event>; readonly firstOffset: number; readonly events: readonly Event[] }[]
+  readonly says: readonly Say[]
+  readonly bytes: number
+  part: number
+  index: number
+  say: number
+}
+
+/** What leaves in one go before the loop is given back: nothing may hold it for longer than about this. */
+const sliceMs = 2
+
+/**
+ * The one gate. Turns put in what they take and what they say; commits run one after another, each starting when the
+ * last one ended, carrying all that has come since; what they hold leaves in offset order when they are stored. A failed
+ * commit turns everything that waited into refusals.
+ */
+export class Gate<Event> {
+  readonly #options: GateOptions<Event>
+  readonly #released: Released<Event>[] = []
+  #inFlightParts: Released<Event>['parts'] = []
+  #open: Commit<Event> = emptyCommit()
+  #inFlight: Commit<Event> | undefined
+  #isScheduled = false
+  #isReleasing = false
+  #isClosed = false
+  #waitingBytes = 0
+  #afterSeal: (() => void)[] = []
+  /** Commits sealed so far. */
+  sealedCount = 0
+
+  constructor(options: GateOptions<Event>) {
+    this.#options = options
+  }
+
+  /** Whether turns may record: the store takes writes. */
+  get isOpen(): boolean {
+    return !this.#isClosed
+  }
+
+  get isFull(): boolean {
+    return this.#waitingBytes > this.#options.uncommittedBytesMax
+  }
+
+  get waitingBytes(): number {
+    return this.#waitingBytes
+  }
+
+  /** Whether everything taken so far is stored and has left. */
+  get isQuiet(): boolean {
+    return isEmpty(this.#open) && !this.#inFlight && this.#released.length === 0
+  }
+
+  /** Takes the next offsets of a stream for these events. */
+  take(head: StreamHead<Event>, events: readonly Event[], bytes: number): void {
+    if (this.#isClosed) throw new Error('nothing is taken while the store takes no writes')
+    for (const event of events) head.open.push(event)
+    head.taken += events.length
+    head.bytesTaken += bytes
+    this.#open.heads.add(head)
+    this.#open.bytes += bytes
+    this.#waitingBytes += bytes
+    this.#schedule()
+  }
+
+  /** The next commit says where redo of this stream begins, though it may hold none of its events. */
+  touch(head: StreamHead<Event>): void {
+    this.#open.heads.add(head)
+    this.#schedule()
+  }
+
+  put(recordKey: string, value: Uint8Array | null): void {
+    if (this.#isClosed) throw new Error('nothing is put while the store takes no writes')
+    this.#open.records.set(recordKey, value)
+    this.#schedule()
+  }
+
+  /** Runs when the commit that is open now has been sealed: what it puts is in the next one. */
+  afterSeal(task: () => void): void {
+    this.#afterSeal.push(task)
+    this.#schedule()
+  }
+
+  /** A record that waits to be stored: null when it waits to be deleted, undefined when none waits. */
+  waiting(recordKey: string): Uint8Array | null | undefined {
+    const open = this.#open.records.get(recordKey)
+    return open === undefined ? this.#inFlight?.records.get(recordKey) : open
+  }
+
+  /** Events of a stream that are taken and not stored yet. */
+  *waitingEvents(head: StreamHead<Event>): Iterable<{ offset: number; event: Event }> {
+    const inFlight = this.#inFlightParts.find((part) => part.head === head)?.events ?? []
+    let offset = head.taken - head.open.length - inFlight.length
+    for (const event of inFlight) yield { offset: ++offset, event }
+    for (const event of head.open) yield { offset: ++offset, event }
+  }
+
+  /** Says something after all that was taken so far. At once when nothing waits. */
+  say(say: Say): void {
+    if (this.isQuiet) {
+      say.leave()
+      return
+    }
+    this.#open.says.push(say)
+    this.#schedule()
+  }
+
+  /** Fulfilled when everything taken so far is stored and has left; rejected when it could not be stored. */
+  settled(): Promise<void> {
+    return new Promise((leave, refuse) => this.say({ leave, refuse }))
+  }
+
+  /** Nothing is taken and nothing stored until `reopen`. What waited is refused. */
+  close(problem: Problem): void {
+    this.#isClosed = true
+    const refused = [...(this.#inFlight?.says ?? []), ...this.#open.says]
+    this.#waitingBytes -= (this.#inFlight?.bytes ?? 0) + this.#open.bytes
+    for (const head of new Set([...(this.#inFlight?.heads ?? []), ...this.#open.heads])) {
+      head.open = []
+      head.taken = head.committed
+    }
+    this.#inFlight = undefined
+    this.#inFlightParts = []
+    this.#open = emptyCommit()
+    this.#afterSeal = []
+    for (const say of refused) say.refuse(problem)
+  }
+
+  reopen(): void {
+    this.#isClosed = false
+    if (!isEmpty(this.#open)) this.#schedule()
+  }
+
+  #schedule(): void {
+    if (this.#isScheduled || this.#inFlight) return
+    this.#isScheduled = true
+    this.#options.world.soon(() => {
+      this.#isScheduled = false
+      this.#seal()
+    })
+  }
+
+  #seal(): void {
+    if (this.#inFlight) return
+    const now = this.#options.world.now()
+    if (!this.#isClosed) this.#options.beforeSeal(now)
+    if (isEmpty(this.#open)) return
+    const commit = this.#open
+    this.#open = emptyCommit()
+    this.#inFlight = commit
+    this.sealedCount++
+    this.#inFlightParts = [...commit.heads].map((head) => {
+      const events = head.open
+      head.open = []
+      return { head, firstOffset: head.taken - events.length + 1, events }
+    })
+    const afterSeal = this.#afterSeal
+    this.#afterSeal = []
+    for (const task of afterSeal) task()
+    if (commit.heads.size === 0 && commit.records.size === 0) {
+      this.#committed(commit)
+      return
+    }
+    const sealed: SealedCommit<Event> = {
+      now,
+      streams: this.#inFlightParts.map(partOf),
+      records: commit.records,
+    }
+    let written: Promise<void>
+    try {
+      written = this.#options.journal.write(sealed)
+    } catch (error) {
+      written = Promise.reject(error)
+    }
+    written.then(
+      () => {
+        if (this.#inFlight === commit) this.#committed(commit)
+      },
+      (error) => {
+        if (this.#inFlight === commit) this.#fail(error)
+      },
+    )
+  }
+
+  #committed(commit: Commit<Event>): void {
+    const parts = this.#inFlightParts
+    this.#inFlight = undefined
+    this.#inFlightParts = []
+    for (const { head, firstOffset, events } of parts) head.committed = firstOffset + events.length - 1
+    this.#released.push({ parts, says: commit.says, bytes: commit.bytes, part: 0, index: 0, say: 0 })
+    this.#seal()
+    this.#release()
+  }
+
+  #fail(error: unknown): void {
+    this.close(new Problem('storage'))
+    this.#options.failed(error)
+  }
+
+  /** Lets go what is stored, in order, and gives the loop back every two milliseconds. */
+  #release(): void {
+    if (this.#isReleasing) return
+    this.#isReleasing = true
+    const { world, listener } = this.#options
+    const started = world.monotonic()
+    listener.beforeRelease()
+    let steps = 0
+    for (let next = this.#released[0]; next; next = this.#released[0]) {
+      if (!this.#stepSafely(next, listener)) {
+        this.#released.shift()
+        this.#waitingBytes -= next.bytes
+      }
+      if (++steps % 16 === 0 && world.monotonic() - started > sliceMs) break
+    }
+    this.#isReleasing = false
+    if (this.#released.length > 0) world.soon(() => this.#release())
+    else if (!isEmpty(this.#open)) this.#schedule()
+  }
+
+  #stepSafely(released: Released<Event>, listener: EventListener<Event>): boolean {
+    try {
+      return this.#step(released, listener)
+    } catch (error) {
+      this.#options.bug(error)
+      return true
+    }
+  }
+
+  /** One event or one say; false when there is nothing left. */
+  #step(released: Released<Event>, listener: EventListener<Event>): boolean {
+    const part = released.parts[released.part]
+    if (part) {
+      const offset = part.firstOffset + released.index
+      const event = part.events[released.index++]
+      if (released.index >= part.events.length) {
+        released.part++
+        released.index = 0
+      }
+      if (event !== undefined) {
+        part.head.released = offset
+        listener.released(part.head, event, offset)
+      }
+      return true
+    }
+    const say = released.says[released.say++]
+    if (say) say.leave()
+    return say !== undefined
+  }
+}
+
+function emptyCommit<Event>(): Commit<Event> {
+  return { heads: new Set(), records: new Map(), says: [], bytes: 0 }
+}
+
+function isEmpty<Event>(commit: Commit<Event>): boolean {
+  return commit.heads.size === 0 && commit.records.size === 0 && commit.says.length === 0
+}
+
+function partOf<Event>(part: { head: StreamHead<Event>; firstOffset: number; events: readonly Event[] }): StreamPart<Event> {
+  const { head, firstOffset, events } = part
+  return { tenant: head.tenant, firstOffset, events, redoFrom: head.redo.redoFrom(head.taken + 1) }
+}

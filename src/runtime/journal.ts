@@ -1,0 +1,47 @@
+import type { ActorAddress, RecordFormat } from '#runtime/actor'
+
+/**
+ * How the runtime's commits rest, as the runtime needs it; `src/store` keeps it.
+ *
+ * Obligations
+ * - `write` is atomic over all that a commit holds. Fulfilled: it survives as `DURABILITY` promises. Rejected: nothing
+ *   of it may be told to anybody, and no further `write` succeeds until `reopened`.
+ * - `records` and `eventsSince` see every fulfilled write; what waits in memory is the runtime's to overlay.
+ */
+export interface Journal<Event> {
+  /** Packs a record's value with its version. */
+  pack(format: RecordFormat, value: unknown): Uint8Array
+  unpack(format: RecordFormat, bytes: Uint8Array): unknown
+  recordKey(address: ActorAddress, name: string): string
+  indexKey(tenant: string, index: string, entry: string): string
+  reminderKey(address: ActorAddress): string
+  tellKey(sequence: number): string
+  /** Bytes stored under a record's key, at once. */
+  get(recordKey: string): Uint8Array | undefined
+  write(commit: SealedCommit<Event>): Promise<void>
+  /**
+   * Stored events of a tenant from an offset on, at once: for an activation that has to be made anew. Only from within
+   * the redo window.
+   */
+  eventsSince(tenant: string, offset: number): Iterable<Placed<Event>>
+}
+
+export interface Placed<Event> {
+  readonly offset: number
+  readonly event: Event
+}
+
+/** All that one commit changes: a replicated log could take its place. */
+export interface SealedCommit<Event> {
+  readonly now: number
+  readonly streams: readonly StreamPart<Event>[]
+  readonly records: ReadonlyMap<string, Uint8Array | null>
+}
+
+export interface StreamPart<Event> {
+  readonly tenant: string
+  readonly firstOffset: number
+  readonly events: readonly Event[]
+  /** From where this tenant's events must be applied again at the next start. */
+  readonly redoFrom: number
+}

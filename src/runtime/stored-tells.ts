@@ -1,0 +1,84 @@
+import type { Tell } from '#runtime/actor'
+import type { Gate } from '#runtime/gate'
+import type { Journal } from '#runtime/journal'
+
+/** Tells that run within one commit. A turn that reaches more stores the rest, so that no commit grows without end. */
+export const tellsPerCommitMax = 10_000
+
+export const tellFormat = { name: 'tell', version: 1, upgrades: {} }
+
+/**
+ * Tells beyond what one commit takes: they are stored in it and run with the following ones, each removed in the commit
+ * of its receiver's turn. A crash in between loses none and repeats none.
+ */
+export class StoredTells<Event> {
+  readonly #gate: Gate<Event>
+  readonly #journal: Journal<Event>
+  readonly #run: (tell: Tell) => void
+  readonly #waiting: { readonly sequence: number; readonly tell: Tell }[] = []
+  #sequence = 0
+  #ranInCommit = 0
+  #commit = -1
+  #isAsked = false
+
+  constructor(gate: Gate<Event>, journal: Journal<Event>, run: (tell: Tell) => void) {
+    this.#gate = gate
+    this.#journal = journal
+    this.#run = run
+  }
+
+  get count(): number {
+    return this.#waiting.length
+  }
+
+  /** Runs it now, or stores it when this commit has had its share; order is kept. */
+  give(tell: Tell): void {
+    this.#countCommit()
+    if (this.#waiting.length === 0 && this.#ranInCommit < tellsPerCommitMax) {
+      this.#ranInCommit++
+      this.#run(tell)
+      return
+    }
+    const sequence = ++this.#sequence
+    this.#waiting.push({ sequence, tell })
+    this.#gate.put(this.#journal.tellKey(sequence), this.#journal.pack(tellFormat, tell))
+    this.#askForMore()
+  }
+
+  load(sequence: number, tell: Tell): void {
+    this.#waiting.push({ sequence, tell })
+    this.#sequence = Math.max(this.#sequence, sequence)
+  }
+
+  /** Runs what is stored, as much as this commit takes. */
+  run(): void {
+    this.#countCommit()
+    for (let next = this.#waiting[0]; next && this.#ranInCommit < tellsPerCommitMax; next = this.#waiting[0]) {
+      this.#waiting.shift()
+      this.#ranInCommit++
+      this.#gate.put(this.#journal.tellKey(next.sequence), null)
+      this.#run(next.tell)
+    }
+    if (this.#waiting.length > 0) this.#askForMore()
+  }
+
+  clear(): void {
+    this.#waiting.length = 0
+    this.#isAsked = false
+  }
+
+  #askForMore(): void {
+    if (this.#isAsked) return
+    this.#isAsked = true
+    this.#gate.afterSeal(() => {
+      this.#isAsked = false
+      this.run()
+    })
+  }
+
+  #countCommit(): void {
+    if (this.#commit === this.#gate.sealedCount) return
+    this.#commit = this.#gate.sealedCount
+    this.#ranInCommit = 0
+  }
+}

@@ -1,0 +1,24 @@
+import { RedoQueue } from '#runtime/redo-queue'
+
+/**
+ * How far a tenant's stream has come: offsets taken by turns, committed, and released to whoever listens.
+ * released ≤ committed ≤ taken.
+ */
+export class StreamHead<Event> {
+  readonly tenant: string
+  taken: number
+  committed: number
+  released: number
+  /** Events taken for the commit that is open; the first has offset `taken - open.length + 1`. */
+  open: Event[] = []
+  readonly redo = new RedoQueue<Event>()
+  /** All bytes ever taken, as estimated; only differences mean something. */
+  bytesTaken = 0
+
+  constructor(tenant: string, last: number) {
+    this.tenant = tenant
+    this.taken = last
+    this.committed = last
+    this.released = last
+  }
+}

@@ -1,0 +1,290 @@
+import { Problem } from '#model/problem'
+import type { ActorAddress, Asker, Recorded, Tell, Turn } from '#runtime/actor'
+import type { Activation, AnyDefinition } from '#runtime/activation'
+import { Checkpoints } from '#runtime/checkpoints'
+import { type EventListener, Gate } from '#runtime/gate'
+import type { Journal } from '#runtime/journal'
+import { Registry } from '#runtime/registry'
+import { Reminders } from '#runtime/reminders'
+import { StoredTells } from '#runtime/stored-tells'
+import type { World } from '#runtime/world'
+
+/** What the system has to say to who watches over it. */
+export interface SystemLog {
+  bug(error: unknown, where: string): void
+  refusedTell(problem: Problem, tell: Tell): void
+}
+
+export interface SystemOptions<Event> {
+  readonly world: World
+  readonly journal: Journal<Event>
+  readonly definitions: readonly AnyDefinition<Event>[]
+  readonly listener: EventListener<Event>
+  readonly log: SystemLog
+  /** A commit failed; nothing is taken until the journal was loaded again. */
+  readonly commitFailed: (error: unknown) => void
+  readonly uncommittedBytesMax: number
+}
+
+/** The command a reminder arrives as. `dueAt`: Unix ms. */
+export interface ReminderDue {
+  readonly type: 'reminder_due'
+  readonly dueAt: number
+}
+
+/** Idle activations older than this are forgotten: their state is a 10 µs read away. */
+export const forgetAfterMs = 5 * 60_000
+/** How often, and how many of them are looked at in one go. */
+const sweepEveryMs = 250
+const sweepCountMax = 2_000
+
+/** Bytes a turn is counted with when its asker doesn't say. */
+const turnBytes = 256
+
+/**
+ * The actors of this process: one turn at a time, on whichever of them is asked.
+ *
+ * - `turn` is synchronous and may be called from anywhere but a turn.
+ * - The asker hears exactly once, after the gate, in the order of the turns.
+ * - A turn that throws changes nothing, is answered with a bug, and costs its activation its life.
+ */
+export class System<Event> {
+  readonly world: World
+  readonly registry: Registry<Event>
+  readonly gate: Gate<Event>
+  readonly reminders: Reminders
+  readonly #checkpoints: Checkpoints<Event>
+  readonly #tells: StoredTells<Event>
+  readonly #options: SystemOptions<Event>
+  readonly #turn: { -readonly [K in keyof Turn]: Turn[K] }
+  readonly #told: Tell[] = []
+  #isTurning = false
+  #isTelling = false
+  #isServing = false
+  #cancelSweep: (() => void) | undefined
+
+  constructor(options: SystemOptions<Event>) {
+    const { world, journal, definitions, log } = options
+    this.#options = options
+    this.world = world
+    this.registry = new Registry(definitions, journal)
+    this.gate = new Gate({
+      world,
+      journal,
+      listener: options.listener,
+      beforeSeal: () => this.#checkpoints.put(),
+      failed: (error) => this.#commitFailed(error),
+      bug: (error) => log.bug(error, 'release'),
+      uncommittedBytesMax: options.uncommittedBytesMax,
+    })
+    this.registry.attach(this.gate)
+    this.#checkpoints = new Checkpoints(this.registry, this.gate, (error) => log.bug(error, 'checkpoint'))
+    this.reminders = new Reminders(world, (address, dueAt) => this.#remind(address, dueAt))
+    this.#tells = new StoredTells(this.gate, journal, (tell) => this.#tell(tell))
+    this.#turn = { tenant: '', now: 0, nextOffset: 0, random: (byteCount) => world.random(byteCount) }
+  }
+
+  /** Whether questions are answered: false while the store is being read. */
+  get isServing(): boolean {
+    return this.#isServing
+  }
+
+  /**
+   * Asks an actor, awake or not. `bytes`: what the command weighs while it waits; 0 for what may not be refused because
+   * too much waits already (tells, reminders: they follow from what was accepted).
+   */
+  turn(address: ActorAddress, command: unknown, asker: Asker, bytes = turnBytes): void {
+    if (!this.#isServing) {
+      asker.refused(new Problem('storage'))
+      return
+    }
+    let activation: Activation<Event>
+    try {
+      activation = this.registry.wake(address)
+    } catch (error) {
+      this.#options.log.bug(error, `waking ${address.kind} ${address.id}`)
+      asker.refused(new Problem('bug'))
+      return
+    }
+    this.turnOf(activation, command, asker, bytes)
+  }
+
+  /** The same, for who keeps the activation at hand; it must be alive. */
+  turnOf(activation: Activation<Event>, command: unknown, asker: Asker, bytes = turnBytes): void {
+    if (this.#isTurning) throw new Error('a turn during a turn')
+    this.#isTurning = true
+    let outcome: (() => void) | undefined
+    try {
+      outcome = this.#decideAndApply(activation, command, asker, bytes)
+    } catch (error) {
+      this.#options.log.bug(error, `a turn of ${activation.address.kind} ${activation.address.id}`)
+      this.registry.kill(activation)
+      outcome = () => this.#refuse(asker, new Problem('bug'))
+    } finally {
+      this.#isTurning = false
+    }
+    outcome()
+    if (this.#told.length > 0) this.#runTells()
+  }
+
+  /** The same as a promise, for who is not in a hurry. Rejects with the Problem. */
+  ask(address: ActorAddress, command: unknown): Promise<unknown> {
+    return new Promise((answered, refused) => this.turn(address, command, { answered, refused }))
+  }
+
+  /** An actor's state as it is now, without waking it; wait for `gate.settled` before showing it to anybody. */
+  look(address: ActorAddress): unknown {
+    if (!this.#isServing) throw new Problem('storage')
+    return this.registry.look(address).state
+  }
+
+  /** Begins to answer, after everything was loaded. */
+  serve(): void {
+    this.#isServing = true
+    this.gate.reopen()
+    this.#tells.run()
+    this.reminders.start()
+    this.#sweep()
+  }
+
+  /** Answers on from what is stored, but records nothing: the store takes no writes. */
+  serveReadOnly(): void {
+    this.#isServing = true
+  }
+
+  /** Forgets everything. What waited is refused. */
+  forgetAll(problem: Problem): void {
+    this.#isServing = false
+    this.#cancelSweep?.()
+    this.reminders.clear()
+    this.#checkpoints.clear()
+    this.#tells.clear()
+    this.gate.close(problem)
+    this.registry.forgetAll()
+  }
+
+  /** Loaded from the store: a tell of an earlier commit that still has to run. */
+  loadTell(sequence: number, tell: Tell): void {
+    this.#tells.load(sequence, tell)
+  }
+
+  #decideAndApply(activation: Activation<Event>, command: unknown, asker: Asker, bytes: number): () => void {
+    const { world } = this.#options
+    const { definition, address, state } = activation
+    const head = this.registry.head(address.tenant)
+    activation.touchedAtMs = world.monotonic()
+    this.#turn.tenant = address.tenant
+    this.#turn.now = world.now()
+    this.#turn.nextOffset = head.taken + 1
+    const decision = definition.decide(state, command, this.#turn)
+    if (decision.type === 'refuse') return () => this.#refuse(asker, decision.problem)
+    if (decision.type === 'answer') return () => this.#say(asker, decision.value)
+    if (!this.gate.isOpen) return () => this.#refuse(asker, new Problem('storage'))
+    if (bytes > 0 && this.gate.isFull) return () => this.#refuse(asker, new Problem('overloaded'))
+    this.#record(activation, decision, bytes)
+    return () => {
+      this.#say(asker, decision.answer, decision.effects)
+    }
+  }
+
+  #record(activation: Activation<Event>, decision: Recorded<Event>, bytes: number): void {
+    const { address, definition, state } = activation
+    const head = this.registry.head(address.tenant)
+    const { events } = decision
+    const packed = decision.records?.map(({ name, value }) => ({
+      name,
+      bytes: value === null ? null : this.registry.pack(activation, name, value),
+    }))
+    const first = head.taken + 1
+    for (let index = 0; index < events.length; index++) definition.apply(state, events[index] as Event, first + index)
+    for (const change of decision.changes ?? []) definition.change?.(state, change)
+    if (events.length > 0) {
+      const bytesBefore = head.bytesTaken
+      this.gate.take(head, events, bytes)
+      activation.lastOffset = head.taken
+      if (definition.rest === 'redo') head.redo.add(activation, first, bytesBefore)
+    }
+    for (const { name, bytes } of packed ?? []) {
+      this.gate.put(this.registry.recordKey(address, name), bytes)
+      if (definition.rest === 'written_through') this.registry.knowRecord(address, name, bytes !== null)
+    }
+    if (decision.indexes) this.#putIndexes(address.tenant, decision.indexes)
+    if (decision.isCheckpointed) this.#checkpoints.ask(activation)
+    if (decision.reminder !== undefined) this.#setReminder(address, decision.reminder)
+    if (decision.tells) for (const tell of decision.tells) this.#told.push(tell)
+  }
+
+  #putIndexes(tenant: string, changes: NonNullable<Recorded<Event>['indexes']>): void {
+    for (const { index, entry, isPresent } of changes) {
+      this.gate.put(this.#options.journal.indexKey(tenant, index, entry), isPresent ? new Uint8Array(0) : null)
+    }
+  }
+
+  #setReminder(address: ActorAddress, dueAt: number | null): void {
+    this.reminders.set(address, dueAt)
+    const { journal } = this.#options
+    this.gate.put(journal.reminderKey(address), dueAt === null ? null : journal.pack(reminderFormat, dueAt))
+  }
+
+  #say(asker: Asker, value: unknown, effects?: readonly (() => void)[]): void {
+    this.gate.say({
+      leave: () => {
+        asker.answered(value)
+        for (const effect of effects ?? []) effect()
+      },
+      refuse: (problem) => asker.refused(problem),
+    })
+  }
+
+  #refuse(asker: Asker, problem: Problem): void {
+    this.gate.say({ leave: () => asker.refused(problem), refuse: (other) => asker.refused(other) })
+  }
+
+  /** Tells run in the commit of the turn that told, in order, without end until nobody tells any more. */
+  #runTells(): void {
+    if (this.#isTelling) return
+    this.#isTelling = true
+    for (let index = 0; index < this.#told.length; index++) this.#tells.give(this.#told[index] as Tell)
+    this.#told.length = 0
+    this.#isTelling = false
+  }
+
+  #tell(tell: Tell): void {
+    const asker = { answered: () => {}, refused: (problem: Problem) => this.#options.log.refusedTell(problem, tell) }
+    this.turn(tell.to, tell.command, asker, 0)
+  }
+
+  #remind(address: ActorAddress, dueAt: number): void {
+    const due: ReminderDue = { type: 'reminder_due', dueAt }
+    // Deleted first: the turn may set the next one. Both are in one commit.
+    this.gate.put(this.#options.journal.reminderKey(address), null)
+    const where = `a reminder of ${address.kind} ${address.id}`
+    const asker = { answered: () => {}, refused: (problem: Problem) => this.#options.log.bug(problem, where) }
+    this.turn(address, due, asker, 0)
+  }
+
+  #commitFailed(error: unknown): void {
+    this.forgetAll(new Problem('storage'))
+    this.#options.commitFailed(error)
+  }
+
+  /** Looks at some activations: idle ones are saved if need be, and forgotten once they are. */
+  #sweep(): void {
+    const { world } = this.#options
+    this.#cancelSweep?.()
+    this.#cancelSweep = world.after(sweepEveryMs, () => {
+      const idleSince = world.monotonic() - forgetAfterMs
+      for (const activation of this.registry.nextForSweep(sweepCountMax)) {
+        if (activation.touchedAtMs > idleSince) continue
+        if (!(activation.definition.isForgettable?.(activation.state) ?? true)) continue
+        const head = this.registry.head(activation.address.tenant)
+        if (head.redo.get(activation.key)) this.#checkpoints.ask(activation)
+        else this.registry.forget(activation)
+      }
+      this.#sweep()
+    })
+  }
+}
+
+/** A stored reminder is its deadline, Unix ms. */
+export const reminderFormat = { name: 'reminder', version: 1, upgrades: {} }

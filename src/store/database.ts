@@ -1,0 +1,182 @@
+import type { Entry } from '#model/entry'
+import { Problem } from '#model/problem'
+import { type Storage, StorageFailure, type StoragePlace } from '#runtime/storage'
+import type { System } from '#runtime/system'
+import type { World } from '#runtime/world'
+import { keys } from '#store/keys'
+import { load } from '#store/loader'
+import { packRecord, unpackRecord } from '#store/record-codec'
+import { Retention, type RetentionLimits } from '#store/retention'
+import type { StoreJournal } from '#store/store-journal'
+
+/** The version of the key space. A newer one is refused; the way from older ones is led here. */
+const formatRecord = { name: 'key space', version: 1, upgrades: {} }
+
+/** How often we look whether there is room again. */
+const roomEveryMs = 1_000
+
+/** 96 bits: epochs are told apart by chance alone. */
+const epochBytes = 12
+
+export interface DatabaseOptions {
+  readonly world: World
+  readonly place: StoragePlace
+  readonly journal: StoreJournal
+  readonly retention: RetentionLimits
+  readonly log: DatabaseLog
+  /** The store was read again after a failure; `isRewound`: less is there than was told. */
+  readonly reloaded: (isRewound: boolean) => void
+}
+
+export interface DatabaseLog {
+  failed(failure: StorageFailure): void
+  readOnly(failure: StorageFailure): void
+  recovered(): void
+  stillFailing(error: unknown): void
+}
+
+export type DatabaseStatus = 'ok' | 'read_only' | 'closed'
+
+/**
+ * The life of the store: opened, read, written to; after a failed write read only, closed and reopened when there is
+ * room; closed. The one that fails never writes again (a storage's handle loses later batches), so the only way back is
+ * a new handle, read from the beginning.
+ */
+export class Database {
+  readonly #options: DatabaseOptions
+  readonly #retention: Retention
+  #system: System<Entry> | undefined
+  #storage: Storage | undefined
+  #cancelRetry: (() => void) | undefined
+  #status: DatabaseStatus = 'closed'
+
+  constructor(options: DatabaseOptions) {
+    this.#options = options
+    const { world, journal, retention } = options
+    this.#retention = new Retention(world, journal, retention, (tenant) => this.#commitSoon(tenant))
+  }
+
+  get status(): DatabaseStatus {
+    return this.#status
+  }
+
+  /**
+   * Opens the store and brings the system to where it is; answers questions when fulfilled.
+   * @throws StorageFailure
+   */
+  async open(system: System<Entry>): Promise<void> {
+    this.#system = system
+    await this.#read(await this.#options.place.open())
+    await this.#beginEpoch()
+    await this.#options.place.restoreHeadroom()
+    this.#serve()
+  }
+
+  /** Told by the system: a commit failed. */
+  readonly commitFailed = (error: unknown): void => {
+    const failure =
+      error instanceof StorageFailure ? error : new StorageFailure('io', 'a commit failed', { cause: error })
+    this.#status = 'read_only'
+    this.#retention.stop()
+    this.#options.log.failed(failure)
+    void this.#recover(failure)
+  }
+
+  /** Waits for what is under way and closes. */
+  async close(): Promise<void> {
+    this.#status = 'closed'
+    this.#retention.stop()
+    this.#cancelRetry?.()
+    await this.#storage?.close()
+  }
+
+  async #read(storage: Storage): Promise<void> {
+    const { journal } = this.#options
+    this.#storage = storage
+    journal.open(storage)
+    await this.#checkFormat(storage)
+    journal.epochs = await journal.loadEpochs()
+    await load(journal, this.#requireSystem())
+  }
+
+  async #checkFormat(storage: Storage): Promise<void> {
+    const bytes = storage.get(keys.format)
+    if (bytes) unpackRecord(formatRecord, bytes)
+    else await storage.write([{ key: keys.format, value: packRecord(formatRecord, null) }], { sync: true })
+  }
+
+  async #beginEpoch(): Promise<void> {
+    const { journal, world } = this.#options
+    const name = Buffer.from(world.random(epochBytes)).toString('base64url')
+    const heads = new Map([...journal.streams()].map((stream) => [stream.tenant, stream.last]))
+    await journal.epochs.begin(journal.storage, name, heads)
+  }
+
+  #serve(): void {
+    this.#status = 'ok'
+    this.#retention.start()
+    this.#requireSystem().serve()
+  }
+
+  async #recover(failure: StorageFailure): Promise<void> {
+    const { journal, log } = this.#options
+    const system = this.#requireSystem()
+    try {
+      // The old handle still reads: answers go on from what is stored while there is no room.
+      const storage = journal.storage
+      journal.open(storage)
+      await load(journal, system)
+      system.serveReadOnly()
+    } catch (error) {
+      log.stillFailing(error)
+    }
+    if (this.#isClosed()) return
+    log.readOnly(failure)
+    if (failure.code !== 'io') this.#retryLater()
+  }
+
+  #retryLater(): void {
+    this.#cancelRetry = this.#options.world.after(roomEveryMs, () => {
+      this.#reopen().catch((error) => {
+        this.#options.log.stillFailing(error)
+        if (!this.#isClosed()) this.#retryLater()
+      })
+    })
+  }
+
+  async #reopen(): Promise<void> {
+    const { place, journal, log, reloaded } = this.#options
+    const system = this.#requireSystem()
+    if (!(await place.hasRoom())) {
+      if (!this.#isClosed()) this.#retryLater()
+      return
+    }
+    if (this.#isClosed()) return
+    const told = new Map([...system.registry.heads()].map((head) => [head.tenant, head.committed]))
+    system.forgetAll(new Problem('storage'))
+    await this.#storage?.close()
+    await place.releaseHeadroom()
+    await this.#read(await place.open())
+    const isRewound = [...told].some(([tenant, committed]) => journal.stream(tenant).last < committed)
+    if (isRewound) await this.#beginEpoch()
+    await place.restoreHeadroom()
+    if (this.#isClosed()) return
+    this.#serve()
+    reloaded(isRewound)
+    log.recovered()
+  }
+
+  #commitSoon(tenant: string): void {
+    const { gate, registry } = this.#requireSystem()
+    if (gate.isOpen) gate.touch(registry.head(tenant))
+  }
+
+  #isClosed(): boolean {
+    return this.#status === 'closed'
+  }
+
+  #requireSystem(): System<Entry> {
+    if (!this.#system) throw new Error('the store is not open')
+    return this.#system
+  }
+}

@@ -1,0 +1,206 @@
+import type { Entry, EntryKind, Items, RemovedProperty } from '#model/entry'
+import type { JsonObject } from '#model/json-value'
+import type { ServiceSchema } from '#model/service-schema'
+import type { Shape } from '#model/shape'
+
+/**
+ * The stored form of entries: an array whose first element is the kind's number. Compact, because it is written for
+ * every change: names of fields are not stored, shapes are named by their place in the chunk's list.
+ *
+ * The numbers are on disk. A new field goes to the end and is optional on the way out; a kind whose meaning changes gets
+ * a new number and keeps its old way out.
+ */
+type Packed = readonly [code: number, ...fields: unknown[]]
+
+/** Gives shapes their places in a chunk. */
+export interface ShapePlaces {
+  placeOf(shape: Shape): number
+  shapeAt(place: number): Shape
+}
+
+interface EntryForm<E extends Entry> {
+  readonly code: number
+  pack(entry: E, shapes: ShapePlaces): Packed
+  unpack(packed: Packed, shapes: ShapePlaces): E
+}
+
+type Forms = { readonly [K in EntryKind]: EntryForm<Extract<Entry, { kind: K }>> }
+
+const forms: Forms = {
+  reported: {
+    code: 1,
+    // The timestamp is 0 when it is the arrival, which it mostly is. `session` is there only when it begins.
+    pack: (e, shapes) => {
+      const timestamp = e.timestamp === e.at ? 0 : e.timestamp
+      const place = shapes.placeOf(e.shape)
+      return e.session === undefined
+        ? [1, e.device, e.flakeAddress, place, e.at, timestamp, e.seq, e.items]
+        : [1, e.device, e.flakeAddress, place, e.at, timestamp, e.seq, e.items, e.session]
+    },
+    unpack: (packed, shapes) => {
+      const [, device, flakeAddress, place, at, timestamp, seq, items, session] = packed as unknown as [
+        number, string, number, number, number, number, number, Items, string?,
+      ]
+      const entry = {
+        kind: 'reported' as const,
+        device,
+        flakeAddress,
+        shape: shapes.shapeAt(place),
+        at,
+        timestamp: timestamp === 0 ? at : timestamp,
+        seq,
+        items,
+      }
+      return packed.length > 8 ? { ...entry, session: session ?? '' } : entry
+    },
+  },
+  declared: {
+    code: 2,
+    pack: (e, shapes) => [2, e.device, e.flakeAddress, shapes.placeOf(e.shape), e.at, e.items, e.removed.map(packRemoved)],
+    unpack: ([, device, flakeAddress, place, at, items, removed], shapes) => ({
+      kind: 'declared',
+      device: device as string,
+      flakeAddress: flakeAddress as number,
+      shape: shapes.shapeAt(place as number),
+      at: at as number,
+      items: items as Items,
+      removed: (removed as PackedRemoved[]).map(unpackRemoved),
+    }),
+  },
+  undeclared: {
+    code: 3,
+    pack: (e) => [3, e.device, e.flakeAddress, e.service, e.at, e.removed.map(packRemoved)],
+    unpack: ([, device, flakeAddress, service, at, removed]) => ({
+      kind: 'undeclared',
+      device: device as string,
+      flakeAddress: flakeAddress as number,
+      service: service as string,
+      at: at as number,
+      removed: (removed as PackedRemoved[]).map(unpackRemoved),
+    }),
+  },
+  device_added: {
+    code: 4,
+    pack: (e) => [4, e.device, e.flakeAddress, e.at],
+    unpack: ([, device, flakeAddress, at]) => ({
+      kind: 'device_added',
+      device: device as string,
+      flakeAddress: flakeAddress as number,
+      at: at as number,
+    }),
+  },
+  device_removed: {
+    code: 5,
+    pack: (e) => [5, e.device, e.flakeAddress, e.at],
+    unpack: ([, device, flakeAddress, at]) => ({
+      kind: 'device_removed',
+      device: device as string,
+      flakeAddress: flakeAddress as number,
+      at: at as number,
+    }),
+  },
+  status_changed: {
+    code: 6,
+    pack: (e) => [6, e.device, e.at, statuses.indexOf(e.status), e.lastMessage, e.lastConnect, e.numConnects],
+    unpack: ([, device, at, status, lastMessage, lastConnect, numConnects]) => ({
+      kind: 'status_changed',
+      device: device as string,
+      at: at as number,
+      status: statuses[status as number] ?? 'offline',
+      lastMessage: lastMessage as number,
+      lastConnect: lastConnect as number,
+      numConnects: numConnects as number,
+    }),
+  },
+  discovered: {
+    code: 7,
+    pack: (e) => [
+      7,
+      e.device,
+      e.flakeAddress,
+      e.at,
+      e.project,
+      e.firmwares.map(({ firmware, hardware, index }) => [firmware, hardware ?? null, index]),
+      e.isAutoUpdated,
+    ],
+    unpack: ([, device, flakeAddress, at, project, firmwares, isAutoUpdated]) => ({
+      kind: 'discovered',
+      device: device as string,
+      flakeAddress: flakeAddress as number,
+      at: at as number,
+      project: project as string | null,
+      firmwares: (firmwares as [string, string | null, number][]).map(([firmware, hardware, index]) =>
+        hardware === null ? { firmware, index } : { firmware, hardware, index },
+      ),
+      isAutoUpdated: isAutoUpdated as boolean,
+    }),
+  },
+  meta_set: {
+    code: 8,
+    pack: (e) => [8, e.device, e.at, e.meta],
+    unpack: ([, device, at, meta]) => ({
+      kind: 'meta_set',
+      device: device as string,
+      at: at as number,
+      meta: meta as JsonObject,
+    }),
+  },
+  meta_deleted: {
+    code: 9,
+    pack: (e) => [9, e.device, e.at, e.key],
+    unpack: ([, device, at, key]) => ({
+      kind: 'meta_deleted',
+      device: device as string,
+      at: at as number,
+      key: key as string,
+    }),
+  },
+  schema_set: {
+    code: 10,
+    pack: (e) => [10, e.service, e.at, e.isNew, e.schema],
+    unpack: ([, service, at, isNew, schema]) => ({
+      kind: 'schema_set',
+      service: service as string,
+      at: at as number,
+      isNew: isNew as boolean,
+      schema: schema as ServiceSchema,
+    }),
+  },
+  schema_deleted: {
+    code: 11,
+    pack: (e) => [11, e.service, e.at],
+    unpack: ([, service, at]) => ({ kind: 'schema_deleted', service: service as string, at: at as number }),
+  },
+}
+
+/** The places are on disk. */
+const statuses = ['online', 'idle', 'offline'] as const
+
+const byCode: readonly (EntryForm<Entry> | undefined)[] = Object.values(forms).reduce<EntryForm<Entry>[]>(
+  (table, form) => {
+    table[form.code] = form as unknown as EntryForm<Entry>
+    return table
+  },
+  [],
+)
+
+export function packEntry(entry: Entry, shapes: ShapePlaces): Packed {
+  return (forms[entry.kind] as EntryForm<Entry>).pack(entry, shapes)
+}
+
+/** @throws Error for a kind this release does not know. */
+export function unpackEntry(packed: Packed, shapes: ShapePlaces): Entry {
+  const form = byCode[packed[0]]
+  if (!form) throw new Error(`entries of kind ${packed[0]} were written by a newer release`)
+  return form.unpack(packed, shapes)
+}
+
+type PackedRemoved = readonly [propId: number, type: string, modifier: number]
+
+function packRemoved({ propId, type, modifier }: RemovedProperty): PackedRemoved {
+  return [propId, type, modifier]
+}
+
+function unpackRemoved([propId, type, modifier]: PackedRemoved): RemovedProperty {
+  return { propId, type, modifier }
+}

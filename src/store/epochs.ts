@@ -1,0 +1,64 @@
+import type { Storage } from '#runtime/storage'
+import { below, keys, numberOf } from '#store/keys'
+import { packRecord, unpackRecord } from '#store/record-codec'
+
+export const epochFormat = { name: 'epoch', version: 1, upgrades: {} }
+
+/** Epochs remembered: a client that was away for longer reads the full state. */
+const epochsMax = 256
+
+interface Epoch {
+  readonly number: number
+  readonly name: string
+  /** The last offset of each stream when the epoch began. */
+  readonly heads: Readonly<Record<string, number>>
+}
+
+/**
+ * Under which name offsets were written. Each start begins an epoch, stored before anything else is: after a power loss
+ * or from a restored backup the same offsets may be given to other events, and only the epoch tells them apart.
+ */
+export class Epochs {
+  readonly #epochs: Epoch[] = []
+
+  static async load(storage: Storage): Promise<Epochs> {
+    const epochs = new Epochs()
+    const scan = storage.scan({ ...below('epoch'), hasValues: true })
+    for (let rows = await scan.next(epochsMax); rows.length > 0; rows = await scan.next(epochsMax)) {
+      for (const { key, value } of rows) {
+        const { name, heads } = unpackRecord(epochFormat, value) as Omit<Epoch, 'number'>
+        epochs.#epochs.push({ number: numberOf(key), name, heads })
+      }
+    }
+    await scan.close()
+    return epochs
+  }
+
+  get current(): string {
+    return this.#epochs.at(-1)?.name ?? ''
+  }
+
+  /** Begins one: durable, also against the machine's death, before this is fulfilled. */
+  async begin(storage: Storage, name: string, heads: ReadonlyMap<string, number>): Promise<void> {
+    const number = (this.#epochs.at(-1)?.number ?? 0) + 1
+    const epoch = { number, name, heads: Object.fromEntries(heads) }
+    const forgotten = this.#epochs.slice(0, Math.max(0, this.#epochs.length + 1 - epochsMax))
+    await storage.write(
+      [
+        { key: keys.epoch(number), value: packRecord(epochFormat, { name, heads: epoch.heads }) },
+        ...forgotten.map((old) => ({ key: keys.epoch(old.number), value: null })),
+      ],
+      { sync: true },
+    )
+    this.#epochs.splice(0, forgotten.length)
+    this.#epochs.push(epoch)
+  }
+
+  /** The last offset a stream got under an epoch; `now` is the last one it has. */
+  lastUnder(name: string, tenant: string, now: number): number | undefined {
+    const place = this.#epochs.findIndex((epoch) => epoch.name === name)
+    if (place < 0) return undefined
+    const next = this.#epochs[place + 1]
+    return next ? (next.heads[tenant] ?? 0) : now
+  }
+}

@@ -1,0 +1,57 @@
+import type { ActorAddress } from '#runtime/actor'
+
+/**
+ * The key space, whole. Parts are separated by `/`, which no name of ours holds; `0` follows it, so a prefix is the range
+ * from `prefix/` to `prefix0`. Offsets and times are 14 hexadecimal digits (2⁵³ and more), so that they sort as numbers.
+ *
+ * | key | value |
+ * |---|---|
+ * | `actor/<kind>/<tenant>/<id>` | snapshot of a redo actor |
+ * | `part/<kind>/<tenant>/<id>/<name>` | any other record of an actor |
+ * | `index/<index>/<tenant>/<entry>` | empty: an index is its keys |
+ * | `reminder/<kind>/<tenant>/<id>` | when the actor wants to be woken |
+ * | `tell/<sequence>` | a tell still to run |
+ * | `stream/<tenant>/<offset>` | a chunk of entries, the first with this offset |
+ * | `redo/<tenant>` | from where entries are applied again at a start |
+ * | `shape/<id>` | content of a shape, for all tenants |
+ * | `epoch/<number>` | an epoch: its name and each stream's last offset when it began |
+ * | `format` | the version of this page |
+ */
+export const keys = {
+  format: 'format',
+  snapshot: (address: ActorAddress) => `actor/${address.kind}/${address.tenant}/${address.id}`,
+  part: (address: ActorAddress, name: string) => `part/${address.kind}/${address.tenant}/${address.id}/${name}`,
+  index: (tenant: string, index: string, entry: string) => `index/${index}/${tenant}/${entry}`,
+  reminder: (address: ActorAddress) => `reminder/${address.kind}/${address.tenant}/${address.id}`,
+  tell: (sequence: number) => `tell/${ordered(sequence)}`,
+  chunk: (tenant: string, offset: number) => `stream/${tenant}/${ordered(offset)}`,
+  redo: (tenant: string) => `redo/${tenant}`,
+  shape: (id: string) => `shape/${id}`,
+  epoch: (number: number) => `epoch/${ordered(number)}`,
+} as const
+
+/** Everything below a prefix: `stream/default`, `index/online/default`. */
+export function below(prefix: string): { after: string; before: string } {
+  return { after: `${prefix}/`, before: `${prefix}0` }
+}
+
+/** A number as 14 hexadecimal digits. Undone by `numberOf`. */
+export function ordered(number: number): string {
+  return number.toString(16).padStart(14, '0')
+}
+
+/** The number at the end of a key made with `ordered`. */
+export function numberOf(key: string): number {
+  return Number.parseInt(key.slice(-14), 16)
+}
+
+/** Undoes `reminder` and the actor part of `part`. */
+export function addressOf(key: string): ActorAddress {
+  const [, kind = '', tenant = '', id = ''] = key.split('/')
+  return { kind, tenant, id }
+}
+
+/** The name at the end of a `part` key; names may hold anything but the first four separators' parts. */
+export function partNameOf(key: string): string {
+  return key.split('/').slice(4).join('/')
+}

@@ -1,0 +1,46 @@
+import { type Options, Packr, Unpackr } from 'msgpackr'
+import type { RecordFormat } from '#runtime/actor'
+import { StorageFailure } from '#runtime/storage'
+
+/**
+ * Stored values: msgpack, plain maps and arrays only, so that any reader of the format can read them and nothing but
+ * data comes back.
+ */
+const packr = new Packr({ useRecords: false, variableMapSize: true, moreTypes: false })
+// The package's own types leave 'auto' out: a number when it is safe, else a bigint.
+const options = { useRecords: false, int64AsType: 'auto', moreTypes: false } as unknown as Options
+const unpackr = new Unpackr(options)
+
+export function pack(value: unknown): Uint8Array {
+  return packr.pack(value)
+}
+
+export function unpack(bytes: Uint8Array): unknown {
+  return unpackr.unpack(bytes)
+}
+
+/** `[version, value]`. */
+export function packRecord(format: RecordFormat, value: unknown): Uint8Array {
+  return pack([format.version, value])
+}
+
+/**
+ * Leads an older record up to the version of now.
+ * @throws StorageFailure `damaged` for a version that this release does not know.
+ */
+export function unpackRecord(format: RecordFormat, bytes: Uint8Array): unknown {
+  const [stored, value] = unpack(bytes) as [number, unknown]
+  let upgraded = value
+  for (let version = stored; version < format.version; version++) {
+    const upgrade = format.upgrades[version]
+    if (!upgrade) throw new StorageFailure('damaged', `no way from version ${version} of a stored ${format.name}`)
+    upgraded = upgrade(upgraded)
+  }
+  if (!(stored <= format.version)) {
+    throw new StorageFailure(
+      'damaged',
+      `a stored ${format.name} has version ${stored}; this release knows ${format.version}: it was written by a newer one`,
+    )
+  }
+  return upgraded
+}

@@ -1,0 +1,77 @@
+import { createHash } from 'node:crypto'
+import { propertyTypeOf } from '#model/property-type'
+import { contentOf, type Shape, type ShapeContent, type ShapeProperty, shapeOf } from '#model/shape'
+import { StorageFailure } from '#runtime/storage'
+import { keys } from '#store/keys'
+import { packRecord, unpackRecord } from '#store/record-codec'
+
+export const shapeFormat = { name: 'shape', version: 1, upgrades: {} }
+
+/** Shapes kept at hand beyond those that devices hold: the oldest are read again when needed. */
+const shapesMax = 20_000
+/** 96 bits of SHA-256: equal content is what makes equal ids, not chance. */
+const idBytes = 12
+
+/**
+ * Finds shapes by content and by id. A shape's id is the hash of its content, so that making one needs no turn and no
+ * counter; it is stored by the first commit that names it.
+ */
+export class Shapes {
+  readonly #get: (key: string) => Uint8Array | undefined
+  readonly #known = new Map<string, Shape>()
+  readonly #stored = new WeakSet<Shape>()
+
+  constructor(get: (key: string) => Uint8Array | undefined) {
+    this.#get = get
+  }
+
+  readonly intern = (serviceIdentifier: string, properties: readonly ShapeProperty[]): Shape => {
+    const content = JSON.stringify(contentOf(serviceIdentifier, properties))
+    const id = createHash('sha256').update(content).digest().subarray(0, idBytes).toString('base64url')
+    return this.#known.get(id) ?? this.#keep(shapeOf(id, serviceIdentifier, properties))
+  }
+
+  /** @throws StorageFailure `damaged` when no such shape is stored. */
+  byId(id: string): Shape {
+    const known = this.#known.get(id)
+    if (known) return known
+    const bytes = this.#get(keys.shape(id))
+    if (!bytes) throw new StorageFailure('damaged', `shape ${id} is named by an entry and not stored`)
+    const [serviceIdentifier, properties] = unpackRecord(shapeFormat, bytes) as ShapeContent
+    const shape = shapeOf(
+      id,
+      serviceIdentifier,
+      properties.map(([propId, name, modifier]) => {
+        const type = propertyTypeOf(name)
+        if (!type) throw new StorageFailure('damaged', `shape ${id} names an unknown type`)
+        return { propId, type, modifier }
+      }),
+    )
+    this.#stored.add(shape)
+    return this.#keep(shape)
+  }
+
+  isStored(shape: Shape): boolean {
+    return this.#stored.has(shape)
+  }
+
+  /** Its record is in a commit that succeeded. */
+  markStored(shape: Shape): void {
+    this.#stored.add(shape)
+  }
+
+  record(shape: Shape): Uint8Array {
+    return packRecord(shapeFormat, contentOf(shape.serviceIdentifier, shape.properties))
+  }
+
+  #keep(shape: Shape): Shape {
+    if (this.#known.size >= shapesMax) {
+      for (const oldest of this.#known.keys()) {
+        this.#known.delete(oldest)
+        break
+      }
+    }
+    this.#known.set(shape.id, shape)
+    return shape
+  }
+}

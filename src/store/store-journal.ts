@@ -1,0 +1,204 @@
+import type { Entry } from '#model/entry'
+import type { Shape } from '#model/shape'
+import type { ActorAddress, RecordFormat } from '#runtime/actor'
+import type { Journal, Placed, SealedCommit } from '#runtime/journal'
+import type { Operation, Storage } from '#runtime/storage'
+import type { Chunk, StreamReader } from '#runtime/stream'
+import { chunkEntriesMax, packChunk, unpackChunk } from '#store/chunk'
+import { Epochs } from '#store/epochs'
+import { keys, numberOf } from '#store/keys'
+import { packRecord, unpackRecord } from '#store/record-codec'
+import { Shapes } from '#store/shapes'
+import { type RecentChunk, TenantStream } from '#store/tenant-stream'
+
+export const redoFormat = { name: 'redo', version: 1, upgrades: {} }
+
+/** Unpacked chunks kept: many dashboards that were away for the same moment read the same ones. */
+const unpackedMax = 16
+
+/**
+ * Commits and streams on a storage handle. Holds what is known of the stored streams; `open` gives it a handle and
+ * forgets what it knew, the loader fills it again.
+ */
+export class StoreJournal implements Journal<Entry>, StreamReader<Entry> {
+  readonly #isSynced: boolean
+  readonly #streams = new Map<string, TenantStream>()
+  readonly #unpacked = new Map<string, Chunk<Entry>>()
+  readonly shapes = new Shapes((key) => this.storage.get(key))
+  /** Keys of chunks to be deleted with the next commit. */
+  #trims: { readonly stream: TenantStream; readonly keys: readonly string[]; readonly retainedFrom: number; readonly bytesStart: number }[] = []
+  #storage: Storage | undefined
+  epochs = new Epochs()
+  /** Of the last commit, for metrics. */
+  readonly last = { bytes: 0, entries: 0, operations: 0 }
+
+  constructor(options: { readonly isSynced: boolean }) {
+    this.#isSynced = options.isSynced
+  }
+
+  get storage(): Storage {
+    if (!this.#storage) throw new Error('the store is not open')
+    return this.#storage
+  }
+
+  open(storage: Storage): void {
+    this.#storage = storage
+    this.#streams.clear()
+    this.#unpacked.clear()
+    this.#trims = []
+  }
+
+  loadEpochs(): Promise<Epochs> {
+    return Epochs.load(this.storage)
+  }
+
+  stream(tenant: string): TenantStream {
+    let stream = this.#streams.get(tenant)
+    if (!stream) {
+      stream = new TenantStream(tenant)
+      this.#streams.set(tenant, stream)
+    }
+    return stream
+  }
+
+  streams(): Iterable<TenantStream> {
+    return this.#streams.values()
+  }
+
+  pack(format: RecordFormat, value: unknown): Uint8Array {
+    return packRecord(format, value)
+  }
+
+  unpack(format: RecordFormat, bytes: Uint8Array): unknown {
+    return unpackRecord(format, bytes)
+  }
+
+  recordKey(address: ActorAddress, name: string): string {
+    return name === '' ? keys.snapshot(address) : keys.part(address, name)
+  }
+
+  indexKey(tenant: string, index: string, entry: string): string {
+    return keys.index(tenant, index, entry)
+  }
+
+  reminderKey(address: ActorAddress): string {
+    return keys.reminder(address)
+  }
+
+  tellKey(sequence: number): string {
+    return keys.tell(sequence)
+  }
+
+  get(recordKey: string): Uint8Array | undefined {
+    return this.storage.get(recordKey)
+  }
+
+  async write(commit: SealedCommit<Entry>): Promise<void> {
+    const operations: Operation[] = []
+    const appended: { stream: TenantStream; chunk: RecentChunk }[] = []
+    const shapes = new Set<Shape>()
+    for (const part of commit.streams) {
+      const stream = this.stream(part.tenant)
+      let bytesBefore = stream.bytesEnd
+      for (let from = 0; from < part.events.length; from += chunkEntriesMax) {
+        const events = part.events.slice(from, from + chunkEntriesMax)
+        const packed = packChunk(events, commit.now, bytesBefore)
+        const firstOffset = part.firstOffset + from
+        for (const shape of packed.shapes) if (!this.shapes.isStored(shape)) shapes.add(shape)
+        operations.push({ key: keys.chunk(part.tenant, firstOffset), value: packed.bytes })
+        appended.push({ stream, chunk: { firstOffset, count: events.length, bytes: packed.bytes } })
+        bytesBefore += packed.bytes.length
+      }
+      if (part.redoFrom !== stream.redoFrom || stream.last === 0) {
+        operations.push({ key: keys.redo(part.tenant), value: packRecord(redoFormat, part.redoFrom) })
+      }
+    }
+    for (const shape of shapes) operations.push({ key: keys.shape(shape.id), value: this.shapes.record(shape) })
+    for (const [key, value] of commit.records) operations.push({ key, value })
+    const trims = this.#trims
+    this.#trims = []
+    for (const trim of trims) for (const key of trim.keys) operations.push({ key, value: null })
+
+    await this.storage.write(operations, { sync: this.#isSynced })
+
+    for (const { stream, chunk } of appended) stream.append(chunk)
+    for (const part of commit.streams) this.stream(part.tenant).setRedoFrom(part.redoFrom)
+    for (const shape of shapes) this.shapes.markStored(shape)
+    for (const { stream, retainedFrom, bytesStart } of trims) {
+      stream.retainedFrom = retainedFrom
+      stream.bytesStart = bytesStart
+    }
+    this.last.operations = operations.length
+  }
+
+  /** These chunks are deleted with the next commit. One trim of a stream at a time. */
+  trim(stream: TenantStream, chunkKeys: readonly string[], retainedFrom: number, bytesStart: number): void {
+    this.#trims.push({ stream, keys: chunkKeys, retainedFrom, bytesStart })
+  }
+
+  get isTrimming(): boolean {
+    return this.#trims.length > 0
+  }
+
+  *eventsSince(tenant: string, offset: number): Iterable<Placed<Entry>> {
+    for (const firstOffset of this.stream(tenant).chunksFrom(offset)) {
+      const bytes = this.storage.get(keys.chunk(tenant, firstOffset))
+      if (!bytes) continue
+      const { events } = unpackChunk(firstOffset, bytes, this.shapes)
+      for (let index = 0; index < events.length; index++) {
+        if (firstOffset + index >= offset) yield { offset: firstOffset + index, event: events[index] as Entry }
+      }
+    }
+  }
+
+  get epoch(): string {
+    return this.epochs.current
+  }
+
+  retainedFrom(tenant: string): number {
+    return this.stream(tenant).retainedFrom
+  }
+
+  lastOffsetUnder(tenant: string, epoch: string): number | undefined {
+    return this.epochs.lastUnder(epoch, tenant, this.stream(tenant).last)
+  }
+
+  recent(tenant: string, offset: number): Chunk<Entry> | undefined {
+    const chunk = this.stream(tenant).recent(offset)
+    return chunk && this.#unpack(tenant, chunk.firstOffset, chunk.bytes)
+  }
+
+  async load(tenant: string, offset: number): Promise<Chunk<Entry> | undefined> {
+    const storage = this.storage
+    const scan = storage.scan({
+      after: keys.chunk(tenant, 0),
+      before: keys.chunk(tenant, offset + 1),
+      isReverse: true,
+      hasValues: true,
+    })
+    try {
+      const [row] = await scan.next(1)
+      if (!row) return undefined
+      const firstOffset = numberOf(row.key)
+      const chunk = this.#unpack(tenant, firstOffset, row.value)
+      return offset < firstOffset + chunk.events.length ? chunk : undefined
+    } finally {
+      await scan.close()
+    }
+  }
+
+  #unpack(tenant: string, firstOffset: number, bytes: Uint8Array): Chunk<Entry> {
+    const key = keys.chunk(tenant, firstOffset)
+    const before = this.#unpacked.get(key)
+    if (before) return before
+    const chunk = unpackChunk(firstOffset, bytes, this.shapes)
+    if (this.#unpacked.size >= unpackedMax) {
+      for (const oldest of this.#unpacked.keys()) {
+        this.#unpacked.delete(oldest)
+        break
+      }
+    }
+    this.#unpacked.set(key, chunk)
+    return chunk
+  }
+}
