@@ -48,7 +48,14 @@ const backoffMsMin = 50
 export class Dashboard {
   readonly state = new FoldedState()
   readonly counts: DashboardCounts = {
-    events: 0, items: 0, bytes: 0, connections: 0, recovered: 0, notRecovered: 0, resyncs: 0, fullReads: 0,
+    events: 0,
+    items: 0,
+    bytes: 0,
+    connections: 0,
+    recovered: 0,
+    notRecovered: 0,
+    resyncs: 0,
+    fullReads: 0,
   }
   readonly faults: string[] = []
   faultCount = 0
@@ -167,17 +174,12 @@ export class Dashboard {
 
   #received(data: Buffer, isBinary: boolean): void {
     this.counts.bytes += data.length
-    let event: Record<string, unknown>
-    try {
-      if (isBinary) throw new Error('binary')
-      event = JSON.parse(data.toString('utf8')) as Record<string, unknown>
-    } catch {
-      return this.#fault(`not JSON text: ${data.toString('latin1', 0, 100)}`)
-    }
-    if (event.type === 'STREAM') return this.#streaming(event)
-    if (event.type === 'RESYNC') return this.#resync(event)
-    if (event.type === 'PONG') return this.#ponged(event)
-    this.#event(event)
+    const event = isBinary ? undefined : parseObject(data)
+    if (!event) this.#fault(`not JSON text: ${data.toString('latin1', 0, 100)}`)
+    else if (event.type === 'STREAM') this.#streaming(event)
+    else if (event.type === 'RESYNC') this.#resync(event)
+    else if (event.type === 'PONG') this.#ponged(event)
+    else this.#event(event)
   }
 
   /** The first message after a connect with a place: whether everything after it will be told. */
@@ -185,7 +187,8 @@ export class Dashboard {
     const { epoch, offset, recovered } = event
     if (this.#isStreaming) this.#fault('a second STREAM on one connection')
     if (typeof epoch !== 'string' || typeof offset !== 'number' || typeof recovered !== 'boolean') {
-      return this.#fault(`a STREAM without its fields: ${JSON.stringify(event)}`)
+      this.#fault(`a STREAM without its fields: ${JSON.stringify(event)}`)
+      return
     }
     this.#attempts = 0
     this.#isStreaming = true
@@ -202,7 +205,8 @@ export class Dashboard {
   #resync(event: Record<string, unknown>): void {
     const { epoch, offset } = event
     if (typeof epoch !== 'string' || typeof offset !== 'number') {
-      return this.#fault(`a RESYNC without its fields: ${JSON.stringify(event)}`)
+      this.#fault(`a RESYNC without its fields: ${JSON.stringify(event)}`)
+      return
     }
     this.counts.resyncs++
     this.#startOver({ epoch, offset })
@@ -245,13 +249,15 @@ export class Dashboard {
   #event(event: Record<string, unknown>): void {
     const { type, timestamp, offset } = event
     if (typeof type !== 'string' || typeof timestamp !== 'number' || !Number.isSafeInteger(offset)) {
-      return this.#fault(`an event without type, timestamp or offset: ${JSON.stringify(event).slice(0, 200)}`)
+      this.#fault(`an event without type, timestamp or offset: ${JSON.stringify(event).slice(0, 200)}`)
+      return
     }
     if (!this.#isStreaming) this.#fault(`an event before STREAM: ${type} ${String(offset)}`)
     const heard = event as unknown as StreamEvent
     const before = this.#position
     if (before && heard.offset <= before.offset) {
-      return this.#fault(`${type} at offset ${heard.offset} was heard after ${before.offset}`)
+      this.#fault(`${type} at offset ${heard.offset} was heard after ${before.offset}`)
+      return
     }
     this.#position = { epoch: before?.epoch ?? '', offset: heard.offset }
     this.counts.events++
@@ -264,7 +270,8 @@ export class Dashboard {
   #ponged(event: Record<string, unknown>): void {
     const { epoch, offset } = event
     if (typeof epoch !== 'string' || typeof offset !== 'number') {
-      return this.#fault(`a PONG without its fields: ${JSON.stringify(event)}`)
+      this.#fault(`a PONG without its fields: ${JSON.stringify(event)}`)
+      return
     }
     // Everything up to there was told, so nothing at or below it may follow: `#event` watches over that.
     if (this.#isStreaming) this.#position = { epoch, offset: Math.max(offset, this.#position?.offset ?? 0) }
@@ -296,6 +303,15 @@ export class Dashboard {
   #fault(text: string): void {
     this.faultCount++
     if (this.faults.length < faultsKeptMax) this.faults.push(text)
+  }
+}
+
+function parseObject(data: Buffer): Record<string, unknown> | undefined {
+  try {
+    const parsed: unknown = JSON.parse(data.toString('utf8'))
+    return typeof parsed === 'object' && parsed !== null ? (parsed as Record<string, unknown>) : undefined
+  } catch {
+    return undefined
   }
 }
 

@@ -1,5 +1,5 @@
-import { fleetHelp, readFleetCommand } from '#bench/fleet/command'
 import type { FleetCommand } from '#bench/fleet/command'
+import { fleetHelp, readFleetCommand } from '#bench/fleet/command'
 import { Fleet } from '#bench/fleet/fleet'
 import { putSchemas } from '#bench/fleet/schemas'
 import { lineOf, secondsOf, totalsOf } from '#bench/fleet/second'

@@ -1,5 +1,5 @@
-import { request as httpRequest } from 'node:http'
 import type { IncomingHttpHeaders } from 'node:http'
+import { request as httpRequest } from 'node:http'
 
 export interface HttpAnswer {
   readonly status: number

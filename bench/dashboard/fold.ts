@@ -81,21 +81,23 @@ export class FoldedState {
   }
 
   #device(deviceIdentifier: string): Services {
-    let services = this.devices.get(deviceIdentifier)
-    if (!services) this.devices.set(deviceIdentifier, (services = new Map()))
+    const known = this.devices.get(deviceIdentifier)
+    if (known) return known
+    const services: Services = new Map()
+    this.devices.set(deviceIdentifier, services)
     return services
   }
 }
 
 function fold(services: Services, serviceIdentifier: string, item: PropertyItem, timestamp: unknown): void {
-  let properties = services.get(serviceIdentifier)
+  const properties = services.get(serviceIdentifier) ?? new Map<number, FoldedProperty>()
   const isError = item.tag === 'error'
   if (item.tag === 'removed' || (!isError && item.value === undefined)) {
-    properties?.delete(item.propId)
-    if (properties?.size === 0) services.delete(serviceIdentifier)
+    properties.delete(item.propId)
+    if (properties.size === 0) services.delete(serviceIdentifier)
     return
   }
-  if (!properties) services.set(serviceIdentifier, (properties = new Map()))
+  services.set(serviceIdentifier, properties)
   properties.set(item.propId, {
     tag: isError ? 'error' : 'value',
     type: item.type,

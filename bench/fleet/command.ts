@@ -26,35 +26,111 @@ interface Flag {
   readonly read: Check
 }
 
-const between = (low: number, high: number): Check => (text) => {
-  const number = Number(text)
-  return text !== '' && Number.isInteger(number) && number >= low && number <= high ? number : undefined
-}
-const amount = (high: number): Check => (text) => {
-  const number = Number(text)
-  return text !== '' && number >= 0 && number <= high ? number : undefined
-}
-const oneOf = (...words: readonly string[]): Check => (text) => (words.includes(text) ? text : undefined)
-const shaped = (pattern: RegExp): Check => (text) => (pattern.test(text) ? text : undefined)
+const between =
+  (low: number, high: number): Check =>
+  (text) => {
+    const number = Number(text)
+    return text !== '' && Number.isInteger(number) && number >= low && number <= high ? number : undefined
+  }
+const amount =
+  (high: number): Check =>
+  (text) => {
+    const number = Number(text)
+    return text !== '' && number >= 0 && number <= high ? number : undefined
+  }
+const oneOf =
+  (...words: readonly string[]): Check =>
+  (text) =>
+    words.includes(text) ? text : undefined
+const shaped =
+  (pattern: RegExp): Check =>
+  (text) =>
+    pattern.test(text) ? text : undefined
 
 const standard = fleetDefaults
 
 const flags: readonly Flag[] = [
   { name: 'url', value: 'URL', standard: standard.url, about: 'the server', read: shaped(/^wss?:\/\/[^/]+$/) },
   { name: 'devices', value: 'N', standard: String(standard.devices), about: '1 … 100000', read: between(1, 100_000) },
-  { name: 'links', value: 'N', standard: 'devices', about: 'websockets; fewer than devices: gateways', read: between(1, 100_000) },
-  { name: 'rate', value: 'N', standard: String(standard.rate), about: 'changes/s in all; 0: as fast as the windows allow', read: amount(10_000_000) },
-  { name: 'changes', value: 'N', standard: String(standard.changes), about: 'changes per frame', read: between(1, 1024) },
-  { name: 'properties', value: 'N', standard: String(standard.properties), about: 'properties per device', read: between(propertiesPerDeviceMin, propertiesPerDeviceMax) },
-  { name: 'protocol', value: 'json|msgpack', standard: standard.protocol, about: 'of the link', read: oneOf('json', 'msgpack') },
+  {
+    name: 'links',
+    value: 'N',
+    standard: 'devices',
+    about: 'websockets; fewer than devices: gateways',
+    read: between(1, 100_000),
+  },
+  {
+    name: 'rate',
+    value: 'N',
+    standard: String(standard.rate),
+    about: 'changes/s in all; 0: as fast as the windows allow',
+    read: amount(10_000_000),
+  },
+  {
+    name: 'changes',
+    value: 'N',
+    standard: String(standard.changes),
+    about: 'changes per frame',
+    read: between(1, 1024),
+  },
+  {
+    name: 'properties',
+    value: 'N',
+    standard: String(standard.properties),
+    about: 'properties per device',
+    read: between(propertiesPerDeviceMin, propertiesPerDeviceMax),
+  },
+  {
+    name: 'protocol',
+    value: 'json|msgpack',
+    standard: standard.protocol,
+    about: 'of the link',
+    read: oneOf('json', 'msgpack'),
+  },
   { name: 'form', value: 'short|long', standard: standard.form, about: 'of UPDATE', read: oneOf('short', 'long') },
-  { name: 'mix', value: 'numeric|mixed', standard: standard.mix, about: 'kinds of properties', read: oneOf('numeric', 'mixed') },
-  { name: 'window', value: 'N', standard: String(standard.window), about: 'unacknowledged frames per link', read: between(1, 65_536) },
-  { name: 'burst', value: 'S', standard: '0', about: 'every S seconds a second of frames at once; 0: never', read: amount(86_400) },
-  { name: 'storm', value: 'S', standard: '0', about: 'every S seconds all links are cut and reconnect; 0: never', read: amount(86_400) },
-  { name: 'session', value: 'named|none', standard: standard.session, about: 'numbering over reconnects', read: oneOf('named', 'none') },
+  {
+    name: 'mix',
+    value: 'numeric|mixed',
+    standard: standard.mix,
+    about: 'kinds of properties',
+    read: oneOf('numeric', 'mixed'),
+  },
+  {
+    name: 'window',
+    value: 'N',
+    standard: String(standard.window),
+    about: 'unacknowledged frames per link',
+    read: between(1, 65_536),
+  },
+  {
+    name: 'burst',
+    value: 'S',
+    standard: '0',
+    about: 'every S seconds a second of frames at once; 0: never',
+    read: amount(86_400),
+  },
+  {
+    name: 'storm',
+    value: 'S',
+    standard: '0',
+    about: 'every S seconds all links are cut and reconnect; 0: never',
+    read: amount(86_400),
+  },
+  {
+    name: 'session',
+    value: 'named|none',
+    standard: standard.session,
+    about: 'numbering over reconnects',
+    read: oneOf('named', 'none'),
+  },
   { name: 'seed', value: 'N', standard: String(standard.seed), about: 'of chance', read: between(0, 2 ** 32 - 1) },
-  { name: 'prefix', value: 'TEXT', standard: standard.prefix, about: 'of the device identifiers', read: shaped(/^[A-Z0-9]{1,16}$/) },
+  {
+    name: 'prefix',
+    value: 'TEXT',
+    standard: standard.prefix,
+    about: 'of the device identifiers',
+    read: shaped(/^[A-Z0-9]{1,16}$/),
+  },
   { name: 'seconds', value: 'S', standard: '0', about: 'then stop; 0: until Ctrl-C', read: amount(86_400) },
   { name: 'warmup', value: 'S', standard: '0', about: 'seconds that do not count', read: amount(3_600) },
 ]

@@ -15,8 +15,22 @@
  *   number that the wide value in front of them in the same frame tells.
  */
 export type PropertyType =
-  | 'UINT8' | 'UINT16' | 'UINT32' | 'UINT64' | 'INT8' | 'INT16' | 'INT32' | 'INT64'
-  | 'BOOL' | 'UUID' | 'FLOAT' | 'FLOAT64' | 'DATETIME' | 'STRING' | 'BINARY' | 'FLOAT-ARRAY'
+  | 'UINT8'
+  | 'UINT16'
+  | 'UINT32'
+  | 'UINT64'
+  | 'INT8'
+  | 'INT16'
+  | 'INT32'
+  | 'INT64'
+  | 'BOOL'
+  | 'UUID'
+  | 'FLOAT'
+  | 'FLOAT64'
+  | 'DATETIME'
+  | 'STRING'
+  | 'BINARY'
+  | 'FLOAT-ARRAY'
 
 export interface SimulatedProperty {
   readonly propId: number
@@ -49,7 +63,17 @@ const datetimeBase = 1_700_000_000_000
 const uuidHead = '3d5c1b7e-90aa-4f1c-8d2e-'
 
 const wideTypes: ReadonlySet<PropertyType> = new Set<PropertyType>([
-  'UINT32', 'UINT64', 'INT32', 'INT64', 'UUID', 'FLOAT', 'FLOAT64', 'DATETIME', 'STRING', 'BINARY', 'FLOAT-ARRAY',
+  'UINT32',
+  'UINT64',
+  'INT32',
+  'INT64',
+  'UUID',
+  'FLOAT',
+  'FLOAT64',
+  'DATETIME',
+  'STRING',
+  'BINARY',
+  'FLOAT-ARRAY',
 ])
 
 export function isWide(property: SimulatedProperty): boolean {

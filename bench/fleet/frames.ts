@@ -30,7 +30,10 @@ const diagnosticsEvery = 8
 export class FramePlan {
   readonly kind: DeviceKind
   readonly changesPerFrame: number
-  readonly #services: readonly { readonly wide: readonly SimulatedProperty[]; readonly all: readonly SimulatedProperty[] }[]
+  readonly #services: readonly {
+    readonly wide: readonly SimulatedProperty[]
+    readonly all: readonly SimulatedProperty[]
+  }[]
   readonly #propertyOf = new Map<string, Map<number, SimulatedProperty>>()
 
   constructor(kind: DeviceKind, changesPerFrame: number) {

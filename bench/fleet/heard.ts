@@ -40,6 +40,8 @@ interface DeviceBooks {
   /** One bit a frame. */
   bits: Uint8Array
   last: number
+  /** What `mark` noted. */
+  settledAtMark: number
   constantsHeard: number
 }
 
@@ -62,7 +64,13 @@ export class HeardBooks {
 
   constructor(devices: readonly SimulatedDevice[]) {
     for (const device of devices) {
-      this.#books.set(device.identifier, { device, bits: new Uint8Array(64), last: 0, constantsHeard: 0 })
+      this.#books.set(device.identifier, {
+        device,
+        bits: new Uint8Array(64),
+        last: 0,
+        settledAtMark: 0,
+        constantsHeard: 0,
+      })
     }
   }
 
@@ -84,15 +92,22 @@ export class HeardBooks {
     return true
   }
 
-  /** Whether everything acknowledged so far was heard; cheap enough to ask often. */
-  get isComplete(): boolean {
-    for (const books of this.#books.values()) {
-      if (books.last >= books.device.settled) continue
-      for (let frame = books.last + 1; frame <= books.device.settled; frame++) {
-        if (books.device.isAcknowledged(frame)) return false
+  /** Notes what is acknowledged by now; `missingSinceMark` tells later whether all of it was heard. */
+  mark(): void {
+    for (const books of this.#books.values()) books.settledAtMark = books.device.settled
+  }
+
+  /** Devices of which something that was acknowledged at the mark was not heard yet. Costs next to nothing. */
+  missingSinceMark(): readonly string[] {
+    const missing: string[] = []
+    for (const { device, last, settledAtMark } of this.#books.values()) {
+      for (let frame = last + 1; frame <= settledAtMark; frame++) {
+        if (!device.isAcknowledged(frame)) continue
+        missing.push(`${device.identifier}: frame ${frame} was acknowledged, heard up to ${last}`)
+        break
       }
     }
-    return true
+    return missing
   }
 
   report(): HeardReport {
@@ -122,7 +137,9 @@ export class HeardBooks {
   /** The value that HELLO declares is said once in the life of a device. */
   #isConstant(books: DeviceBooks, event: HeardUpdate): boolean {
     const { device } = books
-    const constants = event.updates.filter(({ propId }) => device.plan.property(event.serviceIdentifier, propId)?.isConstant)
+    const constants = event.updates.filter(
+      ({ propId }) => device.plan.property(event.serviceIdentifier, propId)?.isConstant,
+    )
     if (constants.length === 0) return false
     for (const { propId, value } of constants) {
       const property = device.plan.property(event.serviceIdentifier, propId)

@@ -19,7 +19,9 @@ export interface DeviceKind {
 }
 
 /** `[name, type, unit, low, high]` or `[name, type, names of an enumeration]`. */
-type Row = readonly [string, PropertyType, string?, number?, number?] | readonly [string, PropertyType, readonly string[]]
+type Row =
+  | readonly [string, PropertyType, string?, number?, number?]
+  | readonly [string, PropertyType, readonly string[]]
 
 interface KindTable {
   readonly name: string
@@ -82,8 +84,14 @@ const diagnosticsRows: readonly Row[] = [
 
 /** A numeric fleet keeps the same properties with the number type nearest to what they were. */
 const numericTypes: Partial<Record<PropertyType, PropertyType>> = {
-  BOOL: 'UINT8', STRING: 'FLOAT', UINT64: 'UINT32', INT64: 'INT32', DATETIME: 'FLOAT64', BINARY: 'UINT32',
-  UUID: 'UINT32', 'FLOAT-ARRAY': 'FLOAT',
+  BOOL: 'UINT8',
+  STRING: 'FLOAT',
+  UINT64: 'UINT32',
+  INT64: 'INT32',
+  DATETIME: 'FLOAT64',
+  BINARY: 'UINT32',
+  UUID: 'UINT32',
+  'FLOAT-ARRAY': 'FLOAT',
 }
 
 export const propertiesPerDeviceMin = diagnosticsRows.length + 1
@@ -108,7 +116,13 @@ export function deviceKinds(mix: PropertyMix, propertiesPerDevice: number): read
 }
 
 /** The identifier tells what the service holds, so fleets of another mix or size declare services of their own. */
-function service(name: string, description: string, place: number, rows: readonly Row[], mix: PropertyMix): SimulatedService {
+function service(
+  name: string,
+  description: string,
+  place: number,
+  rows: readonly Row[],
+  mix: PropertyMix,
+): SimulatedService {
   const tail = (mix === 'mixed' ? 'b' : 'a') + rows.length.toString(16).padStart(11, '0')
   return {
     serviceIdentifier: `5f2a7c10-000${place.toString(16)}-4b6d-9e3f-${tail}`,

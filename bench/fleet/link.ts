@@ -1,5 +1,5 @@
-import { connect as connectTcp } from 'node:net'
 import type { NetConnectOpts, Socket } from 'node:net'
+import { connect as connectTcp } from 'node:net'
 import WebSocket from 'ws'
 import type { FleetCounts } from '#bench/fleet/counts'
 import type { InFlight, SimulatedDevice } from '#bench/fleet/device'
@@ -88,7 +88,10 @@ export class FleetLink {
   stop(isPolite: boolean): void {
     this.#isStopped = true
     clearTimeout(this.#retry)
-    if (!this.isOpen || !isPolite) return this.#socket?.terminate()
+    if (!this.isOpen || !isPolite) {
+      this.#socket?.terminate()
+      return
+    }
     for (const device of this.devices) {
       if (device.isWelcome) this.#say({ type: 'BYE', flakeAddress: device.flakeAddress })
     }
@@ -144,23 +147,26 @@ export class FleetLink {
     try {
       message = this.#wire.decode(data)
     } catch {
-      return this.#settings.counts.fault(`not ${this.#settings.options.protocol}: ${data.toString('latin1', 0, 60)}`)
+      this.#settings.counts.fault(`not ${this.#settings.options.protocol}: ${data.toString('latin1', 0, 60)}`)
+      return
     }
-    if (Array.isArray(message)) {
-      if (message[0] === 'A') return this.#acknowledged(message[1], message[2])
-    } else if (typeof message === 'object' && message !== null) {
-      const fields = message as Record<string, unknown>
-      const answer = answers[String(fields.type)]
-      if (answer) return this[answer](fields)
-    }
-    this.#settings.counts.fault(`a message of no known type: ${JSON.stringify(message).slice(0, 120)}`)
+    if (Array.isArray(message) && message[0] === 'A') this.#acknowledged(message[1], message[2])
+    else this.#answer(message)
+  }
+
+  #answer(message: unknown): void {
+    const fields = typeof message === 'object' && message !== null ? (message as Record<string, unknown>) : {}
+    const answer = answers.get(fields.type)
+    if (answer) this[answer](fields)
+    else this.#settings.counts.fault(`a message of no known type: ${JSON.stringify(message).slice(0, 120)}`)
   }
 
   onWelcome(message: Record<string, unknown>): void {
     const device = this.#byIdentifier.get(String(message.deviceIdentifier))
     const { flakeAddress, seq, window } = message
     if (!device || typeof flakeAddress !== 'number' || typeof seq !== 'number') {
-      return this.#settings.counts.fault(`a WELCOME that fits no HELLO: ${JSON.stringify(message)}`)
+      this.#settings.counts.fault(`a WELCOME that fits no HELLO: ${JSON.stringify(message)}`)
+      return
     }
     this.#attempts = 0
     this.#hellosUnanswered--
@@ -213,7 +219,8 @@ export class FleetLink {
     const device = typeof flakeAddress === 'number' ? this.#byAddress.get(flakeAddress) : undefined
     const settled = device && typeof seq === 'number' ? device.acknowledge(seq) : undefined
     if (!device || !settled) {
-      return this.#settings.counts.fault(`an ACK of what was not sent: ${String(flakeAddress)}, seq ${String(seq)}`)
+      this.#settings.counts.fault(`an ACK of what was not sent: ${String(flakeAddress)}, seq ${String(seq)}`)
+      return
     }
     this.#unacknowledged -= settled.length
     for (const it of settled) this.#settle(device, it)
@@ -263,10 +270,10 @@ export class FleetLink {
   }
 }
 
-const answers: Readonly<Record<string, 'onWelcome' | 'onAck' | 'onError' | 'onWrite' | 'onFirmware'>> = {
-  WELCOME: 'onWelcome',
-  ACK: 'onAck',
-  ERROR: 'onError',
-  WRITE: 'onWrite',
-  FIRMWARE: 'onFirmware',
-}
+const answers: ReadonlyMap<unknown, 'onWelcome' | 'onAck' | 'onError' | 'onWrite' | 'onFirmware'> = new Map([
+  ['WELCOME', 'onWelcome'],
+  ['ACK', 'onAck'],
+  ['ERROR', 'onError'],
+  ['WRITE', 'onWrite'],
+  ['FIRMWARE', 'onFirmware'],
+])

@@ -13,7 +13,9 @@ export function schemaOf(service: SimulatedService): object {
 
 /** Puts the schemas of all services, so that `raw=false` reads with names. Answers how many; throws on a refusal. */
 export async function putSchemas(serverUrl: string, kinds: readonly DeviceKind[]): Promise<number> {
-  const services = new Map(kinds.flatMap((kind) => kind.services).map((service) => [service.serviceIdentifier, service]))
+  const services = new Map(
+    kinds.flatMap((kind) => kind.services).map((service) => [service.serviceIdentifier, service]),
+  )
   for (const [serviceIdentifier, service] of services) {
     const answer = await request(`${serverUrl}/api/v1/schemas/${serviceIdentifier}`, {
       method: 'PUT',

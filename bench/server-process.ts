@@ -1,0 +1,154 @@
+import type { ChildProcess } from 'node:child_process'
+import { spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { request } from '#bench/http'
+import { projectRoot } from '#bench/project-root'
+
+export interface ServerSettings {
+  readonly port: number
+  readonly dataFolder: string
+  readonly environment?: Readonly<Record<string, string>>
+  /** Another program that serves the same; for trying the proofs themselves. */
+  readonly program?: string
+}
+
+/** How long a start may take, redo of a full log included. */
+const startMsMax = 60_000
+/** Longer than the server's own grace for open requests (contract 8). */
+const stopMsMax = 20_000
+const linesKeptMax = 40
+
+/**
+ * Loaded into the child before the server: when the channel to us breaks, however we died, the child ends itself. The
+ * channel does not keep it alive.
+ */
+const tether = `data:text/javascript,${encodeURIComponent(
+  "process.once('disconnect', () => process.kill(process.pid, 'SIGTERM')); process.channel?.unref()",
+)}`
+
+/** The server as a child process of its own process group, so that Ctrl-C reaches it only through us. */
+export class ServerProcess {
+  readonly url: string
+  readonly #child: ChildProcess
+  readonly #ended: Promise<number | NodeJS.Signals>
+  readonly #lines: string[] = []
+  #isEnded = false
+
+  constructor(settings: ServerSettings) {
+    const program = settings.program ?? join(projectRoot, 'dist/src/main.js')
+    if (!existsSync(program)) throw new Error(`${program} is not there: npm run build`)
+    this.url = `http://127.0.0.1:${settings.port}`
+    this.#child = spawn(process.execPath, ['--enable-source-maps', '--import', tether, program], {
+      cwd: projectRoot,
+      detached: true,
+      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+      env: {
+        ...process.env,
+        // As the launcher has them: both are read before the first line of the program.
+        UV_THREADPOOL_SIZE: '8',
+        UWS_HTTP_MAX_HEADERS_SIZE: '16384',
+        HOST: '127.0.0.1',
+        PORT: String(settings.port),
+        DATA_DIR: settings.dataFolder,
+        IAM: 'off',
+        LOG_LEVEL: 'warn',
+        ...settings.environment,
+      },
+    })
+    for (const stream of [this.#child.stdout, this.#child.stderr]) {
+      stream?.setEncoding('utf8')
+      stream?.on('data', (text: string) => this.#note(text))
+    }
+    this.#ended = new Promise((resolve) => {
+      this.#child.once('error', (error) => {
+        this.#isEnded = true
+        this.#note(String(error))
+        resolve(-1)
+      })
+      this.#child.once('exit', (code, signal) => {
+        this.#isEnded = true
+        resolve(code ?? signal ?? -1)
+      })
+    })
+  }
+
+  get processId(): number {
+    return this.#child.pid ?? 0
+  }
+
+  get isEnded(): boolean {
+    return this.#isEnded
+  }
+
+  /** Its exit code, or the signal that ended it. */
+  get ended(): Promise<number | NodeJS.Signals> {
+    return this.#ended
+  }
+
+  /** The last lines that it printed. */
+  get lines(): readonly string[] {
+    return this.#lines
+  }
+
+  /** Resolves when it answers; throws with its last words when it ended instead, or took too long. */
+  async serving(): Promise<void> {
+    const end = performance.now() + startMsMax
+    while (!this.#isEnded && performance.now() < end) {
+      const answer = await request(`${this.url}/api/v1/health`, { silenceMsMax: 2_000 }).catch(() => undefined)
+      if (answer?.status === 200) return
+      await new Promise((resolve) => setTimeout(resolve, 15))
+    }
+    const what = this.#isEnded ? `ended (${await this.#ended})` : `did not answer within ${startMsMax / 1000} s`
+    throw new Error(`the server ${what}\n${this.#lines.join('\n')}`)
+  }
+
+  /** SIGKILL: no goodbye of any kind. */
+  async kill(): Promise<void> {
+    this.#child.kill('SIGKILL')
+    await this.#ended
+  }
+
+  /** SIGTERM; answers its exit code, or the signal when it had to be killed after all. */
+  async stop(): Promise<number | NodeJS.Signals> {
+    this.#child.kill('SIGTERM')
+    const timer = setTimeout(() => this.#child.kill('SIGKILL'), stopMsMax)
+    const result = await this.#ended
+    clearTimeout(timer)
+    return result
+  }
+
+  #note(text: string): void {
+    for (const line of text.split('\n')) if (line.trim() !== '') this.#lines.push(line.slice(0, 1_000))
+    this.#lines.splice(0, this.#lines.length - linesKeptMax)
+  }
+}
+
+/** Starts a server and waits until it serves. */
+export async function startServer(settings: ServerSettings): Promise<ServerProcess> {
+  const server = new ServerProcess(settings)
+  await server.serving()
+  return server
+}
+
+/** A port that nobody listens on, as far as one can know. */
+export async function freePort(): Promise<number> {
+  const probe = createServer()
+  await new Promise<void>((resolve, reject) => probe.once('error', reject).listen(0, '127.0.0.1', resolve))
+  const address = probe.address()
+  await new Promise((resolve) => probe.close(resolve))
+  if (address === null || typeof address === 'string') throw new Error('no port to be had')
+  return address.port
+}
+
+/** Whether somebody listens there. */
+export async function isPortTaken(port: number): Promise<boolean> {
+  const probe = createServer()
+  const isFree = await new Promise<boolean>((resolve) => {
+    probe.once('error', () => resolve(false))
+    probe.listen(port, '127.0.0.1', () => resolve(true))
+  })
+  if (isFree) await new Promise((resolve) => probe.close(resolve))
+  return !isFree
+}

@@ -1,0 +1,25 @@
+import { expect, test } from 'vitest'
+import { fleetWays } from '#bench/proof/fleets'
+import { proveKill } from '#bench/proof/kill'
+
+/** Against the built server, as `npm run proof -- kill` is: a kill is only real between processes. */
+test('ten kills under load lose nothing that was acknowledged and tell nothing twice', {
+  timeout: 120_000,
+}, async () => {
+  const seed = Date.now() % 1_000_000_000
+  const report = await proveKill({
+    rounds: 10,
+    seed,
+    devices: 50,
+    rate: 2_000,
+    ways: fleetWays,
+    durability: 'both',
+    secondsMax: 60,
+    print: () => {},
+  })
+  expect(report.problems, `seed ${seed}`).toEqual([])
+  expect(report.rounds).toBe(10)
+  expect(report.fromStart.acknowledged).toBeGreaterThan(0)
+  expect(report.fromStart.found).toBe(report.fromStart.acknowledged)
+  expect(report.resumed.found).toBe(report.resumed.acknowledged)
+})
