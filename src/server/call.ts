@@ -8,18 +8,23 @@ export interface Call<P = unknown, Q = unknown, B = unknown> {
   readonly parameters: P
   readonly query: Q
   readonly body: B
+  /** The body as it came, for signatures over it; empty when the entry has no body. */
+  readonly bodyBytes: Uint8Array
   /** A request header by its lower-case name; empty when absent. */
   header(name: string): string
   /** Path and query as they came, for links to further pages. */
   readonly target: { readonly path: string; readonly query: string }
   readonly requestId: string
+  /** The connection's other side, for limits and logs; behind a proxy that is the proxy. */
+  readonly remoteAddress: string
   /** Aborts when the other side went away or the deadline passed. */
   readonly signal: AbortSignal
 }
 
 /**
  * What a route answers. `json` is stringified by the server; `chunks` is streamed: each chunk is written when the one
- * before it has been taken, the iterator is returned when the other side goes away.
+ * before it has been taken, the iterator is returned when the other side goes away. With a `Content-Length` among the
+ * headers the chunks must add up to it; without one they go out chunked.
  */
 export interface Reply {
   readonly status: number

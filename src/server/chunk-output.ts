@@ -1,0 +1,90 @@
+import type { HttpResponse } from 'uWebSockets.js'
+import type { Exchange } from '#server/exchange'
+
+/** What is handed over in one go, and so the most that is buffered for a reader that does not read. */
+const pieceBytesMax = 64 * 1024
+
+/**
+ * Hands chunks to a begun answer, each piece when the one before has been taken. With a known length the pieces go out
+ * as they are and must add up to it; without one they go out chunked.
+ */
+export class ChunkOutput {
+  readonly #exchange: Exchange
+  readonly #lengthBytes: number | undefined
+  #sentBytes = 0
+  #wake: (() => void) | undefined
+
+  constructor(exchange: Exchange, lengthBytes: number | undefined) {
+    this.#exchange = exchange
+    this.#lengthBytes = lengthBytes
+    exchange.whenGone(() => this.#wakeUp())
+  }
+
+  /** Right after the head was written. */
+  start(response: HttpResponse): void {
+    response.onWritable(() => {
+      this.#wakeUp()
+      return true
+    })
+  }
+
+  /** Comes back when the chunk has been taken, or the other side is gone. */
+  async send(chunk: Uint8Array): Promise<void> {
+    for (let start = 0; start < chunk.byteLength && !this.#exchange.isGone; start += pieceBytesMax) {
+      const piece = chunk.subarray(start, start + pieceBytesMax)
+      if (this.#lengthBytes === undefined) await this.#sendChunked(piece)
+      else await this.#sendCounted(piece, this.#lengthBytes)
+      this.#sentBytes += piece.byteLength
+    }
+  }
+
+  /** After the last chunk. Throws when a promised length was not reached. */
+  end(): void {
+    if (this.#exchange.isGone) return
+    if (this.#lengthBytes !== undefined && this.#sentBytes !== this.#lengthBytes) {
+      throw new Error(`${this.#sentBytes} bytes were answered, Content-Length said ${this.#lengthBytes}`)
+    }
+    this.#exchange.write((response) => {
+      response.end()
+      this.#exchange.finish(this.#sentBytes)
+    })
+  }
+
+  async #sendChunked(piece: Uint8Array): Promise<void> {
+    let isTaken = true
+    this.#exchange.write((response) => {
+      isTaken = response.write(piece)
+    })
+    if (!isTaken) await this.#writable()
+  }
+
+  /** What is not taken is not buffered either, so it is offered again. */
+  async #sendCounted(piece: Uint8Array, lengthBytes: number): Promise<void> {
+    if (this.#sentBytes + piece.byteLength > lengthBytes) {
+      throw new Error(`more bytes were answered than Content-Length said (${lengthBytes})`)
+    }
+    let isTaken = false
+    while (!isTaken && !this.#exchange.isGone) {
+      this.#exchange.write((response) => {
+        const rest = piece.subarray(response.getWriteOffset() - this.#sentBytes)
+        const [isTakenNow, isDone] = response.tryEnd(rest, lengthBytes)
+        isTaken = isTakenNow
+        if (isDone) this.#exchange.finish(lengthBytes)
+      })
+      if (!isTaken && !this.#exchange.isGone) await this.#writable()
+    }
+  }
+
+  #writable(): Promise<void> {
+    if (this.#exchange.isGone) return Promise.resolve()
+    return new Promise((resolve) => {
+      this.#wake = resolve
+    })
+  }
+
+  #wakeUp(): void {
+    const wake = this.#wake
+    this.#wake = undefined
+    wake?.()
+  }
+}

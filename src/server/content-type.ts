@@ -1,0 +1,18 @@
+/**
+ * Whether a `Content-Type` is one of those wanted. Parameters are allowed, but a charset must be UTF-8: bodies are read
+ * as nothing else.
+ */
+export function isContentType(header: string, wanted: readonly string[]): boolean {
+  const [type = '', ...parameters] = header.toLowerCase().split(';')
+  if (!wanted.includes(type.trim())) return false
+  return parameters.every((parameter) => {
+    const [name = '', value = ''] = parameter.split('=')
+    return name.trim() !== 'charset' || /^"?utf-?8"?$/.test(value.trim())
+  })
+}
+
+/** `application/json`, `application/merge-patch+json`: its text is parsed. Other types are handed on as bytes. */
+export function isJsonType(header: string): boolean {
+  const type = (header.split(';')[0] ?? '').trim().toLowerCase()
+  return type === 'application/json' || type.endsWith('+json')
+}

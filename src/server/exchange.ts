@@ -1,0 +1,299 @@
+import type { HttpRequest, HttpResponse } from 'uWebSockets.js'
+import { Problem } from '#model/problem'
+import type { World } from '#runtime/world'
+import { BodyReader } from '#server/body-reader'
+import type { Reply } from '#server/call'
+import type { Cors, OriginVerdict } from '#server/cors'
+import { type BodyLength, readFraming } from '#server/framing'
+import type { Pending, Waiting } from '#server/pending'
+import { addressText } from '#server/remote-address'
+import { bugReply, replyOf } from '#server/reply'
+import { type RequestHeaders, readHeaders } from '#server/request-headers'
+import type { ServerLog } from '#server/server-log'
+import { streamReply } from '#server/stream-reply'
+import { writeReply } from '#server/write-reply'
+
+/** What all requests of one server share. */
+export interface ServerContext {
+  readonly world: World
+  readonly log: ServerLog
+  readonly cors: Cors
+  readonly pending: Pending
+  readonly bodyBytesMax: number
+  requestId(asked: string): string
+  redactPath(path: string): string
+  /** Set when the server stops: answers then close their connection. */
+  isStopping: boolean
+}
+
+/** A body that nobody reads is thrown away up to here as it comes; a larger one costs the connection. */
+const drainBytesMax = 16 * 1024 * 1024
+/** The same for a body of unknown length: refused, then given this much and this long to end. */
+const lingerBytesMax = 1024 * 1024
+const lingerMs = 1000
+
+/**
+ * One request and its answer, from the parser's call until the last byte is handed over or the other side is gone.
+ *
+ * Obligations: whatever happens, exactly one answer begins or the connection closes; after the other side went away, and
+ * after the last byte, uWebSockets.js's response is never touched again (it would throw, or worse); nothing thrown
+ * inside gets out (it would end the process).
+ */
+export class Exchange implements Waiting {
+  readonly since: number
+  readonly method: string
+  readonly path: string
+  readonly query: string
+  readonly headers: RequestHeaders
+  readonly requestId: string
+  readonly origin: OriginVerdict
+  readonly context: ServerContext
+  /** Why the request's end is not certain. */
+  readonly framingFault: string | undefined
+  readonly bodyLength: BodyLength
+  /** The route's template, for the log. */
+  route: string | undefined
+  hasBegun = false
+  /** Added to whatever is answered. */
+  readonly extraHeaders: string[] = []
+  #response: HttpResponse | undefined
+  #isInHandler = true
+  #reader: BodyReader | undefined
+  #bodyBytesMax: number
+  #aborter: AbortController | undefined
+  #remoteAddress: string | undefined
+  #status = 0
+  readonly #whenGone: (() => void)[] = []
+
+  constructor(context: ServerContext, response: HttpResponse, request: HttpRequest) {
+    response.onAborted(() => this.#gone())
+    this.#response = response
+    this.context = context
+    this.since = context.world.monotonic()
+    this.method = request.getCaseSensitiveMethod()
+    this.path = request.getUrl()
+    this.query = request.getQuery() ?? ''
+    this.headers = readHeaders(request)
+    this.requestId = context.requestId(this.headers.get('x-request-id'))
+    this.origin = context.cors.judge(this.headers.get('origin'), this.headers.get('host'))
+    const framing = readFraming(this.headers)
+    this.framingFault = 'fault' in framing ? framing.fault : undefined
+    this.bodyLength = 'bodyLength' in framing ? framing.bodyLength : 0
+    this.#bodyBytesMax = context.bodyBytesMax
+    if (this.bodyLength !== 0) {
+      // Now, before anything is awaited: chunks that find no reader are lost.
+      this.#reader = new BodyReader(response, context.bodyBytesMax, (task) => this.guard(task))
+    }
+  }
+
+  header(name: string): string {
+    return this.headers.get(name)
+  }
+
+  get remoteAddress(): string {
+    this.#remoteAddress ??= this.#response ? addressText(this.#response.getRemoteAddress()) : ''
+    return this.#remoteAddress
+  }
+
+  /** Made when first asked for: most answers are there before anybody could abort. */
+  get signal(): AbortSignal {
+    this.#aborter ??= new AbortController()
+    if (!this.isOpen) this.#aborter.abort()
+    return this.#aborter.signal
+  }
+
+  /** Whether an answer can still begin. */
+  get isOpen(): boolean {
+    return this.#response !== undefined && !this.hasBegun
+  }
+
+  get isGone(): boolean {
+    return this.#response === undefined
+  }
+
+  addReplyHeader(name: string, value: string): void {
+    this.extraHeaders.push(name, value)
+  }
+
+  /** Runs a step; what it throws becomes the answer. */
+  guard(step: () => void): void {
+    try {
+      step()
+    } catch (error) {
+      this.fail(error)
+    }
+  }
+
+  /** Goes on with a value now, or when it comes. No promise is made for what is already there. */
+  proceed<T>(value: T | PromiseLike<T>, step: (value: T) => void): void {
+    if (!isPromiseLike(value)) return step(value)
+    value.then(
+      (came) => this.guard(() => step(came)),
+      (error: unknown) => this.fail(error),
+    )
+  }
+
+  /** Before anything is awaited: how large a body may be here, and whether anybody wants it. */
+  expectBody(bytesMax: number, isKept: boolean): void {
+    this.#bodyBytesMax = bytesMax
+    this.#reader?.limit(bytesMax)
+    if (!isKept) this.#reader?.discard()
+  }
+
+  /** Goes on with the body's bytes. Larger than expected: 413, before any of it was read if it says its length. */
+  readBody(step: (bytes: Uint8Array) => void): void {
+    const tooLarge = () => new Problem('too_large', `the body is larger than ${this.#bodyBytesMax} bytes`)
+    if (!this.#reader) return step(noBytes)
+    if (this.bodyLength !== 'chunked' && this.bodyLength > this.#bodyBytesMax) throw tooLarge()
+    this.#reader.whenSettled((bytes) => {
+      if (!bytes) throw tooLarge()
+      if (this.isOpen) step(bytes)
+    })
+  }
+
+  /** `isCutting`: nothing more of this connection may be read. */
+  respond(reply: Reply, isCutting = false): void {
+    if (!this.isOpen) {
+      this.#discardReply(reply)
+      return
+    }
+    const reader = this.#reader
+    if (!reader || reader.hasLast || isCutting) this.#begin(reply, isCutting)
+    else if (this.bodyLength === 'chunked') this.#linger(reader, reply)
+    else {
+      reader.discard()
+      this.#begin(reply, this.bodyLength - reader.receivedBytes > drainBytesMax)
+    }
+  }
+
+  /** Answers what was thrown: a Problem by its table, anything else bare, with the whole of it in the log. */
+  fail(error: unknown, isCutting = false): void {
+    if (error instanceof Problem && error.code !== 'bug') {
+      this.#attempt(() => this.respond(replyOf(error, this.headers.get('sec-fetch-mode')), isCutting))
+      return
+    }
+    this.#logBug(error)
+    // Bytes are out: only a connection that breaks off tells the client not to take them for the whole.
+    if (this.hasBegun) this.close()
+    else this.#attempt(() => this.respond(bugReply, isCutting))
+  }
+
+  /** The deadline passed. */
+  expire(): void {
+    this.fail(new Problem('overloaded', 'the answer took too long'), this.#reader?.hasLast === false)
+    this.#aborter?.abort()
+  }
+
+  /** Breaks the connection off. */
+  close(): void {
+    this.#response?.close()
+  }
+
+  /** Runs when the other side goes away before the answer is complete; at once if it is gone. */
+  whenGone(task: () => void): void {
+    if (this.#response) this.#whenGone.push(task)
+    else task()
+  }
+
+  /** From here on the request waits for something, and the parser's cork is off. */
+  leaveHandler(): void {
+    this.#isInHandler = false
+    if (this.#response) this.context.pending.add(this)
+  }
+
+  /** Writes, packed into one packet. Does nothing when the other side is gone. */
+  write(task: (response: HttpResponse) => void): void {
+    const response = this.#response
+    if (!response) return
+    if (this.#isInHandler) task(response)
+    else response.cork(() => this.guard(() => task(response)))
+  }
+
+  /** The answer's first bytes are about to go out. */
+  begin(status: number): void {
+    this.hasBegun = true
+    this.#status = status
+  }
+
+  /** The answer's last byte has been handed over, or the connection has become something else. */
+  finish(bodyBytes: number): void {
+    this.#response = undefined
+    this.context.pending.remove(this)
+    this.#logLine(this.#status, bodyBytes)
+  }
+
+  #begin(reply: Reply, isCutting: boolean): void {
+    if (reply.chunks) streamReply(this, reply, reply.chunks)
+    else writeReply(this, reply, isCutting)
+  }
+
+  /**
+   * Closing on a client that still writes would reset the connection, and the reset can overtake the answer. So the
+   * rest of the body is thrown away for a moment first; only one that does not end then costs the connection.
+   */
+  #linger(reader: BodyReader, reply: Reply): void {
+    let isAnswered = false
+    const answer = () => {
+      if (isAnswered) return
+      isAnswered = true
+      cancel()
+      this.guard(() => this.respond(reply, !reader.hasLast))
+    }
+    const cancel = this.context.world.after(lingerMs, answer)
+    reader.drain(lingerBytesMax, answer)
+  }
+
+  #gone(): void {
+    const hasBegun = this.hasBegun
+    this.#response = undefined
+    this.#reader?.discard()
+    this.context.pending.remove(this)
+    this.#attempt(() => {
+      this.#aborter?.abort()
+      for (const task of this.#whenGone) task()
+      this.#logLine(hasBegun ? this.#status : 0, undefined)
+    })
+  }
+
+  /** Last resort: what fails while failing costs the connection. */
+  #attempt(task: () => void): void {
+    try {
+      task()
+    } catch (error) {
+      this.#logBug(error)
+      this.close()
+    }
+  }
+
+  #discardReply(reply: Reply): void {
+    // Started and returned at once, so that a generator's `finally` need not run but other iterators let go.
+    if (reply.chunks)
+      void reply.chunks[Symbol.asyncIterator]()
+        .return?.()
+        ?.catch((error) => this.#logBug(error))
+  }
+
+  #logBug(error: unknown): void {
+    this.context.log.error({ err: error, requestId: this.requestId, ...this.#names() }, 'request failed')
+  }
+
+  #logLine(status: number, bytes: number | undefined): void {
+    const { log, world } = this.context
+    if (status < 500 && !log.isLevelEnabled('debug')) return
+    const ms = world.monotonic() - this.since
+    const line = { ...this.#names(), status, ms, bytes, requestId: this.requestId }
+    if (bytes === undefined) log.debug({ ...line, aborted: true }, 'request aborted')
+    else if (status >= 500) log.error(line, 'request')
+    else log.debug(line, 'request')
+  }
+
+  #names(): { method: string; path: string } {
+    return { method: this.method, path: this.route ?? this.context.redactPath(this.path) }
+  }
+}
+
+const noBytes = new Uint8Array(0)
+
+function isPromiseLike<T>(value: T | PromiseLike<T>): value is PromiseLike<T> {
+  return typeof (value as { then?: unknown } | undefined)?.then === 'function'
+}

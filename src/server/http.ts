@@ -1,0 +1,190 @@
+import type { HttpRequest, HttpResponse } from 'uWebSockets.js'
+import type { Caller } from '#iam/caller'
+import { Problem } from '#model/problem'
+import { isPermitted, scopeOf } from '#model/scope'
+import type { Authenticate } from '#server/authenticate'
+import type { Binding, Call } from '#server/call'
+import { isContentType, isJsonType } from '#server/content-type'
+import { allowedHeaders, preflightMaxAgeS } from '#server/cors'
+import { Exchange, type ServerContext } from '#server/exchange'
+import { parseJson } from '#server/json-body'
+import type { PathMatch, PathTable } from '#server/paths'
+import { parseQuery } from '#server/query'
+import { validate } from '#server/validation'
+
+/** Where a request can go. Sockets are named too, so that a plain request to one hears what it lacks. */
+export type Destination = { readonly template: string; readonly binding: Binding } | 'socket'
+
+/** Who asks where nobody needs to be known. */
+const nobody: Caller = { tenant: '', user: '', name: '', scope: scopeOf([]) }
+
+const defaultContentTypes = ['application/json']
+
+/**
+ * The one wrapper around every request. The order is part of the contract: framing, origin, path (404 before anything is
+ * asked of the caller), method, who is asking, what he may, path parameters, query, body, answer.
+ */
+export function httpHandler(
+  context: ServerContext,
+  paths: PathTable<Destination>,
+  authenticate: Authenticate,
+): (response: HttpResponse, request: HttpRequest) => void {
+  return (response, request) => {
+    openExchange(context, response, request, (exchange) => receive(exchange, paths, authenticate))
+  }
+}
+
+/** Runs a handler so that whatever it throws becomes an answer: thrown further it would end the process. */
+export function openExchange(
+  context: ServerContext,
+  response: HttpResponse,
+  request: HttpRequest,
+  handle: (exchange: Exchange) => void,
+): void {
+  let exchange: Exchange | undefined
+  try {
+    exchange = new Exchange(context, response, request)
+    handle(exchange)
+  } catch (error) {
+    if (exchange) exchange.fail(error)
+    else {
+      context.log.error({ err: error }, 'a request could not even be read')
+      response.close()
+    }
+  }
+  exchange?.leaveHandler()
+}
+
+/** False, and answered, when the request cannot be trusted to mean what it says or comes from a page it may not. */
+export function isAcceptable(exchange: Exchange, kind: 'request' | 'upgrade'): boolean {
+  const { framingFault } = exchange
+  if (framingFault !== undefined) {
+    // Not now: the parser would take the next request out of the same packet before it closes, and that is the smuggled
+    // one. Behind a request that still waits it takes none, and closes.
+    exchange.context.world.soon(() => exchange.fail(new Problem('bad_request', framingFault), true))
+    return false
+  }
+  if (exchange.context.cors.isRefused(exchange.origin, kind)) throw new Problem('forbidden')
+  return true
+}
+
+function receive(exchange: Exchange, paths: PathTable<Destination>, authenticate: Authenticate): void {
+  if (!isAcceptable(exchange, 'request')) return
+  const match = paths.match(exchange.method, exchange.path)
+  if (!match) throw new Problem('not_found')
+  if (exchange.method === 'OPTIONS') return exchange.respond(optionsReply(exchange, match.allow))
+  if (!('binding' in match)) {
+    throw new Problem('method_not_allowed', undefined, { headers: { Allow: match.allow.join(', ') } })
+  }
+  const { binding: destination, rawParameters } = match
+  if (destination === 'socket') return exchange.respond(upgradeRequired)
+
+  exchange.route = destination.template
+  const { access, body } = destination.binding.entry
+  exchange.expectBody(body?.bytesMax ?? exchange.context.bodyBytesMax, body !== undefined)
+  const go = (caller: Caller) => answer(exchange, destination.binding, caller, rawParameters)
+  if (access === 'none') go(nobody)
+  else exchange.proceed(authenticate(exchange), go)
+}
+
+/** To a plain request where a websocket is spoken. */
+export const upgradeRequired = {
+  status: 426,
+  headers: { Upgrade: 'websocket', Connection: 'Upgrade', 'Sec-WebSocket-Version': '13' },
+  json: { error: 'Upgrade Required' },
+}
+
+function optionsReply(exchange: Exchange, allow: readonly string[]) {
+  const methods = allow.join(', ')
+  const isPreflight = exchange.origin === 'allowed' && exchange.header('access-control-request-method') !== ''
+  return {
+    status: 204,
+    headers: {
+      Allow: methods,
+      ...(isPreflight && {
+        'Access-Control-Allow-Methods': methods,
+        'Access-Control-Allow-Headers': allowedHeaders,
+        'Access-Control-Max-Age': String(preflightMaxAgeS),
+      }),
+    },
+  }
+}
+
+function answer(
+  exchange: Exchange,
+  binding: Binding,
+  caller: Caller,
+  rawParameters: PathMatch<Destination>['rawParameters'],
+): void {
+  const { entry } = binding
+  const { access } = entry
+  if (typeof access === 'object' && !isPermitted(caller.scope, access.resource, access.action)) {
+    throw new Problem('forbidden')
+  }
+  const parameters = entry.parameters
+    ? entry.parameters.safeParse(rawParameters)
+    : { success: true, data: rawParameters }
+  if (!parameters.success) throw new Problem('not_found')
+  const rawQuery = parseQuery(exchange.query)
+  const query = entry.query ? validate(entry.query, rawQuery) : rawQuery
+
+  const contentType = exchange.header('content-type')
+  if (entry.body && exchange.bodyLength !== 0) {
+    if (!isContentType(contentType, entry.body.contentTypes ?? defaultContentTypes)) {
+      throw new Problem('unsupported_media_type')
+    }
+  }
+  exchange.readBody((bytes) => {
+    // No bytes are no value, so that a schema can say whether a body may be left out.
+    const raw = bytes.byteLength === 0 ? undefined : isJsonType(contentType) ? parseJson(bytes) : bytes
+    const body = entry.body && validate(entry.body.schema, raw)
+    const call = new ExchangeCall(exchange, caller, parameters.data, query, body, bytes)
+    exchange.proceed(binding.answer(call), (reply) => exchange.respond(reply))
+  })
+}
+
+/** A class and no literal: what most answerers never ask for (signal, address) is only made when asked for. */
+class ExchangeCall implements Call {
+  readonly caller: Caller
+  readonly parameters: unknown
+  readonly query: unknown
+  readonly body: unknown
+  readonly bodyBytes: Uint8Array
+  readonly #exchange: Exchange
+
+  constructor(
+    exchange: Exchange,
+    caller: Caller,
+    parameters: unknown,
+    query: unknown,
+    body: unknown,
+    bodyBytes: Uint8Array,
+  ) {
+    this.#exchange = exchange
+    this.caller = caller
+    this.parameters = parameters
+    this.query = query
+    this.body = body
+    this.bodyBytes = bodyBytes
+  }
+
+  header(name: string): string {
+    return this.#exchange.header(name)
+  }
+
+  get target(): Call['target'] {
+    return this.#exchange
+  }
+
+  get requestId(): string {
+    return this.#exchange.requestId
+  }
+
+  get remoteAddress(): string {
+    return this.#exchange.remoteAddress
+  }
+
+  get signal(): AbortSignal {
+    return this.#exchange.signal
+  }
+}

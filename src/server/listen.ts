@@ -1,0 +1,150 @@
+import * as uws from 'uWebSockets.js'
+import type { SocketPublisher } from '#runtime/socket'
+import type { World } from '#runtime/world'
+import type { Authenticate } from '#server/authenticate'
+import type { Binding } from '#server/call'
+import { type CorsOptions, corsOf } from '#server/cors'
+import { Dropping } from '#server/dropping'
+import type { ServerContext } from '#server/exchange'
+import { type Destination, httpHandler } from '#server/http'
+import { OpenSockets } from '#server/open-sockets'
+import { type PathRow, pathTable } from '#server/paths'
+import { Pending } from '#server/pending'
+import { requestIds } from '#server/request-id'
+import type { ServerLog } from '#server/server-log'
+import { serveSockets } from '#server/websocket'
+import type { AnyWebsocketRoute } from '#server/websocket-route'
+
+export interface ServerOptions {
+  readonly world: World
+  readonly log: ServerLog
+  readonly host: string
+  /** 0: any free one. */
+  readonly port: number
+  /** In front of `bindings` and `sockets`. Default `/api/v1`. */
+  readonly basePath?: string
+  readonly bindings: readonly Binding[]
+  /** Whose paths begin at the root. */
+  readonly rootBindings?: readonly Binding[]
+  readonly sockets?: readonly AnyWebsocketRoute[]
+  readonly authenticate: Authenticate
+  readonly cors: CorsOptions
+  /** Where an entry says nothing else. Default 1 MiB. */
+  readonly bodyBytesMax?: number
+  /** Until an answer begins; then 503. Default 60 s. */
+  readonly requestDeadlineMs?: number
+  /** How long `close` waits for requests to be answered. Default 10 s. */
+  readonly closeGraceMs?: number
+  /** What the log shows of a path without a known route (tickets, tokens). Default: the path. */
+  readonly redactPath?: (path: string) => string
+}
+
+/** Stopping is: `stopListening`, `closeSockets`, `close`. */
+export interface Server {
+  readonly port: number
+  readonly publisher: SocketPublisher
+  /** Requests whose answer is not complete. */
+  inFlight(): number
+  /** Open websockets. */
+  openSockets(): number
+  /** No new connections; those that are there go on, and every answer closes its own. */
+  stopListening(): void
+  /** Closes every websocket, in batches. */
+  closeSockets(code: number, reason: string): Promise<void>
+  /** Waits for requests up to the grace, then closes whatever is left. */
+  close(): Promise<void>
+}
+
+/** Opens the door. Rejects when the address cannot be had, naming it. */
+export async function openServer(options: ServerOptions): Promise<Server> {
+  const { world, host } = options
+  const basePath = options.basePath ?? '/api/v1'
+  const context: ServerContext = {
+    world,
+    log: options.log,
+    cors: corsOf(options.cors),
+    pending: new Pending(world, options.requestDeadlineMs ?? 60_000),
+    bodyBytesMax: options.bodyBytesMax ?? 1024 * 1024,
+    requestId: requestIds(world),
+    redactPath: options.redactPath ?? ((path) => path),
+    isStopping: false,
+  }
+  const sockets = new OpenSockets(world)
+  const dropping = new Dropping()
+
+  const app = uws.App()
+  for (const route of options.sockets ?? []) serveSockets(app, context, sockets, dropping, basePath + route.path, route)
+  app.any('/*', httpHandler(context, pathTable(rowsOf(options, basePath)), options.authenticate))
+
+  let isClosed = false
+  let listening: uws.us_listen_socket | undefined = await listen(app, host, options.port)
+  const port = uws.us_socket_local_port(listening as uws.us_socket)
+
+  return {
+    port,
+    publisher: {
+      publish(topic, message) {
+        dropping.refuse('publish')
+        if (!isClosed) app.publish(topic, message, false)
+      },
+    },
+    inFlight: () => context.pending.size,
+    openSockets: () => sockets.size,
+    stopListening,
+    closeSockets: (code, reason) => sockets.closeAll(code, reason),
+    async close() {
+      stopListening()
+      await idle(context, options.closeGraceMs ?? 10_000)
+      if (!isClosed) app.close()
+      isClosed = true
+    },
+  }
+
+  function stopListening(): void {
+    context.isStopping = true
+    if (!listening) return
+    // Not app.close(): that tears every connection down.
+    uws.us_listen_socket_close(listening)
+    listening = undefined
+  }
+}
+
+function rowsOf(options: ServerOptions, basePath: string): readonly PathRow<Destination>[] {
+  const row = (prefix: string) => (binding: Binding) => {
+    const template = prefix + binding.entry.path
+    return { method: binding.entry.method, template, binding: { template, binding } }
+  }
+  const rows = [...options.bindings.map(row(basePath)), ...(options.rootBindings ?? []).map(row(''))]
+  // Where a route answers plain requests beside the socket, it keeps them.
+  const isTaken = (template: string) => rows.some((taken) => taken.method === 'GET' && taken.template === template)
+  const templates = (options.sockets ?? []).map((route) => basePath + route.path)
+  const free = templates.filter((template) => !isTaken(template))
+  return [...rows, ...free.map((template) => ({ method: 'GET', template, binding: 'socket' as const }))]
+}
+
+/** With a host and options: the binary takes both, its declarations only know them apart. */
+type ListenExclusively = (host: string, port: number, options: number, listener: (socket: unknown) => void) => void
+
+function listen(app: uws.TemplatedApp, host: string, port: number): Promise<uws.us_listen_socket> {
+  return new Promise((resolve, reject) => {
+    const listenExclusively = app.listen.bind(app) as unknown as ListenExclusively
+    // Exclusive: by default a second process would share the port and take half of the connections.
+    listenExclusively(host, port, exclusivePort, (socket) => {
+      if (socket) resolve(socket as uws.us_listen_socket)
+      else reject(new Error(`cannot listen on ${host}:${port}: in use, or not an address of this machine`))
+    })
+  })
+}
+
+/** `LIBUS_LISTEN_EXCLUSIVE_PORT`, which the declarations have only as a type. */
+const exclusivePort = 1
+
+function idle(context: ServerContext, graceMs: number): Promise<void> {
+  return new Promise((resolve) => {
+    const cancel = context.world.after(graceMs, resolve)
+    context.pending.whenEmpty(() => {
+      cancel()
+      resolve()
+    })
+  })
+}

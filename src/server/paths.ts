@@ -1,0 +1,119 @@
+/**
+ * Which thing answers a method and a path: a tree of path segments. Pure.
+ *
+ * - A static segment wins over a parameter, whatever the order of adding; a parameter takes one non-empty segment.
+ * - Segments are compared as they came, undecoded; parameters are percent-decoded, and one that cannot be decoded makes
+ *   the path unknown.
+ * - A path that is known for other methods answers `allow`: what the `Allow` header says (HEAD goes with GET, OPTIONS
+ *   with everything).
+ */
+export interface PathTable<T> {
+  match(method: string, path: string): PathMatch<T> | { readonly allow: readonly string[] } | undefined
+}
+
+export interface PathMatch<T> {
+  readonly binding: T
+  readonly rawParameters: Readonly<Record<string, string>>
+  /** Of all methods of this path. */
+  readonly allow: readonly string[]
+}
+
+export interface PathRow<T> {
+  readonly method: string
+  /** `/devices/:deviceIdentifier`. */
+  readonly template: string
+  readonly binding: T
+}
+
+interface Place<T> {
+  readonly statics: Map<string, Place<T>>
+  parameter: Place<T> | undefined
+  readonly targets: Map<string, Target<T>>
+  allow: readonly string[]
+}
+
+interface Target<T> {
+  readonly binding: T
+  readonly names: readonly string[]
+}
+
+/** Throws when two rows mean the same method and path: the later one would never be reached. */
+export function pathTable<T>(rows: readonly PathRow<T>[]): PathTable<T> {
+  const root = newPlace<T>()
+  for (const row of rows) add(root, row)
+
+  return {
+    match(method, path) {
+      const values: string[] = []
+      const place = find(root, path.split('/'), 1, values)
+      if (!place || !decodeAll(values)) return undefined
+      const target = place.targets.get(method === 'HEAD' ? 'GET' : method)
+      if (!target) return { allow: place.allow }
+      return { binding: target.binding, rawParameters: named(target.names, values), allow: place.allow }
+    },
+  }
+}
+
+const noParameters: Readonly<Record<string, string>> = Object.freeze({})
+
+function newPlace<T>(): Place<T> {
+  return { statics: new Map(), parameter: undefined, targets: new Map(), allow: [] }
+}
+
+function add<T>(root: Place<T>, row: PathRow<T>): void {
+  const segments = row.template.split('/')
+  if (segments[0] !== '' || segments.length < 2) throw new Error(`a path starts with a slash: ${row.template}`)
+  const names: string[] = []
+  let place = root
+  for (const segment of segments.slice(1)) {
+    if (segment.startsWith(':')) {
+      names.push(segment.slice(1))
+      place.parameter ??= newPlace()
+      place = place.parameter
+    } else {
+      let next = place.statics.get(segment)
+      if (!next) place.statics.set(segment, (next = newPlace()))
+      place = next
+    }
+  }
+  if (place.targets.has(row.method)) throw new Error(`two routes for ${row.method} ${row.template}`)
+  place.targets.set(row.method, { binding: row.binding, names })
+  place.allow = allowOf([...place.targets.keys()])
+}
+
+function allowOf(methods: readonly string[]): readonly string[] {
+  return [...methods.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method])), 'OPTIONS']
+}
+
+/** Goes back to the parameter when the static branch leads nowhere: `/updates/:id/log` beside `/updates/projects`. */
+function find<T>(place: Place<T>, segments: readonly string[], index: number, values: string[]): Place<T> | undefined {
+  const segment = segments[index]
+  if (segment === undefined) return place.targets.size > 0 ? place : undefined
+  const next = place.statics.get(segment)
+  const found = next && find(next, segments, index + 1, values)
+  if (found || !place.parameter || segment === '') return found
+  values.push(segment)
+  const behind = find(place.parameter, segments, index + 1, values)
+  if (!behind) values.pop()
+  return behind
+}
+
+/** In place; false when one is malformed. */
+function decodeAll(values: string[]): boolean {
+  for (const [index, value] of values.entries()) {
+    if (!value.includes('%')) continue
+    try {
+      values[index] = decodeURIComponent(value)
+    } catch {
+      return false
+    }
+  }
+  return true
+}
+
+function named(names: readonly string[], values: readonly string[]): Readonly<Record<string, string>> {
+  if (names.length === 0) return noParameters
+  const parameters: Record<string, string> = {}
+  for (const [index, name] of names.entries()) parameters[name] = values[index] ?? ''
+  return parameters
+}

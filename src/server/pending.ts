@@ -1,0 +1,67 @@
+import type { World } from '#runtime/world'
+
+/** Something that waits: since when, whether its answer has begun, and what happens when it takes too long. */
+export interface Waiting {
+  readonly since: number
+  readonly hasBegun: boolean
+  expire(): void
+}
+
+/**
+ * The requests that have not been answered to the end, oldest first, and their common deadline. One timer for all: the
+ * deadline is the same for each, so only the oldest that waits can be due.
+ */
+export class Pending {
+  readonly #world: World
+  readonly #deadlineMs: number
+  readonly #waiting = new Set<Waiting>()
+  #isTimed = false
+  #emptied: (() => void)[] = []
+
+  constructor(world: World, deadlineMs: number) {
+    this.#world = world
+    this.#deadlineMs = deadlineMs
+  }
+
+  get size(): number {
+    return this.#waiting.size
+  }
+
+  add(waiting: Waiting): void {
+    this.#waiting.add(waiting)
+    this.#time(this.#deadlineMs)
+  }
+
+  remove(waiting: Waiting): void {
+    if (!this.#waiting.delete(waiting) || this.#waiting.size > 0) return
+    const emptied = this.#emptied
+    this.#emptied = []
+    for (const tell of emptied) tell()
+  }
+
+  /** Calls once, when nobody waits any more; at once if so already. */
+  whenEmpty(tell: () => void): void {
+    if (this.#waiting.size === 0) tell()
+    else this.#emptied.push(tell)
+  }
+
+  #time(delayMs: number): void {
+    if (this.#isTimed) return
+    this.#isTimed = true
+    this.#world.after(delayMs, () => {
+      this.#isTimed = false
+      this.#expireDue()
+    })
+  }
+
+  #expireDue(): void {
+    const now = this.#world.monotonic()
+    for (const waiting of [...this.#waiting]) {
+      if (waiting.hasBegun) continue
+      const leftMs = waiting.since + this.#deadlineMs - now
+      // A timer may fire a fraction early; never wait for less than a millisecond.
+      if (leftMs > 0) return this.#time(Math.max(1, leftMs))
+      waiting.expire()
+    }
+  }
+}

@@ -1,0 +1,40 @@
+import type { HttpRequest } from 'uWebSockets.js'
+
+/**
+ * A request's headers, copied while the request still lives: uWebSockets.js keeps it on the stack.
+ *
+ * Every line is kept, also repeated ones: the framing check needs to see each copy, and a header that came twice reads
+ * as both joined by a comma (RFC 9110 §5.3), so that a doubled credential fits no form instead of silently being one.
+ */
+export class RequestHeaders {
+  /** Names (lower case) and values in turn: one array is cheaper than a map for the dozen lines of a request. */
+  readonly #lines: readonly string[]
+
+  constructor(lines: readonly string[]) {
+    this.#lines = lines
+  }
+
+  get(name: string): string {
+    let value: string | undefined
+    for (let index = 0; index < this.#lines.length; index += 2) {
+      if (this.#lines[index] !== name) continue
+      const line = this.#lines[index + 1] ?? ''
+      value = value === undefined ? line : `${value}, ${line}`
+    }
+    return value ?? ''
+  }
+
+  count(name: string): number {
+    let count = 0
+    for (let index = 0; index < this.#lines.length; index += 2) if (this.#lines[index] === name) count++
+    return count
+  }
+}
+
+export function readHeaders(request: HttpRequest): RequestHeaders {
+  const lines: string[] = []
+  request.forEach((name, value) => {
+    lines.push(name, value)
+  })
+  return new RequestHeaders(lines)
+}

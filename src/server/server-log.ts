@@ -1,0 +1,6 @@
+/** What the door logs with; a pino logger fits. */
+export interface ServerLog {
+  isLevelEnabled(level: 'debug'): boolean
+  debug(fields: object, message: string): void
+  error(fields: object, message: string): void
+}

@@ -1,0 +1,83 @@
+import type { WebSocket } from 'uWebSockets.js'
+import type { Socket } from '#runtime/socket'
+import type { Dropping } from '#server/dropping'
+
+/** A close frame holds 125 bytes, two of them the code. RFC 6455 §5.5. */
+const reasonBytesMax = 123
+
+/**
+ * The port over one websocket. After `closed` every method does nothing: uWebSockets.js throws on any call then, and
+ * `end` may come from two sides at once.
+ */
+export class UwsSocket implements Socket {
+  readonly remoteAddress: string
+  /** What `closed` is told: uWebSockets.js gives 1006 for a socket that had to be torn down. */
+  endCode: number | undefined
+  /** A message was lost and the buffer has not shrunk since. */
+  isBehind = false
+  #websocket: WebSocket<unknown> | undefined
+  readonly #dropping: Dropping
+  readonly #maxBackpressureBytes: number
+
+  constructor(websocket: WebSocket<unknown>, remoteAddress: string, maxBackpressureBytes: number, dropping: Dropping) {
+    this.#websocket = websocket
+    this.remoteAddress = remoteAddress
+    this.#maxBackpressureBytes = maxBackpressureBytes
+    this.#dropping = dropping
+  }
+
+  get isOpen(): boolean {
+    return this.#websocket !== undefined
+  }
+
+  /** From the close handler: nothing may touch the websocket from here on. */
+  release(): void {
+    this.#websocket = undefined
+  }
+
+  send(message: string | Uint8Array): boolean {
+    this.#dropping.refuse('send')
+    return this.#websocket !== undefined && this.#websocket.send(message, typeof message !== 'string') !== lost
+  }
+
+  bufferedBytes(): number {
+    return this.#websocket?.getBufferedAmount() ?? 0
+  }
+
+  subscribe(topic: string): void {
+    this.#dropping.refuse('subscribe')
+    this.#websocket?.subscribe(topic)
+  }
+
+  unsubscribe(topic: string): void {
+    this.#dropping.refuse('unsubscribe')
+    this.#websocket?.unsubscribe(topic)
+  }
+
+  ping(): void {
+    this.#dropping.refuse('ping')
+    this.#websocket?.ping()
+  }
+
+  end(code: number, reason: string): void {
+    this.#dropping.refuse('end')
+    const websocket = this.#websocket
+    if (!websocket) return
+    this.endCode = code
+    // Over the limit the close frame would be lost like any message, and the connection stay half open.
+    if (websocket.getBufferedAmount() > this.#maxBackpressureBytes) websocket.close()
+    else websocket.end(code, cut(reason))
+  }
+}
+
+/** uWebSockets.js: 1 sent, 0 buffered, 2 lost. */
+const lost = 2
+
+/** At a character's border: half a character is invalid UTF-8, which the other side must fail on. */
+function cut(reason: string): string {
+  const bytes = Buffer.from(reason)
+  if (bytes.byteLength <= reasonBytesMax) return reason
+  let end = reasonBytesMax
+  while (((bytes[end] ?? 0) & 0xc0) === 0x80) end--
+  return bytes.toString('utf8', 0, end)
+}

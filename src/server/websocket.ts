@@ -1,0 +1,151 @@
+import type { TemplatedApp, us_socket_context_t, WebSocket } from 'uWebSockets.js'
+import { Problem } from '#model/problem'
+import { Dropping } from '#server/dropping'
+import type { Exchange, ServerContext } from '#server/exchange'
+import { isAcceptable, openExchange, upgradeRequired } from '#server/http'
+import type { OpenSockets } from '#server/open-sockets'
+import { type PathTable, pathTable } from '#server/paths'
+import { UwsSocket } from '#server/uws-socket'
+import type { AnyWebsocketRoute } from '#server/websocket-route'
+
+/** What a websocket carries along: what its upgrade decided, and its port once it is open. */
+interface Carried {
+  readonly opening: unknown
+  readonly remoteAddress: string
+  readonly requestId: string
+  socket: UwsSocket | undefined
+}
+
+/**
+ * Lets websockets in at one path and hands them to its room.
+ *
+ * Pings, idle limits and compression of uWebSockets.js are off: rooms ping by themselves, and compressing costs most of
+ * the throughput. What a room throws ends that socket with 1011, later: in the middle of a report it must not.
+ */
+export function serveSockets(
+  app: TemplatedApp,
+  context: ServerContext,
+  sockets: OpenSockets,
+  dropping: Dropping,
+  template: string,
+  route: AnyWebsocketRoute,
+): void {
+  const { room, maxPayloadBytes, maxBackpressureBytes } = route
+  const path = pathTable([{ method: 'GET', template, binding: route }])
+
+  const guard = (websocket: WebSocket<Carried>, task: (socket: UwsSocket) => void) => {
+    const { socket, requestId } = websocket.getUserData()
+    // Ended by us: what was already on its way is nobody's any more.
+    if (!socket?.isOpen) return
+    try {
+      task(socket)
+    } catch (error) {
+      context.log.error({ err: error, requestId, path: template }, 'a socket room failed')
+      context.world.soon(() => socket.end(1011, 'internal error'))
+    }
+  }
+
+  app.ws<Carried>(template, {
+    idleTimeout: 0,
+    sendPingsAutomatically: false,
+    compression: 0,
+    maxPayloadLength: maxPayloadBytes,
+    maxBackpressure: maxBackpressureBytes,
+    closeOnBackpressureLimit: false,
+
+    upgrade(response, request, socketContext) {
+      openExchange(context, response, request, (exchange) => upgrade(exchange, path, route, template, socketContext))
+    },
+    open(websocket) {
+      const carried = websocket.getUserData()
+      const socket = new UwsSocket(websocket, carried.remoteAddress, maxBackpressureBytes, dropping)
+      carried.socket = socket
+      sockets.add(socket)
+      guard(websocket, () => room.opened(socket, carried.opening))
+    },
+    message(websocket, message, isBinary) {
+      guard(websocket, (socket) => room.received(socket, new Uint8Array(message), isBinary))
+    },
+    dropped(websocket, message) {
+      guard(websocket, (socket) => {
+        // Fires again for later losses of the same stretch; only the first message is where to catch up from.
+        if (socket.isBehind) return
+        socket.isBehind = true
+        dropping.during(() => room.dropped(socket, new Uint8Array(message)))
+      })
+    },
+    drain(websocket) {
+      guard(websocket, (socket) => {
+        socket.isBehind = false
+        room.drained(socket)
+      })
+    },
+    pong(websocket) {
+      guard(websocket, (socket) => room.ponged(socket))
+    },
+    close(websocket, code) {
+      guard(websocket, (socket) => {
+        socket.release()
+        sockets.remove(socket)
+        room.closed(socket, socket.endCode ?? code)
+      })
+    },
+  })
+}
+
+function upgrade(
+  exchange: Exchange,
+  path: PathTable<AnyWebsocketRoute>,
+  route: AnyWebsocketRoute,
+  template: string,
+  socketContext: us_socket_context_t,
+): void {
+  if (!isAcceptable(exchange, 'upgrade')) return
+  const match = path.match('GET', exchange.path)
+  // The parser matches the pattern before decoding.
+  if (!match || !('binding' in match)) throw new Problem('not_found')
+  exchange.route = template
+  if (exchange.context.isStopping) throw new Problem('stopping')
+  if (exchange.header('sec-websocket-version') !== '13' || !isWebsocket(exchange.header('upgrade'))) {
+    return exchange.respond(upgradeRequired)
+  }
+  const protocol = negotiate(exchange.header('sec-websocket-protocol'), route.protocols)
+  const opening = route.upgrade({
+    path: exchange.path,
+    query: exchange.query,
+    parameters: match.rawParameters,
+    header: (name) => exchange.header(name),
+    remoteAddress: exchange.remoteAddress,
+    requestId: exchange.requestId,
+    protocol,
+    addReplyHeader: (name, value) => exchange.addReplyHeader(name, value),
+  })
+  exchange.proceed(opening, (decided) => open(exchange, protocol, decided, socketContext))
+}
+
+function open(exchange: Exchange, protocol: string, opening: unknown, socketContext: us_socket_context_t): void {
+  if (!exchange.isOpen) return
+  if (exchange.context.isStopping) throw new Problem('stopping')
+  const { remoteAddress, requestId } = exchange
+  const carried: Carried = { opening, remoteAddress, requestId, socket: undefined }
+  exchange.write((response) => {
+    exchange.begin(101)
+    // Before the upgrade: it opens the socket at once, and the response is no more.
+    exchange.finish(0)
+    response.writeStatus('101 Switching Protocols').writeHeader('X-Request-Id', requestId)
+    response.upgrade(carried, exchange.header('sec-websocket-key'), protocol, '', socketContext)
+  })
+}
+
+function isWebsocket(upgrade: string): boolean {
+  return upgrade.split(',').some((token) => token.trim().toLowerCase() === 'websocket')
+}
+
+/** The first offered that is known. A route with subprotocols speaks nothing else. */
+function negotiate(offered: string, known: readonly string[] | undefined): string {
+  if (!known) return ''
+  const protocol = offered.split(',').find((token) => known.includes(token.trim()))
+  if (protocol === undefined)
+    throw new Problem('bad_request', `Sec-WebSocket-Protocol must offer ${known.join(' or ')}`)
+  return protocol.trim()
+}

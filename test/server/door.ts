@@ -1,0 +1,95 @@
+import { performance } from 'node:perf_hooks'
+import { randomBytes } from 'node:crypto'
+import { z } from 'zod'
+import { defineRoute, type Method, type RouteAccess, type RouteBody } from '#api/entry'
+import type { Caller } from '#iam/caller'
+import { everything } from '#model/scope'
+import type { World } from '#runtime/world'
+import type { Answerer, Binding } from '#server/call'
+import { openServer, type Server, type ServerOptions } from '#server/listen'
+
+/** The real world, for tests over real sockets. */
+export const world: World = {
+  now: () => Date.now(),
+  monotonic: () => performance.now(),
+  soon: (task) => void setImmediate(task),
+  after(delayMs, task) {
+    const timer = setTimeout(task, delayMs)
+    timer.unref()
+    return () => clearTimeout(timer)
+  },
+  random: (byteCount) => randomBytes(byteCount),
+}
+
+export const admin: Caller = { tenant: 'default', user: 'crn#user:anonymous', name: 'anonymous', scope: everything }
+
+/** Log lines, kept. */
+export class KeptLog {
+  readonly lines: { readonly level: string; readonly fields: Record<string, unknown>; readonly message: string }[] = []
+
+  isLevelEnabled(): boolean {
+    return true
+  }
+
+  debug(fields: object, message: string): void {
+    this.lines.push({ level: 'debug', fields: { ...fields }, message })
+  }
+
+  error(fields: object, message: string): void {
+    this.lines.push({ level: 'error', fields: { ...fields }, message })
+  }
+}
+
+export interface Door {
+  readonly server: Server
+  readonly log: KeptLog
+  readonly port: number
+  /** `http://127.0.0.1:port/api/v1`. */
+  readonly base: string
+  readonly ws: string
+}
+
+export async function openDoor(options: Partial<ServerOptions> = {}): Promise<Door> {
+  const log = new KeptLog()
+  const server = await openServer({
+    world,
+    log,
+    host: '127.0.0.1',
+    port: 0,
+    bindings: [],
+    authenticate: () => admin,
+    cors: { corsOrigins: [], publicUrls: [], iamOff: false },
+    closeGraceMs: 100,
+    ...options,
+  })
+  const base = `127.0.0.1:${server.port}/api/v1`
+  return { server, log, port: server.port, base: `http://${base}`, ws: `ws://${base}` }
+}
+
+export interface Bound {
+  readonly access?: RouteAccess
+  readonly parameters?: z.ZodType
+  readonly query?: z.ZodType
+  readonly body?: RouteBody
+}
+
+/** A route in one line. */
+export function route(method: Method, path: string, answer: Answerer, bound: Bound = {}): Binding {
+  const entry = defineRoute({
+    name: 'x',
+    method,
+    path,
+    source: '§0',
+    summary: '',
+    access: 'none',
+    answers: {},
+    example: { status: 200 },
+    ...bound,
+  })
+  return { entry, answer }
+}
+
+/** Waits until something holds, however long that takes here; the test's own limit ends it. */
+export async function until(holds: () => boolean): Promise<void> {
+  while (!holds()) await new Promise((resolve) => setTimeout(resolve, 5))
+}
