@@ -175,6 +175,7 @@ export class FleetLink {
     const { settled, fault } = device.welcome(flakeAddress, seq)
     if (fault !== undefined) this.#settings.counts.fault(`${device.identifier}: ${fault}`)
     for (const it of settled) this.#settle(device, it)
+    if (this.#settings.options.isRepeating) this.#repeat(device, seq)
     for (const it of device.inFlight) {
       this.#settings.counts.framesResent++
       this.#transmit(device, it)
@@ -232,6 +233,12 @@ export class FleetLink {
     counts.framesAcknowledged++
     counts.changesAcknowledged += device.plan.changeCount(it.frame)
     if (!it.isResent) counts.recordLatency(this.#heardAt - it.dueAt)
+  }
+
+  /** What a device does that missed an ACK: the server acknowledges it, and does not apply it again. */
+  #repeat(device: SimulatedDevice, seq: number): void {
+    if (seq < 1 || device.session === undefined || !device.isAcknowledged(seq)) return
+    this.#say(this.#wire.update(this.#settings.options.form, device.flakeAddress, seq, device.frame(seq), undefined))
   }
 
   #transmit(device: SimulatedDevice, it: InFlight): void {

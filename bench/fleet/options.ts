@@ -23,6 +23,8 @@ export interface FleetOptions {
   /** Every so many seconds all links are cut and come back; 0: never. */
   readonly storm: number
   readonly session: SessionKind
+  /** After each HELLO a device also says its last stored frame again, which the server must not apply twice. */
+  readonly isRepeating: boolean
   readonly seed: number
   /** In front of every device identifier, so that several fleets share a server. */
   readonly prefix: string
@@ -44,6 +46,7 @@ export const fleetDefaults: FleetOptions = {
   burst: 0,
   storm: 0,
   session: 'named',
+  isRepeating: false,
   seed: 1,
   prefix: 'SIM',
   backoffMsMin: 100,

@@ -39,6 +39,7 @@ export function proofFleets(
       links: Math.ceil(share / devicesPerLink),
       rate: rate / names.length,
       changes: 2 + place,
+      isRepeating: true,
       seed: seed + place,
       prefix: `F${place}`,
       backoffMsMin: 50,

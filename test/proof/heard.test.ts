@@ -1,0 +1,118 @@
+import { describe, expect, test } from 'vitest'
+import { SimulatedDevice } from '#bench/fleet/device'
+import { decodeChange, encodeChange, isWide, jsonForm } from '#bench/fleet/encoding'
+import { FramePlan } from '#bench/fleet/frames'
+import type { HeardReport, HeardUpdate } from '#bench/fleet/heard'
+import { HeardBooks } from '#bench/fleet/heard'
+import { deviceKinds } from '#bench/fleet/kinds'
+
+/** A proof that cannot fail proves nothing: every way a stream can be wrong must show in the books. */
+describe('what was heard, held against what was sent', () => {
+  const sentFrames = 20
+  const acknowledgedFrames = 18
+
+  function deviceWithFrames(): SimulatedDevice {
+    const [kind] = deviceKinds('mixed', 10)
+    if (!kind) throw new Error('no kinds')
+    const device = new SimulatedDevice(7, 'SIM-CLIMATE-000007', new FramePlan(kind, 3), 'boot')
+    device.welcome(1, 0)
+    for (let frame = 1; frame <= sentFrames; frame++) device.next(0, undefined)
+    device.acknowledge(acknowledgedFrames)
+    return device
+  }
+
+  function eventOf(device: SimulatedDevice, number: number): HeardUpdate {
+    const { service, changes } = device.frame(number)
+    return {
+      deviceIdentifier: device.identifier,
+      serviceIdentifier: service.serviceIdentifier,
+      updates: changes.map(({ property, value }) => ({
+        propId: property.propId,
+        tag: 'value',
+        value: jsonForm(value),
+      })),
+    }
+  }
+
+  const faultless = { found: acknowledgedFrames, lost: 0, doubled: 0, disordered: 0, wrong: 0, refusedHeard: 0 }
+
+  const streams: readonly (readonly [string, (events: HeardUpdate[]) => unknown, Partial<HeardReport>])[] = [
+    ['whole', () => {}, { unacknowledged: 2 }],
+    ['without what was never acknowledged', (events) => events.splice(acknowledgedFrames), { unacknowledged: 0 }],
+    ['with one lost', (events) => events.splice(4, 1), { found: 17, lost: 1 }],
+    ['with the last acknowledged lost', (events) => events.splice(17, 3), { found: 17, lost: 1 }],
+    ['with one told twice', (events) => events.splice(4, 0, ...events.slice(3, 4)), { doubled: 1 }],
+    [
+      'with two in the wrong order',
+      (events) => events.splice(4, 2, ...events.slice(4, 6).reverse()),
+      { disordered: 1 },
+    ],
+    [
+      'with a narrow value changed',
+      (events) => change(events, 4, 1, (item) => ({ ...item, value: 'x' })),
+      { wrong: 1 },
+    ],
+    ['with an item missing', (events) => change(events, 4, 2, () => undefined), { wrong: 1 }],
+    [
+      'with an error for a value',
+      (events) => change(events, 4, 1, (item) => ({ ...item, tag: 'error' })),
+      { wrong: 1 },
+    ],
+  ]
+
+  test.each(streams)('a stream %s', (_name, spoil, expected) => {
+    const device = deviceWithFrames()
+    const events = Array.from({ length: sentFrames }, (_, place) => eventOf(device, place + 1))
+    spoil(events)
+    const books = new HeardBooks([device])
+    for (const event of events) books.hear(event)
+    expect(books.report()).toMatchObject({ ...faultless, ...expected })
+  })
+
+  test('a frame that was never sent, a refused one, and a device of somebody else', () => {
+    const device = deviceWithFrames()
+    device.refuse(19)
+    const books = new HeardBooks([device])
+    books.hear(eventOf(device, 19))
+    books.hear(eventOf(device, sentFrames + 1))
+    expect(books.report()).toMatchObject({ refusedHeard: 1, wrong: 1 })
+    expect(books.hear({ ...eventOf(device, 1), deviceIdentifier: 'OTHER' })).toBe(false)
+  })
+
+  test('what was acknowledged at a mark and not heard is named', () => {
+    const device = deviceWithFrames()
+    const books = new HeardBooks([device])
+    books.mark()
+    expect(books.missingSinceMark()).toHaveLength(1)
+    for (let frame = 1; frame <= acknowledgedFrames; frame++) books.hear(eventOf(device, frame))
+    expect(books.missingSinceMark()).toEqual([])
+  })
+})
+
+describe('the number of a change in its value', () => {
+  const properties = deviceKinds('mixed', 12)
+    .flatMap((kind) => kind.services)
+    .flatMap((service) => service.properties)
+    .filter(isWide)
+
+  test.each(properties.map((property) => [property.name, property] as const))('%s', (_name, property) => {
+    for (const number of [1, 2, 9, 255, 256, 65_537, 1_234_567, 99_999_999]) {
+      const read = JSON.parse(JSON.stringify(jsonForm(encodeChange(property, 12_345, number))))
+      expect(decodeChange(property, read)).toBe(number)
+    }
+  })
+})
+
+function change(
+  events: HeardUpdate[],
+  place: number,
+  itemPlace: number,
+  to: (item: HeardUpdate['updates'][number]) => HeardUpdate['updates'][number] | undefined,
+): void {
+  const event = events[place]
+  if (!event) throw new RangeError(`no event ${place}`)
+  events[place] = {
+    ...event,
+    updates: event.updates.flatMap((item, at) => (at === itemPlace ? (to(item) ?? []) : item)),
+  }
+}
