@@ -1,5 +1,6 @@
 import type { SimulatedDevice } from '#bench/fleet/device'
 import { encodeChange, isSameValue, jsonForm } from '#bench/fleet/encoding'
+import type { Change } from '#bench/fleet/frames'
 
 /** An OBJECT_UPDATED as it comes out of the stream (§6, contract 4). */
 export interface HeardUpdate {
@@ -19,8 +20,12 @@ export interface HeardReport {
   readonly acknowledged: number
   /** Acknowledged and heard. */
   readonly found: number
+  /** Acknowledged and not heard, but each of its values was followed by a newer one that was: allowed to the slow. */
+  readonly overridden: number
   /** Acknowledged and not heard. */
   readonly lost: number
+  /** Heard without the values that a newer one, heard too, stands for: allowed to the slow. */
+  readonly stripped: number
   /** Heard, and never acknowledged: stored just before a crash, say. */
   readonly unacknowledged: number
   /** Heard a second time. */
@@ -43,26 +48,38 @@ interface DeviceBooks {
   /** What `mark` noted. */
   settledAtMark: number
   constantsHeard: number
+  /** The last frame heard with a value of this property, by service and id. */
+  readonly lastOf: Map<string, number>
+  /** Values that were left out, and must turn out to be overridden. */
+  readonly leftOut: { readonly frame: number; readonly key: string }[]
 }
 
+/**
+ * `whole`: a socket that keeps up, or hears what it missed: everything. `newest`: one that may fall behind while much is
+ * happening, and is then spared the values that a later event overrides (contract 4.5).
+ */
+export type HearingRule = 'whole' | 'newest'
+
 const detailsKeptMax = 40
+/** How far ahead of the last one a frame is looked for by its narrow values. */
+const searchFramesMax = 1_000
 
 /**
  * Holds what was heard on the stream against what a fleet sent: every frame is found once, in its device's order, with
- * exactly the items that were sent.
- *
- * The stream must be whole (resumed, or read by a socket that keeps up): one that is behind is told only the newest
- * value of each property (contract 4.5), and its frames would count as lost or wrong here.
+ * exactly the items that were sent. Where values may be left out, a newer one of the same property must have been heard.
  */
 export class HeardBooks {
   readonly #books = new Map<string, DeviceBooks>()
   readonly #details: string[] = []
+  readonly #rule: HearingRule
   #doubled = 0
   #disordered = 0
   #wrong = 0
+  #stripped = 0
   #changes = 0
 
-  constructor(devices: readonly SimulatedDevice[]) {
+  constructor(devices: readonly SimulatedDevice[], rule: HearingRule = 'whole') {
+    this.#rule = rule
     for (const device of devices) {
       this.#books.set(device.identifier, {
         device,
@@ -70,6 +87,8 @@ export class HeardBooks {
         last: 0,
         settledAtMark: 0,
         constantsHeard: 0,
+        lastOf: new Map(),
+        leftOut: [],
       })
     }
   }
@@ -80,7 +99,7 @@ export class HeardBooks {
     if (!books) return false
     if (this.#isConstant(books, event)) return true
     const { device } = books
-    const number = device.plan.frameNumberOf(event.serviceIdentifier, event.updates)
+    const number = device.plan.frameNumberOf(event.serviceIdentifier, event.updates) ?? this.#findFrame(books, event)
     if (number === undefined || number > device.sent) {
       this.#wrong++
       this.#note(`${device.identifier}: heard what was never sent: ${JSON.stringify(event).slice(0, 400)}`)
@@ -111,24 +130,33 @@ export class HeardBooks {
   }
 
   report(): HeardReport {
-    const counts = { acknowledged: 0, found: 0, lost: 0, unacknowledged: 0, refusedHeard: 0 }
+    const counts = { acknowledged: 0, found: 0, overridden: 0, lost: 0, unacknowledged: 0, refusedHeard: 0 }
     const details = [...this.#details]
-    for (const { device, bits } of this.#books.values()) {
+    let neverOverridden = 0
+    for (const books of this.#books.values()) {
+      const { device, bits } = books
       for (let frame = 1; frame <= device.sent; frame++) {
         const isHeard = hasBit(bits, frame)
         if (device.isAcknowledged(frame)) {
           counts.acknowledged++
           if (isHeard) counts.found++
+          else if (this.#rule === 'newest' && isFrameOverridden(books, frame)) counts.overridden++
           else if (++counts.lost <= detailsKeptMax) details.push(`${device.identifier}: frame ${frame} is lost`)
         } else if (isHeard && device.refused.has(frame)) counts.refusedHeard++
         else if (isHeard) counts.unacknowledged++
+      }
+      for (const { frame, key } of books.leftOut) {
+        if ((books.lastOf.get(key) ?? 0) > frame) continue
+        neverOverridden++
+        details.push(`${device.identifier}: ${key} was left out of frame ${frame}, and no newer value was heard`)
       }
     }
     return {
       ...counts,
       doubled: this.#doubled,
       disordered: this.#disordered,
-      wrong: this.#wrong,
+      wrong: this.#wrong + neverOverridden,
+      stripped: this.#stripped,
       changesHeard: this.#changes,
       details,
     }
@@ -154,17 +182,27 @@ export class HeardBooks {
   #checkItems(books: DeviceBooks, number: number, event: HeardUpdate): void {
     const { device } = books
     const { service, changes } = device.frame(number)
-    const isRight =
-      service.serviceIdentifier === event.serviceIdentifier &&
-      changes.length === event.updates.length &&
-      changes.every(({ property, value }, place) => {
-        const item = event.updates[place]
-        return item?.propId === property.propId && item.tag === 'value' && isSameValue(jsonForm(value), item.value)
-      })
-    if (isRight) return
-    this.#wrong++
-    const sent = JSON.stringify(changes.map((it) => [it.property.propId, jsonForm(it.value)]))
-    this.#note(`${device.identifier}: frame ${number} was ${sent}, heard ${JSON.stringify(event).slice(0, 400)}`)
+    const leftOut = service.serviceIdentifier === event.serviceIdentifier ? changesLeftOut(changes, event) : undefined
+    const { length: leftOutCount } = leftOut ?? []
+    if (!leftOut || (leftOutCount > 0 && this.#rule === 'whole')) {
+      this.#wrong++
+      const sent = JSON.stringify(changes.map((it) => [it.property.propId, jsonForm(it.value)]))
+      this.#note(`${device.identifier}: frame ${number} was ${sent}, heard ${JSON.stringify(event).slice(0, 400)}`)
+      return
+    }
+    if (leftOutCount > 0) this.#stripped++
+    for (const { property } of leftOut) books.leftOut.push({ frame: number, key: keyOf(event, property) })
+    for (const item of event.updates) books.lastOf.set(keyOf(event, item), number)
+  }
+
+  /** When only narrow values are left of a frame, it is the next one that they fit. */
+  #findFrame({ device, last }: DeviceBooks, event: HeardUpdate): number | undefined {
+    if (this.#rule === 'whole') return undefined
+    for (let number = last + 1; number <= Math.min(device.sent, last + searchFramesMax); number++) {
+      const { service, changes } = device.frame(number)
+      if (service.serviceIdentifier === event.serviceIdentifier && changesLeftOut(changes, event)) return number
+    }
+    return undefined
   }
 
   #place(books: DeviceBooks, number: number): void {
@@ -186,6 +224,28 @@ export class HeardBooks {
     if (this.#details.length < detailsKeptMax) this.#details.push(detail)
   }
 }
+
+/** What an event leaves out of a frame; nothing when it says something that is not in the frame, or in another order. */
+function changesLeftOut(changes: readonly Change[], event: HeardUpdate): readonly Change[] | undefined {
+  const leftOut: Change[] = []
+  let place = 0
+  for (const change of changes) {
+    const item = event.updates[place]
+    const isSaid =
+      item?.propId === change.property.propId && item.tag === 'value' && isSameValue(jsonForm(change.value), item.value)
+    if (isSaid) place++
+    else leftOut.push(change)
+  }
+  return place === event.updates.length ? leftOut : undefined
+}
+
+function isFrameOverridden({ device, lastOf }: DeviceBooks, number: number): boolean {
+  const { service, changes } = device.frame(number)
+  return changes.every(({ property }) => (lastOf.get(keyOf(service, property)) ?? 0) > number)
+}
+
+const keyOf = ({ serviceIdentifier }: { serviceIdentifier: string }, { propId }: { propId: number }): string =>
+  `${serviceIdentifier}/${propId}`
 
 function hasBit(bits: Uint8Array, index: number): boolean {
   return ((bits[index >>> 3] ?? 0) & (1 << (index & 7))) !== 0

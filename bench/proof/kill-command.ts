@@ -65,7 +65,8 @@ function countsOf(report: HeardReport): string {
   return (
     `${report.acknowledged} frames acknowledged, ${report.found} found, ${report.lost} lost, ${report.doubled} doubled, ` +
     `${report.disordered} out of order, ${report.wrong} wrong, ${report.unacknowledged} unacknowledged but stored; ` +
-    `${report.changesHeard} changes`
+    `${report.changesHeard} changes` +
+    (report.overridden + report.stripped > 0 ? `; ${report.overridden} overridden, ${report.stripped} stripped` : '')
   )
 }
 

@@ -89,7 +89,7 @@ class KillRun {
     const startedAt = performance.now()
     await this.#start(0)
     const first = (await readState(url)).position
-    const witness = new Witness('resumed', url, this.#fleets, 'state')
+    const witness = new Witness('resumed', url, this.#fleets, 'state', 'newest')
     this.#witness = witness
     witness.dashboard.start()
     for (const fleet of this.#fleets) fleet.start()
@@ -172,7 +172,7 @@ class KillRun {
   }
 
   async #readFromStart(url: string, first: { epoch: string; offset: number }): Promise<Witness> {
-    const reader = new Witness('from the start', url, this.#fleets, first)
+    const reader = new Witness('from the start', url, this.#fleets, first, 'whole')
     reader.dashboard.start()
     if (!(await reader.dashboard.caughtUp(quietMsMax * 2)))
       this.#problems.push('the stream could not be read to its end')

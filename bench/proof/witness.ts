@@ -1,7 +1,7 @@
 import type { StreamPosition } from '#bench/dashboard'
 import { Dashboard } from '#bench/dashboard'
 import type { Fleet } from '#bench/fleet/fleet'
-import type { HeardReport, HeardUpdate } from '#bench/fleet/heard'
+import type { HeardReport, HeardUpdate, HearingRule } from '#bench/fleet/heard'
 import { HeardBooks } from '#bench/fleet/heard'
 
 /** A dashboard that holds all it hears against what the fleets sent. */
@@ -11,9 +11,9 @@ export class Witness {
   readonly #books: readonly HeardBooks[]
   #strangers = 0
 
-  constructor(name: string, url: string, fleets: readonly Fleet[], from: 'state' | StreamPosition) {
+  constructor(name: string, url: string, fleets: readonly Fleet[], from: 'state' | StreamPosition, rule: HearingRule) {
     this.name = name
-    this.#books = fleets.map((fleet) => new HeardBooks(fleet.devices))
+    this.#books = fleets.map((fleet) => new HeardBooks(fleet.devices, rule))
     this.dashboard = new Dashboard({
       url,
       from,
@@ -63,6 +63,8 @@ function addReports(one: HeardReport, other: HeardReport): HeardReport {
   return {
     acknowledged: sum('acknowledged'),
     found: sum('found'),
+    overridden: sum('overridden'),
+    stripped: sum('stripped'),
     lost: sum('lost'),
     unacknowledged: sum('unacknowledged'),
     doubled: sum('doubled'),

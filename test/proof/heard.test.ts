@@ -79,6 +79,22 @@ describe('what was heard, held against what was sent', () => {
     expect(books.hear({ ...eventOf(device, 1), deviceIdentifier: 'OTHER' })).toBe(false)
   })
 
+  test('to the slow, values may be left out that a newer one stands for, and no others', () => {
+    const device = deviceWithFrames()
+    const events = Array.from({ length: sentFrames }, (_, place) => eventOf(device, place + 1))
+    change(events, 4, 0, () => undefined)
+    change(events, sentFrames - 1, 2, () => undefined)
+    events.splice(8, 1)
+    const whole = new HeardBooks([device], 'whole')
+    const newest = new HeardBooks([device], 'newest')
+    for (const event of events) {
+      whole.hear(event)
+      newest.hear(event)
+    }
+    expect(whole.report()).toMatchObject({ lost: 2, wrong: 2, overridden: 0, stripped: 0 })
+    expect(newest.report()).toMatchObject({ found: 17, lost: 0, overridden: 1, stripped: 2, wrong: 1 })
+  })
+
   test('what was acknowledged at a mark and not heard is named', () => {
     const device = deviceWithFrames()
     const books = new HeardBooks([device])
