@@ -1,0 +1,110 @@
+import { open, rm, stat, statfs } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { failureFrom } from '#store/failure'
+
+/** Written in steps of this size, so that no single write holds a thread of the pool for long. */
+const stepBytes = 1024 * 1024
+
+/**
+ * The part of the disk kept back as a file, given away when the disk is full: a store that met a full disk must be
+ * reopened, and opening needs room (LevelDB writes its log out as tables, and a manifest).
+ *
+ * Calls run one after the other, in order.
+ */
+export interface Headroom {
+  /** Whether `roomBytes` are free besides the headroom, counting only what users other than root may take. */
+  hasRoom(): Promise<boolean>
+  release(): Promise<void>
+  /** Best effort: leaves everything as it is when there is no room, or the disk refuses. Never rejects. */
+  restore(): Promise<void>
+}
+
+/** `headroomBytes` 0 turns the file off: `restore` then removes one left by an earlier configuration. */
+export function headroomIn(folder: string, headroomBytes: number, roomBytes: number): Headroom {
+  const file = join(folder, 'headroom')
+  let last: Promise<unknown> = Promise.resolve()
+
+  function inTurn<T>(task: () => Promise<T>): Promise<T> {
+    const done = last.then(task)
+    last = done.catch(() => undefined)
+    return done.catch((error) => {
+      throw failureFrom(error, folder)
+    })
+  }
+
+  async function restore(): Promise<void> {
+    const heldBytes = await fileBytes(file)
+    if (headroomBytes === 0 || heldBytes > headroomBytes) await rm(file, { force: true })
+    const startBytes = heldBytes > headroomBytes ? 0 : heldBytes
+    const missingBytes = headroomBytes - startBytes
+    // Half the room of `hasRoom`: writes go on between its answer and this call, and one byte less must not cost the
+    // headroom for good. Never all of it: a headroom that fills the disk would make the failure it is there for.
+    if (missingBytes <= 0 || (await freeBytes(folder)) - missingBytes < roomBytes / 2) return
+    try {
+      await fill(file, startBytes, headroomBytes)
+    } catch (error) {
+      await rm(file, { force: true })
+      throw error
+    }
+  }
+
+  return {
+    hasRoom: () => inTurn(async () => (await freeBytes(folder)) + (await fileBytes(file)) >= roomBytes + headroomBytes),
+    release: () => inTurn(() => rm(file, { force: true })),
+    restore: () => inTurn(restore).catch(() => undefined),
+  }
+}
+
+/**
+ * Appends until the file has `endBytes`. No fsync: the file system has given the blocks away once `write` returns, and
+ * an fsync of 64 MiB would stand in the way of the store's own.
+ */
+async function fill(file: string, startBytes: number, endBytes: number): Promise<void> {
+  const step = incompressible(Math.min(stepBytes, endBytes))
+  const handle = await open(file, 'a', 0o600)
+  try {
+    for (let atBytes = startBytes; atBytes < endBytes; ) {
+      const { bytesWritten } = await handle.write(step, 0, Math.min(step.length, endBytes - atBytes))
+      atBytes += bytesWritten
+    }
+  } finally {
+    await handle.close()
+  }
+}
+
+/** A file system that compresses (btrfs, ZFS) keeps next to nothing for zeros. Marsaglia's xorshift32. */
+function incompressible(byteCount: number): Uint8Array {
+  const words = new Uint32Array(Math.ceil(byteCount / 4))
+  let word = 2463534242
+  for (let index = 0; index < words.length; index += 1) {
+    word ^= word << 13
+    word ^= word >>> 17
+    word ^= word << 5
+    words[index] = word
+  }
+  return new Uint8Array(words.buffer, 0, byteCount)
+}
+
+async function fileBytes(file: string): Promise<number> {
+  try {
+    return (await stat(file)).size
+  } catch (error) {
+    if (isMissing(error)) return 0
+    throw error
+  }
+}
+
+/** Also before the folder was made: it will rest on the file system of its nearest ancestor. */
+async function freeBytes(folder: string): Promise<number> {
+  try {
+    const { bavail, bsize } = await statfs(folder)
+    return bavail * bsize
+  } catch (error) {
+    if (isMissing(error) && dirname(folder) !== folder) return freeBytes(dirname(folder))
+    throw error
+  }
+}
+
+function isMissing(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ENOENT'
+}

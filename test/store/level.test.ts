@@ -1,0 +1,206 @@
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { cp, mkdtemp, readdir, rm, stat, truncate, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { failureFrom } from '#store/failure'
+import { levelPlace } from '#store/level'
+import { put, rowsOf, storageSuite } from '#test/store/storage-suite'
+
+const soft = { sync: false } as const
+const MIB = 1024 * 1024
+
+storageSuite('LevelDB', async () => {
+  const root = await mkdtemp(join(tmpdir(), 'store-'))
+  return {
+    place: levelPlace({ folder: join(root, 'data'), headroomBytes: 1 * MIB, roomBytes: 1 * MIB }),
+    remove: () => rm(root, { recursive: true }),
+  }
+})
+
+let root: string
+let folder: string
+
+beforeEach(async () => {
+  root = await mkdtemp(join(tmpdir(), 'store-'))
+  folder = join(root, 'deep', 'data')
+})
+afterEach(() => rm(root, { recursive: true }))
+
+const placeIn = (folder: string) => levelPlace({ folder, headroomBytes: 0 })
+
+describe('a LevelDB folder', () => {
+  it('is made for its owner only', async () => {
+    const storage = await placeIn(folder).open()
+    expect((await stat(folder)).mode & 0o777).toBe(0o700)
+    expect(await readdir(folder)).toEqual(['db'])
+    await storage.close()
+  })
+
+  it('holds what was acknowledged when the process dies that moment', async () => {
+    const storage = await placeIn(folder).open()
+    for (let index = 0; index < 300; index += 1) await storage.write([put(`k/${index}`, 'v'.repeat(index * 10))], soft)
+    // What the kernel has of the files now is what a killed process leaves. Without LOCK: see `foldersOpen`.
+    const left = join(root, 'left')
+    await cp(folder, left, { recursive: true, filter: (path) => !path.endsWith('LOCK') })
+    await storage.close()
+    const reopened = await placeIn(left).open()
+    expect(await rowsOf(reopened)).toHaveLength(300)
+    expect(reopened.get('k/299')).toHaveLength(2990)
+    await reopened.close()
+  })
+
+  it.each([
+    ['CURRENT is gone', /^CURRENT$/, rm],
+    ['CURRENT is empty', /^CURRENT$/, truncate],
+    ['the manifest is gone', /^MANIFEST/, rm],
+    ['the manifest is cut short', /^MANIFEST/, (file: string) => truncate(file, 20)],
+    ['a table is gone', /\.ldb$/, rm],
+  ])('is refused as damaged, and left alone, when %s', async (_, pattern, damage) => {
+    const place = placeIn(folder)
+    const storage = await place.open()
+    await storage.write([put('a', '1')], soft)
+    await storage.close()
+    await (await place.open()).close()
+    const names = async () =>
+      (await readdir(join(folder, 'db'))).filter((name) => /ldb$|^CURRENT$|^MANIFEST/.test(name))
+    for (const name of (await names()).filter((name) => pattern.test(name))) await damage(join(folder, 'db', name))
+    const left = await names()
+    for (let attempt = 0; attempt < 2; attempt += 1) {
+      await expect(place.open()).rejects.toMatchObject({ name: 'StorageFailure', code: 'damaged' })
+    }
+    expect(await names()).toEqual(left)
+  })
+
+  it('says damaged when a table it reads is not one', async () => {
+    const place = placeIn(folder)
+    let storage = await place.open()
+    await storage.write([put('a', '1')], soft)
+    await storage.close()
+    await (await place.open()).close()
+    for (const name of await readdir(join(folder, 'db'))) {
+      const file = join(folder, 'db', name)
+      if (name.endsWith('.ldb')) await writeFile(file, new Uint8Array((await stat(file)).size).fill(7))
+    }
+    storage = await place.open()
+    const damaged = expect.objectContaining({ name: 'StorageFailure', code: 'damaged' })
+    expect(() => storage.get('a')).toThrow(damaged)
+    await expect(storage.scan({ after: '', before: 'z', hasValues: true }).next(1)).rejects.toEqual(damaged)
+    await storage.close()
+  })
+
+  it('is refused as io when its path is a file', async () => {
+    await writeFile(join(root, 'file'), '')
+    await expect(placeIn(join(root, 'file')).open()).rejects.toMatchObject({ name: 'StorageFailure', code: 'io' })
+  })
+})
+
+describe('the lock of a LevelDB folder', () => {
+  const opening = `
+    import { Level } from 'level'
+    const database = new Level(process.argv[1])
+    await database.open().then(() => console.log('open'), (error) => console.log(error.cause.code))
+    if (process.argv[2]) await new Promise((resolve) => process.stdin.once('data', resolve))
+    process.exit()`
+  const script = ['--input-type=module', '-e', opening]
+
+  it('keeps another process out, also after a second open in this one', async () => {
+    const storage = await placeIn(folder).open()
+    const askOther = () =>
+      spawnSync(process.execPath, [...script, join(folder, 'db')])
+        .stdout.toString()
+        .trim()
+    expect(askOther()).toBe('LEVEL_LOCKED')
+    await expect(placeIn(folder).open()).rejects.toMatchObject({ code: 'locked' })
+    await expect(placeIn(`${folder}/../data/`).open()).rejects.toMatchObject({ code: 'locked' })
+    expect(askOther()).toBe('LEVEL_LOCKED')
+    await storage.close()
+    expect(askOther()).toBe('open')
+  })
+
+  it('held by another process, is named as the reason', async () => {
+    await (await placeIn(folder).open()).close()
+    const other = spawn(process.execPath, [...script, join(folder, 'db'), 'wait'])
+    await once(other.stdout, 'data')
+    const message = expect.stringContaining(`${folder}: another process uses this folder`)
+    await expect(placeIn(folder).open()).rejects.toMatchObject({ code: 'locked', message })
+    other.stdin.write('\n')
+    await once(other, 'exit')
+    await (await placeIn(folder).open()).close()
+  })
+})
+
+describe('the headroom', () => {
+  const fileIn = (folder: string) => stat(join(folder, 'headroom'))
+
+  it('is taken in real blocks, completed when cut short, and given back', async () => {
+    const place = levelPlace({ folder, headroomBytes: 3 * MIB + 5, roomBytes: 1 })
+    await (await place.open()).close()
+    for (let round = 0; round < 2; round += 1) {
+      await place.restoreHeadroom()
+      const { size, blocks, mode } = await fileIn(folder)
+      expect(size).toBe(3 * MIB + 5)
+      expect(blocks * 512).toBeGreaterThanOrEqual(size)
+      expect(mode & 0o777).toBe(0o600)
+      await truncate(join(folder, 'headroom'), 1000)
+    }
+    await place.releaseHeadroom()
+    expect(await readdir(folder)).toEqual(['db'])
+  })
+
+  it('follows its configuration down, and to nothing', async () => {
+    for (const [headroomBytes, expected] of [
+      [2 * MIB, 2 * MIB],
+      [1 * MIB, 1 * MIB],
+      [0, undefined],
+    ] as const) {
+      const place = levelPlace({ folder, headroomBytes, roomBytes: 1 })
+      await (await place.open()).close()
+      await place.restoreHeadroom()
+      expect((await fileIn(folder).catch(() => undefined))?.size).toBe(expected)
+    }
+  })
+
+  it('is not taken when that would leave no room, nor reported', async () => {
+    const place = levelPlace({ folder, headroomBytes: 1 * MIB, roomBytes: 2 ** 60 })
+    expect(await place.hasRoom()).toBe(false)
+    await (await place.open()).close()
+    await place.restoreHeadroom()
+    expect(await readdir(folder)).toEqual(['db'])
+  })
+
+  it('does not reject when it cannot be written at all', async () => {
+    await writeFile(join(root, 'file'), '')
+    await levelPlace({ folder: join(root, 'file'), headroomBytes: 1 * MIB, roomBytes: 1 }).restoreHeadroom()
+  })
+
+  it('asks about room before the folder is there', async () => {
+    expect(await levelPlace({ folder, headroomBytes: 1, roomBytes: 1 }).hasRoom()).toBe(true)
+  })
+})
+
+describe('failureFrom', () => {
+  const leveled = (code: string, message: string) => Object.assign(new Error(message), { code })
+  const opened = (cause: Error) => Object.assign(leveled('LEVEL_DATABASE_NOT_OPEN', 'Failed to open'), { cause })
+
+  it.each([
+    ['full', leveled('LEVEL_IO_ERROR', 'IO error: /d/000003.log: No space left on device')],
+    ['full', leveled('LEVEL_IO_ERROR', 'IO error: /d/000003.log: Disk quota exceeded')],
+    ['full', leveled('ENOSPC', "ENOSPC: no space left on device, mkdir '/d'")],
+    ['full', opened(leveled('LEVEL_IO_ERROR', 'IO error: /d/MANIFEST-000004: No space left on device'))],
+    ['io', leveled('LEVEL_IO_ERROR', 'IO error: /d/000003.log: Input/output error')],
+    ['io', opened(leveled('LEVEL_IO_ERROR', 'IO error: /d/LOCK: Permission denied'))],
+    ['io', 'a string'],
+    ['io', undefined],
+    ['locked', opened(leveled('LEVEL_LOCKED', 'IO error: lock /d/LOCK: Resource temporarily unavailable'))],
+    ['damaged', leveled('LEVEL_CORRUPTION', 'Corruption: block checksum mismatch')],
+    ['damaged', opened(leveled('LEVEL_IO_ERROR', 'IO error: /d/MANIFEST-000004: No such file or directory'))],
+    ['closed', leveled('LEVEL_DATABASE_NOT_OPEN', 'Database is not open')],
+    ['closed', leveled('LEVEL_ITERATOR_NOT_OPEN', 'Iterator is not open: cannot read after close()')],
+  ])('reads %s from %s', (code, error) => {
+    const failure = failureFrom(error, '/d')
+    expect(failure).toMatchObject({ name: 'StorageFailure', code, cause: error })
+    expect(failureFrom(failure, '/elsewhere')).toBe(failure)
+  })
+})

@@ -1,0 +1,226 @@
+import { describe, expect, it } from 'vitest'
+import type { World } from '#runtime/world'
+import { memoryPlace, type WriteFault } from '#store/memory'
+import { put, remove, rowsOf, storageSuite, text } from '#test/store/storage-suite'
+
+const soft = { sync: false } as const
+
+storageSuite('memory', async () => ({ place: memoryPlace() }))
+for (const seed of [1, 2, 3]) {
+  storageSuite(`memory in world ${seed}`, async () => ({ place: memoryPlace({ world: worldOf(seed) }) }))
+  storageSuite(`memory in slow world ${seed}`, async () => ({
+    place: memoryPlace({ world: worldOf(seed), delayMsMax: 20 }),
+  }))
+}
+
+/** A small world of its own: time jumps to the next task whenever Node has nothing else to do. */
+function worldOf(seed: number): World {
+  const tasks: { at: number; order: number; task: () => void }[] = []
+  let now = 0
+  let order = 0
+  let state = seed
+  const after = (delayMs: number, task: () => void) => {
+    const entry = { at: now + delayMs, order: order++, task }
+    tasks.push(entry)
+    tasks.sort((one, other) => one.at - other.at || one.order - other.order)
+    setImmediate(() => {
+      const next = tasks.shift()
+      if (!next) return
+      now = next.at
+      next.task()
+    })
+    return () => void tasks.splice(tasks.indexOf(entry), 1)
+  }
+  return {
+    now: () => now,
+    monotonic: () => now,
+    soon: (task) => void after(0, task),
+    after,
+    random: (byteCount) =>
+      Uint8Array.from({ length: byteCount }, () => {
+        state = (Math.imul(state, 1664525) + 1013904223) >>> 0
+        return state >>> 24
+      }),
+  }
+}
+
+describe('memory in a simulated world', () => {
+  async function run(seed: number): Promise<string[]> {
+    const world = worldOf(seed)
+    const place = memoryPlace({ world, delayMsMax: 50 })
+    const said: string[] = []
+    const storage = await place.open()
+    const work = Array.from({ length: 20 }, async (_, index) => {
+      if (index % 3 === 0) {
+        const rows = await rowsOf(storage)
+        said.push(`${world.now()} scan ${index}: ${rows.length}`)
+      } else {
+        await storage.write([put(`k/${index}`, `${index}`)], { sync: false })
+        said.push(`${world.now()} write ${index}`)
+      }
+    })
+    await Promise.all(work)
+    await storage.close()
+    return [...said, `${world.now()} closed`]
+  }
+
+  it('does the same for the same seed, and something else for another', async () => {
+    expect(await run(7)).toEqual(await run(7))
+    expect(await run(7)).not.toEqual(await run(8))
+  })
+
+  it('completes nothing before the world says so', async () => {
+    const tasks: (() => void)[] = []
+    const world: World = { ...worldOf(1), soon: (task) => void tasks.push(task) }
+    const place = memoryPlace({ world })
+    const opening = place.open()
+    await Promise.resolve()
+    expect(tasks).toHaveLength(1)
+    tasks.shift()?.()
+    const storage = await opening
+    let isWritten = false
+    const writing = storage.write([put('a', '1')], soft).then(() => {
+      isWritten = true
+    })
+    for (let turn = 0; turn < 100; turn += 1) await Promise.resolve()
+    expect(isWritten).toBe(false)
+    tasks.shift()?.()
+    await writing
+    expect(isWritten).toBe(true)
+  })
+})
+
+describe('memory whose disk fails', () => {
+  const cases: WriteFault[] = (['full', 'io'] as const).flatMap((fail) =>
+    [false, true].map((reachedDisk) => ({ fail, reachedDisk })),
+  )
+
+  it.each(cases)('is poisoned after $fail (reached the disk: $reachedDisk)', async (fault) => {
+    const faults: { beforeWrite?: () => WriteFault | undefined } = {}
+    const place = memoryPlace({ faults })
+    let storage = await place.open()
+    await storage.write([put('a', '1'), put('b', '1')], soft)
+    faults.beforeWrite = () => fault
+    const writes = [storage.write([put('a', '2'), remove('b')], soft), storage.write([put('c', '1')], soft)]
+    const results = await Promise.allSettled(writes)
+    expect(results).toMatchObject([{ reason: { code: fault.fail } }, { reason: { code: 'poisoned' } }])
+    delete faults.beforeWrite
+    await expect(storage.write([put('d', '1')], soft)).rejects.toMatchObject({ code: 'poisoned' })
+    expect(text(storage.get('a'))).toBe('1')
+    expect((await rowsOf(storage)).map(({ key }) => key)).toEqual(['a', 'b'])
+    await storage.close()
+    storage = await place.open()
+    expect(text(storage.get('a'))).toBe(fault.reachedDisk ? '2' : '1')
+    expect((await rowsOf(storage)).map(({ key }) => key)).toEqual(fault.reachedDisk ? ['a'] : ['a', 'b'])
+    await storage.write([put('d', '1')], soft)
+    expect(text(storage.get('d'))).toBe('1')
+  })
+
+  it.each(['full', 'io', 'damaged'] as const)('refuses to open with %s, and may be asked again', async (code) => {
+    let fault: typeof code | undefined = code
+    const place = memoryPlace({ faults: { beforeOpen: () => fault } })
+    await expect(place.open()).rejects.toMatchObject({ name: 'StorageFailure', code })
+    fault = undefined
+    await (await place.open()).close()
+  })
+
+  it('has room, and a headroom, as it is told', async () => {
+    const place = memoryPlace()
+    place.setRoom(false)
+    await place.releaseHeadroom()
+    await place.restoreHeadroom()
+    expect([await place.hasRoom(), place.hasHeadroom]).toEqual([false, false])
+    place.setRoom(true)
+    await place.restoreHeadroom()
+    expect([await place.hasRoom(), place.hasHeadroom]).toEqual([true, true])
+  })
+})
+
+describe('memory whose process dies', () => {
+  it.each([0, 1, 2, 3, 4])('keeps the first %i of three writes in flight', async (writesKept) => {
+    const place = memoryPlace()
+    let storage = await place.open()
+    await storage.write([put('0', '')], soft)
+    const settled: string[] = []
+    for (const key of ['1', '2', '3']) {
+      storage.write([put(key, '')], soft).then(
+        () => settled.push(key),
+        () => settled.push(key),
+      )
+    }
+    place.crash(writesKept)
+    storage = await place.open()
+    expect((await rowsOf(storage)).map(({ key }) => key)).toEqual(['0', '1', '2', '3'].slice(0, writesKept + 1))
+    expect(settled).toEqual([])
+  })
+
+  it('keeps what reads could already see', async () => {
+    for (let seed = 0; seed < 30; seed += 1) {
+      const place = memoryPlace({ world: worldOf(seed), delayMsMax: 5 })
+      let storage = await place.open()
+      void storage.write([put('a', '1')], soft)
+      const wasSeen = storage.get('a') !== undefined
+      place.crash()
+      storage = await place.open()
+      expect(storage.get('a') !== undefined).toBe(wasSeen)
+    }
+  })
+
+  it('leaves a handle that answers nothing', async () => {
+    const place = memoryPlace()
+    const dead = await place.open()
+    const scan = dead.scan({ after: '', before: 'z', hasValues: true })
+    const settled: string[] = []
+    const note = (what: string) => [() => settled.push(what), () => settled.push(what)] as const
+    scan.next(1).then(...note('scan in flight'))
+    place.crash()
+    scan.next(1).then(...note('scan'))
+    dead.write([put('a', '1')], soft).then(...note('write'))
+    const storage = await place.open()
+    await storage.write([put('b', '1')], soft)
+    expect(() => dead.get('b')).toThrow(expect.objectContaining({ code: 'closed' }))
+    expect((await rowsOf(storage)).map(({ key }) => key)).toEqual(['b'])
+    await dead.close()
+    await expect(place.open()).rejects.toMatchObject({ code: 'locked' })
+    expect(settled).toEqual([])
+  })
+
+  it('forgets an opening, and gives the lock back', async () => {
+    const place = memoryPlace()
+    let isOpen = false
+    void place.open().then(() => {
+      isOpen = true
+    })
+    place.crash()
+    await (await place.open()).close()
+    expect(isOpen).toBe(false)
+  })
+
+  it('never lets a write of a poisoned handle reach the disk', async () => {
+    const place = memoryPlace({ faults: { beforeWrite: () => ({ fail: 'io', reachedDisk: false }) } })
+    let storage = await place.open()
+    await expect(storage.write([put('a', '1')], soft)).rejects.toMatchObject({ code: 'io' })
+    void storage.write([put('b', '1')], soft)
+    place.crash(5)
+    storage = await place.open()
+    expect(await rowsOf(storage)).toEqual([])
+  })
+})
+
+describe('memory whose machine dies', () => {
+  it('keeps what was there at the last write with sync', async () => {
+    const place = memoryPlace()
+    let storage = await place.open()
+    await storage.write([put('a', '1')], soft)
+    await storage.write([put('b', '1')], { sync: true })
+    await storage.write([put('a', '2'), remove('b'), put('c', '1')], soft)
+    place.losePower()
+    storage = await place.open()
+    expect((await rowsOf(storage)).map(({ key, value }) => [key, text(value)])).toEqual([
+      ['a', '1'],
+      ['b', '1'],
+    ])
+    await storage.write([put('b', '2')], soft)
+    expect(text(storage.get('b'))).toBe('2')
+  })
+})

@@ -1,0 +1,400 @@
+import fc from 'fast-check'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { Operation, Row, ScanRange, Storage, StoragePlace } from '#runtime/storage'
+
+/** A fresh, empty place; `remove` clears it away. */
+export type MakePlace = () => Promise<{ readonly place: StoragePlace; readonly remove?: () => Promise<void> }>
+
+const soft = { sync: false } as const
+/** All keys but those that begin with the last character there is; none here does. */
+const every = { after: '', before: '\u{10ffff}', hasValues: true } as const
+
+export const bytes = (text: string): Uint8Array => new TextEncoder().encode(text)
+export const text = (value: Uint8Array | undefined): string | undefined => value && new TextDecoder().decode(value)
+export const put = (key: string, value: string): Operation => ({ key, value: bytes(value) })
+export const remove = (key: string): Operation => ({ key, value: null })
+
+/** Scans to the end, `pageRows` at a time. */
+export async function rowsOf(storage: Storage, range: ScanRange = every, pageRows = 1000): Promise<Row[]> {
+  const scan = storage.scan(range)
+  const rows: Row[] = []
+  for (;;) {
+    const page = await scan.next(pageRows)
+    expect(page.length).toBeLessThanOrEqual(pageRows)
+    if (page.length === 0) break
+    rows.push(...page)
+  }
+  await scan.close()
+  return rows
+}
+
+const keysOf = async (storage: Storage, range?: ScanRange, pageRows?: number) =>
+  (await rowsOf(storage, range, pageRows)).map(({ key }) => key)
+
+const byUtf8 = (one: string, other: string): number => Buffer.compare(Buffer.from(one), Buffer.from(other))
+
+/**
+ * Keys whose order is easily got wrong: prefixes of each other, NUL, and characters whose UTF-16 order is not that of
+ * their UTF-8 bytes (U+E000 to U+FFFF against those beyond).
+ */
+// biome-ignore format: one block of data
+const trickyKeys = [
+  'a', 'a\u0000', 'a\u0000b', 'a/', 'a/b', 'a0', 'aa', 'ab', 'b', 'A', '\u0000', '\u0001', '\u007f', '\u0080', '\u07ff',
+  '\u0800', 'é', 'e\u0301', '€', '\ud7ff', '\ue000', '\ufffd', '\uffff', '\u{10000}', '😀', '😀a', '😁', '\u{10fffe}',
+]
+
+/** Every obligation of the storage port that can be seen from outside. The failing disk has its own tests. */
+export function storageSuite(name: string, makePlace: MakePlace): void {
+  describe(`${name} keeps the storage contract`, () => {
+    let place: StoragePlace
+    let storage: Storage
+    let clear: (() => Promise<void>) | undefined
+
+    beforeEach(async () => {
+      const made = await makePlace()
+      place = made.place
+      clear = made.remove
+      storage = await place.open()
+    })
+
+    afterEach(async () => {
+      await storage.close()
+      await clear?.()
+    })
+
+    describe('get and write', () => {
+      it('has nothing at first', async () => {
+        expect(storage.get('a')).toBeUndefined()
+        expect(await rowsOf(storage)).toEqual([])
+      })
+
+      it.each([false, true])('gives back what was written, at once after the promise (sync: %s)', async (sync) => {
+        await storage.write([put('a', 'one'), put('b', 'two')], { sync })
+        expect(text(storage.get('a'))).toBe('one')
+        expect(text(storage.get('b'))).toBe('two')
+        expect(storage.get('ab')).toBeUndefined()
+      })
+
+      it('replaces and deletes, in the order of the batch', async () => {
+        await storage.write([put('a', '1'), put('b', '1'), put('c', '1')], soft)
+        await storage.write([remove('a'), put('b', '2'), put('c', '2'), remove('c'), remove('x'), put('x', '1')], soft)
+        expect((await rowsOf(storage)).map(({ key, value }) => [key, text(value)])).toEqual([
+          ['b', '2'],
+          ['x', '1'],
+        ])
+        expect(storage.get('a')).toBeUndefined()
+      })
+
+      it('takes an empty batch', async () => {
+        await storage.write([], { sync: true })
+        expect(await rowsOf(storage)).toEqual([])
+      })
+
+      it('tells an empty value from none', async () => {
+        await storage.write([{ key: 'empty', value: new Uint8Array(0) }], soft)
+        expect(storage.get('empty')).toHaveLength(0)
+        expect(storage.get('none')).toBeUndefined()
+        expect(await rowsOf(storage)).toMatchObject([{ key: 'empty', value: { length: 0 } }])
+      })
+
+      it('keeps all bytes of large values, and of views into larger buffers', async () => {
+        const large = new Uint8Array(1024 * 1024).map((_, index) => (index * 31 + (index >>> 8)) & 0xff)
+        await storage.write(
+          [
+            { key: 'large', value: large },
+            { key: 'view', value: large.subarray(1000, 1005) },
+          ],
+          soft,
+        )
+        expect(Buffer.compare(storage.get('large') ?? bytes(''), large)).toBe(0)
+        expect(Buffer.compare(storage.get('view') ?? bytes(''), large.subarray(1000, 1005))).toBe(0)
+        const [row] = await rowsOf(storage, { ...every, before: 'm' })
+        expect(Buffer.compare(row?.value ?? bytes(''), large)).toBe(0)
+      })
+
+      it('lets a written buffer be used again once the promise is fulfilled', async () => {
+        const value = bytes('before')
+        await storage.write([{ key: 'a', value }], soft)
+        value.fill(0)
+        expect(text(storage.get('a'))).toBe('before')
+      })
+
+      it('finds keys of any length and alphabet', async () => {
+        const lengths = [
+          ...Array(200).keys(),
+          ...Array.from({ length: 40 }, (_, index) => 1340 + index),
+          4094,
+          4096,
+          9000,
+        ]
+        // Each also without its last character: a store that cuts keys off finds those instead.
+        const keys = lengths.flatMap((length) => [
+          'x'.repeat(length + 1),
+          `${'x'.repeat(length + 1)}é`,
+          `${'€'.repeat(length + 1)}`,
+        ])
+        await storage.write(
+          keys.map((key) => put(key, `${key.length} ${key.slice(-2)}`)),
+          soft,
+        )
+        for (const key of [...keys, ...keys.toReversed()]) {
+          expect(text(storage.get(key))).toBe(`${key.length} ${key.slice(-2)}`)
+          expect(storage.get(`${key}ü`)).toBeUndefined()
+        }
+      })
+
+      it('keeps the order of writes that were not waited for', async () => {
+        const writes = Array.from({ length: 50 }, (_, index) =>
+          storage.write([put('last', `${index}`), put(`each/${index}`, `${index}`)], soft),
+        )
+        await writes[20]
+        expect(Number(text(storage.get('last')))).toBeGreaterThanOrEqual(20)
+        await Promise.all(writes)
+        expect(text(storage.get('last'))).toBe('49')
+        expect(await keysOf(storage)).toHaveLength(51)
+      })
+
+      it('shows a batch whole or not at all while it is in flight', async () => {
+        const keys = Array.from({ length: 200 }, (_, index) => `k/${index}`)
+        const writing = storage.write(
+          keys.map((key) => put(key, 'v')),
+          soft,
+        )
+        const counts = new Set<number>()
+        for (let round = 0; round < 5; round += 1) {
+          counts.add(keys.filter((key) => storage.get(key)).length)
+          counts.add((await rowsOf(storage)).length)
+        }
+        await writing
+        counts.add((await rowsOf(storage)).length)
+        expect([...counts].filter((count) => count !== 0 && count !== 200)).toEqual([])
+      })
+    })
+
+    describe('scan', () => {
+      it('orders keys by their UTF-8 bytes, both ways', async () => {
+        await storage.write(
+          trickyKeys.toReversed().map((key) => put(key, key)),
+          soft,
+        )
+        const sorted = trickyKeys.toSorted(byUtf8)
+        expect(await keysOf(storage)).toEqual(sorted)
+        expect(await keysOf(storage, { ...every, isReverse: true })).toEqual(sorted.toReversed())
+        for (const key of trickyKeys) expect(text(storage.get(key))).toBe(key)
+      })
+
+      it('leaves out both bounds, whether they are there or not', async () => {
+        const bounds = [...trickyKeys, '', 'a.', 'zz', '\u{10ffff}']
+        await storage.write(
+          trickyKeys.map((key) => put(key, '')),
+          soft,
+        )
+        const sorted = trickyKeys.toSorted(byUtf8)
+        for (const after of bounds) {
+          for (const before of bounds) {
+            const inside = sorted.filter((key) => byUtf8(after, key) < 0 && byUtf8(key, before) < 0)
+            expect(await keysOf(storage, { after, before, hasValues: false })).toEqual(inside)
+            const reversed = await keysOf(storage, { after, before, hasValues: false, isReverse: true })
+            expect(reversed).toEqual(inside.toReversed())
+          }
+        }
+      })
+
+      it('finds nothing in an empty range, and goes on finding nothing', async () => {
+        await storage.write([put('b', '1')], soft)
+        for (const isReverse of [false, true]) {
+          const scan = storage.scan({ after: 'b', before: 'b', isReverse, hasValues: true })
+          expect(await scan.next(10)).toEqual([])
+          expect(await scan.next(10)).toEqual([])
+          await scan.close()
+        }
+      })
+
+      it('reads values only when asked', async () => {
+        await storage.write([put('a', 'one')], soft)
+        expect((await rowsOf(storage)).map(({ value }) => text(value))).toEqual(['one'])
+        expect((await rowsOf(storage, { ...every, hasValues: false })).map(({ value }) => text(value))).toEqual([''])
+      })
+
+      it.each([false, true])('gives 10 000 rows in pages (reverse: %s)', async (isReverse) => {
+        const keys = Array.from({ length: 10_000 }, (_, index) => `row/${String(index).padStart(5, '0')}`)
+        for (let at = 0; at < keys.length; at += 2500) {
+          await storage.write(
+            keys.slice(at, at + 2500).map((key) => put(key, `value of ${key}`)),
+            soft,
+          )
+        }
+        const rows = await rowsOf(storage, { after: 'row/', before: 'row0', isReverse, hasValues: true }, 333)
+        expect(rows.map(({ key }) => key)).toEqual(isReverse ? keys.toReversed() : keys)
+        expect(rows.every(({ key, value }) => text(value) === `value of ${key}`)).toBe(true)
+      })
+
+      it('reads the state of its call, whatever is written later', async () => {
+        const keys = Array.from({ length: 1000 }, (_, index) => `k/${String(index).padStart(4, '0')}`)
+        await storage.write(
+          keys.map((key) => put(key, 'old')),
+          soft,
+        )
+        const scans = [false, true].map((isReverse) => storage.scan({ ...every, isReverse }))
+        await storage.write(
+          keys.map((key, index) => (index % 2 === 0 ? remove(key) : put(key, 'new'))),
+          soft,
+        )
+        await storage.write([put('k/0000a', 'new'), put('a', 'new'), put('z', 'new')], soft)
+        for (const scan of scans) {
+          const seen: Row[] = []
+          for (let page = await scan.next(100); page.length > 0; page = await scan.next(100)) {
+            seen.push(...page)
+            await storage.write([put(`k/${seen.length}`, 'newer')], soft)
+          }
+          expect(seen.map(({ key }) => key).sort()).toEqual(keys)
+          expect(seen.every(({ value }) => text(value) === 'old')).toBe(true)
+          await scan.close()
+        }
+        expect(text(storage.get('k/0001'))).toBe('new')
+      })
+
+      it('may be closed early, twice, and then says so', async () => {
+        await storage.write([put('a', '1'), put('b', '1')], soft)
+        const scan = storage.scan(every)
+        await scan.next(1)
+        await scan.close()
+        await scan.close()
+        await expect(scan.next(1)).rejects.toMatchObject({ name: 'StorageFailure', code: 'closed' })
+      })
+    })
+
+    describe('open and close', () => {
+      it('keeps everything over closing and opening', async () => {
+        await storage.write([put('a', '1'), put('b', '1')], { sync: true })
+        await storage.write([remove('a'), put('😀', '2')], soft)
+        await storage.close()
+        storage = await place.open()
+        expect((await rowsOf(storage)).map(({ key, value }) => [key, text(value)])).toEqual([
+          ['b', '1'],
+          ['😀', '2'],
+        ])
+      })
+
+      it('waits for the writes in flight', async () => {
+        const writes = [storage.write([put('a', '1')], soft), storage.write([put('b', '1')], soft)]
+        await storage.close()
+        await Promise.all(writes)
+        storage = await place.open()
+        expect(await keysOf(storage)).toEqual(['a', 'b'])
+      })
+
+      it('may be closed again and again', async () => {
+        await Promise.all([storage.close(), storage.close()])
+        await storage.close()
+      })
+
+      it.each(['during', 'after'])('refuses reads and writes %s closing', async (moment) => {
+        await storage.write([put('a', '1')], soft)
+        const scan = storage.scan(every)
+        const closing = storage.close()
+        if (moment === 'after') await closing
+        const closed = expect.objectContaining({ name: 'StorageFailure', code: 'closed' })
+        expect(() => storage.get('a')).toThrow(closed)
+        expect(() => storage.scan(every)).toThrow(closed)
+        await expect(storage.write([put('b', '1')], soft)).rejects.toEqual(closed)
+        await expect(scan.next(1)).rejects.toEqual(closed)
+        await scan.close()
+        await closing
+        storage = await place.open()
+        expect(await keysOf(storage)).toEqual(['a'])
+      })
+
+      it('survives scans that are reading while it closes', async () => {
+        await storage.write(
+          Array.from({ length: 3000 }, (_, index) => put(`k/${index}`, 'v'.repeat(100))),
+          soft,
+        )
+        const scans = Array.from({ length: 8 }, () => storage.scan(every))
+        const pages = scans.map((scan) => scan.next(500))
+        await storage.close()
+        for (const page of await Promise.allSettled(pages)) {
+          if (page.status === 'fulfilled') expect(page.value.length).toBeGreaterThan(0)
+          else expect(page.reason).toMatchObject({ code: 'closed' })
+        }
+        for (const scan of scans) await expect(scan.next(1)).rejects.toMatchObject({ code: 'closed' })
+        await Promise.all(scans.map((scan) => scan.close()))
+      })
+
+      it('is open only once', async () => {
+        const locked = { name: 'StorageFailure', code: 'locked' }
+        await expect(place.open()).rejects.toMatchObject(locked)
+        await storage.write([put('a', '1')], soft)
+        await storage.close()
+        const [first, second] = await Promise.allSettled([place.open(), place.open()])
+        expect([first?.status, second?.status].sort()).toEqual(['fulfilled', 'rejected'])
+        for (const attempt of [first, second]) {
+          if (attempt?.status === 'fulfilled') storage = attempt.value
+          else expect(attempt?.reason).toMatchObject(locked)
+        }
+        expect(text(storage.get('a'))).toBe('1')
+      })
+
+      it('can be opened as soon as it is closed', async () => {
+        for (let round = 0; round < 5; round += 1) {
+          await storage.close()
+          storage = await place.open()
+          await storage.write([put(`round/${round}`, '')], soft)
+        }
+        expect(await keysOf(storage)).toHaveLength(5)
+      })
+    })
+
+    describe('room', () => {
+      it('gives the headroom back and takes it again, any number of times', async () => {
+        for (const step of [place.restoreHeadroom, place.releaseHeadroom]) {
+          await step.call(place)
+          await step.call(place)
+        }
+        expect(await place.hasRoom()).toBe(true)
+      })
+    })
+
+    it('does what a sorted map does', async () => {
+      const unit = fc.constantFrom('a', 'b', '/', '\u0000', 'é', '\ud7ff', '\ue000', '\uffff', '😀', '\u{10fffe}')
+      const anyText = fc.string({ unit: 'binary', minLength: 1 }).filter((key) => !key.startsWith('\u{10ffff}'))
+      const key = fc.oneof(fc.string({ unit, minLength: 1, maxLength: 4 }), anyText)
+      const value = fc.option(fc.uint8Array({ maxLength: 40 }), { freq: 3 })
+      const batch = fc.array(fc.record({ key, value }), { maxLength: 30 })
+      const range = fc.record({ after: key, before: key, isReverse: fc.boolean(), hasValues: fc.boolean() })
+      const step = fc.oneof(
+        { weight: 4, arbitrary: fc.record({ batch, sync: fc.boolean() }) },
+        { weight: 3, arbitrary: fc.record({ range, pageRows: fc.integer({ min: 1, max: 20 }) }) },
+        { weight: 1, arbitrary: fc.constant('reopen' as const) },
+      )
+      await fc.assert(
+        fc.asyncProperty(fc.array(step, { maxLength: 25 }), async (steps) => {
+          const model = new Map<string, Uint8Array>()
+          await storage.write((await keysOf(storage)).map(remove), soft)
+          for (const step of steps) {
+            if (step === 'reopen') {
+              await storage.close()
+              storage = await place.open()
+            } else if ('batch' in step) {
+              await storage.write(step.batch, { sync: step.sync })
+              for (const { key, value } of step.batch) {
+                if (value) model.set(key, value)
+                else model.delete(key)
+              }
+            } else {
+              const { after, before, isReverse, hasValues } = step.range
+              const inside = [...model.keys()].filter((key) => byUtf8(after, key) < 0 && byUtf8(key, before) < 0)
+              const sorted = isReverse ? inside.sort(byUtf8).toReversed() : inside.sort(byUtf8)
+              const expected = sorted.map((key) => [key, hasValues ? [...(model.get(key) ?? [])] : []])
+              const rows = await rowsOf(storage, step.range, step.pageRows)
+              expect(rows.map(({ key, value }) => [key, [...value]])).toEqual(expected)
+            }
+            for (const [key, value] of model) expect([...(storage.get(key) ?? [-1])]).toEqual([...value])
+          }
+          expect(await keysOf(storage)).toEqual([...model.keys()].sort(byUtf8))
+        }),
+        { numRuns: 60 },
+      )
+    })
+  })
+}
