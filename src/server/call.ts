@@ -1,6 +1,6 @@
+import type { z } from 'zod'
 import type { RouteEntry } from '#api/entry'
 import type { Caller } from '#iam/caller'
-import type { z } from 'zod'
 
 /** A request after the border: authenticated, permitted, parsed. What a route's answerer is given. */
 export interface Call<P = unknown, Q = unknown, B = unknown> {

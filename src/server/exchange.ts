@@ -126,7 +126,10 @@ export class Exchange implements Waiting {
 
   /** Goes on with a value now, or when it comes. No promise is made for what is already there. */
   proceed<T>(value: T | PromiseLike<T>, step: (value: T) => void): void {
-    if (!isPromiseLike(value)) return step(value)
+    if (!isPromiseLike(value)) {
+      step(value)
+      return
+    }
     value.then(
       (came) => this.guard(() => step(came)),
       (error: unknown) => this.fail(error),
@@ -143,7 +146,10 @@ export class Exchange implements Waiting {
   /** Goes on with the body's bytes. Larger than expected: 413, before any of it was read if it says its length. */
   readBody(step: (bytes: Uint8Array) => void): void {
     const tooLarge = () => new Problem('too_large', `the body is larger than ${this.#bodyBytesMax} bytes`)
-    if (!this.#reader) return step(noBytes)
+    if (!this.#reader) {
+      step(noBytes)
+      return
+    }
     if (this.bodyLength !== 'chunked' && this.bodyLength > this.#bodyBytesMax) throw tooLarge()
     this.#reader.whenSettled((bytes) => {
       if (!bytes) throw tooLarge()
@@ -168,14 +174,15 @@ export class Exchange implements Waiting {
 
   /** Answers what was thrown: a Problem by its table, anything else bare, with the whole of it in the log. */
   fail(error: unknown, isCutting = false): void {
-    if (error instanceof Problem && error.code !== 'bug') {
-      this.#attempt(() => this.respond(replyOf(error, this.headers.get('sec-fetch-mode')), isCutting))
-      return
-    }
-    this.#logBug(error)
+    const isRefusal = error instanceof Problem && error.code !== 'bug'
+    if (!isRefusal || this.hasBegun) this.#logBug(error)
     // Bytes are out: only a connection that breaks off tells the client not to take them for the whole.
     if (this.hasBegun) this.close()
-    else this.#attempt(() => this.respond(bugReply, isCutting))
+    else {
+      this.#attempt(() => {
+        this.respond(isRefusal ? replyOf(error, this.headers.get('sec-fetch-mode')) : bugReply, isCutting)
+      })
+    }
   }
 
   /** The deadline passed. */

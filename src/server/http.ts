@@ -72,12 +72,18 @@ function receive(exchange: Exchange, paths: PathTable<Destination>, authenticate
   if (!isAcceptable(exchange, 'request')) return
   const match = paths.match(exchange.method, exchange.path)
   if (!match) throw new Problem('not_found')
-  if (exchange.method === 'OPTIONS') return exchange.respond(optionsReply(exchange, match.allow))
+  if (exchange.method === 'OPTIONS') {
+    exchange.respond(optionsReply(exchange, match.allow))
+    return
+  }
   if (!('binding' in match)) {
     throw new Problem('method_not_allowed', undefined, { headers: { Allow: match.allow.join(', ') } })
   }
   const { binding: destination, rawParameters } = match
-  if (destination === 'socket') return exchange.respond(upgradeRequired)
+  if (destination === 'socket') {
+    exchange.respond(upgradeRequired)
+    return
+  }
 
   exchange.route = destination.template
   const { access, body } = destination.binding.entry

@@ -71,8 +71,8 @@ function add<T>(root: Place<T>, row: PathRow<T>): void {
       place.parameter ??= newPlace()
       place = place.parameter
     } else {
-      let next = place.statics.get(segment)
-      if (!next) place.statics.set(segment, (next = newPlace()))
+      const next: Place<T> = place.statics.get(segment) ?? newPlace()
+      place.statics.set(segment, next)
       place = next
     }
   }

@@ -60,7 +60,10 @@ export class Pending {
       if (waiting.hasBegun) continue
       const leftMs = waiting.since + this.#deadlineMs - now
       // A timer may fire a fraction early; never wait for less than a millisecond.
-      if (leftMs > 0) return this.#time(Math.max(1, leftMs))
+      if (leftMs > 0) {
+        this.#time(Math.max(1, leftMs))
+        return
+      }
       waiting.expire()
     }
   }

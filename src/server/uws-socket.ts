@@ -40,6 +40,22 @@ export class UwsSocket implements Socket {
     return this.#websocket !== undefined && this.#websocket.send(message, typeof message !== 'string') !== lost
   }
 
+  /** A throw may not pass through uWebSockets.js, so it is carried around it. */
+  together(task: () => void): void {
+    this.#dropping.refuse('together')
+    const thrown: unknown[] = []
+    const caught = () => {
+      try {
+        task()
+      } catch (error) {
+        thrown.push(error)
+      }
+    }
+    if (this.#websocket) this.#websocket.cork(caught)
+    else caught()
+    if (thrown.length > 0) throw thrown[0]
+  }
+
   bufferedBytes(): number {
     return this.#websocket?.getBufferedAmount() ?? 0
   }

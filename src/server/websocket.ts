@@ -1,6 +1,6 @@
 import type { TemplatedApp, us_socket_context_t, WebSocket } from 'uWebSockets.js'
 import { Problem } from '#model/problem'
-import { Dropping } from '#server/dropping'
+import type { Dropping } from '#server/dropping'
 import type { Exchange, ServerContext } from '#server/exchange'
 import { isAcceptable, openExchange, upgradeRequired } from '#server/http'
 import type { OpenSockets } from '#server/open-sockets'
@@ -107,7 +107,8 @@ function upgrade(
   exchange.route = template
   if (exchange.context.isStopping) throw new Problem('stopping')
   if (exchange.header('sec-websocket-version') !== '13' || !isWebsocket(exchange.header('upgrade'))) {
-    return exchange.respond(upgradeRequired)
+    exchange.respond(upgradeRequired)
+    return
   }
   const protocol = negotiate(exchange.header('sec-websocket-protocol'), route.protocols)
   const opening = route.upgrade({

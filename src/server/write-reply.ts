@@ -1,5 +1,5 @@
-import { STATUS_CODES } from 'node:http'
 import type { HttpResponse } from 'uWebSockets.js'
+import { STATUS_CODES } from 'node:http'
 import type { Reply } from '#server/call'
 import { exposedHeaders } from '#server/cors'
 import type { Exchange } from '#server/exchange'
@@ -96,13 +96,12 @@ function isUnsafe(text: string): boolean {
 }
 
 function writePieces(exchange: Exchange, response: HttpResponse, body: Buffer): void {
-  const finish = () => exchange.finish(body.byteLength)
-  const [isTaken, isDone] = response.tryEnd(body, body.byteLength)
-  if (isDone) return finish()
-  if (isTaken) return
-  response.onWritable((offset) => {
-    const [isTakenNow, isDoneNow] = response.tryEnd(body.subarray(offset), body.byteLength)
-    if (isDoneNow) finish()
-    return isTakenNow
-  })
+  const offer = (offset: number) => {
+    const [isTaken, isDone] = response.tryEnd(body.subarray(offset), body.byteLength)
+    if (isDone) exchange.finish(body.byteLength)
+    return isTaken
+  }
+  // First, as the response is no more once everything was taken.
+  response.onWritable(offer)
+  offer(0)
 }

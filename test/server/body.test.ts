@@ -79,7 +79,7 @@ describe('what a body must be', () => {
     ['an overlong form', Buffer.from([0x22, 0xc0, 0xaf, 0x22])],
     ['a surrogate in UTF-8', Buffer.from([0x22, 0xed, 0xa0, 0x80, 0x22])],
     ['nested too deep', '['.repeat(65) + ']'.repeat(65)],
-    ['objects nested too deep', '{"a":'.repeat(65) + '1' + '}'.repeat(65)],
+    ['objects nested too deep', `${'{"a":'.repeat(65)}1${'}'.repeat(65)}`],
     ['a prototype', '{"__proto__":{"polluted":true}}'],
     ['a prototype inside', '[{"a":{"\\u005f_proto__":1}}]'],
   ])('%s is 400', async (_, body) => {
@@ -212,6 +212,6 @@ describe('bodies in pieces', () => {
     client.socket.destroy()
     await until(() => door.server.inFlight() === 0)
     expect(calls).toEqual([])
-    expect(door.log.lines.some((line) => line.fields['aborted'] === true)).toBe(true)
+    expect(door.log.lines.some((line) => line.fields.aborted === true)).toBe(true)
   })
 })

@@ -1,6 +1,6 @@
-import { performance } from 'node:perf_hooks'
 import { randomBytes } from 'node:crypto'
-import { z } from 'zod'
+import { performance } from 'node:perf_hooks'
+import type { z } from 'zod'
 import { defineRoute, type Method, type RouteAccess, type RouteBody } from '#api/entry'
 import type { Caller } from '#iam/caller'
 import { everything } from '#model/scope'

@@ -54,7 +54,7 @@ test.each([
 
 test('a refusal by the framing check names the fault', async () => {
   const client = new RawClient(door.port).send('GET /api/v1/plain HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n')
-  expect(await client.closed()).toMatch(/X-Request-Id: .*\r\n[^]*\{"error":"one Host header is needed"\}$/)
+  expect(await client.closed()).toMatch(/X-Request-Id: .*\r\n(.*\r\n)+\{"error":"one Host header is needed"\}$/)
 })
 
 test('requests in one packet are answered in turn', async () => {

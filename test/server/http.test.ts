@@ -132,7 +132,7 @@ describe('what is thrown', () => {
       expect(body).not.toMatch(/secret|at /)
       expect(response.headers.get('set-cookie')).toBeNull()
       const logged = door.log.lines.slice(before).filter((line) => line.level === 'error')
-      expect(logged.map((line) => line.fields['requestId'])).toEqual([
+      expect(logged.map((line) => line.fields.requestId)).toEqual([
         `id-of${path.replace('/', '-')}`,
         `id-of${path.replace('/', '-')}`,
       ])

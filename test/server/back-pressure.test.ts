@@ -1,0 +1,161 @@
+import { connect, type Socket as NetSocket } from 'node:net'
+import { afterEach, expect, test } from 'vitest'
+import type { Socket } from '#runtime/socket'
+import { until } from '#test/server/door'
+import { handshake, type KeptRoom, openSocketDoor } from '#test/server/socket-door'
+
+type SocketDoor = Awaited<ReturnType<typeof openSocketDoor>>
+let door: SocketDoor
+let client: NetSocket
+afterEach(async () => {
+  client.destroy()
+  await door.server.close()
+})
+
+const padding = 'p'.repeat(4000)
+const numbered = (index: number) => `${String(index).padStart(6, '0')} ${padding}`
+
+/** A client that reads nothing until it is told to, and then says which numbers came, in order. */
+async function stalledClient() {
+  client = connect(door.port, '127.0.0.1').pause()
+  client.on('error', () => {})
+  client.write(handshake('/events/t'))
+  await until(() => door.room.count('opened') === 1)
+  const chunks: Buffer[] = []
+  client.on('data', (chunk) => chunks.push(chunk))
+  client.pause()
+  const numbers = () => [...Buffer.concat(chunks).toString('latin1').matchAll(/(\d{6}) p/g)].map((match) => Number(match[1]))
+  return { numbers, socket: door.room.get('opened')?.socket as Socket }
+}
+
+function firstNumber(room: KeptRoom): number {
+  return Number(room.get('dropped')?.text?.slice(0, 6))
+}
+
+/** Publishes until something is lost, and a thousand more; gives the socket's turn now and then, as real life does. */
+async function publishUntilLost(room: KeptRoom, more: number): Promise<number> {
+  let index = 0
+  for (let left = more; left > 0; index++) {
+    door.server.publisher.publish('topic', numbered(index))
+    if (index % 100 === 99) await new Promise((resolve) => setImmediate(resolve))
+    if (room.count('dropped') > 0) left--
+  }
+  await new Promise((resolve) => setTimeout(resolve, 20))
+  return index
+}
+
+test('of each stretch of lost messages the room is told the first, once, and order holds around it', async () => {
+  door = await openSocketDoor()
+  const { numbers, socket } = await stalledClient()
+  socket.subscribe('topic')
+  const published = await publishUntilLost(door.room, 1000)
+  expect(door.room.count('dropped')).toBe(1)
+  const lost = firstNumber(door.room)
+  expect(lost).toBeGreaterThan(0)
+
+  socket.unsubscribe('topic')
+  client.resume()
+  await until(() => door.room.count('drained') > 0 && socket.bufferedBytes() === 0)
+  const marker = published + 1
+  expect(socket.send(numbered(marker))).toBe(true)
+  await until(() => numbers().includes(marker))
+  // Everything before the first one lost, nothing from there on, then what was sent after.
+  const expected = Array.from({ length: lost }, (_, index) => index)
+  expect(numbers()).toEqual([...expected, marker])
+})
+
+test('a second stretch is told again', async () => {
+  door = await openSocketDoor()
+  const { socket } = await stalledClient()
+  socket.subscribe('topic')
+  await publishUntilLost(door.room, 50)
+  client.resume()
+  await until(() => door.room.count('drained') > 0 && socket.bufferedBytes() === 0)
+  client.pause()
+  door.room.heard.length = 0
+  await publishUntilLost(door.room, 50)
+  expect(door.room.count('dropped')).toBe(1)
+  expect(firstNumber(door.room)).toBeGreaterThan(0)
+})
+
+test('send says that it lost the message', async () => {
+  door = await openSocketDoor()
+  const { socket } = await stalledClient()
+  let index = 0
+  while (socket.send(numbered(index))) index++
+  expect(socket.bufferedBytes()).toBeGreaterThan(64 * 1024)
+  expect(door.room.heard.filter(({ what }) => what === 'dropped').map(({ text }) => text)).toEqual([numbered(index)])
+})
+
+test('one that does not read makes nobody wait', async () => {
+  door = await openSocketDoor()
+  const { socket } = await stalledClient()
+  const reader = connect(door.port, '127.0.0.1')
+  let received = 0
+  reader.on('data', (chunk) => {
+    received += chunk.byteLength
+  })
+  reader.write(handshake('/events/reader'))
+  await until(() => door.room.count('opened') === 2)
+  for (const { what, socket: each } of door.room.heard) if (what === 'opened') each.subscribe('topic')
+  const published = await publishUntilLost(door.room, 100)
+  await until(() => received > published * padding.length)
+  expect(socket.bufferedBytes()).toBeGreaterThan(0)
+  expect(door.room.count('dropped')).toBe(1)
+  reader.destroy()
+})
+
+test.each(['end', 'unsubscribe', 'send', 'publish', 'together'] as const)('%s inside dropped is refused, not fatal', async (what) => {
+  door = await openSocketDoor()
+  const { socket } = await stalledClient()
+  const acts: Record<typeof what, () => void> = {
+    end: () => socket.end(4000, ''),
+    unsubscribe: () => socket.unsubscribe('topic'),
+    send: () => void socket.send('x'),
+    publish: () => door.server.publisher.publish('topic', 'x'),
+    together: () => socket.together(() => {}),
+  }
+  door.room.does = (heard) => {
+    if (heard.what === 'dropped') acts[what]()
+  }
+  socket.subscribe('topic')
+  await publishUntilLost(door.room, 10)
+  // A room that does so is broken: its socket goes, later.
+  await until(() => door.room.count('closed') === 1)
+  expect(door.room.get('closed')?.code).toBe(1011)
+  expect(door.log.lines.find(({ level }) => level === 'error')?.fields.err).toMatchObject({
+    message: `${what} inside dropped: a room may only remember there`,
+  })
+})
+
+test('ending one that is over its limit closes the connection, with the code for its room', async () => {
+  door = await openSocketDoor()
+  const { socket } = await stalledClient()
+  while (socket.send(padding));
+  const ended = new Promise((resolve) => client.on('close', resolve))
+  socket.end(4408, 'dead')
+  expect(door.room.get('closed')?.code).toBe(4408)
+  client.resume()
+  await ended
+})
+
+test('what is sent together arrives in order, and what is thrown comes out', async () => {
+  door = await openSocketDoor()
+  const { numbers, socket } = await stalledClient()
+  client.resume()
+  socket.send(numbered(0))
+  socket.together(() => {
+    for (let index = 1; index < 100; index++) socket.send(numbered(index))
+  })
+  expect(() =>
+    socket.together(() => {
+      socket.send(numbered(100))
+      throw new Error('thrown together')
+    }),
+  ).toThrow('thrown together')
+  socket.send(numbered(101))
+  await until(() => numbers().length === 102)
+  expect(numbers()).toEqual(Array.from({ length: 102 }, (_, index) => index))
+  socket.together(() => socket.end(4000, 'bye'))
+  expect(door.room.get('closed')?.code).toBe(4000)
+})
