@@ -15,6 +15,9 @@ const tickMs = 5
 /** A fleet of thousands does not knock all at once: so many links are opened a tick. */
 const connectsPerTick = 20
 
+/** At full speed those who are connected leave no time to those who are not: nobody sends before all are, or this. */
+const gatherMsMax = 10_000
+
 /**
  * Devices that behave as a real fleet does on the device link (contract 7), and know exactly what they sent and what
  * the server answered for. `start` connects and sends until `pause` or `stop`.
@@ -29,6 +32,8 @@ export class Fleet {
   readonly #pace: Pace
   #tick: NodeJS.Timeout | undefined
   #isPaused = false
+  #hasBegun = false
+  #startedAt = 0
   #linksAsked = 0
   #turn = 0
   #burstAt = Infinity
@@ -72,6 +77,8 @@ export class Fleet {
     if (burst > 0) this.#burstAt = now + burst * 1000
     if (storm > 0) this.#stormAt = now + storm * 1000
     this.#pace.start(now)
+    this.#startedAt = now
+    this.#hasBegun = this.options.rate > 0
     this.#tick = setInterval(() => this.#onTick(performance.now()), tickMs)
   }
 
@@ -135,6 +142,10 @@ export class Fleet {
     for (let opened = 0; opened < connectsPerTick && this.#linksAsked < this.#links.length; opened++) {
       this.#links[this.#linksAsked++]?.connect()
     }
+    if (!this.#hasBegun && (now - this.#startedAt > gatherMsMax || this.devicesOnline === this.devices.length)) {
+      this.#hasBegun = true
+      for (const link of this.#links) this.#fill(link)
+    }
     if (now >= this.#livenessAt) {
       this.#livenessAt = now + 1_000
       for (const link of this.#links) link.checkLiveness(now)
@@ -175,7 +186,7 @@ export class Fleet {
 
   /** With no rate given, a link sends as soon as it has room. */
   #fill(link: FleetLink): void {
-    if (this.options.rate !== 0 || this.#isPaused) return
+    if (this.options.rate !== 0 || this.#isPaused || !this.#hasBegun) return
     const now = performance.now()
     while (link.hasRoom) {
       const device = link.nextDevice()

@@ -12,6 +12,8 @@ import type { SeededRandom } from '#bench/random'
 const hellosUnansweredMax = 32
 /** A link on which something waits and nothing was answered for so long is cut. */
 const silenceMsMax = 30_000
+/** A link that is open for so long while the server has not welcomed one of its devices is cut, to try again. */
+const unwelcomeMsMax = 15_000
 
 interface LinkSettings {
   readonly options: FleetOptions
@@ -43,6 +45,7 @@ export class FleetLink {
   #window: number
   #turn = 0
   #heardAt = 0
+  #openedAt = 0
 
   constructor(devices: readonly SimulatedDevice[], settings: LinkSettings) {
     this.devices = devices
@@ -73,8 +76,8 @@ export class FleetLink {
     this.#socket = socket
     socket.on('open', () => this.#opened())
     socket.on('message', (data: Buffer) => this.#received(data))
-    // 'close' follows every error, and says all there is to say.
-    socket.on('error', () => {})
+    // 'close' follows every error; a refused connection or upgrade says why only here.
+    socket.on('error', (error: NodeJS.ErrnoException) => this.#settings.counts.error(error.code ?? error.message))
     socket.on('close', (code) => this.#closed(socket, code))
   }
 
@@ -116,17 +119,20 @@ export class FleetLink {
     this.#transmit(device, it)
   }
 
-  /** Cuts a link whose other side has gone silent while it owed an answer. */
+  /** Cuts a link whose other side has gone silent while it owed an answer, or will not have one of the devices. */
   checkLiveness(now: number): void {
-    const owes = this.#unacknowledged > 0 || this.#hellosUnanswered > 0
-    if (!this.isOpen || !owes || now - this.#heardAt < silenceMsMax) return
-    this.#settings.counts.error('CLIENT_SILENCE')
+    if (!this.isOpen) return
+    const isSilent = this.#unacknowledged > 0 && now - this.#heardAt > silenceMsMax
+    const isUnwelcome = now - this.#openedAt > unwelcomeMsMax && this.devices.some((device) => !device.isWelcome)
+    if (!isSilent && !isUnwelcome) return
+    this.#settings.counts.error(isSilent ? 'CLIENT_SILENCE' : 'CLIENT_UNWELCOME')
     this.cut()
   }
 
   #opened(): void {
     this.#settings.counts.connects++
-    this.#heardAt = performance.now()
+    this.#openedAt = performance.now()
+    this.#heardAt = this.#openedAt
     this.#helloNext = 0
     this.#hellosUnanswered = 0
     this.#greet()
@@ -194,6 +200,11 @@ export class FleetLink {
     const device = typeof flakeAddress === 'number' ? this.#byAddress.get(flakeAddress) : undefined
     const isFinal = code !== 'OVERLOADED' && code !== 'STORAGE'
     if (device && code === 'REPLACED') device.isWelcome = false
+    // Without a number it is about a HELLO, as far as we can give cause for one: the next may be said.
+    if (seq === undefined && this.#hellosUnanswered > 0) {
+      this.#hellosUnanswered--
+      this.#greet()
+    }
     if (!device || typeof seq !== 'number' || !isFinal || !device.refuse(seq)) return
     this.#unacknowledged--
     this.#settings.counts.framesRefused++

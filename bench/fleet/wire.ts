@@ -55,8 +55,8 @@ function wire(subprotocol: string, notation: Notation): LinkWire {
     update(form, flakeAddress, seq, frame, timestamp) {
       const time = timestamp === undefined ? undefined : notation.integer(timestamp)
       if (form === 'short') {
-        // One level only: an array as a value stays one item.
-        const flat = frame.changes.flatMap((change) => [change.property.propId, value(change)])
+        const flat: unknown[] = []
+        for (const change of frame.changes) flat.push(change.property.propId, value(change))
         const message = ['U', flakeAddress, seq, frame.serviceIndex, flat]
         return time === undefined ? message : [...message, time]
       }
