@@ -223,10 +223,10 @@ export class Exchange implements Waiting {
   }
 
   /** The answer's last byte has been handed over, or the connection has become something else. */
-  finish(bodyBytes: number): void {
+  finish(body: number | string): void {
     this.#response = undefined
     this.context.pending.remove(this)
-    this.#logLine(this.#status, bodyBytes)
+    this.#logLine(this.#status, body)
   }
 
   #begin(reply: Reply, isCutting: boolean): void {
@@ -284,10 +284,12 @@ export class Exchange implements Waiting {
     this.context.log.error({ err: error, requestId: this.requestId, ...this.#names() }, 'request failed')
   }
 
-  #logLine(status: number, bytes: number | undefined): void {
+  /** `body`: its text or its length; undefined when the other side went away. */
+  #logLine(status: number, body: number | string | undefined): void {
     const { log, world } = this.context
     if (status < 500 && !log.isLevelEnabled('debug')) return
     const ms = world.monotonic() - this.since
+    const bytes = typeof body === 'string' ? Buffer.byteLength(body) : body
     const line = { ...this.#names(), status, ms, bytes, requestId: this.requestId }
     if (bytes === undefined) log.debug({ ...line, aborted: true }, 'request aborted')
     else if (status >= 500) log.error(line, 'request')

@@ -21,12 +21,14 @@ export function writeReply(exchange: Exchange, reply: Reply, isCutting: boolean)
       // As the parameter of endWithoutBody, the parser would wait for that many bytes and never take the next request.
       if (!hasNoBody && !isCutting) response.writeHeader('Content-Length', String(Buffer.byteLength(body)))
       endBodiless(exchange, response, isCutting)
+      exchange.finish(0)
     } else if (body.length > wholeCharactersMax) {
       if (isCutting || exchange.context.isStopping) response.writeHeader('Connection', 'close')
       writePieces(exchange, response, Buffer.from(body))
-      return
-    } else response.end(body, isCutting || exchange.context.isStopping)
-    exchange.finish(body.length)
+    } else {
+      response.end(body, isCutting || exchange.context.isStopping)
+      exchange.finish(body)
+    }
   })
 }
 

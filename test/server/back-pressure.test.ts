@@ -24,7 +24,12 @@ async function stalledClient() {
   const chunks: Buffer[] = []
   client.on('data', (chunk) => chunks.push(chunk))
   client.pause()
-  const numbers = () => [...Buffer.concat(chunks).toString('latin1').matchAll(/(\d{6}) p/g)].map((match) => Number(match[1]))
+  const numbers = () =>
+    [
+      ...Buffer.concat(chunks)
+        .toString('latin1')
+        .matchAll(/(\d{6}) p/g),
+    ].map((match) => Number(match[1]))
   return { numbers, socket: door.room.get('opened')?.socket as Socket }
 }
 
@@ -105,28 +110,31 @@ test('one that does not read makes nobody wait', async () => {
   reader.destroy()
 })
 
-test.each(['end', 'unsubscribe', 'send', 'publish', 'together'] as const)('%s inside dropped is refused, not fatal', async (what) => {
-  door = await openSocketDoor()
-  const { socket } = await stalledClient()
-  const acts: Record<typeof what, () => void> = {
-    end: () => socket.end(4000, ''),
-    unsubscribe: () => socket.unsubscribe('topic'),
-    send: () => void socket.send('x'),
-    publish: () => door.server.publisher.publish('topic', 'x'),
-    together: () => socket.together(() => {}),
-  }
-  door.room.does = (heard) => {
-    if (heard.what === 'dropped') acts[what]()
-  }
-  socket.subscribe('topic')
-  await publishUntilLost(door.room, 10)
-  // A room that does so is broken: its socket goes, later.
-  await until(() => door.room.count('closed') === 1)
-  expect(door.room.get('closed')?.code).toBe(1011)
-  expect(door.log.lines.find(({ level }) => level === 'error')?.fields.err).toMatchObject({
-    message: `${what} inside dropped: a room may only remember there`,
-  })
-})
+test.each(['end', 'unsubscribe', 'send', 'publish', 'together'] as const)(
+  '%s inside dropped is refused, not fatal',
+  async (what) => {
+    door = await openSocketDoor()
+    const { socket } = await stalledClient()
+    const acts: Record<typeof what, () => void> = {
+      end: () => socket.end(4000, ''),
+      unsubscribe: () => socket.unsubscribe('topic'),
+      send: () => void socket.send('x'),
+      publish: () => door.server.publisher.publish('topic', 'x'),
+      together: () => socket.together(() => {}),
+    }
+    door.room.does = (heard) => {
+      if (heard.what === 'dropped') acts[what]()
+    }
+    socket.subscribe('topic')
+    await publishUntilLost(door.room, 10)
+    // A room that does so is broken: its socket goes, later.
+    await until(() => door.room.count('closed') === 1)
+    expect(door.room.get('closed')?.code).toBe(1011)
+    expect(door.log.lines.find(({ level }) => level === 'error')?.fields.err).toMatchObject({
+      message: `${what} inside dropped: a room may only remember there`,
+    })
+  },
+)
 
 test('ending one that is over its limit closes the connection, with the code for its room', async () => {
   door = await openSocketDoor()
