@@ -68,6 +68,7 @@ async function main() {
   // Both are read once, by native code: the first when libuv's pool starts, the second when uWebSockets.js is loaded.
   process.env.UV_THREADPOOL_SIZE ??= '8'
   process.env.UWS_HTTP_MAX_HEADERS_SIZE ??= '16384'
+  if (process.env.npm_lifecycle_event) stopWithParent()
   await command(args)
 }
 
@@ -78,6 +79,17 @@ async function run(name, args) {
   process.argv.splice(1, process.argv.length, program, ...args)
   process.setSourceMapsEnabled(true)
   await import(pathToFileURL(program).href)
+}
+
+/** Between npm and this process stands a shell that dies of a signal without passing it on; it was meant for us. */
+function stopWithParent() {
+  const parent = process.ppid
+  const timer = setInterval(() => {
+    if (process.ppid === parent) return
+    clearInterval(timer)
+    process.kill(process.pid, 'SIGTERM')
+  }, 250)
+  timer.unref()
 }
 
 function dev(args) {
@@ -173,7 +185,14 @@ function install() {
   const wanted = hashOfFile(lockfile())
   say('installing packages')
   // No install scripts: every native package here carries its binaries.
-  const line = [wanted ? 'ci' : 'install', '--include=dev', '--ignore-scripts', '--no-audit', '--no-fund']
+  const line = [
+    wanted ? 'ci' : 'install',
+    '--include=dev',
+    '--ignore-scripts',
+    '--no-audit',
+    '--no-fund',
+    '--loglevel=error',
+  ]
   const npm = process.env.npm_execpath ?? ''
   // The output goes to standard error: standard output belongs to what is started.
   const options = { cwd: root, stdio: ['ignore', 2, 2] }
