@@ -18,7 +18,7 @@ const MIB = 1024 * 1024
 /**
  * Measured with 30 000 batches of one stream chunk (1–64 KiB, in key order, the chunk 8 000 before it deleted) and four
  * snapshots of 400 B among 100 000; two cores, ext4. LevelDB's defaults: 5 300 batches/s, 7.0 s of CPU, 277 MiB and 142
- * files afterwards. These: 6 000–8 000 batches/s, 5.3 s, 160 MiB, 20 files; p99 1.3 ms; 125 000–180 000 `get`/s.
+ * files afterwards. These: 6 000–8 000 batches/s, 5.3 s, 160 MiB, 20 files; p99 1.3–2.0 ms; 120 000–230 000 `get`/s.
  */
 const tuning = {
   /**

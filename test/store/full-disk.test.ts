@@ -30,8 +30,9 @@ describe('LevelDB on a full disk', () => {
       execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=32m', 'tmpfs', disk], { stdio: 'pipe' })
       whyNot = undefined
     } catch (error) {
-      if (process.env.CI) throw error
       whyNot = `a small disk could not be mounted (needs root): ${error instanceof Error ? error.message : error}`
+      if (process.env.CI) throw error
+      console.warn(`Skipped, the full disk was not tried: ${whyNot}`)
       return
     }
     await writeFile(ballast, new Uint8Array(20 * MIB))
