@@ -132,14 +132,17 @@ export async function startServer(settings: ServerSettings): Promise<ServerProce
   return server
 }
 
-/** A port that nobody listens on, as far as one can know. */
+/**
+ * A port that nobody listens on, as far as one can know, and below those that outgoing connections are given: clients
+ * that knock again and again while the server is down would sooner or later be given its own port, connect to
+ * themselves and keep it from starting.
+ */
 export async function freePort(): Promise<number> {
-  const probe = createServer()
-  await new Promise<void>((resolve, reject) => probe.once('error', reject).listen(0, '127.0.0.1', resolve))
-  const address = probe.address()
-  await new Promise((resolve) => probe.close(resolve))
-  if (address === null || typeof address === 'string') throw new Error('no port to be had')
-  return address.port
+  for (let tries = 0; tries < 100; tries++) {
+    const port = 20_000 + Math.floor(Math.random() * 12_000)
+    if (!(await isPortTaken(port))) return port
+  }
+  throw new Error('no port to be had')
 }
 
 /** Whether somebody listens there. */

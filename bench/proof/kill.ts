@@ -56,13 +56,15 @@ const problemsMax = 5
 export async function proveKill(options: KillProofOptions): Promise<KillProofReport> {
   const dataFolder = await mkdtemp(join(tmpdir(), 'kill-proof-'))
   const run = new KillRun(options, { port: await freePort(), dataFolder })
+  let hasHeld = false
   try {
     const report = await run.run()
-    if (report.problems.length === 0) await rm(dataFolder, { recursive: true, force: true })
-    else options.print(`the data folder is kept: ${dataFolder}`)
+    hasHeld = report.problems.length === 0
     return report
   } finally {
     await run.end()
+    if (hasHeld) await rm(dataFolder, { recursive: true, force: true })
+    else options.print(`the data folder is kept: ${dataFolder}`)
   }
 }
 
