@@ -11,7 +11,7 @@ import { bugReply, replyOf } from '#server/reply'
 import { type RequestHeaders, readHeaders } from '#server/request-headers'
 import type { ServerLog } from '#server/server-log'
 import { streamReply } from '#server/stream-reply'
-import { writeReply } from '#server/write-reply'
+import { refuseUnsafe, writeReply } from '#server/write-reply'
 
 /** What all requests of one server share. */
 export interface ServerContext {
@@ -112,6 +112,7 @@ export class Exchange implements Waiting {
   }
 
   addReplyHeader(name: string, value: string): void {
+    refuseUnsafe(name, value)
     this.extraHeaders.push(name, value)
   }
 

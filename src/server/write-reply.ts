@@ -61,8 +61,7 @@ export function headersOf(exchange: Exchange, reply: Reply, hasBody: boolean): s
   const own = reply.headers
   for (const name in own) {
     const value = own[name] ?? ''
-    if (isUnsafe(name) || isUnsafe(value))
-      throw new Error(`the reply's header ${JSON.stringify(name)} has a line break`)
+    refuseUnsafe(name, value)
     const lower = name.toLowerCase()
     if (lower === 'content-type') hasType = true
     else if (lower === 'cache-control') hasCacheControl = true
@@ -93,8 +92,10 @@ function bodyOf(reply: Reply): string {
 }
 
 /** A line break in a header's value would let whoever chose the value write headers, or a second answer. */
-function isUnsafe(text: string): boolean {
-  return /[\r\n\0]/.test(text)
+export function refuseUnsafe(name: string, value: string): void {
+  if (/[\r\n\0]/.test(name) || /[\r\n\0]/.test(value)) {
+    throw new Error(`the reply's header ${JSON.stringify(name)} has a line break`)
+  }
 }
 
 function writePieces(exchange: Exchange, response: HttpResponse, body: Buffer): void {

@@ -287,6 +287,26 @@ describe('an open socket', () => {
     expect(door.room.count('received')).toBe(1)
   })
 
+  test.each(['opened', 'received', 'ponged', 'drained'] as const)('may be ended in %s', async (where) => {
+    door = await openSocketDoor()
+    door.room.does = ({ what, socket }) => {
+      if (what === where) socket.end(4000, where)
+    }
+    const { client, begun, closed } = connect('/events/t')
+    await begun
+    const socket = door.room.get('opened')?.socket
+    if (where === 'received') client.send('go')
+    if (where === 'ponged') client.pong()
+    if (where === 'drained') {
+      client.pause()
+      while (socket?.bufferedBytes() === 0) socket.send('x'.repeat(100_000))
+      client.resume()
+    }
+    expect(await closed).toEqual([4000, where])
+    expect(door.room.heard.at(-1)).toMatchObject({ what: 'closed', code: 4000 })
+    expect(door.room.count('closed')).toBe(1)
+  })
+
   test('may be ended again from its own closed', async () => {
     door = await openSocketDoor()
     door.room.does = ({ what, socket }) => {
