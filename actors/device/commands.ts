@@ -11,6 +11,7 @@ export type DeviceCommand =
   | Report
   | Post
   | ChangeStatus
+  | SetSecret
   | PatchMeta
   | DeleteMetaKey
 
@@ -19,6 +20,12 @@ export interface AddDevice {
   readonly type: 'add'
   readonly flakeAddress: number
   readonly meta: JsonObject
+}
+
+/** The SHA-256 of the device's secret; the one before is void. Contract 3.11. */
+export interface SetSecret {
+  readonly type: 'set_secret'
+  readonly hash: Uint8Array
 }
 
 export interface RemoveDevice {

@@ -1,5 +1,5 @@
 import { applyEntry } from '#actors/device/apply'
-import type { AddDevice, DeviceCommand } from '#actors/device/commands'
+import type { AddDevice, DeviceCommand, SetSecret } from '#actors/device/commands'
 import { serviceIndex, undeclared } from '#actors/device/declare'
 import { decideHello } from '#actors/device/hello'
 import { decideDeleteMetaKey, decidePatchMeta } from '#actors/device/meta'
@@ -11,13 +11,17 @@ import { tenantAddress } from '#actors/tenant/address'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import type { Shape } from '#model/shape'
-import { type ActorAddress, type ActorDefinition, type Decision, record, refuse, type Turn } from '#runtime/actor'
+import { type ActorAddress, type ActorDefinition, type Decision, type RecordFormat, record, refuse, type Turn } from '#runtime/actor'
 
 export interface DeviceOptions {
   readonly shapeById: (id: string) => Shape
   /** When this process began, Unix ms: connects are counted from then. */
   readonly startedAt: number
 }
+
+/** The hash of the device's secret, beside its snapshot: it is read at the upgrade of a link without waking the device. */
+export const secretRecord = 'secret'
+const secretFormat: RecordFormat = { name: 'secret of a device', version: 1, upgrades: {} }
 
 export function deviceAddress(tenant: string, device: string): ActorAddress {
   return { kind: 'device', tenant, id: device }
@@ -31,7 +35,7 @@ export function deviceActor({ shapeById, startedAt }: DeviceOptions): ActorDefin
   return {
     kind: 'device',
     rest: 'redo',
-    formats: { '': deviceFormat },
+    formats: { '': deviceFormat, [secretRecord]: secretFormat },
     wake: (address, records) => deviceOf(address.id, records.get(''), shapeById),
     snapshot: snapshotOf,
     concerns: (entry) => ('device' in entry ? entry.device : undefined),
@@ -53,6 +57,8 @@ export function deviceActor({ shapeById, startedAt }: DeviceOptions): ActorDefin
           return decideDeleteMetaKey(state, command, turn)
         case 'add':
           return decideAdd(state, command, turn)
+        case 'set_secret':
+          return decideSetSecret(state, command)
         case 'remove':
           return decideRemove(state, turn)
       }
@@ -69,6 +75,11 @@ function decideAdd(state: DeviceState, { flakeAddress, meta }: AddDevice, turn: 
   return record(entries, { isCheckpointed: true })
 }
 
+function decideSetSecret(state: DeviceState, { hash }: SetSecret): Decision<Entry> {
+  if (!state.isThere) return refuse(new Problem('not_found'))
+  return record([], { records: [{ name: secretRecord, value: hash }] })
+}
+
 /** Contract 3.11. Its properties are said to be gone first: not everybody who hears of them hears of devices. */
 function decideRemove(state: DeviceState, turn: Turn): Decision<Entry> {
   if (!state.isThere) return refuse(new Problem('not_found'))
@@ -76,6 +87,7 @@ function decideRemove(state: DeviceState, turn: Turn): Decision<Entry> {
   const entries = services.map(({ shape }) => undeclared(state, shape, turn.now))
   return record([...entries, { kind: 'device_removed', device, flakeAddress, at: turn.now }], {
     isCheckpointed: true,
+    records: [{ name: secretRecord, value: null }],
     indexes: [
       presence(state, false),
       ...services.map(({ shape }) => ({

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { DeleteSchema, PutSchema } from '#actors/tenant/commands'
-import { schemaRecord, type TenantState } from '#actors/tenant/tenant'
+import { schemaRecord, type TenantState } from '#actors/tenant/state'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import { answer, type Decision, record, refuse, type Turn } from '#runtime/actor'

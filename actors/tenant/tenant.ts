@@ -1,46 +1,29 @@
 import { deviceAddress } from '#actors/device/device'
-import { decideDeleteSchema, decidePutSchema } from '#actors/tenant/schemas'
 import type { TenantCommand } from '#actors/tenant/commands'
+import { decideDeleteSchema, decidePutSchema } from '#actors/tenant/schemas'
+import { countersRecord, serviceOfRecord, type TenantCounters, type TenantState } from '#actors/tenant/state'
 import type { Entry } from '#model/entry'
 import { uint32Max } from '#model/identifier'
 import { Problem } from '#model/problem'
-import { ServiceSchema } from '#model/service-schema'
+import type { ServiceSchema } from '#model/service-schema'
 import { type ActorDefinition, type Decision, type RecordFormat, record, refuse, type Tell } from '#runtime/actor'
-
-/** A tenant: what its devices' services mean, and which addresses its devices have. */
-export interface TenantState {
-  readonly tenant: string
-  /** By serviceIdentifier. */
-  readonly schemas: Map<string, ServiceSchema>
-  counters: TenantCounters
-}
-
-export interface TenantCounters {
-  /** The last flakeAddress given; they are never given twice. */
-  readonly lastFlakeAddress: number
-  readonly devices: number
-}
 
 const countersFormat: RecordFormat = { name: 'counters of a tenant', version: 1, upgrades: {} }
 const schemaFormat: RecordFormat = { name: 'schema', version: 1, upgrades: {} }
-const schemaPrefix = 'schema/'
 
-/** Names of records: `counters`, and one for each schema. */
-export function schemaRecord(serviceIdentifier: string): string {
-  return `${schemaPrefix}${serviceIdentifier}`
-}
-
+/** Its schemas are records of their own, beside the counters; it is kept awake, because every device's turn may need it. */
 export const tenantActor: ActorDefinition<TenantState, TenantCommand, Entry> = {
   kind: 'tenant',
   rest: 'written_through',
-  formats: { counters: countersFormat, '*': schemaFormat },
+  formats: { [countersRecord]: countersFormat, '*': schemaFormat },
   isForgettable: () => false,
   wake(address, records) {
     const schemas = new Map<string, ServiceSchema>()
     for (const [name, value] of records) {
-      if (name.startsWith(schemaPrefix)) schemas.set(name.slice(schemaPrefix.length), ServiceSchema.parse(value))
+      const service = serviceOfRecord(name)
+      if (service !== undefined) schemas.set(service, value as ServiceSchema)
     }
-    const counters = (records.get('counters') ?? { lastFlakeAddress: 0, devices: 0 }) as TenantCounters
+    const counters = (records.get(countersRecord) ?? { lastFlakeAddress: 0, devices: 0 }) as TenantCounters
     return { tenant: address.tenant, schemas, counters }
   },
   apply(state, entry) {
@@ -79,5 +62,5 @@ function decideAdmit(
 }
 
 function counted(counters: TenantCounters, tells: readonly Tell[] = []): Decision<Entry> {
-  return record([], { changes: [counters], records: [{ name: 'counters', value: counters }], tells })
+  return record([], { changes: [counters], records: [{ name: countersRecord, value: counters }], tells })
 }

@@ -14,6 +14,8 @@
 export interface Socket {
   /** False when the message was lost because the socket is over its limit. Text if a string, binary if bytes. */
   send(message: string | Uint8Array): boolean
+  /** What `task` sends to this socket goes out in one piece, where that is cheaper. Runs it at once. */
+  together(task: () => void): void
   bufferedBytes(): number
   subscribe(topic: string): void
   unsubscribe(topic: string): void

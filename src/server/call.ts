@@ -22,7 +22,7 @@ export interface Call<P = unknown, Q = unknown, B = unknown> {
 }
 
 /**
- * What a route answers. `json` is stringified by the server; `chunks` is streamed: each chunk is written when the one
+ * What a route answers. `json` is stringified by the server, `text` is JSON already; `chunks` is streamed: each chunk is written when the one
  * before it has been taken, the iterator is returned when the other side goes away. With a `Content-Length` among the
  * headers the chunks must add up to it; without one they go out chunked.
  */
@@ -30,6 +30,7 @@ export interface Reply {
   readonly status: number
   readonly headers?: Readonly<Record<string, string>>
   readonly json?: unknown
+  readonly text?: string
   readonly chunks?: AsyncIterable<string | Uint8Array>
 }
 

@@ -85,6 +85,7 @@ function statusLine(status: number): string {
 }
 
 function bodyOf(reply: Reply): string {
+  if (reply.text !== undefined) return reply.text
   if (reply.json === undefined) return ''
   const text: string | undefined = JSON.stringify(reply.json)
   if (text === undefined) throw new Error(`a ${typeof reply.json} cannot be answered as JSON`)

@@ -1,0 +1,41 @@
+import { z } from 'zod'
+import { defineRoute } from '#api/entry'
+
+/** The event stream. §4.3, contract 4. */
+
+export const createTicket = defineRoute({
+  name: 'createTicket',
+  method: 'GET',
+  path: '/events/ticket',
+  source: '§4.2, contract 4.1',
+  summary: 'A ticket for the event websocket: good once, for half a minute',
+  access: 'session',
+  answers: { 200: { description: 'The ticket', schema: z.object({ ticket: z.string() }) } },
+  example: { status: 200, answer: { ticket: 'Zm9vYmFyYmF6Zm9vYmFyYmF6' } },
+})
+
+const names = z
+  .string()
+  .max(8_192)
+  .transform((text) => text.split(',').filter((name) => name !== ''))
+
+/** Of the upgrade, `GET /events/:ticket` or `GET /events` with credentials. `offset`: a position, or `now`. */
+export const EventsQuery = z
+  .object({
+    types: names.optional(),
+    devices: names.optional(),
+    services: names.optional(),
+    epoch: z.string().min(1).max(64).optional(),
+    offset: z
+      .union([z.literal('now'), z.string().regex(/^\d{1,15}$/, 'must be a whole number or now').transform(Number)])
+      .optional(),
+  })
+  .superRefine(({ epoch, offset }, context) => {
+    if (typeof offset === 'number' && epoch === undefined) {
+      context.addIssue({ code: 'custom', path: ['epoch'], message: 'is needed with offset' })
+    }
+    if (epoch !== undefined && offset === undefined) {
+      context.addIssue({ code: 'custom', path: ['offset'], message: 'is needed with epoch' })
+    }
+  })
+export type EventsQuery = z.infer<typeof EventsQuery>

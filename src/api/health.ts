@@ -1,0 +1,61 @@
+import { z } from 'zod'
+import { defineRoute } from '#api/entry'
+
+/** Whether it works, and how it is. Contract 8. */
+
+export const readHealth = defineRoute({
+  name: 'readHealth',
+  method: 'GET',
+  path: '/health',
+  source: 'contract 8',
+  summary: 'Whether the server answers',
+  access: 'none',
+  answers: { 200: { description: 'It does', schema: z.object({ status: z.literal('ok') }) } },
+  example: { status: 200, answer: { status: 'ok' } },
+})
+
+const bytes = z.int().min(0)
+const percent = z.number().min(0)
+const count = z.int().min(0)
+
+export const HealthStatus = z.object({
+  cpu: z.object({ cpuUsagePercent: z.array(percent), cpuAverageUsagePercent: percent }),
+  memory: z.object({
+    freeMemoryBytes: bytes,
+    totalMemoryBytes: bytes,
+    freeMemoryPercent: percent,
+    processMemoryBytes: bytes,
+  }),
+  disk: z.object({ freeDiskBytes: bytes, totalDiskBytes: bytes, freeDiskPercent: percent }),
+  uptime: z.object({ systemUptimeSeconds: z.number(), processUptimeSeconds: z.number() }),
+  database: z.object({ status: z.enum(['ok', 'read_only', 'closed']) }),
+  links: count,
+  sockets: count,
+  devices: count,
+  stream: z.object({ epoch: z.string(), offset: count, retainedFrom: count }),
+})
+export type HealthStatus = z.infer<typeof HealthStatus>
+
+export const readHealthStatus = defineRoute({
+  name: 'readHealthStatus',
+  method: 'GET',
+  path: '/health/status',
+  source: 'contract 8',
+  summary: 'Load, memory, disk and what is connected',
+  access: { resource: 'health', action: 'read' },
+  answers: { 200: { description: 'How it is', schema: HealthStatus } },
+  example: {
+    status: 200,
+    answer: {
+      cpu: { cpuUsagePercent: [12.5, 3.1], cpuAverageUsagePercent: 7.8 },
+      memory: { freeMemoryBytes: 1, totalMemoryBytes: 2, freeMemoryPercent: 50, processMemoryBytes: 1 },
+      disk: { freeDiskBytes: 1, totalDiskBytes: 2, freeDiskPercent: 50 },
+      uptime: { systemUptimeSeconds: 4_000, processUptimeSeconds: 60 },
+      database: { status: 'ok' },
+      links: 1,
+      sockets: 1,
+      devices: 1,
+      stream: { epoch: 'b0x1', offset: 12, retainedFrom: 1 },
+    },
+  },
+})

@@ -1,0 +1,23 @@
+import { defineRoute } from '#api/entry'
+import { exampleDevice, exampleService } from '#api/state-shape'
+import { LinkBody } from '#model/link-message'
+
+/** The device link without a websocket. Contract 7. */
+export const postLink = defineRoute({
+  name: 'postLink',
+  method: 'POST',
+  path: '/link',
+  source: 'contract 7',
+  summary: 'A device says what some of its properties are; answered when that is stored',
+  access: 'session',
+  body: { schema: LinkBody },
+  answers: { 204: { description: 'Stored' } },
+  example: {
+    body: {
+      deviceIdentifier: exampleDevice,
+      services: [{ serviceIdentifier: exampleService, properties: [{ propId: 8192, type: 'FLOAT' }] }],
+      updates: [{ serviceIdentifier: exampleService, propId: 8192, value: 21.5 }],
+    },
+    status: 204,
+  },
+})

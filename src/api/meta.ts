@@ -1,0 +1,78 @@
+import { z } from 'zod'
+import { defineRoute } from '#api/entry'
+import { depthField, deviceIdentifiersField, pageFields } from '#api/query-field'
+import { exampleDevice } from '#api/state-shape'
+import { DeviceIdentifier } from '#model/identifier'
+import { MetaPatch, MetaRecord } from '#model/meta'
+
+/** What is known about devices besides their services. §2.5, contract 3.10. */
+
+const device = z.object({ deviceIdentifier: DeviceIdentifier })
+const example = {
+  deviceIdentifier: exampleDevice,
+  status: 'online',
+  lastMessage: 1_790_000_000_000,
+  lastConnect: 1_789_999_000_000,
+  numConnects: 1,
+  meta: { location: { building: 'A', floor: 2 } },
+}
+const notFound = { description: 'There is no such device, or it lies outside of what the caller may reach.' }
+
+export const listMeta = defineRoute({
+  name: 'listMeta',
+  method: 'GET',
+  path: '/meta',
+  source: '§4.2, contract 3.10',
+  summary: 'Status of all devices; with what was noted about them from depth 1',
+  access: { resource: 'meta', action: 'read' },
+  query: z.object({
+    depth: depthField.optional(),
+    ...pageFields,
+    deviceIdentifier: deviceIdentifiersField.optional(),
+  }),
+  answers: { 200: { description: 'Records', schema: z.array(MetaRecord) } },
+  example: { query: { depth: '1' }, status: 200, answer: [example] },
+})
+
+export const readMeta = defineRoute({
+  name: 'readMeta',
+  method: 'GET',
+  path: '/meta/:deviceIdentifier',
+  source: 'contract 3.10',
+  summary: 'The record of one device',
+  access: { resource: 'meta', action: 'read' },
+  parameters: device,
+  query: z.object({ depth: depthField.optional() }),
+  answers: { 200: { description: 'The record', schema: MetaRecord }, 404: notFound },
+  example: { parameters: { deviceIdentifier: exampleDevice }, status: 200, answer: example },
+})
+
+export const patchMeta = defineRoute({
+  name: 'patchMeta',
+  method: 'PATCH',
+  path: '/meta/:deviceIdentifier',
+  source: 'contract 3.10, RFC 7396',
+  summary: 'Change what is noted about a device, by a merge patch of `meta`',
+  access: { resource: 'meta', action: 'update' },
+  parameters: device,
+  body: { schema: MetaPatch, contentTypes: ['application/json', 'application/merge-patch+json'] },
+  answers: { 200: { description: 'The record', schema: MetaRecord }, 404: notFound },
+  example: {
+    parameters: { deviceIdentifier: exampleDevice },
+    body: { location: { floor: 2 } },
+    status: 200,
+    answer: example,
+  },
+})
+
+export const deleteMetaKey = defineRoute({
+  name: 'deleteMetaKey',
+  method: 'DELETE',
+  path: '/meta/:deviceIdentifier/:key',
+  source: 'contract 2, 3.10',
+  summary: 'Remove one key of what is noted about a device',
+  access: { resource: 'meta', action: 'update' },
+  parameters: z.object({ deviceIdentifier: DeviceIdentifier, key: z.string().min(1) }),
+  answers: { 204: { description: 'Removed' }, 404: notFound },
+  example: { parameters: { deviceIdentifier: exampleDevice, key: 'location' }, status: 204 },
+})

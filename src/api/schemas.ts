@@ -1,0 +1,67 @@
+import { z } from 'zod'
+import { defineRoute } from '#api/entry'
+import { depthField, pageFields } from '#api/query-field'
+import { exampleService } from '#api/state-shape'
+import { ServiceIdentifier } from '#model/identifier'
+import { ServiceSchema } from '#model/service-schema'
+
+/** What services mean. §2.4, contract 3.9. */
+
+const service = z.object({ serviceIdentifier: ServiceIdentifier })
+const SchemaEntry = z.object({ serviceIdentifier: ServiceIdentifier, schema: ServiceSchema.optional() })
+const exampleSchema = {
+  name: 'Climate',
+  description: 'Temperature and humidity of a room',
+  properties: { '0x2000': { name: 'temperature', description: 'Air temperature', type: 'float', unit: '°C', readonly: true } },
+}
+const example = { serviceIdentifier: exampleService, schema: exampleSchema }
+const notFound = { description: 'There is no such schema, or it lies outside of what the caller may read.' }
+
+export const listSchemas = defineRoute({
+  name: 'listSchemas',
+  method: 'GET',
+  path: '/schemas',
+  source: '§4.2, contract 3.9',
+  summary: 'Descriptions of services: identifiers, or whole from depth 1',
+  access: { resource: 'schemas', action: 'read' },
+  query: z.object({ depth: depthField.optional(), ...pageFields }),
+  answers: { 200: { description: 'Schemas', schema: z.array(SchemaEntry) }, 304: { description: 'As it was' } },
+  example: { query: { depth: '1' }, status: 200, answer: [example] },
+})
+
+export const readSchema = defineRoute({
+  name: 'readSchema',
+  method: 'GET',
+  path: '/schemas/:serviceIdentifier',
+  source: 'contract 3.9',
+  summary: 'The description of one service',
+  access: { resource: 'schemas', action: 'read' },
+  parameters: service,
+  answers: { 200: { description: 'The schema', schema: SchemaEntry }, 404: notFound },
+  example: { parameters: { serviceIdentifier: exampleService }, status: 200, answer: example },
+})
+
+export const putSchema = defineRoute({
+  name: 'putSchema',
+  method: 'PUT',
+  path: '/schemas/:serviceIdentifier',
+  source: 'contract 3.9',
+  summary: 'Describe a service; needs create where there was no description',
+  access: { resource: 'schemas', action: 'update' },
+  parameters: service,
+  body: { schema: ServiceSchema },
+  answers: { 200: { description: 'The schema', schema: SchemaEntry } },
+  example: { parameters: { serviceIdentifier: exampleService }, body: exampleSchema, status: 200, answer: example },
+})
+
+export const deleteSchema = defineRoute({
+  name: 'deleteSchema',
+  method: 'DELETE',
+  path: '/schemas/:serviceIdentifier',
+  source: 'contract 3.9',
+  summary: 'Remove the description of a service',
+  access: { resource: 'schemas', action: 'delete' },
+  parameters: service,
+  answers: { 204: { description: 'Removed' }, 404: notFound },
+  example: { parameters: { serviceIdentifier: exampleService }, status: 204 },
+})

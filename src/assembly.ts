@@ -1,0 +1,171 @@
+import { deviceActor, deviceAddress } from '#actors/device/device'
+import { isOverridden } from '#actors/device/overridden'
+import type { DeviceState } from '#actors/device/state'
+import { defaultTenant } from '#actors/tenant/address'
+import { tenantActor } from '#actors/tenant/tenant'
+import { Hub } from '#events/hub'
+import { Tickets } from '#iam/tickets'
+import { Links } from '#link/links'
+import { Presence } from '#link/presence'
+import type { Entry } from '#model/entry'
+import type { RouteContext } from '#routes/context'
+import { EventRoom } from '#routes/event-room'
+import type { AnyDefinition } from '#runtime/activation'
+import type { SocketPublisher } from '#runtime/socket'
+import type { StoragePlace } from '#runtime/storage'
+import { System } from '#runtime/system'
+import type { World } from '#runtime/world'
+import { Database } from '#store/database'
+import type { RetentionLimits } from '#store/retention'
+import { StoreJournal } from '#store/store-journal'
+import { StoreListing } from '#store/store-listing'
+
+/** What waits to be stored or to leave, above which more is refused: some seconds of a full flood. */
+export const uncommittedBytesMax = 64 * 1024 * 1024
+
+export interface AssemblyOptions {
+  readonly world: World
+  readonly place: StoragePlace
+  /** Where events go; told later, because the server that has the sockets is opened last. */
+  readonly publisher: SocketPublisher
+  readonly isSynced: boolean
+  readonly retention: RetentionLimits
+  readonly ticketLifetimeMs: number
+  readonly log: AssemblyLog
+}
+
+/** The little of a log that the rooms need. */
+export interface AssemblyLog {
+  error(fields: object, message: string): void
+  warn(fields: object, message: string): void
+  info(fields: object, message: string): void
+  debug(fields: object, message: string): void
+}
+
+/**
+ * The server without its sockets and its disk: everything between two ports, put together. The same for the real one and
+ * for a simulation of it.
+ */
+export interface Assembly {
+  readonly context: RouteContext
+  readonly database: Database
+  readonly eventRoom: EventRoom
+  /** Opens the store and answers from then on. */
+  open(): Promise<void>
+  /** Stores what waits, and closes the store. Sockets must be closed before. */
+  close(): Promise<void>
+}
+
+export function assemble(options: AssemblyOptions): Assembly {
+  const { world, place, publisher, log } = options
+  const startedAt = world.now()
+  const journal = new StoreJournal({ isSynced: options.isSynced })
+  const listing = new StoreListing(() => journal.storage)
+  const bug = (error: unknown, where: string) => log.error({ err: error }, `a bug: ${where}`)
+
+  const hub = new Hub({
+    world,
+    publisher,
+    reader: journal,
+    isOverridden: (tenant, device, service, propId, offset, told) => {
+      const { state, lastOffset } = system.registry.look(deviceAddress(tenant, device))
+      return isOverridden(state as DeviceState, lastOffset, service, propId, offset, told)
+    },
+    failed: (error) => bug(error, 'catching up'),
+  })
+
+  const definitions = [
+    deviceActor({ shapeById: (id) => journal.shapes.byId(id), startedAt }),
+    tenantActor,
+  ] as unknown as AnyDefinition<Entry>[]
+
+  const system: System<Entry> = new System<Entry>({
+    world,
+    journal,
+    definitions,
+    listener: hub,
+    log: {
+      bug,
+      refusedTell: (problem, tell) => log.warn({ err: problem, to: tell.to }, 'a tell was refused'),
+    },
+    commitFailed: (error) => {
+      links.storageFailed()
+      database.commitFailed(error)
+    },
+    uncommittedBytesMax,
+  })
+
+  const presence = new Presence({
+    system,
+    listing,
+    isLinked: (tenant, device) => links.isLinked(tenant, device),
+    failed: (error) => log.warn({ err: error }, 'could not set devices offline that did not come back'),
+  })
+
+  const links: Links = new Links({
+    system,
+    intern: journal.shapes.intern,
+    presence,
+    log: {
+      gap: (tenant, device, after, seq) => log.info({ tenant, device, after, seq }, 'a device left out numbers'),
+      refused: (tenant, problem) => log.warn({ tenant, err: problem }, 'a device was not admitted'),
+    },
+  })
+
+  const database: Database = new Database({
+    world,
+    place,
+    journal,
+    retention: options.retention,
+    log: {
+      failed: (failure) => log.error({ err: failure }, 'a write failed: nothing more is written on this handle'),
+      readOnly: (failure) =>
+        log.error(
+          { reason: failure.code },
+          failure.code === 'io' ? 'read only until the process is started anew' : 'read only until there is room again',
+        ),
+      recovered: () => log.info({}, 'the store takes writes again'),
+      stillFailing: (error) => log.error({ err: error }, 'the store could not be read again'),
+    },
+    reloaded: (isRewound) => {
+      hub.reloaded((tenant) => journal.stream(tenant).last, isRewound)
+      presence.start()
+    },
+  })
+
+  const context: RouteContext = {
+    world,
+    system,
+    reader: journal,
+    listing,
+    intern: journal.shapes.intern,
+    hub,
+    links,
+    presence,
+    tickets: new Tickets({
+      now: () => world.now(),
+      random: (byteCount) => world.random(byteCount),
+      lifetimeMs: options.ticketLifetimeMs,
+    }),
+    startedAt,
+  }
+  const eventRoom = new EventRoom(world, hub)
+
+  return {
+    context,
+    database,
+    eventRoom,
+    async open() {
+      await database.open(system)
+      system.registry.head(defaultTenant)
+      for (const head of system.registry.heads()) hub.load(head.tenant, head.committed)
+      presence.start()
+    },
+    async close() {
+      presence.stop()
+      eventRoom.stop()
+      if (system.gate.isOpen) await system.gate.settled().catch(() => {})
+      await database.close()
+    },
+  }
+}

@@ -1,0 +1,163 @@
+import { type EventType, eventKinds } from '#model/event'
+import { holds, type Reach, type Scope } from '#model/scope'
+
+/** What a client asked to be left of what it may hear. Absent: everything. Contract 4.2. */
+export interface EventFilter {
+  readonly types?: ReadonlySet<string>
+  readonly devices?: ReadonlySet<string>
+  readonly services?: ReadonlySet<string>
+}
+
+/**
+ * Sockets that hear the same: same access, same filter. One class is one topic, so that an event is published once per
+ * class however many sockets there are, and no socket hears it twice however many grants allow it.
+ */
+export interface AudienceClass {
+  readonly topic: string
+  /** Names the access: changing that redefines every class of it. */
+  readonly access: string
+  readonly filter: EventFilter
+  scope: Scope
+  sockets: number
+}
+
+/**
+ * Whether a class hears an event. A filter narrows like a scope does: what an event does not say it is not judged by.
+ */
+export function isHeard(audience: AudienceClass, type: EventType, device?: string, service?: string): boolean {
+  const { filter, scope } = audience
+  if (filter.types && !filter.types.has(type)) return false
+  if (device !== undefined && filter.devices && !filter.devices.has(device)) return false
+  if (service !== undefined && filter.services && !filter.services.has(service)) return false
+  return scope.reaches(eventKinds[type].resource, 'read').some((reach) => isReached(reach, device, service))
+}
+
+/**
+ * Which classes hear what. Classes that hear of any device are few and found by type and service, a list that is kept;
+ * classes that name their devices may be many and are found by device.
+ */
+export class Audiences {
+  readonly #prefix: string
+  readonly #classes = new Map<string, AudienceClass>()
+  readonly #wide = new Set<AudienceClass>()
+  readonly #byDevice = new Map<string, Set<AudienceClass>>()
+  /** Wide classes by type and service. Emptied when a class comes, goes or is redefined. */
+  readonly #known = new Map<string, readonly AudienceClass[]>()
+  #nextTopic = 0
+
+  constructor(prefix: string) {
+    this.#prefix = prefix
+  }
+
+  get size(): number {
+    return this.#classes.size
+  }
+
+  /** The class of this access and filter, with one more socket. */
+  join(access: string, scope: Scope, filter: EventFilter): AudienceClass {
+    const key = keyOf(access, filter)
+    let audience = this.#classes.get(key)
+    if (!audience) {
+      audience = { topic: `${this.#prefix}/${++this.#nextTopic}`, access, filter, scope, sockets: 0 }
+      this.#classes.set(key, audience)
+      this.#add(audience)
+    }
+    audience.sockets++
+    return audience
+  }
+
+  leave(audience: AudienceClass): void {
+    if (--audience.sockets > 0) return
+    this.#classes.delete(keyOf(audience.access, audience.filter))
+    this.#remove(audience)
+  }
+
+  /** The access reaches something else from now on. Gives the classes it concerns. */
+  redefine(access: string, scope: Scope): readonly AudienceClass[] {
+    const changed = [...this.#classes.values()].filter((audience) => audience.access === access)
+    for (const audience of changed) {
+      this.#remove(audience)
+      audience.scope = scope
+      this.#add(audience)
+    }
+    return changed
+  }
+
+  /** Every class that hears the event, each once. */
+  hearers(type: EventType, device: string | undefined, service: string | undefined): readonly AudienceClass[] {
+    if (device === undefined) {
+      return [...this.#classes.values()].filter((audience) => isHeard(audience, type, undefined, service))
+    }
+    const wide = this.#wideHearers(type, service)
+    const named = this.#byDevice.get(device)
+    if (!named) return wide
+    const more = [...named].filter((audience) => !wide.includes(audience) && isHeard(audience, type, device, service))
+    return more.length === 0 ? wide : [...wide, ...more]
+  }
+
+  #wideHearers(type: EventType, service: string | undefined): readonly AudienceClass[] {
+    const key = service === undefined ? type : `${type} ${service}`
+    const known = this.#known.get(key)
+    if (known) return known
+    const hearers = [...this.#wide].filter(
+      (audience) =>
+        (!audience.filter.types || audience.filter.types.has(type)) &&
+        (service === undefined || !audience.filter.services || audience.filter.services.has(service)) &&
+        audience.scope
+          .reaches(eventKinds[type].resource, 'read')
+          .some((reach) => reach.devices === '*' && isReached(reach, undefined, service)),
+    )
+    if (this.#known.size >= knownMax) this.#known.clear()
+    this.#known.set(key, hearers)
+    return hearers
+  }
+
+  #add(audience: AudienceClass): void {
+    this.#known.clear()
+    if (isWide(audience)) this.#wide.add(audience)
+    for (const device of namedDevices(audience)) {
+      const classes = this.#byDevice.get(device) ?? new Set()
+      classes.add(audience)
+      this.#byDevice.set(device, classes)
+    }
+  }
+
+  #remove(audience: AudienceClass): void {
+    this.#known.clear()
+    this.#wide.delete(audience)
+    for (const device of namedDevices(audience)) {
+      const classes = this.#byDevice.get(device)
+      classes?.delete(audience)
+      if (classes?.size === 0) this.#byDevice.delete(device)
+    }
+  }
+}
+
+/** Types times services that lists are kept for; services are named by devices, so there must be an end. */
+const knownMax = 4_096
+
+function isReached(reach: Reach, device: string | undefined, service: string | undefined): boolean {
+  return (
+    (device === undefined || holds(reach.devices, device)) && (service === undefined || holds(reach.services, service))
+  )
+}
+
+function allReaches(audience: AudienceClass): readonly Reach[] {
+  return [...new Set(Object.values(eventKinds).map(({ resource }) => resource))].flatMap((resource) =>
+    audience.scope.reaches(resource, 'read'),
+  )
+}
+
+/** Hears of devices it does not name. */
+function isWide(audience: AudienceClass): boolean {
+  return !audience.filter.devices && allReaches(audience).some((reach) => reach.devices === '*')
+}
+
+function namedDevices(audience: AudienceClass): ReadonlySet<string> {
+  if (audience.filter.devices) return audience.filter.devices
+  return new Set(allReaches(audience).flatMap(({ devices }) => (devices === '*' ? [] : [...devices])))
+}
+
+function keyOf(access: string, { types, devices, services }: EventFilter): string {
+  return JSON.stringify([access, ...[types, devices, services].map((names) => names && [...names].sort())])
+}

@@ -1,0 +1,170 @@
+import { isHeard } from '#events/audience'
+import type { Connection } from '#events/connection'
+import { deviceOf, encode, encodeStripped, serviceOf, typeOf } from '#events/wire'
+import type { Entry } from '#model/entry'
+import type { Chunk, StreamReader } from '#runtime/stream'
+import type { World } from '#runtime/world'
+
+/** Whether a later entry, told already, says what this property stands at. */
+export type IsOverridden = (
+  tenant: string,
+  device: string,
+  service: string,
+  propId: number,
+  offset: number,
+  told: number,
+) => boolean
+
+export interface CatchUpOptions {
+  readonly world: World
+  readonly reader: StreamReader<Entry>
+  readonly isOverridden: IsOverridden
+  /** The last offset that live sockets were told. */
+  readonly toldTo: (tenant: string) => number
+  /** It has been sent everything: it is live from this very moment. */
+  readonly caughtUp: (connection: Connection) => void
+  /** What it missed is not retained any more. */
+  readonly lost: (connection: Connection) => void
+  readonly failed: (error: unknown) => void
+}
+
+/** No more is sent to a socket with this much in its buffer: it is sent more when that has drained. */
+export const highWaterBytes = 128 * 1024
+
+/** How long sockets are sent to before the loop is given back. */
+const sliceMs = 2
+
+/**
+ * Sends sockets what they missed, in offset order, as fast as each takes it. All share slices of two milliseconds, so
+ * that neither one with much to hear nor a thousand at once hold up the others.
+ */
+export class CatchUp {
+  readonly #options: CatchUpOptions
+  readonly #queue: Connection[] = []
+  #isRunning = false
+
+  constructor(options: CatchUpOptions) {
+    this.#options = options
+  }
+
+  /** It can be sent more: it is behind and its buffer has room. */
+  ready(connection: Connection): void {
+    if (connection.state !== 'behind' || connection.isQueued || connection.isLoading) return
+    connection.isQueued = true
+    this.#queue.push(connection)
+    if (this.#isRunning) return
+    this.#isRunning = true
+    this.#options.world.soon(() => this.#run())
+  }
+
+  #run(): void {
+    const { world, failed } = this.#options
+    const started = world.monotonic()
+    for (let next = this.#queue.shift(); next; next = this.#queue.shift()) {
+      next.isQueued = false
+      try {
+        this.#send(next, () => world.monotonic() - started > sliceMs)
+      } catch (error) {
+        failed(error)
+      }
+      if (world.monotonic() - started > sliceMs) break
+    }
+    this.#isRunning = this.#queue.length > 0
+    if (this.#isRunning) world.soon(() => this.#run())
+  }
+
+  /** Sends chunk after chunk until it has all, takes no more, or the slice is over. */
+  #send(connection: Connection, isOver: () => boolean): void {
+    const { reader, toldTo, caughtUp, lost } = this.#options
+    const { tenant } = connection
+    while (connection.state === 'behind') {
+      const told = toldTo(tenant)
+      if (connection.position >= told) {
+        caughtUp(connection)
+        return
+      }
+      if (connection.socket.bufferedBytes() > highWaterBytes) return
+      if (isOver()) {
+        this.ready(connection)
+        return
+      }
+      const next = connection.position + 1
+      if (next < reader.retainedFrom(tenant)) {
+        lost(connection)
+        return
+      }
+      const chunk = reader.recent(tenant, next)
+      if (!chunk) {
+        this.#load(connection, next)
+        return
+      }
+      if (!this.#sendTogether(connection, chunk, told)) return
+    }
+  }
+
+  #load(connection: Connection, offset: number): void {
+    const { reader, lost, failed } = this.#options
+    connection.isLoading = true
+    const loaded = (chunk: Chunk<Entry> | undefined) => {
+      connection.isLoading = false
+      if (connection.state !== 'behind') return
+      if (!chunk) {
+        lost(connection)
+        return
+      }
+      const told = this.#options.toldTo(connection.tenant)
+      if (this.#sendTogether(connection, chunk, told)) this.ready(connection)
+    }
+    reader.load(connection.tenant, offset).then(
+      (chunk) => {
+        try {
+          loaded(chunk)
+        } catch (error) {
+          failed(error)
+        }
+      },
+      (error) => {
+        connection.isLoading = false
+        // The store is being reopened: it waits, and hears of it when that is done.
+        failed(error)
+      },
+    )
+  }
+
+  #sendTogether(connection: Connection, chunk: Chunk<Entry>, told: number): boolean {
+    let takesMore = true
+    connection.socket.together(() => {
+      takesMore = this.#sendChunk(connection, chunk, told)
+    })
+    return takesMore
+  }
+
+  /** False when it takes no more for now. */
+  #sendChunk(connection: Connection, chunk: Chunk<Entry>, told: number): boolean {
+    const last = Math.min(chunk.firstOffset + chunk.events.length - 1, told)
+    while (connection.position < last) {
+      const offset = connection.position + 1
+      const entry = chunk.events[offset - chunk.firstOffset]
+      if (!entry) return true
+      const message = this.#encodeFor(connection, entry, offset, told)
+      if (message !== undefined) {
+        if (connection.socket.bufferedBytes() > highWaterBytes) return false
+        if (!connection.socket.send(message)) return false
+      }
+      if (connection.state !== 'behind') return false
+      connection.position = offset
+    }
+    return true
+  }
+
+  #encodeFor(connection: Connection, entry: Entry, offset: number, told: number): string | undefined {
+    const device = deviceOf(entry)
+    const service = serviceOf(entry)
+    if (!isHeard(connection.audience, typeOf(entry), device, service)) return undefined
+    if (offset <= connection.unstrippedUntil || device === undefined || service === undefined) return encode(entry, offset)
+    const { isOverridden } = this.#options
+    return encodeStripped(entry, offset, (propId) =>
+      isOverridden(connection.tenant, device, service, propId, offset, told),
+    )
+  }
+}

@@ -1,0 +1,24 @@
+import type { AudienceClass } from '#events/audience'
+import type { Socket } from '#runtime/socket'
+
+/**
+ * A dashboard's socket.
+ *
+ * - `live`: subscribed to its class; every event is published to it.
+ * - `behind`: not subscribed; it has everything it may hear up to `position`, and waits for its buffer to drain, for a
+ *   chunk to be read or for its turn to be sent more.
+ */
+export interface Connection {
+  readonly socket: Socket
+  readonly tenant: string
+  readonly audience: AudienceClass
+  state: 'live' | 'behind' | 'closed'
+  /** While behind: the last offset it has been sent or may not hear. */
+  position: number
+  /** Up to here it hears everything; beyond, it is slow and hears what was not overridden. */
+  unstrippedUntil: number
+  /** A chunk is being read for it. */
+  isLoading: boolean
+  /** It waits in the queue of those that can be sent more. */
+  isQueued: boolean
+}

@@ -1,0 +1,274 @@
+import { type AudienceClass, Audiences, type EventFilter } from '#events/audience'
+import { CatchUp, highWaterBytes, type IsOverridden } from '#events/catch-up'
+import type { Connection } from '#events/connection'
+import { deviceOf, encode, offsetOf, serviceOf, typeOf } from '#events/wire'
+import type { Entry } from '#model/entry'
+import type { Scope } from '#model/scope'
+import type { EventListener } from '#runtime/gate'
+import type { Socket, SocketPublisher } from '#runtime/socket'
+import type { Position, StreamReader } from '#runtime/stream'
+import type { StreamHead } from '#runtime/stream-head'
+import type { World } from '#runtime/world'
+
+export interface HubOptions {
+  readonly world: World
+  readonly publisher: SocketPublisher
+  readonly reader: StreamReader<Entry>
+  readonly isOverridden: IsOverridden
+  readonly failed: (error: unknown) => void
+}
+
+/** Whose socket it is, as far as hearing goes. */
+export interface Listener {
+  readonly tenant: string
+  /** Names the access, so that changing it once reaches every socket that has it. */
+  readonly access: string
+  readonly scope: Scope
+  /** The stream's last offset when this access last changed: what was missed before it can't be told now. */
+  readonly scopeSince: number
+  readonly filter: EventFilter
+}
+
+/** From where a socket wants to hear: after a position, from now on (with a STREAM first), or just from now on. */
+export type Resume = { readonly after: Position } | 'now' | undefined
+
+interface TenantHub {
+  readonly tenant: string
+  readonly audiences: Audiences
+  readonly connections: Set<Connection>
+  /** The last offset that live sockets were told. */
+  told: number
+}
+
+/**
+ * Who hears of what happened. Every event that was committed is encoded at most once and published once to each class
+ * that may hear it. A socket that can't follow loses its subscription and nothing else: what it missed is read from the
+ * stream, and others never wait for it. Contract 4.
+ */
+export class Hub implements EventListener<Entry> {
+  readonly #options: HubOptions
+  readonly #tenants = new Map<string, TenantHub>()
+  readonly #connections = new Map<Socket, Connection>()
+  readonly #catchUp: CatchUp
+  /** Lost a message since the last release: nothing may be done about it inside `dropped`. */
+  readonly #fallen: { readonly connection: Connection; readonly position: number | undefined }[] = []
+  readonly counts = { events: 0, publishes: 0, deliveries: 0, fallen: 0, resyncs: 0 }
+
+  constructor(options: HubOptions) {
+    this.#options = options
+    this.#catchUp = new CatchUp({
+      world: options.world,
+      reader: options.reader,
+      isOverridden: options.isOverridden,
+      toldTo: (tenant) => this.#tenant(tenant).told,
+      caughtUp: (connection) => this.#golive(connection),
+      lost: (connection) => this.#resync(connection),
+      failed: options.failed,
+    })
+  }
+
+  get socketCount(): number {
+    return this.#connections.size
+  }
+
+  behindCount(): number {
+    let count = 0
+    for (const connection of this.#connections.values()) if (connection.state === 'behind') count++
+    return count
+  }
+
+  /** The last offset that live sockets of a tenant were told. */
+  toldTo(tenant: string): number {
+    return this.#tenant(tenant).told
+  }
+
+  beforeRelease(): void {
+    for (const { connection, position } of this.#fallen.splice(0)) this.#fall(connection, position)
+  }
+
+  released(head: StreamHead<Entry>, entry: Entry, offset: number): void {
+    const hub = this.#tenant(head.tenant)
+    hub.told = offset
+    this.counts.events++
+    if (hub.connections.size === 0) return
+    const hearers = hub.audiences.hearers(typeOf(entry), deviceOf(entry), serviceOf(entry))
+    if (hearers.length === 0) return
+    const message = encode(entry, offset)
+    for (const audience of hearers) this.#publish(audience, message)
+  }
+
+  add(socket: Socket, listener: Listener, resume: Resume): void {
+    const hub = this.#tenant(listener.tenant)
+    const audience = hub.audiences.join(listener.access, listener.scope, listener.filter)
+    const connection: Connection = {
+      socket,
+      tenant: listener.tenant,
+      audience,
+      state: 'behind',
+      position: hub.told,
+      unstrippedUntil: hub.told,
+      isLoading: false,
+      isQueued: false,
+    }
+    this.#connections.set(socket, connection)
+    hub.connections.add(connection)
+    if (resume !== undefined) this.#begin(connection, listener, resume)
+    if (connection.position < hub.told) this.#catchUp.ready(connection)
+    else this.#golive(connection)
+  }
+
+  remove(socket: Socket): void {
+    const connection = this.#connections.get(socket)
+    if (!connection) return
+    connection.state = 'closed'
+    this.#connections.delete(socket)
+    const hub = this.#tenant(connection.tenant)
+    hub.connections.delete(connection)
+    hub.audiences.leave(connection.audience)
+  }
+
+  /** Remembers that a message was lost; the first one lost tells from where to catch up. */
+  dropped(socket: Socket, message: Uint8Array): void {
+    const connection = this.#connections.get(socket)
+    if (connection?.state !== 'live') return
+    if (this.#fallen.some((fallen) => fallen.connection === connection)) return
+    const offset = offsetOf(message)
+    if (offset === undefined && !isResync(message)) return
+    this.#fallen.push({ connection, position: offset === undefined ? undefined : offset - 1 })
+  }
+
+  drained(socket: Socket): void {
+    const connection = this.#connections.get(socket)
+    if (connection) this.#catchUp.ready(connection)
+  }
+
+  /** The position of a socket that may have heard nothing for long: everything up to it was sent, or is not for it. */
+  positionOf(socket: Socket): Position {
+    const connection = this.#connections.get(socket)
+    const isFallen = this.#fallen.find((fallen) => fallen.connection === connection)
+    const told = connection ? this.#tenant(connection.tenant).told : 0
+    const position = connection?.state === 'behind' ? connection.position : (isFallen?.position ?? told)
+    return { epoch: this.#options.reader.epoch, offset: Math.max(position, 0) }
+  }
+
+  /** An access reaches something else from now on: its sockets read the full state again. Contract 4.4. */
+  redefine(tenant: string, access: string, scope: Scope): void {
+    const hub = this.#tenant(tenant)
+    const changed = new Set(hub.audiences.redefine(access, scope))
+    if (changed.size === 0) return
+    this.beforeRelease()
+    for (const audience of changed) this.#publish(audience, this.#resyncMessage(hub.told))
+    for (const connection of hub.connections) {
+      if (connection.state === 'behind' && changed.has(connection.audience)) this.#resync(connection)
+    }
+  }
+
+  /**
+   * The store was read again after a failure. What it holds beyond what was told is told now; when it holds less, nobody
+   * can go on from where he is.
+   */
+  reloaded(lastOf: (tenant: string) => number, isRewound: boolean): void {
+    this.beforeRelease()
+    for (const hub of this.#tenants.values()) {
+      const last = lastOf(hub.tenant)
+      const before = hub.told
+      hub.told = last
+      for (const connection of hub.connections) {
+        if (isRewound) this.#resync(connection)
+        else if (connection.state === 'live' && before < last) this.#fall(connection, before)
+        else this.#catchUp.ready(connection)
+      }
+    }
+  }
+
+  /** At the start: what is stored counts as told. */
+  load(tenant: string, last: number): void {
+    this.#tenant(tenant).told = last
+  }
+
+  /** STREAM, and from where on it hears. Never a partial recovery. Contract 4.4. */
+  #begin(connection: Connection, listener: Listener, resume: Exclude<Resume, undefined>): void {
+    const { reader } = this.#options
+    const hub = this.#tenant(connection.tenant)
+    const isRecovered = resume === 'now' || this.#isRecoverable(listener, resume.after)
+    if (isRecovered && resume !== 'now') connection.position = resume.after.offset
+    const offset = isRecovered ? connection.position : hub.told
+    connection.socket.send(
+      JSON.stringify({ type: 'STREAM', epoch: reader.epoch, offset, recovered: isRecovered }),
+    )
+  }
+
+  #isRecoverable({ tenant, scopeSince }: Listener, { epoch, offset }: Position): boolean {
+    const { reader } = this.#options
+    const last = reader.lastOffsetUnder(tenant, epoch)
+    // What is committed and not told yet is no position anybody can have.
+    if (last === undefined || offset > Math.min(last, this.#tenant(tenant).told)) return false
+    return offset >= scopeSince && offset + 1 >= reader.retainedFrom(tenant)
+  }
+
+  #golive(connection: Connection): void {
+    connection.state = 'live'
+    connection.socket.subscribe(connection.audience.topic)
+  }
+
+  #fall(connection: Connection, position: number | undefined): void {
+    if (connection.state !== 'live') return
+    this.counts.fallen++
+    connection.state = 'behind'
+    connection.socket.unsubscribe(connection.audience.topic)
+    const { told } = this.#tenant(connection.tenant)
+    // From a lost RESYNC on there is nothing to catch up with: it is said again.
+    if (position === undefined) {
+      this.#resync(connection)
+      return
+    }
+    connection.position = position
+    connection.unstrippedUntil = Math.min(position, told)
+    if (connection.socket.bufferedBytes() <= highWaterBytes) this.#catchUp.ready(connection)
+  }
+
+  /** It has to read the full state again, and hears everything from now on. */
+  #resync(connection: Connection): void {
+    const hub = this.#tenant(connection.tenant)
+    const wasLive = connection.state === 'live'
+    if (!wasLive) connection.position = nowhere
+    if (!connection.socket.send(this.#resyncMessage(hub.told))) {
+      // Its buffer is full. It stays behind all that is retained, and is told when it has drained.
+      if (wasLive) this.#fallen.push({ connection, position: undefined })
+      return
+    }
+    this.counts.resyncs++
+    connection.position = hub.told
+    connection.unstrippedUntil = hub.told
+    if (!wasLive) this.#golive(connection)
+  }
+
+  #resyncMessage(offset: number): string {
+    return JSON.stringify({ type: 'RESYNC', epoch: this.#options.reader.epoch, offset })
+  }
+
+  #publish(audience: AudienceClass, message: string): void {
+    this.counts.publishes++
+    this.counts.deliveries += audience.sockets
+    this.#options.publisher.publish(audience.topic, message)
+  }
+
+  #tenant(tenant: string): TenantHub {
+    let hub = this.#tenants.get(tenant)
+    if (!hub) {
+      hub = { tenant, audiences: new Audiences(`events/${tenant}`), connections: new Set(), told: 0 }
+      this.#tenants.set(tenant, hub)
+    }
+    return hub
+  }
+}
+
+/** A position from which nothing can be caught up with. */
+const nowhere = -1
+
+const resyncStart = '{"type":"RESYNC"'
+
+function isResync(message: Uint8Array): boolean {
+  return Buffer.from(message.buffer, message.byteOffset, message.byteLength).toString('latin1', 0, resyncStart.length) === resyncStart
+}
+

@@ -1,0 +1,42 @@
+import { propertyText, quote, removedText } from '#events/property-text'
+import type { Declared, PropertyState, RemovedProperty, Reported, Undeclared } from '#model/entry'
+import type { ShapeProperty } from '#model/shape'
+
+/**
+ * OBJECT_UPDATED, the event there are millions of: the fields after `offset`, items in the device's order. §6.
+ * With `isLeftOut`: without those items; undefined when that leaves none of them.
+ */
+export function objectUpdated(entry: Reported | Declared | Undeclared): string
+export function objectUpdated(
+  entry: Reported | Declared | Undeclared,
+  isLeftOut: (propId: number) => boolean,
+): string | undefined
+export function objectUpdated(
+  entry: Reported | Declared | Undeclared,
+  isLeftOut?: (propId: number) => boolean,
+): string | undefined {
+  const service = entry.kind === 'undeclared' ? entry.service : entry.shape.serviceIdentifier
+  const said = entry.kind === 'undeclared' ? '' : itemTexts(entry, isLeftOut)
+  const removed = entry.kind === 'reported' ? '' : removedTexts(entry.removed, isLeftOut)
+  const items = said === '' || removed === '' ? said + removed : `${said},${removed}`
+  if (isLeftOut && items === '') return undefined
+  return `,"flakeAddress":${entry.flakeAddress},"deviceIdentifier":${quote(entry.device)},"serviceIdentifier":${quote(service)},"updates":[${items}]`
+}
+
+function itemTexts({ shape, items }: Reported | Declared, isLeftOut?: (propId: number) => boolean): string {
+  let texts = ''
+  for (let at = 0; at < items.length; at += 2) {
+    const index = items[at] as number
+    if (isLeftOut?.((shape.properties[index] as ShapeProperty).propId)) continue
+    if (texts !== '') texts += ','
+    texts += propertyText(shape, index, items[at + 1] as PropertyState)
+  }
+  return texts
+}
+
+function removedTexts(removed: readonly RemovedProperty[], isLeftOut?: (propId: number) => boolean): string {
+  return removed
+    .filter(({ propId }) => !isLeftOut?.(propId))
+    .map(removedText)
+    .join(',')
+}

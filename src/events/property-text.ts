@@ -1,0 +1,51 @@
+import { isPropertyError, type PropertyState, type RemovedProperty } from '#model/entry'
+import { modifierFlags, modifierOf } from '#model/property'
+import { propertyTypeOf } from '#model/property-type'
+import type { Shape, ShapeProperty } from '#model/shape'
+
+/**
+ * Property objects as JSON text. §2.2, contract 3.8. There are millions of them, and all but the value is the same for
+ * a property of a shape: that is encoded once and kept with the shape.
+ */
+const startsOfShapes = new WeakMap<Shape, readonly string[]>()
+
+/** One property; with `timestamp` where state is read, without it in events, whose own time it is. */
+export function propertyText(shape: Shape, index: number, state: PropertyState, timestamp?: number): string {
+  const end = timestamp === undefined || timestamp === 0 ? '}' : `,"timestamp":${timestamp}}`
+  const start = startsOf(shape)[index] as string
+  if (typeof state === 'number') return `${start},"value":${state}${end}`
+  if (state === null) return start + end
+  if (isPropertyError(state)) {
+    const property = shape.properties[index] as ShapeProperty
+    return `${startOf(property, 'error', true)},"error":${JSON.stringify(state.error)}${end}`
+  }
+  return `${start},"value":${JSON.stringify(state)}${end}`
+}
+
+/** A property that is declared no more. */
+export function removedText({ propId, type, modifier }: RemovedProperty): string {
+  const known = propertyTypeOf(type)
+  if (!known) throw new Error(`${type} is no data type`)
+  return `${startOf({ propId, type: known, modifier }, 'removed', false)}}`
+}
+
+/** Text as JSON. Identifiers seldom hold what has to be escaped; the check is cheaper than the call. */
+export function quote(text: string): string {
+  return text.includes('"') || text.includes('\\') ? JSON.stringify(text) : `"${text}"`
+}
+
+function startsOf(shape: Shape): readonly string[] {
+  let starts = startsOfShapes.get(shape)
+  if (!starts) {
+    starts = shape.properties.map((property) => startOf(property, 'value', false))
+    startsOfShapes.set(shape, starts)
+  }
+  return starts
+}
+
+/** Up to the type, without the closing brace. */
+function startOf({ propId, type, modifier }: ShapeProperty, tag: string, isError: boolean): string {
+  const isArray = type.isArray ? modifierFlags.isArray : 0
+  const shown = (modifier & ~modifierFlags.isError) | isArray | (isError ? modifierFlags.isError : 0)
+  return `{"tag":"${tag}","modifier":${JSON.stringify(modifierOf(shown))},"propId":${propId},"type":"${type.wireName}"`
+}

@@ -1,0 +1,145 @@
+import { objectUpdated } from '#events/object-updated'
+import type { Discovered, Entry, EntryKind } from '#model/entry'
+import { type EventType, eventKinds } from '#model/event'
+import { modifierFlags, modifierOf } from '#model/property'
+import type { Resource } from '#model/scope'
+
+/**
+ * The wire form of every event, and what one must be allowed to read to hear it. §6, contract 4.
+ *
+ * The text begins with `type`, `timestamp` and `offset`, in this order: a lost message is known by its offset, read from
+ * its first bytes.
+ */
+interface WireForm<E extends Entry> {
+  readonly type: (entry: E) => EventType
+  readonly device: (entry: E) => string | undefined
+  readonly service: (entry: E) => string | undefined
+  /** The fields after `type`, `timestamp` and `offset`, as JSON text that begins with a comma. */
+  readonly fields: (entry: E) => string
+}
+
+type WireForms = { readonly [K in EntryKind]: WireForm<Extract<Entry, { kind: K }>> }
+
+const forms: WireForms = {
+  reported: {
+    ...ofDevice('OBJECT_UPDATED'),
+    service: (e) => e.shape.serviceIdentifier,
+    fields: (e) => objectUpdated(e),
+  },
+  declared: {
+    ...ofDevice('OBJECT_UPDATED'),
+    service: (e) => e.shape.serviceIdentifier,
+    fields: (e) => objectUpdated(e),
+  },
+  undeclared: { ...ofDevice('OBJECT_UPDATED'), service: (e) => e.service, fields: (e) => objectUpdated(e) },
+  device_added: { ...ofDevice('DEVICE_ADD'), fields: deviceField },
+  device_removed: { ...ofDevice('DEVICE_DELETE'), fields: deviceField },
+  status_changed: {
+    ...ofDevice('META_STATUS_CHANGE'),
+    fields: (e) =>
+      `${deviceField(e)},"status":"${e.status}","lastMessage":${e.lastMessage},"lastConnect":${e.lastConnect},"numConnects":${e.numConnects}`,
+  },
+  discovered: {
+    ...ofDevice('DEVICE_DISCOVERY'),
+    fields: (e) =>
+      `,"flakeAddress":${e.flakeAddress}${deviceField(e)},"updates":${JSON.stringify(discoveredProperties(e))}`,
+  },
+  meta_set: { ...ofDevice('META_SET'), fields: (e) => `${deviceField(e)},"meta":${JSON.stringify(e.meta)}` },
+  meta_deleted: { ...ofDevice('META_DELETE'), fields: (e) => `${deviceField(e)},"key":${JSON.stringify(e.key)}` },
+  schema_set: {
+    ...ofService((e) => (e.isNew ? 'SCHEMA_ADD' : 'SCHEMA_UPDATE')),
+    fields: (e) => `${serviceField(e)},"schema":${JSON.stringify(e.schema)}`,
+  },
+  schema_deleted: { ...ofService(() => 'SCHEMA_DELETE'), fields: serviceField },
+}
+
+/** What an entry is about: who may hear it is decided by this alone. */
+export function typeOf(entry: Entry): EventType {
+  return formOf(entry).type(entry)
+}
+
+export function resourceOf(type: EventType): Resource {
+  return eventKinds[type].resource
+}
+
+export function deviceOf(entry: Entry): string | undefined {
+  return formOf(entry).device(entry)
+}
+
+export function serviceOf(entry: Entry): string | undefined {
+  return formOf(entry).service(entry)
+}
+
+/** The event as every socket gets it. */
+export function encode(entry: Entry, offset: number): string {
+  const form = formOf(entry)
+  return `${head(form.type(entry), timestampOf(entry), offset)}${form.fields(entry)}}`
+}
+
+/**
+ * The event without the property updates that `isOverridden`; undefined when nothing is left of it. Other events are
+ * never changed. Contract 4.5.
+ */
+export function encodeStripped(
+  entry: Entry,
+  offset: number,
+  isOverridden: (propId: number) => boolean,
+): string | undefined {
+  if (entry.kind !== 'reported' && entry.kind !== 'declared' && entry.kind !== 'undeclared') return encode(entry, offset)
+  const fields = objectUpdated(entry, isOverridden)
+  return fields === undefined ? undefined : `${head('OBJECT_UPDATED', timestampOf(entry), offset)}${fields}}`
+}
+
+/** The offset of an encoded event, from its first bytes; undefined for messages that are no events of the stream. */
+export function offsetOf(message: Uint8Array): number | undefined {
+  const start = Buffer.from(message.buffer, message.byteOffset, Math.min(message.byteLength, 128)).toString('latin1')
+  const found = /^\{"type":"[A-Z_]+","timestamp":\d+,"offset":(\d+)[,}]/.exec(start)
+  return found ? Number(found[1]) : undefined
+}
+
+function head(type: EventType, timestamp: number, offset: number): string {
+  return `{"type":"${type}","timestamp":${timestamp},"offset":${offset}`
+}
+
+function timestampOf(entry: Entry): number {
+  return entry.kind === 'reported' ? entry.timestamp : entry.at
+}
+
+function formOf<E extends Entry>(entry: E): WireForm<E> {
+  return forms[entry.kind] as unknown as WireForm<E>
+}
+
+function ofDevice(type: EventType) {
+  return { type: () => type, device: (entry: { device: string }) => entry.device, service: () => undefined }
+}
+
+function ofService<E extends { service: string }>(type: (entry: E) => EventType) {
+  return { type, device: () => undefined, service: (entry: E) => entry.service }
+}
+
+function deviceField(entry: { readonly device: string }): string {
+  return `,"deviceIdentifier":${JSON.stringify(entry.device)}`
+}
+
+function serviceField(entry: { readonly service: string }): string {
+  return `,"serviceIdentifier":${JSON.stringify(entry.service)}`
+}
+
+/** The device's own information as properties, numbered as contract 4 says. */
+function discoveredProperties(entry: Discovered) {
+  const item = (propId: number, value: string) => ({
+    tag: 'value',
+    modifier: modifierOf(modifierFlags.isReadOnly),
+    propId,
+    type: 'STRING',
+    value,
+  })
+  return [
+    item(0, entry.device),
+    ...(entry.project === null ? [] : [item(1, entry.project)]),
+    ...entry.firmwares.flatMap(({ firmware, hardware, index }) => [
+      item(16 * (index + 1), firmware),
+      ...(hardware === undefined ? [] : [item(16 * (index + 1) + 1, hardware)]),
+    ]),
+  ]
+}

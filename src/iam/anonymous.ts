@@ -1,0 +1,10 @@
+import type { Caller } from '#iam/caller'
+import { everything } from '#model/scope'
+
+/** Who everybody is while identity and access management is off: may do everything in `default`. Contract 2. */
+export const anonymous: Caller = {
+  tenant: 'default',
+  user: 'crn#user:anonymous',
+  name: 'anonymous',
+  scope: everything,
+}

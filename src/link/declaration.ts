@@ -1,0 +1,37 @@
+import type { DeclaredService } from '#actors/device/commands'
+import type { PropertyState } from '#model/entry'
+import type { HelloMessage } from '#model/link-message'
+import { Problem } from '#model/problem'
+import { modifierBits, modifierFlags } from '#model/property'
+import { describe, propertyTypeOf } from '#model/property-type'
+import type { InternShape, ShapeProperty } from '#model/shape'
+
+/**
+ * A checked declaration as device actors take it: shapes, and the values that came along. Properties are put in the order
+ * of their ids, so that devices that say the same in another order share a shape.
+ * @throws Problem `value_bad` naming the property.
+ */
+export function declaredServices(services: HelloMessage['services'], intern: InternShape): DeclaredService[] {
+  return services.map(({ serviceIdentifier, properties }) => {
+    const sorted = [...properties].sort((a, b) => a.propId - b.propId)
+    const shape = intern(serviceIdentifier, sorted.map(shapeProperty))
+    const items: (number | PropertyState)[] = []
+    sorted.forEach((property, index) => {
+      if (property.value === undefined) return
+      const { type } = shape.properties[index] as ShapeProperty
+      const value = type.accept(property.value)
+      if (value === undefined) {
+        throw new Problem('value_bad', `property ${property.propId} of ${serviceIdentifier} must be ${describe(type)}`)
+      }
+      items.push(index, value)
+    })
+    return { shape, items }
+  })
+}
+
+function shapeProperty({ propId, type, modifier }: HelloMessage['services'][number]['properties'][number]): ShapeProperty {
+  const known = propertyTypeOf(type)
+  if (!known) throw new Problem('invalid', `${type} is no data type`)
+  const declared = modifierBits(modifier ?? {}) & ~(modifierFlags.isError | modifierFlags.isArray)
+  return { propId, type: known, modifier: declared | (known.isArray ? modifierFlags.isArray : 0) }
+}

@@ -1,0 +1,138 @@
+import { type CloseReason, closeCodes } from '#runtime/close-codes'
+import { encodeFrame, type LinkProtocol } from '#link/codec'
+import { linkWindowMessages } from '#model/link-message'
+import type { LinkErrorCode, Problem } from '#model/problem'
+import type { Shape } from '#model/shape'
+import type { Activation } from '#runtime/activation'
+import type { Entry } from '#model/entry'
+import type { Socket } from '#runtime/socket'
+import type { World } from '#runtime/world'
+
+/** What an upgrade decided about a link. */
+export interface LinkOpening {
+  readonly tenant: string
+  readonly protocol: LinkProtocol
+  /** Set when the credentials are one device's: it may speak for that one only. Contract 7. */
+  readonly device?: string
+}
+
+/** A device on a link: a generation of it, ended by BYE, by another HELLO or with the link. */
+export interface LinkedDevice {
+  readonly link: Link
+  readonly device: string
+  readonly flakeAddress: number
+  readonly session: string
+  /** In the order of HELLO: short frames say the place. */
+  readonly services: readonly Shape[]
+  activation: Activation<Entry>
+  /** The last UPDATE that came, for noticing gaps. */
+  lastSeq: number
+  ackSeq: number
+  isAckWaiting: boolean
+  isShort: boolean
+}
+
+/** Frames in a row refused for their content, after which a link is closed. Contract 7. */
+const refusedInRowMax = 10
+
+/** One link: its devices, its window, and what is to be said to it. */
+export class Link {
+  readonly socket: Socket
+  readonly opening: LinkOpening
+  readonly devices = new Map<number, LinkedDevice>()
+  /** Addresses that another link took over: their late frames are no mistake. */
+  readonly replaced = new Set<number>()
+  /** No ping was answered of late. */
+  isIdle = false
+  isClosed = false
+  #unacknowledged = 0
+  #refusedInRow = 0
+  #isEnding = false
+  readonly #world: World
+  readonly #acks: LinkedDevice[] = []
+  #isFlushing = false
+
+  constructor(world: World, socket: Socket, opening: LinkOpening) {
+    this.#world = world
+    this.socket = socket
+    this.opening = opening
+  }
+
+  /** Whether frames are still taken: not after we decided to close. */
+  get isOpen(): boolean {
+    return !this.isClosed && !this.#isEnding
+  }
+
+  /** Counts an UPDATE that came; false when that is more than the window holds. */
+  enter(): boolean {
+    return ++this.#unacknowledged <= linkWindowMessages
+  }
+
+  /** An UPDATE is stored, or was before. */
+  acknowledge(linked: LinkedDevice, seq: number): void {
+    this.#unacknowledged--
+    this.#refusedInRow = 0
+    if (!this.isOpen) return
+    if (seq > linked.ackSeq) linked.ackSeq = seq
+    if (linked.isAckWaiting) return
+    linked.isAckWaiting = true
+    this.#acks.push(linked)
+    if (this.#isFlushing) return
+    this.#isFlushing = true
+    this.#world.soon(() => this.#flush())
+  }
+
+  /** An UPDATE of an ended generation: it leaves the window unanswered. */
+  acknowledgeNothing(): void {
+    this.#unacknowledged--
+  }
+
+  /** A frame was refused. For its content: says so, and closes after ten in a row. Else: closes, to be tried again. */
+  refuse(problem: Problem, about: { flakeAddress?: number; seq?: number } = {}, isUpdate = false): void {
+    if (isUpdate) this.#unacknowledged--
+    if (!this.isOpen) return
+    const code = problem.kind.link ?? 'BAD_MESSAGE'
+    this.error(code, problem.message, about)
+    if (problem.kind.isTemporary) this.end(closeCodes.tryLater)
+    else if (++this.#refusedInRow >= refusedInRowMax) this.end(closeCodes.badMessage)
+  }
+
+  error(code: LinkErrorCode, message: string, about: { flakeAddress?: number; seq?: number } = {}): void {
+    this.send({ type: 'ERROR', code, message, ...about })
+  }
+
+  send(message: unknown): void {
+    if (!this.isOpen) return
+    this.socket.together(() => {
+      // What was stored before is acknowledged before.
+      this.#sendAcks()
+      this.socket.send(encodeFrame(this.opening.protocol, message))
+    })
+  }
+
+  end({ code, reason }: CloseReason): void {
+    if (!this.isOpen) return
+    this.#isEnding = true
+    // Not from within what called us: closing runs the close handler at once.
+    this.#world.soon(() => {
+      if (!this.isClosed) this.socket.end(code, reason)
+    })
+  }
+
+  #flush(): void {
+    this.#isFlushing = false
+    if (this.isOpen) this.socket.together(() => this.#sendAcks())
+  }
+
+  /** One per device: an ACK says everything up to its number. */
+  #sendAcks(): void {
+    const { protocol } = this.opening
+    for (const linked of this.#acks) {
+      linked.isAckWaiting = false
+      const { flakeAddress, ackSeq: seq } = linked
+      const message = linked.isShort ? ['A', flakeAddress, seq] : { type: 'ACK', flakeAddress, seq }
+      this.socket.send(encodeFrame(protocol, message))
+    }
+    this.#acks.length = 0
+  }
+}

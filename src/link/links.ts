@@ -1,0 +1,437 @@
+import type { Hello, Report, Welcome } from '#actors/device/commands'
+import { deviceAddress } from '#actors/device/device'
+import type { DeviceState } from '#actors/device/state'
+import { tenantAddress } from '#actors/tenant/address'
+import { closeCodes } from '#runtime/close-codes'
+import { decodeFrame, isPlain } from '#link/codec'
+import { declaredServices } from '#link/declaration'
+import { Link, type LinkedDevice, type LinkOpening } from '#link/link'
+import type { Presence } from '#link/presence'
+import { isUpdate, readItems, readUpdate, type UpdateFrame } from '#link/update-frame'
+import type { Entry } from '#model/entry'
+import { serviceIdentifierOf } from '#model/identifier'
+import { type HelloMessage, linkWindowMessages, LongDeviceMessage } from '#model/link-message'
+import { Problem } from '#model/problem'
+import type { InternShape, Shape } from '#model/shape'
+import type { Activation } from '#runtime/activation'
+import type { Asker } from '#runtime/actor'
+import { Liveness } from '#runtime/liveness'
+import type { Socket, SocketRoom } from '#runtime/socket'
+import type { System } from '#runtime/system'
+
+export interface LinksOptions {
+  readonly system: System<Entry>
+  readonly intern: InternShape
+  readonly presence: Presence
+  readonly log: LinksLog
+}
+
+export interface LinksLog {
+  /** A device left out numbers: they are lost on its side, or never were. */
+  gap(tenant: string, device: string, after: number, seq: number): void
+  refused(tenant: string, problem: Problem): void
+}
+
+/** Take-overs of one device in a minute, above which the newcomer is refused: two are fighting for it. Contract 7. */
+const takeOversMax = 10
+const takeOverWindowMs = 60_000
+
+/** What a link is counted with while a frame of it waits: its bytes, and what we build of them. */
+const frameOverheadBytes = 200
+
+/**
+ * What devices say. Frames become commands of device actors; what those answer leaves on the link after the gate. A
+ * device is on one link at a time: the latest that said HELLO for it. Contract 7.
+ */
+export class Links implements SocketRoom<LinkOpening> {
+  readonly #options: LinksOptions
+  readonly #links = new Map<Socket, Link>()
+  readonly #liveness: Liveness<Link>
+  readonly #owners = new Map<string, LinkedDevice>()
+  readonly #takeOvers = new Map<string, { count: number; since: number }>()
+  #isStopping = false
+  readonly counts = { frames: 0, updates: 0, refused: 0, hellos: 0 }
+
+  constructor(options: LinksOptions) {
+    this.#options = options
+    this.#liveness = new Liveness(options.system.world, (link) => link.socket, {
+      unanswered: (link) => this.#setIdle(link, true),
+      dead: (link) => link.end(closeCodes.dead),
+    })
+  }
+
+  get linkCount(): number {
+    return this.#links.size
+  }
+
+  get deviceCount(): number {
+    return this.#owners.size
+  }
+
+  isLinked(tenant: string, device: string): boolean {
+    return this.#owners.has(ownerKey(tenant, device))
+  }
+
+  opened(socket: Socket, opening: LinkOpening): void {
+    const link = new Link(this.#options.system.world, socket, opening)
+    this.#links.set(socket, link)
+    this.#liveness.watch(link)
+  }
+
+  received(socket: Socket, data: Uint8Array, isBinary: boolean): void {
+    const link = this.#links.get(socket)
+    if (!link?.isOpen) return
+    this.#liveness.heard(link)
+    if (link.isIdle) this.#setIdle(link, false)
+    this.counts.frames++
+    let frame: unknown
+    try {
+      frame = decodeFrame(link.opening.protocol, data, isBinary)
+    } catch (error) {
+      this.#refuse(link, new Problem('bad_request', `not a frame: ${error instanceof Error ? error.message : 'unreadable'}`))
+      return
+    }
+    if (isUpdate(frame)) this.#update(link, frame, data.byteLength)
+    else this.#other(link, frame)
+  }
+
+  dropped(): void {
+    // A device that does not read its acknowledgements runs out of its window; nothing is lost by it.
+  }
+
+  drained(socket: Socket): void {
+    this.ponged(socket)
+  }
+
+  ponged(socket: Socket): void {
+    const link = this.#links.get(socket)
+    if (!link) return
+    this.#liveness.heard(link)
+    if (link.isIdle) this.#setIdle(link, false)
+  }
+
+  closed(socket: Socket): void {
+    const link = this.#links.get(socket)
+    if (!link) return
+    this.#links.delete(socket)
+    link.isClosed = true
+    this.#liveness.forget(link)
+    for (const linked of link.devices.values()) this.#leave(linked)
+  }
+
+  /** The store takes no writes: every link is told and closed, to come back with what was not acknowledged. */
+  storageFailed(): void {
+    for (const link of [...this.#links.values()]) link.refuse(new Problem('storage'))
+  }
+
+  /** The device is no more: its link hears that its address means nothing. */
+  removed(tenant: string, device: string): void {
+    const linked = this.#owners.get(ownerKey(tenant, device))
+    if (!linked) return
+    this.#owners.delete(ownerKey(tenant, device))
+    linked.link.devices.delete(linked.flakeAddress)
+    linked.link.error('UNKNOWN_DEVICE', `${device} was removed`, { flakeAddress: linked.flakeAddress })
+  }
+
+  /** A device's secret is void: a link that was opened with it, or carries nothing else, is closed. Contract 3.11. */
+  credentialsChanged(tenant: string, device: string): void {
+    const link = this.#owners.get(ownerKey(tenant, device))?.link
+    if (link && (link.opening.device === device || link.devices.size === 1)) link.end(closeCodes.sessionOver)
+  }
+
+  /** From now on closed links mean nothing: the recorded status stands until the devices are back. Contract 3.10. */
+  stop(): void {
+    this.#isStopping = true
+    this.#liveness.stop()
+  }
+
+  #update(link: Link, frame: Parameters<typeof readUpdate>[0], bytes: number): void {
+    if (!link.enter()) {
+      link.refuse(new Problem('overloaded', `more than ${linkWindowMessages} messages unacknowledged`), {}, true)
+      return
+    }
+    const read = readUpdate(frame)
+    if (read instanceof Problem) {
+      this.#refuse(link, read, aboutOf(frame), true)
+      return
+    }
+    const { flakeAddress, seq } = read
+    const linked = link.devices.get(flakeAddress)
+    if (!linked) {
+      this.#refuseStranger(link, flakeAddress, seq)
+      return
+    }
+    linked.isShort = read.isShort
+    const shape = shapeOf(linked, read)
+    const items = shape ? readItems(read, shape) : new Problem('service_unknown', `service ${read.service} is not declared`)
+    if (!shape || items instanceof Problem) {
+      this.#refuse(link, items as Problem, { flakeAddress, seq }, true)
+      return
+    }
+    this.counts.updates++
+    if (seq > linked.lastSeq + 1 && linked.lastSeq > 0) {
+      this.#options.log.gap(link.opening.tenant, linked.device, linked.lastSeq, seq)
+    }
+    if (seq > linked.lastSeq) linked.lastSeq = seq
+    const report: Report = { type: 'report', shape, session: linked.session, seq, items, timestamp: read.timestamp }
+    this.#turn(linked, report, new ReportAsker(this, linked, seq), bytes + frameOverheadBytes)
+  }
+
+  /** A device whose activation was forgotten is woken again. */
+  #turn(linked: LinkedDevice, command: unknown, asker: Asker, bytes: number): void {
+    const { system } = this.#options
+    if (!linked.activation.isAlive) {
+      system.turn(deviceAddress(linked.link.opening.tenant, linked.device), command, asker, bytes)
+      const awake = system.registry.awake(deviceAddress(linked.link.opening.tenant, linked.device))
+      if (awake) linked.activation = awake
+      return
+    }
+    system.turnOf(linked.activation, command, asker, bytes)
+  }
+
+  #refuseStranger(link: Link, flakeAddress: number, seq: number): void {
+    if (link.replaced.has(flakeAddress)) {
+      // A late frame of a generation that ended: nobody waits for its answer.
+      link.acknowledgeNothing()
+      return
+    }
+    const problem = new Problem('device_unknown', `${flakeAddress} said no HELLO on this link`)
+    this.#refuse(link, problem, { flakeAddress, seq }, true)
+  }
+
+  #other(link: Link, frame: unknown): void {
+    if (!isPlain(frame)) {
+      this.#refuse(link, new Problem('bad_request', 'frames hold only null, booleans, numbers, texts, bytes, arrays and maps'))
+      return
+    }
+    const parsed = LongDeviceMessage.safeParse(frame)
+    if (!parsed.success) {
+      this.#refuse(link, new Problem('bad_request', messageOf(parsed.error)), aboutOf(frame))
+      return
+    }
+    const message = parsed.data
+    switch (message.type) {
+      case 'HELLO':
+        this.#hello(link, message)
+        return
+      case 'BYE':
+        this.#bye(link, message.flakeAddress)
+        return
+      default:
+        // RESULT and FIRMWARE_STATUS to nothing we asked: said too late, or twice.
+        return
+    }
+  }
+
+  #hello(link: Link, message: HelloMessage): void {
+    const { system, intern, log } = this.#options
+    this.counts.hellos++
+    const { tenant } = link.opening
+    const device = message.deviceIdentifier
+    if (link.opening.device !== undefined && link.opening.device !== device) {
+      this.#refuse(link, new Problem('forbidden', `these credentials are not those of ${device}`))
+      return
+    }
+    if (!system.isServing || !system.gate.isOpen) {
+      link.refuse(new Problem('storage'))
+      return
+    }
+    let services: Hello['services']
+    try {
+      services = declaredServices(message.services, intern)
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error
+      this.#refuse(link, error)
+      return
+    }
+    const before = this.#owners.get(ownerKey(tenant, device))
+    if (before && before.link !== link && this.#isFlapping(tenant, device)) {
+      link.error('FLAPPING', `${device} changed links more than ${takeOversMax} times in a minute`)
+      return
+    }
+    const activation = this.#admitted(tenant, device)
+    const state = activation.state as DeviceState
+    if (!state.isThere) {
+      log.refused(tenant, new Problem('overloaded'))
+      link.refuse(new Problem('overloaded'))
+      return
+    }
+    const { flakeAddress } = state
+    const linked: LinkedDevice = {
+      link,
+      device,
+      flakeAddress,
+      session: message.session ?? namelessSession(system.world.random(16)),
+      services: message.services.map((service) => shapeNamed(services, service.serviceIdentifier)),
+      activation,
+      lastSeq: 0,
+      ackSeq: 0,
+      isAckWaiting: false,
+      isShort: false,
+    }
+    this.#own(tenant, linked, before)
+    const hello: Hello = {
+      type: 'hello',
+      session: linked.session,
+      services,
+      project: message.project,
+      firmwares: message.firmwares,
+      isAutoUpdated: message.autoUpdate,
+    }
+    system.turnOf(activation, hello, {
+      answered: (welcome) => this.#welcome(linked, welcome as Welcome),
+      refused: (problem) => link.refuse(problem, { flakeAddress }),
+    })
+  }
+
+  /** The device, awake; made if there is none: first contact of an allowed link. Contract 3.11. */
+  #admitted(tenant: string, device: string): Activation<Entry> {
+    const { system } = this.#options
+    const activation = system.registry.wake(deviceAddress(tenant, device))
+    if ((activation.state as DeviceState).isThere) return activation
+    // Runs at once, with the device's own turn behind it: what both say waits for one commit.
+    const asker = { answered: () => {}, refused: (problem: Problem) => this.#options.log.refused(tenant, problem) }
+    system.turn(tenantAddress(tenant), { type: 'admit_device', device, meta: {} }, asker)
+    return system.registry.wake(deviceAddress(tenant, device))
+  }
+
+  #own(tenant: string, linked: LinkedDevice, before: LinkedDevice | undefined): void {
+    this.#owners.set(ownerKey(tenant, linked.device), linked)
+    if (before) {
+      before.link.devices.delete(before.flakeAddress)
+      if (before.link !== linked.link) {
+        before.link.replaced.add(before.flakeAddress)
+        const { flakeAddress } = before
+        this.#afterGate(() => before.link.error('REPLACED', `${linked.device} is on another link now`, { flakeAddress }))
+      }
+    }
+    linked.link.replaced.delete(linked.flakeAddress)
+    linked.link.devices.set(linked.flakeAddress, linked)
+  }
+
+  #welcome(linked: LinkedDevice, { flakeAddress, seq }: Welcome): void {
+    const { world } = this.#options.system
+    linked.link.send({
+      type: 'WELCOME',
+      flakeAddress,
+      deviceIdentifier: linked.device,
+      seq,
+      window: linkWindowMessages,
+      timestamp: world.now(),
+    })
+  }
+
+  #bye(link: Link, flakeAddress: number): void {
+    const linked = link.devices.get(flakeAddress)
+    if (!linked) return
+    link.devices.delete(flakeAddress)
+    this.#leave(linked)
+  }
+
+  #leave(linked: LinkedDevice): void {
+    const { tenant } = linked.link.opening
+    const key = ownerKey(tenant, linked.device)
+    if (this.#owners.get(key) !== linked) return
+    this.#owners.delete(key)
+    if (!this.#isStopping) this.#options.presence.want(tenant, linked.device, 'offline')
+  }
+
+  #setIdle(link: Link, isIdle: boolean): void {
+    link.isIdle = isIdle
+    for (const { device } of link.devices.values()) {
+      this.#options.presence.want(link.opening.tenant, device, isIdle ? 'idle' : 'online')
+    }
+  }
+
+  #isFlapping(tenant: string, device: string): boolean {
+    const now = this.#options.system.world.monotonic()
+    const key = ownerKey(tenant, device)
+    const before = this.#takeOvers.get(key)
+    if (!before || now - before.since > takeOverWindowMs) {
+      if (this.#takeOvers.size >= takeOversKnownMax) this.#takeOvers.clear()
+      this.#takeOvers.set(key, { count: 1, since: now })
+      return false
+    }
+    return ++before.count > takeOversMax
+  }
+
+  /** Refusals at the border leave in order with what was stored before them. */
+  #refuse(link: Link, problem: Problem, about: { flakeAddress?: number; seq?: number } = {}, isFrame = false): void {
+    this.counts.refused++
+    this.#afterGate(() => link.refuse(problem, about, isFrame))
+  }
+
+  #afterGate(leave: () => void): void {
+    this.#options.system.gate.say({ leave, refuse: leave })
+  }
+}
+
+/** Devices whose take-overs are counted: a bound, not a promise. */
+const takeOversKnownMax = 100_000
+
+/** What became of an UPDATE: an object and not two closures, for there are very many. */
+class ReportAsker {
+  readonly #links: Links
+  readonly #linked: LinkedDevice
+  readonly #seq: number
+
+  constructor(links: Links, linked: LinkedDevice, seq: number) {
+    this.#links = links
+    this.#linked = linked
+    this.#seq = seq
+  }
+
+  answered(seq: unknown): void {
+    this.#linked.link.acknowledge(this.#linked, seq as number)
+  }
+
+  refused(problem: Problem): void {
+    this.#links.counts.refused++
+    const { link, flakeAddress } = this.#linked
+    link.refuse(problem, { flakeAddress, seq: this.#seq }, true)
+  }
+}
+
+function ownerKey(tenant: string, device: string): string {
+  return `${tenant}/${device}`
+}
+
+/** Longer than any session a device can name. */
+function namelessSession(random: Uint8Array): string {
+  return `nameless:${Buffer.from(random).toString('hex')}`
+}
+
+function shapeOf(linked: LinkedDevice, { service }: Pick<UpdateFrame, 'service'>): Shape | undefined {
+  if (typeof service === 'number') return linked.services[service]
+  const { services } = linked
+  for (let index = 0; index < services.length; index++) {
+    const shape = services[index] as Shape
+    if (shape.serviceIdentifier === service) return shape
+  }
+  // Written otherwise than in its normal form: a UUID in upper case.
+  const normal = serviceIdentifierOf(service)
+  return normal === undefined || normal === service ? undefined : shapeOf(linked, { service: normal })
+}
+
+function shapeNamed(services: Hello['services'], serviceIdentifier: string): Shape {
+  const found = services.find(({ shape }) => shape.serviceIdentifier === serviceIdentifier)
+  if (!found) throw new Error('a declared service has no shape')
+  return found.shape
+}
+
+/** What a frame that can't be read says it is about, as far as that can be told. */
+function aboutOf(frame: unknown): { flakeAddress?: number; seq?: number } {
+  if (typeof frame !== 'object' || frame === null) return {}
+  const [flakeAddress, seq] = Array.isArray(frame)
+    ? [frame[1], frame[2]]
+    : [(frame as { flakeAddress?: unknown }).flakeAddress, (frame as { seq?: unknown }).seq]
+  return {
+    ...(Number.isSafeInteger(flakeAddress) ? { flakeAddress: flakeAddress as number } : {}),
+    ...(Number.isSafeInteger(seq) ? { seq: seq as number } : {}),
+  }
+}
+
+function messageOf(error: { readonly issues: readonly { readonly path: readonly PropertyKey[]; readonly message: string }[] }): string {
+  const [issue] = error.issues
+  return issue ? `${issue.path.join('.') || 'message'}: ${issue.message}` : 'not a message of this protocol'
+}

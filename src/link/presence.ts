@@ -1,0 +1,138 @@
+import { deviceAddress } from '#actors/device/device'
+import { presentIndex } from '#actors/device/status'
+import type { Entry } from '#model/entry'
+import type { DeviceStatus } from '#model/meta'
+import type { Listing } from '#runtime/listing'
+import type { System } from '#runtime/system'
+
+/** A device that only posts is there for this long after a message; so is, after a start, one that was there before. */
+export const graceMs = 60_000
+
+/** How long status turns are made before the loop is given back. */
+const sliceMs = 1
+const tickMs = 1_000
+const listedAtATime = 256
+
+export interface PresenceOptions {
+  readonly system: System<Entry>
+  readonly listing: Listing
+  /** Whether a device has a link now. */
+  readonly isLinked: (tenant: string, device: string) => boolean
+  readonly failed: (error: unknown) => void
+}
+
+interface Wanted {
+  readonly tenant: string
+  readonly device: string
+  readonly status: DeviceStatus
+}
+
+/**
+ * Keeps the recorded status of devices true: a closed link may have carried ten thousand of them, and after a start all
+ * that were there before may never come back. Contract 3.10.
+ */
+export class Presence {
+  readonly #options: PresenceOptions
+  /** Last wish of each device, in the order of the first. */
+  readonly #wanted = new Map<string, Wanted>()
+  /** Until when devices without a link are there, World.monotonic; in that order, for all wait equally long. */
+  readonly #posted = new Map<string, { readonly tenant: string; readonly device: string; readonly until: number }>()
+  #isRunning = false
+  #isStopped = false
+  #cancelTick: (() => void) | undefined
+  #cancelGrace: (() => void) | undefined
+
+  constructor(options: PresenceOptions) {
+    this.#options = options
+  }
+
+  /** After the store was read: who is recorded as present has a minute to come back. */
+  start(): void {
+    const { world } = this.#options.system
+    this.#cancelGrace?.()
+    this.#cancelGrace = world.after(graceMs, () => {
+      this.#settle().catch(this.#options.failed)
+    })
+  }
+
+  stop(): void {
+    this.#isStopped = true
+    this.#cancelGrace?.()
+    this.#cancelTick?.()
+    this.#wanted.clear()
+    this.#posted.clear()
+  }
+
+  /** Soon, a few at a time; overridden by a later wish. */
+  want(tenant: string, device: string, status: DeviceStatus): void {
+    if (this.#isStopped) return
+    this.#wanted.set(`${tenant}/${device}`, { tenant, device, status })
+    if (this.#isRunning) return
+    this.#isRunning = true
+    this.#options.system.world.soon(() => this.#run())
+  }
+
+  /** A device without a link said something. */
+  posted(tenant: string, device: string): void {
+    const { world } = this.#options.system
+    const key = `${tenant}/${device}`
+    this.#posted.delete(key)
+    this.#posted.set(key, { tenant, device, until: world.monotonic() + graceMs })
+    this.#tick()
+  }
+
+  #run(): void {
+    const { world } = this.#options.system
+    const started = world.monotonic()
+    for (const [key, wanted] of this.#wanted) {
+      this.#wanted.delete(key)
+      this.#set(wanted)
+      if (world.monotonic() - started > sliceMs) break
+    }
+    this.#isRunning = this.#wanted.size > 0
+    if (this.#isRunning) world.soon(() => this.#run())
+  }
+
+  #set({ tenant, device, status }: Wanted): void {
+    const { system, isLinked } = this.#options
+    // It came back meanwhile, or went: then that is the last word.
+    if (isLinked(tenant, device) !== (status !== 'offline')) return
+    if (!system.isServing || !system.gate.isOpen) return
+    system.turn(deviceAddress(tenant, device), { type: 'status', status }, { answered: () => {}, refused: () => {} }, 0)
+  }
+
+  #tick(): void {
+    if (this.#cancelTick || this.#isStopped) return
+    const { world } = this.#options.system
+    this.#cancelTick = world.after(tickMs, () => {
+      this.#cancelTick = undefined
+      const now = world.monotonic()
+      for (const [key, { tenant, device, until }] of this.#posted) {
+        if (until > now) break
+        this.#posted.delete(key)
+        this.#wantOffline(tenant, device)
+      }
+      if (this.#posted.size > 0) this.#tick()
+    })
+  }
+
+  async #settle(): Promise<void> {
+    const { system, listing } = this.#options
+    for (const { tenant } of [...system.registry.heads()]) {
+      const pages = listing.entries(presentIndex, tenant)
+      try {
+        for (let devices = await pages.next(listedAtATime); devices.length > 0; devices = await pages.next(listedAtATime)) {
+          for (const device of devices) {
+            if (!this.#posted.has(`${tenant}/${device}`)) this.#wantOffline(tenant, device)
+          }
+        }
+      } finally {
+        await pages.close()
+      }
+    }
+  }
+
+  #wantOffline(tenant: string, device: string): void {
+    if (!this.#options.isLinked(tenant, device)) this.want(tenant, device, 'offline')
+  }
+}

@@ -1,0 +1,139 @@
+import { createHash } from 'node:crypto'
+import { deviceAddress } from '#actors/device/device'
+import type { DeviceState, ServiceState } from '#actors/device/state'
+import { serviceOf } from '#actors/device/state'
+import { tenantAddress } from '#actors/tenant/address'
+import * as api from '#api/devices'
+import { type ListQuery, nameOfCursor, type StateQuery } from '#api/query-field'
+import { Problem } from '#model/problem'
+import { reachesDevice } from '#model/scope'
+import type { RouteContext } from '#routes/context'
+import { deviceThere, lookAtDevice, lookAtTenant } from '#routes/looking'
+import { pageOf } from '#routes/page'
+import { formOf, fullDepth, StateText } from '#routes/state-text'
+import { etagOf, notModified, streamHeaders } from '#routes/stream-position'
+import { type Names, namesOf, streamed, textReply } from '#routes/streamed'
+import { type Binding, bind, type Call, type Reply } from '#server/call'
+
+/** 256 bits, shown once; only its hash is kept. Contract 7. */
+const secretBytes = 32
+
+/** Who answers for devices. */
+export function deviceRoutes(context: RouteContext): Binding[] {
+  return [
+    bind(api.listDevices, (call) => list(context, call)),
+    bind(api.createDevice, (call) => create(context, call, call.body)),
+    bind(api.readDevice, (call) => {
+      const { state, text } = readable(context, call, call.parameters, call.query)
+      return textReply(context, text.device(state))
+    }),
+    bind(api.deleteDevice, (call) => remove(context, call, call.parameters.deviceIdentifier)),
+    bind(api.rotateDeviceSecret, (call) => rotate(context, call, call.parameters.deviceIdentifier)),
+    bind(api.listDeviceServices, (call) => {
+      const { state, text } = readable(context, call, call.parameters, call.query)
+      return textReply(context, text.services(state))
+    }),
+    bind(api.readDeviceService, (call) => {
+      const { service, text } = readableService(context, call, call.parameters, call.query)
+      return textReply(context, text.serviceOfDevice(service))
+    }),
+    bind(api.readDeviceProperties, (call) => {
+      const { service, text } = readableService(context, call, call.parameters, call.query)
+      return textReply(context, text.properties(service))
+    }),
+  ]
+}
+
+/** A device that the caller may read, else 404: there is none, or it is none of his. Contract 1.4. */
+export function readable(
+  context: RouteContext,
+  { caller }: Call,
+  { deviceIdentifier }: { readonly deviceIdentifier: string },
+  query: StateQuery,
+): { readonly state: DeviceState; readonly text: StateText } {
+  if (!reachesDevice(caller.scope, 'service', 'read', deviceIdentifier)) throw new Problem('not_found')
+  const state = deviceThere(context, caller.tenant, deviceIdentifier)
+  return { state, text: new StateText(caller, lookAtTenant(context, caller.tenant), formOf(query, fullDepth)) }
+}
+
+/** A service of a device that the caller may read. */
+export function readableService(
+  context: RouteContext,
+  call: Call,
+  parameters: { readonly deviceIdentifier: string; readonly serviceIdentifier: string },
+  query: StateQuery,
+): { readonly service: ServiceState; readonly text: StateText } {
+  const { state, text } = readable(context, call, parameters, query)
+  const service = serviceOf(state, parameters.serviceIdentifier)
+  if (!service || !text.mayRead(state.device, parameters.serviceIdentifier)) throw new Problem('not_found')
+  return { service, text }
+}
+
+/** Devices of the query's filter, in the order of a listing; or all of them. */
+export function deviceNames(context: RouteContext, tenant: string, query: Pick<ListQuery, 'cursor' | 'deviceIdentifier'>): Names {
+  const after = nameOfCursor(query.cursor)
+  if (!query.deviceIdentifier) return context.listing.actors('device', tenant, after)
+  const asked = [...new Set(query.deviceIdentifier)].sort()
+  return namesOf(asked.filter((device) => device > after && lookAtDevice(context, tenant, device) !== undefined))
+}
+
+async function list(context: RouteContext, call: Call<unknown, ListQuery>): Promise<Reply> {
+  const unchanged = notModified(context, call)
+  if (unchanged) return unchanged
+  const { caller, query } = call
+  const headers = { ...streamHeaders(context, caller.tenant), ETag: etagOf(context, call) }
+  const form = formOf(query, 0)
+  const text = new StateText(caller, lookAtTenant(context, caller.tenant), form)
+  const isShown = (device: string) => reachesDevice(caller.scope, 'service', 'read', device)
+  const textOf = (device: string) => {
+    if (!isShown(device)) return undefined
+    const state = lookAtDevice(context, caller.tenant, device)
+    return state && text.device(state)
+  }
+  const names = deviceNames(context, caller.tenant, query)
+  const frame = { before: '[', after: ']' }
+  if (query.limit === undefined) return { status: 200, headers, chunks: streamed(context, names, frame, textOf) }
+  const page = await pageOf(call, query.limit, names, isShown)
+  const chunks = streamed(context, namesOf(page.names), frame, textOf)
+  return { status: 200, headers: { ...headers, ...page.headers }, chunks }
+}
+
+async function create(
+  context: RouteContext,
+  { caller }: Call,
+  { deviceIdentifier, meta }: { readonly deviceIdentifier: string; readonly meta?: object | undefined },
+): Promise<Reply> {
+  const { system } = context
+  const { tenant } = caller
+  if (!reachesDevice(caller.scope, 'device', 'create', deviceIdentifier)) throw new Problem('forbidden')
+  if (lookAtDevice(context, tenant, deviceIdentifier)) throw new Problem('conflict', 'the device exists')
+  const { secret, hash } = newSecret(context)
+  // In one breath, so that both are in one commit: the tenant gives it an address and tells it, then it takes its secret.
+  const admitted = system.ask(tenantAddress(tenant), { type: 'admit_device', device: deviceIdentifier, meta: meta ?? {} })
+  const secured = system.ask(deviceAddress(tenant, deviceIdentifier), { type: 'set_secret', hash })
+  await Promise.all([admitted, secured])
+  const headers = { Location: `/api/v1/devices/${encodeURIComponent(deviceIdentifier)}`, 'Cache-Control': 'no-store' }
+  return { status: 201, headers, json: { deviceIdentifier, secret } }
+}
+
+async function remove(context: RouteContext, { caller }: Call, device: string): Promise<Reply> {
+  if (!reachesDevice(caller.scope, 'device', 'delete', device)) throw new Problem('not_found')
+  await context.system.ask(deviceAddress(caller.tenant, device), { type: 'remove' })
+  context.links.removed(caller.tenant, device)
+  return { status: 204 }
+}
+
+async function rotate(context: RouteContext, { caller }: Call, device: string): Promise<Reply> {
+  if (!reachesDevice(caller.scope, 'device', 'update', device)) throw new Problem('not_found')
+  deviceThere(context, caller.tenant, device)
+  const { secret, hash } = newSecret(context)
+  await context.system.ask(deviceAddress(caller.tenant, device), { type: 'set_secret', hash })
+  context.links.credentialsChanged(caller.tenant, device)
+  const headers = { 'Cache-Control': 'no-store' }
+  return { status: 201, headers, json: { deviceIdentifier: device, secret } }
+}
+
+function newSecret({ world }: RouteContext): { readonly secret: string; readonly hash: Uint8Array } {
+  const secret = Buffer.from(world.random(secretBytes)).toString('base64url')
+  return { secret, hash: createHash('sha256').update(secret).digest() }
+}

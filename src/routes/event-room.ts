@@ -1,0 +1,83 @@
+import type { Hub, Listener, Resume } from '#events/hub'
+import { closeCodes } from '#runtime/close-codes'
+import { Liveness } from '#runtime/liveness'
+import type { Socket, SocketRoom } from '#runtime/socket'
+import type { World } from '#runtime/world'
+
+/** What an upgrade decided about a dashboard's socket. */
+export interface EventsOpening {
+  readonly listener: Listener
+  readonly resume: Resume
+}
+
+/** What a client may say at once. Contract 4.7. */
+const messageBytesMax = 4 * 1024
+
+/** Dashboards: what they may say, and that they are still there. What they hear is the hub's. Contract 4. */
+export class EventRoom implements SocketRoom<EventsOpening> {
+  readonly #hub: Hub
+  readonly #world: World
+  readonly #liveness: Liveness<Socket>
+
+  constructor(world: World, hub: Hub) {
+    this.#hub = hub
+    this.#world = world
+    this.#liveness = new Liveness(world, (socket) => socket, {
+      dead: (socket) => this.#end(socket, closeCodes.dead),
+    })
+  }
+
+  opened(socket: Socket, { listener, resume }: EventsOpening): void {
+    this.#hub.add(socket, listener, resume)
+    this.#liveness.watch(socket)
+  }
+
+  /** PING is answered with the position; other JSON is for somebody newer. */
+  received(socket: Socket, data: Uint8Array, isBinary: boolean): void {
+    this.#liveness.heard(socket)
+    const message = isBinary || data.byteLength > messageBytesMax ? unreadable : parse(data)
+    if (message === unreadable) {
+      this.#end(socket, closeCodes.badMessage)
+      return
+    }
+    if (typeof message !== 'object' || message === null || (message as { type?: unknown }).type !== 'PING') return
+    socket.send(JSON.stringify({ type: 'PONG', ...this.#hub.positionOf(socket) }))
+  }
+
+  dropped(socket: Socket, message: Uint8Array): void {
+    this.#hub.dropped(socket, message)
+  }
+
+  drained(socket: Socket): void {
+    this.#liveness.heard(socket)
+    this.#hub.drained(socket)
+  }
+
+  ponged(socket: Socket): void {
+    this.#liveness.heard(socket)
+  }
+
+  closed(socket: Socket): void {
+    this.#liveness.forget(socket)
+    this.#hub.remove(socket)
+  }
+
+  stop(): void {
+    this.#liveness.stop()
+  }
+
+  /** Not from within what called us: ending runs `closed` at once. */
+  #end(socket: Socket, { code, reason }: { readonly code: number; readonly reason: string }): void {
+    this.#world.soon(() => socket.end(code, reason))
+  }
+}
+
+const unreadable = Symbol('unreadable')
+
+function parse(data: Uint8Array): unknown {
+  try {
+    return JSON.parse(Buffer.from(data.buffer, data.byteOffset, data.byteLength).toString())
+  } catch {
+    return unreadable
+  }
+}

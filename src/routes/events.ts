@@ -1,0 +1,95 @@
+import { createTicket, EventsQuery } from '#api/events'
+import type { EventFilter } from '#events/audience'
+import type { Resume } from '#events/hub'
+import type { Caller } from '#iam/caller'
+import { deviceIdentifierOf, serviceIdentifierOf } from '#model/identifier'
+import { Problem } from '#model/problem'
+import type { RouteContext } from '#routes/context'
+import { type EventRoom, type EventsOpening } from '#routes/event-room'
+import { type Binding, bind } from '#server/call'
+import { parseQuery } from '#server/query'
+import { validate } from '#server/validation'
+import { type AnyWebsocketRoute, type UpgradeRequest, websocketRoute } from '#server/websocket-route'
+
+/**
+ * Unsent bytes of one dashboard before it counts as slow. The kernel's own buffer of some megabytes is filled before, so
+ * this decides little about speed; it is what a thousand stalled ones cost in memory: half a gigabyte at most.
+ */
+const backpressureBytesMax = 512 * 1024
+
+/** Above what a client may say, so that too much can be answered with a code of ours. */
+const payloadBytesMax = 64 * 1024
+
+/** Names in one filter: each may be a topic to itself. */
+const filterNamesMax = 1_000
+
+export function eventRoutes(context: RouteContext): Binding[] {
+  return [
+    bind(createTicket, ({ caller }) => ({
+      status: 200,
+      headers: { 'Cache-Control': 'no-store' },
+      json: { ticket: context.tickets.issue(caller) },
+    })),
+  ]
+}
+
+/** `GET /events/:ticket`, and `GET /events` for who can send headers. Contract 4.1. */
+export function eventSockets(
+  context: RouteContext,
+  room: EventRoom,
+  authenticate: (request: UpgradeRequest) => Caller | Promise<Caller>,
+): AnyWebsocketRoute[] {
+  const limits = { maxPayloadBytes: payloadBytesMax, maxBackpressureBytes: backpressureBytesMax, room }
+  return [
+    websocketRoute<EventsOpening>({
+      ...limits,
+      path: '/events/:ticket',
+      upgrade: (request) => opening(context.tickets.consume(request.parameters['ticket'] ?? ''), request),
+    }),
+    websocketRoute<EventsOpening>({
+      ...limits,
+      path: '/events',
+      async upgrade(request) {
+        return opening(await authenticate(request), request)
+      },
+    }),
+  ]
+}
+
+function opening(caller: Caller, request: UpgradeRequest): EventsOpening {
+  const query = validate(EventsQuery, parseQuery(request.query)) as EventsQuery
+  const listener = {
+    tenant: caller.tenant,
+    access: caller.user,
+    scope: caller.scope,
+    scopeSince: 0,
+    filter: filterOf(query),
+  }
+  return { listener, resume: resumeOf(query) }
+}
+
+function resumeOf({ epoch, offset }: EventsQuery): Resume {
+  if (offset === undefined) return undefined
+  return offset === 'now' ? 'now' : { after: { epoch: epoch ?? '', offset } }
+}
+
+function filterOf({ types, devices, services }: EventsQuery): EventFilter {
+  return {
+    ...(types && { types: names('types', types, (name) => name) }),
+    ...(devices && { devices: names('devices', devices, deviceIdentifierOf) }),
+    ...(services && { services: names('services', services, serviceIdentifierOf) }),
+  }
+}
+
+/** In their normal form. @throws Problem `invalid` for what can't be a name. */
+function names(field: string, given: readonly string[], normal: (name: string) => string | undefined): ReadonlySet<string> {
+  const refuse = (message: string) => new Problem('invalid', undefined, { details: [{ path: field, message }] })
+  if (given.length > filterNamesMax) throw refuse(`must be at most ${filterNamesMax}`)
+  return new Set(
+    given.map((name) => {
+      const known = normal(name)
+      if (known === undefined) throw refuse(`${name.slice(0, 64)} is no identifier`)
+      return known
+    }),
+  )
+}

@@ -1,0 +1,84 @@
+import { statfs } from 'node:fs/promises'
+import { cpus, freemem, totalmem, uptime } from 'node:os'
+import { type HealthStatus, readHealth, readHealthStatus } from '#api/health'
+import type { RouteContext } from '#routes/context'
+import { lookAtTenant } from '#routes/looking'
+import { type Binding, bind } from '#server/call'
+
+export interface HealthOptions {
+  readonly dataDirectory: string
+  readonly databaseStatus: () => HealthStatus['database']['status']
+}
+
+/** Who answers how it is. Contract 8. */
+export function healthRoutes(context: RouteContext, options: HealthOptions): Binding[] {
+  const cpu = new CpuUsage()
+  return [
+    bind(readHealth, () => ({ status: 200, json: { status: 'ok' } })),
+    bind(readHealthStatus, async ({ caller }) => ({
+      status: 200,
+      json: await status(context, options, caller.tenant, cpu),
+    })),
+  ]
+}
+
+async function status(
+  { system, links, hub, reader, ...context }: RouteContext,
+  { dataDirectory, databaseStatus }: HealthOptions,
+  tenant: string,
+  cpu: CpuUsage,
+): Promise<HealthStatus> {
+  const disk = await statfs(dataDirectory)
+  const { counters } = lookAtTenant({ system, links, hub, reader, ...context }, tenant)
+  return {
+    cpu: cpu.sinceLast(),
+    memory: {
+      freeMemoryBytes: freemem(),
+      totalMemoryBytes: totalmem(),
+      freeMemoryPercent: percent(freemem(), totalmem()),
+      processMemoryBytes: process.memoryUsage.rss(),
+    },
+    disk: {
+      freeDiskBytes: disk.bavail * disk.bsize,
+      totalDiskBytes: disk.blocks * disk.bsize,
+      freeDiskPercent: percent(disk.bavail, disk.blocks),
+    },
+    uptime: { systemUptimeSeconds: uptime(), processUptimeSeconds: process.uptime() },
+    database: { status: databaseStatus() },
+    links: links.linkCount,
+    sockets: hub.socketCount,
+    devices: counters.devices,
+    stream: {
+      epoch: reader.epoch,
+      offset: system.registry.head(tenant).committed,
+      retainedFrom: reader.retainedFrom(tenant),
+    },
+  }
+}
+
+/** How busy each core was since it was asked last; since the machine's start the first time. */
+class CpuUsage {
+  #last: readonly { readonly busy: number; readonly all: number }[] = []
+
+  sinceLast(): HealthStatus['cpu'] {
+    const now = cpus().map(({ times }) => {
+      const all = Object.values(times).reduce((sum, time) => sum + time, 0)
+      return { busy: all - times.idle, all }
+    })
+    const cpuUsagePercent = now.map(({ busy, all }, core) => {
+      const before = this.#last[core] ?? { busy: 0, all: 0 }
+      return percent(busy - before.busy, all - before.all)
+    })
+    this.#last = now
+    const sum = cpuUsagePercent.reduce((total, usage) => total + usage, 0)
+    return { cpuUsagePercent, cpuAverageUsagePercent: rounded(sum / Math.max(1, cpuUsagePercent.length)) }
+  }
+}
+
+function percent(part: number, whole: number): number {
+  return whole > 0 ? rounded((part / whole) * 100) : 0
+}
+
+function rounded(value: number): number {
+  return Math.round(value * 10) / 10
+}

@@ -1,0 +1,23 @@
+import { deviceAddress } from '#actors/device/device'
+import type { DeviceState } from '#actors/device/state'
+import { tenantAddress } from '#actors/tenant/address'
+import type { TenantState } from '#actors/tenant/state'
+import { Problem } from '#model/problem'
+import type { RouteContext } from '#routes/context'
+
+/** A device as it is now, or undefined when there is none. Does not wake it. */
+export function lookAtDevice({ system }: RouteContext, tenant: string, device: string): DeviceState | undefined {
+  const state = system.look(deviceAddress(tenant, device)) as DeviceState
+  return state.isThere ? state : undefined
+}
+
+/** @throws Problem 404 when there is none. */
+export function deviceThere(context: RouteContext, tenant: string, device: string): DeviceState {
+  const state = lookAtDevice(context, tenant, device)
+  if (!state) throw new Problem('not_found')
+  return state
+}
+
+export function lookAtTenant({ system }: RouteContext, tenant: string): TenantState {
+  return system.look(tenantAddress(tenant)) as TenantState
+}

@@ -1,0 +1,67 @@
+import { deviceAddress } from '#actors/device/device'
+import type { DeviceState } from '#actors/device/state'
+import { connectsSince } from '#actors/device/status'
+import * as api from '#api/meta'
+import type { Caller } from '#iam/caller'
+import { Problem } from '#model/problem'
+import { type Action, reachesDevice } from '#model/scope'
+import type { RouteContext } from '#routes/context'
+import { deviceNames } from '#routes/devices'
+import { deviceThere, lookAtDevice } from '#routes/looking'
+import { pageOf } from '#routes/page'
+import { streamHeaders } from '#routes/stream-position'
+import { namesOf, streamed, textReply } from '#routes/streamed'
+import { type Binding, bind } from '#server/call'
+
+/** Who answers for what is known about devices besides their services. */
+export function metaRoutes(context: RouteContext): Binding[] {
+  const { system } = context
+  const text = (state: DeviceState, depth: number) => recordText(state, depth, context.startedAt)
+  return [
+    bind(api.listMeta, async (call) => {
+      const { caller, query } = call
+      const headers = streamHeaders(context, caller.tenant)
+      const isShown = (device: string) => reachesDevice(caller.scope, 'meta', 'read', device)
+      const textOf = (device: string) => {
+        const state = isShown(device) ? lookAtDevice(context, caller.tenant, device) : undefined
+        return state && text(state, query.depth ?? 0)
+      }
+      const names = deviceNames(context, caller.tenant, query)
+      const frame = { before: '[', after: ']' }
+      if (query.limit === undefined) return { status: 200, headers, chunks: streamed(context, names, frame, textOf) }
+      const page = await pageOf(call, query.limit, names, isShown)
+      const chunks = streamed(context, namesOf(page.names), frame, textOf)
+      return { status: 200, headers: { ...headers, ...page.headers }, chunks }
+    }),
+
+    bind(api.readMeta, ({ caller, parameters: { deviceIdentifier }, query }) => {
+      checkReach(caller, 'read', deviceIdentifier)
+      const state = deviceThere(context, caller.tenant, deviceIdentifier)
+      return textReply(context, text(state, query.depth ?? 1))
+    }),
+
+    bind(api.patchMeta, async ({ caller, parameters: { deviceIdentifier }, body: patch }) => {
+      checkReach(caller, 'update', deviceIdentifier)
+      await system.ask(deviceAddress(caller.tenant, deviceIdentifier), { type: 'patch_meta', patch })
+      return textReply(context, text(deviceThere(context, caller.tenant, deviceIdentifier), 1))
+    }),
+
+    bind(api.deleteMetaKey, async ({ caller, parameters: { deviceIdentifier, key } }) => {
+      checkReach(caller, 'update', deviceIdentifier)
+      await system.ask(deviceAddress(caller.tenant, deviceIdentifier), { type: 'delete_meta_key', key })
+      return { status: 204 }
+    }),
+  ]
+}
+
+function checkReach(caller: Caller, action: Action, device: string): void {
+  if (!reachesDevice(caller.scope, 'meta', action, device)) throw new Problem('not_found')
+}
+
+/** Contract 3.10: without depth only what says whether the device is there. */
+function recordText(state: DeviceState, depth: number, startedAt: number): string {
+  const { device: deviceIdentifier, status, lastMessage, lastConnect, meta } = state
+  const short = { deviceIdentifier, status, lastMessage }
+  const numConnects = connectsSince(state, startedAt)
+  return JSON.stringify(depth < 1 ? short : { ...short, lastConnect, numConnects, meta })
+}

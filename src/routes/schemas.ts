@@ -1,0 +1,65 @@
+import { tenantAddress } from '#actors/tenant/address'
+import { nameOfCursor } from '#api/query-field'
+import * as api from '#api/schemas'
+import { Problem } from '#model/problem'
+import { type Action, isPermitted, type Scope } from '#model/scope'
+import { holds } from '#model/scope'
+import type { ServiceSchema } from '#model/service-schema'
+import type { RouteContext } from '#routes/context'
+import { lookAtTenant } from '#routes/looking'
+import { pageOf } from '#routes/page'
+import { etagOf, notModified, streamHeaders } from '#routes/stream-position'
+import { namesOf, textReply } from '#routes/streamed'
+import { type Binding, bind } from '#server/call'
+
+/** Who answers for schemas. They are in memory, and few. */
+export function schemaRoutes(context: RouteContext): Binding[] {
+  const { system } = context
+  return [
+    bind(api.listSchemas, async (call) => {
+      const unchanged = notModified(context, call)
+      if (unchanged) return unchanged
+      const { caller, query } = call
+      const { schemas } = lookAtTenant(context, caller.tenant)
+      const headers = { ...streamHeaders(context, caller.tenant), ETag: etagOf(context, call) }
+      const after = nameOfCursor(query.cursor)
+      const names = [...schemas.keys()].filter((name) => name > after && reaches(caller.scope, 'read', name)).sort()
+      const page = await pageOf(call, query.limit ?? Number.POSITIVE_INFINITY, namesOf(names), () => true)
+      const isWhole = (query.depth ?? 0) > 0
+      const texts = page.names.map((name) => schemaText(name, isWhole ? schemas.get(name) : undefined))
+      return textReply(context, `[${texts.join(',')}]`, { ...headers, ...page.headers })
+    }),
+
+    bind(api.readSchema, ({ caller, parameters: { serviceIdentifier } }) => {
+      const schema = reaches(caller.scope, 'read', serviceIdentifier)
+        ? lookAtTenant(context, caller.tenant).schemas.get(serviceIdentifier)
+        : undefined
+      if (!schema) throw new Problem('not_found')
+      return textReply(context, schemaText(serviceIdentifier, schema))
+    }),
+
+    bind(api.putSchema, async ({ caller, parameters: { serviceIdentifier }, body: schema }) => {
+      const isNew = !lookAtTenant(context, caller.tenant).schemas.has(serviceIdentifier)
+      const action = isNew ? 'create' : 'update'
+      if (!isPermitted(caller.scope, 'schemas', action)) throw new Problem('forbidden')
+      if (!reaches(caller.scope, action, serviceIdentifier)) throw new Problem('not_found')
+      await system.ask(tenantAddress(caller.tenant), { type: 'put_schema', service: serviceIdentifier, schema })
+      return textReply(context, schemaText(serviceIdentifier, schema))
+    }),
+
+    bind(api.deleteSchema, async ({ caller, parameters: { serviceIdentifier } }) => {
+      if (!reaches(caller.scope, 'delete', serviceIdentifier)) throw new Problem('not_found')
+      await system.ask(tenantAddress(caller.tenant), { type: 'delete_schema', service: serviceIdentifier })
+      return { status: 204 }
+    }),
+  ]
+}
+
+/** Schemas belong to services, whatever the device. */
+function reaches(scope: Scope, action: Action, service: string): boolean {
+  return scope.reaches('schemas', action).some((reach) => holds(reach.services, service))
+}
+
+function schemaText(serviceIdentifier: string, schema: ServiceSchema | undefined): string {
+  return JSON.stringify(schema ? { serviceIdentifier, schema } : { serviceIdentifier })
+}

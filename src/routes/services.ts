@@ -1,0 +1,196 @@
+import { serviceIndex } from '#actors/device/declare'
+import { serviceOf } from '#actors/device/state'
+import * as api from '#api/devices'
+import { type ListQuery, nameOfCursor, type StateQuery } from '#api/query-field'
+import { quote } from '#events/property-text'
+import { Problem } from '#model/problem'
+import type { RouteContext } from '#routes/context'
+import { readableService } from '#routes/devices'
+import { lookAtDevice, lookAtTenant } from '#routes/looking'
+import { pageOf } from '#routes/page'
+import { formOf, fullDepth, type StateForm, StateText } from '#routes/state-text'
+import { etagOf, notModified, streamHeaders } from '#routes/stream-position'
+import { type Names, namesOf, streamed, textReply } from '#routes/streamed'
+import { type Binding, bind, type Call, type Reply } from '#server/call'
+
+/** Who answers for services: the same state, grouped the other way round. */
+export function serviceRoutes(context: RouteContext): Binding[] {
+  return [
+    bind(api.listServices, (call) => list(context, call)),
+    bind(api.readService, (call) => {
+      const { serviceIdentifier } = call.parameters
+      const form = formOf(call.query, fullDepth)
+      const { before, after } = serviceFrame(serviceIdentifier, form)
+      return devicesOf(context, call, serviceIdentifier, form, before, after)
+    }),
+    bind(api.listServiceDevices, (call) =>
+      devicesOf(context, call, call.parameters.serviceIdentifier, formOf(call.query, fullDepth), '[', ']'),
+    ),
+    bind(api.readServiceDevice, (call) => {
+      const { service, text } = readableService(context, call, call.parameters, call.query)
+      return textReply(context, text.deviceOfService(call.parameters.deviceIdentifier, service))
+    }),
+    bind(api.readServiceProperties, (call) => {
+      const { service, text } = readableService(context, call, call.parameters, call.query)
+      return textReply(context, text.properties(service))
+    }),
+  ]
+}
+
+async function list(context: RouteContext, call: Call<unknown, ListQuery>): Promise<Reply> {
+  const unchanged = notModified(context, call)
+  if (unchanged) return unchanged
+  const { caller, query } = call
+  const headers = { ...streamHeaders(context, caller.tenant), ETag: etagOf(context, call) }
+  const form = formOf(query, 0)
+  const shown = new ShownServices(context, call, query)
+  if (query.limit === undefined) {
+    return { status: 200, headers, chunks: listed(context, call, form, shown, shown.services(nameOfCursor(query.cursor))) }
+  }
+  const page = await pageOf(call, query.limit, shown.services(nameOfCursor(query.cursor)), () => true)
+  const chunks = listed(context, call, form, shown, namesOf(page.names))
+  return { status: 200, headers: { ...headers, ...page.headers }, chunks }
+}
+
+/** Service after service, each with its devices. */
+async function* listed(
+  context: RouteContext,
+  call: Call,
+  form: StateForm,
+  shown: ShownServices,
+  services: Names,
+): AsyncGenerator<string> {
+  let before = '['
+  try {
+    for (let page = await services.next(16); page.length > 0; page = await services.next(16)) {
+      for (const service of page) {
+        const frame = serviceFrame(service, form)
+        if (form.depth < 1) yield before + frame.before
+        else {
+          yield before
+          yield* streamed(context, shown.devices(service), frame, textOfDevice(context, call, form, service))
+        }
+        before = ','
+      }
+    }
+    await context.system.gate.settled()
+    yield before === '[' ? '[]' : ']'
+  } finally {
+    await services.close()
+  }
+}
+
+/** One service's devices, as an object or an array of them; 404 when the caller may read none. */
+function devicesOf(
+  context: RouteContext,
+  call: Call<unknown, StateQuery>,
+  service: string,
+  form: StateForm,
+  before: string,
+  after: string,
+): Reply {
+  const names = new ShownServices(context, call, {}).devices(service)
+  const isEmptyUnknown = () => new Problem('not_found')
+  const chunks = streamed(context, names, { before, after, isEmptyUnknown }, textOfDevice(context, call, form, service))
+  if (form.depth >= 1 || before === '[') return { status: 200, chunks }
+  // Only the identifier is asked for; whether there is a device decides between it and 404.
+  return { status: 200, chunks: emptied(chunks, before) }
+}
+
+async function* emptied(chunks: AsyncGenerator<string>, text: string): AsyncGenerator<string> {
+  for await (const _ of chunks) break
+  yield text
+}
+
+function serviceFrame(service: string, form: StateForm) {
+  const identifier = `{"serviceIdentifier":${quote(service)}`
+  return form.depth < 1
+    ? { before: `${identifier}}`, after: '' }
+    : { before: `${identifier},"devices":[`, after: ']}' }
+}
+
+function textOfDevice(context: RouteContext, { caller }: Call, form: StateForm, service: string) {
+  const text = new StateText(caller, lookAtTenant(context, caller.tenant), form)
+  return (device: string): string | undefined => {
+    if (!text.mayRead(device, service)) return undefined
+    const state = lookAtDevice(context, caller.tenant, device)
+    const found = state && serviceOf(state, service)
+    return found && text.deviceOfService(device, found)
+  }
+}
+
+const entriesAtATime = 256
+
+/** Which services, and which of their devices, a caller may see and asked for. */
+class ShownServices {
+  readonly #context: RouteContext
+  readonly #call: Call
+  readonly #asked: ReadonlySet<string> | undefined
+  readonly #text: StateText
+
+  constructor(context: RouteContext, call: Call, query: Pick<ListQuery, 'deviceIdentifier'>) {
+    this.#context = context
+    this.#call = call
+    this.#asked = query.deviceIdentifier && new Set(query.deviceIdentifier)
+    this.#text = new StateText(call.caller, lookAtTenant(context, call.caller.tenant), formOf({}, 0))
+  }
+
+  /** Identifiers of services with at least one device to show. */
+  services(after: string): Names {
+    const { listing } = this.#context
+    const { tenant } = this.#call.caller
+    let entries = listing.entries(serviceIndex, tenant, '', after === '' ? '' : behind(after))
+    const next = async (): Promise<string | undefined> => {
+      for (;;) {
+        const page = await entries.next(entriesAtATime)
+        if (page.length === 0) return undefined
+        const entry = page.find((name) => this.#isShown(name))
+        if (entry === undefined) continue
+        const [service] = parted(entry)
+        // Straight to the next service, however many devices this one has.
+        await entries.close()
+        entries = listing.entries(serviceIndex, tenant, '', behind(service))
+        return service
+      }
+    }
+    return {
+      async next(countMax) {
+        const found: string[] = []
+        while (found.length < countMax) {
+          const service = await next()
+          if (service === undefined) break
+          found.push(service)
+        }
+        return found
+      },
+      close: () => entries.close(),
+    }
+  }
+
+  /** Identifiers of the devices of one service. */
+  devices(service: string): Names {
+    const { listing } = this.#context
+    const entries = listing.entries(serviceIndex, this.#call.caller.tenant, `${service}/`)
+    return {
+      async next(countMax) {
+        return (await entries.next(countMax)).map((entry) => parted(entry)[1])
+      },
+      close: () => entries.close(),
+    }
+  }
+
+  #isShown(entry: string): boolean {
+    const [service, device] = parted(entry)
+    return (this.#asked?.has(device) ?? true) && this.#text.mayRead(device, service)
+  }
+}
+
+/** Behind all entries of a service: no device begins with this. */
+function behind(service: string): string {
+  return `${service}/\uffff`
+}
+
+function parted(entry: string): [service: string, device: string] {
+  const at = entry.indexOf('/')
+  return [entry.slice(0, at), entry.slice(at + 1)]
+}

@@ -1,0 +1,72 @@
+import type { RouteContext } from '#routes/context'
+import type { Reply } from '#server/call'
+
+/** How long an answer is made before the loop is given back, and how much text is handed over at once. */
+const sliceMs = 2
+const pieceCharacters = 64 * 1024
+
+/** Names asked of a listing at once. */
+const namesAtATime = 256
+
+/** Names in order: of a listing, or at hand. */
+export interface Names {
+  next(countMax: number): Promise<readonly string[]>
+  close(): Promise<void>
+}
+
+/**
+ * A long answer, made piece by piece. Each thing is read at one moment, the moment its text is made; the last piece
+ * leaves when everything that was read is stored. Architecture, full reads.
+ */
+export async function* streamed(
+  { world, system }: RouteContext,
+  names: Names,
+  frame: { readonly before: string; readonly after: string; readonly isEmptyUnknown?: () => Error },
+  textOf: (name: string) => string | undefined,
+): AsyncGenerator<string> {
+  let text = frame.before
+  let isFirst = true
+  let started = world.monotonic()
+  try {
+    for (let page = await names.next(namesAtATime); page.length > 0; page = await names.next(namesAtATime)) {
+      for (const name of page) {
+        const item = textOf(name)
+        if (item !== undefined) {
+          text += isFirst ? item : `,${item}`
+          isFirst = false
+        }
+        if (text.length < pieceCharacters && world.monotonic() - started < sliceMs) continue
+        if (!isFirst) {
+          yield text
+          text = ''
+        }
+        await pause(world)
+        started = world.monotonic()
+      }
+    }
+    if (isFirst && frame.isEmptyUnknown) throw frame.isEmptyUnknown()
+    await system.gate.settled()
+    yield text + frame.after
+  } finally {
+    await names.close()
+  }
+}
+
+/** Gives the loop back: a promise alone would not. */
+export function pause(world: RouteContext['world']): Promise<void> {
+  return new Promise((resolve) => world.soon(resolve))
+}
+
+export function namesOf(names: readonly string[]): Names {
+  let at = 0
+  return {
+    next: async (countMax) => names.slice(at, (at += countMax)),
+    close: async () => {},
+  }
+}
+
+/** An answer that is JSON text already, of things read a moment ago. */
+export async function textReply({ system }: RouteContext, text: string, headers: Reply['headers'] = {}): Promise<Reply> {
+  await system.gate.settled()
+  return { status: 200, headers, text }
+}

@@ -1,0 +1,16 @@
+/**
+ * Going through what is stored, in the order of names. A listing shows what was committed when it was begun; whoever
+ * needs the state of a thing asks for it then.
+ */
+export interface Listing {
+  /** Ids of stored `redo` actors of a kind, after one of them. */
+  actors(kind: string, tenant: string, after?: string): Pages
+  /** Entries of an index that begin with `prefix`, after one of them. */
+  entries(index: string, tenant: string, prefix?: string, after?: string): Pages
+}
+
+export interface Pages {
+  /** The next names, at most `countMax`; empty when there are none left. */
+  next(countMax: number): Promise<readonly string[]>
+  close(): Promise<void>
+}
