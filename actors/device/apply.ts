@@ -1,5 +1,6 @@
 import { absentDevice, type DeviceState, type ServiceState, serviceOf } from '#actors/device/state'
 import type { Declared, Entry, Items, PropertyState, Reported } from '#model/entry'
+import type { Shape } from '#model/shape'
 
 /** What each entry changes in a device. Also at replay, so it depends on nothing but the two. */
 export function applyEntry(state: DeviceState, entry: Entry, offset: number): void {
@@ -53,7 +54,11 @@ function applyReported(state: DeviceState, entry: Reported, offset: number): voi
 }
 
 function applyDeclared(state: DeviceState, entry: Declared, offset: number): void {
-  const { shape } = entry
+  setItems(applyShape(state, entry.shape, offset), entry.items, entry.at, offset)
+}
+
+/** A service gets a shape; what keeps its type keeps its value. */
+export function applyShape(state: DeviceState, shape: Shape, offset: number): ServiceState {
   const before = serviceOf(state, shape.serviceIdentifier)
   const service: ServiceState = {
     shape,
@@ -61,18 +66,17 @@ function applyDeclared(state: DeviceState, entry: Declared, offset: number): voi
     times: shape.properties.map(() => 0),
     offsets: shape.properties.map(() => offset),
   }
-  // What the entry does not mention stands as it stood.
-  shape.properties.forEach(({ propId }, index) => {
+  shape.properties.forEach(({ propId, type }, index) => {
     const old = before?.shape.indexOf.get(propId)
-    if (!before || old === undefined) return
+    if (!before || old === undefined || before.shape.properties[old]?.type !== type) return
     service.states[index] = before.states[old] ?? null
     service.times[index] = before.times[old] ?? 0
     service.offsets[index] = before.offsets[old] ?? offset
   })
-  setItems(service, entry.items, entry.at, offset)
   state.services = before
     ? state.services.map((other) => (other === before ? service : other))
     : [...state.services, service]
+  return service
 }
 
 function setItems(service: ServiceState, items: Items, time: number, offset: number): void {

@@ -2,34 +2,49 @@ import { isDeepStrictEqual } from 'node:util'
 import type { DeclaredService } from '#actors/device/commands'
 import { type DeviceState, type ServiceState, serviceOf } from '#actors/device/state'
 import type { Entry, PropertyState, RemovedProperty } from '#model/entry'
-import type { Shape, ShapeProperty } from '#model/shape'
-import type { IndexChange } from '#runtime/actor'
+import { contentOf, type Shape, type ShapeProperty } from '#model/shape'
+import type { IndexChange, SharedRecord } from '#runtime/actor'
 
 /** Which devices offer a service: entries `<serviceIdentifier>/<deviceIdentifier>`. */
 export const serviceIndex = 'service'
 
-/** What a new declaration changes: entries for what differs, and which services the device is found under. */
+/** What a new declaration changes: entries for what there is to say, and all else that follows from it. */
 export interface Declaration {
   readonly entries: readonly Entry[]
+  readonly changes: readonly ServiceDeclared[]
   readonly indexes: readonly IndexChange[]
+  readonly shared: readonly SharedRecord[]
+}
+
+/** A service was declared, and there is nothing about it to say yet. */
+export interface ServiceDeclared {
+  readonly type: 'service_declared'
+  readonly shape: Shape
 }
 
 /**
- * Compares a declaration with the one before; it replaces it whole. Contract 4.6, 7: one event for each service where
- * something differs; a property declared no more is said once. A service without properties shows nowhere: there is
- * nothing to read of it, and no event that could tell it from one that is gone.
+ * Compares a declaration with the one before; it replaces it whole. Contract 4.6, 7: one event for each service with
+ * values that differ; a property declared no more is said once, and so is one that lost its value by getting another
+ * type. What is declared without a value is read and not told.
+ *
+ * A service without properties shows nowhere: there is nothing to read of it.
  */
 export function declare(state: DeviceState, services: readonly DeclaredService[], now: number): Declaration {
   const entries: Entry[] = []
+  const changes: ServiceDeclared[] = []
   const indexes: IndexChange[] = []
+  const shared: SharedRecord[] = []
   const shown = services.filter(({ shape }) => shape.properties.length > 0)
   const { device, flakeAddress } = state
   for (const { shape, items } of shown) {
     const before = serviceOf(state, shape.serviceIdentifier)
+    const isNew = before?.shape.id !== shape.id
     const changed = changedItems(before, shape, statesOf(items))
-    const removed = before ? removedBy(before.shape, shape) : []
-    if (before?.shape.id === shape.id && changed.length === 0) continue
-    entries.push({ kind: 'declared', device, flakeAddress, shape, at: now, items: changed, removed })
+    const removed = before && isNew ? removedBy(before, shape, statesOf(items)) : []
+    if (isNew) shared.push(shapeRecord(shape))
+    if (changed.length > 0 || removed.length > 0) {
+      entries.push({ kind: 'declared', device, flakeAddress, shape, at: now, items: changed, removed })
+    } else if (isNew) changes.push({ type: 'service_declared', shape })
     if (!before) indexes.push({ index: serviceIndex, entry: `${shape.serviceIdentifier}/${device}`, isPresent: true })
   }
   for (const { shape } of state.services) {
@@ -37,7 +52,7 @@ export function declare(state: DeviceState, services: readonly DeclaredService[]
     entries.push(undeclared(state, shape, now))
     indexes.push({ index: serviceIndex, entry: `${shape.serviceIdentifier}/${device}`, isPresent: false })
   }
-  return { entries, indexes }
+  return { entries, changes, indexes, shared }
 }
 
 /** The end of one service. */
@@ -52,6 +67,7 @@ function statesOf(items: DeclaredService['items']): ReadonlyMap<number, Property
   return states
 }
 
+/** Properties whose value is another than before, or shows otherwise. */
 function changedItems(
   before: ServiceState | undefined,
   shape: Shape,
@@ -59,26 +75,38 @@ function changedItems(
 ): (number | PropertyState)[] {
   const changed: (number | PropertyState)[] = []
   shape.properties.forEach((property, index) => {
-    const place = before?.shape.indexOf.get(property.propId)
-    const said = states.get(index)
-    if (!before || place === undefined) {
-      changed.push(index, said ?? null)
-      return
-    }
-    const old = before.shape.properties[place] as ShapeProperty
-    const stood = before.states[place] ?? null
-    const keeps = old.type === property.type ? stood : null
-    const stands = said ?? keeps
-    const isSame = old.type === property.type && old.modifier === property.modifier && isDeepStrictEqual(stands, stood)
-    if (!isSame) changed.push(index, stands)
+    const old = before && propertyBefore(before, property)
+    const stood = old?.isSameType ? old.state : null
+    const stands = states.get(index) ?? stood
+    if (stands === null) return
+    if (!old || old.modifier !== property.modifier || !isDeepStrictEqual(stands, stood)) changed.push(index, stands)
   })
   return changed
 }
 
-function removedBy(before: Shape, after: Shape): RemovedProperty[] {
-  return before.properties.filter(({ propId }) => !after.indexOf.has(propId)).map(removedOf)
+/** Properties that are declared no more, or no more as what they had a value of. */
+function removedBy(before: ServiceState, after: Shape, states: ReadonlyMap<number, PropertyState>): RemovedProperty[] {
+  return before.shape.properties
+    .filter((property, place) => {
+      const index = after.indexOf.get(property.propId)
+      if (index === undefined) return true
+      const isSameType = after.properties[index]?.type === property.type
+      return !isSameType && before.states[place] !== null && !states.has(index)
+    })
+    .map(removedOf)
+}
+
+function propertyBefore(before: ServiceState, { propId, type }: ShapeProperty) {
+  const place = before.shape.indexOf.get(propId)
+  if (place === undefined) return undefined
+  const old = before.shape.properties[place] as ShapeProperty
+  return { isSameType: old.type === type, modifier: old.modifier, state: before.states[place] ?? null }
 }
 
 function removedOf({ propId, type, modifier }: ShapeProperty): RemovedProperty {
   return { propId, type: type.name, modifier }
+}
+
+function shapeRecord(shape: Shape): SharedRecord {
+  return { kind: 'shape', id: shape.id, value: contentOf(shape.serviceIdentifier, shape.properties) }
 }

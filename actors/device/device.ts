@@ -1,6 +1,6 @@
-import { applyEntry } from '#actors/device/apply'
+import { applyEntry, applyShape } from '#actors/device/apply'
 import type { AddDevice, DeviceCommand, SetSecret } from '#actors/device/commands'
-import { serviceIndex, undeclared } from '#actors/device/declare'
+import { type ServiceDeclared, serviceIndex, undeclared } from '#actors/device/declare'
 import { decideHello } from '#actors/device/hello'
 import { decideDeleteMetaKey, decidePatchMeta } from '#actors/device/meta'
 import { decidePost, decideReport } from '#actors/device/report'
@@ -12,6 +12,9 @@ import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import type { Shape } from '#model/shape'
 import { type ActorAddress, type ActorDefinition, type Decision, type RecordFormat, record, refuse, type Turn } from '#runtime/actor'
+
+/** What changes in a device and nobody hears of. */
+type DeviceChange = Connected | ServiceDeclared
 
 export interface DeviceOptions {
   readonly shapeById: (id: string) => Shape
@@ -40,7 +43,11 @@ export function deviceActor({ shapeById, startedAt }: DeviceOptions): ActorDefin
     snapshot: snapshotOf,
     concerns: (entry) => ('device' in entry ? entry.device : undefined),
     apply: applyEntry,
-    change: (state, change) => applyConnected(state, change as Connected),
+    change(state, change) {
+      const { type } = change as DeviceChange
+      if (type === 'connected') applyConnected(state, change as Connected)
+      else applyShape(state, (change as ServiceDeclared).shape, 0)
+    },
     decide(state, command, turn) {
       switch (command.type) {
         case 'report':

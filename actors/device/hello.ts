@@ -17,7 +17,9 @@ export function decideHello(state: DeviceState, hello: Hello, turn: Turn, starte
     seq: hello.session === state.session ? state.seq : 0,
   }
   return record([...declaration.entries, ...discover(state, hello, turn.now), ...online.entries], {
-    changes: online.changes,
+    changes: [...declaration.changes, ...online.changes],
+    shared: declaration.shared,
+    isCheckpointed: declaration.changes.length > 0,
     indexes: [...declaration.indexes, ...online.indexes],
     answer: welcome,
   })

@@ -32,14 +32,20 @@ export function decidePost(state: DeviceState, post: Post, turn: Turn, startedAt
   const { now } = turn
   const isBegun = post.session !== undefined && post.session === state.session
   if (isBegun && post.seq !== undefined && post.seq <= state.seq) return answer(undefined)
-  const declaration = post.services ? declare(state, post.services, now) : { entries: [], indexes: [] }
+  const declaration = declare(state, post.services ?? declaredNow(state), now)
   const online = connectedOnline(state, now, startedAt)
   const reports = reportsOf(state, post, now)
   if (reports instanceof Problem) return refuse(reports)
   return record([...declaration.entries, ...reports, ...online.entries], {
-    changes: online.changes,
+    changes: [...declaration.changes, ...online.changes],
+    shared: declaration.shared,
+    isCheckpointed: declaration.changes.length > 0,
     indexes: [...declaration.indexes, ...online.indexes],
   })
+}
+
+function declaredNow(state: DeviceState): DeclaredService[] {
+  return state.services.map(({ shape }) => ({ shape, items: [] }))
 }
 
 /** One entry for each run of updates of the same service and time. */

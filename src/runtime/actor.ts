@@ -70,12 +70,13 @@ export interface Recorded<Event> {
   readonly type: 'record'
   readonly events: readonly Event[]
   /**
-   * What changes and nobody hears of, applied after the events. Of a written-through actor the records of the same turn
+   * What changes and nobody hears of, applied before the events. Of a written-through actor the records of the same turn
    * keep it; of a `redo` actor the next snapshot does, and a crash before that loses it.
    */
   readonly changes?: readonly unknown[]
   readonly records?: readonly RecordChange[]
   readonly indexes?: readonly IndexChange[]
+  readonly shared?: readonly SharedRecord[]
   /** Of `redo` actors: the snapshot rests with this very commit. */
   readonly isCheckpointed?: boolean
   readonly tells?: readonly Tell[]
@@ -108,6 +109,13 @@ export interface IndexChange {
   readonly index: string
   readonly entry: string
   readonly isPresent: boolean
+}
+
+/** A record of no actor, found by its content: the same id always has the same value. */
+export interface SharedRecord {
+  readonly kind: 'shape'
+  readonly id: string
+  readonly value: unknown
 }
 
 /** Plain data: it may be stored on its way. */

@@ -40,7 +40,7 @@ export class Checkpoints<Event> {
 
   /** Puts the snapshots that are due into the commit about to be sealed. */
   put(): void {
-    for (const activation of this.#asked) if (activation.isAlive) this.#save(activation)
+    for (const activation of this.#asked) if (activation.isAlive) this.save(activation)
     this.#asked.clear()
     for (const head of this.#registry.heads()) this.#putDue(head)
   }
@@ -53,7 +53,7 @@ export class Checkpoints<Event> {
       if (events < redoEventsMax * startRatio && bytes < redoBytesMax * startRatio) return
       if (count >= perCommitMax && events < redoEventsMax && bytes < redoBytesMax) return
       try {
-        this.#save(unsaved.activation ?? this.#registry.wake(unsaved.address))
+        this.save(unsaved.activation ?? this.#registry.wake(unsaved.address))
       } catch (error) {
         this.#failed(error)
         return
@@ -62,9 +62,9 @@ export class Checkpoints<Event> {
     }
   }
 
-  #save(activation: Activation<Event>): void {
+  /** Puts the snapshot as it is now into the open commit. */
+  save(activation: Activation<Event>): void {
     const head = this.#registry.head(activation.address.tenant)
-    if (!head.redo.get(activation.key)) return
     this.#gate.put(this.#registry.recordKey(activation.address, ''), this.#registry.snapshot(activation))
     this.#gate.touch(head)
     head.redo.remove(activation.key)

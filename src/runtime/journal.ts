@@ -1,4 +1,4 @@
-import type { ActorAddress, RecordFormat } from '#runtime/actor'
+import type { ActorAddress, RecordFormat, SharedRecord } from '#runtime/actor'
 
 /**
  * How the runtime's commits rest, as the runtime needs it; `src/store` keeps it.
@@ -16,6 +16,7 @@ export interface Journal<Event> {
   indexKey(tenant: string, index: string, entry: string): string
   reminderKey(address: ActorAddress): string
   tellKey(sequence: number): string
+  shared(record: SharedRecord): { readonly key: string; readonly value: Uint8Array }
   /** Bytes stored under a record's key, at once. */
   get(recordKey: string): Uint8Array | undefined
   write(commit: SealedCommit<Event>): Promise<void>

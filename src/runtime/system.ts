@@ -196,8 +196,8 @@ export class System<Event> {
       bytes: value === null ? null : this.registry.pack(activation, name, value),
     }))
     const first = head.taken + 1
-    for (let index = 0; index < events.length; index++) definition.apply(state, events[index] as Event, first + index)
     for (const change of decision.changes ?? []) definition.change?.(state, change)
+    for (let index = 0; index < events.length; index++) definition.apply(state, events[index] as Event, first + index)
     if (events.length > 0) {
       const bytesBefore = head.bytesTaken
       this.gate.take(head, events, bytes)
@@ -209,7 +209,11 @@ export class System<Event> {
       if (definition.rest === 'written_through') this.registry.knowRecord(address, name, bytes !== null)
     }
     if (decision.indexes) this.#putIndexes(address.tenant, decision.indexes)
-    if (decision.isCheckpointed) this.#checkpoints.ask(activation)
+    for (const shared of decision.shared ?? []) {
+      const { key, value } = this.#options.journal.shared(shared)
+      this.gate.put(key, value)
+    }
+    if (decision.isCheckpointed) this.#checkpoints.save(activation)
     if (decision.reminder !== undefined) this.#setReminder(address, decision.reminder)
     if (decision.tells) for (const tell of decision.tells) this.#told.push(tell)
   }

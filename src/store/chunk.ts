@@ -31,11 +31,7 @@ export interface ChunkHead {
   readonly count: number
 }
 
-export function packChunk(
-  entries: readonly Entry[],
-  time: number,
-  bytesBefore: number,
-): { bytes: Uint8Array; shapes: readonly Shape[] } {
+export function packChunk(entries: readonly Entry[], time: number, bytesBefore: number): Uint8Array {
   const shapes: Shape[] = []
   const places: ShapePlaces = {
     placeOf(shape) {
@@ -52,7 +48,7 @@ export function packChunk(
   bytes.writeDoubleLE(bytesBefore, 9)
   bytes.writeUInt32LE(entries.length, 17)
   bytes.set(body, headBytes)
-  return { bytes, shapes }
+  return bytes
 }
 
 export function headOf(bytes: Uint8Array): ChunkHead {

@@ -3,7 +3,7 @@ import { propertyTypeOf } from '#model/property-type'
 import { contentOf, type Shape, type ShapeContent, type ShapeProperty, shapeOf } from '#model/shape'
 import { StorageFailure } from '#runtime/storage'
 import { keys } from '#store/keys'
-import { packRecord, unpackRecord } from '#store/record-codec'
+import { unpackRecord } from '#store/record-codec'
 
 export const shapeFormat = { name: 'shape', version: 1, upgrades: {} }
 
@@ -14,12 +14,11 @@ const idBytes = 12
 
 /**
  * Finds shapes by content and by id. A shape's id is the hash of its content, so that making one needs no turn and no
- * counter; it is stored by the first commit that names it.
+ * counter; it is stored with the first declaration of it.
  */
 export class Shapes {
   readonly #get: (key: string) => Uint8Array | undefined
   readonly #known = new Map<string, Shape>()
-  readonly #stored = new WeakSet<Shape>()
 
   constructor(get: (key: string) => Uint8Array | undefined) {
     this.#get = get
@@ -47,21 +46,7 @@ export class Shapes {
         return { propId, type, modifier }
       }),
     )
-    this.#stored.add(shape)
     return this.#keep(shape)
-  }
-
-  isStored(shape: Shape): boolean {
-    return this.#stored.has(shape)
-  }
-
-  /** Its record is in a commit that succeeded. */
-  markStored(shape: Shape): void {
-    this.#stored.add(shape)
-  }
-
-  record(shape: Shape): Uint8Array {
-    return packRecord(shapeFormat, contentOf(shape.serviceIdentifier, shape.properties))
   }
 
   #keep(shape: Shape): Shape {

@@ -1,6 +1,5 @@
 import type { Entry } from '#model/entry'
-import type { Shape } from '#model/shape'
-import type { ActorAddress, RecordFormat } from '#runtime/actor'
+import type { ActorAddress, RecordFormat, SharedRecord } from '#runtime/actor'
 import type { Journal, Placed, SealedCommit } from '#runtime/journal'
 import type { Operation, Storage } from '#runtime/storage'
 import type { Chunk, StreamReader } from '#runtime/stream'
@@ -8,7 +7,7 @@ import { chunkEntriesMax, packChunk, unpackChunk } from '#store/chunk'
 import { Epochs } from '#store/epochs'
 import { keys, numberOf } from '#store/keys'
 import { packRecord, unpackRecord } from '#store/record-codec'
-import { Shapes } from '#store/shapes'
+import { shapeFormat, Shapes } from '#store/shapes'
 import { type RecentChunk, TenantStream } from '#store/tenant-stream'
 
 export const redoFormat = { name: 'redo', version: 1, upgrades: {} }
@@ -89,6 +88,10 @@ export class StoreJournal implements Journal<Entry>, StreamReader<Entry> {
     return keys.tell(sequence)
   }
 
+  shared({ id, value }: SharedRecord): { readonly key: string; readonly value: Uint8Array } {
+    return { key: keys.shape(id), value: packRecord(shapeFormat, value) }
+  }
+
   get(recordKey: string): Uint8Array | undefined {
     return this.storage.get(recordKey)
   }
@@ -96,24 +99,21 @@ export class StoreJournal implements Journal<Entry>, StreamReader<Entry> {
   async write(commit: SealedCommit<Entry>): Promise<void> {
     const operations: Operation[] = []
     const appended: { stream: TenantStream; chunk: RecentChunk }[] = []
-    const shapes = new Set<Shape>()
     for (const part of commit.streams) {
       const stream = this.stream(part.tenant)
       let bytesBefore = stream.bytesEnd
       for (let from = 0; from < part.events.length; from += chunkEntriesMax) {
         const events = part.events.slice(from, from + chunkEntriesMax)
-        const packed = packChunk(events, commit.now, bytesBefore)
+        const bytes = packChunk(events, commit.now, bytesBefore)
         const firstOffset = part.firstOffset + from
-        for (const shape of packed.shapes) if (!this.shapes.isStored(shape)) shapes.add(shape)
-        operations.push({ key: keys.chunk(part.tenant, firstOffset), value: packed.bytes })
-        appended.push({ stream, chunk: { firstOffset, count: events.length, bytes: packed.bytes } })
-        bytesBefore += packed.bytes.length
+        operations.push({ key: keys.chunk(part.tenant, firstOffset), value: bytes })
+        appended.push({ stream, chunk: { firstOffset, count: events.length, bytes } })
+        bytesBefore += bytes.length
       }
       if (part.redoFrom !== stream.redoFrom || stream.last === 0) {
         operations.push({ key: keys.redo(part.tenant), value: packRecord(redoFormat, part.redoFrom) })
       }
     }
-    for (const shape of shapes) operations.push({ key: keys.shape(shape.id), value: this.shapes.record(shape) })
     for (const [key, value] of commit.records) operations.push({ key, value })
     const trims = this.#trims
     this.#trims = []
@@ -123,7 +123,6 @@ export class StoreJournal implements Journal<Entry>, StreamReader<Entry> {
 
     for (const { stream, chunk } of appended) stream.append(chunk)
     for (const part of commit.streams) this.stream(part.tenant).setRedoFrom(part.redoFrom)
-    for (const shape of shapes) this.shapes.markStored(shape)
     for (const { stream, retainedFrom, bytesStart } of trims) {
       stream.retainedFrom = retainedFrom
       stream.bytesStart = bytesStart
