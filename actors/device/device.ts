@@ -11,7 +11,15 @@ import { tenantAddress } from '#actors/tenant/address'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import type { Shape } from '#model/shape'
-import { type ActorAddress, type ActorDefinition, type Decision, type RecordFormat, record, refuse, type Turn } from '#runtime/actor'
+import {
+  type ActorAddress,
+  type ActorDefinition,
+  type Decision,
+  type RecordFormat,
+  record,
+  refuse,
+  type Turn,
+} from '#runtime/actor'
 
 /** What changes in a device and nobody hears of. */
 type DeviceChange = Connected | ServiceDeclared
@@ -34,7 +42,10 @@ export function deviceAddress(tenant: string, device: string): ActorAddress {
  * One device of one tenant: what it offers, what its properties stand at, whether it is there, and what people noted
  * about it. Its reports are the flood, so it rests by redo.
  */
-export function deviceActor({ shapeById, startedAt }: DeviceOptions): ActorDefinition<DeviceState, DeviceCommand, Entry> {
+export function deviceActor({
+  shapeById,
+  startedAt,
+}: DeviceOptions): ActorDefinition<DeviceState, DeviceCommand, Entry> {
   return {
     kind: 'device',
     rest: 'redo',

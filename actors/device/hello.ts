@@ -31,9 +31,7 @@ function discover(state: DeviceState, hello: Hello, now: number): Entry[] {
   const firmwares = hello.firmwares ?? state.firmwares
   const { isAutoUpdated } = hello
   const isSame =
-    project === state.project &&
-    isAutoUpdated === state.isAutoUpdated &&
-    isDeepStrictEqual(firmwares, state.firmwares)
+    project === state.project && isAutoUpdated === state.isAutoUpdated && isDeepStrictEqual(firmwares, state.firmwares)
   const isAsked = hello.firmwares !== undefined || state.firmwares.length === 0
   if (isSame && !isAsked) return []
   return [{ kind: 'discovered', device, flakeAddress, at: now, project, firmwares, isAutoUpdated }]

@@ -55,10 +55,9 @@ function decideAdmit(
 ): Decision<Entry> {
   const flakeAddress = counters.lastFlakeAddress + 1
   if (flakeAddress > uint32Max) return refuse(new Problem('conflict', 'no device address is left'))
-  return counted(
-    { lastFlakeAddress: flakeAddress, devices: counters.devices + 1 },
-    [{ to: deviceAddress(tenant, device), command: { type: 'add', flakeAddress, meta } }],
-  )
+  return counted({ lastFlakeAddress: flakeAddress, devices: counters.devices + 1 }, [
+    { to: deviceAddress(tenant, device), command: { type: 'add', flakeAddress, meta } },
+  ])
 }
 
 function counted(counters: TenantCounters, tells: readonly Tell[] = []): Decision<Entry> {

@@ -27,7 +27,13 @@ export const EventsQuery = z
     services: names.optional(),
     epoch: z.string().min(1).max(64).optional(),
     offset: z
-      .union([z.literal('now'), z.string().regex(/^\d{1,15}$/, 'must be a whole number or now').transform(Number)])
+      .union([
+        z.literal('now'),
+        z
+          .string()
+          .regex(/^\d{1,15}$/, 'must be a whole number or now')
+          .transform(Number),
+      ])
       .optional(),
   })
   .superRefine(({ epoch, offset }, context) => {

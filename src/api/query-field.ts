@@ -3,15 +3,23 @@ import { DeviceIdentifier } from '#model/identifier'
 
 /** Query fields that several routes take. Contract 1.5, 3.1, 3.2, 3.4. */
 
-export const booleanField = z.enum(['true', 'false'], { error: 'must be true or false' }).transform((text) => text === 'true')
+export const booleanField = z
+  .enum(['true', 'false'], { error: 'must be true or false' })
+  .transform((text) => text === 'true')
 
-const wholeNumber = z.string().regex(/^\d{1,15}$/, 'must be a whole number').transform(Number)
+const wholeNumber = z
+  .string()
+  .regex(/^\d{1,15}$/, 'must be a whole number')
+  .transform(Number)
 
 /** How deep an answer goes; above the deepest is the deepest. */
 export const depthField = wholeNumber
 
 export const limitMax = 10_000
-export const limitField = wholeNumber.refine((limit) => limit >= 1 && limit <= limitMax, `must be from 1 to ${limitMax}`)
+export const limitField = wholeNumber.refine(
+  (limit) => limit >= 1 && limit <= limitMax,
+  `must be from 1 to ${limitMax}`,
+)
 
 /** Made by us, from the last item of the page before; means nothing to anybody else. */
 export const cursorField = z
@@ -32,7 +40,11 @@ export const stateFields = {
   hex: booleanField.optional(),
 }
 
-export const ListQuery = z.object({ ...stateFields, ...pageFields, deviceIdentifier: deviceIdentifiersField.optional() })
+export const ListQuery = z.object({
+  ...stateFields,
+  ...pageFields,
+  deviceIdentifier: deviceIdentifiersField.optional(),
+})
 export type ListQuery = z.infer<typeof ListQuery>
 
 export const StateQuery = z.object(stateFields)

@@ -12,7 +12,9 @@ const SchemaEntry = z.object({ serviceIdentifier: ServiceIdentifier, schema: Ser
 const exampleSchema = {
   name: 'Climate',
   description: 'Temperature and humidity of a room',
-  properties: { '0x2000': { name: 'temperature', description: 'Air temperature', type: 'float', unit: '°C', readonly: true } },
+  properties: {
+    '0x2000': { name: 'temperature', description: 'Air temperature', type: 'float', unit: '°C', readonly: true },
+  },
 }
 const example = { serviceIdentifier: exampleService, schema: exampleSchema }
 const notFound = { description: 'There is no such schema, or it lies outside of what the caller may read.' }

@@ -12,17 +12,13 @@ export const Properties = z.union([z.record(z.string(), Property), z.record(z.st
 /** Grouped by device. `services` from depth 1, `properties` from depth 2. Contract 3.1. */
 export const DeviceEntry = z.object({
   deviceIdentifier: DeviceIdentifier,
-  services: z
-    .array(z.object({ serviceIdentifier: ServiceIdentifier, properties: Properties.optional() }))
-    .optional(),
+  services: z.array(z.object({ serviceIdentifier: ServiceIdentifier, properties: Properties.optional() })).optional(),
 })
 
 /** Grouped by service, §2.3. `devices` from depth 1, `properties` from depth 2. */
 export const ServiceEntry = z.object({
   serviceIdentifier: ServiceIdentifier,
-  devices: z
-    .array(z.object({ deviceIdentifier: DeviceIdentifier, properties: Properties.optional() }))
-    .optional(),
+  devices: z.array(z.object({ deviceIdentifier: DeviceIdentifier, properties: Properties.optional() })).optional(),
 })
 
 export const exampleProperty = {

@@ -161,7 +161,8 @@ export class CatchUp {
     const device = deviceOf(entry)
     const service = serviceOf(entry)
     if (!isHeard(connection.audience, typeOf(entry), device, service)) return undefined
-    if (offset <= connection.unstrippedUntil || device === undefined || service === undefined) return encode(entry, offset)
+    if (offset <= connection.unstrippedUntil || device === undefined || service === undefined)
+      return encode(entry, offset)
     const { isOverridden } = this.#options
     return encodeStripped(entry, offset, (propId) =>
       isOverridden(connection.tenant, device, service, propId, offset, told),

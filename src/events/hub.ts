@@ -193,9 +193,7 @@ export class Hub implements EventListener<Entry> {
     const isRecovered = resume === 'now' || this.#isRecoverable(listener, resume.after)
     if (isRecovered && resume !== 'now') connection.position = resume.after.offset
     const offset = isRecovered ? connection.position : hub.told
-    connection.socket.send(
-      JSON.stringify({ type: 'STREAM', epoch: reader.epoch, offset, recovered: isRecovered }),
-    )
+    connection.socket.send(JSON.stringify({ type: 'STREAM', epoch: reader.epoch, offset, recovered: isRecovered }))
   }
 
   #isRecoverable({ tenant, scopeSince }: Listener, { epoch, offset }: Position): boolean {
@@ -269,6 +267,8 @@ const nowhere = -1
 const resyncStart = '{"type":"RESYNC"'
 
 function isResync(message: Uint8Array): boolean {
-  return Buffer.from(message.buffer, message.byteOffset, message.byteLength).toString('latin1', 0, resyncStart.length) === resyncStart
+  return (
+    Buffer.from(message.buffer, message.byteOffset, message.byteLength).toString('latin1', 0, resyncStart.length) ===
+    resyncStart
+  )
 }
-

@@ -85,7 +85,8 @@ export function encodeStripped(
   offset: number,
   isOverridden: (propId: number) => boolean,
 ): string | undefined {
-  if (entry.kind !== 'reported' && entry.kind !== 'declared' && entry.kind !== 'undeclared') return encode(entry, offset)
+  if (entry.kind !== 'reported' && entry.kind !== 'declared' && entry.kind !== 'undeclared')
+    return encode(entry, offset)
   const fields = objectUpdated(entry, isOverridden)
   return fields === undefined ? undefined : `${head('OBJECT_UPDATED', timestampOf(entry), offset)}${fields}}`
 }

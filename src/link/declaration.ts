@@ -29,7 +29,11 @@ export function declaredServices(services: HelloMessage['services'], intern: Int
   })
 }
 
-function shapeProperty({ propId, type, modifier }: HelloMessage['services'][number]['properties'][number]): ShapeProperty {
+function shapeProperty({
+  propId,
+  type,
+  modifier,
+}: HelloMessage['services'][number]['properties'][number]): ShapeProperty {
   const known = propertyTypeOf(type)
   if (!known) throw new Problem('invalid', `${type} is no data type`)
   const declared = modifierBits(modifier ?? {}) & ~(modifierFlags.isError | modifierFlags.isArray)

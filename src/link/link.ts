@@ -1,10 +1,10 @@
-import { type CloseReason, closeCodes } from '#runtime/close-codes'
 import { encodeFrame, type LinkProtocol } from '#link/codec'
+import type { Entry } from '#model/entry'
 import { linkWindowMessages } from '#model/link-message'
 import type { LinkErrorCode, Problem } from '#model/problem'
 import type { Shape } from '#model/shape'
 import type { Activation } from '#runtime/activation'
-import type { Entry } from '#model/entry'
+import { type CloseReason, closeCodes } from '#runtime/close-codes'
 import type { Socket } from '#runtime/socket'
 import type { World } from '#runtime/world'
 

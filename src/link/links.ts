@@ -2,19 +2,21 @@ import type { Hello, Report, Welcome } from '#actors/device/commands'
 import { deviceAddress } from '#actors/device/device'
 import type { DeviceState } from '#actors/device/state'
 import { tenantAddress } from '#actors/tenant/address'
-import { closeCodes } from '#runtime/close-codes'
 import { decodeFrame, isPlain } from '#link/codec'
 import { declaredServices } from '#link/declaration'
+import { aboutOf, messageOf } from '#link/frame-fault'
 import { Link, type LinkedDevice, type LinkOpening } from '#link/link'
+import { Owners, takeOversMax } from '#link/owners'
 import type { Presence } from '#link/presence'
 import { isUpdate, readItems, readUpdate, type UpdateFrame } from '#link/update-frame'
 import type { Entry } from '#model/entry'
 import { serviceIdentifierOf } from '#model/identifier'
-import { type HelloMessage, linkWindowMessages, LongDeviceMessage } from '#model/link-message'
+import { type HelloMessage, LongDeviceMessage, linkWindowMessages } from '#model/link-message'
 import { Problem } from '#model/problem'
 import type { InternShape, Shape } from '#model/shape'
 import type { Activation } from '#runtime/activation'
 import type { Asker } from '#runtime/actor'
+import { closeCodes } from '#runtime/close-codes'
 import { Liveness } from '#runtime/liveness'
 import type { Socket, SocketRoom } from '#runtime/socket'
 import type { System } from '#runtime/system'
@@ -32,10 +34,6 @@ export interface LinksLog {
   refused(tenant: string, problem: Problem): void
 }
 
-/** Take-overs of one device in a minute, above which the newcomer is refused: two are fighting for it. Contract 7. */
-const takeOversMax = 10
-const takeOverWindowMs = 60_000
-
 /** What a link is counted with while a frame of it waits: its bytes, and what we build of them. */
 const frameOverheadBytes = 200
 
@@ -47,13 +45,13 @@ export class Links implements SocketRoom<LinkOpening> {
   readonly #options: LinksOptions
   readonly #links = new Map<Socket, Link>()
   readonly #liveness: Liveness<Link>
-  readonly #owners = new Map<string, LinkedDevice>()
-  readonly #takeOvers = new Map<string, { count: number; since: number }>()
+  readonly #owners: Owners
   #isStopping = false
   readonly counts = { frames: 0, updates: 0, refused: 0, hellos: 0 }
 
   constructor(options: LinksOptions) {
     this.#options = options
+    this.#owners = new Owners(options.system.world)
     this.#liveness = new Liveness(options.system.world, (link) => link.socket, {
       unanswered: (link) => this.#setIdle(link, true),
       dead: (link) => link.end(closeCodes.dead),
@@ -69,7 +67,7 @@ export class Links implements SocketRoom<LinkOpening> {
   }
 
   isLinked(tenant: string, device: string): boolean {
-    return this.#owners.has(ownerKey(tenant, device))
+    return this.#owners.get(tenant, device) !== undefined
   }
 
   opened(socket: Socket, opening: LinkOpening): void {
@@ -88,7 +86,10 @@ export class Links implements SocketRoom<LinkOpening> {
     try {
       frame = decodeFrame(link.opening.protocol, data, isBinary)
     } catch (error) {
-      this.#refuse(link, new Problem('bad_request', `not a frame: ${error instanceof Error ? error.message : 'unreadable'}`))
+      this.#refuse(
+        link,
+        new Problem('bad_request', `not a frame: ${error instanceof Error ? error.message : 'unreadable'}`),
+      )
       return
     }
     if (isUpdate(frame)) this.#update(link, frame, data.byteLength)
@@ -126,16 +127,16 @@ export class Links implements SocketRoom<LinkOpening> {
 
   /** The device is no more: its link hears that its address means nothing. */
   removed(tenant: string, device: string): void {
-    const linked = this.#owners.get(ownerKey(tenant, device))
+    const linked = this.#owners.get(tenant, device)
     if (!linked) return
-    this.#owners.delete(ownerKey(tenant, device))
+    this.#owners.delete(tenant, linked)
     linked.link.devices.delete(linked.flakeAddress)
     linked.link.error('UNKNOWN_DEVICE', `${device} was removed`, { flakeAddress: linked.flakeAddress })
   }
 
   /** A device's secret is void: a link that was opened with it, or carries nothing else, is closed. Contract 3.11. */
   credentialsChanged(tenant: string, device: string): void {
-    const link = this.#owners.get(ownerKey(tenant, device))?.link
+    const link = this.#owners.get(tenant, device)?.link
     if (link && (link.opening.device === device || link.devices.size === 1)) link.end(closeCodes.sessionOver)
   }
 
@@ -163,7 +164,9 @@ export class Links implements SocketRoom<LinkOpening> {
     }
     linked.isShort = read.isShort
     const shape = shapeOf(linked, read)
-    const items = shape ? readItems(read, shape) : new Problem('service_unknown', `service ${read.service} is not declared`)
+    const items = shape
+      ? readItems(read, shape)
+      : new Problem('service_unknown', `service ${read.service} is not declared`)
     if (!shape || items instanceof Problem) {
       this.#refuse(link, items as Problem, { flakeAddress, seq }, true)
       return
@@ -201,7 +204,10 @@ export class Links implements SocketRoom<LinkOpening> {
 
   #other(link: Link, frame: unknown): void {
     if (!isPlain(frame)) {
-      this.#refuse(link, new Problem('bad_request', 'frames hold only null, booleans, numbers, texts, bytes, arrays and maps'))
+      this.#refuse(
+        link,
+        new Problem('bad_request', 'frames hold only null, booleans, numbers, texts, bytes, arrays and maps'),
+      )
       return
     }
     const parsed = LongDeviceMessage.safeParse(frame)
@@ -244,8 +250,8 @@ export class Links implements SocketRoom<LinkOpening> {
       this.#refuse(link, error)
       return
     }
-    const before = this.#owners.get(ownerKey(tenant, device))
-    if (before && before.link !== link && this.#isFlapping(tenant, device)) {
+    const before = this.#owners.get(tenant, device)
+    if (before && before.link !== link && this.#owners.isFlapping(tenant, device)) {
       link.error('FLAPPING', `${device} changed links more than ${takeOversMax} times in a minute`)
       return
     }
@@ -296,13 +302,15 @@ export class Links implements SocketRoom<LinkOpening> {
   }
 
   #own(tenant: string, linked: LinkedDevice, before: LinkedDevice | undefined): void {
-    this.#owners.set(ownerKey(tenant, linked.device), linked)
+    this.#owners.set(tenant, linked)
     if (before) {
       before.link.devices.delete(before.flakeAddress)
       if (before.link !== linked.link) {
         before.link.replaced.add(before.flakeAddress)
         const { flakeAddress } = before
-        this.#afterGate(() => before.link.error('REPLACED', `${linked.device} is on another link now`, { flakeAddress }))
+        this.#afterGate(() =>
+          before.link.error('REPLACED', `${linked.device} is on another link now`, { flakeAddress }),
+        )
       }
     }
     linked.link.replaced.delete(linked.flakeAddress)
@@ -330,9 +338,7 @@ export class Links implements SocketRoom<LinkOpening> {
 
   #leave(linked: LinkedDevice): void {
     const { tenant } = linked.link.opening
-    const key = ownerKey(tenant, linked.device)
-    if (this.#owners.get(key) !== linked) return
-    this.#owners.delete(key)
+    if (!this.#owners.delete(tenant, linked)) return
     if (!this.#isStopping) this.#options.presence.want(tenant, linked.device, 'offline')
   }
 
@@ -341,18 +347,6 @@ export class Links implements SocketRoom<LinkOpening> {
     for (const { device } of link.devices.values()) {
       this.#options.presence.want(link.opening.tenant, device, isIdle ? 'idle' : 'online')
     }
-  }
-
-  #isFlapping(tenant: string, device: string): boolean {
-    const now = this.#options.system.world.monotonic()
-    const key = ownerKey(tenant, device)
-    const before = this.#takeOvers.get(key)
-    if (!before || now - before.since > takeOverWindowMs) {
-      if (this.#takeOvers.size >= takeOversKnownMax) this.#takeOvers.clear()
-      this.#takeOvers.set(key, { count: 1, since: now })
-      return false
-    }
-    return ++before.count > takeOversMax
   }
 
   /** Refusals at the border leave in order with what was stored before them. */
@@ -365,9 +359,6 @@ export class Links implements SocketRoom<LinkOpening> {
     this.#options.system.gate.say({ leave, refuse: leave })
   }
 }
-
-/** Devices whose take-overs are counted: a bound, not a promise. */
-const takeOversKnownMax = 100_000
 
 /** What became of an UPDATE: an object and not two closures, for there are very many. */
 class ReportAsker {
@@ -392,10 +383,6 @@ class ReportAsker {
   }
 }
 
-function ownerKey(tenant: string, device: string): string {
-  return `${tenant}/${device}`
-}
-
 /** Longer than any session a device can name. */
 function namelessSession(random: Uint8Array): string {
   return `nameless:${Buffer.from(random).toString('hex')}`
@@ -417,21 +404,4 @@ function shapeNamed(services: Hello['services'], serviceIdentifier: string): Sha
   const found = services.find(({ shape }) => shape.serviceIdentifier === serviceIdentifier)
   if (!found) throw new Error('a declared service has no shape')
   return found.shape
-}
-
-/** What a frame that can't be read says it is about, as far as that can be told. */
-function aboutOf(frame: unknown): { flakeAddress?: number; seq?: number } {
-  if (typeof frame !== 'object' || frame === null) return {}
-  const [flakeAddress, seq] = Array.isArray(frame)
-    ? [frame[1], frame[2]]
-    : [(frame as { flakeAddress?: unknown }).flakeAddress, (frame as { seq?: unknown }).seq]
-  return {
-    ...(Number.isSafeInteger(flakeAddress) ? { flakeAddress: flakeAddress as number } : {}),
-    ...(Number.isSafeInteger(seq) ? { seq: seq as number } : {}),
-  }
-}
-
-function messageOf(error: { readonly issues: readonly { readonly path: readonly PropertyKey[]; readonly message: string }[] }): string {
-  const [issue] = error.issues
-  return issue ? `${issue.path.join('.') || 'message'}: ${issue.message}` : 'not a message of this protocol'
 }

@@ -121,7 +121,11 @@ export class Presence {
     for (const { tenant } of [...system.registry.heads()]) {
       const pages = listing.entries(presentIndex, tenant)
       try {
-        for (let devices = await pages.next(listedAtATime); devices.length > 0; devices = await pages.next(listedAtATime)) {
+        for (
+          let devices = await pages.next(listedAtATime);
+          devices.length > 0;
+          devices = await pages.next(listedAtATime)
+        ) {
           for (const device of devices) {
             if (!this.#posted.has(`${tenant}/${device}`)) this.#wantOffline(tenant, device)
           }

@@ -41,7 +41,9 @@ export function readItems(frame: UpdateFrame, shape: Shape): Items | Problem {
   return frame.isShort ? shortItems(frame.updates, shape) : longItems(frame.updates, shape)
 }
 
-type Parts = { readonly [K in keyof UpdateFrame]: K extends 'isShort' ? boolean : K extends 'updates' ? readonly unknown[] : unknown }
+type Parts = {
+  readonly [K in keyof UpdateFrame]: K extends 'isShort' ? boolean : K extends 'updates' ? readonly unknown[] : unknown
+}
 
 function shortParts(frame: readonly unknown[]): Parts | Problem {
   if (frame.length !== 5 && frame.length !== 6) return bad('a short UPDATE has 5 or 6 elements')

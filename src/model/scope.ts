@@ -83,9 +83,7 @@ export function reachesService(
   device: string,
   service: string,
 ): boolean {
-  return scope
-    .reaches(resource, action)
-    .some((reach) => holds(reach.devices, device) && holds(reach.services, service))
+  return scope.reaches(resource, action).some((reach) => holds(reach.devices, device) && holds(reach.services, service))
 }
 
 export function holds(names: Names, name: string): boolean {

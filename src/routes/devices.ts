@@ -70,7 +70,11 @@ export function readableService(
 }
 
 /** Devices of the query's filter, in the order of a listing; or all of them. */
-export function deviceNames(context: RouteContext, tenant: string, query: Pick<ListQuery, 'cursor' | 'deviceIdentifier'>): Names {
+export function deviceNames(
+  context: RouteContext,
+  tenant: string,
+  query: Pick<ListQuery, 'cursor' | 'deviceIdentifier'>,
+): Names {
   const after = nameOfCursor(query.cursor)
   if (!query.deviceIdentifier) return context.listing.actors('device', tenant, after)
   const asked = [...new Set(query.deviceIdentifier)].sort()
@@ -109,7 +113,11 @@ async function create(
   if (lookAtDevice(context, tenant, deviceIdentifier)) throw new Problem('conflict', 'the device exists')
   const { secret, hash } = newSecret(context)
   // In one breath, so that both are in one commit: the tenant gives it an address and tells it, then it takes its secret.
-  const admitted = system.ask(tenantAddress(tenant), { type: 'admit_device', device: deviceIdentifier, meta: meta ?? {} })
+  const admitted = system.ask(tenantAddress(tenant), {
+    type: 'admit_device',
+    device: deviceIdentifier,
+    meta: meta ?? {},
+  })
   const secured = system.ask(deviceAddress(tenant, deviceIdentifier), { type: 'set_secret', hash })
   await Promise.all([admitted, secured])
   const headers = { Location: `/api/v1/devices/${encodeURIComponent(deviceIdentifier)}`, 'Cache-Control': 'no-store' }

@@ -5,7 +5,7 @@ import type { Caller } from '#iam/caller'
 import { deviceIdentifierOf, serviceIdentifierOf } from '#model/identifier'
 import { Problem } from '#model/problem'
 import type { RouteContext } from '#routes/context'
-import { type EventRoom, type EventsOpening } from '#routes/event-room'
+import type { EventRoom, EventsOpening } from '#routes/event-room'
 import { type Binding, bind } from '#server/call'
 import { parseQuery } from '#server/query'
 import { validate } from '#server/validation'
@@ -44,7 +44,7 @@ export function eventSockets(
     websocketRoute<EventsOpening>({
       ...limits,
       path: '/events/:ticket',
-      upgrade: (request) => opening(context.tickets.consume(request.parameters['ticket'] ?? ''), request),
+      upgrade: (request) => opening(context.tickets.consume(ticketOf(request)), request),
     }),
     websocketRoute<EventsOpening>({
       ...limits,
@@ -54,6 +54,10 @@ export function eventSockets(
       },
     }),
   ]
+}
+
+function ticketOf({ parameters: { ticket = '' } }: UpgradeRequest): string {
+  return ticket
 }
 
 function opening(caller: Caller, request: UpgradeRequest): EventsOpening {
@@ -82,7 +86,11 @@ function filterOf({ types, devices, services }: EventsQuery): EventFilter {
 }
 
 /** In their normal form. @throws Problem `invalid` for what can't be a name. */
-function names(field: string, given: readonly string[], normal: (name: string) => string | undefined): ReadonlySet<string> {
+function names(
+  field: string,
+  given: readonly string[],
+  normal: (name: string) => string | undefined,
+): ReadonlySet<string> {
   const refuse = (message: string) => new Problem('invalid', undefined, { details: [{ path: field, message }] })
   if (given.length > filterNamesMax) throw refuse(`must be at most ${filterNamesMax}`)
   return new Set(

@@ -39,9 +39,7 @@ export function linkRoutes(context: RouteContext): Binding[] {
         throw new Problem('invalid', undefined, { details })
       }
       // In one breath: the tenant admits it, then it speaks.
-      const admitted = isNew
-        ? system.ask(tenantAddress(tenant), { type: 'admit_device', device, meta: {} })
-        : undefined
+      const admitted = isNew ? system.ask(tenantAddress(tenant), { type: 'admit_device', device, meta: {} }) : undefined
       const posted = new Promise((answered, refused) =>
         system.turn(deviceAddress(tenant, device), post, { answered, refused }, bodyBytes.byteLength),
       )
@@ -53,11 +51,7 @@ export function linkRoutes(context: RouteContext): Binding[] {
 }
 
 /** `GET /link`. Contract 7. */
-export function linkSocket(
-  { links }: RouteContext,
-  tenantOf: () => string,
-  frameBytesMax: number,
-): AnyWebsocketRoute {
+export function linkSocket({ links }: RouteContext, tenantOf: () => string, frameBytesMax: number): AnyWebsocketRoute {
   return websocketRoute<LinkOpening>({
     path: '/link',
     room: links,

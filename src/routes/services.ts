@@ -45,7 +45,11 @@ async function list(context: RouteContext, call: Call<unknown, ListQuery>): Prom
   const form = formOf(query, 0)
   const shown = new ShownServices(context, call, query)
   if (query.limit === undefined) {
-    return { status: 200, headers, chunks: listed(context, call, form, shown, shown.services(nameOfCursor(query.cursor))) }
+    return {
+      status: 200,
+      headers,
+      chunks: listed(context, call, form, shown, shown.services(nameOfCursor(query.cursor))),
+    }
   }
   const page = await pageOf(call, query.limit, shown.services(nameOfCursor(query.cursor)), () => true)
   const chunks = listed(context, call, form, shown, namesOf(page.names))
@@ -104,9 +108,7 @@ async function* emptied(chunks: AsyncGenerator<string>, text: string): AsyncGene
 
 function serviceFrame(service: string, form: StateForm) {
   const identifier = `{"serviceIdentifier":${quote(service)}`
-  return form.depth < 1
-    ? { before: `${identifier}}`, after: '' }
-    : { before: `${identifier},"devices":[`, after: ']}' }
+  return form.depth < 1 ? { before: `${identifier}}`, after: '' } : { before: `${identifier},"devices":[`, after: ']}' }
 }
 
 function textOfDevice(context: RouteContext, { caller }: Call, form: StateForm, service: string) {

@@ -19,7 +19,11 @@ export const fullDepth = 2
 
 /** The form that a query asks for; `depth` where it says nothing. */
 export function formOf(
-  query: { readonly depth?: number | undefined; readonly raw?: boolean | undefined; readonly hex?: boolean | undefined },
+  query: {
+    readonly depth?: number | undefined
+    readonly raw?: boolean | undefined
+    readonly hex?: boolean | undefined
+  },
   depth: number,
 ): StateForm {
   return { depth: query.depth ?? depth, isRaw: query.raw ?? true, isHex: query.hex ?? false }

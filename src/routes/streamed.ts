@@ -60,13 +60,21 @@ export function pause(world: RouteContext['world']): Promise<void> {
 export function namesOf(names: readonly string[]): Names {
   let at = 0
   return {
-    next: async (countMax) => names.slice(at, (at += countMax)),
+    async next(countMax) {
+      const page = names.slice(at, at + countMax)
+      at += countMax
+      return page
+    },
     close: async () => {},
   }
 }
 
 /** An answer that is JSON text already, of things read a moment ago. */
-export async function textReply({ system }: RouteContext, text: string, headers: Reply['headers'] = {}): Promise<Reply> {
+export async function textReply(
+  { system }: RouteContext,
+  text: string,
+  headers: Reply['headers'] = {},
+): Promise<Reply> {
   await system.gate.settled()
   return { status: 200, headers, text }
 }

@@ -130,7 +130,10 @@ export interface Asker {
   refused(problem: Problem): void
 }
 
-export function record<Event>(events: readonly Event[], more: Omit<Recorded<Event>, 'type' | 'events'> = {}): Recorded<Event> {
+export function record<Event>(
+  events: readonly Event[],
+  more: Omit<Recorded<Event>, 'type' | 'events'> = {},
+): Recorded<Event> {
   return { type: 'record', events, ...more }
 }
 

@@ -38,7 +38,11 @@ interface Commit<Event> {
 }
 
 interface Released<Event> {
-  readonly parts: readonly { readonly head: StreamHead<Event>; readonly firstOffset: number; readonly events: readonly Event[] }[]
+  readonly parts: readonly {
+    readonly head: StreamHead<Event>
+    readonly firstOffset: number
+    readonly events: readonly Event[]
+  }[]
   readonly says: readonly Say[]
   readonly bytes: number
   part: number
@@ -295,7 +299,11 @@ function isEmpty<Event>(commit: Commit<Event>): boolean {
   return commit.heads.size === 0 && commit.records.size === 0 && commit.says.length === 0
 }
 
-function partOf<Event>(part: { head: StreamHead<Event>; firstOffset: number; events: readonly Event[] }): StreamPart<Event> {
+function partOf<Event>(part: {
+  head: StreamHead<Event>
+  firstOffset: number
+  events: readonly Event[]
+}): StreamPart<Event> {
   const { head, firstOffset, events } = part
   return { tenant: head.tenant, firstOffset, events, redoFrom: head.redo.redoFrom(head.taken + 1) }
 }

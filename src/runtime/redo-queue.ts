@@ -1,5 +1,5 @@
-import type { ActorAddress } from '#runtime/actor'
 import type { Activation } from '#runtime/activation'
+import type { ActorAddress } from '#runtime/actor'
 
 /** An actor whose snapshot lags behind its events. */
 export interface Unsaved<Event> {

@@ -1,6 +1,6 @@
+import { Activation, type AnyDefinition } from '#runtime/activation'
 import type { ActorAddress } from '#runtime/actor'
 import { addressKey } from '#runtime/actor'
-import { Activation, type AnyDefinition } from '#runtime/activation'
 import type { Gate } from '#runtime/gate'
 import type { Journal } from '#runtime/journal'
 import { StreamHead } from '#runtime/stream-head'
@@ -131,7 +131,10 @@ export class Registry<Event> {
     const { definition, state, lastOffset } = activation
     const snapshot = definition.snapshot?.(state)
     if (snapshot === undefined) return null
-    return this.#journal.pack(formatOf(definition, ''), { offset: lastOffset, state: snapshot } satisfies StoredSnapshot)
+    return this.#journal.pack(formatOf(definition, ''), {
+      offset: lastOffset,
+      state: snapshot,
+    } satisfies StoredSnapshot)
   }
 
   pack(activation: Activation<Event>, name: string, value: unknown): Uint8Array {

@@ -1,6 +1,6 @@
 import { Problem } from '#model/problem'
-import type { ActorAddress, Asker, Recorded, Tell, Turn } from '#runtime/actor'
 import type { Activation, AnyDefinition } from '#runtime/activation'
+import type { ActorAddress, Asker, Recorded, Tell, Turn } from '#runtime/actor'
 import { Checkpoints } from '#runtime/checkpoints'
 import { type EventListener, Gate } from '#runtime/gate'
 import type { Journal } from '#runtime/journal'

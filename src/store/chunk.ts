@@ -1,7 +1,7 @@
 import type { Entry } from '#model/entry'
 import type { Shape } from '#model/shape'
-import type { Chunk } from '#runtime/stream'
 import { StorageFailure } from '#runtime/storage'
+import type { Chunk } from '#runtime/stream'
 import { packEntry, type ShapePlaces, unpackEntry } from '#store/entry-codec'
 import { pack, unpack } from '#store/record-codec'
 import type { Shapes } from '#store/shapes'
@@ -62,7 +62,8 @@ export function headOf(bytes: Uint8Array): ChunkHead {
 export function unpackChunk(firstOffset: number, bytes: Uint8Array, shapes: Shapes): Chunk<Entry> {
   const { count } = headOf(bytes)
   const [ids, packed] = unpack(bytes.subarray(headBytes)) as [string[], Parameters<typeof unpackEntry>[0][]]
-  if (packed.length !== count) throw new StorageFailure('damaged', `a chunk of the stream holds ${packed.length} of ${count} entries`)
+  if (packed.length !== count)
+    throw new StorageFailure('damaged', `a chunk of the stream holds ${packed.length} of ${count} entries`)
   const known = ids.map((id) => shapes.byId(id))
   const places: ShapePlaces = { placeOf: () => unreachable(), shapeAt: (place) => known[place] ?? unreachable() }
   return { firstOffset, events: packed.map((entry) => unpackEntry(entry, places)) }

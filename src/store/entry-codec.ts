@@ -39,7 +39,15 @@ const forms: Forms = {
     },
     unpack: (packed, shapes) => {
       const [, device, flakeAddress, place, at, timestamp, seq, items, session] = packed as unknown as [
-        number, string, number, number, number, number, number, Items, string?,
+        number,
+        string,
+        number,
+        number,
+        number,
+        number,
+        number,
+        Items,
+        string?,
       ]
       const entry = {
         kind: 'reported' as const,
@@ -56,7 +64,15 @@ const forms: Forms = {
   },
   declared: {
     code: 2,
-    pack: (e, shapes) => [2, e.device, e.flakeAddress, shapes.placeOf(e.shape), e.at, e.items, e.removed.map(packRemoved)],
+    pack: (e, shapes) => [
+      2,
+      e.device,
+      e.flakeAddress,
+      shapes.placeOf(e.shape),
+      e.at,
+      e.items,
+      e.removed.map(packRemoved),
+    ],
     unpack: ([, device, flakeAddress, place, at, items, removed], shapes) => ({
       kind: 'declared',
       device: device as string,

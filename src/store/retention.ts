@@ -36,7 +36,7 @@ export class Retention {
   start(): void {
     this.stop()
     this.#cancel = this.#world.after(everyMs, () => {
-      this.#look().finally(() => {
+      void this.#look().then(() => {
         if (this.#cancel) this.start()
       })
     })

@@ -7,7 +7,7 @@ import { chunkEntriesMax, packChunk, unpackChunk } from '#store/chunk'
 import { Epochs } from '#store/epochs'
 import { keys, numberOf } from '#store/keys'
 import { packRecord, unpackRecord } from '#store/record-codec'
-import { shapeFormat, Shapes } from '#store/shapes'
+import { Shapes, shapeFormat } from '#store/shapes'
 import { type RecentChunk, TenantStream } from '#store/tenant-stream'
 
 export const redoFormat = { name: 'redo', version: 1, upgrades: {} }
@@ -25,7 +25,12 @@ export class StoreJournal implements Journal<Entry>, StreamReader<Entry> {
   readonly #unpacked = new Map<string, Chunk<Entry>>()
   readonly shapes = new Shapes((key) => this.storage.get(key))
   /** Keys of chunks to be deleted with the next commit. */
-  #trims: { readonly stream: TenantStream; readonly keys: readonly string[]; readonly retainedFrom: number; readonly bytesStart: number }[] = []
+  #trims: {
+    readonly stream: TenantStream
+    readonly keys: readonly string[]
+    readonly retainedFrom: number
+    readonly bytesStart: number
+  }[] = []
   #storage: Storage | undefined
   epochs = new Epochs()
   /** Of the last commit, for metrics. */

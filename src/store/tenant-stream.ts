@@ -59,7 +59,8 @@ export class TenantStream {
     if (this.#redoChunks.length === 0) return
     const keep = placeOf(this.#redoChunks, offset)
     // Cut in steps: it is a copy each time.
-    if (keep > 1024 || keep === this.#redoChunks.length - 1) this.#redoChunks = this.#redoChunks.slice(Math.max(keep, 0))
+    if (keep > 1024 || keep === this.#redoChunks.length - 1)
+      this.#redoChunks = this.#redoChunks.slice(Math.max(keep, 0))
   }
 
   /** First offsets of the chunks that hold the entries from an offset in the redo window on. */
@@ -83,7 +84,8 @@ export class TenantStream {
   #shrinkRecent(): void {
     // A quarter at a time, for the same reason.
     let keep = 0
-    while (this.#recentBytes > recentBytesMax * 0.75) this.#recentBytes -= (this.#recent[keep++] as RecentChunk).bytes.length
+    while (this.#recentBytes > recentBytesMax * 0.75)
+      this.#recentBytes -= (this.#recent[keep++] as RecentChunk).bytes.length
     this.#recent = this.#recent.slice(keep)
   }
 }

@@ -1,0 +1,20 @@
+/** What a frame that can't be read says it is about, as far as that can be told: ERROR names it. Contract 7. */
+export function aboutOf(frame: unknown): { flakeAddress?: number; seq?: number } {
+  if (typeof frame !== 'object' || frame === null) return {}
+  const [flakeAddress, seq] = Array.isArray(frame)
+    ? [frame[1], frame[2]]
+    : [(frame as { flakeAddress?: unknown }).flakeAddress, (frame as { seq?: unknown }).seq]
+  return {
+    ...(Number.isSafeInteger(flakeAddress) ? { flakeAddress: flakeAddress as number } : {}),
+    ...(Number.isSafeInteger(seq) ? { seq: seq as number } : {}),
+  }
+}
+
+interface SchemaFault {
+  readonly issues: readonly { readonly path: readonly PropertyKey[]; readonly message: string }[]
+}
+
+/** The first of a schema's complaints, in a line. */
+export function messageOf({ issues: [issue] }: SchemaFault): string {
+  return issue ? `${issue.path.join('.') || 'message'}: ${issue.message}` : 'not a message of this protocol'
+}

@@ -1,0 +1,48 @@
+import type { LinkedDevice } from '#link/link'
+import type { World } from '#runtime/world'
+
+/** Take-overs of one device in a minute, above which the newcomer is refused: two are fighting for it. Contract 7. */
+export const takeOversMax = 10
+const takeOverWindowMs = 60_000
+/** Devices whose take-overs are counted: a bound, not a promise. */
+const countedMax = 100_000
+
+/** Which link speaks for which device: the latest that said HELLO for it. */
+export class Owners {
+  readonly #world: World
+  readonly #linked = new Map<string, LinkedDevice>()
+  readonly #takeOvers = new Map<string, { count: number; since: number }>()
+
+  constructor(world: World) {
+    this.#world = world
+  }
+
+  get size(): number {
+    return this.#linked.size
+  }
+
+  get(tenant: string, device: string): LinkedDevice | undefined {
+    return this.#linked.get(`${tenant}/${device}`)
+  }
+
+  set(tenant: string, linked: LinkedDevice): void {
+    this.#linked.set(`${tenant}/${linked.device}`, linked)
+  }
+
+  /** False when it is somebody else's by now. */
+  delete(tenant: string, linked: LinkedDevice): boolean {
+    if (this.get(tenant, linked.device) !== linked) return false
+    return this.#linked.delete(`${tenant}/${linked.device}`)
+  }
+
+  /** Counts a take-over; true when there were too many of late. */
+  isFlapping(tenant: string, device: string): boolean {
+    const now = this.#world.monotonic()
+    const key = `${tenant}/${device}`
+    const before = this.#takeOvers.get(key)
+    if (before && now - before.since <= takeOverWindowMs) return ++before.count > takeOversMax
+    if (this.#takeOvers.size >= countedMax) this.#takeOvers.clear()
+    this.#takeOvers.set(key, { count: 1, since: now })
+    return false
+  }
+}
