@@ -8,6 +8,7 @@ import { aboutOf, messageOf } from '#link/frame-fault'
 import { Link, type LinkedDevice, type LinkOpening } from '#link/link'
 import { Owners, takeOversMax } from '#link/owners'
 import type { Presence } from '#link/presence'
+import { ReportAsker } from '#link/report-asker'
 import { isUpdate, readItems, readUpdate, type UpdateFrame } from '#link/update-frame'
 import type { Entry } from '#model/entry'
 import { serviceIdentifierOf } from '#model/identifier'
@@ -177,7 +178,7 @@ export class Links implements SocketRoom<LinkOpening> {
     }
     if (seq > linked.lastSeq) linked.lastSeq = seq
     const report: Report = { type: 'report', shape, session: linked.session, seq, items, timestamp: read.timestamp }
-    this.#turn(linked, report, new ReportAsker(this, linked, seq), bytes + frameOverheadBytes)
+    this.#turn(linked, report, new ReportAsker(linked, seq, this.counts), bytes + frameOverheadBytes)
   }
 
   /** A device whose activation was forgotten is woken again. */
@@ -357,29 +358,6 @@ export class Links implements SocketRoom<LinkOpening> {
 
   #afterGate(leave: () => void): void {
     this.#options.system.gate.say({ leave, refuse: leave })
-  }
-}
-
-/** What became of an UPDATE: an object and not two closures, for there are very many. */
-class ReportAsker {
-  readonly #links: Links
-  readonly #linked: LinkedDevice
-  readonly #seq: number
-
-  constructor(links: Links, linked: LinkedDevice, seq: number) {
-    this.#links = links
-    this.#linked = linked
-    this.#seq = seq
-  }
-
-  answered(seq: unknown): void {
-    this.#linked.link.acknowledge(this.#linked, seq as number)
-  }
-
-  refused(problem: Problem): void {
-    this.#links.counts.refused++
-    const { link, flakeAddress } = this.#linked
-    link.refuse(problem, { flakeAddress, seq: this.#seq }, true)
   }
 }
 

@@ -1,0 +1,26 @@
+import type { LinkedDevice } from '#link/link'
+import type { Problem } from '#model/problem'
+import type { Asker } from '#runtime/actor'
+
+/** What became of an UPDATE: an object and not two closures, for there are very many. */
+export class ReportAsker implements Asker {
+  readonly #linked: LinkedDevice
+  readonly #seq: number
+  readonly #counts: { refused: number }
+
+  constructor(linked: LinkedDevice, seq: number, counts: { refused: number }) {
+    this.#linked = linked
+    this.#seq = seq
+    this.#counts = counts
+  }
+
+  answered(seq: unknown): void {
+    this.#linked.link.acknowledge(this.#linked, seq as number)
+  }
+
+  refused(problem: Problem): void {
+    this.#counts.refused++
+    const { link, flakeAddress } = this.#linked
+    link.refuse(problem, { flakeAddress, seq: this.#seq }, true)
+  }
+}
