@@ -34,6 +34,8 @@ export class Fleet {
   #isPaused = false
   #hasBegun = false
   #startedAt = 0
+  /** When the full windows last held something back. */
+  #heldUntil = 0
   #linksAsked = 0
   #turn = 0
   #burstAt = Infinity
@@ -169,9 +171,11 @@ export class Fleet {
       if (!device) {
         // Nobody home: that is an outage, not slowness, and the schedule moves on without these frames.
         if (this.devicesOnline === 0) this.counts.framesSkipped += this.#pace.skip(now)
+        else this.#heldUntil = now
         return
       }
-      this.#linkOf[device.index]?.send(device, dueAt)
+      // What waited for the server counts from when it was due; what waited for our own clock to tick does not.
+      this.#linkOf[device.index]?.send(device, dueAt <= this.#heldUntil ? dueAt : now)
       this.#pace.sent()
     }
   }
