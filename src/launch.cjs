@@ -93,6 +93,8 @@ function stopWithParent() {
 }
 
 function dev(args) {
+  // The watching compiler writes past the stamp: after it the next start builds anew.
+  fs.rmSync(buildStamp(), { force: true })
   return forward([
     [tools.tsc, '-p', 'tsconfig.build.json', '--watch', '--preserveWatchOutput'],
     ['--watch', '--watch-preserve-output', '--enable-source-maps', programs.start, ...args],
