@@ -15,7 +15,7 @@ const tickMs = 5
 /** A fleet of thousands does not knock all at once: so many links are opened a tick. */
 const connectsPerTick = 20
 
-/** At full speed those who are connected leave no time to those who are not: nobody sends before all are, or this. */
+/** Those who send leave little time to those who still connect: nobody sends before all are there, or this is over. */
 const gatherMsMax = 10_000
 
 /**
@@ -78,9 +78,7 @@ export class Fleet {
     const { burst, storm } = this.options
     if (burst > 0) this.#burstAt = now + burst * 1000
     if (storm > 0) this.#stormAt = now + storm * 1000
-    this.#pace.start(now)
     this.#startedAt = now
-    this.#hasBegun = this.options.rate > 0
     this.#tick = setInterval(() => this.#onTick(performance.now()), tickMs)
   }
 
@@ -146,6 +144,7 @@ export class Fleet {
     }
     if (!this.#hasBegun && (now - this.#startedAt > gatherMsMax || this.devicesOnline === this.devices.length)) {
       this.#hasBegun = true
+      this.#pace.start(now)
       for (const link of this.#links) this.#fill(link)
     }
     if (now >= this.#livenessAt) {
@@ -156,7 +155,7 @@ export class Fleet {
       this.#stormAt = now + this.options.storm * 1000
       this.cutAll()
     }
-    if (this.#isPaused || this.options.rate === 0) return
+    if (this.#isPaused || !this.#hasBegun || this.options.rate === 0) return
     if (now >= this.#burstAt) {
       this.#burstAt = now + this.options.burst * 1000
       this.#pace.burst(now)

@@ -49,7 +49,7 @@ export class FramePlan {
   }
 
   frame(deviceIndex: number, number: number): Frame {
-    const serviceIndex = this.#serviceIndexOf(number)
+    const serviceIndex = serviceIndexOf(deviceIndex, number)
     const service = this.kind.services[serviceIndex]
     const available = this.#services[serviceIndex]
     if (!service || !available) throw new RangeError(`${this.kind.name} has no service ${serviceIndex}`)
@@ -66,15 +66,15 @@ export class FramePlan {
     }
   }
 
-  /** How many changes frame `number` carries. */
-  changeCount(number: number): number {
-    return this.#sizeOf(this.#services[this.#serviceIndexOf(number)]?.all ?? [])
+  /** How many changes frame `number` of a device carries. */
+  changeCount(deviceIndex: number, number: number): number {
+    return this.#sizeOf(this.#services[serviceIndexOf(deviceIndex, number)]?.all ?? [])
   }
 
   /** Over a round of services. */
   get meanChangesPerFrame(): number {
     let changes = 0
-    for (let number = 1; number <= diagnosticsEvery; number++) changes += this.changeCount(number)
+    for (let number = 1; number <= diagnosticsEvery; number++) changes += this.changeCount(0, number)
     return changes / diagnosticsEvery
   }
 
@@ -92,13 +92,14 @@ export class FramePlan {
     return undefined
   }
 
-  #serviceIndexOf(number: number): number {
-    return number % diagnosticsEvery === 0 ? 1 : 0
-  }
-
   #sizeOf(available: readonly SimulatedProperty[]): number {
     return Math.min(this.changesPerFrame, available.length)
   }
+}
+
+/** Not all devices speak of themselves at once. */
+function serviceIndexOf(deviceIndex: number, number: number): number {
+  return (number + deviceIndex) % diagnosticsEvery === 0 ? 1 : 0
 }
 
 /** The most changes that a frame of this kind can carry. */

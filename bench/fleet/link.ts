@@ -242,7 +242,7 @@ export class FleetLink {
   #settle(device: SimulatedDevice, it: InFlight): void {
     const { counts } = this.#settings
     counts.framesAcknowledged++
-    counts.changesAcknowledged += device.plan.changeCount(it.frame)
+    counts.changesAcknowledged += device.plan.changeCount(device.index, it.frame)
     if (!it.isResent) counts.recordLatency(this.#heardAt - it.dueAt)
   }
 
