@@ -11,6 +11,7 @@ import type { Entry } from '#model/entry'
 import type { RouteContext } from '#routes/context'
 import { EventRoom } from '#routes/event-room'
 import type { AnyDefinition } from '#runtime/activation'
+import type { RedoLimits } from '#runtime/checkpoints'
 import type { SocketPublisher } from '#runtime/socket'
 import type { StoragePlace } from '#runtime/storage'
 import { System } from '#runtime/system'
@@ -30,6 +31,8 @@ export interface AssemblyOptions {
   readonly publisher: SocketPublisher
   readonly isSynced: boolean
   readonly retention: RetentionLimits
+  /** Default: what a start can apply again in about a second. */
+  readonly redo?: RedoLimits
   readonly ticketLifetimeMs: number
   readonly log: AssemblyLog
 }
@@ -93,6 +96,7 @@ export function assemble(options: AssemblyOptions): Assembly {
       database.commitFailed(error)
     },
     uncommittedBytesMax,
+    ...(options.redo && { redo: options.redo }),
   })
 
   const presence = new Presence({

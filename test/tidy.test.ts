@@ -91,7 +91,7 @@ const worldly: readonly { readonly what: string; readonly pattern: RegExp; reado
 ]
 
 /** Plain JavaScript in front of everything else: it follows no rule of the rooms. */
-const launchers = ['src/launch.cjs', 'src/launch.mjs']
+const launchers = ['src/launch.cjs']
 
 const linesMax = 400
 const emptyWords = /^(managers?|helpers?|utils?|utilities|common|base|misc|engines?|constants?|types)$/

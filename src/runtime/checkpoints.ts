@@ -3,9 +3,14 @@ import type { Gate } from '#runtime/gate'
 import type { Registry } from '#runtime/registry'
 import type { StreamHead } from '#runtime/stream-head'
 
-/** What a start has to apply again at most, per tenant. 256 k events are applied in about a second. */
-export const redoEventsMax = 256 * 1024
-export const redoBytesMax = 64 * 1024 * 1024
+/** What a start has to apply again at most, per tenant. */
+export interface RedoLimits {
+  readonly eventsMax: number
+  readonly bytesMax: number
+}
+
+/** 256 k events are applied in about a second. */
+export const redoLimits: RedoLimits = { eventsMax: 256 * 1024, bytesMax: 64 * 1024 * 1024 }
 
 /** Saving begins at three quarters, so that the hard limit is met only when a commit can't keep up. */
 const startRatio = 0.75
@@ -19,12 +24,14 @@ const perCommitMax = 512
 export class Checkpoints<Event> {
   readonly #registry: Registry<Event>
   readonly #gate: Gate<Event>
+  readonly #limits: RedoLimits
   readonly #failed: (error: unknown) => void
   readonly #asked = new Set<Activation<Event>>()
 
-  constructor(registry: Registry<Event>, gate: Gate<Event>, failed: (error: unknown) => void) {
+  constructor(registry: Registry<Event>, gate: Gate<Event>, limits: RedoLimits, failed: (error: unknown) => void) {
     this.#registry = registry
     this.#gate = gate
+    this.#limits = limits
     this.#failed = failed
   }
 
@@ -46,12 +53,13 @@ export class Checkpoints<Event> {
   }
 
   #putDue(head: StreamHead<Event>): void {
+    const { eventsMax, bytesMax } = this.#limits
     let count = 0
     for (const unsaved of head.redo) {
       const events = head.taken - unsaved.from
       const bytes = head.bytesTaken - unsaved.bytesBefore
-      if (events < redoEventsMax * startRatio && bytes < redoBytesMax * startRatio) return
-      if (count >= perCommitMax && events < redoEventsMax && bytes < redoBytesMax) return
+      if (events < eventsMax * startRatio && bytes < bytesMax * startRatio) return
+      if (count >= perCommitMax && events < eventsMax && bytes < bytesMax) return
       try {
         this.save(unsaved.activation ?? this.#registry.wake(unsaved.address))
       } catch (error) {

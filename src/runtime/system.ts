@@ -1,7 +1,7 @@
 import { Problem } from '#model/problem'
 import type { Activation, AnyDefinition } from '#runtime/activation'
 import type { ActorAddress, Asker, Recorded, Tell, Turn } from '#runtime/actor'
-import { Checkpoints } from '#runtime/checkpoints'
+import { Checkpoints, type RedoLimits, redoLimits } from '#runtime/checkpoints'
 import { type EventListener, Gate } from '#runtime/gate'
 import type { Journal } from '#runtime/journal'
 import { Registry } from '#runtime/registry'
@@ -24,6 +24,8 @@ export interface SystemOptions<Event> {
   /** A commit failed; nothing is taken until the journal was loaded again. */
   readonly commitFailed: (error: unknown) => void
   readonly uncommittedBytesMax: number
+  /** Default: `redoLimits`. */
+  readonly redo?: RedoLimits
 }
 
 /** The command a reminder arrives as. `dueAt`: Unix ms. */
@@ -78,7 +80,9 @@ export class System<Event> {
       uncommittedBytesMax: options.uncommittedBytesMax,
     })
     this.registry.attach(this.gate)
-    this.#checkpoints = new Checkpoints(this.registry, this.gate, (error) => log.bug(error, 'checkpoint'))
+    this.#checkpoints = new Checkpoints(this.registry, this.gate, options.redo ?? redoLimits, (error) =>
+      log.bug(error, 'checkpoint'),
+    )
     this.reminders = new Reminders(world, (address, dueAt) => this.#remind(address, dueAt))
     this.#tells = new StoredTells(this.gate, journal, (tell) => this.#tell(tell))
     this.#turn = { tenant: '', now: 0, nextOffset: 0, random: (byteCount) => world.random(byteCount) }

@@ -1,0 +1,99 @@
+import type { Caller } from '#iam/caller'
+import type { Entry } from '#model/entry'
+import { everything, type Scope } from '#model/scope'
+import { deviceRoutes } from '#routes/devices'
+import { metaRoutes } from '#routes/meta'
+import { schemaRoutes } from '#routes/schemas'
+import { serviceRoutes } from '#routes/services'
+import type { Binding, Call, Reply } from '#server/call'
+import { type Assembly, assemble } from '#src/assembly'
+import type { MemoryPlace } from '#store/memory'
+import { SimulatedSockets } from '#test/simulation/simulated-sockets'
+import type { SimulatedWorld } from '#test/simulation/simulated-world'
+
+export const tenant = 'default'
+
+/** One process of the server: everything but uWebSockets.js and LevelDB. */
+export class SimulatedServer {
+  readonly assembly: Assembly
+  readonly sockets: SimulatedSockets
+  readonly errors: unknown[] = []
+  readonly #kill: () => void
+  readonly #bindings: readonly Binding[]
+
+  constructor(world: SimulatedWorld, place: MemoryPlace) {
+    const process = world.process()
+    this.#kill = process.kill
+    this.sockets = new SimulatedSockets(process.world)
+    const note = (fields: object, message: string) => {
+      if (message.startsWith('a bug')) this.errors.push(fields)
+    }
+    this.assembly = assemble({
+      world: process.world,
+      place,
+      publisher: this.sockets,
+      isSynced: false,
+      retention: { bytesMax: 12_000, ageMsMax: 3_600_000 },
+      redo: { eventsMax: 60, bytesMax: 1024 * 1024 },
+      ticketLifetimeMs: 30_000,
+      log: { error: note, warn: () => {}, info: () => {}, debug: () => {} },
+    })
+    const { context } = this.assembly
+    this.#bindings = [
+      ...deviceRoutes(context),
+      ...serviceRoutes(context),
+      ...schemaRoutes(context),
+      ...metaRoutes(context),
+    ]
+  }
+
+  open(): Promise<void> {
+    return this.assembly.open()
+  }
+
+  /** The process dies; its sockets break. */
+  die(): void {
+    this.#kill()
+    for (const socket of [...this.sockets.sockets]) socket.vanish()
+  }
+
+  /** Calls a route as a caller of this scope. Rejects with a Problem. */
+  async call(name: string, request: Partial<Call> & { readonly scope?: Scope } = {}): Promise<Reply & { body: string }> {
+    const binding = this.#bindings.find(({ entry }) => entry.name === name)
+    if (!binding) throw new Error(`no route ${name}`)
+    const caller: Caller = { tenant, user: 'crn#user:test', name: 'test', scope: request.scope ?? everything }
+    const call: Call = {
+      caller,
+      parameters: {},
+      query: {},
+      body: undefined,
+      bodyBytes: new Uint8Array(0),
+      header: () => '',
+      target: { path: '/', query: '' },
+      requestId: 'test',
+      remoteAddress: '127.0.0.1',
+      signal: new AbortController().signal,
+      ...request,
+    }
+    const reply = await binding.answer(call)
+    let body = reply.text ?? ''
+    for await (const chunk of reply.chunks ?? []) body += chunk
+    return { ...reply, body }
+  }
+
+  /** Every stored entry that is retained, in order. */
+  async stream(): Promise<{ offset: number; entry: Entry }[]> {
+    const { reader, system } = this.assembly.context
+    const found: { offset: number; entry: Entry }[] = []
+    const last = system.registry.head(tenant).committed
+    for (let offset = reader.retainedFrom(tenant); offset <= last; ) {
+      const chunk = await reader.load(tenant, offset)
+      if (!chunk) throw new Error(`entry ${offset} of ${last} can't be read`)
+      chunk.events.forEach((entry, index) => {
+        if (chunk.firstOffset + index >= offset) found.push({ offset: chunk.firstOffset + index, entry })
+      })
+      offset = chunk.firstOffset + chunk.events.length
+    }
+    return found
+  }
+}

@@ -1,0 +1,196 @@
+import type { Socket, SocketPublisher, SocketRoom } from '#runtime/socket'
+import type { World } from '#runtime/world'
+
+/** What the other end of a simulated socket is. */
+export interface Peer {
+  heard(message: string): void
+  closed(code: number): void
+}
+
+/**
+ * Websockets in memory with what was measured of the real ones: publishes are handed over together, later or with the
+ * next `send`; above its limit a socket loses messages, and its room hears of the first one lost of each stretch while
+ * nothing may be done; `drained` follows when the other side has read some.
+ */
+export class SimulatedSockets implements SocketPublisher {
+  readonly #world: World
+  readonly #sockets = new Set<SimulatedSocket>()
+  isDropping = false
+
+  constructor(world: World) {
+    this.#world = world
+  }
+
+  get sockets(): ReadonlySet<SimulatedSocket> {
+    return this.#sockets
+  }
+
+  publish(topic: string, message: string | Uint8Array): void {
+    if (this.isDropping) throw new Error('a publish inside dropped')
+    for (const socket of this.#sockets) socket.offer(topic, text(message))
+  }
+
+  open<Opening>(room: SocketRoom<Opening>, opening: Opening, peer: Peer, limitBytes: number): SimulatedSocket {
+    const socket = new SimulatedSocket(this, this.#world, room as SocketRoom<unknown>, peer, limitBytes)
+    this.#sockets.add(socket)
+    room.opened(socket, opening)
+    return socket
+  }
+
+  remove(socket: SimulatedSocket): void {
+    this.#sockets.delete(socket)
+  }
+}
+
+export class SimulatedSocket implements Socket {
+  readonly remoteAddress = '127.0.0.1'
+  readonly #sockets: SimulatedSockets
+  readonly #world: World
+  readonly #room: SocketRoom<unknown>
+  readonly #peer: Peer
+  readonly #limitBytes: number
+  readonly #topics = new Set<string>()
+  #published: string[] = []
+  #buffer: string[] = []
+  #bufferedBytes = 0
+  #isLosing = false
+  #isFlushScheduled = false
+  isOpen = true
+
+  constructor(
+    sockets: SimulatedSockets,
+    world: World,
+    room: SocketRoom<unknown>,
+    peer: Peer,
+    limitBytes: number,
+  ) {
+    this.#sockets = sockets
+    this.#world = world
+    this.#room = room
+    this.#peer = peer
+    this.#limitBytes = limitBytes
+  }
+
+  offer(topic: string, message: string): void {
+    if (!this.#topics.has(topic)) return
+    this.#published.push(message)
+    if (this.#isFlushScheduled) return
+    this.#isFlushScheduled = true
+    this.#world.soon(() => this.#flush())
+  }
+
+  send(message: string | Uint8Array): boolean {
+    this.#check('send')
+    if (!this.isOpen) return false
+    this.#flush()
+    return this.#write(text(message))
+  }
+
+  together(task: () => void): void {
+    task()
+  }
+
+  bufferedBytes(): number {
+    return this.isOpen ? this.#bufferedBytes : 0
+  }
+
+  subscribe(topic: string): void {
+    this.#check('subscribe')
+    this.#topics.add(topic)
+  }
+
+  unsubscribe(topic: string): void {
+    this.#check('unsubscribe')
+    this.#flush()
+    this.#topics.delete(topic)
+  }
+
+  ping(): void {
+    this.#check('ping')
+    // The other side answers, unless the ping is lost in a full buffer.
+    if (this.isOpen && this.#bufferedBytes <= this.#limitBytes) {
+      this.#world.soon(() => {
+        if (this.isOpen) this.#room.ponged(this)
+      })
+    }
+  }
+
+  end(code: number): void {
+    this.#check('end')
+    this.#close(code)
+  }
+
+  /** The other side says something. */
+  say(message: unknown): void {
+    if (this.isOpen) this.#room.received(this, Buffer.from(JSON.stringify(message)), false)
+  }
+
+  /** The other side reads some messages. */
+  read(countMax: number): void {
+    const read = this.#buffer.splice(0, countMax)
+    for (const message of read) this.#bufferedBytes -= message.length
+    for (const message of read) if (this.isOpen) this.#peer.heard(message)
+    if (this.isOpen && read.length > 0) {
+      this.#isLosing = false
+      this.#room.drained(this)
+    }
+  }
+
+  get hasUnread(): boolean {
+    return this.isOpen && (this.#buffer.length > 0 || this.#published.length > 0)
+  }
+
+  /** The connection breaks: what was not read is gone. */
+  cut(): void {
+    this.#close(1006)
+  }
+
+  /** The process at our end died: nobody is told here. */
+  vanish(): void {
+    if (!this.isOpen) return
+    this.isOpen = false
+    this.#sockets.remove(this)
+    this.#peer.closed(1006)
+  }
+
+  #flush(): void {
+    this.#isFlushScheduled = false
+    const published = this.#published
+    this.#published = []
+    for (const message of published) if (this.isOpen) this.#write(message)
+  }
+
+  #write(message: string): boolean {
+    if (this.#bufferedBytes > this.#limitBytes) {
+      if (!this.#isLosing) {
+        this.#isLosing = true
+        this.#sockets.isDropping = true
+        try {
+          this.#room.dropped(this, Buffer.from(message))
+        } finally {
+          this.#sockets.isDropping = false
+        }
+      }
+      return false
+    }
+    this.#buffer.push(message)
+    this.#bufferedBytes += message.length
+    return true
+  }
+
+  #close(code: number): void {
+    if (!this.isOpen) return
+    this.isOpen = false
+    this.#sockets.remove(this)
+    this.#room.closed(this, code)
+    this.#peer.closed(code)
+  }
+
+  #check(method: string): void {
+    if (this.#sockets.isDropping) throw new Error(`${method} inside dropped`)
+  }
+}
+
+function text(message: string | Uint8Array): string {
+  return typeof message === 'string' ? message : Buffer.from(message).toString()
+}

@@ -1,0 +1,98 @@
+import { SeededRandom } from '#bench/random'
+import type { World } from '#runtime/world'
+
+interface Timer {
+  readonly at: number
+  readonly order: number
+  readonly task: () => void
+}
+
+/**
+ * Time, chance and "later" from a seed. Nothing happens by itself: the run decides when a task runs and how time goes
+ * on. Each process of the simulation has a view of its own; when it dies, nothing of it happens any more.
+ */
+export class SimulatedWorld {
+  readonly random: SeededRandom
+  #now = 1_790_000_000_000
+  #monotonic = 0
+  #order = 0
+  #soon: (() => void)[] = []
+  #timers: Timer[] = []
+
+  constructor(seed: number) {
+    this.random = new SeededRandom(seed)
+  }
+
+  get isIdle(): boolean {
+    return this.#soon.length === 0
+  }
+
+  now(): number {
+    return this.#now
+  }
+
+  /** The view of one process, and its end. */
+  process(): { readonly world: World; kill(): void } {
+    let isAlive = true
+    const guarded = (task: () => void) => () => {
+      if (isAlive) task()
+    }
+    const world: World = {
+      now: () => this.#now,
+      // Now and then work takes long, so that slices end.
+      monotonic: () => {
+        this.#monotonic += this.random.next() < 0.05 ? this.random.between(0, 3) : 0.001
+        return this.#monotonic
+      },
+      soon: (task) => {
+        if (isAlive) this.#soon.push(guarded(task))
+      },
+      after: (delayMs, task) => {
+        if (!isAlive) return () => {}
+        const timer = { at: this.#monotonic + Math.max(0, delayMs), order: this.#order++, task: guarded(task) }
+        this.#timers.push(timer)
+        return () => {
+          this.#timers = this.#timers.filter((other) => other !== timer)
+        }
+      },
+      random: (byteCount) => Uint8Array.from({ length: byteCount }, () => this.random.below(256)),
+    }
+    return {
+      world,
+      kill: () => {
+        isAlive = false
+      },
+    }
+  }
+
+  /** Runs the oldest waiting task, and what follows from it at once. */
+  async step(): Promise<void> {
+    this.#soon.shift()?.()
+    await settle()
+  }
+
+  /** Time goes on; timers run in their order. */
+  async advance(ms: number): Promise<void> {
+    const end = this.#monotonic + ms
+    const nowAtEnd = this.#now + ms
+    for (;;) {
+      const due = this.#timers.filter(({ at }) => at <= end).sort((a, b) => a.at - b.at || a.order - b.order)[0]
+      if (!due) break
+      this.#timers = this.#timers.filter((timer) => timer !== due)
+      if (due.at > this.#monotonic) {
+        this.#now += due.at - this.#monotonic
+        this.#monotonic = due.at
+      }
+      due.task()
+      await settle()
+      while (!this.isIdle) await this.step()
+    }
+    this.#monotonic = Math.max(this.#monotonic, end)
+    this.#now = Math.max(Math.floor(this.#now), Math.floor(nowAtEnd))
+  }
+}
+
+/** Lets every promise that can go on go on. */
+export function settle(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve))
+}
