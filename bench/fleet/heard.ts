@@ -52,6 +52,10 @@ interface DeviceBooks {
   readonly lastOf: Map<string, number>
   /** Values that were left out, and must turn out to be overridden. */
   readonly leftOut: { readonly frame: number; readonly key: string }[]
+  /** Events of which only narrow values are left; which frame each was, the next one that is known narrows down. */
+  readonly unplaced: HeardUpdate[]
+  /** Frames that such an event may have been. */
+  readonly maybe: Set<number>
 }
 
 /**
@@ -89,6 +93,8 @@ export class HeardBooks {
         constantsHeard: 0,
         lastOf: new Map(),
         leftOut: [],
+        unplaced: [],
+        maybe: new Set(),
       })
     }
   }
@@ -99,12 +105,17 @@ export class HeardBooks {
     if (!books) return false
     if (this.#isConstant(books, event)) return true
     const { device } = books
-    const number = device.plan.frameNumberOf(event.serviceIdentifier, event.updates) ?? this.#findFrame(books, event)
+    const number = device.plan.frameNumberOf(event.serviceIdentifier, event.updates)
+    if (number === undefined && this.#rule === 'newest') {
+      books.unplaced.push(event)
+      return true
+    }
     if (number === undefined || number > device.sent) {
       this.#wrong++
       this.#note(`${device.identifier}: heard what was never sent: ${JSON.stringify(event).slice(0, 400)}`)
       return true
     }
+    this.#placeUnplaced(books, number)
     this.#changes += event.updates.length
     this.#checkItems(books, number, event)
     this.#place(books, number)
@@ -119,7 +130,8 @@ export class HeardBooks {
   /** Devices of which something that was acknowledged at the mark was not heard yet. Costs next to nothing. */
   missingSinceMark(): readonly string[] {
     const missing: string[] = []
-    for (const { device, last, settledAtMark } of this.#books.values()) {
+    for (const { device, last, settledAtMark, unplaced } of this.#books.values()) {
+      if (unplaced.length > 0) continue
       for (let frame = last + 1; frame <= settledAtMark; frame++) {
         if (!device.isAcknowledged(frame)) continue
         missing.push(`${device.identifier}: frame ${frame} was acknowledged, heard up to ${last}`)
@@ -131,10 +143,11 @@ export class HeardBooks {
 
   report(): HeardReport {
     const counts = { acknowledged: 0, found: 0, overridden: 0, lost: 0, unacknowledged: 0, refusedHeard: 0 }
-    const details = [...this.#details]
+    const details: string[] = []
     let neverOverridden = 0
     for (const books of this.#books.values()) {
       const { device, bits } = books
+      this.#placeUnplaced(books, device.sent + 1)
       for (let frame = 1; frame <= device.sent; frame++) {
         const isHeard = hasBit(bits, frame)
         if (device.isAcknowledged(frame)) {
@@ -158,7 +171,7 @@ export class HeardBooks {
       wrong: this.#wrong + neverOverridden,
       stripped: this.#stripped,
       changesHeard: this.#changes,
-      details,
+      details: [...this.#details, ...details],
     }
   }
 
@@ -195,14 +208,30 @@ export class HeardBooks {
     for (const item of event.updates) books.lastOf.set(keyOf(event, item), number)
   }
 
-  /** When only narrow values are left of a frame, it is the next one that they fit. */
-  #findFrame({ device, last }: DeviceBooks, event: HeardUpdate): number | undefined {
-    if (this.#rule === 'whole') return undefined
-    for (let number = last + 1; number <= Math.min(device.sent, last + searchFramesMax); number++) {
-      const { service, changes } = device.frame(number)
-      if (service.serviceIdentifier === event.serviceIdentifier && changesLeftOut(changes, event)) return number
+  /**
+   * Events that only narrow values were left of are one of the frames between the last that is known and `below`. Which
+   * one may stay open: a BOOL fits every other frame.
+   */
+  #placeUnplaced({ device, last, unplaced, maybe, lastOf }: DeviceBooks, below: number): void {
+    for (const event of unplaced.splice(0)) {
+      let latest: number | undefined
+      for (let number = last + 1; number < Math.min(below, last + searchFramesMax); number++) {
+        const { service, changes } = device.frame(number)
+        if (service.serviceIdentifier !== event.serviceIdentifier || !changesLeftOut(changes, event)) continue
+        maybe.add(number)
+        latest = number
+      }
+      if (latest === undefined) {
+        this.#wrong++
+        this.#note(
+          `${device.identifier}: fits no frame from ${last} to ${below}: ${JSON.stringify(event).slice(0, 400)}`,
+        )
+        continue
+      }
+      this.#stripped++
+      this.#changes += event.updates.length
+      for (const item of event.updates) lastOf.set(keyOf(event, item), latest)
     }
-    return undefined
   }
 
   #place(books: DeviceBooks, number: number): void {
@@ -239,9 +268,10 @@ function changesLeftOut(changes: readonly Change[], event: HeardUpdate): readonl
   return place === event.updates.length ? leftOut : undefined
 }
 
-function isFrameOverridden({ device, lastOf }: DeviceBooks, number: number): boolean {
+function isFrameOverridden({ device, lastOf, maybe }: DeviceBooks, number: number): boolean {
   const { service, changes } = device.frame(number)
-  return changes.every(({ property }) => (lastOf.get(keyOf(service, property)) ?? 0) > number)
+  const least = maybe.has(number) ? number : number + 1
+  return changes.every(({ property }) => (lastOf.get(keyOf(service, property)) ?? 0) >= least)
 }
 
 const keyOf = ({ serviceIdentifier }: { serviceIdentifier: string }, { propId }: { propId: number }): string =>

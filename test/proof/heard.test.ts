@@ -49,13 +49,13 @@ describe('what was heard, held against what was sent', () => {
     ],
     [
       'with a narrow value changed',
-      (events) => change(events, 4, 1, (item) => ({ ...item, value: 'x' })),
+      (events) => change(events, 4, (item, at) => (at === 1 ? { ...item, value: 'x' } : item)),
       { wrong: 1 },
     ],
-    ['with an item missing', (events) => change(events, 4, 2, () => undefined), { wrong: 1 }],
+    ['with an item missing', (events) => change(events, 4, (item, at) => (at === 2 ? undefined : item)), { wrong: 1 }],
     [
       'with an error for a value',
-      (events) => change(events, 4, 1, (item) => ({ ...item, tag: 'error' })),
+      (events) => change(events, 4, (item, at) => (at === 1 ? { ...item, tag: 'error' } : item)),
       { wrong: 1 },
     ],
   ]
@@ -79,20 +79,46 @@ describe('what was heard, held against what was sent', () => {
     expect(books.hear({ ...eventOf(device, 1), deviceIdentifier: 'OTHER' })).toBe(false)
   })
 
+  const isNarrow = (device: SimulatedDevice, event: HeardUpdate, propId: number): boolean => {
+    const property = device.plan.property(event.serviceIdentifier, propId)
+    return property !== undefined && !isWide(property)
+  }
+
+  /** The place of the last frame but a few that has both wide and narrow values, of measurements. */
+  function placeOfBoth(device: SimulatedDevice, events: readonly HeardUpdate[]): number {
+    return events.findLastIndex((event, place) => {
+      const narrow = event.updates.filter(({ propId }) => isNarrow(device, event, propId))
+      return place < 8 && narrow.length > 0 && narrow.length < event.updates.length
+    })
+  }
+
   test('to the slow, values may be left out that a newer one stands for, and no others', () => {
     const device = deviceWithFrames()
     const events = Array.from({ length: sentFrames }, (_, place) => eventOf(device, place + 1))
-    change(events, 4, 0, () => undefined)
-    change(events, sentFrames - 1, 2, () => undefined)
-    events.splice(8, 1)
+    // One without its narrow values, one not told at all, and the very last one without its last value.
+    const place = placeOfBoth(device, events)
+    change(events, place, (item) => (isNarrow(device, events[place] as HeardUpdate, item.propId) ? undefined : item))
+    change(events, sentFrames - 1, (item, at) => (at === 2 ? undefined : item))
+    events.splice(place + 1, 1)
     const whole = new HeardBooks([device], 'whole')
     const newest = new HeardBooks([device], 'newest')
     for (const event of events) {
       whole.hear(event)
       newest.hear(event)
     }
-    expect(whole.report()).toMatchObject({ lost: 2, wrong: 2, overridden: 0, stripped: 0 })
+    expect(whole.report()).toMatchObject({ lost: 1, wrong: 2, overridden: 0, stripped: 0 })
     expect(newest.report()).toMatchObject({ found: 17, lost: 0, overridden: 1, stripped: 2, wrong: 1 })
+  })
+
+  test('an event that only narrow values are left of may be any frame that it fits', () => {
+    const device = deviceWithFrames()
+    const events = Array.from({ length: sentFrames }, (_, place) => eventOf(device, place + 1))
+    const place = placeOfBoth(device, events)
+    change(events, place, (item) => (isNarrow(device, events[place] as HeardUpdate, item.propId) ? item : undefined))
+    events.splice(place - 2, 2)
+    const books = new HeardBooks([device], 'newest')
+    for (const event of events) books.hear(event)
+    expect(books.report()).toMatchObject({ found: 15, overridden: 3, lost: 0, wrong: 0, stripped: 1 })
   })
 
   test('what was acknowledged at a mark and not heard is named', () => {
@@ -122,13 +148,9 @@ describe('the number of a change in its value', () => {
 function change(
   events: HeardUpdate[],
   place: number,
-  itemPlace: number,
-  to: (item: HeardUpdate['updates'][number]) => HeardUpdate['updates'][number] | undefined,
+  to: (item: HeardUpdate['updates'][number], at: number) => HeardUpdate['updates'][number] | undefined,
 ): void {
   const event = events[place]
   if (!event) throw new RangeError(`no event ${place}`)
-  events[place] = {
-    ...event,
-    updates: event.updates.flatMap((item, at) => (at === itemPlace ? (to(item) ?? []) : item)),
-  }
+  events[place] = { ...event, updates: event.updates.flatMap((item, at) => to(item, at) ?? []) }
 }
