@@ -70,9 +70,9 @@ export function assemble(options: AssemblyOptions): Assembly {
     world,
     publisher,
     reader: journal,
-    isOverridden: (tenant, device, service, propId, offset, told) => {
-      const { state, lastOffset } = system.registry.look(deviceAddress(tenant, device))
-      return isOverridden(state as DeviceState, lastOffset, service, propId, offset, told)
+    isOverridden: (item, told) => {
+      const { state, lastOffset } = system.registry.look(deviceAddress(item.tenant, item.device))
+      return isOverridden(state as DeviceState, lastOffset, item, told)
     },
     failed: (error) => bug(error, 'catching up'),
   })

@@ -2,8 +2,14 @@ import { absentDevice, type DeviceState, type ServiceState, serviceOf } from '#a
 import type { Declared, Entry, Items, PropertyState, Reported } from '#model/entry'
 import type { Shape } from '#model/shape'
 
-/** What each entry changes in a device. Also at replay, so it depends on nothing but the two. */
+/**
+ * What each entry changes in a device. Also at replay, so it depends on nothing but the two.
+ *
+ * A device that was removed has no snapshot any more, though entries from before may still be replayed because of another
+ * device's: without it they mean nothing, and the removal that ends them is among them.
+ */
 export function applyEntry(state: DeviceState, entry: Entry, offset: number): void {
+  if (!state.isThere && entry.kind !== 'device_added') return
   switch (entry.kind) {
     case 'reported':
       applyReported(state, entry, offset)
@@ -46,10 +52,14 @@ export function applyEntry(state: DeviceState, entry: Entry, offset: number): vo
 
 function applyReported(state: DeviceState, entry: Reported, offset: number): void {
   const service = serviceOf(state, entry.shape.serviceIdentifier)
-  if (!service) throw new Error(`a report of a service that is not declared: ${entry.shape.serviceIdentifier}`)
+  // Declared without a value, which only the snapshot said, of a device that was removed since: see above.
+  if (!service) return
   setItems(service, entry.items, entry.timestamp, offset)
   state.lastMessage = entry.at
-  if (entry.session !== undefined) state.session = entry.session
+  if (entry.session !== undefined) {
+    state.session = entry.session
+    state.seq = 0
+  }
   if (entry.seq > 0) state.seq = entry.seq
 }
 

@@ -1,23 +1,25 @@
 import { type DeviceState, serviceOf } from '#actors/device/state'
 
+/** What an entry says of a property: what it stands at, or that it is gone. */
+export interface SaidItem {
+  readonly service: string
+  readonly propId: number
+  readonly isRemoval: boolean
+  /** The entry's. */
+  readonly offset: number
+}
+
 /**
- * Whether a later entry says what a property stands at, so that who was away need not hear this one. Only entries that
- * were told already count: one that is still to be stored may never be.
+ * Whether a later entry says it again, so that who was away need not hear this one. Only entries that were told already
+ * count: one that is still to be stored may never be.
  * @param lastOffset the last entry applied to the state
  * @param told the last entry told
  */
-export function isOverridden(
-  state: DeviceState,
-  lastOffset: number,
-  service: string,
-  propId: number,
-  offset: number,
-  told: number,
-): boolean {
-  const found = serviceOf(state, service)
-  const index = found?.shape.indexOf.get(propId)
-  // Gone since: some later entry said so, and it was told if all was.
-  if (!found || index === undefined) return lastOffset > offset && lastOffset <= told
+export function isOverridden(state: DeviceState, lastOffset: number, item: SaidItem, told: number): boolean {
+  const found = serviceOf(state, item.service)
+  const index = found?.shape.indexOf.get(item.propId)
+  // Gone. Of a value, some later entry said so, and it was told if everything was. Of a removal, this may be the one.
+  if (!found || index === undefined) return !item.isRemoval && lastOffset > item.offset && lastOffset <= told
   const last = found.offsets[index] ?? 0
-  return last > offset && last <= told
+  return last > item.offset && last <= told
 }

@@ -51,6 +51,8 @@ function declaredNow(state: DeviceState): DeclaredService[] {
 /** One entry for each run of updates of the same service and time. */
 function reportsOf(state: DeviceState, post: Post, now: number): Reported[] | Problem {
   const reports: Reported[] = []
+  // A number without a session is one of no numbering: that of a link goes on untouched.
+  const seq = post.session === undefined ? 0 : (post.seq ?? 0)
   let run: { shape: Shape; timestamp: number | undefined; items: (number | PropertyState)[] } | undefined
   for (const [place, update] of post.updates.entries()) {
     const shape = shapeFor(state, post.services, update.serviceIdentifier)
@@ -61,7 +63,7 @@ function reportsOf(state: DeviceState, post: Post, now: number): Reported[] | Pr
     if (value === undefined) return badUpdate(place, property)
     if (!run || run.shape !== shape || run.timestamp !== update.timestamp) {
       run = { shape, timestamp: update.timestamp, items: [] }
-      reports.push(reported(state, shape, now, update.timestamp, post.seq ?? 0, run.items))
+      reports.push(reported(state, shape, now, update.timestamp, seq, run.items))
     }
     run.items.push(index, value)
   }

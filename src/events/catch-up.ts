@@ -5,15 +5,19 @@ import type { Entry } from '#model/entry'
 import type { Chunk, StreamReader } from '#runtime/stream'
 import type { World } from '#runtime/world'
 
-/** Whether a later entry, told already, says what this property stands at. */
-export type IsOverridden = (
-  tenant: string,
-  device: string,
-  service: string,
-  propId: number,
-  offset: number,
-  told: number,
-) => boolean
+/** A property, as an entry says what it stands at or that it is gone. */
+export interface SaidItem {
+  readonly tenant: string
+  readonly device: string
+  readonly service: string
+  readonly propId: number
+  readonly isRemoval: boolean
+  /** The entry's. */
+  readonly offset: number
+}
+
+/** Whether a later entry says it again, which was told already: live sockets have heard everything up to `told`. */
+export type IsOverridden = (item: SaidItem, told: number) => boolean
 
 export interface CatchUpOptions {
   readonly world: World
@@ -164,8 +168,9 @@ export class CatchUp {
     if (offset <= connection.unstrippedUntil || device === undefined || service === undefined)
       return encode(entry, offset)
     const { isOverridden } = this.#options
-    return encodeStripped(entry, offset, (propId) =>
-      isOverridden(connection.tenant, device, service, propId, offset, told),
+    const { tenant } = connection
+    return encodeStripped(entry, offset, (propId, isRemoval) =>
+      isOverridden({ tenant, device, service, propId, isRemoval, offset }, told),
     )
   }
 }

@@ -24,7 +24,10 @@ export interface Listener {
   /** Names the access, so that changing it once reaches every socket that has it. */
   readonly access: string
   readonly scope: Scope
-  /** The stream's last offset when this access last changed: what was missed before it can't be told now. */
+  /**
+   * The stream's last offset when this access last changed, −1 for never: who has heard no further may know what he may
+   * not, or lack what he may.
+   */
   readonly scopeSince: number
   readonly filter: EventFilter
 }
@@ -132,12 +135,12 @@ export class Hub implements EventListener<Entry> {
     const connection = this.#connections.get(socket)
     if (connection?.state !== 'live') return
     if (this.#fallen.some((fallen) => fallen.connection === connection)) return
-    const offset = offsetOf(message)
-    if (offset === undefined && !isResync(message)) return
-    this.#fallen.push({ connection, position: offset === undefined ? undefined : offset - 1 })
+    this.#fallen.push({ connection, position: safePosition(message) })
   }
 
   drained(socket: Socket): void {
+    // What it lost may have been the last there was to say: nobody else would begin to catch it up.
+    this.beforeRelease()
     const connection = this.#connections.get(socket)
     if (connection) this.#catchUp.ready(connection)
   }
@@ -201,7 +204,7 @@ export class Hub implements EventListener<Entry> {
     const last = reader.lastOffsetUnder(tenant, epoch)
     // What is committed and not told yet is no position anybody can have.
     if (last === undefined || offset > Math.min(last, this.#tenant(tenant).told)) return false
-    return offset >= scopeSince && offset + 1 >= reader.retainedFrom(tenant)
+    return offset > scopeSince && offset + 1 >= reader.retainedFrom(tenant)
   }
 
   #golive(connection: Connection): void {
@@ -264,11 +267,14 @@ export class Hub implements EventListener<Entry> {
 /** A position from which nothing can be caught up with. */
 const nowhere = -1
 
-const resyncStart = '{"type":"RESYNC"'
-
-function isResync(message: Uint8Array): boolean {
-  return (
-    Buffer.from(message.buffer, message.byteOffset, message.byteLength).toString('latin1', 0, resyncStart.length) ===
-    resyncStart
-  )
+/**
+ * Up to where a socket heard everything, by the first message it lost: what was sent before arrived. An event says its
+ * own place, a PONG what came before it; from a lost RESYNC on there is nothing to catch up with.
+ */
+function safePosition(message: Uint8Array): number | undefined {
+  const offset = offsetOf(message)
+  if (offset !== undefined) return offset - 1
+  const text = Buffer.from(message.buffer, message.byteOffset, message.byteLength).toString('latin1')
+  const pong = /^\{"type":"PONG","epoch":"[^"]*","offset":(\d+)\}$/.exec(text)
+  return pong ? Number(pong[1]) : undefined
 }

@@ -2,19 +2,16 @@ import { propertyText, quote, removedText } from '#events/property-text'
 import type { Declared, PropertyState, RemovedProperty, Reported, Undeclared } from '#model/entry'
 import type { ShapeProperty } from '#model/shape'
 
+/** Whether an item need not be said. `isRemoval`: it says that the property is gone. */
+export type IsLeftOut = (propId: number, isRemoval: boolean) => boolean
+
 /**
  * OBJECT_UPDATED, the event there are millions of: the fields after `offset`, items in the device's order. §6.
  * With `isLeftOut`: without those items; undefined when that leaves none of them.
  */
 export function objectUpdated(entry: Reported | Declared | Undeclared): string
-export function objectUpdated(
-  entry: Reported | Declared | Undeclared,
-  isLeftOut: (propId: number) => boolean,
-): string | undefined
-export function objectUpdated(
-  entry: Reported | Declared | Undeclared,
-  isLeftOut?: (propId: number) => boolean,
-): string | undefined {
+export function objectUpdated(entry: Reported | Declared | Undeclared, isLeftOut: IsLeftOut): string | undefined
+export function objectUpdated(entry: Reported | Declared | Undeclared, isLeftOut?: IsLeftOut): string | undefined {
   const service = entry.kind === 'undeclared' ? entry.service : entry.shape.serviceIdentifier
   const said = entry.kind === 'undeclared' ? '' : itemTexts(entry, isLeftOut)
   const removed = entry.kind === 'reported' ? '' : removedTexts(entry.removed, isLeftOut)
@@ -23,20 +20,20 @@ export function objectUpdated(
   return `,"flakeAddress":${entry.flakeAddress},"deviceIdentifier":${quote(entry.device)},"serviceIdentifier":${quote(service)},"updates":[${items}]`
 }
 
-function itemTexts({ shape, items }: Reported | Declared, isLeftOut?: (propId: number) => boolean): string {
+function itemTexts({ shape, items }: Reported | Declared, isLeftOut?: IsLeftOut): string {
   let texts = ''
   for (let at = 0; at < items.length; at += 2) {
     const index = items[at] as number
-    if (isLeftOut?.((shape.properties[index] as ShapeProperty).propId)) continue
+    if (isLeftOut?.((shape.properties[index] as ShapeProperty).propId, false)) continue
     if (texts !== '') texts += ','
     texts += propertyText(shape, index, items[at + 1] as PropertyState)
   }
   return texts
 }
 
-function removedTexts(removed: readonly RemovedProperty[], isLeftOut?: (propId: number) => boolean): string {
+function removedTexts(removed: readonly RemovedProperty[], isLeftOut?: IsLeftOut): string {
   return removed
-    .filter(({ propId }) => !isLeftOut?.(propId))
+    .filter(({ propId }) => !isLeftOut?.(propId, true))
     .map(removedText)
     .join(',')
 }

@@ -1,4 +1,4 @@
-import { objectUpdated } from '#events/object-updated'
+import { type IsLeftOut, objectUpdated } from '#events/object-updated'
 import type { Discovered, Entry, EntryKind } from '#model/entry'
 import { type EventType, eventKinds } from '#model/event'
 import { modifierFlags, modifierOf } from '#model/property'
@@ -80,11 +80,7 @@ export function encode(entry: Entry, offset: number): string {
  * The event without the property updates that `isOverridden`; undefined when nothing is left of it. Other events are
  * never changed. Contract 4.5.
  */
-export function encodeStripped(
-  entry: Entry,
-  offset: number,
-  isOverridden: (propId: number) => boolean,
-): string | undefined {
+export function encodeStripped(entry: Entry, offset: number, isOverridden: IsLeftOut): string | undefined {
   if (entry.kind !== 'reported' && entry.kind !== 'declared' && entry.kind !== 'undeclared')
     return encode(entry, offset)
   const fields = objectUpdated(entry, isOverridden)

@@ -82,6 +82,11 @@ export class Link {
     this.#world.soon(() => this.#flush())
   }
 
+  /** A frame was good: refusals are counted anew. */
+  accepted(): void {
+    this.#refusedInRow = 0
+  }
+
   /** An UPDATE of an ended generation: it leaves the window unanswered. */
   acknowledgeNothing(): void {
     this.#unacknowledged--

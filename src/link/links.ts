@@ -319,6 +319,7 @@ export class Links implements SocketRoom<LinkOpening> {
   }
 
   #welcome(linked: LinkedDevice, { flakeAddress, seq }: Welcome): void {
+    linked.link.accepted()
     const { world } = this.#options.system
     linked.link.send({
       type: 'WELCOME',

@@ -66,7 +66,7 @@ function opening(caller: Caller, request: UpgradeRequest): EventsOpening {
     tenant: caller.tenant,
     access: caller.user,
     scope: caller.scope,
-    scopeSince: 0,
+    scopeSince: -1,
     filter: filterOf(query),
   }
   return { listener, resume: resumeOf(query) }

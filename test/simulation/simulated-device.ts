@@ -8,10 +8,29 @@ export const counterId = 1
 /** What else a device may declare; it changes its mind now and then. */
 const declarations = [
   [],
-  [{ serviceIdentifier: 'climate', properties: [{ propId: 8192, type: 'FLOAT' }, { propId: 8193, type: 'STRING' }] }],
-  [{ serviceIdentifier: 'climate', properties: [{ propId: 8193, type: 'UINT32' }, { propId: 8194, type: 'BOOL', value: true }] }],
   [
-    { serviceIdentifier: 'climate', properties: [{ propId: 8192, type: 'FLOAT', value: 1.5, modifier: { isReadOnly: true } }] },
+    {
+      serviceIdentifier: 'climate',
+      properties: [
+        { propId: 8192, type: 'FLOAT' },
+        { propId: 8193, type: 'STRING' },
+      ],
+    },
+  ],
+  [
+    {
+      serviceIdentifier: 'climate',
+      properties: [
+        { propId: 8193, type: 'UINT32' },
+        { propId: 8194, type: 'BOOL', value: true },
+      ],
+    },
+  ],
+  [
+    {
+      serviceIdentifier: 'climate',
+      properties: [{ propId: 8192, type: 'FLOAT', value: 1.5, modifier: { isReadOnly: true } }],
+    },
     { serviceIdentifier: 'pump', properties: [{ propId: 1, type: 'INT8-ARRAY' }] },
   ],
 ] as const
@@ -77,6 +96,7 @@ export class SimulatedDevice implements Peer {
     this.#session++
     this.#seq = 0
     this.#unacknowledged = []
+    if (this.#socket) this.hello(this.#socket)
   }
 
   redeclare(): void {

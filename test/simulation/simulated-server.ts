@@ -58,7 +58,10 @@ export class SimulatedServer {
   }
 
   /** Calls a route as a caller of this scope. Rejects with a Problem. */
-  async call(name: string, request: Partial<Call> & { readonly scope?: Scope } = {}): Promise<Reply & { body: string }> {
+  async call(
+    name: string,
+    request: Partial<Call> & { readonly scope?: Scope } = {},
+  ): Promise<Reply & { body: string }> {
     const binding = this.#bindings.find(({ entry }) => entry.name === name)
     if (!binding) throw new Error(`no route ${name}`)
     const caller: Caller = { tenant, user: 'crn#user:test', name: 'test', scope: request.scope ?? everything }

@@ -57,13 +57,7 @@ export class SimulatedSocket implements Socket {
   #isFlushScheduled = false
   isOpen = true
 
-  constructor(
-    sockets: SimulatedSockets,
-    world: World,
-    room: SocketRoom<unknown>,
-    peer: Peer,
-    limitBytes: number,
-  ) {
+  constructor(sockets: SimulatedSockets, world: World, room: SocketRoom<unknown>, peer: Peer, limitBytes: number) {
     this.#sockets = sockets
     this.#world = world
     this.#room = room

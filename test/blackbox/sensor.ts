@@ -1,0 +1,35 @@
+import type { Declaration, Fields } from '#test/blackbox/link-client'
+
+/** What the devices of these tests declare when it does not matter much. */
+export const climate = 'climate'
+export const temperature = 0x2000
+export const label = 0x2001
+export const mode = 0x2002
+
+export const sensor: readonly Declaration[] = [
+  {
+    serviceIdentifier: climate,
+    properties: [
+      { propId: temperature, type: 'FLOAT' },
+      { propId: label, type: 'STRING' },
+      { propId: mode, type: 'UINT8', modifier: { isReadOnly: true } },
+    ],
+  },
+]
+
+export const noModifier = {
+  isReadOnly: false,
+  isActionable: false,
+  isVolatile: false,
+  isError: false,
+  isArray: false,
+}
+
+export function degrees(value: number): Fields {
+  return { propId: temperature, value }
+}
+
+/** As events and reads show a temperature. */
+export function shownDegrees(value: number): Fields {
+  return { tag: 'value', modifier: noModifier, propId: temperature, type: 'FLOAT', value }
+}

@@ -1,0 +1,217 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect } from 'vitest'
+import { projectRoot } from '#bench/project-root'
+import { until } from '#test/blackbox/until'
+
+/**
+ * The built server as a child process on a free port, with a data folder of its own. It dies with whoever started it.
+ * `SERVER_MAIN` names another build of it.
+ */
+const program = process.env.SERVER_MAIN ?? join(projectRoot, 'dist/src/main.js')
+
+/** Loaded before the server: when the channel to us breaks, however we died, it ends. Does not keep it alive. */
+const tether = `data:text/javascript,${encodeURIComponent(
+  "process.once('disconnect', () => process.kill(process.pid, 'SIGKILL')); process.channel?.unref()",
+)}`
+
+export type Environment = Readonly<Record<string, string>>
+export type Ending = number | NodeJS.Signals
+
+export interface LogLine {
+  readonly level: string
+  readonly msg: string
+  readonly port?: number
+}
+
+export interface Answer {
+  readonly status: number
+  readonly headers: Headers
+  readonly text: string
+  /** Of a body that is JSON; fails for any other. */
+  readonly json: unknown
+}
+
+export interface Ask {
+  readonly method?: string
+  /** Sent as JSON, unless it is text already. */
+  readonly body?: unknown
+  readonly headers?: Environment
+}
+
+/** A process of the server from its start to its end, which it may reach by itself. */
+export class ServerRun {
+  readonly #child: ChildProcess
+  readonly ended: Promise<Ending>
+  /** All that it printed. */
+  output = ''
+  isEnded = false
+
+  constructor(environment: Environment, args: readonly string[] = []) {
+    if (!existsSync(program)) throw new Error(`${program} is not there: npm run build`)
+    const { NODE_OPTIONS: _, ...inherited } = process.env
+    this.#child = spawn(process.execPath, ['--enable-source-maps', '--import', tether, program, ...args], {
+      // Away from any `.env`.
+      cwd: tmpdir(),
+      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+      env: {
+        ...inherited,
+        UV_THREADPOOL_SIZE: '8',
+        UWS_HTTP_MAX_HEADERS_SIZE: '16384',
+        HOST: '127.0.0.1',
+        PORT: '0',
+        IAM: 'off',
+        LOG_LEVEL: 'info',
+        STORAGE_HEADROOM_MB: '0',
+        ...environment,
+      },
+    })
+    for (const stream of [this.#child.stdout, this.#child.stderr]) {
+      stream?.setEncoding('utf8')
+      stream?.on('data', (text: string) => {
+        this.output += text
+      })
+    }
+    this.ended = new Promise((resolve) => {
+      // `close` and not `exit`: its last words are read by then.
+      this.#child.once('close', (code, signal) => {
+        this.isEnded = true
+        resolve(code ?? signal ?? -1)
+      })
+    })
+  }
+
+  get processId(): number {
+    return this.#child.pid ?? 0
+  }
+
+  get lines(): LogLine[] {
+    return this.output.split('\n').flatMap((line) => {
+      try {
+        return line.startsWith('{') ? [JSON.parse(line) as LogLine] : []
+      } catch {
+        // The last one may be half there.
+        return []
+      }
+    })
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    this.#child.kill(signal)
+  }
+}
+
+/** A server that serves, and may be started again on its data. */
+export class StartedServer {
+  readonly dataFolder: string
+  readonly #isFolderOurs: boolean
+  #environment: Environment
+  #run: ServerRun | undefined
+  #port = 0
+
+  private constructor(environment: Environment, dataFolder: string | undefined) {
+    this.#environment = environment
+    this.#isFolderOurs = dataFolder === undefined
+    this.dataFolder = dataFolder ?? mkdtempSync(join(tmpdir(), 'blackbox-'))
+  }
+
+  static async start(environment: Environment = {}, dataFolder?: string): Promise<StartedServer> {
+    const server = new StartedServer(environment, dataFolder)
+    await server.startAgain()
+    return server
+  }
+
+  /** Another port: what still knocks at the old one must not be mistaken for who is meant. */
+  async startAgain(environment: Environment = {}): Promise<void> {
+    this.#environment = { ...this.#environment, ...environment }
+    const run = new ServerRun({ DATA_DIR: this.dataFolder, ...this.#environment })
+    this.#run = run
+    this.#port = await until(
+      () => {
+        if (run.isEnded) throw new Error(`the server ended at its start\n${run.output}`)
+        return run.lines.find(({ port }) => port !== undefined)?.port
+      },
+      () => `the server to serve\n${run.output}`,
+      60_000,
+    )
+    expect(await this.get('/health')).toMatchObject({ status: 200, text: '{"status":"ok"}' })
+  }
+
+  get run(): ServerRun {
+    if (!this.#run) throw new Error('the server was not started')
+    return this.#run
+  }
+
+  get port(): number {
+    return this.#port
+  }
+
+  /** `http://127.0.0.1:port/api/v1` */
+  get base(): string {
+    return `http://127.0.0.1:${this.port}/api/v1`
+  }
+
+  get ws(): string {
+    return `ws://127.0.0.1:${this.port}/api/v1`
+  }
+
+  /** `path` is below `/api/v1`. */
+  get(path: string, headers: Environment = {}): Promise<Answer> {
+    return this.ask(path, { headers })
+  }
+
+  async ask(path: string, { method = 'GET', body, headers = {} }: Ask = {}): Promise<Answer> {
+    const hasBody = body !== undefined
+    const response = await fetch(this.base + path, {
+      method,
+      headers: { ...(hasBody && { 'content-type': 'application/json' }), ...headers },
+      ...(hasBody && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+    })
+    const text = await response.text()
+    return {
+      status: response.status,
+      headers: response.headers,
+      text,
+      get json() {
+        return JSON.parse(text) as unknown
+      },
+    }
+  }
+
+  /** SIGTERM, as everybody is asked to leave. */
+  async stop(): Promise<Ending> {
+    this.run.signal('SIGTERM')
+    return this.run.ended
+  }
+
+  /** SIGKILL: no goodbye of any kind. */
+  async kill(): Promise<void> {
+    this.run.signal('SIGKILL')
+    await this.run.ended
+  }
+
+  /** Lines that say something is wrong with the server itself. */
+  get complaints(): LogLine[] {
+    return this.run.lines.filter(({ level }) => level === 'error' || level === 'fatal')
+  }
+
+  /** For the end of a file: it stops in order, and nothing went wrong inside. */
+  async finish(): Promise<void> {
+    try {
+      if (!this.run.isEnded) {
+        const ending = await this.stop()
+        expect({ ending, complaints: this.complaints }).toEqual({ ending: 0, complaints: [] })
+      }
+    } finally {
+      await this.discard()
+    }
+  }
+
+  /** However it is: nothing of it is left. */
+  async discard(): Promise<void> {
+    if (this.#run && !this.#run.isEnded) await this.kill()
+    if (this.#isFolderOurs) rmSync(this.dataFolder, { recursive: true, force: true })
+  }
+}

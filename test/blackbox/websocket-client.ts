@@ -1,0 +1,61 @@
+import WebSocket from 'ws'
+import { until } from '#test/blackbox/until'
+
+export interface Closing {
+  readonly code: number
+  readonly reason: string
+}
+
+/** A websocket that was asked for: open, or refused with a status. */
+export class WebsocketClient {
+  readonly socket: WebSocket
+  closing: Closing | undefined
+  isOpen = false
+  /** HTTP status of an upgrade that was refused. */
+  refusal: number | undefined
+
+  constructor(url: string, protocols: readonly string[] = [], headers: Readonly<Record<string, string>> = {}) {
+    this.socket = new WebSocket(url, [...protocols], { perMessageDeflate: false, headers })
+    this.socket.on('open', () => {
+      this.isOpen = true
+    })
+    this.socket.on('unexpected-response', (request, response) => {
+      this.refusal = response.statusCode
+      response.resume()
+      request.destroy()
+    })
+    // A close follows.
+    this.socket.on('error', () => {})
+    this.socket.on('close', (code, reason) => {
+      this.closing = { code, reason: reason.toString() }
+    })
+  }
+
+  async opened(): Promise<this> {
+    await until(
+      () => this.isOpen || this.closing || this.refusal !== undefined,
+      () => 'a websocket to open',
+    )
+    if (!this.isOpen) throw new Error(`the websocket was refused: ${this.refusal ?? this.closing?.code}`)
+    return this
+  }
+
+  async refused(): Promise<number> {
+    return until(() => this.refusal, 'an upgrade to be refused')
+  }
+
+  async closed(): Promise<Closing> {
+    return until(() => this.closing, 'a websocket to be closed')
+  }
+
+  /** Politely; waits for the other side. */
+  async close(): Promise<void> {
+    this.socket.close()
+    await this.closed()
+  }
+
+  /** As a broken cable does it. */
+  cut(): void {
+    this.socket.terminate()
+  }
+}

@@ -1,0 +1,124 @@
+import type { World } from '#runtime/world'
+
+interface Timer {
+  readonly at: number
+  readonly order: number
+  readonly task: () => void
+}
+
+/** Where every clock of these tests begins: any moment will do, as long as it is the same. */
+export const startMs = 1_700_000_000_000
+
+/**
+ * A world that stands still until a test moves it: tasks given to `soon` wait to be run, time moves by `advance` alone,
+ * chance comes from a seed. `spend` lets a task take time, as a busy loop would.
+ */
+export class ManualWorld implements World {
+  #now: number
+  #monotonic = 1_000
+  #order = 0
+  #timers: Timer[] = []
+  #soon: (() => void)[] = []
+  #chance: number
+
+  constructor(options: { readonly now?: number; readonly seed?: number } = {}) {
+    this.#now = options.now ?? startMs
+    this.#chance = (options.seed ?? 1) >>> 0
+  }
+
+  now(): number {
+    return this.#now
+  }
+
+  monotonic(): number {
+    return this.#monotonic
+  }
+
+  soon(task: () => void): void {
+    this.#soon.push(task)
+  }
+
+  after(delayMs: number, task: () => void): () => void {
+    // As Node does: what can't be waited for is not waited for at all.
+    const wait = delayMs > 2 ** 31 - 1 ? 1 : delayMs
+    const timer = { at: this.#monotonic + wait, order: this.#order++, task }
+    this.#timers.push(timer)
+    return () => {
+      this.#timers = this.#timers.filter((other) => other !== timer)
+    }
+  }
+
+  random(byteCount: number): Uint8Array {
+    return Uint8Array.from({ length: byteCount }, () => {
+      this.#chance = (Math.imul(this.#chance, 1_664_525) + 1_013_904_223) >>> 0
+      return this.#chance >>> 24
+    })
+  }
+
+  get soonCount(): number {
+    return this.#soon.length
+  }
+
+  get timerCount(): number {
+    return this.#timers.length
+  }
+
+  /** Milliseconds until the next timer; undefined when none waits. */
+  get nextTimerMs(): number | undefined {
+    const next = this.#nextTimer()
+    return next && next.at - this.#monotonic
+  }
+
+  /** Runs the oldest task of the queue; false when there is none. */
+  step(): boolean {
+    const task = this.#soon.shift()
+    task?.()
+    return task !== undefined
+  }
+
+  /** Time goes by without anything of the queue being run: a task that takes long. */
+  spend(ms: number): void {
+    this.#now += ms
+    this.#monotonic += ms
+  }
+
+  /** Runs what is queued and what that leads to, promises included, until nothing is left. Time stands still. */
+  async settle(): Promise<void> {
+    for (let quiet = 0; quiet < 3; quiet++) {
+      while (this.step()) quiet = 0
+      await promises()
+    }
+  }
+
+  /** Moves time on, running each timer at its moment and settling after it. */
+  async advance(ms: number): Promise<void> {
+    const until = this.#monotonic + ms
+    await this.settle()
+    for (let next = this.#nextTimer(); next && next.at <= until; next = this.#nextTimer()) {
+      this.spend(Math.max(next.at - this.#monotonic, 0))
+      this.#timers = this.#timers.filter((other) => other !== next)
+      next.task()
+      await this.settle()
+    }
+    this.spend(Math.max(until - this.#monotonic, 0))
+  }
+
+  /** The process dies: nothing that waits is ever run. */
+  kill(): void {
+    this.#timers = []
+    this.#soon = []
+  }
+
+  #nextTimer(): Timer | undefined {
+    return this.#timers.reduce<Timer | undefined>(
+      (first, timer) =>
+        !first || timer.at < first.at || (timer.at === first.at && timer.order < first.order) ? timer : first,
+      undefined,
+    )
+  }
+}
+
+/** Promises that are fulfilled have told so. */
+function promises(): Promise<void> {
+  return new Promise((told) => setImmediate(told))
+}

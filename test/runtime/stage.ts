@@ -1,0 +1,166 @@
+import type { Entry } from '#model/entry'
+import type { Problem } from '#model/problem'
+import type { AnyDefinition } from '#runtime/activation'
+import type { ActorAddress, Tell } from '#runtime/actor'
+import type { SealedCommit } from '#runtime/journal'
+import { System } from '#runtime/system'
+import { Database } from '#store/database'
+import { type MemoryPlace, memoryPlace, type WriteFault } from '#store/memory'
+import type { RetentionLimits } from '#store/retention'
+import { StoreJournal } from '#store/store-journal'
+import { ManualWorld } from '#test/runtime/manual-world'
+import { type TallyCommand, type TallyState, tallies } from '#test/runtime/tally-actors'
+
+export interface StageOptions {
+  readonly world?: ManualWorld
+  readonly place?: MemoryPlace
+  readonly definitions?: (journal: StoreJournal) => AnyDefinition<Entry>[]
+  readonly uncommittedBytesMax?: number
+  readonly retention?: RetentionLimits
+  readonly isSynced?: boolean
+}
+
+/** What goes wrong with the next write of a place; nothing unless a test says so. */
+export interface Faults {
+  next: WriteFault | undefined
+  /** As long as this is set, no place of these can be opened. */
+  open?: 'full' | 'io' | undefined
+}
+
+export function faultyPlace(world: ManualWorld): { place: MemoryPlace; faults: Faults } {
+  const faults: Faults = { next: undefined }
+  const beforeWrite = () => {
+    const fault = faults.next
+    faults.next = undefined
+    return fault
+  }
+  return { place: memoryPlace({ world, faults: { beforeWrite, beforeOpen: () => faults.open } }), faults }
+}
+
+/** The runtime on a store in memory, in a world that stands still; everything said is kept in order in `said`. */
+export class Stage {
+  readonly world: ManualWorld
+  readonly place: MemoryPlace
+  readonly journal: StoreJournal
+  readonly system: System<Entry>
+  readonly database: Database
+  /** `event <tenant> <offset>`, `answered <label> <value>`, `refused <label> <code>`, in the order heard. */
+  readonly said: string[] = []
+  readonly events: { readonly tenant: string; readonly offset: number; readonly event: Entry }[] = []
+  readonly commits: SealedCommit<Entry>[] = []
+  readonly bugs: string[] = []
+  readonly refusedTells: Tell[] = []
+  /** What the database logs. */
+  readonly log: string[] = []
+  releases = 0
+  /** Called with each event released, where a test wants to do something then. */
+  onReleased: (offset: number) => void = () => {}
+
+  constructor(options: StageOptions = {}) {
+    this.world = options.world ?? new ManualWorld()
+    this.place = options.place ?? memoryPlace({ world: this.world })
+    this.journal = new StoreJournal({ isSynced: options.isSynced ?? false })
+    const write = this.journal.write.bind(this.journal)
+    this.journal.write = (commit) => {
+      this.commits.push(commit)
+      return write(commit)
+    }
+    this.system = new System<Entry>({
+      world: this.world,
+      journal: this.journal,
+      definitions: options.definitions?.(this.journal) ?? tallies,
+      listener: {
+        beforeRelease: () => {
+          this.releases++
+        },
+        released: ({ tenant }, event, offset) => {
+          this.said.push(`event ${tenant} ${offset}`)
+          this.events.push({ tenant, offset, event })
+          this.onReleased(offset)
+        },
+      },
+      log: {
+        bug: (error, where) => this.bugs.push(`${where}: ${error instanceof Error ? error.message : String(error)}`),
+        refusedTell: (_, tell) => this.refusedTells.push(tell),
+      },
+      commitFailed: (error) => this.database.commitFailed(error),
+      uncommittedBytesMax: options.uncommittedBytesMax ?? 64 * 1024 * 1024,
+    })
+    this.database = new Database({
+      world: this.world,
+      place: this.place,
+      journal: this.journal,
+      retention: options.retention ?? { bytesMax: Number.MAX_SAFE_INTEGER, ageMsMax: Number.MAX_SAFE_INTEGER },
+      log: {
+        failed: (failure) => this.log.push(`failed ${failure.code}`),
+        readOnly: (failure) => this.log.push(`read only ${failure.code}`),
+        recovered: () => this.log.push('recovered'),
+        stillFailing: (error) => this.log.push(`still failing ${error instanceof Error ? error.message : error}`),
+      },
+      reloaded: (isRewound) => this.log.push(isRewound ? 'reloaded, rewound' : 'reloaded'),
+    })
+  }
+
+  async open(): Promise<this> {
+    await during(this.world, this.database.open(this.system))
+    return this
+  }
+
+  /** Asks and notes what is heard under a label. */
+  ask(address: ActorAddress, command: unknown, label = 'it', bytes?: number): void {
+    const asker = {
+      answered: (value: unknown) => this.said.push(`answered ${label} ${JSON.stringify(value)}`),
+      refused: (problem: Problem) => this.said.push(`refused ${label} ${problem.code}`),
+    }
+    this.system.turn(address, command, asker, bytes)
+  }
+
+  /** A command of the actors of these tests. */
+  tell(address: ActorAddress, command: TallyCommand, label?: string, bytes?: number): void {
+    this.ask(address, command, label, bytes)
+  }
+
+  settle(): Promise<void> {
+    return this.world.settle()
+  }
+
+  /** The numbers of a tally with their offsets, as an activation has them now. */
+  addedOf(address: ActorAddress): TallyState['added'] {
+    return (this.system.look(address) as TallyState).added
+  }
+
+  get epoch(): string {
+    return this.journal.epoch
+  }
+
+  /** The process dies; of writes in flight the first so many had reached the disk. */
+  crash(writesKept = 0): void {
+    this.place.crash(writesKept)
+    this.world.kill()
+  }
+
+  async close(): Promise<void> {
+    await during(this.world, this.database.close())
+  }
+
+  /** Another process on the same place, later. */
+  async reborn(options: StageOptions = {}): Promise<Stage> {
+    const { world, place } = this
+    return await new Stage({ world, place, ...options }).open()
+  }
+}
+
+/** Waits for something that needs the world to move. */
+export async function during<T>(world: ManualWorld, promise: Promise<T>): Promise<T> {
+  let isDone = false
+  const done = promise.finally(() => {
+    isDone = true
+  })
+  done.catch(() => {})
+  for (let rounds = 0; !isDone && rounds < 10_000; rounds++) await world.settle()
+  return await done
+}
+
+export async function openStage(options: StageOptions = {}): Promise<Stage> {
+  return await new Stage(options).open()
+}

@@ -1,0 +1,316 @@
+import type { Grant } from '#model/scope'
+import { everything, scopeOf } from '#model/scope'
+import { memoryPlace, type WriteFault } from '#store/memory'
+import { type Access, SimulatedDashboard } from '#test/simulation/simulated-dashboard'
+import { counterId, counterService, SimulatedDevice } from '#test/simulation/simulated-device'
+import { SimulatedServer, tenant } from '#test/simulation/simulated-server'
+import { SimulatedWorld } from '#test/simulation/simulated-world'
+
+/** What a run did, for the reader of a report. */
+export interface RunSummary {
+  readonly acknowledged: number
+  readonly crashes: number
+  readonly failedWrites: number
+  readonly events: number
+}
+
+/**
+ * One life of the server from a seed: random devices, dashboards, crashes, failed writes, slow and cut sockets, scope
+ * changes. Throws at the first thing that must not be; the same seed throws at the same thing.
+ */
+export async function run(seed: number, steps = 300): Promise<RunSummary> {
+  const simulation = new Simulation(seed)
+  try {
+    await simulation.begin()
+    for (let step = 0; step < steps; step++) {
+      simulation.step = step
+      await simulation.act()
+      if (step % 60 === 59) await simulation.checkQuiet()
+    }
+    await simulation.checkQuiet()
+    return simulation.summary()
+  } catch (error) {
+    throw new Error(`seed ${seed}, step ${simulation.step}: ${error instanceof Error ? error.message : error}`, {
+      cause: error,
+    })
+  }
+}
+
+/** How often something is tried before a run that does not come to rest is called stuck. */
+const roundsMax = 4_000
+
+class Simulation {
+  step = 0
+  readonly #world: SimulatedWorld
+  readonly #place: ReturnType<typeof memoryPlace>
+  readonly #devices: SimulatedDevice[]
+  readonly #accesses: Access[]
+  #dashboards: SimulatedDashboard[] = []
+  #server: SimulatedServer
+  #fault: WriteFault | undefined
+  #crashes = 0
+  #failedWrites = 0
+  /** Counts of each device found in parts of the stream that are not retained any more. */
+  readonly #seen = new Map<string, number[]>()
+  #seenUpTo = 0
+
+  constructor(seed: number) {
+    this.#world = new SimulatedWorld(seed)
+    const { random } = this.#world
+    this.#place = memoryPlace({
+      world: this.#world.process().world,
+      delayMsMax: random.next() < 0.5 ? 0 : 6,
+      faults: {
+        beforeWrite: () => {
+          const fault = this.#fault
+          this.#fault = undefined
+          if (fault) this.#failedWrites++
+          return fault
+        },
+      },
+    })
+    this.#devices = Array.from({ length: 2 + random.below(5) }, (_, index) => new SimulatedDevice(`D${index}`, random))
+    this.#accesses = [
+      { name: 'all', scope: everything, since: -1 },
+      { name: 'some', scope: scopeOf(this.#grants()), since: -1 },
+      { name: 'others', scope: scopeOf(this.#grants()), since: -1 },
+    ]
+    this.#server = new SimulatedServer(this.#world, this.#place)
+  }
+
+  async begin(): Promise<void> {
+    await this.#open()
+    for (let count = 0; count < 2; count++) this.#connectDashboard()
+  }
+
+  summary(): RunSummary {
+    return {
+      acknowledged: this.#devices.reduce((sum, device) => sum + device.acknowledged.length, 0),
+      crashes: this.#crashes,
+      failedWrites: this.#failedWrites,
+      events: this.#seenUpTo,
+    }
+  }
+
+  async act(): Promise<void> {
+    const { random } = this.#world
+    const tried = random.next()
+    const device = this.#pick(this.#devices)
+    if (tried < 0.36) device?.report()
+    else if (tried < 0.46) this.#link()
+    else if (tried < 0.5) this.#pick([...this.#server.sockets.sockets])?.cut()
+    else if (tried < 0.53) device?.redeclare()
+    else if (tried < 0.55) device?.misreport()
+    else if (tried < 0.57) device?.reboot()
+    else if (tried < 0.58) device?.bye()
+    else if (tried < 0.63) this.#connectDashboard()
+    else if (tried < 0.78) this.#pick([...this.#server.sockets.sockets])?.read(1 + random.below(8))
+    else if (tried < 0.8) this.#pick(this.#dashboards)?.askPosition()
+    else if (tried < 0.85) this.#change()
+    else if (tried < 0.87) this.#changeScope()
+    else if (tried < 0.88) this.#failWrite()
+    else if (tried < 0.89) await this.#crash()
+    else if (tried < 0.96) await this.#world.advance(random.between(0, 40))
+    else await this.#world.advance(random.next() < 0.3 ? random.between(0, 400_000) : random.between(0, 3_000))
+    const tasks = random.below(6)
+    for (let count = 0; count < tasks; count++) await this.#world.step()
+    for (const dashboard of this.#dashboards) void dashboard.read()
+    await this.#world.step()
+    this.#checkErrors()
+  }
+
+  /** Lets everything come to rest, and compares everybody with what is stored. */
+  async checkQuiet(): Promise<void> {
+    this.#place.setRoom(true)
+    await this.#comeToRest()
+    await this.#checkStream()
+    for (const dashboard of this.#dashboards) {
+      const found = await this.#pumped(dashboard.differences())
+      if (found.length > 0) throw new Error(`${dashboard.access.name} knows otherwise: ${found.join('; ')}`)
+      dashboard.settleScopes()
+    }
+    this.#checkErrors()
+  }
+
+  async #comeToRest(): Promise<void> {
+    for (let round = 0; round < roundsMax; round++) {
+      for (const device of this.#devices) if (!device.hasSocket) this.#linkDevices([device])
+      for (const socket of [...this.#server.sockets.sockets]) socket.read(1_000)
+      for (const dashboard of this.#dashboards) {
+        if (!dashboard.isOpen) dashboard.connect(2_000)
+        void dashboard.read()
+      }
+      for (let count = 0; count < 20; count++) await this.#world.step()
+      await this.#world.advance(round % 50 === 49 ? 2_000 : 5)
+      const { database, context } = this.#server.assembly
+      const isQuiet =
+        database.status === 'ok' &&
+        this.#world.isIdle &&
+        context.system.gate.isQuiet &&
+        context.hub.behindCount() === 0 &&
+        this.#dashboards.every((dashboard) => dashboard.isCurrent) &&
+        this.#devices.every((device) => device.isSettled) &&
+        ![...this.#server.sockets.sockets].some((socket) => socket.hasUnread)
+      if (isQuiet && round > 2) return
+    }
+    throw new Error('it does not come to rest')
+  }
+
+  /** Every acknowledged frame is in the stream, once; each device's frames are there in its order. */
+  async #checkStream(): Promise<void> {
+    const stream = await this.#pumped(this.#server.stream())
+    const { retainedFrom } = this.#server.assembly.context.reader as unknown as { retainedFrom(tenant: string): number }
+    const from = retainedFrom.call(this.#server.assembly.context.reader, tenant)
+    if (from > this.#seenUpTo + 1) {
+      // Part of it went before anybody looked: what remains can still be checked for order and doubles.
+      this.#isPartlySeen = true
+    }
+    for (const { offset, entry } of stream) {
+      if (offset <= this.#seenUpTo) continue
+      if (entry.kind !== 'reported' || entry.shape.serviceIdentifier !== counterService) continue
+      const counts = this.#seen.get(entry.device) ?? []
+      counts.push(entry.items[1] as number)
+      this.#seen.set(entry.device, counts)
+    }
+    this.#seenUpTo = this.#server.assembly.context.system.registry.head(tenant).committed
+    for (const device of this.#devices) {
+      const counts = this.#seen.get(device.name) ?? []
+      counts.forEach((count, index) => {
+        if (index > 0 && count <= (counts[index - 1] as number)) {
+          throw new Error(`${device.name}: ${count} is stored after ${counts[index - 1]} (property ${counterId})`)
+        }
+      })
+      if (this.#isPartlySeen) continue
+      const stored = new Set(counts)
+      const lost = device.acknowledged.filter((count) => !stored.has(count))
+      if (lost.length > 0) throw new Error(`${device.name}: acknowledged and not stored: ${lost.join(', ')}`)
+    }
+  }
+
+  #isPartlySeen = false
+
+  /** Waits for what needs tasks to run. */
+  async #pumped<T>(promise: Promise<T>): Promise<T> {
+    let isDone = false
+    const done = promise.finally(() => {
+      isDone = true
+    })
+    done.catch(() => {})
+    for (let round = 0; round < roundsMax && !isDone; round++) {
+      await this.#world.step()
+      if (this.#world.isIdle) await this.#world.advance(1)
+    }
+    if (!isDone) throw new Error('an answer does not come')
+    return done
+  }
+
+  async #open(): Promise<void> {
+    await this.#pumped(this.#server.open())
+  }
+
+  async #crash(): Promise<void> {
+    this.#crashes++
+    // What acknowledgements were on their way is read first or lost: both happen.
+    if (this.#world.random.next() < 0.5) for (const socket of [...this.#server.sockets.sockets]) socket.read(3)
+    this.#server.die()
+    this.#fault = undefined
+    this.#place.setRoom(true)
+    this.#place.crash(this.#world.random.below(3))
+    this.#server = new SimulatedServer(this.#world, this.#place)
+    await this.#open()
+    for (const access of this.#accesses)
+      access.since = Math.min(access.since, this.#server.assembly.context.hub.toldTo(tenant))
+    for (const dashboard of this.#dashboards) dashboard.moveTo(this.#server)
+  }
+
+  #failWrite(): void {
+    const { random } = this.#world
+    this.#fault = { fail: 'full', reachedDisk: random.next() < 0.5 }
+    this.#place.setRoom(random.next() < 0.5)
+  }
+
+  #link(): void {
+    const free = this.#devices.filter((device) => !device.hasSocket || this.#world.random.next() < 0.1)
+    this.#linkDevices(free.slice(0, 1 + this.#world.random.below(3)))
+  }
+
+  /** Opens one link for some devices, as a gateway does. */
+  #linkDevices(devices: readonly SimulatedDevice[]): void {
+    if (devices.length === 0) return
+    const peer = {
+      heard: (message: string) => {
+        for (const device of devices) if (device.socket === socket) device.heard(message)
+      },
+      closed: () => {
+        for (const device of devices) if (device.socket === socket) device.closed()
+      },
+    }
+    const opening = { tenant, protocol: 'json' as const }
+    const socket = this.#server.sockets.open(this.#server.assembly.context.links, opening, peer, 1_000_000)
+    for (const device of devices) device.hello(socket)
+  }
+
+  #connectDashboard(): void {
+    const { random } = this.#world
+    const closed = this.#dashboards.find((dashboard) => !dashboard.isOpen)
+    if (closed) {
+      closed.connect(100 + random.below(3_000))
+      return
+    }
+    if (this.#dashboards.length >= 5) return
+    const access = this.#pick(this.#accesses)
+    if (!access) return
+    const dashboard = new SimulatedDashboard(this.#server, access)
+    dashboard.connect(100 + random.below(3_000))
+    this.#dashboards = [...this.#dashboards, dashboard]
+  }
+
+  /** People change something. Refusals are none of our business here. */
+  #change(): void {
+    const { random } = this.#world
+    const device = this.#pick(this.#devices)?.name ?? ''
+    const parameters = { deviceIdentifier: device, serviceIdentifier: 'climate' }
+    const calls = [
+      () =>
+        this.#server.call('patchMeta', { parameters, body: { note: random.below(5), [`k${random.below(3)}`]: null } }),
+      () => this.#server.call('putSchema', { parameters, body: { name: `n${random.below(3)}`, properties: {} } }),
+      () => this.#server.call('deleteSchema', { parameters }),
+      () => this.#server.call('listServices', { query: { depth: 2 } }),
+      () => this.#server.call('readMeta', { parameters, query: {} }),
+    ]
+    this.#pick(calls)?.().catch(() => {})
+  }
+
+  #changeScope(): void {
+    const access = this.#pick(this.#accesses.slice(1))
+    if (!access) return
+    const { hub } = this.#server.assembly.context
+    access.scope = scopeOf(this.#grants())
+    access.since = hub.toldTo(tenant)
+    for (const dashboard of this.#dashboards) if (dashboard.access === access) dashboard.scopeChanged()
+    hub.redefine(tenant, access.name, access.scope)
+  }
+
+  /** Some grants, each with devices and services of its own. */
+  #grants(): Grant[] {
+    const { random } = this.#world
+    const some = (names: readonly string[]) => (random.next() < 0.3 ? ['*'] : names.filter(() => random.next() < 0.5))
+    return Array.from({ length: 1 + random.below(3) }, () => ({
+      permissions:
+        random.next() < 0.2
+          ? { '*': ['read'] }
+          : { service: ['read'], ...(random.next() < 0.4 && { meta: ['*'] }), device: ['read'] },
+      devices: some(this.#devices.map(({ name }) => name)),
+      services: some(['counter', 'climate', 'pump']),
+    }))
+  }
+
+  #checkErrors(): void {
+    const [error] = this.#server.errors
+    if (error !== undefined) throw (error as { err?: unknown }).err ?? error
+  }
+
+  #pick<T>(from: readonly T[]): T | undefined {
+    return from[this.#world.random.below(from.length)]
+  }
+}
