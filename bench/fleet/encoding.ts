@@ -113,7 +113,7 @@ export function encodeChange(property: SimulatedProperty, deviceIndex: number, n
     case 'UINT16':
       return property.low + (number % (property.high - property.low + 1))
     case 'INT16':
-      return (number % 65_536) - 32_768
+      return (number % 2_001) - 1_000
     case 'BOOL':
       return number % 2 === 1
   }
