@@ -13,7 +13,7 @@ import { EventRoom } from '#routes/event-room'
 import type { AnyDefinition } from '#runtime/activation'
 import type { RedoLimits } from '#runtime/checkpoints'
 import type { SocketPublisher } from '#runtime/socket'
-import type { StoragePlace } from '#runtime/storage'
+import { StorageFailure, type StoragePlace } from '#runtime/storage'
 import { System } from '#runtime/system'
 import type { World } from '#runtime/world'
 import { Database } from '#store/database'
@@ -74,7 +74,10 @@ export function assemble(options: AssemblyOptions): Assembly {
       const { state, lastOffset } = system.registry.look(deviceAddress(item.tenant, item.device))
       return isOverridden(state as DeviceState, lastOffset, item, told)
     },
-    failed: (error) => bug(error, 'catching up'),
+    failed: (error) => {
+      if (error instanceof StorageFailure) log.warn({ err: error }, 'what a dashboard missed could not be read')
+      else bug(error, 'catching up')
+    },
   })
 
   const definitions = [

@@ -35,6 +35,9 @@ export interface CatchUpOptions {
 /** No more is sent to a socket with this much in its buffer: it is sent more when that has drained. */
 export const highWaterBytes = 128 * 1024
 
+/** When a chunk could not be read. */
+const retryMs = 1_000
+
 /** How long sockets are sent to before the loop is given back. */
 const sliceMs = 2
 
@@ -107,7 +110,7 @@ export class CatchUp {
   }
 
   #load(connection: Connection, offset: number): void {
-    const { reader, lost, failed } = this.#options
+    const { world, reader, lost, failed } = this.#options
     connection.isLoading = true
     const loaded = (chunk: Chunk<Entry> | undefined) => {
       connection.isLoading = false
@@ -129,8 +132,9 @@ export class CatchUp {
       },
       (error) => {
         connection.isLoading = false
-        // The store is being reopened: it waits, and hears of it when that is done.
         failed(error)
+        // The store is being reopened, perhaps: we look again.
+        world.after(retryMs, () => this.ready(connection))
       },
     )
   }

@@ -24,6 +24,7 @@ export async function* streamed(
   frame: { readonly before: string; readonly after: string; readonly isEmptyUnknown?: () => Error },
   textOf: (name: string) => string | undefined,
 ): AsyncGenerator<string> {
+  const { closedCount } = system.gate
   let text = frame.before
   let isFirst = true
   let started = world.monotonic()
@@ -45,7 +46,7 @@ export async function* streamed(
       }
     }
     if (isFirst && frame.isEmptyUnknown) throw frame.isEmptyUnknown()
-    await system.gate.settled()
+    await system.gate.settled(closedCount)
     yield text + frame.after
   } finally {
     await names.close()

@@ -71,6 +71,8 @@ export class Gate<Event> {
   #afterSeal: (() => void)[] = []
   /** Commits sealed so far. */
   sealedCount = 0
+  /** How often what waited was taken back. */
+  closedCount = 0
 
   constructor(options: GateOptions<Event>) {
     this.#options = options
@@ -148,14 +150,19 @@ export class Gate<Event> {
     this.#schedule()
   }
 
-  /** Fulfilled when everything taken so far is stored and has left; rejected when it could not be stored. */
-  settled(): Promise<void> {
+  /**
+   * Fulfilled when everything taken so far is stored and has left; rejected when it could not be stored. Who looked at
+   * states since an earlier moment gives the `closedCount` of then: what he saw may have been taken back since.
+   */
+  settled(closedCount = this.closedCount): Promise<void> {
+    if (closedCount !== this.closedCount) return Promise.reject(new Problem('storage'))
     return new Promise((leave, refuse) => this.say({ leave, refuse }))
   }
 
   /** Nothing is taken and nothing stored until `reopen`. What waited is refused. */
   close(problem: Problem): void {
     this.#isClosed = true
+    this.closedCount++
     const refused = [...(this.#inFlight?.says ?? []), ...this.#open.says]
     this.#waitingBytes -= (this.#inFlight?.bytes ?? 0) + this.#open.bytes
     for (const head of new Set([...(this.#inFlight?.heads ?? []), ...this.#open.heads])) {

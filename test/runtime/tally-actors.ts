@@ -62,11 +62,7 @@ export const tally: ActorDefinition<TallyState, TallyCommand, Entry> = {
     const events = numbersOf(command).map(
       (add): Entry => ({ kind: 'meta_set', device: state.id, at: turn.now, meta: { add } }),
     )
-    return decide(
-      command,
-      state.added.map(({ value }) => value),
-      events,
-    )
+    return decide(command, () => state.added.map(({ value }) => value), events)
   },
 }
 
@@ -92,7 +88,7 @@ export const book: ActorDefinition<BookState, TallyCommand, Entry> = {
     const events = numbers.map(
       (add): Entry => ({ kind: 'schema_deleted', service: `${state.id}.${add}`, at: turn.now }),
     )
-    const decision = decide(command, [...state.pages.values()], events)
+    const decision = decide(command, () => [...state.pages.values()], events)
     if (decision.type !== 'record') return decision
     const records = numbers.map((add) => ({ name: `page/${add}`, value: add }))
     return { ...decision, records }
@@ -114,11 +110,11 @@ function numbersOf({ type, add, dueAt }: TallyCommand): readonly (number | 'pois
   return type === 'reminder_due' ? [dueAt ?? 0] : (add ?? [])
 }
 
-function decide(command: TallyCommand, stands: readonly number[], events: readonly Entry[]): Decision<Entry> {
+function decide(command: TallyCommand, stands: () => readonly number[], events: readonly Entry[]): Decision<Entry> {
   command.inside?.()
   switch (command.type) {
     case 'look':
-      return answer(stands)
+      return answer(stands())
     case 'refuse':
       return refuse(new Problem('conflict'))
     case 'throw':

@@ -1,0 +1,190 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { addressKey } from '#runtime/actor'
+import { Reminders } from '#runtime/reminders'
+import { ManualWorld } from '#test/runtime/manual-world'
+import { openStage, type Stage } from '#test/runtime/stage'
+import { tallyAddress } from '#test/runtime/tally-actors'
+
+const a = tallyAddress('A')
+const b = tallyAddress('B')
+const dayMs = 24 * 60 * 60_000
+
+const valuesOf = (stage: Stage, address = a) => stage.addedOf(address).map(({ value }) => value)
+
+describe('a reminder', () => {
+  test('comes once, when it is due, as a turn', async () => {
+    const stage = await openStage()
+    const dueAt = stage.world.now() + 10_000
+    stage.tell(a, { type: 'add', reminder: dueAt })
+    await stage.world.advance(9_999)
+    expect(valuesOf(stage)).toEqual([])
+    await stage.world.advance(1)
+    expect(valuesOf(stage)).toEqual([dueAt])
+    await stage.world.advance(60_000)
+    expect(valuesOf(stage)).toEqual([dueAt])
+  })
+
+  test('that is due already comes soon', async () => {
+    const stage = await openStage()
+    stage.tell(a, { type: 'add', reminder: 5 })
+    await stage.world.advance(0)
+    expect(valuesOf(stage)).toEqual([5])
+  })
+
+  test('is replaced by another, earlier or later', async () => {
+    const stage = await openStage()
+    const now = stage.world.now()
+    stage.tell(a, { type: 'add', reminder: now + 10_000 })
+    stage.tell(a, { type: 'add', reminder: now + 20_000 })
+    stage.tell(b, { type: 'add', reminder: now + 20_000 })
+    stage.tell(b, { type: 'add', reminder: now + 5_000 })
+    await stage.world.advance(30_000)
+    expect(valuesOf(stage)).toEqual([now + 20_000])
+    expect(valuesOf(stage, b)).toEqual([now + 5_000])
+  })
+
+  test('is cleared', async () => {
+    const stage = await openStage()
+    stage.tell(a, { type: 'add', reminder: stage.world.now() + 1_000 })
+    await stage.settle()
+    stage.tell(a, { type: 'add', reminder: null })
+    await stage.world.advance(5_000)
+    expect(valuesOf(stage)).toEqual([])
+    stage.crash()
+    const again = await stage.reborn()
+    await again.world.advance(5_000)
+    expect(valuesOf(again)).toEqual([])
+  })
+
+  test('stands as it was where a turn says nothing of it', async () => {
+    const stage = await openStage()
+    const dueAt = stage.world.now() + 1_000
+    stage.tell(a, { type: 'add', reminder: dueAt })
+    stage.tell(a, { type: 'add', add: [1] })
+    await stage.world.advance(1_000)
+    expect(valuesOf(stage)).toEqual([1, dueAt])
+  })
+
+  test('may be further away than a timer can wait', async () => {
+    const stage = await openStage()
+    const dueAt = stage.world.now() + 60 * dayMs
+    stage.tell(a, { type: 'add', reminder: dueAt })
+    await stage.settle()
+    await jump(stage, 59 * dayMs)
+    expect(valuesOf(stage)).toEqual([])
+    await jump(stage, dayMs)
+    expect(valuesOf(stage)).toEqual([dueAt])
+  })
+
+  test('survives a crash, and comes at the start when it was due while the server was down', async () => {
+    const stage = await openStage()
+    const now = stage.world.now()
+    stage.tell(a, { type: 'add', reminder: now + 10_000 })
+    stage.tell(b, { type: 'add', reminder: now + 60_000 })
+    await stage.settle()
+    stage.crash()
+    stage.world.spend(30_000)
+    const again = await stage.reborn()
+    await again.world.advance(0)
+    expect(valuesOf(again)).toEqual([now + 10_000])
+    expect(valuesOf(again, b)).toEqual([])
+    await again.world.advance(30_000)
+    expect(valuesOf(again, b)).toEqual([now + 60_000])
+    again.crash()
+    const third = await again.reborn()
+    await third.world.advance(60_000)
+    expect(valuesOf(third)).toEqual([now + 10_000])
+  })
+
+  test('comes again when its turn was not stored before the crash', async () => {
+    const stage = await openStage()
+    const dueAt = stage.world.now() + 1_000
+    stage.tell(a, { type: 'add', reminder: dueAt })
+    await stage.settle()
+    const write = stage.journal.write
+    stage.journal.write = async (commit) => {
+      stage.crash(0)
+      await write(commit)
+    }
+    await stage.world.advance(1_000)
+    const again = await stage.reborn()
+    await again.world.advance(0)
+    expect(valuesOf(again)).toEqual([dueAt])
+  })
+
+  test('of a turn that throws is said loudly and does not stop the others', async () => {
+    const stage = await openStage()
+    const dueAt = stage.world.now() + 1_000
+    stage.tell({ kind: 'nobody', tenant: 'default', id: 'X' }, { type: 'look' })
+    stage.system.reminders.set({ kind: 'nobody', tenant: 'default', id: 'X' }, dueAt)
+    stage.tell(a, { type: 'add', reminder: dueAt })
+    await stage.world.advance(1_000)
+    expect(valuesOf(stage)).toEqual([dueAt])
+    expect(stage.bugs).toContain('a reminder of nobody X: Internal Server Error')
+  })
+})
+
+test('reminders due together come in the order of their time, some at a go', async () => {
+  const stage = await openStage()
+  const now = stage.world.now()
+  const order = Array.from({ length: 300 }, (_, index) => (index * 7919) % 300)
+  for (const ms of order) stage.tell(tallyAddress(`T${ms}`), { type: 'add', reminder: now + 1_000 + ms })
+  await stage.settle()
+  stage.crash()
+  stage.world.spend(10_000)
+  const again = await stage.reborn()
+  await again.world.advance(0)
+  const devices = again.events.map(({ event }) => 'device' in event && event.device)
+  expect(devices).toEqual(Array.from({ length: 300 }, (_, ms) => `T${ms}`))
+})
+
+test('whatever is set, replaced and cleared: each fires once, at its time, in order', async () => {
+  const change = fc.record({ who: fc.nat(9), dueMs: fc.option(fc.nat(1_000)), waitMs: fc.nat(120) })
+  await fc.assert(
+    fc.asyncProperty(fc.array(change, { maxLength: 60 }), async (changes) => {
+      const world = new ManualWorld()
+      const fired: { key: string; dueAt: number; at: number }[] = []
+      const expected: { key: string; dueAt: number; at: number }[] = []
+      const reminders = new Reminders(world, (address, dueAt) =>
+        fired.push({ key: addressKey(address), dueAt, at: world.now() }),
+      )
+      const standing = new Map<string, { dueAt: number; setAt: number }>()
+      const passed = () => {
+        for (const [key, { dueAt, setAt }] of standing) {
+          if (dueAt > world.now()) continue
+          expected.push({ key, dueAt, at: Math.max(dueAt, setAt) })
+          standing.delete(key)
+        }
+      }
+      reminders.start()
+      for (const { who, dueMs, waitMs } of changes) {
+        const address = tallyAddress(`T${who}`)
+        const dueAt = dueMs === null ? null : world.now() - 100 + dueMs
+        reminders.set(address, dueAt)
+        if (dueAt === null) standing.delete(addressKey(address))
+        else standing.set(addressKey(address), { dueAt, setAt: world.now() })
+        await world.advance(waitMs)
+        passed()
+      }
+      await world.advance(2_000)
+      passed()
+      expect(reminders.count).toBe(0)
+      const sorted = (list: typeof fired) => [...list].sort((x, y) => x.at - y.at || x.key.localeCompare(y.key))
+      expect(sorted(fired)).toEqual(sorted(expected))
+      const times = fired.map(({ at }) => at)
+      expect(times).toEqual([...times].sort((x, y) => x - y))
+    }),
+    { numRuns: 60 },
+  )
+})
+
+/** A long time, in which only what belongs to reminders runs: sweeps by the thousand tell nothing here. */
+async function jump(stage: Stage, ms: number): Promise<void> {
+  const until = stage.world.now() + ms
+  for (let left = ms; left > 0; left = until - stage.world.now()) {
+    // In one go up to the next timer of more than a second.
+    stage.world.spend(Math.max(0, Math.min(left, 2 ** 31 - 1) - 2_000))
+    await stage.world.advance(Math.min(until - stage.world.now(), 2_000))
+  }
+}

@@ -1,0 +1,177 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { during, openStage, type Stage } from '#test/runtime/stage'
+import { bookAddress, tallyAddress } from '#test/runtime/tally-actors'
+
+const a = tallyAddress('A')
+const b = tallyAddress('B')
+const k = bookAddress('K')
+
+const values = (stage: Stage) => stage.addedOf(a).map(({ value }) => value)
+
+describe('a turn that throws', () => {
+  test.each(['decide', 'apply'] as const)('in %s is a bug to its asker, and takes no offset', async (where) => {
+    const stage = await openStage()
+    stage.tell(a, { type: 'add', add: [1] }, 'before')
+    stage.tell(a, where === 'decide' ? { type: 'throw' } : { type: 'add', add: [2, 'poison'] }, 'bad')
+    stage.tell(a, { type: 'add', add: [3], answer: 'fine' }, 'after')
+    await stage.settle()
+    expect(stage.said).toEqual([
+      'event default 1',
+      'event default 2',
+      'answered before undefined',
+      'refused bad bug',
+      'answered after "fine"',
+    ])
+    expect(stage.addedOf(a)).toEqual([
+      { value: 1, offset: 1 },
+      { value: 3, offset: 2 },
+    ])
+    expect(stage.bugs).toEqual([`a turn of tally A: ${where === 'decide' ? 'decided to throw' : 'poisoned'}`])
+  })
+
+  test('costs its activation its life, and no other', async () => {
+    const stage = await openStage()
+    stage.tell(a, { type: 'add', add: [1] })
+    stage.tell(b, { type: 'add', add: [1] })
+    const { registry } = stage.system
+    const [first, other] = [registry.awake(a), registry.awake(b)]
+    stage.tell(a, { type: 'throw' })
+    expect(first?.isAlive).toBe(false)
+    expect(other?.isAlive).toBe(true)
+    expect(registry.awake(a)).toBeUndefined()
+    stage.tell(a, { type: 'look' })
+    expect(registry.awake(a)).not.toBe(first)
+  })
+
+  test('leaves nothing half done in the state', async () => {
+    const stage = await openStage()
+    stage.tell(a, { type: 'add', add: [1], change: 1, isCheckpointed: true })
+    stage.tell(a, {
+      type: 'add',
+      add: [2, 'poison'],
+      change: 10,
+      reminder: 5,
+      tells: [{ to: b, command: { type: 'add', add: [1] } }],
+    })
+    expect(stage.system.look(a)).toEqual({ id: 'A', added: [{ value: 1, offset: 1 }], quiet: 1 })
+    await stage.settle()
+    expect(stage.addedOf(b)).toEqual([])
+    expect(stage.system.reminders.count).toBe(0)
+  })
+
+  test('while waking is a bug to the asker alone', async () => {
+    const stage = await openStage()
+    const damaged = [{ key: 'actor/tally/default/A', value: Uint8Array.of(0xc1) }]
+    await during(stage.world, stage.journal.storage.write(damaged, { sync: false }))
+    stage.tell(a, { type: 'look' }, 'damaged')
+    stage.tell(b, { type: 'look' }, 'fine')
+    await stage.settle()
+    expect(stage.said).toEqual(['refused damaged bug', 'answered fine []'])
+  })
+})
+
+describe('the next question finds the actor as stored and uncommitted', () => {
+  test('with events in stored chunks, in the commit in flight and in the open one', async () => {
+    const stage = await openStage()
+    stage.tell(b, { type: 'add', add: [100] })
+    stage.tell(a, { type: 'add', add: [1] })
+    await stage.settle()
+    stage.tell(a, { type: 'add', add: [2] })
+    stage.tell(b, { type: 'add', add: [200] })
+    await stage.settle()
+    stage.tell(a, { type: 'add', add: [3] })
+    stage.world.step()
+    stage.tell(b, { type: 'add', add: [300] })
+    stage.tell(a, { type: 'add', add: [4] })
+    const before = stage.addedOf(a)
+    stage.tell(a, { type: 'throw' })
+    expect(stage.addedOf(a)).toEqual(before)
+    expect(stage.system.look(b)).toMatchObject({ added: [{ offset: 1 }, { offset: 4 }, { offset: 6 }] })
+    stage.tell(a, { type: 'look' }, 'look')
+    await stage.settle()
+    expect(stage.said.at(-1)).toBe('answered look [1,2,3,4]')
+  })
+
+  test('with a snapshot in the commit in flight and events behind it', async () => {
+    const stage = await openStage()
+    stage.tell(a, { type: 'add', add: [1] })
+    await stage.settle()
+    stage.tell(a, { type: 'add', add: [2], change: 7, isCheckpointed: true })
+    stage.world.step()
+    stage.tell(a, { type: 'add', add: [3] })
+    stage.tell(a, { type: 'throw' })
+    expect(values(stage)).toEqual([1, 2, 3])
+    // What nobody hears of is in the snapshot.
+    expect(stage.system.look(a)).toMatchObject({ quiet: 7 })
+    await stage.settle()
+    stage.tell(a, { type: 'throw' })
+    expect(values(stage)).toEqual([1, 2, 3])
+  })
+
+  test('of a written-through actor, with records that wait to be stored and to be deleted', async () => {
+    const stage = await openStage()
+    stage.tell(k, { type: 'add', add: [1] })
+    await stage.settle()
+    stage.tell(k, { type: 'add', add: [2] })
+    stage.world.step()
+    stage.tell(k, { type: 'add', add: [3] })
+    stage.tell(k, { type: 'throw' })
+    stage.tell(k, { type: 'add', add: [4, 'poison'] })
+    stage.tell(k, { type: 'look' }, 'look')
+    await stage.settle()
+    expect(stage.said.at(-1)).toBe('answered look [1,2,3]')
+    stage.crash()
+    const again = await stage.reborn()
+    again.tell(k, { type: 'look' }, 'look')
+    expect(again.said).toEqual(['answered look [1,2,3]'])
+  })
+})
+
+/** One thing that may happen to a few actors, between others. */
+const step = fc.oneof(
+  {
+    weight: 6,
+    arbitrary: fc.record({ what: fc.constant('add' as const), who: fc.nat(2), isCheckpointed: fc.boolean() }),
+  },
+  { weight: 2, arbitrary: fc.record({ what: fc.constantFrom('throw' as const, 'poison' as const), who: fc.nat(2) }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({ what: fc.constantFrom('step' as const, 'settle' as const), who: fc.constant(0) }),
+  },
+)
+
+test('whatever happens in between, a new activation stands where the old one stood', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 40 }), async (steps) => {
+      const stage = await openStage()
+      const expected: number[][] = [[], [], []]
+      let number = 0
+      for (const { what, who, ...more } of steps) {
+        const address = tallyAddress(`T${who}`)
+        if (what === 'step') stage.world.step()
+        else if (what === 'settle') await stage.settle()
+        else if (what === 'throw') stage.tell(address, { type: 'throw' })
+        else if (what === 'poison') stage.tell(address, { type: 'add', add: [++number, 'poison'] })
+        else {
+          stage.tell(address, {
+            type: 'add',
+            add: [++number],
+            isCheckpointed: 'isCheckpointed' in more && more.isCheckpointed,
+          })
+          expected[who]?.push(number)
+        }
+        const activation = stage.system.registry.awake(address)
+        if (activation) stage.system.registry.kill(activation)
+        expect(stage.addedOf(address).map(({ value }) => value)).toEqual(expected[who])
+      }
+      await stage.settle()
+      stage.crash()
+      const again = await stage.reborn()
+      expected.forEach((values, who) => {
+        expect(again.addedOf(tallyAddress(`T${who}`)).map(({ value }) => value)).toEqual(values)
+      })
+    }),
+    { numRuns: 60 },
+  )
+})
