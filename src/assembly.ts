@@ -33,6 +33,8 @@ export interface AssemblyOptions {
   readonly retention: RetentionLimits
   /** Default: what a start can apply again in about a second. */
   readonly redo?: RedoLimits
+  /** Default: that of the hub. */
+  readonly highWaterBytes?: number
   readonly ticketLifetimeMs: number
   readonly log: AssemblyLog
 }
@@ -70,6 +72,7 @@ export function assemble(options: AssemblyOptions): Assembly {
     world,
     publisher,
     reader: journal,
+    ...(options.highWaterBytes !== undefined && { highWaterBytes: options.highWaterBytes }),
     isOverridden: (item, told) => {
       const { state, lastOffset } = system.registry.look(deviceAddress(item.tenant, item.device))
       return isOverridden(state as DeviceState, lastOffset, item, told)

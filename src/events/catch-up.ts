@@ -30,10 +30,12 @@ export interface CatchUpOptions {
   /** What it missed is not retained any more. */
   readonly lost: (connection: Connection) => void
   readonly failed: (error: unknown) => void
+  /**
+   * No more is sent to a socket with this much in its buffer, and none goes live: it is looked at again when that has
+   * drained. Well below the limit above which messages are lost.
+   */
+  readonly highWaterBytes: number
 }
-
-/** No more is sent to a socket with this much in its buffer: it is sent more when that has drained. */
-export const highWaterBytes = 128 * 1024
 
 /** When a chunk could not be read. */
 const retryMs = 1_000
@@ -82,15 +84,15 @@ export class CatchUp {
 
   /** Sends chunk after chunk until it has all, takes no more, or the slice is over. */
   #send(connection: Connection, isOver: () => boolean): void {
-    const { reader, toldTo, caughtUp, lost } = this.#options
+    const { reader, toldTo, caughtUp, lost, highWaterBytes } = this.#options
     const { tenant } = connection
     while (connection.state === 'behind') {
       const told = toldTo(tenant)
+      if (connection.socket.bufferedBytes() > highWaterBytes) return
       if (connection.position >= told) {
         caughtUp(connection)
         return
       }
-      if (connection.socket.bufferedBytes() > highWaterBytes) return
       if (isOver()) {
         this.ready(connection)
         return
@@ -156,7 +158,7 @@ export class CatchUp {
       if (!entry) return true
       const message = this.#encodeFor(connection, entry, offset, told)
       if (message !== undefined) {
-        if (connection.socket.bufferedBytes() > highWaterBytes) return false
+        if (connection.socket.bufferedBytes() > this.#options.highWaterBytes) return false
         if (!connection.socket.send(message)) return false
       }
       if (connection.state !== 'behind') return false

@@ -1,5 +1,5 @@
 import { type AudienceClass, Audiences, type EventFilter } from '#events/audience'
-import { CatchUp, highWaterBytes, type IsOverridden } from '#events/catch-up'
+import { CatchUp, type IsOverridden } from '#events/catch-up'
 import type { Connection } from '#events/connection'
 import { deviceOf, encode, offsetOf, serviceOf, typeOf } from '#events/wire'
 import type { Entry } from '#model/entry'
@@ -16,7 +16,11 @@ export interface HubOptions {
   readonly reader: StreamReader<Entry>
   readonly isOverridden: IsOverridden
   readonly failed: (error: unknown) => void
+  /** Default: 128 KiB. See `CatchUp`. */
+  readonly highWaterBytes?: number
 }
+
+const highWaterBytes = 128 * 1024
 
 /** Whose socket it is, as far as hearing goes. */
 export interface Listener {
@@ -67,6 +71,7 @@ export class Hub implements EventListener<Entry> {
       caughtUp: (connection) => this.#golive(connection),
       lost: (connection) => this.#resync(connection),
       failed: options.failed,
+      highWaterBytes: options.highWaterBytes ?? highWaterBytes,
     })
   }
 
@@ -145,13 +150,21 @@ export class Hub implements EventListener<Entry> {
     if (connection) this.#catchUp.ready(connection)
   }
 
-  /** The position of a socket that may have heard nothing for long: everything up to it was sent, or is not for it. */
-  positionOf(socket: Socket): Position {
+  /**
+   * The position of a socket that may have heard nothing for long: everything up to it was sent, or is not for it.
+   * Undefined when it has none: a RESYNC is on its way.
+   */
+  positionOf(socket: Socket): Position | undefined {
     const connection = this.#connections.get(socket)
-    const isFallen = this.#fallen.find((fallen) => fallen.connection === connection)
-    const told = connection ? this.#tenant(connection.tenant).told : 0
-    const position = connection?.state === 'behind' ? connection.position : (isFallen?.position ?? told)
-    return { epoch: this.#options.reader.epoch, offset: Math.max(position, 0) }
+    if (!connection) return undefined
+    const fallen = this.#fallen.find((other) => other.connection === connection)
+    const offset = this.#offsetOf(connection, fallen)
+    return offset === undefined || offset === nowhere ? undefined : { epoch: this.#options.reader.epoch, offset }
+  }
+
+  #offsetOf(connection: Connection, fallen: { readonly position: number | undefined } | undefined): number | undefined {
+    if (connection.state === 'behind') return connection.position
+    return fallen ? fallen.position : this.#tenant(connection.tenant).told
   }
 
   /** An access reaches something else from now on: its sockets read the full state again. Contract 4.4. */
@@ -225,7 +238,7 @@ export class Hub implements EventListener<Entry> {
     }
     connection.position = position
     connection.unstrippedUntil = Math.min(position, told)
-    if (connection.socket.bufferedBytes() <= highWaterBytes) this.#catchUp.ready(connection)
+    this.#catchUp.ready(connection)
   }
 
   /** It has to read the full state again, and hears everything from now on. */

@@ -41,7 +41,8 @@ export class EventRoom implements SocketRoom<EventsOpening> {
       return
     }
     if (typeof message !== 'object' || message === null || (message as { type?: unknown }).type !== 'PING') return
-    socket.send(JSON.stringify({ type: 'PONG', ...this.#hub.positionOf(socket) }))
+    const position = this.#hub.positionOf(socket)
+    if (position) socket.send(JSON.stringify({ type: 'PONG', ...position }))
   }
 
   dropped(socket: Socket, message: Uint8Array): void {

@@ -49,7 +49,9 @@ export class EventClient extends WebsocketClient {
     headers?: Readonly<Record<string, string>>,
   ): EventClient {
     const path = ticket === undefined ? '/events' : `/events/${ticket}`
-    const search = new URLSearchParams(Object.entries(query).map(([name, value]): [string, string] => [name, `${value}`]))
+    const search = new URLSearchParams(
+      Object.entries(query).map(([name, value]): [string, string] => [name, `${value}`]),
+    )
     return new EventClient(`${server.ws}${path}${search.size > 0 ? `?${search}` : ''}`, headers)
   }
 

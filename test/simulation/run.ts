@@ -254,14 +254,14 @@ class Simulation {
     const { random } = this.#world
     const closed = this.#dashboards.find((dashboard) => !dashboard.isOpen)
     if (closed) {
-      closed.connect(100 + random.below(3_000))
+      closed.connect(300 + random.below(3_000))
       return
     }
     if (this.#dashboards.length >= 5) return
     const access = this.#pick(this.#accesses)
     if (!access) return
     const dashboard = new SimulatedDashboard(this.#server, access)
-    dashboard.connect(100 + random.below(3_000))
+    dashboard.connect(300 + random.below(3_000))
     this.#dashboards = [...this.#dashboards, dashboard]
   }
 

@@ -35,6 +35,7 @@ export class SimulatedServer {
       isSynced: false,
       retention: { bytesMax: 12_000, ageMsMax: 3_600_000 },
       redo: { eventsMax: 60, bytesMax: 1024 * 1024 },
+      highWaterBytes: 100,
       ticketLifetimeMs: 30_000,
       log: { error: note, warn: () => {}, info: () => {}, debug: () => {} },
     })

@@ -1,0 +1,201 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { EventClient, type Position, type StreamMessage } from '#test/blackbox/event-client'
+import { LinkClient } from '#test/blackbox/link-client'
+import { climate, degrees, sensor } from '#test/blackbox/sensor'
+import { type Environment, StartedServer } from '#test/blackbox/started-server'
+import { until } from '#test/blackbox/until'
+
+/** Contract 4.4: who comes back with a position misses nothing and hears nothing twice, whatever happened between. */
+describe('resuming', () => {
+  let server: StartedServer
+  let link: LinkClient
+  let flakeAddress: number
+  let seq: number
+
+  beforeEach(async () => {
+    server = await StartedServer.start()
+    seq = 0
+    await connectDevice()
+  })
+  afterEach(() => server?.finish())
+
+  async function connectDevice() {
+    link = await LinkClient.open(server, 'json')
+    const welcome = await link.hello('RESUME', sensor, { session: 'boot' })
+    expect(welcome.seq).toBeGreaterThanOrEqual(seq)
+    flakeAddress = welcome.flakeAddress
+    seq = welcome.seq
+  }
+
+  /** Each value once, and stored. */
+  async function report(count: number) {
+    const first = seq + 1
+    await link.report(flakeAddress, first, climate, ...Array.from({ length: count }, (_, at) => [degrees(first + at)]))
+    seq += count
+  }
+
+  const valuesIn = (client: EventClient) => client.of('OBJECT_UPDATED').map(({ updates }) => updates[0]?.value)
+  const upTo = (last: number, first = 1) => Array.from({ length: last - first + 1 }, (_, index) => first + index)
+
+  async function resumed(position: Position, query: Environment = {}): Promise<[EventClient, StreamMessage]> {
+    const client = await EventClient.open(server, { ...query, epoch: position.epoch, offset: position.offset })
+    return [client, await client.stream()]
+  }
+
+  test('from now on, live only', async () => {
+    await report(3)
+    const client = await EventClient.open(server, { offset: 'now' })
+    expect(await client.stream()).toMatchObject({ recovered: true })
+    await report(2)
+    await client.caughtUp(server)
+    expect(valuesIn(client)).toEqual([4, 5])
+    const { epoch, offset } = await client.stream()
+    expect({ epoch, offset: offset + 2 }).toEqual(await client.ping())
+    await client.close()
+  })
+
+  test('from every place of the stream: the rest of it, then live', async () => {
+    const start = (await (await EventClient.open(server)).stream()) as Position
+    await report(10)
+    const whole = await resumed(start)
+    await whole[0].caughtUp(server)
+    for (let skipped = 0; skipped <= 10; skipped++) {
+      const [client, stream] = await resumed({ ...start, offset: start.offset + skipped })
+      expect(stream).toMatchObject({ epoch: start.epoch, offset: start.offset + skipped, recovered: true })
+      await client.caughtUp(server)
+      expect(client.events).toEqual(whole[0].events.slice(skipped))
+      await client.close()
+    }
+    await whole[0].close()
+  })
+
+  test('narrowed, the position counts all that was not for it', async () => {
+    const client = await EventClient.open(server, { offset: 'now', types: 'META_SET' })
+    await report(5)
+    await server.ask('/meta/RESUME', { method: 'PATCH', body: { a: 1 } })
+    await report(5)
+    await client.caughtUp(server)
+    const position = await client.ping()
+    client.cut()
+    await report(5)
+    await server.ask('/meta/RESUME', { method: 'PATCH', body: { a: 2 } })
+    const [again] = await resumed(position, { types: 'META_SET' })
+    await again.caughtUp(server)
+    expect([...client.events, ...again.events]).toMatchObject([{ meta: { a: 1 } }, { meta: { a: 2 } }])
+    await again.close()
+  })
+
+  test.each([
+    ['an epoch nobody knows', ({ offset }: Position) => ({ epoch: 'nobody-knows', offset })],
+    ['an offset of the future', ({ epoch, offset }: Position) => ({ epoch, offset: offset + 1 })],
+    ['an offset far away', ({ epoch }: Position) => ({ epoch, offset: 999_999_999_999_999 })],
+  ])('%s is not recovered, and goes on live', async (_, placeOf) => {
+    await report(3)
+    const head = await (await EventClient.open(server)).ping()
+    const [client, stream] = await resumed(placeOf(head))
+    expect(stream).toMatchObject({ ...head, recovered: false })
+    await report(2)
+    await client.caughtUp(server)
+    expect(valuesIn(client)).toEqual([4, 5])
+    await client.close()
+  })
+
+  test('a graceful stop closes with 1012, and what was missed is told after the restart', async () => {
+    const client = await EventClient.open(server)
+    const { offset: from } = await client.stream()
+    await report(50)
+    await client.caughtUp(server)
+    const bystander = await EventClient.open(server)
+    expect(await server.stop()).toBe(0)
+    for (const closing of [client, bystander, link]) expect((await closing.closed()).code).toBe(1012)
+    client.check()
+    const { epoch } = await client.stream()
+
+    await server.startAgain()
+    await connectDevice()
+    expect(seq).toBe(50)
+    await report(50)
+    const [again, stream] = await resumed({ epoch, offset: client.lastOffset })
+    expect(stream).toMatchObject({ recovered: true, offset: client.lastOffset })
+    expect(stream.epoch).not.toBe(epoch)
+    await again.caughtUp(server)
+    expect([...valuesIn(client), ...valuesIn(again)]).toEqual(upTo(100))
+    const offsets = [...client.events, ...again.events].map(({ offset }) => offset)
+    expect(offsets).toEqual(upTo(from + offsets.length, from + 1))
+    // The recorded status stands over the restart, and being back is no news.
+    expect(again.of('META_STATUS_CHANGE').filter(({ status }) => status !== 'online')).toEqual([])
+    // In the words of the new epoch as well as in those of the old one.
+    for (const position of [
+      { epoch, offset: from },
+      { epoch: stream.epoch, offset: from },
+    ]) {
+      const [fromStart, begun] = await resumed(position)
+      expect(begun).toMatchObject({ recovered: true })
+      await fromStart.caughtUp(server)
+      expect(valuesIn(fromStart)).toEqual(upTo(100))
+      await fromStart.close()
+    }
+    await again.close()
+  })
+
+  test('an offset that an old epoch never reached is not recovered under its name', async () => {
+    const client = await EventClient.open(server)
+    await report(5)
+    await client.caughtUp(server)
+    const { epoch, offset } = await client.ping()
+    await server.kill()
+    await server.startAgain()
+    await connectDevice()
+    await report(20)
+    const [there, recovered] = await resumed({ epoch, offset })
+    expect(recovered).toMatchObject({ recovered: true })
+    const [beyond, refused] = await resumed({ epoch, offset: offset + 15 })
+    expect(refused).toMatchObject({ recovered: false })
+    await there.close()
+    await beyond.close()
+  })
+
+  test('killed three times in the middle of a flood: nothing acknowledged is lost, nothing is heard twice', async () => {
+    const values: unknown[] = []
+    let position: Position = await (await EventClient.open(server)).stream()
+    const first = position.offset
+    for (let round = 0; round < 3; round++) {
+      const [client, stream] = await resumed(position)
+      expect(stream).toMatchObject({ recovered: true, offset: position.offset })
+      const flood = setInterval(() => {
+        for (let count = 0; count < 20; count++) {
+          seq += 1
+          link.send({ type: 'UPDATE', flakeAddress, seq, serviceIdentifier: climate, updates: [degrees(seq)] })
+        }
+      }, 2)
+      const wanted = values.length + 200
+      await until(() => values.length + client.of('OBJECT_UPDATED').length >= wanted, 'some of the flood to be heard')
+      await server.kill()
+      clearInterval(flood)
+      await Promise.all([client.closed(), link.closed()])
+      client.check()
+      const acknowledged = Math.max(0, ...link.waiting.map((frame) => Number((frame as { seq?: number }).seq ?? 0)))
+      values.push(...valuesIn(client))
+      position = { epoch: stream.epoch, offset: client.lastOffset }
+      await server.startAgain()
+      seq = 0
+      await connectDevice()
+      // The store knows all that was acknowledged, and all that anybody heard.
+      expect(seq).toBeGreaterThanOrEqual(acknowledged)
+      expect(seq).toBeGreaterThanOrEqual(Number(values.at(-1)))
+    }
+    const [client, stream] = await resumed(position)
+    expect(stream).toMatchObject({ recovered: true })
+    await report(10)
+    await client.caughtUp(server)
+    values.push(...valuesIn(client))
+    expect(values).toEqual(upTo(seq))
+    const { json } = await server.get(`/devices/RESUME/services/${climate}/properties`)
+    expect(json).toMatchObject({ 8192: { value: seq } })
+    const [fromStart] = await resumed({ epoch: stream.epoch, offset: first })
+    await fromStart.caughtUp(server)
+    expect(valuesIn(fromStart)).toEqual(upTo(seq))
+    await client.close()
+    await fromStart.close()
+  })
+})

@@ -1,0 +1,189 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { redoEventsMax } from '#runtime/checkpoints'
+import { forgetAfterMs } from '#runtime/system'
+import { ManualWorld } from '#test/runtime/manual-world'
+import { faultyPlace, openStage, type Stage } from '#test/runtime/stage'
+import { bookAddress, tallyAddress } from '#test/runtime/tally-actors'
+
+const a = tallyAddress('A')
+const b = tallyAddress('B')
+
+const redoFroms = (stage: Stage) => stage.commits.flatMap(({ streams }) => streams.map(({ redoFrom }) => redoFrom))
+const snapshotKeys = (stage: Stage) =>
+  stage.commits.map(({ records }) => [...records.keys()].filter((key) => key.startsWith('actor/')))
+
+describe('redo begins at', () => {
+  test('the first event that no snapshot holds', async () => {
+    const stage = await openStage()
+    for (const [address, isCheckpointed] of [
+      [a, false],
+      [b, false],
+      [a, false],
+      [a, true],
+      [b, true],
+      [a, false],
+    ] as const) {
+      stage.tell(address, { type: 'add', add: [1], isCheckpointed })
+      await stage.settle()
+    }
+    expect(redoFroms(stage)).toEqual([1, 1, 1, 2, 6, 6])
+  })
+
+  test('the next offset where everything is saved', async () => {
+    const stage = await openStage()
+    stage.tell(a, { type: 'add', add: [1, 2], isCheckpointed: true })
+    stage.tell(bookAddress('K'), { type: 'add', add: [3] })
+    await stage.settle()
+    expect(redoFroms(stage)).toEqual([4])
+  })
+
+  test('an offset that never goes back, whatever is saved, dies or is asked again', async () => {
+    const step = fc.record({
+      who: fc.nat(4),
+      what: fc.constantFrom('add', 'add', 'add', 'save', 'throw', 'settle', 'step'),
+    })
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 50 }), async (steps) => {
+        const stage = await openStage()
+        const saved = new Map<number, number>()
+        for (const { who, what } of steps) {
+          const address = tallyAddress(`T${who}`)
+          if (what === 'settle') await stage.settle()
+          else if (what === 'step') stage.world.step()
+          else if (what === 'throw') stage.tell(address, { type: 'throw' })
+          else stage.tell(address, { type: 'add', add: [1], isCheckpointed: what === 'save' })
+          if (what === 'save') saved.set(who, stage.system.registry.head('default').taken)
+        }
+        await stage.settle()
+        const froms = redoFroms(stage)
+        expect(froms).toEqual([...froms].sort((x, y) => x - y))
+        // The last one said: nothing before it is missing from every snapshot.
+        const last = froms.at(-1) ?? 1
+        for (const { event, offset } of stage.events) {
+          const who = Number('device' in event && event.device.slice(1))
+          if (offset < last) expect(saved.get(who) ?? 0).toBeGreaterThanOrEqual(offset)
+        }
+      }),
+      { numRuns: 60 },
+    )
+  })
+})
+
+describe('checkpoints', () => {
+  test('keep what a start applies again within its bound, a few snapshots a commit', async () => {
+    const stage = await openStage()
+    const actors = 1_000
+    const perTurn = 400
+    const add = Array.from({ length: perTurn }, (_, index) => index)
+    // The one that is never heard of again holds redo back until it is saved.
+    stage.tell(a, { type: 'add', add: [1] })
+    for (let turn = 0; turn < actors; turn++) {
+      stage.tell(tallyAddress(`T${turn}`), { type: 'add', add })
+      if (turn % 50 === 49) await stage.settle()
+    }
+    await stage.settle()
+    const head = stage.system.registry.head('default')
+    expect(head.taken).toBe(actors * perTurn + 1)
+    for (const { streams } of stage.commits) {
+      for (const { firstOffset, events, redoFrom } of streams) {
+        expect(firstOffset + events.length - redoFrom).toBeLessThanOrEqual(redoEventsMax)
+      }
+    }
+    expect(redoFroms(stage).at(-1)).toBeGreaterThan(1)
+    const perCommit = snapshotKeys(stage).map((keys) => keys.length)
+    expect(Math.max(...perCommit)).toBeGreaterThan(0)
+    expect(Math.max(...perCommit)).toBeLessThanOrEqual(512)
+    // Nothing is saved before it must be: a snapshot taken later covers more.
+    expect(snapshotKeys(stage)[0]).toEqual([])
+    expect(new Set(snapshotKeys(stage).flat()).has('actor/tally/default/A')).toBe(true)
+  })
+})
+
+describe('an activation that is idle', () => {
+  test('is forgotten, and saved before that', async () => {
+    const stage = await openStage()
+    stage.tell(a, { type: 'add', add: [1] })
+    await stage.settle()
+    await stage.world.advance(forgetAfterMs - 1_000)
+    expect(stage.system.registry.awake(a)).toBeDefined()
+    await stage.world.advance(3_000)
+    expect(stage.system.registry.awake(a)).toBeUndefined()
+    expect(snapshotKeys(stage).at(-1)).toEqual(['actor/tally/default/A'])
+    expect(redoFroms(stage).at(-1)).toBe(2)
+    expect(stage.addedOf(a).map(({ value }) => value)).toEqual([1])
+  })
+
+  test('stays as long as it is asked', async () => {
+    const stage = await openStage()
+    for (let minute = 0; minute < 12; minute++) {
+      stage.tell(a, { type: 'look' })
+      stage.tell(bookAddress('K'), { type: 'look' })
+      await stage.world.advance(60_000)
+    }
+    expect(stage.system.registry.awake(a)).toBeDefined()
+    expect(stage.system.registry.awake(bookAddress('K'))).toBeDefined()
+    await stage.world.advance(forgetAfterMs + 1_000)
+    expect(stage.system.registry.awakeCount).toBe(0)
+  })
+
+  test('is not forgotten before what would be lost by it is on its way, and stands as it stood', async () => {
+    const world = new ManualWorld()
+    const { place, faults } = faultyPlace(world)
+    const stage = await openStage({ world, place })
+    stage.tell(a, { type: 'add', add: [1], change: 9, isCheckpointed: true })
+    await stage.settle()
+    stage.tell(a, { type: 'add', add: [2] })
+    await stage.settle()
+    faults.next = { fail: 'full', reachedDisk: false }
+    stage.place.setRoom(false)
+    await stage.world.advance(forgetAfterMs + 1_000)
+    // The commit that held its snapshot failed: its event is still in the stream, and applied again.
+    expect(stage.log[0]).toBe('failed full')
+    expect(stage.addedOf(a).map(({ value }) => value)).toEqual([1, 2])
+    stage.place.setRoom(true)
+    await stage.world.advance(2_000)
+    expect(stage.addedOf(a).map(({ value }) => value)).toEqual([1, 2])
+    expect(stage.system.look(a)).toMatchObject({ quiet: 9 })
+  })
+
+  test('that says it may not be forgotten is not', async () => {
+    const stage = await openStage({
+      definitions: () => [
+        {
+          kind: 'faithful',
+          rest: 'written_through',
+          formats: {},
+          isForgettable: () => false,
+          wake: () => ({}),
+          apply: () => {},
+          decide: () => ({ type: 'answer', value: 1 }),
+        },
+      ],
+    })
+    const address = { kind: 'faithful', tenant: 'default', id: 'F' }
+    stage.ask(address, {})
+    const first = stage.system.registry.awake(address)
+    await stage.world.advance(forgetAfterMs + 10_000)
+    expect(stage.system.registry.awake(address)).toBe(first)
+  })
+
+  test('among thousands is found by going round', async () => {
+    const stage = await openStage()
+    for (let number = 0; number < 5_000; number++) stage.tell(tallyAddress(`T${number}`), { type: 'look' })
+    expect(stage.system.registry.awakeCount).toBe(5_000)
+    await stage.world.advance(forgetAfterMs + 5_000)
+    expect(stage.system.registry.awakeCount).toBe(0)
+  })
+})
+
+test('what nobody hears of survives being forgotten: only a crash loses it', async () => {
+  const stage = await openStage()
+  stage.tell(a, { type: 'add', add: [1] })
+  await stage.settle()
+  await stage.world.advance(forgetAfterMs + 1_000)
+  stage.tell(a, { type: 'add', change: 7 })
+  await stage.world.advance(forgetAfterMs + 1_000)
+  expect(stage.system.registry.awake(a)).toBeUndefined()
+  expect(stage.system.look(a)).toMatchObject({ quiet: 7 })
+})
