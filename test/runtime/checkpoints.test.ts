@@ -1,6 +1,5 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { redoEventsMax } from '#runtime/checkpoints'
 import { forgetAfterMs } from '#runtime/system'
 import { ManualWorld } from '#test/runtime/manual-world'
 import { faultyPlace, openStage, type Stage } from '#test/runtime/stage'
@@ -71,32 +70,64 @@ describe('redo begins at', () => {
 })
 
 describe('checkpoints', () => {
-  test('keep what a start applies again within its bound, a few snapshots a commit', async () => {
-    const stage = await openStage()
-    const actors = 1_000
-    const perTurn = 400
-    const add = Array.from({ length: perTurn }, (_, index) => index)
+  const redo = { eventsMax: 8_000, bytesMax: 1_000_000 }
+  const boundOf = (stage: Stage) =>
+    stage.commits.flatMap(({ streams }) =>
+      streams.map(({ firstOffset, events, redoFrom }) => firstOffset + events.length - redoFrom),
+    )
+
+  test('keep what a start applies again within its bound, and save nothing before they must', async () => {
+    const stage = await openStage({ redo })
     // The one that is never heard of again holds redo back until it is saved.
     stage.tell(a, { type: 'add', add: [1] })
-    for (let turn = 0; turn < actors; turn++) {
-      stage.tell(tallyAddress(`T${turn}`), { type: 'add', add })
+    for (let turn = 0; turn < 2_000; turn++) {
+      stage.tell(tallyAddress(`T${turn % 700}`), { type: 'add', add: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10] })
       if (turn % 50 === 49) await stage.settle()
+      if (turn === 500) expect(snapshotKeys(stage).flat()).toEqual([])
     }
-    await stage.settle()
-    const head = stage.system.registry.head('default')
-    expect(head.taken).toBe(actors * perTurn + 1)
-    for (const { streams } of stage.commits) {
-      for (const { firstOffset, events, redoFrom } of streams) {
-        expect(firstOffset + events.length - redoFrom).toBeLessThanOrEqual(redoEventsMax)
-      }
+    expect(Math.max(...boundOf(stage))).toBeLessThanOrEqual(redo.eventsMax)
+    expect(redoFroms(stage).at(-1)).toBeGreaterThan(20_001 - redo.eventsMax)
+    expect(new Set(snapshotKeys(stage).flat()).has('actor/tally/default/A')).toBe(true)
+    stage.crash()
+    const again = await stage.reborn()
+    expect(again.addedOf(a)).toEqual([{ value: 1, offset: 1 }])
+    const counts = Array.from({ length: 700 }, (_, turn) => again.addedOf(tallyAddress(`T${turn}`)).length)
+    expect(counts.reduce((sum, count) => sum + count, 0)).toBe(20_000)
+  })
+
+  test('count bytes too, and save no more than a few hundred with one commit below the hard bound', async () => {
+    const stage = await openStage({ redo })
+    for (let turn = 0; turn < 2_500; turn++) {
+      stage.tell(tallyAddress(`T${turn}`), { type: 'add', add: [1] }, 'it', 300)
+      await stage.settle()
     }
-    expect(redoFroms(stage).at(-1)).toBeGreaterThan(1)
     const perCommit = snapshotKeys(stage).map((keys) => keys.length)
+    expect(perCommit.slice(0, 2_400)).toEqual(Array.from({ length: 2_400 }, () => 0))
     expect(Math.max(...perCommit)).toBeGreaterThan(0)
     expect(Math.max(...perCommit)).toBeLessThanOrEqual(512)
-    // Nothing is saved before it must be: a snapshot taken later covers more.
-    expect(snapshotKeys(stage)[0]).toEqual([])
-    expect(new Set(snapshotKeys(stage).flat()).has('actor/tally/default/A')).toBe(true)
+    // One event more a commit, one snapshot: no faster than the stream grows.
+    expect(perCommit.at(-1)).toBe(1)
+  })
+
+  test('catch up at once where the hard bound is met', async () => {
+    const stage = await openStage({ redo })
+    for (let turn = 0; turn < 3_000; turn++) stage.tell(tallyAddress(`T${turn}`), { type: 'add', add: [1, 2, 3] })
+    await stage.settle()
+    expect(Math.max(...boundOf(stage))).toBeLessThanOrEqual(redo.eventsMax)
+  })
+
+  test('take the dead too: they are made anew for it', async () => {
+    const stage = await openStage({ redo: { eventsMax: 40, bytesMax: 1_000_000 } })
+    stage.tell(a, { type: 'add', add: [1, 2] })
+    stage.tell(a, { type: 'throw' })
+    await stage.settle()
+    for (let turn = 0; turn < 60; turn++) {
+      stage.tell(b, { type: 'add', add: [turn] })
+      await stage.settle()
+    }
+    expect(snapshotKeys(stage).flat()).toContain('actor/tally/default/A')
+    expect(stage.addedOf(a).map(({ value }) => value)).toEqual([1, 2])
+    expect(Math.max(...boundOf(stage))).toBeLessThanOrEqual(40)
   })
 })
 
@@ -175,15 +206,4 @@ describe('an activation that is idle', () => {
     await stage.world.advance(forgetAfterMs + 5_000)
     expect(stage.system.registry.awakeCount).toBe(0)
   })
-})
-
-test('what nobody hears of survives being forgotten: only a crash loses it', async () => {
-  const stage = await openStage()
-  stage.tell(a, { type: 'add', add: [1] })
-  await stage.settle()
-  await stage.world.advance(forgetAfterMs + 1_000)
-  stage.tell(a, { type: 'add', change: 7 })
-  await stage.world.advance(forgetAfterMs + 1_000)
-  expect(stage.system.registry.awake(a)).toBeUndefined()
-  expect(stage.system.look(a)).toMatchObject({ quiet: 7 })
 })

@@ -29,12 +29,11 @@ test('everybody is pinged every half minute', async () => {
 
 test('who answers stays', async () => {
   liveness.watch('a')
-  for (let minute = 0; minute < 20; minute++) {
-    await world.advance(pingEveryMs + 1_500)
+  for (let pinged = 1; pinged <= 20; pinged++) {
+    while (pings.length < pinged) await world.advance(500)
     liveness.heard('a')
   }
   expect(said).toEqual([])
-  expect(pings.length).toBeGreaterThanOrEqual(18)
 })
 
 test('who does not answer is told of at the next ping, and is dead after two minutes', async () => {

@@ -2,6 +2,7 @@ import type { Entry } from '#model/entry'
 import type { Problem } from '#model/problem'
 import type { AnyDefinition } from '#runtime/activation'
 import type { ActorAddress, Tell } from '#runtime/actor'
+import type { RedoLimits } from '#runtime/checkpoints'
 import type { SealedCommit } from '#runtime/journal'
 import { System } from '#runtime/system'
 import { Database } from '#store/database'
@@ -16,6 +17,7 @@ export interface StageOptions {
   readonly place?: MemoryPlace
   readonly definitions?: (journal: StoreJournal) => AnyDefinition<Entry>[]
   readonly uncommittedBytesMax?: number
+  readonly redo?: RedoLimits
   readonly retention?: RetentionLimits
   readonly isSynced?: boolean
 }
@@ -85,6 +87,7 @@ export class Stage {
       },
       commitFailed: (error) => this.database.commitFailed(error),
       uncommittedBytesMax: options.uncommittedBytesMax ?? 64 * 1024 * 1024,
+      ...(options.redo ? { redo: options.redo } : {}),
     })
     this.database = new Database({
       world: this.world,
