@@ -173,7 +173,10 @@ export class Hub implements EventListener<Entry> {
     const changed = new Set(hub.audiences.redefine(access, scope))
     if (changed.size === 0) return
     this.beforeRelease()
-    for (const audience of changed) this.#publish(audience, this.#resyncMessage(hub.told))
+    for (const audience of changed) {
+      audience.redefinedAt = hub.told
+      this.#publish(audience, this.#resyncMessage(hub.told))
+    }
     for (const connection of hub.connections) {
       if (connection.state === 'behind' && changed.has(connection.audience)) this.#resync(connection)
     }
@@ -231,8 +234,8 @@ export class Hub implements EventListener<Entry> {
     connection.state = 'behind'
     connection.socket.unsubscribe(connection.audience.topic)
     const { told } = this.#tenant(connection.tenant)
-    // From a lost RESYNC on there is nothing to catch up with: it is said again.
-    if (position === undefined) {
+    // From a lost RESYNC on there is nothing to catch up with: it is said again. It may be among what was lost later.
+    if (position === undefined || position <= connection.audience.redefinedAt) {
       this.#resync(connection)
       return
     }

@@ -72,7 +72,8 @@ export class EventClient extends WebsocketClient {
     this.socket.send('{"type":"PING"}')
     const pong = await until(() => this.#controlsOf('PONG')[before], 'PONG')
     expect(pong).toEqual({ type: 'PONG', epoch: expect.any(String), offset: expect.any(Number) })
-    return pong as unknown as Position
+    const { epoch, offset } = pong as unknown as Position
+    return { epoch, offset }
   }
 
   /** Heard all that was in the stream when this was called; gives all events so far. */

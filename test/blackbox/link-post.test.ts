@@ -58,7 +58,7 @@ describe('POST /link', () => {
     const events = await listen(device)
     expect(await post({ deviceIdentifier: device, services: fewer, updates: [] })).toMatchObject({ status: 204 })
     expect(await events.caughtUp(server)).toMatchObject([
-      { updates: [shownDegrees(3), { tag: 'removed', propId: label }] },
+      { updates: [shownDegrees(3), { tag: 'removed', propId: label }, { tag: 'removed', propId: mode }] },
     ])
     expect(Object.keys(await properties(device))).toEqual([String(temperature)])
   })
@@ -71,7 +71,7 @@ describe('POST /link', () => {
 
   const refused: readonly (readonly [name: string, body: unknown, path: string])[] = [
     ['no name', { deviceIdentifier: undefined }, 'deviceIdentifier'],
-    ['a bad name', { deviceIdentifier: 'A B' }, 'deviceIdentifier'],
+    ['a bad name', { deviceIdentifier: 'A/B' }, 'deviceIdentifier'],
     ['no updates', { updates: undefined }, 'updates'],
     ['updates that are none', { updates: 'x' }, 'updates'],
     ['a field nobody knows', { colour: 'green' }, 'colour'],

@@ -182,7 +182,7 @@ export class SimulatedDashboard implements Peer {
   #mayHear(type: EventType, device: unknown, service: unknown): boolean {
     const text = (value: unknown) => (typeof value === 'string' ? value : undefined)
     return this.#scopes.some((scope) =>
-      isHeard({ topic: '', access: '', filter: {}, sockets: 0, scope }, type, text(device), text(service)),
+      isHeard({ topic: '', access: '', filter: {}, redefinedAt: -1, sockets: 0, scope }, type, text(device), text(service)),
     )
   }
 
