@@ -64,24 +64,24 @@ function applyReported(state: DeviceState, entry: Reported, offset: number): voi
 }
 
 function applyDeclared(state: DeviceState, entry: Declared, offset: number): void {
-  setItems(applyShape(state, entry.shape, offset), entry.items, entry.at, offset)
+  setItems(applyShape(state, entry.shape), entry.items, entry.at, offset)
 }
 
-/** A service gets a shape; what keeps its type keeps its value. */
-export function applyShape(state: DeviceState, shape: Shape, offset: number): ServiceState {
+/** A service gets a shape; what keeps its type keeps its value. Of what is new, no entry has said anything yet. */
+export function applyShape(state: DeviceState, shape: Shape): ServiceState {
   const before = serviceOf(state, shape.serviceIdentifier)
   const service: ServiceState = {
     shape,
     states: shape.properties.map(() => null),
     times: shape.properties.map(() => 0),
-    offsets: shape.properties.map(() => offset),
+    offsets: shape.properties.map(() => 0),
   }
   shape.properties.forEach(({ propId, type }, index) => {
     const old = before?.shape.indexOf.get(propId)
     if (!before || old === undefined || before.shape.properties[old]?.type !== type) return
     service.states[index] = before.states[old] ?? null
     service.times[index] = before.times[old] ?? 0
-    service.offsets[index] = before.offsets[old] ?? offset
+    service.offsets[index] = before.offsets[old] ?? 0
   })
   state.services = before
     ? state.services.map((other) => (other === before ? service : other))

@@ -57,7 +57,7 @@ export function deviceActor({
     change(state, change) {
       const { type } = change as DeviceChange
       if (type === 'connected') applyConnected(state, change as Connected)
-      else applyShape(state, (change as ServiceDeclared).shape, 0)
+      else applyShape(state, (change as ServiceDeclared).shape)
     },
     decide(state, command, turn) {
       switch (command.type) {

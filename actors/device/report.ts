@@ -1,6 +1,6 @@
 import type { DeclaredService, Post, PostedUpdate, Report } from '#actors/device/commands'
 import { declare } from '#actors/device/declare'
-import { type DeviceState, serviceOf } from '#actors/device/state'
+import { absentDevice, type DeviceState, serviceOf } from '#actors/device/state'
 import { connectedOnline } from '#actors/device/status'
 import type { Entry, PropertyState, Reported } from '#model/entry'
 import { Problem } from '#model/problem'
@@ -46,6 +46,12 @@ export function decidePost(state: DeviceState, post: Post, turn: Turn, startedAt
 
 function declaredNow(state: DeviceState): DeclaredService[] {
   return state.services.map(({ shape }) => ({ shape, items: [] }))
+}
+
+/** What a POST of a device that does not exist yet would be refused for: then it is not made. */
+export function faultOfFirstPost(device: string, post: Post): Problem | undefined {
+  const reports = reportsOf(absentDevice(device), { ...post, services: post.services ?? [] }, 0)
+  return reports instanceof Problem ? reports : undefined
 }
 
 /** One entry for each run of updates of the same service and time. */

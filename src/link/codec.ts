@@ -1,13 +1,12 @@
-import { type Options, Packr, Unpackr } from 'msgpackr'
+import { Packr, Unpackr } from 'msgpackr'
 
 /** The two ways of writing the same messages. Contract 7. */
 export const linkProtocols = { 'link.v1.json': 'json', 'link.v1.msgpack': 'msgpack' } as const
 export type LinkProtocol = (typeof linkProtocols)[keyof typeof linkProtocols]
 
-// 64-bit integers come as numbers where that is exact, else as bigint. No records: a peer could define them to be
-// anything. The package's own types leave 'auto' out.
-const options = { useRecords: false, int64AsType: 'auto', moreTypes: false, mapsAsObjects: true } as unknown as Options
-const unpackr = new Unpackr(options)
+// 64-bit integers come as bigint: 'auto' gives 2⁵³ as a number too, which as a number could be 2⁵³ + 1. No records: a
+// peer could define them to be anything.
+const unpackr = new Unpackr({ useRecords: false, int64AsType: 'bigint', moreTypes: false, mapsAsObjects: true })
 const packr = new Packr({ useRecords: false, variableMapSize: true, moreTypes: false })
 
 /** @throws Error when it is not what the protocol says. */
@@ -24,6 +23,11 @@ export function encodeFrame(protocol: LinkProtocol, message: unknown): string | 
   return protocol === 'json' ? JSON.stringify(message) : packr.pack(message)
 }
 
+/** Unix milliseconds as an integer on the wire: msgpackr writes numbers of more than 32 bits as floats. Contract 7. */
+export function timeFor(protocol: LinkProtocol, time: number): number | bigint {
+  return protocol === 'json' ? time : BigInt(time)
+}
+
 /**
  * What a 'plain' value is on a link: null, boolean, number, bigint, string, bytes, and arrays and maps of them. msgpack
  * has extensions that come out as dates, errors, sets or regular expressions; none of them is a value of ours.
@@ -37,3 +41,17 @@ export function isPlain(value: unknown, depthMax = 8): boolean {
   if (prototype !== Object.prototype && prototype !== null) return false
   return Object.values(value).every((element) => isPlain(element, depthMax - 1))
 }
+
+/** A 64-bit integer as the number it is, where that is exact; anything else as it is. */
+export function numberOf(value: unknown): unknown {
+  return typeof value === 'bigint' && value >= -maxSafe && value <= maxSafe ? Number(value) : value
+}
+
+/** The same for a plain value and all that is in it. */
+export function withNumbers(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withNumbers)
+  if (typeof value !== 'object' || value === null || value instanceof Uint8Array) return numberOf(value)
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, withNumbers(inner)]))
+}
+
+const maxSafe = BigInt(Number.MAX_SAFE_INTEGER)

@@ -2,7 +2,7 @@ import type { Hello, Report, Welcome } from '#actors/device/commands'
 import { deviceAddress } from '#actors/device/device'
 import type { DeviceState } from '#actors/device/state'
 import { tenantAddress } from '#actors/tenant/address'
-import { decodeFrame, isPlain } from '#link/codec'
+import { decodeFrame, isPlain, timeFor, withNumbers } from '#link/codec'
 import { declaredServices } from '#link/declaration'
 import { aboutOf, messageOf } from '#link/frame-fault'
 import { Link, type LinkedDevice, type LinkOpening } from '#link/link'
@@ -164,6 +164,10 @@ export class Links implements SocketRoom<LinkOpening> {
       return
     }
     linked.isShort = read.isShort
+    if (seq > linked.lastSeq + 1 && linked.lastSeq > 0) {
+      this.#options.log.gap(link.opening.tenant, linked.device, linked.lastSeq, seq)
+    }
+    if (seq > linked.lastSeq) linked.lastSeq = seq
     const shape = shapeOf(linked, read)
     const items = shape
       ? readItems(read, shape)
@@ -173,10 +177,6 @@ export class Links implements SocketRoom<LinkOpening> {
       return
     }
     this.counts.updates++
-    if (seq > linked.lastSeq + 1 && linked.lastSeq > 0) {
-      this.#options.log.gap(link.opening.tenant, linked.device, linked.lastSeq, seq)
-    }
-    if (seq > linked.lastSeq) linked.lastSeq = seq
     const report: Report = { type: 'report', shape, session: linked.session, seq, items, timestamp: read.timestamp }
     this.#turn(linked, report, new ReportAsker(linked, seq, this.counts), bytes + frameOverheadBytes)
   }
@@ -211,7 +211,7 @@ export class Links implements SocketRoom<LinkOpening> {
       )
       return
     }
-    const parsed = LongDeviceMessage.safeParse(frame)
+    const parsed = LongDeviceMessage.safeParse(withNumbers(frame))
     if (!parsed.success) {
       this.#refuse(link, new Problem('bad_request', messageOf(parsed.error)), aboutOf(frame))
       return
@@ -327,7 +327,7 @@ export class Links implements SocketRoom<LinkOpening> {
       deviceIdentifier: linked.device,
       seq,
       window: linkWindowMessages,
-      timestamp: world.now(),
+      timestamp: timeFor(linked.link.opening.protocol, world.now()),
     })
   }
 

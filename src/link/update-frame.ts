@@ -1,3 +1,4 @@
+import { numberOf } from '#link/codec'
 import type { Items, PropertyState } from '#model/entry'
 import { timestampMsMax, uint32Max } from '#model/identifier'
 import { messageCharactersMax, propertiesMax } from '#model/link-message'
@@ -29,11 +30,14 @@ export function isUpdate(frame: unknown): frame is readonly unknown[] | { readon
 export function readUpdate(frame: readonly unknown[] | { readonly type: 'UPDATE' }): UpdateFrame | Problem {
   const parts = Array.isArray(frame) ? shortParts(frame) : longParts(frame as Readonly<Record<string, unknown>>)
   if (parts instanceof Problem) return parts
-  const { flakeAddress, seq, timestamp } = parts
+  const flakeAddress = numberOf(parts.flakeAddress)
+  const seq = numberOf(parts.seq)
+  const timestamp = numberOf(parts.timestamp)
   if (!isInteger(flakeAddress, 1, uint32Max)) return bad('flakeAddress must be an integer from 1 to 4294967295')
   if (!isInteger(seq, 1, Number.MAX_SAFE_INTEGER)) return bad('seq must be an integer from 1')
   if (timestamp !== undefined && !isInteger(timestamp, 0, timestampMsMax)) return bad('timestamp must be Unix ms')
-  return parts as UpdateFrame
+  const { isShort, service, updates } = parts
+  return { flakeAddress, seq, isShort, service: service as number | string, updates, timestamp }
 }
 
 /** Values by their place in the shape, in the frame's order; or what is wrong with one of them. */
@@ -70,7 +74,7 @@ function shortItems(updates: readonly unknown[], shape: Shape): Items | Problem 
     const index = shape.indexOf.get(propId as number)
     if (index === undefined) return isPropId(propId) ? unknownProperty(propId) : bad('propId must be an integer')
     const property = shape.properties[index] as ShapeProperty
-    const value = updates[at + 1]
+    const value = numberOf(updates[at + 1])
     const accepted = property.type.accept(value) ?? errorOf(value, 'e')
     if (accepted === undefined) return badValue(property)
     items[at] = index
@@ -90,7 +94,7 @@ function longItems(updates: readonly unknown[], shape: Shape): Items | Problem {
     if (index === undefined) return unknownProperty(propId)
     if ((value === undefined) === (error === undefined)) return bad('an update has either a value or an error')
     const property = shape.properties[index] as ShapeProperty
-    const accepted = error === undefined ? property.type.accept(value) : errorOf(update, 'error')
+    const accepted = error === undefined ? property.type.accept(numberOf(value)) : errorOf(update, 'error')
     if (accepted === undefined) return error === undefined ? badValue(property) : bad('error must be a short text')
     items[at * 2] = index
     items[at * 2 + 1] = accepted

@@ -1,5 +1,6 @@
 import type { Post } from '#actors/device/commands'
 import { deviceAddress } from '#actors/device/device'
+import { faultOfFirstPost } from '#actors/device/report'
 import { tenantAddress } from '#actors/tenant/address'
 import { postLink } from '#api/link'
 import { linkProtocols } from '#link/codec'
@@ -38,6 +39,8 @@ export function linkRoutes(context: RouteContext): Binding[] {
         const details = [{ path: 'services', message: 'is needed from a device that is not known yet' }]
         throw new Problem('invalid', undefined, { details })
       }
+      const fault = isNew ? faultOfFirstPost(device, post) : undefined
+      if (fault) throw fault
       // In one breath: the tenant admits it, then it speaks.
       const admitted = isNew ? system.ask(tenantAddress(tenant), { type: 'admit_device', device, meta: {} }) : undefined
       const posted = new Promise((answered, refused) =>

@@ -14,6 +14,8 @@ export class Activation<Event> {
   readonly key: string
   state: unknown
   isAlive = true
+  /** Something changed that neither an event nor a record holds: the next snapshot does. */
+  isChanged = false
   /** The last event applied; 0 before the first. */
   lastOffset: number
   /** World.monotonic of the last turn. */

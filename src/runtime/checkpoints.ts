@@ -76,5 +76,6 @@ export class Checkpoints<Event> {
     this.#gate.put(this.#registry.recordKey(activation.address, ''), this.#registry.snapshot(activation))
     this.#gate.touch(head)
     head.redo.remove(activation.key)
+    activation.isChanged = false
   }
 }

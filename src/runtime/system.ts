@@ -127,8 +127,9 @@ export class System<Event> {
     } finally {
       this.#isTurning = false
     }
-    outcome()
+    // First: the answer waits for what the turn told, also when nothing else does.
     if (this.#told.length > 0) this.#runTells()
+    outcome()
   }
 
   /** The same as a promise, for who is not in a hurry. Rejects with the Problem. */
@@ -200,7 +201,10 @@ export class System<Event> {
       bytes: value === null ? null : this.registry.pack(activation, name, value),
     }))
     const first = head.taken + 1
-    for (const change of decision.changes ?? []) definition.change?.(state, change)
+    for (const change of decision.changes ?? []) {
+      definition.change?.(state, change)
+      activation.isChanged = definition.rest === 'redo'
+    }
     for (let index = 0; index < events.length; index++) definition.apply(state, events[index] as Event, first + index)
     if (events.length > 0) {
       const bytesBefore = head.bytesTaken
@@ -286,7 +290,7 @@ export class System<Event> {
         if (activation.touchedAtMs > idleSince) continue
         if (!(activation.definition.isForgettable?.(activation.state) ?? true)) continue
         const head = this.registry.head(activation.address.tenant)
-        if (head.redo.get(activation.key)) this.#checkpoints.ask(activation)
+        if (activation.isChanged || head.redo.get(activation.key)) this.#checkpoints.ask(activation)
         else this.registry.forget(activation)
       }
       this.#sweep()

@@ -29,9 +29,9 @@ type Forms = { readonly [K in EntryKind]: EntryForm<Extract<Entry, { kind: K }>>
 const forms: Forms = {
   reported: {
     code: 1,
-    // The timestamp is 0 when it is the arrival, which it mostly is. `session` is there only when it begins.
+    // The timestamp is null when it is the arrival, which it mostly is. `session` is there only when it begins.
     pack: (e, shapes) => {
-      const timestamp = e.timestamp === e.at ? 0 : e.timestamp
+      const timestamp = e.timestamp === e.at ? null : e.timestamp
       const place = shapes.placeOf(e.shape)
       return e.session === undefined
         ? [1, e.device, e.flakeAddress, place, e.at, timestamp, e.seq, e.items]
@@ -44,7 +44,7 @@ const forms: Forms = {
         number,
         number,
         number,
-        number,
+        number | null,
         number,
         Items,
         string?,
@@ -55,7 +55,7 @@ const forms: Forms = {
         flakeAddress,
         shape: shapes.shapeAt(place),
         at,
-        timestamp: timestamp === 0 ? at : timestamp,
+        timestamp: timestamp ?? at,
         seq,
         items,
       }

@@ -275,6 +275,7 @@ class Simulation {
         this.#server.call('patchMeta', { parameters, body: { note: random.below(5), [`k${random.below(3)}`]: null } }),
       () => this.#server.call('putSchema', { parameters, body: { name: `n${random.below(3)}`, properties: {} } }),
       () => this.#server.call('deleteSchema', { parameters }),
+      () => this.#server.call('deleteDevice', { parameters }),
       () => this.#server.call('listServices', { query: { depth: 2 } }),
       () => this.#server.call('readMeta', { parameters, query: {} }),
     ]

@@ -182,13 +182,18 @@ export class SimulatedDashboard implements Peer {
   #mayHear(type: EventType, device: unknown, service: unknown): boolean {
     const text = (value: unknown) => (typeof value === 'string' ? value : undefined)
     return this.#scopes.some((scope) =>
-      isHeard({ topic: '', access: '', filter: {}, redefinedAt: -1, sockets: 0, scope }, type, text(device), text(service)),
+      isHeard(
+        { topic: '', access: '', filter: {}, redefinedAt: -1, sockets: 0, scope },
+        type,
+        text(device),
+        text(service),
+      ),
     )
   }
 
   /** A device counts its frames: nobody hears one twice, or an older one later. */
   #checkOrder(event: Event): void {
-    if (event.type === 'DEVICE_DELETE' || event.serviceIdentifier !== counterService) return
+    if (event.serviceIdentifier !== counterService) return
     const device = String(event.deviceIdentifier)
     for (const { propId, tag, value } of event.updates as { propId: number; tag: string; value?: number }[]) {
       if (propId !== counterId || tag !== 'value' || value === undefined) continue

@@ -50,10 +50,10 @@ export class SimulatedDevice implements Peer {
   #declaration = 0
   #socket: SimulatedSocket | undefined
   #address = 0
+  #lastAddress = 0
   #unacknowledged: Frame[] = []
   /** Counts of acknowledged frames: each must be in the stream, once. */
   readonly acknowledged: number[] = []
-  isRemoved = false
 
   constructor(name: string, random: SeededRandom) {
     this.name = name
@@ -133,7 +133,10 @@ export class SimulatedDevice implements Peer {
     const message = JSON.parse(text)
     if (message.type === 'WELCOME' && message.deviceIdentifier === this.name) this.#welcomed(message)
     if (message.type === 'ACK' && message.flakeAddress === this.#address) this.#acked(message.seq)
-    if (message.type === 'ERROR' && message.flakeAddress === this.#address && message.code === 'REPLACED') this.lost()
+    if (message.type !== 'ERROR' || message.flakeAddress !== this.#address) return
+    if (message.code === 'REPLACED') this.lost()
+    // Somebody removed us: then we are new.
+    if (message.code === 'UNKNOWN_DEVICE' && this.#socket) this.hello(this.#socket)
   }
 
   closed(): void {
@@ -146,6 +149,9 @@ export class SimulatedDevice implements Peer {
   }
 
   #welcomed({ flakeAddress, seq }: { flakeAddress: number; seq: number }): void {
+    // Removed and made anew: whether what was not acknowledged had been stored, nobody can say any more.
+    if (this.#lastAddress !== flakeAddress) this.#unacknowledged = []
+    this.#lastAddress = flakeAddress
     this.#address = flakeAddress
     // Stored though we did not hear of it.
     this.#acked(seq)

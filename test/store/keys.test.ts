@@ -4,7 +4,11 @@ import { addressOf, below, keys, numberOf, ordered, partNameOf } from '#store/ke
 
 /** Names as ours are: anything printable but the separator. */
 const name = fc.stringMatching(/^[!-.0-~]{1,20}$/)
-const address = fc.record({ kind: fc.stringMatching(/^[a-z]{1,8}$/), tenant: fc.stringMatching(/^[a-z0-9-]{1,12}$/), id: name })
+const address = fc.record({
+  kind: fc.stringMatching(/^[a-z]{1,8}$/),
+  tenant: fc.stringMatching(/^[a-z0-9-]{1,12}$/),
+  id: name,
+})
 const offset = fc.maxSafeNat()
 
 test('the keys on the page, to the letter: they are on disk', () => {

@@ -33,7 +33,10 @@ describe('a record of an older version', () => {
 
   test('is led up step by step, and only the steps it needs', () => {
     expect(unpackRecord(fourth, stored)).toEqual({ names: ['one', 'four'], isLed: true })
-    expect(unpackRecord(fourth, packRecord(second, { names: ['two'] }))).toEqual({ names: ['two', 'four'], isLed: true })
+    expect(unpackRecord(fourth, packRecord(second, { names: ['two'] }))).toEqual({
+      names: ['two', 'four'],
+      isLed: true,
+    })
     expect(unpackRecord(fourth, packRecord(fourth, { names: [] }))).toEqual({ names: [] })
   })
 
@@ -59,7 +62,9 @@ test.each([['x'], [null], [Number.NaN], [[]]])('a record whose version is %j is 
 const text = fc.oneof(
   fc.string({ unit: 'grapheme', maxLength: 80 }),
   fc.string({ unit: 'binary', maxLength: 40 }),
-  fc.tuple(fc.constantFrom('\ufeff', '\0', '\u2028', '😀', '\uffff', ''), fc.string({ maxLength: 300 })).map((parts) => parts.join('')),
+  fc
+    .tuple(fc.constantFrom('\ufeff', '\0', '\u2028', '😀', '\uffff', ''), fc.string({ maxLength: 300 }))
+    .map((parts) => parts.join('')),
 )
 
 const value = fc.letrec((tie) => ({
@@ -72,7 +77,11 @@ const value = fc.letrec((tie) => ({
     fc.double({ noNaN: true }),
     text,
     fc.array(tie('any'), { maxLength: 20 }),
-    fc.dictionary(text.filter((key) => key !== '__proto__'), tie('any'), { maxKeys: 20 }),
+    fc.dictionary(
+      text.filter((key) => key !== '__proto__'),
+      tie('any'),
+      { maxKeys: 20 },
+    ),
   ),
 })).any
 
@@ -86,8 +95,25 @@ test('whatever JSON can say comes back as it was', () => {
 })
 
 test.each([
-  0, -1, 255, 256, 65_536, 2 ** 31, 2 ** 32, 2 ** 53 - 1, -(2 ** 53) + 1, 2 ** 53, 2 ** 63, 2 ** 64, -(2 ** 63), 1e300, 5e-324,
-  0.1, -0.1, 3.4028234663852886e38, Number.MAX_VALUE,
+  0,
+  -1,
+  255,
+  256,
+  65_536,
+  2 ** 31,
+  2 ** 32,
+  2 ** 53 - 1,
+  -(2 ** 53) + 1,
+  2 ** 53,
+  2 ** 63,
+  2 ** 64,
+  -(2 ** 63),
+  1e300,
+  5e-324,
+  0.1,
+  -0.1,
+  3.4028234663852886e38,
+  Number.MAX_VALUE,
 ])('%d comes back as that very number', (number) => {
   expect(unpack(pack([number]))).toEqual([number])
 })

@@ -1,0 +1,198 @@
+import { deviceFormat, deviceOf, snapshotOf } from '#actors/device/snapshot'
+import type { DeviceState } from '#actors/device/state'
+import { tenantActor } from '#actors/tenant/tenant'
+import type { Entry } from '#model/entry'
+import { propertyTypeOf } from '#model/property-type'
+import { contentOf, type ShapeProperty } from '#model/shape'
+import { tellFormat } from '#runtime/stored-tells'
+import { reminderFormat } from '#runtime/system'
+import { headOf, packChunk, unpackChunk } from '#store/chunk'
+import { epochFormat } from '#store/epochs'
+import { keys } from '#store/keys'
+import { packRecord, unpackRecord } from '#store/record-codec'
+import { Shapes, shapeFormat } from '#store/shapes'
+import { redoFormat } from '#store/store-journal'
+
+/** Something as it is stored, and what it means. */
+export interface StoredSample {
+  readonly name: string
+  readonly key: string
+  readonly means: unknown
+  write(): Uint8Array
+  read(bytes: Uint8Array): unknown
+}
+
+const at = 1_763_700_000_000
+const device = { kind: 'device', tenant: 'default', id: '#$ABC-1' }
+const tenant = { kind: 'tenant', tenant: 'default', id: 'default' }
+
+const properties: ShapeProperty[] = [
+  ['uint8', 1, 0],
+  ['float', 0x2000, 1],
+  ['string', 0x2001, 2],
+  ['int64', 0x2002, 4],
+  ['uint16-array', 0xffffffff, 16],
+].map(([name, propId, modifier]) => {
+  const type = propertyTypeOf(name as string)
+  if (!type) throw new Error(`${name} is no type`)
+  return { propId: propId as number, type, modifier: modifier as number }
+})
+
+/** Only what is stored is known: the shape is found by its record. */
+const written = new Shapes(() => undefined).intern('11111111-2222-3333-4444-555555555555', properties)
+const shapeRecord = packRecord(shapeFormat, contentOf(written.serviceIdentifier, written.properties))
+const shapes = new Shapes((key) => (key === keys.shape(written.id) ? shapeRecord : undefined))
+const shape = shapes.byId(written.id)
+
+const schema = {
+  name: 'Heizung',
+  description: 'Keller, "links"',
+  properties: { '0x2000': { name: 'Temperatur', type: 'float', unit: '°C', rangeMin: -40, rangeMax: 120.5 } },
+  kept: [null, true, { as: 'it came' }],
+}
+
+const entries: readonly Entry[] = [
+  {
+    kind: 'reported',
+    device: device.id,
+    flakeAddress: 4_294_967_295,
+    shape,
+    at,
+    timestamp: at - 90_000,
+    seq: 9_007_199_254_740_991,
+    session: '0b9f3c1e-8c7a-4a51-9d0e-2f1b5a6c7d8e',
+    items: [0, 255, 1, -0.1, 2, 'grün 😀', 3, '-9223372036854775808', 4, [1, 65_535], 1, { error: 'Fühler ab' }],
+  },
+  {
+    kind: 'declared',
+    device: device.id,
+    flakeAddress: 1,
+    shape,
+    at,
+    items: [2, ''],
+    removed: [{ propId: 7, type: 'binary', modifier: 3 }],
+  },
+  {
+    kind: 'undeclared',
+    device: device.id,
+    flakeAddress: 1,
+    service: 'svc.1_a:b-c',
+    at,
+    removed: [{ propId: 7, type: 'bool-array', modifier: 16 }],
+  },
+  { kind: 'device_added', device: device.id, flakeAddress: 1, at },
+  { kind: 'device_removed', device: device.id, flakeAddress: 1, at },
+  {
+    kind: 'status_changed',
+    device: device.id,
+    at,
+    status: 'idle',
+    lastMessage: at - 5,
+    lastConnect: 0,
+    numConnects: 3,
+  },
+  {
+    kind: 'discovered',
+    device: device.id,
+    flakeAddress: 1,
+    at,
+    project: 'boiler',
+    firmwares: [
+      { firmware: '1.2.3-rc.1', hardware: 'revA', index: 0 },
+      { firmware: '0.1.0', index: 3 },
+    ],
+    isAutoUpdated: false,
+  },
+  { kind: 'meta_set', device: device.id, at, meta: { place: 'Keller', nested: { list: [1, null, -2.5, 'x'] } } },
+  { kind: 'meta_deleted', device: device.id, at, key: 'place' },
+  { kind: 'schema_set', service: shape.serviceIdentifier, at, isNew: true, schema },
+  { kind: 'schema_deleted', service: shape.serviceIdentifier, at },
+]
+
+const state: DeviceState = {
+  device: device.id,
+  isThere: true,
+  flakeAddress: 77,
+  services: [
+    {
+      shape,
+      states: [255, 0.5, { error: 'ab' }, '9223372036854775807', null],
+      times: [at, at - 1, at - 2, 1, 0],
+      offsets: [9, 8, 7, 6, 0],
+    },
+  ],
+  status: 'online',
+  lastMessage: at,
+  lastConnect: at - 1_000,
+  numConnects: 2,
+  session: 's-1',
+  seq: 41,
+  project: null,
+  firmwares: [{ firmware: '1.0.0', index: 0 }],
+  isAutoUpdated: true,
+  meta: { place: 'Keller' },
+}
+
+const tenantFormat = (record: string) => tenantActor.formats[record] ?? tenantActor.formats['*']
+
+export const storedSamples: readonly StoredSample[] = [
+  recordSample('format', keys.format, { name: 'key space', version: 1, upgrades: {} }, null),
+  recordSample('shape', keys.shape(written.id), shapeFormat, contentOf(written.serviceIdentifier, written.properties)),
+  recordSample('epoch', keys.epoch(3), epochFormat, { name: 'q83vEjRWeJCrze8S', heads: { default: 12, other: 0 } }),
+  recordSample('redo', keys.redo('default'), redoFormat, 4_294_967_296),
+  recordSample('reminder', keys.reminder(device), reminderFormat, at),
+  recordSample('tell', keys.tell(17), tellFormat, {
+    to: device,
+    command: { type: 'add', flakeAddress: 5, meta: { a: [1] } },
+  }),
+  recordSample('tenant-counters', keys.part(tenant, 'counters'), tenantFormat('counters'), {
+    lastFlakeAddress: 77,
+    devices: 3,
+  }),
+  recordSample('tenant-schema', keys.part(tenant, `schema/${shape.serviceIdentifier}`), tenantFormat('schema'), schema),
+  recordSample(
+    'device-secret',
+    keys.part(device, 'secret'),
+    { name: 'secret of a device', version: 1, upgrades: {} },
+    Buffer.from('00112233445566778899aabbccddeeff', 'hex'),
+  ),
+  {
+    name: 'device-snapshot',
+    key: keys.snapshot(device),
+    means: { offset: 9, state },
+    write: () => packRecord(deviceFormat, { offset: 9, state: snapshotOf(state) }),
+    read(bytes) {
+      const stored = unpackRecord(deviceFormat, bytes) as { offset: number; state: unknown }
+      return { offset: stored.offset, state: deviceOf(device.id, stored.state, (id) => shapes.byId(id)) }
+    },
+  },
+  ...entries.map((entry, index) => chunkSample(`entry-${entry.kind.replaceAll('_', '-')}`, index + 1, [entry])),
+  chunkSample('chunk-of-all', 1_000, entries),
+]
+
+function recordSample(
+  name: string,
+  key: string,
+  format: Parameters<typeof packRecord>[0] | undefined,
+  means: unknown,
+): StoredSample {
+  if (!format) throw new Error(`${name} has no format`)
+  return {
+    name,
+    key,
+    means,
+    write: () => packRecord(format, means),
+    read: (bytes) => unpackRecord(format, bytes),
+  }
+}
+
+function chunkSample(name: string, firstOffset: number, events: readonly Entry[]): StoredSample {
+  const head = { time: at + 1, bytesBefore: 123_456_789, count: events.length }
+  return {
+    name,
+    key: keys.chunk('default', firstOffset),
+    means: { ...head, firstOffset, events },
+    write: () => packChunk(events, head.time, head.bytesBefore),
+    read: (bytes) => ({ ...headOf(bytes), ...unpackChunk(firstOffset, bytes, shapes) }),
+  }
+}
