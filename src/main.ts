@@ -10,7 +10,7 @@ import { serviceRoutes } from '#routes/services'
 import { closeCodes } from '#runtime/close-codes'
 import type { SocketPublisher } from '#runtime/socket'
 import { StorageFailure } from '#runtime/storage'
-import { openServer, type Server } from '#server/listen'
+import { CannotListen, openServer, type Server } from '#server/listen'
 import { assemble } from '#src/assembly'
 import { type Config, configExitCode, readConfig } from '#src/config'
 import { helpText } from '#src/config-text'
@@ -40,7 +40,9 @@ async function main(): Promise<void> {
   try {
     await serve(config, log)
   } catch (error) {
-    log.fatal({ err: error }, error instanceof StorageFailure ? error.message : 'the server could not start')
+    // Both say what is wrong and what to do; where it was found helps nobody.
+    if (error instanceof StorageFailure || error instanceof CannotListen) log.fatal({}, error.message)
+    else log.fatal({ err: error }, 'the server could not start')
     process.exitCode = 1
   }
 }

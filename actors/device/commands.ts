@@ -46,6 +46,8 @@ export interface Hello {
   readonly project: string | undefined
   readonly firmwares: readonly Firmware[] | undefined
   readonly isAutoUpdated: boolean
+  /** False when it was said before on the same link. */
+  readonly isConnect: boolean
 }
 
 /** What becomes of a HELLO. `seq`: the last one stored of this session, else 0. */

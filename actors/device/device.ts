@@ -68,7 +68,7 @@ export function deviceActor({
         case 'post':
           return decidePost(state, command, turn, startedAt)
         case 'status':
-          return decideStatus(state, command, turn)
+          return decideStatus(state, command, turn, startedAt)
         case 'patch_meta':
           return decidePatchMeta(state, command, turn)
         case 'delete_meta_key':

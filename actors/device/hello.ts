@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Hello, Welcome } from '#actors/device/commands'
 import { declare } from '#actors/device/declare'
 import type { DeviceState } from '#actors/device/state'
-import { connectedOnline } from '#actors/device/status'
+import { heardOnline } from '#actors/device/status'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import { type Decision, record, refuse, type Turn } from '#runtime/actor'
@@ -11,7 +11,7 @@ import { type Decision, record, refuse, type Turn } from '#runtime/actor'
 export function decideHello(state: DeviceState, hello: Hello, turn: Turn, startedAt: number): Decision<Entry> {
   if (!state.isThere) return refuse(new Problem('device_unknown'))
   const declaration = declare(state, hello.services, turn.now)
-  const online = connectedOnline(state, turn.now, startedAt)
+  const online = heardOnline(state, turn.now, startedAt, hello.isConnect)
   const welcome: Welcome = {
     flakeAddress: state.flakeAddress,
     seq: hello.session === state.session ? state.seq : 0,

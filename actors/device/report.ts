@@ -1,7 +1,7 @@
 import type { DeclaredService, Post, PostedUpdate, Report } from '#actors/device/commands'
 import { declare } from '#actors/device/declare'
 import { absentDevice, type DeviceState, serviceOf } from '#actors/device/state'
-import { connectedOnline } from '#actors/device/status'
+import { heardOnline } from '#actors/device/status'
 import type { Entry, PropertyState, Reported } from '#model/entry'
 import { Problem } from '#model/problem'
 import { describe } from '#model/property-type'
@@ -30,10 +30,11 @@ export function decideReport(state: DeviceState, report: Report, turn: Turn): De
 export function decidePost(state: DeviceState, post: Post, turn: Turn, startedAt: number): Decision<Entry> {
   if (!state.isThere) return refuse(new Problem('device_unknown'))
   const { now } = turn
+  const online = heardOnline(state, now, startedAt, false)
   const isBegun = post.session !== undefined && post.session === state.session
-  if (isBegun && post.seq !== undefined && post.seq <= state.seq) return answer(undefined)
+  // Heard before: nothing of it is new but that the device is there.
+  if (isBegun && post.seq !== undefined && post.seq <= state.seq) return record(online.entries, online)
   const declaration = declare(state, post.services ?? declaredNow(state), now)
-  const online = connectedOnline(state, now, startedAt)
   const reports = reportsOf(state, post, now)
   if (reports instanceof Problem) return refuse(reports)
   return record([...declaration.entries, ...reports, ...online.entries], {

@@ -11,34 +11,43 @@ export const presentIndex = 'present'
 /** A link was opened, or a message came without one. Nobody hears of it unless the status changes. */
 export interface Connected {
   readonly type: 'connected'
-  readonly at: number
+  readonly lastMessage: number
+  readonly lastConnect: number
   readonly numConnects: number
 }
 
 /** Contract 3.10: only a change of status is told. */
-export function decideStatus(state: DeviceState, command: ChangeStatus, turn: Turn): Decision<Entry> {
+export function decideStatus(
+  state: DeviceState,
+  command: ChangeStatus,
+  turn: Turn,
+  startedAt: number,
+): Decision<Entry> {
   if (!state.isThere) return refuse(new Problem('device_unknown'))
   if (state.status === command.status) return answer(undefined)
-  const entry = statusEntry(state, command.status, turn.now)
+  const entry = statusEntry(state, command.status, turn.now, startedAt)
   return record([entry], { indexes: [presence(state, command.status !== 'offline')] })
 }
 
-/** Being online from now on, with one more connect. */
-export function connectedOnline(
+/** Something came from the device: it is online from now on, with one more connect if it was not or says so. */
+export function heardOnline(
   state: DeviceState,
   now: number,
   startedAt: number,
+  isConnect: boolean,
 ): { entries: readonly Entry[]; changes: readonly Connected[]; indexes: readonly IndexChange[] } {
-  const numConnects = connectsSince(state, startedAt) + 1
-  const changes: Connected[] = [{ type: 'connected', at: now, numConnects }]
+  const isNew = isConnect || state.status !== 'online'
+  const numConnects = connectsSince(state, startedAt) + (isNew ? 1 : 0)
+  const lastConnect = isNew ? now : state.lastConnect
+  const changes: Connected[] = [{ type: 'connected', lastMessage: now, lastConnect, numConnects }]
   if (state.status === 'online') return { entries: [], changes, indexes: [] }
-  const entry = { ...statusEntry(state, 'online', now), lastMessage: now, lastConnect: now, numConnects }
+  const entry = { ...statusEntry(state, 'online', now, startedAt), lastMessage: now, lastConnect, numConnects }
   return { entries: [entry], changes, indexes: [presence(state, true)] }
 }
 
-export function applyConnected(state: DeviceState, { at, numConnects }: Connected): void {
-  state.lastConnect = at
-  state.lastMessage = at
+export function applyConnected(state: DeviceState, { lastMessage, lastConnect, numConnects }: Connected): void {
+  state.lastMessage = lastMessage
+  state.lastConnect = lastConnect
   state.numConnects = numConnects
 }
 
@@ -51,7 +60,8 @@ export function presence(state: DeviceState, isPresent: boolean): IndexChange {
   return { index: presentIndex, entry: state.device, isPresent }
 }
 
-function statusEntry(state: DeviceState, status: DeviceStatus, now: number) {
-  const { device, lastMessage, lastConnect, numConnects } = state
+function statusEntry(state: DeviceState, status: DeviceStatus, now: number, startedAt: number) {
+  const { device, lastMessage, lastConnect } = state
+  const numConnects = connectsSince(state, startedAt)
   return { kind: 'status_changed' as const, device, at: now, status, lastMessage, lastConnect, numConnects }
 }

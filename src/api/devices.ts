@@ -83,10 +83,10 @@ export const rotateDeviceSecret = defineRoute({
   summary: 'Give a device a new secret; the old one is void and its link is closed',
   access: { resource: 'device', action: 'update' },
   parameters: device,
-  answers: { 201: { description: 'The new secret, shown once', schema: DeviceSecret }, 404: notFound },
+  answers: { 200: { description: 'The new secret, shown once', schema: DeviceSecret }, 404: notFound },
   example: {
     parameters: { deviceIdentifier: exampleDevice },
-    status: 201,
+    status: 200,
     answer: { deviceIdentifier: exampleDevice, secret: 'Zm9vYmFyYmF6Zm9vYmFyYmF6Zm9vYmFyYmF6MDEyMzQ' },
   },
 })

@@ -27,13 +27,9 @@ export const EventsQuery = z
     services: names.optional(),
     epoch: z.string().min(1).max(64).optional(),
     offset: z
-      .union([
-        z.literal('now'),
-        z
-          .string()
-          .regex(/^\d{1,15}$/, 'must be a whole number or now')
-          .transform(Number),
-      ])
+      .string()
+      .regex(/^(now|\d{1,15})$/, 'must be a whole number or now')
+      .transform((text): number | 'now' => (text === 'now' ? text : Number(text)))
       .optional(),
   })
   .superRefine(({ epoch, offset }, context) => {

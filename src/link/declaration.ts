@@ -12,7 +12,7 @@ import type { InternShape, ShapeProperty } from '#model/shape'
  * @throws Problem `value_bad` naming the property.
  */
 export function declaredServices(services: HelloMessage['services'], intern: InternShape): DeclaredService[] {
-  return services.map(({ serviceIdentifier, properties }) => {
+  return services.map(({ serviceIdentifier, properties }, place) => {
     const sorted = [...properties].sort((a, b) => a.propId - b.propId)
     const shape = intern(serviceIdentifier, sorted.map(shapeProperty))
     const items: (number | PropertyState)[] = []
@@ -21,7 +21,9 @@ export function declaredServices(services: HelloMessage['services'], intern: Int
       const { type } = shape.properties[index] as ShapeProperty
       const value = type.accept(property.value)
       if (value === undefined) {
-        throw new Problem('value_bad', `property ${property.propId} of ${serviceIdentifier} must be ${describe(type)}`)
+        const path = `services.${place}.properties.${properties.indexOf(property)}.value`
+        const message = `property ${property.propId} of ${serviceIdentifier} must be ${describe(type)}`
+        throw new Problem('value_bad', message, { details: [{ path, message: `must be ${describe(type)}` }] })
       }
       items.push(index, value)
     })

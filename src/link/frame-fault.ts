@@ -1,5 +1,7 @@
+import type { FrameAbout } from '#link/link'
+
 /** What a frame that can't be read says it is about, as far as that can be told: ERROR names it. Contract 7. */
-export function aboutOf(frame: unknown): { flakeAddress?: number; seq?: number } {
+export function aboutOf(frame: unknown): FrameAbout {
   if (typeof frame !== 'object' || frame === null) return {}
   const [flakeAddress, seq] = Array.isArray(frame)
     ? [frame[1], frame[2]]

@@ -32,6 +32,13 @@ export interface LinkedDevice {
   isShort: boolean
 }
 
+/** What a frame was about, as far as it could be told: ERROR says it back. `deviceIdentifier`: of a HELLO. */
+export interface FrameAbout {
+  readonly flakeAddress?: number
+  readonly seq?: number
+  readonly deviceIdentifier?: string
+}
+
 /** Frames in a row refused for their content, after which a link is closed. Contract 7. */
 const refusedInRowMax = 10
 
@@ -93,7 +100,7 @@ export class Link {
   }
 
   /** A frame was refused. For its content: says so, and closes after ten in a row. Else: closes, to be tried again. */
-  refuse(problem: Problem, about: { flakeAddress?: number; seq?: number } = {}, isUpdate = false): void {
+  refuse(problem: Problem, about: FrameAbout = {}, isUpdate = false): void {
     if (isUpdate) this.#unacknowledged--
     if (!this.isOpen) return
     const code = problem.kind.link ?? 'BAD_MESSAGE'
@@ -102,7 +109,7 @@ export class Link {
     else if (++this.#refusedInRow >= refusedInRowMax) this.end(closeCodes.badMessage)
   }
 
-  error(code: LinkErrorCode, message: string, about: { flakeAddress?: number; seq?: number } = {}): void {
+  error(code: LinkErrorCode, message: string, about: FrameAbout = {}): void {
     this.send({ type: 'ERROR', code, message, ...about })
   }
 

@@ -5,7 +5,7 @@ import { tenantAddress } from '#actors/tenant/address'
 import { decodeFrame, isPlain, timeFor, withNumbers } from '#link/codec'
 import { declaredServices } from '#link/declaration'
 import { aboutOf, messageOf } from '#link/frame-fault'
-import { Link, type LinkedDevice, type LinkOpening } from '#link/link'
+import { type FrameAbout, Link, type LinkedDevice, type LinkOpening } from '#link/link'
 import { Owners, takeOversMax } from '#link/owners'
 import type { Presence } from '#link/presence'
 import { ReportAsker } from '#link/report-asker'
@@ -235,8 +235,9 @@ export class Links implements SocketRoom<LinkOpening> {
     this.counts.hellos++
     const { tenant } = link.opening
     const device = message.deviceIdentifier
+    const about = { deviceIdentifier: device }
     if (link.opening.device !== undefined && link.opening.device !== device) {
-      this.#refuse(link, new Problem('forbidden', `these credentials are not those of ${device}`))
+      this.#refuse(link, new Problem('forbidden', `these credentials are not those of ${device}`), about)
       return
     }
     if (!system.isServing || !system.gate.isOpen) {
@@ -248,12 +249,12 @@ export class Links implements SocketRoom<LinkOpening> {
       services = declaredServices(message.services, intern)
     } catch (error) {
       if (!(error instanceof Problem)) throw error
-      this.#refuse(link, error)
+      this.#refuse(link, error, about)
       return
     }
     const before = this.#owners.get(tenant, device)
     if (before && before.link !== link && this.#owners.isFlapping(tenant, device)) {
-      link.error('FLAPPING', `${device} changed links more than ${takeOversMax} times in a minute`)
+      link.error('FLAPPING', `${device} changed links more than ${takeOversMax} times in a minute`, about)
       return
     }
     const activation = this.#admitted(tenant, device)
@@ -284,10 +285,11 @@ export class Links implements SocketRoom<LinkOpening> {
       project: message.project,
       firmwares: message.firmwares,
       isAutoUpdated: message.autoUpdate,
+      isConnect: before?.link !== link,
     }
     system.turnOf(activation, hello, {
       answered: (welcome) => this.#welcome(linked, welcome as Welcome),
-      refused: (problem) => link.refuse(problem, { flakeAddress }),
+      refused: (problem) => link.refuse(problem, { ...about, flakeAddress }),
     })
   }
 
@@ -352,7 +354,7 @@ export class Links implements SocketRoom<LinkOpening> {
   }
 
   /** Refusals at the border leave in order with what was stored before them. */
-  #refuse(link: Link, problem: Problem, about: { flakeAddress?: number; seq?: number } = {}, isFrame = false): void {
+  #refuse(link: Link, problem: Problem, about: FrameAbout = {}, isFrame = false): void {
     this.counts.refused++
     this.#afterGate(() => link.refuse(problem, about, isFrame))
   }

@@ -138,7 +138,7 @@ async function rotate(context: RouteContext, { caller }: Call, device: string): 
   await context.system.ask(deviceAddress(caller.tenant, device), { type: 'set_secret', hash })
   context.links.credentialsChanged(caller.tenant, device)
   const headers = { 'Cache-Control': 'no-store' }
-  return { status: 201, headers, json: { deviceIdentifier: device, secret } }
+  return { status: 200, headers, json: { deviceIdentifier: device, secret } }
 }
 
 function newSecret({ world }: RouteContext): { readonly secret: string; readonly hash: Uint8Array } {

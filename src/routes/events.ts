@@ -18,7 +18,7 @@ import { type AnyWebsocketRoute, type UpgradeRequest, websocketRoute } from '#se
 const backpressureBytesMax = 512 * 1024
 
 /** Above what a client may say, so that too much can be answered with a code of ours. */
-const payloadBytesMax = 64 * 1024
+const payloadBytesMax = 256 * 1024
 
 /** Names in one filter: each may be a topic to itself. */
 const filterNamesMax = 1_000
@@ -79,9 +79,10 @@ function resumeOf({ epoch, offset }: EventsQuery): Resume {
 
 function filterOf({ types, devices, services }: EventsQuery): EventFilter {
   return {
-    ...(types && { types: names('types', types, (name) => name) }),
-    ...(devices && { devices: names('devices', devices, deviceIdentifierOf) }),
-    ...(services && { services: names('services', services, serviceIdentifierOf) }),
+    // An empty list is no wish: a filter that lets nothing through helps nobody.
+    ...(types?.length && { types: names('types', types, (name) => name) }),
+    ...(devices?.length && { devices: names('devices', devices, deviceIdentifierOf) }),
+    ...(services?.length && { services: names('services', services, serviceIdentifierOf) }),
   }
 }
 

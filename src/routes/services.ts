@@ -174,8 +174,13 @@ class ShownServices {
     const { listing } = this.#context
     const entries = listing.entries(serviceIndex, this.#call.caller.tenant, `${service}/`)
     return {
-      async next(countMax) {
-        return (await entries.next(countMax)).map((entry) => parted(entry)[1])
+      next: async (countMax) => {
+        // A page may hold none of those asked for; an empty one would mean the end.
+        for (;;) {
+          const page = await entries.next(countMax)
+          const devices = page.map((entry) => parted(entry)[1]).filter((device) => this.#asked?.has(device) ?? true)
+          if (devices.length > 0 || page.length === 0) return devices
+        }
       },
       close: () => entries.close(),
     }

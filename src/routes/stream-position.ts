@@ -13,7 +13,9 @@ export function streamHeaders({ reader, system }: RouteContext, tenant: string):
 /** Weak, of what decides the answer: the position, who asks, and for what. */
 export function etagOf(context: RouteContext, call: Call): string {
   const { 'Stream-Epoch': epoch, 'Stream-Offset': offset } = streamHeaders(context, call.caller.tenant)
-  const asked = JSON.stringify([call.caller.tenant, call.caller.scope.grants, call.target.path, call.target.query])
+  const { tenant, scope } = call.caller
+  const { untold } = context.system.registry.head(tenant)
+  const asked = JSON.stringify([tenant, scope.grants, call.target.path, call.target.query, untold])
   const hash = createHash('sha256').update(asked).digest('base64url').slice(0, 16)
   return `W/"${epoch}.${offset}.${hash}"`
 }

@@ -204,6 +204,7 @@ export class System<Event> {
     for (const change of decision.changes ?? []) {
       definition.change?.(state, change)
       activation.isChanged = definition.rest === 'redo'
+      head.untold++
     }
     for (let index = 0; index < events.length; index++) definition.apply(state, events[index] as Event, first + index)
     if (events.length > 0) {

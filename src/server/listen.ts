@@ -55,6 +55,9 @@ export interface Server {
   close(): Promise<void>
 }
 
+/** The address can't be had; the message names it. */
+export class CannotListen extends Error {}
+
 /** Opens the door. Rejects when the address cannot be had, naming it. */
 export async function openServer(options: ServerOptions): Promise<Server> {
   const { world, host } = options
@@ -131,7 +134,7 @@ function listen(app: uws.TemplatedApp, host: string, port: number): Promise<uws.
     // Exclusive: by default a second process would share the port and take half of the connections.
     listenExclusively(host, port, exclusivePort, (socket) => {
       if (socket) resolve(socket as uws.us_listen_socket)
-      else reject(new Error(`cannot listen on ${host}:${port}: in use, or not an address of this machine`))
+      else reject(new CannotListen(`cannot listen on ${host}:${port}: in use, or not an address of this machine`))
     })
   })
 }

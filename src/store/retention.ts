@@ -1,5 +1,6 @@
+import { StorageFailure } from '#runtime/storage'
 import type { World } from '#runtime/world'
-import { headOf } from '#store/chunk'
+import { type ChunkHead, headOf } from '#store/chunk'
 import { keys, numberOf } from '#store/keys'
 import type { StoreJournal } from '#store/store-journal'
 import type { TenantStream } from '#store/tenant-stream'
@@ -11,8 +12,10 @@ export interface RetentionLimits {
 }
 
 const everyMs = 1_000
+/** While there is more to delete than one commit takes. */
+const againMs = 20
 /** Chunks deleted with one commit, so that none grows by it. */
-const chunksAtATime = 64
+const chunksAtATime = 1_024
 
 /**
  * Shortens streams that are too big or too old, from their beginning, never past what a start has to apply again. The
@@ -24,7 +27,6 @@ export class Retention {
   readonly #limits: RetentionLimits
   readonly #commitSoon: (tenant: string) => void
   #cancel: (() => void) | undefined
-  #isLooking = false
 
   constructor(world: World, journal: StoreJournal, limits: RetentionLimits, commitSoon: (tenant: string) => void) {
     this.#world = world
@@ -34,12 +36,7 @@ export class Retention {
   }
 
   start(): void {
-    this.stop()
-    this.#cancel = this.#world.after(everyMs, () => {
-      void this.#look().then(() => {
-        if (this.#cancel) this.start()
-      })
-    })
+    this.#lookIn(everyMs)
   }
 
   stop(): void {
@@ -47,44 +44,67 @@ export class Retention {
     this.#cancel = undefined
   }
 
-  async #look(): Promise<void> {
-    if (this.#isLooking || this.#journal.isTrimming) return
-    this.#isLooking = true
-    try {
-      for (const stream of [...this.#journal.streams()]) await this.#trim(stream)
-    } catch {
-      // The handle was closed under us, or failed: whoever wrote to it says so. We look again in a second.
-    } finally {
-      this.#isLooking = false
-    }
+  #lookIn(delayMs: number): void {
+    this.stop()
+    this.#cancel = this.#world.after(delayMs, () => {
+      void this.#look().then((isMore) => {
+        if (this.#cancel) this.#lookIn(isMore ? againMs : everyMs)
+      })
+    })
   }
 
-  async #trim(stream: TenantStream): Promise<void> {
-    const bytesOver = stream.bytes - this.#limits.bytesMax
-    const oldest = this.#world.now() - this.#limits.ageMsMax
+  /** True when there is more to delete. */
+  async #look(): Promise<boolean> {
+    if (this.#journal.isTrimming) return true
+    let isMore = false
+    try {
+      for (const stream of [...this.#journal.streams()]) if (await this.#trim(stream)) isMore = true
+    } catch {
+      // The handle was closed under us, or failed: whoever wrote to it says so. We look again in a second.
+    }
+    return isMore
+  }
+
+  async #trim(stream: TenantStream): Promise<boolean> {
+    const bytesFrom = stream.bytesEnd - this.#limits.bytesMax
+    const timeFrom = this.#world.now() - this.#limits.ageMsMax
+    const isOver = ({ bytesBefore, time }: ChunkHead) => bytesBefore < bytesFrom || time < timeFrom
     const scan = this.#journal.storage.scan({
       after: keys.chunk(stream.tenant, stream.retainedFrom - 1),
-      before: keys.chunk(stream.tenant, Math.min(stream.redoFrom, stream.last + 1)),
-      hasValues: true,
+      // The chunk that holds redoFrom stays, and so does the last one.
+      before: keys.chunk(stream.tenant, Math.min(stream.redoFrom, stream.last) + 1),
+      hasValues: false,
     })
-    const doomed: string[] = []
-    let retainedFrom = stream.retainedFrom
-    let bytesStart = stream.bytesStart
+    let found: readonly string[]
     try {
-      for (const { key, value } of await scan.next(chunksAtATime)) {
-        const head = headOf(value)
-        const next = numberOf(key) + head.count
-        const isOver = head.bytesBefore < stream.bytesStart + bytesOver || head.time < oldest
-        if (!isOver || next > stream.redoFrom) break
-        doomed.push(key)
-        retainedFrom = next
-        bytesStart = head.bytesBefore + value.length
-      }
+      found = (await scan.next(chunksAtATime)).map(({ key }) => key)
     } finally {
       await scan.close()
     }
-    if (doomed.length === 0) return
-    this.#journal.trim(stream, doomed, retainedFrom, bytesStart)
+    // The last of them is where the stream may begin at most.
+    const count = countOf(found.slice(0, -1), (key) => isOver(this.#headOf(key)))
+    const first = found[count]
+    if (count === 0 || first === undefined) return false
+    this.#journal.trim(stream, found.slice(0, count), numberOf(first), this.#headOf(first).bytesBefore)
     this.#commitSoon(stream.tenant)
+    return found.length === chunksAtATime
   }
+
+  #headOf(key: string): ChunkHead {
+    const bytes = this.#journal.storage.get(key)
+    if (!bytes) throw new StorageFailure('damaged', 'a chunk of the stream is gone')
+    return headOf(bytes)
+  }
+}
+
+/** How many items at the beginning are so; from the first that is not, none is. */
+function countOf(items: readonly string[], isSo: (item: string) => boolean): number {
+  let low = 0
+  let high = items.length
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if (isSo(items[middle] as string)) low = middle + 1
+    else high = middle
+  }
+  return low
 }

@@ -1,0 +1,135 @@
+import { beforeEach, describe, expect, test } from 'vitest'
+import { Epochs } from '#store/epochs'
+import { type MemoryPlace, memoryPlace } from '#store/memory'
+import { ManualWorld } from '#test/runtime/manual-world'
+import { openStage, type Stage } from '#test/runtime/stage'
+import { tallyAddress } from '#test/runtime/tally-actors'
+import { rowsOf } from '#test/store/storage-suite'
+
+const heads = (offset: number) => new Map([['default', offset]])
+
+describe('the last offset under an epoch', () => {
+  let place: MemoryPlace
+  let epochs: Epochs
+
+  beforeEach(async () => {
+    place = memoryPlace()
+    const storage = await place.open()
+    epochs = await Epochs.load(storage)
+    await epochs.begin(storage, 'first', new Map())
+    await epochs.begin(storage, 'second', heads(10))
+    await epochs.begin(
+      storage,
+      'third',
+      new Map([
+        ['default', 10],
+        ['other', 3],
+      ]),
+    )
+    await epochs.begin(storage, 'fourth', heads(25))
+  })
+
+  test.each([
+    ['first', 'default', 10],
+    ['second', 'default', 10],
+    ['third', 'default', 25],
+    ['fourth', 'default', 99],
+    // A stream that did not exist when the next one began got nothing under this one.
+    ['first', 'other', 0],
+    ['second', 'other', 3],
+    ['third', 'other', 0],
+    ['', 'default', undefined],
+    ['unknown', 'default', undefined],
+  ])('%s of %s is %s', (name, tenant, last) => {
+    expect(epochs.lastUnder(name, tenant, 99)).toBe(last)
+  })
+
+  test('is the same after a restart', async () => {
+    place.crash()
+    const loaded = await Epochs.load(await place.open())
+    expect(loaded.current).toBe('fourth')
+    for (const name of ['first', 'second', 'third', 'fourth']) {
+      expect(loaded.lastUnder(name, 'default', 99)).toBe(epochs.lastUnder(name, 'default', 99))
+    }
+  })
+
+  test('an epoch is fsynced before anything is written under it', async () => {
+    place.losePower()
+    expect((await Epochs.load(await place.open())).current).toBe('fourth')
+  })
+})
+
+test('before the first there is none', async () => {
+  const epochs = await Epochs.load(await memoryPlace().open())
+  expect(epochs.current).toBe('')
+  expect(epochs.lastUnder('', 'default', 5)).toBeUndefined()
+})
+
+test('only so many are kept; older ones are unknown, and gone from the store', async () => {
+  const place = memoryPlace()
+  const storage = await place.open()
+  const epochs = await Epochs.load(storage)
+  for (let number = 1; number <= 300; number++) await epochs.begin(storage, `e${number}`, heads(number))
+  expect(epochs.lastUnder('e44', 'default', 999)).toBeUndefined()
+  expect(epochs.lastUnder('e45', 'default', 999)).toBe(46)
+  expect((await rowsOf(storage)).length).toBe(256)
+  const loaded = await Epochs.load(storage)
+  expect(loaded.lastUnder('e44', 'default', 999)).toBeUndefined()
+  expect(loaded.lastUnder('e45', 'default', 999)).toBe(46)
+  await loaded.begin(storage, 'next', heads(300))
+  expect(loaded.lastUnder('e45', 'default', 999)).toBeUndefined()
+  expect((await Epochs.load(storage)).current).toBe('next')
+})
+
+describe('across starts', () => {
+  const add = async (stage: Stage, count: number) => {
+    for (let number = 0; number < count; number++) {
+      stage.tell(tallyAddress('A'), { type: 'add', add: [number] })
+      await stage.settle()
+    }
+  }
+
+  test('each begins another, and offsets go on', async () => {
+    const first = await openStage()
+    await add(first, 3)
+    first.crash()
+    const second = await first.reborn()
+    await add(second, 2)
+    expect(second.epoch).not.toBe(first.epoch)
+    const { journal } = second
+    expect(journal.lastOffsetUnder('default', first.epoch)).toBe(3)
+    expect(journal.lastOffsetUnder('default', second.epoch)).toBe(5)
+    expect(journal.lastOffsetUnder('default', 'guessed')).toBeUndefined()
+  })
+
+  test('a power loss takes what was heard: positions beyond the end of then are not known under the old epoch', async () => {
+    const first = await openStage({ isSynced: false })
+    await add(first, 5)
+    first.place.losePower()
+    first.world.kill()
+    const second = await first.reborn()
+    // Nothing was fsynced but the epoch itself.
+    expect(second.journal.stream('default').last).toBe(0)
+    await add(second, 8)
+    expect(second.journal.lastOffsetUnder('default', first.epoch)).toBe(0)
+    expect(second.journal.lastOffsetUnder('default', second.epoch)).toBe(8)
+  })
+
+  test('with every commit fsynced a power loss takes nothing', async () => {
+    const first = await openStage({ isSynced: true })
+    await add(first, 5)
+    first.place.losePower()
+    first.world.kill()
+    const second = await first.reborn()
+    expect(second.journal.lastOffsetUnder('default', first.epoch)).toBe(5)
+    expect(second.addedOf(tallyAddress('A'))).toHaveLength(5)
+  })
+
+  test('names come from chance alone, so a restored copy begins another one than the original', async () => {
+    const world = new ManualWorld({ seed: 1 })
+    const one = await openStage({ world })
+    const other = await openStage({ world: new ManualWorld({ seed: 2 }) })
+    expect(one.epoch).not.toBe(other.epoch)
+    expect(one.epoch).toMatch(/^[\w-]{16}$/)
+  })
+})

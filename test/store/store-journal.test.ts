@@ -1,0 +1,213 @@
+import fc from 'fast-check'
+import { beforeEach, describe, expect, test } from 'vitest'
+import type { Entry } from '#model/entry'
+import type { SealedCommit } from '#runtime/journal'
+import type { Storage } from '#runtime/storage'
+import { chunkEntriesMax } from '#store/chunk'
+import { keys } from '#store/keys'
+import { memoryPlace } from '#store/memory'
+import { StoreJournal } from '#store/store-journal'
+import { rowsOf } from '#test/store/storage-suite'
+
+let journal: StoreJournal
+let storage: Storage
+
+beforeEach(async () => {
+  storage = await memoryPlace().open()
+  journal = new StoreJournal({ isSynced: false })
+  journal.open(storage)
+})
+
+const entryAt = (offset: number): Entry => ({ kind: 'schema_deleted', service: `s${offset}`, at: offset })
+const entries = (first: number, count: number) => Array.from({ length: count }, (_, index) => entryAt(first + index))
+
+/** A commit of so many entries of a tenant, behind the last one. */
+async function append(count: number, more: Partial<SealedCommit<Entry>> & { tenant?: string; redoFrom?: number } = {}) {
+  const { tenant = 'default', redoFrom, ...commit } = more
+  const firstOffset = journal.stream(tenant).last + 1
+  await journal.write({
+    now: 1_000 + firstOffset,
+    streams: [{ tenant, firstOffset, events: entries(firstOffset, count), redoFrom: redoFrom ?? 1 }],
+    records: new Map(),
+    ...commit,
+  })
+}
+
+const chunkKeys = async (tenant = 'default') =>
+  (await rowsOf(storage)).map(({ key }) => key).filter((key) => key.startsWith(`stream/${tenant}/`))
+
+describe('a commit', () => {
+  test('is one write: chunks, redo mark, records', async () => {
+    await append(2, { records: new Map([['part/x', Uint8Array.of(1)]]) })
+    expect((await rowsOf(storage)).map(({ key }) => key)).toEqual(['part/x', 'redo/default', keys.chunk('default', 1)])
+    await append(1, { records: new Map([['part/x', null]]) })
+    expect(storage.get('part/x')).toBeUndefined()
+    expect(journal.last.operations).toBe(2)
+  })
+
+  test.each([
+    [chunkEntriesMax - 1, [1]],
+    [chunkEntriesMax, [1]],
+    [chunkEntriesMax + 1, [1, chunkEntriesMax + 1]],
+    [chunkEntriesMax * 3, [1, chunkEntriesMax + 1, 2 * chunkEntriesMax + 1]],
+  ])('of %i entries is split into chunks of at most 512', async (count, firsts) => {
+    await append(count)
+    expect(await chunkKeys()).toEqual(firsts.map((first) => keys.chunk('default', first)))
+    expect(journal.stream('default').last).toBe(count)
+    const all = [...journal.eventsSince('default', 1)]
+    expect(all).toEqual(entries(1, count).map((event, index) => ({ offset: index + 1, event })))
+  })
+
+  test('without entries moves the redo mark alone', async () => {
+    await append(3)
+    await append(0, { redoFrom: 4 })
+    expect(await chunkKeys()).toHaveLength(1)
+    expect(journal.stream('default').redoFrom).toBe(4)
+    expect(journal.stream('default').last).toBe(3)
+  })
+
+  test('writes the redo mark only where it moves', async () => {
+    await append(1)
+    await append(1)
+    expect(journal.last.operations).toBe(1)
+    await append(1, { redoFrom: 2 })
+    expect(journal.last.operations).toBe(2)
+  })
+
+  test('keeps the streams of tenants apart', async () => {
+    const streams = ['one', 'two'].map((tenant) => ({ tenant, firstOffset: 1, events: entries(1, 2), redoFrom: 1 }))
+    await journal.write({ now: 1, streams, records: new Map() })
+    await append(1, { tenant: 'two' })
+    expect([journal.stream('one').last, journal.stream('two').last]).toEqual([2, 3])
+    expect(await journal.load('one', 3)).toBeUndefined()
+    expect((await journal.load('two', 3))?.events).toEqual([entryAt(3)])
+  })
+
+  test('that fails changes nothing of what is known', async () => {
+    await append(2)
+    const place = memoryPlace({ faults: { beforeWrite: () => ({ fail: 'full', reachedDisk: true }) } })
+    const failing = new StoreJournal({ isSynced: false })
+    failing.open(await place.open())
+    const commit = { now: 1, streams: [{ tenant: 'default', firstOffset: 1, events: entries(1, 2), redoFrom: 1 }] }
+    await expect(failing.write({ ...commit, records: new Map() })).rejects.toMatchObject({ code: 'full' })
+    expect(failing.stream('default').last).toBe(0)
+    expect(failing.recent('default', 1)).toBeUndefined()
+  })
+
+  test('is fsynced when it shall survive the machine', async () => {
+    for (const isSynced of [true, false]) {
+      const place = memoryPlace()
+      const synced = new StoreJournal({ isSynced })
+      synced.open(await place.open())
+      await synced.write({ now: 1, streams: [], records: new Map([['part/x', Uint8Array.of(1)]]) })
+      place.losePower()
+      expect((await place.open()).get('part/x') !== undefined).toBe(isSynced)
+    }
+  })
+})
+
+describe('reading', () => {
+  const sizes = [1, 3, chunkEntriesMax + 2, 1]
+  const last = sizes.reduce((sum, size) => sum + size, 0)
+
+  beforeEach(async () => {
+    for (const size of sizes) await append(size)
+  })
+
+  test.each(['recent', 'load'] as const)('%s gives the chunk that holds an offset, at every boundary', async (how) => {
+    for (const offset of [1, 2, 4, 5, chunkEntriesMax + 4, chunkEntriesMax + 5, last - 1, last]) {
+      const chunk = await journal[how]('default', offset)
+      const index = offset - (chunk?.firstOffset ?? 0)
+      expect(chunk?.events[index]).toEqual(entryAt(offset))
+      expect(chunk?.firstOffset).toBeLessThanOrEqual(offset)
+    }
+    for (const offset of [0, -1, last + 1, last + 1_000]) expect(await journal[how]('default', offset)).toBeUndefined()
+    expect(await journal[how]('nobody', 1)).toBeUndefined()
+  })
+
+  test('events since an offset begin exactly there, also inside a chunk', () => {
+    for (const offset of [1, 3, 4, 5, 100, chunkEntriesMax + 5, last, last + 1]) {
+      const offsets = [...journal.eventsSince('default', offset)].map((placed) => placed.offset)
+      expect(offsets).toEqual(Array.from({ length: last - offset + 1 }, (_, index) => offset + index))
+    }
+  })
+
+  test('events since an offset are found at every one of the redo window, however it moved', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.tuple(fc.integer({ min: 0, max: 5 }), fc.double({ min: 0, max: 1, noNaN: true })), {
+          maxLength: 30,
+        }),
+        async (commits) => {
+          const place = memoryPlace()
+          const other = new StoreJournal({ isSynced: false })
+          other.open(await place.open())
+          let redoFrom = 1
+          let end = 0
+          for (const [count, share] of commits) {
+            end += count
+            redoFrom += Math.floor((end + 1 - redoFrom) * share)
+            const streams = [
+              { tenant: 't', firstOffset: end - count + 1, events: entries(end - count + 1, count), redoFrom },
+            ]
+            await other.write({ now: 1, streams, records: new Map() })
+            for (let offset = redoFrom; offset <= end + 1; offset++) {
+              const offsets = [...other.eventsSince('t', offset)].map((placed) => placed.offset)
+              expect(offsets).toEqual(Array.from({ length: end - offset + 1 }, (_, index) => offset + index))
+            }
+          }
+        },
+      ),
+      { numRuns: 30 },
+    )
+  })
+
+  test('a chunk that was deleted is not there', async () => {
+    const stream = journal.stream('default')
+    journal.trim(stream, [keys.chunk('default', 1), keys.chunk('default', 2)], 5, 77)
+    expect(journal.isTrimming).toBe(true)
+    expect(journal.retainedFrom('default')).toBe(1)
+    await append(1)
+    expect(journal.isTrimming).toBe(false)
+    expect(journal.retainedFrom('default')).toBe(5)
+    expect(stream.bytesStart).toBe(77)
+    expect(await journal.load('default', 4)).toBeUndefined()
+    expect((await journal.load('default', 5))?.firstOffset).toBe(5)
+  })
+
+  test('after opening anew nothing is known any more', async () => {
+    journal.open(storage)
+    expect(journal.recent('default', 1)).toBeUndefined()
+    expect(journal.stream('default').last).toBe(0)
+    // What is stored is read all the same.
+    expect((await journal.load('default', 2))?.events).toHaveLength(3)
+  })
+
+  test('the size of a stream is the difference of two counts', async () => {
+    const rows = (await rowsOf(storage)).filter(({ key }) => key.startsWith('stream/'))
+    const bytes = rows.reduce((sum, { value }) => sum + value.length, 0)
+    expect(journal.stream('default').bytes).toBe(bytes)
+  })
+})
+
+test('of the recent chunks only so many bytes are kept in memory; the others are read', async () => {
+  const { recentBytesMax } = await import('#store/tenant-stream')
+  const large = 'x'.repeat(60_000)
+  let offset = 0
+  for (let bytes = 0; bytes < recentBytesMax * 1.1; bytes += 60_000 * 50) {
+    const events = Array.from({ length: 50 }, (): Entry => ({ kind: 'meta_deleted', device: 'A', at: 1, key: large }))
+    await journal.write({
+      now: 1,
+      streams: [{ tenant: 'default', firstOffset: offset + 1, events, redoFrom: 1 }],
+      records: new Map(),
+    })
+    offset += 50
+  }
+  expect(journal.recent('default', 1)).toBeUndefined()
+  expect(journal.recent('default', offset)?.events).toHaveLength(50)
+  expect((await journal.load('default', 1))?.events).toHaveLength(50)
+})
+
+test('before it is opened there is no storage', () => {
+  expect(() => new StoreJournal({ isSynced: false }).storage).toThrow('not open')
+})

@@ -1,0 +1,248 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import type { DeviceCommand, Hello } from '#actors/device/commands'
+import { deviceActor, deviceAddress } from '#actors/device/device'
+import type { DeviceState } from '#actors/device/state'
+import { tenantAddress } from '#actors/tenant/address'
+import { tenantActor } from '#actors/tenant/tenant'
+import type { Entry } from '#model/entry'
+import { propertyTypeOf } from '#model/property-type'
+import type { Shape } from '#model/shape'
+import type { AnyDefinition } from '#runtime/activation'
+import type { StoreJournal } from '#store/store-journal'
+import { startMs } from '#test/runtime/manual-world'
+import { openStage, type Stage, type StageOptions } from '#test/runtime/stage'
+
+const counts: any = {}
+const names = ['A', 'B', 'C']
+
+/** The actors of the server, on the stage. */
+const definitions = (journal: StoreJournal) =>
+  [
+    deviceActor({ shapeById: (id) => journal.shapes.byId(id), startedAt: startMs }),
+    tenantActor,
+  ] as unknown as AnyDefinition<Entry>[]
+
+/** Few bytes and events, so that checkpoints happen all the time. */
+const options: StageOptions = { definitions, redo: { eventsMax: 24, bytesMax: 1_000_000 } }
+
+/** Two services, the one in three forms: more properties, another type. */
+function shapesOf(stage: Stage): Shape[] {
+  const { intern } = stage.journal.shapes
+  const property = (propId: number, name: string, modifier = 0) => {
+    const type = propertyTypeOf(name)
+    if (!type) throw new Error(`${name} is no type`)
+    return { propId, type, modifier }
+  }
+  return [
+    intern('one', [property(1, 'uint8'), property(2, 'string')]),
+    intern('one', [property(1, 'uint8'), property(2, 'string'), property(3, 'bool')]),
+    intern('one', [property(1, 'string'), property(3, 'bool', 1)]),
+    intern('two', [property(1, 'float')]),
+    intern('two', [property(9, 'float'), property(10, 'float')]),
+  ]
+}
+
+/** A value of a property of these shapes, from a small number. */
+function valueFor(shape: Shape, index: number, number: number) {
+  const said = { uint8: number, string: `s${number}`, bool: number % 2 === 0, float: number / 2 }
+  return said[shape.properties[index]?.type.name as keyof typeof said]
+}
+
+const who = fc.constantFrom(...names)
+const number = fc.nat(9)
+const step = fc.oneof(
+  { weight: 2, arbitrary: fc.record({ what: fc.constant('admit' as const), who, number }) },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      what: fc.constant('hello' as const),
+      who,
+      number,
+      shapes: fc.subarray([0, 1, 2, 3, 4]),
+    }),
+  },
+  { weight: 12, arbitrary: fc.record({ what: fc.constant('report' as const), who, number }) },
+  { weight: 2, arbitrary: fc.record({ what: fc.constant('post' as const), who, number }) },
+  { weight: 2, arbitrary: fc.record({ what: fc.constant('meta' as const), who, number }) },
+  { weight: 1, arbitrary: fc.record({ what: fc.constant('delete meta' as const), who, number }) },
+  { weight: 2, arbitrary: fc.record({ what: fc.constant('status' as const), who, number }) },
+  { weight: 1, arbitrary: fc.record({ what: fc.constant('remove' as const), who, number }) },
+  { weight: 1, arbitrary: fc.record({ what: fc.constant('schema' as const), who, number }) },
+)
+type Step = typeof step extends fc.Arbitrary<infer S> ? S : never
+
+/** Some turns in one commit. */
+const batch = fc.array(step, { minLength: 1, maxLength: 10, size: 'max' })
+/** A life: commits, then one that may be in flight and one that is open when the process dies. */
+const life = fc.record({
+  batches: fc.array(batch, { minLength: 1, maxLength: 10, size: 'max' }),
+  inFlight: batch,
+  open: batch,
+  isKept: fc.boolean(),
+})
+
+function run(stage: Stage, shapes: readonly Shape[], steps: readonly Step[], sequence: { next: number }): void {
+  for (const each of steps) {
+    const address = deviceAddress('default', each.who)
+    const { number } = each
+    const state = () => stage.system.look(address) as DeviceState
+    const ask = (command: DeviceCommand) => stage.ask(address, command)
+    switch (each.what) {
+      case 'admit':
+        if (!state().isThere)
+          stage.ask(tenantAddress('default'), { type: 'admit_device', device: each.who, meta: { number } })
+        break
+      case 'hello': {
+        const services: Hello['services'] = each.shapes
+          .map((place) => shapes[place] as Shape)
+          .filter(
+            (shape, place, all) => all.findIndex((s) => s.serviceIdentifier === shape.serviceIdentifier) === place,
+          )
+          .map((shape) => ({ shape, items: number % 3 === 0 ? [0, valueFor(shape, 0, number) ?? null] : [] }))
+        ask({
+          type: 'hello',
+          session: `s${number % 3}`,
+          services,
+          project: number > 5 ? 'p' : undefined,
+          firmwares: number > 7 ? [{ firmware: '1.0.0', index: number }] : undefined,
+          isAutoUpdated: number > 1,
+          isConnect: number !== 5,
+        })
+        break
+      }
+      case 'report': {
+        const service = state().services[number % 2]
+        if (!service) break
+        const index = number % service.shape.properties.length
+        const items = [index, number === 4 ? { error: 'e' } : (valueFor(service.shape, index, number) ?? null)]
+        const session = `s${number % 3}`
+        ask({
+          type: 'report',
+          shape: service.shape,
+          session,
+          seq: ++sequence.next,
+          items,
+          timestamp: number > 6 ? 0 : undefined,
+        })
+        break
+      }
+      case 'post':
+        ask({
+          type: 'post',
+          session: number > 5 ? `p${number}` : undefined,
+          seq: number % 2 === 0 ? number + 1 : undefined,
+          services: undefined,
+          updates: state()
+            .services.slice(0, 2)
+            .map(({ shape }) => ({
+              serviceIdentifier: shape.serviceIdentifier,
+              propId: shape.properties[0]?.propId ?? 0,
+              value: valueFor(shape, 0, number),
+              timestamp: undefined,
+            })),
+        })
+        break
+      case 'meta':
+        ask({ type: 'patch_meta', patch: { [`k${number % 4}`]: number, gone: number % 2 ? null : 1 } })
+        break
+      case 'delete meta':
+        ask({ type: 'delete_meta_key', key: `k${number % 4}` })
+        break
+      case 'status':
+        ask({ type: 'status', status: (['online', 'idle', 'offline'] as const)[number % 3] ?? 'offline' })
+        break
+      case 'remove':
+        ask({ type: 'remove' })
+        break
+      case 'schema': {
+        const schema = { name: `n${number}`, properties: {} }
+        const service = `svc${number % 3}`
+        stage.ask(
+          tenantAddress('default'),
+          number > 6 ? { type: 'delete_schema', service } : { type: 'put_schema', service, schema },
+        )
+      }
+    }
+    stage.world.spend(1)
+  }
+}
+
+/** Everything there is to know, but what a crash may lose: when and how often a device connected. */
+function everything(stage: Stage): unknown {
+  const devices = names.map((name) => {
+    const state = stage.system.look(deviceAddress('default', name)) as DeviceState
+    return { ...state, lastMessage: 0, lastConnect: 0, numConnects: 0 }
+  })
+  return structuredClone({
+    devices: devices.map((state) => ({
+      ...state,
+      services: state.services.map(({ shape, ...values }) => ({ shape: shape.id, ...values })),
+    })),
+    tenant: stage.system.look(tenantAddress('default')),
+  })
+}
+
+test('after a crash everything stands as it was committed, and nothing else', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(life, { minLength: 1, maxLength: 4, size: 'max' }), async (lives) => {
+      let stage = await openStage(options)
+      const sequence = { next: 0 }
+      for (const each of names) run(stage, shapesOf(stage), [{ what: 'admit', who: each, number: 1 }], sequence)
+      for (const { batches, inFlight, open, isKept } of lives) {
+        const shapes = shapesOf(stage)
+        for (const steps of batches) {
+          run(stage, shapes, steps, sequence)
+          await stage.settle()
+        }
+        for (const e of stage.events) counts[e.event.kind] = (counts[e.event.kind] ?? 0) + 1
+        let expected = everything(stage)
+        run(stage, shapes, inFlight, sequence)
+        const sealed = everything(stage)
+        const commits = stage.commits.length
+        // Sealed and given to the disk.
+        while (stage.commits.length === commits && stage.world.step());
+        const isInFlight = stage.commits.length > commits
+        run(stage, shapes, open, sequence)
+        if (isInFlight && isKept) expected = sealed
+        stage.crash(isKept ? 1 : 0)
+        stage = await stage.reborn(options)
+        expect(everything(stage)).toEqual(expected)
+        expect(stage.bugs).toEqual([])
+      }
+    }),
+    { numRuns: 100 },
+  )
+})
+
+test('count', () => console.log(counts))
+test('a new process decides nothing, tells nothing and writes nothing by itself', async () => {
+  const stage = await openStage(options)
+  run(stage, shapesOf(stage), [{ what: 'admit', who: 'A', number: 1 }], { next: 0 })
+  await stage.settle()
+  stage.crash()
+  const again = await stage.reborn(options)
+  await again.world.advance(30_000)
+  expect(again.said).toEqual([])
+  expect(again.commits).toEqual([])
+})
+
+test('of a removed device nothing comes back, though others keep its entries in the redo window', async () => {
+  const stage = await openStage({ definitions })
+  const shapes = shapesOf(stage)
+  const sequence = { next: 0 }
+  for (const each of names) run(stage, shapes, [{ what: 'admit', who: each, number: 1 }], sequence)
+  run(stage, shapes, [{ what: 'hello', who: 'A', number: 1, shapes: [0] }], sequence)
+  run(stage, shapes, [{ what: 'meta', who: 'A', number: 1 }], sequence)
+  await stage.settle()
+  for (const what of ['hello', 'report', 'report', 'remove'] as const) {
+    run(stage, shapes, [{ what, who: 'B', number: 0, shapes: [0, 3] } as Step], sequence)
+    await stage.settle()
+  }
+  expect(stage.commits.at(-1)?.streams[0]?.redoFrom).toBeLessThan(stage.journal.stream('default').last - 3)
+  const before = everything(stage)
+  stage.crash()
+  const again = await stage.reborn({ definitions })
+  expect(everything(again)).toEqual(before)
+  expect(again.system.look(deviceAddress('default', 'B'))).toMatchObject({ isThere: false, services: [] })
+})
