@@ -103,6 +103,15 @@ export class ManualWorld implements World {
     this.spend(Math.max(until - this.#monotonic, 0))
   }
 
+  /** Runs the timers that are due now and nothing of what they lead to. */
+  fire(): void {
+    const due = this.#timers.filter(({ at }) => at <= this.#monotonic)
+    for (const timer of due) {
+      this.#timers = this.#timers.filter((other) => other !== timer)
+      timer.task()
+    }
+  }
+
   /** The process dies: nothing that waits is ever run. */
   kill(): void {
     this.#timers = []

@@ -1,0 +1,69 @@
+import { beforeEach, describe, expect, test } from 'vitest'
+import type { Pages } from '#runtime/listing'
+import { keys } from '#store/keys'
+import { memoryPlace } from '#store/memory'
+import { StoreListing } from '#store/store-listing'
+
+let listing: StoreListing
+
+const devices = ['#$A-1', 'A', 'A-1', 'A=', 'AB', 'Z']
+const entries = ['a.b/A', 'a/A', 'a/B', 'a/C', 'ab/A', 'b/A']
+
+beforeEach(async () => {
+  const storage = await memoryPlace().open()
+  listing = new StoreListing(() => storage)
+  const present = (key: string) => ({ key, value: new Uint8Array(0) })
+  await storage.write(
+    [
+      ...devices.map((id) => present(keys.snapshot({ kind: 'device', tenant: 'one', id }))),
+      present(keys.snapshot({ kind: 'device', tenant: 'one-more', id: 'X' })),
+      present(keys.snapshot({ kind: 'devices', tenant: 'one', id: 'X' })),
+      present(keys.part({ kind: 'device', tenant: 'one', id: 'A' }, 'secret')),
+      ...entries.map((entry) => present(keys.index('one', 'service', entry))),
+      present(keys.index('other', 'service', 'a/X')),
+      present(keys.index('one', 'services', 'a/X')),
+    ],
+    { sync: false },
+  )
+})
+
+async function all(pages: Pages, atATime = 2): Promise<string[]> {
+  const names: string[] = []
+  for (let page = await pages.next(atATime); page.length > 0; page = await pages.next(atATime)) names.push(...page)
+  await pages.close()
+  return names
+}
+
+describe('actors', () => {
+  test('are those of the kind and tenant, in order, without their parts', async () => {
+    expect(await all(listing.actors('device', 'one'))).toEqual(devices)
+    expect(await all(listing.actors('device', 'one-more'))).toEqual(['X'])
+    expect(await all(listing.actors('device', 'nobody'))).toEqual([])
+  })
+
+  test('go on after any of them, there or not', async () => {
+    expect(await all(listing.actors('device', 'one', 'A-1'))).toEqual(['A=', 'AB', 'Z'])
+    expect(await all(listing.actors('device', 'one', 'AA'))).toEqual(['AB', 'Z'])
+    expect(await all(listing.actors('device', 'one', 'Z'))).toEqual([])
+  })
+})
+
+describe('entries of an index', () => {
+  test('are all, or those that begin with something', async () => {
+    expect(await all(listing.entries('service', 'one'))).toEqual(entries)
+    expect(await all(listing.entries('service', 'one', 'a/'))).toEqual(['a/A', 'a/B', 'a/C'])
+    expect(await all(listing.entries('service', 'one', 'c/'))).toEqual([])
+  })
+
+  test('go on after one of them, within what they begin with', async () => {
+    expect(await all(listing.entries('service', 'one', 'a/', 'a/A'))).toEqual(['a/B', 'a/C'])
+    expect(await all(listing.entries('service', 'one', 'a/', 'a/C'))).toEqual([])
+    expect(await all(listing.entries('service', 'one', '', 'a/B'))).toEqual(['a/C', 'ab/A', 'b/A'])
+  })
+
+  test('come in pages of no more than was asked for', async () => {
+    const pages = listing.entries('service', 'one')
+    expect((await pages.next(4)).length).toBeLessThanOrEqual(4)
+    await pages.close()
+  })
+})
