@@ -207,3 +207,14 @@ describe('an activation that is idle', () => {
     expect(stage.system.registry.awakeCount).toBe(0)
   })
 })
+
+test('what nobody hears of survives being forgotten: only a crash loses it', async () => {
+  const stage = await openStage()
+  stage.tell(a, { type: 'add', add: [1] })
+  await stage.settle()
+  await stage.world.advance(forgetAfterMs + 1_000)
+  stage.tell(a, { type: 'add', change: 7 })
+  await stage.world.advance(forgetAfterMs + 1_000)
+  expect(stage.system.registry.awake(a)).toBeUndefined()
+  expect(stage.system.look(a)).toMatchObject({ quiet: 7 })
+})

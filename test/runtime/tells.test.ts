@@ -105,3 +105,11 @@ describe('more tells than one commit takes', () => {
     expect(valuesOf(stage)).toEqual([...all, -1])
   })
 })
+
+test('an answer does not overtake the tells of its turn', async () => {
+  const stage = await openStage()
+  stage.tell(a, { type: 'add', tells: [tellAdd(b, 1)], answer: 'told' })
+  expect(stage.said).toEqual([])
+  await stage.settle()
+  expect(stage.said).toEqual(['event default 1', 'answered it "told"'])
+})
