@@ -18,6 +18,8 @@ export class EventRoom implements SocketRoom<EventsOpening> {
   readonly #hub: Hub
   readonly #world: World
   readonly #liveness: Liveness<Socket>
+  /** Sockets whose PING was not answered yet. */
+  readonly #owed = new Set<Socket>()
 
   constructor(world: World, hub: Hub) {
     this.#hub = hub
@@ -41,8 +43,7 @@ export class EventRoom implements SocketRoom<EventsOpening> {
       return
     }
     if (typeof message !== 'object' || message === null || (message as { type?: unknown }).type !== 'PING') return
-    const position = this.#hub.positionOf(socket)
-    if (position) socket.send(JSON.stringify({ type: 'PONG', ...position }))
+    this.#pong(socket)
   }
 
   dropped(socket: Socket, message: Uint8Array): void {
@@ -52,6 +53,7 @@ export class EventRoom implements SocketRoom<EventsOpening> {
   drained(socket: Socket): void {
     this.#liveness.heard(socket)
     this.#hub.drained(socket)
+    if (this.#owed.has(socket)) this.#pong(socket)
   }
 
   ponged(socket: Socket): void {
@@ -60,11 +62,19 @@ export class EventRoom implements SocketRoom<EventsOpening> {
 
   closed(socket: Socket): void {
     this.#liveness.forget(socket)
+    this.#owed.delete(socket)
     this.#hub.remove(socket)
   }
 
   stop(): void {
     this.#liveness.stop()
+  }
+
+  /** While its buffer is full it gets nothing, and while a RESYNC is on its way it has no position: then it is owed. */
+  #pong(socket: Socket): void {
+    const position = this.#hub.positionOf(socket)
+    if (position && socket.send(JSON.stringify({ type: 'PONG', ...position }))) this.#owed.delete(socket)
+    else this.#owed.add(socket)
   }
 
   /** Not from within what called us: ending runs `closed` at once. */

@@ -217,6 +217,16 @@ export class Exchange implements Waiting {
     else response.cork(() => this.guard(() => task(response)))
   }
 
+  /**
+   * Hands the response over to become a websocket. Never corked: behind the cork, uWebSockets.js looks at the response
+   * once more if the websocket was allocated where it stood, and takes what it finds there for an order to close. (Seen:
+   * every second socket that was opened later closed within milliseconds, with 1006.)
+   */
+  upgrade(task: (response: HttpResponse) => void): void {
+    const response = this.#response
+    if (response) this.guard(() => task(response))
+  }
+
   /** The answer's first bytes are about to go out. */
   begin(status: number): void {
     this.hasBegun = true

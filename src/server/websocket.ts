@@ -129,7 +129,7 @@ function open(exchange: Exchange, protocol: string, opening: unknown, socketCont
   if (exchange.context.isStopping) throw new Problem('stopping')
   const { remoteAddress, requestId } = exchange
   const carried: Carried = { opening, remoteAddress, requestId, socket: undefined }
-  exchange.write((response) => {
+  exchange.upgrade((response) => {
     exchange.begin(101)
     // Before the upgrade: it opens the socket at once, and the response is no more.
     exchange.finish(0)

@@ -48,6 +48,9 @@ export class Database {
   #system: System<Entry> | undefined
   #storage: Storage | undefined
   #cancelRetry: (() => void) | undefined
+  #reopening: Promise<void> | undefined
+  /** The last offset of each stream that was stored, and perhaps told, before a write failed. */
+  #told: ReadonlyMap<string, number> = new Map()
   #status: DatabaseStatus = 'closed'
 
   constructor(options: DatabaseOptions) {
@@ -77,6 +80,7 @@ export class Database {
     const failure =
       error instanceof StorageFailure ? error : new StorageFailure('io', 'a commit failed', { cause: error })
     this.#status = 'read_only'
+    this.#told = new Map([...this.#options.journal.streams()].map((stream) => [stream.tenant, stream.last]))
     this.#retention.stop()
     this.#options.log.failed(failure)
     void this.#recover(failure)
@@ -87,6 +91,7 @@ export class Database {
     this.#status = 'closed'
     this.#retention.stop()
     this.#cancelRetry?.()
+    await this.#reopening
     await this.#storage?.close()
   }
 
@@ -137,7 +142,7 @@ export class Database {
 
   #retryLater(): void {
     this.#cancelRetry = this.#options.world.after(roomEveryMs, () => {
-      this.#reopen().catch((error) => {
+      this.#reopening = this.#reopen().catch((error) => {
         this.#options.log.stillFailing(error)
         if (!this.#isClosed()) this.#retryLater()
       })
@@ -152,12 +157,11 @@ export class Database {
       return
     }
     if (this.#isClosed()) return
-    const told = new Map([...system.registry.heads()].map((head) => [head.tenant, head.committed]))
     system.forgetAll(new Problem('storage'))
     await this.#storage?.close()
     await place.releaseHeadroom()
     await this.#read(await place.open())
-    const isRewound = [...told].some(([tenant, committed]) => journal.stream(tenant).last < committed)
+    const isRewound = [...this.#told].some(([tenant, committed]) => journal.stream(tenant).last < committed)
     if (isRewound) await this.#beginEpoch()
     await place.restoreHeadroom()
     if (this.#isClosed()) return

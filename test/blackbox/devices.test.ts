@@ -1,0 +1,208 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { EventClient } from '#test/blackbox/event-client'
+import { LinkClient } from '#test/blackbox/link-client'
+import { climate, degrees, sensor, temperature } from '#test/blackbox/sensor'
+import { StartedServer } from '#test/blackbox/started-server'
+
+/** Making and removing devices, and their secrets. Contract 3.11. */
+describe('devices', () => {
+  let server: StartedServer
+  let names = 0
+  const newName = () => `DEVICE-${++names}`
+
+  beforeAll(async () => {
+    server = await StartedServer.start()
+  })
+  afterAll(() => server?.finish())
+
+  const create = (body: unknown) => server.ask('/devices', { method: 'POST', body })
+  const remove = (device: string) => server.ask(`/devices/${device}`, { method: 'DELETE' })
+  const rotate = (device: string) => server.ask(`/devices/${device}/secret`, { method: 'POST' })
+  const secretIn = (json: unknown) => (json as { secret: string }).secret
+
+  test('one is made, with a secret that is shown once', async () => {
+    const device = newName()
+    const events = await EventClient.open(server, { offset: 'now', devices: device })
+    const { status, json, headers } = await create({ deviceIdentifier: device.toLowerCase(), meta: { room: 'A' } })
+    expect(status).toBe(201)
+    expect(json).toEqual({ deviceIdentifier: device, secret: expect.stringMatching(/^[\w-]{43}$/) })
+    expect(headers.get('location')).toBe(`/api/v1/devices/${device}`)
+    expect(headers.get('cache-control')).toBe('no-store')
+    expect((await server.get(`/devices/${device}`)).json).toEqual({ deviceIdentifier: device, services: [] })
+    expect((await server.get(`/meta/${device}`)).json).toEqual({
+      deviceIdentifier: device,
+      status: 'offline',
+      lastMessage: 0,
+      lastConnect: 0,
+      numConnects: 0,
+      meta: { room: 'A' },
+    })
+    await events.caughtUp(server)
+    expect(events.events[0]).toMatchObject({ type: 'DEVICE_ADD' })
+    expect(events.of('META_SET')).toMatchObject([{ meta: { room: 'A' } }])
+    const everything = await Promise.all(
+      ['/devices?depth=2', '/meta?depth=1', '/health/status'].map((path) => server.get(path)),
+    )
+    for (const { text } of everything) expect(text).not.toContain(secretIn(json))
+    await events.close()
+  })
+
+  test('there is one of each name', async () => {
+    const device = newName()
+    await create({ deviceIdentifier: device })
+    for (const deviceIdentifier of [device, device.toLowerCase()]) {
+      const { status, json } = await create({ deviceIdentifier })
+      expect([status, json]).toEqual([409, { error: expect.any(String) }])
+    }
+    const both = await Promise.all(Array.from({ length: 5 }, () => create({ deviceIdentifier: `${device}-RACE` })))
+    expect(both.map(({ status }) => status).sort()).toEqual([201, 409, 409, 409, 409])
+  })
+
+  test.each([
+    ['nothing', undefined],
+    ['no name', {}],
+    ['a name that is none', { deviceIdentifier: 'A/B' }],
+    ['everybody', { deviceIdentifier: '*' }],
+    ['a number', { deviceIdentifier: 5 }],
+    ['a field nobody knows', { deviceIdentifier: 'BAD', secret: 'mine' }],
+    ['meta that is no object', { deviceIdentifier: 'BAD', meta: [] }],
+    ['meta too large', { deviceIdentifier: 'BAD', meta: { x: 'x'.repeat(65_536) } }],
+  ])('what is no device: %s', async (_, body) => {
+    const { status, json } = await create(body)
+    expect([status, json]).toMatchObject([400, { error: 'Validation Error' }])
+    expect((await server.get('/devices/BAD')).status).toBe(404)
+  })
+
+  test('a made device is the one that says HELLO', async () => {
+    const device = newName()
+    await create({ deviceIdentifier: device, meta: { room: 'B' } })
+    const events = await EventClient.open(server, { offset: 'now', devices: device })
+    const link = await LinkClient.open(server, 'json')
+    const { flakeAddress } = await link.hello(device, sensor)
+    await link.report(flakeAddress, 1, climate, [degrees(1)])
+    await events.caughtUp(server)
+    expect(events.of('DEVICE_ADD')).toEqual([])
+    expect((await server.get(`/meta/${device}`)).json).toMatchObject({ status: 'online', meta: { room: 'B' } })
+    await link.close()
+  })
+
+  test('a new secret is another one, and closes the link', async () => {
+    const device = newName()
+    const first = secretIn((await create({ deviceIdentifier: device })).json)
+    const link = await LinkClient.open(server, 'json')
+    await link.hello(device, sensor)
+    const other = await LinkClient.open(server, 'json')
+    await other.hello(newName(), sensor)
+    const { status, json, headers } = await rotate(device)
+    expect(status).toBe(200)
+    expect(headers.get('cache-control')).toBe('no-store')
+    expect(json).toEqual({ deviceIdentifier: device, secret: expect.stringMatching(/^[\w-]{43}$/) })
+    expect(secretIn(json)).not.toBe(first)
+    expect((await link.closed()).code).toBe(4401)
+    expect(secretIn((await rotate(device)).json)).not.toBe(secretIn(json))
+    await other.hello(newName(), sensor)
+    await other.close()
+    expect((await rotate('NOBODY')).status).toBe(404)
+  })
+
+  test('a removed device is gone with all it had, and heard to be', async () => {
+    const device = newName()
+    const service = `only-${device}`
+    const declaration = [{ serviceIdentifier: service, properties: [{ propId: 1, type: 'UINT8', value: 1 }] }]
+    const link = await LinkClient.open(server, 'json')
+    const before = await link.hello(device, declaration, { session: 'a' })
+    await link.report(before.flakeAddress, 1, service, [{ propId: 1, value: 2 }])
+    await server.ask(`/meta/${device}`, { method: 'PATCH', body: { room: 'C' } })
+    const stays = await link.hello(newName(), sensor)
+    const events = await EventClient.open(server)
+
+    expect(await remove(device)).toMatchObject({ status: 204, text: '' })
+    expect(await link.take({ type: 'ERROR' })).toMatchObject({
+      code: 'UNKNOWN_DEVICE',
+      flakeAddress: before.flakeAddress,
+    })
+    link.send(['U', before.flakeAddress, 2, 0, [1, 3]])
+    expect(await link.take({ type: 'ERROR' })).toMatchObject({ code: 'UNKNOWN_DEVICE', seq: 2 })
+    await link.report(stays.flakeAddress, 1, climate, [degrees(1)])
+    for (const path of [
+      `/devices/${device}`,
+      `/meta/${device}`,
+      `/services/${service}`,
+      `/services/${service}/devices/${device}`,
+    ]) {
+      expect([path, (await server.get(path)).status]).toEqual([path, 404])
+    }
+    for (const path of ['/devices?depth=2', '/services?depth=2', '/meta']) {
+      expect((await server.get(path)).text).not.toContain(`"${device}"`)
+    }
+    expect((await remove(device)).status).toBe(404)
+    await events.caughtUp(server)
+    const heard = events.ofDevice(device)
+    expect(heard.at(-1)).toMatchObject({ type: 'DEVICE_DELETE' })
+    expect(heard.filter(({ type }) => type === 'DEVICE_DELETE')).toHaveLength(1)
+
+    // The same name again is another device.
+    const after = await link.hello(
+      device,
+      [{ ...declaration[0], properties: [{ propId: 1, type: 'UINT8' }] } as never],
+      {
+        session: 'a',
+      },
+    )
+    expect(after.flakeAddress).toBeGreaterThan(before.flakeAddress)
+    expect(after.seq).toBe(0)
+    const { json } = await server.get(`/devices/${device}/services/${service}/properties`)
+    expect(json).not.toHaveProperty('1.value')
+    expect((await server.get(`/meta/${device}`)).json).toMatchObject({ numConnects: 1, meta: {} })
+    await link.report(after.flakeAddress, 1, service, [{ propId: 1, value: 4 }])
+    await events.caughtUp(server)
+    expect(
+      events
+        .ofDevice(device)
+        .slice(heard.length)
+        .map(({ type }) => type),
+    ).toContain('DEVICE_ADD')
+    await link.close()
+  })
+
+  test('an address is never given twice, nor changed, over restarts too', async () => {
+    const known = new Map<string, number>()
+    const hello = async (device: string) => {
+      const link = await LinkClient.open(server, 'json')
+      const { flakeAddress } = await link.hello(device, sensor)
+      await link.report(flakeAddress, 1, climate, [degrees(7)])
+      link.cut()
+      return flakeAddress
+    }
+    const [stays, leaves] = [newName(), newName()]
+    for (const device of [stays, leaves]) known.set(device, await hello(device))
+    await remove(leaves)
+    const restarts = [() => server.stop(), () => server.kill()]
+    for (const end of restarts) {
+      await end()
+      await server.startAgain()
+      expect((await server.get(`/devices/${leaves}`)).status).toBe(404)
+      const { json } = await server.get(`/devices/${stays}/services/${climate}/properties`)
+      expect(json).toMatchObject({ [temperature]: { value: 7 } })
+      expect(await hello(stays)).toBe(known.get(stays))
+      const device = newName()
+      const address = await hello(device)
+      expect([...known.values()]).not.toContain(address)
+      known.set(device, address)
+      await remove(device)
+    }
+  })
+
+  test.each(['!aDEVICE', 'a=b-c', '&x9', '{}A', 'é', '  A', 'A ', ' AB'])('a name like "%s"', async (name) => {
+    const isName = !['é', '  A', 'A ', ' AB'].includes(name)
+    const { status, headers } = await create({ deviceIdentifier: name })
+    expect(status).toBe(isName ? 201 : 400)
+    const path = `/devices/${encodeURIComponent(name)}`
+    expect((await server.get(path)).status).toBe(isName ? 200 : 404)
+    if (!isName) return
+    const located = (headers.get('location') ?? '').replace('/api/v1', '')
+    expect((await server.get(located)).json).toMatchObject({ deviceIdentifier: name.toUpperCase() })
+    expect((await server.get(`/devices?deviceIdentifier=${encodeURIComponent(name)}`)).json).toHaveLength(1)
+    expect((await remove(encodeURIComponent(name))).status).toBe(204)
+  })
+})

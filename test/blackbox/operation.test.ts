@@ -1,0 +1,234 @@
+import { chmodSync, mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { HealthStatus } from '#api/health'
+import { EventClient } from '#test/blackbox/event-client'
+import { LinkClient } from '#test/blackbox/link-client'
+import { climate, degrees, sensor, temperature } from '#test/blackbox/sensor'
+import { type Environment, ServerRun, StartedServer } from '#test/blackbox/started-server'
+import { until } from '#test/blackbox/until'
+
+/** Contract 8. */
+describe('starting', () => {
+  let folder: string
+
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), 'blackbox-'))
+  })
+  afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+  const run = async (environment: Environment, args: readonly string[] = []) => {
+    const started = new ServerRun({ DATA_DIR: folder, ...environment }, args)
+    const code = await started.ended
+    return { code, lines: started.output.split('\n').filter((line) => line !== ''), output: started.output }
+  }
+
+  test.each<[string, Environment, string[]]>([
+    ['a port that is none', { PORT: 'http' }, ['PORT']],
+    ['a port too high', { PORT: '65536' }, ['PORT']],
+    ['half a switch', { IAM: 'maybe' }, ['IAM']],
+    ['a level that is none', { LOG_LEVEL: 'loud' }, ['LOG_LEVEL']],
+    ['an origin that is none', { CORS_ORIGINS: '*' }, ['CORS_ORIGINS']],
+    ['too little', { STREAM_RETENTION_MB: '0' }, ['STREAM_RETENTION_MB']],
+    ['one without the other', { ADMIN_NAME: 'root' }, ['ADMIN_PASSWORD']],
+    [
+      'several at once',
+      { PORT: '-1', DURABILITY: 'some', TICKET_LIFETIME_S: '0.5', SMTP_URL: 'mail.example', BODY_BYTES_MAX: 'x' },
+      ['PORT', 'DURABILITY', 'TICKET_LIFETIME_S', 'SMTP_URL', 'BODY_BYTES_MAX'],
+    ],
+  ])('a bad configuration ends it with 78, a line for each mistake: %s', async (_, environment, names) => {
+    const { code, lines } = await run(environment)
+    expect(code).toBe(78)
+    expect(lines.map((line) => line.split(':')[0]).sort()).toEqual([...names].sort())
+    for (const line of lines) expect(line).toMatch(/^[A-Z_]+: got .+, takes .+/)
+    expect(readdirSync(folder)).toEqual([])
+  })
+
+  test('a secret in a bad configuration is not printed', async () => {
+    const { code, output } = await run({ ADMIN_NAME: 'root', ADMIN_PASSWORD: 'hunter2' })
+    expect(code).toBe(78)
+    expect(output).toContain('ADMIN_PASSWORD')
+    expect(output).not.toContain('hunter2')
+  })
+
+  test.each(['--help', '-h'])('%s says what can be set, and starts nothing', async (option) => {
+    const { code, output } = await run({ PORT: 'http' }, [option])
+    expect(code).toBe(0)
+    for (const name of ['PORT', 'HOST', 'DATA_DIR', 'DURABILITY', 'STREAM_RETENTION_MB', 'LOG_LEVEL']) {
+      expect(output).toMatch(new RegExp(`\\b${name}\\b`))
+    }
+    expect(readdirSync(folder)).toEqual([])
+  })
+
+  test('a port in use is said, and leaves the data to others', async () => {
+    const taken = createServer()
+    await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve))
+    const { port } = taken.address() as { port: number }
+    const { code, output } = await run({ PORT: String(port) })
+    expect(code).toBe(1)
+    expect(output).toContain(String(port))
+    await new Promise((resolve) => taken.close(resolve))
+    const server = await StartedServer.start({}, folder)
+    await server.finish()
+  })
+
+  test('a data folder that is a file is said', async () => {
+    const file = join(folder, 'file')
+    writeFileSync(file, 'x')
+    const { code, output } = await run({ DATA_DIR: file })
+    expect(code).toBe(1)
+    expect(output).toContain(file)
+    rmSync(file)
+  })
+
+  test('data without its head are not taken for none', async () => {
+    const data = join(folder, 'headless')
+    const server = await StartedServer.start({}, data)
+    await server.ask('/schemas/kept', { method: 'PUT', body: { name: 'kept', properties: {} } })
+    await server.finish()
+    const current = join(data, 'db', 'CURRENT')
+    renameSync(current, join(folder, 'CURRENT'))
+    const { code, output } = await run({ DATA_DIR: data })
+    expect(code).toBe(1)
+    expect(output).toContain('CURRENT')
+    renameSync(join(folder, 'CURRENT'), current)
+    const again = await StartedServer.start({}, data)
+    expect((await again.get('/schemas/kept')).status).toBe(200)
+    await again.finish()
+  })
+
+  test('the data folder is its owner’s alone', async () => {
+    const data = join(folder, 'private')
+    const server = await StartedServer.start({}, data)
+    await server.finish()
+    // Whoever runs the tests as root could read it anyway: what counts is the mode.
+    const { statSync } = await import('node:fs')
+    expect(statSync(data).mode & 0o077).toBe(0)
+    chmodSync(data, 0o700)
+  })
+})
+
+describe('a server that runs', () => {
+  let server: StartedServer
+
+  beforeAll(async () => {
+    server = await StartedServer.start()
+  })
+  afterAll(() => server?.finish())
+
+  test('a second one on its data refuses and says why; it goes on', async () => {
+    const second = new ServerRun({ DATA_DIR: server.dataFolder })
+    expect(await second.ended).toBe(1)
+    expect(second.output).toContain(server.dataFolder)
+    expect(second.output).toMatch(/another process|in use|lock/i)
+    expect(second.lines.some(({ port }) => port !== undefined)).toBe(false)
+    const put = await server.ask('/schemas/after', { method: 'PUT', body: { name: 'after', properties: {} } })
+    expect(put.status).toBe(200)
+  })
+
+  test('says that everybody may do everything', () => {
+    expect(server.run.lines.some(({ level, msg }) => level === 'warn' && /IAM is off/.test(msg))).toBe(true)
+  })
+
+  test('health is short, and asks for nothing', async () => {
+    const { status, json } = await server.get('/health')
+    expect([status, json]).toEqual([200, { status: 'ok' }])
+  })
+
+  test('health/status counts what is connected', async () => {
+    const status = async () => {
+      const { status, json } = await server.get('/health/status')
+      expect(status).toBe(200)
+      return HealthStatus.strict().parse(json)
+    }
+    const before = await status()
+    expect(before.database.status).toBe('ok')
+    expect(before.disk.totalDiskBytes).toBeGreaterThan(before.disk.freeDiskBytes)
+    expect(before.memory.totalMemoryBytes).toBeGreaterThan(before.memory.processMemoryBytes)
+    expect(before.cpu.cpuUsagePercent.every((percent) => percent >= 0 && percent <= 100)).toBe(true)
+    const links = [await LinkClient.open(server, 'json'), await LinkClient.open(server, 'msgpack')] as const
+    const events = await EventClient.open(server)
+    await links[0].hello('HEALTH-1', sensor)
+    await links[0].hello('HEALTH-2', sensor)
+    await links[1].hello('HEALTH-3', sensor)
+    const during = await status()
+    expect([during.links, during.sockets, during.devices]).toEqual([2, 1, before.devices + 3])
+    expect(during.stream.epoch).toBe(before.stream.epoch)
+    expect(during.stream.offset).toBeGreaterThan(before.stream.offset)
+    expect(during.stream.retainedFrom).toBe(1)
+    for (const client of [...links, events]) await client.close()
+    await until(async () => {
+      const { links, sockets } = await status()
+      return links === 0 && sockets === 0
+    }, 'nobody to be connected')
+    await server.ask('/devices/HEALTH-1', { method: 'DELETE' })
+    expect((await status()).devices).toBe(before.devices + 2)
+  })
+
+  test.each(['SIGTERM', 'SIGINT'] as const)(
+    '%s ends it with 0, its sockets with 1012, and everything is kept',
+    async (signal) => {
+      const device = `STOP-${signal}`
+      const link = await LinkClient.open(server, 'json')
+      const events = await EventClient.open(server)
+      const { flakeAddress } = await link.hello(device, sensor, { session: 'a' })
+      await link.report(flakeAddress, 1, climate, [degrees(1)], [degrees(2)])
+      const answer = server.get('/devices?depth=2')
+      await events.caughtUp(server)
+      const { epoch } = await events.stream()
+      server.run.signal(signal)
+      expect(await server.run.ended).toBe(0)
+      expect((await answer).status).toBe(200)
+      expect((await link.closed()).code).toBe(1012)
+      expect((await events.closed()).code).toBe(1012)
+      expect(server.complaints).toEqual([])
+      await expect(server.get('/health')).rejects.toThrow()
+
+      await server.startAgain()
+      const { json } = await server.get(`/devices/${device}/services/${climate}/properties`)
+      expect(json).toMatchObject({ [temperature]: { value: 2 } })
+      const again = await EventClient.open(server, { epoch, offset: events.lastOffset })
+      expect(await again.stream()).toMatchObject({ recovered: true })
+      const newer = await LinkClient.open(server, 'json')
+      expect(await newer.hello(device, sensor, { session: 'a' })).toMatchObject({ flakeAddress, seq: 2 })
+      await again.caughtUp(server)
+      await newer.close()
+      await again.close()
+    },
+  )
+
+  test('what is under way when it is asked to stop is stored, or was never acknowledged', async () => {
+    const link = await LinkClient.open(server, 'json')
+    const { flakeAddress } = await link.hello('STOP-FLOOD', sensor, { session: 'a' })
+    const flood = setInterval(() => {
+      for (let count = 0; count < 20; count++) link.send(['U', flakeAddress, ++seq, 0, [temperature, seq]])
+    }, 1)
+    let seq = 0
+    await until(() => link.waiting.length > 20, 'some of it to be acknowledged')
+    expect(await server.stop()).toBe(0)
+    clearInterval(flood)
+    await link.closed()
+    const acknowledged = Number((link.waiting.at(-1) as unknown[])[2])
+    await server.startAgain()
+    const again = await LinkClient.open(server, 'json')
+    const welcome = await again.hello('STOP-FLOOD', sensor, { session: 'a' })
+    expect(welcome.seq).toBeGreaterThanOrEqual(acknowledged)
+    const { json } = await server.get(`/devices/STOP-FLOOD/services/${climate}/properties`)
+    expect(json).toMatchObject({ [temperature]: { value: welcome.seq } })
+    await again.close()
+  })
+
+  test('with DURABILITY=disk it does the same', async () => {
+    await server.stop()
+    await server.startAgain({ DURABILITY: 'disk' })
+    const link = await LinkClient.open(server, 'json')
+    const { flakeAddress } = await link.hello('DISK', sensor)
+    await link.report(flakeAddress, 1, climate, ...Array.from({ length: 50 }, (_, value) => [degrees(value)]))
+    await server.kill()
+    await server.startAgain()
+    const { json } = await server.get(`/devices/DISK/services/${climate}/properties`)
+    expect(json).toMatchObject({ [temperature]: { value: 49 } })
+  })
+})

@@ -1,0 +1,292 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { EventClient } from '#test/blackbox/event-client'
+import { LinkClient } from '#test/blackbox/link-client'
+import { sensor } from '#test/blackbox/sensor'
+import { StartedServer } from '#test/blackbox/started-server'
+import { until } from '#test/blackbox/until'
+
+describe('schemas and meta', () => {
+  let server: StartedServer
+  let names = 0
+  const newName = (prefix: string) => `${prefix}-${++names}`
+
+  beforeAll(async () => {
+    server = await StartedServer.start()
+  })
+  afterAll(() => server?.finish())
+
+  const listen = (types: string) => EventClient.open(server, { offset: 'now', types })
+
+  /** Contract 3.9. */
+  describe('schemas', () => {
+    const put = (service: string, body: unknown) => server.ask(`/schemas/${service}`, { method: 'PUT', body })
+    const remove = (service: string) => server.ask(`/schemas/${service}`, { method: 'DELETE' })
+    const property = { name: 'temperature', type: 'float' }
+    const minimal = { name: 'S', properties: {} }
+
+    test('are put, read, changed and removed, and each is heard', async () => {
+      const events = await listen('SCHEMA_ADD,SCHEMA_UPDATE,SCHEMA_DELETE')
+      const service = newName('schema')
+      const first = {
+        name: 'Climate',
+        description: 'A room',
+        properties: {
+          '0x2000': {
+            ...property,
+            description: 'Air',
+            unit: '°C',
+            readonly: true,
+            rangeMin: -40,
+            rangeMax: 125.5,
+            actionable: false,
+            group: 'air',
+            hint: 'gauge',
+            enum: { 0: { name: 'none', description: 'no sensor' }, '-1': { name: 'below' } },
+            colour: { of: ['ours', 1] },
+          },
+          '0x2001': { name: 'log', type: 'string-stream' },
+        },
+        vendor: 'kept as it came',
+      }
+      const entry = { serviceIdentifier: service, schema: first }
+      expect(await put(service, first)).toMatchObject({ status: 200, json: entry })
+      expect((await server.get(`/schemas/${service}`)).json).toEqual(entry)
+      expect((await server.get('/schemas')).json).toContainEqual({ serviceIdentifier: service })
+      expect((await server.get('/schemas?depth=1')).json).toContainEqual(entry)
+      const second = { ...minimal, properties: { '0x2000': property } }
+      expect(await put(service, second)).toMatchObject({ status: 200 })
+      expect((await server.get(`/schemas/${service}`)).json).toEqual({ serviceIdentifier: service, schema: second })
+      expect(await remove(service)).toMatchObject({ status: 204, text: '' })
+      expect((await server.get(`/schemas/${service}`)).status).toBe(404)
+      expect((await remove(service)).status).toBe(404)
+      await events.caughtUp(server)
+      expect(events.events).toMatchObject([
+        { type: 'SCHEMA_ADD', serviceIdentifier: service, schema: first },
+        { type: 'SCHEMA_UPDATE', serviceIdentifier: service, schema: second },
+        { type: 'SCHEMA_DELETE', serviceIdentifier: service },
+      ])
+      await events.close()
+    })
+
+    test('ids are brought to one form, as are UUIDs of services', async () => {
+      const uuid = '7F1D3A52-0B6C-4F0E-9A55-2B8F5F1C9D02'
+      const properties = {
+        8192: { ...property },
+        '0X2001': { ...property, name: 'b' },
+        '0x0ABCDE': { ...property, name: 'c' },
+      }
+      await put(uuid, { ...minimal, properties })
+      const { json } = await server.get(`/schemas/${uuid}`)
+      expect(json).toMatchObject({ serviceIdentifier: uuid.toLowerCase() })
+      expect(Object.keys((json as { schema: typeof minimal }).schema.properties).sort()).toEqual([
+        '0x2000',
+        '0x2001',
+        '0xabcde',
+      ])
+    })
+
+    test.each([
+      ['nothing', undefined],
+      ['no object', []],
+      ['no name', { properties: {} }],
+      ['an empty name', { name: '', properties: {} }],
+      ['a name too long', { name: 'x'.repeat(257), properties: {} }],
+      ['no properties', { name: 'S' }],
+      ['properties as an array', { name: 'S', properties: [] }],
+      ['a key that is no id', { name: 'S', properties: { temperature: property } }],
+      ['an id beyond 32 bits', { name: 'S', properties: { '0x100000000': property } }],
+      ['two keys of one id', { name: 'S', properties: { '0x2000': property, 8192: { ...property, name: 'b' } } }],
+      ['two properties of one name', { name: 'S', properties: { 1: property, 2: property } }],
+      ['a property without a name', { name: 'S', properties: { 1: { type: 'float' } } }],
+      ['a type that is none', { name: 'S', properties: { 1: { ...property, type: 'float128' } } }],
+      ['a range upside down', { name: 'S', properties: { 1: { ...property, rangeMin: 2, rangeMax: 1 } } }],
+      ['an enum without names', { name: 'S', properties: { 1: { ...property, enum: { 0: 'off' } } } }],
+      ['an enum by names', { name: 'S', properties: { 1: { ...property, enum: { off: { name: 'off' } } } } }],
+      ['readonly as text', { name: 'S', properties: { 1: { ...property, readonly: 'yes' } } }],
+      ['too deep', { ...minimal, deep: nested(20) }],
+      ['too large', { ...minimal, padding: 'x'.repeat(524_288) }],
+    ])('what is no schema: %s', async (_, body) => {
+      const service = newName('bad')
+      const events = await listen('SCHEMA_ADD')
+      const { status, json } = await put(service, body)
+      expect([status, json]).toMatchObject([400, { error: 'Validation Error', details: expect.any(Array) }])
+      expect((await server.get(`/schemas/${service}`)).status).toBe(404)
+      expect(await events.caughtUp(server)).toEqual([])
+      await events.close()
+    })
+
+    test.each(['a%2Fb', 'a%20b', '__proto__', 'x'.repeat(65)])('what is no service: %s', async (service) => {
+      expect((await put(service, minimal)).status).toBe(404)
+    })
+
+    test('a schema is known after a restart', async () => {
+      const service = newName('kept')
+      await put(service, minimal)
+      await server.kill()
+      await server.startAgain()
+      expect((await server.get(`/schemas/${service}`)).json).toEqual({ serviceIdentifier: service, schema: minimal })
+    })
+  })
+
+  /** Contract 3.10, RFC 7396. */
+  describe('meta', () => {
+    const patch = (device: string, body: unknown, type = 'application/json') =>
+      server.ask(`/meta/${device}`, { method: 'PATCH', body, headers: { 'content-type': type } })
+    const metaOf = async (device: string) => ((await server.get(`/meta/${device}`)).json as { meta: unknown }).meta
+
+    async function newDevice(): Promise<string> {
+      const device = newName('META')
+      await server.ask('/devices', { method: 'POST', body: { deviceIdentifier: device } })
+      return device
+    }
+
+    test('is patched by merging, told whole, and removed by key', async () => {
+      const device = await newDevice()
+      const events = await EventClient.open(server, { offset: 'now', devices: device })
+      const steps = [
+        [
+          { room: 'A', place: { floor: 1, side: 'left' } },
+          { room: 'A', place: { floor: 1, side: 'left' } },
+        ],
+        [{ place: { floor: 2 } }, { room: 'A', place: { floor: 2, side: 'left' } }],
+        [
+          { place: { side: null }, tags: ['x', { y: null }] },
+          { room: 'A', place: { floor: 2 }, tags: ['x', { y: null }] },
+        ],
+        [
+          { room: null, tags: [] },
+          { place: { floor: 2 }, tags: [] },
+        ],
+        [{ place: 'anywhere' }, { place: 'anywhere', tags: [] }],
+      ]
+      for (const [index, [body, meta]] of steps.entries()) {
+        const type = index % 2 === 0 ? 'application/json' : 'application/merge-patch+json'
+        const { status, json } = await patch(device, JSON.stringify(body), type)
+        expect([status, json]).toMatchObject([200, { deviceIdentifier: device, status: 'offline' }])
+        expect((json as { meta: unknown }).meta).toEqual(meta)
+        expect(await metaOf(device)).toEqual(meta)
+      }
+      expect(await server.ask(`/meta/${device}/tags`, { method: 'DELETE' })).toMatchObject({ status: 204, text: '' })
+      expect((await server.ask(`/meta/${device}/tags`, { method: 'DELETE' })).status).toBe(404)
+      expect((await server.ask(`/meta/${device}/toString`, { method: 'DELETE' })).status).toBe(404)
+      expect(await metaOf(device)).toEqual({ place: 'anywhere' })
+      await events.caughtUp(server)
+      expect(events.of('META_SET').map(({ meta }) => meta)).toEqual(steps.map(([, meta]) => meta))
+      expect(events.of('META_DELETE')).toMatchObject([{ key: 'tags' }])
+      expect(events.events).toHaveLength(steps.length + 1)
+      await events.close()
+    })
+
+    test.each([
+      ['nothing', undefined, 400],
+      ['null', 'null', 400],
+      ['an array', '[]', 400],
+      ['a text', '"x"', 400],
+      ['no JSON', '{', 400],
+      ['__proto__', '{"__proto__":{"a":1}}', 400],
+      ['__proto__ inside', '{"a":{"__proto__":{"a":1}}}', 400],
+      ['constructor', '{"constructor":{"a":1}}', 400],
+      ['constructor inside', '{"a":[{"constructor":1}]}', 400],
+      ['half a character', '{"a":"\\ud800"}', 400],
+      ['too deep', JSON.stringify({ a: nested(17) }), 400],
+      ['too large', JSON.stringify({ a: 'x'.repeat(65_536) }), 400],
+      ['beyond any body', JSON.stringify({ a: 'x'.repeat(1_048_576) }), 413],
+    ])('what is no patch: %s', async (_, body, expected) => {
+      const device = await newDevice()
+      await patch(device, { a: 1 })
+      const events = await EventClient.open(server, { offset: 'now', devices: device })
+      const { status } = await patch(device, body)
+      expect(status).toBe(expected)
+      expect(await metaOf(device)).toEqual({ a: 1 })
+      expect(await events.caughtUp(server)).toEqual([])
+      await events.close()
+    })
+
+    test('small patches do not grow it past its limit', async () => {
+      const device = await newDevice()
+      const piece = (key: string) => ({ [key]: 'x'.repeat(30_000) })
+      expect((await patch(device, piece('a'))).status).toBe(200)
+      expect((await patch(device, piece('b'))).status).toBe(200)
+      expect(await patch(device, piece('c'))).toMatchObject({ status: 400, json: { error: expect.any(String) } })
+      expect(await metaOf(device)).toEqual({ ...piece('a'), ...piece('b') })
+      expect((await patch(device, { a: null, ...piece('c') })).status).toBe(200)
+    })
+
+    test('other kinds of body are refused, and strangers are not found', async () => {
+      const device = await newDevice()
+      for (const type of ['text/plain', 'application/json-patch+json', 'application/xml']) {
+        expect((await patch(device, '{"a":1}', type)).status).toBe(415)
+      }
+      expect((await patch('NOBODY', { a: 1 })).status).toBe(404)
+      expect((await server.ask('/meta/NOBODY/a', { method: 'DELETE' })).status).toBe(404)
+      expect((await server.get('/devices/NOBODY')).status).toBe(404)
+    })
+
+    test('patches at the same time are all applied', async () => {
+      const device = await newDevice()
+      const keys = Array.from({ length: 40 }, (_, index) => `key${index}`)
+      await Promise.all(keys.map((key) => patch(device, { [key]: 1 })))
+      expect(Object.keys((await metaOf(device)) as object).sort()).toEqual([...keys].sort())
+    })
+
+    test('status, counts and times follow the links', async () => {
+      const device = newName('META')
+      const events = await EventClient.open(server, { offset: 'now', devices: device, types: 'META_STATUS_CHANGE' })
+      const started = Date.now()
+      for (let connects = 1; connects <= 3; connects++) {
+        const link = await LinkClient.open(server, 'json')
+        await link.hello(device, sensor)
+        const { json } = await server.get(`/meta/${device}`)
+        expect(json).toMatchObject({ deviceIdentifier: device, status: 'online', numConnects: connects, meta: {} })
+        const { lastConnect, lastMessage } = json as { lastConnect: number; lastMessage: number }
+        expect(Math.abs(lastConnect - started)).toBeLessThan(60_000)
+        expect(lastMessage).toBeGreaterThanOrEqual(lastConnect)
+        await link.close()
+        await until(() => events.events.length === 2 * connects, 'the device to be heard offline')
+      }
+      expect(events.of('META_STATUS_CHANGE').map(({ status, numConnects }) => [status, numConnects])).toEqual(
+        [1, 2, 3].flatMap((connects) => [
+          ['online', connects],
+          ['offline', connects],
+        ]),
+      )
+      const short = (await server.get(`/meta?deviceIdentifier=${device}`)).json
+      expect(short).toEqual([{ deviceIdentifier: device, status: 'offline', lastMessage: expect.any(Number) }])
+      expect((await server.get(`/meta/${device}?depth=0`)).json).toEqual((short as unknown[])[0])
+      expect((await server.get(`/meta?depth=1&deviceIdentifier=${device}`)).json).toEqual([
+        (await server.get(`/meta/${device}`)).json,
+      ])
+      await events.close()
+    })
+
+    test.each([
+      ['stopped', () => server.stop()],
+      ['killed', () => server.kill()],
+    ])('after a restart the recorded status stands, connects count anew: %s', async (_, end) => {
+      const device = newName('META')
+      const link = await LinkClient.open(server, 'json')
+      await link.hello(device, sensor)
+      await patch(device, { room: 'A' })
+      await end()
+      await server.startAgain()
+      expect((await server.get(`/meta/${device}`)).json).toMatchObject({
+        status: 'online',
+        numConnects: 0,
+        meta: { room: 'A' },
+      })
+      const events = await EventClient.open(server, { offset: 'now', devices: device })
+      const again = await LinkClient.open(server, 'json')
+      await again.hello(device, sensor)
+      await events.caughtUp(server)
+      expect(events.of('META_STATUS_CHANGE')).toEqual([])
+      expect((await server.get(`/meta/${device}`)).json).toMatchObject({ status: 'online', numConnects: 1 })
+      await again.close()
+      await until(() => events.of('META_STATUS_CHANGE').length > 0, 'the device to be heard offline')
+    })
+  })
+})
+
+/** An object so many levels deep. */
+function nested(depth: number): unknown {
+  return depth === 0 ? 1 : { a: nested(depth - 1) }
+}

@@ -1,0 +1,209 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { Audiences, type EventFilter, isHeard } from '#events/audience'
+import { type EventType, eventKinds } from '#model/event'
+import { everything, type Grant, resources, scopeOf } from '#model/scope'
+
+const devices = ['A', 'B', 'C', 'D']
+const services = ['s', 't', 'u']
+const types = Object.keys(eventKinds) as EventType[]
+
+interface Listener {
+  readonly access: string
+  readonly grants: readonly Grant[]
+  readonly filter: EventFilter
+}
+
+/** What happens, as far as hearing goes. */
+interface Happening {
+  readonly type: EventType
+  readonly device: string | undefined
+  readonly service: string | undefined
+}
+
+/**
+ * Contract 4.2, 4.8 word for word: one grant must give read on the event's resource, and hold its device and its service
+ * together; a filter leaves out what it does not name.
+ */
+function hears({ grants, filter }: Listener, { type, device, service }: Happening): boolean {
+  const { resource } = eventKinds[type]
+  const isAllowed = grants.some((grant) => {
+    const actions = [...(grant.permissions[resource] ?? []), ...(grant.permissions['*'] ?? [])]
+    const isRead = actions.includes('read') || actions.includes('*')
+    const isDevice = device === undefined || grant.devices.includes('*') || grant.devices.includes(device)
+    const isService = service === undefined || grant.services.includes('*') || grant.services.includes(service)
+    return isRead && isDevice && isService
+  })
+  const isWanted =
+    (!filter.types || filter.types.has(type)) &&
+    (!filter.devices || device === undefined || filter.devices.has(device)) &&
+    (!filter.services || service === undefined || filter.services.has(service))
+  return isAllowed && isWanted
+}
+
+const names = (all: string[]): fc.Arbitrary<string[]> =>
+  fc.oneof(fc.constant<string[]>(['*']), fc.subarray(all), fc.subarray([...all, '*']))
+const actions = fc.subarray(['create', 'read', 'update', '*'] as const).map((some) => [...some])
+const grant: fc.Arbitrary<Grant> = fc.record({
+  permissions: fc.dictionary(fc.constantFrom(...resources, '*'), actions, { maxKeys: 4 }) as fc.Arbitrary<
+    Grant['permissions']
+  >,
+  devices: names(devices),
+  services: names(services),
+})
+/** More often than not something that is heard. */
+const readsMuch = grant.map((given): Grant => ({ ...given, permissions: { ...given.permissions, '*': ['read'] } }))
+const grants = fc.array(fc.oneof(grant, readsMuch), { maxLength: 4 })
+
+const someOf = (all: readonly string[]) =>
+  fc.option(
+    fc.subarray([...all]).map((some) => new Set(some)),
+    { nil: undefined },
+  )
+const filter: fc.Arbitrary<EventFilter> = fc
+  .record({ types: someOf(types), devices: someOf([...devices, 'E']), services: someOf(services) })
+  .map(
+    ({ types, devices, services }): EventFilter => ({
+      ...(types && { types }),
+      ...(devices && { devices }),
+      ...(services && { services }),
+    }),
+  )
+
+const happening: fc.Arbitrary<Happening> = fc
+  .record({
+    type: fc.constantFrom(...types),
+    device: fc.constantFrom(...devices, 'E'),
+    service: fc.constantFrom(...services, 'v'),
+  })
+  .map(({ type, device, service }) => ({
+    type,
+    device: eventKinds[type].hasDevice ? device : undefined,
+    service: eventKinds[type].hasService ? service : undefined,
+  }))
+const happenings = fc.array(happening, { minLength: 1, maxLength: 12 })
+
+/** Joined listeners, and what each happening reached against the plain filter above. */
+function expectExactly(audiences: Audiences, listeners: ReadonlyMap<string, Listener>, happened: readonly Happening[]) {
+  for (const each of happened) {
+    const topics = audiences.hearers(each.type, each.device, each.service).map(({ topic }) => topic)
+    expect(new Set(topics).size, 'heard twice').toBe(topics.length)
+    const expected = [...listeners].filter(([, listener]) => hears(listener, each)).map(([topic]) => topic)
+    expect(topics.sort(), JSON.stringify(each)).toEqual(expected.sort())
+  }
+}
+
+test('each class hears exactly what its grants and its filter let it, and nothing twice', () => {
+  fc.assert(
+    fc.property(fc.array(fc.tuple(grants, filter), { maxLength: 6 }), happenings, (joined, happened) => {
+      const audiences = new Audiences('t')
+      const listeners = new Map<string, Listener>()
+      joined.forEach(([given, filter], index) => {
+        const access = `access ${index}`
+        const { topic } = audiences.join(access, scopeOf(given), filter)
+        listeners.set(topic, { access, grants: given, filter })
+      })
+      expectExactly(audiences, listeners, happened)
+      // Once more, from what was kept.
+      expectExactly(audiences, listeners, happened)
+    }),
+    { numRuns: 500 },
+  )
+})
+
+type Change =
+  | { readonly what: 'join'; readonly access: number; readonly grants: readonly Grant[]; readonly filter: EventFilter }
+  | { readonly what: 'leave'; readonly place: number }
+  | { readonly what: 'redefine'; readonly access: number; readonly grants: readonly Grant[] }
+
+const change: fc.Arbitrary<Change> = fc.oneof(
+  fc.record({ what: fc.constant('join' as const), access: fc.nat(2), grants, filter }),
+  fc.record({ what: fc.constant('leave' as const), place: fc.nat(20) }),
+  fc.record({ what: fc.constant('redefine' as const), access: fc.nat(2), grants }),
+)
+
+test('who comes, goes and is given something else: at every moment it is exact', () => {
+  fc.assert(
+    fc.property(fc.array(fc.tuple(change, happenings), { maxLength: 25 }), (changes) => {
+      const audiences = new Audiences('t')
+      const scopes = new Map<string, readonly Grant[]>()
+      const sockets: { access: string; audience: ReturnType<Audiences['join']> }[] = []
+      for (const [each, happened] of changes) {
+        if (each.what === 'join') {
+          const access = `access ${each.access}`
+          if (!sockets.some((socket) => socket.access === access)) scopes.set(access, each.grants)
+          const given = scopes.get(access) ?? []
+          sockets.push({ access, audience: audiences.join(access, scopeOf(given), each.filter) })
+        } else if (each.what === 'leave') {
+          const [gone] = sockets.splice(each.place % Math.max(sockets.length, 1), 1)
+          if (gone) audiences.leave(gone.audience)
+        } else {
+          const access = `access ${each.access}`
+          scopes.set(access, each.grants)
+          const concerned = audiences.redefine(access, scopeOf(each.grants))
+          const expected = new Set(sockets.filter((socket) => socket.access === access).map(({ audience }) => audience))
+          expect(new Set(concerned)).toEqual(expected)
+        }
+        const listeners = new Map(
+          sockets.map(({ access, audience }) => [
+            audience.topic,
+            { access, grants: scopes.get(access) ?? [], filter: audience.filter },
+          ]),
+        )
+        expect(audiences.size).toBe(listeners.size)
+        expectExactly(audiences, listeners, happened)
+        for (const { audience } of sockets) {
+          const same = sockets.filter((socket) => socket.audience === audience)
+          expect(audience.sockets).toBe(same.length)
+        }
+      }
+    }),
+    { numRuns: 200 },
+  )
+})
+
+describe('a class', () => {
+  test('is shared by sockets of the same access and filter, however the filter is written', () => {
+    const audiences = new Audiences('t')
+    const one = audiences.join('a', everything, { devices: new Set(['A', 'B']) })
+    expect(audiences.join('a', everything, { devices: new Set(['B', 'A']) })).toBe(one)
+    expect(one.sockets).toBe(2)
+    expect(audiences.join('b', everything, { devices: new Set(['A', 'B']) })).not.toBe(one)
+    expect(audiences.join('a', everything, { services: new Set(['A', 'B']) })).not.toBe(one)
+    expect(audiences.join('a', everything, {})).not.toBe(one)
+    expect(audiences.join('a', everything, { devices: new Set() })).not.toBe(audiences.join('a', everything, {}))
+    expect(audiences.join('a', everything, { devices: new Set(['A,B']) })).not.toBe(one)
+  })
+
+  test('ends with its last socket, and one that comes later has a topic of its own', () => {
+    const audiences = new Audiences('t')
+    const one = audiences.join('a', everything, {})
+    audiences.join('a', everything, {})
+    audiences.leave(one)
+    expect(audiences.hearers('DEVICE_ADD', 'A', undefined)).toEqual([one])
+    audiences.leave(one)
+    expect(audiences.hearers('DEVICE_ADD', 'A', undefined)).toEqual([])
+    expect(audiences.join('a', everything, {}).topic).not.toBe(one.topic)
+  })
+})
+
+test('a grant reaches its own devices and services together, never those of another grant', () => {
+  const read = { service: ['read' as const] }
+  const scope = scopeOf([
+    { permissions: read, devices: ['A'], services: ['s'] },
+    { permissions: read, devices: ['B'], services: ['t'] },
+  ])
+  const audience = new Audiences('t').join('a', scope, {})
+  expect(isHeard(audience, 'OBJECT_UPDATED', 'A', 's')).toBe(true)
+  expect(isHeard(audience, 'OBJECT_UPDATED', 'B', 't')).toBe(true)
+  expect(isHeard(audience, 'OBJECT_UPDATED', 'A', 't')).toBe(false)
+  expect(isHeard(audience, 'OBJECT_UPDATED', 'B', 's')).toBe(false)
+})
+
+test('however many names of services come by, what is kept has an end, and stays right', () => {
+  const audiences = new Audiences('t')
+  const audience = audiences.join('a', everything, {})
+  for (let index = 0; index < 10_000; index++) {
+    expect(audiences.hearers('OBJECT_UPDATED', 'A', `s${index}`)).toEqual([audience])
+  }
+})

@@ -1,0 +1,374 @@
+import { beforeEach, describe, expect, test } from 'vitest'
+import { scopeOf } from '#model/scope'
+import type { StallingSocket } from '#test/events/stalling-sockets'
+import { readAll, ToldStream } from '#test/events/told-stream'
+
+let stream: ToldStream
+
+beforeEach(() => {
+  stream = new ToldStream(400)
+})
+
+const offsets = ({ heard }: StallingSocket) => heard.filter(({ type }) => type !== 'STREAM').map(({ offset }) => offset)
+const types = ({ heard }: StallingSocket) => heard.map(({ type }) => type)
+const range = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, index) => from + index)
+
+function reports(count: number, device = 'A'): void {
+  for (let index = 0; index < count; index++) stream.report(device, index % 3)
+}
+
+describe('a socket that reads', () => {
+  test('hears everything from when it came, once and in order, and no STREAM unless it asked', async () => {
+    reports(3)
+    const socket = stream.connect()
+    reports(4)
+    await readAll(stream)
+    expect(offsets(socket)).toEqual([4, 5, 6, 7])
+    expect(types(socket)).not.toContain('STREAM')
+  })
+
+  test('that wants it from now is told where now is', async () => {
+    reports(3)
+    const socket = stream.connect({ resume: 'now' })
+    reports(1)
+    await readAll(stream)
+    expect(socket.heard[0]).toEqual({ type: 'STREAM', epoch: 'now', offset: 3, recovered: true })
+    expect(offsets(socket)).toEqual([4])
+  })
+
+  test('shares its class with others: one publish for all of them', () => {
+    for (let index = 0; index < 5; index++) stream.connect()
+    stream.connect({ listener: { access: 'other' } })
+    const before = { ...stream.hub.counts }
+    stream.report()
+    expect(stream.hub.counts.publishes - before.publishes).toBe(2)
+    expect(stream.hub.counts.deliveries - before.deliveries).toBe(6)
+  })
+
+  test('hears nothing more once it is gone', async () => {
+    const socket = stream.connect()
+    reports(1)
+    socket.close()
+    reports(1)
+    await readAll(stream)
+    expect(socket.sent).toHaveLength(1)
+    expect(stream.hub.socketCount).toBe(0)
+  })
+
+  test('of another tenant hears nothing of this one', async () => {
+    const socket = stream.connect({ listener: { tenant: 'other' } })
+    reports(2)
+    await readAll(stream)
+    expect(socket.heard).toEqual([])
+  })
+})
+
+describe('resuming', () => {
+  test.each([1, 2, 4, 5, 9])('after %i gives exactly what was missed, then live', async (after) => {
+    reports(10)
+    const socket = stream.connect({ resume: { after: { epoch: 'now', offset: after } } })
+    reports(2)
+    await readAll(stream)
+    expect(socket.heard[0]).toEqual({ type: 'STREAM', epoch: 'now', offset: after, recovered: true })
+    expect(offsets(socket)).toEqual(range(after + 1, 12))
+  })
+
+  test('from the beginning, with parts that must be read from the store', async () => {
+    stream.recentFrom = 9
+    reports(12)
+    const socket = stream.connect({ resume: { after: { epoch: 'now', offset: 0 } } })
+    await stream.settle()
+    reports(3)
+    await readAll(stream)
+    expect(offsets(socket)).toEqual(range(1, 15))
+  })
+
+  test('gives events that happen while it goes on, each once', async () => {
+    stream.recentFrom = 1_000
+    reports(40)
+    const socket = stream.connect({ resume: { after: { epoch: 'now', offset: 0 } }, limitBytes: 2_000 })
+    for (let index = 0; index < 60; index++) {
+      stream.world.step()
+      await Promise.resolve()
+      if (index % 2 === 0) stream.report('B', index % 3)
+      if (index % 5 === 0) socket.read(3)
+    }
+    await readAll(stream)
+    const heard = offsets(socket)
+    expect(heard).toEqual([...new Set(heard)].sort((x, y) => x - y))
+    expect(heard.slice(0, 40)).toEqual(range(1, 40))
+    expect(heard.at(-1)).toBe(stream.last)
+  })
+
+  test.each([
+    ['an epoch nobody knows', { epoch: 'guessed', offset: 5 }],
+    ['an offset that is still to come', { epoch: 'now', offset: 11 }],
+    ['one beyond the last of its epoch', { epoch: 'before', offset: 5 }],
+    ['one that is not retained any more', { epoch: 'now', offset: 2 }],
+  ])('is refused from %s, whole', async (_, after) => {
+    stream.ended.set('before', 4)
+    reports(10)
+    stream.retained = 5
+    const socket = stream.connect({ resume: { after } })
+    reports(1)
+    await readAll(stream)
+    expect(socket.heard[0]).toEqual({ type: 'STREAM', epoch: 'now', offset: 10, recovered: false })
+    expect(offsets(socket)).toEqual([11])
+  })
+
+  test('goes from the last one before what is retained, and from the last of an earlier epoch', async () => {
+    stream.ended.set('before', 4)
+    reports(10)
+    stream.retained = 5
+    for (const epoch of ['now', 'before']) {
+      const socket = stream.connect({ resume: { after: { epoch, offset: 4 } } })
+      await readAll(stream)
+      expect(socket.heard[0]).toMatchObject({ recovered: true })
+      expect(offsets(socket)).toEqual(range(5, 10))
+    }
+  })
+
+  test('from before the access changed is refused, from after it is not', async () => {
+    reports(10)
+    const resume = (offset: number) =>
+      stream.connect({ listener: { scopeSince: 5 }, resume: { after: { epoch: 'now', offset } } })
+    expect(resume(5).sent[0]).toMatchObject({ recovered: false })
+    expect(resume(6).sent[0]).toMatchObject({ recovered: true })
+  })
+
+  test('gives only what may be heard', async () => {
+    for (let index = 0; index < 6; index++) stream.report(index % 2 === 0 ? 'A' : 'B')
+    const scope = scopeOf([{ permissions: { service: ['read'] }, devices: ['B'], services: ['*'] }])
+    const socket = stream.connect({ listener: { access: 'b', scope }, resume: { after: { epoch: 'now', offset: 0 } } })
+    await readAll(stream)
+    expect(offsets(socket)).toEqual([2, 4, 6])
+    expect(stream.hub.positionOf(socket)).toEqual({ epoch: 'now', offset: 6 })
+  })
+
+  test('takes turns of about two milliseconds with others', async () => {
+    reports(40)
+    const sockets = [1, 2, 3].map(() => stream.connect({ resume: { after: { epoch: 'now', offset: 0 } } }))
+    const { recent } = stream
+    stream.recent = (tenant, offset) => {
+      stream.world.spend(1)
+      return recent.call(stream, tenant, offset)
+    }
+    stream.world.step()
+    // The first slice is over long before anybody has everything.
+    expect(Math.max(...sockets.map(({ sent }) => sent.length))).toBeLessThan(20)
+    await readAll(stream)
+    for (const socket of sockets) expect(offsets(socket)).toEqual(range(1, 40))
+  })
+
+  test('waits where the store cannot be read, and goes on when it can', async () => {
+    stream.recentFrom = 1_000
+    reports(5)
+    const { load } = stream
+    stream.load = () => Promise.reject(new Error('being reopened'))
+    const socket = stream.connect({ resume: { after: { epoch: 'now', offset: 0 } } })
+    await stream.settle()
+    stream.load = load
+    expect(stream.failures).toHaveLength(1)
+    await stream.world.advance(2_000)
+    await readAll(stream)
+    expect(offsets(socket)).toEqual(range(1, 5))
+  })
+})
+
+describe('a socket that does not keep up', () => {
+  test('is caught up when it drains, though nothing more happens', async () => {
+    const socket = stream.connect({ limitBytes: 500 })
+    reports(20)
+    expect(socket.lostCount).toBeGreaterThan(0)
+    await readAll(stream)
+    expect(offsets(socket).at(-1)).toBe(20)
+  })
+
+  test('hears of each property what is newest, and nothing of what was overridden', async () => {
+    const socket = stream.connect({ limitBytes: 500 })
+    reports(30)
+    await readAll(stream)
+    const heard = offsets(socket)
+    const live = heard.findIndex((offset, index) => offset !== index + 1)
+    // From where it fell behind: one update of each of the three properties.
+    expect(heard.slice(live)).toEqual([28, 29, 30])
+  })
+
+  test('costs the others nothing', async () => {
+    const slow = stream.connect({ limitBytes: 100 })
+    const quick = stream.connect()
+    for (let index = 0; index < 50; index++) {
+      stream.report()
+      quick.read()
+    }
+    expect(offsets(quick)).toEqual(range(1, 50))
+    expect(slow.lostCount).toBeGreaterThan(0)
+  })
+
+  test('hears what cannot be overridden: every one', async () => {
+    const socket = stream.connect({ limitBytes: 300 })
+    for (let index = 0; index < 20; index++) {
+      stream.tell({ kind: 'device_added', device: `D${index}`, flakeAddress: index + 1, at: 5 }, stream.reportOf())
+    }
+    await readAll(stream)
+    const added = socket.heard
+      .filter(({ type }) => type === 'DEVICE_ADD')
+      .map(({ deviceIdentifier }) => deviceIdentifier)
+    expect(added).toEqual(range(0, 19).map((index) => `D${index}`))
+  })
+
+  test('reads the full state again when what it missed is gone', async () => {
+    const socket = stream.connect({ limitBytes: 300 })
+    reports(20)
+    stream.retained = 18
+    await readAll(stream)
+    reports(2)
+    await readAll(stream)
+    const resync = socket.heard.find(({ type }) => type === 'RESYNC')
+    expect(resync).toEqual({ type: 'RESYNC', epoch: 'now', offset: 20 })
+    expect(offsets(socket).slice(-2)).toEqual([21, 22])
+    expect(types(socket).filter((type) => type === 'RESYNC')).toHaveLength(1)
+  })
+
+  test('may stall as often as it likes', async () => {
+    const socket = stream.connect({ limitBytes: 400 })
+    for (let round = 0; round < 10; round++) {
+      reports(15)
+      socket.read(2)
+      await stream.settle()
+    }
+    await readAll(stream)
+    const heard = offsets(socket)
+    expect(heard).toEqual([...new Set(heard)].sort((x, y) => x - y))
+    expect(heard.slice(-3)).toEqual([148, 149, 150])
+    reports(1)
+    await readAll(stream)
+    expect(offsets(socket).at(-1)).toBe(151)
+  })
+
+  test('that loses a message that is none of the stream does not lose its place', async () => {
+    const socket = stream.connect({ limitBytes: 200 })
+    reports(2)
+    socket.send(JSON.stringify({ type: 'PONG', epoch: 'now', offset: 2 }))
+    reports(3)
+    await readAll(stream)
+    expect(offsets(socket).at(-1)).toBe(5)
+    const updates = socket.heard.filter(({ type }) => type === 'OBJECT_UPDATED').flatMap(({ updates }) => updates ?? [])
+    const newest = new Map(updates.map(({ propId, value }) => [propId, value]))
+    expect(Object.fromEntries(newest)).toEqual({ 0: 4, 1: 5, 2: 3 })
+  })
+
+  test('is not sent more than its buffer should hold', async () => {
+    reports(200)
+    const socket = stream.connect({ resume: { after: { epoch: 'now', offset: 0 } }, limitBytes: 10_000 })
+    await stream.settle()
+    expect(socket.bufferedBytes()).toBeLessThan(1_000)
+    expect(socket.lostCount).toBe(0)
+    await readAll(stream)
+    expect(offsets(socket)).toEqual(range(1, 200))
+  })
+})
+
+describe('an access that is redefined', () => {
+  const onlyB = scopeOf([{ permissions: { service: ['read'] }, devices: ['B'], services: ['*'] }])
+
+  test('is told to each of its sockets, and to no other, and holds from then on', async () => {
+    const mine = [stream.connect({ listener: { access: 'mine' } }), stream.connect({ listener: { access: 'mine' } })]
+    const other = stream.connect({ listener: { access: 'other' } })
+    reports(2)
+    stream.hub.redefine('default', 'mine', onlyB)
+    stream.report('A')
+    stream.report('B')
+    await readAll(stream)
+    for (const socket of mine) {
+      expect(socket.heard.map(({ type, offset }) => [type, offset])).toEqual([
+        ['OBJECT_UPDATED', 1],
+        ['OBJECT_UPDATED', 2],
+        ['RESYNC', 2],
+        ['OBJECT_UPDATED', 4],
+      ])
+    }
+    expect(offsets(other)).toEqual([1, 2, 3, 4])
+  })
+
+  test('reaches a socket that was being caught up: with the scope of now', async () => {
+    reports(10)
+    const socket = stream.connect({
+      listener: { access: 'mine' },
+      resume: { after: { epoch: 'now', offset: 0 } },
+      limitBytes: 600,
+    })
+    await stream.settle()
+    stream.hub.redefine('default', 'mine', onlyB)
+    const before = socket.sent.length
+    await readAll(stream)
+    stream.report('A')
+    stream.report('B')
+    await readAll(stream)
+    const after = socket.sent.slice(before)
+    expect(after.map(({ type }) => type)).toEqual(['RESYNC', 'OBJECT_UPDATED'])
+    expect(after.at(-1)?.deviceIdentifier).toBe('B')
+  })
+
+  test('reaches a socket whose buffer is full as soon as it drains', async () => {
+    const socket = stream.connect({ listener: { access: 'mine' }, limitBytes: 300 })
+    reports(10)
+    stream.hub.redefine('default', 'mine', onlyB)
+    stream.report('B')
+    await readAll(stream)
+    const resync = socket.heard.findIndex(({ type }) => type === 'RESYNC')
+    expect(resync).toBeGreaterThan(0)
+    expect(socket.heard.slice(resync).every(({ deviceIdentifier }) => deviceIdentifier !== 'A')).toBe(true)
+  })
+
+  test('that nobody has changes nothing', () => {
+    const socket = stream.connect()
+    stream.hub.redefine('default', 'nobody', onlyB)
+    expect(socket.sent).toEqual([])
+  })
+})
+
+describe('after the store was read again', () => {
+  test('what it holds beyond what was told is told', async () => {
+    const socket = stream.connect()
+    reports(2)
+    // Stored by a write that was said to have failed.
+    for (const propId of [0, 1]) stream.entries.push(stream.reportOf('A', propId, 's', 3 + propId))
+    stream.hub.reloaded(() => stream.last, false)
+    reports(1)
+    await readAll(stream)
+    expect(offsets(socket)).toEqual([1, 2, 3, 4, 5])
+  })
+
+  test('when it holds less, everybody reads the full state again', async () => {
+    const sockets = [stream.connect(), stream.connect({ limitBytes: 100 })]
+    reports(5)
+    stream.entries.length = 3
+    stream.epoch = 'another'
+    stream.hub.reloaded(() => stream.last, true)
+    stream.report('B')
+    await readAll(stream)
+    for (const socket of sockets) {
+      const resync = socket.heard.findIndex(({ type }) => type === 'RESYNC')
+      expect(socket.heard[resync]).toMatchObject({ epoch: 'another' })
+      expect(socket.heard.at(-1)?.offset).toBeLessThanOrEqual(3)
+    }
+  })
+
+  test('who is up to date hears nothing of it', async () => {
+    const socket = stream.connect()
+    reports(2)
+    stream.hub.reloaded(() => stream.last, false)
+    await readAll(stream)
+    expect(offsets(socket)).toEqual([1, 2])
+  })
+})
+
+test('at the start what is stored counts as told', async () => {
+  for (let offset = 1; offset <= 3; offset++) stream.entries.push(stream.reportOf())
+  stream.hub.load('default', 3)
+  expect(stream.hub.toldTo('default')).toBe(3)
+  const socket = stream.connect({ resume: { after: { epoch: 'now', offset: 1 } } })
+  await readAll(stream)
+  expect(offsets(socket)).toEqual([2, 3])
+})

@@ -1,0 +1,142 @@
+import type { Hub } from '#events/hub'
+import type { Socket, SocketPublisher } from '#runtime/socket'
+
+/** A message as a dashboard reads it. */
+export interface HeardMessage {
+  readonly type: string
+  readonly offset: number
+  readonly epoch?: string
+  readonly recovered?: boolean
+  readonly deviceIdentifier?: string
+  readonly serviceIdentifier?: string
+  readonly updates?: readonly { readonly propId: number; readonly tag: string; readonly value?: number }[]
+}
+
+/**
+ * Sockets that take what their buffer takes, and lose the rest as the real ones do: the hub hears of the first message
+ * lost of each stretch, and may do nothing then. A test says when the other side reads.
+ */
+export class StallingSockets implements SocketPublisher {
+  readonly sockets = new Set<StallingSocket>()
+  hub: Hub | undefined
+  isDropping = false
+
+  open(limitBytes = Number.POSITIVE_INFINITY): StallingSocket {
+    const socket = new StallingSocket(this, limitBytes)
+    this.sockets.add(socket)
+    return socket
+  }
+
+  publish(topic: string, message: string | Uint8Array): void {
+    if (this.isDropping) throw new Error('a publish inside dropped')
+    for (const socket of this.sockets) if (socket.topics.has(topic)) socket.take(message.toString())
+  }
+}
+
+export class StallingSocket implements Socket {
+  readonly remoteAddress = 'test'
+  readonly topics = new Set<string>()
+  readonly #sockets: StallingSockets
+  readonly #limitBytes: number
+  readonly #unread: string[] = []
+  #unreadBytes = 0
+  #isLosing = false
+  isOpen = true
+  /** Everything that will arrive, read or not. */
+  readonly sent: HeardMessage[] = []
+  /** What the other side has read. */
+  readonly heard: HeardMessage[] = []
+  lostCount = 0
+
+  constructor(sockets: StallingSockets, limitBytes: number) {
+    this.#sockets = sockets
+    this.#limitBytes = limitBytes
+  }
+
+  send(message: string | Uint8Array): boolean {
+    this.#mayBeUsed('send')
+    return this.take(message.toString())
+  }
+
+  together(task: () => void): void {
+    this.#mayBeUsed('together')
+    task()
+  }
+
+  bufferedBytes(): number {
+    return this.#unreadBytes
+  }
+
+  subscribe(topic: string): void {
+    this.#mayBeUsed('subscribe')
+    this.topics.add(topic)
+  }
+
+  unsubscribe(topic: string): void {
+    this.#mayBeUsed('unsubscribe')
+    this.topics.delete(topic)
+  }
+
+  ping(): void {
+    this.#mayBeUsed('ping')
+  }
+
+  end(): void {
+    this.#mayBeUsed('end')
+    this.close()
+  }
+
+  /** Into the buffer, or lost. */
+  take(message: string): boolean {
+    if (this.#unreadBytes > this.#limitBytes) {
+      this.lostCount++
+      if (!this.#isLosing) this.#lose(message)
+      return false
+    }
+    this.#unread.push(message)
+    this.#unreadBytes += message.length
+    this.sent.push(JSON.parse(message))
+    return true
+  }
+
+  /** The other side reads some messages; all of them by default. */
+  read(countMax = Number.POSITIVE_INFINITY): void {
+    const read = this.#unread.splice(0, Math.min(countMax, this.#unread.length))
+    if (read.length === 0 || !this.isOpen) return
+    for (const message of read) {
+      this.#unreadBytes -= message.length
+      this.heard.push(JSON.parse(message))
+    }
+    this.#isLosing = false
+    this.#sockets.hub?.drained(this)
+  }
+
+  get hasUnread(): boolean {
+    return this.#unread.length > 0
+  }
+
+  close(): void {
+    if (!this.isOpen) return
+    this.isOpen = false
+    this.#unread.length = 0
+    this.#unreadBytes = 0
+    this.topics.clear()
+    this.#sockets.sockets.delete(this)
+    this.#sockets.hub?.remove(this)
+  }
+
+  #lose(message: string): void {
+    this.#isLosing = true
+    this.#sockets.isDropping = true
+    try {
+      this.#sockets.hub?.dropped(this, Buffer.from(message))
+    } finally {
+      this.#sockets.isDropping = false
+    }
+  }
+
+  #mayBeUsed(method: string): void {
+    if (!this.isOpen) throw new Error(`${method} after closed`)
+    if (this.#sockets.isDropping) throw new Error(`${method} inside dropped`)
+  }
+}

@@ -1,0 +1,139 @@
+import { Hub, type Listener, type Resume } from '#events/hub'
+import type { Entry } from '#model/entry'
+import { propertyTypeOf } from '#model/property-type'
+import { everything } from '#model/scope'
+import type { Shape } from '#model/shape'
+import type { Chunk, StreamReader } from '#runtime/stream'
+import { StreamHead } from '#runtime/stream-head'
+import { Shapes } from '#store/shapes'
+import { type StallingSocket, StallingSockets } from '#test/events/stalling-sockets'
+import { ManualWorld } from '#test/runtime/manual-world'
+
+export const tenant = 'default'
+
+const shapes = new Shapes(() => undefined)
+export const propertyCount = 3
+
+export function shapeOf(service: string): Shape {
+  const type = propertyTypeOf('uint32')
+  if (!type) throw new Error('no such type')
+  return shapes.intern(
+    service,
+    Array.from({ length: propertyCount }, (_, propId) => ({ propId, type, modifier: 0 })),
+  )
+}
+
+/**
+ * A hub in front of a stream that a test tells, entry by entry. Chunks are as long as a test says; of old ones only some
+ * are in memory, others take the world's time to read.
+ */
+export class ToldStream implements StreamReader<Entry> {
+  readonly world = new ManualWorld()
+  readonly sockets = new StallingSockets()
+  readonly hub: Hub
+  /** By offset, from 1. */
+  readonly entries: (Entry | undefined)[] = [undefined]
+  readonly failures: unknown[] = []
+  epoch = 'now'
+  /** Last offsets of earlier epochs. */
+  readonly ended = new Map<string, number>()
+  retained = 1
+  chunkCount = 4
+  /** Chunks from this offset on are in memory. */
+  recentFrom = 1
+  readonly #head = new StreamHead<Entry>(tenant, 0)
+  /** The last offset of each property of each device, as its actor knows it: told or not. */
+  readonly lastOf = new Map<string, number>()
+
+  constructor(highWaterBytes?: number) {
+    this.hub = new Hub({
+      world: this.world,
+      publisher: this.sockets,
+      reader: this,
+      isOverridden: ({ device, service, propId, offset }, told) => {
+        const last = this.lastOf.get(`${device}/${service}/${propId}`) ?? 0
+        return last > offset && last <= told
+      },
+      failed: (error) => this.failures.push(error),
+      ...(highWaterBytes === undefined ? {} : { highWaterBytes }),
+    })
+    this.sockets.hub = this.hub
+  }
+
+  get last(): number {
+    return this.entries.length - 1
+  }
+
+  /** Something happened, is stored, and is told. */
+  tell(...entries: Entry[]): void {
+    this.hub.beforeRelease()
+    for (const entry of entries) {
+      this.entries.push(entry)
+      const offset = this.last
+      if (entry.kind === 'reported') {
+        for (let at = 0; at < entry.items.length; at += 2) {
+          this.lastOf.set(`${entry.device}/${entry.shape.serviceIdentifier}/${entry.items[at]}`, offset)
+        }
+      }
+      this.hub.released(this.#head, entry, offset)
+    }
+  }
+
+  /** A report of one property; its value is the offset it gets. */
+  report(device = 'A', propId = 0, service = 's'): void {
+    this.tell(this.reportOf(device, propId, service))
+  }
+
+  reportOf(device = 'A', propId = 0, service = 's', value = this.last + 1): Entry {
+    const items = [propId, value]
+    const shape = shapeOf(service)
+    return { kind: 'reported', device, flakeAddress: 1, shape, at: 5, timestamp: 5, seq: 1, items }
+  }
+
+  listener(more: Partial<Listener> = {}): Listener {
+    return { tenant, access: 'all', scope: everything, scopeSince: -1, filter: {}, ...more }
+  }
+
+  connect(options: { resume?: Resume; listener?: Partial<Listener>; limitBytes?: number } = {}): StallingSocket {
+    const socket = this.sockets.open(options.limitBytes)
+    this.hub.add(socket, this.listener(options.listener), options.resume)
+    return socket
+  }
+
+  settle(): Promise<void> {
+    return this.world.settle()
+  }
+
+  retainedFrom(): number {
+    return this.retained
+  }
+
+  lastOffsetUnder(_: string, epoch: string): number | undefined {
+    return epoch === this.epoch ? this.last : this.ended.get(epoch)
+  }
+
+  recent(_: string, offset: number): Chunk<Entry> | undefined {
+    return offset < this.recentFrom ? undefined : this.#chunk(offset)
+  }
+
+  load(_: string, offset: number): Promise<Chunk<Entry> | undefined> {
+    return new Promise((loaded) => this.world.soon(() => loaded(this.#chunk(offset))))
+  }
+
+  #chunk(offset: number): Chunk<Entry> | undefined {
+    const firstOffset = Math.floor((offset - 1) / this.chunkCount) * this.chunkCount + 1
+    if (offset > this.last || offset < 1 || firstOffset < this.retained - this.chunkCount) return undefined
+    return { firstOffset, events: this.entries.slice(firstOffset, firstOffset + this.chunkCount) as Entry[] }
+  }
+}
+
+/** Reads everything until nothing more comes. */
+export async function readAll(stream: ToldStream): Promise<void> {
+  for (let quiet = 0; quiet < 2; ) {
+    const before = [...stream.sockets.sockets].reduce((sum, { heard }) => sum + heard.length, 0)
+    await stream.settle()
+    for (const socket of [...stream.sockets.sockets]) socket.read()
+    const after = [...stream.sockets.sockets].reduce((sum, { heard }) => sum + heard.length, 0)
+    quiet = before === after ? quiet + 1 : 0
+  }
+}

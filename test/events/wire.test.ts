@@ -1,0 +1,194 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { deviceOf, encode, encodeStripped, offsetOf, resourceOf, serviceOf, typeOf } from '#events/wire'
+import type { Entry, PropertyState } from '#model/entry'
+import { eventKinds, StreamEvent } from '#model/event'
+import type { Property } from '#model/property'
+import type { ShapeProperty } from '#model/shape'
+import { entry, entryKinds, entryOf } from '#test/store/entry-arbitrary'
+
+const offset = fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER })
+
+describe('every kind of entry is told as an event of the model', () => {
+  test.each(entryKinds)('%s', (kind) => {
+    fc.assert(
+      fc.property(entryOf[kind] as fc.Arbitrary<Entry>, offset, (said, offset) => {
+        const event = StreamEvent.parse(JSON.parse(encode(said, offset)))
+        expect(event).toMatchObject({
+          type: typeOf(said),
+          offset,
+          timestamp: said.kind === 'reported' ? said.timestamp : said.at,
+        })
+        // Nothing that the model does not know, and nothing in another form.
+        expect(JSON.parse(encode(said, offset))).toEqual(event)
+      }),
+      { numRuns: 150 },
+    )
+  })
+})
+
+test('who may hear it is told by what it names', () => {
+  fc.assert(
+    fc.property(entry, (said) => {
+      const event = JSON.parse(encode(said, 1)) as { deviceIdentifier?: string; serviceIdentifier?: string }
+      const kind = eventKinds[typeOf(said)]
+      expect(deviceOf(said)).toBe(kind.hasDevice ? event.deviceIdentifier : undefined)
+      expect(serviceOf(said)).toBe(kind.hasService ? event.serviceIdentifier : undefined)
+      expect(resourceOf(typeOf(said))).toBe(kind.resource)
+      if (kind.hasDevice) expect(event.deviceIdentifier).toBeDefined()
+      if (kind.hasService) expect(event.serviceIdentifier).toBeDefined()
+    }),
+    { numRuns: 300 },
+  )
+})
+
+test.each([
+  ['device_added', 'DEVICE_ADD'],
+  ['device_removed', 'DEVICE_DELETE'],
+  ['schema_deleted', 'SCHEMA_DELETE'],
+  ['meta_deleted', 'META_DELETE'],
+  ['status_changed', 'META_STATUS_CHANGE'],
+  ['discovered', 'DEVICE_DISCOVERY'],
+  ['undeclared', 'OBJECT_UPDATED'],
+] as const)('%s is %s', (kind, type) => {
+  const [said] = fc.sample(entryOf[kind] as fc.Arbitrary<Entry>, { numRuns: 1, seed: 1 })
+  expect(said && typeOf(said)).toBe(type)
+})
+
+test('a schema is added once and updated after that', () => {
+  const [said] = fc.sample(entryOf.schema_set, { numRuns: 1, seed: 1 })
+  if (!said) throw new Error('no sample')
+  expect(typeOf({ ...said, isNew: true })).toBe('SCHEMA_ADD')
+  expect(typeOf({ ...said, isNew: false })).toBe('SCHEMA_UPDATE')
+})
+
+describe('the offset of a message', () => {
+  test('is read from its first bytes', () => {
+    fc.assert(
+      fc.property(entry, offset, (said, offset) => {
+        const message = Buffer.from(`before${encode(said, offset)}`).subarray(6)
+        expect(offsetOf(message)).toBe(offset)
+        expect(offsetOf(message.subarray(0, 128))).toBe(offset)
+      }),
+      { numRuns: 200 },
+    )
+  })
+
+  test.each([
+    '{"type":"PONG","epoch":"x","offset":5}',
+    '{"type":"RESYNC","epoch":"x","offset":5}',
+    '{"type":"STREAM","epoch":"x","offset":5,"recovered":true}',
+    '',
+    '{}',
+    '[{"type":"A","timestamp":1,"offset":5}]',
+    '{"type":"META_SET","timestamp":1,"meta":{},"offset":5}',
+  ])('is none in %s', (message) => {
+    expect(offsetOf(Buffer.from(message))).toBeUndefined()
+  })
+})
+
+/** What a property of an update says, from the entry itself. */
+function expectedItem({ propId, type, modifier }: ShapeProperty, state: PropertyState): Partial<Property> {
+  const isError = typeof state === 'object' && state !== null && !Array.isArray(state)
+  const flags = { isReadOnly: (modifier & 1) > 0, isActionable: (modifier & 2) > 0, isVolatile: (modifier & 4) > 0 }
+  return {
+    tag: isError ? 'error' : 'value',
+    propId,
+    type: type.wireName,
+    modifier: { ...flags, isError, isArray: type.isArray },
+    ...(isError ? { error: (state as { error: string }).error } : { value: state as Property['value'] }),
+  }
+}
+
+/** The items of a report as the entry holds them: property and state, in order. */
+function itemsOf(said: Extract<Entry, { kind: 'reported' | 'declared' }>) {
+  return Array.from({ length: said.items.length / 2 }, (_, at) => ({
+    property: said.shape.properties[said.items[at * 2] as number] as ShapeProperty,
+    state: said.items[at * 2 + 1] as PropertyState,
+  }))
+}
+
+describe('OBJECT_UPDATED', () => {
+  test('says every item in the order of the device, and nothing else', () => {
+    fc.assert(
+      fc.property(entryOf.reported, (said) => {
+        const event = JSON.parse(encode(said, 1)) as { updates: Property[] }
+        expect(event.updates).toEqual(itemsOf(said).map(({ property, state }) => expectedItem(property, state)))
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  test('says what is declared first, then what is gone', () => {
+    fc.assert(
+      fc.property(entryOf.declared, (said) => {
+        const { updates } = JSON.parse(encode(said, 1)) as { updates: Property[] }
+        const items = itemsOf(said).map(({ property, state }) => expectedItem(property, state))
+        expect(updates.slice(0, items.length)).toEqual(items)
+        const gone = updates.slice(items.length).map(({ tag, propId, type }) => ({ tag, propId, type }))
+        expect(gone).toEqual(
+          said.removed.map(({ propId, type }) => ({ tag: 'removed', propId, type: type.toUpperCase() })),
+        )
+      }),
+    )
+  })
+})
+
+describe('stripped', () => {
+  const updated = fc.oneof(entryOf.reported, entryOf.declared, entryOf.undeclared)
+
+  test('an update is the same without what is left out, and nothing when nothing is left', () => {
+    fc.assert(
+      fc.property(updated, fc.func(fc.boolean()), (said, isLeftOut) => {
+        const whole = JSON.parse(encode(said, 9)) as { updates: Property[] }
+        const left = whole.updates.filter(({ tag, propId }) => !isLeftOut(propId, tag === 'removed'))
+        const stripped = encodeStripped(said, 9, isLeftOut)
+        if (left.length === 0) expect(stripped).toBeUndefined()
+        else expect(JSON.parse(stripped ?? '')).toEqual({ ...whole, updates: left })
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  test('of nothing it is the very text', () => {
+    fc.assert(
+      fc.property(updated, (said) => {
+        expect(encodeStripped(said, 9, () => false)).toBe(encode(said, 9))
+      }),
+    )
+  })
+
+  test('other events are never changed', () => {
+    fc.assert(
+      fc.property(entry, (said) => {
+        if (typeOf(said) === 'OBJECT_UPDATED') return
+        expect(encodeStripped(said, 9, () => true)).toBe(encode(said, 9))
+      }),
+    )
+  })
+})
+
+test('what a device says of itself is numbered', () => {
+  const said: Entry = {
+    kind: 'discovered',
+    device: '#$A',
+    flakeAddress: 7,
+    at: 5,
+    project: 'boiler',
+    firmwares: [
+      { firmware: '1.0.0', index: 0 },
+      { firmware: '2.0.0', hardware: 'revB', index: 2 },
+    ],
+    isAutoUpdated: true,
+  }
+  const items = (entry: Entry) =>
+    (JSON.parse(encode(entry, 1)) as { updates: Property[] }).updates.map(({ propId, value }) => [propId, value])
+  expect(items(said)).toEqual([
+    [0, '#$A'],
+    [1, 'boiler'],
+    [16, '1.0.0'],
+    [48, '2.0.0'],
+    [49, 'revB'],
+  ])
+  expect(items({ ...said, project: null, firmwares: [] })).toEqual([[0, '#$A']])
+})
