@@ -1,0 +1,220 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import type { EventFilter } from '#events/audience'
+import type { Entry } from '#model/entry'
+import { everything, type Scope, scopeOf } from '#model/scope'
+import type { Position } from '#runtime/stream'
+import type { HeardMessage, StallingSocket } from '#test/events/stalling-sockets'
+import { readAll, ToldStream, tenant } from '#test/events/told-stream'
+
+const read = { service: ['read' as const], device: ['read' as const] }
+const scopes: readonly Scope[] = [
+  everything,
+  scopeOf([{ permissions: read, devices: ['A'], services: ['*'] }]),
+  scopeOf([
+    { permissions: read, devices: ['A', 'B'], services: ['s'] },
+    { permissions: { service: ['read'] }, devices: ['*'], services: ['t'] },
+  ]),
+]
+const filters: readonly EventFilter[] = [{}, { devices: new Set(['A', 'C']) }, { types: new Set(['OBJECT_UPDATED']) }]
+
+const step = fc.oneof(
+  {
+    weight: 10,
+    arbitrary: fc.record({
+      what: fc.constant('report' as const),
+      device: fc.constantFrom('A', 'B', 'C'),
+      service: fc.constantFrom('s', 't'),
+      propId: fc.nat(2),
+      count: fc.integer({ min: 1, max: 8 }),
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({ what: fc.constant('add device' as const), device: fc.constantFrom('A', 'B', 'C') }),
+  },
+  {
+    weight: 6,
+    arbitrary: fc.record({ what: fc.constant('read' as const), who: fc.nat(2), count: fc.integer({ min: 1, max: 6 }) }),
+  },
+  { weight: 4, arbitrary: fc.record({ what: fc.constant('settle' as const) }) },
+  { weight: 3, arbitrary: fc.record({ what: fc.constant('step' as const) }) },
+  { weight: 2, arbitrary: fc.record({ what: fc.constant('position' as const), who: fc.nat(2) }) },
+  { weight: 2, arbitrary: fc.record({ what: fc.constant('come back' as const), who: fc.nat(2) }) },
+  { weight: 1, arbitrary: fc.record({ what: fc.constant('redefine' as const), who: fc.nat(2), scope: fc.nat(2) }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({ what: fc.constant('trim' as const), share: fc.double({ min: 0, max: 1, noNaN: true }) }),
+  },
+  { weight: 1, arbitrary: fc.record({ what: fc.constant('forget chunks' as const) }) },
+)
+
+/** A dashboard: what it holds of every property, by what it was sent. Each value is the offset it came by. */
+class Dashboard {
+  readonly #stream: ToldStream
+  readonly #access: string
+  readonly #filter: EventFilter
+  readonly #limitBytes: number
+  scope: Scope
+  scopeSince = -1
+  socket: StallingSocket
+  /** Where it began anew: what it did not hear since, it read then. */
+  #begunAt: number
+  #begunMessages = 0
+
+  constructor(stream: ToldStream, index: number) {
+    this.#stream = stream
+    this.#access = `access ${index}`
+    this.#filter = filters[index] as EventFilter
+    this.#limitBytes = [Number.POSITIVE_INFINITY, 800, 250][index] as number
+    this.scope = scopes[index] as Scope
+    this.#begunAt = stream.last
+    this.socket = this.#connect(undefined)
+  }
+
+  #connect(after: Position | undefined): StallingSocket {
+    const { scope, scopeSince } = this
+    return this.#stream.connect({
+      listener: { access: this.#access, scope, scopeSince, filter: this.#filter },
+      limitBytes: this.#limitBytes,
+      ...(after ? { resume: { after } } : {}),
+    })
+  }
+
+  mayHear(entry: Entry): boolean {
+    const device = 'device' in entry ? entry.device : ''
+    const service = entry.kind === 'reported' ? entry.shape.serviceIdentifier : undefined
+    const resource = entry.kind === 'reported' ? 'service' : 'device'
+    const type = entry.kind === 'reported' ? 'OBJECT_UPDATED' : 'DEVICE_ADD'
+    if (this.#filter.types && !this.#filter.types.has(type)) return false
+    if (this.#filter.devices && !this.#filter.devices.has(device)) return false
+    return this.scope
+      .reaches(resource, 'read')
+      .some(
+        ({ devices, services }) =>
+          (devices === '*' || devices.has(device)) &&
+          (service === undefined || services === '*' || services.has(service)),
+      )
+  }
+
+  /** Everything that was sent since it last began anew; moves that place on a RESYNC or a refused STREAM. */
+  #since(messages: readonly HeardMessage[]): readonly HeardMessage[] {
+    const begun = messages.findLastIndex(({ type, recovered }) => type === 'RESYNC' || recovered === false)
+    if (begun >= 0) {
+      this.#begunAt = messages[begun]?.offset ?? 0
+      this.#begunMessages = begun + 1
+    }
+    return messages.slice(this.#begunMessages)
+  }
+
+  /** Its picture up to an offset is that of the stream: no value older, no event that cannot be overridden missing. */
+  expectPicture(upTo: number): void {
+    const sent = this.#since(this.socket.sent)
+    const values = new Map<string, number>()
+    const added: number[] = []
+    let last = 0
+    for (const { type, offset, deviceIdentifier, serviceIdentifier, updates } of sent) {
+      if (type === 'STREAM') continue
+      expect(offset, 'offsets only grow').toBeGreaterThan(last)
+      last = offset
+      const entry = this.#stream.entries[offset] as Entry
+      expect(this.mayHear(entry), `may hear ${offset}`).toBe(true)
+      if (type === 'DEVICE_ADD') added.push(offset)
+      for (const { propId, value } of updates ?? [])
+        values.set(`${deviceIdentifier}/${serviceIdentifier}/${propId}`, value ?? 0)
+    }
+    const expectedAdded: number[] = []
+    for (let offset = this.#begunAt + 1; offset <= upTo; offset++) {
+      const entry = this.#stream.entries[offset] as Entry
+      if (!this.mayHear(entry)) continue
+      if (entry.kind !== 'reported') {
+        expectedAdded.push(offset)
+        continue
+      }
+      const key = `${entry.device}/${entry.shape.serviceIdentifier}/${entry.items[0]}`
+      // What a later one overrides need not be said: that one comes, whether it goes on from here or resumes from here.
+      if (this.#stream.lastOf.get(key) === offset) expect(values.get(key), `${key} at ${offset}`).toBe(offset)
+    }
+    expect(added.filter((offset) => offset <= upTo)).toEqual(expectedAdded)
+  }
+
+  position(): void {
+    const position = this.#stream.hub.positionOf(this.socket)
+    if (position) this.expectPicture(position.offset)
+  }
+
+  /** Its connection breaks; it comes back with the last offset it read, and holds what it read until then. */
+  comeBack(): void {
+    const { heard } = this.socket
+    const read = this.#since(heard)
+    const offset = read.findLast(({ type }) => type !== 'STREAM')?.offset ?? this.#begunAt
+    this.socket.close()
+    this.socket = this.#connect({ epoch: 'now', offset })
+    this.#begunMessages = 0
+    const [stream] = this.socket.sent
+    const isRetained = offset + 1 >= this.#stream.retained
+    expect(stream).toMatchObject({ type: 'STREAM', recovered: isRetained && offset > this.scopeSince })
+    // Up to there it has everything, and from there on it is owed the rest.
+    this.#begunAt = stream?.offset ?? 0
+  }
+
+  redefine(scope: Scope): void {
+    this.scope = scope
+    this.scopeSince = this.#stream.last
+    this.#stream.hub.redefine(tenant, this.#access, scope)
+  }
+}
+
+test('whatever stalls, breaks, is trimmed or redefined: pictures are whole, and positions never lie', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 120, size: 'max' }), async (steps) => {
+      const stream = new ToldStream(300)
+      const dashboards = [0, 1, 2].map((index) => new Dashboard(stream, index))
+      const of = (who: number) => dashboards[who] as Dashboard
+      for (const each of steps) {
+        switch (each.what) {
+          case 'report':
+            for (let count = 0; count < each.count; count++) {
+              stream.report(each.device, (each.propId + count) % 3, each.service)
+            }
+            break
+          case 'add device':
+            stream.tell({ kind: 'device_added', device: each.device, flakeAddress: 1, at: 5 })
+            break
+          case 'read':
+            of(each.who).socket.read(each.count)
+            break
+          case 'settle':
+            await stream.settle()
+            break
+          case 'step':
+            stream.world.step()
+            await Promise.resolve()
+            break
+          case 'position':
+            of(each.who).position()
+            break
+          case 'come back':
+            of(each.who).comeBack()
+            break
+          case 'redefine':
+            of(each.who).redefine(scopes[each.scope] as Scope)
+            break
+          case 'trim':
+            stream.retained = Math.max(stream.retained, Math.floor(stream.last * each.share))
+            break
+          case 'forget chunks':
+            stream.recentFrom = stream.last + 1
+        }
+      }
+      await readAll(stream)
+      expect(stream.failures).toEqual([])
+      expect(stream.hub.behindCount()).toBe(0)
+      for (const dashboard of dashboards) {
+        dashboard.expectPicture(stream.last)
+        expect(stream.hub.positionOf(dashboard.socket)).toEqual({ epoch: 'now', offset: stream.last })
+      }
+    }),
+    { numRuns: 300 },
+  )
+})
