@@ -30,6 +30,15 @@ const step = fc.oneof(
     }),
   },
   {
+    weight: 3,
+    arbitrary: fc.record({
+      what: fc.constant('take' as const),
+      device: fc.constantFrom('A', 'B', 'C'),
+      service: fc.constantFrom('s', 't'),
+      propId: fc.nat(2),
+    }),
+  },
+  {
     weight: 2,
     arbitrary: fc.record({ what: fc.constant('add device' as const), device: fc.constantFrom('A', 'B', 'C') }),
   },
@@ -133,7 +142,7 @@ class Dashboard {
       }
       const key = `${entry.device}/${entry.shape.serviceIdentifier}/${entry.items[0]}`
       // What a later one overrides need not be said: that one comes, whether it goes on from here or resumes from here.
-      if (this.#stream.lastOf.get(key) === offset) expect(values.get(key), `${key} at ${offset}`).toBe(offset)
+      if (this.#stream.toldOf.get(key) === offset) expect(values.get(key), `${key} at ${offset}`).toBe(offset)
     }
     expect(added.filter((offset) => offset <= upTo)).toEqual(expectedAdded)
   }
@@ -178,6 +187,9 @@ test('whatever stalls, breaks, is trimmed or redefined: pictures are whole, and 
               stream.report(each.device, (each.propId + count) % 3, each.service)
             }
             break
+          case 'take':
+            stream.take(stream.reportOf(each.device, each.propId, each.service))
+            break
           case 'add device':
             stream.tell({ kind: 'device_added', device: each.device, flakeAddress: 1, at: 5 })
             break
@@ -207,6 +219,7 @@ test('whatever stalls, breaks, is trimmed or redefined: pictures are whole, and 
             stream.recentFrom = stream.last + 1
         }
       }
+      stream.tell()
       await readAll(stream)
       expect(stream.failures).toEqual([])
       expect(stream.hub.behindCount()).toBe(0)

@@ -42,8 +42,11 @@ export class ToldStream implements StreamReader<Entry> {
   /** Chunks from this offset on are in memory. */
   recentFrom = 1
   readonly #head = new StreamHead<Entry>(tenant, 0)
+  readonly #taken: Entry[] = []
   /** The last offset of each property of each device, as its actor knows it: told or not. */
   readonly lastOf = new Map<string, number>()
+  /** The same, of what was told. */
+  readonly toldOf = new Map<string, number>()
 
   constructor(highWaterBytes?: number) {
     this.hub = new Hub({
@@ -64,18 +67,20 @@ export class ToldStream implements StreamReader<Entry> {
     return this.entries.length - 1
   }
 
+  /** Something happened and is known to its actor; it is stored and told with the next thing that is. */
+  take(entry: Entry): void {
+    this.#taken.push(entry)
+    for (const key of keysOf(entry)) this.lastOf.set(key, this.last + this.#taken.length)
+  }
+
   /** Something happened, is stored, and is told. */
   tell(...entries: Entry[]): void {
+    for (const entry of entries) this.take(entry)
     this.hub.beforeRelease()
-    for (const entry of entries) {
+    for (const entry of this.#taken.splice(0)) {
       this.entries.push(entry)
-      const offset = this.last
-      if (entry.kind === 'reported') {
-        for (let at = 0; at < entry.items.length; at += 2) {
-          this.lastOf.set(`${entry.device}/${entry.shape.serviceIdentifier}/${entry.items[at]}`, offset)
-        }
-      }
-      this.hub.released(this.#head, entry, offset)
+      for (const key of keysOf(entry)) this.toldOf.set(key, this.last)
+      this.hub.released(this.#head, entry, this.last)
     }
   }
 
@@ -84,7 +89,7 @@ export class ToldStream implements StreamReader<Entry> {
     this.tell(this.reportOf(device, propId, service))
   }
 
-  reportOf(device = 'A', propId = 0, service = 's', value = this.last + 1): Entry {
+  reportOf(device = 'A', propId = 0, service = 's', value = this.last + this.#taken.length + 1): Entry {
     const items = [propId, value]
     const shape = shapeOf(service)
     return { kind: 'reported', device, flakeAddress: 1, shape, at: 5, timestamp: 5, seq: 1, items }
@@ -125,6 +130,13 @@ export class ToldStream implements StreamReader<Entry> {
     if (offset > this.last || offset < 1 || firstOffset < this.retained - this.chunkCount) return undefined
     return { firstOffset, events: this.entries.slice(firstOffset, firstOffset + this.chunkCount) as Entry[] }
   }
+}
+
+/** The properties that a report names. */
+function keysOf(entry: Entry): string[] {
+  if (entry.kind !== 'reported') return []
+  const service = `${entry.device}/${entry.shape.serviceIdentifier}`
+  return entry.items.filter((_, at) => at % 2 === 0).map((index) => `${service}/${index}`)
 }
 
 /** Reads everything until nothing more comes. */
