@@ -189,6 +189,9 @@ test('whatever stalls, breaks, is trimmed or redefined: pictures are whole, and 
             break
           case 'take':
             stream.take(stream.reportOf(each.device, each.propId, each.service))
+            for (const { socket } of dashboards) socket.read(1)
+            await stream.settle()
+            for (const dashboard of dashboards) dashboard.position()
             break
           case 'add device':
             stream.tell({ kind: 'device_added', device: each.device, flakeAddress: 1, at: 5 })
