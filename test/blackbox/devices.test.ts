@@ -108,9 +108,11 @@ describe('devices', () => {
   test('a removed device is gone with all it had, and heard to be', async () => {
     const device = newName()
     const service = `only-${device}`
-    const declaration = [{ serviceIdentifier: service, properties: [{ propId: 1, type: 'UINT8', value: 1 }] }]
+    const declaring = (more = {}) => [
+      { serviceIdentifier: service, properties: [{ propId: 1, type: 'UINT8', ...more }] },
+    ]
     const link = await LinkClient.open(server, 'json')
-    const before = await link.hello(device, declaration, { session: 'a' })
+    const before = await link.hello(device, declaring({ value: 1 }), { session: 'a' })
     await link.report(before.flakeAddress, 1, service, [{ propId: 1, value: 2 }])
     await server.ask(`/meta/${device}`, { method: 'PATCH', body: { room: 'C' } })
     const stays = await link.hello(newName(), sensor)
@@ -142,13 +144,7 @@ describe('devices', () => {
     expect(heard.filter(({ type }) => type === 'DEVICE_DELETE')).toHaveLength(1)
 
     // The same name again is another device.
-    const after = await link.hello(
-      device,
-      [{ ...declaration[0], properties: [{ propId: 1, type: 'UINT8' }] } as never],
-      {
-        session: 'a',
-      },
-    )
+    const after = await link.hello(device, declaring(), { session: 'a' })
     expect(after.flakeAddress).toBeGreaterThan(before.flakeAddress)
     expect(after.seq).toBe(0)
     const { json } = await server.get(`/devices/${device}/services/${service}/properties`)

@@ -79,15 +79,15 @@ describe('a server whose disk is full', () => {
     client.of('OBJECT_UPDATED').map(({ updates }) => parseInt(String(updates[0]?.value), 10))
   const upTo = (last: number) => Array.from({ length: last }, (_, index) => index + 1)
 
-  test.each<[string, Environment]>([
+  test.for<[string, Environment]>([
     ['with headroom', { STORAGE_HEADROOM_MB: '16' }],
     ['without headroom', { STORAGE_HEADROOM_MB: '0' }],
     ['with headroom, synced', { STORAGE_HEADROOM_MB: '16', DURABILITY: 'disk' }],
   ])(
     'refuses writes, reads on, and goes on by itself when there is room: %s',
     { timeout: 90_000 },
-    async (_, environment) => {
-      if (whyNot !== undefined) return
+    async ([_, environment], context) => {
+      if (whyNot !== undefined) return context.skip(whyNot)
       const running = await StartedServer.start(environment, join(disk, 'data'))
       server = running
       const dashboard = await EventClient.open(running)
@@ -176,8 +176,8 @@ describe('a server whose disk is full', () => {
     },
   )
 
-  test('started on a full disk it says so', async () => {
-    if (whyNot !== undefined) return
+  test('started on a full disk it says so', async (context) => {
+    if (whyNot !== undefined) return context.skip(whyNot)
     await writeFile(join(disk, 'more'), new Uint8Array(64 * MIB)).catch(() => undefined)
     await expect(StartedServer.start({}, join(disk, 'data'))).rejects.toThrow(/ended at its start\n.*(full|space)/)
   })

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { LinkGround } from '#test/blackbox/link-ground'
-import { climate, degrees, mode, sensor, shownDegrees, temperature } from '#test/blackbox/sensor'
+import { climate, degrees, mode, noModifier, sensor, shownDegrees, temperature } from '#test/blackbox/sensor'
 import { until } from '#test/blackbox/until'
 
 const dayMs = 24 * 60 * 60_000
@@ -85,14 +85,11 @@ export function conversationSuite(ground: LinkGround): void {
     expect(heard).toMatchObject(Array(3).fill({ updates: [shownDegrees(5)] }))
   })
 
-  test.each([
-    ['long', (seq: number) => seq, (message: string) => ({ propId: temperature, error: message })],
-    ['short', (seq: number) => seq, undefined],
-  ] as const)('an error in place of a value, %s form', async (_, __, longOf) => {
+  test.each(['long', 'short'])('an error in place of a value, %s form', async (form) => {
     const { link, device, address } = await ground.sensor()
     const events = await ground.eventsOf(device)
     await link.report(address, 1, climate, [degrees(5)])
-    if (longOf) await link.report(address, 2, climate, [longOf('sensor broken "×"')])
+    if (form === 'long') await link.report(address, 2, climate, [{ propId: temperature, error: 'sensor broken "×"' }])
     else {
       link.send(['U', address, 2, 0, [temperature, { e: 'sensor broken "×"' }]])
       await link.take(['A', address, 2])
@@ -101,7 +98,7 @@ export function conversationSuite(ground: LinkGround): void {
     const broken = {
       ...shown,
       tag: 'error',
-      modifier: { isReadOnly: false, isActionable: false, isVolatile: false, isError: true, isArray: false },
+      modifier: { ...noModifier, isError: true },
       error: 'sensor broken "×"',
     }
     expect((await events.caughtUp(ground.server))[1]).toMatchObject({ updates: [broken] })

@@ -85,8 +85,7 @@ export function limitSuite(ground: LinkGround): void {
       const spare = encode(ground.protocol, { ...update, padding: long }).length - long.length
       return encode(ground.protocol, { ...update, padding: 'x'.repeat(bytes - spare) })
     }
-    // The length of a longer text takes two more bytes in msgpack.
-    const exact = ground.protocol === 'json' ? padded(1, frameBytesMax) : padded(1, frameBytesMax)
+    const exact = padded(1, frameBytesMax)
     expect(exact.length).toBe(frameBytesMax)
     link.sendRaw(exact)
     await link.acknowledged(address, 1)
@@ -94,6 +93,16 @@ export function limitSuite(ground: LinkGround): void {
     await link.closed()
     expect((await ground.properties(device, climate))[temperature]).toMatchObject(shownDegrees(1))
     await (await ground.link()).hello(device, sensor)
+  })
+
+  test('a text frame that is no UTF-8 costs its link, and nobody else anything', async () => {
+    const { device, address, link } = await ground.sensor()
+    const other = await ground.sensor()
+    link.socket.send(Buffer.from([0x22, 0xff, 0xfe, 0x22]), { binary: false })
+    await link.closed()
+    await other.link.report(other.address, 1, climate, [degrees(1)])
+    const again = await ground.link()
+    expect(await again.hello(device, sensor, { session: 'boot-1' })).toMatchObject({ flakeAddress: address, seq: 0 })
   })
 
   test.each([

@@ -1,8 +1,8 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, test } from 'vitest'
 import { Dashboard } from '#bench/dashboard'
 import { EventClient, streamHead } from '#test/blackbox/event-client'
 import { LinkClient } from '#test/blackbox/link-client'
-import { StartedServer } from '#test/blackbox/started-server'
+import { type Environment, StartedServer } from '#test/blackbox/started-server'
 import { until } from '#test/blackbox/until'
 
 /** A frame of it is large, so that few of them fill the kernel's buffers, which take some megabytes a socket. */
@@ -26,8 +26,8 @@ describe('a dashboard that does not read', () => {
   const addresses: number[] = []
   let frame = 0
 
-  beforeEach(async () => {
-    server = await StartedServer.start({ STREAM_RETENTION_MB: '1' })
+  async function begin(environment: Environment = {}): Promise<void> {
+    server = await StartedServer.start(environment)
     frame = 0
     link = await LinkClient.open(server, 'json')
     const properties = [{ propId: picture, type: 'STRING' }]
@@ -41,7 +41,7 @@ describe('a dashboard that does not read', () => {
     slow.start()
     await until(() => slow.isLive, 'the dashboard to be live')
     quick = await EventClient.open(server)
-  })
+  }
   afterEach(async () => {
     slow?.stop()
     await server?.finish()
@@ -67,6 +67,7 @@ describe('a dashboard that does not read', () => {
   }
 
   test('is caught up when it reads again; the others heard everything all the while', async () => {
+    await begin()
     await flood(20)
     expect(await slow.caughtUp(20_000)).toBe(true)
     const eventsBefore = slow.counts.events
@@ -102,6 +103,7 @@ describe('a dashboard that does not read', () => {
   test('behind what is retained it is told to read the full state again, and goes on from there', {
     timeout: 90_000,
   }, async () => {
+    await begin({ STREAM_RETENTION_MB: '1' })
     slow.stall()
     const before = slow.position?.offset ?? 0
     const retainedFrom = async () => {
@@ -136,6 +138,7 @@ describe('a dashboard that does not read', () => {
   })
 
   test('many that do not read cost the others nothing, and may go as they are', async () => {
+    await begin()
     const stalled = await Promise.all(Array.from({ length: 10 }, () => EventClient.open(server)))
     for (const client of stalled) client.socket.pause()
     await flood(500)
@@ -153,6 +156,7 @@ describe('a dashboard that does not read', () => {
   })
 
   test('a PING said while it does not read is answered once it does', async () => {
+    await begin()
     const client = await EventClient.open(server)
     client.socket.pause()
     await flood(500)
