@@ -3,6 +3,7 @@ import { anonymous } from '#iam/anonymous'
 import { deviceRoutes } from '#routes/devices'
 import { eventRoutes, eventSockets } from '#routes/events'
 import { healthRoutes } from '#routes/health'
+import { identityIsOff, identityRoutes } from '#routes/identity'
 import { linkRoutes, linkSocket } from '#routes/link'
 import { metaRoutes } from '#routes/meta'
 import { schemaRoutes } from '#routes/schemas'
@@ -78,6 +79,7 @@ async function serve(config: Config, log: Log): Promise<void> {
         ...metaRoutes(context),
         ...eventRoutes(context),
         ...linkRoutes(context),
+        ...identityRoutes(),
       ],
       sockets: [
         ...eventSockets(context, eventRoom, () => anonymous),
@@ -88,6 +90,7 @@ async function serve(config: Config, log: Log): Promise<void> {
       bodyBytesMax: config.bodyBytesMax,
       closeGraceMs: stopGraceMs,
       redactPath,
+      notFound: identityIsOff,
     })
   } catch (error) {
     await assembly.close()

@@ -22,6 +22,8 @@ export interface ServerContext {
   readonly bodyBytesMax: number
   requestId(asked: string): string
   redactPath(path: string): string
+  /** What a path that leads nowhere is answered. */
+  notFound(path: string): Problem
   /** Set when the server stops: answers then close their connection. */
   isStopping: boolean
 }

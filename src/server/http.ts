@@ -71,7 +71,7 @@ export function isAcceptable(exchange: Exchange, kind: 'request' | 'upgrade'): b
 function receive(exchange: Exchange, paths: PathTable<Destination>, authenticate: Authenticate): void {
   if (!isAcceptable(exchange, 'request')) return
   const match = paths.match(exchange.method, exchange.path)
-  if (!match) throw new Problem('not_found')
+  if (!match) throw exchange.context.notFound(exchange.path)
   if (exchange.method === 'OPTIONS') {
     exchange.respond(optionsReply(exchange, match.allow))
     return

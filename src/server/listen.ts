@@ -1,4 +1,5 @@
 import * as uws from 'uWebSockets.js'
+import { Problem } from '#model/problem'
 import type { SocketPublisher } from '#runtime/socket'
 import type { World } from '#runtime/world'
 import type { Authenticate } from '#server/authenticate'
@@ -37,6 +38,8 @@ export interface ServerOptions {
   readonly closeGraceMs?: number
   /** What the log shows of a path without a known route (tickets, tokens). Default: the path. */
   readonly redactPath?: (path: string) => string
+  /** What is said of a path that leads nowhere, where there is more to say than that. */
+  readonly notFound?: (path: string) => Problem | undefined
 }
 
 /** Stopping is: `stopListening`, `closeSockets`, `close`. */
@@ -70,6 +73,7 @@ export async function openServer(options: ServerOptions): Promise<Server> {
     bodyBytesMax: options.bodyBytesMax ?? 1024 * 1024,
     requestId: requestIds(world),
     redactPath: options.redactPath ?? ((path) => path),
+    notFound: (path) => options.notFound?.(path) ?? new Problem('not_found'),
     isStopping: false,
   }
   const sockets = new OpenSockets(world)

@@ -1,0 +1,34 @@
+import { z } from 'zod'
+import { defineRoute } from '#api/entry'
+import { TenantIdentifier } from '#model/identifier'
+import { Grant } from '#model/scope'
+
+/** Who the caller is. Contract 2. */
+export const readMe = defineRoute({
+  name: 'readMe',
+  method: 'GET',
+  path: '/iam/me',
+  source: 'contract 2',
+  summary: 'Who is asking, and what he may do',
+  access: 'session',
+  answers: {
+    200: {
+      description: 'The caller',
+      schema: z.object({
+        name: z.string(),
+        tenant: TenantIdentifier,
+        roles: z.array(z.string()),
+        grants: z.array(Grant),
+      }),
+    },
+  },
+  example: {
+    status: 200,
+    answer: {
+      name: 'anonymous',
+      tenant: 'default',
+      roles: [],
+      grants: [{ permissions: { '*': ['*'] }, devices: ['*'], services: ['*'] }],
+    },
+  },
+})

@@ -1,0 +1,293 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { isUpdate, readItems, readUpdate } from '#link/update-frame'
+import type { Items } from '#model/entry'
+import { ShortUpdateMessage, UpdateMessage } from '#model/link-message'
+import { Problem } from '#model/problem'
+import { propertyTypeOf } from '#model/property-type'
+import type { Shape } from '#model/shape'
+import { Shapes } from '#store/shapes'
+
+const service = 'svc-1'
+const typeNames = [
+  'uint8',
+  'int64',
+  'float',
+  'bool',
+  'string',
+  'binary',
+  'uuid',
+  'datetime',
+  'uint16-array',
+  'string-array',
+]
+
+const shape: Shape = new Shapes(() => undefined).intern(
+  service,
+  typeNames.map((name, index) => {
+    const type = propertyTypeOf(name)
+    if (!type) throw new Error(`${name} is no type`)
+    return { propId: index * 10, type, modifier: 0 }
+  }),
+)
+
+/** What the schemas and the types say, taken together: the items, or nothing. */
+function bySchema(frame: unknown): Items | undefined {
+  const items: unknown[] = []
+  const put = (propId: number, value: unknown, error: unknown): boolean => {
+    const index = shape.indexOf.get(propId)
+    if (index === undefined) return false
+    const state = error === undefined ? shape.properties[index]?.type.accept(value) : { error }
+    items.push(index, state)
+    return state !== undefined
+  }
+  if (Array.isArray(frame)) {
+    const parsed = ShortUpdateMessage.safeParse(frame)
+    if (!parsed.success || parsed.data[3] !== 0) return undefined
+    const pairs = parsed.data[4]
+    for (let at = 0; at < pairs.length; at += 2) {
+      const value = pairs[at + 1] as { e?: unknown } | null
+      const isError =
+        typeof value === 'object' && value !== null && typeof value.e === 'string' && value.e.length <= 1_024
+      if (!put(pairs[at] as number, value, isError ? value.e : undefined)) return undefined
+    }
+    return items as unknown as Items
+  }
+  const parsed = UpdateMessage.safeParse(frame)
+  if (!parsed.success || parsed.data.serviceIdentifier !== service) return undefined
+  for (const { propId, value, error } of parsed.data.updates) if (!put(propId, value, error)) return undefined
+  return items as unknown as Items
+}
+
+/** What the code for the hot path says. */
+function byHand(frame: unknown): Items | undefined {
+  if (!isUpdate(frame)) return undefined
+  const read = readUpdate(frame)
+  if (read instanceof Problem) return undefined
+  if (read.isShort ? read.service !== 0 : read.service !== service) return undefined
+  const items = readItems(read, shape)
+  return items instanceof Problem ? undefined : items
+}
+
+const goodValue = fc.oneof(
+  fc.integer({ min: 0, max: 255 }),
+  fc.maxSafeInteger(),
+  fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }).map(String),
+  fc.double({ noNaN: true, noDefaultInfinity: true }),
+  fc.boolean(),
+  fc.string({ unit: 'grapheme', maxLength: 10 }),
+  fc.base64String({ maxLength: 12 }),
+  fc.uuid(),
+  fc.array(fc.integer({ min: -5, max: 70_000 }), { maxLength: 4 }),
+  fc.array(fc.string({ unit: 'grapheme', maxLength: 4 }), { maxLength: 4 }),
+)
+/** Anything JSON or msgpack can hold. */
+const strange = fc.oneof(
+  fc.constantFrom(
+    null,
+    undefined,
+    '',
+    0,
+    -0,
+    -1,
+    0.5,
+    1e21,
+    Number.NaN,
+    Number.POSITIVE_INFINITY,
+    2 ** 32,
+    2 ** 53,
+    'U',
+    [],
+    {},
+  ),
+  fc.constantFrom(
+    { e: 'x' },
+    { e: 5 },
+    { e: '' },
+    { error: 'x' },
+    { e: 'x'.repeat(1_025) },
+    { value: 1 },
+    new Uint8Array(3),
+  ),
+  goodValue,
+)
+const propId = fc.oneof(
+  { weight: 20, arbitrary: fc.constantFrom(...typeNames.map((_, index) => index * 10)) },
+  { weight: 1, arbitrary: strange },
+)
+const flakeAddress = fc.integer({ min: 1, max: 2 ** 32 - 1 })
+const seq = fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER })
+const timestamp = fc.integer({ min: 0, max: 8_640_000_000_000_000 })
+
+/** Values that a property of the shape takes, mostly. */
+const matching = propId.chain((id) => {
+  const index = shape.indexOf.get(id as number)
+  const name = index === undefined ? undefined : typeNames[index]
+  const good: Record<string, fc.Arbitrary<unknown>> = {
+    uint8: fc.integer({ min: 0, max: 255 }),
+    int64: fc.maxSafeInteger(),
+    float: fc.float({ noNaN: true, noDefaultInfinity: true }),
+    bool: fc.boolean(),
+    string: fc.string({ unit: 'grapheme', maxLength: 10 }),
+    binary: fc.uint8Array({ maxLength: 5 }),
+    uuid: fc.uuid(),
+    datetime: fc.integer(),
+    'uint16-array': fc.array(fc.integer({ min: 0, max: 65_535 }), { maxLength: 3 }),
+    'string-array': fc.array(fc.string({ unit: 'grapheme', maxLength: 4 }), { maxLength: 3 }),
+  }
+  const value = name === undefined ? strange : (good[name] ?? strange)
+  return fc.tuple(fc.constant(id), fc.oneof({ weight: 12, arbitrary: value }, { weight: 1, arbitrary: strange }))
+})
+const items = fc.array(matching, { minLength: 1, maxLength: 5 })
+
+const short = fc
+  .tuple(flakeAddress, seq, items, fc.option(timestamp, { nil: undefined }))
+  .map(([flakeAddress, seq, items, timestamp]): unknown[] => {
+    const frame = ['U', flakeAddress, seq, 0, items.flat()]
+    return timestamp === undefined ? frame : [...frame, timestamp]
+  })
+
+const long = fc
+  .tuple(flakeAddress, seq, items, fc.option(timestamp, { nil: undefined }), fc.boolean())
+  .map(([flakeAddress, seq, items, timestamp, isError]) => {
+    const updates = items.map(([propId, value], index) =>
+      isError && index === 0 ? { propId, error: String(value) } : { propId, value },
+    )
+    return {
+      type: 'UPDATE',
+      flakeAddress,
+      seq,
+      serviceIdentifier: service,
+      updates,
+      ...(timestamp !== undefined && { timestamp }),
+    }
+  })
+
+/** One thing in a frame replaced, taken away or added. */
+const damage = fc.record({
+  path: fc.array(fc.nat(6), { minLength: 1, maxLength: 3 }),
+  value: strange,
+  isRemoved: fc.boolean(),
+})
+
+function damaged(
+  frame: unknown,
+  { path, value, isRemoved }: typeof damage extends fc.Arbitrary<infer D> ? D : never,
+): unknown {
+  const [place = 0, ...rest] = path
+  if (Array.isArray(frame)) {
+    const index = place % (frame.length + 1)
+    if (rest.length > 0 && typeof frame[index] === 'object' && frame[index] !== null) {
+      return frame.map((each, at) => (at === index ? damaged(each, { path: rest, value, isRemoved }) : each))
+    }
+    return isRemoved ? frame.toSpliced(index, 1) : frame.toSpliced(index, 1, value)
+  }
+  if (typeof frame !== 'object' || frame === null || frame instanceof Uint8Array) return value
+  const keys = [...Object.keys(frame), 'value', 'error', 'more']
+  const key = keys[place % keys.length] as string
+  const inner = (frame as Record<string, unknown>)[key]
+  if (rest.length > 0 && typeof inner === 'object' && inner !== null) {
+    return { ...frame, [key]: damaged(inner, { path: rest, value, isRemoved }) }
+  }
+  if (isRemoved) return Object.fromEntries(Object.entries(frame).filter(([name]) => name !== key))
+  return { ...frame, [key]: value }
+}
+
+const anyFrame = fc
+  .tuple(fc.oneof<fc.Arbitrary<unknown>[]>(short, long), fc.array(damage, { maxLength: 2 }))
+  .map(([frame, damages]) => damages.reduce(damaged, frame))
+
+describe('the hand-written check of UPDATE', () => {
+  test('takes what the schemas and types take, and reads the same from it', () => {
+    let taken = 0
+    fc.assert(
+      fc.property(anyFrame, (frame) => {
+        const expected = bySchema(frame)
+        expect(byHand(frame)).toEqual(expected)
+        if (expected) taken++
+      }),
+      { numRuns: 3_000 },
+    )
+    // Neither side refuses nearly everything.
+    expect(taken).toBeGreaterThan(500)
+  })
+
+  test('takes every good frame', () => {
+    fc.assert(
+      fc.property(fc.oneof<fc.Arbitrary<unknown>[]>(short, long), (frame) => {
+        const expected = bySchema(frame)
+        fc.pre(expected !== undefined)
+        expect(byHand(frame)).toEqual(expected)
+      }),
+      { numRuns: 500 },
+    )
+  })
+
+  test('throws at nothing', () => {
+    fc.assert(
+      fc.property(fc.anything({ withBigInt: true, withNullPrototype: true, withTypedArray: true }), (frame) => {
+        byHand(frame)
+        byHand(['U', 1, 1, 0, frame])
+        byHand(['U', 1, 1, 0, [0, frame]])
+        byHand({ type: 'UPDATE', flakeAddress: 1, seq: 1, serviceIdentifier: service, updates: frame })
+        byHand({ type: 'UPDATE', flakeAddress: 1, seq: 1, serviceIdentifier: service, updates: [frame] })
+      }),
+      { numRuns: 1_000 },
+    )
+  })
+})
+
+test('whole numbers of 64 bits, as msgpack has them, are the numbers they are', () => {
+  const parts = ['U', 5n, 7n, 0, [0, 255n, 10, 2n ** 63n - 1n, 20, 3n], 9n]
+  expect(readUpdate(parts)).toMatchObject({ flakeAddress: 5, seq: 7, timestamp: 9 })
+  expect(byHand(parts)).toEqual([0, 255, 1, '9223372036854775807', 2, 3])
+  expect(byHand(['U', 2n ** 53n, 1, 0, [0, 1]])).toBeUndefined()
+})
+
+const goodLong = {
+  type: 'UPDATE',
+  flakeAddress: 1,
+  seq: 1,
+  serviceIdentifier: service,
+  updates: [{ propId: 0, value: 1 }],
+}
+const pairsOf = (count: number) => Array.from({ length: count * 2 }, (_, at) => (at % 2 === 0 ? 0 : 1))
+
+test.each([
+  ['no seq', ['U', 1, 0, 0, [0, 1]], 'bad_request'],
+  ['no address', ['U', 0, 1, 0, [0, 1]], 'bad_request'],
+  ['no updates', ['U', 1, 1, 0, []], 'bad_request'],
+  ['half a pair', ['U', 1, 1, 0, [0]], 'bad_request'],
+  ['too many pairs', ['U', 1, 1, 0, pairsOf(1_025)], 'bad_request'],
+  ['too few elements', ['U', 1, 1, 0], 'bad_request'],
+  ['too many elements', ['U', 1, 1, 0, [0, 1], 1, 1], 'bad_request'],
+  ['a place beyond 63', ['U', 1, 1, 64, [0, 1]], 'bad_request'],
+  ['a time of another calendar', ['U', 1, 1, 0, [0, 1], '2024-01-01'], 'bad_request'],
+  ['a property nobody declared', ['U', 1, 1, 0, [1, 1]], 'property_unknown'],
+  ['a property that is none', ['U', 1, 1, 0, ['0', 1]], 'bad_request'],
+  ['a value of another type', ['U', 1, 1, 0, [0, 256]], 'value_bad'],
+  ['a long frame without a service', { ...goodLong, serviceIdentifier: undefined }, 'bad_request'],
+  ['a long frame without updates', { ...goodLong, updates: [] }, 'bad_request'],
+  ['neither value nor error', { ...goodLong, updates: [{ propId: 0 }] }, 'bad_request'],
+  ['both value and error', { ...goodLong, updates: [{ propId: 0, value: 1, error: 'x' }] }, 'bad_request'],
+  ['an error that is no text', { ...goodLong, updates: [{ propId: 0, error: 5 }] }, 'bad_request'],
+  ['an update that is none', { ...goodLong, updates: [5] }, 'bad_request'],
+])('%s is refused with its code', (_, frame, code) => {
+  const read = readUpdate(frame as never)
+  const problem = read instanceof Problem ? read : readItems(read, shape)
+  expect(problem).toBeInstanceOf(Problem)
+  expect((problem as Problem).code).toBe(code)
+})
+
+test.each([
+  [['U'], true],
+  [['A'], false],
+  [[], false],
+  [{ type: 'UPDATE' }, true],
+  [{ type: 'HELLO' }, false],
+  [null, false],
+  ['UPDATE', false],
+  [undefined, false],
+])('%j wants to be an UPDATE: %s', (frame, is) => {
+  expect(isUpdate(frame)).toBe(is)
+})
