@@ -36,7 +36,7 @@ describe('frames', () => {
     expect(() => decodeFrame('json', utf8(text), false)).toThrow()
   })
 
-  test.each([[], [0xc1], [0x92, 1], [0xd9, 5, 65], [0x01, 0x02]])('%j is no msgpack', (...bytes) => {
+  test.each([[], [0x92, 1], [0xd9, 5, 65], [0x01, 0x02]])('%j is no msgpack', (...bytes) => {
     expect(() => decodeFrame('msgpack', Uint8Array.from(bytes.flat()), true)).toThrow()
   })
 
@@ -93,6 +93,10 @@ describe('plain is', () => {
     ['what is nested deeper', nested(9)],
   ])('not %s', (_, value) => {
     expect(isPlain(value)).toBe(false)
+  })
+
+  test('not the byte that msgpack never uses', () => {
+    expect(isPlain(decodeFrame('msgpack', Uint8Array.of(0xc1), true))).toBe(false)
   })
 
   test('never what msgpack has extensions for', () => {

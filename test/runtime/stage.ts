@@ -55,6 +55,8 @@ export class Stage {
   /** What the database logs. */
   readonly log: string[] = []
   releases = 0
+  /** Called when a commit failed, before the database hears of it. */
+  onCommitFailed: () => void = () => {}
   /** Called with each event released, where a test wants to do something then. */
   onReleased: (offset: number) => void = () => {}
 
@@ -85,7 +87,10 @@ export class Stage {
         bug: (error, where) => this.bugs.push(`${where}: ${error instanceof Error ? error.message : String(error)}`),
         refusedTell: (_, tell) => this.refusedTells.push(tell),
       },
-      commitFailed: (error) => this.database.commitFailed(error),
+      commitFailed: (error) => {
+        this.onCommitFailed()
+        this.database.commitFailed(error)
+      },
       uncommittedBytesMax: options.uncommittedBytesMax ?? 64 * 1024 * 1024,
       ...(options.redo ? { redo: options.redo } : {}),
     })

@@ -1,0 +1,61 @@
+import { beforeEach, describe, expect, test } from 'vitest'
+import { anonymous } from '#iam/anonymous'
+import { Tickets } from '#iam/tickets'
+import { Problem } from '#model/problem'
+import { ManualWorld } from '#test/runtime/manual-world'
+
+const lifetimeMs = 30_000
+
+let world: ManualWorld
+let tickets: Tickets
+
+beforeEach(() => {
+  world = new ManualWorld()
+  tickets = new Tickets({ now: () => world.now(), random: (byteCount) => world.random(byteCount), lifetimeMs })
+})
+
+const unauthorized = new Problem('unauthorized', 'invalid or expired ticket')
+const other = { ...anonymous, user: 'crn#user:other', name: 'other' }
+
+describe('a ticket', () => {
+  test('says whose it is, once', () => {
+    const [mine, others] = [tickets.issue(anonymous), tickets.issue(other)]
+    expect(tickets.consume(others)).toBe(other)
+    expect(tickets.consume(mine)).toBe(anonymous)
+    expect(() => tickets.consume(mine)).toThrow(unauthorized)
+  })
+
+  test.each([0, 1, lifetimeMs - 1, lifetimeMs])('is good after %i ms', (ms) => {
+    const ticket = tickets.issue(anonymous)
+    world.spend(ms)
+    expect(tickets.consume(ticket)).toBe(anonymous)
+  })
+
+  test.each([lifetimeMs + 1, 10 * lifetimeMs])('is not good after %i ms, and used up by being shown', (ms) => {
+    const ticket = tickets.issue(anonymous)
+    world.spend(ms)
+    expect(() => tickets.consume(ticket)).toThrow(unauthorized)
+    world.spend(-ms)
+    expect(() => tickets.consume(ticket)).toThrow(unauthorized)
+  })
+
+  test.each(['', ' ', 'a', '__proto__', 'constructor', 'x'.repeat(100_000)])('is not %j', (ticket) => {
+    tickets.issue(anonymous)
+    expect(() => tickets.consume(ticket)).toThrow(unauthorized)
+  })
+
+  test('fits into a path, and is never the same as another', () => {
+    const many = Array.from({ length: 2_000 }, () => tickets.issue(anonymous))
+    expect(new Set(many).size).toBe(2_000)
+    for (const ticket of many) expect(ticket).toMatch(/^[\w-]{32}$/)
+  })
+})
+
+test('so many may wait; ended ones make room', () => {
+  for (let count = 0; count < 100_000; count++) tickets.issue(anonymous)
+  expect(() => tickets.issue(anonymous)).toThrow(expect.objectContaining({ code: 'overloaded' }))
+  world.spend(lifetimeMs)
+  expect(() => tickets.issue(anonymous)).toThrow(Problem)
+  world.spend(1)
+  expect(tickets.consume(tickets.issue(anonymous))).toBe(anonymous)
+})

@@ -1,0 +1,88 @@
+import { describe, expect, test } from 'vitest'
+import { declaredServices } from '#link/declaration'
+import { HelloMessage } from '#model/link-message'
+import { Problem } from '#model/problem'
+import { Shapes } from '#store/shapes'
+
+function declared(services: unknown, shapes = new Shapes(() => undefined)) {
+  const message = HelloMessage.parse({ type: 'HELLO', deviceIdentifier: 'A', services })
+  return declaredServices(message.services, shapes.intern)
+}
+
+const service = (properties: unknown[], serviceIdentifier = 'svc') => ({ serviceIdentifier, properties })
+
+test('values go to the places of their properties, in the order of the ids', () => {
+  const [one] = declared([
+    service([
+      { propId: 9, type: 'string', value: 'x' },
+      { propId: 1, type: 'uint8' },
+      { propId: 5, type: 'Int64', value: 7 },
+    ]),
+  ])
+  expect(one?.shape.properties.map(({ propId, type }) => [propId, type.name])).toEqual([
+    [1, 'uint8'],
+    [5, 'int64'],
+    [9, 'string'],
+  ])
+  expect(one?.items).toEqual([1, 7, 2, 'x'])
+})
+
+test('devices that say the same in another order share a shape; another modifier is another', () => {
+  const shapes = new Shapes(() => undefined)
+  const properties = [
+    { propId: 1, type: 'uint8' },
+    { propId: 2, type: 'bool', modifier: { isReadOnly: true } },
+  ]
+  const [one] = declared([service(properties)], shapes)
+  const [other] = declared([service([...properties].reverse())], shapes)
+  expect(other?.shape).toBe(one?.shape)
+  const [third] = declared(
+    [service([{ propId: 1, type: 'uint8', modifier: { isVolatile: true } }, properties[1]])],
+    shapes,
+  )
+  expect(third?.shape).not.toBe(one?.shape)
+  const [fourth] = declared([service(properties, 'other')], shapes)
+  expect(fourth?.shape.id).not.toBe(one?.shape.id)
+})
+
+test('what a modifier says of errors and arrays is ours to say', () => {
+  const modifier = { isReadOnly: true, isError: true, isArray: true }
+  const [one] = declared([
+    service([
+      { propId: 1, type: 'uint8', modifier },
+      { propId: 2, type: 'uint8-array', modifier: { isActionable: true } },
+    ]),
+  ])
+  expect(one?.shape.properties.map((property) => property.modifier)).toEqual([1, 2 + 16])
+})
+
+describe('a value that its type does not take', () => {
+  test.each([
+    ['uint8', 256],
+    ['uint8', null],
+    ['bool', 0],
+    ['uint16-array', [65_536]],
+    ['string', 5],
+  ])('%s: %j is refused by its place and property', (type, value) => {
+    const services = [
+      service([{ propId: 1, type: 'bool' }], 'first'),
+      service([
+        { propId: 8, type: 'bool' },
+        { propId: 3, type, value },
+      ]),
+    ]
+    let problem: unknown
+    try {
+      declared(services)
+    } catch (error) {
+      problem = error
+    }
+    expect(problem).toBeInstanceOf(Problem)
+    expect(problem).toMatchObject({ code: 'value_bad', message: expect.stringContaining('property 3 of svc must be') })
+    expect((problem as Problem).details?.[0]?.path).toBe('services.1.properties.1.value')
+  })
+})
+
+test('a service without properties is one', () => {
+  expect(declared([service([])])).toMatchObject([{ items: [], shape: { properties: [] } }])
+})

@@ -1,0 +1,168 @@
+import { deviceActor, deviceAddress } from '#actors/device/device'
+import type { DeviceState } from '#actors/device/state'
+import { tenantActor } from '#actors/tenant/tenant'
+import { decodeFrame, type LinkProtocol, withNumbers } from '#link/codec'
+import type { LinkOpening } from '#link/link'
+import { Links } from '#link/links'
+import { Presence } from '#link/presence'
+import type { Entry } from '#model/entry'
+import type { HelloMessage } from '#model/link-message'
+import { ServerMessage } from '#model/link-message'
+import type { AnyDefinition } from '#runtime/activation'
+import type { Socket } from '#runtime/socket'
+import { pack } from '#store/record-codec'
+import type { StoreJournal } from '#store/store-journal'
+import { StoreListing } from '#store/store-listing'
+import { startMs } from '#test/runtime/manual-world'
+import { Stage, type StageOptions } from '#test/runtime/stage'
+
+const definitions = (journal: StoreJournal) =>
+  [
+    deviceActor({ shapeById: (id) => journal.shapes.byId(id), startedAt: startMs }),
+    tenantActor,
+  ] as unknown as AnyDefinition<Entry>[]
+
+/** The room of links in front of real actors and a store in memory, with sockets that are nothing but their frames. */
+export class LinkStage {
+  readonly stage: Stage
+  readonly links: Links
+  readonly presence: Presence
+  readonly gaps: string[] = []
+  readonly notAdmitted: string[] = []
+
+  constructor(options: StageOptions = {}) {
+    this.stage = new Stage({ definitions, ...options })
+    const { system, journal } = this.stage
+    this.presence = new Presence({
+      system,
+      listing: new StoreListing(() => journal.storage),
+      isLinked: (tenant, device) => this.links.isLinked(tenant, device),
+      failed: (error) => this.stage.bugs.push(String(error)),
+    })
+    this.links = new Links({
+      system,
+      intern: journal.shapes.intern,
+      presence: this.presence,
+      log: {
+        gap: (_, device, after, seq) => this.gaps.push(`${device} ${after} ${seq}`),
+        refused: (_, problem) => this.notAdmitted.push(problem.code),
+      },
+    })
+    this.stage.onCommitFailed = () => this.links.storageFailed()
+  }
+
+  static async open(options: StageOptions = {}): Promise<LinkStage> {
+    const linkStage = new LinkStage(options)
+    await linkStage.stage.open()
+    return linkStage
+  }
+
+  connect(opening: Partial<LinkOpening> = {}): TestLink {
+    return new TestLink(this.links, { tenant: 'default', protocol: 'json', ...opening })
+  }
+
+  device(device: string): DeviceState {
+    return this.stage.system.look(deviceAddress('default', device)) as DeviceState
+  }
+
+  settle(): Promise<void> {
+    return this.stage.settle()
+  }
+
+  get world() {
+    return this.stage.world
+  }
+}
+
+/** The device's end of a link. */
+export class TestLink implements Socket {
+  readonly remoteAddress = 'test'
+  readonly #links: Links
+  readonly #protocol: LinkProtocol
+  /** Everything we said to it, checked against the model and in the order it came. */
+  readonly heard: Record<string, unknown>[] = []
+  readonly shortAcks: number[][] = []
+  closedWith: number | undefined
+  pings = 0
+  isAnswering = true
+
+  constructor(links: Links, opening: LinkOpening) {
+    this.#links = links
+    this.#protocol = opening.protocol
+    links.opened(this, opening)
+  }
+
+  say(frame: unknown): void {
+    if (this.#protocol === 'json') this.raw(Buffer.from(JSON.stringify(frame)), false)
+    else this.raw(pack(frame), true)
+  }
+
+  raw(data: Uint8Array, isBinary: boolean): void {
+    this.#links.received(this, data, isBinary)
+  }
+
+  hello(deviceIdentifier: string, more: Partial<Record<keyof HelloMessage, unknown>> = {}): void {
+    const properties = [
+      { propId: 1, type: 'UINT8' },
+      { propId: 2, type: 'STRING' },
+    ]
+    const services = [{ serviceIdentifier: 'svc', properties }]
+    this.say({ type: 'HELLO', deviceIdentifier, session: 'boot-1', services, ...more })
+  }
+
+  /** A short UPDATE of the first property. */
+  update(flakeAddress: number, seq: number, value: unknown = seq % 256): void {
+    this.say(['U', flakeAddress, seq, 0, [1, value]])
+  }
+
+  /** Types, codes and numbers of what was heard, in a line each. */
+  get lines(): string[] {
+    return this.heard.map(({ type, code, seq, flakeAddress }) =>
+      [type, code, flakeAddress === undefined ? undefined : `@${flakeAddress}`, seq]
+        .filter((part) => part !== undefined)
+        .join(' '),
+    )
+  }
+
+  get address(): number {
+    return this.heard.findLast(({ type }) => type === 'WELCOME')?.flakeAddress as number
+  }
+
+  close(code = 1006): void {
+    if (this.closedWith !== undefined) return
+    this.closedWith = code
+    this.#links.closed(this)
+  }
+
+  send(message: string | Uint8Array): boolean {
+    if (this.closedWith !== undefined) throw new Error('send after closed')
+    const data = typeof message === 'string' ? Buffer.from(message) : message
+    const frame = ServerMessage.parse(withNumbers(decodeFrame(this.#protocol, data, typeof message !== 'string')))
+    if (Array.isArray(frame)) this.shortAcks.push([...frame].slice(1) as number[])
+    const [, flakeAddress, seq] = Array.isArray(frame) ? frame : []
+    this.heard.push(Array.isArray(frame) ? { type: 'A', flakeAddress, seq } : { ...frame })
+    return true
+  }
+
+  together(task: () => void): void {
+    if (this.closedWith !== undefined) throw new Error('together after closed')
+    task()
+  }
+
+  bufferedBytes(): number {
+    return 0
+  }
+
+  subscribe(): void {}
+
+  unsubscribe(): void {}
+
+  ping(): void {
+    this.pings++
+    if (this.isAnswering) this.#links.ponged(this)
+  }
+
+  end(code: number): void {
+    this.close(code)
+  }
+}
