@@ -44,6 +44,8 @@ class Simulation {
   readonly #world: SimulatedWorld
   readonly #place: ReturnType<typeof memoryPlace>
   readonly #devices: SimulatedDevice[]
+  /** Little enough that redo holds retention back, or enough that nobody has to read anew. */
+  readonly #retainedBytesMax: number
   readonly #accesses: Access[]
   #dashboards: SimulatedDashboard[] = []
   #server: SimulatedServer
@@ -57,6 +59,7 @@ class Simulation {
   constructor(seed: number) {
     this.#world = new SimulatedWorld(seed)
     const { random } = this.#world
+    this.#retainedBytesMax = this.#pick([1_000, 3_000, 20_000]) ?? 0
     this.#place = memoryPlace({
       world: this.#world.process().world,
       delayMsMax: random.next() < 0.5 ? 0 : 6,
@@ -75,7 +78,7 @@ class Simulation {
       { name: 'some', scope: scopeOf(this.#grants()), since: -1 },
       { name: 'others', scope: scopeOf(this.#grants()), since: -1 },
     ]
-    this.#server = new SimulatedServer(this.#world, this.#place)
+    this.#server = new SimulatedServer(this.#world, this.#place, this.#retainedBytesMax)
   }
 
   async begin(): Promise<void> {
@@ -216,7 +219,7 @@ class Simulation {
     this.#fault = undefined
     this.#place.setRoom(true)
     this.#place.crash(this.#world.random.below(3))
-    this.#server = new SimulatedServer(this.#world, this.#place)
+    this.#server = new SimulatedServer(this.#world, this.#place, this.#retainedBytesMax)
     await this.#open()
     for (const access of this.#accesses)
       access.since = Math.min(access.since, this.#server.assembly.context.hub.toldTo(tenant))

@@ -32,6 +32,7 @@ export class SimulatedDashboard implements Peer {
   #position = 0
   #lastHeard = 0
   #isReading = false
+  #retainedFrom = 0
   #needsRead = true
   #resyncs = 0
   #waiting: Event[] = []
@@ -75,6 +76,7 @@ export class SimulatedDashboard implements Peer {
     this.#lastHeard = 0
     this.#counts = new Map()
     this.#scopes = [scope]
+    this.#retainedFrom = this.#server.assembly.context.reader.retainedFrom(tenant)
     this.#socket = this.#server.sockets.open(eventRoom, { listener, resume }, this, limitBytes)
   }
 
@@ -139,6 +141,7 @@ export class SimulatedDashboard implements Peer {
     if (this.#asked === 'now') return
     if (recovered === true) {
       const { offset: asked } = this.#asked.after
+      if (asked + 1 < this.#retainedFrom) throw new Error(`recovered at ${asked}, before ${this.#retainedFrom}`)
       if (offset !== asked) throw new Error(`recovered at ${offset}, asked for ${asked}`)
       this.#epoch = String(epoch)
     } else this.#needsRead = true
