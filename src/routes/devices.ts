@@ -8,11 +8,11 @@ import { type ListQuery, nameOfCursor, type StateQuery } from '#api/query-field'
 import { Problem } from '#model/problem'
 import { reachesDevice } from '#model/scope'
 import type { RouteContext } from '#routes/context'
+import { listReply } from '#routes/list-reply'
 import { deviceThere, lookAtDevice, lookAtTenant } from '#routes/looking'
-import { pageOf } from '#routes/page'
 import { formOf, fullDepth, StateText } from '#routes/state-text'
 import { etagOf, notModified, streamHeaders } from '#routes/stream-position'
-import { type Names, namesOf, streamed, textReply } from '#routes/streamed'
+import { type Names, namesOf, textReply } from '#routes/streamed'
 import { type Binding, bind, type Call, type Reply } from '#server/call'
 
 /** 256 bits, shown once; only its hash is kept. Contract 7. */
@@ -88,18 +88,15 @@ async function list(context: RouteContext, call: Call<unknown, ListQuery>): Prom
   const headers = { ...streamHeaders(context, caller.tenant), ETag: etagOf(context, call) }
   const form = formOf(query, 0)
   const text = new StateText(caller, lookAtTenant(context, caller.tenant), form)
-  const isShown = (device: string) => reachesDevice(caller.scope, 'service', 'read', device)
-  const textOf = (device: string) => {
-    if (!isShown(device)) return undefined
-    const state = lookAtDevice(context, caller.tenant, device)
-    return state && text.device(state)
-  }
-  const names = deviceNames(context, caller.tenant, query)
-  const frame = { before: '[', after: ']' }
-  if (query.limit === undefined) return { status: 200, headers, chunks: streamed(context, names, frame, textOf) }
-  const page = await pageOf(call, query.limit, names, isShown)
-  const chunks = streamed(context, namesOf(page.names), frame, textOf)
-  return { status: 200, headers: { ...headers, ...page.headers }, chunks }
+  return listReply(context, call, headers, {
+    limit: query.limit,
+    names: deviceNames(context, caller.tenant, query),
+    isShown: (device) => reachesDevice(caller.scope, 'service', 'read', device),
+    textOf: (device) => {
+      const state = lookAtDevice(context, caller.tenant, device)
+      return state && text.device(state)
+    },
+  })
 }
 
 async function create(

@@ -7,10 +7,10 @@ import { Problem } from '#model/problem'
 import { type Action, reachesDevice } from '#model/scope'
 import type { RouteContext } from '#routes/context'
 import { deviceNames } from '#routes/devices'
+import { listReply } from '#routes/list-reply'
 import { deviceThere, lookAtDevice } from '#routes/looking'
-import { pageOf } from '#routes/page'
 import { streamHeaders } from '#routes/stream-position'
-import { namesOf, streamed, textReply } from '#routes/streamed'
+import { textReply } from '#routes/streamed'
 import { type Binding, bind } from '#server/call'
 
 /** Who answers for what is known about devices besides their services. */
@@ -18,20 +18,18 @@ export function metaRoutes(context: RouteContext): Binding[] {
   const { system } = context
   const text = (state: DeviceState, depth: number) => recordText(state, depth, context.startedAt)
   return [
-    bind(api.listMeta, async (call) => {
+    bind(api.listMeta, (call) => {
       const { caller, query } = call
       const headers = streamHeaders(context, caller.tenant)
-      const isShown = (device: string) => reachesDevice(caller.scope, 'meta', 'read', device)
-      const textOf = (device: string) => {
-        const state = isShown(device) ? lookAtDevice(context, caller.tenant, device) : undefined
-        return state && text(state, query.depth ?? 0)
-      }
-      const names = deviceNames(context, caller.tenant, query)
-      const frame = { before: '[', after: ']' }
-      if (query.limit === undefined) return { status: 200, headers, chunks: streamed(context, names, frame, textOf) }
-      const page = await pageOf(call, query.limit, names, isShown)
-      const chunks = streamed(context, namesOf(page.names), frame, textOf)
-      return { status: 200, headers: { ...headers, ...page.headers }, chunks }
+      return listReply(context, call, headers, {
+        limit: query.limit,
+        names: deviceNames(context, caller.tenant, query),
+        isShown: (device) => reachesDevice(caller.scope, 'meta', 'read', device),
+        textOf: (device) => {
+          const state = lookAtDevice(context, caller.tenant, device)
+          return state && text(state, query.depth ?? 0)
+        },
+      })
     }),
 
     bind(api.readMeta, ({ caller, parameters: { deviceIdentifier }, query }) => {
