@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { Problem } from '#model/problem'
 import { openStage, type Stage } from '#test/runtime/stage'
 import { bookAddress, tallyAddress } from '#test/runtime/tally-actors'
 
@@ -71,6 +72,16 @@ describe('commits', () => {
     expect(heard).toEqual(['settled after 2'])
     expect(gate.isQuiet).toBe(true)
   })
+})
+
+test('who looked before what waited was taken back does not hear that it settled', async () => {
+  const stage = await openStage()
+  const { gate } = stage.system
+  const { closedCount } = gate
+  stage.tell(a, { type: 'add', add: [1] })
+  gate.close(new Problem('storage'))
+  await expect(gate.settled(closedCount)).rejects.toMatchObject({ code: 'storage' })
+  await gate.settled()
 })
 
 describe('what leaves', () => {

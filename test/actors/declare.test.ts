@@ -1,0 +1,175 @@
+import { describe, expect, test } from 'vitest'
+import { declare } from '#actors/device/declare'
+import type { Entry, Items } from '#model/entry'
+import type { Shape } from '#model/shape'
+import { ActingDevice, hello, now, report, shapeOf } from '#test/actors/acting'
+
+const one = shapeOf('svc', { 1: 'uint8', 2: 'string' })
+
+/** A device that declared this, and reported some of it. */
+function declared(shape: Shape = one, items: Items = [], reported: Items = []): ActingDevice {
+  const device = ActingDevice.added()
+  device.act(hello([{ shape, items }]))
+  if (reported.length > 0) device.act(report(shape, 1, reported))
+  return device
+}
+
+/** What a new declaration says, as [kind, items, ids removed]. */
+function said(device: ActingDevice, services: readonly { shape: Shape; items: Items }[]) {
+  const declaration = declare(device.state, services, now)
+  const entries = declaration.entries.map((entry) =>
+    entry.kind === 'declared' || entry.kind === 'undeclared'
+      ? [entry.kind, 'items' in entry ? entry.items : undefined, entry.removed.map(({ propId }) => propId)]
+      : [entry.kind],
+  )
+  return {
+    entries,
+    changes: declaration.changes.length,
+    indexes: declaration.indexes,
+    shared: declaration.shared.map(({ id }) => id),
+  }
+}
+
+describe('a first declaration', () => {
+  test('with values tells them; the shape is stored with it, and the service is found by index', () => {
+    const device = ActingDevice.added()
+    expect(said(device, [{ shape: one, items: [0, 5] }])).toEqual({
+      entries: [['declared', [0, 5], []]],
+      changes: 0,
+      indexes: [{ index: 'service', entry: 'svc/A', isPresent: true }],
+      shared: [one.id],
+    })
+  })
+
+  test('without values tells nothing, and is kept all the same', () => {
+    const device = ActingDevice.added()
+    expect(said(device, [{ shape: one, items: [] }])).toMatchObject({ entries: [], changes: 1, shared: [one.id] })
+    const decision = device.record(hello([{ shape: one, items: [] }]))
+    expect(decision.isCheckpointed).toBe(true)
+    expect(device.state.services[0]).toEqual({ shape: one, states: [null, null], times: [0, 0], offsets: [0, 0] })
+  })
+
+  test('of a service without properties shows nowhere', () => {
+    const device = ActingDevice.added()
+    expect(said(device, [{ shape: shapeOf('empty', {}), items: [] }])).toEqual({
+      entries: [],
+      changes: 0,
+      indexes: [],
+      shared: [],
+    })
+  })
+})
+
+describe('the same again', () => {
+  test.each<[string, Items]>([
+    ['without values', []],
+    ['with the same values', [0, 5, 1, 'x']],
+    ['with one of them', [1, 'x']],
+  ])('%s says nothing', (_, items) => {
+    const device = declared(one, [], [0, 5, 1, 'x'])
+    expect(said(device, [{ shape: one, items }])).toEqual({ entries: [], changes: 0, indexes: [], shared: [] })
+  })
+
+  test('with another value says that one alone', () => {
+    const device = declared(one, [], [0, 5, 1, 'x'])
+    expect(said(device, [{ shape: one, items: [0, 6, 1, 'x'] }]).entries).toEqual([['declared', [0, 6], []]])
+  })
+
+  test('with a value where there was an error, or none, says it', () => {
+    const device = declared(one, [], [0, { error: 'e' }])
+    expect(said(device, [{ shape: one, items: [0, 6, 1, ''] }]).entries).toEqual([['declared', [0, 6, 1, ''], []]])
+  })
+
+  test('compares arrays by what they hold', () => {
+    const shape = shapeOf('svc', { 1: 'uint8-array' })
+    const device = declared(shape, [0, [1, 2]])
+    expect(said(device, [{ shape, items: [0, [1, 2]] }]).entries).toEqual([])
+    expect(said(device, [{ shape, items: [0, [2, 1]] }]).entries).toEqual([['declared', [0, [2, 1]], []]])
+  })
+})
+
+describe('another shape of the same service', () => {
+  const stood: Items = [0, 5, 1, 'x']
+  test.each<[string, Shape, Items, unknown]>([
+    ['one property more', shapeOf('svc', { 1: 'uint8', 2: 'string', 3: 'bool' }), [], { entries: [], changes: 1 }],
+    [
+      'one more, with a value',
+      shapeOf('svc', { 1: 'uint8', 2: 'string', 3: 'bool' }),
+      [2, true],
+      { entries: [['declared', [2, true], []]], changes: 0 },
+    ],
+    ['one property less', shapeOf('svc', { 1: 'uint8' }), [], { entries: [['declared', [], [2]]], changes: 0 }],
+    [
+      'another type, without a value',
+      shapeOf('svc', { 1: 'string', 2: 'string' }),
+      [],
+      { entries: [['declared', [], [1]]], changes: 0 },
+    ],
+    [
+      'another type, with a value',
+      shapeOf('svc', { 1: 'string', 2: 'string' }),
+      [0, 'y'],
+      { entries: [['declared', [0, 'y'], []]], changes: 0 },
+    ],
+    [
+      'another modifier: it shows otherwise',
+      shapeOf('svc', { 1: ['uint8', 1], 2: 'string' }),
+      [],
+      { entries: [['declared', [0, 5], []]], changes: 0 },
+    ],
+    ['all others', shapeOf('svc', { 8: 'uint8' }), [], { entries: [['declared', [], [1, 2]]], changes: 0 }],
+  ])('%s', (_, shape, items, expected) => {
+    const device = declared(one, [], stood)
+    expect(said(device, [{ shape, items }])).toMatchObject(expected as object)
+    expect(said(device, [{ shape, items }])).toMatchObject({ indexes: [], shared: [shape.id] })
+  })
+
+  test('another type of what had no value is no news', () => {
+    const device = declared(one)
+    expect(said(device, [{ shape: shapeOf('svc', { 1: 'string', 2: 'string' }), items: [] }])).toMatchObject({
+      entries: [],
+      changes: 1,
+    })
+  })
+
+  test('keeps what keeps its type, with its time and place', () => {
+    const device = declared(one, [], stood)
+    const before = device.state.services[0]
+    const [time, offset] = [before?.times[1], before?.offsets[1]]
+    device.at += 5_000
+    const declaredAt = device.offset + 1
+    device.act(hello([{ shape: shapeOf('svc', { 1: 'bool', 2: 'string', 4: 'float' }), items: [2, 0.5] }]))
+    const [service] = device.state.services
+    expect(service?.states).toEqual([null, 'x', 0.5])
+    expect(service?.times).toEqual([0, time, now + 5_000])
+    // Of what lost its value with its type, no entry says anything that stands.
+    expect(service?.offsets).toEqual([0, offset, declaredAt])
+  })
+})
+
+describe('what is declared no more', () => {
+  test('is said with all its properties, and found by index no more', () => {
+    const device = declared(one, [], [0, 5])
+    const other = shapeOf('other', { 1: 'bool' })
+    const declaration = said(device, [{ shape: other, items: [] }])
+    expect(declaration.entries).toEqual([['undeclared', undefined, [1, 2]]])
+    expect(declaration.indexes).toEqual([
+      { index: 'service', entry: 'other/A', isPresent: true },
+      { index: 'service', entry: 'svc/A', isPresent: false },
+    ])
+    device.act(hello([{ shape: other, items: [] }]))
+    expect(device.state.services.map(({ shape }) => shape.serviceIdentifier)).toEqual(['other'])
+  })
+
+  test('is nothing where nothing was', () => {
+    expect(said(ActingDevice.added(), [])).toEqual({ entries: [], changes: 0, indexes: [], shared: [] })
+  })
+})
+
+test('services are told in the order of the declaration, each by itself', () => {
+  const device = ActingDevice.added()
+  const names = ['c', 'a', 'b']
+  const services = names.map((name) => ({ shape: shapeOf(name, { 1: 'uint8' }), items: [0, 1] }))
+  const { entries } = declare(device.state, services, now)
+  expect(entries.map((entry: Entry) => 'shape' in entry && entry.shape.serviceIdentifier)).toEqual(names)
+})

@@ -1,0 +1,275 @@
+import { describe, expect, test } from 'vitest'
+import { deviceAddress } from '#actors/device/device'
+import { isOverridden } from '#actors/device/overridden'
+import { connectsSince } from '#actors/device/status'
+import type { JsonObject } from '#model/json-value'
+import { metaBytesMax } from '#model/meta'
+import { ActingDevice, hello, kindsOf, now, report, shapeOf, startedAt } from '#test/actors/acting'
+
+const one = shapeOf('svc', { 1: 'uint8', 2: 'string' })
+const two = shapeOf('two', { 5: 'float' })
+
+describe('adding and removing', () => {
+  test('a device is there from then on, and listed at once', () => {
+    const device = new ActingDevice('A')
+    const decision = device.record({ type: 'add', flakeAddress: 7, meta: {} })
+    expect(decision.events).toEqual([{ kind: 'device_added', device: 'A', flakeAddress: 7, at: now }])
+    expect(decision.isCheckpointed).toBe(true)
+    expect(device.state).toMatchObject({ isThere: true, flakeAddress: 7, status: 'offline', numConnects: 0 })
+  })
+
+  test('what was noted about it comes with it', () => {
+    const device = new ActingDevice()
+    expect(kindsOf(device.act({ type: 'add', flakeAddress: 7, meta: { place: 'x' } }))).toEqual([
+      'device_added',
+      'meta_set',
+    ])
+    expect(device.state.meta).toEqual({ place: 'x' })
+  })
+
+  test('one that is there is not added again', () => {
+    expect(ActingDevice.added().act({ type: 'add', flakeAddress: 8, meta: {} })).toMatchObject({
+      type: 'refuse',
+      problem: { code: 'conflict' },
+    })
+  })
+
+  test('removed, it says that its properties are gone before it is, and leaves nothing behind', () => {
+    const device = ActingDevice.added()
+    device.act(
+      hello([
+        { shape: one, items: [0, 5] },
+        { shape: two, items: [] },
+      ]),
+    )
+    const decision = device.record({ type: 'remove' })
+    expect(kindsOf(decision)).toEqual(['undeclared', 'undeclared', 'device_removed'])
+    expect(decision.isCheckpointed).toBe(true)
+    expect(decision.records).toEqual([{ name: 'secret', value: null }])
+    expect(decision.indexes).toEqual(
+      expect.arrayContaining([
+        { index: 'present', entry: 'A', isPresent: false },
+        { index: 'service', entry: 'svc/A', isPresent: false },
+        { index: 'service', entry: 'two/A', isPresent: false },
+      ]),
+    )
+    expect(decision.tells).toMatchObject([{ to: { kind: 'tenant', id: 'default' }, command: { type: 'device_gone' } }])
+    expect(device.state).toEqual(new ActingDevice('A').state)
+    expect(device.restored()).toEqual(device.state)
+  })
+
+  test('and added again it is another device of the same name', () => {
+    const device = ActingDevice.added()
+    device.act(hello([{ shape: one, items: [0, 5] }]))
+    device.act(report(one, 9, [0, 6]))
+    device.act({ type: 'remove' })
+    device.act({ type: 'add', flakeAddress: 8, meta: {} })
+    expect(device.state).toMatchObject({ flakeAddress: 8, services: [], session: '', seq: 0, meta: {} })
+  })
+
+  test.each(['remove', 'set_secret', 'delete_meta_key', 'patch_meta', 'status', 'hello', 'report', 'post'] as const)(
+    '%s needs one that is there',
+    (type) => {
+      const commands = {
+        remove: { type: 'remove' },
+        set_secret: { type: 'set_secret', hash: new Uint8Array(32) },
+        delete_meta_key: { type: 'delete_meta_key', key: 'a' },
+        patch_meta: { type: 'patch_meta', patch: {} },
+        status: { type: 'status', status: 'online' },
+        hello: hello(),
+        report: report(one, 1, [0, 5]),
+        post: { type: 'post', session: undefined, seq: undefined, services: undefined, updates: [] },
+      } as const
+      const decision = new ActingDevice().act(commands[type])
+      expect(decision).toMatchObject({ type: 'refuse', problem: { kind: { status: 404 } } })
+    },
+  )
+
+  test('a secret is kept beside it, and nobody hears of it', () => {
+    const hash = Uint8Array.of(1, 2, 3)
+    const decision = ActingDevice.added().record({ type: 'set_secret', hash })
+    expect(decision).toMatchObject({ events: [], records: [{ name: 'secret', value: hash }] })
+  })
+})
+
+describe('HELLO', () => {
+  test('from a device that is offline: discovery, then its status, with one more connect', () => {
+    const device = ActingDevice.added()
+    const decision = device.record(hello([{ shape: one, items: [0, 5] }]))
+    expect(kindsOf(decision)).toEqual(['declared', 'discovered', 'status_changed'])
+    expect(decision.events.at(-1)).toMatchObject({
+      status: 'online',
+      numConnects: 1,
+      lastConnect: now,
+      lastMessage: now,
+    })
+    expect(decision.indexes).toContainEqual({ index: 'present', entry: 'A', isPresent: true })
+    expect(decision.answer).toEqual({ flakeAddress: 7, seq: 0 })
+  })
+
+  test('on another link while it is online is one more connect that nobody hears of', () => {
+    const device = ActingDevice.added()
+    device.act(hello([], { firmwares: [{ firmware: '1.0.0', index: 0 }] }))
+    device.at += 1_000
+    expect(kindsOf(device.act(hello()))).toEqual([])
+    expect(device.state).toMatchObject({ numConnects: 2, lastConnect: now + 1_000 })
+    device.at += 1_000
+    device.act(hello([], { isConnect: false }))
+    expect(device.state).toMatchObject({ numConnects: 2, lastConnect: now + 1_000, lastMessage: now + 2_000 })
+  })
+
+  const firmwares = [{ firmware: '1.0.0', index: 0 }]
+  test.each<[string, Parameters<typeof hello>[1][], string[]]>([
+    ['nothing known, nothing said: it is asked what it is', [{}, {}], ['discovered']],
+    ['firmwares said: each time', [{ firmwares }, { firmwares }], ['discovered']],
+    ['firmwares known, nothing said', [{ firmwares }, {}], []],
+    ['firmwares known, another project', [{ firmwares }, { project: 'p' }], ['discovered']],
+    ['firmwares known, the same project', [{ firmwares, project: 'p' }, { project: 'p' }], []],
+    ['updates by itself no more', [{ firmwares }, { isAutoUpdated: false }], ['discovered']],
+  ])('%s', (_, hellos, expected) => {
+    const device = ActingDevice.added()
+    const [last, ...earlier] = [...hellos].reverse()
+    for (const each of earlier.reverse()) device.act(hello([], each))
+    expect(kindsOf(device.act(hello([], last)))).toEqual(expected)
+  })
+
+  test('that leaves things out keeps what is known', () => {
+    const device = ActingDevice.added()
+    device.act(hello([], { project: 'p', firmwares, isAutoUpdated: false }))
+    device.act(hello([], { isAutoUpdated: false }))
+    expect(device.state).toMatchObject({ project: 'p', firmwares, isAutoUpdated: false })
+  })
+
+  test.each([
+    ['the session that stands', 's', 3],
+    ['another', 't', 0],
+  ])('is told how far it is in %s', (_, session, seq) => {
+    const device = ActingDevice.added()
+    device.act(hello([{ shape: one, items: [] }]))
+    device.act(report(one, 3, [0, 5]))
+    expect(device.record(hello([{ shape: one, items: [] }], { session })).answer).toEqual({ flakeAddress: 7, seq })
+    // A session begins with its first UPDATE, not with HELLO.
+    expect(device.state).toMatchObject({ session: 's', seq: 3 })
+  })
+})
+
+describe('the status', () => {
+  test.each([
+    ['offline', 'offline', []],
+    ['offline', 'online', ['status_changed']],
+    ['online', 'idle', ['status_changed']],
+    ['idle', 'idle', ['answer']],
+    ['idle', 'offline', ['status_changed']],
+  ] as const)('from %s to %s', (from, to, expected) => {
+    const device = ActingDevice.added()
+    device.act({ type: 'status', status: from })
+    const kinds = kindsOf(device.act({ type: 'status', status: to }))
+    expect(kinds).toEqual(expected.length === 0 ? ['answer'] : expected)
+    expect(device.state.status).toBe(to)
+  })
+
+  test('is in the index of those present unless it is offline', () => {
+    const device = ActingDevice.added()
+    for (const [status, isPresent] of [
+      ['idle', true],
+      ['online', true],
+      ['offline', false],
+    ] as const) {
+      expect(device.record({ type: 'status', status }).indexes).toEqual([{ index: 'present', entry: 'A', isPresent }])
+    }
+  })
+
+  test('counts the connects of this process alone', () => {
+    const device = ActingDevice.added()
+    Object.assign(device.state, { numConnects: 9, lastConnect: startedAt - 1 })
+    expect(connectsSince(device.state, startedAt)).toBe(0)
+    expect(device.record({ type: 'status', status: 'idle' }).events[0]).toMatchObject({ numConnects: 0 })
+    device.act({ type: 'status', status: 'offline' })
+    expect(device.record(hello()).events.at(-1)).toMatchObject({ numConnects: 1 })
+    expect(connectsSince(device.state, startedAt)).toBe(1)
+  })
+})
+
+describe('meta', () => {
+  test.each<[string, JsonObject, JsonObject, JsonObject, string[]]>([
+    ['a new key', {}, { a: 1 }, { a: 1 }, ['meta_set']],
+    ['the same again', { a: 1 }, { a: 1 }, { a: 1 }, ['answer']],
+    ['nothing', { a: 1 }, {}, { a: 1 }, ['answer']],
+    ['a key taken away', { a: 1, b: 2 }, { a: null }, { b: 2 }, ['meta_set']],
+    ['a key that is not there taken away', { b: 2 }, { a: null }, { b: 2 }, ['answer']],
+    ['inside', { a: { b: 1, c: 2 } }, { a: { b: null, d: [1] } }, { a: { c: 2, d: [1] } }, ['meta_set']],
+  ])('patched with %s', (_, before, patch, after, kinds) => {
+    const device = new ActingDevice()
+    device.act({ type: 'add', flakeAddress: 1, meta: before })
+    const decision = device.act({ type: 'patch_meta', patch })
+    expect(kindsOf(decision)).toEqual(kinds)
+    expect(device.state.meta).toEqual(after)
+    expect(decision).toMatchObject(decision.type === 'record' ? { answer: after } : { value: after })
+  })
+
+  test('that would be too large is refused', () => {
+    const device = new ActingDevice()
+    device.act({ type: 'add', flakeAddress: 1, meta: { a: 'x'.repeat(metaBytesMax - 100) } })
+    const decision = device.act({ type: 'patch_meta', patch: { b: 'x'.repeat(200) } })
+    expect(decision).toMatchObject({ type: 'refuse', problem: { code: 'invalid' } })
+  })
+
+  test('a key is deleted, and told by its name; one that is not there is not found', () => {
+    const device = new ActingDevice()
+    device.act({ type: 'add', flakeAddress: 1, meta: { a: 1, b: 2 } })
+    expect(device.record({ type: 'delete_meta_key', key: 'a' }).events).toEqual([
+      { kind: 'meta_deleted', device: 'A', at: now, key: 'a' },
+    ])
+    expect(device.state.meta).toEqual({ b: 2 })
+    for (const key of ['a', 'toString', '__proto__']) {
+      expect(device.act({ type: 'delete_meta_key', key })).toMatchObject({ problem: { code: 'not_found' } })
+    }
+  })
+})
+
+test('a snapshot holds all of it', () => {
+  const device = ActingDevice.added()
+  device.act(
+    hello(
+      [
+        { shape: one, items: [0, 5] },
+        { shape: two, items: [] },
+      ],
+      { project: 'p', firmwares: [{ firmware: '1.0.0', index: 1 }] },
+    ),
+  )
+  device.act(report(one, 4, [0, { error: 'e' }, 1, 'x'], { timestamp: 12 }))
+  device.act({ type: 'patch_meta', patch: { a: [1] } })
+  device.act({ type: 'status', status: 'idle' })
+  expect(device.restored()).toEqual(device.state)
+})
+
+test('an entry of another kind of actor is a bug', () => {
+  const device = ActingDevice.added()
+  expect(() => device.apply({ type: 'record', events: [{ kind: 'schema_deleted', service: 's', at: 1 }] })).toThrow(
+    'not changed by schema_deleted',
+  )
+})
+
+test('what stands at a property overrides what was said before it, as far as that was told', () => {
+  const device = ActingDevice.added()
+  device.act(hello([{ shape: one, items: [0, 1] }]))
+  const declaredAt = device.offset - 2
+  device.act(report(one, 1, [0, 2]))
+  const reportedAt = device.offset
+  const asked = (propId: number, offset: number, told: number, isRemoval = false, service = 'svc') =>
+    isOverridden(device.state, device.offset, { service, propId, isRemoval, offset }, told)
+  expect(asked(1, declaredAt, reportedAt)).toBe(true)
+  expect(asked(1, declaredAt, reportedAt - 1)).toBe(false)
+  expect(asked(1, reportedAt, reportedAt)).toBe(false)
+  expect(asked(2, declaredAt, reportedAt)).toBe(false)
+  device.act(hello([]))
+  // Gone: what was said of its values need not be, that it is gone must.
+  expect(asked(1, reportedAt, device.offset)).toBe(true)
+  expect(asked(1, reportedAt, device.offset - 1)).toBe(false)
+  expect(asked(1, reportedAt, device.offset, true)).toBe(false)
+})
+
+test('an address names the device in its tenant', () => {
+  expect(deviceAddress('t', 'A')).toEqual({ kind: 'device', tenant: 't', id: 'A' })
+})

@@ -1,0 +1,221 @@
+import { describe, expect, test } from 'vitest'
+import { aheadMsMax } from '#actors/device/report'
+import type { Items } from '#model/entry'
+import { ActingDevice, hello, kindsOf, now, post, report, shapeOf } from '#test/actors/acting'
+
+const one = shapeOf('svc', { 1: 'uint8', 2: 'string' })
+const two = shapeOf('two', { 5: 'float' })
+
+function linked(): ActingDevice {
+  const device = ActingDevice.added()
+  device.act(
+    hello([
+      { shape: one, items: [] },
+      { shape: two, items: [] },
+    ]),
+  )
+  return device
+}
+
+const dayMs = 24 * 60 * 60_000
+
+describe('a report', () => {
+  test('is one entry, its items in the order of the device, also when a value is the same again', () => {
+    const device = linked()
+    const items: Items = [1, 'x', 0, 5, 1, 'y']
+    for (const seq of [1, 2]) {
+      const { events, answer } = device.record(report(one, seq, items))
+      expect(events).toMatchObject([
+        { kind: 'reported', device: 'A', flakeAddress: 7, shape: one, seq, items, at: now },
+      ])
+      expect(answer).toBe(seq)
+    }
+    expect(device.state.services[0]?.states).toEqual([5, 'y'])
+    expect(device.state).toMatchObject({ seq: 2, session: 's', lastMessage: now })
+  })
+
+  test.each([
+    ['none', undefined, now],
+    ['the past', 5, 5],
+    ['1970', 0, 0],
+    ['a bit ahead', now + 1_000, now + 1_000],
+    ['a day ahead', now + dayMs, now + dayMs],
+    ['more than a day ahead', now + dayMs + 1, now],
+  ])('with a time of its own of %s', (_, timestamp, told) => {
+    expect(aheadMsMax).toBe(dayMs)
+    const device = linked()
+    const { events } = device.record(report(one, 1, [0, 5], { timestamp }))
+    expect(events).toMatchObject([{ at: now, timestamp: told }])
+    expect(device.state.services[0]?.times[0]).toBe(told)
+  })
+
+  test('that comes later counts, whatever time it gives', () => {
+    const device = linked()
+    device.act(report(one, 1, [0, 5], { timestamp: 500 }))
+    device.act(report(one, 2, [0, 6], { timestamp: 400 }))
+    expect(device.state.services[0]).toMatchObject({ states: [6, null], times: [400, 0] })
+  })
+
+  test('of a property that fails keeps the error in place of the value', () => {
+    const device = linked()
+    device.act(report(one, 1, [0, 5]))
+    device.act(report(one, 2, [0, { error: 'broken' }]))
+    expect(device.state.services[0]?.states[0]).toEqual({ error: 'broken' })
+  })
+
+  test.each([
+    ['a device that is not there', new ActingDevice(), one, 'device_unknown'],
+    ['a service it does not offer', linked(), shapeOf('other', { 1: 'uint8' }), 'service_unknown'],
+    ['a service it offers in another form by now', linked(), shapeOf('svc', { 1: 'uint8' }), 'service_unknown'],
+  ])('of %s is refused', (_, device, shape, code) => {
+    expect(device.act(report(shape, 1, [0, 5]))).toMatchObject({ type: 'refuse', problem: { code } })
+  })
+})
+
+describe('the numbering of a session', () => {
+  test.each<[string, { seq: number; session?: string }[], (string | number)[]]>([
+    ['goes on', [{ seq: 1 }, { seq: 2 }, { seq: 3 }], [1, 2, 3]],
+    ['takes gaps', [{ seq: 1 }, { seq: 5 }, { seq: 6 }], [1, 5, 6]],
+    [
+      'takes nothing twice, and answers how far it is',
+      [{ seq: 3 }, { seq: 3 }, { seq: 1 }, { seq: 4 }],
+      [3, '=3', '=3', 4],
+    ],
+    ['begins anywhere', [{ seq: 1_000 }, { seq: 999 }], [1_000, '=1000']],
+    ['begins anew with a new session', [{ seq: 9 }, { seq: 1, session: 'new' }, { seq: 2, session: 'new' }], [9, 1, 2]],
+    ['of an older session is a new one again', [{ seq: 9 }, { seq: 1, session: 'new' }, { seq: 3 }], [9, 1, 3]],
+  ])('%s', (_, steps, expected) => {
+    const device = linked()
+    const seen = steps.map(({ seq, session = 's' }) => {
+      const decision = device.act(report(one, seq, [0, 5], { session }))
+      if (decision.type === 'record') return decision.answer
+      return decision.type === 'answer' ? `=${decision.value}` : decision.type
+    })
+    expect(seen).toEqual(expected)
+  })
+
+  test('is in the entry only where it begins', () => {
+    const device = linked()
+    expect(device.record(report(one, 1, [0, 5])).events[0]).toMatchObject({ session: 's' })
+    expect(device.record(report(one, 2, [0, 5])).events[0]).not.toHaveProperty('session')
+  })
+})
+
+describe('a POST', () => {
+  test('is one entry for each run of the same service and time', () => {
+    const device = linked()
+    const { events } = device.record(
+      post([
+        ['svc', 1, 5],
+        ['svc', 2, 'x'],
+        ['two', 5, 0.5],
+        ['svc', 1, 6],
+        ['svc', 1, 7, 100],
+        ['svc', 2, 'y', 100],
+      ]),
+    )
+    const reported = events.flatMap((event) => (event.kind === 'reported' ? [event] : []))
+    expect(reported.map(({ shape, items, timestamp }) => [shape.serviceIdentifier, items, timestamp])).toEqual([
+      ['svc', [0, 5, 1, 'x'], now],
+      ['two', [0, 0.5], now],
+      ['svc', [0, 6], now],
+      ['svc', [0, 7, 1, 'y'], 100],
+    ])
+  })
+
+  test('brings values to their form, and may declare what it speaks of', () => {
+    const device = ActingDevice.added()
+    const shape = shapeOf('wide', { 1: 'int64', 2: 'uuid' })
+    const services = [{ shape, items: [] }]
+    const uuid = '0B9F3C1E-8C7A-4A51-9D0E-2F1B5A6C7D8E'
+    const decision = device.record(
+      post(
+        [
+          ['wide', 1, '9007199254740993'],
+          ['wide', 2, uuid],
+        ],
+        { services },
+      ),
+    )
+    expect(kindsOf(decision)).toEqual(['reported', 'status_changed'])
+    expect(decision).toMatchObject({ isCheckpointed: true, shared: [{ id: shape.id }] })
+    expect(device.state.services[0]?.states).toEqual(['9007199254740993', uuid.toLowerCase()])
+  })
+
+  test.each([
+    ['a service that is not declared', [['nope', 1, 5]], 'updates.0.serviceIdentifier'],
+    [
+      'a property that is not declared',
+      [
+        ['svc', 1, 5],
+        ['svc', 9, 5],
+      ],
+      'updates.1.propId',
+    ],
+    [
+      'a value that its type does not take',
+      [
+        ['svc', 1, 5],
+        ['two', 5, 1],
+        ['svc', 1, 256],
+      ],
+      'updates.2.value',
+    ],
+  ] as [string, [string, number, unknown][], string][])('with %s changes nothing at all', (_, updates, path) => {
+    const device = linked()
+    const decision = device.act(post(updates))
+    expect(decision).toMatchObject({ type: 'refuse', problem: { code: 'invalid', details: [{ path }] } })
+  })
+
+  test('that declares anew may speak only of what it declares', () => {
+    const device = linked()
+    const services = [{ shape: two, items: [] }]
+    expect(device.act(post([['svc', 1, 5]], { services }))).toMatchObject({ type: 'refuse' })
+    device.act(post([['two', 5, 1]], { services }))
+    expect(device.state.services.map(({ shape }) => shape.serviceIdentifier)).toEqual(['two'])
+  })
+
+  test('to a device that is not there is refused', () => {
+    expect(new ActingDevice().act(post([]))).toMatchObject({ type: 'refuse', problem: { code: 'device_unknown' } })
+  })
+
+  test('makes its device online, and says so once', () => {
+    const device = ActingDevice.added()
+    expect(kindsOf(device.act(post([])))).toEqual(['status_changed'])
+    device.at += 1_000
+    expect(kindsOf(device.act(post([])))).toEqual([])
+    expect(device.state).toMatchObject({ status: 'online', numConnects: 1, lastConnect: now, lastMessage: now + 1_000 })
+  })
+})
+
+describe('the numbers of POSTs and of a link', () => {
+  const update = [['svc', 1, 9]] as const
+
+  test.each<[string, { session?: string; seq?: number }, { seq: number; session: string }]>([
+    ['no session leaves that of the link alone', {}, { seq: 3, session: 's' }],
+    ['a number of no session too', { seq: 1_000 }, { seq: 3, session: 's' }],
+    ['the session of the link goes on', { session: 's', seq: 4 }, { seq: 4, session: 's' }],
+    ['a new session begins its own', { session: 'p', seq: 2 }, { seq: 2, session: 'p' }],
+    ['a new session without a number begins at none', { session: 'p' }, { seq: 0, session: 'p' }],
+  ])('%s', (_, { session, seq }, expected) => {
+    const device = linked()
+    for (const number of [1, 2, 3]) device.act(report(one, number, [0, number]))
+    device.act(post(update, { session, seq }))
+    expect(device.state).toMatchObject(expected)
+    expect(device.state.services[0]?.states[0]).toBe(9)
+    // And the next of that session is taken, not mistaken for an old one.
+    const next = device.act(report(one, expected.seq + 1, [0, 77], { session: expected.session }))
+    expect(next.type).toBe('record')
+    expect(device.state.services[0]?.states[0]).toBe(77)
+  })
+
+  test('a POST that came before changes nothing again', () => {
+    const device = linked()
+    device.act(post(update, { session: 'p', seq: 5 }))
+    device.act(report(one, 6, [0, 10], { session: 'p' }))
+    expect(kindsOf(device.act(post(update, { session: 'p', seq: 5 })))).toEqual([])
+    expect(kindsOf(device.act(post(update, { session: 'p', seq: 6 })))).toEqual([])
+    expect(device.state.services[0]?.states[0]).toBe(10)
+    expect(kindsOf(device.act(post(update, { session: 'p', seq: 7 })))).toEqual(['reported'])
+  })
+})
