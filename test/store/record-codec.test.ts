@@ -85,9 +85,11 @@ const value = fc.letrec((tie) => ({
   ),
 })).any
 
-test('whatever JSON can say comes back as it was', () => {
+test('whatever we can say in JSON comes back as it was', () => {
   fc.assert(
-    fc.property(value, (said) => {
+    fc.property(value, (any) => {
+      // JSON.stringify says −0 as 0, and so do we.
+      const said = JSON.parse(JSON.stringify(any))
       expect(unpack(pack(said))).toEqual(said)
     }),
     { numRuns: 500 },
