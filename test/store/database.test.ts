@@ -147,6 +147,20 @@ describe('when there is room again', () => {
     expect(stage.journal.lastOffsetUnder('default', epoch)).toBe(0)
     expect(stage.addedOf(a)).toEqual([])
   })
+
+  test('a store that lost what was told, and could not be opened at first, is known for it all the same', async () => {
+    const { stage, place, faults } = await fullDisk()
+    const { epoch } = stage
+    faults.open = 'full'
+    place.setRoom(true)
+    await stage.world.advance(1_000)
+    place.losePower()
+    faults.open = undefined
+    await stage.world.advance(1_000)
+    expect(stage.log.at(-1)).toBe('recovered')
+    expect(stage.epoch).not.toBe(epoch)
+    expect(stage.log).toContain('reloaded, rewound')
+  })
 })
 
 describe('closing', () => {
@@ -174,6 +188,33 @@ describe('closing', () => {
     await stage.world.advance(5_000)
     expect(stage.log).toEqual(['failed full', 'read only full'])
     expect(stage.database.status).toBe('closed')
+  })
+
+  test('at any moment of being opened again gives the folder back', async () => {
+    const statuses = new Set<string>()
+    for (let steps = 0; steps < 120; steps++) {
+      const { stage, place, world } = await fullDisk()
+      place.setRoom(true)
+      world.spend(1_000)
+      world.fire()
+      for (let step = 0; step < steps; step++) {
+        if (step % 3 === 0) world.step()
+        await Promise.resolve()
+      }
+      statuses.add(stage.database.status)
+      await stage.close()
+      await world.advance(10_000)
+      expect(stage.database.status, `after ${steps} steps`).toBe('closed')
+      const opened = await during(
+        world,
+        place.open().then(
+          () => 'free',
+          (error) => error.code,
+        ),
+      )
+      expect(opened, `after ${steps} steps`).toBe('free')
+    }
+    expect([...statuses]).toEqual(['read_only', 'ok'])
   })
 })
 
