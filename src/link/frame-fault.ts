@@ -1,11 +1,13 @@
+import { numberOf } from '#link/codec'
 import type { FrameAbout } from '#link/link'
 
 /** What a frame that can't be read says it is about, as far as that can be told: ERROR names it. Contract 7. */
 export function aboutOf(frame: unknown): FrameAbout {
   if (typeof frame !== 'object' || frame === null) return {}
-  const [flakeAddress, seq] = Array.isArray(frame)
+  const said = Array.isArray(frame)
     ? [frame[1], frame[2]]
     : [(frame as { flakeAddress?: unknown }).flakeAddress, (frame as { seq?: unknown }).seq]
+  const [flakeAddress, seq] = said.map(numberOf)
   return {
     ...(Number.isSafeInteger(flakeAddress) ? { flakeAddress: flakeAddress as number } : {}),
     ...(Number.isSafeInteger(seq) ? { seq: seq as number } : {}),

@@ -51,7 +51,8 @@ type Parts = {
 
 function shortParts(frame: readonly unknown[]): Parts | Problem {
   if (frame.length !== 5 && frame.length !== 6) return bad('a short UPDATE has 5 or 6 elements')
-  const [, flakeAddress, seq, service, updates, timestamp] = frame
+  const [, flakeAddress, seq, place, updates, timestamp] = frame
+  const service = numberOf(place)
   if (!isInteger(service, 0, 63)) return bad('serviceIndex must be an integer from 0 to 63')
   if (!Array.isArray(updates) || updates.length < 2 || updates.length % 2 !== 0) return bad('updates must be pairs')
   if (updates.length > 2 * propertiesMax) return bad(`updates must be at most ${propertiesMax} pairs`)
@@ -70,7 +71,7 @@ function longParts(frame: Readonly<Record<string, unknown>>): Parts | Problem {
 function shortItems(updates: readonly unknown[], shape: Shape): Items | Problem {
   const items: (number | PropertyState)[] = new Array(updates.length)
   for (let at = 0; at < updates.length; at += 2) {
-    const propId = updates[at]
+    const propId = numberOf(updates[at])
     const index = shape.indexOf.get(propId as number)
     if (index === undefined) return isPropId(propId) ? unknownProperty(propId) : bad('propId must be an integer')
     const property = shape.properties[index] as ShapeProperty
@@ -88,7 +89,8 @@ function longItems(updates: readonly unknown[], shape: Shape): Items | Problem {
   for (let at = 0; at < updates.length; at++) {
     const update = updates[at] as { propId?: unknown; value?: unknown; error?: unknown } | null
     if (typeof update !== 'object' || update === null) return bad('an update must be an object')
-    const { propId, value, error } = update
+    const { value, error } = update
+    const propId = numberOf(update.propId)
     if (!isPropId(propId)) return bad('propId must be an integer')
     const index = shape.indexOf.get(propId)
     if (index === undefined) return unknownProperty(propId)

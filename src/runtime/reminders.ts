@@ -9,6 +9,8 @@ interface Reminder {
 
 /** A timer can't wait longer than this; we look again then. */
 const timerMsMax = 2 ** 31 - 1
+/** Entries that may be dead before it is worth looking. */
+const heapSlack = 1_024
 /** Reminders fired before the loop is given back: many may be due at a start. */
 const batchMax = 64
 
@@ -103,6 +105,7 @@ export class Reminders {
 
   #push(reminder: Reminder): void {
     const heap = this.#heap
+    if (heap.length > 2 * this.#due.size + heapSlack) this.#compact()
     let index = heap.push(reminder) - 1
     while (index > 0) {
       const parent = (index - 1) >> 1
@@ -111,6 +114,13 @@ export class Reminders {
       index = parent
     }
     heap[index] = reminder
+  }
+
+  /** Without those that were replaced or cleared. In the order of time it is a heap as it stands. */
+  #compact(): void {
+    const live = this.#heap.filter((reminder) => this.#due.get(addressKey(reminder.address)) === reminder)
+    this.#heap.length = 0
+    for (const reminder of live.sort((a, b) => a.dueAt - b.dueAt)) this.#heap.push(reminder)
   }
 
   #pop(): void {

@@ -184,7 +184,11 @@ export class StoreJournal implements Journal<Entry>, StreamReader<Entry> {
       const [row] = await scan.next(1)
       if (!row) return undefined
       const firstOffset = numberOf(row.key)
-      const chunk = this.#unpack(tenant, firstOffset, row.value)
+      // Of a handle that was closed meanwhile: it may hold what the one after it does not, so it is not kept.
+      const isOld = storage !== this.#storage
+      const chunk = isOld
+        ? unpackChunk(firstOffset, row.value, this.shapes)
+        : this.#unpack(tenant, firstOffset, row.value)
       return offset < firstOffset + chunk.events.length ? chunk : undefined
     } finally {
       await scan.close()

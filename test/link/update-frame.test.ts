@@ -291,3 +291,9 @@ test.each([
 ])('%j wants to be an UPDATE: %s', (frame, is) => {
   expect(isUpdate(frame)).toBe(is)
 })
+
+test('whole numbers of 64 bits are taken wherever a number may stand', () => {
+  expect(byHand(['U', 5n, 7n, 0n, [0n, 1n, 10n, 5n]])).toEqual([0, 1, 1, 5])
+  const updates = [{ propId: 0n, value: 1n }]
+  expect(byHand({ type: 'UPDATE', flakeAddress: 1n, seq: 1n, serviceIdentifier: service, updates })).toEqual([0, 1])
+})
