@@ -31,6 +31,8 @@ export interface AssemblyOptions {
   readonly publisher: SocketPublisher
   readonly isSynced: boolean
   readonly retention: RetentionLimits
+  /** Default: see above. */
+  readonly uncommittedBytesMax?: number
   /** Default: what a start can apply again in about a second. */
   readonly redo?: RedoLimits
   /** Default: that of the hub. */
@@ -101,7 +103,7 @@ export function assemble(options: AssemblyOptions): Assembly {
       links.storageFailed()
       database.commitFailed(error)
     },
-    uncommittedBytesMax,
+    uncommittedBytesMax: options.uncommittedBytesMax ?? uncommittedBytesMax,
     ...(options.redo && { redo: options.redo }),
   })
 

@@ -32,6 +32,11 @@ export interface RemoveDevice {
   readonly type: 'remove'
 }
 
+/** Which one was removed: its name may mean another by the time this is heard. */
+export interface DeviceRemoved {
+  readonly flakeAddress: number
+}
+
 /** A service as declared now, with the values that came along: index, state, … */
 export interface DeclaredService {
   readonly shape: Shape

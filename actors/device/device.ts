@@ -105,6 +105,7 @@ function decideRemove(state: DeviceState, turn: Turn): Decision<Entry> {
   const entries = services.map(({ shape }) => undeclared(state, shape, turn.now))
   return record([...entries, { kind: 'device_removed', device, flakeAddress, at: turn.now }], {
     isCheckpointed: true,
+    answer: { flakeAddress },
     records: [{ name: secretRecord, value: null }],
     indexes: [
       presence(state, false),

@@ -49,12 +49,15 @@ export class Link {
   readonly devices = new Map<number, LinkedDevice>()
   /** Addresses that another link took over: their late frames are no mistake. */
   readonly replaced = new Set<number>()
+  /** Addresses of devices that were removed while they were here. */
+  readonly removed = new Set<number>()
   /** No ping was answered of late. */
   isIdle = false
   isClosed = false
   #unacknowledged = 0
   #refusedInRow = 0
   #isEnding = false
+  #hasStopped = false
   readonly #world: World
   readonly #acks: LinkedDevice[] = []
   #isFlushing = false
@@ -65,9 +68,19 @@ export class Link {
     this.opening = opening
   }
 
-  /** Whether frames are still taken: not after we decided to close. */
+  /** Whether anything can still be said: not after we decided to close. */
   get isOpen(): boolean {
     return !this.isClosed && !this.#isEnding
+  }
+
+  /** Whether frames are still taken. */
+  get isTaking(): boolean {
+    return this.isOpen && !this.#hasStopped
+  }
+
+  /** A frame could not be taken, and that is about to be said: what comes behind it is not taken either. */
+  stopTaking(): void {
+    this.#hasStopped = true
   }
 
   /** Counts an UPDATE that came; false when that is more than the window holds. */

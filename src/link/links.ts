@@ -6,15 +6,15 @@ import { decodeFrame, isPlain, timeFor, withNumbers } from '#link/codec'
 import { declaredServices } from '#link/declaration'
 import { aboutOf, messageOf } from '#link/frame-fault'
 import { type FrameAbout, Link, type LinkedDevice, type LinkOpening } from '#link/link'
+import { shapeNamed, shapeOf } from '#link/linked-services'
 import { Owners, takeOversMax } from '#link/owners'
 import type { Presence } from '#link/presence'
 import { ReportAsker } from '#link/report-asker'
-import { isUpdate, readItems, readUpdate, type UpdateFrame } from '#link/update-frame'
+import { isUpdate, readItems, readUpdate } from '#link/update-frame'
 import type { Entry } from '#model/entry'
-import { serviceIdentifierOf } from '#model/identifier'
 import { type HelloMessage, LongDeviceMessage, linkWindowMessages } from '#model/link-message'
 import { Problem } from '#model/problem'
-import type { InternShape, Shape } from '#model/shape'
+import type { InternShape } from '#model/shape'
 import type { Activation } from '#runtime/activation'
 import type { Asker } from '#runtime/actor'
 import { closeCodes } from '#runtime/close-codes'
@@ -79,7 +79,7 @@ export class Links implements SocketRoom<LinkOpening> {
 
   received(socket: Socket, data: Uint8Array, isBinary: boolean): void {
     const link = this.#links.get(socket)
-    if (!link?.isOpen) return
+    if (!link?.isTaking) return
     this.#liveness.heard(link)
     if (link.isIdle) this.#setIdle(link, false)
     this.counts.frames++
@@ -126,13 +126,17 @@ export class Links implements SocketRoom<LinkOpening> {
     for (const link of [...this.#links.values()]) link.refuse(new Problem('storage'))
   }
 
-  /** The device is no more: its link hears that its address means nothing. */
-  removed(tenant: string, device: string): void {
+  /**
+   * The device of this address is no more: its link hears that the address means nothing. One of the same name that was
+   * made since has another address, and is none of our business.
+   */
+  removed(tenant: string, device: string, flakeAddress: number): void {
     const linked = this.#owners.get(tenant, device)
-    if (!linked) return
+    if (linked?.flakeAddress !== flakeAddress) return
     this.#owners.delete(tenant, linked)
-    linked.link.devices.delete(linked.flakeAddress)
-    linked.link.error('UNKNOWN_DEVICE', `${device} was removed`, { flakeAddress: linked.flakeAddress })
+    linked.link.devices.delete(flakeAddress)
+    linked.link.removed.add(flakeAddress)
+    linked.link.error('UNKNOWN_DEVICE', `${device} was removed`, { flakeAddress })
   }
 
   /** A device's secret is void: a link that was opened with it, or carries nothing else, is closed. Contract 3.11. */
@@ -197,6 +201,12 @@ export class Links implements SocketRoom<LinkOpening> {
     if (link.replaced.has(flakeAddress)) {
       // A late frame of a generation that ended: nobody waits for its answer.
       link.acknowledgeNothing()
+      return
+    }
+    if (link.removed.has(flakeAddress)) {
+      // No mistake of the link's either: it does not count towards the ten.
+      link.acknowledgeNothing()
+      this.#afterGate(() => link.error('UNKNOWN_DEVICE', `${flakeAddress} was removed`, { flakeAddress, seq }))
       return
     }
     const problem = new Problem('device_unknown', `${flakeAddress} said no HELLO on this link`)
@@ -289,6 +299,7 @@ export class Links implements SocketRoom<LinkOpening> {
     }
     system.turnOf(activation, hello, {
       answered: (welcome) => this.#welcome(linked, welcome as Welcome),
+      refusing: () => link.stopTaking(),
       refused: (problem) => link.refuse(problem, { ...about, flakeAddress }),
     })
   }
@@ -308,6 +319,8 @@ export class Links implements SocketRoom<LinkOpening> {
     this.#owners.set(tenant, linked)
     if (before) {
       before.link.devices.delete(before.flakeAddress)
+      // Removed and made anew since: late frames may still name the old address.
+      if (before.flakeAddress !== linked.flakeAddress) before.link.removed.add(before.flakeAddress)
       if (before.link !== linked.link) {
         before.link.replaced.add(before.flakeAddress)
         const { flakeAddress } = before
@@ -367,22 +380,4 @@ export class Links implements SocketRoom<LinkOpening> {
 /** Longer than any session a device can name. */
 function namelessSession(random: Uint8Array): string {
   return `nameless:${Buffer.from(random).toString('hex')}`
-}
-
-function shapeOf(linked: LinkedDevice, { service }: Pick<UpdateFrame, 'service'>): Shape | undefined {
-  if (typeof service === 'number') return linked.services[service]
-  const { services } = linked
-  for (let index = 0; index < services.length; index++) {
-    const shape = services[index] as Shape
-    if (shape.serviceIdentifier === service) return shape
-  }
-  // Written otherwise than in its normal form: a UUID in upper case.
-  const normal = serviceIdentifierOf(service)
-  return normal === undefined || normal === service ? undefined : shapeOf(linked, { service: normal })
-}
-
-function shapeNamed(services: Hello['services'], serviceIdentifier: string): Shape {
-  const found = services.find(({ shape }) => shape.serviceIdentifier === serviceIdentifier)
-  if (!found) throw new Error('a declared service has no shape')
-  return found.shape
 }

@@ -18,6 +18,11 @@ export class ReportAsker implements Asker {
     this.#linked.link.acknowledge(this.#linked, seq as number)
   }
 
+  /** Nothing behind it may be stored: the device would be told that all up to there is. */
+  refusing(): void {
+    this.#linked.link.stopTaking()
+  }
+
   refused(problem: Problem): void {
     this.#counts.refused++
     const { link, flakeAddress } = this.#linked

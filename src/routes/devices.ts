@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import type { DeviceRemoved } from '#actors/device/commands'
 import { deviceAddress } from '#actors/device/device'
 import type { DeviceState, ServiceState } from '#actors/device/state'
 import { serviceOf } from '#actors/device/state'
@@ -123,8 +124,9 @@ async function create(
 
 async function remove(context: RouteContext, { caller }: Call, device: string): Promise<Reply> {
   if (!reachesDevice(caller.scope, 'device', 'delete', device)) throw new Problem('not_found')
-  await context.system.ask(deviceAddress(caller.tenant, device), { type: 'remove' })
-  context.links.removed(caller.tenant, device)
+  const removed = await context.system.ask(deviceAddress(caller.tenant, device), { type: 'remove' })
+  const { flakeAddress } = removed as DeviceRemoved
+  context.links.removed(caller.tenant, device, flakeAddress)
   return { status: 204 }
 }
 

@@ -128,6 +128,11 @@ export interface Tell {
 export interface Asker {
   answered(value: unknown): void
   refused(problem: Problem): void
+  /**
+   * Told at once, in the turn itself, of a refusal that may be tried again and will be heard after the gate: who numbers
+   * what he asks must not ask on behind what was refused.
+   */
+  refusing?(problem: Problem): void
 }
 
 export function record<Event>(

@@ -250,6 +250,7 @@ export class System<Event> {
   }
 
   #refuse(asker: Asker, problem: Problem): void {
+    if (problem.kind.isTemporary) asker.refusing?.(problem)
     this.gate.say({ leave: () => asker.refused(problem), refuse: (other) => asker.refused(other) })
   }
 

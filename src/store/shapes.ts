@@ -7,8 +7,11 @@ import { unpackRecord } from '#store/record-codec'
 
 export const shapeFormat = { name: 'shape', version: 1, upgrades: {} }
 
-/** Shapes kept at hand beyond those that devices hold: the oldest are read again when needed. */
-const shapesMax = 20_000
+/**
+ * Properties of all shapes kept at hand beyond those that devices hold: some tens of megabytes. The ones not asked for
+ * longest are read again when needed. Of properties and not of shapes, because one device could declare ever new ones.
+ */
+const propertiesMax = 250_000
 /** 96 bits of SHA-256: equal content is what makes equal ids, not chance. */
 const idBytes = 12
 
@@ -19,6 +22,7 @@ const idBytes = 12
 export class Shapes {
   readonly #get: (key: string) => Uint8Array | undefined
   readonly #known = new Map<string, Shape>()
+  #properties = 0
 
   constructor(get: (key: string) => Uint8Array | undefined) {
     this.#get = get
@@ -27,13 +31,13 @@ export class Shapes {
   readonly intern = (serviceIdentifier: string, properties: readonly ShapeProperty[]): Shape => {
     const content = JSON.stringify(contentOf(serviceIdentifier, properties))
     const id = createHash('sha256').update(content).digest().subarray(0, idBytes).toString('base64url')
-    return this.#known.get(id) ?? this.#keep(shapeOf(id, serviceIdentifier, properties))
+    return this.#keep(this.#known.get(id) ?? shapeOf(id, serviceIdentifier, properties))
   }
 
   /** @throws StorageFailure `damaged` when no such shape is stored. */
   byId(id: string): Shape {
     const known = this.#known.get(id)
-    if (known) return known
+    if (known) return this.#keep(known)
     const bytes = this.#get(keys.shape(id))
     if (!bytes) throw new StorageFailure('damaged', `shape ${id} is named by an entry and not stored`)
     const [serviceIdentifier, properties] = unpackRecord(shapeFormat, bytes) as ShapeContent
@@ -49,14 +53,16 @@ export class Shapes {
     return this.#keep(shape)
   }
 
+  /** As the one asked for last. */
   #keep(shape: Shape): Shape {
-    if (this.#known.size >= shapesMax) {
-      for (const oldest of this.#known.keys()) {
-        this.#known.delete(oldest)
-        break
-      }
-    }
+    if (this.#known.delete(shape.id)) this.#properties -= shape.properties.length
     this.#known.set(shape.id, shape)
+    this.#properties += shape.properties.length
+    for (const [id, oldest] of this.#known) {
+      if (this.#properties <= propertiesMax || oldest === shape) break
+      this.#known.delete(id)
+      this.#properties -= oldest.properties.length
+    }
     return shape
   }
 }

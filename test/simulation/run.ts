@@ -3,7 +3,7 @@ import { everything, scopeOf } from '#model/scope'
 import { memoryPlace, type WriteFault } from '#store/memory'
 import { type Access, SimulatedDashboard } from '#test/simulation/simulated-dashboard'
 import { counterId, counterService, SimulatedDevice } from '#test/simulation/simulated-device'
-import { SimulatedServer, tenant } from '#test/simulation/simulated-server'
+import { type SimulatedLimits, SimulatedServer, tenant } from '#test/simulation/simulated-server'
 import { SimulatedWorld } from '#test/simulation/simulated-world'
 
 /** What a run did, for the reader of a report. */
@@ -44,8 +44,7 @@ class Simulation {
   readonly #world: SimulatedWorld
   readonly #place: ReturnType<typeof memoryPlace>
   readonly #devices: SimulatedDevice[]
-  /** Little enough that redo holds retention back, or enough that nobody has to read anew. */
-  readonly #retainedBytesMax: number
+  readonly #limits: SimulatedLimits
   readonly #accesses: Access[]
   #dashboards: SimulatedDashboard[] = []
   #server: SimulatedServer
@@ -59,7 +58,12 @@ class Simulation {
   constructor(seed: number) {
     this.#world = new SimulatedWorld(seed)
     const { random } = this.#world
-    this.#retainedBytesMax = this.#pick([1_000, 3_000, 20_000]) ?? 0
+    this.#limits = {
+      // Little enough that redo holds retention back, or enough that nobody has to read anew.
+      retainedBytesMax: this.#pick([1_000, 3_000, 20_000]) ?? 0,
+      // Little enough that a few frames are too many, or enough for all.
+      uncommittedBytesMax: this.#pick([600, 2_000, 1_000_000]) ?? 0,
+    }
     this.#place = memoryPlace({
       world: this.#world.process().world,
       delayMsMax: random.next() < 0.5 ? 0 : 6,
@@ -78,7 +82,7 @@ class Simulation {
       { name: 'some', scope: scopeOf(this.#grants()), since: -1 },
       { name: 'others', scope: scopeOf(this.#grants()), since: -1 },
     ]
-    this.#server = new SimulatedServer(this.#world, this.#place, this.#retainedBytesMax)
+    this.#server = new SimulatedServer(this.#world, this.#place, this.#limits)
   }
 
   async begin(): Promise<void> {
@@ -99,7 +103,8 @@ class Simulation {
     const { random } = this.#world
     const tried = random.next()
     const device = this.#pick(this.#devices)
-    if (tried < 0.36) device?.report()
+    if (tried < 0.33) device?.report()
+    else if (tried < 0.36) await this.#flood(device)
     else if (tried < 0.46) this.#link()
     else if (tried < 0.5) this.#pick([...this.#server.sockets.sockets])?.cut()
     else if (tried < 0.53) device?.redeclare()
@@ -219,11 +224,19 @@ class Simulation {
     this.#fault = undefined
     this.#place.setRoom(true)
     this.#place.crash(this.#world.random.below(3))
-    this.#server = new SimulatedServer(this.#world, this.#place, this.#retainedBytesMax)
+    this.#server = new SimulatedServer(this.#world, this.#place, this.#limits)
     await this.#open()
     for (const access of this.#accesses)
       access.since = Math.min(access.since, this.#server.assembly.context.hub.toldTo(tenant))
     for (const dashboard of this.#dashboards) dashboard.moveTo(this.#server)
+  }
+
+  /** One device says much at once, while commits come and go. */
+  async #flood(device: SimulatedDevice | undefined): Promise<void> {
+    for (let count = 0; count < 15; count++) {
+      device?.report()
+      if (this.#world.random.next() < 0.5) await this.#world.step()
+    }
   }
 
   #failWrite(): void {

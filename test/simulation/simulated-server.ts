@@ -13,6 +13,12 @@ import type { SimulatedWorld } from '#test/simulation/simulated-world'
 
 export const tenant = 'default'
 
+/** Limits that differ from run to run. */
+export interface SimulatedLimits {
+  readonly retainedBytesMax: number
+  readonly uncommittedBytesMax: number
+}
+
 /** One process of the server: everything but uWebSockets.js and LevelDB. */
 export class SimulatedServer {
   readonly assembly: Assembly
@@ -21,7 +27,7 @@ export class SimulatedServer {
   readonly #kill: () => void
   readonly #bindings: readonly Binding[]
 
-  constructor(world: SimulatedWorld, place: MemoryPlace, retainedBytesMax: number) {
+  constructor(world: SimulatedWorld, place: MemoryPlace, limits: SimulatedLimits) {
     const process = world.process()
     this.#kill = process.kill
     this.sockets = new SimulatedSockets(process.world)
@@ -33,8 +39,9 @@ export class SimulatedServer {
       place,
       publisher: this.sockets,
       isSynced: false,
-      retention: { bytesMax: retainedBytesMax, ageMsMax: 3_600_000 },
+      retention: { bytesMax: limits.retainedBytesMax, ageMsMax: 3_600_000 },
       redo: { eventsMax: 60, bytesMax: 1024 * 1024 },
+      uncommittedBytesMax: limits.uncommittedBytesMax,
       highWaterBytes: 100,
       ticketLifetimeMs: 30_000,
       log: { error: note, warn: () => {}, info: () => {}, debug: () => {} },

@@ -1,0 +1,24 @@
+import type { DeclaredService } from '#actors/device/commands'
+import type { LinkedDevice } from '#link/link'
+import { serviceIdentifierOf } from '#model/identifier'
+import type { Shape } from '#model/shape'
+
+/** The shape that a frame means: by its place in HELLO or by its name. */
+export function shapeOf(linked: LinkedDevice, { service }: { readonly service: number | string }): Shape | undefined {
+  if (typeof service === 'number') return linked.services[service]
+  const { services } = linked
+  for (let index = 0; index < services.length; index++) {
+    const shape = services[index] as Shape
+    if (shape.serviceIdentifier === service) return shape
+  }
+  // Written otherwise than in its normal form: a UUID in upper case.
+  const normal = serviceIdentifierOf(service)
+  return normal === undefined || normal === service ? undefined : shapeOf(linked, { service: normal })
+}
+
+/** The shape of a declared service. */
+export function shapeNamed(services: readonly DeclaredService[], serviceIdentifier: string): Shape {
+  const found = services.find(({ shape }) => shape.serviceIdentifier === serviceIdentifier)
+  if (!found) throw new Error('a declared service has no shape')
+  return found.shape
+}
