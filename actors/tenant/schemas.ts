@@ -3,10 +3,13 @@ import type { DeleteSchema, PutSchema } from '#actors/tenant/commands'
 import { schemaRecord, type TenantState } from '#actors/tenant/state'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
+import type { ServiceSchema } from '#model/service-schema'
 import { answer, type Decision, record, refuse, type Turn } from '#runtime/actor'
 
 /** Schemas of one tenant: they are kept in memory, because every read of names needs them. */
 export const schemasMax = 10_000
+/** All of them as JSON text. */
+export const schemaCharactersMax = 64 * 1024 * 1024
 
 /** Contract 3.9. Nobody hears of one that is put again unchanged. */
 export function decidePutSchema(state: TenantState, { service, schema }: PutSchema, turn: Turn): Decision<Entry> {
@@ -14,6 +17,10 @@ export function decidePutSchema(state: TenantState, { service, schema }: PutSche
   if (before && isDeepStrictEqual(before, schema)) return answer(undefined)
   if (!before && state.schemas.size >= schemasMax) {
     return refuse(new Problem('conflict', `a tenant has at most ${schemasMax} schemas`))
+  }
+  const characters = charactersOf(schema) - (before ? charactersOf(before) : 0)
+  if (state.schemaCharacters + characters > schemaCharactersMax) {
+    return refuse(new Problem('conflict', `the schemas of a tenant hold at most ${schemaCharactersMax} characters`))
   }
   return record([{ kind: 'schema_set', service, at: turn.now, isNew: !before, schema }], {
     records: [{ name: schemaRecord(service), value: schema }],
@@ -25,4 +32,8 @@ export function decideDeleteSchema(state: TenantState, { service }: DeleteSchema
   return record([{ kind: 'schema_deleted', service, at: turn.now }], {
     records: [{ name: schemaRecord(service), value: null }],
   })
+}
+
+export function charactersOf(schema: ServiceSchema): number {
+  return JSON.stringify(schema).length
 }

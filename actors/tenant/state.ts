@@ -5,6 +5,8 @@ export interface TenantState {
   readonly tenant: string
   /** By serviceIdentifier. */
   readonly schemas: Map<string, ServiceSchema>
+  /** Of all schemas as JSON text. */
+  schemaCharacters: number
   counters: TenantCounters
 }
 

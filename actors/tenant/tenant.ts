@@ -1,6 +1,6 @@
 import { deviceAddress } from '#actors/device/device'
 import type { TenantCommand } from '#actors/tenant/commands'
-import { decideDeleteSchema, decidePutSchema } from '#actors/tenant/schemas'
+import { charactersOf, decideDeleteSchema, decidePutSchema } from '#actors/tenant/schemas'
 import { countersRecord, serviceOfRecord, type TenantCounters, type TenantState } from '#actors/tenant/state'
 import type { Entry } from '#model/entry'
 import { uint32Max } from '#model/identifier'
@@ -24,12 +24,19 @@ export const tenantActor: ActorDefinition<TenantState, TenantCommand, Entry> = {
       if (service !== undefined) schemas.set(service, value as ServiceSchema)
     }
     const counters = (records.get(countersRecord) ?? { lastFlakeAddress: 0, devices: 0 }) as TenantCounters
-    return { tenant: address.tenant, schemas, counters }
+    const schemaCharacters = [...schemas.values()].reduce((sum, schema) => sum + charactersOf(schema), 0)
+    return { tenant: address.tenant, schemas, schemaCharacters, counters }
   },
   apply(state, entry) {
-    if (entry.kind === 'schema_set') state.schemas.set(entry.service, entry.schema)
-    else if (entry.kind === 'schema_deleted') state.schemas.delete(entry.service)
-    else throw new Error(`a tenant is not changed by ${entry.kind}`)
+    if (entry.kind !== 'schema_set' && entry.kind !== 'schema_deleted') {
+      throw new Error(`a tenant is not changed by ${entry.kind}`)
+    }
+    const before = state.schemas.get(entry.service)
+    if (before) state.schemaCharacters -= charactersOf(before)
+    state.schemas.delete(entry.service)
+    if (entry.kind === 'schema_deleted') return
+    state.schemas.set(entry.service, entry.schema)
+    state.schemaCharacters += charactersOf(entry.schema)
   },
   change(state, change) {
     state.counters = change as TenantCounters

@@ -94,15 +94,16 @@ export class Hub implements EventListener<Entry> {
     for (const { connection, position } of this.#fallen.splice(0)) this.#fall(connection, position)
   }
 
-  released(head: StreamHead<Entry>, entry: Entry, offset: number): void {
+  released(head: StreamHead<Entry>, entry: Entry, offset: number): number {
     const hub = this.#tenant(head.tenant)
     hub.told = offset
     this.counts.events++
-    if (hub.connections.size === 0) return
+    if (hub.connections.size === 0) return 0
     const hearers = hub.audiences.hearers(typeOf(entry), deviceOf(entry), serviceOf(entry))
-    if (hearers.length === 0) return
+    if (hearers.length === 0) return 0
     const message = encode(entry, offset)
     for (const audience of hearers) this.#publish(audience, message)
+    return hearers.length
   }
 
   add(socket: Socket, listener: Listener, resume: Resume): void {

@@ -18,6 +18,8 @@ export function deviceThere(context: RouteContext, tenant: string, device: strin
   return state
 }
 
+/** A tenant as it is now. It is kept awake: every read needs its schemas. */
 export function lookAtTenant({ system }: RouteContext, tenant: string): TenantState {
-  return system.look(tenantAddress(tenant)) as TenantState
+  if (!system.isServing) throw new Problem('storage')
+  return system.registry.wake(tenantAddress(tenant)).state as TenantState
 }

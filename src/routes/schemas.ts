@@ -5,8 +5,8 @@ import { Problem } from '#model/problem'
 import { type Action, holds, isPermitted, type Scope } from '#model/scope'
 import type { ServiceSchema } from '#model/service-schema'
 import type { RouteContext } from '#routes/context'
+import { listReply } from '#routes/list-reply'
 import { lookAtTenant } from '#routes/looking'
-import { pageOf } from '#routes/page'
 import { etagOf, notModified, streamHeaders } from '#routes/stream-position'
 import { namesOf, textReply } from '#routes/streamed'
 import { type Binding, bind } from '#server/call'
@@ -15,7 +15,7 @@ import { type Binding, bind } from '#server/call'
 export function schemaRoutes(context: RouteContext): Binding[] {
   const { system } = context
   return [
-    bind(api.listSchemas, async (call) => {
+    bind(api.listSchemas, (call) => {
       const unchanged = notModified(context, call)
       if (unchanged) return unchanged
       const { caller, query } = call
@@ -23,10 +23,16 @@ export function schemaRoutes(context: RouteContext): Binding[] {
       const headers = { ...streamHeaders(context, caller.tenant), ETag: etagOf(context, call) }
       const after = nameOfCursor(query.cursor)
       const names = [...schemas.keys()].filter((name) => name > after && reaches(caller.scope, 'read', name)).sort()
-      const page = await pageOf(call, query.limit ?? Number.POSITIVE_INFINITY, namesOf(names), () => true)
       const isWhole = (query.depth ?? 0) > 0
-      const texts = page.names.map((name) => schemaText(name, isWhole ? schemas.get(name) : undefined))
-      return textReply(context, `[${texts.join(',')}]`, { ...headers, ...page.headers })
+      return listReply(context, call, headers, {
+        limit: query.limit,
+        names: namesOf(names),
+        isShown: () => true,
+        textOf: (name) => {
+          const schema = schemas.get(name)
+          return schema && schemaText(name, isWhole ? schema : undefined)
+        },
+      })
     }),
 
     bind(api.readSchema, ({ caller, parameters: { serviceIdentifier } }) => {
@@ -60,5 +66,18 @@ function reaches(scope: Scope, action: Action, service: string): boolean {
 }
 
 function schemaText(serviceIdentifier: string, schema: ServiceSchema | undefined): string {
-  return JSON.stringify(schema ? { serviceIdentifier, schema } : { serviceIdentifier })
+  const identifier = `{"serviceIdentifier":${JSON.stringify(serviceIdentifier)}`
+  return schema ? `${identifier},"schema":${textOfSchema(schema)}}` : `${identifier}}`
+}
+
+/** Schemas don't change, they are replaced: each is made text once. */
+const texts = new WeakMap<ServiceSchema, string>()
+
+function textOfSchema(schema: ServiceSchema): string {
+  let text = texts.get(schema)
+  if (text === undefined) {
+    text = JSON.stringify(schema)
+    texts.set(schema, text)
+  }
+  return text
 }

@@ -13,7 +13,8 @@ export interface Say {
 export interface EventListener<Event> {
   /** Called before a run of `released`. */
   beforeRelease(): void
-  released(head: StreamHead<Event>, event: Event, offset: number): void
+  /** Answers how much work that was, 1 being little: for how long nobody else had the loop. */
+  released(head: StreamHead<Event>, event: Event, offset: number): number
 }
 
 export interface GateOptions<Event> {
@@ -52,6 +53,8 @@ interface Released<Event> {
 
 /** What leaves in one go before the loop is given back: nothing may hold it for longer than about this. */
 const sliceMs = 2
+/** Work done between two looks at the clock. */
+const workPerLook = 16
 
 /**
  * The one gate. Turns put in what they take and what they say; commits run one after another, each starting when the
@@ -254,30 +257,34 @@ export class Gate<Event> {
     const { world, listener } = this.#options
     const started = world.monotonic()
     listener.beforeRelease()
-    let steps = 0
+    let work = 0
     for (let next = this.#released[0]; next; next = this.#released[0]) {
-      if (!this.#stepSafely(next, listener)) {
+      const done = this.#stepSafely(next, listener)
+      if (done === 0) {
         this.#released.shift()
         this.#waitingBytes -= next.bytes
       }
-      if (++steps % 16 === 0 && world.monotonic() - started > sliceMs) break
+      work += done
+      if (work < workPerLook) continue
+      work = 0
+      if (world.monotonic() - started > sliceMs) break
     }
     this.#isReleasing = false
     if (this.#released.length > 0) world.soon(() => this.#release())
     else if (!isEmpty(this.#open)) this.#schedule()
   }
 
-  #stepSafely(released: Released<Event>, listener: EventListener<Event>): boolean {
+  #stepSafely(released: Released<Event>, listener: EventListener<Event>): number {
     try {
       return this.#step(released, listener)
     } catch (error) {
       this.#options.bug(error)
-      return true
+      return 1
     }
   }
 
-  /** One event or one say; false when there is nothing left. */
-  #step(released: Released<Event>, listener: EventListener<Event>): boolean {
+  /** One event or one say, and how much work it was; 0 when there is nothing left. */
+  #step(released: Released<Event>, listener: EventListener<Event>): number {
     const part = released.parts[released.part]
     if (part) {
       const offset = part.firstOffset + released.index
@@ -288,13 +295,14 @@ export class Gate<Event> {
       }
       if (event !== undefined) {
         part.head.released = offset
-        listener.released(part.head, event, offset)
+        return Math.max(1, listener.released(part.head, event, offset))
       }
-      return true
+      return 1
     }
     const say = released.says[released.say++]
-    if (say) say.leave()
-    return say !== undefined
+    if (!say) return 0
+    say.leave()
+    return 1
   }
 }
 

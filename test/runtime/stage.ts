@@ -81,6 +81,7 @@ export class Stage {
           this.said.push(`event ${tenant} ${offset}`)
           this.events.push({ tenant, offset, event })
           this.onReleased(offset)
+          return 1
         },
       },
       log: {

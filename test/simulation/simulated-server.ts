@@ -9,7 +9,7 @@ import type { Binding, Call, Reply } from '#server/call'
 import { type Assembly, assemble } from '#src/assembly'
 import type { MemoryPlace } from '#store/memory'
 import { SimulatedSockets } from '#test/simulation/simulated-sockets'
-import type { SimulatedWorld } from '#test/simulation/simulated-world'
+import { type SimulatedWorld, settle } from '#test/simulation/simulated-world'
 
 export const tenant = 'default'
 
@@ -96,12 +96,14 @@ export class SimulatedServer {
   async stream(): Promise<{ offset: number; entry: Entry }[]> {
     const { reader, system } = this.assembly.context
     const found: { offset: number; entry: Entry }[] = []
+    let tries = 0
     const last = system.registry.head(tenant).committed
     for (let offset = reader.retainedFrom(tenant); offset <= last; ) {
       const chunk = await reader.load(tenant, offset)
-      if (!chunk && offset < reader.retainedFrom(tenant)) {
-        // Retention was faster.
-        offset = reader.retainedFrom(tenant)
+      if (!chunk && tries++ < 100) {
+        // Retention is at work: what it deletes may be gone before it says so.
+        await settle()
+        offset = Math.max(offset, reader.retainedFrom(tenant))
         continue
       }
       if (!chunk) throw new Error(`entry ${offset} of ${last} can't be read`)
