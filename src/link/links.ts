@@ -94,7 +94,7 @@ export class Links implements SocketRoom<LinkOpening> {
       return
     }
     if (isUpdate(frame)) this.#update(link, frame, data.byteLength)
-    else this.#other(link, frame)
+    else this.#other(link, frame, data.byteLength)
   }
 
   dropped(): void {
@@ -213,7 +213,7 @@ export class Links implements SocketRoom<LinkOpening> {
     this.#refuse(link, problem, { flakeAddress, seq }, true)
   }
 
-  #other(link: Link, frame: unknown): void {
+  #other(link: Link, frame: unknown, bytes: number): void {
     if (!isPlain(frame)) {
       this.#refuse(
         link,
@@ -229,7 +229,7 @@ export class Links implements SocketRoom<LinkOpening> {
     const message = parsed.data
     switch (message.type) {
       case 'HELLO':
-        this.#hello(link, message)
+        this.#hello(link, message, bytes)
         return
       case 'BYE':
         this.#bye(link, message.flakeAddress)
@@ -240,7 +240,7 @@ export class Links implements SocketRoom<LinkOpening> {
     }
   }
 
-  #hello(link: Link, message: HelloMessage): void {
+  #hello(link: Link, message: HelloMessage, bytes: number): void {
     const { system, intern, log } = this.#options
     this.counts.hellos++
     const { tenant } = link.opening
@@ -297,11 +297,12 @@ export class Links implements SocketRoom<LinkOpening> {
       isAutoUpdated: message.autoUpdate,
       isConnect: before?.link !== link,
     }
-    system.turnOf(activation, hello, {
+    const asker: Asker = {
       answered: (welcome) => this.#welcome(linked, welcome as Welcome),
       refusing: () => link.stopTaking(),
       refused: (problem) => link.refuse(problem, { ...about, flakeAddress }),
-    })
+    }
+    system.turnOf(activation, hello, asker, bytes + frameOverheadBytes)
   }
 
   /** The device, awake; made if there is none: first contact of an allowed link. Contract 3.11. */

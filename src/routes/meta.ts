@@ -38,9 +38,13 @@ export function metaRoutes(context: RouteContext): Binding[] {
       return textReply(context, text(state, query.depth ?? 1))
     }),
 
-    bind(api.patchMeta, async ({ caller, parameters: { deviceIdentifier }, body: patch }) => {
+    bind(api.patchMeta, async ({ caller, parameters: { deviceIdentifier }, body: patch, bodyBytes }) => {
       checkReach(caller, 'update', deviceIdentifier)
-      await system.ask(deviceAddress(caller.tenant, deviceIdentifier), { type: 'patch_meta', patch })
+      await system.ask(
+        deviceAddress(caller.tenant, deviceIdentifier),
+        { type: 'patch_meta', patch },
+        bodyBytes.byteLength,
+      )
       return textReply(context, text(deviceThere(context, caller.tenant, deviceIdentifier), 1))
     }),
 

@@ -43,12 +43,13 @@ export function schemaRoutes(context: RouteContext): Binding[] {
       return textReply(context, schemaText(serviceIdentifier, schema))
     }),
 
-    bind(api.putSchema, async ({ caller, parameters: { serviceIdentifier }, body: schema }) => {
+    bind(api.putSchema, async ({ caller, parameters: { serviceIdentifier }, body: schema, bodyBytes }) => {
       const isNew = !lookAtTenant(context, caller.tenant).schemas.has(serviceIdentifier)
       const action = isNew ? 'create' : 'update'
       if (!isPermitted(caller.scope, 'schemas', action)) throw new Problem('forbidden')
       if (!reaches(caller.scope, action, serviceIdentifier)) throw new Problem('not_found')
-      await system.ask(tenantAddress(caller.tenant), { type: 'put_schema', service: serviceIdentifier, schema })
+      const put = { type: 'put_schema', service: serviceIdentifier, schema }
+      await system.ask(tenantAddress(caller.tenant), put, bodyBytes.byteLength)
       return textReply(context, schemaText(serviceIdentifier, schema))
     }),
 

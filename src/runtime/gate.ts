@@ -43,6 +43,7 @@ interface Released<Event> {
     readonly head: StreamHead<Event>
     readonly firstOffset: number
     readonly events: readonly Event[]
+    readonly bytes: number
   }[]
   readonly says: readonly Say[]
   readonly bytes: number
@@ -105,6 +106,7 @@ export class Gate<Event> {
     for (const event of events) head.open.push(event)
     head.taken += events.length
     head.bytesTaken += bytes
+    head.bytesOpen += bytes
     this.#open.heads.add(head)
     this.#open.bytes += bytes
     this.#waitingBytes += bytes
@@ -170,6 +172,7 @@ export class Gate<Event> {
     this.#waitingBytes -= (this.#inFlight?.bytes ?? 0) + this.#open.bytes
     for (const head of new Set([...(this.#inFlight?.heads ?? []), ...this.#open.heads])) {
       head.open = []
+      head.bytesOpen = 0
       head.taken = head.committed
     }
     this.#inFlight = undefined
@@ -205,13 +208,15 @@ export class Gate<Event> {
     this.#inFlightParts = [...commit.heads].map((head) => {
       const events = head.open
       head.open = []
-      return { head, firstOffset: head.taken - events.length + 1, events }
+      const bytes = head.bytesOpen
+      head.bytesOpen = 0
+      return { head, firstOffset: head.taken - events.length + 1, events, bytes }
     })
     const afterSeal = this.#afterSeal
     this.#afterSeal = []
     for (const task of afterSeal) task()
     if (commit.heads.size === 0 && commit.records.size === 0) {
-      this.#committed(commit)
+      this.#committed(commit, [])
       return
     }
     const sealed: SealedCommit<Event> = {
@@ -219,15 +224,15 @@ export class Gate<Event> {
       streams: this.#inFlightParts.map(partOf),
       records: commit.records,
     }
-    let written: Promise<void>
+    let written: Promise<readonly number[]>
     try {
       written = this.#options.journal.write(sealed)
     } catch (error) {
       written = Promise.reject(error)
     }
     written.then(
-      () => {
-        if (this.#inFlight === commit) this.#committed(commit)
+      (bytes) => {
+        if (this.#inFlight === commit) this.#committed(commit, bytes)
       },
       (error) => {
         if (this.#inFlight === commit) this.#fail(error)
@@ -235,11 +240,14 @@ export class Gate<Event> {
     )
   }
 
-  #committed(commit: Commit<Event>): void {
+  #committed(commit: Commit<Event>, bytes: readonly number[]): void {
     const parts = this.#inFlightParts
     this.#inFlight = undefined
     this.#inFlightParts = []
-    for (const { head, firstOffset, events } of parts) head.committed = firstOffset + events.length - 1
+    for (const [index, { head, firstOffset, events, bytes: estimated }] of parts.entries()) {
+      head.committed = firstOffset + events.length - 1
+      head.bytesTaken += (bytes[index] ?? 0) - estimated
+    }
     this.#released.push({ parts, says: commit.says, bytes: commit.bytes, part: 0, index: 0, say: 0 })
     this.#seal()
     this.#release()

@@ -19,7 +19,8 @@ export interface Journal<Event> {
   shared(record: SharedRecord): { readonly key: string; readonly value: Uint8Array }
   /** Bytes stored under a record's key, at once. */
   get(recordKey: string): Uint8Array | undefined
-  write(commit: SealedCommit<Event>): Promise<void>
+  /** Fulfilled with the bytes that each stream's part took, in the order of `streams`. */
+  write(commit: SealedCommit<Event>): Promise<readonly number[]>
   /**
    * Stored events of a tenant from an offset on, at once: for an activation that has to be made anew. Only from within
    * the redo window.

@@ -14,8 +14,10 @@ export class StreamHead<Event> {
   readonly redo = new RedoQueue<Event>()
   /** Changes that no event tells: what was read before may look otherwise though no offset says so. */
   untold = 0
-  /** All bytes ever taken, as estimated; only differences mean something. */
+  /** All bytes ever taken; only differences mean something. Estimated at first, corrected when they are stored. */
   bytesTaken = 0
+  /** How many of them are the open commit's. */
+  bytesOpen = 0
 
   constructor(tenant: string, last: number) {
     this.tenant = tenant

@@ -133,8 +133,8 @@ export class System<Event> {
   }
 
   /** The same as a promise, for who is not in a hurry. Rejects with the Problem. */
-  ask(address: ActorAddress, command: unknown): Promise<unknown> {
-    return new Promise((answered, refused) => this.turn(address, command, { answered, refused }))
+  ask(address: ActorAddress, command: unknown, bytes = turnBytes): Promise<unknown> {
+    return new Promise((answered, refused) => this.turn(address, command, { answered, refused }, bytes))
   }
 
   /** An actor's state as it is now, without waking it; wait for `gate.settled` before showing it to anybody. */

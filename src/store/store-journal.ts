@@ -101,8 +101,9 @@ export class StoreJournal implements Journal<Entry>, StreamReader<Entry> {
     return this.storage.get(recordKey)
   }
 
-  async write(commit: SealedCommit<Entry>): Promise<void> {
+  async write(commit: SealedCommit<Entry>): Promise<readonly number[]> {
     const operations: Operation[] = []
+    const partBytes: number[] = []
     const appended: { stream: TenantStream; chunk: RecentChunk }[] = []
     for (const part of commit.streams) {
       const stream = this.stream(part.tenant)
@@ -115,6 +116,7 @@ export class StoreJournal implements Journal<Entry>, StreamReader<Entry> {
         appended.push({ stream, chunk: { firstOffset, count: events.length, bytes } })
         bytesBefore += bytes.length
       }
+      partBytes.push(bytesBefore - stream.bytesEnd)
       if (part.redoFrom !== stream.redoFrom || stream.last === 0) {
         operations.push({ key: keys.redo(part.tenant), value: packRecord(redoFormat, part.redoFrom) })
       }
@@ -133,6 +135,7 @@ export class StoreJournal implements Journal<Entry>, StreamReader<Entry> {
       stream.bytesStart = bytesStart
     }
     this.last.operations = operations.length
+    return partBytes
   }
 
   /** These chunks are deleted with the next commit. One trim of a stream at a time. */

@@ -183,7 +183,7 @@ function holdWrites(stage: Stage): { finish(): void } {
   journal.write = async (commit) => {
     const written = write(commit)
     await new Promise<void>((finished) => waiting.push(finished))
-    await written
+    return await written
   }
   return { finish: () => waiting.shift()?.() }
 }

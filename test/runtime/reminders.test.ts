@@ -105,7 +105,7 @@ describe('a reminder', () => {
     const write = stage.journal.write
     stage.journal.write = async (commit) => {
       stage.crash(0)
-      await write(commit)
+      return await write(commit)
     }
     await stage.world.advance(1_000)
     const again = await stage.reborn()

@@ -62,7 +62,7 @@ class Simulation {
       // Little enough that redo holds retention back, or enough that nobody has to read anew.
       retainedBytesMax: this.#pick([1_000, 3_000, 20_000]) ?? 0,
       // Little enough that a few frames are too many, or enough for all.
-      uncommittedBytesMax: this.#pick([600, 2_000, 1_000_000]) ?? 0,
+      uncommittedBytesMax: this.#pick([1_200, 4_000, 1_000_000]) ?? 0,
     }
     this.#place = memoryPlace({
       world: this.#world.process().world,
@@ -130,6 +130,7 @@ class Simulation {
   /** Lets everything come to rest, and compares everybody with what is stored. */
   async checkQuiet(): Promise<void> {
     this.#place.setRoom(true)
+    this.#fault = undefined
     await this.#comeToRest()
     await this.#checkStream()
     for (const dashboard of this.#dashboards) {
@@ -142,7 +143,10 @@ class Simulation {
 
   async #comeToRest(): Promise<void> {
     for (let round = 0; round < roundsMax; round++) {
-      for (const device of this.#devices) if (!device.hasSocket) this.#linkDevices([device])
+      // With jitter, as devices are told to: all at once they would refuse each other for ever.
+      for (const device of this.#devices) {
+        if (!device.hasSocket && this.#world.random.next() < 0.3) this.#linkDevices([device])
+      }
       for (const socket of [...this.#server.sockets.sockets]) socket.read(1_000)
       for (const dashboard of this.#dashboards) {
         if (!dashboard.isOpen) dashboard.connect(2_000)

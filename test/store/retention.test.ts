@@ -141,8 +141,9 @@ test('many chunks are deleted in steps, none with a commit too large', async () 
   const operations: number[] = []
   const { write } = stage.journal
   stage.journal.write = async (commit) => {
-    await write(commit)
+    const bytes = await write(commit)
     operations.push(stage.journal.last.operations)
+    return bytes
   }
   await stage.world.advance(5_000)
   expect(stream(stage).retainedFrom).toBe(2_500)
