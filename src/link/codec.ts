@@ -6,7 +6,14 @@ export type LinkProtocol = (typeof linkProtocols)[keyof typeof linkProtocols]
 
 // 64-bit integers come as bigint: 'auto' gives 2⁵³ as a number too, which as a number could be 2⁵³ + 1. No records: a
 // peer could define them to be anything.
-const unpackr = new Unpackr({ useRecords: false, int64AsType: 'bigint', moreTypes: false, mapsAsObjects: true })
+const unpackr = new Unpackr({
+  useRecords: false,
+  int64AsType: 'bigint',
+  moreTypes: false,
+  mapsAsObjects: true,
+  // Bytes that outlive the frame: it is only lent to us.
+  copyBuffers: true,
+})
 const packr = new Packr({ useRecords: false, variableMapSize: true, moreTypes: false })
 
 /** @throws Error when it is not what the protocol says. */

@@ -5,6 +5,7 @@ import { tenantAddress } from '#actors/tenant/address'
 import { decodeFrame, isPlain, timeFor, withNumbers } from '#link/codec'
 import { declaredServices } from '#link/declaration'
 import { aboutOf, messageOf } from '#link/frame-fault'
+import { FrameQueue } from '#link/frame-queue'
 import { type FrameAbout, Link, type LinkedDevice, type LinkOpening } from '#link/link'
 import { shapeNamed, shapeOf } from '#link/linked-services'
 import { Owners, takeOversMax } from '#link/owners'
@@ -47,12 +48,14 @@ export class Links implements SocketRoom<LinkOpening> {
   readonly #links = new Map<Socket, Link>()
   readonly #liveness: Liveness<Link>
   readonly #owners: Owners
+  readonly #queue: FrameQueue
   #isStopping = false
   readonly counts = { frames: 0, updates: 0, refused: 0, hellos: 0 }
 
   constructor(options: LinksOptions) {
     this.#options = options
     this.#owners = new Owners(options.system.world)
+    this.#queue = new FrameQueue(options.system.world, (link, frame, bytes) => this.#take(link, frame, bytes))
     this.#liveness = new Liveness(options.system.world, (link) => link.socket, {
       unanswered: (link) => this.#setIdle(link, true),
       dead: (link) => link.end(closeCodes.dead),
@@ -93,8 +96,9 @@ export class Links implements SocketRoom<LinkOpening> {
       )
       return
     }
-    if (isUpdate(frame)) this.#update(link, frame, data.byteLength)
-    else this.#other(link, frame, data.byteLength)
+    // UPDATE is the flood, and cheap: it is taken at once unless something of the same link waits before it.
+    if (isUpdate(frame) && !this.#queue.has(link)) this.#update(link, frame, data.byteLength)
+    else if (!this.#queue.add(link, frame, data.byteLength)) link.refuse(new Problem('overloaded'))
   }
 
   dropped(): void {
@@ -116,6 +120,7 @@ export class Links implements SocketRoom<LinkOpening> {
     const link = this.#links.get(socket)
     if (!link) return
     this.#links.delete(socket)
+    this.#queue.forget(link)
     link.isClosed = true
     this.#liveness.forget(link)
     for (const linked of link.devices.values()) this.#leave(linked)
@@ -149,6 +154,11 @@ export class Links implements SocketRoom<LinkOpening> {
   stop(): void {
     this.#isStopping = true
     this.#liveness.stop()
+  }
+
+  #take(link: Link, frame: unknown, bytes: number): void {
+    if (isUpdate(frame)) this.#update(link, frame, bytes)
+    else this.#other(link, frame, bytes)
   }
 
   #update(link: Link, frame: Parameters<typeof readUpdate>[0], bytes: number): void {

@@ -158,6 +158,13 @@ export class Registry<Event> {
     }
   }
 
+  /** Ends the body of something that is not there, so that asking for names costs no memory. */
+  forgetNothing(activation: Activation<Event>): void {
+    const { definition, state, address, key } = activation
+    if (definition.rest !== 'redo' || !activation.isAlive || this.head(address.tenant).redo.get(key)) return
+    if (definition.snapshot?.(state) === undefined) this.forget(activation)
+  }
+
   forget(activation: Activation<Event>): void {
     activation.isAlive = false
     this.#awake.delete(activation.key)

@@ -102,6 +102,7 @@ export class System<Event> {
       asker.refused(new Problem('storage'))
       return
     }
+    const wasAwake = this.registry.awake(address) !== undefined
     let activation: Activation<Event>
     try {
       activation = this.registry.wake(address)
@@ -111,6 +112,7 @@ export class System<Event> {
       return
     }
     this.turnOf(activation, command, asker, bytes)
+    if (!wasAwake) this.registry.forgetNothing(activation)
   }
 
   /** The same, for who keeps the activation at hand; it must be alive. */

@@ -152,6 +152,7 @@ describe('an activation that is idle', () => {
 
   test('stays as long as it is asked', async () => {
     const stage = await openStage()
+    stage.tell(a, { type: 'add', add: [1] })
     for (let minute = 0; minute < 12; minute++) {
       stage.tell(a, { type: 'look' })
       stage.tell(bookAddress('K'), { type: 'look' })
@@ -204,9 +205,15 @@ describe('an activation that is idle', () => {
     expect(stage.system.registry.awake(address)).toBe(first)
   })
 
+  test('of something that is not there goes at once: names cost nothing', async () => {
+    const stage = await openStage()
+    for (let number = 0; number < 1_000; number++) stage.tell(tallyAddress(`T${number}`), { type: 'look' })
+    expect(stage.system.registry.awakeCount).toBe(0)
+  })
+
   test('among thousands is found by going round', async () => {
     const stage = await openStage()
-    for (let number = 0; number < 5_000; number++) stage.tell(tallyAddress(`T${number}`), { type: 'look' })
+    for (let number = 0; number < 5_000; number++) stage.tell(tallyAddress(`T${number}`), { type: 'add', add: [1] })
     expect(stage.system.registry.awakeCount).toBe(5_000)
     await stage.world.advance(forgetAfterMs + 5_000)
     expect(stage.system.registry.awakeCount).toBe(0)
