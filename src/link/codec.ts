@@ -1,4 +1,5 @@
 import { Packr, Unpackr } from 'msgpackr'
+import { uint32Max } from '#model/identifier'
 
 /** The two ways of writing the same messages. Contract 7. */
 export const linkProtocols = { 'link.v1.json': 'json', 'link.v1.msgpack': 'msgpack' } as const
@@ -30,9 +31,9 @@ export function encodeFrame(protocol: LinkProtocol, message: unknown): string | 
   return protocol === 'json' ? JSON.stringify(message) : packr.pack(message)
 }
 
-/** Unix milliseconds as an integer on the wire: msgpackr writes numbers of more than 32 bits as floats. Contract 7. */
-export function timeFor(protocol: LinkProtocol, time: number): number | bigint {
-  return protocol === 'json' ? time : BigInt(time)
+/** A whole number as an integer on the wire: msgpackr writes those of more than 32 bits as floats. Contract 7. */
+export function integerFor(protocol: LinkProtocol, number: number): number | bigint {
+  return protocol === 'json' || number <= uint32Max ? number : BigInt(number)
 }
 
 /**

@@ -1,4 +1,4 @@
-import { encodeFrame, type LinkProtocol } from '#link/codec'
+import { encodeFrame, integerFor, type LinkProtocol } from '#link/codec'
 import type { Entry } from '#model/entry'
 import { linkWindowMessages } from '#model/link-message'
 import type { LinkErrorCode, Problem } from '#model/problem'
@@ -154,7 +154,8 @@ export class Link {
     const { protocol } = this.opening
     for (const linked of this.#acks) {
       linked.isAckWaiting = false
-      const { flakeAddress, ackSeq: seq } = linked
+      const { flakeAddress } = linked
+      const seq = integerFor(protocol, linked.ackSeq)
       const message = linked.isShort ? ['A', flakeAddress, seq] : { type: 'ACK', flakeAddress, seq }
       this.socket.send(encodeFrame(protocol, message))
     }

@@ -2,7 +2,7 @@ import type { Hello, Report, Welcome } from '#actors/device/commands'
 import { deviceAddress } from '#actors/device/device'
 import type { DeviceState } from '#actors/device/state'
 import { tenantAddress } from '#actors/tenant/address'
-import { decodeFrame, isPlain, timeFor, withNumbers } from '#link/codec'
+import { decodeFrame, integerFor, isPlain, withNumbers } from '#link/codec'
 import { declaredServices } from '#link/declaration'
 import { aboutOf, messageOf } from '#link/frame-fault'
 import { FrameQueue } from '#link/frame-queue'
@@ -101,8 +101,9 @@ export class Links implements SocketRoom<LinkOpening> {
     else if (!this.#queue.add(link, frame, data.byteLength)) link.refuse(new Problem('overloaded'))
   }
 
-  dropped(): void {
-    // A device that does not read its acknowledgements runs out of its window; nothing is lost by it.
+  /** It does not read what it is told, and nobody would say it again: it is told by its next HELLO. */
+  dropped(socket: Socket): void {
+    this.#links.get(socket)?.end(closeCodes.tryLater)
   }
 
   drained(socket: Socket): void {
@@ -351,9 +352,9 @@ export class Links implements SocketRoom<LinkOpening> {
       type: 'WELCOME',
       flakeAddress,
       deviceIdentifier: linked.device,
-      seq,
+      seq: integerFor(linked.link.opening.protocol, seq),
       window: linkWindowMessages,
-      timestamp: timeFor(linked.link.opening.protocol, world.now()),
+      timestamp: integerFor(linked.link.opening.protocol, world.now()),
     })
   }
 
