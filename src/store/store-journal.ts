@@ -34,7 +34,7 @@ export class StoreJournal implements Journal<Entry>, StreamReader<Entry> {
   #storage: Storage | undefined
   epochs = new Epochs()
   /** Of the last commit, for metrics. */
-  readonly last = { bytes: 0, entries: 0, operations: 0 }
+  readonly last = { operations: 0 }
 
   constructor(options: { readonly isSynced: boolean }) {
     this.#isSynced = options.isSynced
