@@ -121,6 +121,7 @@ export function assemble(options: AssemblyOptions): Assembly {
     log: {
       gap: (tenant, device, after, seq) => log.info({ tenant, device, after, seq }, 'a device left out numbers'),
       refused: (tenant, problem) => log.warn({ tenant, err: problem }, 'a device was not admitted'),
+      bug: (error) => bug(error, 'a frame'),
     },
   })
 

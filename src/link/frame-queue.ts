@@ -1,15 +1,23 @@
 import type { Link } from '#link/link'
 import type { World } from '#runtime/world'
 
-/** What may wait of one link, by the size of its frames: above it the link has to come again. */
+/** What may wait of one link, and of all: above it a link has to come again. Bytes as they came, so they weigh that much. */
 export const queuedBytesMax = 16 * 1024 * 1024
+export const allQueuedBytesMax = 64 * 1024 * 1024
 
 /** How long frames are worked off before the loop is given back. */
 const sliceMs = 2
 
 interface Queued {
-  readonly frame: unknown
-  readonly bytes: number
+  readonly data: Uint8Array
+  readonly isBinary: boolean
+}
+
+export interface FrameQueueOptions {
+  readonly world: World
+  readonly take: (link: Link, data: Uint8Array, isBinary: boolean) => void
+  /** A frame made us throw: a bug, that must cost nobody but its link. */
+  readonly failed: (link: Link, error: unknown) => void
 }
 
 /**
@@ -17,16 +25,15 @@ interface Queued {
  * packet after another: they are worked off in slices, link by link, each link's in its order.
  */
 export class FrameQueue {
-  readonly #world: World
-  readonly #take: (link: Link, frame: unknown, bytes: number) => void
-  readonly #queues = new Map<Link, { readonly frames: Queued[]; next: number; bytes: number }>()
+  readonly #options: FrameQueueOptions
+  readonly #queues = new Map<Link, { readonly frames: (Queued | undefined)[]; next: number; bytes: number }>()
+  #bytes = 0
   #isRunning = false
   /** On frames taken at once, since the loop came round. */
   #spentMs = 0
 
-  constructor(world: World, take: (link: Link, frame: unknown, bytes: number) => void) {
-    this.#world = world
-    this.#take = take
+  constructor(options: FrameQueueOptions) {
+    this.#options = options
   }
 
   /** Whether frames of this link wait: then those behind them have to wait too. */
@@ -34,54 +41,69 @@ export class FrameQueue {
     return this.#queues.has(link)
   }
 
-  /** At once as long as that does not hold the loop, else in its turn. False when too much waits already. */
-  add(link: Link, frame: unknown, bytes: number): boolean {
-    if (this.#queues.size === 0 && this.#spentMs < sliceMs) {
-      this.#takeNow(link, frame, bytes)
-      return true
+  /** Does it at once, if that does not hold the loop: nothing else waits, and little was done so since it came round. */
+  now(task: () => void): boolean {
+    const { world } = this.#options
+    if (this.#queues.size > 0 || this.#spentMs >= sliceMs) return false
+    if (this.#spentMs === 0) {
+      world.soon(() => {
+        this.#spentMs = 0
+      })
     }
-    let queue = this.#queues.get(link)
-    if (!queue) {
-      queue = { frames: [], next: 0, bytes: 0 }
-      this.#queues.set(link, queue)
-    }
-    if (queue.bytes + bytes > queuedBytesMax) return false
-    queue.frames.push({ frame, bytes })
+    const started = world.monotonic()
+    task()
+    this.#spentMs += Math.max(world.monotonic() - started, Number.EPSILON)
+    return true
+  }
+
+  /** Keeps a copy for later. False when too much waits already. */
+  add(link: Link, data: Uint8Array, isBinary: boolean): boolean {
+    const queue = this.#queues.get(link) ?? { frames: [], next: 0, bytes: 0 }
+    const bytes = data.byteLength
+    if (queue.bytes + bytes > queuedBytesMax || this.#bytes + bytes > allQueuedBytesMax) return false
+    this.#queues.set(link, queue)
+    queue.frames.push({ data: Buffer.from(data), isBinary })
     queue.bytes += bytes
+    this.#bytes += bytes
     if (this.#isRunning) return true
     this.#isRunning = true
-    this.#world.soon(() => this.#run())
+    this.#options.world.soon(() => this.#run())
     return true
   }
 
   forget(link: Link): void {
+    this.#bytes -= this.#queues.get(link)?.bytes ?? 0
     this.#queues.delete(link)
   }
 
-  #takeNow(link: Link, frame: unknown, bytes: number): void {
-    if (this.#spentMs === 0) {
-      this.#world.soon(() => {
-        this.#spentMs = 0
-      })
-    }
-    const started = this.#world.monotonic()
-    this.#take(link, frame, bytes)
-    this.#spentMs += Math.max(this.#world.monotonic() - started, Number.EPSILON)
-  }
-
   #run(): void {
-    const started = this.#world.monotonic()
+    const { world } = this.#options
+    const started = world.monotonic()
     // A map goes on with what is put back behind the others: one frame of each in turn.
     for (const [link, queue] of this.#queues) {
+      const queued = queue.frames[queue.next]
+      queue.frames[queue.next++] = undefined
+      if (!queued || !link.isTaking) {
+        this.forget(link)
+        continue
+      }
       this.#queues.delete(link)
-      const queued = queue.frames[queue.next++]
-      if (!queued || !link.isTaking) continue
-      queue.bytes -= queued.bytes
+      queue.bytes -= queued.data.byteLength
+      this.#bytes -= queued.data.byteLength
       if (queue.next < queue.frames.length) this.#queues.set(link, queue)
-      this.#take(link, queued.frame, queued.bytes)
-      if (this.#world.monotonic() - started > sliceMs) break
+      this.#take(link, queued)
+      if (world.monotonic() - started > sliceMs) break
     }
     this.#isRunning = this.#queues.size > 0
-    if (this.#isRunning) this.#world.soon(() => this.#run())
+    if (this.#isRunning) world.soon(() => this.#run())
+  }
+
+  #take(link: Link, { data, isBinary }: Queued): void {
+    try {
+      this.#options.take(link, data, isBinary)
+    } catch (error) {
+      this.forget(link)
+      this.#options.failed(link, error)
+    }
   }
 }

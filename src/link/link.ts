@@ -113,13 +113,13 @@ export class Link {
   }
 
   /** A frame was refused. For its content: says so, and closes after ten in a row. Else: closes, to be tried again. */
-  refuse(problem: Problem, about: FrameAbout = {}, isUpdate = false): void {
+  refuse(problem: Problem, about: FrameAbout = {}, isUpdate = false, isMistake = true): void {
     if (isUpdate) this.#unacknowledged--
     if (!this.isOpen) return
     const code = problem.kind.link ?? 'BAD_MESSAGE'
     this.error(code, problem.message, about)
     if (problem.kind.isTemporary) this.end(closeCodes.tryLater)
-    else if (++this.#refusedInRow >= refusedInRowMax) this.end(closeCodes.badMessage)
+    else if (isMistake && ++this.#refusedInRow >= refusedInRowMax) this.end(closeCodes.badMessage)
   }
 
   error(code: LinkErrorCode, message: string, about: FrameAbout = {}): void {

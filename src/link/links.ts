@@ -1,7 +1,7 @@
 import type { Hello, Report, Welcome } from '#actors/device/commands'
 import { deviceAddress } from '#actors/device/device'
 import type { DeviceState } from '#actors/device/state'
-import { tenantAddress } from '#actors/tenant/address'
+import { admitted } from '#link/admission'
 import { decodeFrame, integerFor, isPlain, withNumbers } from '#link/codec'
 import { declaredServices } from '#link/declaration'
 import { aboutOf, messageOf } from '#link/frame-fault'
@@ -16,7 +16,6 @@ import type { Entry } from '#model/entry'
 import { type HelloMessage, LongDeviceMessage, linkWindowMessages } from '#model/link-message'
 import { Problem } from '#model/problem'
 import type { InternShape } from '#model/shape'
-import type { Activation } from '#runtime/activation'
 import type { Asker } from '#runtime/actor'
 import { closeCodes } from '#runtime/close-codes'
 import { Liveness } from '#runtime/liveness'
@@ -34,6 +33,7 @@ export interface LinksLog {
   /** A device left out numbers: they are lost on its side, or never were. */
   gap(tenant: string, device: string, after: number, seq: number): void
   refused(tenant: string, problem: Problem): void
+  bug(error: unknown): void
 }
 
 /** What a link is counted with while a frame of it waits: its bytes, and what we build of them. */
@@ -55,7 +55,15 @@ export class Links implements SocketRoom<LinkOpening> {
   constructor(options: LinksOptions) {
     this.#options = options
     this.#owners = new Owners(options.system.world)
-    this.#queue = new FrameQueue(options.system.world, (link, frame, bytes) => this.#take(link, frame, bytes))
+    this.#queue = new FrameQueue({
+      world: options.system.world,
+      take: (link, data, isBinary) => this.#frame(link, data, isBinary, atOnce),
+      failed: (link, error) => {
+        options.log.bug(error)
+        link.stopTaking()
+        link.end(closeCodes.failed)
+      },
+    })
     this.#liveness = new Liveness(options.system.world, (link) => link.socket, {
       unanswered: (link) => this.#setIdle(link, true),
       dead: (link) => link.end(closeCodes.dead),
@@ -86,19 +94,8 @@ export class Links implements SocketRoom<LinkOpening> {
     this.#liveness.heard(link)
     if (link.isIdle) this.#setIdle(link, false)
     this.counts.frames++
-    let frame: unknown
-    try {
-      frame = decodeFrame(link.opening.protocol, data, isBinary)
-    } catch (error) {
-      this.#refuse(
-        link,
-        new Problem('bad_request', `not a frame: ${error instanceof Error ? error.message : 'unreadable'}`),
-      )
-      return
-    }
-    // UPDATE is the flood, and cheap: it is taken at once unless something of the same link waits before it.
-    if (isUpdate(frame) && !this.#queue.has(link)) this.#update(link, frame, data.byteLength)
-    else if (!this.#queue.add(link, frame, data.byteLength)) link.refuse(new Problem('overloaded'))
+    if (this.#queue.has(link)) this.#later(link, data, isBinary)
+    else this.#frame(link, data, isBinary, (task) => this.#queue.now(task))
   }
 
   /** It does not read what it is told, and nobody would say it again: it is told by its next HELLO. */
@@ -157,9 +154,22 @@ export class Links implements SocketRoom<LinkOpening> {
     this.#liveness.stop()
   }
 
-  #take(link: Link, frame: unknown, bytes: number): void {
-    if (isUpdate(frame)) this.#update(link, frame, bytes)
-    else this.#other(link, frame, bytes)
+  /** UPDATE is the flood, and cheap: it is taken at once. What costs more is if it may, else it waits. */
+  #frame(link: Link, data: Uint8Array, isBinary: boolean, mayRun: (task: () => void) => boolean): void {
+    let frame: unknown
+    try {
+      frame = decodeFrame(link.opening.protocol, data, isBinary)
+    } catch (error) {
+      const message = `not a frame: ${error instanceof Error ? error.message : 'unreadable'}`
+      this.#refuse(link, new Problem('bad_request', message))
+      return
+    }
+    if (isUpdate(frame)) this.#update(link, frame, data.byteLength)
+    else if (!mayRun(() => this.#other(link, frame, data.byteLength))) this.#later(link, data, isBinary)
+  }
+
+  #later(link: Link, data: Uint8Array, isBinary: boolean): void {
+    if (!this.#queue.add(link, data, isBinary)) link.refuse(new Problem('overloaded'))
   }
 
   #update(link: Link, frame: Parameters<typeof readUpdate>[0], bytes: number): void {
@@ -278,7 +288,7 @@ export class Links implements SocketRoom<LinkOpening> {
       link.error('FLAPPING', `${device} changed links more than ${takeOversMax} times in a minute`, about)
       return
     }
-    const activation = this.#admitted(tenant, device)
+    const activation = admitted(system, tenant, device, (problem) => log.refused(tenant, problem))
     const state = activation.state as DeviceState
     if (!state.isThere) {
       log.refused(tenant, new Problem('overloaded'))
@@ -314,17 +324,6 @@ export class Links implements SocketRoom<LinkOpening> {
       refused: (problem) => link.refuse(problem, { ...about, flakeAddress }),
     }
     system.turnOf(activation, hello, asker, bytes + frameOverheadBytes)
-  }
-
-  /** The device, awake; made if there is none: first contact of an allowed link. Contract 3.11. */
-  #admitted(tenant: string, device: string): Activation<Entry> {
-    const { system } = this.#options
-    const activation = system.registry.wake(deviceAddress(tenant, device))
-    if ((activation.state as DeviceState).isThere) return activation
-    // Runs at once, with the device's own turn behind it: what both say waits for one commit.
-    const asker = { answered: () => {}, refused: (problem: Problem) => this.#options.log.refused(tenant, problem) }
-    system.turn(tenantAddress(tenant), { type: 'admit_device', device, meta: {} }, asker)
-    return system.registry.wake(deviceAddress(tenant, device))
   }
 
   #own(tenant: string, linked: LinkedDevice, before: LinkedDevice | undefined): void {
@@ -387,6 +386,12 @@ export class Links implements SocketRoom<LinkOpening> {
   #afterGate(leave: () => void): void {
     this.#options.system.gate.say({ leave, refuse: leave })
   }
+}
+
+/** In its turn already. */
+function atOnce(task: () => void): boolean {
+  task()
+  return true
 }
 
 /** Longer than any session a device can name. */

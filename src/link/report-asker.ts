@@ -26,6 +26,8 @@ export class ReportAsker implements Asker {
   refused(problem: Problem): void {
     this.#counts.refused++
     const { link, flakeAddress } = this.#linked
-    link.refuse(problem, { flakeAddress, seq: this.#seq }, true)
+    // Removed while the frame was under way: no mistake of the link's.
+    const isMistake = problem.code !== 'device_unknown'
+    link.refuse(problem, { flakeAddress, seq: this.#seq }, true, isMistake)
   }
 }

@@ -10,6 +10,8 @@ export const closeCodes = {
   dead: { code: 4408, reason: 'no answer to pings' },
   /** The server restarts. Come back, with jitter. RFC 6455 registry. */
   restarting: { code: 1012, reason: 'restarting' },
+  /** A bug of ours. Come back. RFC 6455 §7.4.1. */
+  failed: { code: 1011, reason: 'internal error' },
   /** Try again later: too much waits, or the store takes no writes. */
   tryLater: { code: 1013, reason: 'try again later' },
 } as const

@@ -46,6 +46,9 @@ export class LinkStage {
       log: {
         gap: (_, device, after, seq) => this.gaps.push(`${device} ${after} ${seq}`),
         refused: (_, problem) => this.notAdmitted.push(problem.code),
+        bug: (error) => {
+          throw error
+        },
       },
     })
     this.stage.onCommitFailed = () => this.links.storageFailed()
