@@ -1,8 +1,7 @@
 import { type IsLeftOut, objectUpdated } from '#events/object-updated'
 import type { Discovered, Entry, EntryKind } from '#model/entry'
-import { type EventType, eventKinds } from '#model/event'
+import type { EventType } from '#model/event'
 import { modifierFlags, modifierOf } from '#model/property'
-import type { Resource } from '#model/scope'
 
 /**
  * The wire form of every event, and what one must be allowed to read to hear it. §6, contract 4.
@@ -56,10 +55,6 @@ const forms: WireForms = {
 /** What an entry is about: who may hear it is decided by this alone. */
 export function typeOf(entry: Entry): EventType {
   return formOf(entry).type(entry)
-}
-
-export function resourceOf(type: EventType): Resource {
-  return eventKinds[type].resource
 }
 
 export function deviceOf(entry: Entry): string | undefined {

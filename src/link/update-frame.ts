@@ -1,6 +1,6 @@
 import { numberOf } from '#link/codec'
 import type { Items, PropertyState } from '#model/entry'
-import { timestampMsMax, uint32Max } from '#model/identifier'
+import { isPropertyId, timestampMsMax, uint32Max } from '#model/identifier'
 import { messageCharactersMax, propertiesMax } from '#model/link-message'
 import { Problem } from '#model/problem'
 import { describe } from '#model/property-type'
@@ -73,7 +73,7 @@ function shortItems(updates: readonly unknown[], shape: Shape): Items | Problem 
   for (let at = 0; at < updates.length; at += 2) {
     const propId = numberOf(updates[at])
     const index = shape.indexOf.get(propId as number)
-    if (index === undefined) return isPropId(propId) ? unknownProperty(propId) : bad('propId must be an integer')
+    if (index === undefined) return isPropertyId(propId) ? unknownProperty(propId) : bad('propId must be an integer')
     const property = shape.properties[index] as ShapeProperty
     const value = numberOf(updates[at + 1])
     const accepted = property.type.accept(value) ?? errorOf(value, 'e')
@@ -91,7 +91,7 @@ function longItems(updates: readonly unknown[], shape: Shape): Items | Problem {
     if (typeof update !== 'object' || update === null) return bad('an update must be an object')
     const { value, error } = update
     const propId = numberOf(update.propId)
-    if (!isPropId(propId)) return bad('propId must be an integer')
+    if (!isPropertyId(propId)) return bad('propId must be an integer')
     const index = shape.indexOf.get(propId)
     if (index === undefined) return unknownProperty(propId)
     if ((value === undefined) === (error === undefined)) return bad('an update has either a value or an error')
@@ -114,10 +114,6 @@ function errorOf(value: unknown, field: 'e' | 'error'): { error: string } | unde
 
 function isInteger(value: unknown, min: number, max: number): value is number {
   return typeof value === 'number' && value >= min && value <= max && Number.isInteger(value)
-}
-
-function isPropId(value: unknown): value is number {
-  return isInteger(value, 0, uint32Max)
 }
 
 function bad(message: string): Problem {

@@ -59,8 +59,6 @@ export interface Turn {
   /** Unix milliseconds, the same for the whole turn. */
   readonly now: number
   random(byteCount: number): Uint8Array
-  /** The position the first event of this turn will get. */
-  readonly nextOffset: number
 }
 
 export type Decision<Event> = Recorded<Event> | Refused | Answered

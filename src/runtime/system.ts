@@ -85,7 +85,7 @@ export class System<Event> {
     )
     this.reminders = new Reminders(world, (address, dueAt) => this.#remind(address, dueAt))
     this.#tells = new StoredTells(this.gate, journal, (tell) => this.#tell(tell))
-    this.#turn = { tenant: '', now: 0, nextOffset: 0, random: (byteCount) => world.random(byteCount) }
+    this.#turn = { tenant: '', now: 0, random: (byteCount) => world.random(byteCount) }
   }
 
   /** Whether questions are answered: false while the store is being read. */
@@ -178,11 +178,9 @@ export class System<Event> {
   #decideAndApply(activation: Activation<Event>, command: unknown, asker: Asker, bytes: number): () => void {
     const { world } = this.#options
     const { definition, address, state } = activation
-    const head = this.registry.head(address.tenant)
     activation.touchedAtMs = world.monotonic()
     this.#turn.tenant = address.tenant
     this.#turn.now = world.now()
-    this.#turn.nextOffset = head.taken + 1
     const decision = definition.decide(state, command, this.#turn)
     if (decision.type === 'refuse') return () => this.#refuse(asker, decision.problem)
     if (decision.type === 'answer') return () => this.#say(asker, decision.value)

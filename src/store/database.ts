@@ -77,6 +77,8 @@ export class Database {
 
   /** Told by the system: a commit failed. */
   readonly commitFailed = (error: unknown): void => {
+    // Sealed while we were closing: nobody waits for it, and nothing is to be recovered.
+    if (this.#isClosed()) return
     const failure =
       error instanceof StorageFailure ? error : new StorageFailure('io', 'a commit failed', { cause: error })
     this.#status = 'read_only'

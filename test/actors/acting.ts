@@ -32,7 +32,7 @@ export function shapeOf(
 const definition = deviceActor({ shapeById: (id) => shapes.byId(id), startedAt })
 
 export function turnAt(at = now): Turn {
-  return { tenant: 'default', now: at, nextOffset: 1, random: (byteCount) => new Uint8Array(byteCount) }
+  return { tenant: 'default', now: at, random: (byteCount) => new Uint8Array(byteCount) }
 }
 
 /** A device actor without a runtime: what it decides is applied at once. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { tenantAddress } from '#actors/tenant/address'
 import type { TenantCommand } from '#actors/tenant/commands'
-import { schemasMax } from '#actors/tenant/schemas'
+import { schemaCharactersMax, schemasMax } from '#actors/tenant/schemas'
 import { schemaRecord, serviceOfRecord, type TenantState } from '#actors/tenant/state'
 import { tenantActor } from '#actors/tenant/tenant'
 import { uint32Max } from '#model/identifier'
@@ -111,6 +111,24 @@ describe('schemas', () => {
     const other = { ...schema, name: 'x' }
     const changed = tenantActor.decide(tenant.state, { type: 'put_schema', service: 's5', schema: other }, turnAt())
     expect(changed.type).toBe('record')
+  })
+
+  test('are so much and no more, counted by what stands', () => {
+    const tenant = new ActingTenant()
+    tenant.act({ type: 'put_schema', service: 'a', schema })
+    const one = tenant.state.schemaCharacters
+    expect(one).toBe(JSON.stringify(schema).length)
+    tenant.act({ type: 'put_schema', service: 'b', schema })
+    tenant.act({ type: 'put_schema', service: 'b', schema: { ...schema, name: `${schema.name}!!` } })
+    expect(tenant.state.schemaCharacters).toBe(2 * one + 2)
+    tenant.act({ type: 'delete_schema', service: 'b' })
+    expect(tenant.state.schemaCharacters).toBe(one)
+    const put = { type: 'put_schema' as const, service: 'c', schema }
+    tenant.state.schemaCharacters = schemaCharactersMax - one + 1
+    const refused = tenantActor.decide(tenant.state, put, turnAt())
+    expect(refused).toMatchObject({ type: 'refuse', problem: { code: 'conflict' } })
+    tenant.state.schemaCharacters--
+    expect(tenantActor.decide(tenant.state, put, turnAt()).type).toBe('record')
   })
 })
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { deviceOf, encode, encodeStripped, offsetOf, resourceOf, serviceOf, typeOf } from '#events/wire'
+import { deviceOf, encode, encodeStripped, offsetOf, serviceOf, typeOf } from '#events/wire'
 import type { Entry, PropertyState } from '#model/entry'
 import { eventKinds, StreamEvent } from '#model/event'
 import type { Property } from '#model/property'
@@ -34,7 +34,6 @@ test('who may hear it is told by what it names', () => {
       const kind = eventKinds[typeOf(said)]
       expect(deviceOf(said)).toBe(kind.hasDevice ? event.deviceIdentifier : undefined)
       expect(serviceOf(said)).toBe(kind.hasService ? event.serviceIdentifier : undefined)
-      expect(resourceOf(typeOf(said))).toBe(kind.resource)
       if (kind.hasDevice) expect(event.deviceIdentifier).toBeDefined()
       if (kind.hasService) expect(event.serviceIdentifier).toBeDefined()
     }),
