@@ -1,30 +1,102 @@
-import { availableParallelism, cpus } from 'node:os'
-import type { Bench } from '#bench/bench'
-import { ingest } from '#bench/benches/ingest'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { thisMachine } from '#bench/harness/machine'
+import { measure } from '#bench/harness/measure'
+import type { Question } from '#bench/harness/question'
+import { markdownOf, type Report } from '#bench/harness/report'
+import { judge } from '#bench/harness/verdict'
+import { projectRoot } from '#bench/project-root'
+import { ingest } from '#bench/questions/ingest'
 
-/** `npm run bench`: single runs, one after the other; no medians and no comparison yet. */
-const benches: Readonly<Record<string, Bench>> = { ingest }
+/** `npm run bench -- <name>`: measures, judges, and writes down what came out. */
+const questions: Readonly<Record<string, Question>> = { ingest }
 
-const args = process.argv.slice(2)
-const names = args.filter((arg) => !arg.startsWith('-'))
-const unknown = names.filter((name) => !Object.hasOwn(benches, name))
+const roundsDefault = 5
 
-if (args.includes('--help') || unknown.length > 0) {
-  for (const name of unknown) console.error(`no such bench: ${name}`)
-  console.log('Usage: npm run bench -- [--list] [name …]   (all of them without a name)')
-  process.exit(unknown.length > 0 ? 2 : 0)
+const usage = `Usage: npm run bench -- [options] [name …]      (every question when none is named)
+
+  --list       the questions
+  --json       the report as JSON on standard output, progress on standard error
+  --rounds N   rounds (${roundsDefault} where a question does not say otherwise)
+  --quick      one short round, to try a bench itself; its figures mean nothing and are not written down
+  --help       this page
+
+Reports are written to bench/results/<name>.md and .json. Exit code 1 when a target was not held.`
+
+/** The first line of a question's file. */
+function aboutOf(name: string): string {
+  const [first = ''] = readFileSync(join(projectRoot, `bench/questions/${name}.ts`), 'utf8').split('\n')
+  return first.replace(/^\/\/ /, '')
 }
-if (args.includes('--list')) {
-  for (const [name, bench] of Object.entries(benches)) console.log(`${name}  ${bench.question}`)
-  process.exit(0)
+
+async function report(name: string, question: Question, options: Options): Promise<Report> {
+  const print = options.isJson ? console.error : console.log
+  const about = aboutOf(name)
+  const machine = thisMachine()
+  print(`${name}: ${about}`)
+  const { isQuick, rounds = question.rounds ?? roundsDefault } = options
+  const results = await measure(question, { rounds, isQuick, print })
+  return { name, about, machine, rounds, results, verdicts: judge(question.targets, results) }
 }
-console.log(`Node ${process.version}, ${availableParallelism()} × ${cpus()[0]?.model ?? 'unknown processor'}`)
-for (const name of names.length > 0 ? names : Object.keys(benches)) {
-  console.log(`\n${name}: ${benches[name]?.question}`)
-  try {
-    await benches[name]?.run((line) => console.log(`  ${line}`))
-  } catch (error) {
-    console.error(error instanceof Error ? error.message : error)
-    process.exitCode = 1
+
+interface Options {
+  readonly isJson: boolean
+  readonly isQuick: boolean
+  readonly rounds: number | undefined
+}
+
+async function main(args: readonly string[]): Promise<number> {
+  const { values, positionals } = parseArgs({
+    args: [...args],
+    allowPositionals: true,
+    options: {
+      list: { type: 'boolean' },
+      help: { type: 'boolean' },
+      json: { type: 'boolean' },
+      quick: { type: 'boolean' },
+      rounds: { type: 'string' },
+    },
+  })
+  if (values.help) {
+    console.log(usage)
+    return 0
   }
+  if (values.list) {
+    for (const name of Object.keys(questions)) console.log(`${name.padEnd(12)}${aboutOf(name)}`)
+    return 0
+  }
+  const isQuick = values.quick === true
+  const rounds = values.rounds === undefined ? undefined : Number(values.rounds)
+  if (rounds !== undefined && !(Number.isInteger(rounds) && rounds >= 1 && rounds <= 100)) {
+    throw new RangeError(`--rounds must be an integer from 1 to 100; got '${values.rounds}'`)
+  }
+  const unknown = positionals.filter((name) => !Object.hasOwn(questions, name))
+  if (unknown.length > 0) throw new RangeError(`no such question: ${unknown.join(', ')}; see --list`)
+  const options = { isJson: values.json === true, isQuick, rounds: isQuick ? 1 : rounds }
+  const reports: Report[] = []
+  for (const name of positionals.length > 0 ? positionals : Object.keys(questions)) {
+    const question = questions[name] as Question
+    const made = await report(name, question, options)
+    reports.push(made)
+    const markdown = markdownOf(made, question)
+    if (!options.isJson) console.log(`\n${markdown}`)
+    if (!isQuick) keep(made, markdown)
+  }
+  if (options.isJson) console.log(JSON.stringify(reports, undefined, 1))
+  return isQuick || reports.every(({ verdicts }) => verdicts.every(({ isHeld }) => isHeld)) ? 0 : 1
+}
+
+function keep(made: Report, markdown: string): void {
+  const folder = join(projectRoot, 'bench/results')
+  mkdirSync(folder, { recursive: true })
+  writeFileSync(join(folder, `${made.name}.md`), markdown)
+  writeFileSync(join(folder, `${made.name}.json`), `${JSON.stringify(made, undefined, 1)}\n`)
+}
+
+try {
+  process.exitCode = await main(process.argv.slice(2))
+} catch (error) {
+  console.error(error instanceof RangeError || error instanceof TypeError ? error.message : error)
+  process.exitCode = 2
 }

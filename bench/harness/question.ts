@@ -1,0 +1,55 @@
+/** Figures of one measurement, by name. */
+export type Figures = Readonly<Record<string, number>>
+
+/** What a figure is called in a report, and how it is written. */
+export interface FigureForm {
+  readonly title: string
+  readonly digits: number
+  /** Compared with the baseline's: the ratio of the two of the same round. */
+  readonly isCompared?: boolean
+}
+
+/** One way to do the same thing: the bare loop, our server, our server otherwise set. */
+export interface Variant {
+  readonly name: string
+  /** Starts what it needs in fresh processes, measures, and leaves nothing behind. */
+  measure(round: Round): Promise<Figures>
+}
+
+/** Variants that are measured in turn, again and again, and compared with each other round by round. */
+export interface Case {
+  readonly name: string
+  readonly variants: readonly Variant[]
+  /** The name of the variant that others are compared with. */
+  readonly baseline?: string
+}
+
+/** What has to be reached: a figure, or its ratio to the baseline's. */
+export interface Target {
+  readonly case: string
+  readonly variant: string
+  readonly figure: string
+  readonly isRatio?: boolean
+  readonly atLeast?: number
+  readonly atMost?: number
+}
+
+/** What one measurement may know. */
+export interface Round {
+  readonly number: number
+  /** Shorter times, for trying the benches themselves: figures mean nothing. */
+  readonly isQuick: boolean
+  /** A figure measured before: of this round if there is one, else the median of the others. */
+  earlier(caseName: string, variant: string, figure: string): number | undefined
+}
+
+/** A question with figures for an answer. The first line of its file says what it answers and what it does not count. */
+export interface Question {
+  readonly figures: Readonly<Record<string, FigureForm>>
+  readonly cases: readonly Case[]
+  readonly targets: readonly Target[]
+  /** Rounds where they are expensive; default 5. */
+  readonly rounds?: number
+  /** Before the first round; answers how to take it away again. */
+  setUp?(isQuick: boolean): Promise<() => Promise<void>>
+}

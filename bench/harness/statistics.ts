@@ -1,0 +1,20 @@
+/** A figure over several rounds. */
+export interface Spread {
+  readonly median: number
+  readonly min: number
+  readonly max: number
+}
+
+export function spreadOf(values: readonly number[]): Spread {
+  if (values.length === 0) throw new RangeError('no values')
+  const sorted = [...values].sort((a, b) => a - b)
+  const middle = sorted.length >> 1
+  const upper = sorted[middle] as number
+  const median = sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] as number) + upper) / 2
+  return { median, min: sorted[0] as number, max: sorted.at(-1) as number }
+}
+
+/** Ratios of what was measured in the same round: what disturbs a round disturbs both. */
+export function pairedRatios(values: readonly number[], baselines: readonly number[]): Spread {
+  return spreadOf(values.map((value, round) => value / (baselines[round] as number)))
+}

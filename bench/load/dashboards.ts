@@ -1,0 +1,133 @@
+import { request } from '#bench/http'
+import { FrameReader, opcodes } from '#bench/load/frames'
+import { RawSocket } from '#bench/load/raw-socket'
+import { numberOf } from '#bench/load/update-template'
+
+/** An OBJECT_UPDATED as far as its offset, whose place is always the same: contract 4 fixes the first fields. */
+const eventStart = '{"type":"OBJECT_UPDATED","timestamp":'
+const offsetAt = `${eventStart}1700000000000,"offset":`.length
+const comma = 0x2c
+const colon = 0x3a
+const zero = 0x30
+/** So many sockets knock at a time. */
+const opensAtOnce = 64
+/** Smaller than for links: thousands of them are read in turn, a few events each. */
+const readBytes = 64 * 1024
+
+export interface LoadDashboardsOptions {
+  readonly port: number
+  readonly count: number
+  /** The first one reads every event: told the number that its last value carries. */
+  readonly heard?: (number: number) => void
+}
+
+/**
+ * Dashboards that cost little. Each counts its events; the first one, the witness, reads every offset and finds out
+ * whether one is missing.
+ */
+export class LoadDashboards {
+  /** Events by dashboard. */
+  readonly events: Float64Array
+  bytes = 0
+  /** Offsets that the witness did not hear, or not in their order. */
+  gaps = 0
+  #failure: Error | undefined
+  #lastOffset = 0
+  readonly #options: LoadDashboardsOptions
+  readonly #sockets: RawSocket[] = []
+
+  constructor(options: LoadDashboardsOptions) {
+    this.#options = options
+    this.events = new Float64Array(options.count)
+  }
+
+  /** Opens them all; `check` throws from then on when one was closed. */
+  async open(): Promise<void> {
+    const { count } = this.#options
+    for (let first = 0; first < count; first += opensAtOnce) {
+      const places = Array.from({ length: Math.min(opensAtOnce, count - first) }, (_, index) => first + index)
+      await Promise.all(places.map((place) => this.#open(place)))
+    }
+  }
+
+  close(): void {
+    for (const socket of this.#sockets) socket.close()
+  }
+
+  check(): void {
+    if (this.#failure) throw this.#failure
+  }
+
+  /** Events that each of them has heard. */
+  get heardByAll(): number {
+    let least = Infinity
+    for (const count of this.events) if (count < least) least = count
+    return least
+  }
+
+  get deliveries(): number {
+    return this.events.reduce((sum, count) => sum + count, 0)
+  }
+
+  /** Counts anew. */
+  clear(): void {
+    this.events.fill(0)
+    this.bytes = 0
+    this.gaps = 0
+  }
+
+  /** Waits until each has heard so many events. */
+  async hearing(events: number, timeoutMs: number): Promise<void> {
+    const end = performance.now() + timeoutMs
+    while (this.heardByAll < events) {
+      this.check()
+      if (performance.now() > end) throw new Error(`a dashboard heard ${this.heardByAll} of ${events} events`)
+      await new Promise((resolve) => setTimeout(resolve, 1))
+    }
+  }
+
+  async #open(place: number): Promise<void> {
+    const { port } = this.#options
+    const { text } = await request(`http://127.0.0.1:${port}/api/v1/events/ticket`)
+    const { ticket } = JSON.parse(text) as { ticket: string }
+    const { events } = this
+    const reader = new FrameReader((bytes, start, end, opcode) => {
+      if (opcode === opcodes.ping) this.#sockets[place]?.pong(bytes.subarray(start, end))
+      if (opcode !== opcodes.text) return
+      if (place === 0) this.#witness(bytes, start, end)
+      events[place] = (events[place] as number) + 1
+    })
+    this.#sockets[place] = await RawSocket.open({
+      port,
+      path: `/api/v1/events/${ticket}`,
+      readBytes,
+      received: (bytes) => {
+        this.bytes += bytes.length
+        reader.push(bytes)
+      },
+      closed: () => {
+        this.#failure ??= new Error('the server closed a dashboard')
+      },
+    })
+  }
+
+  #witness(bytes: Buffer, start: number, end: number): void {
+    const offset = naturalAt(bytes, start + offsetAt)
+    if (offset !== this.#lastOffset + 1 && this.#lastOffset > 0) this.gaps++
+    this.#lastOffset = offset
+    this.#options.heard?.(numberOf(lastValue(bytes, end)))
+  }
+}
+
+function naturalAt(bytes: Buffer, at: number): number {
+  let number = 0
+  for (let place = at; bytes[place] !== comma; place++) number = number * 10 + (bytes[place] as number) - zero
+  return number
+}
+
+/** The number behind the last colon: events of a load end in `"value":1.5}]}`. */
+function lastValue(bytes: Buffer, end: number): number {
+  let at = end
+  while (bytes[at - 1] !== colon) at--
+  return Number(bytes.toString('latin1', at, end - 3))
+}

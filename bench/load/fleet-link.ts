@@ -1,0 +1,179 @@
+import { Packr, Unpackr } from 'msgpackr'
+import { clientFrame, FrameReader, opcodes } from '#bench/load/frames'
+import { RawSocket } from '#bench/load/raw-socket'
+import { firstPropId, type UpdateTemplate } from '#bench/load/update-template'
+
+const packr = new Packr({ useRecords: false })
+const unpackr = new Unpackr({ useRecords: false, int64AsType: 'number' })
+
+/** HELLOs on one link without an answer. */
+const hellosUnansweredMax = 64
+/** First byte of a short ACK, `["A", flakeAddress, seq]`: an array of three. Everything else we hear is a map. */
+const arrayOfThree = 0x93
+
+/** What a service of the load's devices is called. */
+export const serviceIdentifier = '5f2a7c10-0001-4b6d-9e3f-a0000000000a'
+
+export interface FleetLinkOptions {
+  readonly port: number
+  readonly prefix: string
+  readonly properties: number
+  /** Index of this link's first device, and how far it is to the next one. */
+  readonly first: number
+  readonly step: number
+  readonly count: number
+  readonly template: UpdateTemplate
+  /** Frames up to this number of a device are acknowledged. */
+  readonly acknowledged: (device: number, sequence: number) => void
+  /** All that came in one piece was heard. */
+  readonly heard: () => void
+  readonly failed: (error: Error) => void
+}
+
+/** One gateway: says HELLO for its devices, then writes frames in batches and counts what is answered. */
+export class FleetLink {
+  unacknowledged = 0
+  readonly #options: FleetLinkOptions
+  readonly #addresses: Uint32Array
+  /** The last frame's number of each device, and the last one acknowledged. */
+  readonly #sent: Uint32Array
+  readonly #acknowledged: Uint32Array
+  readonly #placeOf = new Map<number, number>()
+  readonly #places = new Map<string, number>()
+  #socket: RawSocket | undefined
+  #welcomed = 0
+  #hellos = 0
+  #turn = 0
+  #isWelcome: () => void = () => {}
+
+  constructor(options: FleetLinkOptions) {
+    this.#options = options
+    this.#addresses = new Uint32Array(options.count)
+    this.#sent = new Uint32Array(options.count)
+    this.#acknowledged = new Uint32Array(options.count)
+  }
+
+  /** Resolves when every device of it is welcome. */
+  async open(): Promise<void> {
+    const reader = new FrameReader((bytes, start, end, opcode) => this.#heard(bytes, start, end, opcode))
+    this.#socket = await RawSocket.open({
+      port: this.#options.port,
+      path: '/api/v1/link',
+      protocol: 'link.v1.msgpack',
+      received: (bytes) => {
+        reader.push(bytes)
+        this.#options.heard()
+      },
+    })
+    if (this.#options.count === 0) return
+    await new Promise<void>((resolve) => {
+      this.#isWelcome = resolve
+      this.#sayHello()
+    })
+  }
+
+  close(): void {
+    this.#socket?.close()
+  }
+
+  /** Writes as many frames as asked, of its devices in turn; `number` is what the first of them carries. */
+  send(count: number, number: number): void {
+    const { template, count: devices } = this.#options
+    const bytes = Buffer.allocUnsafe(count * template.bytes)
+    for (let written = 0; written < count; written++) {
+      const place = this.#turn
+      this.#turn = place + 1 === devices ? 0 : place + 1
+      const sequence = (this.#sent[place] as number) + 1
+      this.#sent[place] = sequence
+      template.write(bytes, written * template.bytes, this.#addresses[place] as number, sequence, number + written)
+    }
+    this.unacknowledged += count
+    this.#socket?.write(bytes)
+  }
+
+  /** One frame of one device. */
+  sendOne(device: number, number: number): void {
+    this.#turn = (device - this.#options.first) / this.#options.step
+    this.send(1, number)
+  }
+
+  #sayHello(): void {
+    const { count, first, step, prefix } = this.#options
+    while (this.#hellos < count && this.#hellos - this.#welcomed < hellosUnansweredMax) {
+      const deviceIdentifier = identifierOf(prefix, first + this.#hellos * step)
+      this.#places.set(deviceIdentifier, this.#hellos++)
+      this.#socket?.write(clientFrame(packr.pack(this.#hello(deviceIdentifier))))
+    }
+  }
+
+  #hello(deviceIdentifier: string): object {
+    const properties = Array.from({ length: this.#options.properties }, (_, place) => ({
+      propId: firstPropId + place,
+      type: 'FLOAT',
+      modifier: { isReadOnly: true },
+    }))
+    return { type: 'HELLO', deviceIdentifier, session: sessionName, services: [{ serviceIdentifier, properties }] }
+  }
+
+  #heard(bytes: Buffer, start: number, end: number, opcode: number): void {
+    if (opcode === opcodes.ping) this.#socket?.pong(bytes.subarray(start, end))
+    else if (opcode === opcodes.close)
+      this.#options.failed(new Error(`a link was closed: ${bytes.toString('latin1', start + 2, end)}`))
+    else if (bytes[start] === arrayOfThree) this.#heardAck(bytes, start)
+    else this.#heardMessage(unpackr.unpack(Buffer.from(bytes.subarray(start, end))) as Message)
+  }
+
+  #heardAck(bytes: Buffer, start: number): void {
+    const place = this.#placeOf.get(integerAt(bytes, start + 3))
+    if (place === undefined) return
+    const sequence = integerAt(bytes, start + 3 + integerBytes(bytes[start + 3] as number))
+    const before = this.#acknowledged[place] as number
+    if (sequence <= before) return
+    this.#acknowledged[place] = sequence
+    this.unacknowledged -= sequence - before
+    const device = this.#options.first + place * this.#options.step
+    for (let each = before + 1; each <= sequence; each++) this.#options.acknowledged(device, each)
+  }
+
+  #heardMessage(message: Message): void {
+    if (message.type !== 'WELCOME') {
+      this.#options.failed(new Error(`a link heard ${JSON.stringify(message)}`))
+      return
+    }
+    const place = this.#places.get(message.deviceIdentifier)
+    if (place === undefined) return
+    this.#places.delete(message.deviceIdentifier)
+    this.#addresses[place] = message.flakeAddress
+    this.#placeOf.set(message.flakeAddress, place)
+    this.#welcomed++
+    if (this.#welcomed === this.#options.count) this.#isWelcome()
+    else this.#sayHello()
+  }
+}
+
+interface Message {
+  readonly type: string
+  readonly deviceIdentifier: string
+  readonly flakeAddress: number
+}
+
+/** New at each start of a load, so that numbering begins at 1. */
+const sessionName = `load-${process.pid}-${Date.now().toString(36)}`
+
+export function identifierOf(prefix: string, device: number): string {
+  return `${prefix}-${String(device).padStart(7, '0')}`
+}
+
+/** msgpack: positive fixint, uint 8, 16, 32 and 64. */
+function integerAt(bytes: Buffer, at: number): number {
+  const tag = bytes[at] as number
+  if (tag < 0x80) return tag
+  if (tag === 0xcc) return bytes[at + 1] as number
+  if (tag === 0xcd) return bytes.readUInt16BE(at + 1)
+  if (tag === 0xce) return bytes.readUInt32BE(at + 1)
+  return Number(bytes.readBigUInt64BE(at + 1))
+}
+
+function integerBytes(tag: number): number {
+  return tag < 0x80 ? 1 : 1 + 2 ** (tag - 0xcc)
+}

@@ -1,0 +1,156 @@
+import { LatencyHistogram } from '#bench/histogram'
+import { FleetLink } from '#bench/load/fleet-link'
+import { UpdateTemplate } from '#bench/load/update-template'
+
+export interface LoadFleetOptions {
+  readonly port: number
+  readonly devices: number
+  readonly links: number
+  /** Frames on one link without an acknowledgement, of a fleet that sends as fast as it may. */
+  readonly window: number
+  /** Changes in a frame. */
+  readonly changes: number
+  readonly properties: number
+  readonly prefix: string
+}
+
+/** What a link may have unacknowledged; the server closes it beyond 1 024. Contract 7. */
+const linkWindow = 1_000
+
+/**
+ * A fleet that costs little: 10 000 devices behind 50 links send a million changes a second from half a core. It is no
+ * model of a device (`bench/fleet` is): it never reconnects, and whatever is refused ends the measurement.
+ */
+export class LoadFleet {
+  readonly options: LoadFleetOptions
+  /** From when a frame was due until its acknowledgement, of frames sent at a pace. */
+  readonly latency = new LatencyHistogram()
+  sent = 0
+  acknowledged = 0
+  readonly #links: readonly FleetLink[]
+  #failure: Error | undefined
+  #isFilling = false
+  /** Set while a pace is kept: frame n of it was due n intervals after its start. */
+  #pace: { readonly startedAt: number; readonly intervalMs: number; readonly firstNumber: number } | undefined
+  /** The last sequence of each device before the pace began. */
+  #before: Uint32Array
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(options: LoadFleetOptions) {
+    this.options = options
+    const { devices, links, port, prefix, properties, changes } = options
+    this.#before = new Uint32Array(devices)
+    const template = new UpdateTemplate(changes)
+    this.#links = Array.from({ length: links }, (_, first) => {
+      const link: FleetLink = new FleetLink({
+        port,
+        prefix,
+        properties,
+        template,
+        first,
+        step: links,
+        count: Math.floor((devices - first + links - 1) / links),
+        acknowledged: (device, sequence) => this.#acknowledgedOne(device, sequence),
+        heard: () => this.#fill(link),
+        failed: (error) => {
+          this.#failure ??= error
+        },
+      })
+      return link
+    })
+  }
+
+  async open(): Promise<void> {
+    await Promise.all(this.#links.map((link) => link.open()))
+  }
+
+  close(): void {
+    clearInterval(this.#timer)
+    for (const link of this.#links) link.close()
+  }
+
+  /** Throws what went wrong on a link, if something did. */
+  check(): void {
+    if (this.#failure) throw this.#failure
+  }
+
+  /** Sends as fast as the windows allow, until `pause`. */
+  begin(): void {
+    this.#isFilling = true
+    for (const link of this.#links) this.#fill(link)
+  }
+
+  pause(): void {
+    this.#isFilling = false
+    clearInterval(this.#timer)
+  }
+
+  /** The next frames, of all devices in turn. */
+  send(count: number): void {
+    const { devices, links } = this.options
+    for (let each = 0; each < count; each++) {
+      const device = this.sent % devices
+      this.#links[device % links]?.sendOne(device, this.sent++)
+    }
+  }
+
+  /**
+   * Sends at a steady rate, as far as windows allow; nothing may be on its way at the beginning. What leaves late is counted from when it was due, so that a server that
+   * stalls does not look fast because nothing was asked of it while it did. Frames are due from `startedAt` on.
+   */
+  beginPace(framesPerSecond: number): void {
+    const startedAt = performance.now()
+    const intervalMs = 1000 / framesPerSecond
+    // Whole rounds, so that a frame's device tells its number.
+    this.sent = Math.ceil(this.sent / this.options.devices) * this.options.devices
+    const firstNumber = this.sent
+    this.#pace = { startedAt, intervalMs, firstNumber }
+    this.#timer = setInterval(() => {
+      const due = Math.floor((performance.now() - startedAt) / intervalMs) + 1
+      while (this.sent < firstNumber + due && this.#hasRoomForNext) this.send(1)
+    }, 1)
+  }
+
+  get #hasRoomForNext(): boolean {
+    const { devices, links } = this.options
+    return (this.#links[(this.sent % devices) % links]?.unacknowledged ?? 0) < linkWindow
+  }
+
+  /** When the frame of this number was due; undefined when it belongs to no pace. */
+  dueAt(number: number): number | undefined {
+    const pace = this.#pace
+    return pace && number >= pace.firstNumber
+      ? pace.startedAt + (number - pace.firstNumber) * pace.intervalMs
+      : undefined
+  }
+
+  /** After `pause`: everything was answered. */
+  async settled(timeoutMs: number): Promise<void> {
+    const end = performance.now() + timeoutMs
+    while (this.#links.some((link) => link.unacknowledged > 0)) {
+      this.check()
+      if (performance.now() > end) throw new Error('not everything sent was acknowledged in time')
+      await new Promise((resolve) => setTimeout(resolve, 1))
+    }
+  }
+
+  #fill(link: FleetLink): void {
+    if (!this.#isFilling) return
+    const room = this.options.window - link.unacknowledged
+    if (room <= 0) return
+    link.send(room, this.sent)
+    this.sent += room
+  }
+
+  #acknowledgedOne(device: number, sequence: number): void {
+    this.acknowledged++
+    const pace = this.#pace
+    if (!pace) {
+      this.#before[device] = sequence
+      return
+    }
+    const round = sequence - (this.#before[device] as number) - 1
+    const dueAt = this.dueAt(pace.firstNumber + round * this.options.devices + device)
+    if (dueAt !== undefined) this.latency.record(performance.now() - dueAt)
+  }
+}

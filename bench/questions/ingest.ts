@@ -1,0 +1,119 @@
+// Answers: how many changes a second are stored, acknowledged and heard, each as its own event, by one dashboard, against a loop that only decodes, stringifies, publishes and acknowledges (bench/bare/ingest.ts). Does not count: connecting, HELLO, reads, many dashboards (see fanout), devices that come and go.
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Case, Figures, Question, Round } from '#bench/harness/question'
+import { Remote } from '#bench/harness/remote'
+import type { PhaseResult, PhaseSpec } from '#bench/load/ingest'
+import { freePort, startServer } from '#bench/server-process'
+
+const fleet = { devices: 10_000, links: 50, window: 64, properties: 10, prefix: 'LOAD', dashboards: 1 }
+
+/** A server in a fresh process, and how to be rid of it. */
+interface Started {
+  readonly processId: number
+  stop(): Promise<void>
+}
+
+async function bare(port: number): Promise<Started> {
+  const remote = new Remote('bare/ingest')
+  await remote.ask('listen', { port })
+  return { processId: remote.processId, stop: () => remote.stop() }
+}
+
+function ours(durability: 'process' | 'disk') {
+  return async (port: number): Promise<Started> => {
+    const dataFolder = await mkdtemp(join(tmpdir(), 'bench-'))
+    const server = await startServer({ port, dataFolder, environment: { DURABILITY: durability } })
+    return {
+      processId: server.processId,
+      async stop() {
+        await server.stop()
+        await rm(dataFolder, { recursive: true, force: true })
+      },
+    }
+  }
+}
+
+async function measured(
+  start: (port: number) => Promise<Started>,
+  changes: number,
+  phase: PhaseSpec,
+): Promise<PhaseResult> {
+  const port = await freePort()
+  const server = await start(port)
+  const load = new Remote('load/ingest')
+  try {
+    await load.ask('open', { ...fleet, changes, port, serverProcessId: server.processId })
+    return await load.ask<PhaseResult>('run', phase)
+  } finally {
+    await load.stop()
+    await server.stop()
+  }
+}
+
+function timesOf({ isQuick }: Round) {
+  return isQuick ? { warmupMs: 300, measuredMs: 500 } : { warmupMs: 2_000, measuredMs: 5_000 }
+}
+
+function costs({ seconds, frames, changes, serverCpuSeconds, loadCpuSeconds }: PhaseResult): Figures {
+  return {
+    changesPerSecond: changes / seconds,
+    framesPerSecond: frames / seconds,
+    serverCpuPerChange: (serverCpuSeconds / changes) * 1e6,
+    serverCpu: (serverCpuSeconds / seconds) * 100,
+    loadCpu: (loadCpuSeconds / seconds) * 100,
+  }
+}
+
+const starts = { bare, process: ours('process'), disk: ours('disk') } as const
+
+function fullSpeed(name: string, changes: number): Case {
+  return {
+    name,
+    baseline: 'bare',
+    variants: Object.entries(starts).map(([variant, start]) => ({
+      name: variant,
+      measure: async (round) => costs(await measured(start, changes, timesOf(round))),
+    })),
+  }
+}
+
+const ones = 'frames of 1 change'
+const tens = 'frames of 10 changes'
+const half = 'frames of 1 change, at half of what process takes'
+
+const halfLoad: Case = {
+  name: half,
+  variants: (['process', 'disk'] as const).map((variant) => ({
+    name: variant,
+    async measure(round) {
+      const rate = (round.earlier(ones, 'process', 'framesPerSecond') ?? 0) / 2
+      const result = await measured(starts[variant], 1, { ...timesOf(round), rate })
+      const { acknowledgement, delivery } = result
+      return { ...costs(result), ackP50: acknowledgement.p50, ackP99: acknowledgement.p99, heardP99: delivery.p99 }
+    },
+  })),
+}
+
+export const ingest: Question = {
+  figures: {
+    changesPerSecond: { title: 'changes/s', digits: 0, isCompared: true },
+    framesPerSecond: { title: 'frames/s', digits: 0 },
+    serverCpuPerChange: { title: 'server CPU, µs/change', digits: 2, isCompared: true },
+    serverCpu: { title: 'server CPU, %', digits: 0 },
+    loadCpu: { title: 'load CPU, %', digits: 0 },
+    ackP50: { title: 'acknowledged p50, ms', digits: 1 },
+    ackP99: { title: 'acknowledged p99, ms', digits: 1 },
+    heardP99: { title: 'heard p99, ms', digits: 1 },
+  },
+  cases: [fullSpeed(ones, 1), fullSpeed(tens, 10), halfLoad],
+  targets: [
+    ...[ones, tens].flatMap((name) => [
+      { case: name, variant: 'process', figure: 'changesPerSecond', isRatio: true, atLeast: 0.7 },
+      { case: name, variant: 'disk', figure: 'changesPerSecond', isRatio: true, atLeast: 0.55 },
+    ]),
+    { case: half, variant: 'process', figure: 'ackP99', atMost: 25 },
+    { case: half, variant: 'disk', figure: 'ackP99', atMost: 25 },
+  ],
+}
