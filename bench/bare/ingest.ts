@@ -58,8 +58,40 @@ function update(websocket: WebSocket<Carried>, [, flakeAddress, seq, , items]: U
     serviceIdentifier: servicesOf.get(flakeAddress),
     updates,
   }
-  app.publish('events', JSON.stringify(event))
-  websocket.send(packr.pack(['A', flakeAddress, seq]), true)
+  const message = JSON.stringify(event)
+  const acknowledgement = packr.pack(['A', flakeAddress, seq])
+  if (isGathered) {
+    gather(websocket, message, acknowledgement)
+    return
+  }
+  app.publish('events', message)
+  websocket.send(acknowledgement, true)
+}
+
+/**
+ * What is published within a message handler goes out one by one, a system call each. Gathered, and published after all
+ * that came in one turn of the loop, it goes out in batches.
+ */
+let isGathered = false
+const gathered: {
+  readonly websocket: WebSocket<Carried>
+  readonly message: string
+  readonly acknowledgement: Buffer
+}[] = []
+
+function gather(websocket: WebSocket<Carried>, message: string, acknowledgement: Buffer): void {
+  if (gathered.push({ websocket, message, acknowledgement }) === 1) setImmediate(letGo)
+}
+
+function letGo(): void {
+  const batch = gathered.splice(0)
+  for (const { message } of batch) app.publish('events', message)
+  for (let at = 0; at < batch.length; ) {
+    const { websocket } = batch[at] as (typeof batch)[number]
+    websocket.cork(() => {
+      for (; batch[at]?.websocket === websocket; at++) websocket.send(batch[at]?.acknowledgement as Buffer, true)
+    })
+  }
 }
 
 const app = App()
@@ -91,8 +123,11 @@ const app = App()
   })
 
 answerWith({
-  listen: ({ port }: { port: number }) =>
+  listen: (asked: { port: number; isGathered: boolean }) =>
     new Promise((resolve, reject) => {
-      app.listen('127.0.0.1', port, (socket) => (socket ? resolve(process.pid) : reject(new Error('not listening'))))
+      isGathered = asked.isGathered
+      app.listen('127.0.0.1', asked.port, (socket) =>
+        socket ? resolve(process.pid) : reject(new Error('not listening')),
+      )
     }),
 })

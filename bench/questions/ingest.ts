@@ -1,50 +1,16 @@
 // Answers: how many changes a second are stored, acknowledged and heard, each as its own event, by one dashboard, against a loop that only decodes, stringifies, publishes and acknowledges (bench/bare/ingest.ts). Does not count: connecting, HELLO, reads, many dashboards (see fanout), devices that come and go.
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import type { Case, Figures, Question, Round } from '#bench/harness/question'
 import { Remote } from '#bench/harness/remote'
+import { bare, ours, type StartServer } from '#bench/harness/servers'
 import type { PhaseResult, PhaseSpec } from '#bench/load/ingest'
-import { freePort, startServer } from '#bench/server-process'
 
 const fleet = { devices: 10_000, links: 50, window: 64, properties: 10, prefix: 'LOAD', dashboards: 1 }
 
-/** A server in a fresh process, and how to be rid of it. */
-interface Started {
-  readonly processId: number
-  stop(): Promise<void>
-}
-
-async function bare(port: number): Promise<Started> {
-  const remote = new Remote('bare/ingest')
-  await remote.ask('listen', { port })
-  return { processId: remote.processId, stop: () => remote.stop() }
-}
-
-function ours(durability: 'process' | 'disk') {
-  return async (port: number): Promise<Started> => {
-    const dataFolder = await mkdtemp(join(tmpdir(), 'bench-'))
-    const server = await startServer({ port, dataFolder, environment: { DURABILITY: durability } })
-    return {
-      processId: server.processId,
-      async stop() {
-        await server.stop()
-        await rm(dataFolder, { recursive: true, force: true })
-      },
-    }
-  }
-}
-
-async function measured(
-  start: (port: number) => Promise<Started>,
-  changes: number,
-  phase: PhaseSpec,
-): Promise<PhaseResult> {
-  const port = await freePort()
-  const server = await start(port)
+async function measured(start: StartServer, changes: number, phase: PhaseSpec): Promise<PhaseResult> {
+  const server = await start()
   const load = new Remote('load/ingest')
   try {
-    await load.ask('open', { ...fleet, changes, port, serverProcessId: server.processId })
+    await load.ask('open', { ...fleet, changes, port: server.port, serverProcessId: server.processId })
     return await load.ask<PhaseResult>('run', phase)
   } finally {
     await load.stop()
@@ -66,7 +32,13 @@ function costs({ seconds, frames, changes, serverCpuSeconds, loadCpuSeconds }: P
   }
 }
 
-const starts = { bare, process: ours('process'), disk: ours('disk') } as const
+/** `gathered` is a bare loop too, of somebody who knows uWebSockets.js well: what room there is, not what was asked for. */
+const starts = {
+  bare: bare('ingest', { isGathered: false }),
+  gathered: bare('ingest', { isGathered: true }),
+  process: ours({ DURABILITY: 'process' }),
+  disk: ours({ DURABILITY: 'disk' }),
+} as const
 
 function fullSpeed(name: string, changes: number): Case {
   return {

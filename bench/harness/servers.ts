@@ -1,0 +1,41 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Remote } from '#bench/harness/remote'
+import { freePort, startServer } from '#bench/server-process'
+
+/** A server in a fresh process, and how to be rid of it and of all it left. */
+export interface RunningServer {
+  readonly port: number
+  readonly processId: number
+  stop(): Promise<void>
+}
+
+export type StartServer = () => Promise<RunningServer>
+
+/** One of the loops in `bench/bare`. */
+export function bare(program: string, settings: Readonly<Record<string, unknown>> = {}): StartServer {
+  return async () => {
+    const port = await freePort()
+    const remote = new Remote(`bare/${program}`)
+    await remote.ask('listen', { port, ...settings })
+    return { port, processId: remote.processId, stop: () => remote.stop() }
+  }
+}
+
+/** This server, on a data folder of its own. */
+export function ours(environment: Readonly<Record<string, string>> = {}): StartServer {
+  return async () => {
+    const port = await freePort()
+    const dataFolder = await mkdtemp(join(tmpdir(), 'bench-'))
+    const server = await startServer({ port, dataFolder, environment })
+    return {
+      port,
+      processId: server.processId,
+      async stop() {
+        await server.stop()
+        await rm(dataFolder, { recursive: true, force: true })
+      },
+    }
+  }
+}
