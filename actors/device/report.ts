@@ -23,7 +23,7 @@ export function decideReport(state: DeviceState, report: Report, turn: Turn): De
   const service = serviceOf(state, shape.serviceIdentifier)
   if (service?.shape.id !== shape.id) return refuse(new Problem('service_unknown'))
   const entry = reported(state, shape, turn.now, report.timestamp, seq, report.items)
-  return record([isBegun ? entry : { ...entry, session }], { answer: seq })
+  return { type: 'record', events: [isBegun ? entry : { ...entry, session }], answer: seq }
 }
 
 /** Contract 7, POST /link: answered when everything is stored; one bad update refuses all. */

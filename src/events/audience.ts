@@ -44,7 +44,8 @@ export class Audiences {
   readonly #wide = new Set<AudienceClass>()
   readonly #byDevice = new Map<string, Set<AudienceClass>>()
   /** Wide classes by type and service. Emptied when a class comes, goes or is redefined. */
-  readonly #known = new Map<string, readonly AudienceClass[]>()
+  readonly #known = new Map<EventType, Map<string | undefined, readonly AudienceClass[]>>()
+  #knownCount = 0
   #nextTopic = 0
 
   constructor(prefix: string) {
@@ -91,15 +92,14 @@ export class Audiences {
       return [...this.#classes.values()].filter((audience) => isHeard(audience, type, undefined, service))
     }
     const wide = this.#wideHearers(type, service)
-    const named = this.#byDevice.get(device)
+    const named = this.#byDevice.size === 0 ? undefined : this.#byDevice.get(device)
     if (!named) return wide
     const more = [...named].filter((audience) => !wide.includes(audience) && isHeard(audience, type, device, service))
     return more.length === 0 ? wide : [...wide, ...more]
   }
 
   #wideHearers(type: EventType, service: string | undefined): readonly AudienceClass[] {
-    const key = service === undefined ? type : `${type} ${service}`
-    const known = this.#known.get(key)
+    const known = this.#known.get(type)?.get(service)
     if (known) return known
     const hearers = [...this.#wide].filter(
       (audience) =>
@@ -109,13 +109,25 @@ export class Audiences {
           .reaches(eventKinds[type].resource, 'read')
           .some((reach) => reach.devices === '*' && isReached(reach, undefined, service)),
     )
-    if (this.#known.size >= knownMax) this.#known.clear()
-    this.#known.set(key, hearers)
+    this.#know(type, service, hearers)
     return hearers
   }
 
-  #add(audience: AudienceClass): void {
+  #know(type: EventType, service: string | undefined, hearers: readonly AudienceClass[]): void {
+    if (this.#knownCount >= knownMax) this.#forgetKnown()
+    const byService = this.#known.get(type) ?? new Map<string | undefined, readonly AudienceClass[]>()
+    byService.set(service, hearers)
+    this.#known.set(type, byService)
+    this.#knownCount++
+  }
+
+  #forgetKnown(): void {
     this.#known.clear()
+    this.#knownCount = 0
+  }
+
+  #add(audience: AudienceClass): void {
+    this.#forgetKnown()
     if (isWide(audience)) this.#wide.add(audience)
     for (const device of namedDevices(audience)) {
       const classes = this.#byDevice.get(device) ?? new Set()
@@ -125,7 +137,7 @@ export class Audiences {
   }
 
   #remove(audience: AudienceClass): void {
-    this.#known.clear()
+    this.#forgetKnown()
     this.#wide.delete(audience)
     for (const device of namedDevices(audience)) {
       const classes = this.#byDevice.get(device)

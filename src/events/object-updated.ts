@@ -1,6 +1,5 @@
-import { propertyText, quote, removedText } from '#events/property-text'
-import type { Declared, PropertyState, RemovedProperty, Reported, Undeclared } from '#model/entry'
-import type { ShapeProperty } from '#model/shape'
+import { itemTexts, quote, removedText } from '#events/property-text'
+import type { Declared, RemovedProperty, Reported, Undeclared } from '#model/entry'
 
 /** Whether an item need not be said. `isRemoval`: it says that the property is gone. */
 export type IsLeftOut = (propId: number, isRemoval: boolean) => boolean
@@ -13,22 +12,14 @@ export function objectUpdated(entry: Reported | Declared | Undeclared): string
 export function objectUpdated(entry: Reported | Declared | Undeclared, isLeftOut: IsLeftOut): string | undefined
 export function objectUpdated(entry: Reported | Declared | Undeclared, isLeftOut?: IsLeftOut): string | undefined {
   const service = entry.kind === 'undeclared' ? entry.service : entry.shape.serviceIdentifier
-  const said = entry.kind === 'undeclared' ? '' : itemTexts(entry, isLeftOut)
+  const said =
+    entry.kind === 'undeclared'
+      ? ''
+      : itemTexts(entry.shape, entry.items, isLeftOut && ((propId) => isLeftOut(propId, false)))
   const removed = entry.kind === 'reported' ? '' : removedTexts(entry.removed, isLeftOut)
   const items = said === '' || removed === '' ? said + removed : `${said},${removed}`
   if (isLeftOut && items === '') return undefined
   return `,"flakeAddress":${entry.flakeAddress},"deviceIdentifier":${quote(entry.device)},"serviceIdentifier":${quote(service)},"updates":[${items}]`
-}
-
-function itemTexts({ shape, items }: Reported | Declared, isLeftOut?: IsLeftOut): string {
-  let texts = ''
-  for (let at = 0; at < items.length; at += 2) {
-    const index = items[at] as number
-    if (isLeftOut?.((shape.properties[index] as ShapeProperty).propId, false)) continue
-    if (texts !== '') texts += ','
-    texts += propertyText(shape, index, items[at + 1] as PropertyState)
-  }
-  return texts
 }
 
 function removedTexts(removed: readonly RemovedProperty[], isLeftOut?: IsLeftOut): string {

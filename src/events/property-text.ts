@@ -1,4 +1,4 @@
-import { isPropertyError, type PropertyState, type RemovedProperty } from '#model/entry'
+import { type Items, isPropertyError, type PropertyState, type RemovedProperty } from '#model/entry'
 import { modifierFlags, modifierOf } from '#model/property'
 import { propertyTypeOf } from '#model/property-type'
 import type { Shape, ShapeProperty } from '#model/shape'
@@ -12,7 +12,23 @@ const startsOfShapes = new WeakMap<Shape, readonly string[]>()
 /** One property; with `timestamp` where state is read, without it in events, whose own time it is. */
 export function propertyText(shape: Shape, index: number, state: PropertyState, timestamp?: number): string {
   const end = timestamp === undefined || timestamp === 0 ? '}' : `,"timestamp":${timestamp}}`
-  const start = startsOf(shape)[index] as string
+  return textOf(shape, startsOf(shape)[index] as string, index, state, end)
+}
+
+/** Properties of an event, in the order of the items, without those that are left out. */
+export function itemTexts(shape: Shape, items: Items, isLeftOut?: (propId: number) => boolean): string {
+  const starts = startsOf(shape)
+  let texts = ''
+  for (let at = 0; at < items.length; at += 2) {
+    const index = items[at] as number
+    if (isLeftOut?.((shape.properties[index] as ShapeProperty).propId)) continue
+    const text = textOf(shape, starts[index] as string, index, items[at + 1] as PropertyState, '}')
+    texts = texts === '' ? text : `${texts},${text}`
+  }
+  return texts
+}
+
+function textOf(shape: Shape, start: string, index: number, state: PropertyState, end: string): string {
   if (typeof state === 'number') return `${start},"value":${state}${end}`
   if (state === null) return start + end
   if (isPropertyError(state)) {

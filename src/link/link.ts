@@ -1,4 +1,6 @@
-import { encodeFrame, integerFor, type LinkProtocol } from '#link/codec'
+import { encodeAcknowledgement } from '#link/acknowledgement'
+import type { Acknowledgements } from '#link/acknowledgements'
+import { encodeFrame, type LinkProtocol } from '#link/codec'
 import type { Entry } from '#model/entry'
 import { linkWindowMessages } from '#model/link-message'
 import type { LinkErrorCode, Problem } from '#model/problem'
@@ -59,11 +61,14 @@ export class Link {
   #isEnding = false
   #hasStopped = false
   readonly #world: World
+  readonly #acknowledgements: Acknowledgements
   readonly #acks: LinkedDevice[] = []
+  readonly #sendAcksNow = () => this.#sendAcks()
   #isFlushing = false
 
-  constructor(world: World, socket: Socket, opening: LinkOpening) {
+  constructor(world: World, socket: Socket, opening: LinkOpening, acknowledgements: Acknowledgements) {
     this.#world = world
+    this.#acknowledgements = acknowledgements
     this.socket = socket
     this.opening = opening
   }
@@ -99,7 +104,12 @@ export class Link {
     this.#acks.push(linked)
     if (this.#isFlushing) return
     this.#isFlushing = true
-    this.#world.soon(() => this.#flush())
+    this.#acknowledgements.add(this)
+  }
+
+  flushAcknowledgements(): void {
+    this.#isFlushing = false
+    if (this.isOpen && this.#acks.length > 0) this.socket.together(this.#sendAcksNow)
   }
 
   /** A frame was good: refusals are counted anew. */
@@ -144,20 +154,12 @@ export class Link {
     })
   }
 
-  #flush(): void {
-    this.#isFlushing = false
-    if (this.isOpen) this.socket.together(() => this.#sendAcks())
-  }
-
   /** One per device: an ACK says everything up to its number. */
   #sendAcks(): void {
     const { protocol } = this.opening
     for (const linked of this.#acks) {
       linked.isAckWaiting = false
-      const { flakeAddress } = linked
-      const seq = integerFor(protocol, linked.ackSeq)
-      const message = linked.isShort ? ['A', flakeAddress, seq] : { type: 'ACK', flakeAddress, seq }
-      this.socket.send(encodeFrame(protocol, message))
+      this.socket.send(encodeAcknowledgement(protocol, linked.flakeAddress, linked.ackSeq, linked.isShort))
     }
     this.#acks.length = 0
   }

@@ -1,6 +1,6 @@
 import type { Hello, Report, Welcome } from '#actors/device/commands'
-import { deviceAddress } from '#actors/device/device'
 import type { DeviceState } from '#actors/device/state'
+import { Acknowledgements } from '#link/acknowledgements'
 import { admitted } from '#link/admission'
 import { decodeFrame, integerFor, isPlain, withNumbers } from '#link/codec'
 import { declaredServices } from '#link/declaration'
@@ -8,10 +8,13 @@ import { aboutOf, messageOf } from '#link/frame-fault'
 import { FrameQueue } from '#link/frame-queue'
 import { type FrameAbout, Link, type LinkedDevice, type LinkOpening } from '#link/link'
 import { shapeNamed, shapeOf } from '#link/linked-services'
+import { askLinked } from '#link/linked-turn'
+import { namelessSession } from '#link/nameless-session'
 import { Owners, takeOversMax } from '#link/owners'
 import type { Presence } from '#link/presence'
 import { ReportAsker } from '#link/report-asker'
-import { isUpdate, readItems, readUpdate } from '#link/update-frame'
+import { readShortUpdate } from '#link/short-update'
+import { isUpdate, readItems, readUpdate, type UpdateFrame } from '#link/update-frame'
 import type { Entry } from '#model/entry'
 import { type HelloMessage, LongDeviceMessage, linkWindowMessages } from '#model/link-message'
 import { Problem } from '#model/problem'
@@ -49,12 +52,14 @@ export class Links implements SocketRoom<LinkOpening> {
   readonly #liveness: Liveness<Link>
   readonly #owners: Owners
   readonly #queue: FrameQueue
+  readonly #acknowledgements: Acknowledgements
   #isStopping = false
   readonly counts = { frames: 0, updates: 0, refused: 0, hellos: 0 }
 
   constructor(options: LinksOptions) {
     this.#options = options
     this.#owners = new Owners(options.system.world)
+    this.#acknowledgements = new Acknowledgements(options.system.world)
     this.#queue = new FrameQueue({
       world: options.system.world,
       take: (link, data, isBinary) => this.#frame(link, data, isBinary, atOnce),
@@ -83,7 +88,7 @@ export class Links implements SocketRoom<LinkOpening> {
   }
 
   opened(socket: Socket, opening: LinkOpening): void {
-    const link = new Link(this.#options.system.world, socket, opening)
+    const link = new Link(this.#options.system.world, socket, opening, this.#acknowledgements)
     this.#links.set(socket, link)
     this.#liveness.watch(link)
   }
@@ -156,15 +161,21 @@ export class Links implements SocketRoom<LinkOpening> {
 
   /** UPDATE is the flood, and cheap: it is taken at once. What costs more is if it may, else it waits. */
   #frame(link: Link, data: Uint8Array, isBinary: boolean, mayRun: (task: () => void) => boolean): void {
+    const { protocol } = link.opening
+    const update = isBinary && protocol === 'msgpack' ? readShortUpdate(data) : undefined
+    if (update) {
+      this.#update(link, update, update, data.byteLength)
+      return
+    }
     let frame: unknown
     try {
-      frame = decodeFrame(link.opening.protocol, data, isBinary)
+      frame = decodeFrame(protocol, data, isBinary)
     } catch (error) {
       const message = `not a frame: ${error instanceof Error ? error.message : 'unreadable'}`
       this.#refuse(link, new Problem('bad_request', message))
       return
     }
-    if (isUpdate(frame)) this.#update(link, frame, data.byteLength)
+    if (isUpdate(frame)) this.#update(link, readUpdate(frame), frame, data.byteLength)
     else if (!mayRun(() => this.#other(link, frame, data.byteLength))) this.#later(link, data, isBinary)
   }
 
@@ -172,12 +183,11 @@ export class Links implements SocketRoom<LinkOpening> {
     if (!this.#queue.add(link, data, isBinary)) link.refuse(new Problem('overloaded'))
   }
 
-  #update(link: Link, frame: Parameters<typeof readUpdate>[0], bytes: number): void {
+  #update(link: Link, read: UpdateFrame | Problem, frame: unknown, bytes: number): void {
     if (!link.enter()) {
       link.refuse(new Problem('overloaded', `more than ${linkWindowMessages} messages unacknowledged`), {}, true)
       return
     }
-    const read = readUpdate(frame)
     if (read instanceof Problem) {
       this.#refuse(link, read, aboutOf(frame), true)
       return
@@ -203,19 +213,13 @@ export class Links implements SocketRoom<LinkOpening> {
     }
     this.counts.updates++
     const report: Report = { type: 'report', shape, session: linked.session, seq, items, timestamp: read.timestamp }
-    this.#turn(linked, report, new ReportAsker(linked, seq, this.counts), bytes + frameOverheadBytes)
-  }
-
-  /** A device whose activation was forgotten is woken again. */
-  #turn(linked: LinkedDevice, command: unknown, asker: Asker, bytes: number): void {
-    const { system } = this.#options
-    if (!linked.activation.isAlive) {
-      system.turn(deviceAddress(linked.link.opening.tenant, linked.device), command, asker, bytes)
-      const awake = system.registry.awake(deviceAddress(linked.link.opening.tenant, linked.device))
-      if (awake) linked.activation = awake
-      return
-    }
-    system.turnOf(linked.activation, command, asker, bytes)
+    askLinked(
+      this.#options.system,
+      linked,
+      report,
+      new ReportAsker(linked, seq, this.counts),
+      bytes + frameOverheadBytes,
+    )
   }
 
   #refuseStranger(link: Link, flakeAddress: number, seq: number): void {
@@ -392,9 +396,4 @@ export class Links implements SocketRoom<LinkOpening> {
 function atOnce(task: () => void): boolean {
   task()
   return true
-}
-
-/** Longer than any session a device can name. */
-function namelessSession(random: Uint8Array): string {
-  return `nameless:${Buffer.from(random).toString('hex')}`
 }

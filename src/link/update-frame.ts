@@ -68,8 +68,9 @@ function longParts(frame: Readonly<Record<string, unknown>>): Parts | Problem {
   return { flakeAddress, seq, isShort: false, service: serviceIdentifier, updates, timestamp }
 }
 
+/** In the place of what was decoded, which is nobody else's. */
 function shortItems(updates: readonly unknown[], shape: Shape): Items | Problem {
-  const items: (number | PropertyState)[] = new Array(updates.length)
+  const items = updates as (number | PropertyState)[]
   for (let at = 0; at < updates.length; at += 2) {
     const propId = numberOf(updates[at])
     const index = shape.indexOf.get(propId as number)

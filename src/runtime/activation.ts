@@ -16,6 +16,8 @@ export class Activation<Event> {
   isAlive = true
   /** Something changed that neither an event nor a record holds: the next snapshot does. */
   isChanged = false
+  /** It is in the redo queue: there are events that no snapshot holds. */
+  isUnsaved = false
   /** The last event applied; 0 before the first. */
   lastOffset: number
   /** World.monotonic of the last turn. */

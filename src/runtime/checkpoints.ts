@@ -75,7 +75,7 @@ export class Checkpoints<Event> {
     const head = this.#registry.head(activation.address.tenant)
     this.#gate.put(this.#registry.recordKey(activation.address, ''), this.#registry.snapshot(activation))
     this.#gate.touch(head)
-    head.redo.remove(activation.key)
+    head.redo.remove(activation)
     activation.isChanged = false
   }
 }

@@ -30,12 +30,22 @@ export class RedoQueue<Event> {
 
   /** Called after every event of a redo actor; only the first since its last snapshot counts. */
   add(activation: Activation<Event>, from: number, bytesBefore: number): void {
-    if (this.#unsaved.has(activation.key)) return
+    if (activation.isUnsaved) return
+    activation.isUnsaved = true
     this.#unsaved.set(activation.key, { address: activation.address, from, bytesBefore, activation })
   }
 
-  remove(key: string): void {
-    this.#unsaved.delete(key)
+  remove(activation: Activation<Event>): void {
+    activation.isUnsaved = false
+    this.#unsaved.delete(activation.key)
+  }
+
+  /** An actor is made anew: its unsaved events are its own again. */
+  adopt(activation: Activation<Event>): void {
+    const unsaved = this.#unsaved.get(activation.key)
+    if (!unsaved) return
+    unsaved.activation = activation
+    activation.isUnsaved = true
   }
 
   clear(): void {

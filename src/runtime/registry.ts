@@ -79,8 +79,7 @@ export class Registry<Event> {
     if (awake) return awake
     const activation = this.#revive(address)
     this.#awake.set(activation.key, activation)
-    const unsaved = this.head(address.tenant).redo.get(activation.key)
-    if (unsaved) unsaved.activation = activation
+    this.head(address.tenant).redo.adopt(activation)
     return activation
   }
 
@@ -160,8 +159,8 @@ export class Registry<Event> {
 
   /** Ends the body of something that is not there, so that asking for names costs no memory. */
   forgetNothing(activation: Activation<Event>): void {
-    const { definition, state, address, key } = activation
-    if (definition.rest !== 'redo' || !activation.isAlive || this.head(address.tenant).redo.get(key)) return
+    const { definition, state } = activation
+    if (definition.rest !== 'redo' || !activation.isAlive || activation.isUnsaved) return
     if (definition.snapshot?.(state) === undefined) this.forget(activation)
   }
 

@@ -1,8 +1,16 @@
 import { Problem } from '#model/problem'
 import type { Activation, AnyDefinition } from '#runtime/activation'
-import type { ActorAddress, Asker, Recorded, Tell, Turn } from '#runtime/actor'
+import {
+  type ActorAddress,
+  type Asker,
+  type Decision,
+  type Recorded,
+  refuse,
+  type Tell,
+  type Turn,
+} from '#runtime/actor'
 import { Checkpoints, type RedoLimits, redoLimits } from '#runtime/checkpoints'
-import { type EventListener, Gate } from '#runtime/gate'
+import { type EventListener, Gate, type Say } from '#runtime/gate'
 import type { Journal } from '#runtime/journal'
 import { Registry } from '#runtime/registry'
 import { Reminders } from '#runtime/reminders'
@@ -39,6 +47,28 @@ export const forgetAfterMs = 5 * 60_000
 /** How often, and how many of them are looked at in one go. */
 const sweepEveryMs = 250
 const sweepCountMax = 2_000
+
+/** An answer on its way through the gate: an object and not two closures, for there are very many. */
+class Answer implements Say {
+  readonly #asker: Asker
+  readonly #value: unknown
+  readonly #effects: readonly (() => void)[] | undefined
+
+  constructor(asker: Asker, value: unknown, effects?: readonly (() => void)[]) {
+    this.#asker = asker
+    this.#value = value
+    this.#effects = effects
+  }
+
+  leave(): void {
+    this.#asker.answered(this.#value)
+    if (this.#effects) for (const effect of this.#effects) effect()
+  }
+
+  refuse(problem: Problem): void {
+    this.#asker.refused(problem)
+  }
+}
 
 /** Bytes a turn is counted with when its asker doesn't say. */
 const turnBytes = 256
@@ -119,19 +149,19 @@ export class System<Event> {
   turnOf(activation: Activation<Event>, command: unknown, asker: Asker, bytes = turnBytes): void {
     if (this.#isTurning) throw new Error('a turn during a turn')
     this.#isTurning = true
-    let outcome: (() => void) | undefined
+    let decision: Decision<Event>
     try {
-      outcome = this.#decideAndApply(activation, command, asker, bytes)
+      decision = this.#decideAndApply(activation, command, bytes)
     } catch (error) {
       this.#options.log.bug(error, `a turn of ${activation.address.kind} ${activation.address.id}`)
       this.registry.kill(activation)
-      outcome = () => this.#refuse(asker, new Problem('bug'))
+      decision = refuse(new Problem('bug'))
     } finally {
       this.#isTurning = false
     }
     // First: the answer waits for what the turn told, also when nothing else does.
     if (this.#told.length > 0) this.#runTells()
-    outcome()
+    this.#say(asker, decision)
   }
 
   /** The same as a promise, for who is not in a hurry. Rejects with the Problem. */
@@ -175,21 +205,19 @@ export class System<Event> {
     this.#tells.load(sequence, tell)
   }
 
-  #decideAndApply(activation: Activation<Event>, command: unknown, asker: Asker, bytes: number): () => void {
+  /** What was decided, or why that could not be kept. */
+  #decideAndApply(activation: Activation<Event>, command: unknown, bytes: number): Decision<Event> {
     const { world } = this.#options
     const { definition, address, state } = activation
     activation.touchedAtMs = world.monotonic()
     this.#turn.tenant = address.tenant
     this.#turn.now = world.now()
     const decision = definition.decide(state, command, this.#turn)
-    if (decision.type === 'refuse') return () => this.#refuse(asker, decision.problem)
-    if (decision.type === 'answer') return () => this.#say(asker, decision.value)
-    if (!this.gate.isOpen) return () => this.#refuse(asker, new Problem('storage'))
-    if (bytes > 0 && this.gate.isFull) return () => this.#refuse(asker, new Problem('overloaded'))
+    if (decision.type !== 'record') return decision
+    if (!this.gate.isOpen) return refuse(new Problem('storage'))
+    if (bytes > 0 && this.gate.isFull) return refuse(new Problem('overloaded'))
     this.#record(activation, decision, bytes)
-    return () => {
-      this.#say(asker, decision.answer, decision.effects)
-    }
+    return decision
   }
 
   #record(activation: Activation<Event>, decision: Recorded<Event>, bytes: number): void {
@@ -201,10 +229,12 @@ export class System<Event> {
       bytes: value === null ? null : this.registry.pack(activation, name, value),
     }))
     const first = head.taken + 1
-    for (const change of decision.changes ?? []) {
-      definition.change?.(state, change)
-      activation.isChanged = definition.rest === 'redo'
-      head.untold++
+    if (decision.changes) {
+      for (const change of decision.changes) {
+        definition.change?.(state, change)
+        activation.isChanged = definition.rest === 'redo'
+        head.untold++
+      }
     }
     for (let index = 0; index < events.length; index++) definition.apply(state, events[index] as Event, first + index)
     if (events.length > 0) {
@@ -213,14 +243,18 @@ export class System<Event> {
       activation.lastOffset = head.taken
       if (definition.rest === 'redo') head.redo.add(activation, first, bytesBefore)
     }
-    for (const { name, bytes } of packed ?? []) {
-      this.gate.put(this.registry.recordKey(address, name), bytes)
-      if (definition.rest === 'written_through') this.registry.knowRecord(address, name, bytes !== null)
+    if (packed) {
+      for (const { name, bytes } of packed) {
+        this.gate.put(this.registry.recordKey(address, name), bytes)
+        if (definition.rest === 'written_through') this.registry.knowRecord(address, name, bytes !== null)
+      }
     }
     if (decision.indexes) this.#putIndexes(address.tenant, decision.indexes)
-    for (const shared of decision.shared ?? []) {
-      const { key, value } = this.#options.journal.shared(shared)
-      this.gate.put(key, value)
+    if (decision.shared) {
+      for (const shared of decision.shared) {
+        const { key, value } = this.#options.journal.shared(shared)
+        this.gate.put(key, value)
+      }
     }
     if (decision.isCheckpointed) this.#checkpoints.save(activation)
     if (decision.reminder !== undefined) this.#setReminder(address, decision.reminder)
@@ -239,19 +273,14 @@ export class System<Event> {
     this.gate.put(journal.reminderKey(address), dueAt === null ? null : journal.pack(reminderFormat, dueAt))
   }
 
-  #say(asker: Asker, value: unknown, effects?: readonly (() => void)[]): void {
-    this.gate.say({
-      leave: () => {
-        asker.answered(value)
-        for (const effect of effects ?? []) effect()
-      },
-      refuse: (problem) => asker.refused(problem),
-    })
-  }
-
-  #refuse(asker: Asker, problem: Problem): void {
-    if (problem.kind.isTemporary) asker.refusing?.(problem)
-    this.gate.say({ leave: () => asker.refused(problem), refuse: (other) => asker.refused(other) })
+  #say(asker: Asker, decision: Decision<Event>): void {
+    if (decision.type === 'record') this.gate.say(new Answer(asker, decision.answer, decision.effects))
+    else if (decision.type === 'answer') this.gate.say(new Answer(asker, decision.value))
+    else {
+      const { problem } = decision
+      if (problem.kind.isTemporary) asker.refusing?.(problem)
+      this.gate.say({ leave: () => asker.refused(problem), refuse: (other) => asker.refused(other) })
+    }
   }
 
   /** Tells run in the commit of the turn that told, in order, without end until nobody tells any more. */
@@ -291,8 +320,7 @@ export class System<Event> {
       for (const activation of this.registry.nextForSweep(sweepCountMax)) {
         if (activation.touchedAtMs > idleSince) continue
         if (!(activation.definition.isForgettable?.(activation.state) ?? true)) continue
-        const head = this.registry.head(activation.address.tenant)
-        if (activation.isChanged || head.redo.get(activation.key)) this.#checkpoints.ask(activation)
+        if (activation.isChanged || activation.isUnsaved) this.#checkpoints.ask(activation)
         else this.registry.forget(activation)
       }
       this.#sweep()

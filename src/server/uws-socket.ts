@@ -43,17 +43,19 @@ export class UwsSocket implements Socket {
   /** A throw may not pass through uWebSockets.js, so it is carried around it. */
   together(task: () => void): void {
     this.#dropping.refuse('together')
-    const thrown: unknown[] = []
-    const caught = () => {
+    if (!this.#websocket) {
+      task()
+      return
+    }
+    let failure: { readonly error: unknown } | undefined
+    this.#websocket.cork(() => {
       try {
         task()
       } catch (error) {
-        thrown.push(error)
+        failure = { error }
       }
-    }
-    if (this.#websocket) this.#websocket.cork(caught)
-    else caught()
-    if (thrown.length > 0) throw thrown[0]
+    })
+    if (failure) throw failure.error
   }
 
   bufferedBytes(): number {
