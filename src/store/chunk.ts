@@ -3,6 +3,7 @@ import type { Shape } from '#model/shape'
 import { StorageFailure } from '#runtime/storage'
 import type { Chunk } from '#runtime/stream'
 import { packEntry, type ShapePlaces, unpackEntry } from '#store/entry-codec'
+import { EntryWriter } from '#store/entry-writer'
 import { pack, unpack } from '#store/record-codec'
 import type { Shapes } from '#store/shapes'
 
@@ -31,6 +32,9 @@ export interface ChunkHead {
   readonly count: number
 }
 
+/** Chunks are packed one after the other: one buffer serves them all. */
+const writer = new EntryWriter()
+
 export function packChunk(entries: readonly Entry[], time: number, bytesBefore: number): Uint8Array {
   const shapes: Shape[] = []
   const places: ShapePlaces = {
@@ -40,15 +44,28 @@ export function packChunk(entries: readonly Entry[], time: number, bytesBefore: 
     },
     shapeAt: () => unreachable(),
   }
-  const packed = entries.map((entry) => packEntry(entry, places))
-  const body = pack([shapes.map((shape) => shape.id), packed])
-  const bytes = Buffer.allocUnsafe(headBytes + body.length)
+  writer.clear()
+  for (const entry of entries) packEntry(entry, places, writer)
+  const ids = pack(shapes.map((shape) => shape.id))
+  const head = arrayHead(entries.length)
+  const entriesAt = headBytes + 1 + ids.length + head.length
+  const bytes = Buffer.allocUnsafe(entriesAt + writer.length)
   bytes.writeUInt8(version, 0)
   bytes.writeDoubleLE(time, 1)
   bytes.writeDoubleLE(bytesBefore, 9)
   bytes.writeUInt32LE(entries.length, 17)
-  bytes.set(body, headBytes)
+  bytes.writeUInt8(arrayOfTwo, headBytes)
+  bytes.set(ids, headBytes + 1)
+  bytes.set(head, headBytes + 1 + ids.length)
+  bytes.set(writer.written, entriesAt)
   return bytes
+}
+
+/** msgpack. */
+const arrayOfTwo = 0x92
+
+function arrayHead(length: number): readonly number[] {
+  return length < 0x10 ? [0x90 | length] : [0xdc, length >>> 8, length & 0xff]
 }
 
 export function headOf(bytes: Uint8Array): ChunkHead {

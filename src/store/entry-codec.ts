@@ -2,6 +2,8 @@ import type { Entry, EntryKind, Items, RemovedProperty } from '#model/entry'
 import type { JsonObject } from '#model/json-value'
 import type { ServiceSchema } from '#model/service-schema'
 import type { Shape } from '#model/shape'
+import type { EntryWriter } from '#store/entry-writer'
+import { pack } from '#store/record-codec'
 
 /**
  * The stored form of entries: an array whose first element is the kind's number. Compact, because it is written for
@@ -200,8 +202,10 @@ const byCode: readonly (EntryForm<Entry> | undefined)[] = Object.values(forms).r
   [],
 )
 
-export function packEntry(entry: Entry, shapes: ShapePlaces): Packed {
-  return (forms[entry.kind] as EntryForm<Entry>).pack(entry, shapes)
+/** Writes the entry behind what was written before. */
+export function packEntry(entry: Entry, shapes: ShapePlaces, writer: EntryWriter): void {
+  if (entry.kind === 'reported' && writer.writeReported(forms.reported.code, shapes.placeOf(entry.shape), entry)) return
+  writer.append(pack((forms[entry.kind] as EntryForm<Entry>).pack(entry, shapes)))
 }
 
 /** @throws Error for a kind this release does not know. */

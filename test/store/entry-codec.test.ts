@@ -1,14 +1,15 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Entry } from '#model/entry'
-import { contentOf } from '#model/shape'
+import { contentOf, type Shape } from '#model/shape'
 import { StorageFailure } from '#runtime/storage'
 import { chunkEntriesMax, headOf, packChunk, unpackChunk } from '#store/chunk'
 import { packEntry, unpackEntry } from '#store/entry-codec'
+import { EntryWriter } from '#store/entry-writer'
 import { keys } from '#store/keys'
-import { pack, packRecord } from '#store/record-codec'
+import { pack, packRecord, unpack } from '#store/record-codec'
 import { Shapes, shapeFormat } from '#store/shapes'
-import { entry, entryKinds, entryOf } from '#test/store/entry-arbitrary'
+import { deviceName, entry, entryKinds, entryOf, shape as shapeArbitrary } from '#test/store/entry-arbitrary'
 
 /** Shapes as a process that starts anew finds them: by id alone. */
 function storedShapes(entries: readonly Entry[]): Shapes {
@@ -75,8 +76,61 @@ test('the arrival is not written twice, and a session only where it begins', () 
     seq: 2,
     items: [],
   } as const
-  expect(packEntry(said, places)).toEqual([1, 'A', 1, 0, 5, null, 2, []])
-  expect(packEntry({ ...said, timestamp: 4, session: 's' }, places)).toEqual([1, 'A', 1, 0, 5, 4, 2, [], 's'])
+  const packed = (entry: Entry) => {
+    const writer = new EntryWriter()
+    packEntry(entry, places, writer)
+    return unpack(writer.written)
+  }
+  expect(packed(said)).toEqual([1, 'A', 1, 0, 5, null, 2, []])
+  expect(packed({ ...said, timestamp: 4, session: 's' })).toEqual([1, 'A', 1, 0, 5, 4, 2, [], 's'])
+})
+
+describe('what is written by hand is what the general encoder writes', () => {
+  const shape = fc.sample(shapeArbitrary, { numRuns: 1, seed: 1 })[0] as Shape
+  const integer = fc.oneof(
+    fc.constantFrom(...[0, 0x1f, 0x7f, 0xff, 0xffff, 0x7fffffff, 0xffffffff].flatMap((edge) => [edge, edge + 1])),
+    fc.constantFrom(...[-1, -0x20, -0x80, -0x8000, -0x80000000].flatMap((edge) => [edge, edge - 1])),
+    fc.integer(),
+    fc.maxSafeInteger(),
+  )
+  const number = fc.oneof(integer, fc.double({ noNaN: true, noDefaultInfinity: true })).map((value) => value + 0)
+  const reported = fc.record({
+    kind: fc.constant('reported' as const),
+    device: fc.oneof(deviceName, fc.stringMatching(/^[A-Z]{0,64}$/), fc.constantFrom('É', 'A'.repeat(256))),
+    flakeAddress: fc.integer({ min: 1, max: 0xffffffff }),
+    shape: fc.constant(shape),
+    at: number,
+    timestamp: number,
+    seq: integer,
+    items: fc.array(fc.oneof({ weight: 20, arbitrary: number }, { weight: 1, arbitrary: fc.constant('text') }), {
+      maxLength: 40,
+    }),
+  })
+
+  test('numbers, names and lengths of every size', () => {
+    fc.assert(
+      fc.property(fc.array(reported, { maxLength: 20 }), fc.nat(600), (entries, place) => {
+        const writer = new EntryWriter()
+        const places = { placeOf: () => place, shapeAt: () => shape }
+        const parts = entries.map(({ device, flakeAddress, at, timestamp, seq, items }) =>
+          pack([1, device, flakeAddress, place, at, timestamp === at ? null : timestamp, seq, items]),
+        )
+        for (const entry of entries) packEntry(entry, places, writer)
+        expect(Buffer.from(writer.written).toString('hex')).toBe(Buffer.concat(parts).toString('hex'))
+      }),
+      { numRuns: 500 },
+    )
+  })
+
+  test('more than the buffer holds at first', () => {
+    const writer = new EntryWriter()
+    const items = Array.from({ length: 2_000 }, (_, index) => index / 3)
+    const entry = { kind: 'reported', device: 'A', flakeAddress: 1, shape, at: 1, timestamp: 1, seq: 1, items } as const
+    const places = { placeOf: () => 0, shapeAt: () => shape }
+    for (let count = 0; count < 20; count++) packEntry(entry, places, writer)
+    const whole = unpack(Buffer.concat([Buffer.from([0xdc, 0, 20]), writer.written])) as unknown[][]
+    expect(whole.map((packed) => packed[7])).toEqual(new Array(20).fill(items))
+  })
 })
 
 test('a kind that a newer release made is refused, and says so', () => {

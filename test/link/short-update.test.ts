@@ -1,0 +1,109 @@
+import fc from 'fast-check'
+import { Packr } from 'msgpackr'
+import { describe, expect, test } from 'vitest'
+import { encodeAcknowledgement } from '#link/acknowledgement'
+import { decodeFrame } from '#link/codec'
+import { readShortUpdate } from '#link/short-update'
+import { isUpdate, readUpdate, type UpdateFrame } from '#link/update-frame'
+import { Problem } from '#model/problem'
+
+const packr = new Packr({ useRecords: false, variableMapSize: true, moreTypes: false })
+
+/** What the general way makes of the same bytes: the frame, or nothing. */
+function generally(bytes: Uint8Array): UpdateFrame | undefined {
+  let frame: unknown
+  try {
+    frame = decodeFrame('msgpack', bytes, true)
+  } catch {
+    return undefined
+  }
+  const read = isUpdate(frame) ? readUpdate(frame) : undefined
+  return read instanceof Problem ? undefined : read
+}
+
+const edges = [0, 1, 0x7f, 0x80, 0xff, 0x100, 0xffff, 0x10000, 0x7fffffff, 0x80000000, 0xffffffff, 0x100000000]
+const integer = fc.oneof(fc.constantFrom(...edges, ...edges.map((edge) => -edge)), fc.integer(), fc.maxSafeInteger())
+const number = fc.oneof(integer, fc.double(), fc.float())
+const natural = fc.oneof(fc.constantFrom(...edges), fc.nat())
+const value = fc.oneof({ weight: 8, arbitrary: number }, { weight: 2, arbitrary: fc.boolean() })
+const oddValue = fc.oneof(
+  fc.constantFrom(null, 'text', [1], { e: 'broken' }, new Uint8Array([1, 2]), 2n ** 63n, -(2n ** 62n), 7n),
+  value,
+)
+const pairs = (of: fc.Arbitrary<unknown>) => fc.array(fc.tuple(natural, of), { maxLength: 20 }).map((all) => all.flat())
+const usual = fc
+  .tuple(fc.constant('U'), natural, natural, fc.nat(70), pairs(value), fc.option(natural, { nil: undefined }))
+  .map((parts) => (parts[5] === undefined ? parts.slice(0, 5) : parts))
+const odd = fc.oneof(
+  fc.tuple(fc.constant('U'), oddValue, oddValue, oddValue, pairs(oddValue)),
+  fc.tuple(fc.constant('U'), natural, natural, fc.nat(70), fc.array(oddValue), oddValue),
+  fc.tuple(fc.constantFrom('A', 'UU', 1), natural, natural, fc.nat(3), pairs(value)),
+  fc.array(oddValue),
+)
+
+describe('a short UPDATE read by hand', () => {
+  test('is what the general way reads, or is left to it', () => {
+    let read = 0
+    fc.assert(
+      fc.property(fc.oneof({ weight: 3, arbitrary: usual }, { weight: 1, arbitrary: odd }), (frame) => {
+        const bytes = packr.pack(frame)
+        const byHand = readShortUpdate(bytes)
+        if (byHand === undefined) return
+        read++
+        expect(byHand).toStrictEqual(generally(bytes))
+      }),
+      { numRuns: 3_000 },
+    )
+    expect(read).toBeGreaterThan(500)
+  })
+
+  test('is not read where bytes are missing, too many, or others', () => {
+    fc.assert(
+      fc.property(usual, fc.nat(), fc.integer({ min: 0, max: 255 }), fc.boolean(), (frame, place, byte, isCut) => {
+        const bytes = Uint8Array.from(packr.pack(frame))
+        const at = place % bytes.length
+        const changed = isCut
+          ? bytes.subarray(0, at)
+          : Uint8Array.from([...bytes.with(at, byte), ...(at % 2 ? [] : [0])])
+        const byHand = readShortUpdate(changed)
+        if (byHand !== undefined) expect(byHand).toStrictEqual(generally(changed))
+      }),
+      { numRuns: 3_000 },
+    )
+  })
+
+  test('of the usual kind needs no general way', () => {
+    const frame = ['U', 4_294_967_295, 70_000, 63, [1, 21.5, 300, true, 70_000, -5], 1_700_000_000_000]
+    expect(readShortUpdate(packr.pack(frame))).toEqual({
+      flakeAddress: 4_294_967_295,
+      seq: 70_000,
+      isShort: true,
+      service: 63,
+      updates: [1, 21.5, 300, true, 70_000, -5],
+      timestamp: 1_700_000_000_000,
+    })
+  })
+})
+
+describe('an ACK written by hand', () => {
+  test('is what the general encoder writes', () => {
+    fc.assert(
+      fc.property(fc.oneof(fc.constantFrom(...edges.slice(1, -1)), fc.nat()), natural, (flakeAddress, seq) => {
+        const bytes = encodeAcknowledgement('msgpack', flakeAddress, seq, true) as Uint8Array
+        const wanted = packr.pack(['A', flakeAddress, seq > 0xffffffff ? BigInt(seq) : seq])
+        expect(Buffer.from(bytes).toString('hex')).toBe(wanted.toString('hex'))
+      }),
+      { numRuns: 2_000 },
+    )
+  })
+
+  test('in its other forms goes the general way', () => {
+    expect(encodeAcknowledgement('json', 5, 7, true)).toBe('["A",5,7]')
+    expect(encodeAcknowledgement('json', 5, 7, false)).toBe('{"type":"ACK","flakeAddress":5,"seq":7}')
+    expect(decodeFrame('msgpack', encodeAcknowledgement('msgpack', 5, 7, false) as Uint8Array, true)).toEqual({
+      type: 'ACK',
+      flakeAddress: 5,
+      seq: 7,
+    })
+  })
+})
