@@ -76,8 +76,8 @@ export class FleetLink {
     this.#socket?.close()
   }
 
-  /** Writes as many frames as asked, of its devices in turn; `number` is what the first of them carries. */
-  send(count: number, number: number): void {
+  /** Writes as many frames as asked, of its devices in turn, which carry `number`, `number + step` and so on. */
+  send(count: number, number: number, step: number): void {
     const { template, count: devices } = this.#options
     const bytes = Buffer.allocUnsafe(count * template.bytes)
     for (let written = 0; written < count; written++) {
@@ -85,16 +85,16 @@ export class FleetLink {
       this.#turn = place + 1 === devices ? 0 : place + 1
       const sequence = (this.#sent[place] as number) + 1
       this.#sent[place] = sequence
-      template.write(bytes, written * template.bytes, this.#addresses[place] as number, sequence, number + written)
+      const at = written * template.bytes
+      template.write(bytes, at, this.#addresses[place] as number, sequence, number + written * step)
     }
     this.unacknowledged += count
     this.#socket?.write(bytes)
   }
 
-  /** One frame of one device. */
-  sendOne(device: number, number: number): void {
-    this.#turn = (device - this.#options.first) / this.#options.step
-    this.send(1, number)
+  /** The next frame is that of the first device. */
+  turnAnew(): void {
+    this.#turn = 0
   }
 
   #sayHello(): void {

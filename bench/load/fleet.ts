@@ -17,6 +17,8 @@ export interface LoadFleetOptions {
 /** What a link may have unacknowledged; the server closes it beyond 1 024. Contract 7. */
 const linkWindow = 1_000
 
+const tickMs = 5
+
 /**
  * A fleet that costs little: 10 000 devices behind 50 links send a million changes a second from half a core. It is no
  * model of a device (`bench/fleet` is): it never reconnects, and whatever is refused ends the measurement.
@@ -32,14 +34,17 @@ export class LoadFleet {
   #isFilling = false
   /** Set while a pace is kept: frame n of it was due n intervals after its start. */
   #pace: { readonly startedAt: number; readonly intervalMs: number; readonly firstNumber: number } | undefined
+  /** By link: the number of its next frame. */
+  readonly #next: Float64Array
   /** The last sequence of each device before the pace began. */
-  #before: Uint32Array
+  readonly #before: Uint32Array
   #timer: NodeJS.Timeout | undefined
 
   constructor(options: LoadFleetOptions) {
     this.options = options
     const { devices, links, port, prefix, properties, changes } = options
     this.#before = new Uint32Array(devices)
+    this.#next = Float64Array.from({ length: links }, (_, link) => link)
     const template = new UpdateTemplate(changes)
     this.#links = Array.from({ length: links }, (_, first) => {
       const link: FleetLink = new FleetLink({
@@ -87,33 +92,43 @@ export class LoadFleet {
 
   /** The next frames, of all devices in turn. */
   send(count: number): void {
-    const { devices, links } = this.options
-    for (let each = 0; each < count; each++) {
-      const device = this.sent % devices
-      this.#links[device % links]?.sendOne(device, this.sent++)
-    }
+    this.#sendBelow(this.sent + count)
   }
 
   /**
-   * Sends at a steady rate, as far as windows allow; nothing may be on its way at the beginning. What leaves late is counted from when it was due, so that a server that
-   * stalls does not look fast because nothing was asked of it while it did. Frames are due from `startedAt` on.
+   * Sends at a steady rate, as far as windows allow; nothing may be on its way at the beginning. A gateway sends every few
+   * milliseconds what is due by then. What leaves late is counted from when it was due, so that a server that stalls does
+   * not look fast because nothing was asked of it while it did.
    */
   beginPace(framesPerSecond: number): void {
+    const { devices } = this.options
     const startedAt = performance.now()
     const intervalMs = 1000 / framesPerSecond
     // Whole rounds, so that a frame's device tells its number.
-    this.sent = Math.ceil(this.sent / this.options.devices) * this.options.devices
+    this.sent = Math.ceil(this.sent / devices) * devices
     const firstNumber = this.sent
     this.#pace = { startedAt, intervalMs, firstNumber }
+    this.#links.forEach((link, place) => {
+      link.turnAnew()
+      this.#next[place] = firstNumber + place
+    })
     this.#timer = setInterval(() => {
-      const due = Math.floor((performance.now() - startedAt) / intervalMs) + 1
-      while (this.sent < firstNumber + due && this.#hasRoomForNext) this.send(1)
-    }, 1)
+      this.#sendBelow(firstNumber + Math.floor((performance.now() - startedAt) / intervalMs) + 1)
+    }, tickMs)
   }
 
-  get #hasRoomForNext(): boolean {
-    const { devices, links } = this.options
-    return (this.#links[(this.sent % devices) % links]?.unacknowledged ?? 0) < linkWindow
+  /** Frames up to this number, exclusive: number n is of device n, all around, and goes over link n, all around. */
+  #sendBelow(limit: number): void {
+    const { links, devices } = this.options
+    if (devices % links !== 0) throw new RangeError('every link must have as many devices')
+    this.#links.forEach((link, place) => {
+      const next = this.#next[place] as number
+      const count = Math.min(Math.ceil((limit - next) / links), linkWindow - link.unacknowledged)
+      if (count <= 0) return
+      link.send(count, next, links)
+      this.#next[place] = next + count * links
+      this.sent = Math.max(this.sent, next + (count - 1) * links + 1)
+    })
   }
 
   /** When the frame of this number was due; undefined when it belongs to no pace. */
@@ -138,7 +153,7 @@ export class LoadFleet {
     if (!this.#isFilling) return
     const room = this.options.window - link.unacknowledged
     if (room <= 0) return
-    link.send(room, this.sent)
+    link.send(room, this.sent, 1)
     this.sent += room
   }
 
