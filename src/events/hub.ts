@@ -1,7 +1,7 @@
 import { type AudienceClass, Audiences, type EventFilter } from '#events/audience'
 import { CatchUp, type IsOverridden } from '#events/catch-up'
 import type { Connection } from '#events/connection'
-import { deviceOf, encode, offsetOf, serviceOf, typeOf } from '#events/wire'
+import { deviceOf, encodeLive, offsetOf, serviceOf, typeOf } from '#events/wire'
 import type { Entry } from '#model/entry'
 import type { Scope } from '#model/scope'
 import type { EventListener } from '#runtime/gate'
@@ -99,9 +99,12 @@ export class Hub implements EventListener<Entry> {
     hub.told = offset
     this.counts.events++
     if (hub.connections.size === 0) return 0
-    const hearers = hub.audiences.hearers(typeOf(entry), deviceOf(entry), serviceOf(entry))
+    const hearers =
+      entry.kind === 'reported'
+        ? hub.audiences.hearers('OBJECT_UPDATED', entry.device, entry.shape.serviceIdentifier)
+        : hub.audiences.hearers(typeOf(entry), deviceOf(entry), serviceOf(entry))
     if (hearers.length === 0) return 0
-    const message = encode(entry, offset)
+    const message = encodeLive(entry, offset)
     for (const audience of hearers) this.#publish(audience, message)
     return hearers.length
   }
@@ -265,7 +268,7 @@ export class Hub implements EventListener<Entry> {
     return JSON.stringify({ type: 'RESYNC', epoch: this.#options.reader.epoch, offset })
   }
 
-  #publish(audience: AudienceClass, message: string): void {
+  #publish(audience: AudienceClass, message: string | Uint8Array): void {
     this.counts.publishes++
     this.counts.deliveries += audience.sockets
     this.#options.publisher.publish(audience.topic, message)

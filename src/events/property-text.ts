@@ -50,7 +50,8 @@ export function quote(text: string): string {
   return text.includes('"') || text.includes('\\') ? JSON.stringify(text) : `"${text}"`
 }
 
-function startsOf(shape: Shape): readonly string[] {
+/** By property, up to its value. */
+export function startsOf(shape: Shape): readonly string[] {
   let starts = startsOfShapes.get(shape)
   if (!starts) {
     starts = shape.properties.map((property) => startOf(property, 'value', false))

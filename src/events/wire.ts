@@ -1,4 +1,5 @@
 import { type IsLeftOut, objectUpdated } from '#events/object-updated'
+import { reportedBytes } from '#events/reported-bytes'
 import type { Discovered, Entry, EntryKind } from '#model/entry'
 import type { EventType } from '#model/event'
 import { modifierFlags, modifierOf } from '#model/property'
@@ -69,6 +70,11 @@ export function serviceOf(entry: Entry): string | undefined {
 export function encode(entry: Entry, offset: number): string {
   const form = formOf(entry)
   return `${head(form.type(entry), timestampOf(entry), offset)}${form.fields(entry)}}`
+}
+
+/** The same, as text or as its bytes, whichever is at hand sooner. Bytes are only valid until the next call. */
+export function encodeLive(entry: Entry, offset: number): string | Uint8Array {
+  return (entry.kind === 'reported' ? reportedBytes(entry, offset) : undefined) ?? encode(entry, offset)
 }
 
 /**

@@ -27,7 +27,10 @@ export interface Socket {
 }
 
 export interface SocketPublisher {
-  /** To every socket subscribed now. A string goes out as text, bytes as text too: they must be valid UTF-8. */
+  /**
+   * To every socket subscribed now. A string goes out as text, bytes as text too: they must be valid UTF-8, and may change
+   * afterwards.
+   */
   publish(topic: string, message: string | Uint8Array): void
 }
 

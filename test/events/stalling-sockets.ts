@@ -29,7 +29,7 @@ export class StallingSockets implements SocketPublisher {
 
   publish(topic: string, message: string | Uint8Array): void {
     if (this.isDropping) throw new Error('a publish inside dropped')
-    for (const socket of this.sockets) if (socket.topics.has(topic)) socket.take(message.toString())
+    for (const socket of this.sockets) if (socket.topics.has(topic)) socket.take(textOf(message))
   }
 }
 
@@ -55,7 +55,7 @@ export class StallingSocket implements Socket {
 
   send(message: string | Uint8Array): boolean {
     this.#mayBeUsed('send')
-    return this.take(message.toString())
+    return this.take(textOf(message))
   }
 
   together(task: () => void): void {
@@ -139,4 +139,8 @@ export class StallingSocket implements Socket {
     if (!this.isOpen) throw new Error(`${method} after closed`)
     if (this.#sockets.isDropping) throw new Error(`${method} inside dropped`)
   }
+}
+
+function textOf(message: string | Uint8Array): string {
+  return typeof message === 'string' ? message : Buffer.from(message).toString()
 }

@@ -1,0 +1,74 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { reportedBytes } from '#events/reported-bytes'
+import { encode } from '#events/wire'
+import type { Items, Reported } from '#model/entry'
+import { deviceName, entryOf, shape } from '#test/store/entry-arbitrary'
+
+const value = fc
+  .oneof(
+    fc.integer(),
+    fc.maxSafeInteger(),
+    fc.double({ noNaN: true, noDefaultInfinity: true }),
+    fc.constantFrom(0, 9, 10, 99, 100, 0x7fffffff, 0x80000000, 0xffffffff, 1e21, 1.5e-300, -1.2345678901234568e-300),
+  )
+  .map((number) => number + 0)
+const natural = fc.oneof(fc.nat(), fc.maxSafeInteger().map(Math.abs), fc.constantFrom(0, 1, 9, 10, 0x7fffffff, 2 ** 31))
+
+/** Reports of numbers only. */
+const numeric = fc
+  .tuple(shape, deviceName, fc.nat({ max: 0xffffffff }), natural, natural, fc.array(fc.tuple(fc.nat(), value)))
+  .map(([shape, device, flakeAddress, at, timestamp, pairs]): Reported => {
+    const items = pairs.flatMap(([place, number]) => [place % shape.properties.length, number])
+    return { kind: 'reported', device, flakeAddress, shape, at, timestamp, seq: 1, items }
+  })
+
+describe('the bytes of a report', () => {
+  test('of numbers are those of its text', () => {
+    let byHand = 0
+    fc.assert(
+      fc.property(numeric, natural, (entry, offset) => {
+        const bytes = reportedBytes(entry, offset)
+        if (entry.device.includes('"')) expect(bytes).toBeUndefined()
+        if (!bytes) return
+        byHand++
+        expect(Buffer.from(bytes).toString()).toBe(encode(entry, offset))
+      }),
+      { numRuns: 2_000 },
+    )
+    expect(byHand).toBeGreaterThan(500)
+  })
+
+  test('of anything are those of its text, or left to it', () => {
+    fc.assert(
+      fc.property(entryOf.reported as fc.Arbitrary<Reported>, natural, (entry, offset) => {
+        const bytes = reportedBytes(entry, offset)
+        if (bytes) expect(Buffer.from(bytes).toString()).toBe(encode(entry, offset))
+        else expect(entry.device.includes('"') || hasOthers(entry.items)).toBe(true)
+      }),
+      { numRuns: 2_000 },
+    )
+  })
+
+  test('of a report longer than the buffer, and of one after it', () => {
+    const [anyShape] = fc.sample(shape, { numRuns: 1, seed: 3 })
+    if (!anyShape) throw new Error('no sample')
+    const about = {
+      kind: 'reported',
+      device: 'A',
+      flakeAddress: 1,
+      shape: anyShape,
+      at: 1,
+      timestamp: 1,
+      seq: 1,
+    } as const
+    for (const count of [1_024, 1, 4_000]) {
+      const entry: Reported = { ...about, items: Array.from({ length: count }, (_, at) => [0, at / 7]).flat() }
+      expect(Buffer.from(reportedBytes(entry, 5) ?? []).toString()).toBe(encode(entry, 5))
+    }
+  })
+})
+
+function hasOthers(items: Items): boolean {
+  return items.some((item) => typeof item !== 'number')
+}
