@@ -1,5 +1,4 @@
 import type { ActorAddress, ActorDefinition } from '#runtime/actor'
-import { addressKey } from '#runtime/actor'
 
 /** A definition whose types are known only to itself. */
 export type AnyDefinition<Event> = ActorDefinition<unknown, unknown, Event>
@@ -7,11 +6,13 @@ export type AnyDefinition<Event> = ActorDefinition<unknown, unknown, Event>
 /**
  * An actor's body in memory. Whoever keeps a reference asks `isAlive` before use: a turn that throws, a failed commit
  * and idleness each end an activation, and the next question wakes another one.
+ *
+ * There are as many as there are devices that report: so its parts are fields of its own and no objects.
  */
 export class Activation<Event> {
   readonly definition: AnyDefinition<Event>
-  readonly address: ActorAddress
-  readonly key: string
+  readonly tenant: string
+  readonly id: string
   state: unknown
   isAlive = true
   /** Something changed that neither an event nor a record holds: the next snapshot does. */
@@ -20,12 +21,33 @@ export class Activation<Event> {
   lastOffset: number
   /** World.monotonic of the last turn. */
   touchedAtMs = 0
+  /** Its first event that no snapshot holds; 0 when every one is held. Kept by `RedoQueue`, as are the others below. */
+  unsavedFrom = 0
+  /** The stream's length in bytes, as estimated, when it was queued. */
+  bytesBefore = 0
+  /** Its neighbours in the queue. */
+  queuedBefore: Activation<Event> | undefined = undefined
+  queuedBehind: Activation<Event> | undefined = undefined
 
-  constructor(definition: AnyDefinition<Event>, address: ActorAddress, state: unknown, lastOffset: number) {
+  constructor(definition: AnyDefinition<Event>, { tenant, id }: ActorAddress, state: unknown, lastOffset: number) {
     this.definition = definition
-    this.address = address
-    this.key = addressKey(address)
+    this.tenant = tenant
+    this.id = id
     this.state = state
     this.lastOffset = lastOffset
+  }
+
+  get address(): ActorAddress {
+    return { kind: this.definition.kind, tenant: this.tenant, id: this.id }
+  }
+
+  /** Whether its snapshot lags behind its events. */
+  get isUnsaved(): boolean {
+    return this.unsavedFrom > 0
+  }
+
+  /** What the redo queue knows it by. */
+  get key(): this {
+    return this
   }
 }
