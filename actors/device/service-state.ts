@@ -55,7 +55,7 @@ export class ServiceState {
     this.#numbers[place + timePlace] = time
     this.#numbers[place + offsetPlace] = offset
     if (this.#others) this.#others[index] = isNumber ? null : state
-    else if (!isNumber && state !== null) this.#setOther(index, state)
+    else if (!isNumber && state !== null) this.#others = othersWith(this.shape, index, state)
   }
 
   /** A list of what every property stands at; likewise the next two. */
@@ -70,9 +70,9 @@ export class ServiceState {
   offsets(): number[] {
     return this.shape.properties.map((_, index) => this.offsetOf(index))
   }
+}
 
-  #setOther(index: number, state: PropertyState): void {
-    this.#others = this.shape.properties.map(() => null)
-    this.#others[index] = state
-  }
+/** No method: a private one would cost each service a word. */
+function othersWith({ properties }: Shape, index: number, state: PropertyState): PropertyState[] {
+  return properties.map((_, place) => (place === index ? state : null))
 }

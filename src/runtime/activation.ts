@@ -19,8 +19,7 @@ export class Activation<Event> {
   isChanged = false
   /** The last event applied; 0 before the first. */
   lastOffset: number
-  /** World.monotonic of the last turn. */
-  touchedAtMs = 0
+  #touchedAtS = 0
   /** Its first event that no snapshot holds; 0 when every one is held. Kept by `RedoQueue`, as are the others below. */
   unsavedFrom = 0
   /** The stream's length in bytes, as estimated, when it was queued. */
@@ -35,6 +34,15 @@ export class Activation<Event> {
     this.id = id
     this.state = state
     this.lastOffset = lastOffset
+  }
+
+  /** World.monotonic of the last turn, rounded down to a second: in whole seconds it is no object of its own. */
+  get touchedAtMs(): number {
+    return this.#touchedAtS * 1000
+  }
+
+  set touchedAtMs(ms: number) {
+    this.#touchedAtS = (ms / 1000) | 0
   }
 
   get address(): ActorAddress {
