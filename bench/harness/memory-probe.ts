@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs'
+
 /**
  * Loaded into a server before its own program: says what its memory holds after everything dead was collected, and lets
  * time pass at once, so that nobody has to wait for what happens after minutes.
@@ -7,7 +9,10 @@ export interface MemoryUse {
   readonly heapBytes: number
   /** ArrayBuffers: the stream's ring, first of all. */
   readonly bufferBytes: number
-  /** All of the process. */
+  /**
+   * All that the process holds for itself. Not what it shares with the page cache: LevelDB maps its files, and how much
+   * of them is there says how much was written and read, and nothing of who needs it.
+   */
   readonly residentBytes: number
 }
 
@@ -41,7 +46,17 @@ process.on('message', async (question: ProbeQuestion) => {
   const use: MemoryUse = {
     heapBytes: heapUsed + external - arrayBuffers,
     bufferBytes: arrayBuffers,
-    residentBytes: rss,
+    residentBytes: anonymousBytes() ?? rss,
   }
   process.send?.(use)
 })
+
+/** Undefined where there is no /proc. */
+function anonymousBytes(): number | undefined {
+  try {
+    const found = /^RssAnon:\s+(\d+) kB$/m.exec(readFileSync('/proc/self/status', 'latin1'))
+    return found ? Number(found[1]) * 1024 : undefined
+  } catch {
+    return undefined
+  }
+}
