@@ -7,10 +7,12 @@ import type { Question } from '#bench/harness/question'
 import { markdownOf, type Report } from '#bench/harness/report'
 import { judge } from '#bench/harness/verdict'
 import { projectRoot } from '#bench/project-root'
+import { fullState } from '#bench/questions/full-state'
 import { ingest } from '#bench/questions/ingest'
+import { memory } from '#bench/questions/memory'
 
 /** `npm run bench -- <name>`: measures, judges, and writes down what came out. */
-const questions: Readonly<Record<string, Question>> = { ingest }
+const questions: Readonly<Record<string, Question>> = { ingest, 'full-state': fullState, memory }
 
 const roundsDefault = 5
 

@@ -1,5 +1,6 @@
 import type { ChildProcess } from 'node:child_process'
 import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
@@ -12,12 +13,15 @@ export interface ServerSettings {
   readonly environment?: Readonly<Record<string, string>>
   /** Another program that serves the same; for trying the proofs themselves. */
   readonly program?: string
+  /** Before the program, for who wants to look inside it. */
+  readonly nodeArguments?: readonly string[]
 }
 
 /** How long a start may take, redo of a full log included. */
 const startMsMax = 60_000
 /** Longer than the server's own grace for open requests (contract 8). */
 const stopMsMax = 20_000
+const answerMsMax = 30_000
 const linesKeptMax = 40
 
 /**
@@ -40,7 +44,8 @@ export class ServerProcess {
     const program = settings.program ?? join(projectRoot, 'dist/src/main.js')
     if (!existsSync(program)) throw new Error(`${program} is not there: npm run build`)
     this.url = `http://127.0.0.1:${settings.port}`
-    this.#child = spawn(process.execPath, ['--enable-source-maps', '--import', tether, program], {
+    const nodeArguments = ['--enable-source-maps', '--import', tether, ...(settings.nodeArguments ?? [])]
+    this.#child = spawn(process.execPath, [...nodeArguments, program], {
       cwd: projectRoot,
       detached: true,
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
@@ -90,6 +95,14 @@ export class ServerProcess {
   /** The last lines that it printed. */
   get lines(): readonly string[] {
     return this.#lines
+  }
+
+  /** What a module that was loaded before the program answers to a message; one at a time. */
+  async ask<Answer>(message: object): Promise<Answer> {
+    const answered = once(this.#child, 'message', { signal: AbortSignal.timeout(answerMsMax) })
+    this.#child.send(message)
+    const [answer] = await answered
+    return answer as Answer
   }
 
   /** Resolves when it answers; throws with its last words when it ended instead, or took too long. */

@@ -1,4 +1,5 @@
-import { absentDevice, type DeviceState, type ServiceState, serviceOf } from '#actors/device/state'
+import { ServiceState } from '#actors/device/service-state'
+import { absentDevice, type DeviceState, serviceOf } from '#actors/device/state'
 import type { Declared, Entry, Items, PropertyState, Reported } from '#model/entry'
 import type { Shape } from '#model/shape'
 
@@ -70,32 +71,21 @@ function applyDeclared(state: DeviceState, entry: Declared, offset: number): voi
 /** A service gets a shape; what keeps its type keeps its value. Of what is new, no entry has said anything yet. */
 export function applyShape(state: DeviceState, shape: Shape): ServiceState {
   const before = serviceOf(state, shape.serviceIdentifier)
-  const service: ServiceState = {
-    shape,
-    states: shape.properties.map(() => null),
-    times: shape.properties.map(() => 0),
-    offsets: shape.properties.map(() => 0),
-  }
+  const service = new ServiceState(shape)
   shape.properties.forEach(({ propId, type }, index) => {
     const old = before?.shape.indexOf.get(propId)
     if (!before || old === undefined || before.shape.properties[old]?.type !== type) return
-    service.states[index] = before.states[old] ?? null
-    service.times[index] = before.times[old] ?? 0
-    service.offsets[index] = before.offsets[old] ?? 0
+    service.set(index, before.stateOf(old), before.timeOf(old), before.offsetOf(old))
   })
   state.services = before
     ? state.services.map((other) => (other === before ? service : other))
-    : [...state.services, service]
+    : state.services.concat(service)
   return service
 }
 
 function setItems(service: ServiceState, items: Items, time: number, offset: number): void {
-  const { states, times, offsets } = service
   for (let at = 0; at < items.length; at += 2) {
-    const index = items[at] as number
-    const value = items[at + 1] as PropertyState
-    states[index] = value
-    times[index] = value === null ? 0 : time
-    offsets[index] = offset
+    const state = items[at + 1] as PropertyState
+    service.set(items[at] as number, state, state === null ? 0 : time, offset)
   }
 }

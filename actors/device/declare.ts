@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { DeclaredService } from '#actors/device/commands'
-import { type DeviceState, type ServiceState, serviceOf } from '#actors/device/state'
+import type { ServiceState } from '#actors/device/service-state'
+import { type DeviceState, serviceOf } from '#actors/device/state'
 import type { Entry, PropertyState, RemovedProperty } from '#model/entry'
 import { contentOf, type Shape, type ShapeProperty } from '#model/shape'
 import type { IndexChange, SharedRecord } from '#runtime/actor'
@@ -91,7 +92,7 @@ function removedBy(before: ServiceState, after: Shape, states: ReadonlyMap<numbe
       const index = after.indexOf.get(property.propId)
       if (index === undefined) return true
       const isSameType = after.properties[index]?.type === property.type
-      return !isSameType && before.states[place] !== null && !states.has(index)
+      return !isSameType && before.stateOf(place) !== null && !states.has(index)
     })
     .map(removedOf)
 }
@@ -100,7 +101,7 @@ function propertyBefore(before: ServiceState, { propId, type }: ShapeProperty) {
   const place = before.shape.indexOf.get(propId)
   if (place === undefined) return undefined
   const old = before.shape.properties[place] as ShapeProperty
-  return { isSameType: old.type === type, modifier: old.modifier, state: before.states[place] ?? null }
+  return { isSameType: old.type === type, modifier: old.modifier, state: before.stateOf(place) }
 }
 
 function removedOf({ propId, type, modifier }: ShapeProperty): RemovedProperty {

@@ -20,6 +20,6 @@ export function isOverridden(state: DeviceState, lastOffset: number, item: SaidI
   const index = found?.shape.indexOf.get(item.propId)
   // Gone. Of a value, some later entry said so, and it was told if everything was. Of a removal, this may be the one.
   if (!found || index === undefined) return !item.isRemoval && lastOffset > item.offset && lastOffset <= told
-  const last = found.offsets[index] ?? 0
+  const last = found.offsetOf(index)
   return last > item.offset && last <= told
 }

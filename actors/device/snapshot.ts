@@ -1,4 +1,5 @@
-import { absentDevice, type DeviceState } from '#actors/device/state'
+import { ServiceState } from '#actors/device/service-state'
+import { absentDevice, type DeviceState, noFirmwares, noMeta } from '#actors/device/state'
 import type { Firmware, PropertyState } from '#model/entry'
 import type { JsonObject } from '#model/json-value'
 import type { DeviceStatus } from '#model/meta'
@@ -39,7 +40,7 @@ export function snapshotOf(state: DeviceState): DeviceSnapshot | undefined {
     state.firmwares,
     state.isAutoUpdated,
     state.meta,
-    state.services.map(({ shape, states, times, offsets }) => [shape.id, states, times, offsets]),
+    state.services.map((service) => [service.shape.id, service.states(), service.times(), service.offsets()]),
   ]
 }
 
@@ -63,7 +64,7 @@ export function deviceOf(device: string, stored: unknown, shapeById: (id: string
     device,
     isThere: true,
     flakeAddress,
-    services: services.map(([id, states, times, offsets]) => ({ shape: shapeById(id), states, times, offsets })),
+    services: services.map(([id, ...lists]) => new ServiceState(shapeById(id), ...lists)),
     status,
     lastMessage,
     lastConnect,
@@ -71,8 +72,8 @@ export function deviceOf(device: string, stored: unknown, shapeById: (id: string
     session,
     seq,
     project,
-    firmwares,
+    firmwares: firmwares.length === 0 ? noFirmwares : firmwares,
     isAutoUpdated,
-    meta,
+    meta: Object.keys(meta).length === 0 ? noMeta : meta,
   }
 }

@@ -1,14 +1,14 @@
-import type { Firmware, PropertyState } from '#model/entry'
+import type { ServiceState } from '#actors/device/service-state'
+import type { Firmware } from '#model/entry'
 import type { JsonObject } from '#model/json-value'
 import type { DeviceStatus } from '#model/meta'
-import type { Shape } from '#model/shape'
 
 /** A device as its actor knows it. One that does not exist has an actor too: it says so. */
 export interface DeviceState {
   readonly device: string
   isThere: boolean
   flakeAddress: number
-  services: ServiceState[]
+  services: readonly ServiceState[]
   status: DeviceStatus
   /** Unix ms, 0 for never. */
   lastMessage: number
@@ -24,22 +24,17 @@ export interface DeviceState {
   meta: JsonObject
 }
 
-/** A service as declared, with three values a property: what it stands at, since when, and by which entry. */
-export interface ServiceState {
-  shape: Shape
-  states: PropertyState[]
-  /** Unix ms; 0 for never reported. */
-  times: number[]
-  /** The entry that said so last: an earlier one need not be told to who was away. */
-  offsets: number[]
-}
+/** What most devices have: one of each for all of them. Never changed, only replaced. */
+export const noFirmwares: readonly Firmware[] = Object.freeze([])
+export const noMeta: JsonObject = Object.freeze({})
+const noServices: readonly ServiceState[] = Object.freeze([])
 
 export function absentDevice(device: string): DeviceState {
   return {
     device,
     isThere: false,
     flakeAddress: 0,
-    services: [],
+    services: noServices,
     status: 'offline',
     lastMessage: 0,
     lastConnect: 0,
@@ -47,9 +42,9 @@ export function absentDevice(device: string): DeviceState {
     session: '',
     seq: 0,
     project: null,
-    firmwares: [],
+    firmwares: noFirmwares,
     isAutoUpdated: true,
-    meta: {},
+    meta: noMeta,
   }
 }
 

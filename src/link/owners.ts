@@ -10,7 +10,9 @@ const countedMax = 100_000
 /** Which link speaks for which device: the latest that said HELLO for it. */
 export class Owners {
   readonly #world: World
-  readonly #linked = new Map<string, LinkedDevice>()
+  /** By tenant, then device: such a text is there anyway, one made of both would be kept only for this. */
+  readonly #linked = new Map<string, Map<string, LinkedDevice>>()
+  #size = 0
   readonly #takeOvers = new Map<string, { count: number; since: number }>()
 
   constructor(world: World) {
@@ -18,21 +20,28 @@ export class Owners {
   }
 
   get size(): number {
-    return this.#linked.size
+    return this.#size
   }
 
   get(tenant: string, device: string): LinkedDevice | undefined {
-    return this.#linked.get(`${tenant}/${device}`)
+    return this.#linked.get(tenant)?.get(device)
   }
 
   set(tenant: string, linked: LinkedDevice): void {
-    this.#linked.set(`${tenant}/${linked.device}`, linked)
+    let devices = this.#linked.get(tenant)
+    if (!devices) {
+      devices = new Map()
+      this.#linked.set(tenant, devices)
+    }
+    if (!devices.has(linked.device)) this.#size++
+    devices.set(linked.device, linked)
   }
 
   /** False when it is somebody else's by now. */
   delete(tenant: string, linked: LinkedDevice): boolean {
     if (this.get(tenant, linked.device) !== linked) return false
-    return this.#linked.delete(`${tenant}/${linked.device}`)
+    this.#size--
+    return this.#linked.get(tenant)?.delete(linked.device) ?? false
   }
 
   /** Counts a take-over; true when there were too many of late. */

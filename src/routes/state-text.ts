@@ -1,4 +1,5 @@
-import type { DeviceState, ServiceState } from '#actors/device/state'
+import type { ServiceState } from '#actors/device/service-state'
+import type { DeviceState } from '#actors/device/state'
 import type { TenantState } from '#actors/tenant/state'
 import { propertyText, quote } from '#events/property-text'
 import type { Caller } from '#iam/caller'
@@ -76,21 +77,23 @@ export class StateText {
     return this.#form.depth < fullDepth ? '' : `,"properties":${this.properties(service)}`
   }
 
-  #rawProperties({ shape, states, times }: ServiceState): string {
+  #rawProperties(service: ServiceState): string {
+    const { shape } = service
     let text = ''
     for (let index = 0; index < shape.properties.length; index++) {
       const { propId } = shape.properties[index] as ShapeProperty
       const key = this.#form.isHex ? formatPropertyIdHex(propId) : propId
-      text += `${text === '' ? '' : ','}"${key}":${propertyText(shape, index, states[index] ?? null, times[index])}`
+      text += `${text === '' ? '' : ','}"${key}":${propertyText(shape, index, service.stateOf(index), service.timeOf(index))}`
     }
     return text
   }
 
-  #namedProperties({ shape, states }: ServiceState): string {
+  #namedProperties(service: ServiceState): string {
+    const { shape } = service
     const schema = this.#tenant.schemas.get(shape.serviceIdentifier)
     const texts: string[] = []
     shape.properties.forEach(({ propId, type }, index) => {
-      const state = states[index] ?? null
+      const state = service.stateOf(index)
       if (state === null || isPropertyError(state)) return
       const name = (schema && nameOfProperty(schema, propId)) ?? `${formatPropertyIdHex(propId)}.${type.wireName}`
       const value = (schema && enumNameOf(schema, propId, state)) ?? state

@@ -38,7 +38,7 @@ export class Checkpoints<Event> {
   /** Saves this one with the next commit. */
   ask(activation: Activation<Event>): void {
     this.#asked.add(activation)
-    this.#gate.touch(this.#registry.head(activation.address.tenant))
+    this.#gate.touch(this.#registry.head(activation.tenant))
   }
 
   clear(): void {
@@ -55,13 +55,13 @@ export class Checkpoints<Event> {
   #putDue(head: StreamHead<Event>): void {
     const { eventsMax, bytesMax } = this.#limits
     let count = 0
-    for (const unsaved of head.redo) {
-      const events = head.taken - unsaved.from
+    for (let unsaved = head.redo.first; unsaved; unsaved = head.redo.first) {
+      const events = head.taken - unsaved.unsavedFrom
       const bytes = head.bytesTaken - unsaved.bytesBefore
       if (events < eventsMax * startRatio && bytes < bytesMax * startRatio) return
       if (count >= perCommitMax && events < eventsMax && bytes < bytesMax) return
       try {
-        this.save(unsaved.activation ?? this.#registry.wake(unsaved.address))
+        this.save(unsaved.isAlive ? unsaved : this.#registry.wake(unsaved.address))
       } catch (error) {
         this.#failed(error)
         return
@@ -72,7 +72,7 @@ export class Checkpoints<Event> {
 
   /** Puts the snapshot as it is now into the open commit. */
   save(activation: Activation<Event>): void {
-    const head = this.#registry.head(activation.address.tenant)
+    const head = this.#registry.head(activation.tenant)
     this.#gate.put(this.#registry.recordKey(activation.address, ''), this.#registry.snapshot(activation))
     this.#gate.touch(head)
     head.redo.remove(activation)

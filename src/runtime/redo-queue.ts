@@ -1,65 +1,82 @@
 import type { Activation } from '#runtime/activation'
-import type { ActorAddress } from '#runtime/actor'
-
-/** An actor whose snapshot lags behind its events. */
-export interface Unsaved<Event> {
-  readonly address: ActorAddress
-  /** Its first event that no snapshot holds. */
-  readonly from: number
-  /** The stream's length in bytes, as estimated, when it was queued. */
-  readonly bytesBefore: number
-  /** Undefined once the activation died: it is made anew from snapshot and events when asked for. */
-  activation: Activation<Event> | undefined
-}
+import { type ActorAddress, addressKey } from '#runtime/actor'
 
 /**
- * The actors of one tenant with unsaved events, by their first one. The head of the queue is where redo begins, so it is
- * the head that is saved first, and only as fast as the stream grows: what bounds a start is the number of events to
- * apply again, and a snapshot taken later covers more of them.
+ * The actors of one tenant with events that no snapshot holds, by the first one. The head of the queue is where redo
+ * begins, so it is the head that is saved first, and only as fast as the stream grows: what bounds a start is the number
+ * of events to apply again, and a snapshot taken later covers more of them.
+ *
+ * A list whose links are the activations themselves: nearly every device that reports stands in it. One that died keeps
+ * its place until it is made anew, from snapshot and events.
  */
 export class RedoQueue<Event> {
-  readonly #unsaved = new Map<string, Unsaved<Event>>()
+  #first: Activation<Event> | undefined
+  #last: Activation<Event> | undefined
+  readonly #dead = new Map<string, Activation<Event>>()
 
-  get size(): number {
-    return this.#unsaved.size
-  }
-
-  get(key: string): Unsaved<Event> | undefined {
-    return this.#unsaved.get(key)
+  /** Whose events must be applied again first; it may be dead. */
+  get first(): Activation<Event> | undefined {
+    return this.#first
   }
 
   /** Called after every event of a redo actor; only the first since its last snapshot counts. */
   add(activation: Activation<Event>, from: number, bytesBefore: number): void {
     if (activation.isUnsaved) return
-    activation.isUnsaved = true
-    this.#unsaved.set(activation.key, { address: activation.address, from, bytesBefore, activation })
+    activation.unsavedFrom = from
+    activation.bytesBefore = bytesBefore
+    activation.queuedBefore = this.#last
+    if (this.#last) this.#last.queuedBehind = activation
+    else this.#first = activation
+    this.#last = activation
   }
 
   remove(activation: Activation<Event>): void {
-    activation.isUnsaved = false
-    this.#unsaved.delete(activation.key)
+    if (!activation.isUnsaved) return
+    const { queuedBefore, queuedBehind } = activation
+    if (queuedBefore) queuedBefore.queuedBehind = queuedBehind
+    else this.#first = queuedBehind
+    if (queuedBehind) queuedBehind.queuedBefore = queuedBefore
+    else this.#last = queuedBefore
+    leave(activation)
   }
 
-  /** An actor is made anew: its unsaved events are its own again. */
-  adopt(activation: Activation<Event>): void {
-    const unsaved = this.#unsaved.get(activation.key)
-    if (!unsaved) return
-    unsaved.activation = activation
-    activation.isUnsaved = true
+  /** Its body is no more, its events are still unsaved. */
+  died(activation: Activation<Event>): void {
+    if (activation.isUnsaved) this.#dead.set(addressKey(activation.address), activation)
   }
 
-  clear(): void {
-    this.#unsaved.clear()
+  /** From which event on an actor must be made anew whose body died; undefined when its snapshot holds everything. */
+  unsavedFrom(address: ActorAddress): number | undefined {
+    return this.#dead.size === 0 ? undefined : this.#dead.get(addressKey(address))?.unsavedFrom
+  }
+
+  /** A new body takes the place of one that died. */
+  succeed(activation: Activation<Event>): void {
+    if (this.#dead.size === 0) return
+    const key = addressKey(activation.address)
+    const dead = this.#dead.get(key)
+    if (!dead) return
+    this.#dead.delete(key)
+    const { queuedBefore, queuedBehind } = dead
+    activation.unsavedFrom = dead.unsavedFrom
+    activation.bytesBefore = dead.bytesBefore
+    activation.queuedBefore = queuedBefore
+    activation.queuedBehind = queuedBehind
+    if (queuedBefore) queuedBefore.queuedBehind = activation
+    else this.#first = activation
+    if (queuedBehind) queuedBehind.queuedBefore = activation
+    else this.#last = activation
+    leave(dead)
   }
 
   /** The first offset that must be applied again at a start; `next` when nothing is unsaved. */
   redoFrom(next: number): number {
-    for (const first of this.#unsaved.values()) return first.from
-    return next
+    return this.#first?.unsavedFrom ?? next
   }
+}
 
-  /** In the order in which they must be saved. */
-  [Symbol.iterator](): Iterator<Unsaved<Event>> {
-    return this.#unsaved.values()
-  }
+function leave<Event>(activation: Activation<Event>): void {
+  activation.unsavedFrom = 0
+  activation.queuedBefore = undefined
+  activation.queuedBehind = undefined
 }

@@ -1,6 +1,7 @@
 import { Activation, type AnyDefinition } from '#runtime/activation'
 import type { ActorAddress } from '#runtime/actor'
 import { addressKey } from '#runtime/actor'
+import { Awake } from '#runtime/awake'
 import type { Gate } from '#runtime/gate'
 import type { Journal } from '#runtime/journal'
 import { StreamHead } from '#runtime/stream-head'
@@ -20,7 +21,7 @@ export class Registry<Event> {
   readonly #redoDefinitions: readonly AnyDefinition<Event>[]
   readonly #journal: Journal<Event>
   readonly #heads = new Map<string, StreamHead<Event>>()
-  readonly #awake = new Map<string, Activation<Event>>()
+  readonly #awake = new Awake<Event>()
   /** Names of the records of written-through actors, by actor: they are found at the start and kept since. */
   readonly #recordNames = new Map<string, Set<string>>()
   #gate: Gate<Event> | undefined
@@ -71,33 +72,32 @@ export class Registry<Event> {
   }
 
   awake(address: ActorAddress): Activation<Event> | undefined {
-    return this.#awake.get(addressKey(address))
+    return this.#awake.get(address)
   }
 
   wake(address: ActorAddress): Activation<Event> {
-    const awake = this.#awake.get(addressKey(address))
+    const awake = this.#awake.get(address)
     if (awake) return awake
     const activation = this.#revive(address)
-    this.#awake.set(activation.key, activation)
-    this.head(address.tenant).redo.adopt(activation)
+    this.#awake.add(activation)
+    this.head(address.tenant).redo.succeed(activation)
     return activation
   }
 
   /** An activation for looking only: the one awake, or one that is forgotten at once. */
   look(address: ActorAddress): Activation<Event> {
-    return this.#awake.get(addressKey(address)) ?? this.#revive(address)
+    return this.#awake.get(address) ?? this.#revive(address)
   }
 
   /** Ends a body. Its unsaved events stay queued, so that the next one is made of them. */
   kill(activation: Activation<Event>): void {
     activation.isAlive = false
-    this.#awake.delete(activation.key)
-    const unsaved = this.head(activation.address.tenant).redo.get(activation.key)
-    if (unsaved) unsaved.activation = undefined
+    this.#awake.delete(activation)
+    this.head(activation.tenant).redo.died(activation)
   }
 
   forgetAll(): void {
-    for (const activation of this.#awake.values()) activation.isAlive = false
+    for (const activation of this.#awake) activation.isAlive = false
     this.#awake.clear()
     this.#recordNames.clear()
     this.#heads.clear()
@@ -147,7 +147,7 @@ export class Registry<Event> {
   /** The next activations to look at, going round and round. */
   *nextForSweep(countMax: number): Iterable<Activation<Event>> {
     for (let count = 0; count < countMax; count++) {
-      this.#sweep ??= this.#awake.values()
+      this.#sweep ??= this.#awake[Symbol.iterator]()
       const next = this.#sweep.next()
       if (next.done) {
         this.#sweep = undefined
@@ -166,7 +166,7 @@ export class Registry<Event> {
 
   forget(activation: Activation<Event>): void {
     activation.isAlive = false
-    this.#awake.delete(activation.key)
+    this.#awake.delete(activation)
   }
 
   #revive(address: ActorAddress): Activation<Event> {
@@ -194,16 +194,16 @@ export class Registry<Event> {
   }
 
   #redo(activation: Activation<Event>): void {
-    const head = this.head(activation.address.tenant)
-    const unsaved = head.redo.get(activation.key)
-    if (!unsaved) return
-    const { definition, address } = activation
+    const { definition, tenant, id } = activation
+    const head = this.head(tenant)
+    const from = head.redo.unsavedFrom(activation.address)
+    if (from === undefined) return
     const apply = ({ offset, event }: { offset: number; event: Event }) => {
-      if (offset <= activation.lastOffset || definition.concerns?.(event) !== address.id) return
+      if (offset <= activation.lastOffset || definition.concerns?.(event) !== id) return
       definition.apply(activation.state, event, offset)
       activation.lastOffset = offset
     }
-    for (const placed of this.#journal.eventsSince(address.tenant, unsaved.from)) {
+    for (const placed of this.#journal.eventsSince(tenant, from)) {
       if (placed.offset <= head.committed) apply(placed)
     }
     for (const placed of this.#gate?.waitingEvents(head) ?? []) apply(placed)

@@ -6,6 +6,7 @@ import { propertyTypeOf } from '#model/property-type'
 import type { Shape } from '#model/shape'
 import type { Decision, Recorded, Turn } from '#runtime/actor'
 import { Shapes } from '#store/shapes'
+import { shownState } from '#test/actors/shown-state'
 
 /** When this process began, and the moment of the first turn. */
 export const startedAt = 1_000_000
@@ -57,9 +58,9 @@ export class ActingDevice {
   }
 
   act(command: DeviceCommand): Decision<Entry> {
-    const before = structuredClone({ ...this.state, services: this.state.services.map(({ shape, ...rest }) => rest) })
+    const before = shownState(this.state)
     const decision = this.decide(command)
-    const after = structuredClone({ ...this.state, services: this.state.services.map(({ shape, ...rest }) => rest) })
+    const after = shownState(this.state)
     if (JSON.stringify(after) !== JSON.stringify(before)) throw new Error('a decision changed the state')
     if (decision.type === 'record') this.apply(decision)
     return decision

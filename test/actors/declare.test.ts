@@ -3,6 +3,7 @@ import { declare } from '#actors/device/declare'
 import type { Entry, Items } from '#model/entry'
 import type { Shape } from '#model/shape'
 import { ActingDevice, hello, now, report, shapeOf } from '#test/actors/acting'
+import { shownState } from '#test/actors/shown-state'
 
 const one = shapeOf('svc', { 1: 'uint8', 2: 'string' })
 
@@ -46,7 +47,9 @@ describe('a first declaration', () => {
     expect(said(device, [{ shape: one, items: [] }])).toMatchObject({ entries: [], changes: 1, shared: [one.id] })
     const decision = device.record(hello([{ shape: one, items: [] }]))
     expect(decision.isCheckpointed).toBe(true)
-    expect(device.state.services[0]).toEqual({ shape: one, states: [null, null], times: [0, 0], offsets: [0, 0] })
+    expect(shownState(device.state).services).toEqual([
+      { shape: one.id, states: [null, null], times: [0, 0], offsets: [0, 0] },
+    ])
   })
 
   test('of a service without properties shows nowhere', () => {
@@ -135,15 +138,15 @@ describe('another shape of the same service', () => {
   test('keeps what keeps its type, with its time and place', () => {
     const device = declared(one, [], stood)
     const before = device.state.services[0]
-    const [time, offset] = [before?.times[1], before?.offsets[1]]
+    const [time, offset] = [before?.timeOf(1), before?.offsetOf(1)]
     device.at += 5_000
     const declaredAt = device.offset + 1
     device.act(hello([{ shape: shapeOf('svc', { 1: 'bool', 2: 'string', 4: 'float' }), items: [2, 0.5] }]))
     const [service] = device.state.services
-    expect(service?.states).toEqual([null, 'x', 0.5])
-    expect(service?.times).toEqual([0, time, now + 5_000])
+    expect(service?.states()).toEqual([null, 'x', 0.5])
+    expect(service?.times()).toEqual([0, time, now + 5_000])
     // Of what lost its value with its type, no entry says anything that stands.
-    expect(service?.offsets).toEqual([0, offset, declaredAt])
+    expect(service?.offsets()).toEqual([0, offset, declaredAt])
   })
 })
 

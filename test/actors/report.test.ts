@@ -30,7 +30,7 @@ describe('a report', () => {
       ])
       expect(answer).toBe(seq)
     }
-    expect(device.state.services[0]?.states).toEqual([5, 'y'])
+    expect(device.state.services[0]?.states()).toEqual([5, 'y'])
     expect(device.state).toMatchObject({ seq: 2, session: 's', lastMessage: now })
   })
 
@@ -46,21 +46,22 @@ describe('a report', () => {
     const device = linked()
     const { events } = device.record(report(one, 1, [0, 5], { timestamp }))
     expect(events).toMatchObject([{ at: now, timestamp: told }])
-    expect(device.state.services[0]?.times[0]).toBe(told)
+    expect(device.state.services[0]?.timeOf(0)).toBe(told)
   })
 
   test('that comes later counts, whatever time it gives', () => {
     const device = linked()
     device.act(report(one, 1, [0, 5], { timestamp: 500 }))
     device.act(report(one, 2, [0, 6], { timestamp: 400 }))
-    expect(device.state.services[0]).toMatchObject({ states: [6, null], times: [400, 0] })
+    expect(device.state.services[0]?.states()).toEqual([6, null])
+    expect(device.state.services[0]?.times()).toEqual([400, 0])
   })
 
   test('of a property that fails keeps the error in place of the value', () => {
     const device = linked()
     device.act(report(one, 1, [0, 5]))
     device.act(report(one, 2, [0, { error: 'broken' }]))
-    expect(device.state.services[0]?.states[0]).toEqual({ error: 'broken' })
+    expect(device.state.services[0]?.stateOf(0)).toEqual({ error: 'broken' })
   })
 
   test.each([
@@ -139,7 +140,7 @@ describe('a POST', () => {
     )
     expect(kindsOf(decision)).toEqual(['reported', 'status_changed'])
     expect(decision).toMatchObject({ isCheckpointed: true, shared: [{ id: shape.id }] })
-    expect(device.state.services[0]?.states).toEqual(['9007199254740993', uuid.toLowerCase()])
+    expect(device.state.services[0]?.states()).toEqual(['9007199254740993', uuid.toLowerCase()])
   })
 
   test.each([
@@ -202,11 +203,11 @@ describe('the numbers of POSTs and of a link', () => {
     for (const number of [1, 2, 3]) device.act(report(one, number, [0, number]))
     device.act(post(update, { session, seq }))
     expect(device.state).toMatchObject(expected)
-    expect(device.state.services[0]?.states[0]).toBe(9)
+    expect(device.state.services[0]?.stateOf(0)).toBe(9)
     // And the next of that session is taken, not mistaken for an old one.
     const next = device.act(report(one, expected.seq + 1, [0, 77], { session: expected.session }))
     expect(next.type).toBe('record')
-    expect(device.state.services[0]?.states[0]).toBe(77)
+    expect(device.state.services[0]?.stateOf(0)).toBe(77)
   })
 
   test('a POST that came before changes nothing again', () => {
@@ -215,7 +216,7 @@ describe('the numbers of POSTs and of a link', () => {
     device.act(report(one, 6, [0, 10], { session: 'p' }))
     expect(kindsOf(device.act(post(update, { session: 'p', seq: 5 })))).toEqual([])
     expect(kindsOf(device.act(post(update, { session: 'p', seq: 6 })))).toEqual([])
-    expect(device.state.services[0]?.states[0]).toBe(10)
+    expect(device.state.services[0]?.stateOf(0)).toBe(10)
     expect(kindsOf(device.act(post(update, { session: 'p', seq: 7 })))).toEqual(['reported'])
   })
 })

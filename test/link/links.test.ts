@@ -113,7 +113,7 @@ describe('UPDATE', () => {
     await room.settle()
     const reports = room.stage.events.flatMap(({ event }) => (event.kind === 'reported' ? [event.seq] : []))
     expect(reports).toEqual([1, 2, 3])
-    expect(room.device('A').services[0]?.states[0]).toBe(50)
+    expect(room.device('A').services[0]?.stateOf(0)).toBe(50)
     expect(link.shortAcks.at(-1)).toEqual([1, 3])
   })
 

@@ -46,7 +46,7 @@ describe('a HELLO on another link', () => {
     old.say({ type: 'BYE', flakeAddress: 1 })
     next.update(1, 1, 22)
     await room.settle()
-    expect(room.device('A').services[0]?.states[0]).toBe(22)
+    expect(room.device('A').services[0]?.stateOf(0)).toBe(22)
     expect(statuses()).toEqual(['online'])
     expect(next.shortAcks).toEqual([[1, 1]])
     expect(old.shortAcks).toEqual([])

@@ -10,6 +10,7 @@ import { propertyTypeOf } from '#model/property-type'
 import type { Shape } from '#model/shape'
 import type { AnyDefinition } from '#runtime/activation'
 import type { StoreJournal } from '#store/store-journal'
+import { shownState } from '#test/actors/shown-state'
 import { startMs } from '#test/runtime/manual-world'
 import { openStage, type Stage, type StageOptions } from '#test/runtime/stage'
 
@@ -174,10 +175,7 @@ function everything(stage: Stage): unknown {
     return { ...state, lastMessage: 0, lastConnect: 0, numConnects: 0 }
   })
   return structuredClone({
-    devices: devices.map((state) => ({
-      ...state,
-      services: state.services.map(({ shape, ...values }) => ({ shape: shape.id, ...values })),
-    })),
+    devices: devices.map(shownState),
     tenant: stage.system.look(tenantAddress('default')),
   })
 }

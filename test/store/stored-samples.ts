@@ -1,3 +1,4 @@
+import { ServiceState } from '#actors/device/service-state'
 import { deviceFormat, deviceOf, snapshotOf } from '#actors/device/snapshot'
 import type { DeviceState } from '#actors/device/state'
 import { tenantActor } from '#actors/tenant/tenant'
@@ -12,6 +13,7 @@ import { keys } from '#store/keys'
 import { packRecord, unpackRecord } from '#store/record-codec'
 import { Shapes, shapeFormat } from '#store/shapes'
 import { redoFormat } from '#store/store-journal'
+import { shownState } from '#test/actors/shown-state'
 
 /** Something as it is stored, and what it means. */
 export interface StoredSample {
@@ -114,12 +116,12 @@ const state: DeviceState = {
   isThere: true,
   flakeAddress: 77,
   services: [
-    {
+    new ServiceState(
       shape,
-      states: [255, 0.5, { error: 'ab' }, '9223372036854775807', null],
-      times: [at, at - 1, at - 2, 1, 0],
-      offsets: [9, 8, 7, 6, 0],
-    },
+      [255, 0.5, { error: 'ab' }, '9223372036854775807', null],
+      [at, at - 1, at - 2, 1, 0],
+      [9, 8, 7, 6, 0],
+    ),
   ],
   status: 'online',
   lastMessage: at,
@@ -159,11 +161,12 @@ export const storedSamples: readonly StoredSample[] = [
   {
     name: 'device-snapshot',
     key: keys.snapshot(device),
-    means: { offset: 9, state },
+    means: { offset: 9, state: shownState(state) },
     write: () => packRecord(deviceFormat, { offset: 9, state: snapshotOf(state) }),
     read(bytes) {
       const stored = unpackRecord(deviceFormat, bytes) as { offset: number; state: unknown }
-      return { offset: stored.offset, state: deviceOf(device.id, stored.state, (id) => shapes.byId(id)) }
+      const read = deviceOf(device.id, stored.state, (id) => shapes.byId(id))
+      return { offset: stored.offset, state: shownState(read) }
     },
   },
   ...entries.map((entry, index) => chunkSample(`entry-${entry.kind.replaceAll('_', '-')}`, index + 1, [entry])),

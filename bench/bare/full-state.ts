@@ -1,0 +1,77 @@
+import { App, type HttpResponse } from 'uWebSockets.js'
+import { answerWith } from '#bench/harness/answering'
+import { identifierOf, serviceIdentifier } from '#bench/load/fleet-link'
+import { firstPropId } from '#bench/load/update-template'
+
+/**
+ * The least that could be called a full read: everything lies there as plain objects in the very form that is asked for,
+ * and goes out as one JSON.stringify of it, which holds up everybody else meanwhile.
+ */
+interface Asked {
+  readonly port: number
+  readonly devices: number
+  readonly properties: number
+  readonly prefix: string
+}
+
+let state: unknown
+
+/** As `GET /api/v1/devices?depth=2` answers it. */
+function stateOf({ devices, properties, prefix }: Asked): unknown {
+  const timestamp = Date.now()
+  return Array.from({ length: devices }, (_, device) => ({
+    deviceIdentifier: identifierOf(prefix, device),
+    services: [
+      {
+        serviceIdentifier,
+        properties: Object.fromEntries(
+          Array.from({ length: properties }, (_, place) => [
+            firstPropId + place,
+            {
+              tag: 'value',
+              modifier: { isReadOnly: true, isActionable: false, isVolatile: false, isError: false, isArray: false },
+              propId: firstPropId + place,
+              type: 'FLOAT',
+              value: (device * properties + place) / 100,
+              timestamp,
+            },
+          ]),
+        ),
+      },
+    ],
+  }))
+}
+
+/** What the socket does not take is offered again, from where it stopped, when it takes more. */
+function answerWhole(response: HttpResponse, bytes: Buffer): void {
+  let isGone = false
+  response.onAborted(() => {
+    isGone = true
+  })
+  response.onWritable(() => {
+    if (!isGone) offer(response, bytes)
+    return true
+  })
+  response.cork(() => {
+    response.writeHeader('Content-Type', 'application/json')
+    offer(response, bytes)
+  })
+}
+
+function offer(response: HttpResponse, bytes: Buffer): void {
+  response.tryEnd(bytes.subarray(response.getWriteOffset()), bytes.byteLength)
+}
+
+const app = App().get('/api/v1/devices', (response) => {
+  answerWhole(response, Buffer.from(JSON.stringify(state)))
+})
+
+answerWith({
+  listen: (asked: Asked) =>
+    new Promise((resolve, reject) => {
+      state = stateOf(asked)
+      app.listen('127.0.0.1', asked.port, (socket) =>
+        socket ? resolve(process.pid) : reject(new Error('not listening')),
+      )
+    }),
+})

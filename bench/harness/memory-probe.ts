@@ -1,0 +1,62 @@
+import { readFileSync } from 'node:fs'
+
+/**
+ * Loaded into a server before its own program: says what its memory holds after everything dead was collected, and lets
+ * time pass at once, so that nobody has to wait for what happens after minutes.
+ */
+export interface MemoryUse {
+  /** Objects of JavaScript, and what they hold outside its heap; without `buffers`. */
+  readonly heapBytes: number
+  /** ArrayBuffers: the stream's ring, first of all. */
+  readonly bufferBytes: number
+  /**
+   * All that the process holds for itself. Not what it shares with the page cache: LevelDB maps its files, and how much
+   * of them is there says how much was written and read, and nothing of who needs it.
+   */
+  readonly residentBytes: number
+}
+
+export type ProbeQuestion =
+  | { readonly type: 'memory' }
+  /** Forward, as the monotonic clock has it. */
+  | { readonly type: 'pass'; readonly ms: number }
+
+/** What is freed in one collection can free something else in the next: buffers, weak references. */
+const collections = 4
+const collectionPauseMs = 50
+
+const { gc } = globalThis as { gc?: () => void }
+const clock = performance.now.bind(performance)
+let passedMs = 0
+
+performance.now = () => clock() + passedMs
+
+process.on('message', async (question: ProbeQuestion) => {
+  if (question.type === 'pass') {
+    passedMs += question.ms
+    process.send?.({})
+    return
+  }
+  if (!gc) throw new Error('the probe needs --expose-gc')
+  for (let round = 0; round < collections; round++) {
+    gc()
+    await new Promise((resolve) => setTimeout(resolve, collectionPauseMs))
+  }
+  const { heapUsed, external, arrayBuffers, rss } = process.memoryUsage()
+  const use: MemoryUse = {
+    heapBytes: heapUsed + external - arrayBuffers,
+    bufferBytes: arrayBuffers,
+    residentBytes: anonymousBytes() ?? rss,
+  }
+  process.send?.(use)
+})
+
+/** Undefined where there is no /proc. */
+function anonymousBytes(): number | undefined {
+  try {
+    const found = /^RssAnon:\s+(\d+) kB$/m.exec(readFileSync('/proc/self/status', 'latin1'))
+    return found ? Number(found[1]) * 1024 : undefined
+  } catch {
+    return undefined
+  }
+}

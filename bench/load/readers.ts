@@ -1,0 +1,89 @@
+import { Agent, request } from 'node:http'
+import { answerWith } from '#bench/harness/answering'
+import { CpuClock, type CpuUse } from '#bench/harness/cpu-clock'
+
+/** Clients that read the full state again and again, and count its bytes. */
+export interface ReadersSpec {
+  readonly port: number
+  readonly path: string
+  readonly serverProcessId: number
+  readonly readers: number
+  /** Bytes a second that each takes; absent: as many as it can. */
+  readonly bytesPerSecond?: number
+  /** How many of them take nothing behind the first bytes. */
+  readonly stalling?: number
+}
+
+export interface ReadResult extends CpuUse {
+  /** Answers that came to their end. */
+  readonly reads: number
+  readonly bytes: number
+}
+
+/** How often a slow reader takes what it may. */
+const takeEveryMs = 50
+
+let spec: ReadersSpec
+let isReading = false
+let reads = 0
+let bytes = 0
+let failure: Error | undefined
+
+/** One answer; resolves with whether it came to its end, which a slow reader's need not: the server may have enough. */
+function read(agent: Agent, bytesPerSecond: number | undefined): Promise<boolean> {
+  const { port, path } = spec
+  return new Promise((resolve, reject) => {
+    const outgoing = request({ host: '127.0.0.1', port, path, agent }, (incoming) => {
+      if (incoming.statusCode !== 200) reject(new Error(`${path} was answered ${incoming.statusCode}`))
+      let taken = 0
+      const startedAt = performance.now()
+      const timer = bytesPerSecond === undefined ? undefined : setInterval(takeMore, takeEveryMs)
+      function takeMore() {
+        if (!isReading) outgoing.destroy()
+        else if (taken <= ((performance.now() - startedAt) / 1000) * (bytesPerSecond ?? 0)) incoming.resume()
+      }
+      incoming.on('data', (part: Buffer) => {
+        bytes += part.length
+        taken += part.length
+        if (timer) incoming.pause()
+      })
+      incoming.on('close', () => {
+        clearInterval(timer)
+        if (!incoming.complete && bytesPerSecond === undefined) reject(new Error('an answer broke off'))
+        else resolve(incoming.complete)
+      })
+    })
+    outgoing.on('error', (error) => (bytesPerSecond === undefined ? reject(error) : resolve(false)))
+    outgoing.end()
+  })
+}
+
+async function readOn(place: number): Promise<void> {
+  const bytesPerSecond = place < (spec.stalling ?? 0) ? 0 : spec.bytesPerSecond
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+  while (isReading) if (await read(agent, bytesPerSecond)) reads++
+  agent.destroy()
+}
+
+let reading: Promise<unknown> = Promise.resolve()
+
+answerWith({
+  begin(asked: ReadersSpec) {
+    spec = asked
+    isReading = true
+    reading = Promise.all(Array.from({ length: spec.readers }, (_, place) => readOn(place))).catch((error: Error) => {
+      failure = error
+    })
+  },
+
+  /** At least for so long and, of fast readers, until a read begun meanwhile has ended. */
+  async measure(milliseconds: number): Promise<ReadResult> {
+    const clock = new CpuClock(spec.serverProcessId)
+    const before = { reads, bytes }
+    await new Promise((resolve) => setTimeout(resolve, milliseconds))
+    isReading = false
+    await reading
+    if (failure) throw failure
+    return { ...clock.read(), reads: reads - before.reads, bytes: bytes - before.bytes }
+  },
+})

@@ -1,0 +1,186 @@
+// Answers: how fast the full state is read by a client that takes it as fast as it can, against one JSON.stringify of plain objects (bench/bare/full-state.ts), and what such reads, fast and slow ones, cost others who hear events meanwhile. Does not count: devices that were forgotten and lie on disk only, filters, pages, the client's own parsing.
+import type { Case, Figures, Question, Round, Variant } from '#bench/harness/question'
+import { Remote } from '#bench/harness/remote'
+import { bare, ours, type RunningServer, type StartServer } from '#bench/harness/servers'
+import type { IngestSpec, PhaseResult } from '#bench/load/ingest'
+import type { ReadersSpec, ReadResult } from '#bench/load/readers'
+
+const fleet = { links: 50, window: 64, changes: 10, properties: 10, dashboards: 0, prefix: 'LOAD' }
+const path = '/api/v1/devices?depth=2'
+const megabyte = 1e6
+
+async function withRemote<Result>(program: string, use: (remote: Remote) => Promise<Result>): Promise<Result> {
+  const remote = new Remote(program)
+  try {
+    return await use(remote)
+  } finally {
+    await remote.stop()
+  }
+}
+
+/** So many devices that have reported all their properties while the rest goes on. */
+async function withFleet<Result>(
+  server: RunningServer,
+  spec: Partial<IngestSpec>,
+  use: (load: Remote) => Promise<Result>,
+): Promise<Result> {
+  return await withRemote('load/ingest', async (load) => {
+    const { port, processId } = server
+    await load.ask('open', { ...fleet, ...spec, port, serverProcessId: processId })
+    return await use(load)
+  })
+}
+
+async function reported(load: Remote, devices: number): Promise<void> {
+  for (let frames = 0; frames < devices; ) {
+    frames += (await load.ask<PhaseResult>('run', { warmupMs: 0, measuredMs: 1_000 })).frames
+  }
+}
+
+/** Reads back to back for so long. */
+async function readFor(server: RunningServer, milliseconds: number, spec: Partial<ReadersSpec> = {}) {
+  return await withRemote('load/readers', async (readers) => {
+    const { port, processId } = server
+    await readers.ask('begin', { port, path, serverProcessId: processId, readers: 1, ...spec })
+    return await readers.ask<ReadResult>('measure', milliseconds)
+  })
+}
+
+function speed({ seconds, reads, bytes, serverCpuSeconds, loadCpuSeconds }: ReadResult): Figures {
+  return {
+    megabytesPerSecond: bytes / megabyte / seconds,
+    readsPerSecond: reads / seconds,
+    megabytesPerRead: bytes / megabyte / reads,
+    serverCpuPerMegabyte: (serverCpuSeconds / (bytes / megabyte)) * 1000,
+    loadCpu: (loadCpuSeconds / seconds) * 100,
+  }
+}
+
+/** Twice: the first reads warm up. */
+async function warmReads(server: RunningServer, { isQuick }: Round): Promise<Figures> {
+  await readFor(server, isQuick ? 200 : 1_500)
+  return speed(await readFor(server, isQuick ? 500 : 4_000))
+}
+
+async function started<Result>(start: StartServer, use: (server: RunningServer) => Promise<Result>): Promise<Result> {
+  const server = await start()
+  try {
+    return await use(server)
+  } finally {
+    await server.stop()
+  }
+}
+
+function speedOf(devices: number): Case {
+  return {
+    name: namesOfSizes.get(devices) ?? '',
+    baseline: 'bare',
+    variants: [
+      {
+        name: 'bare',
+        measure: (round) => {
+          const { properties, prefix } = fleet
+          return started(bare('full-state', { devices, properties, prefix }), (server) => warmReads(server, round))
+        },
+      },
+      {
+        name: 'process',
+        measure: (round) =>
+          started(ours(), (server) =>
+            withFleet(server, { devices }, async (load) => {
+              await reported(load, devices)
+              return await warmReads(server, round)
+            }),
+          ),
+      },
+    ],
+  }
+}
+
+const namesOfSizes = new Map([
+  [1_000, '1 000 devices of 10 properties'],
+  [10_000, '10 000 devices of 10 properties'],
+  [100_000, '100 000 devices of 10 properties'],
+])
+
+const others = 'others meanwhile: 5 000 frames/s of 1 change to 1 dashboard'
+const quiet = 'no reads'
+const paced = { devices: 1_000, links: 10, changes: 1, dashboards: 1, prefix: 'OTHERS' }
+const framesPerSecond = 5_000
+const devicesRead = 10_000
+
+/** What an event's way may take while others read: twice of what it takes without, or this much longer. */
+const longerMsMax = 10
+
+function hearing(name: string, readers: Partial<ReadersSpec> | undefined): Variant {
+  return {
+    name,
+    measure: (round) =>
+      started(ours(), (server) =>
+        withFleet(server, { devices: devicesRead }, async (load) => {
+          await reported(load, devicesRead)
+          return await withFleet(server, paced, (other) => heard(server, other, round, readers))
+        }),
+      ),
+  }
+}
+
+async function heard(
+  server: RunningServer,
+  load: Remote,
+  round: Round,
+  readers: Partial<ReadersSpec> | undefined,
+): Promise<Figures> {
+  const times = round.isQuick ? { warmupMs: 300, measuredMs: 500 } : { warmupMs: 2_000, measuredMs: 6_000 }
+  const reading = readers && readFor(server, times.warmupMs + times.measuredMs, readers)
+  const [{ delivery, serverCpuSeconds, seconds }, read] = await Promise.all([
+    load.ask<PhaseResult>('run', { ...times, rate: framesPerSecond }),
+    reading,
+  ])
+  const without = round.earlier(others, quiet, 'heardP99')
+  const limit = without === undefined ? undefined : Math.max(2 * without, without + longerMsMax)
+  return {
+    ...(read && { megabytesPerSecond: read.bytes / megabyte / read.seconds }),
+    serverCpu: (serverCpuSeconds / seconds) * 100,
+    heardP50: delivery.p50,
+    heardP99: delivery.p99,
+    ...(readers && { ofLimit: limit === undefined ? Number.NaN : delivery.p99 / limit }),
+  }
+}
+
+export const fullState: Question = {
+  rounds: 3,
+  figures: {
+    megabytesPerSecond: { title: 'MB/s', digits: 1, isCompared: true },
+    readsPerSecond: { title: 'reads/s', digits: 2, isCompared: true },
+    megabytesPerRead: { title: 'MB/read', digits: 3, isCompared: true },
+    serverCpuPerMegabyte: { title: 'server CPU, ms/MB', digits: 2, isCompared: true },
+    loadCpu: { title: 'load CPU, %', digits: 0 },
+    serverCpu: { title: 'server CPU, %', digits: 0 },
+    heardP50: { title: 'heard p50, ms', digits: 1 },
+    heardP99: { title: 'heard p99, ms', digits: 1 },
+    ofLimit: { title: 'heard p99 ÷ what it may be', digits: 2 },
+  },
+  cases: [
+    ...[...namesOfSizes.keys()].map(speedOf),
+    {
+      name: others,
+      variants: [
+        hearing(quiet, undefined),
+        hearing('4 fast readers', { readers: 4 }),
+        hearing('8 readers of 1 MB/s, 8 that stall', { readers: 16, bytesPerSecond: megabyte, stalling: 8 }),
+      ],
+    },
+  ],
+  targets: [
+    ...[...namesOfSizes.values()].map((name) => ({
+      case: name,
+      variant: 'process',
+      figure: 'megabytesPerSecond',
+      isRatio: true,
+      atLeast: 0.5,
+    })),
+    { case: others, variant: '4 fast readers', figure: 'ofLimit', atMost: 1 },
+    { case: others, variant: '8 readers of 1 MB/s, 8 that stall', figure: 'ofLimit', atMost: 1 },
+  ],
+}

@@ -1,0 +1,123 @@
+// Answers: what the server's memory grows by for each connected device of 10 FLOAT properties that reports, for each device it has forgotten, and for each idle dashboard. Does not count: what is bounded whatever the number of devices and was filled before (the stream's ring, LevelDB's buffers and cache); in heap figures ArrayBuffers, which are that ring; files mapped from the page cache, which RSS would hold too; the kernel's part of a socket.
+import type { MemoryUse } from '#bench/harness/memory-probe'
+import { type ProbedServer, startProbed } from '#bench/harness/probed-server'
+import type { Figures, Question, Round } from '#bench/harness/question'
+import { Remote } from '#bench/harness/remote'
+import type { IngestSpec, PhaseResult } from '#bench/load/ingest'
+
+const fleet = { links: 50, window: 64, changes: 10, properties: 10, dashboards: 0 }
+/** Longer than an activation may be idle before it is forgotten. */
+const idleMs = 6 * 60_000
+/** Forgetting goes round all activations, some thousand a second. */
+const forgetMsMax = 90_000
+const lookEveryMs = 3_000
+
+function sizesOf({ isQuick }: Round) {
+  return isQuick
+    ? { devices: 5_000, sockets: 500, fillMs: 500, reportMs: 500 }
+    : { devices: 100_000, sockets: 5_000, fillMs: 12_000, reportMs: 8_000 }
+}
+
+async function loaded<Result>(spec: Partial<IngestSpec>, server: ProbedServer, use: (load: Remote) => Promise<Result>) {
+  const load = new Remote('load/ingest')
+  const { port, processId } = server
+  try {
+    await load.ask('open', { prefix: 'LOAD', ...fleet, ...spec, port, serverProcessId: processId })
+    return await use(load)
+  } finally {
+    await load.stop()
+  }
+}
+
+/** A few devices send until everything that is bounded has been filled, and are forgotten. */
+async function fill(server: ProbedServer, milliseconds: number): Promise<MemoryUse> {
+  await loaded({ devices: 1_000, prefix: 'FILL' }, server, (load) =>
+    load.ask('run', { warmupMs: 0, measuredMs: milliseconds }),
+  )
+  return await forgotten(server)
+}
+
+/** All links are closed: lets the time pass after which devices are forgotten, and waits until they are. */
+async function forgotten(server: ProbedServer): Promise<MemoryUse> {
+  await pause(lookEveryMs)
+  await server.pass(idleMs)
+  const end = performance.now() + forgetMsMax
+  let use = await server.memory()
+  for (let steady = 0; steady < 2; ) {
+    if (performance.now() > end) throw new Error('the server is still forgetting')
+    await pause(lookEveryMs)
+    const now = await server.memory()
+    steady = now.heapBytes > use.heapBytes * 0.995 ? steady + 1 : 0
+    use = now
+  }
+  return use
+}
+
+async function devices(round: Round): Promise<Figures> {
+  const { devices, fillMs, reportMs } = sizesOf(round)
+  const server = await startProbed()
+  try {
+    const before = await fill(server, fillMs)
+    const hot = await loaded({ devices }, server, async (load) => {
+      const { frames } = await load.ask<PhaseResult>('run', { warmupMs: 0, measuredMs: reportMs })
+      if (frames < devices) throw new Error(`only ${frames} of ${devices} devices have reported`)
+      return await server.memory()
+    })
+    const after = await forgotten(server)
+    return {
+      heapBytes: (hot.heapBytes - before.heapBytes) / devices,
+      residentBytes: (hot.residentBytes - before.residentBytes) / devices,
+      forgottenBytes: (after.heapBytes - before.heapBytes) / devices,
+      residentBefore: before.residentBytes / 2 ** 20,
+    }
+  } finally {
+    await server.stop()
+  }
+}
+
+async function dashboards(round: Round): Promise<Figures> {
+  const { sockets } = sizesOf(round)
+  const server = await startProbed()
+  try {
+    // The first ones make the server ready for more.
+    const openings = (count: number) =>
+      loaded({ devices: 0, links: 0, dashboards: count }, server, () => server.memory())
+    await openings(sockets / 10)
+    const before = await server.memory()
+    const open = await openings(sockets)
+    return {
+      heapBytes: (open.heapBytes - before.heapBytes) / sockets,
+      residentBytes: (open.residentBytes - before.residentBytes) / sockets,
+      residentBefore: before.residentBytes / 2 ** 20,
+    }
+  } finally {
+    await server.stop()
+  }
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms))
+}
+
+const perDevice = 'a device of 10 FLOAT properties, of 100 000 behind 50 links'
+const perDashboard = 'an idle dashboard, of 5 000'
+
+export const memory: Question = {
+  rounds: 3,
+  figures: {
+    heapBytes: { title: 'heap, B', digits: 0 },
+    residentBytes: { title: 'RSS, B', digits: 0 },
+    forgottenBytes: { title: 'heap once forgotten, B', digits: 0 },
+    residentBefore: { title: 'RSS before, MiB', digits: 0 },
+  },
+  cases: [
+    { name: perDevice, variants: [{ name: 'process', measure: devices }] },
+    { name: perDashboard, variants: [{ name: 'process', measure: dashboards }] },
+  ],
+  targets: [
+    { case: perDevice, variant: 'process', figure: 'heapBytes', atMost: 1024 },
+    { case: perDevice, variant: 'process', figure: 'residentBytes', atMost: 1536 },
+    { case: perDevice, variant: 'process', figure: 'forgottenBytes', atMost: 32 },
+    { case: perDashboard, variant: 'process', figure: 'residentBytes', atMost: 4096 },
+  ],
+}

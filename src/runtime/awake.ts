@@ -1,0 +1,54 @@
+import type { Activation } from '#runtime/activation'
+import type { ActorAddress } from '#runtime/actor'
+
+/**
+ * Activations by address. By kind, then tenant, then id, so that finding one builds no text and keeping one keeps none:
+ * ids are there anyway.
+ */
+export class Awake<Event> {
+  readonly #kinds = new Map<string, Map<string, Map<string, Activation<Event>>>>()
+  #size = 0
+
+  get size(): number {
+    return this.#size
+  }
+
+  get({ kind, tenant, id }: ActorAddress): Activation<Event> | undefined {
+    return this.#kinds.get(kind)?.get(tenant)?.get(id)
+  }
+
+  /** There must be none of its address. */
+  add(activation: Activation<Event>): void {
+    const { kind } = activation.definition
+    let tenants = this.#kinds.get(kind)
+    if (!tenants) {
+      tenants = new Map()
+      this.#kinds.set(kind, tenants)
+    }
+    let activations = tenants.get(activation.tenant)
+    if (!activations) {
+      activations = new Map()
+      tenants.set(activation.tenant, activations)
+    }
+    activations.set(activation.id, activation)
+    this.#size++
+  }
+
+  /** Does nothing when another one stands at its address by now. */
+  delete(activation: Activation<Event>): void {
+    const activations = this.#kinds.get(activation.definition.kind)?.get(activation.tenant)
+    if (activations?.get(activation.id) !== activation) return
+    activations.delete(activation.id)
+    this.#size--
+  }
+
+  clear(): void {
+    this.#kinds.clear()
+    this.#size = 0
+  }
+
+  /** All of them; goes on properly when some come and go meanwhile. */
+  *[Symbol.iterator](): Iterator<Activation<Event>> {
+    for (const tenants of this.#kinds.values()) for (const activations of tenants.values()) yield* activations.values()
+  }
+}
