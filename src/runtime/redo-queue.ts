@@ -12,7 +12,12 @@ import { type ActorAddress, addressKey } from '#runtime/actor'
 export class RedoQueue<Event> {
   #first: Activation<Event> | undefined
   #last: Activation<Event> | undefined
+  #size = 0
   readonly #dead = new Map<string, Activation<Event>>()
+
+  get size(): number {
+    return this.#size
+  }
 
   /** Whose events must be applied again first; it may be dead. */
   get first(): Activation<Event> | undefined {
@@ -28,6 +33,7 @@ export class RedoQueue<Event> {
     if (this.#last) this.#last.queuedBehind = activation
     else this.#first = activation
     this.#last = activation
+    this.#size++
   }
 
   remove(activation: Activation<Event>): void {
@@ -37,6 +43,7 @@ export class RedoQueue<Event> {
     else this.#first = queuedBehind
     if (queuedBehind) queuedBehind.queuedBefore = queuedBefore
     else this.#last = queuedBefore
+    this.#size--
     leave(activation)
   }
 

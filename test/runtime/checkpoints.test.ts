@@ -95,7 +95,7 @@ describe('checkpoints', () => {
     expect(counts.reduce((sum, count) => sum + count, 0)).toBe(20_000)
   })
 
-  test('count bytes too, and save no more than a few hundred with one commit below the hard bound', async () => {
+  test('count bytes too, and spread what waits over the events that are left up to the bound', async () => {
     const turns = async (stage: Stage, count: number) => {
       for (let turn = 0; turn < count; turn++) {
         stage.tell(tallyAddress(`T${turn}`), { type: 'add', add: [1] }, 'it', 300)
@@ -108,10 +108,30 @@ describe('checkpoints', () => {
     const stage = await turns(await openStage({ redo: { eventsMax: 1_000_000, bytesMax: bytesTaken / 0.75 } }), 2_500)
     const perCommit = snapshotKeys(stage).map((keys) => keys.length)
     expect(perCommit.slice(0, 2_400)).toEqual(Array.from({ length: 2_400 }, () => 0))
-    expect(Math.max(...perCommit)).toBeGreaterThan(0)
-    expect(Math.max(...perCommit)).toBeLessThanOrEqual(512)
+    const saved = perCommit.slice(2_450)
+    expect(Math.max(...saved)).toBeLessThanOrEqual(4)
     // One event more a commit, one snapshot: no faster than the stream grows.
-    expect(perCommit.at(-1)).toBe(1)
+    expect(saved.reduce((sum, count) => sum + count, 0)).toBeGreaterThan(45)
+    expect(saved.reduce((sum, count) => sum + count, 0)).toBeLessThan(55)
+  })
+
+  test('of many that began together do not come together', async () => {
+    const stage = await openStage({ redo: { eventsMax: 8_000, bytesMax: 100_000_000 } })
+    const perCommit = async (commits: number) => {
+      const before = stage.commits.length
+      for (let commit = 0; commit < commits; commit++) {
+        for (let turn = 0; turn < 20; turn++) stage.tell(tallyAddress(`T${next++ % 1_000}`), { type: 'add', add: [1] })
+        await stage.settle()
+      }
+      return snapshotKeys(stage)
+        .slice(before)
+        .map((keys) => keys.length)
+    }
+    let next = 0
+    expect(Math.max(...(await perCommit(299)))).toBe(0)
+    // Twenty new devices reach three quarters with each commit. At 20 · 1 000 / 2 000 = 10 a commit the last of them is saved at the bound.
+    expect(Math.max(...(await perCommit(500)))).toBeLessThanOrEqual(10)
+    expect(Math.max(...boundOf(stage))).toBeLessThanOrEqual(8_000)
   })
 
   test('catch up at once where the hard bound is met', async () => {
