@@ -8,9 +8,10 @@ import { markdownOf, type Report } from '#bench/harness/report'
 import { judge } from '#bench/harness/verdict'
 import { projectRoot } from '#bench/project-root'
 import { ingest } from '#bench/questions/ingest'
+import { restart } from '#bench/questions/restart'
 
 /** `npm run bench -- <name>`: measures, judges, and writes down what came out. */
-const questions: Readonly<Record<string, Question>> = { ingest }
+const questions: Readonly<Record<string, Question>> = { ingest, restart }
 
 const roundsDefault = 5
 
