@@ -10,9 +10,10 @@ import { projectRoot } from '#bench/project-root'
 import { fullState } from '#bench/questions/full-state'
 import { ingest } from '#bench/questions/ingest'
 import { memory } from '#bench/questions/memory'
+import { restart } from '#bench/questions/restart'
 
 /** `npm run bench -- <name>`: measures, judges, and writes down what came out. */
-const questions: Readonly<Record<string, Question>> = { ingest, 'full-state': fullState, memory }
+const questions: Readonly<Record<string, Question>> = { ingest, 'full-state': fullState, memory, restart }
 
 const roundsDefault = 5
 

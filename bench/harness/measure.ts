@@ -31,7 +31,8 @@ export async function measure(question: Question, options: MeasureOptions): Prom
   const takeDown = await question.setUp?.(options.isQuick)
   try {
     for (let number = 0; number < options.rounds; number++) {
-      for (const { name, variants } of question.cases) {
+      for (const { name, variants, roundsMax = Infinity } of question.cases) {
+        if (number >= roundsMax) continue
         for (const variant of number % 2 === 0 ? variants : variants.toReversed()) {
           const figures = await variant.measure(roundOf(number, options.isQuick, measured))
           const key = keyOf(name, variant.name)

@@ -22,6 +22,8 @@ export interface Case {
   readonly variants: readonly Variant[]
   /** The name of the variant that others are compared with. */
   readonly baseline?: string
+  /** At most so many rounds, where this one takes much longer than the others. */
+  readonly roundsMax?: number
 }
 
 /** What has to be reached: a figure, or its ratio to the baseline's. */

@@ -29,6 +29,8 @@ export function markdownOf(report: Report, { figures }: Pick<Question, 'figures'
   for (const { name: caseName, variants, baseline } of results) {
     const columns = Object.keys(figures).filter((figure) => variants.some((variant) => variant.figures[figure]))
     lines.push('', `## ${caseName}`, '')
+    const measured = variants[0]?.rounds.length ?? 0
+    if (measured < rounds) lines.push(`${measured} rounds.`, '')
     lines.push(`| | ${columns.map((figure) => figures[figure]?.title).join(' | ')} |`)
     lines.push(`|---|${columns.map(() => '---:').join('|')}|`)
     for (const variant of variants) lines.push(rowOf(variant, columns, digitsOf))

@@ -23,8 +23,8 @@ export interface FleetLinkOptions {
   readonly step: number
   readonly count: number
   readonly template: UpdateTemplate
-  /** Frames up to this number of a device are acknowledged. */
-  readonly acknowledged: (device: number, sequence: number) => void
+  /** One call a frame. `number`: what it carried, where that is known: nothing newer of its device is on its way. */
+  readonly acknowledged: (device: number, sequence: number, number: number | undefined) => void
   /** All that came in one piece was heard. */
   readonly heard: () => void
   readonly failed: (error: Error) => void
@@ -38,6 +38,8 @@ export class FleetLink {
   /** The last frame's number of each device, and the last one acknowledged. */
   readonly #sent: Uint32Array
   readonly #acknowledged: Uint32Array
+  /** What the last frame of each device carried. */
+  readonly #numbers: Float64Array
   readonly #placeOf = new Map<number, number>()
   readonly #places = new Map<string, number>()
   #socket: RawSocket | undefined
@@ -51,6 +53,7 @@ export class FleetLink {
     this.#addresses = new Uint32Array(options.count)
     this.#sent = new Uint32Array(options.count)
     this.#acknowledged = new Uint32Array(options.count)
+    this.#numbers = new Float64Array(options.count)
   }
 
   /** Resolves when every device of it is welcome. */
@@ -85,8 +88,9 @@ export class FleetLink {
       this.#turn = place + 1 === devices ? 0 : place + 1
       const sequence = (this.#sent[place] as number) + 1
       this.#sent[place] = sequence
-      const at = written * template.bytes
-      template.write(bytes, at, this.#addresses[place] as number, sequence, number + written * step)
+      const carried = number + written * step
+      this.#numbers[place] = carried
+      template.write(bytes, written * template.bytes, this.#addresses[place] as number, sequence, carried)
     }
     this.unacknowledged += count
     this.#socket?.write(bytes)
@@ -132,7 +136,10 @@ export class FleetLink {
     this.#acknowledged[place] = sequence
     this.unacknowledged -= sequence - before
     const device = this.#options.first + place * this.#options.step
-    for (let each = before + 1; each <= sequence; each++) this.#options.acknowledged(device, each)
+    const last = this.#sent[place] === sequence ? this.#numbers[place] : undefined
+    for (let each = before + 1; each <= sequence; each++) {
+      this.#options.acknowledged(device, each, each === sequence ? last : undefined)
+    }
   }
 
   #heardMessage(message: Message): void {

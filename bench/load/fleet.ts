@@ -29,6 +29,8 @@ export class LoadFleet {
   readonly latency = new LatencyHistogram()
   sent = 0
   acknowledged = 0
+  /** What the last acknowledged frame of each device carried, as far as it is known; -1 before the first. */
+  readonly numbers: Float64Array
   readonly #links: readonly FleetLink[]
   #failure: Error | undefined
   #isFilling = false
@@ -43,6 +45,7 @@ export class LoadFleet {
   constructor(options: LoadFleetOptions) {
     this.options = options
     const { devices, links, port, prefix, properties, changes } = options
+    this.numbers = new Float64Array(devices).fill(-1)
     this.#before = new Uint32Array(devices)
     this.#next = Float64Array.from({ length: links }, (_, link) => link)
     const template = new UpdateTemplate(changes)
@@ -55,7 +58,7 @@ export class LoadFleet {
         first,
         step: links,
         count: Math.floor((devices - first + links - 1) / links),
-        acknowledged: (device, sequence) => this.#acknowledgedOne(device, sequence),
+        acknowledged: (device, sequence, number) => this.#acknowledgedOne(device, sequence, number),
         heard: () => this.#fill(link),
         failed: (error) => {
           this.#failure ??= error
@@ -157,8 +160,9 @@ export class LoadFleet {
     this.sent += room
   }
 
-  #acknowledgedOne(device: number, sequence: number): void {
+  #acknowledgedOne(device: number, sequence: number, number: number | undefined): void {
     this.acknowledged++
+    if (number !== undefined) this.numbers[device] = number
     const pace = this.#pace
     if (!pace) {
       this.#before[device] = sequence

@@ -6,11 +6,17 @@ import type { PhaseResult, PhaseSpec } from '#bench/load/ingest'
 
 const fleet = { devices: 10_000, links: 50, window: 64, properties: 10, prefix: 'LOAD', dashboards: 1 }
 
-async function measured(start: StartServer, changes: number, phase: PhaseSpec): Promise<PhaseResult> {
+async function measured(
+  start: StartServer,
+  changes: number,
+  { isQuick }: Round,
+  phase: PhaseSpec,
+): Promise<PhaseResult> {
   const server = await start()
   const load = new Remote('load/ingest')
   try {
-    await load.ask('open', { ...fleet, changes, port: server.port, serverProcessId: server.processId })
+    const devices = isQuick ? fleet.devices / 10 : fleet.devices
+    await load.ask('open', { ...fleet, devices, changes, port: server.port, serverProcessId: server.processId })
     return await load.ask<PhaseResult>('run', phase)
   } finally {
     await load.stop()
@@ -46,7 +52,7 @@ function fullSpeed(name: string, changes: number): Case {
     baseline: 'bare',
     variants: Object.entries(starts).map(([variant, start]) => ({
       name: variant,
-      measure: async (round) => costs(await measured(start, changes, timesOf(round))),
+      measure: async (round) => costs(await measured(start, changes, round, timesOf(round))),
     })),
   }
 }
@@ -61,7 +67,7 @@ const halfLoad: Case = {
     name: variant,
     async measure(round) {
       const rate = (round.earlier(ones, 'process', 'framesPerSecond') ?? 0) / 2
-      const result = await measured(starts[variant], 1, { ...timesOf(round), rate })
+      const result = await measured(starts[variant], 1, round, { ...timesOf(round), rate })
       const { acknowledgement, delivery } = result
       return { ...costs(result), ackP50: acknowledgement.p50, ackP99: acknowledgement.p99, heardP99: delivery.p99 }
     },

@@ -129,11 +129,18 @@ export class Presence {
           for (const device of devices) {
             if (!this.#posted.has(`${tenant}/${device}`)) this.#wantOffline(tenant, device)
           }
+          await this.#nearlyDone()
         }
       } finally {
         await pages.close()
       }
     }
+  }
+
+  /** There may be a million of them: no more are listed than can be set soon. */
+  async #nearlyDone(): Promise<void> {
+    const { world } = this.#options.system
+    while (this.#wanted.size >= listedAtATime) await new Promise<void>((resolve) => world.soon(resolve))
   }
 
   #wantOffline(tenant: string, device: string): void {

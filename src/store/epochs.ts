@@ -1,5 +1,6 @@
 import type { Storage } from '#runtime/storage'
 import { below, keys, numberOf } from '#store/keys'
+import { pagesOf } from '#store/pages'
 import { packRecord, unpackRecord } from '#store/record-codec'
 
 export const epochFormat = { name: 'epoch', version: 1, upgrades: {} }
@@ -23,14 +24,12 @@ export class Epochs {
 
   static async load(storage: Storage): Promise<Epochs> {
     const epochs = new Epochs()
-    const scan = storage.scan({ ...below('epoch'), hasValues: true })
-    for (let rows = await scan.next(epochsMax); rows.length > 0; rows = await scan.next(epochsMax)) {
-      for (const { key, value } of rows) {
+    for await (const page of pagesOf(storage, { ...below('epoch'), hasValues: true })) {
+      for (const { key, value } of page) {
         const { name, heads } = unpackRecord(epochFormat, value) as Omit<Epoch, 'number'>
         epochs.#epochs.push({ number: numberOf(key), name, heads })
       }
     }
-    await scan.close()
     return epochs
   }
 

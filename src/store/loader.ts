@@ -5,12 +5,12 @@ import { tellFormat } from '#runtime/stored-tells'
 import { reminderFormat, type System } from '#runtime/system'
 import { headOf, unpackChunk } from '#store/chunk'
 import { addressOf, below, keys, numberOf, partNameOf } from '#store/keys'
+import { firstRowOf, pagesOf } from '#store/pages'
 import { unpackRecord } from '#store/record-codec'
 import { redoFormat, type StoreJournal } from '#store/store-journal'
 
-/** Rows asked for at a time: big enough to be fast, small enough to give the loop back. */
-const rowsAtATime = 256
-const chunksAtATime = 8
+/** How long entries are applied before the loop is given back: after a failed write others are answered meanwhile. */
+const sliceMs = 2
 
 /**
  * Brings the runtime to where the store is: heads of the streams, names of records, reminders, tells, and every event
@@ -27,63 +27,74 @@ export async function load(journal: StoreJournal, system: System<Entry>): Promis
 
 /** Each tenant's first and last chunk, and its redo mark. A tenant without a redo mark has no stream yet. */
 async function loadStreams(journal: StoreJournal): Promise<void> {
-  for await (const { key, value } of rows(journal, 'redo', true)) {
-    const tenant = key.slice('redo/'.length)
-    const stream = journal.stream(tenant)
-    stream.redoFrom = unpackRecord(redoFormat, value) as number
-    const range = { ...below(`stream/${tenant}`), hasValues: true }
-    const last = await firstRow(journal, { ...range, isReverse: true })
-    const first = await firstRow(journal, range)
-    if (!first || !last) {
-      stream.last = stream.redoFrom - 1
-      stream.retainedFrom = stream.redoFrom
-      continue
+  const { storage } = journal
+  for await (const page of pagesOf(storage, { ...below('redo'), hasValues: true })) {
+    for (const { key, value } of page) {
+      const tenant = key.slice('redo/'.length)
+      const stream = journal.stream(tenant)
+      stream.redoFrom = unpackRecord(redoFormat, value) as number
+      const range = { ...below(`stream/${tenant}`), hasValues: true }
+      const last = await firstRowOf(storage, { ...range, isReverse: true })
+      const first = await firstRowOf(storage, range)
+      if (!first || !last) {
+        stream.last = stream.redoFrom - 1
+        stream.retainedFrom = stream.redoFrom
+        continue
+      }
+      const head = headOf(last.value)
+      stream.last = numberOf(last.key) + head.count - 1
+      stream.bytesEnd = head.bytesBefore + last.value.length
+      stream.retainedFrom = numberOf(first.key)
+      stream.bytesStart = headOf(first.value).bytesBefore
     }
-    const head = headOf(last.value)
-    stream.last = numberOf(last.key) + head.count - 1
-    stream.bytesEnd = head.bytesBefore + last.value.length
-    stream.retainedFrom = numberOf(first.key)
-    stream.bytesStart = headOf(first.value).bytesBefore
   }
 }
 
-async function loadPartNames(journal: StoreJournal, system: System<Entry>): Promise<void> {
-  for await (const { key } of rows(journal, 'part', false)) {
-    const address = addressOf(key)
-    if (system.registry.definition(address.kind).rest === 'written_through') {
-      system.registry.knowRecord(address, partNameOf(key), true)
+/** Only those of written-through actors: of the others there may be one for every device, and nobody needs to know. */
+async function loadPartNames({ storage }: StoreJournal, { registry }: System<Entry>): Promise<void> {
+  const { before, after: start } = below('part')
+  for (let after = start; ; ) {
+    const first = await firstRowOf(storage, { after, before, hasValues: false })
+    if (!first) return
+    const kind = below(`part/${addressOf(first.key).kind}`)
+    if (registry.definition(addressOf(first.key).kind).rest === 'written_through') {
+      for await (const page of pagesOf(storage, { ...kind, hasValues: false })) {
+        for (const { key } of page) registry.knowRecord(addressOf(key), partNameOf(key), true)
+      }
     }
+    after = kind.before
   }
 }
 
 async function redo(journal: StoreJournal, system: System<Entry>, tenant: string): Promise<void> {
+  const { world } = system
   const stream = journal.stream(tenant)
   // The chunk that holds redoFrom may begin before it.
   const start = await journal.load(tenant, stream.redoFrom)
   const after = start ? start.firstOffset : stream.redoFrom
   let expected = after
   const head = system.registry.head(tenant)
-  const scan = journal.storage.scan({
+  const range = {
     after: keys.chunk(tenant, after - 1),
     before: below(`stream/${tenant}`).before,
     hasValues: true,
-  })
-  try {
-    for (let found = await scan.next(chunksAtATime); found.length > 0; found = await scan.next(chunksAtATime)) {
-      for (const { key, value } of found) {
-        const firstOffset = numberOf(key)
-        const { events } = unpackChunk(firstOffset, value, journal.shapes)
-        if (firstOffset !== expected) throw gap(tenant, expected, firstOffset)
-        expected = firstOffset + events.length
-        stream.loadRedoChunk(firstOffset)
-        events.forEach((event, index) => {
-          if (firstOffset + index >= stream.redoFrom) replay(system, tenant, event, firstOffset + index)
-        })
-        head.bytesTaken += value.length
+  }
+  let sliceBegan = world.monotonic()
+  for await (const page of pagesOf(journal.storage, range)) {
+    for (const { key, value } of page) {
+      const firstOffset = numberOf(key)
+      const { events } = unpackChunk(firstOffset, value, journal.shapes)
+      if (firstOffset !== expected) throw gap(tenant, expected, firstOffset)
+      expected = firstOffset + events.length
+      stream.loadRedoChunk(firstOffset)
+      for (let index = Math.max(0, stream.redoFrom - firstOffset); index < events.length; index++) {
+        replay(system, tenant, events[index] as Entry, firstOffset + index)
       }
+      head.bytesTaken += value.length
+      if (world.monotonic() - sliceBegan < sliceMs) continue
+      await new Promise<void>((resolve) => world.soon(resolve))
+      sliceBegan = world.monotonic()
     }
-  } finally {
-    await scan.close()
   }
   if (expected <= stream.last) throw gap(tenant, expected, stream.last + 1)
 }
@@ -95,32 +106,16 @@ function replay(system: System<Entry>, tenant: string, event: Entry, offset: num
   }
 }
 
-async function loadReminders(journal: StoreJournal, system: System<Entry>): Promise<void> {
-  for await (const { key, value } of rows(journal, 'reminder', true)) {
-    system.reminders.set(addressOf(key), unpackRecord(reminderFormat, value) as number)
+async function loadReminders({ storage }: StoreJournal, { reminders }: System<Entry>): Promise<void> {
+  for await (const page of pagesOf(storage, { ...below('reminder'), hasValues: true })) {
+    for (const { key, value } of page) reminders.set(addressOf(key), unpackRecord(reminderFormat, value) as number)
   }
 }
 
-async function loadTells(journal: StoreJournal, system: System<Entry>): Promise<void> {
-  for await (const { key, value } of rows(journal, 'tell', true)) {
-    system.loadTell(numberOf(key), unpackRecord(tellFormat, value) as Tell)
+async function loadTells({ storage }: StoreJournal, system: System<Entry>): Promise<void> {
+  for await (const page of pagesOf(storage, { ...below('tell'), hasValues: true })) {
+    for (const { key, value } of page) system.loadTell(numberOf(key), unpackRecord(tellFormat, value) as Tell)
   }
-}
-
-async function* rows(journal: StoreJournal, prefix: string, hasValues: boolean) {
-  const scan = journal.storage.scan({ ...below(prefix), hasValues })
-  try {
-    for (let found = await scan.next(rowsAtATime); found.length > 0; found = await scan.next(rowsAtATime)) yield* found
-  } finally {
-    await scan.close()
-  }
-}
-
-async function firstRow(journal: StoreJournal, range: Parameters<StoreJournal['storage']['scan']>[0]) {
-  const scan = journal.storage.scan(range)
-  const [row] = await scan.next(1)
-  await scan.close()
-  return row
 }
 
 function gap(tenant: string, expected: number, found: number): StorageFailure {

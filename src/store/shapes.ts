@@ -23,6 +23,8 @@ export class Shapes {
   readonly #get: (key: string) => Uint8Array | undefined
   readonly #known = new Map<string, Shape>()
   #properties = 0
+  /** The one asked for last, mostly the one asked for next: devices of a kind come in rows. */
+  #last: Shape | undefined
 
   constructor(get: (key: string) => Uint8Array | undefined) {
     this.#get = get
@@ -36,6 +38,7 @@ export class Shapes {
 
   /** @throws StorageFailure `damaged` when no such shape is stored. */
   byId(id: string): Shape {
+    if (this.#last?.id === id) return this.#last
     const known = this.#known.get(id)
     if (known) return this.#keep(known)
     const bytes = this.#get(keys.shape(id))
@@ -63,6 +66,7 @@ export class Shapes {
       this.#known.delete(id)
       this.#properties -= oldest.properties.length
     }
+    this.#last = shape
     return shape
   }
 }

@@ -1,7 +1,8 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { deviceAddress } from '#actors/device/device'
 import { tenantAddress } from '#actors/tenant/address'
-import { graceMs } from '#link/presence'
+import { graceMs, Presence } from '#link/presence'
+import type { Pages } from '#runtime/listing'
 import { LinkStage } from '#test/link/link-stage'
 import { ManualWorld } from '#test/runtime/manual-world'
 import { faultyPlace } from '#test/runtime/stage'
@@ -123,6 +124,47 @@ describe('after a start', () => {
     expect([status('A'), status('B')]).toEqual(['online', 'online'])
   })
 })
+
+test('of very many that are not back, no more are listed than can be set soon', async () => {
+  const names = Array.from({ length: 1_000 }, (_, index) => `D${index}`)
+  const waiting = new Set<string>()
+  let waitingMost = 0
+  const presence = new Presence({
+    system: room.stage.system,
+    listing: {
+      actors: () => namesOf([]),
+      entries: () => namesOf(names),
+    },
+    // Asked when it is wished for, and again when its turn comes, which takes its time.
+    isLinked: (_, device) => {
+      if (waiting.delete(device)) room.world.spend(5)
+      else waiting.add(device)
+      waitingMost = Math.max(waitingMost, waiting.size)
+      return false
+    },
+    failed: (error) => {
+      throw error
+    },
+  })
+  room.stage.system.registry.head('default')
+  presence.start()
+  await room.world.advance(graceMs)
+  expect(waiting.size).toBe(0)
+  expect(waitingMost).toBeGreaterThan(1)
+  expect(waitingMost).toBeLessThan(600)
+})
+
+function namesOf(names: readonly string[]): Pages {
+  let at = 0
+  return {
+    next: async (countMax) => {
+      const page = names.slice(at, at + countMax)
+      at += page.length
+      return page
+    },
+    close: async () => {},
+  }
+}
 
 describe('wishes', () => {
   test('are overridden by later ones, and by what is so when their turn comes', async () => {

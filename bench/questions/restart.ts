@@ -1,0 +1,131 @@
+// Answers: how long from the start of the process until the server answers, and until a complete and right full read begins, with 10⁴, 10⁵ and 10⁶ devices of 10 properties on disk, after SIGTERM and after SIGKILL under full load, when what must be applied again is as long as it gets. Does not count: a cold disk (the files are in the page cache), the rest of the read, devices that come back. Each round starts on a copy of one state left by SIGKILL (and by a SIGTERM after it), made once.
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { copyDataFolder } from '#bench/harness/data-folder'
+import type { Case, Figures, Question, Variant } from '#bench/harness/question'
+import { Remote } from '#bench/harness/remote'
+import type { LoadFleetOptions } from '#bench/load/fleet'
+import type { ReadSeen, StartedServer, StartSeen } from '#bench/load/restart'
+import { processUsage } from '#bench/process-usage'
+import { freePort, ServerProcess, startServer } from '#bench/server-process'
+
+const sizes = [
+  { name: '10 000 devices', devices: 10_000 },
+  { name: '100 000 devices', devices: 100_000, secondsMax: 3 },
+  { name: '1 000 000 devices', devices: 1_000_000, secondsMax: 20, roundsMax: 3 },
+] as const
+
+const ends = ['SIGTERM', 'SIGKILL'] as const
+type End = (typeof ends)[number]
+
+const fleet = { links: 50, window: 64, changes: 10, properties: 10, prefix: 'LOAD' }
+/** What a quick round divides by. */
+const quickly = 100
+/** Frames after which what must be applied again is as long as it gets, twice over. */
+const floodFrames = 512 * 1024
+
+/** What servers left behind, by size: a folder each, and the load that knows what was acknowledged. */
+interface Left {
+  readonly folder: string
+  readonly load: Remote
+}
+const left = new Map<string, Left>()
+
+async function fill(name: string, folder: string, devices: number, isQuick: boolean): Promise<void> {
+  const load = new Remote('load/restart')
+  left.set(name, { folder, load })
+  const port = await freePort()
+  const filled = await startServer({ port, dataFolder: join(folder, 'SIGKILL') })
+  try {
+    await load.ask('fill', { ...fleet, port, devices } satisfies LoadFleetOptions)
+    await load.ask('flood', isQuick ? floodFrames / quickly : floodFrames)
+  } finally {
+    await filled.kill()
+  }
+  await load.ask('leave')
+  await copyDataFolder(join(folder, 'SIGKILL'), join(folder, 'SIGTERM'))
+  const stopped = await startServer({ port, dataFolder: join(folder, 'SIGTERM') })
+  const result = await stopped.stop()
+  if (result !== 0) throw new Error(`SIGTERM ended the server with ${result}`)
+}
+
+async function started({ folder, load }: Left, end: End): Promise<Figures> {
+  const dataFolder = join(folder, 'round')
+  await copyDataFolder(join(folder, end), dataFolder)
+  const port = await freePort()
+  const spawnedAt = performance.timeOrigin + performance.now()
+  const server = new ServerProcess({ port, dataFolder })
+  try {
+    const asked: StartedServer = { port, spawnedAt }
+    const { firstAnswerMs } = await load.ask<StartSeen>('knock', asked)
+    const usage = processUsage(server.processId)
+    const { firstBytesMs } = await load.ask<ReadSeen>('read', asked)
+    if (!usage) throw new Error(`the server ended: ${server.lines.join('\n')}`)
+    return {
+      firstAnswer: firstAnswerMs / 1000,
+      firstBytes: firstBytesMs / 1000,
+      serverCpu: usage.cpuSeconds,
+      serverMemory: usage.residentBytes / 2 ** 20,
+    }
+  } finally {
+    await server.kill()
+    await rm(dataFolder, { recursive: true, force: true })
+  }
+}
+
+function variantOf(name: string, end: End): Variant {
+  return {
+    name: `after ${end}`,
+    async measure() {
+      const there = left.get(name)
+      if (!there) throw new Error(`nothing was left for ${name}`)
+      return await started(there, end)
+    },
+  }
+}
+
+export const restart: Question = {
+  figures: {
+    firstAnswer: { title: 'first answer, s', digits: 2 },
+    firstBytes: { title: 'full read begins, s', digits: 2 },
+    serverCpu: { title: 'server CPU until then, s', digits: 2 },
+    serverMemory: { title: 'server RSS then, MiB', digits: 0 },
+  },
+  cases: sizes.map(
+    (size): Case => ({
+      name: size.name,
+      variants: ends.map((end) => variantOf(size.name, end)),
+      ...('roundsMax' in size && { roundsMax: size.roundsMax }),
+    }),
+  ),
+  targets: sizes.flatMap((size) =>
+    'secondsMax' in size
+      ? ends.flatMap((end) =>
+          ['firstAnswer', 'firstBytes'].map((figure) => ({
+            case: size.name,
+            variant: `after ${end}`,
+            figure,
+            atMost: size.secondsMax,
+          })),
+        )
+      : [],
+  ),
+  async setUp(isQuick) {
+    const folder = await mkdtemp(join(tmpdir(), 'bench-restart-'))
+    const takeDown = async () => {
+      for (const { load } of left.values()) await load.stop()
+      left.clear()
+      await rm(folder, { recursive: true, force: true })
+    }
+    try {
+      for (const { name, devices } of sizes) {
+        await fill(name, join(folder, String(devices)), isQuick ? devices / quickly : devices, isQuick)
+      }
+    } catch (error) {
+      await takeDown()
+      throw error
+    }
+    return takeDown
+  },
+}

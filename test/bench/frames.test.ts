@@ -1,0 +1,161 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type WebSocket, WebSocketServer } from 'ws'
+import { clientFrame, FrameReader, opcodes } from '#bench/load/frames'
+import { RawSocket } from '#bench/load/raw-socket'
+
+/** A frame as a server sends it: unmasked. RFC 6455 §5.2. */
+function serverFrame(payload: Buffer, opcode: number): Buffer {
+  const { length } = payload
+  const head = Buffer.alloc(length < 126 ? 2 : length <= 0xffff ? 4 : 10)
+  head[0] = 0x80 | opcode
+  if (length < 126) head[1] = length
+  else if (length <= 0xffff) {
+    head[1] = 126
+    head.writeUInt16BE(length, 2)
+  } else {
+    head[1] = 127
+    head.writeBigUInt64BE(BigInt(length), 2)
+  }
+  return Buffer.concat([head, payload])
+}
+
+/** Around every length at which the head takes another form. */
+const lengths = fc.oneof(
+  fc.constantFrom(0, 1, 124, 125, 126, 127, 128, 65_534, 65_535, 65_536, 65_537),
+  fc.integer({ min: 0, max: 300 }),
+)
+const frame = fc.record({
+  length: lengths,
+  seed: fc.nat({ max: 255 }),
+  opcode: fc.constantFrom(...Object.values(opcodes)),
+})
+
+function payloadOf(length: number, seed: number): Buffer {
+  return Buffer.from(Uint8Array.from({ length }, (_, index) => (index * 31 + seed) & 0xff))
+}
+
+function read(pieces: readonly Buffer[]): { readonly payload: Buffer; readonly opcode: number }[] {
+  const heard: { payload: Buffer; opcode: number }[] = []
+  const reader = new FrameReader((bytes, start, end, opcode) => {
+    heard.push({ payload: Buffer.from(bytes.subarray(start, end)), opcode })
+  })
+  for (const piece of pieces) {
+    // Lent for the call only: what is kept of it must be a copy.
+    const lent = Buffer.from(piece)
+    reader.push(lent)
+    lent.fill(0xee)
+  }
+  return heard
+}
+
+describe('frames of a server', () => {
+  test('are the same however they are cut', () => {
+    fc.assert(
+      fc.property(
+        fc.array(frame, { maxLength: 6 }),
+        fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { maxLength: 12 }),
+        (frames, cuts) => {
+          const sent = frames.map(({ length, seed, opcode }) => ({ payload: payloadOf(length, seed), opcode }))
+          const bytes = Buffer.concat(sent.map(({ payload, opcode }) => serverFrame(payload, opcode)))
+          const places = [0, ...cuts.map((cut) => Math.floor(cut * bytes.length)).sort((a, b) => a - b), bytes.length]
+          const pieces = places.slice(1).map((end, index) => bytes.subarray(places[index], end))
+          expect(read(pieces)).toEqual(sent)
+        },
+      ),
+    )
+  })
+
+  test.each([0, 125, 126, 200, 65_536])('of %d bytes are the same when every byte comes alone', (length) => {
+    const sent = [payloadOf(length, 1), payloadOf(3, 2)].map((payload) => ({ payload, opcode: opcodes.text }))
+    const bytes = Buffer.concat(sent.map(({ payload, opcode }) => serverFrame(payload, opcode)))
+    // The payload itself in one piece: what matters is where the heads are cut.
+    const head = Array.from(bytes.subarray(0, 12), (byte) => Buffer.of(byte))
+    expect(read([...head, bytes.subarray(12)])).toEqual(sent)
+  })
+
+  test('are not heard before they are whole', () => {
+    const whole = serverFrame(payloadOf(126, 0), opcodes.binary)
+    expect(read([whole.subarray(0, -1)])).toEqual([])
+    expect(read([whole])).toHaveLength(1)
+  })
+})
+
+describe('between a socket of ours and another implementation', () => {
+  let server: WebSocketServer
+  let client: RawSocket
+  let peer: WebSocket
+  const heard: { readonly payload: Buffer; readonly opcode: number }[] = []
+
+  beforeAll(async () => {
+    server = new WebSocketServer({
+      host: '127.0.0.1',
+      port: 0,
+      handleProtocols: (protocols) => [...protocols][0] ?? false,
+    })
+    await once(server, 'listening')
+    const reader = new FrameReader((bytes, start, end, opcode) => {
+      heard.push({ payload: Buffer.from(bytes.subarray(start, end)), opcode })
+    })
+    const connected = once(server, 'connection')
+    client = await RawSocket.open({
+      port: (server.address() as AddressInfo).port,
+      path: '/any',
+      protocol: 'some.v1',
+      received: (bytes) => reader.push(bytes),
+    })
+    peer = (await connected)[0] as WebSocket
+  })
+
+  afterAll(() => {
+    client.close()
+    server.close()
+  })
+
+  test('the protocol is the one asked for', () => {
+    expect(peer.protocol).toBe('some.v1')
+  })
+
+  test.each([0, 1, 125, 126, 127, 65_535])('%d bytes arrive there', async (length) => {
+    const payload = payloadOf(length, 7)
+    const arrived = once(peer, 'message')
+    client.write(clientFrame(payload))
+    expect(await arrived).toEqual([payload, true])
+  })
+
+  test('text arrives as text, a pong as a pong', async () => {
+    const arrived = once(peer, 'message')
+    client.write(clientFrame(Buffer.from('{"ä":1}'), opcodes.text))
+    expect(await arrived).toEqual([Buffer.from('{"ä":1}'), false])
+    const ponged = once(peer, 'pong')
+    client.pong(Buffer.from('alive'))
+    expect(await ponged).toEqual([Buffer.from('alive')])
+  })
+
+  test.each([0, 1, 125, 126, 127, 65_535, 65_536, 500_000])('%d bytes arrive here', async (length) => {
+    heard.length = 0
+    peer.send(payloadOf(length, 9))
+    peer.ping('end')
+    while (heard.length < 2) await new Promise((resolve) => setTimeout(resolve, 1))
+    expect(heard).toEqual([
+      { payload: payloadOf(length, 9), opcode: opcodes.binary },
+      { payload: Buffer.from('end'), opcode: opcodes.ping },
+    ])
+  })
+
+  test('longer than a frame of ours can be is refused', () => {
+    expect(() => clientFrame(Buffer.alloc(65_536))).toThrow(RangeError)
+  })
+
+  test('who is not let in is told why', async () => {
+    const refusing = createServer().listen(0, '127.0.0.1')
+    refusing.on('upgrade', (_, socket) => socket.end('HTTP/1.1 403 Forbidden\r\n\r\nnot you'))
+    await once(refusing, 'listening')
+    const { port } = refusing.address() as AddressInfo
+    await expect(RawSocket.open({ port, path: '/closed', received: () => {} })).rejects.toThrow(/closed: HTTP\/1.1 403/)
+    refusing.close()
+  })
+})

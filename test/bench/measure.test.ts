@@ -1,0 +1,162 @@
+import { describe, expect, test } from 'vitest'
+import { type MeasureOptions, measure } from '#bench/harness/measure'
+import type { Case, Figures, Question, Round } from '#bench/harness/question'
+
+const form = { title: 'speed', digits: 0, isCompared: true }
+
+/** A question whose variants note that they were asked, and answer by `answer`. */
+function question(
+  cases: readonly (Omit<Case, 'variants'> & { readonly variants: readonly string[] })[],
+  answer: (key: string, round: Round) => Figures | Promise<Figures> = () => ({ speed: 1 }),
+): { readonly question: Question; readonly asked: string[] } {
+  const asked: string[] = []
+  const made: Question = {
+    figures: { speed: form, size: { title: 'size', digits: 0 } },
+    targets: [],
+    cases: cases.map((each) => ({
+      ...each,
+      variants: each.variants.map((name) => ({
+        name,
+        async measure(round) {
+          const key = `${each.name}/${name}`
+          asked.push(`${round.number} ${key}`)
+          return await answer(key, round)
+        },
+      })),
+    })),
+  }
+  return { question: made, asked }
+}
+
+function options(rounds: number, more: Partial<MeasureOptions> = {}): MeasureOptions {
+  return { rounds, isQuick: false, print: () => {}, ...more }
+}
+
+test('every variant is measured in every round, and the order turns round each time', async () => {
+  const { question: asking, asked } = question([
+    { name: 'a', variants: ['x', 'y', 'z'] },
+    { name: 'b', variants: ['x', 'y'] },
+  ])
+  await measure(asking, options(3))
+  expect(asked).toEqual([
+    ...['0 a/x', '0 a/y', '0 a/z', '0 b/x', '0 b/y'],
+    ...['1 a/z', '1 a/y', '1 a/x', '1 b/y', '1 b/x'],
+    ...['2 a/x', '2 a/y', '2 a/z', '2 b/x', '2 b/y'],
+  ])
+})
+
+test('a case that takes long is measured in its rounds only', async () => {
+  const { question: asking, asked } = question([
+    { name: 'long', variants: ['x'], roundsMax: 2 },
+    { name: 'short', variants: ['x'] },
+  ])
+  const results = await measure(asking, options(4))
+  expect(asked.filter((line) => line.endsWith('long/x'))).toEqual(['0 long/x', '1 long/x'])
+  expect(results.map(({ variants }) => variants[0]?.rounds.length)).toEqual([2, 4])
+})
+
+test('one variant after the other, never two at once', async () => {
+  let running = 0
+  const { question: asking } = question([{ name: 'a', variants: ['x', 'y'] }], async () => {
+    running++
+    await new Promise((resolve) => setTimeout(resolve, 2))
+    expect(running).toBe(1)
+    running--
+    return { speed: 1 }
+  })
+  await measure(asking, options(2))
+})
+
+test('figures are spread over the rounds, ratios are paired with the baseline of the same round', async () => {
+  const { question: asking } = question(
+    [{ name: 'a', variants: ['bare', 'ours'], baseline: 'bare' }],
+    (key, { number }) => ({ speed: (key === 'a/bare' ? 100 : 50) * (number + 1), size: number }),
+  )
+  const [result] = await measure(asking, options(3))
+  const [bare, ours] = result?.variants ?? []
+  expect(ours).toEqual({
+    name: 'ours',
+    rounds: [
+      { speed: 50, size: 0 },
+      { speed: 100, size: 1 },
+      { speed: 150, size: 2 },
+    ],
+    figures: { speed: { median: 100, min: 50, max: 150 }, size: { median: 1, min: 0, max: 2 } },
+    // Not of `size`: it is not compared.
+    ratios: { speed: { median: 0.5, min: 0.5, max: 0.5 } },
+  })
+  expect(bare?.ratios).toEqual({})
+})
+
+test('a figure that a variant does not have is left out, of it and of the ratios to it', async () => {
+  const { question: asking } = question([{ name: 'a', variants: ['bare', 'ours'], baseline: 'bare' }], (key) =>
+    key === 'a/bare' ? { size: 3 } : { speed: 5 },
+  )
+  const [result] = await measure(asking, options(2))
+  expect(result?.variants.map(({ figures, ratios }) => [Object.keys(figures), ratios])).toEqual([
+    [['size'], {}],
+    [['speed'], {}],
+  ])
+})
+
+describe('what was measured before', () => {
+  test('is that of the same round, else the median of the others', async () => {
+    const seen: (number | undefined)[] = []
+    const { question: asking } = question(
+      [
+        { name: 'a', variants: ['x'], roundsMax: 3 },
+        { name: 'b', variants: ['y'] },
+      ],
+      (key, { number, earlier }) => {
+        if (key === 'b/y') seen.push(earlier('a', 'x', 'speed'))
+        return { speed: [10, 30, 20][number] ?? 0 }
+      },
+    )
+    await measure(asking, options(5))
+    expect(seen).toEqual([10, 30, 20, 20, 20])
+  })
+
+  test('is nothing before the first time, and nothing of what there is not', async () => {
+    const seen: unknown[] = []
+    const { question: asking } = question([{ name: 'a', variants: ['x', 'y'] }], (key, { earlier }) => {
+      if (key === 'a/x') seen.push(earlier('a', 'y', 'speed'), earlier('b', 'x', 'speed'))
+      return { speed: 1 }
+    })
+    await measure(asking, options(1))
+    expect(seen).toEqual([undefined, undefined])
+  })
+})
+
+describe('what was set up is taken down', () => {
+  test.each([
+    ['after the last round', undefined],
+    ['after a failure', new Error('the server ended')],
+  ])('%s', async (_, failure) => {
+    const steps: string[] = []
+    const { question: asking } = question([{ name: 'a', variants: ['x'] }], (_, { number }) => {
+      steps.push(`round ${number}`)
+      if (failure && number === 1) throw failure
+      return { speed: 1 }
+    })
+    const withSetUp: Question = {
+      ...asking,
+      async setUp(isQuick) {
+        steps.push(`set up, ${isQuick ? 'quick' : 'whole'}`)
+        return async () => {
+          steps.push('taken down')
+        }
+      },
+    }
+    const measured = measure(withSetUp, options(2, { isQuick: true }))
+    if (failure) await expect(measured).rejects.toBe(failure)
+    else await measured
+    expect(steps).toEqual(['set up, quick', 'round 0', 'round 1', 'taken down'])
+  })
+})
+
+test('each measurement is printed, with the titles of its figures', async () => {
+  const lines: string[] = []
+  const { question: asking } = question([{ name: 'a', variants: ['x'] }], () => ({ speed: 12.7, size: 3 }))
+  await measure(asking, options(1, { print: (line) => lines.push(line) }))
+  expect(lines).toEqual(['round 1  a / x  speed 13 · size 3'])
+})
