@@ -7,10 +7,11 @@ import type { Question } from '#bench/harness/question'
 import { markdownOf, type Report } from '#bench/harness/report'
 import { judge } from '#bench/harness/verdict'
 import { projectRoot } from '#bench/project-root'
+import { fanout } from '#bench/questions/fanout'
 import { ingest } from '#bench/questions/ingest'
 
 /** `npm run bench -- <name>`: measures, judges, and writes down what came out. */
-const questions: Readonly<Record<string, Question>> = { ingest }
+const questions: Readonly<Record<string, Question>> = { ingest, fanout }
 
 const roundsDefault = 5
 

@@ -28,6 +28,7 @@ export class LoadFleet {
   sent = 0
   acknowledged = 0
   readonly #links: readonly FleetLink[]
+  #turn = 0
   #failure: Error | undefined
   #isFilling = false
   /** Set while a pace is kept: frame n of it was due n intervals after its start. */
@@ -92,6 +93,13 @@ export class LoadFleet {
       const device = this.sent % devices
       this.#links[device % links]?.sendOne(device, this.sent++)
     }
+  }
+
+  /** As many frames, all of one link in one piece; links take turns. */
+  sendTogether(count: number): void {
+    const link = this.#links[this.#turn++ % this.#links.length]
+    link?.send(count, this.sent)
+    this.sent += count
   }
 
   /**
