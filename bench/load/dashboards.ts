@@ -65,7 +65,8 @@ export class LoadDashboards {
   /** Events that each of them has heard. */
   get heardByAll(): number {
     let least = Infinity
-    for (const count of this.events) if (count < least) least = count
+    // Not `of`: it is asked hundreds of times a second, about thousands.
+    for (let place = 0; place < this.events.length; place++) least = Math.min(least, this.events[place] as number)
     return least
   }
 

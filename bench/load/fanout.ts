@@ -12,6 +12,8 @@ export interface FanoutSpec {
   readonly dashboards: number
   /** So many events may be on their way to the slowest dashboard. */
   readonly eventsMax: number
+  /** See `Lead`. */
+  readonly napMs: number
   /** Whether events are frames of a fleet, or made by the server itself, told how many. */
   readonly isFleet: boolean
 }
@@ -38,10 +40,10 @@ let fleet: LoadFleet | undefined
 answerWith({
   async open(asked: FanoutSpec) {
     spec = asked
-    const { port, dashboards: count, eventsMax } = spec
+    const { port, dashboards: count, eventsMax, napMs } = spec
     const grant = spec.isFleet ? await openFleet() : await openCredit()
     dashboards = new LoadDashboards({ port, count, moved: () => lead.moved() })
-    lead = new Lead({ eventsMax, grant, heardByAll: () => dashboards.heardByAll })
+    lead = new Lead({ eventsMax, napMs, grant, heardByAll: () => dashboards.heardByAll })
     await dashboards.open()
   },
 

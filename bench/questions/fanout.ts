@@ -1,11 +1,9 @@
 // Answers: how many events a second every one of 1 to 5 000 dashboards hears, all of them drained before the clock stops, against a loop that publishes the same bytes and does nothing else (bench/bare/fanout.ts): by our hub alone (bench/alone/hub.ts), and all the way from a device. Does not count: connecting, slow dashboards, filters and scopes, catching up.
-import type { Case, Figures, Question, Target } from '#bench/harness/question'
+import type { Case, Figures, Question, Round, Target } from '#bench/harness/question'
 import { alone, bare, ours, type StartServer } from '#bench/harness/servers'
 import { underLoad } from '#bench/harness/under-load'
-import type { FanoutPhase, FanoutResult } from '#bench/load/fanout'
-
-/** How far ahead of the slowest dashboard: enough to keep the server busy, and some kilobytes for each socket. */
-const eventsAhead: Readonly<Record<number, number>> = { 1: 512, 100: 512, 1000: 128, 5000: 64 }
+import type { FanoutResult } from '#bench/load/fanout'
+import { fanoutPace } from '#bench/load/fanout-pace'
 
 const starts: Readonly<Record<string, StartServer>> = {
   bare: bare('fanout'),
@@ -13,9 +11,14 @@ const starts: Readonly<Record<string, StartServer>> = {
   link: ours({ DURABILITY: 'process' }),
 }
 
-async function measured(variant: string, dashboards: number, phase: FanoutPhase): Promise<Figures> {
-  const spec = { dashboards, eventsMax: eventsAhead[dashboards], isFleet: variant === 'link' }
-  const result = await underLoad(starts[variant] as StartServer, 'load/fanout', spec, (run) => run<FanoutResult>(phase))
+function timesOf({ isQuick }: Round) {
+  return isQuick ? { warmupMs: 300, measuredMs: 500 } : { warmupMs: 1_000, measuredMs: 2_500 }
+}
+
+async function measured(variant: string, dashboards: number, round: Round): Promise<Figures> {
+  const spec = { dashboards, ...fanoutPace(dashboards), isFleet: variant === 'link' }
+  const start = starts[variant] as StartServer
+  const result = await underLoad(start, 'load/fanout', spec, (run) => run<FanoutResult>(timesOf(round)))
   const { seconds, events, deliveries, serverCpuSeconds, loadCpuSeconds } = result
   return {
     deliveriesPerSecond: deliveries / seconds,
@@ -26,22 +29,21 @@ async function measured(variant: string, dashboards: number, phase: FanoutPhase)
   }
 }
 
-const nameOf = (dashboards: number): string => `${dashboards.toLocaleString('en').replace(',', ' ')} dashboards`
+const one = '1 dashboard'
+const hundred = '100 dashboards'
+const thousand = '1 000 dashboards'
+const fiveThousand = '5 000 dashboards'
 
-function caseOf(dashboards: number): Case {
-  return {
-    name: nameOf(dashboards),
-    baseline: 'bare',
-    variants: Object.keys(starts).map((name) => ({
-      name,
-      measure: ({ isQuick }) =>
-        measured(
-          name,
-          dashboards,
-          isQuick ? { warmupMs: 300, measuredMs: 500 } : { warmupMs: 1_500, measuredMs: 4_000 },
-        ),
-    })),
-  }
+function caseOf(name: string, dashboards: number): Case {
+  const variants = Object.keys(starts).map((variant) => ({
+    name: variant,
+    measure: (round: Round) => measured(variant, dashboards, round),
+  }))
+  return { name, baseline: 'bare', variants }
+}
+
+function target(name: string, variant: string, atLeast: number): Target {
+  return { case: name, variant, figure: 'deliveriesPerSecond', isRatio: true, atLeast }
 }
 
 export const fanout: Question = {
@@ -52,17 +54,13 @@ export const fanout: Question = {
     serverCpu: { title: 'server CPU, %', digits: 0 },
     loadCpu: { title: 'load CPU, %', digits: 0 },
   },
-  cases: [1, 100, 1_000, 5_000].map(caseOf),
+  cases: [caseOf(one, 1), caseOf(hundred, 100), caseOf(thousand, 1_000), caseOf(fiveThousand, 5_000)],
   targets: [
-    target(100, 'hub', 0.9),
-    target(1_000, 'hub', 0.9),
-    target(5_000, 'hub', 0.9),
-    target(100, 'link', 0.65),
-    target(1_000, 'link', 0.9),
-    target(5_000, 'link', 0.9),
+    target(hundred, 'hub', 0.9),
+    target(thousand, 'hub', 0.9),
+    target(fiveThousand, 'hub', 0.9),
+    target(hundred, 'link', 0.65),
+    target(thousand, 'link', 0.9),
+    target(fiveThousand, 'link', 0.9),
   ],
-}
-
-function target(dashboards: number, variant: string, atLeast: number): Target {
-  return { case: nameOf(dashboards), variant, figure: 'deliveriesPerSecond', isRatio: true, atLeast }
 }
