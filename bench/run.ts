@@ -9,9 +9,10 @@ import { judge } from '#bench/harness/verdict'
 import { projectRoot } from '#bench/project-root'
 import { fanout } from '#bench/questions/fanout'
 import { ingest } from '#bench/questions/ingest'
+import { latency } from '#bench/questions/latency'
 
 /** `npm run bench -- <name>`: measures, judges, and writes down what came out. */
-const questions: Readonly<Record<string, Question>> = { ingest, fanout }
+const questions: Readonly<Record<string, Question>> = { ingest, fanout, latency }
 
 const roundsDefault = 5
 
