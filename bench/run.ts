@@ -7,13 +7,22 @@ import type { Question } from '#bench/harness/question'
 import { markdownOf, type Report } from '#bench/harness/report'
 import { judge } from '#bench/harness/verdict'
 import { projectRoot } from '#bench/project-root'
+import { fanout } from '#bench/questions/fanout'
 import { fullState } from '#bench/questions/full-state'
 import { ingest } from '#bench/questions/ingest'
+import { latency } from '#bench/questions/latency'
 import { memory } from '#bench/questions/memory'
 import { restart } from '#bench/questions/restart'
 
 /** `npm run bench -- <name>`: measures, judges, and writes down what came out. */
-const questions: Readonly<Record<string, Question>> = { ingest, 'full-state': fullState, memory, restart }
+const questions: Readonly<Record<string, Question>> = {
+  ingest,
+  fanout,
+  latency,
+  'full-state': fullState,
+  memory,
+  restart,
+}
 
 const roundsDefault = 5
 

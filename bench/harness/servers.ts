@@ -15,9 +15,18 @@ export type StartServer = () => Promise<RunningServer>
 
 /** One of the loops in `bench/bare`. */
 export function bare(program: string, settings: Readonly<Record<string, unknown>> = {}): StartServer {
+  return listening(`bare/${program}`, settings)
+}
+
+/** A part of this server without the others, from `bench/alone`. */
+export function alone(program: string): StartServer {
+  return listening(`alone/${program}`, {})
+}
+
+function listening(program: string, settings: Readonly<Record<string, unknown>>): StartServer {
   return async () => {
     const port = await freePort()
-    const remote = new Remote(`bare/${program}`)
+    const remote = new Remote(program)
     await remote.ask('listen', { port, ...settings })
     return { port, processId: remote.processId, stop: () => remote.stop() }
   }

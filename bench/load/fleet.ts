@@ -32,6 +32,7 @@ export class LoadFleet {
   /** What the last acknowledged frame of each device carried, as far as it is known; -1 before the first. */
   readonly numbers: Float64Array
   readonly #links: readonly FleetLink[]
+  #turn = 0
   #failure: Error | undefined
   #isFilling = false
   /** Set while a pace is kept: frame n of it was due n intervals after its start. */
@@ -96,6 +97,13 @@ export class LoadFleet {
   /** The next frames, of all devices in turn. */
   send(count: number): void {
     this.#sendBelow(this.sent + count)
+  }
+
+  /** As many frames, all of one link in one piece; links take turns. */
+  sendTogether(count: number): void {
+    const link = this.#links[this.#turn++ % this.#links.length]
+    link?.send(count, this.sent, 1)
+    this.sent += count
   }
 
   /**

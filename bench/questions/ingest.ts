@@ -1,27 +1,14 @@
 // Answers: how many changes a second are stored, acknowledged and heard, each as its own event, by one dashboard, against a loop that only decodes, stringifies, publishes and acknowledges (bench/bare/ingest.ts). Does not count: connecting, HELLO, reads, many dashboards (see fanout), devices that come and go.
 import type { Case, Figures, Question, Round } from '#bench/harness/question'
-import { Remote } from '#bench/harness/remote'
 import { bare, ours, type StartServer } from '#bench/harness/servers'
+import { underLoad } from '#bench/harness/under-load'
 import type { PhaseResult, PhaseSpec } from '#bench/load/ingest'
 
 const fleet = { devices: 10_000, links: 50, window: 64, properties: 10, prefix: 'LOAD', dashboards: 1 }
 
-async function measured(
-  start: StartServer,
-  changes: number,
-  { isQuick }: Round,
-  phase: PhaseSpec,
-): Promise<PhaseResult> {
-  const server = await start()
-  const load = new Remote('load/ingest')
-  try {
-    const devices = isQuick ? fleet.devices / 10 : fleet.devices
-    await load.ask('open', { ...fleet, devices, changes, port: server.port, serverProcessId: server.processId })
-    return await load.ask<PhaseResult>('run', phase)
-  } finally {
-    await load.stop()
-    await server.stop()
-  }
+function measured(start: StartServer, changes: number, { isQuick }: Round, phase: PhaseSpec): Promise<PhaseResult> {
+  const devices = isQuick ? fleet.devices / 10 : fleet.devices
+  return underLoad(start, 'load/ingest', { ...fleet, devices, changes }, (run) => run<PhaseResult>(phase))
 }
 
 function timesOf({ isQuick }: Round) {

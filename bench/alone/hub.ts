@@ -1,0 +1,104 @@
+import { answerWith } from '#bench/harness/answering'
+import { Credited } from '#bench/harness/credited'
+import { creditPath } from '#bench/load/credit'
+import { identifierOf, serviceIdentifier } from '#bench/load/fleet-link'
+import { firstPropId } from '#bench/load/update-template'
+import { anonymous } from '#iam/anonymous'
+import type { Entry, Reported } from '#model/entry'
+import { modifierFlags } from '#model/property'
+import { type PropertyType, propertyTypeOf } from '#model/property-type'
+import { eventRoutes, eventSockets } from '#routes/events'
+import type { SocketPublisher, SocketRoom } from '#runtime/socket'
+import { StreamHead } from '#runtime/stream-head'
+import { openServer } from '#server/listen'
+import { websocketRoute } from '#server/websocket-route'
+import { assemble } from '#src/assembly'
+import { createLog } from '#src/log'
+import { realWorld } from '#src/world'
+import { memoryPlace } from '#store/memory'
+
+/**
+ * The server as it is, but that events come from nowhere: entries are handed to its hub as the gate would after a
+ * commit. No link, no actor, no commit; what telling many costs by itself.
+ */
+const devices = 10_000
+const log = createLog({ level: 'warn', isPretty: false })
+const door: { publisher?: SocketPublisher } = {}
+
+const { context, eventRoom, open } = assemble({
+  world: realWorld,
+  place: memoryPlace(),
+  publisher: { publish: (topic, message) => door.publisher?.publish(topic, message) },
+  isSynced: false,
+  retention: { bytesMax: 2 ** 30, ageMsMax: 86_400_000 },
+  ticketLifetimeMs: 30_000,
+  log,
+})
+
+const head = new StreamHead<Entry>(anonymous.tenant, 0)
+const float = propertyTypeOf('float') as PropertyType
+const shape = context.intern(serviceIdentifier, [
+  { propId: firstPropId, type: float, modifier: modifierFlags.isReadOnly },
+])
+const identifiers = Array.from({ length: devices }, (_, device) => identifierOf('LOAD', device))
+let offset = 0
+
+function reported(at: number): Reported {
+  const device = offset % devices
+  return {
+    kind: 'reported',
+    device: identifiers[device] as string,
+    flakeAddress: device + 1,
+    shape,
+    at,
+    timestamp: at,
+    seq: Math.floor(offset / devices) + 1,
+    items: [0, offset / 100],
+  }
+}
+
+const credited = new Credited((events) => {
+  const now = realWorld.now()
+  context.hub.beforeRelease()
+  for (let made = 0; made < events; made++) {
+    const entry = reported(now)
+    context.hub.released(head, entry, ++offset)
+  }
+})
+
+const creditRoom: SocketRoom<undefined> = {
+  opened() {},
+  received: (_, message) => credited.grant(message),
+  dropped() {},
+  drained() {},
+  ponged() {},
+  closed() {},
+}
+
+answerWith({
+  async listen({ port }: { port: number }) {
+    await open()
+    const server = await openServer({
+      world: realWorld,
+      log,
+      host: '127.0.0.1',
+      port,
+      basePath: '/api/v1',
+      bindings: eventRoutes(context),
+      sockets: [
+        ...eventSockets(context, eventRoom, () => anonymous),
+        websocketRoute<undefined>({
+          path: creditPath.slice('/api/v1'.length),
+          room: creditRoom,
+          maxPayloadBytes: 1024,
+          maxBackpressureBytes: 1024,
+          upgrade: () => undefined,
+        }),
+      ],
+      authenticate: () => anonymous,
+      cors: { corsOrigins: [], publicUrls: [], iamOff: true },
+    })
+    door.publisher = server.publisher
+    return process.pid
+  },
+})

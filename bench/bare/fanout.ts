@@ -1,0 +1,49 @@
+import { App } from 'uWebSockets.js'
+import { answerWith } from '#bench/harness/answering'
+import { Credited } from '#bench/harness/credited'
+import { creditPath } from '#bench/load/credit'
+
+/**
+ * The least that telling many can cost: a text put together of ready pieces, and published to one topic. No entries, no
+ * hub, nobody asked who may hear it. The text is the server's own, byte for byte but for the numbers in it.
+ */
+const modifier =
+  '{"isReadOnly":true,"isWriteOnly":false,"isError":false,"isArray":false,"isLittleEndian":false,"isEvent":false}'
+const property = `{"tag":"value","modifier":${modifier},"propId":8192,"type":"FLOAT","value":`
+const device = '"flakeAddress":4711,"deviceIdentifier":"LOAD-0004711"'
+const head = '{"type":"OBJECT_UPDATED","timestamp":'
+const middle = `,${device},"serviceIdentifier":"5f2a7c10-0001-4b6d-9e3f-a0000000000a","updates":[${property}`
+
+let offset = 0
+
+const credited = new Credited((events) => {
+  const now = Date.now()
+  for (let made = 0; made < events; made++) {
+    offset++
+    app.publish('events', `${head}${now},"offset":${offset}${middle}${offset / 100}}]}`)
+  }
+})
+
+const app = App()
+  .get('/api/v1/events/ticket', (response) => {
+    response.end('{"ticket":"bare"}')
+  })
+  .ws(creditPath, {
+    idleTimeout: 0,
+    message: (_, message) => credited.grant(new Uint8Array(message)),
+  })
+  .ws('/api/v1/events/:ticket', {
+    idleTimeout: 0,
+    // No limit: nothing may be lost.
+    maxBackpressure: 0,
+    open: (websocket) => {
+      websocket.subscribe('events')
+    },
+  })
+
+answerWith({
+  listen: ({ port }: { port: number }) =>
+    new Promise((resolve, reject) => {
+      app.listen('127.0.0.1', port, (socket) => (socket ? resolve(process.pid) : reject(new Error('not listening'))))
+    }),
+})

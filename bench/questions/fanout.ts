@@ -1,0 +1,66 @@
+// Answers: how many events a second every one of 1 to 5 000 dashboards hears, all of them drained before the clock stops, against a loop that publishes the same bytes and does nothing else (bench/bare/fanout.ts): by our hub alone (bench/alone/hub.ts), and all the way from a device. Does not count: connecting, slow dashboards, filters and scopes, catching up.
+import type { Case, Figures, Question, Round, Target } from '#bench/harness/question'
+import { alone, bare, ours, type StartServer } from '#bench/harness/servers'
+import { underLoad } from '#bench/harness/under-load'
+import type { FanoutResult } from '#bench/load/fanout'
+import { fanoutPace } from '#bench/load/fanout-pace'
+
+const starts: Readonly<Record<string, StartServer>> = {
+  bare: bare('fanout'),
+  hub: alone('hub'),
+  link: ours({ DURABILITY: 'process' }),
+}
+
+function timesOf({ isQuick }: Round) {
+  return isQuick ? { warmupMs: 300, measuredMs: 500 } : { warmupMs: 1_000, measuredMs: 2_500 }
+}
+
+async function measured(variant: string, dashboards: number, round: Round): Promise<Figures> {
+  const spec = { dashboards, ...fanoutPace(dashboards), isFleet: variant === 'link' }
+  const start = starts[variant] as StartServer
+  const result = await underLoad(start, 'load/fanout', spec, (run) => run<FanoutResult>(timesOf(round)))
+  const { seconds, events, deliveries, serverCpuSeconds, loadCpuSeconds } = result
+  return {
+    deliveriesPerSecond: deliveries / seconds,
+    eventsPerSecond: events / seconds,
+    serverCpuPerDelivery: (serverCpuSeconds / deliveries) * 1e6,
+    serverCpu: (serverCpuSeconds / seconds) * 100,
+    loadCpu: (loadCpuSeconds / seconds) * 100,
+  }
+}
+
+const one = '1 dashboard'
+const hundred = '100 dashboards'
+const thousand = '1 000 dashboards'
+const fiveThousand = '5 000 dashboards'
+
+function caseOf(name: string, dashboards: number): Case {
+  const variants = Object.keys(starts).map((variant) => ({
+    name: variant,
+    measure: (round: Round) => measured(variant, dashboards, round),
+  }))
+  return { name, baseline: 'bare', variants }
+}
+
+function target(name: string, variant: string, atLeast: number): Target {
+  return { case: name, variant, figure: 'deliveriesPerSecond', isRatio: true, atLeast }
+}
+
+export const fanout: Question = {
+  figures: {
+    deliveriesPerSecond: { title: 'deliveries/s', digits: 0, isCompared: true },
+    eventsPerSecond: { title: 'events/s', digits: 0 },
+    serverCpuPerDelivery: { title: 'server CPU, µs/delivery', digits: 3, isCompared: true },
+    serverCpu: { title: 'server CPU, %', digits: 0 },
+    loadCpu: { title: 'load CPU, %', digits: 0 },
+  },
+  cases: [caseOf(one, 1), caseOf(hundred, 100), caseOf(thousand, 1_000), caseOf(fiveThousand, 5_000)],
+  targets: [
+    target(hundred, 'hub', 0.9),
+    target(thousand, 'hub', 0.9),
+    target(fiveThousand, 'hub', 0.9),
+    target(hundred, 'link', 0.65),
+    target(thousand, 'link', 0.9),
+    target(fiveThousand, 'link', 0.9),
+  ],
+}
