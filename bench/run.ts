@@ -8,11 +8,12 @@ import { markdownOf, type Report } from '#bench/harness/report'
 import { judge } from '#bench/harness/verdict'
 import { projectRoot } from '#bench/project-root'
 import { fanout } from '#bench/questions/fanout'
+import { growth } from '#bench/questions/growth'
 import { ingest } from '#bench/questions/ingest'
 import { latency } from '#bench/questions/latency'
 
 /** `npm run bench -- <name>`: measures, judges, and writes down what came out. */
-const questions: Readonly<Record<string, Question>> = { ingest, fanout, latency }
+const questions: Readonly<Record<string, Question>> = { ingest, fanout, latency, growth }
 
 const roundsDefault = 5
 
