@@ -8,7 +8,6 @@ import { markdownOf, type Report } from '#bench/harness/report'
 import { judge } from '#bench/harness/verdict'
 import { projectRoot } from '#bench/project-root'
 import { fanout } from '#bench/questions/fanout'
-import { fanout } from '#bench/questions/fanout'
 import { fullState } from '#bench/questions/full-state'
 import { growth } from '#bench/questions/growth'
 import { ingest } from '#bench/questions/ingest'
@@ -26,24 +25,6 @@ const questions: Readonly<Record<string, Question>> = {
   restart,
   growth,
 }
-import { ingest } from '#bench/questions/ingest'
-import { latency } from '#bench/questions/latency'
-import { memory } from '#bench/questions/memory'
-import { restart } from '#bench/questions/restart'
-
-/** `npm run bench -- <name>`: measures, judges, and writes down what came out. */
-<<<<<<< HEAD
-const questions: Readonly<Record<string, Question>> = {
-  ingest,
-  fanout,
-  latency,
-  'full-state': fullState,
-  memory,
-  restart,
-}
-=======
-const questions: Readonly<Record<string, Question>> = { ingest, fanout, latency, growth }
->>>>>>> 4de2402543542e5bb5b75652d0b2909c21f4be1b
 
 const roundsDefault = 5
 

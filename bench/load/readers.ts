@@ -38,14 +38,17 @@ function read(agent: Agent, bytesPerSecond: number | undefined): Promise<boolean
       let taken = 0
       const startedAt = performance.now()
       const timer = bytesPerSecond === undefined ? undefined : setInterval(takeMore, takeEveryMs)
-      function takeMore() {
+      function mayTake(): boolean {
+        return taken <= ((performance.now() - startedAt) / 1000) * (bytesPerSecond ?? 0)
+      }
+      function takeMore(): void {
         if (!isReading) outgoing.destroy()
-        else if (taken <= ((performance.now() - startedAt) / 1000) * (bytesPerSecond ?? 0)) incoming.resume()
+        else if (mayTake()) incoming.resume()
       }
       incoming.on('data', (part: Buffer) => {
         bytes += part.length
         taken += part.length
-        if (timer) incoming.pause()
+        if (timer && !mayTake()) incoming.pause()
       })
       incoming.on('close', () => {
         clearInterval(timer)

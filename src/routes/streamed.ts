@@ -1,4 +1,5 @@
 import type { RouteContext } from '#routes/context'
+import { readTurnsOf } from '#routes/read-turns'
 import type { Reply } from '#server/call'
 
 /** How long an answer is made before the loop is given back, and how much text is handed over at once. */
@@ -27,9 +28,12 @@ export async function* streamed(
   const { closedCount } = system.gate
   let text = frame.before
   let isFirst = true
-  let started = world.monotonic()
+  const turns = readTurnsOf(world)
+  let started = 0
   try {
     for (let page = await names.next(namesAtATime); page.length > 0; page = await names.next(namesAtATime)) {
+      await turns.next()
+      started = world.monotonic()
       for (const name of page) {
         const item = textOf(name)
         if (item !== undefined) {
@@ -41,7 +45,7 @@ export async function* streamed(
           yield text
           text = ''
         }
-        await pause(world)
+        await turns.next()
         started = world.monotonic()
       }
     }
@@ -51,11 +55,6 @@ export async function* streamed(
   } finally {
     await names.close()
   }
-}
-
-/** Gives the loop back: a promise alone would not. */
-export function pause(world: RouteContext['world']): Promise<void> {
-  return new Promise((resolve) => world.soon(resolve))
 }
 
 export function namesOf(names: readonly string[]): Names {

@@ -51,6 +51,8 @@ export class SimulatedDevice implements Peer {
   #socket: SimulatedSocket | undefined
   #address = 0
   #lastAddress = 0
+  /** HELLOs said on this socket that no WELCOME came to yet. */
+  #unwelcomed = 0
   #unacknowledged: Frame[] = []
   /** Counts of acknowledged frames: each must be in the stream, once. */
   readonly acknowledged: number[] = []
@@ -78,6 +80,7 @@ export class SimulatedDevice implements Peer {
 
   /** A link is open: say who we are. The socket may be shared with others. */
   hello(socket: SimulatedSocket): void {
+    this.#unwelcomed = socket === this.#socket ? this.#unwelcomed + 1 : 1
     this.#socket = socket
     this.#address = 0
     socket.say({
@@ -91,8 +94,12 @@ export class SimulatedDevice implements Peer {
     })
   }
 
-  /** Another boot: what was not acknowledged is forgotten. */
+  /**
+   * Another boot: what was not acknowledged is forgotten. Not while a WELCOME to an earlier boot is on its way: it would
+   * be taken for one to this, and its number for one of ours.
+   */
   reboot(): void {
+    if (this.#socket && this.#unwelcomed > 0) return
     this.#session++
     this.#seq = 0
     this.#unacknowledged = []
@@ -149,6 +156,7 @@ export class SimulatedDevice implements Peer {
   }
 
   #welcomed({ flakeAddress, seq }: { flakeAddress: number; seq: number }): void {
+    this.#unwelcomed--
     // Removed and made anew: whether what was not acknowledged had been stored, nobody can say any more.
     if (this.#lastAddress !== flakeAddress) this.#unacknowledged = []
     this.#lastAddress = flakeAddress
