@@ -54,8 +54,13 @@ interface Released<Event> {
 
 /** What leaves in one go before the loop is given back: nothing may hold it for longer than about this. */
 const sliceMs = 2
-/** Work done between two looks at the clock. */
-const workPerLook = 16
+/**
+ * Steps between two looks at the clock, unless they were much work. Sockets are written to when the loop goes on, or before
+ * the 33rd message of a topic: ending with a multiple of 32 writes to none of them for less than that (with 1 000 sockets
+ * and 16 steps, events cost a third more).
+ */
+const stepsPerLook = 32
+const workPerLook = 128
 
 /**
  * The one gate. Turns put in what they take and what they say; commits run one after another, each starting when the
@@ -265,6 +270,7 @@ export class Gate<Event> {
     const { world, listener } = this.#options
     const started = world.monotonic()
     listener.beforeRelease()
+    let steps = 0
     let work = 0
     for (let next = this.#released[0]; next; next = this.#released[0]) {
       const done = this.#stepSafely(next, listener)
@@ -273,7 +279,8 @@ export class Gate<Event> {
         this.#waitingBytes -= next.bytes
       }
       work += done
-      if (work < workPerLook) continue
+      if (++steps < stepsPerLook && work < workPerLook) continue
+      steps = 0
       work = 0
       if (world.monotonic() - started > sliceMs) break
     }
