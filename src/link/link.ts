@@ -1,6 +1,7 @@
 import { encodeAcknowledgement } from '#link/acknowledgement'
 import type { Acknowledgements } from '#link/acknowledgements'
 import { encodeFrame, type LinkProtocol } from '#link/codec'
+import { ShapeLists } from '#link/shape-lists'
 import type { Entry } from '#model/entry'
 import { linkWindowMessages } from '#model/link-message'
 import type { LinkErrorCode, Problem } from '#model/problem'
@@ -49,6 +50,7 @@ export class Link {
   readonly socket: Socket
   readonly opening: LinkOpening
   readonly devices = new Map<number, LinkedDevice>()
+  readonly shapes = new ShapeLists()
   /** Addresses that another link took over: their late frames are no mistake. */
   readonly replaced = new Set<number>()
   /** Addresses of devices that were removed while they were here. */

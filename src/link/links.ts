@@ -9,10 +9,11 @@ import { FrameQueue } from '#link/frame-queue'
 import { type FrameAbout, Link, type LinkedDevice, type LinkOpening } from '#link/link'
 import { shapeNamed, shapeOf } from '#link/linked-services'
 import { askLinked } from '#link/linked-turn'
-import { namelessSession } from '#link/nameless-session'
+import { ownText } from '#link/own-text'
 import { Owners, takeOversMax } from '#link/owners'
 import type { Presence } from '#link/presence'
 import { ReportAsker } from '#link/report-asker'
+import { sessionOf } from '#link/session'
 import { readShortUpdate } from '#link/short-update'
 import { isUpdate, readItems, readUpdate, type UpdateFrame } from '#link/update-frame'
 import type { Entry } from '#model/entry'
@@ -269,7 +270,7 @@ export class Links implements SocketRoom<LinkOpening> {
     const { system, intern, log } = this.#options
     this.counts.hellos++
     const { tenant } = link.opening
-    const device = message.deviceIdentifier
+    const device = ownText(message.deviceIdentifier)
     const about = { deviceIdentifier: device }
     if (link.opening.device !== undefined && link.opening.device !== device) {
       this.#refuse(link, new Problem('forbidden', `these credentials are not those of ${device}`), about)
@@ -304,8 +305,8 @@ export class Links implements SocketRoom<LinkOpening> {
       link,
       device,
       flakeAddress,
-      session: message.session ?? namelessSession(system.world.random(16)),
-      services: message.services.map((service) => shapeNamed(services, service.serviceIdentifier)),
+      session: message.session === undefined ? namelessSession(system.world.random(16)) : ownText(message.session),
+      services: link.shapes.of(message.services.map((service) => shapeNamed(services, service.serviceIdentifier))),
       activation,
       lastSeq: 0,
       ackSeq: 0,

@@ -1,3 +1,5 @@
+import { Slabs } from '#store/slabs'
+
 /** A chunk in memory, as stored. */
 export interface RecentChunk {
   readonly firstOffset: number
@@ -30,6 +32,7 @@ export class TenantStream {
   #redoChunks: number[] = []
   #recent: RecentChunk[] = []
   #recentBytes = 0
+  readonly #slabs = new Slabs()
 
   constructor(tenant: string) {
     this.tenant = tenant
@@ -44,7 +47,7 @@ export class TenantStream {
     this.last = chunk.firstOffset + chunk.count - 1
     this.bytesEnd += chunk.bytes.length
     this.#redoChunks.push(chunk.firstOffset)
-    this.#recent.push(chunk)
+    this.#recent.push({ ...chunk, bytes: this.#slabs.keep(chunk.bytes) })
     this.#recentBytes += chunk.bytes.length
     if (this.#recentBytes > recentBytesMax) this.#shrinkRecent()
   }
