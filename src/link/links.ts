@@ -305,7 +305,7 @@ export class Links implements SocketRoom<LinkOpening> {
       link,
       device,
       flakeAddress,
-      session: message.session === undefined ? namelessSession(system.world.random(16)) : ownText(message.session),
+      session: sessionOf(message, system.world),
       services: link.shapes.of(message.services.map((service) => shapeNamed(services, service.serviceIdentifier))),
       activation,
       lastSeq: 0,
