@@ -5,7 +5,7 @@ const slabBytesMax = 1024 * 1024
 
 /**
  * Keeps byte strings that live long and go in the order in which they came, one behind the other in large pieces. Each in
- * a piece of its own, of any size and between others that live shortly, left three times their size to the process.
+ * a piece of its own, of any size and between others that live shortly, leaves holes to the allocator when they go.
  */
 export class Slabs {
   #slab = Buffer.alloc(0)
