@@ -108,6 +108,10 @@ function keep(made: Report, markdown: string): void {
   writeFileSync(join(folder, `${made.name}.json`), `${JSON.stringify(made, undefined, 1)}\n`)
 }
 
+// So that what is still there is removed: a signal alone ends the process without a word.
+process.once('SIGINT', () => process.exit(130))
+process.once('SIGTERM', () => process.exit(143))
+
 try {
   process.exitCode = await main(process.argv.slice(2))
 } catch (error) {

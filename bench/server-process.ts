@@ -141,7 +141,12 @@ export class ServerProcess {
 /** Starts a server and waits until it serves. */
 export async function startServer(settings: ServerSettings): Promise<ServerProcess> {
   const server = new ServerProcess(settings)
-  await server.serving()
+  try {
+    await server.serving()
+  } catch (error) {
+    await server.kill()
+    throw error
+  }
   return server
 }
 

@@ -1,18 +1,17 @@
 import { App } from 'uWebSockets.js'
+import { objectUpdated } from '#bench/bare/object-updated'
 import { answerWith } from '#bench/harness/answering'
 import { Credited } from '#bench/harness/credited'
 import { creditPath } from '#bench/load/credit'
+import { serviceIdentifier } from '#bench/load/fleet-link'
+import { firstPropId } from '#bench/load/update-template'
 
 /**
  * The least that telling many can cost: a text put together of ready pieces, and published to one topic. No entries, no
  * hub, nobody asked who may hear it. The text is the server's own, byte for byte but for the numbers in it.
  */
-const modifier =
-  '{"isReadOnly":true,"isWriteOnly":false,"isError":false,"isArray":false,"isLittleEndian":false,"isEvent":false}'
-const property = `{"tag":"value","modifier":${modifier},"propId":8192,"type":"FLOAT","value":`
-const device = '"flakeAddress":4711,"deviceIdentifier":"LOAD-0004711"'
-const head = '{"type":"OBJECT_UPDATED","timestamp":'
-const middle = `,${device},"serviceIdentifier":"5f2a7c10-0001-4b6d-9e3f-a0000000000a","updates":[${property}`
+const sample = objectUpdated(0, 0, 4711, 'LOAD-0004711', serviceIdentifier, [firstPropId, 0.5])
+const [head = '', middle = '', end = ''] = JSON.stringify(sample).split(/(?<="timestamp":)\d+,"offset":0(?=,)|0\.5/)
 
 let offset = 0
 
@@ -20,7 +19,7 @@ const credited = new Credited((events) => {
   const now = Date.now()
   for (let made = 0; made < events; made++) {
     offset++
-    app.publish('events', `${head}${now},"offset":${offset}${middle}${offset / 100}}]}`)
+    app.publish('events', `${head}${now},"offset":${offset}${middle}${offset / 100}${end}`)
   }
 })
 

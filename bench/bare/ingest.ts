@@ -1,5 +1,6 @@
 import { App, type WebSocket } from 'uWebSockets.js'
 import { Packr, Unpackr } from 'msgpackr'
+import { objectUpdated } from '#bench/bare/object-updated'
 import { answerWith } from '#bench/harness/answering'
 
 /**
@@ -32,33 +33,9 @@ function hello(websocket: WebSocket<Carried>, { deviceIdentifier, services }: He
 }
 
 function update(websocket: WebSocket<Carried>, [, flakeAddress, seq, , items]: Update): void {
-  const updates: unknown[] = []
-  for (let at = 0; at < items.length; at += 2) {
-    updates.push({
-      tag: 'value',
-      modifier: {
-        isReadOnly: true,
-        isWriteOnly: false,
-        isError: false,
-        isArray: false,
-        isLittleEndian: false,
-        isEvent: false,
-      },
-      propId: items[at],
-      type: 'FLOAT',
-      value: items[at + 1],
-    })
-  }
-  const event = {
-    type: 'OBJECT_UPDATED',
-    timestamp: Date.now(),
-    offset: ++offset,
-    flakeAddress,
-    deviceIdentifier: identifiers.get(flakeAddress),
-    serviceIdentifier: servicesOf.get(flakeAddress),
-    updates,
-  }
-  const message = JSON.stringify(event)
+  const device = identifiers.get(flakeAddress)
+  const service = servicesOf.get(flakeAddress)
+  const message = JSON.stringify(objectUpdated(Date.now(), ++offset, flakeAddress, device, service, items))
   const acknowledgement = packr.pack(['A', flakeAddress, seq])
   if (isGathered) {
     gather(websocket, message, acknowledgement)

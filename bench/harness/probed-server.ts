@@ -1,9 +1,8 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { MemoryUse, ProbeQuestion } from '#bench/harness/memory-probe'
 import type { RunningServer } from '#bench/harness/servers'
+import { temporaryFolder } from '#bench/harness/temporary-folder'
 import { projectRoot } from '#bench/project-root'
 import { freePort, startServer } from '#bench/server-process'
 
@@ -18,8 +17,8 @@ const probe = pathToFileURL(join(projectRoot, 'dist/bench/harness/memory-probe.j
 
 export async function startProbed(): Promise<ProbedServer> {
   const port = await freePort()
-  const dataFolder = await mkdtemp(join(tmpdir(), 'bench-'))
-  const server = await startServer({ port, dataFolder, nodeArguments: ['--expose-gc', '--import', probe] })
+  const folder = await temporaryFolder('bench-')
+  const server = await startServer({ port, dataFolder: folder.path, nodeArguments: ['--expose-gc', '--import', probe] })
   const ask = <Answer>(question: ProbeQuestion) => server.ask<Answer>(question)
   return {
     port,
@@ -30,7 +29,7 @@ export async function startProbed(): Promise<ProbedServer> {
     },
     async stop() {
       await server.stop()
-      await rm(dataFolder, { recursive: true, force: true })
+      await folder.remove()
     },
   }
 }

@@ -1,7 +1,5 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { Remote } from '#bench/harness/remote'
+import { temporaryFolder } from '#bench/harness/temporary-folder'
 import { freePort, startServer } from '#bench/server-process'
 
 /** A server in a fresh process, and how to be rid of it and of all it left. */
@@ -27,7 +25,12 @@ function listening(program: string, settings: Readonly<Record<string, unknown>>)
   return async () => {
     const port = await freePort()
     const remote = new Remote(program)
-    await remote.ask('listen', { port, ...settings })
+    try {
+      await remote.ask('listen', { port, ...settings })
+    } catch (error) {
+      await remote.stop()
+      throw error
+    }
     return { port, processId: remote.processId, stop: () => remote.stop() }
   }
 }
@@ -36,14 +39,14 @@ function listening(program: string, settings: Readonly<Record<string, unknown>>)
 export function ours(environment: Readonly<Record<string, string>> = {}): StartServer {
   return async () => {
     const port = await freePort()
-    const dataFolder = await mkdtemp(join(tmpdir(), 'bench-'))
-    const server = await startServer({ port, dataFolder, environment })
+    const folder = await temporaryFolder('bench-')
+    const server = await startServer({ port, dataFolder: folder.path, environment })
     return {
       port,
       processId: server.processId,
       async stop() {
         await server.stop()
-        await rm(dataFolder, { recursive: true, force: true })
+        await folder.remove()
       },
     }
   }

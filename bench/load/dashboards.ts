@@ -133,6 +133,10 @@ export class LoadDashboards {
   }
 
   #witness(bytes: Buffer, start: number, end: number): void {
+    if (!bytes.subarray(start, end).toString('latin1', 0, offsetAt).startsWith(eventStart)) {
+      this.#failure ??= new Error(`a dashboard heard ${bytes.toString('utf8', start, Math.min(end, start + 200))}`)
+      return
+    }
     const offset = naturalAt(bytes, start + offsetAt)
     if (offset !== this.#lastOffset + 1 && this.#lastOffset > 0) this.gaps++
     this.#lastOffset = offset

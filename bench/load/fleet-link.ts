@@ -132,6 +132,10 @@ export class FleetLink {
     if (place === undefined) return
     const sequence = integerAt(bytes, start + 3 + integerBytes(bytes[start + 3] as number))
     const before = this.#acknowledged[place] as number
+    if (sequence > (this.#sent[place] as number)) {
+      this.#options.failed(new Error(`frame ${sequence} was acknowledged, which was never sent`))
+      return
+    }
     if (sequence <= before) return
     this.#acknowledged[place] = sequence
     this.unacknowledged -= sequence - before

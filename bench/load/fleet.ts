@@ -41,6 +41,8 @@ export class LoadFleet {
   readonly #next: Float64Array
   /** The last sequence of each device before the pace began. */
   readonly #before: Uint32Array
+  /** Of a pace that was ended: up to which number, exclusive, frames were due. */
+  #limit = 0
   #timer: NodeJS.Timeout | undefined
 
   constructor(options: LoadFleetOptions) {
@@ -89,9 +91,11 @@ export class LoadFleet {
     for (const link of this.#links) this.#fill(link)
   }
 
+  /** Nothing new; what a pace has due by now is still sent, by `settled`. */
   pause(): void {
     this.#isFilling = false
     clearInterval(this.#timer)
+    this.#limit = this.#dueNow()
   }
 
   /** The next frames, of all devices in turn. */
@@ -123,9 +127,14 @@ export class LoadFleet {
       link.turnAnew()
       this.#next[place] = firstNumber + place
     })
-    this.#timer = setInterval(() => {
-      this.#sendBelow(firstNumber + Math.floor((performance.now() - startedAt) / intervalMs) + 1)
-    }, tickMs)
+    this.#timer = setInterval(() => this.#sendBelow(this.#dueNow()), tickMs)
+  }
+
+  /** Up to which number, exclusive, frames of the pace are due. */
+  #dueNow(): number {
+    const pace = this.#pace
+    if (!pace) return 0
+    return pace.firstNumber + Math.floor((performance.now() - pace.startedAt) / pace.intervalMs) + 1
   }
 
   /** Frames up to this number, exclusive: number n is of device n, all around, and goes over link n, all around. */
@@ -153,11 +162,17 @@ export class LoadFleet {
   /** After `pause`: everything was answered. */
   async settled(timeoutMs: number): Promise<void> {
     const end = performance.now() + timeoutMs
-    while (this.#links.some((link) => link.unacknowledged > 0)) {
+    while (this.#isSending) {
       this.check()
+      this.#sendBelow(this.#limit)
       if (performance.now() > end) throw new Error('not everything sent was acknowledged in time')
       await new Promise((resolve) => setTimeout(resolve, 1))
     }
+  }
+
+  get #isSending(): boolean {
+    const isDue = (place: number) => this.#pace !== undefined && (this.#next[place] as number) < this.#limit
+    return this.#links.some((link, place) => link.unacknowledged > 0 || isDue(place))
   }
 
   #fill(link: FleetLink): void {

@@ -36,6 +36,9 @@ let dashboards: LoadDashboards
 const delivery = new LatencyHistogram()
 
 answerWith({
+  /** Devices without an acknowledged frame. */
+  silent: (): number => fleet.numbers.reduce((count, number) => count + (number < 0 ? 1 : 0), 0),
+
   async open(asked: IngestSpec) {
     spec = asked
     fleet = new LoadFleet(spec)

@@ -32,8 +32,8 @@ async function withFleet<Result>(
 }
 
 async function reported(load: Remote, devices: number): Promise<void> {
-  for (let frames = 0; frames < devices; ) {
-    frames += (await load.ask<PhaseResult>('run', { warmupMs: 0, measuredMs: 1_000 })).frames
+  for (let silent = devices; silent > 0; silent = await load.ask<number>('silent')) {
+    await load.ask<PhaseResult>('run', { warmupMs: 0, measuredMs: 1_000 })
   }
 }
 

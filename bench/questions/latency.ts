@@ -1,4 +1,4 @@
-// Answers: how long a change takes from its device to a dashboard, and to its acknowledgement, at 10, 30, 50 and 70 % of what the server takes at full speed; counted from when the frame was due, so that a stall costs all who waited for it. Does not count: the network, DURABILITY=disk (see ingest), frames of many changes, many dashboards. The load sends what is due once a millisecond: half of one is its own.
+// Answers: how long a change takes from its device to a dashboard, and to its acknowledgement, at 10, 30, 50 and 70 % of what the server takes at full speed; counted from when the frame was due, so that a stall costs all who waited for it. Does not count: the network, DURABILITY=disk (see ingest), frames of many changes, many dashboards. The load sends what is due every 5 ms, as gateways do: half of that is its own.
 import type { Case, Figures, Question, Round } from '#bench/harness/question'
 import { ours } from '#bench/harness/servers'
 import { underLoad } from '#bench/harness/under-load'

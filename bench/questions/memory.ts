@@ -59,8 +59,9 @@ async function devices(round: Round): Promise<Figures> {
   try {
     const before = await fill(server, fillMs)
     const hot = await loaded({ devices }, server, async (load) => {
-      const { frames } = await load.ask<PhaseResult>('run', { warmupMs: 0, measuredMs: reportMs })
-      if (frames < devices) throw new Error(`only ${frames} of ${devices} devices have reported`)
+      await load.ask<PhaseResult>('run', { warmupMs: 0, measuredMs: reportMs })
+      const silent = await load.ask<number>('silent')
+      if (silent > 0) throw new Error(`${silent} of ${devices} devices have not reported`)
       return await server.memory()
     })
     const after = await forgotten(server)

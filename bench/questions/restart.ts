@@ -1,10 +1,10 @@
 // Answers: how long from the start of the process until the server answers, and until a complete and right full read begins, with 10⁴, 10⁵ and 10⁶ devices of 10 properties on disk, after SIGTERM and after SIGKILL under full load, when what must be applied again is as long as it gets. Does not count: a cold disk (the files are in the page cache), the rest of the read, devices that come back. Each round starts on a copy of one state left by SIGKILL (and by a SIGTERM after it), made once.
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { copyDataFolder } from '#bench/harness/data-folder'
 import type { Case, Figures, Question, Variant } from '#bench/harness/question'
 import { Remote } from '#bench/harness/remote'
+import { temporaryFolder } from '#bench/harness/temporary-folder'
 import type { LoadFleetOptions } from '#bench/load/fleet'
 import type { ReadSeen, StartedServer, StartSeen } from '#bench/load/restart'
 import { processUsage } from '#bench/process-usage'
@@ -112,11 +112,11 @@ export const restart: Question = {
       : [],
   ),
   async setUp(isQuick) {
-    const folder = await mkdtemp(join(tmpdir(), 'bench-restart-'))
+    const { path: folder, remove } = await temporaryFolder('bench-restart-')
     const takeDown = async () => {
       for (const { load } of left.values()) await load.stop()
       left.clear()
-      await rm(folder, { recursive: true, force: true })
+      await remove()
     }
     try {
       for (const { name, devices } of sizes) {

@@ -18,6 +18,7 @@ export function reportedBytes(entry: Reported, offset: number): Uint8Array | und
     if (typeof items[at + 1] !== 'number') return undefined
     longest += (starts[items[at] as number] as Uint8Array).length + numberBytesMax
   }
+  if (longest > bytesMax) return undefined
   reserve(longest)
   end = 0
   put(type)
@@ -82,6 +83,9 @@ const headBytesMax = 256
 const numberBytesMax = 32
 /** Above it nothing is kept: such events are rare. */
 const viewsMax = 8_192
+
+/** A longer one goes as text: the buffer stays for ever. */
+const bytesMax = 512 * 1024
 
 let bytes = new Uint8Array(64 * 1024)
 let views: Uint8Array[] = []

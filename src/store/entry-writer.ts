@@ -6,12 +6,13 @@ import type { Reported } from '#model/entry'
  * What is written is the same to the byte (a property test compares the two).
  */
 export class EntryWriter {
-  #bytes = Buffer.allocUnsafe(64 * 1024)
+  #bytes = Buffer.allocUnsafe(bytesAtFirst)
   #at = 0
 
-  /** From the beginning. */
+  /** From the beginning. What one long chunk needed is not kept for ever. */
   clear(): void {
     this.#at = 0
+    if (this.#bytes.length > bytesKeptMax) this.#bytes = Buffer.allocUnsafe(bytesAtFirst)
   }
 
   get length(): number {
@@ -143,6 +144,8 @@ export class EntryWriter {
   }
 }
 
+const bytesAtFirst = 64 * 1024
+const bytesKeptMax = 1024 * 1024
 /** What the form's length byte can say; names are of at most 64 characters. */
 const shortStringMax = 0xff
 /** A tag and a double. */
