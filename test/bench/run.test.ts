@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import type { Report } from '#bench/harness/report'
@@ -63,7 +63,8 @@ describe('a mistake ends it with 2, one line, and nothing measured', () => {
 
 test('a quick round of each goes all the way and writes nothing down', { timeout: 120_000 }, async () => {
   const results = join(projectRoot, 'bench/results')
-  const kept = () => readdirSync(results).map((file) => readFileSync(join(results, file), 'utf8'))
+  const files = () => (existsSync(results) ? readdirSync(results) : [])
+  const kept = () => files().map((file) => readFileSync(join(results, file), 'utf8'))
   const before = kept()
   const { code, output, errors } = await bench('--quick', '--json', 'ingest', 'restart')
   expect(errors.split('\n').filter((line) => !/^(ingest: Answers|restart: Answers|round 1 |$)/.test(line))).toEqual([])
