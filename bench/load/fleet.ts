@@ -98,11 +98,6 @@ export class LoadFleet {
     this.#limit = this.#dueNow()
   }
 
-  /** The next frames, of all devices in turn. */
-  send(count: number): void {
-    this.#sendBelow(this.sent + count)
-  }
-
   /** As many frames, all of one link in one piece; links take turns. */
   sendTogether(count: number): void {
     const link = this.#links[this.#turn++ % this.#links.length]
