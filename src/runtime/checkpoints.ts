@@ -13,11 +13,11 @@ export interface RedoLimits {
 export const redoLimits: RedoLimits = { eventsMax: 256 * 1024, bytesMax: 64 * 1024 * 1024 }
 
 /**
- * Saving begins at three quarters. From there on all that waits is spread over the events that are left up to the limit:
- * actors that began to report together would else be saved together, and everybody would wait for that commit (seen: 10 000
- * devices at once, acknowledged 50 ms late).
+ * Who waits is saved evenly, each after this share of the limit: as many as wait, spread over so many events. Without it
+ * actors that began to report together would be saved together for ever, and everybody would wait for those commits (seen:
+ * 10 000 devices at half of full speed, acknowledged 55 ms late in 1 of 100 cases).
  */
-const startRatio = 0.75
+const spreadRatio = 0.75
 
 /**
  * Decides which snapshots go into the next commit: those at the head of the redo queue, as fast as the stream grows, and
@@ -55,20 +55,26 @@ export class Checkpoints<Event> {
   }
 
   #putDue(head: StreamHead<Event>): void {
-    const growth = this.#shareOf(head.open.length, head.bytesOpen)
-    const countMax = Math.ceil((head.redo.size * growth) / (1 - startRatio))
-    let count = 0
-    for (let unsaved = head.redo.first; unsaved; unsaved = head.redo.first) {
+    const { redo } = head
+    const growth = this.#shareOf(head.taken - redo.takenBefore, head.bytesTaken - redo.bytesBefore)
+    // What was thought too big is put right when it is stored: until that is made good nothing grew.
+    if (growth > 0) {
+      redo.owed += (redo.size * growth) / spreadRatio
+      redo.takenBefore = head.taken
+      redo.bytesBefore = head.bytesTaken
+    }
+    for (let unsaved = redo.first; unsaved; unsaved = redo.first) {
       const share = this.#shareOf(head.taken - unsaved.unsavedFrom, head.bytesTaken - unsaved.bytesBefore)
-      if (share < startRatio || (share < 1 && count >= countMax)) return
+      if (redo.owed < 1 && share < 1) return
       try {
         this.save(unsaved.isAlive ? unsaved : this.#registry.wake(unsaved.address))
       } catch (error) {
         this.#failed(error)
         return
       }
-      count++
+      redo.owed = Math.max(0, redo.owed - 1)
     }
+    redo.owed = 0
   }
 
   /** How much that is of what a start may have to apply again. */
