@@ -110,7 +110,7 @@ export function assemble(options: AssemblyOptions): Assembly {
   const presence = new Presence({
     system,
     listing,
-    isLinked: (tenant, device) => links.isLinked(tenant, device),
+    statusOf: (tenant, device) => links.statusOf(tenant, device),
     failed: (error) => log.warn({ err: error }, 'could not set devices offline that did not come back'),
   })
 

@@ -15,9 +15,11 @@ import type { Presence } from '#link/presence'
 import { ReportAsker } from '#link/report-asker'
 import { sessionOf } from '#link/session'
 import { readShortUpdate } from '#link/short-update'
+import { StatusWalks } from '#link/status-walks'
 import { isUpdate, readItems, readUpdate, type UpdateFrame } from '#link/update-frame'
 import type { Entry } from '#model/entry'
 import { type HelloMessage, LongDeviceMessage, linkWindowMessages } from '#model/link-message'
+import type { DeviceStatus } from '#model/meta'
 import { Problem } from '#model/problem'
 import type { InternShape } from '#model/shape'
 import type { Asker } from '#runtime/actor'
@@ -54,12 +56,13 @@ export class Links implements SocketRoom<LinkOpening> {
   readonly #owners: Owners
   readonly #queue: FrameQueue
   readonly #acknowledgements: Acknowledgements
-  #isStopping = false
+  readonly #walks: StatusWalks
   readonly counts = { frames: 0, updates: 0, refused: 0, hellos: 0 }
 
   constructor(options: LinksOptions) {
     this.#options = options
     this.#owners = new Owners(options.system.world)
+    this.#walks = new StatusWalks({ world: options.system.world, owners: this.#owners, presence: options.presence })
     this.#acknowledgements = new Acknowledgements(options.system.world)
     this.#queue = new FrameQueue({
       world: options.system.world,
@@ -80,12 +83,16 @@ export class Links implements SocketRoom<LinkOpening> {
     return this.#links.size
   }
 
+  /** Those of links that closed just now included. */
   get deviceCount(): number {
     return this.#owners.size
   }
 
-  isLinked(tenant: string, device: string): boolean {
-    return this.#owners.get(tenant, device) !== undefined
+  /** What a device is by the link that speaks for it now. */
+  statusOf(tenant: string, device: string): DeviceStatus {
+    const link = this.#owners.get(tenant, device)?.link
+    if (!link) return 'offline'
+    return link.isIdle ? 'idle' : 'online'
   }
 
   opened(socket: Socket, opening: LinkOpening): void {
@@ -127,7 +134,7 @@ export class Links implements SocketRoom<LinkOpening> {
     this.#queue.forget(link)
     link.isClosed = true
     this.#liveness.forget(link)
-    for (const linked of link.devices.values()) this.#leave(linked)
+    this.#walks.changed(link)
   }
 
   /** The store takes no writes: every link is told and closed, to come back with what was not acknowledged. */
@@ -156,7 +163,7 @@ export class Links implements SocketRoom<LinkOpening> {
 
   /** From now on closed links mean nothing: the recorded status stands until the devices are back. Contract 3.10. */
   stop(): void {
-    this.#isStopping = true
+    this.#walks.stop()
     this.#liveness.stop()
   }
 
@@ -366,20 +373,12 @@ export class Links implements SocketRoom<LinkOpening> {
     const linked = link.devices.get(flakeAddress)
     if (!linked) return
     link.devices.delete(flakeAddress)
-    this.#leave(linked)
-  }
-
-  #leave(linked: LinkedDevice): void {
-    const { tenant } = linked.link.opening
-    if (!this.#owners.delete(tenant, linked)) return
-    if (!this.#isStopping) this.#options.presence.want(tenant, linked.device, 'offline')
+    this.#walks.left(linked)
   }
 
   #setIdle(link: Link, isIdle: boolean): void {
     link.isIdle = isIdle
-    for (const { device } of link.devices.values()) {
-      this.#options.presence.want(link.opening.tenant, device, isIdle ? 'idle' : 'online')
-    }
+    this.#walks.changed(link)
   }
 
   /** Refusals at the border leave in order with what was stored before them. */

@@ -19,12 +19,15 @@ export class Owners {
     this.#world = world
   }
 
+  /** Those of closed links included that were not taken out yet. */
   get size(): number {
     return this.#size
   }
 
+  /** Nobody speaks for the devices of a closed link, though they are taken out one after another. */
   get(tenant: string, device: string): LinkedDevice | undefined {
-    return this.#linked.get(tenant)?.get(device)
+    const linked = this.#linked.get(tenant)?.get(device)
+    return linked?.link.isClosed ? undefined : linked
   }
 
   set(tenant: string, linked: LinkedDevice): void {
@@ -39,9 +42,10 @@ export class Owners {
 
   /** False when it is somebody else's by now. */
   delete(tenant: string, linked: LinkedDevice): boolean {
-    if (this.get(tenant, linked.device) !== linked) return false
+    const devices = this.#linked.get(tenant)
+    if (devices?.get(linked.device) !== linked) return false
     this.#size--
-    return this.#linked.get(tenant)?.delete(linked.device) ?? false
+    return devices.delete(linked.device)
   }
 
   /** Counts a take-over; true when there were too many of late. */

@@ -16,8 +16,8 @@ const listedAtATime = 256
 export interface PresenceOptions {
   readonly system: System<Entry>
   readonly listing: Listing
-  /** Whether a device has a link now. */
-  readonly isLinked: (tenant: string, device: string) => boolean
+  /** What a device is by its link at this moment. */
+  readonly statusOf: (tenant: string, device: string) => DeviceStatus
   readonly failed: (error: unknown) => void
 }
 
@@ -94,9 +94,9 @@ export class Presence {
   }
 
   #set({ tenant, device, status }: Wanted): void {
-    const { system, isLinked } = this.#options
-    // It came back meanwhile, or went: then that is the last word.
-    if (isLinked(tenant, device) !== (status !== 'offline')) return
+    const { system, statusOf } = this.#options
+    // It came back meanwhile, or went, or is on another link: then that is the last word.
+    if (statusOf(tenant, device) !== status) return
     if (!system.isServing || !system.gate.isOpen) return
     system.turn(deviceAddress(tenant, device), { type: 'status', status }, { answered: () => {}, refused: () => {} }, 0)
   }
@@ -144,6 +144,6 @@ export class Presence {
   }
 
   #wantOffline(tenant: string, device: string): void {
-    if (!this.#options.isLinked(tenant, device)) this.want(tenant, device, 'offline')
+    if (this.#options.statusOf(tenant, device) === 'offline') this.want(tenant, device, 'offline')
   }
 }

@@ -36,7 +36,7 @@ export class LinkStage {
     this.presence = new Presence({
       system,
       listing: new StoreListing(() => journal.storage),
-      isLinked: (tenant, device) => this.links.isLinked(tenant, device),
+      statusOf: (tenant, device) => this.links.statusOf(tenant, device),
       failed: (error) => this.stage.bugs.push(String(error)),
     })
     this.links = new Links({

@@ -136,11 +136,11 @@ test('of very many that are not back, no more are listed than can be set soon', 
       entries: () => namesOf(names),
     },
     // Asked when it is wished for, and again when its turn comes, which takes its time.
-    isLinked: (_, device) => {
+    statusOf: (_, device) => {
       if (waiting.delete(device)) room.world.spend(5)
       else waiting.add(device)
       waitingMost = Math.max(waitingMost, waiting.size)
-      return false
+      return 'offline'
     },
     failed: (error) => {
       throw error

@@ -36,7 +36,7 @@ describe('a HELLO on another link', () => {
     await room.world.advance(5_000)
     expect(statuses()).toEqual(['online'])
     expect(room.device('A').numConnects).toBe(2)
-    expect(room.links.isLinked('default', 'A')).toBe(true)
+    expect(room.links.statusOf('default', 'A')).toBe('online')
   })
 
   test('makes frames of the older generation mean nothing', async () => {
@@ -188,12 +188,12 @@ test('a device that is removed: its link is told, and its frames mean nothing', 
   const link = await linked()
   // Of another address, made since: it stays.
   room.links.removed('default', 'A', 2)
-  expect(room.links.isLinked('default', 'A')).toBe(true)
+  expect(room.links.statusOf('default', 'A')).toBe('online')
   room.links.removed('default', 'A', 1)
   link.update(1, 1)
   await room.settle()
   expect(link.lines.slice(1)).toEqual(['ERROR UNKNOWN_DEVICE @1', 'ERROR UNKNOWN_DEVICE @1 1'])
-  expect(room.links.isLinked('default', 'A')).toBe(false)
+  expect(room.links.statusOf('default', 'A')).toBe('offline')
   room.links.removed('default', 'A', 1)
   // It may still have a window full of frames under way: they cost the link nothing.
   for (let seq = 2; seq < 20; seq++) link.update(1, seq)
