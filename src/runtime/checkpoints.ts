@@ -68,6 +68,8 @@ export class Checkpoints<Event> {
       if (redo.owed < 1 && share < 1) return
       try {
         this.save(unsaved.isAlive ? unsaved : this.#registry.wake(unsaved.address))
+        // Else it would be saved for ever, and nothing else would run.
+        if (head.redo.first === unsaved) throw new Error(`${nameOf(unsaved)} was saved and is still queued`)
       } catch (error) {
         this.#failed(error)
         return
@@ -82,12 +84,17 @@ export class Checkpoints<Event> {
     return Math.max(events / this.#limits.eventsMax, bytes / this.#limits.bytesMax)
   }
 
-  /** Puts the snapshot as it is now into the open commit. */
+  /** Puts the snapshot as it is now into the open commit. Throws for a dead one: another stands in its place in the queue. */
   save(activation: Activation<Event>): void {
+    if (!activation.isAlive) throw new Error(`${nameOf(activation)} is dead, and can't be saved`)
     const head = this.#registry.head(activation.tenant)
     this.#gate.put(this.#registry.recordKey(activation.address, ''), this.#registry.snapshot(activation))
     this.#gate.touch(head)
     head.redo.remove(activation)
     activation.isChanged = false
   }
+}
+
+function nameOf<Event>({ definition, id }: Activation<Event>): string {
+  return `${definition.kind} ${id}`
 }

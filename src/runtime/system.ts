@@ -147,9 +147,10 @@ export class System<Event> {
     if (!wasAwake) this.registry.forgetNothing(activation)
   }
 
-  /** The same, for who keeps the activation at hand; it must be alive. */
+  /** The same, for who keeps the activation at hand. It must be alive: what a dead one takes, the next one knows nothing of. */
   turnOf(activation: Activation<Event>, command: unknown, asker: Asker, bytes = turnBytes): void {
     if (this.#isTurning) throw new Error('a turn during a turn')
+    if (!activation.isAlive) throw new Error(`a turn of ${activation.definition.kind} ${activation.id}, which is dead`)
     this.#isTurning = true
     let decision: Decision<Event>
     try {

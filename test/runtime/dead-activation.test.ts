@@ -1,0 +1,101 @@
+import { describe, expect, test } from 'vitest'
+import type { Entry } from '#model/entry'
+import { Activation } from '#runtime/activation'
+import { Checkpoints } from '#runtime/checkpoints'
+import type { Gate } from '#runtime/gate'
+import type { Registry } from '#runtime/registry'
+import { StreamHead } from '#runtime/stream-head'
+import { openStage } from '#test/runtime/stage'
+import { tallies, tallyAddress } from '#test/runtime/tally-actors'
+
+const a = tallyAddress('A')
+const asker = { answered: () => {}, refused: () => {} }
+
+test('a turn of a dead one is a mistake of who asked, and changes nothing', async () => {
+  const stage = await openStage()
+  stage.tell(a, { type: 'add', add: [1] })
+  const first = stage.system.registry.awake(a)
+  if (!first) throw new Error('A is asleep')
+  stage.tell(a, { type: 'throw' })
+  expect(() => stage.system.turnOf(first, { type: 'add', add: [2] }, asker)).toThrow('a turn of tally A, which is dead')
+  stage.tell(a, { type: 'add', add: [3] })
+  await stage.settle()
+  expect(stage.addedOf(a)).toEqual([
+    { value: 1, offset: 1 },
+    { value: 3, offset: 2 },
+  ])
+})
+
+describe('a checkpoint that is due, of one that died', () => {
+  /** A queue with one dead device at its head, and a registry that answers `wake` as told. */
+  function due(wake: (make: () => Activation<Entry>) => Activation<Entry>) {
+    const [definition] = tallies
+    if (!definition) throw new Error('no tally')
+    const make = () => new Activation(definition, a, { id: 'A', added: [], quiet: 0 }, 0)
+    const head = new StreamHead<Entry>('default', 0)
+    const dead = make()
+    head.redo.add(dead, 1, 0)
+    dead.isAlive = false
+    head.redo.died(dead)
+    head.taken = 100
+    const registry = {
+      head: () => head,
+      heads: () => [head],
+      wake: () => wake(make),
+      recordKey: () => 'A',
+      snapshot: () => null,
+    }
+    const failures: string[] = []
+    const puts: string[] = []
+    const gate = { put: (key: string) => puts.push(key), touch: () => {} }
+    const checkpoints = new Checkpoints(
+      registry as unknown as Registry<Entry>,
+      gate as unknown as Gate<Entry>,
+      { eventsMax: 10, bytesMax: 1_000_000 },
+      (error) => failures.push((error as Error).message),
+    )
+    return { put: () => checkpoints.put(), head, puts, failures }
+  }
+
+  test.each([
+    [
+      'who can not be woken',
+      () => {
+        throw new Error('unreadable')
+      },
+      'unreadable',
+    ],
+    [
+      'whose next body is dead too',
+      (make: () => Activation<Entry>) => {
+        const woken = make()
+        woken.isAlive = false
+        return woken
+      },
+      "tally A is dead, and can't be saved",
+    ],
+    [
+      'whose next body does not take its place',
+      (make: () => Activation<Entry>) => make(),
+      'tally A was saved and is still queued',
+    ],
+  ])('%s, fails once and comes to an end', (_, wake, message) => {
+    const { put, failures } = due(wake)
+    put()
+    expect(failures).toEqual([message])
+    put()
+    expect(failures).toEqual([message, message])
+  })
+
+  test('who is woken properly is saved', () => {
+    const { put, head, puts, failures } = due((make) => {
+      const woken = make()
+      head.redo.succeed(woken)
+      return woken
+    })
+    put()
+    expect(failures).toEqual([])
+    expect(puts).toEqual(['A'])
+    expect(head.redo.size).toBe(0)
+  })
+})
