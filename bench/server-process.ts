@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
+import { killAtExit } from '#bench/at-exit'
 import { request } from '#bench/http'
 import { projectRoot } from '#bench/project-root'
 
@@ -15,6 +16,8 @@ export interface ServerSettings {
   readonly program?: string
   /** Before the program, for who wants to look inside it. */
   readonly nodeArguments?: readonly string[]
+  /** Of somebody who keeps nothing: else it is told by the broken channel, and has time to end well. */
+  readonly isKilledAtExit?: boolean
 }
 
 /** How long a start may take, redo of a full log included. */
@@ -62,6 +65,7 @@ export class ServerProcess {
         ...settings.environment,
       },
     })
+    if (settings.isKilledAtExit) killAtExit(this.#child)
     for (const stream of [this.#child.stdout, this.#child.stderr]) {
       stream?.setEncoding('utf8')
       stream?.on('data', (text: string) => this.#note(text))

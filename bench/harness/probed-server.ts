@@ -17,8 +17,9 @@ const probe = pathToFileURL(join(projectRoot, 'dist/bench/harness/memory-probe.j
 
 export async function startProbed(): Promise<ProbedServer> {
   const port = await freePort()
-  const folder = await temporaryFolder('bench-')
-  const server = await startServer({ port, dataFolder: folder.path, nodeArguments: ['--expose-gc', '--import', probe] })
+  const folder = temporaryFolder('bench-')
+  const nodeArguments = ['--expose-gc', '--import', probe]
+  const server = await startServer({ port, dataFolder: folder.path, nodeArguments, isKilledAtExit: true })
   const ask = <Answer>(question: ProbeQuestion) => server.ask<Answer>(question)
   return {
     port,

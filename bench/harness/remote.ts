@@ -1,6 +1,7 @@
 import type { ChildProcess } from 'node:child_process'
 import { fork } from 'node:child_process'
 import { join } from 'node:path'
+import { killAtExit } from '#bench/at-exit'
 import { projectRoot } from '#bench/project-root'
 
 /** How long a program may take to end before it is killed. */
@@ -26,6 +27,7 @@ export class Remote {
       env: { ...process.env, UV_THREADPOOL_SIZE: '8', UWS_HTTP_MAX_HEADERS_SIZE: '16384' },
       detached: true,
     })
+    killAtExit(this.#child)
     this.#child.on('message', ({ id, value, error }: Answer) => {
       const asked = this.#open.get(id)
       this.#open.delete(id)

@@ -39,15 +39,20 @@ function listening(program: string, settings: Readonly<Record<string, unknown>>)
 export function ours(environment: Readonly<Record<string, string>> = {}): StartServer {
   return async () => {
     const port = await freePort()
-    const folder = await temporaryFolder('bench-')
-    const server = await startServer({ port, dataFolder: folder.path, environment })
-    return {
-      port,
-      processId: server.processId,
-      async stop() {
-        await server.stop()
-        await folder.remove()
-      },
+    const folder = temporaryFolder('bench-')
+    try {
+      const server = await startServer({ port, dataFolder: folder.path, environment, isKilledAtExit: true })
+      return {
+        port,
+        processId: server.processId,
+        async stop() {
+          await server.stop()
+          await folder.remove()
+        },
+      }
+    } catch (error) {
+      await folder.remove()
+      throw error
     }
   }
 }

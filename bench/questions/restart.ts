@@ -36,7 +36,7 @@ async function fill(name: string, folder: string, devices: number, isQuick: bool
   const load = new Remote('load/restart')
   left.set(name, { folder, load })
   const port = await freePort()
-  const filled = await startServer({ port, dataFolder: join(folder, 'SIGKILL') })
+  const filled = await startServer({ port, dataFolder: join(folder, 'SIGKILL'), isKilledAtExit: true })
   try {
     await load.ask('fill', { ...fleet, port, devices } satisfies LoadFleetOptions)
     await load.ask('flood', isQuick ? floodFrames / quickly : floodFrames)
@@ -45,7 +45,7 @@ async function fill(name: string, folder: string, devices: number, isQuick: bool
   }
   await load.ask('leave')
   await copyDataFolder(join(folder, 'SIGKILL'), join(folder, 'SIGTERM'))
-  const stopped = await startServer({ port, dataFolder: join(folder, 'SIGTERM') })
+  const stopped = await startServer({ port, dataFolder: join(folder, 'SIGTERM'), isKilledAtExit: true })
   const result = await stopped.stop()
   if (result !== 0) throw new Error(`SIGTERM ended the server with ${result}`)
 }
@@ -55,7 +55,7 @@ async function started({ folder, load }: Left, end: End): Promise<Figures> {
   await copyDataFolder(join(folder, end), dataFolder)
   const port = await freePort()
   const spawnedAt = performance.timeOrigin + performance.now()
-  const server = new ServerProcess({ port, dataFolder })
+  const server = new ServerProcess({ port, dataFolder, isKilledAtExit: true })
   try {
     const asked: StartedServer = { port, spawnedAt }
     const { firstAnswerMs } = await load.ask<StartSeen>('knock', asked)
@@ -112,7 +112,7 @@ export const restart: Question = {
       : [],
   ),
   async setUp(isQuick) {
-    const { path: folder, remove } = await temporaryFolder('bench-restart-')
+    const { path: folder, remove } = temporaryFolder('bench-restart-')
     const takeDown = async () => {
       for (const { load } of left.values()) await load.stop()
       left.clear()
