@@ -46,7 +46,9 @@ export class FleetLink {
   #welcomed = 0
   #hellos = 0
   #turn = 0
+  #isClosing = false
   #isWelcome: () => void = () => {}
+  #isRefused: (error: Error) => void = () => {}
 
   constructor(options: FleetLinkOptions) {
     this.#options = options
@@ -56,7 +58,7 @@ export class FleetLink {
     this.#numbers = new Float64Array(options.count)
   }
 
-  /** Resolves when every device of it is welcome. */
+  /** Resolves when every device of it is welcome; rejects with what was heard instead. */
   async open(): Promise<void> {
     const reader = new FrameReader((bytes, start, end, opcode) => this.#heard(bytes, start, end, opcode))
     this.#socket = await RawSocket.open({
@@ -67,15 +69,20 @@ export class FleetLink {
         reader.push(bytes)
         this.#options.heard()
       },
+      closed: () => {
+        if (!this.#isClosing) this.#fail('a link was closed')
+      },
     })
     if (this.#options.count === 0) return
-    await new Promise<void>((resolve) => {
+    await new Promise<void>((resolve, reject) => {
       this.#isWelcome = resolve
+      this.#isRefused = reject
       this.#sayHello()
     })
   }
 
   close(): void {
+    this.#isClosing = true
     this.#socket?.close()
   }
 
@@ -121,22 +128,28 @@ export class FleetLink {
 
   #heard(bytes: Buffer, start: number, end: number, opcode: number): void {
     if (opcode === opcodes.ping) this.#socket?.pong(bytes.subarray(start, end))
-    else if (opcode === opcodes.close)
-      this.#options.failed(new Error(`a link was closed: ${bytes.toString('latin1', start + 2, end)}`))
+    else if (opcode === opcodes.close) this.#fail(`a link was closed: ${bytes.toString('latin1', start + 2, end)}`)
     else if (bytes[start] === arrayOfThree) this.#heardAck(bytes, start)
     else this.#heardMessage(unpackr.unpack(Buffer.from(bytes.subarray(start, end))) as Message)
   }
 
   #heardAck(bytes: Buffer, start: number): void {
-    const place = this.#placeOf.get(integerAt(bytes, start + 3))
-    if (place === undefined) return
+    const address = integerAt(bytes, start + 3)
+    const place = this.#placeOf.get(address)
+    if (place === undefined) {
+      this.#fail(`a frame of ${address} was acknowledged, which is none of this link's devices`)
+      return
+    }
     const sequence = integerAt(bytes, start + 3 + integerBytes(bytes[start + 3] as number))
     const before = this.#acknowledged[place] as number
     if (sequence > (this.#sent[place] as number)) {
-      this.#options.failed(new Error(`frame ${sequence} was acknowledged, which was never sent`))
+      this.#fail(`frame ${sequence} of ${address} was acknowledged, which was never sent`)
       return
     }
-    if (sequence <= before) return
+    if (sequence <= before) {
+      this.#fail(`frame ${sequence} of ${address} was acknowledged again, after ${before}`)
+      return
+    }
     this.#acknowledged[place] = sequence
     this.unacknowledged -= sequence - before
     const device = this.#options.first + place * this.#options.step
@@ -148,17 +161,26 @@ export class FleetLink {
 
   #heardMessage(message: Message): void {
     if (message.type !== 'WELCOME') {
-      this.#options.failed(new Error(`a link heard ${JSON.stringify(message)}`))
+      this.#fail(`a link heard ${JSON.stringify(message)}`)
       return
     }
     const place = this.#places.get(message.deviceIdentifier)
-    if (place === undefined) return
+    if (place === undefined) {
+      this.#fail(`${message.deviceIdentifier} was welcomed, which said no HELLO or was welcome before`)
+      return
+    }
     this.#places.delete(message.deviceIdentifier)
     this.#addresses[place] = message.flakeAddress
     this.#placeOf.set(message.flakeAddress, place)
     this.#welcomed++
     if (this.#welcomed === this.#options.count) this.#isWelcome()
     else this.#sayHello()
+  }
+
+  #fail(message: string): void {
+    const error = new Error(message)
+    this.#options.failed(error)
+    this.#isRefused(error)
   }
 }
 

@@ -170,6 +170,7 @@ export class LoadFleet {
       if (performance.now() > end) throw new Error('not everything sent was acknowledged in time')
       await new Promise((resolve) => setTimeout(resolve, 1))
     }
+    this.check()
   }
 
   get #isSending(): boolean {

@@ -30,14 +30,20 @@ answerWith({
     fleet = new LoadFleet(options)
     await fleet.open()
     fleet.begin()
-    while (fleet.numbers.includes(-1)) await pause(50)
+    while (fleet.numbers.includes(-1)) {
+      fleet.check()
+      await pause(50)
+    }
     fleet.check()
   },
 
   /** Sends on at full speed, at least so many frames; what comes behind them is still on its way. */
   async flood(frames: number): Promise<void> {
     const enough = fleet.acknowledged + frames
-    while (fleet.acknowledged < enough) await pause(1)
+    while (fleet.acknowledged < enough) {
+      fleet.check()
+      await pause(1)
+    }
     fleet.check()
   },
 
