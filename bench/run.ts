@@ -36,7 +36,8 @@ const usage = `Usage: npm run bench -- [options] [name …]      (every question
   --quick      one short round, to try a bench itself; its figures mean nothing and are not written down
   --help       this page
 
-Reports are written to bench/results/<name>.md and .json. Exit code 1 when a target was not held.`
+Reports are written to bench/results/<name>.md and .json. Exit code 1 when a target was not held or something
+could not be measured; what was measured is reported all the same.`
 
 /** The first line of a question's file. */
 function aboutOf(name: string): string {
@@ -50,8 +51,9 @@ async function report(name: string, question: Question, options: Options): Promi
   const machine = thisMachine()
   print(`${name}: ${about}`)
   const { isQuick, rounds = question.rounds ?? roundsDefault } = options
-  const results = await measure(question, { rounds, isQuick, print })
-  return { name, about, machine, rounds, results, verdicts: judge(question.targets, results) }
+  const { results, failures } = await measure(question, { rounds, isQuick, print })
+  const verdicts = judge(question.targets, results, failures.length > 0)
+  return { name, about, machine, rounds, results, failures, verdicts }
 }
 
 interface Options {
@@ -98,7 +100,9 @@ async function main(args: readonly string[]): Promise<number> {
     if (!isQuick) keep(made, markdown)
   }
   if (options.isJson) console.log(JSON.stringify(reports, undefined, 1))
-  return isQuick || reports.every(({ verdicts }) => verdicts.every(({ isHeld }) => isHeld)) ? 0 : 1
+  const isWhole = reports.every(({ failures }) => failures.length === 0)
+  const isHeld = isQuick || reports.every(({ verdicts }) => verdicts.every((verdict) => verdict.isHeld))
+  return isWhole && isHeld ? 0 : 1
 }
 
 function keep(made: Report, markdown: string): void {
@@ -108,9 +112,11 @@ function keep(made: Report, markdown: string): void {
   writeFileSync(join(folder, `${made.name}.json`), `${JSON.stringify(made, undefined, 1)}\n`)
 }
 
-// So that what is still there is removed: a signal alone ends the process without a word.
-process.once('SIGINT', () => process.exit(130))
-process.once('SIGTERM', () => process.exit(143))
+// So that what is still there is removed: a signal alone ends the process without a word. Not `once`: npm passes on what
+// the terminal has sent already.
+for (const [signal, code] of [['SIGHUP', 129] as const, ['SIGINT', 130] as const, ['SIGTERM', 143] as const]) {
+  process.on(signal, () => process.exit(code))
+}
 
 try {
   process.exitCode = await main(process.argv.slice(2))

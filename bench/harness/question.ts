@@ -7,7 +7,14 @@ export interface FigureForm {
   readonly digits: number
   /** Compared with the baseline's: the ratio of the two of the same round. */
   readonly isCompared?: boolean
+  /** So much a second, or a wait for it: where the load was full, that says what the load can do, and not the server. */
+  readonly isOfLoad?: boolean
 }
+
+/** What the load used of a core is called so in every question, in per cent. */
+export const loadFigure = 'loadCpu'
+/** From here on a load may have been the limit itself: its thread has hardly a moment without something to do. */
+export const loadFullPercent = 90
 
 /** One way to do the same thing: the bare loop, our server, our server otherwise set. */
 export interface Variant {
@@ -31,6 +38,11 @@ export interface Target {
   readonly case: string
   readonly variant: string
   readonly figure: string
+  /**
+   * Judged instead, by the same bounds, where the load was full with this variant or with the baseline: what a second of
+   * the server's CPU buys, where what a second buys is not the server's to say.
+   */
+  readonly whenLoadIsFull?: string
   readonly isRatio?: boolean
   readonly atLeast?: number
   readonly atMost?: number
@@ -41,8 +53,8 @@ export interface Round {
   readonly number: number
   /** Shorter times, for trying the benches themselves: figures mean nothing. */
   readonly isQuick: boolean
-  /** A figure measured before: of this round if there is one, else the median of the others. */
-  earlier(caseName: string, variant: string, figure: string): number | undefined
+  /** A figure measured before: of this round if there is one, else the median of the others. Throws when there is none. */
+  earlier(caseName: string, variant: string, figure: string): number
 }
 
 /** A question with figures for an answer. The first line of its file says what it answers and what it does not count. */

@@ -1,6 +1,6 @@
 import type { Machine } from '#bench/harness/machine'
-import type { CaseResult, VariantResult } from '#bench/harness/measure'
-import type { Question } from '#bench/harness/question'
+import type { CaseResult, Failure } from '#bench/harness/measure'
+import { loadFigure, loadFullPercent, type Question } from '#bench/harness/question'
 import type { Spread } from '#bench/harness/statistics'
 import type { Verdict } from '#bench/harness/verdict'
 
@@ -11,12 +11,16 @@ export interface Report {
   readonly machine: Machine
   readonly rounds: number
   readonly results: readonly CaseResult[]
+  readonly failures: readonly Failure[]
   readonly verdicts: readonly Verdict[]
 }
 
 export function markdownOf(report: Report, { figures }: Pick<Question, 'figures'>): string {
-  const { name, about, machine, rounds, results, verdicts } = report
+  const { name, about, machine, rounds, results, failures, verdicts } = report
   const digitsOf = (figure: string) => figures[figure]?.digits ?? 2
+  /** Said by the figure itself: it must not be read as the server's. */
+  const noteOf = (figure: string, isLoadFull: boolean) =>
+    isLoadFull && (figures[figure]?.isOfLoad || figure === loadFigure) ? ', load full' : ''
   const lines = [
     `# ${name}`,
     '',
@@ -29,40 +33,62 @@ export function markdownOf(report: Report, { figures }: Pick<Question, 'figures'
   for (const { name: caseName, variants, baseline } of results) {
     const columns = Object.keys(figures).filter((figure) => variants.some((variant) => variant.figures[figure]))
     lines.push('', `## ${caseName}`, '')
+    if (columns.length === 0) {
+      lines.push('Nothing was measured.')
+      continue
+    }
     const measured = variants[0]?.rounds.length ?? 0
     if (measured < rounds) lines.push(`${measured} rounds.`, '')
+    if (variants.some(({ isLoadFull }) => isLoadFull)) lines.push(...loadFullLines, '')
     lines.push(`| | ${columns.map((figure) => figures[figure]?.title).join(' | ')} |`)
     lines.push(`|---|${columns.map(() => '---:').join('|')}|`)
-    for (const variant of variants) lines.push(rowOf(variant, columns, digitsOf))
+    for (const { name, figures: reached, isLoadFull } of variants) {
+      const cells = columns.map((figure) => textOf(reached[figure], digitsOf(figure), noteOf(figure, isLoadFull)))
+      lines.push(`| ${name} | ${cells.join(' | ')} |`)
+    }
+    const isBaselineLoadFull = variants.find(({ name }) => name === baseline)?.isLoadFull === true
     for (const variant of variants.filter(({ ratios }) => Object.keys(ratios).length > 0)) {
-      const cells = columns.map((figure) => textOf(variant.ratios[figure], 2))
+      const isLoadFull = variant.isLoadFull || isBaselineLoadFull
+      const cells = columns.map((figure) => textOf(variant.ratios[figure], 2, noteOf(figure, isLoadFull)))
       lines.push(`| ${variant.name} ÷ ${baseline} | ${cells.join(' | ')} |`)
     }
   }
   if (verdicts.length > 0) {
     lines.push('', '## Targets', '', '| | wanted | reached | |', '|---|---:|---:|---|')
-    for (const { target, reached, isHeld } of verdicts) {
-      const what = `${target.case}: ${target.variant}, ${figures[target.figure]?.title}${target.isRatio ? ' (ratio)' : ''}`
+    for (const { target, figure, isLoadFull, reached, isHeld } of verdicts) {
+      const what = `${target.case}: ${target.variant}, ${figures[figure]?.title}${target.isRatio ? ' (ratio)' : ''}`
+      const instead = figure === target.figure ? '' : ` instead of ${figures[target.figure]?.title}: load full`
       const wanted = [
         ...(target.atLeast === undefined ? [] : [`≥ ${target.atLeast}`]),
         ...(target.atMost === undefined ? [] : [`≤ ${target.atMost}`]),
       ].join(', ')
-      const digits = target.isRatio ? 2 : digitsOf(target.figure)
-      lines.push(`| ${what} | ${wanted} | ${textOf(reached, digits)} | ${isHeld ? 'held' : '**not held**'} |`)
+      const digits = target.isRatio ? 2 : digitsOf(figure)
+      const text = reached ? textOf(reached, digits, noteOf(figure, isLoadFull)) : 'not measured'
+      lines.push(`| ${what}${instead} | ${wanted} | ${text} | ${isHeld ? 'held' : '**not held**'} |`)
     }
+  }
+  if (failures.length > 0) {
+    lines.push(
+      '',
+      '## Failed',
+      '',
+      'The rest was measured all the same; medians and ratios are of what did not fail.',
+      '',
+    )
+    for (const { what, error } of failures) lines.push(`- ${what}: ${error.split('\n')[0]}`)
   }
   return `${lines.join('\n')}\n`
 }
 
-function rowOf(variant: VariantResult, columns: readonly string[], digitsOf: (figure: string) => number): string {
-  const cells = columns.map((figure) => textOf(variant.figures[figure], digitsOf(figure)))
-  return `| ${variant.name} | ${cells.join(' | ')} |`
-}
+const loadFullLines = [
+  `*Load full*: the load used ${loadFullPercent} % of its core or more. What it marks says what the load`,
+  'can do, and not what the server can.',
+]
 
-function textOf(spread: Spread | undefined, digits: number): string {
+function textOf(spread: Spread | undefined, digits: number, note = ''): string {
   if (!spread) return ''
   const [median, min, max] = [spread.median, spread.min, spread.max].map((value) => grouped(value, digits))
-  return `${median} (${min}–${max})`
+  return `${median} (${min}–${max})${note}`
 }
 
 /** 1234567.8 as 1 234 567.8. */

@@ -137,22 +137,24 @@ async function heard(
     load.ask<PhaseResult>('run', { ...times, rate: framesPerSecond }),
     reading,
   ])
-  const without = round.earlier(others, quiet, 'heardP99')
-  const limit = without === undefined ? undefined : Math.max(2 * without, without + longerMsMax)
   return {
     ...(read && { megabytesPerSecond: read.bytes / megabyte / read.seconds }),
     serverCpu: (serverCpuSeconds / seconds) * 100,
     heardP50: delivery.p50,
     heardP99: delivery.p99,
-    ...(readers && { ofLimit: limit === undefined ? Number.NaN : delivery.p99 / limit }),
+    ...(readers && { ofLimit: delivery.p99 / limitOf(round.earlier(others, quiet, 'heardP99')) }),
   }
+}
+
+function limitOf(msWithout: number): number {
+  return Math.max(2 * msWithout, msWithout + longerMsMax)
 }
 
 export const fullState: Question = {
   rounds: 3,
   figures: {
-    megabytesPerSecond: { title: 'MB/s', digits: 1, isCompared: true },
-    readsPerSecond: { title: 'reads/s', digits: 2, isCompared: true },
+    megabytesPerSecond: { title: 'MB/s', digits: 1, isCompared: true, isOfLoad: true },
+    readsPerSecond: { title: 'reads/s', digits: 2, isCompared: true, isOfLoad: true },
     megabytesPerRead: { title: 'MB/read', digits: 3, isCompared: true },
     serverCpuPerMegabyte: { title: 'server CPU, ms/MB', digits: 2, isCompared: true },
     loadCpu: { title: 'load CPU, %', digits: 0 },

@@ -53,7 +53,7 @@ const halfLoad: Case = {
   variants: (['process', 'disk'] as const).map((variant) => ({
     name: variant,
     async measure(round) {
-      const rate = (round.earlier(ones, 'process', 'framesPerSecond') ?? 0) / 2
+      const rate = round.earlier(ones, 'process', 'framesPerSecond') / 2
       const result = await measured(starts[variant], 1, round, { ...timesOf(round), rate })
       const { acknowledgement, delivery } = result
       return { ...costs(result), ackP50: acknowledgement.p50, ackP99: acknowledgement.p99, heardP99: delivery.p99 }
@@ -63,14 +63,14 @@ const halfLoad: Case = {
 
 export const ingest: Question = {
   figures: {
-    changesPerSecond: { title: 'changes/s', digits: 0, isCompared: true },
-    framesPerSecond: { title: 'frames/s', digits: 0 },
+    changesPerSecond: { title: 'changes/s', digits: 0, isCompared: true, isOfLoad: true },
+    framesPerSecond: { title: 'frames/s', digits: 0, isOfLoad: true },
     serverCpuPerChange: { title: 'server CPU, µs/change', digits: 2, isCompared: true },
     serverCpu: { title: 'server CPU, %', digits: 0 },
     loadCpu: { title: 'load CPU, %', digits: 0 },
-    ackP50: { title: 'acknowledged p50, ms', digits: 1 },
-    ackP99: { title: 'acknowledged p99, ms', digits: 1 },
-    heardP99: { title: 'heard p99, ms', digits: 1 },
+    ackP50: { title: 'acknowledged p50, ms', digits: 1, isOfLoad: true },
+    ackP99: { title: 'acknowledged p99, ms', digits: 1, isOfLoad: true },
+    heardP99: { title: 'heard p99, ms', digits: 1, isOfLoad: true },
   },
   cases: [fullSpeed(ones, 1), fullSpeed(tens, 10), halfLoad],
   targets: [

@@ -38,7 +38,7 @@ function paced(name: string, part: number): Case {
       {
         name: variant,
         async measure(round) {
-          const rate = (round.earlier(fullSpeed, variant, 'framesPerSecond') ?? 0) * part
+          const rate = round.earlier(fullSpeed, variant, 'framesPerSecond') * part
           const result = await measured(round, rate)
           const { delivery, acknowledgement } = result
           return {
@@ -58,13 +58,13 @@ function paced(name: string, part: number): Case {
 
 export const latency: Question = {
   figures: {
-    framesPerSecond: { title: 'frames/s', digits: 0 },
-    heardP50: { title: 'heard p50, ms', digits: 1 },
-    heardP99: { title: 'heard p99, ms', digits: 1 },
-    heardP999: { title: 'heard p99.9, ms', digits: 1 },
-    ackP50: { title: 'acknowledged p50, ms', digits: 1 },
-    ackP99: { title: 'acknowledged p99, ms', digits: 1 },
-    ackP999: { title: 'acknowledged p99.9, ms', digits: 1 },
+    framesPerSecond: { title: 'frames/s', digits: 0, isOfLoad: true },
+    heardP50: { title: 'heard p50, ms', digits: 1, isOfLoad: true },
+    heardP99: { title: 'heard p99, ms', digits: 1, isOfLoad: true },
+    heardP999: { title: 'heard p99.9, ms', digits: 1, isOfLoad: true },
+    ackP50: { title: 'acknowledged p50, ms', digits: 1, isOfLoad: true },
+    ackP99: { title: 'acknowledged p99, ms', digits: 1, isOfLoad: true },
+    ackP999: { title: 'acknowledged p99.9, ms', digits: 1, isOfLoad: true },
     serverCpu: { title: 'server CPU, %', digits: 0 },
     loadCpu: { title: 'load CPU, %', digits: 0 },
   },

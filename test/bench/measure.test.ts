@@ -50,7 +50,7 @@ test('a case that takes long is measured in its rounds only', async () => {
     { name: 'long', variants: ['x'], roundsMax: 2 },
     { name: 'short', variants: ['x'] },
   ])
-  const results = await measure(asking, options(4))
+  const { results } = await measure(asking, options(4))
   expect(asked.filter((line) => line.endsWith('long/x'))).toEqual(['0 long/x', '1 long/x'])
   expect(results.map(({ variants }) => variants[0]?.rounds.length)).toEqual([2, 4])
 })
@@ -72,8 +72,8 @@ test('figures are spread over the rounds, ratios are paired with the baseline of
     [{ name: 'a', variants: ['bare', 'ours'], baseline: 'bare' }],
     (key, { number }) => ({ speed: (key === 'a/bare' ? 100 : 50) * (number + 1), size: number }),
   )
-  const [result] = await measure(asking, options(3))
-  const [bare, ours] = result?.variants ?? []
+  const { results } = await measure(asking, options(3))
+  const [bare, ours] = results[0]?.variants ?? []
   expect(ours).toEqual({
     name: 'ours',
     rounds: [
@@ -84,6 +84,7 @@ test('figures are spread over the rounds, ratios are paired with the baseline of
     figures: { speed: { median: 100, min: 50, max: 150 }, size: { median: 1, min: 0, max: 2 } },
     // Not of `size`: it is not compared.
     ratios: { speed: { median: 0.5, min: 0.5, max: 0.5 } },
+    isLoadFull: false,
   })
   expect(bare?.ratios).toEqual({})
 })
@@ -92,8 +93,8 @@ test('a figure that a variant does not have is left out, of it and of the ratios
   const { question: asking } = question([{ name: 'a', variants: ['bare', 'ours'], baseline: 'bare' }], (key) =>
     key === 'a/bare' ? { size: 3 } : { speed: 5 },
   )
-  const [result] = await measure(asking, options(2))
-  expect(result?.variants.map(({ figures, ratios }) => [Object.keys(figures), ratios])).toEqual([
+  const { results } = await measure(asking, options(2))
+  expect(results[0]?.variants.map(({ figures, ratios }) => [Object.keys(figures), ratios])).toEqual([
     [['size'], {}],
     [['speed'], {}],
   ])
@@ -116,14 +117,17 @@ describe('what was measured before', () => {
     expect(seen).toEqual([10, 30, 20, 20, 20])
   })
 
-  test('is nothing before the first time, and nothing of what there is not', async () => {
-    const seen: unknown[] = []
-    const { question: asking } = question([{ name: 'a', variants: ['x', 'y'] }], (key, { earlier }) => {
-      if (key === 'a/x') seen.push(earlier('a', 'y', 'speed'), earlier('b', 'x', 'speed'))
-      return { speed: 1 }
-    })
-    await measure(asking, options(1))
-    expect(seen).toEqual([undefined, undefined])
+  test.each([
+    ['before the first time', 'a', 'y', 'speed'],
+    ['of a case that there is not', 'b', 'x', 'speed'],
+    ['of a figure that there is not', 'a', 'w', 'size'],
+  ])('is not to be had %s: what rests on it fails', async (_, caseName, variant, figure) => {
+    const { question: asking } = question([{ name: 'a', variants: ['w', 'x', 'y'] }], (key, { earlier }) =>
+      key === 'a/x' ? { speed: earlier(caseName, variant, figure) } : { speed: 1 },
+    )
+    const { failures } = await measure(asking, options(1))
+    expect(failures.map(({ what }) => what)).toEqual(['round 1  a / x'])
+    expect(failures[0]?.error).toContain(`it rests on ${caseName} / ${variant}, which was not measured`)
   })
 })
 
@@ -147,11 +151,87 @@ describe('what was set up is taken down', () => {
         }
       },
     }
-    const measured = measure(withSetUp, options(2, { isQuick: true }))
-    if (failure) await expect(measured).rejects.toBe(failure)
-    else await measured
+    const { failures } = await measure(withSetUp, options(2, { isQuick: true }))
+    expect(failures).toHaveLength(failure ? 1 : 0)
     expect(steps).toEqual(['set up, quick', 'round 0', 'round 1', 'taken down'])
   })
+})
+
+describe('what fails costs nothing but itself', () => {
+  const both: Parameters<typeof question>[0] = [
+    { name: 'a', variants: ['bare', 'ours'], baseline: 'bare' },
+    { name: 'b', variants: ['ours'] },
+  ]
+  const wrong = new Error('the server ended')
+
+  test('the others are measured on, and ratios are of rounds in which neither failed', async () => {
+    const { question: asking, asked } = question(both, (key, { number }) => {
+      if (key === 'a/ours' && number === 1) throw wrong
+      if (key === 'a/bare' && number === 3) throw wrong
+      // A ratio of each round's own: it tells which rounds were paired.
+      return { speed: key === 'a/bare' ? 10 : 10 * (number + 1) }
+    })
+    const { results, failures } = await measure(asking, options(4))
+    expect(asked).toHaveLength(12)
+    expect(failures).toEqual([
+      { what: 'round 2  a / ours', error: wrong.stack },
+      { what: 'round 4  a / bare', error: wrong.stack },
+    ])
+    const [bare, ours] = results[0]?.variants ?? []
+    expect(ours?.rounds).toEqual([{ speed: 10 }, null, { speed: 30 }, { speed: 40 }])
+    expect(ours?.figures.speed).toEqual({ median: 30, min: 10, max: 40 })
+    expect(ours?.ratios.speed).toEqual({ median: 2, min: 1, max: 3 })
+    expect(bare?.figures.speed).toEqual({ median: 10, min: 10, max: 10 })
+    expect(results[1]?.variants[0]?.rounds).toHaveLength(4)
+  })
+
+  test('a variant that always fails has no figures, and nothing to compare it with', async () => {
+    const lines: string[] = []
+    const { question: asking } = question(both, (key) => {
+      if (key === 'a/bare') throw wrong
+      return { speed: 5 }
+    })
+    const { results, failures } = await measure(asking, options(2, { print: (line) => lines.push(line) }))
+    expect(failures.map(({ what }) => what)).toEqual(['round 1  a / bare', 'round 2  a / bare'])
+    expect(results[0]?.variants.map(({ figures, ratios }) => [Object.keys(figures), ratios])).toEqual([
+      [[], {}],
+      [['speed'], {}],
+    ])
+    expect(lines.filter((line) => line.startsWith('round 1  a / bare failed: Error: the server ended'))).toHaveLength(1)
+  })
+
+  test('nothing is measured where nothing could be set up', async () => {
+    const { question: asking, asked } = question(both)
+    const setUp = async () => {
+      throw wrong
+    }
+    const { results, failures } = await measure({ ...asking, setUp }, options(2))
+    expect(asked).toEqual([])
+    expect(failures).toEqual([{ what: 'setting up', error: wrong.stack }])
+    expect(results.map(({ variants }) => variants.map(({ rounds }) => rounds))).toEqual([[[], []], [[]]])
+  })
+
+  test('what was measured stays when it can not be taken down', async () => {
+    const { question: asking } = question(both)
+    const setUp = async () => async () => {
+      throw wrong
+    }
+    const { results, failures } = await measure({ ...asking, setUp }, options(1))
+    expect(failures).toEqual([{ what: 'taking down', error: wrong.stack }])
+    expect(results[0]?.variants[1]?.figures.speed?.median).toBe(1)
+  })
+})
+
+test.each([
+  ['below nine tenths of a core', [89, 89.9, 100], false],
+  ['from nine tenths on, in the median', [0, 90, 90], true],
+])('the load is full or not: %s', async (_, loads, isLoadFull) => {
+  const { question: asking } = question([{ name: 'a', variants: ['x'] }], (_, { number }) => ({
+    loadCpu: loads[number] as number,
+  }))
+  const figures = { loadCpu: { title: 'load CPU, %', digits: 0 } }
+  const { results } = await measure({ ...asking, figures }, options(3))
+  expect(results[0]?.variants[0]?.isLoadFull).toBe(isLoadFull)
 })
 
 test('each measurement is printed, with the titles of its figures', async () => {

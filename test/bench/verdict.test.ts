@@ -8,7 +8,7 @@ const results: readonly CaseResult[] = [
   {
     name: 'a',
     baseline: 'bare',
-    variants: [{ name: 'ours', rounds: [], figures: { speed }, ratios: { speed: ratio } }],
+    variants: [{ name: 'ours', rounds: [], figures: { speed }, ratios: { speed: ratio }, isLoadFull: false }],
   },
 ]
 const aimed = { case: 'a', variant: 'ours', figure: 'speed' }
@@ -29,7 +29,7 @@ describe('the median decides', () => {
   ])('%s', (_, wanted, isHeld) => {
     const target = { ...aimed, ...wanted }
     const reached = 'isRatio' in wanted ? ratio : speed
-    expect(judge([target], results)).toEqual([{ target, reached, isHeld }])
+    expect(judge([target], results)).toEqual([{ target, figure: 'speed', isLoadFull: false, reached, isHeld }])
   })
 })
 
@@ -41,5 +41,62 @@ describe('a target that nothing was measured for is a mistake', () => {
     ['no ratio of it', { ...aimed, figure: 'size', isRatio: true }],
   ])('%s', (_, target) => {
     expect(() => judge([target], results)).toThrow(/has no/)
+  })
+})
+
+describe('what could not be measured', () => {
+  test('is not held', () => {
+    const target = { ...aimed, figure: 'size', atMost: 1 }
+    expect(judge([target], results, true)).toEqual([
+      { target, figure: 'size', isLoadFull: false, reached: undefined, isHeld: false },
+    ])
+  })
+
+  test('is a mistake where there is no such variant', () => {
+    expect(() => judge([{ ...aimed, variant: 'other' }], results, true)).toThrow(/has no/)
+  })
+})
+
+describe('where the load was full', () => {
+  const spread = (median: number) => ({ median, min: median, max: median })
+  /** The rate's ratio is the load's; a CPU second of ours buys four fifths. */
+  const loaded = (isOursFull: boolean, isBareFull: boolean): readonly CaseResult[] => [
+    {
+      name: 'a',
+      baseline: 'bare',
+      variants: [
+        { name: 'bare', rounds: [], figures: { speed: spread(100) }, ratios: {}, isLoadFull: isBareFull },
+        {
+          name: 'ours',
+          rounds: [],
+          figures: { speed: spread(100), perCpu: spread(8) },
+          ratios: { speed: spread(1), perCpu: spread(0.8) },
+          isLoadFull: isOursFull,
+        },
+      ],
+    },
+  ]
+  const ratioWanted = { ...aimed, isRatio: true, atLeast: 0.9 }
+  const figureWanted = { ...aimed, atLeast: 9 }
+  const whenLoadIsFull = 'perCpu'
+
+  test.each([
+    [
+      'with ours: the other figure, by the same bounds',
+      { ...ratioWanted, whenLoadIsFull },
+      true,
+      false,
+      'perCpu',
+      false,
+    ],
+    ['with the baseline: the other figure too', { ...ratioWanted, whenLoadIsFull }, false, true, 'perCpu', false],
+    ['with neither: the figure itself', { ...ratioWanted, whenLoadIsFull }, false, false, 'speed', true],
+    ['and no other figure is named: itself', ratioWanted, true, true, 'speed', true],
+    ['a figure that is no ratio', { ...figureWanted, whenLoadIsFull }, true, false, 'perCpu', false],
+    ['with the baseline, of what is no ratio: itself', { ...figureWanted, whenLoadIsFull }, false, true, 'speed', true],
+  ])('%s', (_, target, isOursFull, isBareFull, figure, isHeld) => {
+    const [verdict] = judge([target], loaded(isOursFull, isBareFull))
+    expect(verdict).toMatchObject({ figure, isHeld })
+    expect(verdict?.isLoadFull).toBe(isOursFull || ('isRatio' in target && isBareFull))
   })
 })
