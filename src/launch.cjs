@@ -350,8 +350,13 @@ function say(what) {
   process.stderr.write(`device-data-backend: ${what}\n`)
 }
 
-main().catch((error) => {
-  if (!(error instanceof Complaint)) throw error
-  say(error.message)
-  process.exitCode = 1
-})
+// For who has to know whether what runs is what stands in the sources: the reports of measurements.
+module.exports = { buildSources: [...sourceFolders, ...buildInputs], isBuilt, build }
+
+if (require.main === module) {
+  main().catch((error) => {
+    if (!(error instanceof Complaint)) throw error
+    say(error.message)
+    process.exitCode = 1
+  })
+}

@@ -1,5 +1,7 @@
 import { execFileSync } from 'node:child_process'
+import { createRequire } from 'node:module'
 import { availableParallelism, cpus, totalmem } from 'node:os'
+import { join } from 'node:path'
 import { projectRoot } from '#bench/project-root'
 
 /** What the figures of a report hold for. */
@@ -8,6 +10,7 @@ export interface Machine {
   readonly memoryGib: number
   readonly system: string
   readonly node: string
+  /** What was measured: see `commitOf`. */
   readonly commit: string
   readonly at: string
 }
@@ -18,18 +21,30 @@ export function thisMachine(): Machine {
     memoryGib: Math.round(totalmem() / 2 ** 30),
     system: `${process.platform} ${process.arch}`,
     node: process.version,
-    commit: commitNow(),
+    commit: commitOf(projectRoot),
     at: new Date().toISOString(),
   }
 }
 
-function commitNow(): string {
+/** What the launcher knows of a build. */
+interface Launcher {
+  readonly buildSources: readonly string[]
+  isBuilt(): boolean
+}
+
+/**
+ * The commit that a tree stands on; `+ changes` when what is built from it has others in it, and a word when what was
+ * built, which is what runs, is not of the tree as it is.
+ */
+export function commitOf(root: string): string {
+  const { buildSources, isBuilt } = createRequire(import.meta.url)(join(root, 'src/launch.cjs')) as Launcher
   const git = (...line: string[]) =>
-    execFileSync('git', line, { cwd: projectRoot, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim()
+    execFileSync('git', line, { cwd: root, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim()
+  const built = isBuilt() ? '' : ', but what was built is something else'
   try {
-    const changed = git('status', '--porcelain', '--', 'src', 'actors', 'bench', ':!bench/results')
-    return git('rev-parse', '--short', 'HEAD') + (changed === '' ? '' : ' with changes')
+    const changed = git('status', '--porcelain', '--', ...buildSources, ':!bench/results')
+    return git('rev-parse', '--short', 'HEAD') + (changed === '' ? '' : ' + changes') + built
   } catch {
-    return 'unknown'
+    return `unknown${built}`
   }
 }
