@@ -8,13 +8,19 @@ import {
 } from '#bench/harness/question'
 import { pairedRatios, type Spread, spreadOf } from '#bench/harness/statistics'
 
+/** By round; null where it failed. */
+type Rounds = readonly (Figures | null)[]
+/** By figure. */
+type Spreads = Readonly<Record<string, Spread>>
+/** By case and variant. */
+type Taken = Map<string, Rounds>
+
 export interface VariantResult {
   readonly name: string
-  /** By round; null where it failed. */
-  readonly rounds: readonly (Figures | null)[]
-  readonly figures: Readonly<Record<string, Spread>>
+  readonly rounds: Rounds
+  readonly figures: Spreads
   /** To the baseline, of the figures that are compared; of rounds in which neither failed. */
-  readonly ratios: Readonly<Record<string, Spread>>
+  readonly ratios: Spreads
   /** The load had hardly a moment to spare: what it could do is what was measured, unless that is the server's CPU. */
   readonly isLoadFull: boolean
 }
@@ -82,40 +88,47 @@ export async function measure(question: Question, options: MeasureOptions): Prom
   return { results: question.cases.map((each) => resultOf(each, measured, question)), failures }
 }
 
-/** By case and variant, then by round. */
-type Taken = Map<string, (Figures | null)[]>
-
 function resultOf({ name, variants, baseline }: Case, measured: Taken, question: Question): CaseResult {
   const roundsOf = (variant: string) => measured.get(keyOf(name, variant)) ?? []
-  const resultOfVariant = (variant: string): VariantResult => {
-    const rounds = roundsOf(variant)
-    const succeeded = rounds.filter((figures) => figures !== null)
-    const figures: Record<string, Spread> = {}
-    const ratios: Record<string, Spread> = {}
-    if (succeeded.length > 0) {
-      for (const figure of Object.keys(question.figures)) {
-        const values = succeeded.map((each) => each[figure])
-        if (values.every((value) => value !== undefined)) figures[figure] = spreadOf(values)
-      }
-    }
-    if (baseline !== undefined && variant !== baseline) {
-      const baselines = roundsOf(baseline)
-      for (const figure of Object.keys(figures)) {
-        if (!question.figures[figure]?.isCompared) continue
-        const pairs = rounds.flatMap((each, round) =>
-          each && baselines[round] ? [[each, baselines[round]] as const] : [],
-        )
-        const there = pairs.map(([ours, theirs]) => [ours[figure], theirs[figure]] as const)
-        if (there.length === 0 || there.some(([, theirs]) => theirs === undefined)) continue
-        ratios[figure] = pairedRatios(
-          there.map(([ours]) => ours as number),
-          there.map(([, theirs]) => theirs as number),
-        )
-      }
-    }
-    return { name: variant, rounds, figures, ratios, isLoadFull: (figures[loadFigure]?.median ?? 0) >= loadFullPercent }
+  return {
+    name,
+    baseline,
+    variants: variants.map((variant): VariantResult => {
+      const rounds = roundsOf(variant.name)
+      const figures = spreadsOf(rounds, question)
+      const isCompared = baseline !== undefined && variant.name !== baseline
+      const ratios = isCompared ? ratiosOf(rounds, roundsOf(baseline), question) : {}
+      const isLoadFull = (figures[loadFigure]?.median ?? 0) >= loadFullPercent
+      return { name: variant.name, rounds, figures, ratios, isLoadFull }
+    }),
   }
-  return { name, baseline, variants: variants.map((variant) => resultOfVariant(variant.name)) }
+}
+
+/** Of the figures that every round has which did not fail. */
+function spreadsOf(rounds: Rounds, question: Question): Spreads {
+  const succeeded = rounds.filter((figures) => figures !== null)
+  const there = Object.keys(question.figures).flatMap((figure) => {
+    const values = succeeded.flatMap((figures) => figures[figure] ?? [])
+    const isThere = values.length > 0 && values.length === succeeded.length
+    return isThere ? [[figure, spreadOf(values)] as const] : []
+  })
+  return Object.fromEntries(there)
+}
+
+/** Of the rounds in which neither failed. */
+function ratiosOf(rounds: Rounds, baselines: Rounds, question: Question): Spreads {
+  const pairs = rounds.flatMap((ours, round) => {
+    const theirs = baselines[round]
+    return ours && theirs ? [{ ours, theirs }] : []
+  })
+  const compared = Object.keys(question.figures).filter((figure) => question.figures[figure]?.isCompared)
+  const there = compared.flatMap((figure) => {
+    const values = pairs.flatMap(({ ours }) => ours[figure] ?? [])
+    const baselineValues = pairs.flatMap(({ theirs }) => theirs[figure] ?? [])
+    const isThere = pairs.length > 0 && values.length === pairs.length && baselineValues.length === pairs.length
+    return isThere ? [[figure, pairedRatios(values, baselineValues)] as const] : []
+  })
+  return Object.fromEntries(there)
 }
 
 function roundOf(number: number, isQuick: boolean, measured: Taken): Round {
