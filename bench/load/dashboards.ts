@@ -1,6 +1,7 @@
 import { request } from '#bench/http'
 import { FrameCounter } from '#bench/load/frame-counter'
 import { FrameReader, opcodes } from '#bench/load/frames'
+import { HeardCounts } from '#bench/load/heard-counts'
 import { RawSocket } from '#bench/load/raw-socket'
 import { numberOf } from '#bench/load/update-template'
 
@@ -30,19 +31,18 @@ export interface LoadDashboardsOptions {
  * an offset is missing.
  */
 export class LoadDashboards {
-  /** Events by dashboard. */
-  readonly events: Float64Array
   bytes = 0
   /** Offsets that the witness did not hear, or not in their order. */
   gaps = 0
   #failure: Error | undefined
   #lastOffset = 0
   readonly #options: LoadDashboardsOptions
+  readonly #counts: HeardCounts
   readonly #sockets: RawSocket[] = []
 
   constructor(options: LoadDashboardsOptions) {
     this.#options = options
-    this.events = new Float64Array(options.count)
+    this.#counts = new HeardCounts(options.count)
   }
 
   /** Opens them all; `check` throws from then on when one was closed. */
@@ -64,19 +64,16 @@ export class LoadDashboards {
 
   /** Events that each of them has heard. */
   get heardByAll(): number {
-    let least = Infinity
-    // Not `of`: it is asked hundreds of times a second, about thousands.
-    for (let place = 0; place < this.events.length; place++) least = Math.min(least, this.events[place] as number)
-    return least
+    return this.#counts.least
   }
 
   get deliveries(): number {
-    return this.events.reduce((sum, count) => sum + count, 0)
+    return this.#counts.sum
   }
 
   /** Counts anew. */
   clear(): void {
-    this.events.fill(0)
+    this.#counts.clear()
     this.bytes = 0
     this.gaps = 0
   }
@@ -95,7 +92,6 @@ export class LoadDashboards {
     const { port, moved } = this.#options
     const { text } = await request(`http://127.0.0.1:${port}/api/v1/events/ticket`)
     const { ticket } = JSON.parse(text) as { ticket: string }
-    const { events } = this
     const push = place === 0 ? this.#readingAll() : this.#counting(place)
     this.#sockets[place] = await RawSocket.open({
       port,
@@ -103,7 +99,7 @@ export class LoadDashboards {
       readBytes,
       received: (bytes) => {
         this.bytes += bytes.length
-        events[place] = (events[place] as number) + push(bytes)
+        this.#counts.add(place, push(bytes))
         moved?.()
       },
       closed: () => {

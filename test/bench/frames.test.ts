@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type WebSocket, WebSocketServer } from 'ws'
+import { FrameCounter } from '#bench/load/frame-counter'
 import { clientFrame, FrameReader, opcodes } from '#bench/load/frames'
 import { RawSocket } from '#bench/load/raw-socket'
 
@@ -82,6 +83,32 @@ describe('frames of a server', () => {
     expect(read([whole.subarray(0, -1)])).toEqual([])
     expect(read([whole])).toHaveLength(1)
   })
+})
+
+test('text frames are counted however they are cut, and pings noticed', () => {
+  fc.assert(
+    fc.property(
+      fc.array(frame, { maxLength: 8 }),
+      fc.array(fc.oneof(fc.integer({ min: 1, max: 12 }), fc.integer({ min: 1, max: 70_000 })), { minLength: 1 }),
+      (frames, sizes) => {
+        const bytes = Buffer.concat(
+          frames.map(({ length, seed, opcode }) => serverFrame(payloadOf(length, seed), opcode)),
+        )
+        let pings = 0
+        const counter = new FrameCounter(() => {
+          pings++
+        })
+        let texts = 0
+        for (let at = 0, piece = 0; at < bytes.length; piece++) {
+          const end = at + (sizes[piece % sizes.length] as number)
+          texts += counter.push(bytes.subarray(at, end))
+          at = end
+        }
+        const countOf = (opcode: number) => frames.filter((each) => each.opcode === opcode).length
+        expect([texts, pings]).toEqual([countOf(opcodes.text), countOf(opcodes.ping)])
+      },
+    ),
+  )
 })
 
 describe('between a socket of ours and another implementation', () => {
