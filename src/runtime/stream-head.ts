@@ -12,6 +12,8 @@ export class StreamHead<Event> {
   /** Events taken for the commit that is open; the first has offset `taken - open.length + 1`. */
   open: Event[] = []
   readonly redo = new RedoQueue<Event>()
+  /** How many times the limits of redo hold; 0 before anybody looked. Kept by `Checkpoints`. */
+  redoTimes = 0
   /** Changes that no event tells: what was read before may look otherwise though no offset says so. */
   untold = 0
   /** All bytes ever taken; only differences mean something. Estimated at first, corrected when they are stored. */

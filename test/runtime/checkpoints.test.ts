@@ -134,6 +134,60 @@ describe('checkpoints', () => {
     expect(Math.max(...boundOf(stage))).toBeLessThanOrEqual(8_000)
   })
 
+  describe('with many actors', () => {
+    const eventsMax = 800
+    const many = { eventsMax, bytesMax: 100_000_000, growth: { eventsPerActor: 4, timesMax: 5 } }
+    const perCommit = 20
+
+    /** Actors add in turn, twenty in a commit; how many snapshots each commit held. */
+    async function report(stage: Stage, actors: number, events: number): Promise<number[]> {
+      const before = stage.commits.length
+      for (let event = 0; event < events; event += perCommit) {
+        for (let turn = event; turn < event + perCommit; turn++) {
+          stage.tell(tallyAddress(`T${turn % actors}`), { type: 'add', add: [1] })
+        }
+        await stage.settle()
+      }
+      return snapshotKeys(stage)
+        .slice(before)
+        .map((keys) => keys.length)
+    }
+    const sum = (counts: readonly number[]) => counts.reduce((all, count) => all + count, 0)
+
+    test('come less often than events: each of them has several before it is saved', async () => {
+      const stage = await openStage({ redo: many })
+      await report(stage, 1_000, 8_000)
+      const saved = await report(stage, 1_000, 4_000)
+      expect(sum(saved)).toBeGreaterThanOrEqual(4_000 / 4)
+      expect(sum(saved)).toBeLessThan(4_000 / 2.5)
+      expect(Math.max(...boundOf(stage))).toBeLessThanOrEqual(4_000)
+    })
+
+    test('come no faster when most of them fall silent, until the bound is the usual one again', async () => {
+      const stage = await openStage({ redo: many })
+      await report(stage, 1_000, 8_000)
+      const saved = await report(stage, 10, 20_000)
+      // A thousand are saved within the quarter of 4 000 that is left to them, a little sooner because it shrinks.
+      expect(Math.max(...saved)).toBeLessThanOrEqual(2 * perCommit)
+      expect(boundOf(stage).at(-1)).toBeLessThanOrEqual(eventsMax)
+    })
+
+    test('are spread also over what an earlier process left', async () => {
+      const stage = await openStage({ redo: many })
+      await report(stage, 1_000, 8_000)
+      stage.crash()
+      const again = await stage.reborn({ redo: many })
+      expect(Math.max(...(await report(again, 1_000, 4_000)))).toBeLessThanOrEqual(perCommit)
+      expect(Math.max(...boundOf(again))).toBeLessThanOrEqual(4_000)
+    })
+
+    test('are bound by the highest limit, however many there are', async () => {
+      const stage = await openStage({ redo: { ...many, growth: { eventsPerActor: 40, timesMax: 2 } } })
+      await report(stage, 1_000, 6_000)
+      expect(Math.max(...boundOf(stage))).toBeLessThanOrEqual(2 * eventsMax)
+    })
+  })
+
   test('catch up at once where the hard bound is met', async () => {
     const stage = await openStage({ redo })
     for (let turn = 0; turn < 3_000; turn++) stage.tell(tallyAddress(`T${turn}`), { type: 'add', add: [1, 2, 3] })
