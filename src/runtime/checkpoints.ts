@@ -15,8 +15,8 @@ export interface RedoLimits {
 }
 
 /**
- * 256 k events are applied in about a second, actors that are awake. Waking them takes longer: a start at eight times as
- * many, of a million devices with ten changes in each event, takes 17 s on two busy cores, nearly all of it that.
+ * 256 k events are applied in about a second. At eight times as many, of a million devices with ten changes in each event,
+ * a start takes 17 s on two busy cores: nearly every device is woken for it.
  */
 export const redoLimits: RedoLimits = {
   eventsMax: 256 * 1024,
