@@ -4,7 +4,7 @@ import { type ServiceDeclared, serviceIndex, undeclared } from '#actors/device/d
 import { decideHello } from '#actors/device/hello'
 import { decideDeleteMetaKey, decidePatchMeta } from '#actors/device/meta'
 import { decidePost, decideReport } from '#actors/device/report'
-import { deviceFormat, deviceOf, snapshotOf } from '#actors/device/snapshot'
+import { deviceFormat, deviceOf, snapshotOf, writeSnapshot } from '#actors/device/snapshot'
 import type { DeviceState } from '#actors/device/state'
 import { applyConnected, type Connected, decideStatus, presence } from '#actors/device/status'
 import { tenantAddress } from '#actors/tenant/address'
@@ -52,6 +52,7 @@ export function deviceActor({
     formats: { '': deviceFormat, [secretRecord]: secretFormat },
     wake: (address, records) => deviceOf(address.id, records.get(''), shapeById),
     snapshot: snapshotOf,
+    writeSnapshot,
     concerns: (entry) => ('device' in entry ? entry.device : undefined),
     apply: applyEntry,
     change(state, change) {

@@ -9,6 +9,7 @@ import type { LoadFleetOptions } from '#bench/load/fleet'
 import type { ReadSeen, StartedServer, StartSeen } from '#bench/load/restart'
 import { processUsage } from '#bench/process-usage'
 import { freePort, ServerProcess, startServer } from '#bench/server-process'
+import { redoLimits } from '#runtime/checkpoints'
 
 const sizes = [
   { name: '10 000 devices', devices: 10_000 },
@@ -22,8 +23,12 @@ type End = (typeof ends)[number]
 const fleet = { links: 50, window: 64, changes: 10, properties: 10, prefix: 'LOAD' }
 /** What a quick round divides by. */
 const quickly = 100
-/** Frames after which what must be applied again is as long as it gets, twice over. */
-const floodFrames = 512 * 1024
+/** Frames after which what must be applied again is as long as it gets: a half more than the limits of redo let wait. */
+function floodFramesOf(devices: number): number {
+  const { eventsMax, growth = { eventsPerActor: 0, timesMax: 1 } } = redoLimits
+  const { eventsPerActor, timesMax } = growth
+  return 1.5 * Math.min(Math.max(eventsMax, devices * eventsPerActor), eventsMax * timesMax)
+}
 
 /** What servers left behind, by size: a folder each, and the load that knows what was acknowledged. */
 interface Left {
@@ -39,7 +44,7 @@ async function fill(name: string, folder: string, devices: number, isQuick: bool
   const filled = await startServer({ port, dataFolder: join(folder, 'SIGKILL'), isKilledAtExit: true })
   try {
     await load.ask('fill', { ...fleet, port, devices } satisfies LoadFleetOptions)
-    await load.ask('flood', isQuick ? floodFrames / quickly : floodFrames)
+    await load.ask('flood', isQuick ? floodFramesOf(devices) / quickly : floodFramesOf(devices))
   } finally {
     await filled.kill()
   }

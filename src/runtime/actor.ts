@@ -1,4 +1,5 @@
 import type { Problem } from '#model/problem'
+import type { ValueWriter } from '#runtime/value-writer'
 
 /**
  * What an actor is.
@@ -25,6 +26,11 @@ export interface ActorDefinition<State, Command, Event> {
   apply(state: State, event: Event, offset: number): void
   /** Of `redo` actors: the state as a plain value to store; undefined when there is nothing (any more). */
   snapshot?(state: State): unknown
+  /**
+   * The same, written piece by piece, of actors there are very many of: to the byte what `snapshot` gives. False, and
+   * nothing is written, when there is nothing.
+   */
+  writeSnapshot?(state: State, writer: ValueWriter): boolean
   /** Of `redo` actors: the id of the actor an event belongs to; undefined for events of other kinds of actors. */
   concerns?(event: Event): string | undefined
   /** Changes the state by something nobody hears of. */

@@ -1,4 +1,5 @@
 import type { ActorAddress, RecordFormat, SharedRecord } from '#runtime/actor'
+import type { ValueWriter } from '#runtime/value-writer'
 
 /**
  * How the runtime's commits rest, as the runtime needs it; `src/store` keeps it.
@@ -11,6 +12,12 @@ import type { ActorAddress, RecordFormat, SharedRecord } from '#runtime/actor'
 export interface Journal<Event> {
   /** Packs a record's value with its version. */
   pack(format: RecordFormat, value: unknown): Uint8Array
+  /**
+   * The same for a value that is written piece by piece: one after `beginRecord`, then `endRecord` gives its bytes. They
+   * are for the commit that is open, and stay as they are until it is stored.
+   */
+  beginRecord(format: RecordFormat): ValueWriter
+  endRecord(): Uint8Array
   unpack(format: RecordFormat, bytes: Uint8Array): unknown
   recordKey(address: ActorAddress, name: string): string
   indexKey(tenant: string, index: string, entry: string): string

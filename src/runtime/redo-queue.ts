@@ -13,15 +13,7 @@ export class RedoQueue<Event> {
   #first: Activation<Event> | undefined
   #last: Activation<Event> | undefined
   #size = 0
-  /** Snapshots that are due, the next one in part, and how far the stream was when that was reckoned. */
-  owed = 0
-  takenBefore: number
-  bytesBefore = 0
   readonly #dead = new Map<string, Activation<Event>>()
-
-  constructor(taken: number) {
-    this.takenBefore = taken
-  }
 
   get size(): number {
     return this.#size

@@ -128,6 +128,14 @@ export class Registry<Event> {
   /** The snapshot as it is now, packed. Null when there is nothing to keep. */
   snapshot(activation: Activation<Event>): Uint8Array | null {
     const { definition, state, lastOffset } = activation
+    if (definition.writeSnapshot) {
+      const writer = this.#journal.beginRecord(formatOf(definition, ''))
+      writer.object(2)
+      writer.text('offset')
+      writer.number(lastOffset)
+      writer.text('state')
+      return definition.writeSnapshot(state, writer) ? this.#journal.endRecord() : null
+    }
     const snapshot = definition.snapshot?.(state)
     if (snapshot === undefined) return null
     return this.#journal.pack(formatOf(definition, ''), {

@@ -11,7 +11,7 @@ export class StreamHead<Event> {
   released: number
   /** Events taken for the commit that is open; the first has offset `taken - open.length + 1`. */
   open: Event[] = []
-  readonly redo: RedoQueue<Event>
+  readonly redo = new RedoQueue<Event>()
   /** Changes that no event tells: what was read before may look otherwise though no offset says so. */
   untold = 0
   /** All bytes ever taken; only differences mean something. Estimated at first, corrected when they are stored. */
@@ -24,6 +24,5 @@ export class StreamHead<Event> {
     this.taken = last
     this.committed = last
     this.released = last
-    this.redo = new RedoQueue(last)
   }
 }

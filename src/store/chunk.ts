@@ -35,7 +35,13 @@ export interface ChunkHead {
 /** Chunks are packed one after the other: one buffer serves them all. */
 const writer = new EntryWriter()
 
-export function packChunk(entries: readonly Entry[], time: number, bytesBefore: number): Uint8Array {
+/** `roomFor`: where the chunk is to lie. */
+export function packChunk(
+  entries: readonly Entry[],
+  time: number,
+  bytesBefore: number,
+  roomFor: (length: number) => Buffer = Buffer.allocUnsafe,
+): Uint8Array {
   const shapes: Shape[] = []
   const places: ShapePlaces = {
     placeOf(shape) {
@@ -49,7 +55,7 @@ export function packChunk(entries: readonly Entry[], time: number, bytesBefore: 
   const ids = pack(shapes.map((shape) => shape.id))
   const head = arrayHead(entries.length)
   const entriesAt = headBytes + 1 + ids.length + head.length
-  const bytes = Buffer.allocUnsafe(entriesAt + writer.length)
+  const bytes = roomFor(entriesAt + writer.length)
   bytes.writeUInt8(version, 0)
   bytes.writeDoubleLE(time, 1)
   bytes.writeDoubleLE(bytesBefore, 9)

@@ -3,12 +3,15 @@ import type { ActorAddress, RecordFormat, SharedRecord } from '#runtime/actor'
 import type { Journal, Placed, SealedCommit } from '#runtime/journal'
 import type { Operation, Storage } from '#runtime/storage'
 import type { Chunk, StreamReader } from '#runtime/stream'
+import type { ValueWriter } from '#runtime/value-writer'
 import { chunkEntriesMax, packChunk, unpackChunk } from '#store/chunk'
+import type { RecentChunk } from '#store/chunk-ring'
 import { Epochs } from '#store/epochs'
 import { keys, numberOf } from '#store/keys'
+import { MsgpackWriter } from '#store/msgpack-writer'
 import { packRecord, unpackRecord } from '#store/record-codec'
 import { Shapes, shapeFormat } from '#store/shapes'
-import { type RecentChunk, TenantStream } from '#store/tenant-stream'
+import { TenantStream } from '#store/tenant-stream'
 
 export const redoFormat = { name: 'redo', version: 1, upgrades: {} }
 
@@ -33,6 +36,11 @@ export class StoreJournal implements Journal<Entry>, StreamReader<Entry> {
   }[] = []
   #storage: Storage | undefined
   epochs = new Epochs()
+  /**
+   * Where records written piece by piece lie. Those of the commit that is open, of the one that is being stored, and a
+   * third: what is said between the sealing of a commit and its writing belongs to the one after it.
+   */
+  #recordWriters = [recordWriter(), recordWriter(), recordWriter()] as const
   /** Of the last commit, for metrics. */
   readonly last = { operations: 0 }
 
@@ -50,6 +58,7 @@ export class StoreJournal implements Journal<Entry>, StreamReader<Entry> {
     this.#streams.clear()
     this.#unpacked.clear()
     this.#trims = []
+    this.#recordWriters = [recordWriter(), recordWriter(), recordWriter()]
   }
 
   loadEpochs(): Promise<Epochs> {
@@ -71,6 +80,18 @@ export class StoreJournal implements Journal<Entry>, StreamReader<Entry> {
 
   pack(format: RecordFormat, value: unknown): Uint8Array {
     return packRecord(format, value)
+  }
+
+  beginRecord(format: RecordFormat): ValueWriter {
+    const [writer] = this.#recordWriters
+    writer.begin()
+    writer.array(2)
+    writer.number(format.version)
+    return writer
+  }
+
+  endRecord(): Uint8Array {
+    return this.#recordWriters[0].written
   }
 
   unpack(format: RecordFormat, bytes: Uint8Array): unknown {
@@ -102,6 +123,7 @@ export class StoreJournal implements Journal<Entry>, StreamReader<Entry> {
   }
 
   async write(commit: SealedCommit<Entry>): Promise<readonly number[]> {
+    this.#turnRecordWriters()
     const operations: Operation[] = []
     const partBytes: number[] = []
     const appended: { stream: TenantStream; chunk: RecentChunk }[] = []
@@ -110,8 +132,9 @@ export class StoreJournal implements Journal<Entry>, StreamReader<Entry> {
       let bytesBefore = stream.bytesEnd
       for (let from = 0; from < part.events.length; from += chunkEntriesMax) {
         const events = part.events.slice(from, from + chunkEntriesMax)
-        const bytes = packChunk(events, commit.now, bytesBefore)
         const firstOffset = part.firstOffset + from
+        const roomFor = (length: number) => stream.reserve(firstOffset, length)
+        const bytes = packChunk(events, commit.now, bytesBefore, roomFor)
         operations.push({ key: keys.chunk(part.tenant, firstOffset), value: bytes })
         appended.push({ stream, chunk: { firstOffset, count: events.length, bytes } })
         bytesBefore += bytes.length
@@ -136,6 +159,13 @@ export class StoreJournal implements Journal<Entry>, StreamReader<Entry> {
     }
     this.last.operations = operations.length
     return partBytes
+  }
+
+  /** One write at a time: what the third one held is stored. */
+  #turnRecordWriters(): void {
+    const [open, stored, next] = this.#recordWriters
+    next.clear()
+    this.#recordWriters = [next, open, stored]
   }
 
   /** These chunks are deleted with the next commit. One trim of a stream at a time. */
@@ -212,4 +242,11 @@ export class StoreJournal implements Journal<Entry>, StreamReader<Entry> {
     this.#unpacked.set(key, chunk)
     return chunk
   }
+}
+
+/** Records of one commit: some thousands of snapshots. */
+const recordBytesKeptMax = 4 * 1024 * 1024
+
+function recordWriter(): MsgpackWriter {
+  return new MsgpackWriter(recordBytesKeptMax)
 }

@@ -1,11 +1,4 @@
-import { Slabs } from '#store/slabs'
-
-/** A chunk in memory, as stored. */
-export interface RecentChunk {
-  readonly firstOffset: number
-  readonly count: number
-  readonly bytes: Uint8Array
-}
+import { ChunkRing, type RecentChunk } from '#store/chunk-ring'
 
 /** Recent chunks kept in memory, per tenant: what a dashboard missed during a short stall is read from here. */
 export const recentBytesMax = 64 * 1024 * 1024
@@ -30,9 +23,7 @@ export class TenantStream {
   bytesStart = 0
   /** First offsets of the chunks from `redoFrom` on. */
   #redoChunks: number[] = []
-  #recent: RecentChunk[] = []
-  #recentBytes = 0
-  readonly #slabs = new Slabs()
+  readonly #recent = new ChunkRing(recentBytesMax)
 
   constructor(tenant: string) {
     this.tenant = tenant
@@ -42,14 +33,17 @@ export class TenantStream {
     return this.bytesEnd - this.bytesStart
   }
 
-  /** A chunk was stored behind the last one. */
+  /** Room for a chunk to be stored behind all others. */
+  reserve(firstOffset: number, length: number): Buffer {
+    return this.#recent.reserve(firstOffset, length)
+  }
+
+  /** A chunk was stored behind the last one; its bytes lie in what was reserved for it. */
   append(chunk: RecentChunk): void {
     this.last = chunk.firstOffset + chunk.count - 1
     this.bytesEnd += chunk.bytes.length
     this.#redoChunks.push(chunk.firstOffset)
-    this.#recent.push({ ...chunk, bytes: this.#slabs.keep(chunk.bytes) })
-    this.#recentBytes += chunk.bytes.length
-    if (this.#recentBytes > recentBytesMax) this.#shrinkRecent()
+    this.#recent.add(chunk)
   }
 
   /** Learns at the start of a chunk that was stored before. */
@@ -71,25 +65,9 @@ export class TenantStream {
     return this.#redoChunks.slice(Math.max(placeOf(this.#redoChunks, offset), 0))
   }
 
+  /** From memory; to be looked at at once. */
   recent(offset: number): RecentChunk | undefined {
-    let low = 0
-    let high = this.#recent.length - 1
-    while (low <= high) {
-      const middle = (low + high) >> 1
-      const chunk = this.#recent[middle] as RecentChunk
-      if (offset < chunk.firstOffset) high = middle - 1
-      else if (offset >= chunk.firstOffset + chunk.count) low = middle + 1
-      else return chunk
-    }
-    return undefined
-  }
-
-  #shrinkRecent(): void {
-    // A quarter at a time, for the same reason.
-    let keep = 0
-    while (this.#recentBytes > recentBytesMax * 0.75)
-      this.#recentBytes -= (this.#recent[keep++] as RecentChunk).bytes.length
-    this.#recent = this.#recent.slice(keep)
+    return this.#recent.find(offset)
   }
 }
 

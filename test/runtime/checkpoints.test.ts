@@ -106,13 +106,13 @@ describe('checkpoints', () => {
     const { bytesTaken } = (await turns(await openStage(), 1_000)).system.registry.head('default')
     const stage = await turns(await openStage({ redo: { eventsMax: 1_000_000, bytesMax: bytesTaken } }), 5_000)
     expect(Math.max(...boundOf(stage))).toBeLessThanOrEqual(1_000)
-    // As many as there are with each 750 events.
+    // As many as there are with each 700 events.
     const saved = snapshotKeys(stage).slice(2_000).flat().length
-    expect(saved).toBeGreaterThan((3_000 / 750) * 100 * 0.9)
-    expect(saved).toBeLessThan((3_000 / 750) * 100 * 1.1)
+    expect(saved).toBeGreaterThan((3_000 / 700) * 100 * 0.85)
+    expect(saved).toBeLessThan((3_000 / 700) * 100 * 1.1)
   })
 
-  test('of many that began together are spread evenly over the events up to the bound, from the beginning', async () => {
+  test('of many that began together are spread evenly over the events up to the bound', async () => {
     const stage = await openStage({ redo: { eventsMax: 8_000, bytesMax: 100_000_000 } })
     for (let next = 0; next < 1_000; next++) stage.tell(tallyAddress(`T${next}`), { type: 'add', add: [1] })
     await stage.settle()
@@ -122,9 +122,10 @@ describe('checkpoints', () => {
       if (next % 20 === 19) await stage.settle()
     }
     const perCommit = snapshotKeys(stage).slice(before)
-    // Each with six thousand events, so a three hundredth of those that wait with twenty.
-    for (const keys of perCommit) expect([2, 3, 4]).toContain(keys.length)
-    // Each in its turn: three rounds and a third.
+    // None in the first quarter. Then each with 5 600 events, so a 280th of those that wait with twenty.
+    for (const keys of perCommit.slice(0, 49)) expect(keys).toEqual([])
+    for (const keys of perCommit.slice(51)) expect([3, 4]).toContain(keys.length)
+    // Each in its turn: 18 000 events are three rounds and a fifth.
     const times = Array.from(
       { length: 1_000 },
       (_, n) => perCommit.flat().filter((key) => key.endsWith(`/T${n}`)).length,
@@ -132,6 +133,60 @@ describe('checkpoints', () => {
     expect(Math.min(...times)).toBeGreaterThanOrEqual(3)
     expect(Math.max(...times)).toBeLessThanOrEqual(4)
     expect(Math.max(...boundOf(stage))).toBeLessThanOrEqual(8_000)
+  })
+
+  describe('with many actors', () => {
+    const eventsMax = 800
+    const many = { eventsMax, bytesMax: 100_000_000, growth: { eventsPerActor: 4, timesMax: 5 } }
+    const perCommit = 20
+
+    /** Actors add in turn, twenty in a commit; how many snapshots each commit held. */
+    async function report(stage: Stage, actors: number, events: number): Promise<number[]> {
+      const before = stage.commits.length
+      for (let event = 0; event < events; event += perCommit) {
+        for (let turn = event; turn < event + perCommit; turn++) {
+          stage.tell(tallyAddress(`T${turn % actors}`), { type: 'add', add: [1] })
+        }
+        await stage.settle()
+      }
+      return snapshotKeys(stage)
+        .slice(before)
+        .map((keys) => keys.length)
+    }
+    const sum = (counts: readonly number[]) => counts.reduce((all, count) => all + count, 0)
+
+    test('come less often than events: each of them has several before it is saved', async () => {
+      const stage = await openStage({ redo: many })
+      await report(stage, 1_000, 8_000)
+      const saved = await report(stage, 1_000, 4_000)
+      expect(sum(saved)).toBeGreaterThanOrEqual(4_000 / 4)
+      expect(sum(saved)).toBeLessThan(4_000 / 2.5)
+      expect(Math.max(...boundOf(stage))).toBeLessThanOrEqual(4_000)
+    })
+
+    test('come no faster when most of them fall silent, until the bound is the usual one again', async () => {
+      const stage = await openStage({ redo: many })
+      await report(stage, 1_000, 8_000)
+      const saved = await report(stage, 10, 60_000)
+      // A thousand within 70 % of 4 000 events.
+      expect(Math.max(...saved)).toBeLessThanOrEqual((perCommit * 1_000) / 2_800 + 1)
+      expect(boundOf(stage).at(-1)).toBeLessThanOrEqual(eventsMax)
+    })
+
+    test('are spread also over what an earlier process left', async () => {
+      const stage = await openStage({ redo: many })
+      await report(stage, 1_000, 8_000)
+      stage.crash()
+      const again = await stage.reborn({ redo: many })
+      expect(Math.max(...(await report(again, 1_000, 4_000)))).toBeLessThanOrEqual(perCommit)
+      expect(Math.max(...boundOf(again))).toBeLessThanOrEqual(4_000)
+    })
+
+    test('are bound by the highest limit, however many there are', async () => {
+      const stage = await openStage({ redo: { ...many, growth: { eventsPerActor: 40, timesMax: 2 } } })
+      await report(stage, 1_000, 6_000)
+      expect(Math.max(...boundOf(stage))).toBeLessThanOrEqual(2 * eventsMax)
+    })
   })
 
   test('catch up at once where the hard bound is met', async () => {

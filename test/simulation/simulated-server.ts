@@ -40,7 +40,7 @@ export class SimulatedServer {
       publisher: this.sockets,
       isSynced: false,
       retention: { bytesMax: limits.retainedBytesMax, ageMsMax: 3_600_000 },
-      redo: { eventsMax: 60, bytesMax: 1024 * 1024 },
+      redo: { eventsMax: 60, bytesMax: 1024 * 1024, growth: { eventsPerActor: 8, timesMax: 2 } },
       uncommittedBytesMax: limits.uncommittedBytesMax,
       highWaterBytes: 100,
       ticketLifetimeMs: 30_000,

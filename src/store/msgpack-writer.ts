@@ -1,0 +1,191 @@
+import type { ValueWriter } from '#runtime/value-writer'
+import { pack } from '#store/record-codec'
+
+/**
+ * Writes msgpack value behind value into a buffer that is used again and again: to the byte what the general encoder
+ * writes (property tests compare the two), and without a value or a buffer being made for each.
+ */
+export class MsgpackWriter implements ValueWriter {
+  readonly #bytesKeptMax: number
+  #bytes = Buffer.allocUnsafe(bytesAtFirst)
+  #start = 0
+  #at = 0
+
+  /** A buffer that grew beyond this is not kept for ever. */
+  constructor(bytesKeptMax = 1024 * 1024) {
+    this.#bytesKeptMax = bytesKeptMax
+  }
+
+  /** From the beginning: everything given out before is written over. */
+  clear(): void {
+    this.#start = 0
+    this.#at = 0
+    if (this.#bytes.length > this.#bytesKeptMax) this.#bytes = Buffer.allocUnsafe(bytesAtFirst)
+  }
+
+  /** What is written from now on is another piece. */
+  begin(): void {
+    this.#start = this.#at
+  }
+
+  get length(): number {
+    return this.#at - this.#start
+  }
+
+  /** Of this piece. Valid until the next `clear`, whatever is written behind it. */
+  get written(): Uint8Array {
+    return this.#bytes.subarray(this.#start, this.#at)
+  }
+
+  /** Takes back what this piece got since it was this long. */
+  cut(length: number): void {
+    this.#at = this.#start + length
+  }
+
+  /** A value that was packed already. */
+  append(packed: Uint8Array): void {
+    this.#reserve(packed.length)
+    this.#bytes.set(packed, this.#at)
+    this.#at += packed.length
+  }
+
+  any(value: unknown): void {
+    const byte = oneByteOf(value)
+    if (byte === undefined) this.append(pack(value))
+    else this.#byte(byte)
+  }
+
+  null(): void {
+    this.#byte(0xc0)
+  }
+
+  text(text: string): void {
+    if (!this.#shortAscii(text)) this.append(pack(text))
+  }
+
+  object(size: number): void {
+    if (size > objectSizeMax) throw new RangeError(`an object of ${size} is written as a whole`)
+    this.#byte(0x80 | size)
+  }
+
+  array(length: number): void {
+    this.#reserve(5)
+    const bytes = this.#bytes
+    let at = this.#at
+    if (length < 0x10) bytes[at++] = 0x90 | length
+    else {
+      bytes[at++] = length < 0x10000 ? 0xdc : 0xdd
+      if (length >= 0x10000) {
+        bytes[at++] = length >>> 24
+        bytes[at++] = length >>> 16
+      }
+      bytes[at++] = length >>> 8
+      bytes[at++] = length
+    }
+    this.#at = at
+  }
+
+  /** Integers of at most 32 bits in their shortest form, everything else as a double. */
+  number(value: number): void {
+    this.#reserve(numberBytesMax)
+    const bytes = this.#bytes
+    let at = this.#at
+    if (value >>> 0 === value) {
+      if (value < 0x80) bytes[at++] = value
+      else if (value < 0x100) {
+        bytes[at++] = 0xcc
+        bytes[at++] = value
+      } else if (value < 0x10000) {
+        bytes[at++] = 0xcd
+        bytes[at++] = value >>> 8
+        bytes[at++] = value
+      } else {
+        bytes[at++] = 0xce
+        bytes[at++] = value >>> 24
+        bytes[at++] = value >>> 16
+        bytes[at++] = value >>> 8
+        bytes[at++] = value
+      }
+    } else if (value >> 0 === value) {
+      if (value >= -0x20) bytes[at++] = 0x100 + value
+      else if (value >= -0x80) {
+        bytes[at++] = 0xd0
+        bytes[at++] = value
+      } else if (value >= -0x8000) {
+        bytes[at++] = 0xd1
+        bytes[at++] = value >> 8
+        bytes[at++] = value
+      } else {
+        bytes[at++] = 0xd2
+        bytes[at++] = value >> 24
+        bytes[at++] = value >> 16
+        bytes[at++] = value >> 8
+        bytes[at++] = value
+      }
+    } else {
+      double[0] = value
+      bytes[at++] = 0xcb
+      for (let index = 7; index >= 0; index--) bytes[at++] = doubleBytes[index] as number
+    }
+    this.#at = at
+  }
+
+  #byte(byte: number): void {
+    this.#reserve(1)
+    this.#bytes[this.#at++] = byte
+  }
+
+  /** False, and nothing is written, for a text that is longer or not ASCII. */
+  #shortAscii(text: string): boolean {
+    const { length } = text
+    if (length > shortTextMax) return false
+    this.#reserve(length + 2)
+    const bytes = this.#bytes
+    let at = this.#at
+    if (length < 0x20) bytes[at++] = 0xa0 | length
+    else {
+      bytes[at++] = 0xd9
+      bytes[at++] = length
+    }
+    for (let index = 0; index < length; index++) {
+      const unit = text.charCodeAt(index)
+      if (unit > 0x7f) return false
+      bytes[at++] = unit
+    }
+    this.#at = at
+    return true
+  }
+
+  /** Pieces before this one stay where they are: whoever has them keeps their buffer. */
+  #reserve(count: number): void {
+    if (this.#at + count <= this.#bytes.length) return
+    const { length } = this
+    const larger = Buffer.allocUnsafe(Math.max(this.#bytes.length * 2, length + count))
+    larger.set(this.written)
+    this.#bytes = larger
+    this.#start = 0
+    this.#at = length
+  }
+}
+
+/** Of what is mostly there where there could be more. */
+function oneByteOf(value: unknown): number | undefined {
+  if (value === null) return 0xc0
+  if (typeof value === 'boolean') return value ? 0xc3 : 0xc2
+  if (Array.isArray(value)) return value.length === 0 ? 0x90 : undefined
+  if (typeof value !== 'object' || Object.getPrototypeOf(value) !== Object.prototype) return undefined
+  for (const _ in value) return undefined
+  return 0x80
+}
+
+const bytesAtFirst = 64 * 1024
+/** What the form's shortest head can say. */
+const objectSizeMax = 0xf
+/** What a text's one length byte can say. */
+const shortTextMax = 0xff
+/** A tag and a double. */
+const numberBytesMax = 9
+
+/** A double in the machine's order, which is little endian wherever Node's binaries run. */
+const double = new Float64Array(1)
+const doubleBytes = new Uint8Array(double.buffer)

@@ -1,0 +1,78 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { ChunkRing } from '#store/chunk-ring'
+
+const MIB = 1024 * 1024
+
+/** A chunk of `count` entries that is filled with what tells it from others. */
+function put(ring: ChunkRing, firstOffset: number, length: number, count = 1): void {
+  ring.add({ firstOffset, count, bytes: ring.reserve(firstOffset, length).fill(firstOffset % 251) })
+}
+
+const isWhole = (bytes: Uint8Array, firstOffset: number) => bytes.every((byte) => byte === firstOffset % 251)
+
+const lengths = fc.oneof(fc.nat(40_000), fc.constantFrom(0, 1, 16_384, 100_000, 600_000, MIB, MIB + 1, 3 * MIB))
+
+describe('a ring', () => {
+  test('finds the latest chunks whole, none of those written over, and takes no more room than it may', () => {
+    fc.assert(
+      fc.property(fc.array(lengths, { maxLength: 120 }), (asked) => {
+        const ring = new ChunkRing(4 * MIB)
+        let offset = 1
+        for (const length of asked) {
+          put(ring, offset, length, 3)
+          // One slab alone may be larger than the bound.
+          expect(ring.bytes).toBeLessThanOrEqual(Math.max(4 * MIB, length + 4 * MIB))
+          expect(ring.find(offset + 2)?.firstOffset).toBe(offset)
+          offset += 3
+        }
+        expect(ring.find(offset)).toBeUndefined()
+        let kept = 0
+        let wasFound = false
+        for (let each = 1; each < offset; each += 3) {
+          const chunk = ring.find(each)
+          if (wasFound) expect(chunk).toBeDefined()
+          wasFound = chunk !== undefined
+          if (!chunk) continue
+          kept += chunk.bytes.length
+          expect(chunk.bytes.length).toBe(asked[(each - 1) / 3])
+          expect(isWhole(chunk.bytes, each)).toBe(true)
+        }
+        const all = asked.reduce((sum, length) => sum + length, 0)
+        // Ends of slabs lie idle: at worst half of each.
+        expect(kept).toBeGreaterThanOrEqual(Math.min(all, MIB / 2))
+      }),
+      { numRuns: 100 },
+    )
+  })
+
+  test('writes over nothing that was reserved and not added yet', () => {
+    const ring = new ChunkRing(2 * MIB)
+    for (let offset = 1; offset <= 100; offset++) put(ring, offset, 100_000)
+    const reserved = Array.from({ length: 100 }, (_, index) => ring.reserve(101 + index, 100_000).fill(index))
+    reserved.forEach((bytes, index) => {
+      expect(bytes.every((byte) => byte === index)).toBe(true)
+      ring.add({ firstOffset: 101 + index, count: 1, bytes })
+    })
+    expect(ring.bytes).toBeGreaterThan(9 * MIB)
+    for (let offset = 201; offset <= 300; offset++) put(ring, offset, 100_000)
+    expect(ring.bytes).toBeLessThanOrEqual(2 * MIB)
+  })
+
+  test('gives out the same pieces again and again once it is full', () => {
+    const ring = new ChunkRing(4 * MIB)
+    const pieces = new Set<ArrayBufferLike>()
+    for (let offset = 1; offset <= 2_000; offset++) put(ring, offset, 10_000)
+    for (let offset = 2_001; offset <= 20_000; offset++) {
+      put(ring, offset, 10_000)
+      pieces.add(ring.find(offset)?.bytes.buffer as ArrayBufferLike)
+    }
+    expect(pieces.size).toBeLessThanOrEqual(4)
+  })
+
+  test('in which little happens takes little room', () => {
+    const ring = new ChunkRing(64 * MIB)
+    put(ring, 1, 100)
+    expect(ring.bytes).toBe(16 * 1024)
+  })
+})
