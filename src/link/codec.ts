@@ -44,10 +44,15 @@ export function isPlain(value: unknown, depthMax = 8): boolean {
   if (value === null || typeof value !== 'object') return typeof value !== 'function' && typeof value !== 'symbol'
   if (value instanceof Uint8Array) return true
   if (depthMax === 0) return false
-  if (Array.isArray(value)) return value.every((element) => isPlain(element, depthMax - 1))
+  if (Array.isArray(value)) {
+    for (let index = 0; index < value.length; index++) if (!isPlain(value[index], depthMax - 1)) return false
+    return true
+  }
   const prototype = Object.getPrototypeOf(value)
   if (prototype !== Object.prototype && prototype !== null) return false
-  return Object.values(value).every((element) => isPlain(element, depthMax - 1))
+  const object = value as Record<string, unknown>
+  for (const key in object) if (!isPlain(object[key], depthMax - 1)) return false
+  return true
 }
 
 /** A 64-bit integer as the number it is, where that is exact; anything else as it is. */
@@ -55,11 +60,20 @@ export function numberOf(value: unknown): unknown {
   return typeof value === 'bigint' && value >= -maxSafe && value <= maxSafe ? Number(value) : value
 }
 
-/** The same for a plain value and all that is in it. */
+/** The same for a plain value and all that is in it. Written where it lies: the frame is ours, and nobody else's. */
 export function withNumbers(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(withNumbers)
   if (typeof value !== 'object' || value === null || value instanceof Uint8Array) return numberOf(value)
-  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, withNumbers(inner)]))
+  if (Array.isArray(value)) {
+    for (let index = 0; index < value.length; index++) value[index] = withNumbers(value[index])
+    return value
+  }
+  const object = value as Record<string, unknown>
+  for (const key in object) {
+    const inner = object[key]
+    const number = withNumbers(inner)
+    if (number !== inner) object[key] = number
+  }
+  return value
 }
 
 const maxSafe = BigInt(Number.MAX_SAFE_INTEGER)

@@ -1,3 +1,4 @@
+import { FramePages, type KeptFrame } from '#link/frame-pages'
 import type { Link } from '#link/link'
 import type { World } from '#runtime/world'
 
@@ -9,12 +10,13 @@ export const allQueuedBytesMax = 64 * 1024 * 1024
 const sliceMs = 2
 
 interface Queued {
-  readonly data: Uint8Array
+  readonly kept: KeptFrame
   readonly isBinary: boolean
 }
 
 export interface FrameQueueOptions {
   readonly world: World
+  /** `data` is lent for the call. */
   readonly take: (link: Link, data: Uint8Array, isBinary: boolean) => void
   /** A frame made us throw: a bug, that must cost nobody but its link. */
   readonly failed: (link: Link, error: unknown) => void
@@ -27,6 +29,7 @@ export interface FrameQueueOptions {
 export class FrameQueue {
   readonly #options: FrameQueueOptions
   readonly #queues = new Map<Link, { readonly frames: (Queued | undefined)[]; next: number; bytes: number }>()
+  readonly #pages = new FramePages()
   #bytes = 0
   #isRunning = false
   /** On frames taken at once, since the loop came round. */
@@ -62,7 +65,7 @@ export class FrameQueue {
     const bytes = data.byteLength
     if (queue.bytes + bytes > queuedBytesMax || this.#bytes + bytes > allQueuedBytesMax) return false
     this.#queues.set(link, queue)
-    queue.frames.push({ data: Buffer.from(data), isBinary })
+    queue.frames.push({ kept: this.#pages.keep(data), isBinary })
     queue.bytes += bytes
     this.#bytes += bytes
     if (this.#isRunning) return true
@@ -72,8 +75,11 @@ export class FrameQueue {
   }
 
   forget(link: Link): void {
-    this.#bytes -= this.#queues.get(link)?.bytes ?? 0
+    const queue = this.#queues.get(link)
+    if (!queue) return
+    this.#bytes -= queue.bytes
     this.#queues.delete(link)
+    for (let at = queue.next; at < queue.frames.length; at++) this.#pages.release((queue.frames[at] as Queued).kept)
   }
 
   #run(): void {
@@ -81,15 +87,16 @@ export class FrameQueue {
     const started = world.monotonic()
     // A map goes on with what is put back behind the others: one frame of each in turn.
     for (const [link, queue] of this.#queues) {
-      const queued = queue.frames[queue.next]
-      queue.frames[queue.next++] = undefined
-      if (!queued || !link.isTaking) {
+      if (!link.isTaking) {
         this.forget(link)
         continue
       }
+      const queued = queue.frames[queue.next] as Queued
+      queue.frames[queue.next++] = undefined
       this.#queues.delete(link)
-      queue.bytes -= queued.data.byteLength
-      this.#bytes -= queued.data.byteLength
+      const bytes = queued.kept.data.byteLength
+      queue.bytes -= bytes
+      this.#bytes -= bytes
       if (queue.next < queue.frames.length) this.#queues.set(link, queue)
       this.#take(link, queued)
       if (world.monotonic() - started > sliceMs) break
@@ -98,12 +105,14 @@ export class FrameQueue {
     if (this.#isRunning) world.soon(() => this.#run())
   }
 
-  #take(link: Link, { data, isBinary }: Queued): void {
+  #take(link: Link, { kept, isBinary }: Queued): void {
     try {
-      this.#options.take(link, data, isBinary)
+      this.#options.take(link, kept.data, isBinary)
     } catch (error) {
       this.forget(link)
       this.#options.failed(link, error)
+    } finally {
+      this.#pages.release(kept)
     }
   }
 }
