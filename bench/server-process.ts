@@ -47,8 +47,7 @@ export class ServerProcess {
     const program = settings.program ?? join(projectRoot, 'dist/src/main.js')
     if (!existsSync(program)) throw new Error(`${program} is not there: npm run build`)
     this.url = `http://127.0.0.1:${settings.port}`
-    const asStarted = ['--enable-source-maps', '--max-semi-space-size=64']
-    const nodeArguments = [...asStarted, '--import', tether, ...(settings.nodeArguments ?? [])]
+    const nodeArguments = ['--enable-source-maps', '--import', tether, ...(settings.nodeArguments ?? [])]
     this.#child = spawn(process.execPath, [...nodeArguments, program], {
       cwd: projectRoot,
       detached: true,
