@@ -38,7 +38,9 @@ async function fill(server: ProbedServer, milliseconds: number): Promise<MemoryU
   return await forgotten(server)
 }
 
+/** What was allocated since the last collection counts for all the time since: so there is one before the rest too. */
 async function rested(server: ProbedServer, restMs: number): Promise<MemoryUse> {
+  await server.memory()
   await pause(restMs)
   return await server.memory()
 }
