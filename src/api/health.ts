@@ -42,7 +42,7 @@ export const readHealthStatus = defineRoute({
   path: '/health/status',
   source: 'contract 8',
   summary: 'Load, memory, disk and what is connected',
-  access: { resource: 'health', action: 'read' },
+  access: { resource: 'health', action: 'read', within: 'tenant' },
   answers: { 200: { description: 'How it is', schema: HealthStatus } },
   example: {
     status: 200,

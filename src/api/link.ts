@@ -9,7 +9,7 @@ export const postLink = defineRoute({
   path: '/link',
   source: 'contract 7',
   summary: 'A device says what some of its properties are; answered when that is stored',
-  access: 'session',
+  access: 'link',
   body: { schema: LinkBody },
   answers: { 204: { description: 'Stored' } },
   example: {

@@ -1,3 +1,4 @@
+import { anonymous } from '#iam/anonymous'
 import type { Caller } from '#iam/caller'
 import type { Entry } from '#model/entry'
 import { everything, type Scope } from '#model/scope'
@@ -72,7 +73,7 @@ export class SimulatedServer {
   ): Promise<Reply & { body: string }> {
     const binding = this.#bindings.find(({ entry }) => entry.name === name)
     if (!binding) throw new Error(`no route ${name}`)
-    const caller: Caller = { tenant, user: 'crn#user:test', name: 'test', scope: request.scope ?? everything }
+    const caller: Caller = { ...anonymous, tenant, scope: request.scope ?? everything }
     const call: Call = {
       caller,
       parameters: {},
@@ -83,6 +84,7 @@ export class SimulatedServer {
       target: { path: '/', query: '' },
       requestId: 'test',
       remoteAddress: '127.0.0.1',
+      seen: { origins: ['http://127.0.0.1'], host: '127.0.0.1', address: '127.0.0.1' },
       signal: new AbortController().signal,
       ...request,
     }
