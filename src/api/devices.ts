@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { defineRoute } from '#api/entry'
 import { ListQuery, StateQuery } from '#api/query-field'
+import { refused } from '#api/refusals'
 import { DeviceEntry, exampleDevice, exampleProperty, exampleService, Properties, ServiceEntry } from '#api/state-shape'
 import { DeviceIdentifier, ServiceIdentifier } from '#model/identifier'
 import { Meta } from '#model/meta'
@@ -22,7 +23,11 @@ export const listDevices = defineRoute({
   summary: 'The state of all devices, grouped by device',
   access: { ...read, within: 'list' },
   query: ListQuery,
-  answers: { 200: { description: 'Devices', schema: z.array(DeviceEntry) }, 304: { description: 'As it was' } },
+  answers: {
+    200: { description: 'Devices', schema: z.array(DeviceEntry) },
+    304: { description: 'As it was' },
+    ...refused(400, 401, 403),
+  },
   example: {
     query: { depth: '2' },
     status: 200,
@@ -38,7 +43,12 @@ export const createDevice = defineRoute({
   summary: 'Make a device before its first contact; its secret is shown once',
   access: { resource: 'device', action: 'create', within: 'tenant' },
   body: { schema: z.strictObject({ deviceIdentifier: DeviceIdentifier, meta: Meta.optional() }) },
-  answers: { 201: { description: 'Made', schema: DeviceSecret }, 409: { description: 'It exists' } },
+  answers: {
+    201: { description: 'Made', schema: DeviceSecret },
+    404: { description: 'It lies outside of the devices that the caller may make, whether it exists or not.' },
+    409: { description: 'It exists' },
+    ...refused(400, 401, 403),
+  },
   example: {
     body: { deviceIdentifier: 'PUMP-7', meta: { location: 'Hall 3' } },
     status: 201,
@@ -55,7 +65,7 @@ export const readDevice = defineRoute({
   access: { ...read, within: 'device' },
   parameters: device,
   query: StateQuery,
-  answers: { 200: { description: 'The device', schema: DeviceEntry }, 404: notFound },
+  answers: { 200: { description: 'The device', schema: DeviceEntry }, 404: notFound, ...refused(400, 401, 403) },
   example: {
     parameters: { deviceIdentifier: exampleDevice },
     status: 200,
@@ -71,7 +81,7 @@ export const deleteDevice = defineRoute({
   summary: 'Remove a device with its state, meta and credentials',
   access: { resource: 'device', action: 'delete', within: 'device' },
   parameters: device,
-  answers: { 204: { description: 'Removed' }, 404: notFound },
+  answers: { 204: { description: 'Removed' }, 404: notFound, ...refused(401, 403) },
   example: { parameters: { deviceIdentifier: exampleDevice }, status: 204 },
 })
 
@@ -83,7 +93,11 @@ export const rotateDeviceSecret = defineRoute({
   summary: 'Give a device a new secret; the old one is void and its link is closed',
   access: { resource: 'device', action: 'update', within: 'device' },
   parameters: device,
-  answers: { 200: { description: 'The new secret, shown once', schema: DeviceSecret }, 404: notFound },
+  answers: {
+    200: { description: 'The new secret, shown once', schema: DeviceSecret },
+    404: notFound,
+    ...refused(401, 403),
+  },
   example: {
     parameters: { deviceIdentifier: exampleDevice },
     status: 200,
@@ -100,7 +114,11 @@ export const listDeviceServices = defineRoute({
   access: { ...read, within: 'device' },
   parameters: device,
   query: StateQuery,
-  answers: { 200: { description: 'Services', schema: DeviceEntry.shape.services.unwrap() }, 404: notFound },
+  answers: {
+    200: { description: 'Services', schema: DeviceEntry.shape.services.unwrap() },
+    404: notFound,
+    ...refused(400, 401, 403),
+  },
   example: { parameters: { deviceIdentifier: exampleDevice }, status: 200, answer: [serviceExample] },
 })
 
@@ -113,7 +131,11 @@ export const readDeviceService = defineRoute({
   access: { ...read, within: 'service of device' },
   parameters: deviceService,
   query: StateQuery,
-  answers: { 200: { description: 'The service', schema: DeviceEntry.shape.services.unwrap().element }, 404: notFound },
+  answers: {
+    200: { description: 'The service', schema: DeviceEntry.shape.services.unwrap().element },
+    404: notFound,
+    ...refused(400, 401, 403),
+  },
   example: {
     parameters: { deviceIdentifier: exampleDevice, serviceIdentifier: exampleService },
     status: 200,
@@ -130,7 +152,7 @@ export const readDeviceProperties = defineRoute({
   access: { ...read, within: 'service of device' },
   parameters: deviceService,
   query: StateQuery,
-  answers: { 200: { description: 'Properties', schema: Properties }, 404: notFound },
+  answers: { 200: { description: 'Properties', schema: Properties }, 404: notFound, ...refused(400, 401, 403) },
   example: {
     parameters: { deviceIdentifier: exampleDevice, serviceIdentifier: exampleService },
     status: 200,
@@ -151,7 +173,11 @@ export const listServices = defineRoute({
   summary: 'The state of all devices, grouped by service',
   access: { ...read, within: 'list' },
   query: ListQuery,
-  answers: { 200: { description: 'Services', schema: z.array(ServiceEntry) }, 304: { description: 'As it was' } },
+  answers: {
+    200: { description: 'Services', schema: z.array(ServiceEntry) },
+    304: { description: 'As it was' },
+    ...refused(400, 401, 403),
+  },
   example: {
     query: { depth: '2' },
     status: 200,
@@ -168,7 +194,7 @@ export const readService = defineRoute({
   access: { ...read, within: 'service' },
   parameters: service,
   query: StateQuery,
-  answers: { 200: { description: 'The service', schema: ServiceEntry }, 404: notFound },
+  answers: { 200: { description: 'The service', schema: ServiceEntry }, 404: notFound, ...refused(400, 401, 403) },
   example: {
     parameters: { serviceIdentifier: exampleService },
     status: 200,
@@ -185,7 +211,11 @@ export const listServiceDevices = defineRoute({
   access: { ...read, within: 'service' },
   parameters: service,
   query: StateQuery,
-  answers: { 200: { description: 'Devices', schema: ServiceEntry.shape.devices.unwrap() }, 404: notFound },
+  answers: {
+    200: { description: 'Devices', schema: ServiceEntry.shape.devices.unwrap() },
+    404: notFound,
+    ...refused(400, 401, 403),
+  },
   example: { parameters: { serviceIdentifier: exampleService }, status: 200, answer: [deviceExample] },
 })
 
@@ -198,7 +228,11 @@ export const readServiceDevice = defineRoute({
   access: { ...read, within: 'service of device' },
   parameters: deviceService,
   query: StateQuery,
-  answers: { 200: { description: 'The device', schema: ServiceEntry.shape.devices.unwrap().element }, 404: notFound },
+  answers: {
+    200: { description: 'The device', schema: ServiceEntry.shape.devices.unwrap().element },
+    404: notFound,
+    ...refused(400, 401, 403),
+  },
   example: {
     parameters: { deviceIdentifier: exampleDevice, serviceIdentifier: exampleService },
     status: 200,
@@ -215,7 +249,7 @@ export const readServiceProperties = defineRoute({
   access: { ...read, within: 'service of device' },
   parameters: deviceService,
   query: StateQuery,
-  answers: { 200: { description: 'Properties', schema: Properties }, 404: notFound },
+  answers: { 200: { description: 'Properties', schema: Properties }, 404: notFound, ...refused(400, 401, 403) },
   example: {
     parameters: { deviceIdentifier: exampleDevice, serviceIdentifier: exampleService },
     status: 200,

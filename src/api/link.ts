@@ -1,4 +1,5 @@
 import { defineRoute } from '#api/entry'
+import { refused } from '#api/refusals'
 import { exampleDevice, exampleService } from '#api/state-shape'
 import { LinkBody } from '#model/link-message'
 
@@ -11,7 +12,7 @@ export const postLink = defineRoute({
   summary: 'A device says what some of its properties are; answered when that is stored',
   access: 'link',
   body: { schema: LinkBody },
-  answers: { 204: { description: 'Stored' } },
+  answers: { 204: { description: 'Stored' }, ...refused(400, 401) },
   example: {
     body: {
       deviceIdentifier: exampleDevice,

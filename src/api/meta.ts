@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { defineRoute } from '#api/entry'
 import { depthField, deviceIdentifiersField, pageFields } from '#api/query-field'
+import { refused } from '#api/refusals'
 import { exampleDevice } from '#api/state-shape'
 import { DeviceIdentifier } from '#model/identifier'
 import { MetaPatch, MetaRecord } from '#model/meta'
@@ -30,7 +31,7 @@ export const listMeta = defineRoute({
     ...pageFields,
     deviceIdentifier: deviceIdentifiersField.optional(),
   }),
-  answers: { 200: { description: 'Records', schema: z.array(MetaRecord) } },
+  answers: { 200: { description: 'Records', schema: z.array(MetaRecord) }, ...refused(400, 401, 403) },
   example: { query: { depth: '1' }, status: 200, answer: [example] },
 })
 
@@ -43,7 +44,7 @@ export const readMeta = defineRoute({
   access: { resource: 'meta', action: 'read', within: 'device' },
   parameters: device,
   query: z.object({ depth: depthField.optional() }),
-  answers: { 200: { description: 'The record', schema: MetaRecord }, 404: notFound },
+  answers: { 200: { description: 'The record', schema: MetaRecord }, 404: notFound, ...refused(400, 401, 403) },
   example: { parameters: { deviceIdentifier: exampleDevice }, status: 200, answer: example },
 })
 
@@ -56,7 +57,7 @@ export const patchMeta = defineRoute({
   access: { resource: 'meta', action: 'update', within: 'device' },
   parameters: device,
   body: { schema: MetaPatch, contentTypes: ['application/json', 'application/merge-patch+json'] },
-  answers: { 200: { description: 'The record', schema: MetaRecord }, 404: notFound },
+  answers: { 200: { description: 'The record', schema: MetaRecord }, 404: notFound, ...refused(400, 401, 403) },
   example: {
     parameters: { deviceIdentifier: exampleDevice },
     body: { location: { floor: 2 } },
@@ -73,6 +74,6 @@ export const deleteMetaKey = defineRoute({
   summary: 'Remove one key of what is noted about a device',
   access: { resource: 'meta', action: 'update', within: 'device' },
   parameters: z.object({ deviceIdentifier: DeviceIdentifier, key: z.string().min(1) }),
-  answers: { 204: { description: 'Removed' }, 404: notFound },
+  answers: { 204: { description: 'Removed' }, 404: notFound, ...refused(401, 403) },
   example: { parameters: { deviceIdentifier: exampleDevice, key: 'location' }, status: 204 },
 })

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { defineRoute } from '#api/entry'
 import { depthField, pageFields } from '#api/query-field'
+import { refused } from '#api/refusals'
 import { exampleService } from '#api/state-shape'
 import { ServiceIdentifier } from '#model/identifier'
 import { ServiceSchema } from '#model/service-schema'
@@ -27,7 +28,11 @@ export const listSchemas = defineRoute({
   summary: 'Descriptions of services: identifiers, or whole from depth 1',
   access: { resource: 'schemas', action: 'read', within: 'list' },
   query: z.object({ depth: depthField.optional(), ...pageFields }),
-  answers: { 200: { description: 'Schemas', schema: z.array(SchemaEntry) }, 304: { description: 'As it was' } },
+  answers: {
+    200: { description: 'Schemas', schema: z.array(SchemaEntry) },
+    304: { description: 'As it was' },
+    ...refused(400, 401, 403),
+  },
   example: { query: { depth: '1' }, status: 200, answer: [example] },
 })
 
@@ -39,7 +44,7 @@ export const readSchema = defineRoute({
   summary: 'The description of one service',
   access: { resource: 'schemas', action: 'read', within: 'service' },
   parameters: service,
-  answers: { 200: { description: 'The schema', schema: SchemaEntry }, 404: notFound },
+  answers: { 200: { description: 'The schema', schema: SchemaEntry }, 404: notFound, ...refused(401, 403) },
   example: { parameters: { serviceIdentifier: exampleService }, status: 200, answer: example },
 })
 
@@ -52,7 +57,7 @@ export const putSchema = defineRoute({
   access: { resource: 'schemas', action: 'update', mayCreate: true, within: 'service' },
   parameters: service,
   body: { schema: ServiceSchema },
-  answers: { 200: { description: 'The schema', schema: SchemaEntry } },
+  answers: { 200: { description: 'The schema', schema: SchemaEntry }, 404: notFound, ...refused(400, 401, 403) },
   example: { parameters: { serviceIdentifier: exampleService }, body: exampleSchema, status: 200, answer: example },
 })
 
@@ -64,6 +69,6 @@ export const deleteSchema = defineRoute({
   summary: 'Remove the description of a service',
   access: { resource: 'schemas', action: 'delete', within: 'service' },
   parameters: service,
-  answers: { 204: { description: 'Removed' }, 404: notFound },
+  answers: { 204: { description: 'Removed' }, 404: notFound, ...refused(401, 403) },
   example: { parameters: { serviceIdentifier: exampleService }, status: 204 },
 })

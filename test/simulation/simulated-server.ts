@@ -7,6 +7,7 @@ import { metaRoutes } from '#routes/meta'
 import { schemaRoutes } from '#routes/schemas'
 import { serviceRoutes } from '#routes/services'
 import type { Binding, Call, Reply } from '#server/call'
+import { permit } from '#server/permit'
 import { type Assembly, assemble } from '#src/assembly'
 import type { MemoryPlace } from '#store/memory'
 import { SimulatedSockets } from '#test/simulation/simulated-sockets'
@@ -88,6 +89,7 @@ export class SimulatedServer {
       signal: new AbortController().signal,
       ...request,
     }
+    permit(binding.entry.access, caller, call.parameters)
     const reply = await binding.answer(call)
     let body = reply.text ?? ''
     for await (const chunk of reply.chunks ?? []) body += chunk
