@@ -44,10 +44,11 @@ export function signJws(header: JsonObject, payload: JsonObject, key: KeyObject)
 export function splitJws(text: string): JwsParts | undefined {
   const first = text.indexOf('.')
   const second = text.indexOf('.', first + 1)
-  if (first < 1 || second < first + 2 || text.includes('.', second + 1)) return undefined
+  if (first < 1 || second < first + 2) return undefined
   const parts = {
     header: text.slice(0, first),
     payload: text.slice(first + 1, second),
+    // A fourth part would be in here, and its dot is no Base64url.
     signature: text.slice(second + 1),
     signed: text.slice(0, second),
   }

@@ -99,9 +99,17 @@ describe('failed attempts', () => {
   })
 
   test('make one wait for the longest of what holds him up', () => {
-    fail(50, () => '10.0.0.1', (index) => `user ${index}`)
+    fail(
+      50,
+      () => '10.0.0.1',
+      (index) => `user ${index}`,
+    )
     world.spend(30_000)
-    fail(10, () => '10.0.0.1', () => 'ann')
+    fail(
+      10,
+      () => '10.0.0.1',
+      () => 'ann',
+    )
     expect([waitS('10.0.0.1', 'ann'), waitS('10.0.0.1', 'bob')]).toEqual([60, 30])
   })
 
