@@ -21,6 +21,7 @@ import type { SocketPublisher } from '#runtime/socket'
 import { StorageFailure, type StoragePlace } from '#runtime/storage'
 import { System } from '#runtime/system'
 import type { World } from '#runtime/world'
+import type { BulkWakeLimits } from '#store/bulk-wake'
 import { Database } from '#store/database'
 import type { RetentionLimits } from '#store/retention'
 import { StoreJournal } from '#store/store-journal'
@@ -40,6 +41,8 @@ export interface AssemblyOptions {
   readonly uncommittedBytesMax?: number
   /** Default: what a start can apply again in about a second. */
   readonly redo?: RedoLimits
+  /** Default: when a start saves time by it. */
+  readonly bulkWake?: BulkWakeLimits
   /** Default: that of the hub. */
   readonly highWaterBytes?: number
   readonly ticketLifetimeMs: number
@@ -140,6 +143,7 @@ export function assemble(options: AssemblyOptions): Assembly {
     place,
     journal,
     retention: options.retention,
+    ...(options.bulkWake && { bulkWake: options.bulkWake }),
     log: {
       failed: (failure) => log.error({ err: failure }, 'a write failed: nothing more is written on this handle'),
       readOnly: (failure) =>

@@ -4,7 +4,7 @@ import { type ServiceDeclared, serviceIndex, undeclared } from '#actors/device/d
 import { decideHello } from '#actors/device/hello'
 import { decideDeleteMetaKey, decidePatchMeta } from '#actors/device/meta'
 import { decidePost, decideReport } from '#actors/device/report'
-import { deviceFormat, deviceOf, snapshotOf, writeSnapshot } from '#actors/device/snapshot'
+import { deviceFormat, deviceOf, readSnapshot, snapshotOf, writeSnapshot } from '#actors/device/snapshot'
 import type { DeviceState } from '#actors/device/state'
 import { applyConnected, type Connected, decideStatus, presence } from '#actors/device/status'
 import { tenantAddress } from '#actors/tenant/address'
@@ -59,6 +59,7 @@ export function deviceActor({
     wake: (address, records) => deviceOf(address.id, records.get(''), shapeById),
     snapshot: snapshotOf,
     writeSnapshot,
+    readSnapshot: (address, reader) => readSnapshot(address.id, reader, shapeById),
     concerns: (entry) => ('device' in entry ? entry.device : undefined),
     apply: applyEntry,
     change(state, change) {

@@ -49,11 +49,22 @@ export class ServiceState {
   }
 
   set(index: number, state: PropertyState, time: number, offset: number): void {
-    const place = index * perProperty
+    this.setState(index, state)
+    this.setTime(index, time)
+    this.setOffset(index, offset)
+  }
+
+  setTime(index: number, time: number): void {
+    this.#numbers[index * perProperty + timePlace] = time
+  }
+
+  setOffset(index: number, offset: number): void {
+    this.#numbers[index * perProperty + offsetPlace] = offset
+  }
+
+  setState(index: number, state: PropertyState): void {
     const isNumber = typeof state === 'number'
-    this.#numbers[place] = isNumber ? state : noNumber
-    this.#numbers[place + timePlace] = time
-    this.#numbers[place + offsetPlace] = offset
+    this.#numbers[index * perProperty] = isNumber ? state : noNumber
     if (this.#others) this.#others[index] = isNumber ? null : state
     else if (!isNumber && state !== null) this.#others = othersWith(this.shape, index, state)
   }

@@ -5,6 +5,7 @@ import type { JsonObject } from '#model/json-value'
 import type { DeviceStatus } from '#model/meta'
 import type { Shape } from '#model/shape'
 import type { RecordFormat } from '#runtime/actor'
+import type { ValueReader } from '#runtime/value-reader'
 import type { ValueWriter } from '#runtime/value-writer'
 
 /** A new field goes to the end; one whose meaning changes raises the version and leads the old one up. */
@@ -115,4 +116,78 @@ export function deviceOf(device: string, stored: unknown, shapeById: (id: string
     isAutoUpdated,
     meta: Object.keys(meta).length === 0 ? noMeta : meta,
   }
+}
+
+/**
+ * Reads what `writeSnapshot` wrote, straight into the state; the same as `deviceOf` makes of it unpacked (a property test
+ * compares the two). Undefined for what looks otherwise, a snapshot with a field more or of another type: `deviceOf`
+ * knows what to make of that.
+ */
+export function readSnapshot(
+  device: string,
+  reader: ValueReader,
+  shapeById: (id: string) => Shape,
+): DeviceState | undefined {
+  if (reader.array() !== 12) return undefined
+  const flakeAddress = reader.number()
+  const status = statuses.get(reader.text())
+  const lastMessage = reader.number()
+  const lastConnect = reader.number()
+  const numConnects = reader.number()
+  const session = reader.text()
+  const seq = reader.number()
+  const project = reader.any()
+  const firmwares = reader.any()
+  const isAutoUpdated = reader.any()
+  const meta = reader.any()
+  const services = readServices(reader, shapeById)
+  if (status === undefined || services === undefined || typeof isAutoUpdated !== 'boolean') return undefined
+  if (!(project === null || typeof project === 'string')) return undefined
+  if (!Array.isArray(firmwares) || typeof meta !== 'object' || meta === null || Array.isArray(meta)) return undefined
+  return {
+    device,
+    isThere: true,
+    flakeAddress,
+    services,
+    status,
+    lastMessage,
+    lastConnect,
+    numConnects,
+    session,
+    seq,
+    project,
+    firmwares: firmwares.length === 0 ? noFirmwares : firmwares,
+    isAutoUpdated,
+    meta: Object.keys(meta).length === 0 ? noMeta : (meta as JsonObject),
+  }
+}
+
+/** One text for all devices. */
+const statuses: ReadonlyMap<string, DeviceStatus> = new Map(
+  (['online', 'idle', 'offline'] as const).map((status) => [status, status]),
+)
+
+function readServices(reader: ValueReader, shapeById: (id: string) => Shape): ServiceState[] | undefined {
+  const length = reader.array()
+  // At once as long as it gets: one that grows keeps room for more.
+  const services = new Array<ServiceState>(length)
+  for (let index = 0; index < length; index++) {
+    const service = readService(reader, shapeById)
+    if (!service) return undefined
+    services[index] = service
+  }
+  return services
+}
+
+function readService(reader: ValueReader, shapeById: (id: string) => Shape): ServiceState | undefined {
+  if (reader.array() !== 4) return undefined
+  const service = new ServiceState(shapeById(reader.text()))
+  const { length } = service.shape.properties
+  if (reader.array() !== length) return undefined
+  for (let index = 0; index < length; index++) service.setState(index, reader.any() as PropertyState)
+  if (reader.array() !== length) return undefined
+  for (let index = 0; index < length; index++) service.setTime(index, reader.number())
+  if (reader.array() !== length) return undefined
+  for (let index = 0; index < length; index++) service.setOffset(index, reader.number())
+  return service
 }

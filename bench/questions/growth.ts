@@ -65,11 +65,11 @@ const doubled = { isRatio: true, atMost: 2 }
 export const growth: Question = {
   rounds: 3,
   figures: {
-    changesPerSecond: { title: 'changes/s at full speed', digits: 0 },
+    changesPerSecond: { title: 'changes/s at full speed', digits: 0, isOfLoad: true },
     cpuPerChange: { title: 'server CPU, µs/change at full speed', digits: 2, isCompared: true },
     pacedCpuPerChange: { title: `server CPU, µs/change at ${rate / 1000} 000 frames/s`, digits: 2, isCompared: true },
     pacedHeardP99: { title: `heard p99 at ${rate / 1000} 000 frames/s, ms`, digits: 1 },
-    deliveriesPerSecond: { title: 'deliveries/s', digits: 0 },
+    deliveriesPerSecond: { title: 'deliveries/s', digits: 0, isOfLoad: true },
     cpuPerDelivery: { title: 'server CPU, µs/delivery', digits: 3, isCompared: true },
     loadCpu: { title: 'load CPU, %', digits: 0 },
   },

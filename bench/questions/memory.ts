@@ -1,9 +1,10 @@
-// Answers: what the server's memory grows by for each connected device of 10 FLOAT properties that reports, for each device it has forgotten, and for each idle dashboard. Does not count: what is bounded whatever the number of devices and was filled before (the stream's ring, LevelDB's buffers and cache), and the room of V8's young generation, which it gives back in a full collection once some seconds were quiet, before as after; in heap figures ArrayBuffers, which are that ring; files mapped from the page cache, which RSS would hold too; the kernel's part of a socket.
+// Answers: what the server's memory grows by for each connected device of 10 FLOAT properties that reports, for each device it has forgotten, and for each idle dashboard. Does not count: what is bounded whatever the number of devices and was filled before (the stream's ring, LevelDB's buffers and cache), nor V8's young generation, which is bounded too and empty by then (its room is told beside); in heap figures ArrayBuffers, which are that ring; files mapped from the page cache, which RSS would hold too; the kernel's part of a socket.
 import type { MemoryUse } from '#bench/harness/memory-probe'
 import { type ProbedServer, startProbed } from '#bench/harness/probed-server'
 import type { Figures, Question, Round } from '#bench/harness/question'
 import { Remote } from '#bench/harness/remote'
 import type { IngestSpec, PhaseResult } from '#bench/load/ingest'
+import { processUsage } from '#bench/process-usage'
 
 const fleet = { links: 50, window: 64, changes: 10, properties: 10, dashboards: 0 }
 /** Longer than an activation may be idle before it is forgotten. */
@@ -11,6 +12,8 @@ const idleMs = 6 * 60_000
 /** Forgetting goes round all activations, some thousand a second. */
 const forgetMsMax = 90_000
 const lookEveryMs = 3_000
+/** Of a core: its timers, and the sweep over who is idle. */
+const idleShare = 0.05
 
 /** `restMs`: V8 judges by the last five seconds whether it may make its young generation smaller. */
 function sizesOf({ isQuick }: Round) {
@@ -45,9 +48,12 @@ async function rested(server: ProbedServer, restMs: number): Promise<MemoryUse> 
   return await server.memory()
 }
 
-/** All links are closed: lets the time pass after which devices are forgotten, and waits until they are. */
+/**
+ * All links are closed: waits until every device is offline, lets the time pass after which they are forgotten, and waits
+ * until they are.
+ */
 async function forgotten(server: ProbedServer): Promise<MemoryUse> {
-  await pause(lookEveryMs)
+  await idle(server)
   await server.pass(idleMs)
   const end = performance.now() + forgetMsMax
   let use = await server.memory()
@@ -59,6 +65,21 @@ async function forgotten(server: ProbedServer): Promise<MemoryUse> {
     use = now
   }
   return use
+}
+
+/** Until the server has nothing to do any more. */
+async function idle({ processId }: ProbedServer): Promise<void> {
+  const end = performance.now() + forgetMsMax
+  let before = processUsage(processId)
+  for (let quiet = 0; quiet < 3; ) {
+    if (performance.now() > end) throw new Error('the server does not come to rest')
+    await pause(lookEveryMs / 3)
+    const now = processUsage(processId)
+    if (!before || !now) throw new Error('the server ended')
+    const share = ((now.cpuSeconds - before.cpuSeconds) * 1000) / (lookEveryMs / 3)
+    quiet = share < idleShare ? quiet + 1 : 0
+    before = now
+  }
 }
 
 async function devices(round: Round): Promise<Figures> {
@@ -76,6 +97,7 @@ async function devices(round: Round): Promise<Figures> {
     return {
       heapBytes: (hot.heapBytes - before.heapBytes) / devices,
       residentBytes: (hot.residentBytes - before.residentBytes) / devices,
+      youngBytes: (hot.youngBytes - before.youngBytes) / devices,
       forgottenBytes: (after.heapBytes - before.heapBytes) / devices,
       residentBefore: before.residentBytes / 2 ** 20,
     }
@@ -97,6 +119,7 @@ async function dashboards(round: Round): Promise<Figures> {
     return {
       heapBytes: (open.heapBytes - before.heapBytes) / sockets,
       residentBytes: (open.residentBytes - before.residentBytes) / sockets,
+      youngBytes: (open.youngBytes - before.youngBytes) / sockets,
       residentBefore: before.residentBytes / 2 ** 20,
     }
   } finally {
@@ -116,6 +139,7 @@ export const memory: Question = {
   figures: {
     heapBytes: { title: 'heap, B', digits: 0 },
     residentBytes: { title: 'RSS, B', digits: 0 },
+    youngBytes: { title: "room of V8's young generation beside it, B", digits: 0 },
     forgottenBytes: { title: 'heap once forgotten, B', digits: 0 },
     residentBefore: { title: 'RSS before, MiB', digits: 0 },
   },

@@ -1,4 +1,5 @@
 import type { Problem } from '#model/problem'
+import type { ValueReader } from '#runtime/value-reader'
 import type { ValueWriter } from '#runtime/value-writer'
 
 /**
@@ -31,7 +32,15 @@ export interface ActorDefinition<State, Command, Event> {
    * nothing is written, when there is nothing.
    */
   writeSnapshot?(state: State, writer: ValueWriter): boolean
-  /** Of `redo` actors: the id of the actor an event belongs to; undefined for events of other kinds of actors. */
+  /**
+   * The state from what `writeSnapshot` wrote, as `wake` makes it. Undefined for anything it would not have written: it is
+   * unpacked then, and led to `wake`.
+   */
+  readSnapshot?(address: ActorAddress, reader: ValueReader): State | undefined
+  /**
+   * Of `redo` actors: the id of the actor an event belongs to; undefined for events of other kinds of actors. It follows
+   * from the event's kind and the names in it.
+   */
   concerns?(event: Event): string | undefined
   /** Changes the state by something nobody hears of. */
   change?(state: State, change: unknown): void

@@ -17,6 +17,10 @@ export class Awake<Event> {
     return this.#kinds.get(kind)?.get(tenant)?.get(id)
   }
 
+  isEmptyOf(kind: string, tenant: string): boolean {
+    return (this.#kinds.get(kind)?.get(tenant)?.size ?? 0) === 0
+  }
+
   /** There must be none of its address. */
   add(activation: Activation<Event>): void {
     const { kind } = activation.definition

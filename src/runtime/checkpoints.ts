@@ -11,7 +11,7 @@ import type { StreamHead } from '#runtime/stream-head'
 export const redoLimits: RedoLimits = {
   eventsMax: 256 * 1024,
   bytesMax: 64 * 1024 * 1024,
-  growth: { eventsPerActor: 4, timesMax: 8 },
+  growth: { eventsPerActor: 4, timesMax: 16 },
 }
 
 /**

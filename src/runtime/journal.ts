@@ -1,4 +1,5 @@
 import type { ActorAddress, RecordFormat, SharedRecord } from '#runtime/actor'
+import type { ValueReader } from '#runtime/value-reader'
 import type { ValueWriter } from '#runtime/value-writer'
 
 /**
@@ -19,6 +20,15 @@ export interface Journal<Event> {
   beginRecord(format: RecordFormat): ValueWriter
   endRecord(): Uint8Array
   unpack(format: RecordFormat, bytes: Uint8Array): unknown
+  /**
+   * Reads a record that was written piece by piece. Undefined when it is of another version, when `read` makes nothing of
+   * it, or when it is not as it would have been written: it is to be unpacked then.
+   */
+  readRecord<Value>(
+    format: RecordFormat,
+    bytes: Uint8Array,
+    read: (reader: ValueReader) => Value | undefined,
+  ): Value | undefined
   recordKey(address: ActorAddress, name: string): string
   indexKey(tenant: string, index: string, entry: string): string
   reminderKey(address: ActorAddress): string

@@ -2,7 +2,8 @@ import type { Entry } from '#model/entry'
 import type { Shape } from '#model/shape'
 import { StorageFailure } from '#runtime/storage'
 import type { Chunk } from '#runtime/stream'
-import { packEntry, type ShapePlaces, unpackEntry } from '#store/entry-codec'
+import { packEntry, passEntry, readEntry, readNews, type ShapePlaces, unpackEntry } from '#store/entry-codec'
+import { EntryReader, type KnownDevice, type NewsSearch } from '#store/entry-reader'
 import { EntryWriter } from '#store/entry-writer'
 import { pack, unpack } from '#store/record-codec'
 import type { Shapes } from '#store/shapes'
@@ -82,14 +83,108 @@ export function headOf(bytes: Uint8Array): ChunkHead {
   return { time: view.readDoubleLE(1), bytesBefore: view.readDoubleLE(9), count: view.readUInt32LE(17) }
 }
 
+/** Chunks are read one after the other, too. */
+const reader = new EntryReader()
+
 export function unpackChunk(firstOffset: number, bytes: Uint8Array, shapes: Shapes): Chunk<Entry> {
   const { count } = headOf(bytes)
-  const [ids, packed] = unpack(bytes.subarray(headBytes)) as [string[], Parameters<typeof unpackEntry>[0][]]
+  const body = bytes.subarray(headBytes)
+  const read = reader.whole(body, () => {
+    const ids = readIds(reader)
+    if (reader.array() !== count) return undefined
+    const places = placesIn(ids, shapes)
+    const events: Entry[] = []
+    while (events.length < count) events.push(readEntry(reader, places))
+    return events
+  })
+  return { firstOffset, events: read ?? unpackEntries(body, count, shapes) }
+}
+
+/** Goes through entries again. */
+export interface Replay<Known extends KnownDevice> {
+  find(nameHash: number): Known | undefined
+  /** An entry that whoever was found does not hold. */
+  news(known: Known, entry: Entry, offset: number): void
+  /** Any other entry, also one that was said before when the chunk is read anew. */
+  entry(entry: Entry, offset: number): void
+}
+
+/** Not the reader of the others: one who hears of an entry may have to unpack a chunk. */
+const replayReader = new EntryReader()
+
+/**
+ * Goes through a chunk's entries from an offset on, in order; old ones of who is found are left out. Answers how many
+ * entries the chunk has. One that is damaged may be gone through in part before it is refused.
+ */
+export function replayChunk<Known extends KnownDevice>(
+  firstOffset: number,
+  bytes: Uint8Array,
+  shapes: Shapes,
+  from: number,
+  replay: Replay<Known>,
+): number {
+  const { count } = headOf(bytes)
+  const isRead = replayReader.whole(bytes.subarray(headBytes), (reader) => {
+    const ids = readIds(reader)
+    if (reader.array() !== count) return undefined
+    const places = placesIn(ids, shapes)
+    const search = { find: (nameHash: number) => replay.find(nameHash), shapeAt: places.shapeAt }
+    for (let offset = firstOffset; offset < firstOffset + count; offset++) {
+      if (offset < from) reader.pass(1)
+      else replayNext(reader, offset, places, search, replay)
+    }
+    return true
+  })
+  if (isRead) return count
+  const { events } = unpackChunk(firstOffset, bytes, shapes)
+  for (let index = Math.max(0, from - firstOffset); index < count; index++) {
+    replay.entry(events[index] as Entry, firstOffset + index)
+  }
+  return count
+}
+
+function replayNext<Known extends KnownDevice>(
+  reader: EntryReader,
+  offset: number,
+  places: ShapePlaces,
+  search: NewsSearch<Known>,
+  replay: Replay<Known>,
+): void {
+  const news = readNews(reader, offset, search)
+  if (!news) replay.entry(readEntry(reader, places), offset)
+  else if (news.entry) replay.news(news.known, news.entry, offset)
+}
+
+/** The general way. */
+function unpackEntries(body: Uint8Array, count: number, shapes: Shapes): readonly Entry[] {
+  const [ids, packed] = unpack(body) as [string[], Parameters<typeof unpackEntry>[0][]]
   if (packed.length !== count)
     throw new StorageFailure('damaged', `a chunk of the stream holds ${packed.length} of ${count} entries`)
+  const places = placesIn(ids, shapes)
+  return packed.map((entry) => unpackEntry(entry, places))
+}
+
+/**
+ * Tells the hash of each entry's device, or service if it has none, without unpacking anything. Of a chunk that is
+ * damaged it may tell some of them: whoever unpacks it hears of that.
+ */
+export function hashNames(bytes: Uint8Array, tell: (hash: number) => void): void {
+  reader.whole(bytes.subarray(headBytes), () => {
+    reader.pass(reader.array() === 2 ? 1 : 0)
+    for (let left = reader.array(); left > 0; left--) tell(passEntry(reader))
+    return true
+  })
+}
+
+function readIds(reader: EntryReader): string[] {
+  const ids: string[] = []
+  for (let left = reader.array() === 2 ? reader.array() : 0; left > 0; left--) ids.push(reader.text())
+  return ids
+}
+
+function placesIn(ids: readonly string[], shapes: Shapes): ShapePlaces {
   const known = ids.map((id) => shapes.byId(id))
-  const places: ShapePlaces = { placeOf: () => unreachable(), shapeAt: (place) => known[place] ?? unreachable() }
-  return { firstOffset, events: packed.map((entry) => unpackEntry(entry, places)) }
+  return { placeOf: () => unreachable(), shapeAt: (place) => known[place] ?? unreachable() }
 }
 
 function unreachable(): never {

@@ -3,6 +3,7 @@ import { Problem } from '#model/problem'
 import { type Storage, StorageFailure, type StoragePlace } from '#runtime/storage'
 import type { System } from '#runtime/system'
 import type { World } from '#runtime/world'
+import type { BulkWakeLimits } from '#store/bulk-wake'
 import { keys } from '#store/keys'
 import { load } from '#store/loader'
 import { packRecord, unpackRecord } from '#store/record-codec'
@@ -23,6 +24,8 @@ export interface DatabaseOptions {
   readonly place: StoragePlace
   readonly journal: StoreJournal
   readonly retention: RetentionLimits
+  /** Default: `bulkWakeLimits`. */
+  readonly bulkWake?: BulkWakeLimits
   readonly log: DatabaseLog
   /** The store was read again after a failure; `isRewound`: less is there than was told. */
   readonly reloaded: (isRewound: boolean) => void
@@ -103,7 +106,7 @@ export class Database {
     journal.open(storage)
     await this.#checkFormat(storage)
     journal.epochs = await journal.loadEpochs()
-    await load(journal, this.#requireSystem())
+    await load(journal, this.#requireSystem(), this.#options.bulkWake)
   }
 
   async #checkFormat(storage: Storage): Promise<void> {
@@ -132,7 +135,7 @@ export class Database {
       // The old handle still reads: answers go on from what is stored while there is no room.
       const storage = journal.storage
       journal.open(storage)
-      await load(journal, system)
+      await load(journal, system, this.#options.bulkWake)
       system.serveReadOnly()
     } catch (error) {
       log.stillFailing(error)

@@ -2,6 +2,7 @@ import type { Entry, EntryKind, Items, RemovedProperty } from '#model/entry'
 import type { JsonObject } from '#model/json-value'
 import type { ServiceSchema } from '#model/service-schema'
 import type { Shape } from '#model/shape'
+import type { EntryReader, KnownDevice, News, NewsSearch } from '#store/entry-reader'
 import type { EntryWriter } from '#store/entry-writer'
 import { pack } from '#store/record-codec'
 
@@ -206,6 +207,32 @@ const byCode: readonly (EntryForm<Entry> | undefined)[] = Object.values(forms).r
 export function packEntry(entry: Entry, shapes: ShapePlaces, writer: EntryWriter): void {
   if (entry.kind === 'reported' && writer.writeReported(forms.reported.code, shapes.placeOf(entry.shape), entry)) return
   writer.append(pack((forms[entry.kind] as EntryForm<Entry>).pack(entry, shapes)))
+}
+
+/**
+ * The next entry, as `unpackEntry` makes it.
+ * @throws Error for a kind this release does not know.
+ */
+export function readEntry(reader: EntryReader, shapes: ShapePlaces): Entry {
+  return reader.readReported(forms.reported.code, shapes.shapeAt) ?? unpackEntry(reader.any() as Packed, shapes)
+}
+
+/** The next entry, if it is a report of a device that is known by its name; else nothing is passed. */
+export function readNews<Known extends KnownDevice>(
+  reader: EntryReader,
+  offset: number,
+  search: NewsSearch<Known>,
+): News<Known> | undefined {
+  return reader.readNews(forms.reported.code, offset, search)
+}
+
+/** Passes the next entry, and tells the hash of the name behind its kind: that of its device, if it has one. */
+export function passEntry(reader: EntryReader): number {
+  const length = reader.array()
+  reader.pass(1)
+  const hash = reader.passForHash()
+  reader.pass(length - 2)
+  return hash
 }
 
 /** @throws Error for a kind this release does not know. */

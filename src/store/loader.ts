@@ -1,26 +1,26 @@
 import type { Entry } from '#model/entry'
+import type { Activation } from '#runtime/activation'
 import type { Tell } from '#runtime/actor'
 import { StorageFailure } from '#runtime/storage'
 import { tellFormat } from '#runtime/stored-tells'
 import { reminderFormat, type System } from '#runtime/system'
-import { headOf, unpackChunk } from '#store/chunk'
+import { type BulkWakeLimits, bulkWakeLimits, wakeInBulk } from '#store/bulk-wake'
+import { headOf, type Replay, replayChunk } from '#store/chunk'
 import { addressOf, below, keys, numberOf, partNameOf } from '#store/keys'
 import { firstRowOf, pagesOf } from '#store/pages'
 import { unpackRecord } from '#store/record-codec'
+import { Slices } from '#store/slices'
 import { redoFormat, type StoreJournal } from '#store/store-journal'
-
-/** How long entries are applied before the loop is given back: after a failed write others are answered meanwhile. */
-const sliceMs = 2
 
 /**
  * Brings the runtime to where the store is: heads of the streams, names of records, reminders, tells, and every event
  * that no snapshot holds, applied again in order. Decides nothing, says nothing.
  */
-export async function load(journal: StoreJournal, system: System<Entry>): Promise<void> {
+export async function load(journal: StoreJournal, system: System<Entry>, bulkWake = bulkWakeLimits): Promise<void> {
   await loadStreams(journal)
   for (const stream of journal.streams()) system.registry.setHead(stream.tenant, stream.last)
   await loadPartNames(journal, system)
-  for (const stream of journal.streams()) await redo(journal, system, stream.tenant)
+  for (const stream of journal.streams()) await redo(journal, system, stream.tenant, bulkWake)
   await loadReminders(journal, system)
   await loadTells(journal, system)
 }
@@ -70,8 +70,12 @@ async function loadPartNames({ storage }: StoreJournal, { registry }: System<Ent
   }
 }
 
-async function redo(journal: StoreJournal, system: System<Entry>, tenant: string): Promise<void> {
-  const { world } = system
+async function redo(
+  journal: StoreJournal,
+  system: System<Entry>,
+  tenant: string,
+  bulkWake: BulkWakeLimits,
+): Promise<void> {
   const stream = journal.stream(tenant)
   // The chunk that holds redoFrom may begin before it.
   const start = await journal.load(tenant, stream.redoFrom)
@@ -83,27 +87,27 @@ async function redo(journal: StoreJournal, system: System<Entry>, tenant: string
     before: below(`stream/${tenant}`).before,
     hasValues: true,
   }
-  let sliceBegan = world.monotonic()
+  const woken = await wakeInBulk(journal, system, tenant, range, bulkWake)
+  const replay: Replay<Activation<Entry>> = {
+    find: (nameHash) => woken.find(nameHash),
+    news: (activation, entry, offset) => system.registry.replayOn(activation, entry, offset),
+    entry: (entry, offset) => replayEntry(system, tenant, entry, offset),
+  }
+  const slices = new Slices(system.world)
   for await (const page of pagesOf(journal.storage, range)) {
     for (const { key, value } of page) {
       const firstOffset = numberOf(key)
-      const { events } = unpackChunk(firstOffset, value, journal.shapes)
       if (firstOffset !== expected) throw gap(tenant, expected, firstOffset)
-      expected = firstOffset + events.length
+      expected += replayChunk(firstOffset, value, journal.shapes, stream.redoFrom, replay)
       stream.loadRedoChunk(firstOffset)
-      for (let index = Math.max(0, stream.redoFrom - firstOffset); index < events.length; index++) {
-        replay(system, tenant, events[index] as Entry, firstOffset + index)
-      }
       head.bytesTaken += value.length
-      if (world.monotonic() - sliceBegan < sliceMs) continue
-      await new Promise<void>((resolve) => world.soon(resolve))
-      sliceBegan = world.monotonic()
+      if (slices.isOver) await slices.next()
     }
   }
   if (expected <= stream.last) throw gap(tenant, expected, stream.last + 1)
 }
 
-function replay(system: System<Entry>, tenant: string, event: Entry, offset: number): void {
+function replayEntry(system: System<Entry>, tenant: string, event: Entry, offset: number): void {
   for (const definition of system.registry.redoDefinitions) {
     const id = definition.concerns?.(event)
     if (id !== undefined) system.registry.replay({ kind: definition.kind, tenant, id }, event, offset)

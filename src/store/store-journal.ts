@@ -3,11 +3,13 @@ import type { ActorAddress, RecordFormat, SharedRecord } from '#runtime/actor'
 import type { Journal, Placed, SealedCommit } from '#runtime/journal'
 import type { Operation, Storage } from '#runtime/storage'
 import type { Chunk, StreamReader } from '#runtime/stream'
+import type { ValueReader } from '#runtime/value-reader'
 import type { ValueWriter } from '#runtime/value-writer'
 import { chunkEntriesMax, packChunk, unpackChunk } from '#store/chunk'
 import type { RecentChunk } from '#store/chunk-ring'
 import { Epochs } from '#store/epochs'
 import { keys, numberOf } from '#store/keys'
+import { MsgpackReader } from '#store/msgpack-reader'
 import { MsgpackWriter } from '#store/msgpack-writer'
 import { packRecord, unpackRecord } from '#store/record-codec'
 import { Shapes, shapeFormat } from '#store/shapes'
@@ -41,6 +43,8 @@ export class StoreJournal implements Journal<Entry>, StreamReader<Entry> {
    * third: what is said between the sealing of a commit and its writing belongs to the one after it.
    */
   #recordWriters = [recordWriter(), recordWriter(), recordWriter()] as const
+  /** Records are read one after the other. */
+  readonly #recordReader = new MsgpackReader()
   /** Of the last commit, for metrics. */
   readonly last = { operations: 0 }
 
@@ -96,6 +100,16 @@ export class StoreJournal implements Journal<Entry>, StreamReader<Entry> {
 
   unpack(format: RecordFormat, bytes: Uint8Array): unknown {
     return unpackRecord(format, bytes)
+  }
+
+  readRecord<Value>(
+    format: RecordFormat,
+    bytes: Uint8Array,
+    read: (reader: ValueReader) => Value | undefined,
+  ): Value | undefined {
+    return this.#recordReader.whole(bytes, (reader) =>
+      reader.array() === 2 && reader.number() === format.version ? read(reader) : undefined,
+    )
   }
 
   recordKey(address: ActorAddress, name: string): string {

@@ -1,11 +1,12 @@
 import fc from 'fast-check'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { ServiceState } from '#actors/device/service-state'
-import { deviceOf, snapshotOf, writeSnapshot } from '#actors/device/snapshot'
+import { deviceOf, readSnapshot, snapshotOf, writeSnapshot } from '#actors/device/snapshot'
 import { absentDevice, type DeviceState } from '#actors/device/state'
 import type { PropertyState } from '#model/entry'
 import type { JsonObject } from '#model/json-value'
 import type { Shape } from '#model/shape'
+import { MsgpackReader } from '#store/msgpack-reader'
 import { MsgpackWriter } from '#store/msgpack-writer'
 import { pack, unpack } from '#store/record-codec'
 import { shape } from '#test/store/entry-arbitrary'
@@ -67,6 +68,64 @@ test('a snapshot written piece by piece is the one that is packed, and comes bac
     }),
     { numRuns: 300 },
   )
+})
+
+describe('a snapshot read piece by piece is what the unpacked one makes', () => {
+  const shapesOf = ({ services }: DeviceState) => {
+    const shapes = new Map<string, Shape>(services.map(({ shape }) => [shape.id, shape]))
+    return (id: string) => {
+      const found = shapes.get(id)
+      if (!found) throw new Error('no such shape')
+      return found
+    }
+  }
+  const shown = (state: DeviceState) => ({ ...state, services: state.services.map(shownService) })
+  const shownService = (each: ServiceState) => [each.shape, each.states(), each.times(), each.offsets()]
+  const read = (bytes: Uint8Array, before: DeviceState) =>
+    new MsgpackReader().whole(bytes, (reader) => readSnapshot('A', reader, shapesOf(before)))
+
+  test('for any device', () => {
+    fc.assert(
+      fc.property(device, (before) => {
+        const bytes = pack(snapshotOf(before))
+        const after = read(bytes, before)
+        expect(after && shown(after)).toStrictEqual(shown(deviceOf('A', unpack(bytes), shapesOf(before))))
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  test('or it is left to the general decoder: whatever was damaged, or is of another release', () => {
+    const change = fc.record({ place: fc.nat(1_000), byte: fc.integer({ min: 0, max: 255 }), isCut: fc.boolean() })
+    fc.assert(
+      fc.property(device, fc.array(change, { minLength: 1, maxLength: 2 }), (before, changes) => {
+        let bytes: Buffer = Buffer.from(pack(snapshotOf(before)))
+        for (const { place, byte, isCut } of changes) {
+          if (isCut && place % 7 === 0) bytes = bytes.subarray(0, place % bytes.length)
+          else bytes[place % bytes.length] = byte
+        }
+        const outcome = (make: () => DeviceState | undefined) => {
+          try {
+            const made = make()
+            return made && shown(made)
+          } catch {
+            return 'refused'
+          }
+        }
+        const general = outcome(() => deviceOf('A', unpack(bytes), shapesOf(before)))
+        const byHand = outcome(() => read(bytes, before))
+        if (byHand !== undefined) expect(byHand).toStrictEqual(general)
+      }),
+      { numRuns: 3_000 },
+    )
+  })
+
+  test('of a newer form: with one field more', () => {
+    const before = { ...absentDevice('A'), isThere: true }
+    expect(read(pack([...(snapshotOf(before) ?? []), 'more']), before)).toBeUndefined()
+    expect(read(Buffer.concat([pack(snapshotOf(before)), Buffer.of(1)]), before)).toBeUndefined()
+    expect(read(pack(snapshotOf(before)), before)).toEqual(before)
+  })
 })
 
 test('of a device that is gone nothing is written', () => {

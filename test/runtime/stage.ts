@@ -5,6 +5,7 @@ import type { ActorAddress, Tell } from '#runtime/actor'
 import type { SealedCommit } from '#runtime/journal'
 import type { RedoLimits } from '#runtime/redo-pace'
 import { System } from '#runtime/system'
+import type { BulkWakeLimits } from '#store/bulk-wake'
 import { Database } from '#store/database'
 import { type MemoryPlace, memoryPlace, type WriteFault } from '#store/memory'
 import type { RetentionLimits } from '#store/retention'
@@ -18,6 +19,7 @@ export interface StageOptions {
   readonly definitions?: (journal: StoreJournal) => AnyDefinition<Entry>[]
   readonly uncommittedBytesMax?: number
   readonly redo?: RedoLimits
+  readonly bulkWake?: BulkWakeLimits
   readonly retention?: RetentionLimits
   readonly isSynced?: boolean
 }
@@ -99,6 +101,7 @@ export class Stage {
       world: this.world,
       place: this.place,
       journal: this.journal,
+      ...(options.bulkWake ? { bulkWake: options.bulkWake } : {}),
       retention: options.retention ?? { bytesMax: Number.MAX_SAFE_INTEGER, ageMsMax: Number.MAX_SAFE_INTEGER },
       log: {
         failed: (failure) => this.log.push(`failed ${failure.code}`),

@@ -43,6 +43,8 @@ export class SimulatedServer {
       isSynced: false,
       retention: { bytesMax: limits.retainedBytesMax, ageMsMax: 3_600_000 },
       redo: { eventsMax: 60, bytesMax: 1024 * 1024, growth: { eventsPerActor: 8, timesMax: 2 } },
+      // Some are woken in bulk, and others one by one.
+      bulkWake: { entriesMin: 1, actorsMin: 1, rowsAhead: 3, rowsPerActor: 2 },
       uncommittedBytesMax: limits.uncommittedBytesMax,
       highWaterBytes: 100,
       ticketLifetimeMs: 30_000,

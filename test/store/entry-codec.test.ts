@@ -3,10 +3,11 @@ import { describe, expect, test } from 'vitest'
 import type { Entry } from '#model/entry'
 import { contentOf, type Shape } from '#model/shape'
 import { StorageFailure } from '#runtime/storage'
-import { chunkEntriesMax, headOf, packChunk, unpackChunk } from '#store/chunk'
+import { chunkEntriesMax, hashNames, headOf, packChunk, replayChunk, unpackChunk } from '#store/chunk'
 import { packEntry, unpackEntry } from '#store/entry-codec'
 import { EntryWriter } from '#store/entry-writer'
 import { keys } from '#store/keys'
+import { textHash } from '#store/msgpack-reader'
 import { pack, packRecord, unpack } from '#store/record-codec'
 import { Shapes, shapeFormat } from '#store/shapes'
 import { deviceName, entry, entryKinds, entryOf, shape as shapeArbitrary } from '#test/store/entry-arbitrary'
@@ -131,6 +132,111 @@ describe('what is written by hand is what the general encoder writes', () => {
     const whole = unpack(Buffer.concat([Buffer.from([0xdc, 0, 20]), writer.written])) as unknown[][]
     expect(whole.map((packed) => packed[7])).toEqual(new Array(20).fill(items))
   })
+})
+
+describe('what is read by hand is what the general decoder reads', () => {
+  /** As the general decoder makes them of a chunk. */
+  function unpackGenerally(bytes: Uint8Array, shapes: Shapes): readonly Entry[] {
+    const [ids, packed] = unpack(bytes.subarray(21)) as [string[], Parameters<typeof unpackEntry>[0][]]
+    const known = ids.map((id) => shapes.byId(id))
+    if (packed.length !== headOf(bytes).count) throw new Error('damaged')
+    const shapeAt = (place: number) => {
+      const shape = known[place]
+      if (!shape) throw new Error('damaged')
+      return shape
+    }
+    return packed.map((each) => unpackEntry(each, { placeOf: () => 0, shapeAt }))
+  }
+
+  test('for any chunk', () => {
+    fc.assert(
+      fc.property(fc.array(entry, { maxLength: 20 }), (entries) => {
+        const bytes = packChunk(entries, 1, 0)
+        const shapes = storedShapes(entries)
+        expect(unpackChunk(1, bytes, shapes).events).toStrictEqual(unpackGenerally(bytes, shapes))
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  test('also when it was damaged: refused alike, or the same comes out', () => {
+    const change = fc.record({ place: fc.nat(2_000), byte: fc.integer({ min: 0, max: 255 }), isCut: fc.boolean() })
+    const few = fc.array(fc.oneof(entryOf.reported, entry), { minLength: 1, maxLength: 3 })
+    fc.assert(
+      fc.property(few, fc.array(change, { minLength: 1, maxLength: 2 }), (entries, changes) => {
+        let bytes: Buffer = Buffer.from(packChunk(entries, 1, 0))
+        for (const { place, byte, isCut } of changes) {
+          const at = 21 + (place % (bytes.length - 21))
+          if (isCut && place % 7 === 0 && at > 22) bytes = bytes.subarray(0, at)
+          else bytes[at] = byte
+        }
+        const shapes = storedShapes(entries)
+        const outcome = (make: () => readonly Entry[]) => {
+          try {
+            return make()
+          } catch {
+            return 'refused'
+          }
+        }
+        const general = outcome(() => unpackGenerally(bytes, shapes))
+        expect(outcome(() => unpackChunk(1, bytes, shapes).events)).toStrictEqual(general)
+      }),
+      { numRuns: 3_000 },
+    )
+  })
+})
+
+test('what is gone through again is what is unpacked, but for what those who are found hold already', () => {
+  const known = fc.record({ id: deviceName, lastOffset: fc.nat(25), isMistaken: fc.boolean() })
+  fc.assert(
+    fc.property(
+      fc.array(fc.oneof(entryOf.reported, entry), { maxLength: 20 }),
+      known,
+      fc.nat(25),
+      (said, who, from) => {
+        // Half of them are of one device.
+        const entries = said.map((each, index) =>
+          index % 2 === 0 && 'device' in each ? { ...each, device: who.id } : each,
+        )
+        const bytes = packChunk(entries, 1, 0)
+        const heard: (readonly [Entry, number])[] = []
+        const held: number[] = []
+        entries.forEach((each, index) => {
+          const isReport = each.kind === 'reported' && each.device === who.id && !who.isMistaken
+          if (isReport && index + 1 <= who.lastOffset) held.push(index + 1)
+        })
+        const count = replayChunk(1, bytes, storedShapes(entries), from, {
+          find: (hash) =>
+            hash === textHash(who.id, 0) ? { ...who, id: who.isMistaken ? 'other' : who.id } : undefined,
+          news: (found, each, offset) => {
+            expect(each).toMatchObject({ kind: 'reported', device: found.id })
+            heard.push([each, offset])
+          },
+          entry: (each, offset) => heard.push([each, offset]),
+        })
+        expect(count).toBe(entries.length)
+        const all = entries.map((each, index) => [each, index + 1] as const)
+        expect(heard).toStrictEqual(all.filter(([, offset]) => offset >= from && !held.includes(offset)))
+      },
+    ),
+    { numRuns: 300 },
+  )
+})
+
+test('the names of a chunk are told by their hashes, and of a damaged one at most some', () => {
+  fc.assert(
+    fc.property(fc.array(entry, { maxLength: 20 }), fc.nat(), (entries, cut) => {
+      const bytes = packChunk(entries, 1, 0)
+      const expected = entries.map((each) => textHash('device' in each ? each.device : each.service, 0))
+      const told: number[] = []
+      hashNames(bytes, (hash) => told.push(hash))
+      expect(told).toEqual(expected)
+      const some: number[] = []
+      hashNames(bytes.subarray(0, 21 + (cut % (bytes.length - 21))), (hash) => some.push(hash))
+      expect(expected.slice(0, some.length)).toEqual(some)
+    }),
+    { numRuns: 100 },
+  )
 })
 
 test('a kind that a newer release made is refused, and says so', () => {

@@ -25,7 +25,11 @@ const definitions = (journal: StoreJournal) =>
   ] as unknown as AnyDefinition<Entry>[]
 
 /** Few bytes and events, so that checkpoints happen all the time. */
-const options: StageOptions = { definitions, redo: { eventsMax: 24, bytesMax: 1_000_000 } }
+const options: StageOptions = {
+  definitions,
+  redo: { eventsMax: 24, bytesMax: 1_000_000 },
+  bulkWake: { entriesMin: 1, actorsMin: 1, rowsAhead: 1, rowsPerActor: 1 },
+}
 
 /** Two services, the one in three forms: more properties, another type. */
 function shapesOf(stage: Stage): Shape[] {

@@ -1,0 +1,137 @@
+import { expect, test } from 'vitest'
+import type { Entry } from '#model/entry'
+import type { Activation } from '#runtime/activation'
+import type { Storage } from '#runtime/storage'
+import type { BulkWakeLimits } from '#store/bulk-wake'
+import { textHash } from '#store/msgpack-reader'
+import { NameMarks } from '#store/name-marks'
+import { Woken } from '#store/woken'
+import { openStage, type Stage } from '#test/runtime/stage'
+import { tallyAddress } from '#test/runtime/tally-actors'
+
+const nameOf = (number: number) => `T${String(number).padStart(4, '0')}`
+const always: BulkWakeLimits = { entriesMin: 1, actorsMin: 1, rowsAhead: 1, rowsPerActor: 4 }
+
+/** Devices with a snapshot each, of which every so many-eth adds something behind it. */
+async function left(count: number, every: number): Promise<Stage> {
+  const stage = await openStage()
+  for (let number = 0; number < count; number++) {
+    stage.tell(tallyAddress(nameOf(number)), { type: 'add', add: [number], isCheckpointed: true })
+  }
+  await stage.settle()
+  for (let number = 0; number < count; number += every) {
+    stage.tell(tallyAddress(nameOf(number)), { type: 'add', add: [number + 0.5] })
+  }
+  await stage.settle()
+  stage.crash()
+  return stage
+}
+
+/** How many snapshots were read one by one, and by scans, by handles opened from now on. */
+function reads({ place }: Stage): { alone: number; inRows: number } {
+  const seen = { alone: 0, inRows: 0 }
+  const open = place.open.bind(place)
+  const isSnapshot = (key: string) => key.startsWith('actor/')
+  place.open = async () => watch(await open())
+  const watch = (storage: Storage): Storage => {
+    const get = storage.get.bind(storage)
+    const scan = storage.scan.bind(storage)
+    storage.get = (key) => {
+      if (isSnapshot(key)) seen.alone++
+      return get(key)
+    }
+    storage.scan = (range) => {
+      const rows = scan(range)
+      const next = rows.next.bind(rows)
+      rows.next = async (countMax) => {
+        const found = await next(countMax)
+        seen.inRows += found.filter(({ key }) => isSnapshot(key)).length
+        return found
+      }
+      return rows
+    }
+    return storage
+  }
+  return seen
+}
+
+function expectAll(stage: Stage, count: number, every: number): void {
+  for (let number = 0; number < count; number++) {
+    const added = stage.addedOf(tallyAddress(nameOf(number))).map(({ value }) => value)
+    expect(added).toEqual(number % every === 0 ? [number, number + 0.5] : [number])
+  }
+}
+
+test('many are woken by one scan, and are what they are when each is read alone', async () => {
+  const stage = await left(1_000, 1)
+  const seen = reads(stage)
+  const again = await stage.reborn({ bulkWake: always })
+  expect(seen).toEqual({ alone: 0, inRows: 1_000 })
+  expect(again.system.registry.awakeCount).toBe(1_000)
+  expectAll(again, 1_000, 1)
+})
+
+test('only those are woken whom the entries are about', async () => {
+  const stage = await left(900, 3)
+  const seen = reads(stage)
+  const again = await stage.reborn({ bulkWake: always })
+  expect(seen).toEqual({ alone: 0, inRows: 900 })
+  expect(again.system.registry.awakeCount).toBe(300)
+  expectAll(again, 900, 3)
+})
+
+test.each([
+  ['entries', { ...always, entriesMin: 101 }],
+  ['actors', { ...always, actorsMin: 101 }],
+])('where there are few %s each is read alone', async (_, bulkWake) => {
+  const stage = await left(100, 1)
+  const seen = reads(stage)
+  expectAll(await stage.reborn({ bulkWake }), 100, 1)
+  expect(seen).toMatchObject({ inRows: 0 })
+  expect(seen.alone).toBeGreaterThanOrEqual(100)
+})
+
+test('where most snapshots are of no use it is given up', async () => {
+  const stage = await left(3_000, 300)
+  const seen = reads(stage)
+  const again = await stage.reborn({ bulkWake: always })
+  // The page that shows it, and the one that is read meanwhile.
+  expect(seen.inRows).toBeLessThanOrEqual(1_024)
+  expectAll(again, 3_000, 300)
+})
+
+test('of a tenant only its own', async () => {
+  const stage = await openStage()
+  for (const tenant of ['a', 'a-1', 'b']) {
+    stage.tell(tallyAddress('A', tenant), { type: 'add', add: [1], isCheckpointed: true })
+    await stage.settle()
+    stage.tell(tallyAddress('A', tenant), { type: 'add', add: [2] })
+    await stage.settle()
+  }
+  stage.crash()
+  const again = await stage.reborn({ bulkWake: always })
+  expect(again.system.registry.awakeCount).toBe(3)
+  for (const tenant of ['a', 'a-1', 'b']) {
+    expect(again.addedOf(tallyAddress('A', tenant)).map(({ value }) => value)).toEqual([1, 2])
+  }
+})
+
+test('who was woken is found by the hash of his name, however many there are', () => {
+  const woken = new Woken()
+  const all = Array.from({ length: 5_000 }, (_, number) => ({ id: nameOf(number) }) as Activation<Entry>)
+  for (const each of all) woken.add(textHash(each.id, 0), each)
+  for (const each of all) expect(woken.find(textHash(each.id, 0))).toBe(each)
+  expect(woken.find(textHash('nobody', 0))).toBeUndefined()
+  expect(new Woken().find(0)).toBeUndefined()
+})
+
+test('a name that was seen is always known; others seldom are', () => {
+  const names = new NameMarks()
+  const seen = 100_000
+  for (let number = 0; number < seen; number++) names.add(textHash(nameOf(number), 0))
+  const known = Array.from({ length: seen }, (_, number) => names.has(`x/${nameOf(number)}`, 2))
+  expect(known).not.toContain(false)
+  expect(names.count).toBeGreaterThan(0.98 * seen)
+  const others = Array.from({ length: seen }, (_, number) => names.has(nameOf(seen + number), 0))
+  expect(others.filter((isKnown) => isKnown).length).toBeLessThan(0.025 * seen)
+})

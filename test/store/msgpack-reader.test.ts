@@ -1,0 +1,141 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { MsgpackReader, textHash } from '#store/msgpack-reader'
+import { pack, unpack } from '#store/record-codec'
+
+const edges = [0x1f, 0x20, 0x7f, 0x80, 0xff, 0x100, 0x7fff, 0x8000, 0xffff, 0x10000, 2 ** 31, 2 ** 32, 2 ** 53]
+const number = fc.oneof(
+  fc.constantFrom(0, ...edges.flatMap((edge) => [edge - 1, edge, edge + 1, -edge, -edge - 1])),
+  fc.double({ noNaN: true }),
+)
+const text = fc.oneof(
+  fc.string({ unit: 'binary' }),
+  fc.string({ unit: 'binary-ascii', maxLength: 300 }),
+  fc.constantFrom(0, 0x1f, 0x20, 0xff, 0x100, 0xffff, 0x10000).map((length) => 'x'.repeat(length)),
+)
+const anything = fc.oneof(
+  number,
+  text,
+  fc.jsonValue(),
+  fc.bigInt({ min: 2n ** 60n, max: 2n ** 64n - 1n }),
+  fc.uint8Array({ maxLength: 300 }),
+  fc.array(fc.nat(9), { maxLength: 70_000 }),
+)
+
+const reader = new MsgpackReader()
+
+/** What reading makes of it as a whole, or that it was left to the general decoder. */
+function read<Value>(bytes: Uint8Array, how: (reader: MsgpackReader) => Value): { readonly value: Value } | undefined {
+  return reader.whole(bytes, (whole) => ({ value: how(whole) }))
+}
+
+describe('read is what the general decoder reads', () => {
+  test('of numbers', () => {
+    fc.assert(
+      fc.property(number, (said) => {
+        const value = said + 0
+        const bytes = pack(value)
+        // Integers of 64 bits are left to it.
+        const isLeft = bytes[0] === 0xcf || bytes[0] === 0xd3
+        expect(read(bytes, (each) => each.number())).toEqual(isLeft ? undefined : { value })
+        expect(read(bytes, (each) => each.any())).toEqual({ value })
+      }),
+      { numRuns: 2_000 },
+    )
+  })
+
+  test('of texts of every kind and length', () => {
+    fc.assert(
+      fc.property(text, (value) => {
+        const bytes = pack(value)
+        expect(read(bytes, (each) => each.text())).toEqual({ value: unpack(bytes) })
+        expect(read(bytes, (each) => each.any())).toEqual({ value: unpack(bytes) })
+      }),
+      { numRuns: 1_000 },
+    )
+  })
+
+  test('of any value, and what is passed ends where it ends', () => {
+    fc.assert(
+      fc.property(anything, fc.nat(99), (value, behind) => {
+        const bytes = Buffer.concat([pack(value), pack(behind)])
+        const all = (each: MsgpackReader) => [each.any(), each.number()]
+        expect(read(bytes, all)).toEqual({ value: [unpack(pack(value)), behind] })
+        const last = (each: MsgpackReader) => {
+          each.pass(1)
+          return each.number()
+        }
+        expect(read(bytes, last)).toEqual({ value: behind })
+      }),
+      { numRuns: 1_000 },
+    )
+  })
+
+  test('of any bytes: the same, or refused alike, or they are left to it', () => {
+    const outcome = (make: () => unknown) => {
+      try {
+        return make()
+      } catch {
+        return 'refused'
+      }
+    }
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 40 }), (bytes) => {
+        const found = outcome(() => read(bytes, (each) => each.any()) ?? 'left')
+        const general = outcome(() => ({ value: unpack(bytes) }))
+        if (found !== 'left') expect(found).toStrictEqual(general)
+      }),
+      { numRuns: 10_000 },
+    )
+  })
+
+  test.each([0, 1, 15, 16, 0xffff, 0x10000])('of lists of %i', (length) => {
+    const list = Array.from({ length }, (_, index) => index)
+    const numbers = (each: MsgpackReader) => Array.from({ length: each.array() }, () => each.number())
+    expect(read(pack(list), numbers)).toEqual({ value: list })
+  })
+})
+
+test.each([
+  ['a list is no number', pack([1]), (each: MsgpackReader) => each.number()],
+  ['a number is no list', pack(1), (each: MsgpackReader) => each.array()],
+  ['a number is no text', pack(1), (each: MsgpackReader) => each.text()],
+  ['a text is no object', pack('a'), (each: MsgpackReader) => each.object()],
+  ['nothing is no number', Buffer.alloc(0), (each: MsgpackReader) => each.number()],
+  ['nothing is no value', Buffer.alloc(0), (each: MsgpackReader) => each.any()],
+  ['half a double', pack(0.5).subarray(0, 5), (each: MsgpackReader) => each.number()],
+  ['half a text', pack('abc').subarray(0, 3), (each: MsgpackReader) => each.text()],
+  [
+    'a list longer than there are bytes',
+    Buffer.of(0xdd, 0xff, 0xff, 0xff, 0xff),
+    (each: MsgpackReader) => each.array(),
+  ],
+  ['what was not read to its end', pack([1, 2]), (each: MsgpackReader) => each.array()],
+  ['a value never written', Buffer.of(0xc1), (each: MsgpackReader) => each.any()],
+])('left to the general decoder: %s', (_, bytes, how) => {
+  expect(read(bytes, how)).toBeUndefined()
+})
+
+test('a text, an object and a null are passed where they stand', () => {
+  const seen = read(pack({ name: null, other: 1 }), (each) => {
+    const size = each.object()
+    const passed = [each.passText('nam'), each.passText('name'), each.passNull(), each.passNull()]
+    return [size, ...passed, each.passText('othet'), each.passText('other'), each.number()]
+  })
+  expect(seen).toEqual({ value: [2, false, true, true, false, false, true, 1] })
+})
+
+test('the hash of a text is that of its bytes', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary-ascii', maxLength: 300 }), (value) => {
+      expect(read(pack(value), (each) => each.passForHash())).toEqual({ value: textHash(`before/${value}`, 7) })
+    }),
+  )
+})
+
+test('what who reads throws is his own', () => {
+  const fails = () => {
+    throw new RangeError('his')
+  }
+  expect(() => reader.whole(pack(1), fails)).toThrow('his')
+})
