@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { defineRoute } from '#api/entry'
 import { ListQuery, StateQuery } from '#api/query-field'
+import { refused } from '#api/refusals'
 import { DeviceEntry, exampleDevice, exampleProperty, exampleService, Properties, ServiceEntry } from '#api/state-shape'
 import { DeviceIdentifier, ServiceIdentifier } from '#model/identifier'
 import { Meta } from '#model/meta'
@@ -20,9 +21,13 @@ export const listDevices = defineRoute({
   path: '/devices',
   source: '§4.2, contract 3.1',
   summary: 'The state of all devices, grouped by device',
-  access: read,
+  access: { ...read, within: 'list' },
   query: ListQuery,
-  answers: { 200: { description: 'Devices', schema: z.array(DeviceEntry) }, 304: { description: 'As it was' } },
+  answers: {
+    200: { description: 'Devices', schema: z.array(DeviceEntry) },
+    304: { description: 'As it was' },
+    ...refused(400, 401, 403),
+  },
   example: {
     query: { depth: '2' },
     status: 200,
@@ -36,9 +41,14 @@ export const createDevice = defineRoute({
   path: '/devices',
   source: 'contract 3.11',
   summary: 'Make a device before its first contact; its secret is shown once',
-  access: { resource: 'device', action: 'create' },
+  access: { resource: 'device', action: 'create', within: 'tenant' },
   body: { schema: z.strictObject({ deviceIdentifier: DeviceIdentifier, meta: Meta.optional() }) },
-  answers: { 201: { description: 'Made', schema: DeviceSecret }, 409: { description: 'It exists' } },
+  answers: {
+    201: { description: 'Made', schema: DeviceSecret },
+    404: { description: 'It lies outside of the devices that the caller may make, whether it exists or not.' },
+    409: { description: 'It exists' },
+    ...refused(400, 401, 403),
+  },
   example: {
     body: { deviceIdentifier: 'PUMP-7', meta: { location: 'Hall 3' } },
     status: 201,
@@ -52,10 +62,10 @@ export const readDevice = defineRoute({
   path: '/devices/:deviceIdentifier',
   source: 'contract 3.3',
   summary: 'One device',
-  access: read,
+  access: { ...read, within: 'device' },
   parameters: device,
   query: StateQuery,
-  answers: { 200: { description: 'The device', schema: DeviceEntry }, 404: notFound },
+  answers: { 200: { description: 'The device', schema: DeviceEntry }, 404: notFound, ...refused(400, 401, 403) },
   example: {
     parameters: { deviceIdentifier: exampleDevice },
     status: 200,
@@ -69,9 +79,9 @@ export const deleteDevice = defineRoute({
   path: '/devices/:deviceIdentifier',
   source: 'contract 3.11',
   summary: 'Remove a device with its state, meta and credentials',
-  access: { resource: 'device', action: 'delete' },
+  access: { resource: 'device', action: 'delete', within: 'device' },
   parameters: device,
-  answers: { 204: { description: 'Removed' }, 404: notFound },
+  answers: { 204: { description: 'Removed' }, 404: notFound, ...refused(401, 403) },
   example: { parameters: { deviceIdentifier: exampleDevice }, status: 204 },
 })
 
@@ -81,9 +91,13 @@ export const rotateDeviceSecret = defineRoute({
   path: '/devices/:deviceIdentifier/secret',
   source: 'contract 3.11',
   summary: 'Give a device a new secret; the old one is void and its link is closed',
-  access: { resource: 'device', action: 'update' },
+  access: { resource: 'device', action: 'update', within: 'device' },
   parameters: device,
-  answers: { 200: { description: 'The new secret, shown once', schema: DeviceSecret }, 404: notFound },
+  answers: {
+    200: { description: 'The new secret, shown once', schema: DeviceSecret },
+    404: notFound,
+    ...refused(401, 403),
+  },
   example: {
     parameters: { deviceIdentifier: exampleDevice },
     status: 200,
@@ -97,10 +111,14 @@ export const listDeviceServices = defineRoute({
   path: '/devices/:deviceIdentifier/services',
   source: 'contract 3.3',
   summary: 'The services of one device',
-  access: read,
+  access: { ...read, within: 'device' },
   parameters: device,
   query: StateQuery,
-  answers: { 200: { description: 'Services', schema: DeviceEntry.shape.services.unwrap() }, 404: notFound },
+  answers: {
+    200: { description: 'Services', schema: DeviceEntry.shape.services.unwrap() },
+    404: notFound,
+    ...refused(400, 401, 403),
+  },
   example: { parameters: { deviceIdentifier: exampleDevice }, status: 200, answer: [serviceExample] },
 })
 
@@ -110,10 +128,14 @@ export const readDeviceService = defineRoute({
   path: '/devices/:deviceIdentifier/services/:serviceIdentifier',
   source: 'contract 3.3',
   summary: 'One service of one device',
-  access: read,
+  access: { ...read, within: 'service of device' },
   parameters: deviceService,
   query: StateQuery,
-  answers: { 200: { description: 'The service', schema: DeviceEntry.shape.services.unwrap().element }, 404: notFound },
+  answers: {
+    200: { description: 'The service', schema: DeviceEntry.shape.services.unwrap().element },
+    404: notFound,
+    ...refused(400, 401, 403),
+  },
   example: {
     parameters: { deviceIdentifier: exampleDevice, serviceIdentifier: exampleService },
     status: 200,
@@ -127,10 +149,10 @@ export const readDeviceProperties = defineRoute({
   path: '/devices/:deviceIdentifier/services/:serviceIdentifier/properties',
   source: 'contract 3.3',
   summary: 'The properties of one service of one device',
-  access: read,
+  access: { ...read, within: 'service of device' },
   parameters: deviceService,
   query: StateQuery,
-  answers: { 200: { description: 'Properties', schema: Properties }, 404: notFound },
+  answers: { 200: { description: 'Properties', schema: Properties }, 404: notFound, ...refused(400, 401, 403) },
   example: {
     parameters: { deviceIdentifier: exampleDevice, serviceIdentifier: exampleService },
     status: 200,
@@ -149,9 +171,13 @@ export const listServices = defineRoute({
   path: '/services',
   source: '§2.3, §4.2, contract 3.1',
   summary: 'The state of all devices, grouped by service',
-  access: read,
+  access: { ...read, within: 'list' },
   query: ListQuery,
-  answers: { 200: { description: 'Services', schema: z.array(ServiceEntry) }, 304: { description: 'As it was' } },
+  answers: {
+    200: { description: 'Services', schema: z.array(ServiceEntry) },
+    304: { description: 'As it was' },
+    ...refused(400, 401, 403),
+  },
   example: {
     query: { depth: '2' },
     status: 200,
@@ -165,10 +191,10 @@ export const readService = defineRoute({
   path: '/services/:serviceIdentifier',
   source: 'contract 3.3',
   summary: 'One service, with the devices that offer it',
-  access: read,
+  access: { ...read, within: 'service' },
   parameters: service,
   query: StateQuery,
-  answers: { 200: { description: 'The service', schema: ServiceEntry }, 404: notFound },
+  answers: { 200: { description: 'The service', schema: ServiceEntry }, 404: notFound, ...refused(400, 401, 403) },
   example: {
     parameters: { serviceIdentifier: exampleService },
     status: 200,
@@ -182,10 +208,14 @@ export const listServiceDevices = defineRoute({
   path: '/services/:serviceIdentifier/devices',
   source: 'contract 3.3',
   summary: 'The devices that offer one service',
-  access: read,
+  access: { ...read, within: 'service' },
   parameters: service,
   query: StateQuery,
-  answers: { 200: { description: 'Devices', schema: ServiceEntry.shape.devices.unwrap() }, 404: notFound },
+  answers: {
+    200: { description: 'Devices', schema: ServiceEntry.shape.devices.unwrap() },
+    404: notFound,
+    ...refused(400, 401, 403),
+  },
   example: { parameters: { serviceIdentifier: exampleService }, status: 200, answer: [deviceExample] },
 })
 
@@ -195,10 +225,14 @@ export const readServiceDevice = defineRoute({
   path: '/services/:serviceIdentifier/devices/:deviceIdentifier',
   source: 'contract 3.3',
   summary: 'One device that offers one service',
-  access: read,
+  access: { ...read, within: 'service of device' },
   parameters: deviceService,
   query: StateQuery,
-  answers: { 200: { description: 'The device', schema: ServiceEntry.shape.devices.unwrap().element }, 404: notFound },
+  answers: {
+    200: { description: 'The device', schema: ServiceEntry.shape.devices.unwrap().element },
+    404: notFound,
+    ...refused(400, 401, 403),
+  },
   example: {
     parameters: { deviceIdentifier: exampleDevice, serviceIdentifier: exampleService },
     status: 200,
@@ -212,10 +246,10 @@ export const readServiceProperties = defineRoute({
   path: '/services/:serviceIdentifier/devices/:deviceIdentifier/properties',
   source: 'contract 3.3',
   summary: 'The properties of one service of one device',
-  access: read,
+  access: { ...read, within: 'service of device' },
   parameters: deviceService,
   query: StateQuery,
-  answers: { 200: { description: 'Properties', schema: Properties }, 404: notFound },
+  answers: { 200: { description: 'Properties', schema: Properties }, 404: notFound, ...refused(400, 401, 403) },
   example: {
     parameters: { deviceIdentifier: exampleDevice, serviceIdentifier: exampleService },
     status: 200,

@@ -2,12 +2,59 @@ import type { z } from 'zod'
 import type { Action, Resource } from '#model/scope'
 
 /**
- * One thing that can be called. Read by the router, by tests, by the API description and by the client library.
+ * Who may call. It has no default: an entry without it does not compile, nor does one whose path names a device or a
+ * service and whose permission does not say that they must lie inside.
  *
- * `access` has no default: an entry without it does not compile.
- * - `'none'`: anybody. - `'session'`: whoever is known. - `{resource, action}`: 403 without it (contract 1.4).
+ * - `none`: anybody.
+ * - `link`: a device or a gateway, by credentials of the device link. Contract 7.
+ * - `session`: whoever is known, API keys among them.
+ * - `person`: whoever signed in; not an API key, which has no password and no sessions.
+ * - `proof`: whoever holds a key and proves it; nobody has to be known. Contract 2, DPoP.
+ * - `person or proof`: with `Authorization` as `person`, else as `proof`.
+ * - a permission: 403 and 404 by contract 1.4.
  */
-export type RouteAccess = 'none' | 'session' | { readonly resource: Resource; readonly action: Action }
+export type RouteAccess<Path extends string = string> =
+  | 'none'
+  | 'link'
+  | 'session'
+  | 'person'
+  | 'proof'
+  | 'person or proof'
+  | Permission<Path>
+
+export interface Permission<Path extends string = string> {
+  readonly resource: Resource
+  readonly action: Action
+  /** Of a PUT that may make something: who may `create` gets in too, and the answerer asks for what happens. Contract 2. */
+  readonly mayCreate?: true
+  /** What of the path must lie inside one and the same grant: 404 otherwise. Contract 1.4. */
+  readonly within: Within<Path>
+}
+
+/**
+ * What of a path must lie inside the caller's scope. `list`: nothing, but the answer leaves out what does not. `tenant`:
+ * nothing, for the thing is the tenant's as a whole.
+ */
+export type AnyWithin = 'service of device' | 'device' | 'service' | 'list' | 'tenant'
+
+/** What an entry with this path has to say: a path that names a device or a service can't be entered without it. */
+export type Within<Path extends string> = string extends Path
+  ? AnyWithin
+  : Names<'deviceIdentifier', Path> extends true
+    ? Names<'serviceIdentifier', Path> extends true
+      ? 'service of device'
+      : 'device'
+    : Names<'serviceIdentifier', Path> extends true
+      ? 'service'
+      : 'list' | 'tenant'
+
+type Names<Name, Path> = Name extends ParametersOf<Path> ? true : false
+
+type ParametersOf<Path> = Path extends `${string}:${infer Name}/${infer Rest}`
+  ? Name | ParametersOf<`/${Rest}`>
+  : Path extends `${string}:${infer Name}`
+    ? Name
+    : never
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
@@ -34,7 +81,9 @@ export interface RouteExample {
   readonly answer?: unknown
 }
 
+/** One thing that can be called. Read by the router, by tests, by the API description and by the client library. */
 export interface RouteEntry<
+  Path extends string = string,
   P extends z.ZodType = z.ZodType,
   Q extends z.ZodType = z.ZodType,
   B extends z.ZodType = z.ZodType,
@@ -43,11 +92,11 @@ export interface RouteEntry<
   readonly name: string
   readonly method: Method
   /** Below `/api/v1`, parameters as `:name`. */
-  readonly path: string
+  readonly path: Path
   /** Where the specification says so. */
   readonly source: string
   readonly summary: string
-  readonly access: RouteAccess
+  readonly access: RouteAccess<Path>
   /** Of path parameters; one that does not fit makes the path unknown (404). */
   readonly parameters?: P
   /**
@@ -60,8 +109,8 @@ export interface RouteEntry<
 }
 
 /** Checks an entry's shape at compile time and keeps its exact types. */
-export function defineRoute<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType>(
-  entry: RouteEntry<P, Q, B>,
-): RouteEntry<P, Q, B> {
+export function defineRoute<const Path extends string, P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType>(
+  entry: RouteEntry<Path, P, Q, B>,
+): RouteEntry<Path, P, Q, B> {
   return entry
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { defineRoute } from '#api/entry'
+import { refused } from '#api/refusals'
 
 /** The event stream. §4.3, contract 4. */
 
@@ -10,7 +11,7 @@ export const createTicket = defineRoute({
   source: '§4.2, contract 4.1',
   summary: 'A ticket for the event websocket: good once, for half a minute',
   access: 'session',
-  answers: { 200: { description: 'The ticket', schema: z.object({ ticket: z.string() }) } },
+  answers: { 200: { description: 'The ticket', schema: z.object({ ticket: z.string() }) }, ...refused(401) },
   example: { status: 200, answer: { ticket: 'Zm9vYmFyYmF6Zm9vYmFyYmF6' } },
 })
 

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { defineRoute } from '#api/entry'
+import { refused } from '#api/refusals'
 
 /** Whether it works, and how it is. Contract 8. */
 
@@ -42,8 +43,8 @@ export const readHealthStatus = defineRoute({
   path: '/health/status',
   source: 'contract 8',
   summary: 'Load, memory, disk and what is connected',
-  access: { resource: 'health', action: 'read' },
-  answers: { 200: { description: 'How it is', schema: HealthStatus } },
+  access: { resource: 'health', action: 'read', within: 'tenant' },
+  answers: { 200: { description: 'How it is', schema: HealthStatus }, ...refused(401, 403) },
   example: {
     status: 200,
     answer: {

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { defineRoute } from '#api/entry'
+import { refused } from '#api/refusals'
 import { TenantIdentifier } from '#model/identifier'
 import { Grant } from '#model/scope'
 
@@ -21,6 +22,7 @@ export const readMe = defineRoute({
         grants: z.array(Grant),
       }),
     },
+    ...refused(401),
   },
   example: {
     status: 200,

@@ -1,4 +1,5 @@
 import { defineRoute } from '#api/entry'
+import { refused } from '#api/refusals'
 import { exampleDevice, exampleService } from '#api/state-shape'
 import { LinkBody } from '#model/link-message'
 
@@ -9,9 +10,9 @@ export const postLink = defineRoute({
   path: '/link',
   source: 'contract 7',
   summary: 'A device says what some of its properties are; answered when that is stored',
-  access: 'session',
+  access: 'link',
   body: { schema: LinkBody },
-  answers: { 204: { description: 'Stored' } },
+  answers: { 204: { description: 'Stored' }, ...refused(400, 401) },
   example: {
     body: {
       deviceIdentifier: exampleDevice,

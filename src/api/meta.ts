@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { defineRoute } from '#api/entry'
 import { depthField, deviceIdentifiersField, pageFields } from '#api/query-field'
+import { refused } from '#api/refusals'
 import { exampleDevice } from '#api/state-shape'
 import { DeviceIdentifier } from '#model/identifier'
 import { MetaPatch, MetaRecord } from '#model/meta'
@@ -24,13 +25,13 @@ export const listMeta = defineRoute({
   path: '/meta',
   source: '§4.2, contract 3.10',
   summary: 'Status of all devices; with what was noted about them from depth 1',
-  access: { resource: 'meta', action: 'read' },
+  access: { resource: 'meta', action: 'read', within: 'list' },
   query: z.object({
     depth: depthField.optional(),
     ...pageFields,
     deviceIdentifier: deviceIdentifiersField.optional(),
   }),
-  answers: { 200: { description: 'Records', schema: z.array(MetaRecord) } },
+  answers: { 200: { description: 'Records', schema: z.array(MetaRecord) }, ...refused(400, 401, 403) },
   example: { query: { depth: '1' }, status: 200, answer: [example] },
 })
 
@@ -40,10 +41,10 @@ export const readMeta = defineRoute({
   path: '/meta/:deviceIdentifier',
   source: 'contract 3.10',
   summary: 'The record of one device',
-  access: { resource: 'meta', action: 'read' },
+  access: { resource: 'meta', action: 'read', within: 'device' },
   parameters: device,
   query: z.object({ depth: depthField.optional() }),
-  answers: { 200: { description: 'The record', schema: MetaRecord }, 404: notFound },
+  answers: { 200: { description: 'The record', schema: MetaRecord }, 404: notFound, ...refused(400, 401, 403) },
   example: { parameters: { deviceIdentifier: exampleDevice }, status: 200, answer: example },
 })
 
@@ -53,10 +54,10 @@ export const patchMeta = defineRoute({
   path: '/meta/:deviceIdentifier',
   source: 'contract 3.10, RFC 7396',
   summary: 'Change what is noted about a device, by a merge patch of `meta`',
-  access: { resource: 'meta', action: 'update' },
+  access: { resource: 'meta', action: 'update', within: 'device' },
   parameters: device,
   body: { schema: MetaPatch, contentTypes: ['application/json', 'application/merge-patch+json'] },
-  answers: { 200: { description: 'The record', schema: MetaRecord }, 404: notFound },
+  answers: { 200: { description: 'The record', schema: MetaRecord }, 404: notFound, ...refused(400, 401, 403) },
   example: {
     parameters: { deviceIdentifier: exampleDevice },
     body: { location: { floor: 2 } },
@@ -71,8 +72,8 @@ export const deleteMetaKey = defineRoute({
   path: '/meta/:deviceIdentifier/:key',
   source: 'contract 2, 3.10',
   summary: 'Remove one key of what is noted about a device',
-  access: { resource: 'meta', action: 'update' },
+  access: { resource: 'meta', action: 'update', within: 'device' },
   parameters: z.object({ deviceIdentifier: DeviceIdentifier, key: z.string().min(1) }),
-  answers: { 204: { description: 'Removed' }, 404: notFound },
+  answers: { 204: { description: 'Removed' }, 404: notFound, ...refused(401, 403) },
   example: { parameters: { deviceIdentifier: exampleDevice, key: 'location' }, status: 204 },
 })

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { defineRoute } from '#api/entry'
 import { depthField, pageFields } from '#api/query-field'
+import { refused } from '#api/refusals'
 import { exampleService } from '#api/state-shape'
 import { ServiceIdentifier } from '#model/identifier'
 import { ServiceSchema } from '#model/service-schema'
@@ -25,9 +26,13 @@ export const listSchemas = defineRoute({
   path: '/schemas',
   source: '§4.2, contract 3.9',
   summary: 'Descriptions of services: identifiers, or whole from depth 1',
-  access: { resource: 'schemas', action: 'read' },
+  access: { resource: 'schemas', action: 'read', within: 'list' },
   query: z.object({ depth: depthField.optional(), ...pageFields }),
-  answers: { 200: { description: 'Schemas', schema: z.array(SchemaEntry) }, 304: { description: 'As it was' } },
+  answers: {
+    200: { description: 'Schemas', schema: z.array(SchemaEntry) },
+    304: { description: 'As it was' },
+    ...refused(400, 401, 403),
+  },
   example: { query: { depth: '1' }, status: 200, answer: [example] },
 })
 
@@ -37,9 +42,9 @@ export const readSchema = defineRoute({
   path: '/schemas/:serviceIdentifier',
   source: 'contract 3.9',
   summary: 'The description of one service',
-  access: { resource: 'schemas', action: 'read' },
+  access: { resource: 'schemas', action: 'read', within: 'service' },
   parameters: service,
-  answers: { 200: { description: 'The schema', schema: SchemaEntry }, 404: notFound },
+  answers: { 200: { description: 'The schema', schema: SchemaEntry }, 404: notFound, ...refused(401, 403) },
   example: { parameters: { serviceIdentifier: exampleService }, status: 200, answer: example },
 })
 
@@ -48,11 +53,11 @@ export const putSchema = defineRoute({
   method: 'PUT',
   path: '/schemas/:serviceIdentifier',
   source: 'contract 3.9',
-  summary: 'Describe a service; needs create where there was no description',
-  access: { resource: 'schemas', action: 'update' },
+  summary: 'Describe a service; needs create where there was no description, update where there was one',
+  access: { resource: 'schemas', action: 'update', mayCreate: true, within: 'service' },
   parameters: service,
   body: { schema: ServiceSchema },
-  answers: { 200: { description: 'The schema', schema: SchemaEntry } },
+  answers: { 200: { description: 'The schema', schema: SchemaEntry }, 404: notFound, ...refused(400, 401, 403) },
   example: { parameters: { serviceIdentifier: exampleService }, body: exampleSchema, status: 200, answer: example },
 })
 
@@ -62,8 +67,8 @@ export const deleteSchema = defineRoute({
   path: '/schemas/:serviceIdentifier',
   source: 'contract 3.9',
   summary: 'Remove the description of a service',
-  access: { resource: 'schemas', action: 'delete' },
+  access: { resource: 'schemas', action: 'delete', within: 'service' },
   parameters: service,
-  answers: { 204: { description: 'Removed' }, 404: notFound },
+  answers: { 204: { description: 'Removed' }, 404: notFound, ...refused(401, 403) },
   example: { parameters: { serviceIdentifier: exampleService }, status: 204 },
 })

@@ -6,5 +6,9 @@ export const anonymous: Caller = {
   tenant: 'default',
   user: 'crn#user:anonymous',
   name: 'anonymous',
+  roles: [],
   scope: everything,
+  access: 'anonymous',
+  scopeSince: -1,
+  isCurrent: () => true,
 }

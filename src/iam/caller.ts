@@ -1,11 +1,29 @@
 import type { Scope } from '#model/scope'
 
+/** What a caller's right to be here hangs on: when it ends, so do his requests and sockets. */
+export interface SessionKey {
+  readonly kind: 'session' | 'api_key'
+  readonly tenant: string
+  readonly id: string
+}
+
 /** Who is asking: known, with what he may do now. */
 export interface Caller {
   /** Bare tenant id. */
   readonly tenant: string
-  /** CRN of the user. */
+  /** CRN of the user, or of the API key that acts as one. */
   readonly user: string
   readonly name: string
+  readonly roles: readonly string[]
   readonly scope: Scope
+  /** Names the scope within the tenant: who holds the same roles shares it, and the audience class of his sockets. */
+  readonly access: string
+  /** The offset in the tenant's stream at which the scope last became another for him; -1 never. Contract 4.4. */
+  readonly scopeSince: number
+  /** Undefined where nothing can end: IAM off, or nobody is known. */
+  readonly session?: SessionKey
+  /** Thumbprint of the key whose proof came with the request. RFC 9449 §6.1. */
+  readonly jkt?: string
+  /** False once the session is over or the scope is another: what is still being answered then breaks off. */
+  isCurrent(): boolean
 }

@@ -1,4 +1,6 @@
+import { createHash } from 'node:crypto'
 import { z } from 'zod'
+import { deviceIdentifierOf, serviceIdentifierOf } from '#model/identifier'
 
 /** What access is given on. Contract 2. */
 export const resources = [
@@ -20,14 +22,18 @@ export type Resource = (typeof resources)[number]
 export const actions = ['create', 'read', 'update', 'delete'] as const
 export type Action = (typeof actions)[number]
 
+/** A grant is looked through for every device of a list: enough for a site, and a larger one is `*` or several grants. */
+export const grantDevicesMax = 10_000
+export const grantServicesMax = 100
+
 /** A grant: its permissions reach only its own devices and services. `*` stands for any. Contract 2, Model. */
 export const Grant = z.strictObject({
   permissions: z.partialRecord(
     z.union([z.enum(resources), z.literal('*')]),
-    z.array(z.union([z.enum(actions), z.literal('*')])),
+    z.array(z.enum([...actions, '*'])).max(actions.length + 1),
   ),
-  devices: z.array(z.string()),
-  services: z.array(z.string()),
+  devices: z.array(namesOrAny(deviceIdentifierOf, 'must be * or a device identifier')).max(grantDevicesMax),
+  services: z.array(namesOrAny(serviceIdentifierOf, 'must be * or a service identifier')).max(grantServicesMax),
 })
 export type Grant = z.infer<typeof Grant>
 
@@ -46,23 +52,24 @@ export interface Reach {
  */
 export interface Scope {
   readonly grants: readonly Grant[]
-  /** Every reach that the grants give for this action on this resource; empty when none does. */
+  /** Equal for scopes that allow the same by the same grants, in whatever order and spelling these were written. */
+  readonly fingerprint: string
+  /**
+   * Every reach that the grants give for this action on this resource; empty when none does. One array for all that are
+   * given by the same grants.
+   */
   reaches(resource: Resource, action: Action): readonly Reach[]
+  /** Whether nothing of this resource lies outside, so that no thing needs to be looked at for it. */
+  isWhole(resource: Resource, action: Action): boolean
 }
 
-export function scopeOf(grants: readonly Grant[]): Scope {
-  const known = new Map<string, readonly Reach[]>()
-  return {
-    grants,
-    reaches(resource, action) {
-      const key = `${resource} ${action}`
-      const before = known.get(key)
-      if (before) return before
-      const reaches = grants.filter((grant) => isGiven(grant, resource, action)).map(reachOf)
-      known.set(key, reaches)
-      return reaches
-    },
-  }
+export interface ScopeOptions {
+  /** False outside of tenant `default`: there the resource `tenants` gives nothing, whatever grants say. Contract 2. */
+  readonly isTenantsEffective?: boolean
+}
+
+export function scopeOf(grants: readonly Grant[], { isTenantsEffective = true }: ScopeOptions = {}): Scope {
+  return new GrantedScope(grants, isTenantsEffective)
 }
 
 /** Whether any grant gives this action on this resource at all: otherwise 403. Contract 1.4. */
@@ -86,8 +93,97 @@ export function reachesService(
   return scope.reaches(resource, action).some((reach) => holds(reach.devices, device) && holds(reach.services, service))
 }
 
+/** Tells device for device whether it lies inside, for lists: what there is to know of the scope is known before. */
+export function devicesWithin(scope: Scope, resource: Resource, action: Action): (device: string) => boolean {
+  const reaches = scope.reaches(resource, action)
+  if (reaches.some((reach) => reach.devices === '*')) return () => true
+  return (device) => reaches.some((reach) => holds(reach.devices, device))
+}
+
+/** The same for services, whatever the device. */
+export function servicesWithin(scope: Scope, resource: Resource, action: Action): (service: string) => boolean {
+  const reaches = scope.reaches(resource, action)
+  if (reaches.some((reach) => reach.services === '*')) return () => true
+  return (service) => reaches.some((reach) => holds(reach.services, service))
+}
+
+/** The same for services of devices. */
+export function servicesOfDevicesWithin(
+  scope: Scope,
+  resource: Resource,
+  action: Action,
+): (device: string, service: string) => boolean {
+  if (scope.isWhole(resource, action)) return () => true
+  const reaches = scope.reaches(resource, action)
+  return (device, service) => reaches.some((reach) => holds(reach.devices, device) && holds(reach.services, service))
+}
+
 export function holds(names: Names, name: string): boolean {
   return names === '*' || names.has(name)
+}
+
+/** What a grant gives, `*` as it stands: the resources it names, each with its actions. */
+export function permissionsOf(grant: Grant): readonly (readonly [resource: Resource | '*', action: Action])[] {
+  return Object.entries(grant.permissions).flatMap(([resource, given = []]) =>
+    actions
+      .filter((action) => given.includes(action) || given.includes('*'))
+      .map((action) => [resource as Resource | '*', action] as const),
+  )
+}
+
+/** The devices and services of a grant. */
+export function reachOf(grant: Grant): Reach {
+  return { devices: namesOf(grant.devices), services: namesOf(grant.services) }
+}
+
+class GrantedScope implements Scope {
+  readonly grants: readonly Grant[]
+  readonly #isTenantsEffective: boolean
+  /** Of each grant once, however many resources it is about. */
+  readonly #reachOfGrants: readonly Reach[]
+  readonly #known = new Map<string, readonly Reach[]>()
+  /** By the places of the grants: most resources are given by the same ones. */
+  readonly #lists = new Map<string, readonly Reach[]>()
+  #fingerprint: string | undefined
+
+  constructor(grants: readonly Grant[], isTenantsEffective: boolean) {
+    this.grants = grants
+    this.#isTenantsEffective = isTenantsEffective
+    this.#reachOfGrants = grants.map(reachOf)
+  }
+
+  get fingerprint(): string {
+    this.#fingerprint ??= fingerprintOf(this.grants, this.#isTenantsEffective)
+    return this.#fingerprint
+  }
+
+  reaches(resource: Resource, action: Action): readonly Reach[] {
+    const key = `${resource} ${action}`
+    let reaches = this.#known.get(key)
+    if (!reaches) {
+      reaches = this.#listOf(resource, action)
+      this.#known.set(key, reaches)
+    }
+    return reaches
+  }
+
+  isWhole(resource: Resource, action: Action): boolean {
+    return this.reaches(resource, action).some(({ devices, services }) => devices === '*' && services === '*')
+  }
+
+  #listOf(resource: Resource, action: Action): readonly Reach[] {
+    const isEffective = resource !== 'tenants' || this.#isTenantsEffective
+    const places = [...this.grants.keys()].filter(
+      (place) => isEffective && isGiven(this.grants[place] as Grant, resource, action),
+    )
+    const key = places.join()
+    let list = this.#lists.get(key)
+    if (!list) {
+      list = places.map((place) => this.#reachOfGrants[place] as Reach)
+      this.#lists.set(key, list)
+    }
+    return list
+  }
 }
 
 /** The scope of who may do everything. */
@@ -99,10 +195,32 @@ function isGiven(grant: Grant, resource: Resource, action: Action): boolean {
   )
 }
 
-function reachOf(grant: Grant): Reach {
-  return { devices: namesOf(grant.devices), services: namesOf(grant.services) }
+function fingerprintOf(grants: readonly Grant[], isTenantsEffective: boolean): string {
+  const normal = grants.map((grant) =>
+    JSON.stringify([
+      permissionsOf(grant)
+        .map((permission) => permission.join(' '))
+        .sort(),
+      sorted(grant.devices),
+      sorted(grant.services),
+    ]),
+  )
+  const text = JSON.stringify([isTenantsEffective, [...new Set(normal)].sort()])
+  return createHash('sha256').update(text).digest('base64url')
+}
+
+function sorted(names: readonly string[]): readonly string[] {
+  return names.includes('*') ? ['*'] : [...new Set(names)].sort()
 }
 
 function namesOf(names: readonly string[]): Names {
   return names.includes('*') ? '*' : new Set(names)
+}
+
+/** A name in its normal form, so that what comes later is found by it, or `*`, which exists in scopes only. Contract 1.8. */
+function namesOrAny(normalOf: (name: string) => string | undefined, message: string) {
+  return z
+    .string()
+    .refine((name) => name === '*' || normalOf(name) !== undefined, message)
+    .overwrite((name) => normalOf(name) ?? name)
 }

@@ -8,7 +8,7 @@ import { tenantAddress } from '#actors/tenant/address'
 import * as api from '#api/devices'
 import { type ListQuery, nameOfCursor, type StateQuery } from '#api/query-field'
 import { Problem } from '#model/problem'
-import { reachesDevice } from '#model/scope'
+import { devicesWithin, reachesDevice } from '#model/scope'
 import type { RouteContext } from '#routes/context'
 import { listReply } from '#routes/list-reply'
 import { deviceThere, lookAtDevice, lookAtTenant } from '#routes/looking'
@@ -46,19 +46,18 @@ export function deviceRoutes(context: RouteContext): Binding[] {
   ]
 }
 
-/** A device that the caller may read, else 404: there is none, or it is none of his. Contract 1.4. */
+/** A device, else 404, and the text that the caller may read of it. */
 export function readable(
   context: RouteContext,
   { caller }: Call,
   { deviceIdentifier }: { readonly deviceIdentifier: string },
   query: StateQuery,
 ): { readonly state: DeviceState; readonly text: StateText } {
-  if (!reachesDevice(caller.scope, 'service', 'read', deviceIdentifier)) throw new Problem('not_found')
   const state = deviceThere(context, caller.tenant, deviceIdentifier)
   return { state, text: new StateText(caller, lookAtTenant(context, caller.tenant), formOf(query, fullDepth)) }
 }
 
-/** A service of a device that the caller may read. */
+/** The same of a service of a device. */
 export function readableService(
   context: RouteContext,
   call: Call,
@@ -67,7 +66,7 @@ export function readableService(
 ): { readonly service: ServiceState; readonly text: StateText } {
   const { state, text } = readable(context, call, parameters, query)
   const service = serviceOf(state, parameters.serviceIdentifier)
-  if (!service || !text.mayRead(state.device, parameters.serviceIdentifier)) throw new Problem('not_found')
+  if (!service) throw new Problem('not_found')
   return { service, text }
 }
 
@@ -93,7 +92,7 @@ async function list(context: RouteContext, call: Call<unknown, ListQuery>): Prom
   return listReply(context, call, headers, {
     limit: query.limit,
     names: deviceNames(context, caller.tenant, query),
-    isShown: (device) => reachesDevice(caller.scope, 'service', 'read', device),
+    isShown: devicesWithin(caller.scope, 'service', 'read'),
     textOf: (device) => {
       const state = lookAtDevice(context, caller.tenant, device)
       return state && text.device(state)
@@ -108,7 +107,8 @@ async function create(
 ): Promise<Reply> {
   const { system } = context
   const { tenant } = caller
-  if (!reachesDevice(caller.scope, 'device', 'create', deviceIdentifier)) throw new Problem('forbidden')
+  // Outside of his devices it looks as if there could be none, whether there is one or not. Contract 1.4.
+  if (!reachesDevice(caller.scope, 'device', 'create', deviceIdentifier)) throw new Problem('not_found')
   if (lookAtDevice(context, tenant, deviceIdentifier)) throw new Problem('conflict', 'the device exists')
   const { secret, hash } = newSecret(context)
   // In one breath, so that both are in one commit: the tenant gives it an address and tells it, then it takes its secret.
@@ -124,7 +124,6 @@ async function create(
 }
 
 async function remove(context: RouteContext, { caller }: Call, device: string): Promise<Reply> {
-  if (!reachesDevice(caller.scope, 'device', 'delete', device)) throw new Problem('not_found')
   const removed = await context.system.ask(deviceAddress(caller.tenant, device), { type: 'remove' })
   const { flakeAddress } = removed as DeviceRemoved
   context.links.removed(caller.tenant, device, flakeAddress)
@@ -132,7 +131,6 @@ async function remove(context: RouteContext, { caller }: Call, device: string): 
 }
 
 async function rotate(context: RouteContext, { caller }: Call, device: string): Promise<Reply> {
-  if (!reachesDevice(caller.scope, 'device', 'update', device)) throw new Problem('not_found')
   deviceThere(context, caller.tenant, device)
   const { secret, hash } = newSecret(context)
   await context.system.ask(deviceAddress(caller.tenant, device), { type: 'set_secret', hash })

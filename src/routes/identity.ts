@@ -5,9 +5,9 @@ import { type Binding, bind } from '#server/call'
 /** Who answers who is asking. */
 export function identityRoutes(): Binding[] {
   return [
-    bind(readMe, ({ caller: { name, tenant, scope } }) => ({
+    bind(readMe, ({ caller: { name, tenant, roles, scope } }) => ({
       status: 200,
-      json: { name, tenant, roles: [], grants: scope.grants },
+      json: { name, tenant, roles, grants: scope.grants },
     })),
   ]
 }

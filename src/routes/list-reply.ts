@@ -20,8 +20,9 @@ export async function listReply(
 ): Promise<Reply> {
   const frame = { before: '[', after: ']' }
   const shownText = (name: string) => (isShown(name) ? textOf(name) : undefined)
-  if (limit === undefined) return { status: 200, headers, chunks: streamed(context, names, frame, shownText) }
+  if (limit === undefined)
+    return { status: 200, headers, chunks: streamed(context, call.caller, names, frame, shownText) }
   const page = await pageOf(call, limit, names, isShown)
-  const chunks = streamed(context, namesOf(page.names), frame, shownText)
+  const chunks = streamed(context, call.caller, namesOf(page.names), frame, shownText)
   return { status: 200, headers: { ...headers, ...page.headers }, chunks }
 }

@@ -2,9 +2,7 @@ import { deviceAddress } from '#actors/device/device'
 import type { DeviceState } from '#actors/device/state'
 import { connectsSince } from '#actors/device/status'
 import * as api from '#api/meta'
-import type { Caller } from '#iam/caller'
-import { Problem } from '#model/problem'
-import { type Action, reachesDevice } from '#model/scope'
+import { devicesWithin } from '#model/scope'
 import type { RouteContext } from '#routes/context'
 import { deviceNames } from '#routes/devices'
 import { listReply } from '#routes/list-reply'
@@ -24,7 +22,7 @@ export function metaRoutes(context: RouteContext): Binding[] {
       return listReply(context, call, headers, {
         limit: query.limit,
         names: deviceNames(context, caller.tenant, query),
-        isShown: (device) => reachesDevice(caller.scope, 'meta', 'read', device),
+        isShown: devicesWithin(caller.scope, 'meta', 'read'),
         textOf: (device) => {
           const state = lookAtDevice(context, caller.tenant, device)
           return state && text(state, query.depth ?? 0)
@@ -33,13 +31,11 @@ export function metaRoutes(context: RouteContext): Binding[] {
     }),
 
     bind(api.readMeta, ({ caller, parameters: { deviceIdentifier }, query }) => {
-      checkReach(caller, 'read', deviceIdentifier)
       const state = deviceThere(context, caller.tenant, deviceIdentifier)
       return textReply(context, text(state, query.depth ?? 1))
     }),
 
     bind(api.patchMeta, async ({ caller, parameters: { deviceIdentifier }, body: patch, bodyBytes }) => {
-      checkReach(caller, 'update', deviceIdentifier)
       await system.ask(
         deviceAddress(caller.tenant, deviceIdentifier),
         { type: 'patch_meta', patch },
@@ -49,15 +45,10 @@ export function metaRoutes(context: RouteContext): Binding[] {
     }),
 
     bind(api.deleteMetaKey, async ({ caller, parameters: { deviceIdentifier, key } }) => {
-      checkReach(caller, 'update', deviceIdentifier)
       await system.ask(deviceAddress(caller.tenant, deviceIdentifier), { type: 'delete_meta_key', key })
       return { status: 204 }
     }),
   ]
-}
-
-function checkReach(caller: Caller, action: Action, device: string): void {
-  if (!reachesDevice(caller.scope, 'meta', action, device)) throw new Problem('not_found')
 }
 
 /** Contract 3.10: without depth only what says whether the device is there. */

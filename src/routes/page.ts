@@ -1,5 +1,5 @@
 import { cursorOf } from '#api/query-field'
-import type { Names } from '#routes/streamed'
+import { checkCurrent, type Names } from '#routes/streamed'
 import type { Call } from '#server/call'
 
 /** One page of names, and the way to the next one if there is more. Contract 3.4. */
@@ -20,6 +20,7 @@ export async function pageOf(
   const found: string[] = []
   try {
     for (let page = await names.next(namesAtATime); page.length > 0; page = await names.next(namesAtATime)) {
+      checkCurrent(call.caller)
       for (const name of page) {
         if (!isShown(name)) continue
         if (found.length === limit) return { names: found, headers: nextLink(call, found) }

@@ -2,7 +2,7 @@ import { tenantAddress } from '#actors/tenant/address'
 import { nameOfCursor } from '#api/query-field'
 import * as api from '#api/schemas'
 import { Problem } from '#model/problem'
-import { type Action, holds, isPermitted, type Scope } from '#model/scope'
+import { servicesWithin } from '#model/scope'
 import type { ServiceSchema } from '#model/service-schema'
 import type { RouteContext } from '#routes/context'
 import { listReply } from '#routes/list-reply'
@@ -10,6 +10,7 @@ import { lookAtTenant } from '#routes/looking'
 import { etagOf, notModified, streamHeaders } from '#routes/stream-position'
 import { namesOf, textReply } from '#routes/streamed'
 import { type Binding, bind } from '#server/call'
+import { permit, putAction } from '#server/permit'
 
 /** Who answers for schemas. They are in memory, and few. */
 export function schemaRoutes(context: RouteContext): Binding[] {
@@ -22,7 +23,8 @@ export function schemaRoutes(context: RouteContext): Binding[] {
       const { schemas } = lookAtTenant(context, caller.tenant)
       const headers = { ...streamHeaders(context, caller.tenant), ETag: etagOf(context, call) }
       const after = nameOfCursor(query.cursor)
-      const names = [...schemas.keys()].filter((name) => name > after && reaches(caller.scope, 'read', name)).sort()
+      const isShown = servicesWithin(caller.scope, 'schemas', 'read')
+      const names = [...schemas.keys()].filter((name) => name > after && isShown(name)).sort()
       const isWhole = (query.depth ?? 0) > 0
       return listReply(context, call, headers, {
         limit: query.limit,
@@ -36,34 +38,25 @@ export function schemaRoutes(context: RouteContext): Binding[] {
     }),
 
     bind(api.readSchema, ({ caller, parameters: { serviceIdentifier } }) => {
-      const schema = reaches(caller.scope, 'read', serviceIdentifier)
-        ? lookAtTenant(context, caller.tenant).schemas.get(serviceIdentifier)
-        : undefined
+      const schema = lookAtTenant(context, caller.tenant).schemas.get(serviceIdentifier)
       if (!schema) throw new Problem('not_found')
       return textReply(context, schemaText(serviceIdentifier, schema))
     }),
 
-    bind(api.putSchema, async ({ caller, parameters: { serviceIdentifier }, body: schema, bodyBytes }) => {
-      const isNew = !lookAtTenant(context, caller.tenant).schemas.has(serviceIdentifier)
-      const action = isNew ? 'create' : 'update'
-      if (!isPermitted(caller.scope, 'schemas', action)) throw new Problem('forbidden')
-      if (!reaches(caller.scope, action, serviceIdentifier)) throw new Problem('not_found')
+    bind(api.putSchema, async ({ caller, parameters, body: schema, bodyBytes }) => {
+      const { serviceIdentifier } = parameters
+      const isThere = lookAtTenant(context, caller.tenant).schemas.has(serviceIdentifier)
+      permit({ resource: 'schemas', action: putAction(isThere), within: 'service' }, caller, parameters)
       const put = { type: 'put_schema', service: serviceIdentifier, schema }
       await system.ask(tenantAddress(caller.tenant), put, bodyBytes.byteLength)
       return textReply(context, schemaText(serviceIdentifier, schema))
     }),
 
     bind(api.deleteSchema, async ({ caller, parameters: { serviceIdentifier } }) => {
-      if (!reaches(caller.scope, 'delete', serviceIdentifier)) throw new Problem('not_found')
       await system.ask(tenantAddress(caller.tenant), { type: 'delete_schema', service: serviceIdentifier })
       return { status: 204 }
     }),
   ]
-}
-
-/** Schemas belong to services, whatever the device. */
-function reaches(scope: Scope, action: Action, service: string): boolean {
-  return scope.reaches('schemas', action).some((reach) => holds(reach.services, service))
 }
 
 function schemaText(serviceIdentifier: string, schema: ServiceSchema | undefined): string {

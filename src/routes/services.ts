@@ -10,7 +10,7 @@ import { lookAtDevice, lookAtTenant } from '#routes/looking'
 import { pageOf } from '#routes/page'
 import { formOf, fullDepth, type StateForm, StateText } from '#routes/state-text'
 import { etagOf, notModified, streamHeaders } from '#routes/stream-position'
-import { type Names, namesOf, streamed, textReply } from '#routes/streamed'
+import { checkCurrent, type Names, namesOf, streamed, textReply } from '#routes/streamed'
 import { type Binding, bind, type Call, type Reply } from '#server/call'
 
 /** Who answers for services: the same state, grouped the other way round. */
@@ -67,17 +67,25 @@ async function* listed(
   let before = '['
   try {
     for (let page = await services.next(16); page.length > 0; page = await services.next(16)) {
+      checkCurrent(call.caller)
       for (const service of page) {
         const frame = serviceFrame(service, form)
         if (form.depth < 1) yield before + frame.before
         else {
           yield before
-          yield* streamed(context, shown.devices(service), frame, textOfDevice(context, call, form, service))
+          yield* streamed(
+            context,
+            call.caller,
+            shown.devices(service),
+            frame,
+            textOfDevice(context, call, form, service),
+          )
         }
         before = ','
       }
     }
     await context.system.gate.settled()
+    checkCurrent(call.caller)
     yield before === '[' ? '[]' : ']'
   } finally {
     await services.close()
@@ -95,7 +103,13 @@ function devicesOf(
 ): Reply {
   const names = new ShownServices(context, call, {}).devices(service)
   const isEmptyUnknown = () => new Problem('not_found')
-  const chunks = streamed(context, names, { before, after, isEmptyUnknown }, textOfDevice(context, call, form, service))
+  const chunks = streamed(
+    context,
+    call.caller,
+    names,
+    { before, after, isEmptyUnknown },
+    textOfDevice(context, call, form, service),
+  )
   if (form.depth >= 1 || before === '[') return { status: 200, chunks }
   // Only the identifier is asked for; whether there is a device decides between it and 404.
   return { status: 200, chunks: emptied(chunks, before) }

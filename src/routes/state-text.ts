@@ -5,7 +5,7 @@ import { propertyText, quote } from '#events/property-text'
 import type { Caller } from '#iam/caller'
 import { isPropertyError } from '#model/entry'
 import { formatPropertyIdHex } from '#model/identifier'
-import { reachesService } from '#model/scope'
+import { servicesOfDevicesWithin } from '#model/scope'
 import { enumNameOf, nameOfProperty } from '#model/service-schema'
 import type { ShapeProperty } from '#model/shape'
 
@@ -32,12 +32,13 @@ export function formOf(
 
 /** State as one caller may see it, as JSON text. */
 export class StateText {
-  readonly #caller: Caller
+  /** Whether the caller may see this service of this device. */
+  readonly mayRead: (device: string, service: string) => boolean
   readonly #tenant: TenantState
   readonly #form: StateForm
 
   constructor(caller: Caller, tenant: TenantState, form: StateForm) {
-    this.#caller = caller
+    this.mayRead = servicesOfDevicesWithin(caller.scope, 'service', 'read')
     this.#tenant = tenant
     this.#form = form
   }
@@ -67,10 +68,6 @@ export class StateText {
   properties(service: ServiceState): string {
     const text = this.#form.isRaw ? this.#rawProperties(service) : this.#namedProperties(service)
     return `{${text}}`
-  }
-
-  mayRead(device: string, service: string): boolean {
-    return reachesService(this.#caller.scope, 'service', 'read', device, service)
   }
 
   #propertiesField(service: ServiceState): string {

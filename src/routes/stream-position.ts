@@ -15,7 +15,7 @@ export function etagOf(context: RouteContext, call: Call): string {
   const { 'Stream-Epoch': epoch, 'Stream-Offset': offset } = streamHeaders(context, call.caller.tenant)
   const { tenant, scope } = call.caller
   const { untold } = context.system.registry.head(tenant)
-  const asked = JSON.stringify([tenant, scope.grants, call.target.path, call.target.query, untold])
+  const asked = JSON.stringify([tenant, scope.fingerprint, call.target.path, call.target.query, untold])
   const hash = createHash('sha256').update(asked).digest('base64url').slice(0, 16)
   return `W/"${epoch}.${offset}.${hash}"`
 }

@@ -1,3 +1,5 @@
+import type { Caller } from '#iam/caller'
+import { Problem } from '#model/problem'
 import type { RouteContext } from '#routes/context'
 import { readTurnsOf } from '#routes/read-turns'
 import type { Reply } from '#server/call'
@@ -17,10 +19,12 @@ export interface Names {
 
 /**
  * A long answer, made piece by piece. Each thing is read at one moment, the moment its text is made; the last piece
- * leaves when everything that was read is stored. Architecture, full reads.
+ * leaves when everything that was read is stored, and none when the caller's session is over or he may something else.
+ * Architecture, full reads.
  */
 export async function* streamed(
   { world, system }: RouteContext,
+  caller: Caller,
   names: Names,
   frame: { readonly before: string; readonly after: string; readonly isEmptyUnknown?: () => Error },
   textOf: (name: string) => string | undefined,
@@ -33,6 +37,7 @@ export async function* streamed(
   try {
     for (let page = await names.next(namesAtATime); page.length > 0; page = await names.next(namesAtATime)) {
       await turns.next()
+      checkCurrent(caller)
       started = world.monotonic()
       for (const name of page) {
         const item = textOf(name)
@@ -46,15 +51,27 @@ export async function* streamed(
           text = ''
         }
         await turns.next()
+        checkCurrent(caller)
         started = world.monotonic()
       }
     }
     if (isFirst && frame.isEmptyUnknown) throw frame.isEmptyUnknown()
     await system.gate.settled(closedCount)
+    checkCurrent(caller)
     yield text + frame.after
   } finally {
     await names.close()
   }
+}
+
+/**
+ * A long answer ends with the right to it. What has begun breaks off then, and says so by that; what has not is asked
+ * for again, and hears why.
+ *
+ * @throws Problem `overloaded`
+ */
+export function checkCurrent(caller: Caller): void {
+  if (!caller.isCurrent()) throw new Problem('overloaded', 'what the caller may read has changed meanwhile')
 }
 
 export function namesOf(names: readonly string[]): Names {

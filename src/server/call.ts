@@ -1,6 +1,7 @@
 import type { z } from 'zod'
 import type { RouteEntry } from '#api/entry'
 import type { Caller } from '#iam/caller'
+import type { Seen } from '#model/seen'
 
 /** A request after the border: authenticated, permitted, parsed. What a route's answerer is given. */
 export interface Call<P = unknown, Q = unknown, B = unknown> {
@@ -17,6 +18,8 @@ export interface Call<P = unknown, Q = unknown, B = unknown> {
   readonly requestId: string
   /** The connection's other side, for limits and logs; behind a proxy that is the proxy. */
   readonly remoteAddress: string
+  /** How the request came, a trusted proxy looked through. */
+  readonly seen: Seen
   /** Aborts when the other side went away or the deadline passed. */
   readonly signal: AbortSignal
 }
@@ -43,8 +46,8 @@ export interface Binding {
 }
 
 /** Binds an entry to its answerer with the entry's own types. */
-export function bind<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType>(
-  entry: RouteEntry<P, Q, B>,
+export function bind<const Path extends string, P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType>(
+  entry: RouteEntry<Path, P, Q, B>,
   answer: Answerer<z.infer<P>, z.infer<Q>, z.infer<B>>,
 ): Binding {
   return { entry: entry as unknown as RouteEntry, answer: answer as Answerer }

@@ -7,7 +7,7 @@ import { isIP } from 'node:net'
  * - `allowed`: the server's own origin or one that is configured.
  * - `foreign`: anything else, `null` (sandboxed frames, files) among it, always.
  *
- * A page's own origin is that of a public URL, or `http://` and the `Host` as seen. Without authentication the Host
+ * A page's own origin is that of a public URL, or that of the request as seen. Without authentication the Host
  * proves nothing: a hostile name can be made to resolve to this machine (DNS rebinding), and the page under that name
  * then looks like our own. So with IAM off only `localhost` and addresses count, which no name server can redirect.
  */
@@ -20,7 +20,8 @@ export interface CorsOptions {
 }
 
 export interface Cors {
-  judge(origin: string, host: string): OriginVerdict
+  /** `own`: scheme, host and port as the request came. */
+  judge(origin: string, own: string): OriginVerdict
   /** Whether a request of this origin gets no further at all, whatever its method. */
   isRefused(verdict: OriginVerdict, kind: 'request' | 'upgrade'): boolean
 }
@@ -36,13 +37,13 @@ export function corsOf(options: CorsOptions): Cors {
   known.delete(undefined)
 
   return {
-    judge(origin, host) {
+    judge(origin, ownUrl) {
       if (origin === '') return 'none'
       const asked = originOf(origin)
       // An `Origin` is nothing but an origin; one with a path or a login is not a browser's.
       if (asked === undefined || asked !== origin.toLowerCase()) return 'foreign'
       if (known.has(asked)) return 'allowed'
-      const own = originOf(`http://${host}`)
+      const own = originOf(ownUrl)
       if (asked !== own) return 'foreign'
       return options.iamOff && !isUnredirectable(own) ? 'foreign' : 'allowed'
     },

@@ -1,5 +1,6 @@
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js'
 import { Problem } from '#model/problem'
+import type { Seen } from '#model/seen'
 import type { World } from '#runtime/world'
 import { BodyReader } from '#server/body-reader'
 import type { Reply } from '#server/call'
@@ -9,6 +10,7 @@ import type { Pending, Waiting } from '#server/pending'
 import { addressText } from '#server/remote-address'
 import { bugReply, replyOf } from '#server/reply'
 import { type RequestHeaders, readHeaders } from '#server/request-headers'
+import type { Seeing } from '#server/seen'
 import type { ServerLog } from '#server/server-log'
 import { streamReply } from '#server/stream-reply'
 import { refuseUnsafe, writeReply } from '#server/write-reply'
@@ -18,6 +20,7 @@ export interface ServerContext {
   readonly world: World
   readonly log: ServerLog
   readonly cors: Cors
+  readonly seeing: Seeing
   readonly pending: Pending
   readonly bodyBytesMax: number
   requestId(asked: string): string
@@ -64,6 +67,7 @@ export class Exchange implements Waiting {
   #bodyBytesMax: number
   #aborter: AbortController | undefined
   #remoteAddress: string | undefined
+  #seen: Seen | undefined
   #status = 0
   readonly #whenGone: (() => void)[] = []
 
@@ -77,7 +81,7 @@ export class Exchange implements Waiting {
     this.query = request.getQuery() ?? ''
     this.headers = readHeaders(request)
     this.requestId = context.requestId(this.headers.get('x-request-id'))
-    this.origin = context.cors.judge(this.headers.get('origin'), this.headers.get('host'))
+    this.origin = originVerdict(context, this.headers)
     const framing = readFraming(this.headers)
     this.framingFault = 'fault' in framing ? framing.fault : undefined
     this.bodyLength = 'bodyLength' in framing ? framing.bodyLength : 0
@@ -92,9 +96,19 @@ export class Exchange implements Waiting {
     return this.headers.get(name)
   }
 
+  headerCount(name: string): number {
+    return this.headers.count(name)
+  }
+
   get remoteAddress(): string {
     this.#remoteAddress ??= this.#response ? addressText(this.#response.getRemoteAddress()) : ''
     return this.#remoteAddress
+  }
+
+  /** Made when first asked for, like the others here: most routes never do. */
+  get seen(): Seen {
+    this.#seen ??= this.context.seeing.seenOf(this.headers, this.remoteAddress)
+    return this.#seen
   }
 
   /** Made when first asked for: most answers are there before anybody could abort. */
@@ -315,6 +329,12 @@ export class Exchange implements Waiting {
 }
 
 const noBytes = new Uint8Array(0)
+
+/** Few requests are a page's; only theirs need to know where we are. */
+function originVerdict({ cors, seeing }: ServerContext, headers: RequestHeaders): OriginVerdict {
+  const origin = headers.get('origin')
+  return cors.judge(origin, origin === '' ? '' : seeing.ownOrigin(headers))
+}
 
 function isPromiseLike<T>(value: T | PromiseLike<T>): value is PromiseLike<T> {
   return typeof (value as { then?: unknown } | undefined)?.then === 'function'

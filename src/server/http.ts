@@ -1,7 +1,8 @@
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js'
 import type { Caller } from '#iam/caller'
+import { nobody } from '#iam/nobody'
 import { Problem } from '#model/problem'
-import { isPermitted, scopeOf } from '#model/scope'
+import type { Seen } from '#model/seen'
 import type { Authenticate } from '#server/authenticate'
 import type { Binding, Call } from '#server/call'
 import { isContentType, isJsonType } from '#server/content-type'
@@ -9,20 +10,19 @@ import { allowedHeaders, preflightMaxAgeS } from '#server/cors'
 import { Exchange, type ServerContext } from '#server/exchange'
 import { parseJson } from '#server/json-body'
 import type { PathMatch, PathTable } from '#server/paths'
+import { permit } from '#server/permit'
 import { parseQuery } from '#server/query'
 import { validate } from '#server/validation'
 
 /** Where a request can go. Sockets are named too, so that a plain request to one hears what it lacks. */
 export type Destination = { readonly template: string; readonly binding: Binding } | 'socket'
 
-/** Who asks where nobody needs to be known. */
-const nobody: Caller = { tenant: '', user: '', name: '', scope: scopeOf([]) }
-
 const defaultContentTypes = ['application/json']
 
 /**
  * The one wrapper around every request. The order is part of the contract: framing, origin, path (404 before anything is
- * asked of the caller), method, who is asking, what he may, path parameters, query, body, answer.
+ * asked of the caller), method, who is asking, what he may, path parameters, whether they lie inside of that, query, body,
+ * answer.
  */
 export function httpHandler(
   context: ServerContext,
@@ -88,9 +88,8 @@ function receive(exchange: Exchange, paths: PathTable<Destination>, authenticate
   exchange.route = destination.template
   const { access, body } = destination.binding.entry
   exchange.expectBody(body?.bytesMax ?? exchange.context.bodyBytesMax, body !== undefined)
-  const go = (caller: Caller) => answer(exchange, destination.binding, caller, rawParameters)
-  if (access === 'none') go(nobody)
-  else exchange.proceed(authenticate(exchange), go)
+  const caller = access === 'none' ? nobody : authenticate(exchange, access)
+  answer(exchange, destination.binding, caller, rawParameters)
 }
 
 /** To a plain request where a websocket is spoken. */
@@ -123,14 +122,8 @@ function answer(
   rawParameters: PathMatch<Destination>['rawParameters'],
 ): void {
   const { entry } = binding
-  const { access } = entry
-  if (typeof access === 'object' && !isPermitted(caller.scope, access.resource, access.action)) {
-    throw new Problem('forbidden')
-  }
-  const parameters = entry.parameters
-    ? entry.parameters.safeParse(rawParameters)
-    : { success: true, data: rawParameters }
-  if (!parameters.success) throw new Problem('not_found')
+  const parameters = entry.parameters ? entry.parameters.safeParse(rawParameters).data : rawParameters
+  permit(entry.access, caller, parameters)
   const rawQuery = parseQuery(exchange.query)
   const query = entry.query ? validate(entry.query, rawQuery) : rawQuery
 
@@ -144,7 +137,7 @@ function answer(
     // No bytes are no value, so that a schema can say whether a body may be left out.
     const raw = bytes.byteLength === 0 ? undefined : isJsonType(contentType) ? parseJson(bytes) : bytes
     const body = entry.body && validate(entry.body.schema, raw)
-    const call = new ExchangeCall(exchange, caller, parameters.data, query, body, bytes)
+    const call = new ExchangeCall(exchange, caller, parameters, query, body, bytes)
     exchange.proceed(binding.answer(call), (reply) => exchange.respond(reply))
   })
 }
@@ -188,6 +181,10 @@ class ExchangeCall implements Call {
 
   get remoteAddress(): string {
     return this.#exchange.remoteAddress
+  }
+
+  get seen(): Seen {
+    return this.#exchange.seen
   }
 
   get signal(): AbortSignal {

@@ -12,6 +12,7 @@ import { OpenSockets } from '#server/open-sockets'
 import { type PathRow, pathTable } from '#server/paths'
 import { Pending } from '#server/pending'
 import { requestIds } from '#server/request-id'
+import { seeingOf } from '#server/seen'
 import type { ServerLog } from '#server/server-log'
 import { serveSockets } from '#server/websocket'
 import type { AnyWebsocketRoute } from '#server/websocket-route'
@@ -30,6 +31,8 @@ export interface ServerOptions {
   readonly sockets?: readonly AnyWebsocketRoute[]
   readonly authenticate: Authenticate
   readonly cors: CorsOptions
+  /** Whether `X-Forwarded-…` are believed: everybody who can connect must then be a proxy of ours. Default: no. */
+  readonly isProxyTrusted?: boolean
   /** Where an entry says nothing else. Default 1 MiB. */
   readonly bodyBytesMax?: number
   /** Until an answer begins; then 503. Default 60 s. */
@@ -69,6 +72,7 @@ export async function openServer(options: ServerOptions): Promise<Server> {
     world,
     log: options.log,
     cors: corsOf(options.cors),
+    seeing: seeingOf({ isProxyTrusted: options.isProxyTrusted ?? false, publicUrls: options.cors.publicUrls }),
     pending: new Pending(world, options.requestDeadlineMs ?? 60_000),
     bodyBytesMax: options.bodyBytesMax ?? 1024 * 1024,
     requestId: requestIds(world),

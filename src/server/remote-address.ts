@@ -1,3 +1,5 @@
+import { isIP } from 'node:net'
+
 /** An address as people write it: `127.0.0.1` also when it came over a socket of both families, `::1` in short. */
 export function addressText(bytes: ArrayBuffer): string {
   const octets = new Uint8Array(bytes)
@@ -6,6 +8,23 @@ export function addressText(bytes: ArrayBuffer): string {
   if (isMapped(octets)) return octets.subarray(12).join('.')
   const groups = Array.from({ length: 8 }, (_, group) => octetPair(octets, group * 2).toString(16))
   return new URL(`http://[${groups.join(':')}]`).hostname.slice(1, -1)
+}
+
+/**
+ * An address that came as text, in the form of `addressText`; undefined for what is none. Proxies write `192.0.2.1`,
+ * `2001:db8::1`, `[2001:db8::1]`, and some of them a port behind.
+ */
+export function addressOfText(text: string): string | undefined {
+  const [, bracketed, plain] = /^(?:\[([^\]]*)\](?::\d+)?|([^:]*)(?::\d+)?)$/.exec(text) ?? []
+  const address = bracketed ?? plain ?? text
+  const family = isIP(address)
+  if (family === 4 && bracketed === undefined) return address
+  // A zone (`%eth0`) is of the machine that wrote it.
+  if (family !== 6 || !URL.canParse(`http://[${address}]`)) return undefined
+  const short = new URL(`http://[${address}]`).hostname.slice(1, -1)
+  const [, high, low] = /^::ffff:([0-9a-f]+):([0-9a-f]+)$/.exec(short) ?? []
+  if (high === undefined || low === undefined) return short
+  return [high, low].flatMap((pair) => [Number.parseInt(pair, 16) >> 8, Number.parseInt(pair, 16) & 0xff]).join('.')
 }
 
 function isMapped(octets: Uint8Array): boolean {

@@ -1,19 +1,12 @@
 import type { SocketRoom } from '#runtime/socket'
+import type { AuthenticationRequest } from '#server/authenticate'
 
 /** What an upgrade shows of itself. */
-export interface UpgradeRequest {
-  /** Path and raw query as they came. */
-  readonly path: string
-  readonly query: string
+export interface UpgradeRequest extends AuthenticationRequest {
   readonly parameters: Readonly<Record<string, string>>
-  /** By lower-case name; empty when absent. */
-  header(name: string): string
   readonly remoteAddress: string
-  readonly requestId: string
   /** The subprotocol agreed on; empty when the route has none. */
   readonly protocol: string
-  /** Added to the answer of an upgrade that is refused. */
-  addReplyHeader(name: string, value: string): void
 }
 
 /**

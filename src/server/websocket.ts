@@ -112,10 +112,15 @@ function upgrade(
   }
   const protocol = negotiate(exchange.header('sec-websocket-protocol'), route.protocols)
   const opening = route.upgrade({
+    method: 'GET',
     path: exchange.path,
     query: exchange.query,
     parameters: match.rawParameters,
     header: (name) => exchange.header(name),
+    headerCount: (name) => exchange.headerCount(name),
+    get seen() {
+      return exchange.seen
+    },
     remoteAddress: exchange.remoteAddress,
     requestId: exchange.requestId,
     protocol,

@@ -36,8 +36,7 @@ beforeAll(async () => {
       route('POST', '/none', keep),
       route('POST', '/denied', keep, { access: 'session', body: { schema: z.unknown() } }),
     ],
-    async authenticate({ path }) {
-      await new Promise((resolve) => setTimeout(resolve, 20))
+    authenticate({ path }) {
       if (path.endsWith('/denied')) throw new Problem('unauthorized')
       return admin
     },

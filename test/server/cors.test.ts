@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest'
-import { corsOf } from '#server/cors'
+import { corsOf, type OriginVerdict } from '#server/cors'
 import { type Door, openDoor, route } from '#test/server/door'
 import { RawClient } from '#test/server/raw-client'
 
@@ -33,14 +33,15 @@ describe('whose page it is', () => {
     ['http://', '', 'foreign'],
     ['http://a', 'a@b', 'foreign'],
   ])('origin %s at %s: %s', (origin, host, verdict) => {
-    expect(cors.judge(origin, host)).toBe(verdict)
-    if (verdict !== 'none') expect(cors.isRefused(cors.judge(origin, host), 'upgrade')).toBe(verdict === 'foreign')
-    expect(cors.isRefused(cors.judge(origin, host), 'request')).toBe(false)
+    expect(cors.judge(origin, `http://${host}`)).toBe(verdict)
+    if (verdict !== 'none') expect(cors.isRefused(verdict as OriginVerdict, 'upgrade')).toBe(verdict === 'foreign')
+    expect(cors.isRefused(verdict as OriginVerdict, 'request')).toBe(false)
   })
 
   test('null stays foreign when somebody configures it', () => {
     const careless = corsOf({ corsOrigins: ['null', '', '*', 'file://'], publicUrls: [], iamOff: false })
-    for (const origin of ['null', '*', 'http://evil.example']) expect(careless.judge(origin, 'a')).toBe('foreign')
+    for (const origin of ['null', '*', 'http://evil.example'])
+      expect(careless.judge(origin, 'http://a')).toBe('foreign')
   })
 
   const open = corsOf({ corsOrigins, publicUrls, iamOff: true })
@@ -57,7 +58,7 @@ describe('whose page it is', () => {
     ['null', 'localhost', 'foreign'],
     ['', 'evil.example', 'none'],
   ])('with IAM off, origin %s at %s: %s', (origin, host, verdict) => {
-    expect(open.judge(origin, host)).toBe(verdict)
+    expect(open.judge(origin, `http://${host}`)).toBe(verdict)
     expect(open.isRefused(verdict as 'foreign', 'request')).toBe(verdict === 'foreign')
   })
 })

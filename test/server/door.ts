@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto'
 import { performance } from 'node:perf_hooks'
 import type { z } from 'zod'
 import { defineRoute, type Method, type RouteAccess, type RouteBody } from '#api/entry'
+import { anonymous } from '#iam/anonymous'
 import type { Caller } from '#iam/caller'
-import { everything } from '#model/scope'
 import type { World } from '#runtime/world'
 import type { Answerer, Binding } from '#server/call'
 import { openServer, type Server, type ServerOptions } from '#server/listen'
@@ -21,7 +21,8 @@ export const world: World = {
   random: (byteCount) => randomBytes(byteCount),
 }
 
-export const admin: Caller = { tenant: 'default', user: 'crn#user:anonymous', name: 'anonymous', scope: everything }
+/** May do everything. */
+export const admin: Caller = anonymous
 
 /** Log lines, kept. */
 export class KeptLog {

@@ -47,7 +47,7 @@ beforeAll(async () => {
         query: z.object({ depth: z.string().regex(/^\d+$/).optional(), id: z.array(z.string()).optional() }),
       }),
       route('GET', '/guarded', (call) => ({ status: 200, json: call.caller.name }), {
-        access: { resource: 'alarms', action: 'read' },
+        access: { resource: 'alarms', action: 'read', within: 'list' },
       }),
       route('GET', '/session', (call) => ({ status: 200, json: call.caller.name }), { access: 'session' }),
       route('GET', '/seen', (call) => ({
@@ -61,7 +61,7 @@ beforeAll(async () => {
       })),
     ],
     rootBindings: [route('GET', '/', () => ({ status: 200, json: 'root' }))],
-    async authenticate(request) {
+    authenticate(request) {
       request.addReplyHeader('DPoP-Nonce', 'next')
       const token = request.header('authorization')
       if (token === '') throw new Problem('unauthorized', 'missing token')

@@ -1,3 +1,4 @@
+import { anonymous } from '#iam/anonymous'
 import type { Caller } from '#iam/caller'
 import type { Entry } from '#model/entry'
 import { everything, type Scope } from '#model/scope'
@@ -6,6 +7,7 @@ import { metaRoutes } from '#routes/meta'
 import { schemaRoutes } from '#routes/schemas'
 import { serviceRoutes } from '#routes/services'
 import type { Binding, Call, Reply } from '#server/call'
+import { permit } from '#server/permit'
 import { type Assembly, assemble } from '#src/assembly'
 import type { MemoryPlace } from '#store/memory'
 import { SimulatedSockets } from '#test/simulation/simulated-sockets'
@@ -72,7 +74,7 @@ export class SimulatedServer {
   ): Promise<Reply & { body: string }> {
     const binding = this.#bindings.find(({ entry }) => entry.name === name)
     if (!binding) throw new Error(`no route ${name}`)
-    const caller: Caller = { tenant, user: 'crn#user:test', name: 'test', scope: request.scope ?? everything }
+    const caller: Caller = { ...anonymous, tenant, scope: request.scope ?? everything }
     const call: Call = {
       caller,
       parameters: {},
@@ -83,9 +85,11 @@ export class SimulatedServer {
       target: { path: '/', query: '' },
       requestId: 'test',
       remoteAddress: '127.0.0.1',
+      seen: { origins: ['http://127.0.0.1'], host: '127.0.0.1', address: '127.0.0.1' },
       signal: new AbortController().signal,
       ...request,
     }
+    permit(binding.entry.access, caller, call.parameters)
     const reply = await binding.answer(call)
     let body = reply.text ?? ''
     for await (const chunk of reply.chunks ?? []) body += chunk

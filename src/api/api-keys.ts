@@ -1,0 +1,78 @@
+import { z } from 'zod'
+import { defineRoute } from '#api/entry'
+import { keyLifetimeField } from '#api/lifetime-field'
+import { refused } from '#api/refusals'
+import { TenantQuery } from '#api/tenant-field'
+import { ResourceIdentifier } from '#model/crn'
+import { ServerMadeId, Timestamp } from '#model/identifier'
+import { printable } from '#model/printable'
+import { RoleNames } from '#model/user'
+
+/** Keys that act as a user with roles of their own, sent as `X-API-Key`. Contract 2. */
+
+const KeyName = printable(64)
+const ApiKeyEntry = z.object({
+  id: ServerMadeId,
+  name: KeyName,
+  roles: RoleNames,
+  createdAt: Timestamp,
+  /** Absent: when it is deleted. */
+  expiresAt: Timestamp.optional(),
+  resourceIdentifier: ResourceIdentifier,
+})
+
+export const listApiKeys = defineRoute({
+  name: 'listApiKeys',
+  method: 'GET',
+  path: '/iam/api-keys',
+  source: 'contract 2',
+  summary: 'API keys, without what is secret about them',
+  access: { resource: 'users', action: 'read', within: 'tenant' },
+  query: TenantQuery,
+  answers: { 200: { description: 'Keys', schema: z.array(ApiKeyEntry) }, ...refused(400, 401, 403, 404) },
+  example: {
+    status: 200,
+    answer: [
+      {
+        id: '4Qm8sUx2Bw',
+        name: 'Reporting',
+        roles: ['viewer'],
+        createdAt: 1_790_000_000_000,
+        resourceIdentifier: 'crn#key:4Qm8sUx2Bw',
+      },
+    ],
+  },
+})
+
+export const createApiKey = defineRoute({
+  name: 'createApiKey',
+  method: 'POST',
+  path: '/iam/api-keys',
+  source: 'contract 2',
+  summary: 'Make an API key; it is shown once',
+  access: { resource: 'users', action: 'create', within: 'tenant' },
+  query: TenantQuery,
+  body: { schema: z.strictObject({ name: KeyName, roles: RoleNames, expiresIn: keyLifetimeField.optional() }) },
+  answers: {
+    201: { description: 'Made', schema: z.object({ id: ServerMadeId, key: z.string() }) },
+    ...refused(400, 401, 403, 404, 409),
+  },
+  example: {
+    body: { name: 'Reporting', roles: ['viewer'] },
+    status: 201,
+    answer: { id: '4Qm8sUx2Bw', key: 'default.4Qm8sUx2Bw.Zm9vYmFyYmF6Zm9vYmFyYmF6Zm9vYmFyYmF6MDEyMzQ' },
+  },
+})
+
+export const deleteApiKey = defineRoute({
+  name: 'deleteApiKey',
+  method: 'DELETE',
+  path: '/iam/api-keys/:id',
+  source: 'contract 2',
+  summary: 'End an API key, with its tickets and sockets',
+  access: { resource: 'users', action: 'delete', within: 'tenant' },
+  parameters: z.object({ id: ServerMadeId }),
+  query: TenantQuery,
+  answers: { 204: { description: 'Ended' }, ...refused(400, 401, 403, 404) },
+  example: { parameters: { id: '4Qm8sUx2Bw' }, status: 204 },
+})

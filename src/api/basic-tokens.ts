@@ -1,0 +1,48 @@
+import { z } from 'zod'
+import { defineRoute } from '#api/entry'
+import { refused } from '#api/refusals'
+
+/** Tokens of the Basic scheme. §4.1, §5.1, contract 2. */
+
+/** Words that a space parts, RFC 6749 §3.3; true when a refresh token is asked for. */
+const offlineField = z
+  .string()
+  .max(256)
+  .transform((text) => text.split(' ').includes('offline'))
+
+const Token = z.object({ token: z.string() })
+const TokenPair = Token.extend({ refreshToken: z.string() })
+const example = { token: 'eyJhbGciOiJFUzI1NiJ9.e30.c2ln', refreshToken: 'eyJhbGciOiJFUzI1NiJ9.e30.c2ln' }
+
+export const readToken = defineRoute({
+  name: 'readToken',
+  method: 'GET',
+  path: '/iam/token',
+  source: '§4.1, contract 2',
+  summary: 'Sign in with `Authorization: Basic`; with `scope=offline` also for a refresh token',
+  access: 'none',
+  query: z.object({ scope: offlineField.optional() }),
+  answers: {
+    200: { description: 'The token', schema: z.union([TokenPair, Token]) },
+    ...refused(400, 401, 429, 503),
+  },
+  example: { query: { scope: 'offline' }, status: 200, answer: example },
+})
+
+export const refreshToken = defineRoute({
+  name: 'refreshToken',
+  method: 'POST',
+  path: '/iam/token',
+  source: '§4.1, contract 2',
+  summary: 'A new pair of tokens for a refresh token, which is good no more',
+  access: 'none',
+  query: z.object({ grant_type: z.literal('refresh_token'), scope: offlineField.optional() }),
+  body: { schema: z.strictObject({ refreshToken: z.string().max(4096) }) },
+  answers: { 200: { description: 'The pair', schema: TokenPair }, ...refused(400, 401, 503) },
+  example: {
+    query: { grant_type: 'refresh_token' },
+    body: { refreshToken: example.refreshToken },
+    status: 200,
+    answer: example,
+  },
+})

@@ -1,0 +1,81 @@
+import { z } from 'zod'
+import { defineRoute } from '#api/entry'
+import { booleanField } from '#api/query-field'
+import { refused } from '#api/refusals'
+import { examplePair, TokenPair, tokenField } from '#api/token-pair'
+import { ResourceIdentifier } from '#model/crn'
+import { TenantIdentifier } from '#model/identifier'
+import { TenantName, TenantReference } from '#model/tenant'
+import { ShownPassword } from '#model/user'
+
+/** Signing in and out by the DPoP scheme. §4.1, §5.2, contract 2. */
+
+/** The password was right, and something more is needed. */
+export const SecondFactorNeeded = z.object({
+  status: z.literal('2fa_required'),
+  token: z.string(),
+  /** Seconds. */
+  expiresIn: z.int(),
+  methods: z.array(z.enum(['totp', 'webauthn', 'recovery'])),
+  /** There is no factor yet, and the tenant wants one: this token can set one up. */
+  enroll: z.boolean(),
+})
+
+const TenantConflict = z.object({
+  error: z.literal('TENANT_CONFLICT_ERROR'),
+  tenants: z.array(
+    z.object({ tenantIdentifier: TenantIdentifier, name: TenantName, resourceIdentifier: ResourceIdentifier }),
+  ),
+})
+
+export const logIn = defineRoute({
+  name: 'logIn',
+  method: 'POST',
+  path: '/auth/login',
+  source: '§4.1, contract 2',
+  summary: 'Sign in with an e-mail address, or a name, and a password',
+  access: 'proof',
+  body: {
+    schema: z.strictObject({
+      email: z.string().max(256),
+      password: ShownPassword,
+      /** Which of several tenants, bare or as a resource name. */
+      tenantIdentifier: TenantReference.optional(),
+    }),
+  },
+  answers: {
+    200: { description: 'The pair, or what else is needed', schema: z.union([TokenPair, SecondFactorNeeded]) },
+    ...refused(400, 401, 429, 503),
+    409: { description: 'Several tenants know this address and password', schema: TenantConflict },
+  },
+  example: {
+    body: { email: 'ann@acme.example', password: 'correct horse battery' },
+    status: 200,
+    answer: examplePair,
+  },
+})
+
+export const refreshSession = defineRoute({
+  name: 'refreshSession',
+  method: 'POST',
+  path: '/auth/token',
+  source: '§4.1, contract 2',
+  summary: 'A new pair of tokens for a refresh token, which is good no more',
+  access: 'proof',
+  body: { schema: z.strictObject({ refreshToken: tokenField }) },
+  answers: { 200: { description: 'The pair', schema: TokenPair }, ...refused(400, 401, 503) },
+  example: { body: { refreshToken: examplePair.refreshToken }, status: 200, answer: examplePair },
+})
+
+export const logOut = defineRoute({
+  name: 'logOut',
+  method: 'POST',
+  path: '/auth/logout',
+  source: 'contract 2',
+  summary: 'End the session, or all of the user; by either scheme, or by refresh token and proof',
+  access: 'person or proof',
+  query: z.object({ all: booleanField.optional() }),
+  body: { schema: z.strictObject({ refreshToken: tokenField.optional() }).optional() },
+  answers: { 204: { description: 'Ended' }, ...refused(400, 401, 403, 503) },
+  example: { query: { all: 'true' }, status: 204 },
+})

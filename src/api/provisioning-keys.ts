@@ -1,0 +1,87 @@
+import { z } from 'zod'
+import { defineRoute } from '#api/entry'
+import { keyLifetimeField } from '#api/lifetime-field'
+import { refused } from '#api/refusals'
+import { TenantQuery } from '#api/tenant-field'
+import { ResourceIdentifier } from '#model/crn'
+import { ServerMadeId, Timestamp, uint32Max } from '#model/identifier'
+import { printable } from '#model/printable'
+
+/** Keys by which gateways register devices and speak for them. Contract 2, 7. */
+
+const KeyName = printable(64)
+const MaxDevices = z.int().min(1).max(uint32Max)
+const ProvisioningKeyEntry = z.object({
+  id: ServerMadeId,
+  name: KeyName,
+  createdAt: Timestamp,
+  /** Absent: when it is deleted. */
+  expiresAt: Timestamp.optional(),
+  maxDevices: MaxDevices.optional(),
+  /** How many it registered that are still there. */
+  devices: z.int().min(0),
+  resourceIdentifier: ResourceIdentifier,
+})
+
+export const listProvisioningKeys = defineRoute({
+  name: 'listProvisioningKeys',
+  method: 'GET',
+  path: '/iam/provisioning-keys',
+  source: 'contract 2',
+  summary: 'Provisioning keys, without what is secret about them',
+  access: { resource: 'device', action: 'read', within: 'tenant' },
+  query: TenantQuery,
+  answers: { 200: { description: 'Keys', schema: z.array(ProvisioningKeyEntry) }, ...refused(400, 401, 403, 404) },
+  example: {
+    status: 200,
+    answer: [
+      {
+        id: '6Rk2vNd8Yj',
+        name: 'Hall 3',
+        createdAt: 1_790_000_000_000,
+        maxDevices: 200,
+        devices: 12,
+        resourceIdentifier: 'crn#key:6Rk2vNd8Yj',
+      },
+    ],
+  },
+})
+
+export const createProvisioningKey = defineRoute({
+  name: 'createProvisioningKey',
+  method: 'POST',
+  path: '/iam/provisioning-keys',
+  source: 'contract 2',
+  summary: 'Make a key for any device; it is shown once',
+  access: { resource: 'device', action: 'create', within: 'tenant' },
+  query: TenantQuery,
+  body: {
+    schema: z.strictObject({
+      name: KeyName,
+      expiresIn: keyLifetimeField.optional(),
+      maxDevices: MaxDevices.optional(),
+    }),
+  },
+  answers: {
+    201: { description: 'Made', schema: z.object({ id: ServerMadeId, key: z.string() }) },
+    ...refused(400, 401, 403, 404, 409),
+  },
+  example: {
+    body: { name: 'Hall 3', maxDevices: 200 },
+    status: 201,
+    answer: { id: '6Rk2vNd8Yj', key: '6Rk2vNd8Yj.Zm9vYmFyYmF6Zm9vYmFyYmF6Zm9vYmFyYmF6MDEyMzQ' },
+  },
+})
+
+export const deleteProvisioningKey = defineRoute({
+  name: 'deleteProvisioningKey',
+  method: 'DELETE',
+  path: '/iam/provisioning-keys/:id',
+  source: 'contract 2',
+  summary: 'End a provisioning key; its links are closed',
+  access: { resource: 'device', action: 'delete', within: 'tenant' },
+  parameters: z.object({ id: ServerMadeId }),
+  query: TenantQuery,
+  answers: { 204: { description: 'Ended' }, ...refused(400, 401, 403, 404) },
+  example: { parameters: { id: '6Rk2vNd8Yj' }, status: 204 },
+})

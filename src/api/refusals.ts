@@ -1,0 +1,27 @@
+import { z } from 'zod'
+import type { RouteAnswer } from '#api/entry'
+
+/** What several routes refuse alike. Contract 1.3, 1.4. */
+
+const ErrorBody = z.object({ error: z.string() })
+const ValidationBody = z.object({
+  error: z.string(),
+  details: z.array(z.object({ path: z.string(), message: z.string() })).optional(),
+})
+
+const refusals = {
+  400: { description: 'The request does not fit, or needs a nonce', schema: ValidationBody },
+  401: { description: 'Who is asking is not known, or may not be believed', schema: ErrorBody },
+  403: { description: 'None of the roles of the caller gives this, or it goes beyond his own grants' },
+  404: { description: 'There is no such thing, or it lies outside of what the caller may reach', schema: ErrorBody },
+  409: { description: 'It stands in the way of something that is there', schema: ErrorBody },
+  429: { description: 'Too many failed attempts; `Retry-After` says when to come back', schema: ErrorBody },
+  503: { description: 'Storage is full, or too much waits; `Retry-After` says when to come back', schema: ErrorBody },
+} as const satisfies Readonly<Record<number, RouteAnswer>>
+
+type Refusal = keyof typeof refusals
+
+/** `answers: { 200: …, ...refused(401, 404) }`. */
+export function refused(...statuses: readonly Refusal[]): Readonly<Record<number, RouteAnswer>> {
+  return Object.fromEntries(statuses.map((status) => [status, refusals[status]]))
+}

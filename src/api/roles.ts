@@ -1,0 +1,63 @@
+import { z } from 'zod'
+import { defineRoute } from '#api/entry'
+import { refused } from '#api/refusals'
+import { TenantQuery } from '#api/tenant-field'
+import { RoleEntry, RoleGrants, RoleName } from '#model/role'
+
+/** Roles of a tenant: what they allow. Contract 2. */
+
+const role = z.object({ role: RoleName })
+const grant = { permissions: { service: ['read'], meta: ['read', 'update'] }, devices: ['SENSOR-1'], services: ['*'] }
+const example = { name: 'ops', grants: [grant], builtIn: false, resourceIdentifier: 'crn#role:default/ops' }
+
+export const listRoles = defineRoute({
+  name: 'listRoles',
+  method: 'GET',
+  path: '/iam/roles',
+  source: 'contract 2',
+  summary: 'Roles, the built-in ones among them, by name',
+  access: { resource: 'roles', action: 'read', within: 'tenant' },
+  query: TenantQuery,
+  answers: { 200: { description: 'Roles', schema: z.array(RoleEntry) }, ...refused(400, 401, 403, 404) },
+  example: { status: 200, answer: [example] },
+})
+
+export const readRole = defineRoute({
+  name: 'readRole',
+  method: 'GET',
+  path: '/iam/roles/:role',
+  source: 'contract 2',
+  summary: 'One role',
+  access: { resource: 'roles', action: 'read', within: 'tenant' },
+  parameters: role,
+  query: TenantQuery,
+  answers: { 200: { description: 'The role', schema: RoleEntry }, ...refused(400, 401, 403, 404) },
+  example: { parameters: { role: 'ops' }, status: 200, answer: example },
+})
+
+export const putRole = defineRoute({
+  name: 'putRole',
+  method: 'PUT',
+  path: '/iam/roles/:role',
+  source: 'contract 2',
+  summary: 'Say what a role allows; reaches issued tokens and open sockets within a second',
+  access: { resource: 'roles', action: 'update', mayCreate: true, within: 'tenant' },
+  parameters: role,
+  query: TenantQuery,
+  body: { schema: RoleGrants },
+  answers: { 200: { description: 'The role', schema: RoleEntry }, ...refused(400, 401, 403, 404, 409) },
+  example: { parameters: { role: 'ops' }, body: { grants: [grant] }, status: 200, answer: example },
+})
+
+export const deleteRole = defineRoute({
+  name: 'deleteRole',
+  method: 'DELETE',
+  path: '/iam/roles/:role',
+  source: 'contract 2',
+  summary: 'Remove a role that nobody holds',
+  access: { resource: 'roles', action: 'delete', within: 'tenant' },
+  parameters: role,
+  query: TenantQuery,
+  answers: { 204: { description: 'Removed' }, ...refused(400, 401, 403, 404, 409) },
+  example: { parameters: { role: 'ops' }, status: 204 },
+})

@@ -1,0 +1,100 @@
+import { z } from 'zod'
+import { confirmationFields, factorCodeField } from '#api/confirmation'
+import { defineRoute } from '#api/entry'
+import { refused } from '#api/refusals'
+import { examplePair, TokenPair, tokenField } from '#api/token-pair'
+import { ShownPassword } from '#model/user'
+
+/** Second factors: one-time codes and codes to recover with. §5.2.8, contract 2. */
+
+const token = 'eyJhbGciOiJFUzI1NiJ9.e30.c2ln'
+const WithCode = z.strictObject({ token: tokenField, code: factorCodeField })
+
+export const RecoveryCodes = z.array(z.string())
+
+export const useTotp = defineRoute({
+  name: 'useTotp',
+  method: 'POST',
+  path: '/auth/2fa/totp',
+  source: '§5.2.8, contract 2',
+  summary: 'Complete a login with a one-time code',
+  access: 'person or proof',
+  body: { schema: WithCode },
+  answers: { 200: { description: 'The pair', schema: TokenPair }, ...refused(400, 401, 429, 503) },
+  example: { body: { token, code: '492039' }, status: 200, answer: examplePair },
+})
+
+export const useRecoveryCode = defineRoute({
+  name: 'useRecoveryCode',
+  method: 'POST',
+  path: '/auth/2fa/recovery',
+  source: '§5.2.8, contract 2',
+  summary: 'Complete a login with a recovery code, which is good once',
+  access: 'person or proof',
+  body: { schema: WithCode },
+  answers: { 200: { description: 'The pair', schema: TokenPair }, ...refused(400, 401, 429, 503) },
+  example: { body: { token, code: 'ABCD-EFGH-IJKL-MNOP' }, status: 200, answer: examplePair },
+})
+
+export const enrollTotp = defineRoute({
+  name: 'enrollTotp',
+  method: 'POST',
+  path: '/auth/2fa/totp/enroll',
+  source: '§5.2.8, contract 2',
+  summary: 'A secret for one-time codes, in force once it is activated',
+  access: 'person or proof',
+  body: { schema: z.strictObject({ token: tokenField.optional(), ...confirmationFields }).optional() },
+  answers: {
+    200: { description: 'The secret', schema: z.object({ secret: z.string(), otpauthUri: z.string() }) },
+    ...refused(400, 401, 403, 429, 503),
+  },
+  example: {
+    body: { password: 'correct horse battery' },
+    status: 200,
+    answer: {
+      secret: 'JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP',
+      otpauthUri: 'otpauth://totp/device-data-backend:ann?secret=JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP',
+    },
+  },
+})
+
+export const activateTotp = defineRoute({
+  name: 'activateTotp',
+  method: 'POST',
+  path: '/auth/2fa/totp/activate',
+  source: '§5.2.8, contract 2',
+  summary: 'Put one-time codes in force with the first of them; completes the login that had to enroll',
+  access: 'person or proof',
+  // The code is of the new secret, and confirms nothing.
+  body: {
+    schema: z.strictObject({
+      token: tokenField.optional(),
+      code: factorCodeField,
+      password: ShownPassword.optional(),
+    }),
+  },
+  answers: {
+    200: {
+      description: 'Recovery codes where this is the first factor, the pair where it completes a login',
+      schema: z.object({ recoveryCodes: RecoveryCodes.optional(), ...TokenPair.partial().shape }),
+    },
+    ...refused(400, 401, 403, 429, 503),
+  },
+  example: {
+    body: { token, code: '492039' },
+    status: 200,
+    answer: { recoveryCodes: ['ABCD-EFGH-IJKL-MNOP'], ...examplePair },
+  },
+})
+
+export const removeTotp = defineRoute({
+  name: 'removeTotp',
+  method: 'DELETE',
+  path: '/auth/2fa/totp',
+  source: '§5.2.8, contract 2',
+  summary: 'Do without one-time codes; the other sessions end',
+  access: 'person or proof',
+  body: { schema: z.strictObject(confirmationFields).optional() },
+  answers: { 204: { description: 'Removed' }, ...refused(400, 401, 403, 404, 409, 429, 503) },
+  example: { body: { password: 'correct horse battery' }, status: 204 },
+})

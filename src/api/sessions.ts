@@ -1,0 +1,106 @@
+import { z } from 'zod'
+import { defineRoute } from '#api/entry'
+import { refused } from '#api/refusals'
+import { TenantQuery } from '#api/tenant-field'
+import { ServerMadeId, Timestamp } from '#model/identifier'
+import { Password, ShownPassword, UserName } from '#model/user'
+
+/** Sign-ins that still hold: one's own, and for administrators other people's. Contract 2. */
+
+export const SessionEntry = z.object({
+  id: ServerMadeId,
+  createdAt: Timestamp,
+  /** To the minute. */
+  lastUsedAt: Timestamp,
+  address: z.string(),
+  agent: z.string(),
+  scheme: z.enum(['basic', 'dpop']),
+  /** Whether it is the one that asks. */
+  isCurrent: z.boolean(),
+})
+export type SessionEntry = z.infer<typeof SessionEntry>
+
+const example = {
+  id: '3Nc7xJr4Vq',
+  createdAt: 1_790_000_000_000,
+  lastUsedAt: 1_790_000_060_000,
+  address: '192.0.2.7',
+  agent: 'Mozilla/5.0',
+  scheme: 'dpop',
+  isCurrent: true,
+}
+const session = z.object({ id: ServerMadeId })
+
+export const listSessions = defineRoute({
+  name: 'listSessions',
+  method: 'GET',
+  path: '/auth/sessions',
+  source: 'contract 2',
+  summary: "One's own sessions",
+  access: 'person',
+  answers: { 200: { description: 'Sessions', schema: z.array(SessionEntry) }, ...refused(401, 403) },
+  example: { status: 200, answer: [example] },
+})
+
+export const endSession = defineRoute({
+  name: 'endSession',
+  method: 'DELETE',
+  path: '/auth/sessions/:id',
+  source: 'contract 2',
+  summary: "End one of one's own sessions",
+  access: 'person',
+  parameters: session,
+  answers: { 204: { description: 'Ended' }, ...refused(401, 403, 404) },
+  example: { parameters: { id: example.id }, status: 204 },
+})
+
+export const changePassword = defineRoute({
+  name: 'changePassword',
+  method: 'PUT',
+  path: '/auth/password',
+  source: 'contract 2',
+  summary: 'Choose another password; the other sessions end',
+  access: 'person',
+  body: { schema: z.strictObject({ current: ShownPassword, password: Password }) },
+  answers: { 204: { description: 'Changed' }, ...refused(400, 401, 403, 429, 503) },
+  example: { body: { current: 'correct horse battery', password: 'staple battery horse' }, status: 204 },
+})
+
+export const listUserSessions = defineRoute({
+  name: 'listUserSessions',
+  method: 'GET',
+  path: '/iam/users/:name/sessions',
+  source: 'contract 2',
+  summary: "Somebody's sessions",
+  access: { resource: 'users', action: 'read', within: 'tenant' },
+  parameters: z.object({ name: UserName }),
+  query: TenantQuery,
+  answers: { 200: { description: 'Sessions', schema: z.array(SessionEntry) }, ...refused(400, 401, 403, 404) },
+  example: { parameters: { name: 'ann' }, status: 200, answer: [{ ...example, isCurrent: false }] },
+})
+
+export const endUserSessions = defineRoute({
+  name: 'endUserSessions',
+  method: 'DELETE',
+  path: '/iam/users/:name/sessions',
+  source: 'contract 2',
+  summary: "End all of somebody's sessions",
+  access: { resource: 'users', action: 'update', within: 'tenant' },
+  parameters: z.object({ name: UserName }),
+  query: TenantQuery,
+  answers: { 204: { description: 'Ended' }, ...refused(400, 401, 403, 404) },
+  example: { parameters: { name: 'ann' }, status: 204 },
+})
+
+export const endUserSession = defineRoute({
+  name: 'endUserSession',
+  method: 'DELETE',
+  path: '/iam/users/:name/sessions/:id',
+  source: 'contract 2',
+  summary: "End one of somebody's sessions",
+  access: { resource: 'users', action: 'update', within: 'tenant' },
+  parameters: z.object({ name: UserName, id: ServerMadeId }),
+  query: TenantQuery,
+  answers: { 204: { description: 'Ended' }, ...refused(400, 401, 403, 404) },
+  example: { parameters: { name: 'ann', id: example.id }, status: 204 },
+})

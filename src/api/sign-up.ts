@@ -1,0 +1,31 @@
+import { z } from 'zod'
+import { defineRoute } from '#api/entry'
+import { refused } from '#api/refusals'
+import { Password, UserName } from '#model/user'
+
+/** From an invitation, or a code for a new password, to an account. Contract 2, Sign-up. */
+export const signUp = defineRoute({
+  name: 'signUp',
+  method: 'POST',
+  path: '/iam/signup',
+  source: 'contract 2',
+  summary: 'Choose the password, with the code that was given out; every session of before ends',
+  access: 'none',
+  body: {
+    schema: z.strictObject({
+      // As typed: what can be nobody's name is refused like a wrong code.
+      name: z.string().max(256),
+      code: z.string().max(256),
+      password: Password,
+    }),
+  },
+  answers: {
+    201: { description: 'The account is active', schema: z.object({ name: UserName }) },
+    ...refused(400, 401, 429, 503),
+  },
+  example: {
+    body: { name: 'bob', code: '7bTq5mXwZr2NcVd9KpLhGf', password: 'correct horse battery' },
+    status: 201,
+    answer: { name: 'bob' },
+  },
+})

@@ -1,0 +1,36 @@
+import { z } from 'zod'
+import { defineRoute } from '#api/entry'
+import { refused } from '#api/refusals'
+import { Timestamp } from '#model/identifier'
+
+/** The keys that tokens are signed with. Contract 2, Tokens. */
+
+const SigningKeyEntry = z.object({
+  kid: z.string(),
+  createdAt: Timestamp,
+  /** Absent: tokens are signed with it. */
+  retiresAt: Timestamp.optional(),
+})
+const example = { kid: 'x2Vb7qYx9KdT5mXwZr2NcVd9KpLhGfA1bC3dE5fG7h', createdAt: 1_790_000_000_000 }
+
+export const listSigningKeys = defineRoute({
+  name: 'listSigningKeys',
+  method: 'GET',
+  path: '/iam/signing-keys',
+  source: 'contract 2',
+  summary: 'Keys that tokens are, or were, signed with',
+  access: { resource: 'tenants', action: 'read', within: 'tenant' },
+  answers: { 200: { description: 'Keys', schema: z.array(SigningKeyEntry) }, ...refused(401, 403) },
+  example: { status: 200, answer: [example] },
+})
+
+export const rotateSigningKey = defineRoute({
+  name: 'rotateSigningKey',
+  method: 'POST',
+  path: '/iam/signing-keys',
+  source: 'contract 2',
+  summary: 'Sign with a new key from now on; nobody is signed out',
+  access: { resource: 'tenants', action: 'create', within: 'tenant' },
+  answers: { 201: { description: 'The new key', schema: SigningKeyEntry }, ...refused(401, 403, 409) },
+  example: { status: 201, answer: example },
+})

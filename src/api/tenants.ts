@@ -1,0 +1,96 @@
+import { z } from 'zod'
+import { defineRoute } from '#api/entry'
+import { refused } from '#api/refusals'
+import { TenantIdentifier } from '#model/identifier'
+import { TenantEntry, TenantHosts, TenantName, TenantReference, TwoFactorPolicy } from '#model/tenant'
+
+/** Tenants: for holders of `tenants` in tenant `default` alone. Contract 2. */
+
+const tenant = z.object({ tenantIdentifier: TenantReference })
+const example = {
+  tenantIdentifier: 'other',
+  name: 'Other Works',
+  hosts: ['devices.other.example'],
+  twoFactor: 'optional',
+  basic: true,
+  createdAt: 1_790_000_000_000,
+  resourceIdentifier: 'crn#tenant:other',
+}
+/** What of a tenant can be chosen. */
+const chosen = { hosts: TenantHosts.optional(), twoFactor: TwoFactorPolicy.optional(), basic: z.boolean().optional() }
+
+export const listTenants = defineRoute({
+  name: 'listTenants',
+  method: 'GET',
+  path: '/iam/tenants',
+  source: 'contract 2',
+  summary: 'Tenants, by identifier',
+  access: { resource: 'tenants', action: 'read', within: 'tenant' },
+  answers: { 200: { description: 'Tenants', schema: z.array(TenantEntry) }, ...refused(401, 403) },
+  example: { status: 200, answer: [example] },
+})
+
+export const createTenant = defineRoute({
+  name: 'createTenant',
+  method: 'POST',
+  path: '/iam/tenants',
+  source: 'contract 2',
+  summary: 'Make a tenant',
+  access: { resource: 'tenants', action: 'create', within: 'tenant' },
+  body: { schema: z.strictObject({ tenantIdentifier: TenantIdentifier, name: TenantName, ...chosen }) },
+  answers: { 201: { description: 'Made', schema: TenantEntry }, ...refused(400, 401, 403, 409) },
+  example: {
+    body: { tenantIdentifier: 'third', name: 'Third Works' },
+    status: 201,
+    answer: {
+      tenantIdentifier: 'third',
+      name: 'Third Works',
+      twoFactor: 'optional',
+      basic: true,
+      createdAt: 1_790_000_000_000,
+      resourceIdentifier: 'crn#tenant:third',
+    },
+  },
+})
+
+export const readTenant = defineRoute({
+  name: 'readTenant',
+  method: 'GET',
+  path: '/iam/tenants/:tenantIdentifier',
+  source: 'contract 2',
+  summary: 'One tenant',
+  access: { resource: 'tenants', action: 'read', within: 'tenant' },
+  parameters: tenant,
+  answers: { 200: { description: 'The tenant', schema: TenantEntry }, ...refused(401, 403, 404) },
+  example: { parameters: { tenantIdentifier: 'other' }, status: 200, answer: example },
+})
+
+export const updateTenant = defineRoute({
+  name: 'updateTenant',
+  method: 'PATCH',
+  path: '/iam/tenants/:tenantIdentifier',
+  source: 'contract 2',
+  summary: 'Change name, hosts or how its users sign in',
+  access: { resource: 'tenants', action: 'update', within: 'tenant' },
+  parameters: tenant,
+  body: { schema: z.strictObject({ name: TenantName.optional(), ...chosen }) },
+  answers: { 200: { description: 'The tenant', schema: TenantEntry }, ...refused(400, 401, 403, 404, 409) },
+  example: {
+    parameters: { tenantIdentifier: 'other' },
+    body: { hosts: ['devices.other.example'] },
+    status: 200,
+    answer: example,
+  },
+})
+
+export const deleteTenant = defineRoute({
+  name: 'deleteTenant',
+  method: 'DELETE',
+  path: '/iam/tenants/:tenantIdentifier',
+  source: 'contract 2',
+  summary: 'Remove a tenant with everything in it: at once unreachable, swept in the background',
+  access: { resource: 'tenants', action: 'delete', within: 'tenant' },
+  parameters: tenant,
+  answers: { 204: { description: 'Unreachable' }, ...refused(401, 403, 404, 409) },
+  example: { parameters: { tenantIdentifier: 'other' }, status: 204 },
+})

@@ -1,0 +1,13 @@
+import { z } from 'zod'
+
+/** What a sign-in by the DPoP scheme ends with, both bound to the key that was proven. §4.1. */
+export const TokenPair = z.object({ accessToken: z.string(), refreshToken: z.string() })
+export type TokenPair = z.infer<typeof TokenPair>
+
+export const examplePair = {
+  accessToken: 'eyJhbGciOiJFUzI1NiJ9.e30.c2ln',
+  refreshToken: 'default.3Nc7xJr4Vq.1.Zm9vYmFyYmF6Zm9vYmFyYmF6Zm9vYmFyYmF6MDEyMzQ',
+}
+
+/** As long as any of ours. */
+export const tokenField = z.string().max(4096)

@@ -1,0 +1,142 @@
+import { z } from 'zod'
+import { defineRoute } from '#api/entry'
+import { codeLifetimeField } from '#api/lifetime-field'
+import { pageFields } from '#api/query-field'
+import { refused } from '#api/refusals'
+import { TenantQuery, tenantFields } from '#api/tenant-field'
+import { ResourceIdentifier } from '#model/crn'
+import { Timestamp } from '#model/identifier'
+import { Email, RoleNames, UserEntry, UserName } from '#model/user'
+
+/** Users of a tenant. Contract 2. */
+
+const user = z.object({ name: UserName })
+
+/** Shown once; whoever has the code chooses the password. */
+export const Invitation = z.object({
+  name: UserName,
+  code: z.string(),
+  expiresAt: Timestamp,
+  resourceIdentifier: ResourceIdentifier,
+})
+export type Invitation = z.infer<typeof Invitation>
+
+export const exampleUser = {
+  name: 'ann',
+  email: 'ann@acme.example',
+  roles: ['operator'],
+  state: 'active',
+  twoFactor: ['totp'],
+  createdAt: 1_790_000_000_000,
+  resourceIdentifier: 'crn#user:2Vb7qYx9Kd',
+} as const
+
+const exampleInvitation = {
+  name: 'bob',
+  code: '7bTq5mXwZr2NcVd9KpLhGf',
+  expiresAt: 1_790_604_800_000,
+  resourceIdentifier: 'crn#user:9Hf3kWz5Tn',
+}
+
+export const createUser = defineRoute({
+  name: 'createUser',
+  method: 'POST',
+  path: '/iam/users',
+  source: 'contract 2',
+  summary: 'Invite somebody; the code to sign up with is shown once',
+  access: { resource: 'users', action: 'create', within: 'tenant' },
+  query: TenantQuery,
+  body: {
+    schema: z.strictObject({
+      name: UserName,
+      email: Email.optional(),
+      roles: RoleNames,
+      expiresIn: codeLifetimeField.optional(),
+    }),
+  },
+  answers: { 201: { description: 'Invited', schema: Invitation }, ...refused(400, 401, 403, 404, 409) },
+  example: {
+    body: { name: 'bob', email: 'bob@acme.example', roles: ['viewer'] },
+    status: 201,
+    answer: exampleInvitation,
+  },
+})
+
+export const listUsers = defineRoute({
+  name: 'listUsers',
+  method: 'GET',
+  path: '/iam/users',
+  source: 'contract 2',
+  summary: 'Users, by name',
+  access: { resource: 'users', action: 'read', within: 'tenant' },
+  query: z.object({ ...tenantFields, ...pageFields }),
+  answers: { 200: { description: 'Users', schema: z.array(UserEntry) }, ...refused(400, 401, 403, 404) },
+  example: { status: 200, answer: [exampleUser] },
+})
+
+export const readUser = defineRoute({
+  name: 'readUser',
+  method: 'GET',
+  path: '/iam/users/:name',
+  source: 'contract 2',
+  summary: 'One user',
+  access: { resource: 'users', action: 'read', within: 'tenant' },
+  parameters: user,
+  query: TenantQuery,
+  answers: { 200: { description: 'The user', schema: UserEntry }, ...refused(400, 401, 403, 404) },
+  example: { parameters: { name: 'ann' }, status: 200, answer: exampleUser },
+})
+
+export const updateUser = defineRoute({
+  name: 'updateUser',
+  method: 'PATCH',
+  path: '/iam/users/:name',
+  source: 'contract 2',
+  summary: 'Change address, roles or state; disabling ends every session at once',
+  access: { resource: 'users', action: 'update', within: 'tenant' },
+  parameters: user,
+  query: TenantQuery,
+  body: {
+    schema: z.strictObject({
+      /** Null: none any more. */
+      email: Email.nullable().optional(),
+      roles: RoleNames.optional(),
+      /** `active` makes one who never signed up `invited`. */
+      state: z.enum(['active', 'disabled']).optional(),
+    }),
+  },
+  answers: { 200: { description: 'The user', schema: UserEntry }, ...refused(400, 401, 403, 404, 409) },
+  example: { parameters: { name: 'ann' }, body: { roles: ['operator'] }, status: 200, answer: exampleUser },
+})
+
+export const deleteUser = defineRoute({
+  name: 'deleteUser',
+  method: 'DELETE',
+  path: '/iam/users/:name',
+  source: 'contract 2',
+  summary: 'Remove a user; every session ends at once',
+  access: { resource: 'users', action: 'delete', within: 'tenant' },
+  parameters: user,
+  query: TenantQuery,
+  answers: { 204: { description: 'Removed' }, ...refused(400, 401, 403, 404, 409) },
+  example: { parameters: { name: 'ann' }, status: 204 },
+})
+
+export const renewUserCode = defineRoute({
+  name: 'renewUserCode',
+  method: 'POST',
+  path: '/iam/users/:name/code',
+  source: 'contract 2',
+  summary: 'A fresh code for a new password; the old password works until it is used, an older code does not',
+  access: { resource: 'users', action: 'update', within: 'tenant' },
+  parameters: user,
+  query: TenantQuery,
+  body: { schema: z.strictObject({ resetTwoFactor: z.boolean().optional() }).optional() },
+  answers: { 200: { description: 'The code, shown once', schema: Invitation }, ...refused(400, 401, 403, 404) },
+  example: {
+    parameters: { name: 'bob' },
+    body: { resetTwoFactor: true },
+    status: 200,
+    answer: exampleInvitation,
+  },
+})

@@ -1,0 +1,195 @@
+import { z } from 'zod'
+import { confirmationFields } from '#api/confirmation'
+import { defineRoute } from '#api/entry'
+import { refused } from '#api/refusals'
+import { RecoveryCodes } from '#api/second-factors'
+import { examplePair, TokenPair, tokenField } from '#api/token-pair'
+import { Timestamp } from '#model/identifier'
+import { printable } from '#model/printable'
+
+/**
+ * Second factors: keys and phones, by WebAuthn. Options are what browsers take, answers what they give, as
+ * `PublicKeyCredential.toJSON()` and `@simplewebauthn/browser` write them; beside them stand our own fields. §5.2.8,
+ * contract 2.
+ */
+
+const base64url = (charactersMax: number) =>
+  z
+    .string()
+    .max(charactersMax)
+    .regex(/^[A-Za-z0-9_-]+$/, 'must be Base64url')
+
+/** At most 1 023 bytes. WebAuthn Level 3 §4, Credential ID. */
+const CredentialId = base64url(1364)
+/** Attestations with certificates come to some kilobytes. */
+const Part = base64url(65_536)
+
+/** Loose where browsers add to it from time to time. */
+const credentialFields = {
+  id: CredentialId,
+  rawId: CredentialId,
+  type: z.literal('public-key'),
+  clientExtensionResults: z.looseObject({}),
+  authenticatorAttachment: z.string().max(64).nullish(),
+}
+const Registration = {
+  ...credentialFields,
+  response: z.looseObject({
+    clientDataJSON: Part,
+    attestationObject: Part,
+    transports: z.array(z.string().max(32)).max(16).optional(),
+  }),
+}
+const Assertion = {
+  ...credentialFields,
+  response: z.looseObject({
+    clientDataJSON: Part,
+    authenticatorData: Part,
+    signature: Part,
+    userHandle: Part.nullish(),
+  }),
+}
+
+const CredentialName = printable(64)
+const CredentialEntry = z.object({
+  id: CredentialId,
+  name: CredentialName,
+  createdAt: Timestamp,
+  lastUsedAt: Timestamp,
+  transports: z.array(z.string()),
+})
+
+const id = 'q83vEjRWeJq83vEjRWeJqw'
+const challenge = 'Zm9vYmFyYmF6Zm9vYmFyYmF6Zm9vYmFyYmF6MDEyMzQ'
+const credential = { id, rawId: id, type: 'public-key', clientExtensionResults: {} }
+const clientDataJSON = 'eyJ0eXBlIjoid2ViYXV0aG4uY3JlYXRlIn0'
+
+export const startWebauthnRegistration = defineRoute({
+  name: 'startWebauthnRegistration',
+  method: 'POST',
+  path: '/auth/2fa/webauthn/register/options',
+  source: '§5.2.8, contract 2',
+  summary: 'What to hand to `navigator.credentials.create`; good once, for five minutes',
+  access: 'person or proof',
+  body: { schema: z.strictObject({ token: tokenField.optional(), ...confirmationFields }).optional() },
+  answers: {
+    200: { description: 'Options', schema: z.looseObject({ challenge: z.string() }) },
+    ...refused(400, 401, 403, 409, 429, 503),
+  },
+  example: {
+    body: { password: 'correct horse battery' },
+    status: 200,
+    answer: {
+      challenge,
+      rp: { id: 'localhost', name: 'device-data-backend' },
+      user: { id: 'MlZiN3FZeDlLZA', name: 'ann', displayName: 'ann' },
+      pubKeyCredParams: [{ alg: -7, type: 'public-key' }],
+      attestation: 'none',
+    },
+  },
+})
+
+export const finishWebauthnRegistration = defineRoute({
+  name: 'finishWebauthnRegistration',
+  method: 'POST',
+  path: '/auth/2fa/webauthn/register/verify',
+  source: '§5.2.8, contract 2',
+  summary: 'Put a new credential in force; completes the login that had to enroll',
+  access: 'person or proof',
+  body: {
+    schema: z.strictObject({
+      token: tokenField.optional(),
+      name: CredentialName.optional(),
+      ...confirmationFields,
+      ...Registration,
+    }),
+  },
+  answers: {
+    200: {
+      description: 'Recovery codes where this is the first factor, the pair where it completes a login',
+      schema: z.object({ id: CredentialId, recoveryCodes: RecoveryCodes.optional(), ...TokenPair.partial().shape }),
+    },
+    ...refused(400, 401, 403, 409, 429, 503),
+  },
+  example: {
+    body: {
+      ...credential,
+      name: 'Key ring',
+      password: 'correct horse battery',
+      response: { clientDataJSON, attestationObject: 'o2NmbXRkbm9uZQ', transports: ['usb'] },
+    },
+    status: 200,
+    answer: { id, recoveryCodes: ['ABCD-EFGH-IJKL-MNOP'] },
+  },
+})
+
+export const startWebauthnAuthentication = defineRoute({
+  name: 'startWebauthnAuthentication',
+  method: 'POST',
+  path: '/auth/2fa/webauthn/authenticate/options',
+  source: '§5.2.8, contract 2',
+  summary: 'What to hand to `navigator.credentials.get`; good once, for five minutes',
+  access: 'person or proof',
+  body: { schema: z.strictObject({ token: tokenField.optional() }).optional() },
+  answers: {
+    200: { description: 'Options', schema: z.looseObject({ challenge: z.string() }) },
+    ...refused(400, 401, 403, 404, 429, 503),
+  },
+  example: {
+    body: { token: 'eyJhbGciOiJFUzI1NiJ9.e30.c2ln' },
+    status: 200,
+    answer: { challenge, rpId: 'localhost', allowCredentials: [{ id, type: 'public-key', transports: ['usb'] }] },
+  },
+})
+
+export const finishWebauthnAuthentication = defineRoute({
+  name: 'finishWebauthnAuthentication',
+  method: 'POST',
+  path: '/auth/2fa/webauthn/authenticate/verify',
+  source: '§5.2.8, contract 2',
+  summary: 'Complete a login with a credential, or confirm from a session that one has it at hand',
+  access: 'person or proof',
+  body: { schema: z.strictObject({ token: tokenField.optional(), ...Assertion }) },
+  answers: {
+    200: { description: 'The pair where it completes a login, else nothing in it', schema: TokenPair.partial() },
+    ...refused(400, 401, 403, 429, 503),
+  },
+  example: {
+    body: {
+      ...credential,
+      token: 'eyJhbGciOiJFUzI1NiJ9.e30.c2ln',
+      response: { clientDataJSON, authenticatorData: 'SZYN5YgOjGh0NBcP', signature: 'MEUCIQDx' },
+    },
+    status: 200,
+    answer: examplePair,
+  },
+})
+
+export const listWebauthnCredentials = defineRoute({
+  name: 'listWebauthnCredentials',
+  method: 'GET',
+  path: '/auth/2fa/webauthn/credentials',
+  source: '§5.2.8, contract 2',
+  summary: "One's own credentials",
+  access: 'person or proof',
+  answers: { 200: { description: 'Credentials', schema: z.array(CredentialEntry) }, ...refused(400, 401, 403) },
+  example: {
+    status: 200,
+    answer: [
+      { id, name: 'Key ring', createdAt: 1_790_000_000_000, lastUsedAt: 1_790_000_000_000, transports: ['usb'] },
+    ],
+  },
+})
+
+export const deleteWebauthnCredential = defineRoute({
+  name: 'deleteWebauthnCredential',
+  method: 'DELETE',
+  path: '/auth/2fa/webauthn/credentials/:id',
+  source: '§5.2.8, contract 2',
+  summary: 'Do without a credential; the other sessions end',
+  access: 'person or proof',
+  parameters: z.object({ id: CredentialId }),
+  body: { schema: z.strictObject(confirmationFields).optional() },
+  answers: { 204: { description: 'Removed' }, ...refused(400, 401, 403, 404, 409, 429, 503) },
+  example: { parameters: { id }, body: { password: 'correct horse battery' }, status: 204 },
+})

@@ -1,0 +1,14 @@
+import type { Caller } from '#iam/caller'
+import { scopeOf } from '#model/scope'
+
+/** Who asks where nobody needs to be known: may do nothing. */
+export const nobody: Caller = {
+  tenant: '',
+  user: '',
+  name: '',
+  roles: [],
+  scope: scopeOf([]),
+  access: '',
+  scopeSince: -1,
+  isCurrent: () => true,
+}

@@ -1,0 +1,84 @@
+import { z } from 'zod'
+import { ResourceIdentifier } from '#model/crn'
+import { ShortName } from '#model/identifier'
+import { Grant, type Resource, resources } from '#model/scope'
+
+/** What users may do, by name. Contract 2, Model. */
+
+export const RoleName = ShortName
+export type RoleName = z.infer<typeof RoleName>
+
+/** Each is looked through for every thing of a list. */
+export const roleGrantsMax = 100
+
+/** As JSON. A role is one record, read and written whole. */
+export const roleBytesMax = 256 * 1024
+
+const Grants = z
+  .strictObject({ grants: z.array(Grant).max(roleGrantsMax) })
+  .refine(({ grants }) => Buffer.byteLength(JSON.stringify(grants)) <= roleBytesMax, {
+    path: ['grants'],
+    message: `must be at most ${roleBytesMax} bytes`,
+  })
+
+/** What a role is put as: `{grants:[…]}`, or one grant directly. Both come out as grants. Contract 2. */
+export const RoleGrants = z.unknown().transform((body, context): { readonly grants: readonly Grant[] } => {
+  const isOne = isGrantDirectly(body)
+  const result = Grants.safeParse(isOne ? { grants: [body] } : body)
+  if (result.success) return result.data
+  for (const issue of result.error.issues) {
+    // Named where it stands in what was sent.
+    const path = isOne ? issue.path.slice(2) : issue.path
+    context.issues.push({ ...issue, path, input: body } as z.core.$ZodRawIssue)
+  }
+  return z.NEVER
+})
+export type RoleGrants = z.infer<typeof RoleGrants>
+
+/** A role, as shown. */
+export const RoleEntry = z.object({
+  name: RoleName,
+  grants: z.array(Grant),
+  /** Made with the server and changed by nobody. */
+  builtIn: z.boolean(),
+  resourceIdentifier: ResourceIdentifier,
+})
+export type RoleEntry = z.infer<typeof RoleEntry>
+
+/** Who decides about access itself is an administrator, or is given it on purpose. */
+const ordinary: readonly Resource[] = resources.filter((resource) => !['users', 'roles', 'tenants'].includes(resource))
+
+/** Roles that every tenant has and nobody changes. Contract 2, Built-in roles. */
+export const builtInRoles = {
+  admin: [everywhere({ '*': ['*'] })],
+  operator: [
+    everywhere({
+      ...readOf(ordinary),
+      service: ['read', 'update'],
+      meta: ['read', 'update'],
+      updates: ['read', 'update'],
+      alarms: ['read', 'update'],
+      notifications: ['*'],
+    }),
+  ],
+  viewer: [everywhere({ ...readOf(ordinary), notifications: ['*'] })],
+} as const satisfies Readonly<Record<string, readonly Grant[]>>
+
+export type BuiltInRole = keyof typeof builtInRoles
+
+export function isBuiltIn(name: string): name is BuiltInRole {
+  return Object.hasOwn(builtInRoles, name)
+}
+
+function everywhere(permissions: Grant['permissions']): Grant {
+  return { permissions, devices: ['*'], services: ['*'] }
+}
+
+function readOf(readable: readonly Resource[]): Grant['permissions'] {
+  return Object.fromEntries(readable.map((resource) => [resource, ['read']]))
+}
+
+function isGrantDirectly(body: unknown): boolean {
+  if (typeof body !== 'object' || body === null || Array.isArray(body) || 'grants' in body) return false
+  return ['permissions', 'devices', 'services'].some((field) => Object.hasOwn(body, field))
+}

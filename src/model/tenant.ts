@@ -1,0 +1,70 @@
+import { z } from 'zod'
+import { idOfCrn, ResourceIdentifier } from '#model/crn'
+import { isTenantIdentifier, TenantIdentifier, Timestamp } from '#model/identifier'
+import { printable } from '#model/printable'
+
+/** Whom users, roles, devices and everything else belong to. Contract 2, Model. */
+
+/** A tenant's identifier, bare or as `crn#tenant:<id>`; comes out bare. §2.1. */
+export const TenantReference = z
+  .string()
+  .refine((text) => tenantOf(text) !== undefined, 'must be a tenant such as acme or crn#tenant:acme')
+  .overwrite((text) => tenantOf(text) ?? text)
+export type TenantReference = z.infer<typeof TenantReference>
+
+export const TenantName = printable(128)
+export type TenantName = z.infer<typeof TenantName>
+
+/** RFC 1035 §2.3.4. */
+const hostCharactersMax = 253
+
+/** Labels of a name, or an IPv4 address, or an IPv6 address in brackets; then a port, if only that one is meant. */
+const hostPattern =
+  /^(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?(?:\.[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?)*|\[[0-9a-f:.]+\])(?::\d{1,5})?$/
+
+/** What people type after `https://`: `devices.acme.example`, `localhost:8080`. Comes out in lower case. */
+export const HostName = z
+  .string()
+  .max(hostCharactersMax + 6, { abort: true })
+  .refine((text) => hostOf(text) !== undefined, 'must be a host name, with or without a port')
+  .overwrite((text) => hostOf(text) ?? text)
+export type HostName = z.infer<typeof HostName>
+
+export const tenantHostsMax = 32
+
+export const TenantHosts = z
+  .array(HostName)
+  .max(tenantHostsMax)
+  .overwrite((hosts) => [...new Set(hosts)])
+
+/** Whether users of the tenant need a second factor. */
+export const twoFactorPolicies = ['optional', 'required'] as const
+export const TwoFactorPolicy = z.enum(twoFactorPolicies)
+export type TwoFactorPolicy = z.infer<typeof TwoFactorPolicy>
+
+/** A tenant, as shown. */
+export const TenantEntry = z.object({
+  tenantIdentifier: TenantIdentifier,
+  name: TenantName,
+  /** Login and token only under these; everywhere when there are none. */
+  hosts: z.array(HostName).optional(),
+  twoFactor: TwoFactorPolicy,
+  /** Whether the Basic scheme gives tokens. */
+  basic: z.boolean(),
+  createdAt: Timestamp,
+  resourceIdentifier: ResourceIdentifier,
+})
+export type TenantEntry = z.infer<typeof TenantEntry>
+
+function tenantOf(text: string): string | undefined {
+  return isTenantIdentifier(text) ? text : idOfCrn(text, 'tenant')
+}
+
+/** As a request's `Host` is written by whoever follows a URL to it. */
+function hostOf(text: string): string | undefined {
+  const host = text.toLowerCase()
+  if (!hostPattern.test(host) || !URL.canParse(`http://${host}`)) return undefined
+  if (!host.startsWith('[')) return host
+  const { hostname } = new URL(`http://${host}`)
+  return hostname + host.slice(host.indexOf(']') + 1)
+}

@@ -1,0 +1,89 @@
+import { z } from 'zod'
+import { ResourceIdentifier } from '#model/crn'
+import { ShortName, Timestamp } from '#model/identifier'
+import { printable } from '#model/printable'
+
+/** Who may sign in. Contract 2. */
+
+/** Contract 1.8. A colon would end the name in a Basic credential, a slash its tenant in one of the device link. */
+export const UserName = printable(64).regex(/^[^:/]*$/, 'must not contain : or /')
+export type UserName = z.infer<typeof UserName>
+
+/**
+ * The form by which names are the same, whatever their case and however they were typed: 𝐀𝐧𝐧, ANN and ann are one.
+ * By way of upper case, so that letters with two small forms (σ, ς) are one as well.
+ */
+export function foldName(name: string): string {
+  return name.normalize('NFKC').toUpperCase().toLowerCase().normalize('NFKC')
+}
+
+/** Only the shape: whether anybody reads it shows when it is written to. RFC 5321 §4.5.3.1.3. */
+export const Email = z
+  .string()
+  .min(3)
+  .max(254)
+  .regex(/^[^\s@\p{C}]+@[^\s@\p{C}]+$/u, 'must be an e-mail address')
+export type Email = z.infer<typeof Email>
+
+/** The form by which addresses are the same: nobody tells them apart by case. */
+export function foldEmail(email: string): string {
+  return email.toLowerCase()
+}
+
+export const passwordCharactersMin = 10
+export const passwordCharactersMax = 256
+
+/** A password as it is hashed: keyboards differ in how they put accents together. */
+export function normalPassword(text: string): string {
+  return text.normalize('NFC')
+}
+
+/** A password to be: 10–256 characters (code points); comes out in normal form. Contract 2, Sign-up. */
+export const Password = z
+  .string()
+  // A character is at most two units, and in normal form rarely a third of those it was typed with.
+  .max(8 * passwordCharactersMax, { abort: true })
+  .refine((text) => text.isWellFormed(), { message: 'must be well-formed Unicode', abort: true })
+  .overwrite(normalPassword)
+  .refine((text) => {
+    const { length } = [...text]
+    return length >= passwordCharactersMin && length <= passwordCharactersMax
+  }, `must be from ${passwordCharactersMin} to ${passwordCharactersMax} characters`)
+export type Password = z.infer<typeof Password>
+
+/** A password that is shown to be checked: whatever was good once. */
+export const ShownPassword = z
+  .string()
+  .max(8 * passwordCharactersMax)
+  .overwrite(normalPassword)
+export type ShownPassword = z.infer<typeof ShownPassword>
+
+/** `invited`: has a code and no password yet. */
+export const userStates = ['invited', 'active', 'disabled'] as const
+export const UserState = z.enum(userStates)
+export type UserState = z.infer<typeof UserState>
+
+export const secondFactors = ['totp', 'webauthn'] as const
+export const SecondFactor = z.enum(secondFactors)
+export type SecondFactor = z.infer<typeof SecondFactor>
+
+/** Whose scopes are put together for one user. */
+export const userRolesMax = 32
+
+/** Names of roles, each once. */
+export const RoleNames = z
+  .array(ShortName)
+  .max(userRolesMax)
+  .overwrite((names) => [...new Set(names)])
+
+/** A user, as shown. */
+export const UserEntry = z.object({
+  name: UserName,
+  email: Email.optional(),
+  roles: RoleNames,
+  state: UserState,
+  twoFactor: z.array(SecondFactor),
+  createdAt: Timestamp,
+  resourceIdentifier: ResourceIdentifier,
+})
+export type UserEntry = z.infer<typeof UserEntry>

@@ -1,0 +1,182 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import {
+  actions,
+  devicesWithin,
+  everything,
+  Grant,
+  grantDevicesMax,
+  grantServicesMax,
+  isPermitted,
+  reachesDevice,
+  reachesService,
+  resources,
+  scopeOf,
+  servicesOfDevicesWithin,
+  servicesWithin,
+} from '#model/scope'
+import { grants as someGrants } from '#test/model/grants'
+
+const uuid = '7F1D3A52-0B6C-4F0E-9A55-2B8F5F1C9D01'
+const all: Grant = { permissions: { '*': ['*'] }, devices: ['*'], services: ['*'] }
+
+describe('a grant', () => {
+  test('names come out in their normal form', () => {
+    const grant = { permissions: { service: ['read'] }, devices: ['sensor-1', '*'], services: [uuid, 'Climate', '*'] }
+    expect(Grant.parse(grant)).toEqual({
+      permissions: { service: ['read'] },
+      devices: ['SENSOR-1', '*'],
+      services: [uuid.toLowerCase(), 'Climate', '*'],
+    })
+  })
+
+  test.each<[string, unknown, string]>([
+    ['no permissions', { devices: [], services: [] }, 'permissions'],
+    ['no devices', { permissions: {}, services: [] }, 'devices'],
+    ['no services', { permissions: {}, devices: [] }, 'services'],
+    ['an unknown resource', { ...all, permissions: { doors: ['read'] } }, 'permissions'],
+    ['an unknown action', { ...all, permissions: { service: ['write'] } }, 'permissions.service.0'],
+    ['actions as a text', { ...all, permissions: { service: 'read' } }, 'permissions.service'],
+    ['more actions than there are', { ...all, permissions: { service: Array(6).fill('read') } }, 'permissions.service'],
+    ['an empty device', { ...all, devices: [''] }, 'devices.0'],
+    ['half a wildcard', { ...all, devices: ['A', 'SENSOR-*'] }, 'devices.1'],
+    ['a device that is none', { ...all, devices: ['a/b'] }, 'devices.0'],
+    ['a service that is none', { ...all, services: ['__proto__'] }, 'services.0'],
+    ['a number for a device', { ...all, devices: [1] }, 'devices.0'],
+    ['an unknown field', { ...all, users: [] }, ''],
+    ['too many devices', { ...all, devices: Array(grantDevicesMax + 1).fill('A') }, 'devices'],
+    ['too many services', { ...all, services: Array(grantServicesMax + 1).fill('a') }, 'services'],
+    ['nothing', null, ''],
+  ])('with %s is refused', (_, grant, path) => {
+    const { error } = Grant.safeParse(grant)
+    expect(error?.issues.map((issue) => issue.path.join('.'))).toContain(path)
+  })
+
+  test('may be as large as the limits', () => {
+    const grant = { ...all, devices: Array(grantDevicesMax).fill('A'), services: Array(grantServicesMax).fill('a') }
+    expect(Grant.safeParse(grant).success).toBe(true)
+  })
+})
+
+describe('a scope', () => {
+  const scope = scopeOf([
+    { permissions: { service: ['read', 'update'], meta: ['*'] }, devices: ['A'], services: ['x'] },
+    { permissions: { service: ['read'] }, devices: ['B'], services: ['*'] },
+    { permissions: { users: ['read'] }, devices: [], services: [] },
+  ])
+
+  test('is a union of products, never two lists', () => {
+    const reached = ['A x', 'A y', 'B x', 'B y', 'C x'].filter((pair) => {
+      const [device = '', service = ''] = pair.split(' ')
+      return reachesService(scope, 'service', 'read', device, service)
+    })
+    expect(reached).toEqual(['A x', 'B x', 'B y'])
+    expect(reachesService(scope, 'service', 'update', 'B', 'x')).toBe(false)
+  })
+
+  test('a service list narrows no device', () => {
+    expect(['A', 'B', 'C'].filter((device) => reachesDevice(scope, 'service', 'read', device))).toEqual(['A', 'B'])
+  })
+
+  test('an action is given or not, whatever the devices', () => {
+    expect(isPermitted(scope, 'users', 'read')).toBe(true)
+    expect(isPermitted(scope, 'users', 'update')).toBe(false)
+    expect(actions.every((action) => isPermitted(scope, 'meta', action))).toBe(true)
+  })
+
+  test('what the same grants give is one array', () => {
+    expect(scope.reaches('service', 'update')).toBe(scope.reaches('meta', 'delete'))
+    expect(scope.reaches('service', 'read')).not.toBe(scope.reaches('service', 'update'))
+    expect(everything.reaches('roles', 'create')).toBe(everything.reaches('device', 'read'))
+  })
+
+  test('tenants give nothing where they are not effective, whoever has them', () => {
+    const elsewhere = scopeOf([all, { ...all, permissions: { tenants: ['read'] } }], { isTenantsEffective: false })
+    for (const action of actions) {
+      expect(isPermitted(elsewhere, 'tenants', action)).toBe(false)
+      expect(elsewhere.isWhole('tenants', action)).toBe(false)
+      for (const resource of resources) {
+        if (resource !== 'tenants') expect(elsewhere.isWhole(resource, action)).toBe(true)
+      }
+    }
+    expect(isPermitted(everything, 'tenants', 'delete')).toBe(true)
+  })
+
+  test('is whole by one grant for all, not by several', () => {
+    const parts = scopeOf([
+      { permissions: { meta: ['read'] }, devices: ['*'], services: ['x'] },
+      { permissions: { meta: ['read'] }, devices: ['A'], services: ['*'] },
+    ])
+    expect(parts.isWhole('meta', 'read')).toBe(false)
+    expect(scopeOf([...parts.grants, all]).isWhole('meta', 'read')).toBe(true)
+    expect(scopeOf([]).isWhole('meta', 'read')).toBe(false)
+  })
+})
+
+describe('fingerprints', () => {
+  const grant: Grant = {
+    permissions: { service: ['read', 'update'], meta: ['read'] },
+    devices: ['A', 'B'],
+    services: ['x'],
+  }
+  const print = (...grants: Grant[]) => scopeOf(grants).fingerprint
+  const base = print(grant, all)
+
+  test.each<[string, Grant[]]>([
+    ['order of grants', [all, grant]],
+    ['a grant twice', [grant, all, grant]],
+    ['order of names', [{ ...grant, devices: ['B', 'A', 'B'] }, all]],
+    ['order of permissions', [{ ...grant, permissions: { meta: ['read'], service: ['update', 'read'] } }, all]],
+    ['a resource without actions', [{ ...grant, permissions: { ...grant.permissions, users: [] } }, all]],
+    ['all actions by name', [grant, { ...all, permissions: { '*': [...actions] } }]],
+    ['names beside any', [grant, { ...all, devices: ['A', '*'] }]],
+  ])('are the same whatever the %s', (_, grants) => {
+    expect(print(...grants)).toBe(base)
+  })
+
+  test.each<[string, Grant[]]>([
+    ['another device', [{ ...grant, devices: ['A', 'C'] }, all]],
+    ['one device less', [{ ...grant, devices: ['A'] }, all]],
+    ['another service', [{ ...grant, services: ['y'] }, all]],
+    ['another action', [{ ...grant, permissions: { ...grant.permissions, meta: ['update'] } }, all]],
+    ['another resource', [{ ...grant, permissions: { service: ['read', 'update'], alarms: ['read'] } }, all]],
+    [
+      'every resource of today by name',
+      [grant, { ...all, permissions: Object.fromEntries(resources.map((r) => [r, ['*']])) }],
+    ],
+    ['one grant less', [all]],
+    ['two grants with the names of one each', [{ ...grant, devices: ['A'] }, { ...grant, devices: ['B'] }, all]],
+    ['names that are put together otherwise', [{ ...grant, devices: ['A","B'] }, all]],
+  ])('differ with %s', (_, grants) => {
+    expect(print(...grants)).not.toBe(base)
+  })
+
+  test('differ where tenants are not effective', () => {
+    expect(scopeOf([all], { isTenantsEffective: false }).fingerprint).not.toBe(everything.fingerprint)
+  })
+})
+
+test('what is judged in lists is what is judged alone', () => {
+  const devices = ['A', 'B', 'C', 'Z']
+  const services = ['x', 'y', 'z']
+  fc.assert(
+    fc.property(someGrants, fc.constantFrom(...resources), fc.constantFrom(...actions), (grants, resource, action) => {
+      const scope = scopeOf(grants)
+      const isDeviceIn = devicesWithin(scope, resource, action)
+      const isServiceIn = servicesWithin(scope, resource, action)
+      const isIn = servicesOfDevicesWithin(scope, resource, action)
+      for (const device of devices) {
+        expect(isDeviceIn(device)).toBe(reachesDevice(scope, resource, action, device))
+        for (const service of services) {
+          expect(isIn(device, service)).toBe(reachesService(scope, resource, action, device, service))
+        }
+      }
+      for (const service of services) {
+        const isHeld = scope
+          .reaches(resource, action)
+          .some((reach) => reach.services === '*' || reach.services.has(service))
+        expect(isServiceIn(service)).toBe(isHeld)
+      }
+    }),
+  )
+})

@@ -1,0 +1,153 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { Email, foldEmail, foldName, normalPassword, Password, RoleNames, ShownPassword, UserName } from '#model/user'
+
+const notText = [undefined, null, 0, 1, true, {}, [], ['ann']]
+
+describe('a name', () => {
+  test.each(['a', 'ann', 'Ann Lee', 'ann@acme.example', 'Zoë', '安', 'x'.repeat(64), '😀'.repeat(64), 'a.b-c_d%e?f#g'])(
+    '%j is one, and stays as given',
+    (name) => {
+      expect(UserName.parse(name)).toBe(name)
+    },
+  )
+
+  test.each([
+    '',
+    ' ',
+    ' ann',
+    'ann ',
+    '\u00a0ann',
+    'ann\u3000',
+    'a:b',
+    'a/b',
+    'a\nb',
+    'a\tb',
+    'a\0b',
+    'a\u007fb',
+    'a\u200bb',
+    'a\u202eb',
+    'a\u2028b',
+    'a\ud800b',
+    'x'.repeat(65),
+    '😀'.repeat(65),
+    ...notText,
+  ])('%j is none', (name) => {
+    expect(UserName.safeParse(name).success).toBe(false)
+  })
+})
+
+describe('names that are one', () => {
+  test.each([
+    ['ann', 'ANN'],
+    ['Ann', 'aNN'],
+    ['𝐀𝐧𝐧', 'ann'],
+    ['ａｎｎ', 'ann'],
+    ['Zoe\u0308', 'ZOË'],
+    ['ﬁn', 'FIN'],
+    ['ΟΔΟΣ', 'οδος'],
+    ['οδοσ', 'οδος'],
+    ['Straße', 'STRASSE'],
+    ['a\u00a0b', 'a b'],
+  ])('%s and %s', (one, other) => {
+    expect(foldName(one)).toBe(foldName(other))
+  })
+
+  test.each([
+    ['ann', 'anne'],
+    ['ann', 'an n'],
+    ['zoe', 'zoë'],
+    ['аnn', 'ann'],
+  ])('not %s and %s', (one, other) => {
+    expect(foldName(one)).not.toBe(foldName(other))
+  })
+
+  test('a folded name is folded', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary', maxLength: 20 }), (text) => {
+        expect(foldName(foldName(text))).toBe(foldName(text))
+      }),
+      { numRuns: 2_000 },
+    )
+  })
+})
+
+describe('an e-mail address', () => {
+  test.each([
+    'a@b',
+    'Ann@Acme.example',
+    'ann+x@acme.example',
+    '"ann"@[192.0.2.1]',
+    'zoë@例.example',
+    `a@${'b'.repeat(252)}`,
+  ])('%j is one', (email) => {
+    expect(Email.parse(email)).toBe(email)
+  })
+
+  test.each([
+    '',
+    'a',
+    '@',
+    'a@',
+    '@b',
+    'a@b@c',
+    'a b@c',
+    'a@b c',
+    'a@b\n',
+    'a@\u200bb',
+    `a@${'b'.repeat(253)}`,
+    ...notText,
+  ])('%j is none', (email) => {
+    expect(Email.safeParse(email).success).toBe(false)
+  })
+
+  test('nobody tells them apart by case', () => {
+    expect(foldEmail('Ann@ACME.example')).toBe(foldEmail('ann@acme.EXAMPLE'))
+  })
+})
+
+describe('a password', () => {
+  test.each([
+    ['ten characters', 'x'.repeat(10), 'x'.repeat(10)],
+    ['as many as there may be', 'x'.repeat(256), 'x'.repeat(256)],
+    ['characters of two units', '😀'.repeat(10), '😀'.repeat(10)],
+    ['as many of two units', '😀'.repeat(256), '😀'.repeat(256)],
+    ['spaces and control characters', ' \t\n 123456', ' \t\n 123456'],
+    ['accents put together', 'e\u0301'.repeat(256), '\u00e9'.repeat(256)],
+  ])('of %s comes out in normal form', (_, text, normal) => {
+    expect(Password.parse(text)).toBe(normal)
+    expect(ShownPassword.parse(text)).toBe(normal)
+    expect(normalPassword(text)).toBe(normal)
+  })
+
+  test.each<[string, unknown]>([
+    ['nine characters', 'x'.repeat(9)],
+    ['nine of two units', '😀'.repeat(9)],
+    ['nine, once put together', 'e\u0301'.repeat(9)],
+    ['too many', 'x'.repeat(257)],
+    ['too many of two units', '😀'.repeat(257)],
+    ['a megabyte', 'x'.repeat(1024 * 1024)],
+    ['half a character', `${'x'.repeat(10)}\ud800`],
+    ...notText.map((value): [string, unknown] => ['no text', value]),
+  ])('of %s is refused', (_, text) => {
+    expect(Password.safeParse(text).success).toBe(false)
+  })
+
+  test('that is shown may be any, but no novel', () => {
+    expect(ShownPassword.parse('')).toBe('')
+    expect(ShownPassword.safeParse('x'.repeat(100_000)).success).toBe(false)
+  })
+})
+
+describe('roles of a user', () => {
+  test('each once', () => {
+    expect(RoleNames.parse(['ops', 'viewer', 'ops'])).toEqual(['ops', 'viewer'])
+  })
+
+  test.each([[['a b']], [['']], [Array.from({ length: 33 }, (_, index) => `r${index}`)], ['ops']])(
+    'not %j',
+    (roles) => {
+      expect(RoleNames.safeParse(roles).success).toBe(false)
+    },
+  )
+})

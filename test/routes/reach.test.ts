@@ -1,0 +1,256 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { anonymous } from '#iam/anonymous'
+import type { Caller } from '#iam/caller'
+import { Problem } from '#model/problem'
+import { type Grant, scopeOf } from '#model/scope'
+import { deviceRoutes } from '#routes/devices'
+import { linkRoutes } from '#routes/link'
+import { metaRoutes } from '#routes/meta'
+import { schemaRoutes } from '#routes/schemas'
+import { serviceRoutes } from '#routes/services'
+import { type Assembly, assemble } from '#src/assembly'
+import { memoryPlace } from '#store/memory'
+import { type Door, openDoor, world } from '#test/server/door'
+
+/** Routes as somebody who may reach some things and not others finds them: A and B offer x and y, C offers z. */
+const on = (devices: string[], services: string[], permissions: Grant['permissions']): Grant => ({
+  permissions,
+  devices,
+  services,
+})
+const read: Grant['permissions'] = { service: ['read'], meta: ['read'], schemas: ['read'] }
+const any = ['*']
+
+const grantsOf: Record<string, Grant[]> = {
+  whole: [on(any, any, { '*': ['*'] })],
+  'A of all': [on(['A'], any, read)],
+  'x of all': [on(any, ['x'], read)],
+  'A of x, B of y': [on(['A'], ['x'], read), on(['B'], ['y'], read)],
+  'B of y, A of x': [on(['B'], ['y'], read), on(['A'], ['x'], read)],
+  'Z of all': [on(['Z'], any, read)],
+  'maker of A and N': [on(['A', 'N'], any, { device: ['create'] })],
+  'describer of new': [on(any, any, { schemas: ['create'] })],
+  'describer of old': [on(any, any, { schemas: ['update'] })],
+  'describer of new x, old y': [on(any, ['x'], { schemas: ['create'] }), on(any, ['y'], { schemas: ['update'] })],
+}
+
+let assembly: Assembly
+let door: Door
+
+beforeAll(async () => {
+  const quiet = { error: () => {}, warn: () => {}, info: () => {}, debug: () => {} }
+  assembly = assemble({
+    world,
+    place: memoryPlace(),
+    publisher: { publish: () => {} },
+    isSynced: false,
+    retention: { bytesMax: 2 ** 20, ageMsMax: 3_600_000 },
+    ticketLifetimeMs: 30_000,
+    log: quiet,
+  })
+  await assembly.open()
+  const { context } = assembly
+  door = await openDoor({
+    bindings: [
+      ...deviceRoutes(context),
+      ...serviceRoutes(context),
+      ...schemaRoutes(context),
+      ...metaRoutes(context),
+      ...linkRoutes(context),
+    ],
+    authenticate(request): Caller {
+      const who = request.header('x-who')
+      if (who === 'gone') return { ...anonymous, isCurrent: () => false }
+      const grants = grantsOf[who]
+      if (!grants) throw new Problem('unauthorized')
+      return { ...anonymous, access: who, scope: scopeOf(grants) }
+    },
+  })
+  for (const [device, services] of Object.entries({ A: ['x', 'y'], B: ['x', 'y'], C: ['z'] })) {
+    await call('whole', 'POST', '/link', {
+      deviceIdentifier: device,
+      services: services.map((serviceIdentifier) => ({
+        serviceIdentifier,
+        properties: [{ propId: 1, type: 'UINT8' }],
+      })),
+      updates: services.map((serviceIdentifier) => ({ serviceIdentifier, propId: 1, value: 7 })),
+    })
+  }
+  for (const service of ['x', 'y']) await call('whole', 'PUT', `/schemas/${service}`, schema)
+})
+afterAll(async () => {
+  await door.server.close()
+  await assembly.close()
+})
+
+const schema = { name: 'Climate', description: 'A room', properties: {} }
+
+async function call(who: string, method: string, path: string, body?: unknown) {
+  const response = await fetch(door.base + path, {
+    method,
+    headers: { 'X-Who': who, ...(body !== undefined && { 'Content-Type': 'application/json' }) },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  })
+  const text = await response.text()
+  return { status: response.status, body: text === '' ? undefined : JSON.parse(text), headers: response.headers }
+}
+
+const get = async (who: string, path: string) => {
+  const { status, body } = await call(who, 'GET', path)
+  return status === 200 ? body : status
+}
+
+describe('lists leave out what lies outside', () => {
+  const device = (deviceIdentifier: string, ...services: string[]) => ({
+    deviceIdentifier,
+    services: services.map((serviceIdentifier) => ({ serviceIdentifier })),
+  })
+  const service = (serviceIdentifier: string, ...devices: string[]) => ({
+    serviceIdentifier,
+    devices: devices.map((deviceIdentifier) => ({ deviceIdentifier })),
+  })
+  const rows: [string, unknown[], unknown[], string[], string[]][] = [
+    [
+      'whole',
+      [device('A', 'x', 'y'), device('B', 'x', 'y'), device('C', 'z')],
+      [service('x', 'A', 'B'), service('y', 'A', 'B'), service('z', 'C')],
+      ['A', 'B', 'C'],
+      ['x', 'y'],
+    ],
+    ['A of all', [device('A', 'x', 'y')], [service('x', 'A'), service('y', 'A')], ['A'], ['x', 'y']],
+    // A list of services narrows services, and no device.
+    ['x of all', [device('A', 'x'), device('B', 'x'), device('C')], [service('x', 'A', 'B')], ['A', 'B', 'C'], ['x']],
+    [
+      'A of x, B of y',
+      [device('A', 'x'), device('B', 'y')],
+      [service('x', 'A'), service('y', 'B')],
+      ['A', 'B'],
+      ['x', 'y'],
+    ],
+    ['Z of all', [], [], [], ['x', 'y']],
+  ]
+  test.each(rows)('%s', async (who, devices, services, metas, schemas) => {
+    expect(await get(who, '/devices?depth=1')).toEqual(devices)
+    expect(await get(who, '/services?depth=1')).toEqual(services)
+    expect((await get(who, '/meta')).map((record: { deviceIdentifier: string }) => record.deviceIdentifier)).toEqual(
+      metas,
+    )
+    expect((await get(who, '/schemas')).map((entry: { serviceIdentifier: string }) => entry.serviceIdentifier)).toEqual(
+      schemas,
+    )
+  })
+
+  test('also page by page, where nothing shows that there is more', async () => {
+    const { body, headers } = await call('A of x, B of y', 'GET', '/devices?limit=2')
+    expect([body.length, headers.get('link')]).toEqual([2, null])
+    const first = await call('A of x, B of y', 'GET', '/devices?limit=1')
+    expect(first.headers.get('link')).toContain('rel="next"')
+  })
+})
+
+describe('one thing outside is as if it were not there', () => {
+  test.each([
+    ['A of all', '/devices/A', 200],
+    ['A of all', '/devices/B', 404],
+    ['A of all', '/meta/B', 404],
+    ['A of all', '/devices/B/services', 404],
+    ['A of all', '/services/x/devices/B', 404],
+    ['A of all', '/services/x/devices/A/properties', 200],
+    ['A of all', '/services/z', 404],
+    ['A of all', '/services/z/devices', 404],
+    ['A of all', '/schemas/x', 200],
+    ['x of all', '/devices/C', 200],
+    ['x of all', '/devices/A/services/x', 200],
+    ['x of all', '/devices/A/services/y', 404],
+    ['x of all', '/devices/A/services/y/properties', 404],
+    ['x of all', '/services/y', 404],
+    ['x of all', '/services/z?depth=0', 404],
+    ['x of all', '/schemas/y', 404],
+    ['A of x, B of y', '/devices/A/services/x', 200],
+    ['A of x, B of y', '/devices/A/services/y', 404],
+    ['A of x, B of y', '/services/y/devices/B', 200],
+    ['A of x, B of y', '/services/y/devices/A', 404],
+    ['Z of all', '/services/x', 404],
+    ['Z of all', '/devices/Z', 404],
+  ])('%s at %s: %i', async (who, path, status) => {
+    const answer = await call(who, 'GET', path)
+    expect(answer.status).toBe(status)
+    if (status === 404) expect(answer.body).toEqual({ error: 'Not Found' })
+  })
+
+  test('a device that may be read shows the services that may', async () => {
+    const { services } = await get('x of all', '/devices/A?depth=1')
+    expect(services).toEqual([{ serviceIdentifier: 'x' }])
+    expect(await get('x of all', '/devices/C/services')).toEqual([])
+  })
+})
+
+describe('making a device', () => {
+  const make = (deviceIdentifier: string) => call('maker of A and N', 'POST', '/devices', { deviceIdentifier })
+
+  test.each(['C', 'Z'])('%s, outside: 404, whether it exists or not, and nothing is made', async (device) => {
+    const { status, body } = await make(device)
+    expect([status, body]).toEqual([404, { error: 'Not Found' }])
+    expect(await get('whole', '/devices/Z')).toBe(404)
+  })
+
+  test('inside: made once', async () => {
+    expect((await make('n')).status).toBe(201)
+    expect((await make('N')).status).toBe(409)
+    expect((await call('whole', 'DELETE', '/devices/N')).status).toBe(204)
+  })
+})
+
+describe('describing a service: what happens decides which right is needed', () => {
+  const put = async (who: string, service: string) => (await call(who, 'PUT', `/schemas/${service}`, schema)).status
+
+  test('who may create makes one, and changes none', async () => {
+    expect([await put('describer of new', 'w'), await put('describer of new', 'w')]).toEqual([200, 403])
+    await call('whole', 'DELETE', '/schemas/w')
+  })
+
+  test('who may update changes one, and makes none', async () => {
+    expect([await put('describer of old', 'x'), await put('describer of old', 'w')]).toEqual([200, 403])
+    expect(await get('whole', '/schemas/w')).toBe(404)
+  })
+
+  test('each right where it reaches', async () => {
+    expect(await put('describer of new x, old y', 'y')).toBe(200)
+    // There, and only to be made by him.
+    expect(await put('describer of new x, old y', 'x')).toBe(404)
+    expect(await put('describer of new x, old y', 'z')).toBe(404)
+  })
+
+  test('who may neither: 403', async () => {
+    expect(await put('A of all', 'x')).toBe(403)
+  })
+})
+
+describe('ETags', () => {
+  const etag = async (who: string, path: string) => (await call(who, 'GET', path)).headers.get('etag')
+
+  test.each(['/devices', '/services', '/schemas'])('of %s are of what one may, however it is written', async (path) => {
+    const [one, other, more] = [
+      await etag('A of x, B of y', path),
+      await etag('B of y, A of x', path),
+      await etag('whole', path),
+    ]
+    expect(one).toMatch(/^W\//)
+    expect(other).toBe(one)
+    expect(more).not.toBe(one)
+  })
+})
+
+test.each([
+  '/devices',
+  '/devices?limit=1',
+  '/services',
+  '/services?depth=1',
+  '/services?limit=1',
+  '/services/x',
+  '/meta',
+  '/schemas',
+])('%s is not begun for who is gone by then: he asks again, and hears why', async (path) => {
+  const { status, headers } = await call('gone', 'GET', path)
+  expect([status, headers.get('retry-after')]).toEqual([503, expect.stringMatching(/^\d+$/)])
+})

@@ -1,0 +1,76 @@
+import { expect, test } from 'vitest'
+import { anonymous } from '#iam/anonymous'
+import type { RouteContext } from '#routes/context'
+import { pageOf } from '#routes/page'
+import { type Names, namesOf, streamed } from '#routes/streamed'
+import type { Call } from '#server/call'
+import { world } from '#test/server/door'
+
+/** What a long answer needs of the server: nothing waits to be stored. */
+const context = { world, system: { gate: { closedCount: 0, settled: async () => {} } } } as unknown as RouteContext
+const frame = { before: '[', after: ']' }
+const thousand = Array.from({ length: 1_000 }, (_, index) => `N${index}`)
+const changed = { code: 'overloaded', message: 'what the caller may read has changed meanwhile' }
+
+/** Who may read until he was asked so many times. */
+function callerFor(times: number) {
+  let asked = 0
+  return { ...anonymous, isCurrent: () => asked++ < times }
+}
+
+/** Remembers whether they were given back. */
+function kept(names: readonly string[]): Names & { isClosed: boolean } {
+  const all = namesOf(names)
+  const given = {
+    isClosed: false,
+    next: (countMax: number) => all.next(countMax),
+    async close() {
+      given.isClosed = true
+    },
+  }
+  return given
+}
+
+async function piecesOf(chunks: AsyncIterable<string>): Promise<{ pieces: string[]; error: unknown }> {
+  const pieces: string[] = []
+  try {
+    for await (const piece of chunks) pieces.push(piece)
+  } catch (error) {
+    return { pieces, error }
+  }
+  return { pieces, error: undefined }
+}
+
+const long = (name: string) => JSON.stringify(name.padEnd(1_000, '.'))
+
+test('an answer is whole while its caller is who he was', async () => {
+  const names = kept(thousand)
+  const { pieces, error } = await piecesOf(streamed(context, anonymous, names, frame, long))
+  expect([error, names.isClosed, pieces.length > 10]).toEqual([undefined, true, true])
+  expect(JSON.parse(pieces.join(''))).toHaveLength(1_000)
+})
+
+test.each([0, 1, 2, 5, 12])('one that was asked for by whom is true for %i slices ends with them', async (times) => {
+  const names = kept(thousand)
+  const { pieces, error } = await piecesOf(streamed(context, callerFor(times), names, frame, long))
+  expect(error).toMatchObject(changed)
+  expect(names.isClosed).toBe(true)
+  expect(pieces.length).toBeLessThanOrEqual(times)
+  expect(pieces.join('').endsWith(']')).toBe(false)
+})
+
+test('also when it changes while the last things are stored', async () => {
+  // One slice, and then the end.
+  const { pieces, error } = await piecesOf(streamed(context, callerFor(1), namesOf(['A']), frame, long))
+  expect([pieces, error]).toMatchObject([[], changed])
+  const { pieces: whole } = await piecesOf(streamed(context, callerFor(2), namesOf(['A']), frame, long))
+  expect(whole).toHaveLength(1)
+})
+
+test('a page is looked for no longer either', async () => {
+  const call = (times: number) => ({ caller: callerFor(times), target: { path: '/', query: '' } }) as unknown as Call
+  const names = kept(thousand)
+  await expect(pageOf(call(1), 1_000, names, () => true)).rejects.toMatchObject(changed)
+  expect(names.isClosed).toBe(true)
+  expect((await pageOf(call(2), 1_000, namesOf(thousand), () => true)).names).toHaveLength(1_000)
+})
