@@ -10,7 +10,7 @@ import { Problem } from '#model/problem'
 import type { RouteContext } from '#routes/context'
 import { lookAtDevice } from '#routes/looking'
 import { type Binding, bind } from '#server/call'
-import { type AnyWebsocketRoute, websocketRoute } from '#server/websocket-route'
+import { type AnyWebsocketRoute, type UpgradeRequest, websocketRoute } from '#server/websocket-route'
 
 /** Unsent bytes of one link: a full window of acknowledgements, and what else is said, many times over. */
 const backpressureBytesMax = 1024 * 1024
@@ -54,16 +54,20 @@ export function linkRoutes(context: RouteContext): Binding[] {
 }
 
 /** `GET /link`. Contract 7. */
-export function linkSocket({ links }: RouteContext, tenantOf: () => string, frameBytesMax: number): AnyWebsocketRoute {
+export function linkSocket(
+  { links }: RouteContext,
+  tenantOf: (request: UpgradeRequest) => string,
+  frameBytesMax: number,
+): AnyWebsocketRoute {
   return websocketRoute<LinkOpening>({
     path: '/link',
     room: links,
     protocols: Object.keys(linkProtocols),
     maxPayloadBytes: frameBytesMax,
     maxBackpressureBytes: backpressureBytesMax,
-    upgrade: ({ protocol }) => ({
-      tenant: tenantOf(),
-      protocol: linkProtocols[protocol as keyof typeof linkProtocols],
+    upgrade: (request) => ({
+      tenant: tenantOf(request),
+      protocol: linkProtocols[request.protocol as keyof typeof linkProtocols],
     }),
   })
 }
