@@ -23,7 +23,7 @@ export async function signUp(parts: SignInParts, request: SignUpRequest): Promis
   if (!isGood) throw refuse()
   const passwordHash = await passwords.hash(password)
   // His tenant may be gone by now, and he with it.
-  if (!rowByName(states.directory, name)) throw refuse()
+  if (rowByName(states.directory, name)?.id !== row.id) throw refuse()
   try {
     await states.askAccount(row.tenant, row.id, { type: 'redeem_code', codeHash, passwordHash })
   } catch (error) {
