@@ -1,28 +1,24 @@
-import type { Hello, Report, Welcome } from '#actors/device/commands'
-import type { DeviceState } from '#actors/device/state'
+import type { Report } from '#actors/device/commands'
 import { Acknowledgements } from '#link/acknowledgements'
-import { admitted } from '#link/admission'
-import { decodeFrame, integerFor, isPlain, withNumbers } from '#link/codec'
-import { declaredServices } from '#link/declaration'
+import { afterGate } from '#link/after-gate'
+import { decodeFrame, isPlain, withNumbers } from '#link/codec'
 import { aboutOf, messageOf } from '#link/frame-fault'
 import { FrameQueue } from '#link/frame-queue'
-import { type FrameAbout, Link, type LinkedDevice, type LinkOpening } from '#link/link'
-import { shapeNamed, shapeOf } from '#link/linked-services'
+import { Hellos } from '#link/hello'
+import { type FrameAbout, Link, type LinkOpening } from '#link/link'
+import { shapeOf } from '#link/linked-services'
 import { askLinked } from '#link/linked-turn'
-import { ownText } from '#link/own-text'
-import { Owners, takeOversMax } from '#link/owners'
+import { Owners } from '#link/owners'
 import type { Presence } from '#link/presence'
 import { ReportAsker } from '#link/report-asker'
-import { sessionOf } from '#link/session'
 import { readShortUpdate } from '#link/short-update'
 import { StatusWalks } from '#link/status-walks'
 import { isUpdate, readItems, readUpdate, type UpdateFrame } from '#link/update-frame'
 import type { Entry } from '#model/entry'
-import { type HelloMessage, LongDeviceMessage, linkWindowMessages } from '#model/link-message'
+import { LongDeviceMessage, linkWindowMessages } from '#model/link-message'
 import type { DeviceStatus } from '#model/meta'
 import { Problem } from '#model/problem'
 import type { InternShape } from '#model/shape'
-import type { Asker } from '#runtime/actor'
 import { closeCodes } from '#runtime/close-codes'
 import { Liveness } from '#runtime/liveness'
 import type { Socket, SocketRoom } from '#runtime/socket'
@@ -57,12 +53,20 @@ export class Links implements SocketRoom<LinkOpening> {
   readonly #queue: FrameQueue
   readonly #acknowledgements: Acknowledgements
   readonly #walks: StatusWalks
+  readonly #hellos: Hellos
   readonly counts = { frames: 0, updates: 0, refused: 0, hellos: 0 }
 
   constructor(options: LinksOptions) {
     this.#options = options
     this.#owners = new Owners(options.system.world)
     this.#walks = new StatusWalks({ world: options.system.world, owners: this.#owners, presence: options.presence })
+    this.#hellos = new Hellos({
+      system: options.system,
+      intern: options.intern,
+      owners: this.#owners,
+      refuse: (link, problem, about) => this.#refuse(link, problem, about),
+      notAdmitted: (tenant, problem) => options.log.refused(tenant, problem),
+    })
     this.#acknowledgements = new Acknowledgements(options.system.world)
     this.#queue = new FrameQueue({
       world: options.system.world,
@@ -239,7 +243,9 @@ export class Links implements SocketRoom<LinkOpening> {
     if (link.removed.has(flakeAddress)) {
       // No mistake of the link's either: it does not count towards the ten.
       link.acknowledgeNothing()
-      this.#afterGate(() => link.error('UNKNOWN_DEVICE', `${flakeAddress} was removed`, { flakeAddress, seq }))
+      afterGate(this.#options.system, () =>
+        link.error('UNKNOWN_DEVICE', `${flakeAddress} was removed`, { flakeAddress, seq }),
+      )
       return
     }
     const problem = new Problem('device_unknown', `${flakeAddress} said no HELLO on this link`)
@@ -262,7 +268,8 @@ export class Links implements SocketRoom<LinkOpening> {
     const message = parsed.data
     switch (message.type) {
       case 'HELLO':
-        this.#hello(link, message, bytes)
+        this.counts.hellos++
+        this.#hellos.take(link, message, bytes + frameOverheadBytes)
         return
       case 'BYE':
         this.#bye(link, message.flakeAddress)
@@ -271,102 +278,6 @@ export class Links implements SocketRoom<LinkOpening> {
         // RESULT and FIRMWARE_STATUS to nothing we asked: said too late, or twice.
         return
     }
-  }
-
-  #hello(link: Link, message: HelloMessage, bytes: number): void {
-    const { system, intern, log } = this.#options
-    this.counts.hellos++
-    const { tenant } = link.opening
-    const device = ownText(message.deviceIdentifier)
-    const about = { deviceIdentifier: device }
-    if (link.opening.device !== undefined && link.opening.device !== device) {
-      this.#refuse(link, new Problem('forbidden', `these credentials are not those of ${device}`), about)
-      return
-    }
-    if (!system.isServing || !system.gate.isOpen) {
-      link.refuse(new Problem('storage'))
-      return
-    }
-    let services: Hello['services']
-    try {
-      services = declaredServices(message.services, intern)
-    } catch (error) {
-      if (!(error instanceof Problem)) throw error
-      this.#refuse(link, error, about)
-      return
-    }
-    const before = this.#owners.get(tenant, device)
-    if (before && before.link !== link && this.#owners.isFlapping(tenant, device)) {
-      link.error('FLAPPING', `${device} changed links more than ${takeOversMax} times in a minute`, about)
-      return
-    }
-    const activation = admitted(system, tenant, device, (problem) => log.refused(tenant, problem))
-    const state = activation.state as DeviceState
-    if (!state.isThere) {
-      log.refused(tenant, new Problem('overloaded'))
-      link.refuse(new Problem('overloaded'))
-      return
-    }
-    const { flakeAddress } = state
-    const linked: LinkedDevice = {
-      link,
-      device,
-      flakeAddress,
-      session: sessionOf(message, system.world),
-      services: link.shapes.of(message.services.map((service) => shapeNamed(services, service.serviceIdentifier))),
-      activation,
-      lastSeq: 0,
-      ackSeq: 0,
-      isAckWaiting: false,
-      isShort: false,
-    }
-    this.#own(tenant, linked, before)
-    const hello: Hello = {
-      type: 'hello',
-      session: linked.session,
-      services,
-      project: message.project,
-      firmwares: message.firmwares,
-      isAutoUpdated: message.autoUpdate,
-      isConnect: before?.link !== link,
-    }
-    const asker: Asker = {
-      answered: (welcome) => this.#welcome(linked, welcome as Welcome),
-      refusing: () => link.stopTaking(),
-      refused: (problem) => link.refuse(problem, { ...about, flakeAddress }),
-    }
-    system.turnOf(activation, hello, asker, bytes + frameOverheadBytes)
-  }
-
-  #own(tenant: string, linked: LinkedDevice, before: LinkedDevice | undefined): void {
-    this.#owners.set(tenant, linked)
-    if (before) {
-      before.link.devices.delete(before.flakeAddress)
-      // Removed and made anew since: late frames may still name the old address.
-      if (before.flakeAddress !== linked.flakeAddress) before.link.removed.add(before.flakeAddress)
-      if (before.link !== linked.link) {
-        before.link.replaced.add(before.flakeAddress)
-        const { flakeAddress } = before
-        this.#afterGate(() =>
-          before.link.error('REPLACED', `${linked.device} is on another link now`, { flakeAddress }),
-        )
-      }
-    }
-    linked.link.replaced.delete(linked.flakeAddress)
-    linked.link.devices.set(linked.flakeAddress, linked)
-  }
-
-  #welcome(linked: LinkedDevice, { flakeAddress, seq }: Welcome): void {
-    linked.link.accepted()
-    const { world } = this.#options.system
-    linked.link.send({
-      type: 'WELCOME',
-      flakeAddress,
-      deviceIdentifier: linked.device,
-      seq: integerFor(linked.link.opening.protocol, seq),
-      window: linkWindowMessages,
-      timestamp: integerFor(linked.link.opening.protocol, world.now()),
-    })
   }
 
   #bye(link: Link, flakeAddress: number): void {
@@ -384,11 +295,7 @@ export class Links implements SocketRoom<LinkOpening> {
   /** Refusals at the border leave in order with what was stored before them. */
   #refuse(link: Link, problem: Problem, about: FrameAbout = {}, isFrame = false): void {
     this.counts.refused++
-    this.#afterGate(() => link.refuse(problem, about, isFrame))
-  }
-
-  #afterGate(leave: () => void): void {
-    this.#options.system.gate.say({ leave, refuse: leave })
+    afterGate(this.#options.system, () => link.refuse(problem, about, isFrame))
   }
 }
 
