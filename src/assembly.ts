@@ -1,6 +1,11 @@
+import { accountActor } from '#actors/account/account'
 import { deviceActor, deviceAddress } from '#actors/device/device'
 import { isOverridden } from '#actors/device/overridden'
 import type { DeviceState } from '#actors/device/state'
+import { directoryActor } from '#actors/directory/directory'
+import { LateNotices } from '#actors/notices'
+import { sessionActor } from '#actors/session/session'
+import { signingKeysActor } from '#actors/signing-keys/signing-keys'
 import { defaultTenant } from '#actors/tenant/address'
 import { tenantActor } from '#actors/tenant/tenant'
 import { Hub } from '#events/hub'
@@ -85,9 +90,14 @@ export function assemble(options: AssemblyOptions): Assembly {
     },
   })
 
+  const notices = new LateNotices()
   const definitions = [
     deviceActor({ shapeById: (id) => journal.shapes.byId(id), startedAt }),
-    tenantActor,
+    tenantActor(notices),
+    directoryActor(notices),
+    accountActor,
+    sessionActor(notices),
+    signingKeysActor(notices),
   ] as unknown as AnyDefinition<Entry>[]
 
   const system: System<Entry> = new System<Entry>({

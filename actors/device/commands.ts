@@ -20,6 +20,10 @@ export interface AddDevice {
   readonly type: 'add'
   readonly flakeAddress: number
   readonly meta: JsonObject
+  /** SHA-256 of its secret, if it has one from the beginning. */
+  readonly secretHash?: Uint8Array
+  /** Id of the provisioning key that let it in. */
+  readonly registrar?: string
 }
 
 /** The SHA-256 of the device's secret; the one before is void. Contract 3.11. */
@@ -28,8 +32,10 @@ export interface SetSecret {
   readonly hash: Uint8Array
 }
 
+/** `registrar`: as its record says; the key that let the device in may then let in another one. */
 export interface RemoveDevice {
   readonly type: 'remove'
+  readonly registrar?: string
 }
 
 /** Which one was removed: its name may mean another by the time this is heard. */

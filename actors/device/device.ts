@@ -1,5 +1,5 @@
 import { applyEntry, applyShape } from '#actors/device/apply'
-import type { AddDevice, DeviceCommand, SetSecret } from '#actors/device/commands'
+import type { AddDevice, DeviceCommand, RemoveDevice, SetSecret } from '#actors/device/commands'
 import { type ServiceDeclared, serviceIndex, undeclared } from '#actors/device/declare'
 import { decideHello } from '#actors/device/hello'
 import { decideDeleteMetaKey, decidePatchMeta } from '#actors/device/meta'
@@ -8,6 +8,7 @@ import { deviceFormat, deviceOf, snapshotOf, writeSnapshot } from '#actors/devic
 import type { DeviceState } from '#actors/device/state'
 import { applyConnected, type Connected, decideStatus, presence } from '#actors/device/status'
 import { tenantAddress } from '#actors/tenant/address'
+import type { DeviceGone } from '#actors/tenant/commands'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import type { Shape } from '#model/shape'
@@ -30,9 +31,14 @@ export interface DeviceOptions {
   readonly startedAt: number
 }
 
-/** The hash of the device's secret, beside its snapshot: it is read at the upgrade of a link without waking the device. */
+/**
+ * The hash of the device's secret, and the id of the provisioning key that let it in. They stand beside its snapshot, where
+ * they cost nothing of its memory: they are read at the upgrade of a link without waking the device.
+ */
 export const secretRecord = 'secret'
+export const registrarRecord = 'registrar'
 const secretFormat: RecordFormat = { name: 'secret of a device', version: 1, upgrades: {} }
+const registrarFormat: RecordFormat = { name: 'registrar of a device', version: 1, upgrades: {} }
 
 export function deviceAddress(tenant: string, device: string): ActorAddress {
   return { kind: 'device', tenant, id: device }
@@ -49,7 +55,7 @@ export function deviceActor({
   return {
     kind: 'device',
     rest: 'redo',
-    formats: { '': deviceFormat, [secretRecord]: secretFormat },
+    formats: { '': deviceFormat, [secretRecord]: secretFormat, [registrarRecord]: registrarFormat },
     wake: (address, records) => deviceOf(address.id, records.get(''), shapeById),
     snapshot: snapshotOf,
     writeSnapshot,
@@ -79,19 +85,26 @@ export function deviceActor({
         case 'set_secret':
           return decideSetSecret(state, command)
         case 'remove':
-          return decideRemove(state, turn)
+          return decideRemove(state, command, turn)
       }
     },
   }
 }
 
 /** Contract 3.11. Its snapshot rests at once, so that the device is listed from then on. */
-function decideAdd(state: DeviceState, { flakeAddress, meta }: AddDevice, turn: Turn): Decision<Entry> {
+function decideAdd(state: DeviceState, command: AddDevice, turn: Turn): Decision<Entry> {
   if (state.isThere) return refuse(new Problem('conflict'))
   const { device } = state
+  const { flakeAddress, meta, secretHash, registrar } = command
   const entries: Entry[] = [{ kind: 'device_added', device, flakeAddress, at: turn.now }]
   if (Object.keys(meta).length > 0) entries.push({ kind: 'meta_set', device, at: turn.now, meta })
-  return record(entries, { isCheckpointed: true })
+  return record(entries, {
+    isCheckpointed: true,
+    records: [
+      ...(secretHash ? [{ name: secretRecord, value: secretHash }] : []),
+      ...(registrar === undefined ? [] : [{ name: registrarRecord, value: registrar }]),
+    ],
+  })
 }
 
 function decideSetSecret(state: DeviceState, { hash }: SetSecret): Decision<Entry> {
@@ -100,14 +113,18 @@ function decideSetSecret(state: DeviceState, { hash }: SetSecret): Decision<Entr
 }
 
 /** Contract 3.11. Its properties are said to be gone first: not everybody who hears of them hears of devices. */
-function decideRemove(state: DeviceState, turn: Turn): Decision<Entry> {
+function decideRemove(state: DeviceState, { registrar }: RemoveDevice, turn: Turn): Decision<Entry> {
   if (!state.isThere) return refuse(new Problem('not_found'))
   const { device, flakeAddress, services } = state
   const entries = services.map(({ shape }) => undeclared(state, shape, turn.now))
+  const gone: DeviceGone = { type: 'device_gone', ...(registrar !== undefined && { key: registrar }) }
   return record([...entries, { kind: 'device_removed', device, flakeAddress, at: turn.now }], {
     isCheckpointed: true,
     answer: { flakeAddress },
-    records: [{ name: secretRecord, value: null }],
+    records: [
+      { name: secretRecord, value: null },
+      { name: registrarRecord, value: null },
+    ],
     indexes: [
       presence(state, false),
       ...services.map(({ shape }) => ({
@@ -116,6 +133,6 @@ function decideRemove(state: DeviceState, turn: Turn): Decision<Entry> {
         isPresent: false,
       })),
     ],
-    tells: [{ to: tenantAddress(turn.tenant), command: { type: 'device_gone' } }],
+    tells: [{ to: tenantAddress(turn.tenant), command: gone }],
   })
 }

@@ -1,18 +1,37 @@
+import type { KeyKind } from '#actors/tenant/state'
 import type { JsonObject } from '#model/json-value'
+import type { Grant } from '#model/scope'
 import type { ServiceSchema } from '#model/service-schema'
+import type { ReminderDue } from '#runtime/system'
 
 /** What a tenant actor can be asked or told. */
-export type TenantCommand = AdmitDevice | DeviceGone | PutSchema | DeleteSchema
+export type TenantCommand =
+  | AdmitDevice
+  | DeviceGone
+  | PutSchema
+  | DeleteSchema
+  | PutRole
+  | DeleteRole
+  | RoleSettled
+  | AddApiKey
+  | AddProvisioningKey
+  | DeleteKey
+  | ReminderDue
 
 export interface AdmitDevice {
   readonly type: 'admit_device'
   readonly device: string
   readonly meta: JsonObject
+  /** The provisioning key that lets it in: it is counted there, and may let in no more than it may. */
+  readonly key?: string
+  /** SHA-256 of the secret that the device has from now on. */
+  readonly secretHash?: Uint8Array
 }
 
-/** Told by a device that was removed. */
+/** Told by a device that was removed. `key`: the provisioning key that had let it in. */
 export interface DeviceGone {
   readonly type: 'device_gone'
+  readonly key?: string
 }
 
 export interface PutSchema {
@@ -24,4 +43,51 @@ export interface PutSchema {
 export interface DeleteSchema {
   readonly type: 'delete_schema'
   readonly service: string
+}
+
+/** Answered with whether it is new. Contract 2. */
+export interface PutRole {
+  readonly type: 'put_role'
+  readonly role: string
+  readonly grants: readonly Grant[]
+}
+
+/** The asker has looked that no user holds it. */
+export interface DeleteRole {
+  readonly type: 'delete_role'
+  readonly role: string
+}
+
+/** From which offset on an edit of a role holds, now that it has left the gate. */
+export interface RoleSettled {
+  readonly type: 'role_settled'
+  readonly role: string
+  readonly edit: number
+  readonly since: number
+}
+
+/** `id`: made by the server. The asker has looked that there are such roles. */
+export interface AddApiKey {
+  readonly type: 'add_api_key'
+  readonly id: string
+  readonly name: string
+  readonly hash: Uint8Array
+  readonly roles: readonly string[]
+  /** Unix ms; null: never. */
+  readonly expiresAt: number | null
+}
+
+export interface AddProvisioningKey {
+  readonly type: 'add_provisioning_key'
+  readonly id: string
+  readonly name: string
+  readonly hash: Uint8Array
+  readonly expiresAt: number | null
+  readonly maxDevices: number | null
+}
+
+export interface DeleteKey {
+  readonly type: 'delete_key'
+  readonly kind: KeyKind
+  readonly id: string
 }

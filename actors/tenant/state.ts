@@ -1,6 +1,7 @@
+import type { Grant } from '#model/scope'
 import type { ServiceSchema } from '#model/service-schema'
 
-/** A tenant: what its devices' services mean, and which addresses its devices have. */
+/** A tenant: what its devices' services mean, which addresses its devices have, what its roles and keys allow. */
 export interface TenantState {
   readonly tenant: string
   /** By serviceIdentifier. */
@@ -8,6 +9,11 @@ export interface TenantState {
   /** Of all schemas as JSON text. */
   schemaCharacters: number
   counters: TenantCounters
+  /** By name; those that every tenant has are not among them. */
+  readonly roles: Map<string, StoredRole>
+  /** By id. */
+  readonly apiKeys: Map<string, StoredApiKey>
+  readonly provisioningKeys: Map<string, StoredProvisioningKey>
 }
 
 export interface TenantCounters {
@@ -16,15 +22,67 @@ export interface TenantCounters {
   readonly devices: number
 }
 
-/** Names of records: `counters`, and one for each schema. */
+export interface StoredRole {
+  readonly grants: readonly Grant[]
+  /**
+   * The offset in the tenant's stream at which the role last came to mean something else; -1 never. Null: it did, and the
+   * offset is not known yet, because it is only given when the edit has left the gate. Who finds null at a start takes the
+   * last offset there is.
+   */
+  readonly since: number | null
+  /** The edit that `since` is about. */
+  readonly edit: number
+}
+
+export type KeyKind = 'api_key' | 'provisioning_key'
+
+/** What speaks for itself, once its text is shown. Times are Unix ms. */
+export interface StoredKey {
+  readonly name: string
+  /** SHA-256 of its text. */
+  readonly hash: Uint8Array
+  readonly createdAt: number
+  /** Null: never. */
+  readonly expiresAt: number | null
+}
+
+/** Acts as a user with these roles. */
+export interface StoredApiKey extends StoredKey {
+  readonly roles: readonly string[]
+}
+
+/** Lets devices in. */
+export interface StoredProvisioningKey extends StoredKey {
+  /** Null: as many as come. */
+  readonly maxDevices: number | null
+  /** Those it let in that are still there. */
+  readonly devices: number
+}
+
+/** Names of records: `counters`, and one for each of the others, after what it is. */
 export const countersRecord = 'counters'
-const schemaPrefix = 'schema/'
+export const schemaPrefix = 'schema/'
+export const rolePrefix = 'role/'
+export const apiKeyPrefix = 'api_key/'
+export const provisioningKeyPrefix = 'provisioning_key/'
 
 export function schemaRecord(serviceIdentifier: string): string {
   return `${schemaPrefix}${serviceIdentifier}`
 }
 
-/** Undoes `schemaRecord`; undefined for a record of something else. */
-export function serviceOfRecord(name: string): string | undefined {
-  return name.startsWith(schemaPrefix) ? name.slice(schemaPrefix.length) : undefined
+export function roleRecord(role: string): string {
+  return `${rolePrefix}${role}`
+}
+
+export function keyRecord(kind: KeyKind, id: string): string {
+  return `${kind}/${id}`
+}
+
+export function keysOf(state: TenantState, kind: KeyKind): ReadonlyMap<string, StoredApiKey | StoredProvisioningKey> {
+  return kind === 'api_key' ? state.apiKeys : state.provisioningKeys
+}
+
+/** From the moment named on it is no good. */
+export function isExpired({ expiresAt }: StoredKey, now: number): boolean {
+  return expiresAt !== null && now >= expiresAt
 }

@@ -4,13 +4,10 @@ import type { DeviceState } from '#actors/device/state'
 import type { Entry, Items } from '#model/entry'
 import { propertyTypeOf } from '#model/property-type'
 import type { Shape } from '#model/shape'
-import type { Decision, Recorded, Turn } from '#runtime/actor'
+import type { Decision } from '#runtime/actor'
 import { Shapes } from '#store/shapes'
+import { ActingActor, startedAt } from '#test/actors/acting-actor'
 import { shownState } from '#test/actors/shown-state'
-
-/** When this process began, and the moment of the first turn. */
-export const startedAt = 1_000_000
-export const now = 2_000_000
 
 export const shapes = new Shapes(() => undefined)
 
@@ -32,18 +29,10 @@ export function shapeOf(
 
 const definition = deviceActor({ shapeById: (id) => shapes.byId(id), startedAt })
 
-export function turnAt(at = now): Turn {
-  return { tenant: 'default', now: at, random: (byteCount) => new Uint8Array(byteCount) }
-}
-
-/** A device actor without a runtime: what it decides is applied at once. */
-export class ActingDevice {
-  readonly state: DeviceState
-  offset = 0
-  at = now
-
+/** A device actor without a runtime. */
+export class ActingDevice extends ActingActor<DeviceState, DeviceCommand> {
   constructor(device = 'A') {
-    this.state = definition.wake({ kind: 'device', tenant: 'default', id: device }, new Map())
+    super(definition, { id: device }, shownState)
   }
 
   /** One that exists, at address 7. */
@@ -51,31 +40,6 @@ export class ActingDevice {
     const acting = new ActingDevice(device)
     acting.act({ type: 'add', flakeAddress: 7, meta: {} })
     return acting
-  }
-
-  decide(command: DeviceCommand): Decision<Entry> {
-    return definition.decide(this.state, command, turnAt(this.at))
-  }
-
-  act(command: DeviceCommand): Decision<Entry> {
-    const before = shownState(this.state)
-    const decision = this.decide(command)
-    const after = shownState(this.state)
-    if (JSON.stringify(after) !== JSON.stringify(before)) throw new Error('a decision changed the state')
-    if (decision.type === 'record') this.apply(decision)
-    return decision
-  }
-
-  /** The same, of which only what is recorded counts. */
-  record(command: DeviceCommand): Recorded<Entry> {
-    const decision = this.act(command)
-    if (decision.type !== 'record') throw new Error(`${command.type} records nothing: ${JSON.stringify(decision)}`)
-    return decision
-  }
-
-  apply(decision: Recorded<Entry>): void {
-    for (const change of decision.changes ?? []) definition.change?.(this.state, change)
-    for (const event of decision.events) definition.apply(this.state, event, ++this.offset)
   }
 
   /** As it comes out of its snapshot. */

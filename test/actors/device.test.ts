@@ -1,10 +1,12 @@
 import { describe, expect, test } from 'vitest'
+import type { DeviceCommand } from '#actors/device/commands'
 import { deviceAddress } from '#actors/device/device'
 import { isOverridden } from '#actors/device/overridden'
 import { connectsSince } from '#actors/device/status'
 import type { JsonObject } from '#model/json-value'
 import { metaBytesMax } from '#model/meta'
-import { ActingDevice, hello, kindsOf, now, report, shapeOf, startedAt } from '#test/actors/acting'
+import { ActingDevice, hello, kindsOf, report, shapeOf } from '#test/actors/acting'
+import { now, startedAt } from '#test/actors/acting-actor'
 import { shownState } from '#test/actors/shown-state'
 
 const one = shapeOf('svc', { 1: 'uint8', 2: 'string' })
@@ -46,7 +48,10 @@ describe('adding and removing', () => {
     const decision = device.record({ type: 'remove' })
     expect(kindsOf(decision)).toEqual(['undeclared', 'undeclared', 'device_removed'])
     expect(decision.isCheckpointed).toBe(true)
-    expect(decision.records).toEqual([{ name: 'secret', value: null }])
+    expect(decision.records).toEqual([
+      { name: 'secret', value: null },
+      { name: 'registrar', value: null },
+    ])
     expect(decision.indexes).toEqual(
       expect.arrayContaining([
         { index: 'present', entry: 'A', isPresent: false },
@@ -85,6 +90,26 @@ describe('adding and removing', () => {
       expect(decision).toMatchObject({ type: 'refuse', problem: { kind: { status: 404 } } })
     },
   )
+
+  test.each([
+    [{}, []],
+    [{ secretHash: Uint8Array.of(1) }, ['secret']],
+    [{ registrar: 'P1' }, ['registrar']],
+    [{ secretHash: Uint8Array.of(1), registrar: 'P1' }, ['secret', 'registrar']],
+  ])('added with %j it keeps that beside it', (more, names) => {
+    const device = new ActingDevice()
+    device.record({ type: 'add', flakeAddress: 7, meta: {}, ...more })
+    expect([...device.records.keys()]).toEqual(names)
+    device.record({ type: 'remove' })
+    expect(device.records.size).toBe(0)
+  })
+
+  test('removed, it says which key had let it in, if that is said', () => {
+    const told = (command: DeviceCommand) => ActingDevice.added().record(command).tells
+    expect(told({ type: 'remove' })).toMatchObject([{ command: { type: 'device_gone' } }])
+    expect(told({ type: 'remove' })?.[0]?.command).not.toHaveProperty('key')
+    expect(told({ type: 'remove', registrar: 'P1' })).toMatchObject([{ command: { type: 'device_gone', key: 'P1' } }])
+  })
 
   test('a secret is kept beside it, and nobody hears of it', () => {
     const hash = Uint8Array.of(1, 2, 3)

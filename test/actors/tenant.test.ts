@@ -1,47 +1,25 @@
 import { describe, expect, test } from 'vitest'
-import { tenantAddress } from '#actors/tenant/address'
 import type { TenantCommand } from '#actors/tenant/commands'
 import { schemaCharactersMax, schemasMax } from '#actors/tenant/schemas'
-import { schemaRecord, serviceOfRecord, type TenantState } from '#actors/tenant/state'
+import type { TenantState } from '#actors/tenant/state'
 import { tenantActor } from '#actors/tenant/tenant'
 import { uint32Max } from '#model/identifier'
 import type { ServiceSchema } from '#model/service-schema'
-import type { RecordChange } from '#runtime/actor'
-import { now, turnAt } from '#test/actors/acting'
+import { ActingActor, now, turnAt } from '#test/actors/acting-actor'
+import { RecordingNotices } from '#test/actors/recording-notices'
 
-/** The tenant actor without a runtime: what it decides is applied, and its records kept. */
-class ActingTenant {
-  readonly records = new Map<string, unknown>()
-  state: TenantState
+const definition = tenantActor(new RecordingNotices())
 
-  constructor() {
-    this.state = this.#wake()
-  }
-
-  #wake(): TenantState {
-    return tenantActor.wake(tenantAddress('t'), this.records)
-  }
-
-  act(command: TenantCommand) {
-    const decision = tenantActor.decide(this.state, command, turnAt())
-    if (decision.type !== 'record') return decision
-    for (const change of decision.changes ?? []) tenantActor.change?.(this.state, change)
-    for (const [index, event] of decision.events.entries()) tenantActor.apply(this.state, event, index + 1)
-    for (const { name, value } of (decision.records ?? []) as RecordChange[]) {
-      if (value === null) this.records.delete(name)
-      else this.records.set(name, value)
-    }
-    // Written through: what is stored is what stands.
-    expect(this.#wake()).toEqual(this.state)
-    return decision
-  }
+/** The tenant actor without a runtime. */
+function actingTenant(): ActingActor<TenantState, TenantCommand> {
+  return new ActingActor(definition, { tenant: 't', id: 't' })
 }
 
 const schema: ServiceSchema = { name: 'Boiler', properties: { '0x2000': { name: 'temperature' } } }
 
 describe('addresses', () => {
   test('are given one after another, each told to its device, and never twice', () => {
-    const tenant = new ActingTenant()
+    const tenant = actingTenant()
     const given = ['A', 'B', 'C'].map((device) => tenant.act({ type: 'admit_device', device, meta: { place: device } }))
     expect(given).toMatchObject([
       {
@@ -63,7 +41,7 @@ describe('addresses', () => {
   })
 
   test('come to an end', () => {
-    const tenant = new ActingTenant()
+    const tenant = actingTenant()
     tenant.state.counters = { lastFlakeAddress: uint32Max - 1, devices: 5 }
     expect(tenant.act({ type: 'admit_device', device: 'A', meta: {} })).toMatchObject({
       tells: [{ command: { flakeAddress: uint32Max } }],
@@ -75,7 +53,7 @@ describe('addresses', () => {
   })
 
   test('of devices that are gone are not counted below none', () => {
-    const tenant = new ActingTenant()
+    const tenant = actingTenant()
     tenant.act({ type: 'device_gone' })
     expect(tenant.state.counters.devices).toBe(0)
   })
@@ -83,7 +61,7 @@ describe('addresses', () => {
 
 describe('schemas', () => {
   test('are added, changed, and said once for each change', () => {
-    const tenant = new ActingTenant()
+    const tenant = actingTenant()
     const put = (given: ServiceSchema) => tenant.act({ type: 'put_schema', service: 'svc', schema: given })
     expect(put(schema)).toMatchObject({
       events: [{ kind: 'schema_set', service: 'svc', isNew: true, schema, at: now }],
@@ -94,7 +72,7 @@ describe('schemas', () => {
   })
 
   test('are deleted, and new when they come again', () => {
-    const tenant = new ActingTenant()
+    const tenant = actingTenant()
     tenant.act({ type: 'put_schema', service: 'svc', schema })
     expect(tenant.act({ type: 'delete_schema', service: 'svc' })).toMatchObject({
       events: [{ kind: 'schema_deleted', service: 'svc', at: now }],
@@ -104,17 +82,17 @@ describe('schemas', () => {
   })
 
   test('are so many and no more; those that are there may still change', () => {
-    const tenant = new ActingTenant()
+    const tenant = actingTenant()
     for (let index = 0; index < schemasMax; index++) tenant.state.schemas.set(`s${index}`, schema)
-    const more = tenantActor.decide(tenant.state, { type: 'put_schema', service: 'more', schema }, turnAt())
+    const more = definition.decide(tenant.state, { type: 'put_schema', service: 'more', schema }, turnAt())
     expect(more).toMatchObject({ type: 'refuse', problem: { code: 'conflict' } })
     const other = { ...schema, name: 'x' }
-    const changed = tenantActor.decide(tenant.state, { type: 'put_schema', service: 's5', schema: other }, turnAt())
+    const changed = definition.decide(tenant.state, { type: 'put_schema', service: 's5', schema: other }, turnAt())
     expect(changed.type).toBe('record')
   })
 
   test('are so much and no more, counted by what stands', () => {
-    const tenant = new ActingTenant()
+    const tenant = actingTenant()
     tenant.act({ type: 'put_schema', service: 'a', schema })
     const one = tenant.state.schemaCharacters
     expect(one).toBe(JSON.stringify(schema).length)
@@ -125,25 +103,20 @@ describe('schemas', () => {
     expect(tenant.state.schemaCharacters).toBe(one)
     const put = { type: 'put_schema' as const, service: 'c', schema }
     tenant.state.schemaCharacters = schemaCharactersMax - one + 1
-    const refused = tenantActor.decide(tenant.state, put, turnAt())
+    const refused = definition.decide(tenant.state, put, turnAt())
     expect(refused).toMatchObject({ type: 'refuse', problem: { code: 'conflict' } })
     tenant.state.schemaCharacters--
-    expect(tenantActor.decide(tenant.state, put, turnAt()).type).toBe('record')
+    expect(definition.decide(tenant.state, put, turnAt()).type).toBe('record')
   })
 })
 
-test.each(['svc', 'a.b:c-1', 'counters'])('the record of the schema of %s names it', (service) => {
-  expect(serviceOfRecord(schemaRecord(service))).toBe(service)
-  expect(serviceOfRecord('counters')).toBeUndefined()
-})
-
 test('an entry of another kind of actor is a bug', () => {
-  const { state } = new ActingTenant()
-  expect(() => tenantActor.apply(state, { kind: 'device_removed', device: 'A', flakeAddress: 1, at: 1 }, 1)).toThrow(
+  const { state } = actingTenant()
+  expect(() => definition.apply(state, { kind: 'device_removed', device: 'A', flakeAddress: 1, at: 1 }, 1)).toThrow(
     'not changed by device_removed',
   )
 })
 
 test('is kept awake', () => {
-  expect(tenantActor.isForgettable?.(new ActingTenant().state)).toBe(false)
+  expect(definition.isForgettable?.(actingTenant().state)).toBe(false)
 })

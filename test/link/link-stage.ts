@@ -1,5 +1,6 @@
 import { deviceActor, deviceAddress } from '#actors/device/device'
 import type { DeviceState } from '#actors/device/state'
+import { LateNotices } from '#actors/notices'
 import { tenantActor } from '#actors/tenant/tenant'
 import { decodeFrame, type LinkProtocol, withNumbers } from '#link/codec'
 import type { LinkOpening } from '#link/link'
@@ -19,7 +20,7 @@ import { Stage, type StageOptions } from '#test/runtime/stage'
 const definitions = (journal: StoreJournal) =>
   [
     deviceActor({ shapeById: (id) => journal.shapes.byId(id), startedAt: startMs }),
-    tenantActor,
+    tenantActor(new LateNotices()),
   ] as unknown as AnyDefinition<Entry>[]
 
 /** The room of links in front of real actors and a store in memory, with sockets that are nothing but their frames. */

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import type { DeviceCommand, Hello } from '#actors/device/commands'
 import { deviceActor, deviceAddress } from '#actors/device/device'
 import type { DeviceState } from '#actors/device/state'
+import { LateNotices } from '#actors/notices'
 import { tenantAddress } from '#actors/tenant/address'
 import { tenantActor } from '#actors/tenant/tenant'
 import type { Entry } from '#model/entry'
@@ -20,7 +21,7 @@ const names = ['A', 'B', 'C']
 const definitions = (journal: StoreJournal) =>
   [
     deviceActor({ shapeById: (id) => journal.shapes.byId(id), startedAt: startMs }),
-    tenantActor,
+    tenantActor(new LateNotices()),
   ] as unknown as AnyDefinition<Entry>[]
 
 /** Few bytes and events, so that checkpoints happen all the time. */

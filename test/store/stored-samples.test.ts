@@ -1,6 +1,11 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
+import { accountActor } from '#actors/account/account'
 import { deviceActor } from '#actors/device/device'
+import { directoryActor } from '#actors/directory/directory'
+import { LateNotices } from '#actors/notices'
+import { sessionActor } from '#actors/session/session'
+import { signingKeysActor } from '#actors/signing-keys/signing-keys'
 import { tenantActor } from '#actors/tenant/tenant'
 import { entryKinds } from '#test/store/entry-arbitrary'
 import { storedSamples } from '#test/store/stored-samples'
@@ -42,10 +47,25 @@ test('every kind of entry has a sample', () => {
 
 test('every record of our actors has a sample', () => {
   const device = deviceActor({ shapeById: () => expect.fail('no shape is asked for'), startedAt: 0 })
-  expect(Object.keys(device.formats)).toEqual(['', 'secret'])
-  expect(Object.keys(tenantActor.formats)).toEqual(['counters', '*'])
-  // A record raised to a new version needs a sample of that version.
-  for (const { formats } of [device, tenantActor]) {
-    for (const format of Object.values(formats)) expect(format.version).toBe(1)
+  const notices = new LateNotices()
+  const definitions = [
+    device,
+    tenantActor(notices),
+    directoryActor(notices),
+    accountActor,
+    sessionActor(notices),
+    signingKeysActor(notices),
+  ]
+  const sampled = storedSamples.map(({ key }) => key)
+  for (const { kind, formats } of definitions) {
+    for (const [record, format] of Object.entries(formats)) {
+      const prefix = record === '' ? `actor/${kind}/` : `part/${kind}/`
+      const rest = record.endsWith('/*') ? `/${record.slice(0, -1)}` : `/${record}`
+      const isOf = (key: string) =>
+        key.startsWith(prefix) && (record.endsWith('/*') ? key.includes(rest) : record === '' || key.endsWith(rest))
+      expect(sampled.filter(isOf), `${kind} ${record}`).not.toEqual([])
+      // A record raised to a new version needs a sample of that version.
+      expect(format.version).toBe(1)
+    }
   }
 })

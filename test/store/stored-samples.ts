@@ -1,10 +1,17 @@
+import { accountActor } from '#actors/account/account'
+import { deviceActor } from '#actors/device/device'
 import { ServiceState } from '#actors/device/service-state'
 import { deviceFormat, deviceOf, snapshotOf } from '#actors/device/snapshot'
 import type { DeviceState } from '#actors/device/state'
+import { directoryActor } from '#actors/directory/directory'
+import { LateNotices } from '#actors/notices'
+import { sessionActor } from '#actors/session/session'
+import { signingKeysActor } from '#actors/signing-keys/signing-keys'
 import { tenantActor } from '#actors/tenant/tenant'
 import type { Entry } from '#model/entry'
 import { propertyTypeOf } from '#model/property-type'
 import { contentOf, type ShapeProperty } from '#model/shape'
+import type { ActorAddress, ActorDefinition, RecordFormat } from '#runtime/actor'
 import { tellFormat } from '#runtime/stored-tells'
 import { reminderFormat } from '#runtime/system'
 import { headOf, packChunk, unpackChunk } from '#store/chunk'
@@ -135,7 +142,162 @@ const state: DeviceState = {
   meta: { place: 'Keller' },
 }
 
-const tenantFormat = (record: string) => tenantActor.formats[record] ?? tenantActor.formats['*']
+const notices = new LateNotices()
+const session = { kind: 'session', tenant: 'acme', id: 'Q7rVb2KxYd' }
+const account = { kind: 'account', tenant: 'acme', id: '2Vb7qYx9Kd' }
+const directory = { kind: 'directory', tenant: 'default', id: 'directory' }
+const signingKeys = { kind: 'signing_keys', tenant: 'default', id: 'signing_keys' }
+
+/** Shapes are asked for by who wakes one, which nobody does here. */
+const deviceFormats = deviceActor({ shapeById: (id) => shapes.byId(id), startedAt: 0 })
+
+/** 32 bytes, the first of which is this. */
+function bytes(first: number): Buffer {
+  return Buffer.from(Uint8Array.from({ length: 32 }, (_, index) => (first + index) & 0xff))
+}
+
+const accessSamples: readonly [name: string, definition: Formats, to: ActorAddress, record: string, means: unknown][] =
+  [
+    [
+      'tenant-role',
+      tenantActor(notices),
+      tenant,
+      'role/ops.1',
+      {
+        grants: [
+          { permissions: { service: ['read', 'update'], '*': ['*'] }, devices: ['#$ABC-1'], services: ['*'] },
+          { permissions: {}, devices: [], services: ['11111111-2222-3333-4444-555555555555'] },
+        ],
+        since: 4_294_967_296,
+        edit: 281_474_976_710_655,
+      },
+    ],
+    ['tenant-role-unsettled', tenantActor(notices), tenant, 'role/new', { grants: [], since: null, edit: 0 }],
+    [
+      'tenant-api-key',
+      tenantActor(notices),
+      tenant,
+      'api_key/9aBcDeFgHj',
+      { name: 'Küche', hash: bytes(1), roles: ['viewer', 'ops.1'], createdAt: at, expiresAt: at + 5 },
+    ],
+    [
+      'tenant-provisioning-key',
+      tenantActor(notices),
+      tenant,
+      'provisioning_key/8aBcDeFgHj',
+      { name: 'line 2', hash: bytes(2), createdAt: at, expiresAt: null, maxDevices: 500, devices: 17 },
+    ],
+    ['device-registrar', deviceFormats, device, 'registrar', '8aBcDeFgHj'],
+    [
+      'directory-user',
+      directoryActor(notices),
+      directory,
+      'user/2Vb7qYx9Kd',
+      {
+        id: '2Vb7qYx9Kd',
+        tenant: 'acme',
+        name: 'Zoë',
+        email: 'zoe@acme.example',
+        roles: ['admin', 'ops.1'],
+        state: 'active',
+        hasPassword: true,
+        factors: ['totp', 'webauthn'],
+        createdAt: at,
+        rolesSince: -1,
+        rolesEdit: 1_108_152_157_446,
+      },
+    ],
+    [
+      'directory-tenant',
+      directoryActor(notices),
+      directory,
+      'tenant/acme',
+      {
+        tenantIdentifier: 'acme',
+        name: 'Acme GmbH',
+        hosts: ['acme.example', 'localhost:8080'],
+        twoFactor: 'required',
+        basic: false,
+        createdAt: at,
+        state: 'deleting',
+      },
+    ],
+    [
+      'account-credentials',
+      accountActor,
+      account,
+      'credentials',
+      {
+        hash: '$argon2id$v=19$m=19456,t=2,p=1$c29tZXNhbHQ$aGFzaA',
+        version: 3,
+        code: { hash: bytes(3), expiresAt: at + 604_800_000, resetsFactors: true },
+        isDisabled: false,
+      },
+    ],
+    [
+      'account-factors',
+      accountActor,
+      account,
+      'factors',
+      {
+        totp: { secret: bytes(4), step: 58_790_000 },
+        recovery: [bytes(5), bytes(6)],
+        webauthn: [
+          {
+            id: 'q83vEjRWeJCrze8S',
+            publicKey: bytes(7),
+            counter: 4_294_967_295,
+            transports: ['internal', 'hybrid'],
+            name: 'Schlüssel',
+            createdAt: at,
+            lastUsedAt: null,
+          },
+        ],
+        wrong: { since: at, count: 2, last: at + 5 },
+      },
+    ],
+    [
+      'account-sessions',
+      accountActor,
+      account,
+      'sessions',
+      [
+        ['Q7rVb2KxYd', at],
+        ['7rVb2KxYdQ', at + 1],
+      ],
+    ],
+    [
+      'session',
+      sessionActor(notices),
+      session,
+      'session',
+      {
+        user: '2Vb7qYx9Kd',
+        scheme: 'dpop',
+        jkt: '0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I',
+        number: 12,
+        createdAt: at,
+        rotatedAt: at + 600_000,
+        endsAt: at + 28_800_000,
+        lastUsedAt: at + 660_000,
+        address: '2001:db8::1',
+        agent: 'Mozilla/5.0 (ü)',
+      },
+    ],
+    [
+      'signing-key',
+      signingKeysActor(notices),
+      signingKeys,
+      'key/NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs',
+      {
+        kid: 'NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs',
+        sealed: bytes(8),
+        fingerprint: bytes(9),
+        createdAt: at,
+        retiresAt: at + 28_800_000,
+      },
+    ],
+  ]
 
 export const storedSamples: readonly StoredSample[] = [
   recordSample('format', keys.format, { name: 'key space', version: 1, upgrades: {} }, null),
@@ -147,11 +309,16 @@ export const storedSamples: readonly StoredSample[] = [
     to: device,
     command: { type: 'add', flakeAddress: 5, meta: { a: [1] } },
   }),
-  recordSample('tenant-counters', keys.part(tenant, 'counters'), tenantFormat('counters'), {
+  recordSample('tenant-counters', keys.part(tenant, 'counters'), formatOf(tenantActor(notices), 'counters'), {
     lastFlakeAddress: 77,
     devices: 3,
   }),
-  recordSample('tenant-schema', keys.part(tenant, `schema/${shape.serviceIdentifier}`), tenantFormat('schema'), schema),
+  recordSample(
+    'tenant-schema',
+    keys.part(tenant, `schema/${shape.serviceIdentifier}`),
+    formatOf(tenantActor(notices), 'schema/a'),
+    schema,
+  ),
   recordSample(
     'device-secret',
     keys.part(device, 'secret'),
@@ -169,9 +336,18 @@ export const storedSamples: readonly StoredSample[] = [
       return { offset: stored.offset, state: shownState(read) }
     },
   },
+  ...accessSamples.map(([name, formats, to, record, means]) =>
+    recordSample(name, keys.part(to, record), formatOf(formats, record), means),
+  ),
   ...entries.map((entry, index) => chunkSample(`entry-${entry.kind.replaceAll('_', '-')}`, index + 1, [entry])),
   chunkSample('chunk-of-all', 1_000, entries),
 ]
+
+type Formats = Pick<ActorDefinition<never, never, Entry>, 'formats'>
+
+function formatOf({ formats }: Formats, record: string): RecordFormat | undefined {
+  return formats[record] ?? formats[`${record.slice(0, record.indexOf('/') + 1)}*`]
+}
 
 function recordSample(
   name: string,

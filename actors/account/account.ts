@@ -1,0 +1,108 @@
+import type { AccountCommand } from '#actors/account/commands'
+import {
+  decideDisable,
+  decideEnable,
+  decideErase,
+  decideInvite,
+  decideOpen,
+  decideRedeem,
+  decideSetPassword,
+} from '#actors/account/credentials'
+import {
+  decideFailed,
+  decideRemoveTotp,
+  decideSetTotp,
+  decideUseRecovery,
+  decideUseTotp,
+} from '#actors/account/factors'
+import { decideBegin, decideEnd, decideOver } from '#actors/account/sessions'
+import {
+  type AccountSession,
+  type AccountState,
+  type Credentials,
+  credentialsRecord,
+  type Factors,
+  factorsRecord,
+  noFactors,
+  noSessions,
+  sessionsRecord,
+} from '#actors/account/state'
+import { decideAddWebauthn, decideRemoveWebauthn, decideUseWebauthn } from '#actors/account/webauthn'
+import { changedByNone, wokenBy } from '#actors/kept'
+import type { Entry } from '#model/entry'
+import type { ActorDefinition, RecordChange, RecordFormat } from '#runtime/actor'
+
+const format = (name: string): RecordFormat => ({ name: `${name} of an account`, version: 1, upgrades: {} })
+
+/**
+ * One user as far as nobody else is concerned: with what he proves who he is, and where he is signed in. Holds hashes and
+ * sealed bytes only. Who he is to others (name, address, roles) is the directory's, which is told what others see of this.
+ */
+export const accountActor: ActorDefinition<AccountState, AccountCommand, Entry> = {
+  kind: 'account',
+  rest: 'written_through',
+  formats: {
+    [credentialsRecord]: format('credentials'),
+    [factorsRecord]: format('factors'),
+    [sessionsRecord]: format('sessions'),
+  },
+  fixedRecords: [credentialsRecord, factorsRecord, sessionsRecord],
+  wake({ tenant, id }, records) {
+    const absent: AccountState = {
+      tenant,
+      user: id,
+      credentials: undefined,
+      factors: noFactors,
+      sessions: noSessions,
+    }
+    return wokenBy(absent, records, put)
+  },
+  change: (state, change) => put(state, change as RecordChange),
+  apply: changedByNone,
+  decide(state, command, turn) {
+    switch (command.type) {
+      case 'invite':
+        return decideInvite(state, command)
+      case 'open':
+        return decideOpen(state, command)
+      case 'redeem_code':
+        return decideRedeem(state, command, turn)
+      case 'set_password':
+        return decideSetPassword(state, command)
+      case 'begin_session':
+        return decideBegin(state, command, turn)
+      case 'end_sessions':
+        return decideEnd(state, command)
+      case 'session_over':
+        return decideOver(state, command)
+      case 'set_totp':
+        return decideSetTotp(state, command)
+      case 'remove_totp':
+        return decideRemoveTotp(state, command)
+      case 'use_totp':
+        return decideUseTotp(state, command, turn)
+      case 'use_recovery':
+        return decideUseRecovery(state, command, turn)
+      case 'add_webauthn':
+        return decideAddWebauthn(state, command)
+      case 'remove_webauthn':
+        return decideRemoveWebauthn(state, command)
+      case 'use_webauthn':
+        return decideUseWebauthn(state, command, turn)
+      case 'factor_failed':
+        return decideFailed(state, turn)
+      case 'disable':
+        return decideDisable(state)
+      case 'enable':
+        return decideEnable(state)
+      case 'erase':
+        return decideErase(state)
+    }
+  },
+}
+
+function put(state: AccountState, { name, value }: RecordChange): void {
+  if (name === credentialsRecord) state.credentials = (value as Credentials | null) ?? undefined
+  else if (name === factorsRecord) state.factors = (value as Factors | null) ?? noFactors
+  else state.sessions = (value as readonly AccountSession[] | null) ?? noSessions
+}

@@ -1,0 +1,100 @@
+import type { CredentialsChanged, Invite, OpenAccount, RedeemCode, SetPassword } from '#actors/account/commands'
+import { isSame } from '#actors/account/same'
+import { ending, moved } from '#actors/account/sessions'
+import {
+  type AccessCode,
+  type AccountState,
+  type Credentials,
+  credentialsRecord,
+  factorNames,
+  factorsRecord,
+  noFactors,
+  sessionsRecord,
+} from '#actors/account/state'
+import { directoryAddress } from '#actors/directory/address'
+import { keep } from '#actors/kept'
+import type { Entry } from '#model/entry'
+import { Problem } from '#model/problem'
+import { answer, type Decision, type RecordChange, refuse, type Tell, type Turn } from '#runtime/actor'
+
+const fresh: Credentials = { hash: null, version: 0, code: null, isDisabled: false }
+
+/** Contract 2: the old code dies; the old password works until the new code is used. */
+export function decideInvite({ credentials }: AccountState, { code }: Invite): Decision<Entry> {
+  return keep([credentialsChange({ ...(credentials ?? fresh), code })])
+}
+
+export function decideOpen({ credentials }: AccountState, { passwordHash }: OpenAccount): Decision<Entry> {
+  if (credentials) return refuse(new Problem('conflict', 'there is such an account'))
+  return keep([credentialsChange({ ...fresh, hash: passwordHash, version: 1 })])
+}
+
+/** Contract 2, Sign-up: what is wrong with a code is not said. All sessions end. */
+export function decideRedeem(
+  state: AccountState,
+  { codeHash, passwordHash }: RedeemCode,
+  { now }: Turn,
+): Decision<Entry> {
+  const { user, credentials } = state
+  const code = credentials && goodCode(credentials, codeHash, now)
+  if (!credentials || !code) return refuse(new Problem('unauthorized', 'invalid or expired code'))
+  const factors = code.resetsFactors ? noFactors : state.factors
+  const next = { ...credentials, hash: passwordHash, version: credentials.version + 1, code: null }
+  const { records, tells } = ending(state, undefined)
+  const reset: RecordChange[] = code.resetsFactors ? [{ name: factorsRecord, value: null }] : []
+  const told: Tell = {
+    to: directoryAddress,
+    command: { type: 'activated', user, factors: factorNames(factors) },
+  }
+  return keep([credentialsChange(next), ...reset, ...records], {
+    tells: [...tells, told],
+    answer: { version: next.version } satisfies CredentialsChanged,
+  })
+}
+
+/** Whether this code takes the account now. Without a turn, for who has to hash a password first. */
+export function isGoodCode({ credentials }: AccountState, codeHash: Uint8Array, now: number): boolean {
+  return credentials !== undefined && goodCode(credentials, codeHash, now) !== undefined
+}
+
+export function decideSetPassword(state: AccountState, command: SetPassword): Decision<Entry> {
+  const { credentials } = state
+  if (!credentials || credentials.isDisabled) return refuse(new Problem('not_found'))
+  if (command.version !== credentials.version) return refuse(moved())
+  const next = { ...credentials, hash: command.passwordHash, version: credentials.version + 1 }
+  const { records, tells } = ending(state, command.keep)
+  return keep([credentialsChange(next), ...records], {
+    tells,
+    answer: { version: next.version } satisfies CredentialsChanged,
+  })
+}
+
+/** A code given before is void for good: nobody knows in whose hands it is by the time of `enable`. */
+export function decideDisable(state: AccountState): Decision<Entry> {
+  const { credentials } = state
+  if (!credentials || credentials.isDisabled) return answer(undefined)
+  const next = { ...credentials, version: credentials.version + 1, code: null, isDisabled: true }
+  const { records, tells } = ending(state, undefined)
+  return keep([credentialsChange(next), ...records], { tells })
+}
+
+export function decideEnable({ credentials }: AccountState): Decision<Entry> {
+  if (!credentials?.isDisabled) return answer(undefined)
+  return keep([credentialsChange({ ...credentials, isDisabled: false })])
+}
+
+export function decideErase(state: AccountState): Decision<Entry> {
+  const names = [credentialsRecord, factorsRecord, sessionsRecord]
+  return keep(
+    names.map((name) => ({ name, value: null })),
+    { tells: ending(state, undefined).tells },
+  )
+}
+
+export function credentialsChange(credentials: Credentials): RecordChange {
+  return { name: credentialsRecord, value: credentials }
+}
+
+function goodCode({ code, isDisabled }: Credentials, hash: Uint8Array, now: number): AccessCode | undefined {
+  return code && !isDisabled && now < code.expiresAt && isSame(code.hash, hash) ? code : undefined
+}

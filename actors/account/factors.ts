@@ -1,0 +1,87 @@
+import type { CredentialsChanged, RemoveTotp, SetTotp, UseRecovery, UseTotp } from '#actors/account/commands'
+import { credentialsChange } from '#actors/account/credentials'
+import { isSame } from '#actors/account/same'
+import { ending, moved } from '#actors/account/sessions'
+import { type AccountState, type Factors, factorNames, factorsRecord } from '#actors/account/state'
+import { tooEarly, wrongAgain } from '#actors/account/wrong-factors'
+import { directoryAddress } from '#actors/directory/address'
+import { keep } from '#actors/kept'
+import type { Entry } from '#model/entry'
+import { Problem } from '#model/problem'
+import { type Decision, type RecordChange, refuse, type Tell, type Turn } from '#runtime/actor'
+
+/** Contract 2, Second factor. One that was there before is replaced. */
+export function decideSetTotp(state: AccountState, command: SetTotp): Decision<Entry> {
+  const { secret, step, recovery } = command
+  return changeFactors(state, command, { ...state.factors, totp: { secret, step }, recovery })
+}
+
+export function decideRemoveTotp(state: AccountState, command: RemoveTotp): Decision<Entry> {
+  const { factors } = state
+  if (!factors.totp) return refuse(new Problem('not_found'))
+  return removeFactor(state, command, { ...factors, totp: null })
+}
+
+/** Contract 2: a code is good once. Those of earlier steps are as used as this one. */
+export function decideUseTotp(state: AccountState, { step }: UseTotp, { now }: Turn): Decision<Entry> {
+  const { factors } = state
+  const early = tooEarly(factors.wrong, now)
+  if (early) return refuse(early)
+  if (!factors.totp || step <= factors.totp.step) return refuse(wrongCode())
+  return keep([factorsChange({ ...factors, totp: { ...factors.totp, step } })])
+}
+
+export function decideUseRecovery(state: AccountState, { hash }: UseRecovery, { now }: Turn): Decision<Entry> {
+  const { factors } = state
+  const early = tooEarly(factors.wrong, now)
+  if (early) return refuse(early)
+  const recovery = factors.recovery.filter((code) => !isSame(code, hash))
+  if (recovery.length === factors.recovery.length) return refuse(wrongCode())
+  return keep([factorsChange({ ...factors, recovery })])
+}
+
+/** Counted even when it came too early: it was looked at. What is right later does not make up for it within the day. */
+export function decideFailed({ factors, credentials }: AccountState, { now }: Turn): Decision<Entry> {
+  if (!credentials) return refuse(new Problem('not_found'))
+  return keep([factorsChange({ ...factors, wrong: wrongAgain(factors.wrong, now) })])
+}
+
+/** The recovery codes go with the last factor; while the tenant requires one, the last stays. */
+export function removeFactor(
+  state: AccountState,
+  command: { readonly version: number; readonly keep: string | undefined; readonly isRequired: boolean },
+  left: Factors,
+): Decision<Entry> {
+  const isLast = factorNames(left).length === 0
+  if (isLast && command.isRequired) return refuse(new Problem('conflict', 'the tenant requires a second factor'))
+  return changeFactors(state, command, isLast ? { ...left, recovery: [] } : left)
+}
+
+/** Turns one on or off: all sessions but one end, and the directory hears when others see a difference. */
+export function changeFactors(
+  state: AccountState,
+  { version, keep: kept }: { readonly version: number; readonly keep: string | undefined },
+  factors: Factors,
+): Decision<Entry> {
+  const { user, credentials } = state
+  if (!credentials || credentials.isDisabled) return refuse(new Problem('not_found'))
+  if (version !== credentials.version) return refuse(moved())
+  const next = { ...credentials, version: version + 1 }
+  const { records, tells } = ending(state, kept)
+  const names = factorNames(factors)
+  const told: Tell = { to: directoryAddress, command: { type: 'factors_changed', user, factors: names } }
+  const isTold = names.join() !== factorNames(state.factors).join()
+  return keep([credentialsChange(next), factorsChange(factors), ...records], {
+    tells: isTold ? [...tells, told] : tells,
+    answer: { version: next.version } satisfies CredentialsChanged,
+  })
+}
+
+export function factorsChange(factors: Factors): RecordChange {
+  const isNone = factorNames(factors).length === 0 && factors.recovery.length === 0 && factors.wrong === null
+  return { name: factorsRecord, value: isNone ? null : factors }
+}
+
+export function wrongCode(): Problem {
+  return new Problem('unauthorized', 'invalid code')
+}

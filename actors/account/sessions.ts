@@ -1,0 +1,69 @@
+import type { BeginAccountSession, EndSessions, SessionOver } from '#actors/account/commands'
+import { type AccountSession, type AccountState, sessionsRecord } from '#actors/account/state'
+import { keep } from '#actors/kept'
+import { sessionAddress } from '#actors/session/address'
+import type { Entry } from '#model/entry'
+import { Problem } from '#model/problem'
+import { answer, type Decision, type RecordChange, refuse, type Tell, type Turn } from '#runtime/actor'
+
+/** Contract 2, Sessions. */
+export const sessionsMax = 100
+
+/** Contract 2: active accounts only, and only on what still stands. */
+export function decideBegin(
+  state: AccountState,
+  { session, version }: BeginAccountSession,
+  turn: Turn,
+): Decision<Entry> {
+  const { tenant, user, credentials, sessions } = state
+  if (!credentials || credentials.isDisabled || credentials.hash === null) {
+    return refuse(new Problem('unauthorized', 'invalid credentials'))
+  }
+  if (version !== credentials.version) return refuse(moved())
+  if (sessions.some(([id]) => id === session.id)) return refuse(new Problem('conflict', 'the session has begun'))
+  const begun: AccountSession = [session.id, turn.now]
+  const ended = sessions.slice(0, Math.max(0, sessions.length + 1 - sessionsMax))
+  return keep([sessionsChange([...sessions.slice(ended.length), begun])], {
+    tells: [
+      ...endTells(tenant, ended),
+      { to: sessionAddress(tenant, session.id), command: { type: 'begin', user, session } },
+    ],
+  })
+}
+
+export function decideEnd(state: AccountState, { keep: kept, only }: EndSessions): Decision<Entry> {
+  const { tenant, sessions } = state
+  const ended = sessions.filter(([id]) => (only === undefined ? id !== kept : id === only))
+  if (only !== undefined && ended.length === 0) return refuse(new Problem('not_found'))
+  if (ended.length === 0) return answer(0)
+  const left = sessions.filter((session) => !ended.includes(session))
+  return keep([sessionsChange(left)], { tells: endTells(tenant, ended), answer: ended.length })
+}
+
+export function decideOver({ sessions }: AccountState, { session }: SessionOver): Decision<Entry> {
+  const left = sessions.filter(([id]) => id !== session)
+  return left.length === sessions.length ? answer(undefined) : keep([sessionsChange(left)])
+}
+
+/** What a turn adds that ends every session but one. */
+export function ending(
+  { tenant, sessions }: AccountState,
+  kept: string | undefined,
+): { readonly records: readonly RecordChange[]; readonly tells: readonly Tell[] } {
+  const ended = sessions.filter(([id]) => id !== kept)
+  if (ended.length === 0) return { records: [], tells: [] }
+  return { records: [sessionsChange(sessions.filter(([id]) => id === kept))], tells: endTells(tenant, ended) }
+}
+
+/** What somebody saw of the account and compared with is not what stands. He looks again. */
+export function moved(): Problem {
+  return new Problem('conflict', 'the account was changed meanwhile')
+}
+
+function endTells(tenant: string, sessions: readonly AccountSession[]): Tell[] {
+  return sessions.map(([id]) => ({ to: sessionAddress(tenant, id), command: { type: 'end' } }))
+}
+
+function sessionsChange(sessions: readonly AccountSession[]): RecordChange {
+  return { name: sessionsRecord, value: sessions.length === 0 ? null : sessions }
+}

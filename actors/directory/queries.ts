@@ -1,0 +1,71 @@
+import { roleKey } from '#actors/directory/rows'
+import type { DirectoryState, TenantRow, UserRow } from '#actors/directory/state'
+import { foldEmail, foldName } from '#model/user'
+
+/**
+ * What can be seen of the directory. A tenant that is being deleted, and whoever belongs to it, is seen by nobody. Contract
+ * 2: at once unreachable.
+ */
+
+export function tenantRow(state: DirectoryState, tenant: string): TenantRow | undefined {
+  const row = state.tenants.get(tenant)
+  return row?.state === 'active' ? row : undefined
+}
+
+/** In the order of their identifiers. */
+export function tenantRows(state: DirectoryState): readonly TenantRow[] {
+  const rows = [...state.tenants.values()].filter((row) => row.state === 'active')
+  return rows.sort((a, b) => compare(a.tenantIdentifier, b.tenantIdentifier))
+}
+
+export function rowById(state: DirectoryState, id: string): UserRow | undefined {
+  const row = state.users.get(id)
+  return row && tenantRow(state, row.tenant) ? row : undefined
+}
+
+/** Whatever case the name is written in. */
+export function rowByName(state: DirectoryState, name: string): UserRow | undefined {
+  const id = state.byName.get(foldName(name))
+  return id === undefined ? undefined : rowById(state, id)
+}
+
+/** Of one tenant, by name. */
+export function rowsOf(state: DirectoryState, tenant: string): readonly UserRow[] {
+  const named = [...(state.byTenant.get(tenant) ?? [])].flatMap((id) => {
+    const row = rowById(state, id)
+    return row ? [{ row, name: foldName(row.name) }] : []
+  })
+  return named.sort((a, b) => compare(a.name, b.name)).map(({ row }) => row)
+}
+
+/**
+ * Whom somebody may mean who signs in with this text, a name or an e-mail address, under this host: active ones only, in
+ * the order of their tenants. Contract 2, Login.
+ */
+export function rowsByLogin(state: DirectoryState, text: string, host: string): readonly UserRow[] {
+  const named = state.byName.get(foldName(text))
+  const ids = new Set(state.byEmail.get(foldEmail(text)))
+  if (named !== undefined) ids.add(named)
+  const rows = [...ids].flatMap((id) => rowById(state, id) ?? [])
+  return rows
+    .filter((row) => row.state === 'active' && isReachable(state, row.tenant, host))
+    .sort((a, b) => compare(a.tenant, b.tenant) || compare(a.id, b.id))
+}
+
+/** Whether people of a tenant may sign in under this host, as a request names it. */
+export function isReachable(state: DirectoryState, tenant: string, host: string): boolean {
+  const row = tenantRow(state, tenant)
+  if (!row) return false
+  if (row.hosts.length === 0) return true
+  const seen = host.toLowerCase()
+  return row.hosts.includes(seen) || row.hosts.includes(seen.replace(/:\d+$/, ''))
+}
+
+/** By a user: API keys that hold it are the tenant's to know. */
+export function isRoleUsed(state: DirectoryState, tenant: string, role: string): boolean {
+  return state.roleUse.has(roleKey(tenant, role))
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0
+}

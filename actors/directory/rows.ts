@@ -1,0 +1,88 @@
+import type { DirectoryState, TenantRow, UserRow } from '#actors/directory/state'
+import { defaultTenant } from '#actors/tenant/address'
+import { foldEmail, foldName } from '#model/user'
+
+/** Who holds it in his tenant keeps it from being locked out. Contract 2, Built-in roles. */
+export const administratorRole = 'admin'
+
+export function emptyDirectory(): DirectoryState {
+  const state: DirectoryState = {
+    users: new Map(),
+    byName: new Map(),
+    byEmail: new Map(),
+    byTenant: new Map(),
+    administrators: new Map(),
+    roleUse: new Map(),
+    tenants: new Map(),
+  }
+  putTenant(state, defaultTenant, undefined)
+  return state
+}
+
+/** Puts a user's row in the place of the one before, if any, and into everything he is found by. */
+export function putUser(state: DirectoryState, id: string, row: UserRow | undefined): void {
+  const before = state.users.get(id)
+  if (before) dropUser(state, before)
+  if (!row) return
+  state.users.set(id, row)
+  state.byName.set(foldName(row.name), id)
+  if (row.email !== null) addTo(state.byEmail, foldEmail(row.email), id)
+  addTo(state.byTenant, row.tenant, id)
+  if (isAdministrator(row)) addTo(state.administrators, row.tenant, id)
+  for (const role of row.roles) {
+    const use = roleKey(row.tenant, role)
+    state.roleUse.set(use, (state.roleUse.get(use) ?? 0) + 1)
+  }
+}
+
+/** Undoes `putUser`. */
+function dropUser(state: DirectoryState, row: UserRow): void {
+  const { id } = row
+  state.users.delete(id)
+  state.byName.delete(foldName(row.name))
+  if (row.email !== null) dropFrom(state.byEmail, foldEmail(row.email), id)
+  dropFrom(state.byTenant, row.tenant, id)
+  dropFrom(state.administrators, row.tenant, id)
+  for (const role of row.roles) {
+    const use = roleKey(row.tenant, role)
+    const count = (state.roleUse.get(use) ?? 0) - 1
+    if (count > 0) state.roleUse.set(use, count)
+    else state.roleUse.delete(use)
+  }
+}
+
+/** The tenant that always exists is there without a row of its own. Contract 2. */
+export function putTenant(state: DirectoryState, tenant: string, row: TenantRow | undefined): void {
+  if (row) state.tenants.set(tenant, row)
+  else if (tenant !== defaultTenant) state.tenants.delete(tenant)
+  else state.tenants.set(tenant, alwaysThere)
+}
+
+export function isAdministrator({ state, roles }: UserRow): boolean {
+  return state === 'active' && roles.includes(administratorRole)
+}
+
+export function roleKey(tenant: string, role: string): string {
+  return `${tenant}/${role}`
+}
+
+const alwaysThere: TenantRow = Object.freeze({
+  tenantIdentifier: defaultTenant,
+  name: defaultTenant,
+  hosts: [],
+  twoFactor: 'optional',
+  basic: true,
+  createdAt: 0,
+  state: 'active',
+})
+
+function addTo(index: Map<string, Set<string>>, key: string, id: string): void {
+  const ids = index.get(key)
+  if (ids) ids.add(id)
+  else index.set(key, new Set([id]))
+}
+
+function dropFrom(index: Map<string, Set<string>>, key: string, id: string): void {
+  const ids = index.get(key)
+  if (ids?.delete(id) && ids.size === 0) index.delete(key)
+}

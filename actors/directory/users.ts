@@ -1,0 +1,182 @@
+import { accountAddress } from '#actors/account/address'
+import type { AccountCommand } from '#actors/account/commands'
+import type {
+  AccountChanged,
+  AddAdministrator,
+  AddUser,
+  NewUser,
+  RemoveUser,
+  RolesSettled,
+  UpdateUser,
+} from '#actors/directory/commands'
+import { rowById, tenantRow } from '#actors/directory/queries'
+import { isAdministrator } from '#actors/directory/rows'
+import { type DirectoryState, tenantRecord, type UserRow, userRecord } from '#actors/directory/state'
+import { newEdit } from '#actors/edit'
+import { keep } from '#actors/kept'
+import type { IdentityNotices } from '#actors/notices'
+import type { Entry } from '#model/entry'
+import { Problem } from '#model/problem'
+import { foldEmail, foldName } from '#model/user'
+import { answer, type Decision, type RecordChange, refuse, type Tell, type Turn } from '#runtime/actor'
+
+/** All of them are in memory, a kilobyte each with what they are found by. */
+export const usersMax = 100_000
+
+/** Contract 2: the name in no tenant, ignoring case; the e-mail address not in this one. */
+export function decideAddUser(
+  state: DirectoryState,
+  { user, code }: AddUser,
+  turn: Turn,
+  notices: IdentityNotices,
+): Decision<Entry> {
+  const problem = whyNot(state, user)
+  if (problem) return refuse(problem)
+  return stored(newRow(user, turn, 'invited'), notices, { tells: [tell(user, { type: 'invite', code })] })
+}
+
+/** Contract 2, First administrator: whoever has the name keeps it, and is not changed. */
+export function decideAddAdministrator(
+  state: DirectoryState,
+  { user, passwordHash }: AddAdministrator,
+  turn: Turn,
+  notices: IdentityNotices,
+): Decision<Entry> {
+  if (state.byName.has(foldName(user.name))) return answer(false)
+  const problem = whyNot(state, user)
+  if (problem) return refuse(problem)
+  const tenant = tenantRow(state, user.tenant)
+  const stamped: RecordChange[] =
+    tenant?.createdAt === 0 ? [{ name: tenantRecord(user.tenant), value: { ...tenant, createdAt: turn.now } }] : []
+  return stored(newRow(user, turn, 'active'), notices, {
+    records: stamped,
+    tells: [tell(user, { type: 'open', passwordHash })],
+    answer: true,
+  })
+}
+
+/** Contract 2. Disabling ends every session, which is the account's to do. */
+export function decideUpdateUser(
+  state: DirectoryState,
+  update: UpdateUser,
+  turn: Turn,
+  notices: IdentityNotices,
+): Decision<Entry> {
+  const before = rowById(state, update.user)
+  if (!before) return refuse(new Problem('not_found'))
+  const row = updated(before, update, turn)
+  if (row.email !== before.email && isEmailTaken(state, row)) return refuse(emailTaken())
+  if (!isAdministrator(row) && isLastAdministrator(state, before)) return refuse(lastAdministrator())
+  if (update.state === undefined || row.state === before.state) return stored(row, notices)
+  return stored(row, notices, { tells: [tell(row, { type: row.state === 'disabled' ? 'disable' : 'enable' })] })
+}
+
+export function decideRemoveUser(
+  state: DirectoryState,
+  { user }: RemoveUser,
+  notices: IdentityNotices,
+): Decision<Entry> {
+  const row = rowById(state, user)
+  if (!row) return refuse(new Problem('not_found'))
+  if (isLastAdministrator(state, row)) return refuse(lastAdministrator())
+  return keep([{ name: userRecord(user), value: null }], {
+    tells: [tell(row, { type: 'erase' })],
+    effects: [() => notices.userChanged(row.tenant, user, undefined)],
+  })
+}
+
+/** What others see of an account. A user may be gone by the time it is told. */
+export function decideAccountChanged(
+  state: DirectoryState,
+  { type, user, factors }: AccountChanged,
+  notices: IdentityNotices,
+): Decision<Entry> {
+  const before = state.users.get(user)
+  if (!before) return answer(undefined)
+  if (type === 'factors_changed') return stored({ ...before, factors }, notices)
+  const isFirst = before.state === 'invited'
+  return stored({ ...before, factors, hasPassword: true, state: isFirst ? 'active' : before.state }, notices)
+}
+
+/** Of an edit that is not the last one it says nothing: that one has its own, which comes later. */
+export function decideRolesSettled(state: DirectoryState, { user, edit, since }: RolesSettled): Decision<Entry> {
+  const row = state.users.get(user)
+  if (!row || row.rolesEdit !== edit || row.rolesSince !== null) return answer(undefined)
+  return keep([{ name: userRecord(user), value: { ...row, rolesSince: since } }])
+}
+
+function newRow(user: NewUser, turn: Turn, state: 'invited' | 'active'): UserRow {
+  const { id, tenant, name, email, roles } = user
+  return {
+    id,
+    tenant,
+    name,
+    email,
+    roles: [...new Set(roles)],
+    state,
+    hasPassword: state === 'active',
+    factors: [],
+    createdAt: turn.now,
+    // Nobody can have heard anything as somebody who was not there.
+    rolesSince: -1,
+    rolesEdit: newEdit(turn),
+  }
+}
+
+/** One who never signed up is invited again, not active. */
+function updated(before: UserRow, { email, roles, state }: UpdateUser, turn: Turn): UserRow {
+  const row: UserRow = {
+    ...before,
+    email: email === undefined ? before.email : email,
+    roles: roles === undefined ? before.roles : [...new Set(roles)],
+    state: state === 'active' && !before.hasPassword ? 'invited' : (state ?? before.state),
+  }
+  const areSame = row.roles.length === before.roles.length && row.roles.every((role) => before.roles.includes(role))
+  return areSame ? row : { ...row, rolesSince: null, rolesEdit: newEdit(turn) }
+}
+
+function whyNot(state: DirectoryState, user: NewUser): Problem | undefined {
+  if (!tenantRow(state, user.tenant)) return new Problem('not_found')
+  if (state.byName.has(foldName(user.name))) return new Problem('conflict', 'the name is taken')
+  if (isEmailTaken(state, user)) return emailTaken()
+  if (state.users.size >= usersMax) return new Problem('conflict', `a server has at most ${usersMax} users`)
+  return state.users.has(user.id) ? new Problem('conflict', 'the id is taken') : undefined
+}
+
+function isEmailTaken({ users, byEmail }: DirectoryState, { id, tenant, email }: NewUser): boolean {
+  if (email === null) return false
+  return [...(byEmail.get(foldEmail(email)) ?? [])].some((other) => other !== id && users.get(other)?.tenant === tenant)
+}
+
+/** Nobody could let anybody in again. */
+function isLastAdministrator({ administrators }: DirectoryState, row: UserRow): boolean {
+  return isAdministrator(row) && administrators.get(row.tenant)?.size === 1
+}
+
+function emailTaken(): Problem {
+  return new Problem('conflict', 'the email is taken')
+}
+
+function lastAdministrator(): Problem {
+  return new Problem('conflict', 'the last administrator')
+}
+
+function tell({ tenant, id }: Pick<UserRow, 'tenant' | 'id'>, command: AccountCommand): Tell {
+  return { to: accountAddress(tenant, id), command }
+}
+
+function stored(
+  row: UserRow,
+  notices: IdentityNotices,
+  more: {
+    readonly records?: readonly RecordChange[]
+    readonly tells?: readonly Tell[]
+    readonly answer?: unknown
+  } = {},
+): Decision<Entry> {
+  return keep([{ name: userRecord(row.id), value: row }, ...(more.records ?? [])], {
+    tells: more.tells ?? [],
+    effects: [() => notices.userChanged(row.tenant, row.id, row)],
+    answer: more.answer ?? row,
+  })
+}

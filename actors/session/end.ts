@@ -1,0 +1,29 @@
+import { accountAddress } from '#actors/account/address'
+import { keep } from '#actors/kept'
+import type { IdentityNotices } from '#actors/notices'
+import { type SessionState, type StoredSession, sessionRecord } from '#actors/session/state'
+import type { Entry } from '#model/entry'
+import type { Decision } from '#runtime/actor'
+
+/** The account ends it, and knows. */
+export function endedByAccount({ tenant, id }: SessionState, notices: IdentityNotices): Decision<Entry> {
+  return keep([{ name: sessionRecord, value: null }], {
+    reminder: null,
+    effects: [() => notices.sessionEnded(tenant, id)],
+  })
+}
+
+/** It ends though nobody ends it: the account is told, so that its list holds what is there. */
+export function endedByItself(
+  { tenant, id }: SessionState,
+  { user }: StoredSession,
+  notices: IdentityNotices,
+  answer: unknown,
+): Decision<Entry> {
+  return keep([{ name: sessionRecord, value: null }], {
+    reminder: null,
+    tells: [{ to: accountAddress(tenant, user), command: { type: 'session_over', session: id } }],
+    effects: [() => notices.sessionEnded(tenant, id)],
+    answer,
+  })
+}

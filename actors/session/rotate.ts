@@ -1,0 +1,45 @@
+import { keep } from '#actors/kept'
+import type { IdentityNotices } from '#actors/notices'
+import type { RotateSession, Rotation } from '#actors/session/commands'
+import { endedByItself } from '#actors/session/end'
+import { isOver, type SessionState, type StoredSession, sessionRecord } from '#actors/session/state'
+import type { Entry } from '#model/entry'
+import { answer, type Decision, type Turn } from '#runtime/actor'
+
+/** For so long the answer to a refresh may have been lost, and asking again signs nobody out. Contract 2, Refresh. */
+export const repeatMsMax = 10_000
+
+/** Contract 2, Refresh. */
+export function decideRotate(
+  state: SessionState,
+  { number, endsAt }: RotateSession,
+  turn: Turn,
+  notices: IdentityNotices,
+): Decision<Entry> {
+  const { session } = state
+  // A number above ours was given under a store that was replaced by an older one: its holder is no thief.
+  if (!session || isOver(session, turn.now) || number < 1 || number > session.number)
+    return said({ outcome: 'unknown' })
+  if (number === session.number) {
+    const rotated = { ...session, number: number + 1, rotatedAt: turn.now, endsAt, lastUsedAt: turn.now }
+    return keep([{ name: sessionRecord, value: rotated }], {
+      reminder: endsAt,
+      answer: { outcome: 'rotated', ...standing(rotated) } satisfies Rotation,
+    })
+  }
+  if (mayRepeat(session, number, turn.now)) return said({ outcome: 'repeated', ...standing(session) })
+  return endedByItself(state, session, notices, { outcome: 'reused' } satisfies Rotation)
+}
+
+/** Only who is bound to a key: anybody could have an unbound token. */
+function mayRepeat(session: StoredSession, number: number, now: number): boolean {
+  return session.scheme === 'dpop' && number === session.number - 1 && now - session.rotatedAt <= repeatMsMax
+}
+
+function standing({ number, endsAt, rotatedAt }: StoredSession) {
+  return { number, endsAt, rotatedAt }
+}
+
+function said(rotation: Rotation): Decision<Entry> {
+  return answer(rotation)
+}

@@ -1,0 +1,77 @@
+import { changedByNone, keep, wokenBy } from '#actors/kept'
+import type { IdentityNotices } from '#actors/notices'
+import type { BeginSession, SessionCommand, UseSession } from '#actors/session/commands'
+import { endedByAccount, endedByItself } from '#actors/session/end'
+import { decideRotate } from '#actors/session/rotate'
+import { isOver, type SessionState, type StoredSession, sessionRecord } from '#actors/session/state'
+import type { Entry } from '#model/entry'
+import { Problem } from '#model/problem'
+import { type ActorDefinition, answer, type Decision, type RecordChange, refuse, type Turn } from '#runtime/actor'
+
+/** That it is used is stored once in so long: one small record a minute, and not one with every request. */
+export const usedEveryMs = 60_000
+
+/**
+ * One sign-in: what its tokens are worth, until when, and which refresh token is the one. An actor of its own because it
+ * is written at every refresh and ends alone. Its reminder is its end. Contract 2, Sessions.
+ */
+export function sessionActor(notices: IdentityNotices): ActorDefinition<SessionState, SessionCommand, Entry> {
+  return {
+    kind: 'session',
+    rest: 'written_through',
+    formats: { [sessionRecord]: { name: 'session', version: 1, upgrades: {} } },
+    fixedRecords: [sessionRecord],
+    wake: ({ tenant, id }, records) => wokenBy({ tenant, id, session: undefined }, records, put),
+    change: (state, change) => put(state, change as RecordChange),
+    apply: changedByNone,
+    decide(state, command, turn) {
+      switch (command.type) {
+        case 'begin':
+          return decideBegin(state, command, turn)
+        case 'rotate':
+          return decideRotate(state, command, turn, notices)
+        case 'use':
+          return decideUse(state, command, turn)
+        case 'end':
+          return state.session ? endedByAccount(state, notices) : answer(undefined)
+        case 'reminder_due':
+          return decideDue(state, turn, notices)
+      }
+    },
+  }
+}
+
+function put(state: SessionState, { value }: RecordChange): void {
+  state.session = (value as StoredSession | null) ?? undefined
+}
+
+function decideBegin(state: SessionState, { user, session }: BeginSession, { now }: Turn): Decision<Entry> {
+  if (state.session) return refuse(new Problem('conflict', 'the session has begun'))
+  const { scheme, jkt, hasRefresh, endsAt, address, agent } = session
+  const stored: StoredSession = {
+    user,
+    scheme,
+    jkt: jkt ?? null,
+    number: hasRefresh ? 1 : 0,
+    createdAt: now,
+    rotatedAt: now,
+    endsAt,
+    lastUsedAt: now,
+    address,
+    agent,
+  }
+  return keep([{ name: sessionRecord, value: stored }], { reminder: endsAt })
+}
+
+function decideUse({ session }: SessionState, { address }: UseSession, { now }: Turn): Decision<Entry> {
+  if (!session || isOver(session, now) || now - session.lastUsedAt < usedEveryMs) return answer(undefined)
+  return keep([{ name: sessionRecord, value: { ...session, lastUsedAt: now, address } }])
+}
+
+/** Its end has come; or a clock was set back since, and it has not. */
+function decideDue(state: SessionState, { now }: Turn, notices: IdentityNotices): Decision<Entry> {
+  const { session } = state
+  if (!session) return answer(undefined)
+  if (isOver(session, now)) return endedByItself(state, session, notices, undefined)
+  return keep([], { reminder: session.endsAt })
+}

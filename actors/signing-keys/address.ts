@@ -1,0 +1,5 @@
+import { defaultTenant } from '#actors/tenant/address'
+import type { ActorAddress } from '#runtime/actor'
+
+/** One set of keys for the tokens of all tenants. */
+export const signingKeysAddress: ActorAddress = { kind: 'signing_keys', tenant: defaultTenant, id: 'signing_keys' }

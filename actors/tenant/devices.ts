@@ -1,0 +1,57 @@
+import type { AddDevice } from '#actors/device/commands'
+import { deviceAddress } from '#actors/device/device'
+import { keep } from '#actors/kept'
+import type { AdmitDevice, DeviceGone } from '#actors/tenant/commands'
+import {
+  countersRecord,
+  isExpired,
+  keyRecord,
+  type StoredProvisioningKey,
+  type TenantState,
+} from '#actors/tenant/state'
+import type { Entry } from '#model/entry'
+import { uint32Max } from '#model/identifier'
+import { Problem } from '#model/problem'
+import { type Decision, type RecordChange, refuse, type Turn } from '#runtime/actor'
+
+/**
+ * Gives a new device its address and tells it. The asker has looked that there is none of this name. One that comes by a
+ * provisioning key is counted there, in the turn that lets it in: of many that come at once none is one too many.
+ */
+export function decideAdmit(state: TenantState, command: AdmitDevice, { now }: Turn): Decision<Entry> {
+  const { tenant, counters } = state
+  const { device, meta, key, secretHash } = command
+  const flakeAddress = counters.lastFlakeAddress + 1
+  if (flakeAddress > uint32Max) return refuse(new Problem('conflict', 'no device address is left'))
+  const provisioning = key === undefined ? undefined : state.provisioningKeys.get(key)
+  if (key !== undefined && !(provisioning && mayAdmit(provisioning, now))) return refuse(new Problem('forbidden'))
+  const add: AddDevice = {
+    type: 'add',
+    flakeAddress,
+    meta,
+    ...(secretHash && { secretHash }),
+    ...(key !== undefined && { registrar: key }),
+  }
+  const counted = { lastFlakeAddress: flakeAddress, devices: counters.devices + 1 }
+  return keep([{ name: countersRecord, value: counted }, ...countedBy(key, provisioning, 1)], {
+    tells: [{ to: deviceAddress(tenant, device), command: add }],
+  })
+}
+
+export function decideGone(state: TenantState, { key }: DeviceGone): Decision<Entry> {
+  const { counters } = state
+  const counted = { ...counters, devices: Math.max(0, counters.devices - 1) }
+  const provisioning = key === undefined ? undefined : state.provisioningKeys.get(key)
+  return keep([{ name: countersRecord, value: counted }, ...countedBy(key, provisioning, -1)])
+}
+
+function mayAdmit(key: StoredProvisioningKey, now: number): boolean {
+  return !isExpired(key, now) && key.devices < (key.maxDevices ?? Number.POSITIVE_INFINITY)
+}
+
+/** A key may be gone before the devices that it let in. */
+function countedBy(id: string | undefined, key: StoredProvisioningKey | undefined, more: 1 | -1): RecordChange[] {
+  if (id === undefined || !key) return []
+  const devices = Math.max(0, key.devices + more)
+  return [{ name: keyRecord('provisioning_key', id), value: { ...key, devices } }]
+}

@@ -1,0 +1,83 @@
+import { keep } from '#actors/kept'
+import type { IdentityNotices } from '#actors/notices'
+import type { AddApiKey, AddProvisioningKey, DeleteKey } from '#actors/tenant/commands'
+import {
+  isExpired,
+  type KeyKind,
+  keyRecord,
+  keysOf,
+  type StoredApiKey,
+  type StoredKey,
+  type StoredProvisioningKey,
+  type TenantState,
+} from '#actors/tenant/state'
+import type { Entry } from '#model/entry'
+import { Problem } from '#model/problem'
+import { type Decision, refuse, type Turn } from '#runtime/actor'
+
+/** Of either kind, in one tenant: all are in memory, and are listed whole. */
+export const keysMax = 1_000
+
+const kinds: readonly KeyKind[] = ['api_key', 'provisioning_key']
+
+export function decideAddApiKey(state: TenantState, command: AddApiKey, { now }: Turn): Decision<Entry> {
+  const { id, name, hash, roles, expiresAt } = command
+  const key: StoredApiKey = { name, hash, roles, createdAt: now, expiresAt }
+  return decideAdd(state, 'api_key', id, key)
+}
+
+export function decideAddProvisioningKey(
+  state: TenantState,
+  command: AddProvisioningKey,
+  { now }: Turn,
+): Decision<Entry> {
+  const { id, name, hash, expiresAt, maxDevices } = command
+  const key: StoredProvisioningKey = { name, hash, createdAt: now, expiresAt, maxDevices, devices: 0 }
+  return decideAdd(state, 'provisioning_key', id, key)
+}
+
+export function decideDeleteKey(
+  state: TenantState,
+  { kind, id }: DeleteKey,
+  notices: IdentityNotices,
+): Decision<Entry> {
+  if (!keysOf(state, kind).has(id)) return refuse(new Problem('not_found'))
+  return keep([{ name: keyRecord(kind, id), value: null }], {
+    effects: [() => notices.keyEnded(state.tenant, id, kind)],
+  })
+}
+
+/** Those whose time has come end by themselves; the next is waited for. */
+export function decideKeysDue(state: TenantState, { now }: Turn, notices: IdentityNotices): Decision<Entry> {
+  const all = kinds.flatMap((kind) => [...keysOf(state, kind)].map(([id, key]) => ({ kind, id, key })))
+  const ended = all.filter(({ key }) => isExpired(key, now))
+  return keep(
+    ended.map(({ kind, id }) => ({ name: keyRecord(kind, id), value: null })),
+    {
+      reminder: nextExpiry(all.filter((one) => !ended.includes(one)).map(({ key }) => key)),
+      effects: ended.map(
+        ({ kind, id }) =>
+          () =>
+            notices.keyEnded(state.tenant, id, kind),
+      ),
+    },
+  )
+}
+
+function decideAdd(
+  state: TenantState,
+  kind: KeyKind,
+  id: string,
+  key: StoredApiKey | StoredProvisioningKey,
+): Decision<Entry> {
+  const keys = keysOf(state, kind)
+  if (keys.has(id)) return refuse(new Problem('conflict', 'the id is taken'))
+  if (keys.size >= keysMax) return refuse(new Problem('conflict', `a tenant has at most ${keysMax} of these keys`))
+  const standing = [...state.apiKeys.values(), ...state.provisioningKeys.values(), key]
+  return keep([{ name: keyRecord(kind, id), value: key }], { reminder: nextExpiry(standing), answer: key })
+}
+
+function nextExpiry(keys: readonly StoredKey[]): number | null {
+  const next = Math.min(...keys.map(({ expiresAt }) => expiresAt ?? Number.POSITIVE_INFINITY))
+  return Number.isFinite(next) ? next : null
+}

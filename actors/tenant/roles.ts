@@ -1,0 +1,61 @@
+import { isDeepStrictEqual } from 'node:util'
+import { newEdit } from '#actors/edit'
+import { keep } from '#actors/kept'
+import type { IdentityNotices } from '#actors/notices'
+import type { DeleteRole, PutRole, RoleSettled } from '#actors/tenant/commands'
+import { roleRecord, type StoredRole, type TenantState } from '#actors/tenant/state'
+import type { Entry } from '#model/entry'
+import { Problem } from '#model/problem'
+import { isBuiltIn } from '#model/role'
+import { answer, type Decision, refuse, type Turn } from '#runtime/actor'
+
+/** Of one tenant, beside those that every tenant has: all are in memory. */
+export const rolesMax = 1_000
+
+/** Contract 2. One that is put again unchanged means what it meant: nobody has to read anything again. */
+export function decidePutRole(
+  { tenant, roles }: TenantState,
+  { role, grants }: PutRole,
+  turn: Turn,
+  notices: IdentityNotices,
+): Decision<Entry> {
+  if (isBuiltIn(role)) return refuse(builtIn())
+  const before = roles.get(role)
+  if (before && isDeepStrictEqual(before.grants, grants)) return answer({ isNew: false })
+  if (!before && roles.size >= rolesMax) {
+    return refuse(new Problem('conflict', `a tenant has at most ${rolesMax} roles`))
+  }
+  // Nobody can have heard anything by a role that was not there.
+  const stored: StoredRole = { grants, since: before ? null : -1, edit: newEdit(turn) }
+  return keep([{ name: roleRecord(role), value: stored }], {
+    effects: [() => notices.rolesChanged(tenant, role, stored)],
+    answer: { isNew: !before },
+  })
+}
+
+/** Contract 2: not one in use. Who of the users holds it is known elsewhere, and was looked at before. */
+export function decideDeleteRole(
+  { tenant, roles, apiKeys }: TenantState,
+  { role }: DeleteRole,
+  notices: IdentityNotices,
+): Decision<Entry> {
+  if (isBuiltIn(role)) return refuse(builtIn())
+  if (!roles.has(role)) return refuse(new Problem('not_found'))
+  if ([...apiKeys.values()].some((key) => key.roles.includes(role))) {
+    return refuse(new Problem('conflict', 'the role is in use'))
+  }
+  return keep([{ name: roleRecord(role), value: null }], {
+    effects: [() => notices.rolesChanged(tenant, role, undefined)],
+  })
+}
+
+/** Of an edit that is not the last one it says nothing: that one has its own, which comes later. */
+export function decideRoleSettled({ roles }: TenantState, { role, edit, since }: RoleSettled): Decision<Entry> {
+  const stored = roles.get(role)
+  if (!stored || stored.edit !== edit || stored.since !== null) return answer(undefined)
+  return keep([{ name: roleRecord(role), value: { ...stored, since } }])
+}
+
+function builtIn(): Problem {
+  return new Problem('conflict', 'the role is built in')
+}

@@ -1,0 +1,199 @@
+import type { z } from 'zod'
+import { base64urlOf } from '#iam/base64url'
+import { isSigned, type JsonObject, readJws, signJws } from '#iam/jws'
+import type { TokenFault } from '#iam/proof-problems'
+import type { Random } from '#iam/random'
+import type { SigningKeys } from '#iam/signing-key'
+import { TokenCache } from '#iam/token-cache'
+import { claimsOf, informing, type TokenType, tokenTypes } from '#iam/token-claims'
+import { tokenHash } from '#iam/token-hash'
+import { formatCrn } from '#model/crn'
+import type { Grant } from '#model/scope'
+
+/** An access token that we signed. Whether its session still is, and whose key showed it, is asked elsewhere. */
+export interface VerifiedToken {
+  readonly tenant: string
+  /** Id of the user, without `crn#user:`. */
+  readonly user: string
+  readonly session: string
+  /** Unix ms; not good any more from then on. */
+  readonly expiresAt: number
+  /** Thumbprint of the key that it is bound to. */
+  readonly jkt?: string
+  /** SHA-256 of its text, Base64url. */
+  readonly hash: string
+}
+
+/** `token` without `fault`: good. With it: signed by us and past its time. Without `token`: nothing of it is believed. */
+export interface TokenReading {
+  readonly token?: VerifiedToken
+  readonly fault?: TokenFault
+}
+
+export interface AccessSubject {
+  readonly tenant: string
+  readonly user: string
+  readonly session: string
+  readonly roles: readonly string[]
+  readonly grants: readonly Grant[]
+  readonly jkt?: string
+  readonly lifetimeMs: number
+}
+
+export interface BasicRefreshSubject {
+  readonly tenant: string
+  readonly user: string
+  readonly session: string
+  readonly number: number
+  /** Unix ms. */
+  readonly endsAt: number
+}
+
+export interface SecondFactorSubject {
+  readonly tenant: string
+  readonly user: string
+  readonly version: number
+  readonly jkt: string
+  readonly isEnrolling: boolean
+  readonly lifetimeMs: number
+}
+
+export interface TokensParts {
+  /** Unix ms. */
+  now(): number
+  readonly random: Random
+  /** Asked each time: rotation gives others. */
+  keys(): SigningKeys
+  /** What `iss` and `aud` say. */
+  readonly issuer: string
+  readonly cache?: TokenCache
+}
+
+/** 32 roles and 32 names of 64 characters, and everything else, in Base64url. */
+const tokenCharactersMax = 8_192
+/** 128 bits. */
+const jtiBytes = 16
+
+/**
+ * Our tokens: ES256, each `typ` good for its own use and refused for every other. Contract 2, Tokens.
+ *
+ * An access token that was made or read here is known from then on by its hash: reading it again is a hash and a look,
+ * and gives the same object, so that others can remember by it what they found out.
+ */
+export class Tokens {
+  readonly #parts: TokensParts
+  readonly #cache: TokenCache
+
+  constructor(parts: TokensParts) {
+    this.#parts = parts
+    this.#cache = parts.cache ?? new TokenCache()
+  }
+
+  issueAccess({ tenant, user, session, roles, grants, jkt, lifetimeMs }: AccessSubject): string {
+    const exp = this.#secondsIn(lifetimeMs)
+    const own = { sid: session, roles, ...informing(grants), ...(jkt !== undefined && { cnf: { jkt } }) }
+    const text = this.#sign(tokenTypes.access, tenant, user, this.#newId(), exp, own)
+    this.#cache.remember(verifiedOf({ tenant, user, session, exp, jkt }, tokenHash(text)))
+    return text
+  }
+
+  read(text: string): TokenReading {
+    if (text.length > tokenCharactersMax) return invalid
+    const hash = tokenHash(text)
+    const found = this.#cache.find(hash) ?? this.#readUnknown(text, hash)
+    if (!found) return invalid
+    return found.token.expiresAt > this.#parts.now() ? found : { ...found, fault: 'token expired' }
+  }
+
+  /** Number n of a session, as a token that others can read. */
+  issueBasicRefresh({ tenant, user, session, number, endsAt }: BasicRefreshSubject): string {
+    const id = `${session}.${number}`
+    return this.#sign(tokenTypes.basicRefresh, tenant, user, id, Math.floor(endsAt / 1000), { sid: session })
+  }
+
+  /** Undefined for everything that is no refresh token of ours, or is past its time. */
+  readBasicRefresh(
+    text: string,
+  ): { readonly tenant: string; readonly session: string; readonly number: number } | undefined {
+    const claims = this.#readOf(tokenTypes.basicRefresh, text)
+    if (!claims || this.#isOver(claims.exp)) return undefined
+    const [session, number = '', ...more] = claims.jti.split('.')
+    const isGood = session === claims.sid && /^[1-9][0-9]{0,9}$/.test(number) && more.length === 0
+    return isGood ? { tenant: claims.tenant, session: claims.sid, number: Number(number) } : undefined
+  }
+
+  /** What stands between the right password and a session, where a second factor is asked for. */
+  issueSecondFactor({ tenant, user, version, jkt, isEnrolling, lifetimeMs }: SecondFactorSubject): string {
+    const own = { ver: version, enroll: isEnrolling, cnf: { jkt } }
+    return this.#sign(tokenTypes.secondFactor, tenant, user, this.#newId(), this.#secondsIn(lifetimeMs), own)
+  }
+
+  /** `jkt`: of the proof that came with it. Undefined for everything that is not ours, is past its time or another key's. */
+  readSecondFactor(
+    text: string,
+    jkt: string,
+  ):
+    | {
+        readonly tenant: string
+        readonly user: string
+        readonly version: number
+        readonly isEnrolling: boolean
+        readonly id: string
+      }
+    | undefined {
+    const claims = this.#readOf(tokenTypes.secondFactor, text)
+    if (!claims || this.#isOver(claims.exp) || claims.cnf.jkt !== jkt) return undefined
+    const { tenant, sub, ver, enroll, jti } = claims
+    return { tenant, user: sub, version: ver, isEnrolling: enroll, id: jti }
+  }
+
+  #sign(typ: TokenType, tenant: string, user: string, jti: string, exp: number, own: JsonObject): string {
+    const { kid, privateKey } = this.#parts.keys().current
+    const { issuer } = this.#parts
+    const common = { iss: issuer, aud: issuer, sub: formatCrn({ type: 'user', id: user }), tenant, jti }
+    const times = { iat: this.#secondsIn(0), exp }
+    return signJws({ alg: 'ES256', typ, kid }, { ...common, ...times, ...own }, privateKey)
+  }
+
+  #readUnknown(text: string, hash: string): { readonly token: VerifiedToken } | undefined {
+    const claims = this.#readOf(tokenTypes.access, text)
+    if (!claims) return undefined
+    const { tenant, sub, sid, exp, cnf } = claims
+    return this.#cache.remember(verifiedOf({ tenant, user: sub, session: sid, exp, jkt: cnf?.jkt }, hash))
+  }
+
+  /** Form, type, key, signature, claims. Times are not looked at: a token past its time still says whose it was. */
+  #readOf<T extends TokenType>(typ: T, text: string): z.output<(typeof claimsOf)[T]> | undefined {
+    if (text.length > tokenCharactersMax) return undefined
+    const jws = readJws(text)
+    if (!jws) return undefined
+    const { header, payload, parts } = jws
+    if (header.typ !== typ || header.alg !== 'ES256' || Object.hasOwn(header, 'crit')) return undefined
+    const key = typeof header.kid === 'string' ? this.#parts.keys().find(header.kid) : undefined
+    if (!key || !isSigned(parts, key.publicKey)) return undefined
+    return claimsOf[typ].safeParse(payload).data as z.output<(typeof claimsOf)[T]> | undefined
+  }
+
+  #newId(): string {
+    return base64urlOf(this.#parts.random(jtiBytes))
+  }
+
+  /** Unix seconds. */
+  #secondsIn(ms: number): number {
+    return Math.floor((this.#parts.now() + ms) / 1000)
+  }
+
+  #isOver(exp: number): boolean {
+    return exp * 1000 <= this.#parts.now()
+  }
+}
+
+const invalid: TokenReading = { fault: 'invalid token' }
+
+function verifiedOf(
+  of: { tenant: string; user: string; session: string; exp: number; jkt: string | undefined },
+  hash: string,
+): VerifiedToken {
+  const { tenant, user, session, exp, jkt } = of
+  return { tenant, user, session, expiresAt: exp * 1000, hash, ...(jkt !== undefined && { jkt }) }
+}

@@ -1,0 +1,49 @@
+import type { DirectoryCommand, NewUser } from '#actors/directory/commands'
+import { directoryActor } from '#actors/directory/directory'
+import type { DirectoryState, UserRow } from '#actors/directory/state'
+import type { Entry } from '#model/entry'
+import type { Decision } from '#runtime/actor'
+import { code } from '#test/actors/acting-account'
+import { ActingActor } from '#test/actors/acting-actor'
+import { RecordingNotices } from '#test/actors/recording-notices'
+
+export class ActingDirectory extends ActingActor<DirectoryState, DirectoryCommand> {
+  readonly notices: RecordingNotices
+
+  constructor(notices = new RecordingNotices()) {
+    super(directoryActor(notices), { id: 'directory' })
+    this.notices = notices
+  }
+
+  /** Of tenant `default`, with id `<NAME>`, invited. */
+  invite(name: string, more: Partial<NewUser> = {}): Decision<Entry> {
+    const user = { id: name.toUpperCase(), tenant: 'default', name, email: null, roles: [], ...more }
+    return this.act({ type: 'add_user', user, code: code(1) })
+  }
+
+  /** The same, signed up. */
+  add(name: string, more: Partial<NewUser> = {}): void {
+    this.invite(name, more)
+    this.act({ type: 'activated', user: more.id ?? name.toUpperCase(), factors: [] })
+    this.notices.said.length = 0
+  }
+
+  addTenant(tenantIdentifier: string, hosts: readonly string[] = []): Decision<Entry> {
+    const tenant = { tenantIdentifier, name: tenantIdentifier, hosts, twoFactor: 'optional', basic: true } as const
+    return this.act({ type: 'add_tenant', tenant })
+  }
+
+  row(id: string): UserRow {
+    const row = this.state.users.get(id)
+    if (!row) throw new Error(`${id} is nobody`)
+    return row
+  }
+}
+
+/** One in which there are these tenants too. */
+export function directoryWith(...tenants: string[]): ActingDirectory {
+  const directory = new ActingDirectory()
+  for (const tenant of tenants) directory.addTenant(tenant)
+  directory.notices.said.length = 0
+  return directory
+}

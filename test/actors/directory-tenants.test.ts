@@ -1,0 +1,200 @@
+import { describe, expect, test } from 'vitest'
+import type { DirectoryCommand } from '#actors/directory/commands'
+import { isReachable, rowById, rowByName, rowsByLogin, rowsOf, tenantRow } from '#actors/directory/queries'
+import { putUser } from '#actors/directory/rows'
+import { forgottenMax, tenantsMax } from '#actors/directory/tenants'
+import type { Entry } from '#model/entry'
+import type { Decision } from '#runtime/actor'
+import { now, outcomeOf, turnAt } from '#test/actors/acting-actor'
+import { type ActingDirectory, directoryWith } from '#test/actors/acting-directory'
+
+describe('a tenant', () => {
+  test('is there from the beginning', () => {
+    const { state, records } = directoryWith()
+    expect(tenantRow(state, 'default')).toMatchObject({ tenantIdentifier: 'default', basic: true, state: 'active' })
+    expect(records.size).toBe(0)
+  })
+
+  test('is added, changed, and told of', () => {
+    const directory = directoryWith()
+    expect(outcomeOf(directory.addTenant('acme'))).toMatchObject({ tenantIdentifier: 'acme', createdAt: now })
+    const change = { hosts: ['acme.example'], basic: false, twoFactor: 'required' } as const
+    const changed = directory.act({ type: 'update_tenant', tenant: 'acme', change })
+    expect(outcomeOf(changed)).toEqual({
+      tenantIdentifier: 'acme',
+      name: 'acme',
+      createdAt: now,
+      state: 'active',
+      ...change,
+    })
+    directory.act({ type: 'update_tenant', tenant: 'default', change: { name: 'Ours' } })
+    expect(tenantRow(directory.state, 'default')).toMatchObject({ name: 'Ours', basic: true })
+    expect(directory.notices.heard).toEqual(['tenant acme active', 'tenant acme active', 'tenant default active'])
+  })
+
+  test.each<[string, (directory: ActingDirectory) => Decision<Entry>, string]>([
+    ['added twice', (directory) => directory.addTenant('acme'), 'conflict: the tenant exists'],
+    ['added though it always exists', (directory) => directory.addTenant('default'), 'conflict: the tenant exists'],
+    ['added while it is being deleted', (directory) => directory.addTenant('gone'), 'conflict: it is being deleted'],
+    [
+      'changed though there is none',
+      (directory) => directory.act({ type: 'update_tenant', tenant: 'none', change: {} }),
+      'not_found: Not Found',
+    ],
+    [
+      'changed while it is being deleted',
+      (directory) => directory.act({ type: 'update_tenant', tenant: 'gone', change: {} }),
+      'not_found: Not Found',
+    ],
+    [
+      'deleted though it always exists',
+      (directory) => directory.act({ type: 'delete_tenant', tenant: 'default' }),
+      'conflict: tenant default always exists',
+    ],
+    ['deleted twice', (directory) => directory.act({ type: 'delete_tenant', tenant: 'gone' }), 'not_found: Not Found'],
+    ['deleted, none', (directory) => directory.act({ type: 'delete_tenant', tenant: 'none' }), 'not_found: Not Found'],
+    [
+      'forgotten while it is there',
+      (directory) => directory.act({ type: 'forget_users', tenant: 'acme' }),
+      'not_found: Not Found',
+    ],
+    [
+      'swept while it is there',
+      (directory) => directory.act({ type: 'tenant_swept', tenant: 'acme' }),
+      'not_found: Not Found',
+    ],
+    [
+      'swept while it has users',
+      (directory) => directory.act({ type: 'tenant_swept', tenant: 'gone' }),
+      'conflict: it still has users',
+    ],
+  ])('%s is refused', (_, act, refusal) => {
+    const directory = directoryWith('acme', 'gone')
+    directory.add('ann', { tenant: 'gone' })
+    directory.act({ type: 'delete_tenant', tenant: 'gone' })
+    expect(outcomeOf(act(directory))).toBe(refusal)
+  })
+
+  test(`is one of at most ${tenantsMax}`, () => {
+    const { definition, state } = directoryWith()
+    const row = tenantRow(state, 'default')
+    if (!row) throw new Error('no tenant')
+    for (let index = 1; index < tenantsMax; index++) state.tenants.set(`t${index}`, row)
+    const add: DirectoryCommand = { type: 'add_tenant', tenant: { ...row, tenantIdentifier: 'more' } }
+    expect(outcomeOf(definition.decide(state, add, turnAt()))).toBe(
+      `conflict: a server has at most ${tenantsMax} tenants`,
+    )
+    state.tenants.delete('t1')
+    expect(definition.decide(state, add, turnAt()).type).toBe('record')
+  })
+
+  test('goes at once to everybody, and its users one batch after another, its last administrator too', () => {
+    const directory = directoryWith('acme')
+    directory.add('root', { tenant: 'acme', roles: ['admin'], email: 'r@acme.example' })
+    directory.act({ type: 'delete_tenant', tenant: 'acme' })
+    const { state } = directory
+    expect(tenantRow(state, 'acme')).toBeUndefined()
+    expect(rowByName(state, 'root')).toBeUndefined()
+    expect(rowById(state, 'ROOT')).toBeUndefined()
+    expect(rowsOf(state, 'acme')).toEqual([])
+    expect(rowsByLogin(state, 'r@acme.example', 'any')).toEqual([])
+    expect(isReachable(state, 'acme', 'any')).toBe(false)
+    expect(directory.notices.heard).toEqual(['tenant acme deleting'])
+    expect(outcomeOf(directory.act({ type: 'forget_users', tenant: 'acme' }))).toBe(0)
+    expect(directory.notices.heard).toEqual(['user acme/ROOT gone'])
+    directory.act({ type: 'tenant_swept', tenant: 'acme' })
+    expect(directory.notices.heard).toEqual(['tenant acme gone'])
+    expect(directory.records.size).toBe(0)
+    expect(directory.addTenant('acme').type).toBe('record')
+    expect(directory.invite('root', { tenant: 'acme' }).type).toBe('record')
+  })
+
+  test('forgets so many users with a turn and no more', () => {
+    const { definition, state, notices } = directoryWith('acme')
+    const blank = { tenant: 'acme', email: null, roles: [], state: 'invited', hasPassword: false, factors: [] } as const
+    for (let index = 0; index < forgottenMax + 5; index++) {
+      const [id, name] = [`U${index}`, `u${index}`]
+      putUser(state, id, { ...blank, id, name, createdAt: 0, rolesSince: -1, rolesEdit: 0 })
+    }
+    const act = (command: DirectoryCommand) => {
+      const decision = definition.decide(state, command, turnAt())
+      if (decision.type === 'record') {
+        for (const change of decision.changes ?? []) definition.change?.(state, change)
+        for (const effect of decision.effects ?? []) effect()
+      }
+      return outcomeOf(decision)
+    }
+    act({ type: 'delete_tenant', tenant: 'acme' })
+    notices.said.length = 0
+    expect(act({ type: 'forget_users', tenant: 'acme' })).toBe(5)
+    expect(notices.said).toHaveLength(forgottenMax)
+    expect(act({ type: 'forget_users', tenant: 'acme' })).toBe(0)
+    expect(state.users.size).toBe(0)
+    expect(act({ type: 'forget_users', tenant: 'acme' })).toBe(0)
+  })
+})
+
+describe('whom a login means', () => {
+  function threeTenants(): ActingDirectory {
+    const directory = directoryWith('beta')
+    directory.addTenant('acme', ['acme.example', 'devices.example:8443', '[::1]:9000'])
+    directory.add('ann', { email: 'ann@example.org' })
+    directory.add('anna', { email: 'ann@example.org', tenant: 'beta' })
+    directory.add('ann2', { email: 'Ann@Example.org', tenant: 'acme' })
+    directory.invite('ann3', { email: 'inv@example.org' })
+    directory.add('off', { email: 'off@example.org' })
+    directory.act({ type: 'update_user', user: 'OFF', state: 'disabled' })
+    // A name that looks like somebody else's address.
+    directory.add('anna@example.org', { id: 'TWIN' })
+    directory.add('bob', { email: 'anna@example.org' })
+    return directory
+  }
+
+  test.each<[string, string, string[]]>([
+    ['ANN@EXAMPLE.ORG', 'acme.example', ['ANN2', 'ANNA', 'ANN'].sort()],
+    ['ann@example.org', 'elsewhere.example', ['ANN', 'ANNA']],
+    ['Ann', 'elsewhere.example', ['ANN']],
+    ['ann2', 'elsewhere.example', []],
+    ['ann2', 'acme.example', ['ANN2']],
+    ['inv@example.org', 'any', []],
+    ['off@example.org', 'any', []],
+    ['off', 'any', []],
+    ['nobody', 'any', []],
+    ['anna@example.org', 'any', ['BOB', 'TWIN']],
+  ])('%s under %s', (text, host, ids) => {
+    const rows = rowsByLogin(threeTenants().state, text, host)
+    expect(rows.map(({ id }) => id).sort()).toEqual(ids)
+    expect(rows.map(({ tenant }) => tenant)).toEqual(rows.map(({ tenant }) => tenant).sort())
+  })
+
+  test('comes once when name and address are the same', () => {
+    const directory = directoryWith()
+    directory.add('x@example.org', { email: 'X@example.org', id: 'X' })
+    expect(rowsByLogin(directory.state, 'x@EXAMPLE.org', 'any').map(({ id }) => id)).toEqual(['X'])
+  })
+
+  test.each([
+    ['acme', 'acme.example', true],
+    ['acme', 'ACME.Example', true],
+    ['acme', 'acme.example:8080', true],
+    ['acme', 'devices.example:8443', true],
+    ['acme', 'devices.example', false],
+    ['acme', 'devices.example:8080', false],
+    ['acme', '[::1]:9000', true],
+    ['acme', '[::1]', false],
+    ['acme', 'sub.acme.example', false],
+    ['acme', '', false],
+    ['beta', 'anything', true],
+    ['none', 'anything', false],
+  ])('%s is reachable under %s: %s', (tenant, host, expected) => {
+    expect(isReachable(threeTenants().state, tenant, host)).toBe(expected)
+  })
+})
+
+test('users of a tenant are in the order of their names, whatever case they are in', () => {
+  const directory = directoryWith('other')
+  for (const name of ['bob', 'Ann', 'cid', 'Zed', 'ann2']) directory.add(name)
+  directory.add('else', { tenant: 'other' })
+  expect(rowsOf(directory.state, 'default').map(({ name }) => name)).toEqual(['Ann', 'ann2', 'bob', 'cid', 'Zed'])
+  expect(rowsOf(directory.state, 'none')).toEqual([])
+})

@@ -1,0 +1,349 @@
+import { describe, expect, test } from 'vitest'
+import type { DirectoryCommand, NewUser } from '#actors/directory/commands'
+import { isRoleUsed, rowByName, tenantRow } from '#actors/directory/queries'
+import { putUser } from '#actors/directory/rows'
+import { usersMax } from '#actors/directory/users'
+import type { Entry } from '#model/entry'
+import { code, hash } from '#test/actors/acting-account'
+import { now, outcomeOf, toldOf, turnAt } from '#test/actors/acting-actor'
+import { type ActingDirectory, directoryWith } from '#test/actors/acting-directory'
+
+describe('a user', () => {
+  test('is invited: his account is told the code, and he can be found', () => {
+    const directory = directoryWith()
+    const decision = directory.invite('Ann', { email: 'Ann@Example.org', roles: ['viewer', 'ops', 'viewer'] })
+    const row = {
+      id: 'ANN',
+      tenant: 'default',
+      name: 'Ann',
+      email: 'Ann@Example.org',
+      roles: ['viewer', 'ops'],
+      state: 'invited',
+      hasPassword: false,
+      factors: [],
+      createdAt: now,
+      rolesSince: -1,
+    }
+    expect(outcomeOf(decision)).toMatchObject(row)
+    expect(decision).toMatchObject({
+      tells: [{ to: { kind: 'account', tenant: 'default', id: 'ANN' }, command: { type: 'invite', code: code(1) } }],
+    })
+    expect(rowByName(directory.state, 'aNN')).toMatchObject(row)
+    expect(directory.notices.heard).toEqual(['user default/ANN invited viewer,ops since -1'])
+  })
+
+  test.each<[string, string, Partial<NewUser>, string]>([
+    ['the same name', 'ann', {}, 'conflict: the name is taken'],
+    ['the name in another case', 'ANN', {}, 'conflict: the name is taken'],
+    ['the name in letters that only look otherwise', '𝐀nn', {}, 'conflict: the name is taken'],
+    ['the name put together otherwise', 'zoë', {}, 'conflict: the name is taken'],
+    ['the name in another tenant', 'ann', { tenant: 'other' }, 'conflict: the name is taken'],
+    ['the address in another case', 'bob', { email: 'ANN@example.org' }, 'conflict: the email is taken'],
+    ['an id that is there', 'bob', { id: 'ANN' }, 'conflict: the id is taken'],
+    ['a tenant that is not there', 'bob', { tenant: 'none' }, 'not_found: Not Found'],
+    ['a tenant that is being deleted', 'bob', { tenant: 'gone' }, 'not_found: Not Found'],
+    ['the name of somebody in a tenant that is being deleted', 'dora', {}, 'conflict: the name is taken'],
+  ])('with %s is refused', (_, name, more, refusal) => {
+    const directory = directoryWith('other', 'gone')
+    directory.add('ann', { email: 'ann@example.org' })
+    directory.add('zoe\u0308', { id: 'ZOE' })
+    directory.add('dora', { tenant: 'gone' })
+    directory.act({ type: 'delete_tenant', tenant: 'gone' })
+    expect(outcomeOf(directory.invite(name, { id: 'NEW', ...more }))).toBe(refusal)
+  })
+
+  test('may have an address that somebody in another tenant has', () => {
+    const directory = directoryWith('other')
+    directory.add('ann', { email: 'x@example.org' })
+    expect(directory.invite('bob', { email: 'x@example.org', tenant: 'other' }).type).toBe('record')
+  })
+
+  test(`is one of at most ${usersMax}`, () => {
+    const { definition, state } = directoryWith()
+    const blank = {
+      tenant: 'default',
+      email: null,
+      roles: [],
+      state: 'invited',
+      hasPassword: false,
+      factors: [],
+    } as const
+    for (let index = 1; index < usersMax; index++) {
+      const [id, name] = [`U${index}`, `u${index}`]
+      putUser(state, id, { ...blank, id, name, createdAt: 0, rolesSince: -1, rolesEdit: 0 })
+    }
+    const add = (name: string) => {
+      const user = { id: name.toUpperCase(), tenant: 'default', name, email: null, roles: [] }
+      return definition.decide(state, { type: 'add_user', user, code: code(1) }, turnAt())
+    }
+    const last = add('last')
+    if (last.type !== 'record') throw new Error('the last one is refused')
+    for (const change of last.changes ?? []) definition.change?.(state, change)
+    expect(outcomeOf(add('more'))).toBe(`conflict: a server has at most ${usersMax} users`)
+  })
+
+  test('becomes active when his account says so, and keeps what he has later', () => {
+    const directory = directoryWith()
+    directory.invite('ann')
+    directory.act({ type: 'activated', user: 'ANN', factors: [] })
+    expect(directory.row('ANN')).toMatchObject({ state: 'active', hasPassword: true })
+    directory.act({ type: 'factors_changed', user: 'ANN', factors: ['totp'] })
+    expect(directory.row('ANN')).toMatchObject({ state: 'active', factors: ['totp'] })
+    directory.act({ type: 'activated', user: 'ANN', factors: [] })
+    expect(directory.row('ANN')).toMatchObject({ state: 'active', factors: [] })
+  })
+
+  test('who is gone may still be told of', () => {
+    const directory = directoryWith()
+    for (const type of ['activated', 'factors_changed'] as const) {
+      expect(directory.act({ type, user: 'ANN', factors: [] }).type).toBe('answer')
+    }
+    expect(directory.act({ type: 'roles_settled', user: 'ANN', edit: 1, since: 5 }).type).toBe('answer')
+  })
+
+  test('who is removed leaves nothing behind, and his name is free', () => {
+    const directory = directoryWith()
+    const empty = structuredClone(directory.state)
+    directory.add('ann', { email: 'ann@example.org', roles: ['ops'] })
+    const decision = directory.act({ type: 'remove_user', user: 'ANN' })
+    expect(toldOf(decision)).toEqual(['account/default/ANN erase'])
+    expect(directory.notices.heard).toEqual(['user default/ANN gone'])
+    expect(directory.state).toEqual(empty)
+    expect(directory.records.size).toBe(0)
+    expect(outcomeOf(directory.act({ type: 'remove_user', user: 'ANN' }))).toBe('not_found: Not Found')
+    expect(directory.invite('ANN').type).toBe('record')
+  })
+})
+
+describe('a user is changed', () => {
+  test('in what is given, and in nothing else', () => {
+    const directory = directoryWith()
+    directory.add('ann', { email: 'ann@example.org', roles: ['viewer'] })
+    const before = directory.row('ANN')
+    directory.act({ type: 'update_user', user: 'ANN', email: 'new@example.org' })
+    expect(directory.row('ANN')).toEqual({ ...before, email: 'new@example.org' })
+    expect(directory.state.byEmail.has('ann@example.org')).toBe(false)
+    directory.act({ type: 'update_user', user: 'ANN', email: null })
+    expect(directory.row('ANN')).toEqual({ ...before, email: null })
+    expect(outcomeOf(directory.act({ type: 'update_user', user: 'ANN' }))).toEqual({ ...before, email: null })
+  })
+
+  test.each<[string, string | null, string | undefined]>([
+    ['one that is taken here', 'BOB@example.org', 'conflict: the email is taken'],
+    ['his own in another case', 'ANN@example.org', undefined],
+    ['one that is taken elsewhere', 'cid@example.org', undefined],
+    ['none', null, undefined],
+  ])('to an address: %s', (_, email, refusal) => {
+    const directory = directoryWith('other')
+    directory.add('ann', { email: 'ann@example.org' })
+    directory.add('bob', { email: 'bob@example.org' })
+    directory.add('cid', { email: 'cid@example.org', tenant: 'other' })
+    const decision = directory.act({ type: 'update_user', user: 'ANN', email })
+    if (refusal) expect(outcomeOf(decision)).toBe(refusal)
+    else expect(outcomeOf(decision)).toMatchObject({ email })
+  })
+
+  test('who is nobody, or in a tenant that is being deleted, is not', () => {
+    const directory = directoryWith('gone')
+    directory.add('ann', { tenant: 'gone' })
+    directory.act({ type: 'delete_tenant', tenant: 'gone' })
+    for (const user of ['NOBODY', 'ANN']) {
+      expect(outcomeOf(directory.act({ type: 'update_user', user, email: null }))).toBe('not_found: Not Found')
+      expect(outcomeOf(directory.act({ type: 'remove_user', user }))).toBe('not_found: Not Found')
+    }
+  })
+
+  test.each<['invited' | 'active' | 'disabled', 'active' | 'disabled', string, string[]]>([
+    ['invited', 'disabled', 'disabled', ['disable']],
+    ['invited', 'active', 'invited', []],
+    ['active', 'active', 'active', []],
+    ['active', 'disabled', 'disabled', ['disable']],
+  ])('from %s by %s to %s', (from, state, to, told) => {
+    const directory = directoryWith()
+    if (from === 'invited') directory.invite('ann')
+    else directory.add('ann')
+    const decision = directory.act({ type: 'update_user', user: 'ANN', state })
+    expect(directory.row('ANN').state).toBe(to)
+    expect(toldOf(decision)).toEqual(told.map((type) => `account/default/ANN ${type}`))
+  })
+
+  test.each([
+    [true, 'active'],
+    [false, 'invited'],
+  ])('who is enabled again is what he was (signed up: %s)', (isSignedUp, state) => {
+    const directory = directoryWith()
+    if (isSignedUp) directory.add('ann')
+    else directory.invite('ann')
+    directory.act({ type: 'update_user', user: 'ANN', state: 'disabled' })
+    const decision = directory.act({ type: 'update_user', user: 'ANN', state: 'active' })
+    expect(directory.row('ANN').state).toBe(state)
+    expect(toldOf(decision)).toEqual(['account/default/ANN enable'])
+  })
+
+  test('who is disabled stays so when his account is told of', () => {
+    const directory = directoryWith()
+    directory.add('ann')
+    directory.act({ type: 'update_user', user: 'ANN', state: 'disabled' })
+    directory.act({ type: 'activated', user: 'ANN', factors: [] })
+    expect(directory.row('ANN').state).toBe('disabled')
+  })
+})
+
+describe('roles of a user', () => {
+  test('hold from an offset that is known later', () => {
+    const directory = directoryWith()
+    directory.add('ann', { roles: ['viewer'] })
+    directory.act({ type: 'update_user', user: 'ANN', roles: ['ops', 'viewer'] })
+    const { rolesSince, rolesEdit } = directory.row('ANN')
+    expect(rolesSince).toBeNull()
+    expect(directory.notices.heard).toEqual(['user default/ANN active ops,viewer since null'])
+    directory.act({ type: 'roles_settled', user: 'ANN', edit: rolesEdit, since: 77 })
+    expect(directory.row('ANN')).toMatchObject({ rolesSince: 77, roles: ['ops', 'viewer'] })
+    // Nobody is told again: the roles are what they were.
+    expect(directory.notices.heard).toEqual([])
+    expect(directory.act({ type: 'roles_settled', user: 'ANN', edit: rolesEdit, since: 99 }).type).toBe('answer')
+  })
+
+  test('are not settled by an edit that is not the last', () => {
+    const directory = directoryWith()
+    directory.add('ann', { roles: ['viewer'] })
+    directory.act({ type: 'update_user', user: 'ANN', roles: ['ops'] })
+    const first = directory.row('ANN').rolesEdit
+    directory.act({ type: 'update_user', user: 'ANN', roles: [] })
+    const second = directory.row('ANN').rolesEdit
+    expect(first).not.toBe(second)
+    expect(directory.act({ type: 'roles_settled', user: 'ANN', edit: first, since: 77 }).type).toBe('answer')
+    expect(directory.row('ANN').rolesSince).toBeNull()
+    directory.act({ type: 'roles_settled', user: 'ANN', edit: second, since: 78 })
+    expect(directory.row('ANN').rolesSince).toBe(78)
+  })
+
+  test.each([
+    [['viewer', 'ops'], ['ops', 'viewer'], -1],
+    [['viewer', 'ops'], ['ops', 'viewer', 'ops'], -1],
+    [['viewer', 'ops'], ['viewer'], null],
+    [['viewer'], ['viewer', 'ops'], null],
+    [['viewer'], ['ops'], null],
+    [[], [], -1],
+  ])('%j put as %j hold since %s', (before, roles, since) => {
+    const directory = directoryWith()
+    directory.add('ann', { roles: before })
+    directory.act({ type: 'update_user', user: 'ANN', roles })
+    expect(directory.row('ANN').rolesSince).toBe(since)
+  })
+
+  test('are in use as long as anybody of the tenant holds them', () => {
+    const directory = directoryWith('other')
+    directory.add('ann', { roles: ['ops'] })
+    directory.add('bob', { roles: ['ops', 'viewer'] })
+    directory.add('cid', { roles: ['far'], tenant: 'other' })
+    const used = (role: string) => isRoleUsed(directory.state, 'default', role)
+    expect([used('ops'), used('viewer'), used('far'), used('none')]).toEqual([true, true, false, false])
+    directory.act({ type: 'remove_user', user: 'ANN' })
+    expect(used('ops')).toBe(true)
+    directory.act({ type: 'update_user', user: 'BOB', roles: ['viewer'] })
+    expect([used('ops'), used('viewer')]).toEqual([false, true])
+    // Also by who is disabled: he may be enabled again.
+    directory.act({ type: 'update_user', user: 'BOB', state: 'disabled' })
+    expect(used('viewer')).toBe(true)
+  })
+})
+
+describe('the last administrator', () => {
+  const refusal = 'conflict: the last administrator'
+  const changes: readonly [string, DirectoryCommand][] = [
+    ['removed', { type: 'remove_user', user: 'ANN' }],
+    ['disabled', { type: 'update_user', user: 'ANN', state: 'disabled' }],
+    ['left without the role', { type: 'update_user', user: 'ANN', roles: ['viewer'] }],
+    ['left without any role', { type: 'update_user', user: 'ANN', roles: [] }],
+  ]
+
+  function withAdministrator(): ActingDirectory {
+    const directory = directoryWith('other')
+    directory.add('ann', { roles: ['admin', 'viewer'] })
+    return directory
+  }
+
+  test.each(changes)('is not %s', (_, command) => {
+    const directory = withAdministrator()
+    expect(outcomeOf(directory.act(command))).toBe(refusal)
+    directory.add('bob', { roles: ['admin'] })
+    expect(directory.act(command).type).toBe('record')
+  })
+
+  test.each<[string, (directory: ActingDirectory) => void]>([
+    ['only invited', (directory) => directory.invite('bob', { roles: ['admin'] })],
+    [
+      'disabled',
+      (directory) => {
+        directory.add('bob', { roles: ['admin'] })
+        directory.act({ type: 'update_user', user: 'BOB', state: 'disabled' })
+      },
+    ],
+    ['of another tenant', (directory) => directory.add('bob', { roles: ['admin'], tenant: 'other' })],
+    ['of a role with a similar name', (directory) => directory.add('bob', { roles: ['Admin', 'administrator'] })],
+  ])('is so though there is another who is %s', (_, prepare) => {
+    const directory = withAdministrator()
+    prepare(directory)
+    for (const [, command] of changes) expect(outcomeOf(directory.act(command))).toBe(refusal)
+  })
+
+  test('may change in everything else', () => {
+    const directory = withAdministrator()
+    expect(directory.act({ type: 'update_user', user: 'ANN', roles: ['ops', 'admin'], email: 'a@b.c' }).type).toBe(
+      'record',
+    )
+    expect(directory.act({ type: 'update_user', user: 'ANN', state: 'active' }).type).toBe('record')
+  })
+
+  test('is not who was never active', () => {
+    const directory = directoryWith()
+    directory.invite('ann', { roles: ['admin'] })
+    expect(directory.act({ type: 'remove_user', user: 'ANN' }).type).toBe('record')
+  })
+})
+
+describe('the first administrator', () => {
+  const user: NewUser = { id: 'A1', tenant: 'default', name: 'root', email: null, roles: ['admin'] }
+  const add: DirectoryCommand = { type: 'add_administrator', user, passwordHash: 'argon' }
+
+  test('is active from the beginning, and his account has the password', () => {
+    const directory = directoryWith()
+    const decision = directory.act(add)
+    expect(outcomeOf(decision)).toBe(true)
+    expect(decision).toMatchObject({
+      tells: [{ to: { kind: 'account', id: 'A1' }, command: { type: 'open', passwordHash: 'argon' } }],
+    })
+    expect(directory.row('A1')).toMatchObject({ state: 'active', hasPassword: true, roles: ['admin'] })
+    expect(tenantRow(directory.state, 'default')).toMatchObject({ createdAt: now })
+  })
+
+  test('changes nobody who has the name', () => {
+    const directory = directoryWith('other')
+    directory.add('ROOT', { tenant: 'other' })
+    const before = structuredClone(directory.state)
+    expect(directory.act(add)).toEqual({ type: 'answer', value: false })
+    expect(directory.state).toEqual(before)
+  })
+})
+
+test('codes and passwords are the accounts’ alone: not even hashes of them are stored here', () => {
+  const directory = directoryWith()
+  directory.invite('ann')
+  directory.act({
+    type: 'add_administrator',
+    user: { id: 'R', tenant: 'default', name: 'root', email: null, roles: ['admin'] },
+    passwordHash: 'the-hash-of-it',
+  })
+  for (const bytes of directory.records.values()) {
+    expect(Buffer.from(bytes).includes(Buffer.from(hash(1)))).toBe(false)
+    expect(Buffer.from(bytes).includes('the-hash-of-it')).toBe(false)
+  }
+})
+
+test('is kept awake, and no entry changes it', () => {
+  const { definition, state } = directoryWith()
+  expect(definition.isForgettable?.(state)).toBe(false)
+  const entry: Entry = { kind: 'schema_deleted', service: 'a', at: 1 }
+  expect(() => definition.apply(state, entry, 1)).toThrow('schema_deleted')
+})

@@ -1,0 +1,274 @@
+import { describe, expect, test } from 'vitest'
+import type { AccountCommand } from '#actors/account/commands'
+import type { WrongFactors } from '#actors/account/state'
+import { credentialsMax } from '#actors/account/webauthn'
+import { factorDelayMs, wrongAgain, wrongFactorsMax } from '#actors/account/wrong-factors'
+import { ActingAccount, hash } from '#test/actors/acting-account'
+import { now, outcomeOf, toldOf } from '#test/actors/acting-actor'
+
+const wrong = 'unauthorized: invalid code'
+const dayMs = 86_400_000
+
+function heardFactors(decision: ReturnType<ActingAccount['act']>): unknown {
+  if (decision.type !== 'record') return decision.type
+  const commands = (decision.tells ?? []).map(({ command }) => command as { type: string; factors?: unknown })
+  return commands.find(({ type }) => type === 'factors_changed')?.factors
+}
+
+describe('TOTP', () => {
+  test('is turned on: the other sessions end, the directory hears, what was seen before is void', () => {
+    const account = ActingAccount.signedUp()
+    for (const id of ['S1', 'S2']) account.begin(id)
+    const decision = account.setTotp({ keep: 'S2' })
+    expect(outcomeOf(decision)).toEqual({ version: 2 })
+    expect(toldOf(decision)).toEqual(['session/t/S1 end', 'directory/default/directory factors_changed'])
+    expect(heardFactors(decision)).toEqual(['totp'])
+    expect(account.sessionIds).toEqual(['S2'])
+    expect(account.state.factors).toEqual({
+      totp: { secret: new Uint8Array(60).fill(5), step: 100 },
+      recovery: [hash(201), hash(202)],
+      webauthn: [],
+      wrong: null,
+    })
+  })
+
+  test('is replaced by another secret, with fresh recovery codes, and nobody hears of it', () => {
+    const account = ActingAccount.signedUp()
+    account.setTotp()
+    const decision = account.setTotp({ step: 500, recovery: [hash(210)] })
+    expect(heardFactors(decision)).toBeUndefined()
+    expect(account.state.factors).toMatchObject({ totp: { step: 500 }, recovery: [hash(210)] })
+  })
+
+  test.each<[string, number, unknown]>([
+    ['the step of its activation', 100, wrong],
+    ['a step before', 99, wrong],
+    ['a later step', 101, undefined],
+  ])('takes a code of %s once', (_, step, outcome) => {
+    const account = ActingAccount.signedUp()
+    account.setTotp()
+    expect(outcomeOf(account.act({ type: 'use_totp', step }))).toBe(outcome)
+    expect(outcomeOf(account.act({ type: 'use_totp', step }))).toBe(wrong)
+  })
+
+  test('takes none of a step before one that was used, though it was not', () => {
+    const account = ActingAccount.signedUp()
+    account.setTotp()
+    account.act({ type: 'use_totp', step: 105 })
+    expect(outcomeOf(account.act({ type: 'use_totp', step: 104 }))).toBe(wrong)
+    expect(account.act({ type: 'use_totp', step: 106 }).type).toBe('record')
+  })
+
+  test('takes none where it is not on', () => {
+    expect(outcomeOf(ActingAccount.signedUp().act({ type: 'use_totp', step: 1 }))).toBe(wrong)
+  })
+
+  test('is turned off, and the recovery codes go with it when it was the last', () => {
+    const account = ActingAccount.signedUp()
+    account.setTotp()
+    account.begin('S1')
+    const decision = account.act({ type: 'remove_totp', version: 2, keep: undefined, isRequired: false })
+    expect(heardFactors(decision)).toEqual([])
+    expect(toldOf(decision)).toContain('session/t/S1 end')
+    expect(account.records.has('factors')).toBe(false)
+    expect(outcomeOf(account.act({ type: 'remove_totp', version: 3, keep: undefined, isRequired: false }))).toBe(
+      'not_found: Not Found',
+    )
+  })
+})
+
+describe('a recovery code', () => {
+  test('is good once, and leaves the others', () => {
+    const account = ActingAccount.signedUp()
+    account.setTotp()
+    expect(account.act({ type: 'use_recovery', hash: hash(201) }).type).toBe('record')
+    expect(outcomeOf(account.act({ type: 'use_recovery', hash: hash(201) }))).toBe(wrong)
+    expect(outcomeOf(account.act({ type: 'use_recovery', hash: hash(77) }))).toBe(wrong)
+    expect(account.state.factors.recovery).toEqual([hash(202)])
+    expect(account.act({ type: 'use_recovery', hash: hash(202) }).type).toBe('record')
+    expect(account.state.factors.totp).not.toBeNull()
+  })
+})
+
+describe('WebAuthn', () => {
+  test('is the first factor with recovery codes of its own, and further ones leave those', () => {
+    const account = ActingAccount.signedUp()
+    expect(heardFactors(account.addWebauthn('C1', {}, [hash(220)]))).toEqual(['webauthn'])
+    expect(heardFactors(account.addWebauthn('C2'))).toBeUndefined()
+    expect(account.state.factors.recovery).toEqual([hash(220)])
+    expect(account.state.factors.webauthn.map(({ id }) => id)).toEqual(['C1', 'C2'])
+  })
+
+  test('beside TOTP is said beside it', () => {
+    const account = ActingAccount.signedUp()
+    account.setTotp()
+    expect(heardFactors(account.addWebauthn('C1'))).toEqual(['totp', 'webauthn'])
+  })
+
+  test('knows a credential once, and so many at most', () => {
+    const account = ActingAccount.signedUp()
+    for (let index = 0; index < credentialsMax - 1; index++) account.addWebauthn(`C${index}`)
+    expect(outcomeOf(account.addWebauthn('C3'))).toBe('conflict: the credential is registered')
+    expect(account.addWebauthn('C9').type).toBe('record')
+    expect(outcomeOf(account.addWebauthn('C10'))).toBe('conflict: a user has at most 10 credentials')
+  })
+
+  test.each([
+    [0, 0, 0],
+    [0, 7, 7],
+    [7, 8, 8],
+    [7, 7, wrong],
+    [7, 6, wrong],
+    // One that does not count says nothing, and takes nothing back.
+    [7, 0, 7],
+  ])('that stood at %i is used with counter %i: %s', (stored, counter, outcome) => {
+    const account = ActingAccount.signedUp()
+    account.addWebauthn('C1', { counter: stored })
+    account.addWebauthn('C2')
+    account.at += 5
+    const decision = account.act({ type: 'use_webauthn', id: 'C1', counter })
+    const [used, other] = account.state.factors.webauthn
+    if (outcome === wrong) {
+      expect(outcomeOf(decision)).toBe(wrong)
+      expect(used).toMatchObject({ counter: stored, lastUsedAt: null })
+    } else expect(used).toMatchObject({ counter: outcome, lastUsedAt: now + 5 })
+    expect(other).toMatchObject({ counter: 0, lastUsedAt: null })
+  })
+
+  test('is not used with a credential that is not there', () => {
+    const account = ActingAccount.signedUp()
+    account.addWebauthn('C1')
+    expect(outcomeOf(account.act({ type: 'use_webauthn', id: 'C2', counter: 1 }))).toBe(wrong)
+  })
+
+  test('is turned off one by one', () => {
+    const account = ActingAccount.signedUp()
+    account.addWebauthn('C1', {}, [hash(1)])
+    account.addWebauthn('C2')
+    const remove = (id: string) =>
+      account.act({ type: 'remove_webauthn', id, version: account.version, keep: undefined, isRequired: false })
+    expect(outcomeOf(remove('C3'))).toBe('not_found: Not Found')
+    expect(heardFactors(remove('C1'))).toBeUndefined()
+    expect(account.state.factors.recovery).toHaveLength(1)
+    expect(heardFactors(remove('C2'))).toEqual([])
+    expect(account.records.has('factors')).toBe(false)
+  })
+})
+
+describe('while the tenant requires a second factor', () => {
+  const required = 'conflict: the tenant requires a second factor'
+  const removeTotp = (account: ActingAccount, isRequired: boolean) =>
+    account.act({ type: 'remove_totp', version: account.version, keep: undefined, isRequired })
+  const removeWebauthn = (account: ActingAccount, id: string, isRequired: boolean) =>
+    account.act({ type: 'remove_webauthn', version: account.version, id, keep: undefined, isRequired })
+
+  test('the last one stays, whichever it is', () => {
+    const account = ActingAccount.signedUp()
+    account.setTotp()
+    expect(outcomeOf(removeTotp(account, true))).toBe(required)
+    account.addWebauthn('C1')
+    expect(removeTotp(account, true).type).toBe('record')
+    expect(outcomeOf(removeWebauthn(account, 'C1', true))).toBe(required)
+    account.addWebauthn('C2')
+    expect(removeWebauthn(account, 'C1', true).type).toBe('record')
+    expect(outcomeOf(removeWebauthn(account, 'C2', true))).toBe(required)
+    expect(removeWebauthn(account, 'C2', false).type).toBe('record')
+  })
+})
+
+test.each<[string, (account: ActingAccount) => AccountCommand]>([
+  [
+    'set_totp',
+    ({ version }) => ({ type: 'set_totp', version, secret: hash(1), step: 1, recovery: [], keep: undefined }),
+  ],
+  ['remove_totp', ({ version }) => ({ type: 'remove_totp', version, keep: undefined, isRequired: false })],
+  [
+    'remove_webauthn',
+    ({ version }) => ({ type: 'remove_webauthn', version, id: 'C1', keep: undefined, isRequired: false }),
+  ],
+])('%s of what moved meanwhile is refused', (_, commandOf) => {
+  const account = ActingAccount.signedUp()
+  account.setTotp()
+  account.addWebauthn('C1')
+  const command = commandOf(account)
+  account.act({ type: 'set_password', version: account.version, passwordHash: 'x', keep: undefined })
+  expect(outcomeOf(account.act(command))).toBe('conflict: the account was changed meanwhile')
+})
+
+describe('wrong factors', () => {
+  /** So many wrong ones at one moment. */
+  function wrongTimes(count: number, at = now): WrongFactors | null {
+    let counted: WrongFactors | null = null
+    for (let index = 0; index < count; index++) counted = wrongAgain(counted, at)
+    return counted
+  }
+
+  test.each([
+    [0, 0],
+    [1, 0],
+    [2, 0],
+    [3, 1],
+    [4, 2],
+    [5, 4],
+    [6, 8],
+    [12, 512],
+    [13, 900],
+    [14, 900],
+    [wrongFactorsMax - 1, 900],
+    [wrongFactorsMax, dayMs / 1_000],
+    [wrongFactorsMax + 1, dayMs / 1_000],
+  ])('after %i the next is looked at in %i s', (count, delayS) => {
+    const counted = wrongTimes(count)
+    expect(factorDelayMs(counted, now)).toBe(delayS * 1_000)
+    if (delayS === 0) return
+    expect(factorDelayMs(counted, now + delayS * 1_000 - 1)).toBe(1)
+    expect(factorDelayMs(counted, now + delayS * 1_000)).toBe(0)
+  })
+
+  test('are counted for a day from the first of them', () => {
+    const first = wrongAgain(null, now)
+    const last = wrongAgain(wrongAgain(first, now + 5), now + dayMs - 100)
+    expect(last).toEqual({ since: now, count: 3, last: now + dayMs - 100 })
+    // No delay is longer than the day.
+    expect(factorDelayMs(last, now + dayMs - 100)).toBe(100)
+    expect(factorDelayMs(last, now + dayMs)).toBe(0)
+    expect(wrongAgain(last, now + dayMs - 1)).toMatchObject({ count: 4 })
+    expect(wrongAgain(last, now + dayMs)).toEqual({ since: now + dayMs, count: 1, last: now + dayMs })
+  })
+
+  test.each<[string, AccountCommand]>([
+    ['a code', { type: 'use_totp', step: 200 }],
+    ['a recovery code', { type: 'use_recovery', hash: hash(201) }],
+    ['a credential', { type: 'use_webauthn', id: 'C1', counter: 9 }],
+  ])('make %s wait, though it is right', (_, command) => {
+    const account = ActingAccount.signedUp()
+    account.setTotp()
+    account.addWebauthn('C1')
+    for (let count = 0; count < 5; count++) account.act({ type: 'factor_failed' })
+    account.at += 3_999
+    const early = account.act(command)
+    expect(early).toMatchObject({ problem: { code: 'too_many_requests', headers: { 'Retry-After': '1' } } })
+    account.at += 1
+    expect(account.act(command).type).toBe('record')
+    // What is right makes up for nothing.
+    expect(account.state.factors.wrong).toMatchObject({ count: 5 })
+  })
+
+  test('shut an account until the day is over', () => {
+    const account = ActingAccount.signedUp()
+    account.setTotp()
+    for (let count = 0; count < 20; count++) {
+      account.at += 1_000_000
+      expect(account.act({ type: 'use_totp', step: 1 }), `attempt ${count + 1}`).toMatchObject({
+        problem: { code: 'unauthorized' },
+      })
+      account.act({ type: 'factor_failed' })
+    }
+    account.at = now + 1_000_000 + dayMs - 1
+    expect(account.act({ type: 'use_totp', step: 200 })).toMatchObject({
+      problem: { code: 'too_many_requests', headers: { 'Retry-After': '1' } },
+    })
+    account.at += 1
+    expect(account.act({ type: 'use_totp', step: 200 }).type).toBe('record')
+  })
+})

@@ -1,0 +1,41 @@
+import type { IdentityNotices } from '#actors/notices'
+
+/** Notices as lines, in the order in which they came. */
+export class RecordingNotices implements IdentityNotices {
+  readonly said: string[] = []
+
+  /** What was said since the last look. */
+  get heard(): string[] {
+    return this.said.splice(0)
+  }
+
+  sessionEnded: IdentityNotices['sessionEnded'] = (tenant, session) => {
+    this.said.push(`session ${tenant}/${session} ended`)
+  }
+
+  rolesChanged: IdentityNotices['rolesChanged'] = (tenant, role, stored) => {
+    this.said.push(`role ${tenant}/${role} ${stored ? `since ${stored.since}` : 'gone'}`)
+  }
+
+  userChanged: IdentityNotices['userChanged'] = (tenant, user, row) => {
+    this.said.push(
+      `user ${tenant}/${user} ${row ? `${row.state} ${row.roles.join()} since ${row.rolesSince}` : 'gone'}`,
+    )
+  }
+
+  tenantChanged: IdentityNotices['tenantChanged'] = (tenant, row) => {
+    this.said.push(`tenant ${tenant} ${row?.state ?? 'gone'}`)
+  }
+
+  keyEnded: IdentityNotices['keyEnded'] = (tenant, key, kind) => {
+    this.said.push(`${kind} ${tenant}/${key} ended`)
+  }
+
+  signingKeysChanged: IdentityNotices['signingKeysChanged'] = (keys) => {
+    this.said.push(`signing keys ${keys.map(({ kid, retiresAt }) => `${kid}:${retiresAt}`).join(' ')}`)
+  }
+
+  signingKeyIsOld: IdentityNotices['signingKeyIsOld'] = () => {
+    this.said.push('the signing key is old')
+  }
+}

@@ -1,0 +1,363 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { accountActor } from '#actors/account/account'
+import type { AccountCommand } from '#actors/account/commands'
+import type { DirectoryCommand } from '#actors/directory/commands'
+import { administratorRole } from '#actors/directory/rows'
+import type { DirectoryState } from '#actors/directory/state'
+import type { SessionCommand } from '#actors/session/commands'
+import { sessionActor } from '#actors/session/session'
+import type { SigningKeysCommand } from '#actors/signing-keys/commands'
+import { signingKeysActor } from '#actors/signing-keys/signing-keys'
+import type { TenantCommand } from '#actors/tenant/commands'
+import { tenantActor } from '#actors/tenant/tenant'
+import type { Entry } from '#model/entry'
+import type { Grant } from '#model/scope'
+import { foldEmail, foldName } from '#model/user'
+import type { ActorDefinition } from '#runtime/actor'
+import { ActingAccount, begunSession, code, credential, hash } from '#test/actors/acting-account'
+import { ActingActor, now } from '#test/actors/acting-actor'
+import { ActingDirectory } from '#test/actors/acting-directory'
+import { RecordingNotices } from '#test/actors/recording-notices'
+
+/**
+ * Whatever an actor is told, in whatever order and at whatever times: no decision changes the state, and what is stored
+ * wakes as it stands (both are looked at by `ActingActor` at every step). What must hold beside that is looked at here.
+ */
+const runs = { numRuns: 150 }
+const steps = { minLength: 1, maxLength: 40 }
+
+/** Milliseconds that go by before a command. */
+const pause = fc.constantFrom(0, 0, 1, 999, 60_000, 3_600_000, 86_400_000)
+const few = <const Value>(...values: Value[]) => fc.constantFrom(...values)
+const aHash = fc.integer({ min: 1, max: 4 }).map(hash)
+const keep = few(undefined, 'S1', 'S2')
+
+function timed<Command>(command: fc.Arbitrary<Command>) {
+  return fc.array(fc.tuple(pause, command), steps)
+}
+
+function actAll<State, Command>(
+  acting: ActingActor<State, Command>,
+  commands: readonly (readonly [number, Command])[],
+  check: (acting: ActingActor<State, Command>) => void = () => {},
+): void {
+  for (const [pauseMs, command] of commands) {
+    acting.at += pauseMs
+    acting.act(command)
+    check(acting)
+  }
+}
+
+function acting<State, Command>(definition: ActorDefinition<State, Command, Entry>) {
+  return new ActingActor(definition, { tenant: 't', id: 'X' })
+}
+
+const due = fc.constant({ type: 'reminder_due', dueAt: 0 } as const)
+
+test('a session', () => {
+  const scheme = few('basic', 'dpop')
+  const command: fc.Arbitrary<SessionCommand> = fc.oneof(
+    fc.record({
+      type: fc.constant('begin' as const),
+      user: few('U1', 'U2'),
+      session: fc.tuple(scheme, fc.boolean()).map(([scheme, hasRefresh]) => ({
+        ...begunSession('X'),
+        scheme,
+        hasRefresh,
+        ...(scheme === 'dpop' && { jkt: 'thumb' }),
+      })),
+    }),
+    fc.record({
+      type: fc.constant('rotate' as const),
+      number: fc.integer({ min: -1, max: 6 }),
+      endsAt: few(now, now + 9e9),
+    }),
+    fc.record({ type: fc.constant('use' as const), address: few('a', 'b') }),
+    fc.constant({ type: 'end' } as const),
+    due,
+  )
+  fc.assert(
+    fc.property(timed(command), (commands) => {
+      const notices = new RecordingNotices()
+      let wasThere = false
+      let ended = 0
+      actAll(acting(sessionActor(notices)), commands, ({ state, reminder }) => {
+        const isThere = state.session !== undefined
+        if (wasThere && !isThere) ended++
+        wasThere = isThere
+        // Said once for each end, and whoever is there is reminded of his.
+        expect(notices.said).toHaveLength(ended)
+        expect(reminder).toBe(state.session?.endsAt ?? null)
+      })
+    }),
+    runs,
+  )
+})
+
+test('an account', () => {
+  const version = fc.integer({ min: 0, max: 6 })
+  const command: fc.Arbitrary<AccountCommand> = fc.oneof(
+    fc.record({ type: fc.constant('invite' as const), code: fc.integer({ min: 1, max: 4 }).map((byte) => code(byte)) }),
+    fc.constant({ type: 'open', passwordHash: 'open' } as const),
+    fc.record({ type: fc.constant('redeem_code' as const), codeHash: aHash, passwordHash: few('h1', 'h2') }),
+    fc.record({ type: fc.constant('set_password' as const), version, passwordHash: few('h1', 'h2'), keep }),
+    fc.record({
+      type: fc.constant('begin_session' as const),
+      session: few('S1', 'S2', 'S3').map(begunSession),
+      version,
+    }),
+    fc.record({ type: fc.constant('end_sessions' as const), keep: few('S1', 'S9') }),
+    fc.record({ type: fc.constant('end_sessions' as const), only: few('S1', 'S9') }),
+    fc.record({ type: fc.constant('session_over' as const), session: few('S1', 'S2') }),
+    fc.record({
+      type: fc.constant('set_totp' as const),
+      version,
+      secret: aHash,
+      step: fc.nat(5),
+      recovery: fc.array(aHash, { maxLength: 3 }),
+      keep,
+    }),
+    fc.record({ type: fc.constant('remove_totp' as const), version, keep, isRequired: fc.boolean() }),
+    fc.record({ type: fc.constant('use_totp' as const), step: fc.nat(9) }),
+    fc.record({ type: fc.constant('use_recovery' as const), hash: aHash }),
+    fc.record({
+      type: fc.constant('add_webauthn' as const),
+      version,
+      credential: few('C1', 'C2').map((id) => credential(id)),
+      recovery: fc.option(fc.array(aHash, { maxLength: 2 }), { nil: undefined }),
+      keep,
+    }),
+    fc.record({
+      type: fc.constant('remove_webauthn' as const),
+      version,
+      id: few('C1', 'C2'),
+      keep,
+      isRequired: fc.boolean(),
+    }),
+    fc.record({ type: fc.constant('use_webauthn' as const), id: few('C1', 'C2'), counter: fc.nat(4) }),
+    fc.constantFrom(
+      ...(['factor_failed', 'disable', 'enable', 'erase'] as const).map((type) => ({ type }) as AccountCommand),
+    ),
+  )
+  fc.assert(
+    fc.property(timed(command), fc.boolean(), (commands, isSignedUp) => {
+      const account = isSignedUp ? ActingAccount.signedUp() : new ActingAccount()
+      let version = account.version
+      actAll<(typeof account)['state'], AccountCommand>(account, commands, ({ state }) => {
+        const { credentials, sessions, factors } = state
+        // Nobody is signed in who could not sign in.
+        if (!credentials || credentials.isDisabled || credentials.hash === null) expect(sessions).toEqual([])
+        // The version never names two different things.
+        if (credentials) expect(credentials.version).toBeGreaterThanOrEqual(version)
+        version = credentials?.version ?? -1
+        if (!factors.totp && factors.webauthn.length === 0) expect(factors.recovery).toEqual([])
+      })
+    }),
+    runs,
+  )
+})
+
+test('the directory', () => {
+  const ids = few('U1', 'U2', 'U3', 'U4')
+  const names = few('ann', 'ANN', 'bob', 'Bob', 'zoë')
+  const emails = few(null, 'a@x.org', 'A@X.org', 'b@x.org')
+  const tenants = few('default', 'acme', 'beta')
+  const roles = fc.subarray([administratorRole, 'viewer', 'ops'])
+  const user = fc.record({ id: ids, tenant: tenants, name: names, email: emails, roles })
+  const command: fc.Arbitrary<DirectoryCommand> = fc.oneof(
+    { weight: 4, arbitrary: fc.record({ type: fc.constant('add_user' as const), user, code: fc.constant(code(1)) }) },
+    fc.record({ type: fc.constant('add_administrator' as const), user, passwordHash: fc.constant('h') }),
+    {
+      weight: 3,
+      arbitrary: fc.record(
+        {
+          type: fc.constant('update_user' as const),
+          user: ids,
+          email: emails,
+          roles,
+          state: few('active', 'disabled'),
+        },
+        { requiredKeys: ['type', 'user'] },
+      ),
+    },
+    fc.record({ type: fc.constant('remove_user' as const), user: ids }),
+    {
+      weight: 3,
+      arbitrary: fc.record({
+        type: few('activated', 'factors_changed'),
+        user: ids,
+        factors: fc.subarray(['totp', 'webauthn'] as const),
+      }),
+    },
+    fc.record({ type: fc.constant('roles_settled' as const), user: ids, edit: fc.nat(3), since: fc.nat(9) }),
+    fc.record({
+      type: fc.constant('add_tenant' as const),
+      tenant: fc.record({
+        tenantIdentifier: tenants,
+        name: few('x', 'y'),
+        hosts: fc.subarray(['a.example', 'b.example:1']),
+        twoFactor: few('optional', 'required'),
+        basic: fc.boolean(),
+      }),
+    }),
+    fc.record({ type: fc.constant('update_tenant' as const), tenant: tenants, change: few({}, { basic: false }) }),
+    fc.record({ type: few('delete_tenant', 'forget_users', 'tenant_swept'), tenant: tenants }),
+  )
+  fc.assert(
+    fc.property(timed(command), (commands) => {
+      const directory = new ActingDirectory()
+      actAll<DirectoryState, DirectoryCommand>(directory, commands, ({ state }) => expectSound(state))
+    }),
+    runs,
+  )
+})
+
+/** Looked at by going through all rows, as no query does. */
+function expectSound({ users, tenants, byName, byEmail, roleUse, administrators }: DirectoryState): void {
+  const rows = [...users.values()]
+  const unique = (texts: string[]) => expect(new Set(texts).size).toBe(texts.length)
+  unique(rows.map(({ name }) => foldName(name)))
+  unique(rows.flatMap(({ tenant, email }) => (email === null ? [] : [`${tenant} ${foldEmail(email)}`])))
+  expect([...byName.keys()].sort()).toEqual(rows.map(({ name }) => foldName(name)).sort())
+  for (const [email, ids] of byEmail) for (const id of ids) expect(foldEmail(users.get(id)?.email ?? '')).toBe(email)
+  for (const { tenant, id } of rows) expect(tenants.has(tenant), id).toBe(true)
+  for (const role of ['admin', 'viewer', 'ops']) {
+    for (const tenant of tenants.keys()) {
+      const holders = rows.filter((row) => row.tenant === tenant && row.roles.includes(role))
+      expect(roleUse.get(`${tenant}/${role}`) ?? 0).toBe(holders.length)
+    }
+  }
+  for (const tenant of tenants.keys()) {
+    const active = rows.filter((row) => row.tenant === tenant && row.state === 'active' && row.roles.includes('admin'))
+    expect([...(administrators.get(tenant) ?? [])].sort()).toEqual(active.map(({ id }) => id).sort())
+  }
+}
+
+test('a tenant that had an administrator has one until it is deleted', () => {
+  const change: fc.Arbitrary<DirectoryCommand> = fc.oneof(
+    fc.record({ type: fc.constant('remove_user' as const), user: few('ANN', 'BOB', 'CID') }),
+    fc.record(
+      {
+        type: fc.constant('update_user' as const),
+        user: few('ANN', 'BOB', 'CID'),
+        roles: fc.subarray([administratorRole, 'viewer']),
+        state: few('active', 'disabled'),
+      },
+      { requiredKeys: ['type', 'user'] },
+    ),
+  )
+  fc.assert(
+    fc.property(timed(change), (commands) => {
+      const directory = new ActingDirectory()
+      for (const name of ['ann', 'bob', 'cid']) directory.add(name, { roles: [administratorRole] })
+      actAll<DirectoryState, DirectoryCommand>(directory, commands, ({ state }) => {
+        expect(
+          [...state.users.values()].filter((row) => row.state === 'active' && row.roles.includes('admin')),
+        ).not.toEqual([])
+      })
+    }),
+    runs,
+  )
+})
+
+test('a tenant', () => {
+  const ids = few('K1', 'K2')
+  const role = few('ops', 'admin', 'far')
+  const expiresAt = few(null, now, now + 60_000, now + 86_400_000)
+  const grant: fc.Arbitrary<Grant> = fc.record({
+    permissions: fc.constantFrom<Grant['permissions'][]>({ service: ['read'] }, {}),
+    devices: fc.constantFrom<string[][]>(['*'], ['A']),
+    services: fc.constantFrom<string[][]>(['*']),
+  })
+  const grants = fc.array(grant, { maxLength: 2 })
+  const command: fc.Arbitrary<TenantCommand> = fc.oneof(
+    fc.record(
+      {
+        type: fc.constant('admit_device' as const),
+        device: few('A', 'B'),
+        meta: fc.constant({}),
+        key: ids,
+        secretHash: aHash,
+      },
+      { requiredKeys: ['type', 'device', 'meta'] },
+    ),
+    fc.record({ type: fc.constant('device_gone' as const), key: ids }, { requiredKeys: ['type'] }),
+    fc.record({
+      type: fc.constant('put_schema' as const),
+      service: few('s', 'u'),
+      schema: few({ name: 'a', properties: {} }, { name: 'bb', properties: {} }),
+    }),
+    fc.record({ type: fc.constant('delete_schema' as const), service: few('s', 'u') }),
+    fc.record({ type: fc.constant('put_role' as const), role, grants }),
+    fc.record({ type: fc.constant('delete_role' as const), role }),
+    fc.record({ type: fc.constant('role_settled' as const), role, edit: fc.nat(3), since: fc.nat(9) }),
+    fc.record({
+      type: fc.constant('add_api_key' as const),
+      id: ids,
+      name: few('n'),
+      hash: aHash,
+      roles: fc.subarray(['ops', 'far']),
+      expiresAt,
+    }),
+    fc.record({
+      type: fc.constant('add_provisioning_key' as const),
+      id: ids,
+      name: few('n'),
+      hash: aHash,
+      expiresAt,
+      maxDevices: few(null, 0, 1, 2),
+    }),
+    fc.record({ type: fc.constant('delete_key' as const), kind: few('api_key', 'provisioning_key'), id: ids }),
+    due,
+  )
+  fc.assert(
+    fc.property(timed(command), (commands) => {
+      actAll(acting(tenantActor(new RecordingNotices())), commands, ({ state, reminder }) => {
+        const keys = [...state.apiKeys.values(), ...state.provisioningKeys.values()]
+        for (const { devices, maxDevices } of state.provisioningKeys.values()) {
+          expect(devices).toBeGreaterThanOrEqual(0)
+          if (maxDevices !== null) expect(devices).toBeLessThanOrEqual(maxDevices)
+        }
+        // None is there whose end nobody waits for.
+        for (const { expiresAt: at } of keys) if (at !== null) expect(reminder).toBeLessThanOrEqual(at)
+      })
+    }),
+    runs,
+  )
+})
+
+test('signing keys', () => {
+  let made = 0
+  const command: fc.Arbitrary<SigningKeysCommand> = fc.oneof(
+    fc.record({ retireOthersAt: few(now, now + 60_000, now + 86_400_000) }).map(({ retireOthersAt }) => ({
+      type: 'add' as const,
+      key: { kid: `K${made++}`, sealed: hash(1), fingerprint: hash(2) },
+      retireOthersAt,
+    })),
+    due,
+  )
+  fc.assert(
+    fc.property(timed(command), (commands) => {
+      let hadOne = false
+      actAll(acting(signingKeysActor(new RecordingNotices())), commands, ({ state, reminder, at }) => {
+        const signing = [...state.keys.values()].filter(({ retiresAt }) => retiresAt === null)
+        expect(signing.length).toBe(state.keys.size === 0 ? 0 : 1)
+        if (hadOne) expect(signing).toHaveLength(1)
+        hadOne = signing.length === 1
+        if (hadOne) expect(reminder).not.toBeNull()
+        for (const { retiresAt } of state.keys.values()) {
+          if (retiresAt !== null && retiresAt > at) expect(reminder).toBeLessThanOrEqual(retiresAt)
+        }
+      })
+    }),
+    runs,
+  )
+})
+
+describe('what is written through', () => {
+  test.each([accountActor.kind, 'session'])('%s remembers no names', (kind) => {
+    const definition = kind === 'session' ? sessionActor(new RecordingNotices()) : accountActor
+    expect(definition.fixedRecords).toEqual(Object.keys(definition.formats))
+  })
+})

@@ -1,0 +1,231 @@
+import { describe, expect, test } from 'vitest'
+import type { BegunSession, Rotation, SessionCommand } from '#actors/session/commands'
+import { repeatMsMax } from '#actors/session/rotate'
+import { sessionActor, usedEveryMs } from '#actors/session/session'
+import type { SessionState } from '#actors/session/state'
+import type { Entry } from '#model/entry'
+import type { Decision } from '#runtime/actor'
+import { ActingActor, now, outcomeOf, toldOf, turnAt } from '#test/actors/acting-actor'
+import { RecordingNotices } from '#test/actors/recording-notices'
+
+const hourMs = 3_600_000
+const endsAt = now + 8 * hourMs
+
+class ActingSession extends ActingActor<SessionState, SessionCommand> {
+  readonly notices: RecordingNotices
+
+  constructor(notices = new RecordingNotices()) {
+    super(sessionActor(notices), { tenant: 't', id: 'S1' })
+    this.notices = notices
+  }
+
+  static begun(more: Partial<BegunSession> = {}): ActingSession {
+    const acting = new ActingSession()
+    acting.record({ type: 'begin', user: 'U1', session: begun(more) })
+    return acting
+  }
+
+  /** Shows the refresh token of this number; each next one ends later. */
+  rotate(number: number, afterMs = 0): Decision<Entry> {
+    this.at += afterMs
+    return this.act({ type: 'rotate', number, endsAt: this.at + 8 * hourMs })
+  }
+}
+
+function begun(more: Partial<BegunSession> = {}): BegunSession {
+  return {
+    id: 'S1',
+    scheme: 'dpop',
+    jkt: 'thumb',
+    hasRefresh: true,
+    endsAt,
+    address: '10.0.0.1',
+    agent: 'browser',
+    ...more,
+  }
+}
+
+describe('a session begins', () => {
+  test.each([
+    ['with a key and refresh tokens', {}, { scheme: 'dpop', jkt: 'thumb', number: 1 }],
+    ['without either', { scheme: 'basic', hasRefresh: false }, { scheme: 'basic', number: 0 }],
+  ] as const)('%s', (_, more, expected) => {
+    const acting = new ActingSession()
+    const { jkt, ...rest } = begun(more)
+    const session = 'scheme' in more ? rest : { ...rest, jkt: jkt ?? '' }
+    expect(acting.record({ type: 'begin', user: 'U1', session })).toMatchObject({ reminder: endsAt })
+    expect(acting.state.session).toEqual({
+      user: 'U1',
+      jkt: null,
+      createdAt: now,
+      rotatedAt: now,
+      endsAt,
+      lastUsedAt: now,
+      address: '10.0.0.1',
+      agent: 'browser',
+      ...expected,
+    })
+  })
+
+  test('once', () => {
+    const acting = ActingSession.begun()
+    const again = acting.act({ type: 'begin', user: 'U2', session: begun() })
+    expect(outcomeOf(again)).toBe('conflict: the session has begun')
+    expect(acting.state.session?.user).toBe('U1')
+  })
+})
+
+describe('a refresh token', () => {
+  test('is good once: each gives the next, and moves the end', () => {
+    const acting = ActingSession.begun()
+    for (let number = 1; number <= 5; number++) {
+      const decision = acting.rotate(number, hourMs)
+      const rotated = { number: number + 1, endsAt: acting.at + 8 * hourMs, rotatedAt: acting.at }
+      expect(outcomeOf(decision)).toEqual({ outcome: 'rotated', ...rotated } satisfies Rotation)
+      expect(acting.reminder).toBe(rotated.endsAt)
+      expect(acting.state.session).toMatchObject({ number: number + 1, endsAt: rotated.endsAt, lastUsedAt: acting.at })
+    }
+    expect(acting.notices.said).toEqual([])
+  })
+
+  test.each([
+    [9_999, 'repeated'],
+    [repeatMsMax, 'repeated'],
+    [repeatMsMax + 1, 'reused'],
+  ])('%i ms after it was used is %s', (afterMs, outcome) => {
+    const acting = ActingSession.begun()
+    acting.rotate(1)
+    const standing = { ...acting.state.session }
+    const decision = acting.rotate(1, afterMs)
+    expect(outcomeOf(decision)).toMatchObject({ outcome })
+    if (outcome === 'repeated') {
+      // The same successor, until the same moment.
+      expect(outcomeOf(decision)).toEqual({ outcome, number: 2, endsAt, rotatedAt: now })
+      expect(acting.state.session).toEqual(standing)
+      expect(outcomeOf(acting.rotate(2))).toMatchObject({ outcome: 'rotated', number: 3 })
+    } else {
+      expect(acting.state.session).toBeUndefined()
+      expect(outcomeOf(acting.rotate(2))).toEqual({ outcome: 'unknown' })
+    }
+  })
+
+  test.each([
+    ['not bound to a key, used at once', { scheme: 'basic', jkt: undefined } as const, [1], 1],
+    ['the last but one, used at once', {}, [1, 2], 1],
+    ['the first of many', {}, [1, 2, 3, 4], 1],
+  ])('%s, is reused: the session is over, and the account is told', (_, more, used, shown) => {
+    const acting = ActingSession.begun(more as Partial<BegunSession>)
+    for (const number of used) acting.rotate(number)
+    const decision = acting.rotate(shown)
+    expect(outcomeOf(decision)).toEqual({ outcome: 'reused' })
+    expect(toldOf(decision)).toEqual(['account/t/U1 session_over'])
+    expect(acting.state.session).toBeUndefined()
+    expect(acting.records.size).toBe(0)
+    expect(acting.reminder).toBeNull()
+    expect(acting.notices.said).toEqual(['session t/S1 ended'])
+  })
+
+  test.each([
+    ['above the newest', {}, [1], 3],
+    ['above the first', {}, [], 2],
+    ['0', {}, [], 0],
+    ['0 after one rotation', {}, [1], 0],
+    ['negative', {}, [], -1],
+    ['of a session without any', { hasRefresh: false }, [], 1],
+    ['0 of a session without any', { hasRefresh: false }, [], 0],
+  ])('with a number that was never given (%s) changes nothing', (_, more, used, shown) => {
+    const acting = ActingSession.begun(more)
+    for (const number of used) acting.rotate(number)
+    const standing = { ...acting.state.session }
+    expect(acting.rotate(shown)).toEqual({ type: 'answer', value: { outcome: 'unknown' } })
+    expect(acting.state.session).toEqual(standing)
+    expect(acting.notices.said).toEqual([])
+  })
+
+  test.each([
+    [-1, 'rotated'],
+    [0, 'unknown'],
+    [1, 'unknown'],
+  ])('shown %i ms from the end is %s', (fromEndMs, outcome) => {
+    const acting = ActingSession.begun()
+    expect(outcomeOf(acting.rotate(1, endsAt + fromEndMs - now))).toMatchObject({ outcome })
+  })
+
+  test('of a session that never was, or that was ended, is unknown', () => {
+    expect(outcomeOf(new ActingSession().rotate(1))).toEqual({ outcome: 'unknown' })
+    const acting = ActingSession.begun()
+    acting.act({ type: 'end' })
+    expect(outcomeOf(acting.rotate(1))).toEqual({ outcome: 'unknown' })
+  })
+})
+
+describe('a session is used', () => {
+  test.each([
+    [0, false],
+    [usedEveryMs - 1, false],
+    [usedEveryMs, true],
+    [usedEveryMs + 5, true],
+  ])('%i ms after the last time: stored? %s', (afterMs, isStored) => {
+    const acting = ActingSession.begun()
+    acting.at += afterMs
+    const decision = acting.act({ type: 'use', address: '10.9.9.9' })
+    expect(decision.type).toBe(isStored ? 'record' : 'answer')
+    expect(acting.state.session).toMatchObject(
+      isStored ? { lastUsedAt: now + afterMs, address: '10.9.9.9' } : { lastUsedAt: now, address: '10.0.0.1' },
+    )
+    // Its end stays where it was.
+    expect(acting.reminder).toBe(endsAt)
+  })
+
+  test('no more when it is over, or never was', () => {
+    expect(new ActingSession().act({ type: 'use', address: 'a' }).type).toBe('answer')
+    const acting = ActingSession.begun()
+    acting.at = endsAt
+    expect(acting.act({ type: 'use', address: 'a' }).type).toBe('answer')
+  })
+})
+
+describe('a session ends', () => {
+  test('by its account, which is not told', () => {
+    const acting = ActingSession.begun()
+    expect(toldOf(acting.record({ type: 'end' }))).toEqual([])
+    expect(acting.state.session).toBeUndefined()
+    expect(acting.records.size).toBe(0)
+    expect(acting.reminder).toBeNull()
+    expect(acting.notices.heard).toEqual(['session t/S1 ended'])
+    expect(acting.act({ type: 'end' })).toEqual({ type: 'answer', value: undefined })
+    expect(acting.notices.heard).toEqual([])
+  })
+
+  test.each([
+    [-1, false],
+    [0, true],
+    [1, true],
+  ])('by its reminder, %i ms from the end: %s', (fromEndMs, isEnded) => {
+    const acting = ActingSession.begun()
+    acting.at = endsAt + fromEndMs
+    const decision = acting.record({ type: 'reminder_due', dueAt: endsAt })
+    expect(toldOf(decision)).toEqual(isEnded ? ['account/t/U1 session_over'] : [])
+    expect(acting.state.session === undefined).toBe(isEnded)
+    expect(acting.reminder).toBe(isEnded ? null : endsAt)
+    expect(acting.notices.heard).toEqual(isEnded ? ['session t/S1 ended'] : [])
+  })
+
+  test('and is not reminded of anything afterwards', () => {
+    const acting = new ActingSession()
+    expect(acting.act({ type: 'reminder_due', dueAt: now })).toEqual({ type: 'answer', value: undefined })
+  })
+})
+
+test('no entry changes a session', () => {
+  const acting = ActingSession.begun()
+  const entry: Entry = { kind: 'device_removed', device: 'A', flakeAddress: 1, at: 1 }
+  expect(() => acting.definition.apply(acting.state, entry, 1)).toThrow('device_removed')
+})
+
+test('its records are those that it is woken from', () => {
+  const acting = ActingSession.begun()
+  expect(acting.definition.fixedRecords).toEqual([...acting.records.keys()])
+  expect(Object.keys(acting.definition.formats)).toEqual(acting.definition.fixedRecords)
+  expect(acting.definition.decide(acting.state, { type: 'use', address: 'a' }, turnAt()).type).toBe('answer')
+})

@@ -1,0 +1,158 @@
+import { describe, expect, test } from 'vitest'
+import type { SigningKeysCommand } from '#actors/signing-keys/commands'
+import { rotationEveryMs, signingKeysActor, signsForMs } from '#actors/signing-keys/signing-keys'
+import { type SigningKeysState, signingKeyOf } from '#actors/signing-keys/state'
+import type { Entry } from '#model/entry'
+import type { Decision } from '#runtime/actor'
+import { ActingActor, now, outcomeOf, turnAt } from '#test/actors/acting-actor'
+import { RecordingNotices } from '#test/actors/recording-notices'
+
+const lifeMs = 8 * 3_600_000
+
+class ActingKeys extends ActingActor<SigningKeysState, SigningKeysCommand> {
+  readonly notices: RecordingNotices
+
+  constructor(notices = new RecordingNotices()) {
+    super(signingKeysActor(notices), { id: 'signing_keys' })
+    this.notices = notices
+  }
+
+  add(kid: string): Decision<Entry> {
+    const key = { kid, sealed: new Uint8Array(60).fill(3), fingerprint: new Uint8Array(32).fill(4) }
+    return this.act({ type: 'add', key, retireOthersAt: this.at + lifeMs })
+  }
+
+  due(): Decision<Entry> {
+    return this.act({ type: 'reminder_due', dueAt: this.at })
+  }
+
+  get kids(): string[] {
+    return [...this.state.keys.keys()].sort()
+  }
+}
+
+test('the first key signs, until it is old', () => {
+  const keys = new ActingKeys()
+  expect(outcomeOf(keys.add('K1'))).toMatchObject({ kid: 'K1', createdAt: now, retiresAt: null })
+  expect(signingKeyOf(keys.state)?.kid).toBe('K1')
+  expect(keys.reminder).toBe(now + signsForMs)
+  expect(keys.notices.heard).toEqual(['signing keys K1:null'])
+})
+
+describe('a rotation', () => {
+  test('adds a key that signs, and the one before goes when the last token it signed has ended', () => {
+    const keys = new ActingKeys()
+    keys.add('K1')
+    keys.at += signsForMs / 2
+    const retiresAt = keys.at + lifeMs
+    keys.add('K2')
+    expect(signingKeyOf(keys.state)?.kid).toBe('K2')
+    expect(keys.state.keys.get('K1')).toMatchObject({ retiresAt, createdAt: now })
+    expect(keys.reminder).toBe(retiresAt)
+    expect(keys.notices.heard).toEqual(['signing keys K1:null', `signing keys K1:${retiresAt} K2:null`])
+    keys.at = retiresAt - 1
+    keys.due()
+    expect(keys.kids).toEqual(['K1', 'K2'])
+    expect(keys.reminder).toBe(retiresAt)
+    expect(keys.notices.heard).toEqual([])
+    keys.at = retiresAt
+    keys.due()
+    expect(keys.kids).toEqual(['K2'])
+    expect([...keys.records.keys()]).toEqual(['key/K2'])
+    expect(keys.notices.heard).toEqual(['signing keys K2:null'])
+    expect(keys.reminder).toBe(now + signsForMs / 2 + signsForMs)
+  })
+
+  test('leaves the moment of who retires already', () => {
+    const keys = new ActingKeys()
+    for (const kid of ['K1', 'K2', 'K3']) {
+      keys.add(kid)
+      keys.at += 3_600_000
+    }
+    const first = now + 3_600_000 + lifeMs
+    expect(keys.state.keys.get('K1')?.retiresAt).toBe(first)
+    expect(keys.state.keys.get('K2')?.retiresAt).toBe(first + 3_600_000)
+    expect(keys.state.keys.get('K3')?.retiresAt).toBeNull()
+    expect(keys.reminder).toBe(first)
+  })
+
+  test.each([
+    [rotationEveryMs - 1, 'conflict: the last rotation is younger than a minute'],
+    [rotationEveryMs, undefined],
+  ])('%i ms after the last: %s', (afterMs, refusal) => {
+    const keys = new ActingKeys()
+    keys.add('K1')
+    keys.at += afterMs
+    const decision = keys.add('K2')
+    if (refusal) expect(outcomeOf(decision)).toBe(refusal)
+    else expect(decision.type).toBe('record')
+    expect(keys.kids).toEqual(refusal ? ['K1'] : ['K1', 'K2'])
+  })
+
+  test('is not made with a key that is there', () => {
+    const keys = new ActingKeys()
+    keys.add('K1')
+    keys.at += rotationEveryMs
+    expect(outcomeOf(keys.add('K1'))).toBe('conflict: there is such a key')
+  })
+})
+
+describe('a key that is old', () => {
+  test('is asked to be replaced, again and again until it is', () => {
+    const keys = new ActingKeys()
+    keys.add('K1')
+    expect(keys.notices.heard).toHaveLength(1)
+    keys.at = now + signsForMs
+    for (let hour = 0; hour < 3; hour++) {
+      keys.due()
+      expect(keys.notices.heard).toEqual(['the signing key is old'])
+      expect(keys.reminder).toBe(keys.at + 3_600_000)
+      keys.at += 3_600_000
+    }
+    keys.add('K2')
+    keys.notices.said.length = 0
+    keys.at += lifeMs
+    keys.due()
+    expect(keys.notices.heard).toEqual(['signing keys K2:null'])
+  })
+
+  test('is not, a moment before', () => {
+    const keys = new ActingKeys()
+    keys.add('K1')
+    keys.notices.said.length = 0
+    keys.at = now + signsForMs - 1
+    keys.due()
+    expect(keys.notices.heard).toEqual([])
+    expect(keys.reminder).toBe(now + signsForMs)
+  })
+})
+
+test('where there is no key, there is nothing to wait for', () => {
+  const keys = new ActingKeys()
+  keys.due()
+  expect(keys.reminder).toBeNull()
+  expect(keys.notices.heard).toEqual([])
+  expect(signingKeyOf(keys.state)).toBeUndefined()
+})
+
+test('the state may go on while what was stored is told', () => {
+  const keys = new ActingKeys()
+  keys.add('K1')
+  keys.at += rotationEveryMs
+  keys.notices.said.length = 0
+  // Decided and applied, but not yet stored when the next turn comes.
+  const turn = turnAt(keys.at)
+  const key = { kid: 'K2', sealed: new Uint8Array(1), fingerprint: new Uint8Array(1) }
+  const decision = keys.definition.decide(keys.state, { type: 'add', key, retireOthersAt: keys.at + 5 }, turn)
+  if (decision.type !== 'record') throw new Error('refused')
+  for (const change of decision.changes ?? []) keys.definition.change?.(keys.state, change)
+  keys.state.keys.delete('K1')
+  for (const effect of decision.effects ?? []) effect()
+  expect(keys.notices.heard).toEqual([`signing keys K1:${keys.at + 5} K2:null`])
+})
+
+test('keys are kept awake, and no entry changes them', () => {
+  const { definition, state } = new ActingKeys()
+  expect(definition.isForgettable?.(state)).toBe(false)
+  expect(() => definition.apply(state, { kind: 'schema_deleted', service: 'a', at: 1 }, 1)).toThrow('schema_deleted')
+})

@@ -1,0 +1,284 @@
+import { describe, expect, test } from 'vitest'
+import type { AddApiKey, AddProvisioningKey, TenantCommand } from '#actors/tenant/commands'
+import { keysMax } from '#actors/tenant/keys'
+import { rolesMax } from '#actors/tenant/roles'
+import type { KeyKind, TenantState } from '#actors/tenant/state'
+import { isExpired } from '#actors/tenant/state'
+import { tenantActor } from '#actors/tenant/tenant'
+import type { Entry } from '#model/entry'
+import { builtInRoles } from '#model/role'
+import type { Grant } from '#model/scope'
+import type { Decision } from '#runtime/actor'
+import { hash } from '#test/actors/acting-account'
+import { ActingActor, now, outcomeOf, turnAt } from '#test/actors/acting-actor'
+import { RecordingNotices } from '#test/actors/recording-notices'
+
+const reads: Grant = { permissions: { service: ['read'] }, devices: ['A'], services: ['*'] }
+const writes: Grant = { permissions: { '*': ['*'] }, devices: ['*'], services: ['svc'] }
+
+class ActingTenant extends ActingActor<TenantState, TenantCommand> {
+  readonly notices: RecordingNotices
+
+  constructor(notices = new RecordingNotices()) {
+    super(tenantActor(notices), { tenant: 't', id: 't' })
+    this.notices = notices
+  }
+
+  put(role: string, ...grants: Grant[]): Decision<Entry> {
+    return this.act({ type: 'put_role', role, grants })
+  }
+
+  addApiKey(id: string, more: Partial<AddApiKey> = {}): Decision<Entry> {
+    return this.act({ type: 'add_api_key', id, name: `api ${id}`, hash: hash(1), roles: [], expiresAt: null, ...more })
+  }
+
+  addProvisioningKey(id: string, more: Partial<AddProvisioningKey> = {}): Decision<Entry> {
+    const key = { id, name: `prov ${id}`, hash: hash(2), expiresAt: null, maxDevices: null }
+    return this.act({ type: 'add_provisioning_key', ...key, ...more })
+  }
+
+  admit(device: string, key?: string): Decision<Entry> {
+    return this.act({ type: 'admit_device', device, meta: {}, ...(key !== undefined && { key }) })
+  }
+
+  devicesOf(key: string): number | undefined {
+    return this.state.provisioningKeys.get(key)?.devices
+  }
+}
+
+describe('a role', () => {
+  test('is new, means something else, and means what it meant', () => {
+    const tenant = new ActingTenant()
+    expect(outcomeOf(tenant.put('ops', reads))).toEqual({ isNew: true })
+    expect(tenant.state.roles.get('ops')).toMatchObject({ grants: [reads], since: -1 })
+    expect(tenant.put('ops', structuredClone(reads))).toEqual({ type: 'answer', value: { isNew: false } })
+    expect(outcomeOf(tenant.put('ops', writes))).toEqual({ isNew: false })
+    expect(tenant.state.roles.get('ops')).toMatchObject({ grants: [writes], since: null })
+    expect(tenant.notices.heard).toEqual(['role t/ops since -1', 'role t/ops since null'])
+  })
+
+  test('holds from an offset that is known later, and that is the last edit’s', () => {
+    const tenant = new ActingTenant()
+    const edit = () => tenant.state.roles.get('ops')?.edit ?? -1
+    const settle = (of: number, since: number) =>
+      tenant.act({ type: 'role_settled', role: 'ops', edit: of, since }).type === 'record'
+    tenant.put('ops', reads)
+    // It has an offset already: nobody heard by it before.
+    expect(settle(edit(), 5)).toBe(false)
+    tenant.put('ops', writes)
+    const first = edit()
+    tenant.put('ops', reads, writes)
+    expect(settle(first, 5)).toBe(false)
+    expect(tenant.state.roles.get('ops')?.since).toBeNull()
+    expect(settle(edit(), 6)).toBe(true)
+    expect(tenant.state.roles.get('ops')).toMatchObject({ since: 6, grants: [reads, writes] })
+    expect(settle(edit(), 7)).toBe(false)
+    tenant.act({ type: 'delete_role', role: 'ops' })
+    expect(settle(edit(), 8)).toBe(false)
+  })
+
+  test('that was deleted and comes again is not settled by an edit of the one before', () => {
+    const tenant = new ActingTenant()
+    tenant.put('ops', reads)
+    tenant.put('ops', writes)
+    const before = tenant.state.roles.get('ops')?.edit ?? -1
+    tenant.act({ type: 'delete_role', role: 'ops' })
+    tenant.put('ops', reads)
+    tenant.put('ops', writes)
+    expect(tenant.act({ type: 'role_settled', role: 'ops', edit: before, since: 3 }).type).toBe('answer')
+    expect(tenant.state.roles.get('ops')?.since).toBeNull()
+  })
+
+  test.each(Object.keys(builtInRoles))('%s is built in: nobody changes or deletes it', (role) => {
+    const tenant = new ActingTenant()
+    expect(outcomeOf(tenant.put(role, reads))).toBe('conflict: the role is built in')
+    expect(outcomeOf(tenant.act({ type: 'delete_role', role }))).toBe('conflict: the role is built in')
+  })
+
+  test('is deleted, unless an API key holds it', () => {
+    const tenant = new ActingTenant()
+    tenant.put('ops', reads)
+    tenant.addApiKey('K1', { roles: ['viewer', 'ops'] })
+    expect(outcomeOf(tenant.act({ type: 'delete_role', role: 'ops' }))).toBe('conflict: the role is in use')
+    tenant.act({ type: 'delete_key', kind: 'api_key', id: 'K1' })
+    tenant.notices.said.length = 0
+    expect(tenant.act({ type: 'delete_role', role: 'ops' }).type).toBe('record')
+    expect(tenant.notices.heard).toEqual(['role t/ops gone'])
+    expect(tenant.records.size).toBe(0)
+    expect(outcomeOf(tenant.act({ type: 'delete_role', role: 'ops' }))).toBe('not_found: Not Found')
+  })
+
+  test(`is one of at most ${rolesMax}; those that are there may still change`, () => {
+    const { definition, state } = new ActingTenant()
+    for (let index = 0; index < rolesMax; index++) state.roles.set(`r${index}`, { grants: [reads], since: -1, edit: 0 })
+    const put = (role: string): Decision<Entry> =>
+      definition.decide(state, { type: 'put_role', role, grants: [writes] }, turnAt())
+    expect(outcomeOf(put('more'))).toBe(`conflict: a tenant has at most ${rolesMax} roles`)
+    expect(put('r7').type).toBe('record')
+    state.roles.delete('r8')
+    expect(put('more').type).toBe('record')
+  })
+})
+
+describe.each<KeyKind>(['api_key', 'provisioning_key'])('an %s', (kind) => {
+  const add = (tenant: ActingTenant, id: string, expiresAt: number | null = null) =>
+    kind === 'api_key' ? tenant.addApiKey(id, { expiresAt }) : tenant.addProvisioningKey(id, { expiresAt })
+  const keysOf = ({ state }: ActingTenant): ReadonlyMap<string, unknown> =>
+    kind === 'api_key' ? state.apiKeys : state.provisioningKeys
+
+  test('is added, and ends when it is deleted', () => {
+    const tenant = new ActingTenant()
+    expect(outcomeOf(add(tenant, 'K1'))).toMatchObject({ createdAt: now, expiresAt: null })
+    expect(outcomeOf(add(tenant, 'K1'))).toBe('conflict: the id is taken')
+    expect(tenant.notices.heard).toEqual([])
+    tenant.act({ type: 'delete_key', kind, id: 'K1' })
+    expect(tenant.notices.heard).toEqual([`${kind} t/K1 ended`])
+    expect(tenant.records.size).toBe(0)
+    expect(outcomeOf(tenant.act({ type: 'delete_key', kind, id: 'K1' }))).toBe('not_found: Not Found')
+  })
+
+  test('is not deleted as the other kind', () => {
+    const tenant = new ActingTenant()
+    add(tenant, 'K1')
+    const other = kind === 'api_key' ? 'provisioning_key' : 'api_key'
+    expect(outcomeOf(tenant.act({ type: 'delete_key', kind: other, id: 'K1' }))).toBe('not_found: Not Found')
+  })
+
+  test('ends by itself when its time has come, and the next is waited for', () => {
+    const tenant = new ActingTenant()
+    add(tenant, 'K0')
+    expect(tenant.reminder).toBeNull()
+    add(tenant, 'K2', now + 2_000)
+    add(tenant, 'K1', now + 1_000)
+    add(tenant, 'K3', now + 3_000)
+    expect(tenant.reminder).toBe(now + 1_000)
+    tenant.at = now + 999
+    tenant.act({ type: 'reminder_due', dueAt: tenant.at })
+    expect(tenant.notices.heard).toEqual([])
+    expect(tenant.reminder).toBe(now + 1_000)
+    tenant.at = now + 2_000
+    tenant.act({ type: 'reminder_due', dueAt: tenant.at })
+    expect(tenant.notices.heard.sort()).toEqual([`${kind} t/K1 ended`, `${kind} t/K2 ended`])
+    expect([...keysOf(tenant).keys()]).toEqual(['K0', 'K3'])
+    expect(tenant.reminder).toBe(now + 3_000)
+    tenant.at = now + 3_000
+    tenant.act({ type: 'reminder_due', dueAt: tenant.at })
+    expect(tenant.reminder).toBeNull()
+  })
+
+  test(`is one of at most ${keysMax}`, () => {
+    const { definition, state } = new ActingTenant()
+    const stored = { name: 'k', hash: hash(1), createdAt: 0, expiresAt: null }
+    for (let index = 0; index < keysMax; index++) {
+      if (kind === 'api_key') state.apiKeys.set(`K${index}`, { ...stored, roles: [] })
+      else state.provisioningKeys.set(`K${index}`, { ...stored, maxDevices: null, devices: 0 })
+    }
+    const key = { id: 'more', name: 'more', hash: hash(1), expiresAt: null }
+    const command: TenantCommand =
+      kind === 'api_key'
+        ? { type: 'add_api_key', ...key, roles: [] }
+        : { type: 'add_provisioning_key', ...key, maxDevices: null }
+    expect(outcomeOf(definition.decide(state, command, turnAt()))).toBe(
+      `conflict: a tenant has at most ${keysMax} of these keys`,
+    )
+    if (kind === 'api_key') state.apiKeys.delete('K5')
+    else state.provisioningKeys.delete('K5')
+    expect(definition.decide(state, command, turnAt()).type).toBe('record')
+  })
+})
+
+test('a key of one kind that ends leaves those of the other, whatever their ids', () => {
+  const tenant = new ActingTenant()
+  tenant.addApiKey('K1', { expiresAt: now + 5 })
+  tenant.addProvisioningKey('K1', { expiresAt: now + 9 })
+  tenant.at = now + 5
+  tenant.act({ type: 'reminder_due', dueAt: tenant.at })
+  expect(tenant.notices.heard).toEqual(['api_key t/K1 ended'])
+  expect([tenant.state.apiKeys.size, tenant.state.provisioningKeys.size]).toEqual([0, 1])
+  expect(tenant.reminder).toBe(now + 9)
+})
+
+test.each([
+  [null, now, false],
+  [now + 1, now, false],
+  [now, now, true],
+  [now - 1, now, true],
+])('a key that expires at %s is expired at %i: %s', (expiresAt, at, expected) => {
+  expect(isExpired({ name: 'k', hash: hash(1), createdAt: 0, expiresAt }, at)).toBe(expected)
+})
+
+describe('a provisioning key', () => {
+  test('lets in as many devices as it may, and not one more', () => {
+    const tenant = new ActingTenant()
+    tenant.addProvisioningKey('P', { maxDevices: 2 })
+    expect(tenant.admit('A', 'P')).toMatchObject({
+      tells: [{ to: { kind: 'device', id: 'A' }, command: { type: 'add', flakeAddress: 1, registrar: 'P' } }],
+    })
+    expect(tenant.devicesOf('P')).toBe(1)
+    expect(tenant.admit('B', 'P').type).toBe('record')
+    const before = structuredClone(tenant.state)
+    expect(outcomeOf(tenant.admit('C', 'P'))).toBe('forbidden: Forbidden')
+    expect(tenant.state).toEqual(before)
+    // Others come in as ever.
+    expect(tenant.admit('C').type).toBe('record')
+    expect(tenant.devicesOf('P')).toBe(2)
+  })
+
+  test('lets in another one for one that is gone', () => {
+    const tenant = new ActingTenant()
+    tenant.addProvisioningKey('P', { maxDevices: 1 })
+    tenant.admit('A', 'P')
+    tenant.act({ type: 'device_gone', key: 'P' })
+    expect(tenant.devicesOf('P')).toBe(0)
+    expect(tenant.state.counters.devices).toBe(0)
+    expect(tenant.admit('B', 'P').type).toBe('record')
+    tenant.act({ type: 'device_gone' })
+    expect(tenant.devicesOf('P')).toBe(1)
+  })
+
+  test('counts nothing below none, and nothing when it is gone', () => {
+    const tenant = new ActingTenant()
+    tenant.addProvisioningKey('P')
+    tenant.act({ type: 'device_gone', key: 'P' })
+    expect(tenant.devicesOf('P')).toBe(0)
+    tenant.act({ type: 'delete_key', kind: 'provisioning_key', id: 'P' })
+    tenant.act({ type: 'device_gone', key: 'P' })
+    expect(tenant.state.provisioningKeys.size).toBe(0)
+  })
+
+  test.each<[string, (tenant: ActingTenant) => void]>([
+    ['there never was', () => {}],
+    [
+      'was deleted',
+      (tenant) => {
+        tenant.addProvisioningKey('P')
+        tenant.act({ type: 'delete_key', kind: 'provisioning_key', id: 'P' })
+      },
+    ],
+    [
+      'expired, though its reminder has not come yet',
+      (tenant) => {
+        tenant.addProvisioningKey('P', { expiresAt: now + 5 })
+        tenant.at = now + 5
+      },
+    ],
+    ['may let in none', (tenant) => tenant.addProvisioningKey('P', { maxDevices: 0 })],
+    ['is an API key', (tenant) => tenant.addApiKey('P')],
+  ])('lets nobody in that %s', (_, prepare) => {
+    const tenant = new ActingTenant()
+    prepare(tenant)
+    expect(outcomeOf(tenant.admit('A', 'P'))).toBe('forbidden: Forbidden')
+    expect(tenant.state.counters).toEqual({ lastFlakeAddress: 0, devices: 0 })
+  })
+
+  test('gives the device the secret that came along', () => {
+    const tenant = new ActingTenant()
+    tenant.addProvisioningKey('P')
+    const decision = tenant.act({ type: 'admit_device', device: 'A', meta: { a: 1 }, key: 'P', secretHash: hash(9) })
+    expect(decision).toMatchObject({
+      tells: [{ command: { type: 'add', flakeAddress: 1, meta: { a: 1 }, registrar: 'P', secretHash: hash(9) } }],
+    })
+    const alone = tenant.record({ type: 'admit_device', device: 'B', meta: {} })
+    expect(alone.tells?.[0]?.command).toEqual({ type: 'add', flakeAddress: 2, meta: {} })
+  })
+})

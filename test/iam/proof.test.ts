@@ -1,0 +1,157 @@
+import { describe, expect, test } from 'vitest'
+import { draftOf, type ProofDraft, proofOf } from '#test/iam/proof-draft'
+import { ProofGround } from '#test/iam/proof-ground'
+import { rightProofs } from '#test/iam/right-proofs'
+import { request } from '#test/iam/wrong-proof'
+import { paddedProof } from '#test/iam/wrong-proof-forms'
+import { wrongProofs } from '#test/iam/wrong-proofs'
+
+describe('a proof is refused', () => {
+  test.each(wrongProofs)('$number $name', ({ number, requests, refusal }) => {
+    const ground = new ProofGround(number === 104 ? { entriesMax: 4 } : {})
+    const made = requests(ground.ground)
+    expect(made, 'this ground gives everything').toBeDefined()
+    const answers = (made ?? []).map((one) => ground.answer(one))
+    expect(answers.pop()?.refusal).toEqual(refusal)
+    for (const { refusal: before } of answers) expect(before).toBeUndefined()
+  })
+
+  test('in each way, with nothing used up: the good one is taken afterwards', () => {
+    const ground = new ProofGround()
+    const { ground: maker } = ground
+    for (const { number, requests } of wrongProofs) {
+      if (number >= 90) continue
+      for (const one of requests(maker) ?? []) expect(ground.answer(one).refusal).toBeDefined()
+      expect(ground.answer(goodRequest(ground)).refusal).toBeUndefined()
+    }
+  })
+
+  test('the rows are all there', () => {
+    const numbers = new Set(wrongProofs.map(({ number }) => number))
+    expect([...numbers].sort((a, b) => a - b)).toEqual(Array.from({ length: 105 }, (_, index) => index + 1))
+  })
+})
+
+describe('a proof is taken', () => {
+  test.each(rightProofs)('$name', ({ requests }) => {
+    const ground = new ProofGround()
+    for (const one of requests(ground.ground)) expect(ground.answer(one).refusal).toBeUndefined()
+  })
+
+  test('with 4 096 characters', () => {
+    const ground = new ProofGround()
+    const proof = paddedProof(ground.ground, 4093)
+    expect(proof.length).toBeLessThanOrEqual(4096)
+    expect(ground.answer(request(ground.ground.tokens.bound, proof)).refusal).toBeUndefined()
+  })
+
+  test.each([
+    ['https://devices.example', ['https://devices.example'], 'default port left out'],
+    ['https://devices.example:443', ['https://devices.example'], 'default port written out'],
+    ['http://devices.example:80', ['http://devices.example'], 'default port of http'],
+    ['https://devices.example', ['https://devices.example:443'], 'default port seen'],
+    ['HTTPS://Devices.Example', ['https://devices.example'], 'another case'],
+    ['http://[::1]:8080', ['http://[::1]:8080'], 'an address of IPv6'],
+    ['https://b.example/prefix', ['https://a.example', 'https://b.example/prefix'], 'the second of the public URLs'],
+  ])('at %s seen as %j: %s', (claimed, origins) => {
+    const ground = new ProofGround({ seen: { origins } })
+    expect(ground.answer(requestAt(ground, claimed)).refusal).toBeUndefined()
+  })
+
+  test.each([
+    ['https://devices.example:80', ['https://devices.example']],
+    ['http://devices.example:443', ['http://devices.example']],
+    ['https://devices.example:0443', ['https://devices.example']],
+    ['https://b.example/Prefix', ['https://b.example/prefix']],
+    ['https://b.example', ['https://b.example/prefix']],
+    ['https://b.example/prefix/', ['https://b.example/prefix']],
+    ['https://a.example', []],
+    ['http://[::1]:8080', ['http://[::2]:8080']],
+    ['https://devices.example\\@evil.example', ['https://devices.example']],
+    ['https://devices.example@evil.example', ['https://devices.example']],
+    ['https:devices.example', ['https://devices.example']],
+  ])('not at %s seen as %j', (claimed, origins) => {
+    const ground = new ProofGround({ seen: { origins } })
+    expect(ground.answer(requestAt(ground, claimed)).refusal?.error).toBe('htu mismatch')
+  })
+})
+
+describe('nonces', () => {
+  test('one that ages is taken, and the next one told', () => {
+    const ground = new ProofGround()
+    const old = ground.nonces.current
+    ground.world.spend(300_000)
+    const { refusal, nonce } = ground.answer(
+      goodRequest(ground, (draft) => Object.assign(draft.claims, { nonce: old })),
+    )
+    expect(refusal).toBeUndefined()
+    expect(nonce).toBe(ground.nonces.current)
+    expect(nonce).not.toBe(old)
+  })
+
+  test('one that ages is followed by the next also where the proof is refused', () => {
+    const ground = new ProofGround()
+    const old = ground.nonces.current
+    ground.world.spend(300_000)
+    const spoil = (draft: ProofDraft) => Object.assign(draft.claims, { nonce: old, ath: '' })
+    const { refusal, nonce } = ground.answer(goodRequest(ground, spoil))
+    expect(refusal?.error).toBe('ath does not match the access token')
+    expect(nonce).toBe(ground.nonces.current)
+  })
+
+  test('a good one tells no other', () => {
+    const ground = new ProofGround()
+    expect(ground.answer(goodRequest(ground))).toEqual({ refusal: undefined, nonce: undefined })
+  })
+})
+
+describe('keys at hand', () => {
+  test('come from proofs that were good in everything, and from no other', () => {
+    const ground = new ProofGround()
+    const { bound, unbound, expired = '' } = ground.ground.tokens
+    const headerOf = (proof: string) => proof.split('.')[0] ?? ''
+    for (const token of [unbound, expired]) {
+      const proof = proofOf(draftOf(ground.ground, ground.ground.key, token))
+      ground.answer(request(token, proof))
+      expect(ground.keys.find(headerOf(proof))).toBeUndefined()
+    }
+    const good = proofOf(draftOf(ground.ground, ground.ground.key, bound))
+    ground.answer(request(bound, good))
+    expect(ground.keys.find(headerOf(good))?.jkt).toBe(ground.ground.key.jkt)
+  })
+
+  test('do not make a proof good that is signed by another', () => {
+    const ground = new ProofGround()
+    ground.answer(goodRequest(ground))
+    const row = wrongProofs.find(({ number }) => number === 76)
+    for (const one of row?.requests(ground.ground) ?? []) {
+      expect(ground.answer(one).refusal?.error).toBe('invalid proof')
+    }
+  })
+})
+
+test('a used proof is known for as long as it could be used again', () => {
+  const ground = new ProofGround()
+  const early = goodRequest(ground, (draft) => Object.assign(draft.claims, { iat: ground.ground.nowS() + 60 }))
+  expect(ground.answer(early).refusal).toBeUndefined()
+  const errors = new Map<string, number>()
+  for (let ms = 0; ms < 125_000; ms += 50) {
+    const { refusal } = ground.answer(early)
+    errors.set(refusal?.error ?? 'taken', ms)
+    ground.world.spend(50)
+  }
+  expect(errors.has('taken')).toBe(false)
+  expect(errors.get('proof already used')).toBe(120_950)
+  expect(errors.has('iat outside tolerance')).toBe(true)
+})
+
+function goodRequest(ground: ProofGround, spoil: (draft: ProofDraft) => void = () => {}) {
+  const { key, tokens } = ground.ground
+  const draft = draftOf(ground.ground, key, tokens.bound)
+  spoil(draft)
+  return request(tokens.bound, proofOf(draft))
+}
+
+function requestAt(ground: ProofGround, claimed: string) {
+  return goodRequest(ground, (draft) => Object.assign(draft.claims, { htu: claimed + ground.ground.path }))
+}
