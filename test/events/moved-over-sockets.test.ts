@@ -41,9 +41,11 @@ async function open(maxBackpressureBytes: number): Promise<Socket> {
   stream = new ToldStream(maxBackpressureBytes / 4, {
     publish: (...message) => door.server.publisher.publish(...message),
   })
-  heard = []
+  // Of its own: what an earlier client still reads is none of this one's.
+  const mine: typeof heard = []
+  heard = mine
   client = new WebSocket(door.ws + path, { perMessageDeflate: false })
-  client.on('message', (data) => heard.push(JSON.parse(String(data))))
+  client.on('message', (data) => mine.push(JSON.parse(String(data))))
   await until(() => socket !== undefined)
   return socket as Socket
 }
@@ -105,20 +107,22 @@ describe('moving from class to class over a real socket', () => {
     async (seed) => {
       const moving = await open(64 * 1024)
       const below = dice(seed)
-      let fallen = 0
+      let isStalled = false
       let at = 0
       for (let round = 0; round < 300; round++) {
-        // The kernel's own buffers are filled first: some megabytes.
-        if (below(10) === 0) client.pause()
-        if (below(10) === 0) client.resume()
+        // Until it has fallen behind, and some rounds more: the kernel's own buffers of some megabytes are filled first.
+        if (stream.hub.behindCount() === 0 ? !isStalled : below(8) === 0) {
+          isStalled = !isStalled
+          if (isStalled) client.pause()
+          else client.resume()
+        }
         for (let count = below(40); count > 0; count--) note(below(2) === 0 ? 'A' : 'B', below(2) === 0 ? 30_000 : 500)
         if (below(2) === 0) stream.hub.move(moving, accesses[++at % 2] as (typeof accesses)[number])
         for (let count = below(40); count > 0; count--) note(below(2) === 0 ? 'A' : 'B', 500)
         if (below(2) === 0) await tick()
         stream.world.step()
-        fallen = Math.max(fallen, stream.hub.behindCount())
       }
-      expect(fallen).toBe(1)
+      expect(stream.hub.counts.fallen).toBeGreaterThan(0)
       client.resume()
       stream.hub.beforeRelease()
       while (stream.hub.behindCount() > 0) {
