@@ -9,6 +9,7 @@ import { shapeNamed } from '#link/linked-services'
 import { ownText } from '#link/own-text'
 import { type Owners, takeOversMax } from '#link/owners'
 import { sessionOf } from '#link/session'
+import { whyNotSpeak } from '#link/speaking'
 import type { Entry } from '#model/entry'
 import { type HelloMessage, linkWindowMessages } from '#model/link-message'
 import { Problem } from '#model/problem'
@@ -36,16 +37,17 @@ export class Hellos {
 
   /** `bytes`: what it weighs while it waits. */
   take(link: Link, message: HelloMessage, bytes: number): void {
-    const { system, intern, owners, refuse, notAdmitted } = this.#options
+    const { system, intern, owners, refuse } = this.#options
     const { tenant } = link.opening
     const device = ownText(message.deviceIdentifier)
     const about = { deviceIdentifier: device }
-    if (link.opening.device !== undefined && link.opening.device !== device) {
-      refuse(link, new Problem('forbidden', `these credentials are not those of ${device}`), about)
-      return
-    }
     if (!system.isServing || !system.gate.isOpen) {
       link.refuse(new Problem('storage'))
+      return
+    }
+    const notAllowed = whyNotSpeak(system, link.opening, device)
+    if (notAllowed) {
+      refuse(link, notAllowed, about)
       return
     }
     let services: Hello['services']
@@ -61,14 +63,13 @@ export class Hellos {
       link.error('FLAPPING', `${device} changed links more than ${takeOversMax} times in a minute`, about)
       return
     }
-    const activation = admitted(system, tenant, device, (problem) => notAdmitted(tenant, problem))
-    const state = activation.state as DeviceState
-    if (!state.isThere) {
-      notAdmitted(tenant, new Problem('overloaded'))
-      link.refuse(new Problem('overloaded'))
-      return
-    }
-    const { flakeAddress } = state
+    const admission = admitted(system, link.opening, device, {
+      refusing: () => link.stopTaking(),
+      refused: (problem) => this.#notAdmitted(link, problem, about),
+    })
+    if (!admission) return
+    const { activation, secret } = admission
+    const { flakeAddress } = activation.state as DeviceState
     const linked: LinkedDevice = {
       link,
       device,
@@ -92,11 +93,17 @@ export class Hellos {
       isConnect: before?.link !== link,
     }
     const asker: Asker = {
-      answered: (welcome) => this.#welcome(linked, welcome as Welcome),
+      answered: (welcome) => this.#welcome(linked, welcome as Welcome, secret),
       refusing: () => link.stopTaking(),
       refused: (problem) => link.refuse(problem, { ...about, flakeAddress }),
     }
     system.turnOf(activation, hello, asker, bytes)
+  }
+
+  /** What may not be is its mistake; anything else may have passed when it comes again. */
+  #notAdmitted(link: Link, problem: Problem, about: FrameAbout): void {
+    this.#options.notAdmitted(link.opening.tenant, problem)
+    link.refuse(problem.code === 'forbidden' ? problem : new Problem('overloaded'), about)
   }
 
   #own(tenant: string, linked: LinkedDevice, before: LinkedDevice | undefined): void {
@@ -118,7 +125,7 @@ export class Hellos {
     linked.link.devices.set(linked.flakeAddress, linked)
   }
 
-  #welcome(linked: LinkedDevice, { flakeAddress, seq }: Welcome): void {
+  #welcome(linked: LinkedDevice, { flakeAddress, seq }: Welcome, secret: string | undefined): void {
     linked.link.accepted()
     const { world } = this.#options.system
     const { protocol } = linked.link.opening
@@ -129,6 +136,7 @@ export class Hellos {
       seq: integerFor(protocol, seq),
       window: linkWindowMessages,
       timestamp: integerFor(protocol, world.now()),
+      ...(secret !== undefined && { secret }),
     })
   }
 }

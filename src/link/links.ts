@@ -5,13 +5,15 @@ import { decodeFrame, isPlain, withNumbers } from '#link/codec'
 import { aboutOf, messageOf } from '#link/frame-fault'
 import { FrameQueue } from '#link/frame-queue'
 import { Hellos } from '#link/hello'
-import { type FrameAbout, Link, type LinkOpening } from '#link/link'
+import { type FrameAbout, Link, type LinkedDevice, type LinkOpening } from '#link/link'
 import { shapeOf } from '#link/linked-services'
 import { askLinked } from '#link/linked-turn'
+import { Openings } from '#link/openings'
 import { Owners } from '#link/owners'
 import type { Presence } from '#link/presence'
 import { ReportAsker } from '#link/report-asker'
 import { readShortUpdate } from '#link/short-update'
+import { whyNotSpeak } from '#link/speaking'
 import { StatusWalks } from '#link/status-walks'
 import { isUpdate, readItems, readUpdate, type UpdateFrame } from '#link/update-frame'
 import type { Entry } from '#model/entry'
@@ -41,6 +43,9 @@ export interface LinksLog {
 /** What a link is counted with while a frame of it waits: its bytes, and what we build of them. */
 const frameOverheadBytes = 200
 
+/** Closing one takes some ten microseconds, and what follows from it as many again. */
+const endedAtATime = 100
+
 /**
  * What devices say. Frames become commands of device actors; what those answer leaves on the link after the gate. A
  * device is on one link at a time: the latest that said HELLO for it. Contract 7.
@@ -50,6 +55,7 @@ export class Links implements SocketRoom<LinkOpening> {
   readonly #links = new Map<Socket, Link>()
   readonly #liveness: Liveness<Link>
   readonly #owners: Owners
+  readonly #openings = new Openings()
   readonly #queue: FrameQueue
   readonly #acknowledgements: Acknowledgements
   readonly #walks: StatusWalks
@@ -102,6 +108,7 @@ export class Links implements SocketRoom<LinkOpening> {
   opened(socket: Socket, opening: LinkOpening): void {
     const link = new Link(this.#options.system.world, socket, opening, this.#acknowledgements)
     this.#links.set(socket, link)
+    this.#openings.add(link)
     this.#liveness.watch(link)
   }
 
@@ -135,6 +142,7 @@ export class Links implements SocketRoom<LinkOpening> {
     const link = this.#links.get(socket)
     if (!link) return
     this.#links.delete(socket)
+    this.#openings.remove(link)
     this.#queue.forget(link)
     link.isClosed = true
     this.#liveness.forget(link)
@@ -152,17 +160,37 @@ export class Links implements SocketRoom<LinkOpening> {
    */
   removed(tenant: string, device: string, flakeAddress: number): void {
     const linked = this.#owners.get(tenant, device)
-    if (linked?.flakeAddress !== flakeAddress) return
-    this.#owners.delete(tenant, linked)
-    linked.link.devices.delete(flakeAddress)
-    linked.link.removed.add(flakeAddress)
-    linked.link.error('UNKNOWN_DEVICE', `${device} was removed`, { flakeAddress })
+    if (linked?.flakeAddress === flakeAddress) {
+      this.#owners.delete(tenant, linked)
+      linked.link.devices.delete(flakeAddress)
+      linked.link.removed.add(flakeAddress)
+      linked.link.error('UNKNOWN_DEVICE', `${device} was removed`, { flakeAddress })
+    }
+    this.#endAll(this.#openings.ofDevice(tenant, device))
   }
 
-  /** A device's secret is void: a link that was opened with it, or carries nothing else, is closed. Contract 3.11. */
+  /**
+   * A device's secret is void: links that were opened with it are closed, and the one that carries nothing else.
+   * Contract 3.11. A gateway whose key may not speak for a device with a secret goes on without it.
+   */
   credentialsChanged(tenant: string, device: string): void {
-    const link = this.#owners.get(tenant, device)?.link
-    if (link && (link.opening.device === device || link.devices.size === 1)) link.end(closeCodes.sessionOver)
+    this.#endAll(this.#openings.ofDevice(tenant, device))
+    const linked = this.#owners.get(tenant, device)
+    if (!linked?.link.isOpen) return
+    const { link } = linked
+    const notAllowed = whyNotSpeak(this.#options.system, link.opening, device)
+    if (link.devices.size === 1) link.end(closeCodes.sessionOver)
+    else if (notAllowed) this.#dismiss(linked, notAllowed)
+  }
+
+  /** A provisioning key is no more, and with it every link that was opened with it. */
+  keyEnded(tenant: string, key: string): void {
+    this.#endAll(this.#openings.ofKey(tenant, key))
+  }
+
+  /** A tenant is no more. */
+  tenantEnded(tenant: string): void {
+    this.#endAll(this.#openings.ofTenant(tenant))
   }
 
   /** From now on closed links mean nothing: the recorded status stands until the devices are back. Contract 3.10. */
@@ -285,6 +313,27 @@ export class Links implements SocketRoom<LinkOpening> {
     if (!linked) return
     link.devices.delete(flakeAddress)
     this.#walks.left(linked)
+  }
+
+  /** The link may not speak for this one any more: what it still says of it is no mistake, and means nothing. */
+  #dismiss(linked: LinkedDevice, why: Problem): void {
+    const { link, flakeAddress } = linked
+    link.devices.delete(flakeAddress)
+    link.replaced.add(flakeAddress)
+    this.#walks.left(linked)
+    link.error('NOT_ALLOWED', why.message, { flakeAddress })
+  }
+
+  /** From now on nothing is taken from them. They are closed some at a time: there may be fifteen thousand. */
+  #endAll(links: readonly Link[]): void {
+    for (const link of links) link.stopTaking()
+    this.#endSome(links)
+  }
+
+  #endSome(links: readonly Link[]): void {
+    for (const link of links.slice(0, endedAtATime)) link.end(closeCodes.sessionOver)
+    const rest = links.slice(endedAtATime)
+    if (rest.length > 0) this.#options.system.world.soon(() => this.#endSome(rest))
   }
 
   #setIdle(link: Link, isIdle: boolean): void {
