@@ -92,7 +92,7 @@ async function serve(config: Config, log: Log): Promise<void> {
       ],
       sockets: [
         ...eventSockets(context, eventRoom, () => anonymous),
-        linkSocket(context, () => anonymous.tenant, config.linkFrameBytesMax),
+        linkSocket(context, undefined, config.linkFrameBytesMax),
       ],
       authenticate: () => anonymous,
       cors: { corsOrigins: config.corsOrigins, publicUrls: config.publicUrls, iamOff: !config.isIamOn },
