@@ -156,11 +156,13 @@ describe('settings that belong together', () => {
   })
 
   test.each(['0.0.0.0', '::', '192.168.0.1', 'devices.example.com'])('HOST=%s without IAM is said loudly', (host) => {
-    expect(readConfig({ HOST: host })).toMatchObject({ warnings: [expect.stringContaining('EVERYBODY')] })
+    const warnings = [expect.stringContaining('EVERYBODY')]
+    expect(readConfig({ IAM: 'off', HOST: host })).toMatchObject({ warnings })
+    expect(readConfig({ HOST: host })).toMatchObject({ warnings: [] })
   })
 
   test.each(['127.0.0.1', '127.1.2.3', '::1', 'localhost'])('HOST=%s stays at home', (host) => {
-    expect(readConfig({ HOST: host })).toMatchObject({ warnings: [] })
+    expect(readConfig({ IAM: 'off', HOST: host })).toMatchObject({ warnings: [] })
   })
 
   test('no update on connect and no other time for it is said', () => {
