@@ -64,6 +64,6 @@ async function rotate(
 ): Promise<{ readonly number: number; readonly endsAt: number }> {
   const endsAt = world.now() + lifetimes.refreshMs
   const rotation = (await states.askSession(tenant, session, { type: 'rotate', number, endsAt })) as Rotation
-  if (rotation.outcome === 'reused' || rotation.outcome === 'unknown') throw wrongRefreshToken()
+  if (!('number' in rotation)) throw wrongRefreshToken()
   return { number: rotation.number, endsAt: rotation.endsAt }
 }

@@ -24,7 +24,7 @@ import { tenantRoutes } from '#routes/tenants'
 import { userRoutes } from '#routes/users'
 import { webauthnRoutes } from '#routes/webauthn'
 import type { Binding } from '#server/call'
-import type { AnyWebsocketRoute, UpgradeRequest } from '#server/websocket-route'
+import type { AnyWebsocketRoute } from '#server/websocket-route'
 
 /** All that can be called below `/api/v1`. `identity` undefined: IAM is off. */
 export function bindingsOf(context: RouteContext, identity: Identity | undefined, health: HealthOptions): Binding[] {
@@ -35,7 +35,7 @@ export function bindingsOf(context: RouteContext, identity: Identity | undefined
     ...schemaRoutes(context),
     ...metaRoutes(context),
     ...eventRoutes(context),
-    ...linkRoutes(context),
+    ...linkRoutes(context, identity),
     ...identityRoutes(),
     ...jwksRoutes(identity?.keys),
     ...(identity ? signedInBindings(context, identity) : []),
@@ -54,11 +54,9 @@ export function socketsOf(
   room: EventRoom,
   frameBytesMax: number,
 ): AnyWebsocketRoute[] {
-  const linkTenantOf = (request: UpgradeRequest) =>
-    identity ? identity.linkCaller(request.header('authorization')).tenant : anonymous.tenant
   return [
     ...eventSockets(context, room, identity?.authenticate ?? (() => anonymous)),
-    linkSocket(context, linkTenantOf, frameBytesMax),
+    linkSocket(context, identity, frameBytesMax),
   ]
 }
 

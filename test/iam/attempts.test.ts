@@ -98,6 +98,13 @@ describe('failed attempts', () => {
     expect(waitS('10.0.0.1', 'ann')).toBe(60)
   })
 
+  test('make one wait for the longest of what holds him up', () => {
+    fail(50, () => '10.0.0.1', (index) => `user ${index}`)
+    world.spend(30_000)
+    fail(10, () => '10.0.0.1', () => 'ann')
+    expect([waitS('10.0.0.1', 'ann'), waitS('10.0.0.1', 'bob')]).toEqual([60, 30])
+  })
+
   test('do not make one wait for a time that the clock has left', () => {
     fail(
       10,
