@@ -37,8 +37,17 @@ export interface ActorDefinition<State, Command, Event> {
   change?(state: State, change: unknown): void
   /** False keeps an idle activation awake. Default: true. */
   isForgettable?(state: State): boolean
-  /** Versions and migrations of the stored records, by record name ('' the snapshot, '*' any other). */
+  /**
+   * Versions and migrations of the stored records, by record name: '' the snapshot, 'role/*' any whose name begins so,
+   * '*' any other.
+   */
   readonly formats: Readonly<Record<string, RecordFormat>>
+  /**
+   * Of written-through actors of which there are very many: the names of all the records one can have. Nobody remembers
+   * then which of them there are, nor reads their names at a start (350 B an actor); waking asks the store for each.
+   * `formats` has one for each of them and no others, so that nothing is recorded that would not be found again.
+   */
+  readonly fixedRecords?: readonly string[]
 }
 
 /** Where an actor is found. `id` is unique within kind and tenant. */

@@ -38,6 +38,11 @@ export class Registry<Event> {
     this.#gate = gate
   }
 
+  /** How many written-through actors' records are remembered by name. */
+  get namedCount(): number {
+    return this.#recordNames.size
+  }
+
   get awakeCount(): number {
     return this.#awake.size
   }
@@ -104,15 +109,15 @@ export class Registry<Event> {
     this.#sweep = undefined
   }
 
+  /** A written-through actor has this record, or has it no more. */
   knowRecord(address: ActorAddress, name: string, isThere: boolean): void {
+    if (this.definition(address.kind).fixedRecords) return
     const key = addressKey(address)
-    let names = this.#recordNames.get(key)
-    if (!names) {
-      names = new Set()
-      this.#recordNames.set(key, names)
-    }
-    if (isThere) names.add(name)
-    else names.delete(name)
+    const names = this.#recordNames.get(key)
+    if (isThere) {
+      if (names) names.add(name)
+      else this.#recordNames.set(key, new Set([name]))
+    } else if (names?.delete(name) && names.size === 0) this.#recordNames.delete(key)
   }
 
   /** Applies a stored event at the start: outcomes only, nothing is decided again. */
@@ -180,7 +185,7 @@ export class Registry<Event> {
   #revive(address: ActorAddress): Activation<Event> {
     const definition = this.definition(address.kind)
     if (definition.rest === 'written_through') {
-      const names = this.#recordNames.get(addressKey(address)) ?? []
+      const names = definition.fixedRecords ?? this.#recordNames.get(addressKey(address)) ?? []
       const records = new Map<string, unknown>()
       for (const name of names) this.#read(definition, address, name, records)
       return new Activation(definition, address, definition.wake(address, records), 0)
@@ -218,8 +223,8 @@ export class Registry<Event> {
   }
 }
 
-function formatOf<Event>(definition: AnyDefinition<Event>, name: string) {
-  const format = definition.formats[name] ?? definition.formats['*']
-  if (!format) throw new Error(`${definition.kind} keeps no record called '${name}'`)
+function formatOf<Event>({ kind, formats }: AnyDefinition<Event>, name: string) {
+  const format = formats[name] ?? formats[`${name.slice(0, name.indexOf('/') + 1)}*`] ?? formats['*']
+  if (!format) throw new Error(`${kind} keeps no record called '${name}'`)
   return format
 }

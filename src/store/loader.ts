@@ -50,14 +50,18 @@ async function loadStreams(journal: StoreJournal): Promise<void> {
   }
 }
 
-/** Only those of written-through actors: of the others there may be one for every device, and nobody needs to know. */
+/**
+ * Only those of written-through actors whose names are not known anyhow: of the others there may be one for every device
+ * or session, and nobody needs to know.
+ */
 async function loadPartNames({ storage }: StoreJournal, { registry }: System<Entry>): Promise<void> {
   const { before, after: start } = below('part')
   for (let after = start; ; ) {
     const first = await firstRowOf(storage, { after, before, hasValues: false })
     if (!first) return
     const kind = below(`part/${addressOf(first.key).kind}`)
-    if (registry.definition(addressOf(first.key).kind).rest === 'written_through') {
+    const { rest, fixedRecords } = registry.definition(addressOf(first.key).kind)
+    if (rest === 'written_through' && !fixedRecords) {
       for await (const page of pagesOf(storage, { ...kind, hasValues: false })) {
         for (const { key } of page) registry.knowRecord(addressOf(key), partNameOf(key), true)
       }

@@ -8,6 +8,7 @@ import { redoFormat } from '#store/store-journal'
 import { ManualWorld } from '#test/runtime/manual-world'
 import { during, openStage, Stage } from '#test/runtime/stage'
 import { bookAddress, tallyAddress } from '#test/runtime/tally-actors'
+import { countRows } from '#test/store/rows-read'
 
 const a = tallyAddress('A')
 const k = bookAddress('K')
@@ -120,34 +121,12 @@ test('records beside snapshots are not read: there may be one for every device',
     value: Buffer.of(index & 0xff),
   }))
   await tamper(stage, secrets)
-  const rowsRead = countRows(stage, 'part/')
+  const rowsRead = countRows(stage.place, 'part/')
   const again = await stage.reborn()
   again.tell(k, { type: 'look' })
   expect(again.said).toEqual(['answered it [1,2]'])
   expect(rowsRead()).toBeLessThan(10)
 })
-
-/** How many rows below a prefix are read by scans of handles opened from now on. */
-function countRows({ place }: Stage, prefix: string): () => number {
-  let count = 0
-  const open = place.open.bind(place)
-  place.open = async () => {
-    const storage = await open()
-    const scan = storage.scan.bind(storage)
-    storage.scan = (range) => {
-      const rows = scan(range)
-      const next = rows.next.bind(rows)
-      rows.next = async (countMax) => {
-        const found = await next(countMax)
-        count += found.filter(({ key }) => key.startsWith(prefix)).length
-        return found
-      }
-      return rows
-    }
-    return storage
-  }
-  return () => count
-}
 
 test('a chunk that begins before what is applied again is used from there only', async () => {
   const stage = await openStage()

@@ -1,0 +1,165 @@
+import { describe, expect, test } from 'vitest'
+import type { Entry } from '#model/entry'
+import type { AnyDefinition } from '#runtime/activation'
+import { type ActorAddress, type ActorDefinition, answer, type RecordChange, record } from '#runtime/actor'
+import { keys } from '#store/keys'
+import { unpackRecord } from '#store/record-codec'
+import { ManualWorld } from '#test/runtime/manual-world'
+import { faultyPlace, openStage, type Stage, type StageOptions } from '#test/runtime/stage'
+import { countRows } from '#test/store/rows-read'
+
+type Put = { readonly type: 'put'; readonly records: readonly RecordChange[] } | { readonly type: 'look' }
+
+/** An actor that is its records. */
+function shelf(more: Pick<ActorDefinition<unknown, unknown, Entry>, 'kind' | 'formats' | 'fixedRecords'>) {
+  const definition: ActorDefinition<Map<string, unknown>, Put, Entry> = {
+    ...more,
+    rest: 'written_through',
+    wake: (_, records) => new Map(records),
+    apply: () => expect.fail('there are no events'),
+    change(state, change) {
+      const { name, value } = change as RecordChange
+      if (value === null) state.delete(name)
+      else state.set(name, value)
+    },
+    decide(state, command) {
+      if (command.type === 'look') return answer(Object.fromEntries(state))
+      return record([], { changes: command.records, records: command.records })
+    },
+  }
+  return definition
+}
+
+const format = (name: string, version = 1) => ({ name, version, upgrades: {} })
+const fixed = shelf({ kind: 'fixed', fixedRecords: ['a', 'b'], formats: { a: format('a'), b: format('b') } })
+const free = shelf({
+  kind: 'free',
+  formats: { plain: format('plain'), 'red/*': format('red', 2), '*': format('any', 3) },
+})
+const definitions = () => [fixed, free] as unknown as AnyDefinition<Entry>[]
+
+function address(kind: 'fixed' | 'free', id: string): ActorAddress {
+  return { kind, tenant: 'default', id }
+}
+
+function put(stage: Stage, to: ActorAddress, values: Readonly<Record<string, unknown>>): void {
+  const records = Object.entries(values).map(([name, value]) => ({ name, value }))
+  stage.ask(to, { type: 'put', records } satisfies Put)
+}
+
+function look(stage: Stage, at: ActorAddress): unknown {
+  return Object.fromEntries(stage.system.look(at) as Map<string, unknown>)
+}
+
+async function open(options: StageOptions = {}): Promise<Stage> {
+  return await openStage({ definitions, ...options })
+}
+
+describe('records whose names are fixed', () => {
+  test('are found though nobody remembers which there are', async () => {
+    const stage = await open()
+    put(stage, address('fixed', 'A'), { a: 1 })
+    put(stage, address('fixed', 'B'), { a: 2, b: 3 })
+    await stage.settle()
+    expect(stage.system.registry.namedCount).toBe(0)
+    stage.crash()
+    const again = await stage.reborn({ definitions })
+    expect(again.system.registry.namedCount).toBe(0)
+    expect(look(again, address('fixed', 'A'))).toEqual({ a: 1 })
+    expect(look(again, address('fixed', 'B'))).toEqual({ a: 2, b: 3 })
+    expect(look(again, address('fixed', 'C'))).toEqual({})
+  })
+
+  test('are found while they wait at the gate, also those that wait to be deleted', async () => {
+    const stage = await open()
+    put(stage, address('fixed', 'A'), { a: 1, b: 2 })
+    await stage.settle()
+    put(stage, address('fixed', 'A'), { a: 5, b: null })
+    const activation = stage.system.registry.awake(address('fixed', 'A'))
+    if (!activation) throw new Error('not awake')
+    stage.system.registry.kill(activation)
+    expect(look(stage, address('fixed', 'A'))).toEqual({ a: 5 })
+    await stage.settle()
+    expect(look(stage, address('fixed', 'A'))).toEqual({ a: 5 })
+  })
+
+  test('stand as stored after a failed commit', async () => {
+    const world = new ManualWorld()
+    const { place, faults } = faultyPlace(world)
+    const stage = await open({ world, place })
+    put(stage, address('fixed', 'A'), { a: 1 })
+    await stage.settle()
+    faults.next = { fail: 'full', reachedDisk: false }
+    put(stage, address('fixed', 'A'), { a: 2, b: 2 })
+    put(stage, address('fixed', 'N'), { a: 9 })
+    await stage.settle()
+    expect(look(stage, address('fixed', 'A'))).toEqual({ a: 1 })
+    expect(look(stage, address('fixed', 'N'))).toEqual({})
+  })
+
+  test('are the only ones: a turn that records another is a bug and stores nothing', async () => {
+    const stage = await open()
+    put(stage, address('fixed', 'A'), { a: 1, c: 2 })
+    await stage.settle()
+    expect(stage.said).toEqual(['refused it bug'])
+    expect(stage.bugs).toEqual([expect.stringContaining(`fixed keeps no record called 'c'`)])
+    expect(look(stage, address('fixed', 'A'))).toEqual({})
+  })
+
+  test('are not read at a start, however many there are', async () => {
+    const stage = await open()
+    for (let id = 0; id < 500; id++) put(stage, address('fixed', `${id}`), { a: id, b: id })
+    put(stage, address('free', 'A'), { plain: 1 })
+    await stage.settle()
+    stage.crash()
+    const rowsRead = countRows(stage.place, 'part/')
+    const again = await stage.reborn({ definitions })
+    expect(rowsRead()).toBeLessThan(10)
+    expect(look(again, address('free', 'A'))).toEqual({ plain: 1 })
+    expect(look(again, address('fixed', '499'))).toEqual({ a: 499, b: 499 })
+  })
+})
+
+describe('names that are not fixed', () => {
+  test('are forgotten with the last record', async () => {
+    const stage = await open()
+    const to = address('free', 'A')
+    put(stage, to, { plain: 1, other: 2 })
+    await stage.settle()
+    expect(stage.system.registry.namedCount).toBe(1)
+    put(stage, to, { plain: null, never: null })
+    await stage.settle()
+    expect(stage.system.registry.namedCount).toBe(1)
+    put(stage, to, { other: null })
+    put(stage, address('free', 'B'), { never: null })
+    await stage.settle()
+    expect(stage.system.registry.namedCount).toBe(0)
+    put(stage, to, { plain: 7 })
+    await stage.settle()
+    stage.crash()
+    expect(look(await stage.reborn({ definitions }), to)).toEqual({ plain: 7 })
+  })
+})
+
+describe('the format of a record', () => {
+  test.each([
+    ['plain', 1],
+    ['red/rose', 2],
+    ['red/', 2],
+    ['red/a/b', 2],
+    ['red', 3],
+    ['redder/rose', 3],
+    ['blue/rose', 3],
+    ['/red', 3],
+  ])('%s is that of its name, of the part before its first slash, or of any: version %i', async (name, version) => {
+    const stage = await open()
+    put(stage, address('free', 'A'), { [name]: 'x' })
+    await stage.settle()
+    const bytes = stage.journal.get(keys.part(address('free', 'A'), name))
+    if (!bytes) throw new Error('not stored')
+    expect(unpackRecord(format('it', version), bytes)).toBe('x')
+    if (version > 1) expect(() => unpackRecord(format('it', version - 1), bytes)).toThrow('newer')
+    stage.crash()
+    expect(look(await stage.reborn({ definitions }), address('free', 'A'))).toEqual({ [name]: 'x' })
+  })
+})
