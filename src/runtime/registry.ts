@@ -120,6 +120,13 @@ export class Registry<Event> {
     } else if (names?.delete(name) && names.size === 0) this.#recordNames.delete(key)
   }
 
+  /** One record as it is now: what waits at the gate lies over what is stored. Undefined when there is none. */
+  recordOf(address: ActorAddress, name: string): unknown {
+    const records = new Map<string, unknown>()
+    this.#read(this.definition(address.kind), address, name, records)
+    return records.get(name)
+  }
+
   /** Applies a stored event at the start: outcomes only, nothing is decided again. */
   replay(address: ActorAddress, event: Event, offset: number): void {
     const activation = this.wake(address)

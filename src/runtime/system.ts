@@ -179,6 +179,16 @@ export class System<Event> {
     return this.registry.look(address).state
   }
 
+  /**
+   * One record of an actor as it is now, without waking it; wait for `gate.settled` before showing it to anybody.
+   * Undefined when there is none.
+   * @throws Problem storage
+   */
+  recordOf(address: ActorAddress, name: string): unknown {
+    if (!this.#isServing) throw new Problem('storage')
+    return this.registry.recordOf(address, name)
+  }
+
   /** Begins to answer, after everything was loaded. */
   serve(): void {
     this.#isServing = true
