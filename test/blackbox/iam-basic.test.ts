@@ -136,7 +136,10 @@ describe('the Basic scheme', () => {
       const challengeOf = (mode: string | undefined) =>
         new Promise<string>((resolve, reject) => {
           // Not by `fetch`, which says by itself that it is a page's.
-          const headers = { ...basicHeader({ name: 'root', password: 'wrong' }), ...(mode && { 'sec-fetch-mode': mode }) }
+          const headers = {
+            ...basicHeader({ name: 'root', password: 'wrong' }),
+            ...(mode && { 'sec-fetch-mode': mode }),
+          }
           get(`${server.base}/iam/token`, { headers }, (response) => {
             response.resume()
             resolve(response.headers['www-authenticate'] ?? '')

@@ -24,7 +24,8 @@ describe('the first administrator', () => {
     return server
   }
   /** 20 Base58 characters, standing alone. */
-  const printed = ({ run }: StartedServer) => [...run.errors.matchAll(/(?<!\w)[1-9A-HJ-NP-Za-km-z]{20}(?!\w)/g)].map(([text]) => text)
+  const printed = ({ run }: StartedServer) =>
+    [...run.errors.matchAll(/(?<!\w)[1-9A-HJ-NP-Za-km-z]{20}(?!\w)/g)].map(([text]) => text)
 
   test('is printed once, on standard error and nowhere else', async () => {
     const server = await start()

@@ -3,7 +3,7 @@ import * as oauth from 'oauth4webapi'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { DpopClient, type Pair } from '#test/blackbox/dpop-client'
 import { EventClient } from '#test/blackbox/event-client'
-import { claimsOf, headOf, Person, root, startWithIdentity, told } from '#test/blackbox/people'
+import { claimsOf, headOf, Person, root, startWithIdentity, told, wrongFields } from '#test/blackbox/people'
 import type { Answer, StartedServer } from '#test/blackbox/started-server'
 
 /** The DPoP scheme, by clients that others wrote. §5.2, contract 2, RFC 9449. */
@@ -90,16 +90,13 @@ describe('the DPoP scheme', () => {
       ['no body', undefined, ''],
       ['no password', { email: 'root' }, 'password'],
       ['no email', { password: 'x' }, 'email'],
-      ['more', { email: 'root', password: 'x', remember: true }, ''],
+      ['more', { email: 'root', password: 'x', remember: true }, 'remember'],
       ['an email that is a list', { email: ['root'], password: 'x' }, 'email'],
       ['a malformed tenant', { email: 'root', password: 'x', tenantIdentifier: 'No Tenant' }, 'tenantIdentifier'],
     ])('%s: 400 that names it', async (_, body, path) => {
       const client = await DpopClient.make(server)
       const answer = await client.prove('/auth/login', { method: 'POST', body })
-      expect(told(answer)).toEqual([
-        400,
-        { error: 'Validation Error', details: [{ path, message: expect.any(String) }] },
-      ])
+      expect(wrongFields(answer)).toContain(path)
     })
 
     test('by name or address, whatever the case', async () => {

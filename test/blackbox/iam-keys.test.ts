@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { EventClient, ticketOf } from '#test/blackbox/event-client'
-import { basicHeader, grant, Person, startWithIdentity, told } from '#test/blackbox/people'
+import { basicHeader, grant, Person, startWithIdentity, told, wrongFields } from '#test/blackbox/people'
 import { climate, degrees, sensor } from '#test/blackbox/sensor'
 import type { Answer, Ask, StartedServer } from '#test/blackbox/started-server'
 import { until } from '#test/blackbox/until'
@@ -123,14 +123,15 @@ describe('keys', () => {
       ['no roles', { name: 'k' }, 'roles'],
       ['a role that is not there', { name: 'k', roles: ['nosuch'] }, 'roles.0'],
       ['59 seconds', { name: 'k', roles: [], expiresIn: 59 }, 'expiresIn'],
-      ['more', { name: 'k', roles: [], key: 'mine' }, ''],
+      ['more', { name: 'k', roles: [], key: 'mine' }, 'key'],
     ])('%s: 400 that names it', async (_, body, at) => {
-      expect(told(await admin.post('/iam/api-keys', body))).toMatchObject([400, { details: [{ path: at }] }])
+      expect(wrongFields(await admin.post('/iam/api-keys', body))).toContain(at)
     })
   })
 
   describe('a provisioning key', () => {
-    const make = async (more: object = {}) => madeIn(await admin.post('/iam/provisioning-keys', { name: 'Hall', ...more }))
+    const make = async (more: object = {}) =>
+      madeIn(await admin.post('/iam/provisioning-keys', { name: 'Hall', ...more }))
     const post = (device: string, key: string, tenant = '') =>
       server.ask('/link', {
         method: 'POST',
@@ -196,9 +197,9 @@ describe('keys', () => {
       ['no name', {}, 'name'],
       ['no device at all', { name: 'k', maxDevices: 0 }, 'maxDevices'],
       ['half a device', { name: 'k', maxDevices: 1.5 }, 'maxDevices'],
-      ['more', { name: 'k', roles: [] }, ''],
+      ['more', { name: 'k', roles: [] }, 'roles'],
     ])('%s: 400 that names it', async (_, body, at) => {
-      expect(told(await admin.post('/iam/provisioning-keys', body))).toMatchObject([400, { details: [{ path: at }] }])
+      expect(wrongFields(await admin.post('/iam/provisioning-keys', body))).toContain(at)
     })
   })
 

@@ -106,7 +106,9 @@ describe('rate limits', () => {
   })
 
   test('too many at once are told to come again, and the server goes on', async () => {
-    const answers = await Promise.all(Array.from({ length: 80 }, (_, index) => guess('root', `192.0.2.${index}`, root.password)))
+    const answers = await Promise.all(
+      Array.from({ length: 80 }, (_, index) => guess('root', `192.0.2.${index}`, root.password)),
+    )
     const statuses = new Set(answers.map(({ status }) => status))
     expect([...statuses].sort()).toEqual([200, 503])
     for (const answer of answers.filter(({ status }) => status === 503)) {

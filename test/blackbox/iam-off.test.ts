@@ -76,6 +76,8 @@ describe('IAM=off', () => {
   })
 
   test('is said loudly', () => {
-    expect(server.run.lines.some(({ level, msg }) => ['warn', 'error'].includes(level) && /IAM is off/i.test(msg))).toBe(true)
+    expect(
+      server.run.lines.some(({ level, msg }) => ['warn', 'error'].includes(level) && /IAM is off/i.test(msg)),
+    ).toBe(true)
   })
 })

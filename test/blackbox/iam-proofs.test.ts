@@ -24,25 +24,48 @@ describe('proofs over HTTP', () => {
   const send = (method: string, path: string, headers: ProofRequestText['headers'], body?: object): Promise<Heard> =>
     new Promise((resolve, reject) => {
       const text = body && JSON.stringify(body)
-      const lines = [...headers, ...(text ? ([['content-type', 'application/json'], ['content-length', `${text.length}`]] as const) : [])]
+      const lines = [
+        ...headers,
+        ...(text
+          ? ([
+              ['content-type', 'application/json'],
+              ['content-length', `${text.length}`],
+            ] as const)
+          : []),
+      ]
       const raw = lines.flat()
-      const request = httpRequest({ host: '127.0.0.1', port: server.port, method, path, headers: ['host', `127.0.0.1:${server.port}`, ...raw] as never }, (response) => {
-        let said = ''
-        response.setEncoding('utf8').on('data', (piece: string) => {
-          said += piece
-        })
-        response.on('end', () => {
-          const heard = response.headers as Record<string, string | undefined>
-          nonce = heard['dpop-nonce'] ?? nonce
-          resolve({ status: response.statusCode ?? 0, text: said, headers: heard })
-        })
-      })
+      const request = httpRequest(
+        {
+          host: '127.0.0.1',
+          port: server.port,
+          method,
+          path,
+          headers: ['host', `127.0.0.1:${server.port}`, ...raw] as never,
+        },
+        (response) => {
+          let said = ''
+          response.setEncoding('utf8').on('data', (piece: string) => {
+            said += piece
+          })
+          response.on('end', () => {
+            const heard = response.headers as Record<string, string | undefined>
+            nonce = heard['dpop-nonce'] ?? nonce
+            resolve({ status: response.statusCode ?? 0, text: said, headers: heard })
+          })
+        },
+      )
       request.on('error', reject)
       request.end(text)
     })
 
   const prove = async (key: KeyPair, path: string, body: object) => {
-    const maker = { method: 'POST', path: `/api/v1${path}`, origin: ground.origin, nowS: ground.nowS, nonce: ground.nonce }
+    const maker = {
+      method: 'POST',
+      path: `/api/v1${path}`,
+      origin: ground.origin,
+      nowS: ground.nowS,
+      nonce: ground.nonce,
+    }
     const answer = await send('POST', maker.path, [['dpop', proofOf(draftOf(maker, key))]], body)
     return { status: answer.status, json: answer.text === '' ? undefined : JSON.parse(answer.text) }
   }
@@ -103,7 +126,9 @@ describe('proofs over HTTP', () => {
     const requests = row.requests(ground)
     // What only a clock that can be moved, or the server's own key, can make is for the checks alone.
     if (!requests) {
-      expect(name).toMatch(/eleven minutes|earlier start|past its time|time of the token|type of ours|unknown key|another server|be remembered/)
+      expect(name).toMatch(
+        /eleven minutes|earlier start|past its time|time of the token|type of ours|unknown key|another server|be remembered/,
+      )
       return
     }
     for (const good of requests.slice(0, -1)) expect((await answerTo(good)).status).toBe(200)
@@ -124,7 +149,10 @@ describe('proofs over HTTP', () => {
     await server.startAgain()
     const { tokens, key } = ground
     const maker = { ...ground, origin: `http://127.0.0.1:${server.port}`, nonce: () => before }
-    const headers = [['authorization', `DPoP ${tokens.bound}`], ['dpop', proofOf(draftOf(maker, key, tokens.bound))]] as const
+    const headers = [
+      ['authorization', `DPoP ${tokens.bound}`],
+      ['dpop', proofOf(draftOf(maker, key, tokens.bound))],
+    ] as const
     const refused = await send('GET', ground.path, headers)
     expect(refusalIn(refused)).toEqual({
       status: 400,
@@ -134,6 +162,13 @@ describe('proofs over HTTP', () => {
     })
     const again = { ...maker, nonce: () => nonce }
     const proof = proofOf(draftOf(again, key, tokens.bound))
-    expect((await send('GET', ground.path, [['authorization', `DPoP ${tokens.bound}`], ['dpop', proof]])).status).toBe(200)
+    expect(
+      (
+        await send('GET', ground.path, [
+          ['authorization', `DPoP ${tokens.bound}`],
+          ['dpop', proof],
+        ])
+      ).status,
+    ).toBe(200)
   })
 })

@@ -60,7 +60,7 @@ describe('roles', () => {
     ['no devices', { grants: [{ permissions: {}, services: ['*'] }] }, 'grants.0.devices'],
     ['a device that can’t be one', { grants: [grant({}, ['a/b'])] }, 'grants.0.devices.0'],
     ['a service that can’t be one', { grants: [grant({}, ['*'], ['a b'])] }, 'grants.0.services.0'],
-    ['more beside', { grants: [], name: 'other' }, ''],
+    ['more beside', { grants: [], name: 'other' }, 'name'],
     ['more in a grant', { grants: [{ ...grant({}), effect: 'deny' }] }, 'grants.0'],
     ['one grant directly, with a device that can’t be one', grant({}, ['a/b']), 'devices.0'],
     ['101 grants', { grants: Array.from({ length: 101 }, () => grant({})) }, 'grants'],

@@ -28,7 +28,11 @@ test('no secret is in what the server prints, nor in what it stores', async () =
     expect(server.run.output).toContain('/api/v1/events/[redacted]')
     const places = { 'what it prints': server.run.output, 'what it stores': stored }
     const found = [...secrets].flatMap(([what, secret]) =>
-      Object.entries(places).flatMap(([place, text]) => formsOf(secret).filter((form) => text.includes(form)).map(() => `${what} in ${place}`)),
+      Object.entries(places).flatMap(([place, text]) =>
+        formsOf(secret)
+          .filter((form) => text.includes(form))
+          .map(() => `${what} in ${place}`),
+      ),
     )
     expect(found).toEqual([])
   } finally {
@@ -37,7 +41,10 @@ test('no secret is in what the server prints, nor in what it stores', async () =
 })
 
 /** Everything that gives or takes a secret, once. */
-async function useEverything(server: StartedServer, keep: (what: string, text: string | undefined) => void): Promise<void> {
+async function useEverything(
+  server: StartedServer,
+  keep: (what: string, text: string | undefined) => void,
+): Promise<void> {
   const admin = await Person.signIn(server)
   keepAll(admin.tokens, 'a Basic token', keep)
   const refreshed = await server.ask('/iam/token?grant_type=refresh_token', {
@@ -54,7 +61,10 @@ async function useEverything(server: StartedServer, keep: (what: string, text: s
   keep('an unused code', codeIn(await admin.post('/iam/users/ann/code')))
 
   for (const kind of ['api-keys', 'provisioning-keys']) {
-    const made = await admin.post(`/iam/${kind}`, { name: 'Reporting', ...(kind === 'api-keys' && { roles: ['viewer'] }) })
+    const made = await admin.post(`/iam/${kind}`, {
+      name: 'Reporting',
+      ...(kind === 'api-keys' && { roles: ['viewer'] }),
+    })
     const { key } = made.json as { key: string }
     keep(`one of the ${kind}`, key)
     keep(`what is secret of one of the ${kind}`, key.split('.').at(-1))
@@ -115,9 +125,16 @@ async function fail(server: StartedServer, secrets: readonly string[]): Promise<
     answers.push(
       await server.get('/iam/me', headers),
       await server.get('/iam/token', basicHeader({ name: 'root', password: `${secret}x` })),
-      await server.ask('/iam/signup', { method: 'POST', body: { name: 'ann', code: secret, password: 'short', more: secret } }),
+      await server.ask('/iam/signup', {
+        method: 'POST',
+        body: { name: 'ann', code: secret, password: 'short', more: secret },
+      }),
       await server.ask('/iam/signup', { method: 'POST', body: `{"code":"${secret}` }),
-      await server.ask('/link', { method: 'POST', body: { secret }, headers: basicHeader({ name: '*', password: secret }) }),
+      await server.ask('/link', {
+        method: 'POST',
+        body: { secret },
+        headers: basicHeader({ name: '*', password: secret }),
+      }),
     )
   }
   for (const { text, status } of answers) {

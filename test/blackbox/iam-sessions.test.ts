@@ -93,7 +93,9 @@ describe('sessions', () => {
     await server.stop()
     await server.startAgain({ TOKEN_LIFETIME_S: '2', ACCESS_TOKEN_LIFETIME_S: '2', REFRESH_TOKEN_LIFETIME_S: '10' })
     try {
-      const { token } = (await readToken(server, { name: admin.name, password: admin.password })).json as { token: string }
+      const { token } = (await readToken(server, { name: admin.name, password: admin.password })).json as {
+        token: string
+      }
       const headers = { authorization: `Bearer ${token}` }
       const begun = performance.now()
       const { ticket } = (await server.get('/events/ticket', headers)).json as { ticket: string }

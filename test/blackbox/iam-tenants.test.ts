@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { DpopClient } from '#test/blackbox/dpop-client'
 import { EventClient } from '#test/blackbox/event-client'
-import { codeIn, grant, newName, Person, readToken, report, startWithIdentity, told } from '#test/blackbox/people'
+import { codeIn, grant, newName, Person, readToken, report, startWithIdentity, told, wrongFields } from '#test/blackbox/people'
 import type { StartedServer } from '#test/blackbox/started-server'
 import { until } from '#test/blackbox/until'
 
@@ -74,9 +74,9 @@ describe('tenants', () => {
     ['33 hosts', { tenantIdentifier: 'x', name: 'x', hosts: Array.from({ length: 33 }, (_, i) => `h${i}`) }, 'hosts'],
     ['a policy that is none', { tenantIdentifier: 'x', name: 'x', twoFactor: 'never' }, 'twoFactor'],
     ['a half switch', { tenantIdentifier: 'x', name: 'x', basic: 'yes' }, 'basic'],
-    ['more', { tenantIdentifier: 'x', name: 'x', state: 'active' }, ''],
+    ['more', { tenantIdentifier: 'x', name: 'x', state: 'active' }, 'state'],
   ])('%s: 400 that names it', async (_, body, at) => {
-    expect(told(await admin.post('/iam/tenants', body))).toMatchObject([400, { details: [{ path: at }] }])
+    expect(wrongFields(await admin.post('/iam/tenants', body))).toContain(at)
   })
 
   test('the one that always exists stays', async () => {

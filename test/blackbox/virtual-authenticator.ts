@@ -14,6 +14,17 @@ export const noBrowser = existsSync(executablePath)
 /** As JSON, by `PublicKeyCredential.toJSON()`. */
 export type CredentialJson = Readonly<Record<string, unknown>> & { readonly id: string }
 
+/** The little of a page that is used here. https://www.w3.org/TR/webauthn-3/#sctn-api */
+interface Window {
+  readonly PublicKeyCredential: {
+    parseCreationOptionsFromJSON(json: object): unknown
+    parseRequestOptionsFromJSON(json: object): unknown
+  }
+  readonly navigator: {
+    readonly credentials: Record<'create' | 'get', (options: object) => Promise<{ toJSON(): CredentialJson }>>
+  }
+}
+
 interface KeptCredential {
   readonly credentialId: string
   readonly isResidentCredential: boolean
@@ -67,18 +78,18 @@ export class VirtualAuthenticator {
   /** `navigator.credentials.create` with what the server said. */
   create(options: unknown): Promise<CredentialJson> {
     return this.#page.evaluate(async (json) => {
-      const publicKey = PublicKeyCredential.parseCreationOptionsFromJSON(json as never)
-      const credential = (await navigator.credentials.create({ publicKey })) as PublicKeyCredential
-      return credential.toJSON() as never
+      const { PublicKeyCredential: reader, navigator: browser } = globalThis as unknown as Window
+      const made = await browser.credentials.create({ publicKey: reader.parseCreationOptionsFromJSON(json) })
+      return made.toJSON()
     }, options as object)
   }
 
   /** `navigator.credentials.get` with what the server said. */
   get(options: unknown): Promise<CredentialJson> {
     return this.#page.evaluate(async (json) => {
-      const publicKey = PublicKeyCredential.parseRequestOptionsFromJSON(json as never)
-      const credential = (await navigator.credentials.get({ publicKey })) as PublicKeyCredential
-      return credential.toJSON() as never
+      const { PublicKeyCredential: reader, navigator: browser } = globalThis as unknown as Window
+      const signed = await browser.credentials.get({ publicKey: reader.parseRequestOptionsFromJSON(json) })
+      return signed.toJSON()
     }, options as object)
   }
 

@@ -45,7 +45,13 @@ export class AccessGround {
   readonly #tokens = new Map<Asker, string>()
   readonly bindings: readonly Binding[]
 
-  private constructor(assembly: Assembly, identity: Identity, door: Door, bindings: readonly Binding[], skip: (ms: number) => void) {
+  private constructor(
+    assembly: Assembly,
+    identity: Identity,
+    door: Door,
+    bindings: readonly Binding[],
+    skip: (ms: number) => void,
+  ) {
     this.#assembly = assembly
     this.#identity = identity
     this.#door = door
@@ -169,10 +175,24 @@ export class AccessGround {
     const hash = hashOf('any')
     // In the other tenant everything but the device and its schema is there as well, under the same names.
     if (!state.apiKeys.has(apiKey)) {
-      await this.#ask(address, { type: 'add_api_key', id: apiKey, name: 'Reporting', roles: ['viewer'], hash, expiresAt: null })
+      await this.#ask(address, {
+        type: 'add_api_key',
+        id: apiKey,
+        name: 'Reporting',
+        roles: ['viewer'],
+        hash,
+        expiresAt: null,
+      })
     }
     if (!state.provisioningKeys.has(provisioningKey)) {
-      const add = { type: 'add_provisioning_key', id: provisioningKey, name: 'Hall 3', hash, expiresAt: null, maxDevices: null }
+      const add = {
+        type: 'add_provisioning_key',
+        id: provisioningKey,
+        name: 'Hall 3',
+        hash,
+        expiresAt: null,
+        maxDevices: null,
+      }
       await this.#ask(address, add)
     }
     const grants = [{ permissions: { meta: ['read'] }, devices: ['*'], services: ['*'] }]
@@ -206,7 +226,11 @@ export class AccessGround {
       await this.#ask(directoryAddress, { type: 'add_user', user, code })
       if (isIn) {
         const account = accountAddress(tenant, user.id)
-        await this.#ask(account, { type: 'redeem_code', codeHash: code.hash, passwordHash: `plain:0:${examplePassword}` })
+        await this.#ask(account, {
+          type: 'redeem_code',
+          codeHash: code.hash,
+          passwordHash: `plain:0:${examplePassword}`,
+        })
       }
     }
     const id = rowByName(this.#directory, name)?.id ?? ''
@@ -242,7 +266,11 @@ export class AccessGround {
     const { credentials } = this.#look(accountAddress(tenant, user)) as AccountState
     const endsAt = world.now() + 3_600_000_000
     const session = { id, scheme: 'basic', hasRefresh: false, endsAt, address: '', agent: '' }
-    return this.#ask(accountAddress(tenant, user), { type: 'begin_session', session, version: credentials?.version ?? 0 })
+    return this.#ask(accountAddress(tenant, user), {
+      type: 'begin_session',
+      session,
+      version: credentials?.version ?? 0,
+    })
   }
 
   /** As somebody who may do everything, past the door. */
