@@ -1,7 +1,17 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { DpopClient } from '#test/blackbox/dpop-client'
 import { EventClient } from '#test/blackbox/event-client'
-import { codeIn, grant, newName, Person, readToken, report, startWithIdentity, told, wrongFields } from '#test/blackbox/people'
+import {
+  codeIn,
+  grant,
+  newName,
+  Person,
+  readToken,
+  report,
+  startWithIdentity,
+  told,
+  wrongFields,
+} from '#test/blackbox/people'
 import type { StartedServer } from '#test/blackbox/started-server'
 import { until } from '#test/blackbox/until'
 

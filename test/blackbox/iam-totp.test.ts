@@ -1,7 +1,15 @@
 import { TOTP } from 'otpauth'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { DpopClient, type SecondFactorNeeded } from '#test/blackbox/dpop-client'
-import { type Credentials, newName, Person, readToken, startWithIdentity, told, wrongFields } from '#test/blackbox/people'
+import {
+  type Credentials,
+  newName,
+  Person,
+  readToken,
+  startWithIdentity,
+  told,
+  wrongFields,
+} from '#test/blackbox/people'
 import type { Answer, StartedServer } from '#test/blackbox/started-server'
 
 /** One-time codes and codes to recover with. Contract 2, Second factor. */

@@ -44,7 +44,8 @@ function wrongFor(value: unknown): unknown[] {
   if (typeof value === 'string') return [...common, null, ['x'], 'x'.repeat(10_000)]
   if (typeof value === 'boolean') return [...common, 'true', 0]
   if (typeof value === 'number') return [...common, '7', -1, 1e300]
-  if (Array.isArray(value)) return [...common, 'x', null, [1], Array.from({ length: 20_000 }, (_, index) => `x${index}`)]
+  if (Array.isArray(value))
+    return [...common, 'x', null, [1], Array.from({ length: 20_000 }, (_, index) => `x${index}`)]
   return ['x', 1, []]
 }
 
