@@ -204,12 +204,16 @@ describe('WebAuthn in a browser', () => {
       { error: 'invalid credentials' },
     ])
     const { credential } = await register(client, who)
-    const remove = (body?: object) => client.ask(`${base}/credentials/${credential.id}`, { method: 'DELETE', body })
+    // Another session: the one that registered has shown the password a moment ago.
+    const login = await DpopClient.make(server)
+    const { token } = needed(await login.logIn(who))
+    login.keep(await verify(login, token, await page().get(await challenge(login, token))))
+    const remove = (body?: object) => login.ask(`${base}/credentials/${credential.id}`, { method: 'DELETE', body })
     expect((await remove()).status).toBe(400)
     expect((await remove({ password: 'wrong horse battery' })).status).toBe(401)
     // The key itself, shown a moment ago, is as good as the password.
-    const options = await client.post(`${base}/authenticate/options`, {})
-    const confirmed = await client.post(`${base}/authenticate/verify`, await page().get(options.json))
+    const options = await login.post(`${base}/authenticate/options`, {})
+    const confirmed = await login.post(`${base}/authenticate/verify`, await page().get(options.json))
     expect(told(confirmed)).toEqual([200, {}])
     expect(told(await remove())).toEqual([204, undefined])
     expect((await readToken(server, who)).status).toBe(200)
