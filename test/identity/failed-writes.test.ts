@@ -41,7 +41,7 @@ describe.each(Object.keys(flows))('%s whose write fails', (name) => {
     const socket = stage.connect(stage.bearer(token))
     await stage.world.advance(60_000)
     const flow = flows[name] as (stage: IdentityStage) => Promise<unknown>
-    stage.faults.next = isOnDisk ? { code: 'full', isKept: true } : ({ code: 'full' } as never)
+    stage.faults.next = { fail: 'full', reachedDisk: isOnDisk }
     expect(await stage.refusal(flow(stage))).toBe('storage STORAGE')
     await stage.world.advance(5_000)
     const after = view(stage)
@@ -72,7 +72,7 @@ test('while the store takes no writes tokens go on, and what has to write answer
   await stage.addUser('ann')
   const { token } = await stage.basic('ann')
   const { accessToken, refreshToken } = await stage.logIn('ann', key)
-  stage.faults.next = { code: 'io' } as never
+  stage.faults.next = { fail: 'io', reachedDisk: false }
   expect(await stage.refusal(stage.identity.logins.basicToken(stage.basicOf('ann')))).toBe('storage STORAGE')
   await stage.world.advance(120_000)
   expect(stage.bearer(token)).toMatchObject({ name: 'ann' })
