@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import type { Caller } from '#iam/caller'
 import { makeKeyPair } from '#test/iam/key-pair'
 import { SoftAuthenticator } from '#test/iam/soft-authenticator'
 import { IdentityStage, password, place } from '#test/identity/identity-stage'
@@ -34,8 +35,8 @@ async function token(stage: IdentityStage) {
   return { token: outcome.token, caller: stage.caller({ method: 'POST', headers }, 'person or proof') }
 }
 
-async function challengeOf(stage: IdentityStage, shown: object): Promise<string> {
-  const asked = stage.identity.secondFactors.webauthnAuthenticationOptions({ ...(shown as never), place } as never)
+async function challengeOf(stage: IdentityStage, shown: { caller: Caller; token?: string }): Promise<string> {
+  const asked = stage.identity.secondFactors.webauthnAuthenticationOptions({ ...shown, place })
   return ((await stage.wait(asked)) as { challenge: string }).challenge
 }
 
