@@ -56,7 +56,7 @@ describe.each(Object.keys(flows))('%s whose write fails', (name) => {
 /** By what everybody is judged. */
 function view(stage: IdentityStage) {
   const { accesses, keys } = stage.identity
-  const rows = [...stage.directoryState.users.values()]
+  const rows = [...stage.directoryState.users.values()].sort((a, b) => (a.name < b.name ? -1 : 1))
   return {
     users: rows.map(({ id, name, state }) => {
       const user = accesses.user(id)
