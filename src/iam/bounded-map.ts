@@ -5,6 +5,13 @@
 export class BoundedMap<K, V> {
   readonly #entries = new Map<K, V>()
   readonly #sizeMax: number
+  /**
+   * Goes once through all keys, never back to the beginning: there a map keeps the places of what was deleted, and
+   * walking over them for each new entry took 30 µs with 65 536 of them.
+   */
+  #keys = this.#entries.keys()
+  /** What the keys came to last, if it is still there and was not set again. */
+  #first: { readonly key: K } | undefined
 
   constructor(sizeMax: number) {
     this.#sizeMax = sizeMax
@@ -14,28 +21,36 @@ export class BoundedMap<K, V> {
     return this.#entries.size
   }
 
+  /** The key that was set longest ago. */
+  get oldest(): K | undefined {
+    this.#first ??= this.#nextKey()
+    return this.#first?.key
+  }
+
   get(key: K): V | undefined {
     return this.#entries.get(key)
   }
 
   /** A key that is there already becomes the youngest. */
   set(key: K, value: V): void {
-    this.#entries.delete(key)
-    if (this.#entries.size >= this.#sizeMax) this.#dropOldest()
+    this.delete(key)
+    if (this.#entries.size >= this.#sizeMax) this.delete(this.oldest as K)
     this.#entries.set(key, value)
   }
 
   delete(key: K): boolean {
+    if (this.#first?.key === key) this.#first = undefined
     return this.#entries.delete(key)
   }
 
-  /** Oldest first. */
-  entries(): IterableIterator<[K, V]> {
-    return this.#entries.entries()
-  }
-
-  #dropOldest(): void {
-    const oldest = this.#entries.keys().next()
-    if (!oldest.done) this.#entries.delete(oldest.value)
+  #nextKey(): { readonly key: K } | undefined {
+    if (this.#entries.size === 0) return undefined
+    let next = this.#keys.next()
+    // It ended when the map was empty, and would never begin again.
+    if (next.done) {
+      this.#keys = this.#entries.keys()
+      next = this.#keys.next()
+    }
+    return next.done ? undefined : { key: next.value }
   }
 }

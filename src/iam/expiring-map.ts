@@ -11,7 +11,7 @@ export interface ExpiringMapOptions {
  * A bounded map whose entries all live equally long, from when they were last set. What has ended is gone for whoever
  * asks, and leaves when the next one comes.
  */
-export class ExpiringMap<K, V> {
+export class ExpiringMap<K extends string, V> {
   readonly #options: ExpiringMapOptions
   readonly #entries: BoundedMap<K, { readonly value: V; readonly endsAt: number }>
 
@@ -48,9 +48,11 @@ export class ExpiringMap<K, V> {
 
   #dropEnded(): void {
     const now = this.#options.now()
-    for (const [key, { endsAt }] of this.#entries.entries()) {
-      if (endsAt >= now) return
-      this.#entries.delete(key)
+    for (;;) {
+      const oldest = this.#entries.oldest
+      const entry = oldest === undefined ? undefined : this.#entries.get(oldest)
+      if (oldest === undefined || !entry || entry.endsAt >= now) return
+      this.#entries.delete(oldest)
     }
   }
 }

@@ -1,4 +1,5 @@
-import type { Caller } from '#iam/caller'
+import { BoundedMap } from '#iam/bounded-map'
+import type { Caller, SessionKey } from '#iam/caller'
 import { Problem } from '#model/problem'
 
 /** Tickets that wait to be used; one lives for half a minute, so this is 3 000 a second. */
@@ -11,7 +12,12 @@ export interface TicketsOptions {
   readonly now: () => number
   readonly random: (byteCount: number) => Uint8Array
   readonly lifetimeMs: number
+  /** Who that is now; undefined once the session is over. Without it no ticket of a session is worth anything. */
+  readonly callerOf?: (session: SessionKey) => Caller | undefined
 }
+
+/** Whose it is: what his session is worth when the ticket is shown, or himself where there is nothing that could end. */
+type Bearer = { readonly session: SessionKey } | { readonly caller: Caller }
 
 /**
  * Short-lived strings that say who opens a websocket, because browsers can't send headers there. Each is good once, and
@@ -20,7 +26,7 @@ export interface TicketsOptions {
 export class Tickets {
   readonly #options: TicketsOptions
   /** In the order in which they end: all live equally long. */
-  readonly #tickets = new Map<string, { readonly caller: Caller; readonly endsAt: number }>()
+  readonly #tickets = new BoundedMap<string, { readonly bearer: Bearer; readonly endsAt: number }>(ticketsMax)
 
   constructor(options: TicketsOptions) {
     this.#options = options
@@ -31,23 +37,35 @@ export class Tickets {
     this.#dropEnded()
     if (this.#tickets.size >= ticketsMax) throw new Problem('overloaded', 'too many tickets wait to be used')
     const ticket = Buffer.from(this.#options.random(ticketBytes)).toString('base64url')
-    this.#tickets.set(ticket, { caller, endsAt: this.#options.now() + this.#options.lifetimeMs })
+    const bearer = caller.session ? { session: caller.session } : { caller }
+    this.#tickets.set(ticket, { bearer, endsAt: this.#options.now() + this.#options.lifetimeMs })
     return ticket
   }
 
-  /** Whose it is. @throws Problem `unauthorized` for one that is unknown, used or ended. */
+  /**
+   * Who shows it, with the rights of now.
+   *
+   * @throws Problem `unauthorized` for one that is unknown, used or ended, and for one whose session is over.
+   */
   consume(ticket: string): Caller {
     const found = this.#tickets.get(ticket)
     this.#tickets.delete(ticket)
-    if (!found || found.endsAt < this.#options.now()) throw new Problem('unauthorized', 'invalid or expired ticket')
-    return found.caller
+    const caller = found && found.endsAt >= this.#options.now() ? this.#callerOf(found.bearer) : undefined
+    if (!caller) throw new Problem('unauthorized', 'invalid or expired ticket')
+    return caller
+  }
+
+  #callerOf(bearer: Bearer): Caller | undefined {
+    return 'caller' in bearer ? bearer.caller : this.#options.callerOf?.(bearer.session)
   }
 
   #dropEnded(): void {
     const now = this.#options.now()
-    for (const [ticket, { endsAt }] of this.#tickets) {
-      if (endsAt >= now) return
-      this.#tickets.delete(ticket)
+    for (;;) {
+      const oldest = this.#tickets.oldest ?? ''
+      const ticket = this.#tickets.get(oldest)
+      if (!ticket || ticket.endsAt >= now) return
+      this.#tickets.delete(oldest)
     }
   }
 }

@@ -3,7 +3,7 @@ import { draftOf, type ProofDraft, proofOf } from '#test/iam/proof-draft'
 import { ProofGround } from '#test/iam/proof-ground'
 import { rightProofs } from '#test/iam/right-proofs'
 import { request } from '#test/iam/wrong-proof'
-import { paddedProof } from '#test/iam/wrong-proof-forms'
+import { proofOfLength } from '#test/iam/wrong-proof-forms'
 import { wrongProofs } from '#test/iam/wrong-proofs'
 
 describe('a proof is refused', () => {
@@ -26,6 +26,23 @@ describe('a proof is refused', () => {
     }
   })
 
+  test('when there are two and only the first is shown', () => {
+    const { ground: maker, proofs } = new ProofGround()
+    const proof = proofOf(draftOf(maker, maker.key))
+    const { method, path, origin } = maker
+    const seen = { origins: [origin], host: '', address: '' }
+    const asked = (count: number) => ({
+      method,
+      path,
+      seen,
+      header: () => proof,
+      headerCount: () => count,
+      addReplyHeader() {},
+    })
+    expect(() => proofs.check(asked(2), undefined)).toThrow('invalid proof')
+    expect(proofs.check(asked(1), undefined).jkt).toBe(maker.key.jkt)
+  })
+
   test('the rows are all there', () => {
     const numbers = new Set(wrongProofs.map(({ number }) => number))
     expect([...numbers].sort((a, b) => a - b)).toEqual(Array.from({ length: 105 }, (_, index) => index + 1))
@@ -40,8 +57,7 @@ describe('a proof is taken', () => {
 
   test('with 4 096 characters', () => {
     const ground = new ProofGround()
-    const proof = paddedProof(ground.ground, 4093)
-    expect(proof.length).toBeLessThanOrEqual(4096)
+    const proof = proofOfLength(ground.ground, 4096)
     expect(ground.answer(request(ground.ground.tokens.bound, proof)).refusal).toBeUndefined()
   })
 
@@ -70,6 +86,8 @@ describe('a proof is taken', () => {
     ['https://devices.example\\@evil.example', ['https://devices.example']],
     ['https://devices.example@evil.example', ['https://devices.example']],
     ['https:devices.example', ['https://devices.example']],
+    ['nowhere', ['elsewhere']],
+    ['https:///devices.example', ['https://devices.example']],
   ])('not at %s seen as %j', (claimed, origins) => {
     const ground = new ProofGround({ seen: { origins } })
     expect(ground.answer(requestAt(ground, claimed)).refusal?.error).toBe('htu mismatch')

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { anonymous } from '#iam/anonymous'
+import type { Caller, SessionKey } from '#iam/caller'
 import { Tickets } from '#iam/tickets'
 import { Problem } from '#model/problem'
 import { ManualWorld } from '#test/runtime/manual-world'
@@ -48,6 +49,40 @@ describe('a ticket', () => {
     const many = Array.from({ length: 2_000 }, () => tickets.issue(anonymous))
     expect(new Set(many).size).toBe(2_000)
     for (const ticket of many) expect(ticket).toMatch(/^[\w-]{32}$/)
+  })
+})
+
+describe('the ticket of a session', () => {
+  const session: SessionKey = { kind: 'session', tenant: 'acme', id: 'Session111' }
+  const before: Caller = { ...anonymous, name: 'Ann', roles: ['viewer'], session }
+
+  test('says who that is when it is shown, not when it was issued', () => {
+    const now: Caller = { ...before, roles: ['admin'] }
+    const asked: SessionKey[] = []
+    const callerOf = (key: SessionKey) => {
+      asked.push(key)
+      return now
+    }
+    tickets = new Tickets({ now: () => world.now(), random: (count) => world.random(count), lifetimeMs, callerOf })
+    const ticket = tickets.issue(before)
+    expect(asked).toEqual([])
+    expect(tickets.consume(ticket)).toBe(now)
+    expect(asked).toEqual([session])
+  })
+
+  test('is worth nothing once the session is over, and is used up by being shown', () => {
+    let isOver = true
+    const callerOf = () => (isOver ? undefined : before)
+    tickets = new Tickets({ now: () => world.now(), random: (count) => world.random(count), lifetimeMs, callerOf })
+    const ticket = tickets.issue(before)
+    expect(() => tickets.consume(ticket)).toThrow(unauthorized)
+    isOver = false
+    expect(() => tickets.consume(ticket)).toThrow(unauthorized)
+  })
+
+  test('is worth nothing where nobody knows of sessions', () => {
+    const ticket = tickets.issue(before)
+    expect(() => tickets.consume(ticket)).toThrow(unauthorized)
   })
 })
 

@@ -24,7 +24,7 @@ export const wrongForms: readonly WrongProofRow[] = [
   [3, 'two headers, both good', (ground) => [twice(ground, good(ground), good(ground))], invalid],
   [4, 'two headers, the same', (ground) => [sameTwice(ground)], invalid],
   [5, 'two in one header', (ground) => [request(ground.tokens.bound, `${good(ground)}, ${good(ground)}`)], invalid],
-  [6, 'longer than 4 KiB', (ground) => [request(ground.tokens.bound, paddedProof(ground, 4097))], invalid],
+  [6, 'longer than 4 KiB', (ground) => [request(ground.tokens.bound, proofOfLength(ground, 4097))], invalid],
   // Its form.
   [7, 'no JWT', edited(() => 'abc'), invalid],
   [8, 'two parts', edited((text) => text.split('.').slice(0, 2).join('.')), invalid],
@@ -109,20 +109,27 @@ export const wrongForms: readonly WrongProofRow[] = [
   [43, 'crit', header({ crit: ['exp'], exp: 1 }), invalid],
 ]
 
-/** A proof of a server's own making of the given length or the next one possible. */
-export function paddedProof(ground: Ground, bytes: number): string {
-  for (let padding = 1; ; padding++) {
+/** A proof that is good in everything, of exactly this length. Base64url has no texts of every length: header and claims share it. */
+export function proofOfLength(ground: Ground, characters: number): string {
+  for (let inHeader = 0; inHeader < 4; inHeader++) {
     const draft = draftOf(ground, ground.key, ground.tokens.bound)
-    const short = bytes - 1000 + padding
-    const text = proofOf({ ...draft, claims: { ...draft.claims, pad: 'x'.repeat(Math.floor((short * 3) / 4)) } })
-    if (text.length >= bytes) return text
+    const padded = (inClaims: number) => {
+      const header = { ...draft.header, kid: 'x'.repeat(inHeader) }
+      return proofOf({ ...draft, header, claims: { ...draft.claims, pad: 'x'.repeat(inClaims) } })
+    }
+    const room = Math.floor(((characters - padded(0).length) * 3) / 4)
+    for (const inClaims of [room - 1, room, room + 1]) {
+      const text = padded(inClaims)
+      if (text.length === characters) return text
+    }
   }
+  throw new Error(`no proof has ${characters} characters`)
 }
 
 /** Until its signature has the character in which the two alphabets differ. */
 function proofWithDash(ground: Ground): string {
   for (;;) {
-    const text = proofOf(draftOf(ground, ground.key, ground.tokens.bound))
+    const text = good(ground)
     if (text.split('.')[2]?.includes('-')) return text
   }
 }

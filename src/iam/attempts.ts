@@ -1,0 +1,102 @@
+import { addressGroupOf } from '#iam/address-group'
+import { BoundedMap } from '#iam/bounded-map'
+import { Problem } from '#model/problem'
+
+/** From the first failure on. Contract 2, Rate limits. */
+export const attemptsWindowMs = 60_000
+
+/** Failed attempts in one window, after which the next is refused. */
+export const attemptsMax = { accountAndAddress: 10, address: 60, account: 100 } as const
+type Bound = keyof typeof attemptsMax
+
+/** Of each of the three; the oldest window makes room. */
+const windowsMax = 65_536
+/** What somebody types as his name may be anything. */
+const accountCharactersMax = 256
+
+export interface AttemptsParts {
+  /** Unix ms. */
+  now(): number
+  readonly isOn: boolean
+}
+
+interface Window {
+  readonly since: number
+  failures: number
+}
+
+/**
+ * Who guesses has to wait. Only failures count: somebody who signs in a thousand times with the right password is not
+ * held up, and an account is not shut for its owner at his own address by what others try at theirs, up to a hundred.
+ */
+export class Attempts {
+  readonly #parts: AttemptsParts
+  readonly #windows: Readonly<Record<Bound, BoundedMap<string, Window>>> = {
+    accountAndAddress: new BoundedMap(windowsMax),
+    address: new BoundedMap(windowsMax),
+    account: new BoundedMap(windowsMax),
+  }
+
+  constructor(parts: AttemptsParts) {
+    this.#parts = parts
+  }
+
+  /**
+   * Before anything that costs or tells something. `account`: the id of who it is, else the name that was given.
+   *
+   * @throws Problem `too_many_requests` that says when to come again.
+   */
+  check(address: string, account?: string): void {
+    if (!this.#parts.isOn) return
+    const now = this.#parts.now()
+    let waitMs = 0
+    for (const [bound, key] of keysOf(address, account)) {
+      const window = this.#current(bound, key, now)
+      if (window && window.failures >= attemptsMax[bound]) {
+        waitMs = Math.max(waitMs, window.since + attemptsWindowMs - now)
+      }
+    }
+    if (waitMs > 0) {
+      const headers = { 'Retry-After': String(Math.ceil(waitMs / 1000)) }
+      throw new Problem('too_many_requests', 'too many attempts', { headers })
+    }
+  }
+
+  failed(address: string, account?: string): void {
+    if (!this.#parts.isOn) return
+    const now = this.#parts.now()
+    for (const [bound, key] of keysOf(address, account)) {
+      const window = this.#current(bound, key, now)
+      if (window) window.failures++
+      else this.#windows[bound].set(key, { since: now, failures: 1 })
+    }
+  }
+
+  /** How many windows are kept, for whoever wants to see that they are bounded. */
+  get sizes(): Readonly<Record<Bound, number>> {
+    const { accountAndAddress, address, account } = this.#windows
+    return { accountAndAddress: accountAndAddress.size, address: address.size, account: account.size }
+  }
+
+  /** A clock that is put back ends the window too: nobody waits for a time that was wrong. */
+  #current(bound: Bound, key: string, now: number): Window | undefined {
+    const window = this.#windows[bound].get(key)
+    if (!window) return undefined
+    const age = now - window.since
+    if (age >= 0 && age < attemptsWindowMs) return window
+    this.#windows[bound].delete(key)
+    return undefined
+  }
+}
+
+function keysOf(address: string, account: string | undefined): [Bound, string][] {
+  const group = addressGroupOf(address)
+  if (account === undefined) return [['address', group]]
+  const name = account.slice(0, accountCharactersMax)
+  // An address has no space in it.
+  return [
+    ['accountAndAddress', `${group.replaceAll(' ', '_')} ${name}`],
+    ['address', group],
+    ['account', name],
+  ]
+}

@@ -1,0 +1,33 @@
+/** What `Authorization: Basic` carries. RFC 7617. */
+export interface BasicCredentials {
+  readonly name: string
+  readonly password: string
+}
+
+/** More than the longest name and password take, each character in four bytes. */
+const headerCharactersMax = 8_192
+
+const pattern = /^basic +([A-Za-z0-9+/]+={0,2})$/i
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+/**
+ * Name and password, split at the first colon: a name has none, a password may. Undefined for another scheme, for what
+ * is not the one Base64 spelling of its bytes, and for bytes that are not UTF-8.
+ */
+export function readBasic(header: string): BasicCredentials | undefined {
+  if (header.length > headerCharactersMax) return undefined
+  const [, encoded] = pattern.exec(header) ?? []
+  const text = encoded === undefined ? undefined : decode(encoded)
+  const colon = text?.indexOf(':') ?? -1
+  return text === undefined || colon < 0 ? undefined : { name: text.slice(0, colon), password: text.slice(colon + 1) }
+}
+
+function decode(encoded: string): string | undefined {
+  const bytes = Buffer.from(encoded, 'base64')
+  if (bytes.toString('base64') !== encoded) return undefined
+  try {
+    return utf8.decode(bytes)
+  } catch {
+    return undefined
+  }
+}

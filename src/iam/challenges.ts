@@ -1,0 +1,44 @@
+import { base64urlOf } from '#iam/base64url'
+import { ExpiringMap } from '#iam/expiring-map'
+import type { Random } from '#iam/random'
+
+/** Contract 2, Second factor. */
+export const challengeLifetimeMs = 300_000
+/** The oldest makes room: whoever waited so long begins again. */
+const challengesMax = 10_000
+/** WebAuthn §13.4.3 asks for 16 at least. */
+const challengeBytes = 32
+
+export type ChallengeKind = 'register' | 'authenticate'
+
+export interface ChallengesOptions {
+  /** Unix ms. */
+  readonly now: () => number
+  readonly random: Random
+}
+
+/**
+ * What an authenticator is asked to sign. Each is good once and for five minutes, for whom it was made (a session or a
+ * 2FA token, by a name that no other can have) and for what it was made.
+ */
+export class Challenges {
+  readonly #random: Random
+  readonly #challenges: ExpiringMap<string, string>
+
+  constructor({ now, random }: ChallengesOptions) {
+    this.#random = random
+    this.#challenges = new ExpiringMap({ now, lifetimeMs: challengeLifetimeMs, sizeMax: challengesMax })
+  }
+
+  /** Base64url. An earlier one of the same owner and kind is good no more. */
+  issue(owner: string, kind: ChallengeKind): string {
+    const challenge = base64urlOf(this.#random(challengeBytes))
+    this.#challenges.set(`${kind} ${owner}`, challenge)
+    return challenge
+  }
+
+  /** What has to be signed; gone from then on, whatever comes of it. */
+  take(owner: string, kind: ChallengeKind): string | undefined {
+    return this.#challenges.take(`${kind} ${owner}`)
+  }
+}

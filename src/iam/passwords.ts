@@ -1,0 +1,75 @@
+import type { PasswordEngine } from '#iam/password-hashing'
+import { Problem } from '#model/problem'
+
+/** As many wait or are being hashed; at 20 ms each, the last of them waits for less than a second. */
+const queueMaxByDefault = 32
+
+/**
+ * What a password is checked against where there is no account: nobody knows one that fits. It costs what a stored one
+ * costs, so that how long an answer takes does not tell whether there was an account.
+ */
+export const dummyHash =
+  '$argon2id$v=19$m=19456,t=2,p=1$srZb+jLk0wxL9NCEma3e0Q$ConSrB+pxzmJomDGQd7oM8DpGuFU0FYux7K+jNip3CY'
+
+interface Job {
+  run(): Promise<void>
+}
+
+/**
+ * Passwords, one at a time: each takes a core for 20 ms and 19 MiB, and everything else this process does waits for the
+ * same cores. Whoever finds the queue full is told to come again. Contract 2, architecture: bounded queues.
+ */
+export class Passwords {
+  readonly counts = { hashes: 0, refused: 0 }
+  readonly #engine: PasswordEngine
+  readonly #queueMax: number
+  /** The first of them is at work. */
+  readonly #jobs: Job[] = []
+
+  constructor(engine: PasswordEngine, queueMax = queueMaxByDefault) {
+    this.#engine = engine
+    this.#queueMax = queueMax
+  }
+
+  /** @throws Problem `overloaded` when too many wait. */
+  hash(password: string): Promise<string> {
+    return this.#enqueue(() => this.#engine.hash(normalOf(password)))
+  }
+
+  /**
+   * Whether it is the password. `hash` undefined: there is none, which takes as long to find out, and is never so.
+   * `before` runs when its turn has come and may refuse by throwing: others of the same account may have failed
+   * meanwhile.
+   *
+   * @throws Problem `overloaded` when too many wait; what `before` throws.
+   */
+  verify(hash: string | undefined, password: string, before?: () => void): Promise<boolean> {
+    return this.#enqueue(async () => {
+      before?.()
+      const isRight = await this.#engine.verify(hash ?? dummyHash, normalOf(password))
+      return isRight && hash !== undefined
+    })
+  }
+
+  async #enqueue<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#jobs.length >= this.#queueMax) {
+      this.counts.refused++
+      throw new Problem('overloaded', 'too many passwords wait to be checked', { headers: { 'Retry-After': '1' } })
+    }
+    return new Promise<T>((resolve, reject) => {
+      const run = async () => {
+        this.counts.hashes++
+        await work().then(resolve, reject)
+        this.#jobs.shift()
+        void this.#jobs[0]?.run()
+      }
+      this.#jobs.push({ run })
+      if (this.#jobs.length === 1) void run()
+    })
+  }
+}
+
+/** The same letters, whichever way a keyboard puts them together. */
+function normalOf(password: string): string {
+  return password.normalize('NFC')
+}
