@@ -127,6 +127,13 @@ export class Registry<Event> {
     return records.get(name)
   }
 
+  /** Ends all bodies of a tenant. Nothing of them is saved, and their events are not applied again. */
+  forgetTenant(tenant: string): void {
+    for (const activation of this.#awake.deleteTenant(tenant)) activation.isAlive = false
+    for (const key of this.#recordNames.keys()) if (key.split('/', 2)[1] === tenant) this.#recordNames.delete(key)
+    this.head(tenant).redo.clear()
+  }
+
   /** Applies a stored event at the start: outcomes only, nothing is decided again. */
   replay(address: ActorAddress, event: Event, offset: number): void {
     const activation = this.wake(address)
