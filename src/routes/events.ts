@@ -46,7 +46,7 @@ export function eventSockets(context: RouteContext, room: EventRoom, authenticat
     websocketRoute<EventsOpening>({
       ...limits,
       path: '/events',
-      upgrade: (request) => opening(authenticate(request, createTicket.access), request),
+      upgrade: (request) => opening(authenticate(request, 'session'), request),
     }),
   ]
 }

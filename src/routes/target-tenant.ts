@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import { tenantRow } from '#actors/directory/queries'
-import type { RouteEntry } from '#api/entry'
+import type { Permission, RouteEntry } from '#api/entry'
 import type { TenantQuery } from '#api/tenant-field'
 import { Problem } from '#model/problem'
 import { type Action, isPermitted } from '#model/scope'
@@ -22,7 +22,7 @@ export function bindForTenant<
   entry: RouteEntry<Path, P, Q, B>,
   answer: TenantAnswerer<z.infer<P>, z.infer<Q>, z.infer<B>>,
 ): Binding {
-  const actions = actionsOf(entry)
+  const actions = actionsOf(entry.access)
   return bind(entry, (call) => answer(call, targetTenant(context, call, actions)))
 }
 
@@ -43,8 +43,8 @@ function targetTenant(
   return tenant
 }
 
-function actionsOf({ access }: Pick<RouteEntry, 'access'>): readonly Action[] {
-  if (typeof access !== 'object') throw new Error('a route that means a tenant needs a permission')
+function actionsOf(access: string | Pick<Permission, 'action' | 'mayCreate'>): readonly Action[] {
+  if (typeof access === 'string') throw new Error('a route that means a tenant needs a permission')
   return access.mayCreate ? [access.action, 'create'] : [access.action]
 }
 

@@ -29,7 +29,8 @@ export class DpopClient {
   /** How often it was told to come again with a nonce. */
   challenges = 0
 
-  private constructor(server: StartedServer, keys: CryptoKeyPair) {
+  /** With a key of its own that others made. */
+  constructor(server: StartedServer, keys: CryptoKeyPair) {
     this.server = server
     this.keys = keys
   }

@@ -3,7 +3,7 @@ import * as oauth from 'oauth4webapi'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { DpopClient, type Pair } from '#test/blackbox/dpop-client'
 import { EventClient } from '#test/blackbox/event-client'
-import { claimsOf, headOf, Person, root, startWithIdentity, told } from '#test/blackbox/people'
+import { claimsOf, headOf, Person, root, startWithIdentity, told, wrongFields } from '#test/blackbox/people'
 import type { Answer, StartedServer } from '#test/blackbox/started-server'
 
 /** The DPoP scheme, by clients that others wrote. §5.2, contract 2, RFC 9449. */
@@ -90,16 +90,13 @@ describe('the DPoP scheme', () => {
       ['no body', undefined, ''],
       ['no password', { email: 'root' }, 'password'],
       ['no email', { password: 'x' }, 'email'],
-      ['more', { email: 'root', password: 'x', remember: true }, ''],
+      ['more', { email: 'root', password: 'x', remember: true }, 'remember'],
       ['an email that is a list', { email: ['root'], password: 'x' }, 'email'],
       ['a malformed tenant', { email: 'root', password: 'x', tenantIdentifier: 'No Tenant' }, 'tenantIdentifier'],
     ])('%s: 400 that names it', async (_, body, path) => {
       const client = await DpopClient.make(server)
       const answer = await client.prove('/auth/login', { method: 'POST', body })
-      expect(told(answer)).toEqual([
-        400,
-        { error: 'Validation Error', details: [{ path, message: expect.any(String) }] },
-      ])
+      expect(wrongFields(answer)).toContain(path)
     })
 
     test('by name or address, whatever the case', async () => {
@@ -281,43 +278,26 @@ describe('the DPoP scheme', () => {
     const insecure = { [oauth.allowInsecureRequests]: true } as const
 
     test('finds nonce and keys by itself, and gets its resource', async () => {
+      // It has no word for our login: that proof is made by hand, with its key.
       const keys = await oauth.generateKeyPair('ES256')
-      const client: oauth.Client = { client_id: 'any' }
-      const handle = oauth.DPoP(client, keys)
-      const logIn = async (): Promise<Response> => {
-        const url = new URL(`${server.base}/auth/login`)
-        const headers = new Headers({ 'content-type': 'application/json' })
-        await handle.addProof(url, headers, 'POST')
-        const body = JSON.stringify({ email: root.name, password: root.password })
-        const response = await fetch(url, { method: 'POST', headers, body })
-        handle.cacheNonce(response, url)
-        return response
-      }
-      expect((await logIn()).status).toBe(400)
-      const { accessToken } = (await (await logIn()).json()) as Pair
-
+      const login = new DpopClient(server, keys)
+      expect((await login.logIn(root)).status).toBe(200)
+      const { accessToken } = login.signedIn
+      const handle = oauth.DPoP({}, keys)
       const url = new URL(`${server.base}/iam/me?any=query`)
-      const get = () =>
-        oauth.protectedResourceRequest(accessToken, 'GET', url, undefined, undefined, { DPoP: handle, ...insecure })
+      const get = (DPoP = handle) =>
+        oauth.protectedResourceRequest(accessToken, 'GET', url, undefined, undefined, { DPoP, ...insecure })
+
+      const error: unknown = await get().catch((thrown: unknown) => thrown)
+      expect(oauth.isDPoPNonceError(error)).toBe(true)
       const response = await get()
       expect([response.status, await response.json()]).toMatchObject([200, { name: 'root' }])
       // Each time another proof.
       expect((await get()).status).toBe(200)
-
-      const fresh = oauth.DPoP(client, keys)
-      const error: unknown = await oauth
-        .protectedResourceRequest(accessToken, 'GET', url, undefined, undefined, { DPoP: fresh, ...insecure })
-        .catch((thrown: unknown) => thrown)
-      expect(oauth.isDPoPNonceError(error)).toBe(true)
-      const again = await oauth.protectedResourceRequest(accessToken, 'GET', url, undefined, undefined, {
-        DPoP: fresh,
-        ...insecure,
-      })
-      expect(again.status).toBe(200)
     })
 
     test('reads why it is refused', async () => {
-      const handle = oauth.DPoP({ client_id: 'any' }, await oauth.generateKeyPair('ES256'))
+      const handle = oauth.DPoP({}, await oauth.generateKeyPair('ES256'))
       const url = new URL(`${server.base}/iam/me`)
       const get = () =>
         oauth.protectedResourceRequest('garbage', 'GET', url, undefined, undefined, { DPoP: handle, ...insecure })

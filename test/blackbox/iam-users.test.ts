@@ -11,6 +11,7 @@ import {
   signUp,
   startWithIdentity,
   told,
+  wrongFields,
 } from '#test/blackbox/people'
 import type { StartedServer } from '#test/blackbox/started-server'
 
@@ -97,12 +98,16 @@ describe('users', () => {
       ['a role that can’t be one', { name: 'x', roles: ['../admin'] }, 'roles.0'],
       ['33 roles', { name: 'x', roles: Array.from({ length: 33 }, (_, index) => `r${index}`) }, 'roles'],
       ['59 seconds', { name: 'x', roles: [], expiresIn: 59 }, 'expiresIn'],
-      ['more', { name: 'x', roles: [], password: 'given by the administrator' }, ''],
-      ['a prototype', '{"name":"x","roles":[],"__proto__":{"state":"active"}}', ''],
+      ['more', { name: 'x', roles: [], password: 'given by the administrator' }, 'password'],
     ])('%s: 400 that names it', async (_, body, at) => {
       const answer = await admin.post('/iam/users', body)
-      expect(told(answer)).toMatchObject([400, { error: 'Validation Error', details: [{ path: at }] }])
+      expect(wrongFields(answer)).toContain(at)
     })
+  })
+
+  test('a prototype is no field', async () => {
+    const answer = await admin.post('/iam/users', '{"name":"x","roles":[],"__proto__":{"state":"active"}}')
+    expect(told(answer)).toEqual([400, { error: 'the body has a key __proto__' }])
   })
 
   describe('names and addresses', () => {
@@ -168,7 +173,7 @@ describe('users', () => {
     ])('a password of %s is refused, and the code stays good', async (_, password) => {
       const name = newName('password')
       const code = codeIn(await invite({ name, roles: [] }))
-      expect(told(await signUpWith({ name, code, password }))).toMatchObject([400, { details: [{ path: 'password' }] }])
+      expect(wrongFields(await signUpWith({ name, code, password }))).toContain('password')
       for (const good of ['1234567890', '😀'.repeat(10)]) expect([...good].length).toBe(10)
       await signUp(server, { name, password: '😀'.repeat(10) }, code)
     })
@@ -243,16 +248,16 @@ describe('users', () => {
     })
 
     test.each([
-      [{ name: 'other' }, ''],
+      [{ name: 'other' }, 'name'],
       [{ state: 'invited' }, 'state'],
       [{ email: '' }, 'email'],
       [{ roles: ['nosuch'] }, 'roles.0'],
       [{ roles: null }, 'roles'],
-      [{ twoFactor: [] }, ''],
+      [{ twoFactor: [] }, 'twoFactor'],
     ])('%j: 400', async (body, at) => {
       const name = newName('bad')
       await invite({ name, roles: [] })
-      expect(told(await admin.patch(path(name), body))).toMatchObject([400, { details: [{ path: at }] }])
+      expect(wrongFields(await admin.patch(path(name), body))).toContain(at)
     })
 
     test('roles reach the token that he has', async () => {

@@ -155,6 +155,12 @@ export function told({ status, text }: Answer): [status: number, said: unknown] 
   return [status, text === '' ? undefined : JSON.parse(text)]
 }
 
+/** Which fields of a request are said to be wrong. */
+export function wrongFields(answer: Answer): readonly string[] {
+  expect(told(answer)).toEqual([400, { error: 'Validation Error', details: expect.any(Array) }])
+  return (answer.json as { details: { path: string; message: string }[] }).details.map(({ path }) => path)
+}
+
 /** A device says by itself, with its own secret, how warm it is. `name`: the device, its tenant in front unless it is `default`. */
 export async function report(server: StartedServer, device: Credentials, value: number): Promise<void> {
   const body = {
