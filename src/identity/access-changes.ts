@@ -63,7 +63,7 @@ export class AccessChanges implements IdentityNotices {
 
   userChanged(tenant: string, user: string, row: UserRow | undefined): void {
     const { accesses } = this.#parts
-    if (!row || row.state !== 'active') accesses.publishUser(undefined, user)
+    if (row?.state !== 'active') accesses.publishUser(undefined, user)
     if (!row || !accesses.hasTenant(tenant)) return
     const since = row.rolesSince ?? this.#sinceOf(tenant, row)
     if (row.state === 'active' && !isKnown(accesses.user(user), row, since)) {

@@ -94,7 +94,7 @@ export async function wrongFactor(
 function byToken(parts: SignInParts, text: string, jkt: string): FactorSubject {
   const token = parts.tokens.readSecondFactor(text, jkt)
   const row = token && rowById(parts.states.directory, token.user)
-  if (!row || row.state !== 'active' || row.tenant !== token.tenant) throw badToken()
+  if (row?.state !== 'active' || row.tenant !== token?.tenant) throw badToken()
   const { id, isEnrolling, version } = token
   const subject = { row, jkt, owner: `token/${id}`, session: undefined, isEnrolling, version }
   accountOf(parts, subject)

@@ -165,6 +165,7 @@ export function openIdentity(options: IdentityOptions): Identity {
     reloaded() {
       ring.reloaded()
       changes.load()
+      linkCredentials.review((tenant, key) => links.keyEnded(tenant, key))
       removal.resume()
     },
 

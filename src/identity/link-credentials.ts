@@ -35,6 +35,8 @@ const anyDevice = '*'
  */
 export class LinkCredentials {
   readonly #parts: LinkCredentialsParts
+  /** Provisioning keys that opened a link, as `<tenant>/<id>`: no more of them than there were keys. */
+  readonly #used = new Set<string>()
 
   constructor(parts: LinkCredentialsParts) {
     this.#parts = parts
@@ -49,6 +51,17 @@ export class LinkCredentials {
     return caller
   }
 
+  /** The store was read again: keys that opened links and are no more are told. */
+  review(ended: (tenant: string, key: string) => void): void {
+    const { states, accesses } = this.#parts
+    for (const used of this.#used) {
+      const [tenant = '', key = ''] = used.split('/')
+      if (accesses.hasTenant(tenant) && states.tenant(tenant).provisioningKeys.has(key)) continue
+      this.#used.delete(used)
+      ended(tenant, key)
+    }
+  }
+
   #callerOf(name: string, secret: string): LinkCaller | undefined {
     const slash = name.indexOf('/')
     const tenant = slash < 0 ? defaultTenant : name.slice(0, slash)
@@ -61,8 +74,9 @@ export class LinkCredentials {
     const { states, system } = this.#parts
     const id = readProvisioningKey(text)?.id
     const key = id === undefined ? undefined : states.tenant(tenant).provisioningKeys.get(id)
-    if (id === undefined || !key || isExpired(key, system.world.now())) return undefined
-    return isHashOf(text, key.hash) ? { tenant, key: id } : undefined
+    if (id === undefined || !key || isExpired(key, system.world.now()) || !isHashOf(text, key.hash)) return undefined
+    this.#used.add(`${tenant}/${id}`)
+    return { tenant, key: id }
   }
 
   #deviceOf(tenant: string, name: string, secret: string): LinkCaller | undefined {

@@ -37,6 +37,8 @@ export class SessionCallers {
 
   /** Undefined: the session is over. Remembers that it was used, and from where. */
   ofToken(token: VerifiedToken, seen: { readonly address: string }): SessionCaller | undefined {
+    // First, here as below: nobody may wake what lies under the name of a tenant that is no more.
+    if (!this.#parts.accesses.hasTenant(token.tenant)) return undefined
     const known = this.#known(token)
     const stored = known.hold.stored
     if (!stored) return undefined
@@ -70,7 +72,6 @@ export class SessionCallers {
 
   #callerOf(hold: SessionHold): SessionCaller | undefined {
     const { accesses } = this.#parts
-    // First: nobody may wake what lies under the name of a tenant that is no more.
     if (!accesses.hasTenant(hold.tenant)) return undefined
     const stored = hold.stored
     const user = stored && accesses.user(stored.user)

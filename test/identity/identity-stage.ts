@@ -261,7 +261,7 @@ export class IdentityStage {
   /** A dashboard of this caller. */
   connect(caller: Caller, more: { after?: { epoch: string; offset: number } } = {}): TestSocket {
     const { eventRoom } = this.assembly
-    const socket = this.sockets.add((ended) => eventRoom.closed(ended))
+    const socket = this.sockets.add(eventRoom)
     eventRoom.opened(socket, { caller, filter: {}, resume: more.after ? { after: more.after } : undefined })
     return socket
   }

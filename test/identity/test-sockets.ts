@@ -1,5 +1,11 @@
 import type { Socket, SocketPublisher } from '#runtime/socket'
 
+/** What hears of it. */
+interface TestRoom {
+  ponged(socket: TestSocket): void
+  closed(socket: TestSocket): void
+}
+
 /** A dashboard's socket that takes everything, and says what it got. */
 export class TestSocket implements Socket {
   readonly remoteAddress = '127.0.0.1'
@@ -7,10 +13,10 @@ export class TestSocket implements Socket {
   readonly topics = new Set<string>()
   /** How it was closed; undefined while it is open. */
   endCode: number | undefined
-  readonly #closed: (socket: TestSocket) => void
+  readonly #room: TestRoom
 
-  constructor(closed: (socket: TestSocket) => void) {
-    this.#closed = closed
+  constructor(room: TestRoom) {
+    this.#room = room
   }
 
   send(message: string | Uint8Array): boolean {
@@ -34,12 +40,15 @@ export class TestSocket implements Socket {
     this.topics.delete(topic)
   }
 
-  ping(): void {}
+  /** Answered: nobody here is dead. */
+  ping(): void {
+    this.#room.ponged(this)
+  }
 
   end(code: number): void {
     if (this.endCode !== undefined) return
     this.endCode = code
-    this.#closed(this)
+    this.#room.closed(this)
   }
 
   get types(): readonly string[] {
@@ -55,10 +64,13 @@ export class TestSockets implements SocketPublisher {
     for (const socket of this.open) if (socket.topics.has(topic)) socket.send(message)
   }
 
-  add(closed: (socket: TestSocket) => void): TestSocket {
-    const socket = new TestSocket((ended) => {
-      this.open.delete(ended)
-      closed(ended)
+  add(room: TestRoom): TestSocket {
+    const socket = new TestSocket({
+      ponged: (ponging) => room.ponged(ponging),
+      closed: (ended) => {
+        this.open.delete(ended)
+        room.closed(ended)
+      },
     })
     this.open.add(socket)
     return socket
