@@ -10,7 +10,16 @@ describe('rate limits', () => {
   beforeEach(async () => {
     server = await startWithIdentity({ RATE_LIMITS: 'on', TRUST_PROXY: '1' })
   })
-  afterEach(() => server?.finish())
+  /** Whoever is told to come again is in the log, as what is refused for want of room. */
+  afterEach(async () => {
+    try {
+      expect(await server.stop()).toBe(0)
+      const unexpected = server.complaints.filter((line) => (line as { status?: number }).status !== 503)
+      expect(unexpected).toEqual([])
+    } finally {
+      await server.discard()
+    }
+  })
 
   const from = (address: string) => ({ 'x-forwarded-for': `203.0.113.99, ${address}` })
   const guess = (name: string, address: string, password = 'wrong horse battery') =>
