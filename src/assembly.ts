@@ -1,7 +1,9 @@
 import { accountActor } from '#actors/account/account'
+import { serviceIndex } from '#actors/device/declare'
 import { deviceActor, deviceAddress } from '#actors/device/device'
 import { isOverridden } from '#actors/device/overridden'
 import type { DeviceState } from '#actors/device/state'
+import { presentIndex } from '#actors/device/status'
 import { directoryActor } from '#actors/directory/directory'
 import { LateNotices } from '#actors/notices'
 import { sessionActor } from '#actors/session/session'
@@ -10,6 +12,8 @@ import { defaultTenant } from '#actors/tenant/address'
 import { tenantActor } from '#actors/tenant/tenant'
 import { Hub } from '#events/hub'
 import { Tickets } from '#iam/tickets'
+import { type Identity, openIdentity } from '#identity/identity'
+import type { IdentitySettings } from '#identity/options'
 import { Links } from '#link/links'
 import { Presence } from '#link/presence'
 import type { Entry } from '#model/entry'
@@ -26,6 +30,10 @@ import { Database } from '#store/database'
 import type { RetentionLimits } from '#store/retention'
 import { StoreJournal } from '#store/store-journal'
 import { StoreListing } from '#store/store-listing'
+import { TenantSweep } from '#store/tenant-sweep'
+
+/** All that actors have. */
+const indexes = [presentIndex, serviceIndex]
 
 /** What waits to be stored or to leave, above which more is refused: some seconds of a full flood. */
 export const uncommittedBytesMax = 64 * 1024 * 1024
@@ -46,6 +54,8 @@ export interface AssemblyOptions {
   /** Default: that of the hub. */
   readonly highWaterBytes?: number
   readonly ticketLifetimeMs: number
+  /** Absent: IAM is off. Nobody signs in, and no key is asked for; what is stored about identity stays as it is. */
+  readonly identity?: IdentitySettings
   readonly log: AssemblyLog
 }
 
@@ -65,8 +75,15 @@ export interface Assembly {
   readonly context: RouteContext
   readonly database: Database
   readonly eventRoom: EventRoom
-  /** Opens the store and answers from then on. */
-  open(): Promise<void>
+  /** Undefined: IAM is off. */
+  readonly identity: Identity | undefined
+  /**
+   * Opens the store and answers from then on. `printed`: the first administrator's random password, to be shown once. What
+   * was opened is closed again when this is rejected.
+   */
+  open(): Promise<{ readonly printed?: { readonly name: string; readonly password: string } }>
+  /** Begins nothing new by itself. Before sockets are closed. */
+  stop(): void
   /** Stores what waits, and closes the store. Sockets must be closed before. */
   close(): Promise<void>
 }
@@ -156,9 +173,23 @@ export function assemble(options: AssemblyOptions): Assembly {
     },
     reloaded: (isRewound) => {
       hub.reloaded((tenant) => journal.stream(tenant).last, isRewound)
+      identity?.reloaded()
       presence.start()
     },
   })
+
+  const identity: Identity | undefined =
+    options.identity &&
+    openIdentity({
+      ...options.identity,
+      world,
+      system,
+      hub,
+      links,
+      sweep: new TenantSweep({ system, journal, kinds: definitions.map(({ kind }) => kind), indexes }),
+      log,
+    })
+  if (identity) notices.listen(identity.notices)
 
   const context: RouteContext = {
     world,
@@ -173,26 +204,40 @@ export function assemble(options: AssemblyOptions): Assembly {
       now: () => world.now(),
       random: (byteCount) => world.random(byteCount),
       lifetimeMs: options.ticketLifetimeMs,
+      ...(identity && { callerOf: identity.callerOf }),
     }),
     startedAt,
   }
-  const eventRoom = new EventRoom(world, hub)
+  const eventRoom = new EventRoom(world, hub, identity?.sockets)
+
+  const stop = () => identity?.stop()
+  const close = async () => {
+    stop()
+    presence.stop()
+    eventRoom.stop()
+    if (system.gate.isOpen) await system.gate.settled().catch(() => {})
+    await database.close()
+  }
 
   return {
     context,
     database,
     eventRoom,
+    identity,
     async open() {
       await database.open(system)
-      system.registry.head(defaultTenant)
-      for (const head of system.registry.heads()) hub.load(head.tenant, head.committed)
-      presence.start()
+      try {
+        system.registry.head(defaultTenant)
+        for (const head of system.registry.heads()) hub.load(head.tenant, head.committed)
+        const opened = (await identity?.open()) ?? {}
+        presence.start()
+        return opened
+      } catch (error) {
+        await close()
+        throw error
+      }
     },
-    async close() {
-      presence.stop()
-      eventRoom.stop()
-      if (system.gate.isOpen) await system.gate.settled().catch(() => {})
-      await database.close()
-    },
+    stop,
+    close,
   }
 }

@@ -78,12 +78,15 @@ export const settings = {
   isIamOn: withFallback({
     name: 'IAM',
     kind: onOrOff,
-    fallback: 'off',
-    about: 'Identity and access management; for now only off: every route works without a token, as administrator.',
+    fallback: 'on',
+    about: 'Identity and access management. Off: nobody signs in, and whoever reaches the port may do everything.',
   }),
   adminName: {
     name: 'ADMIN_NAME',
-    kind: matching(/^[^\p{Cc}:/]{1,64}$/u, '1 to 64 printable characters without : and /'),
+    kind: matching(
+      /^(?!\p{Z})[^\p{C}\p{Zl}\p{Zp}:/]{1,64}(?<!\p{Z})$/u,
+      '1 to 64 printable characters without : and /, and no space at either end',
+    ),
     about: 'The first administrator, made when no account has this name. Together with ADMIN_PASSWORD.',
   },
   adminPassword: {

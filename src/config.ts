@@ -50,7 +50,6 @@ function mistakeOf(setting: Setting, text: string): string {
 function mistakesBetween(config: Config, mistakes: readonly string[]): string[] {
   const found: string[] = []
   const isMistaken = (name: string) => mistakes.some((mistake) => mistake.startsWith(`${name}:`))
-  if (config.isIamOn) found.push('IAM: got "on", takes off; identity comes with the next version')
   if (!config.adminName && config.adminPassword && !isMistaken('ADMIN_NAME')) {
     found.push('ADMIN_NAME: got nothing, takes a name when ADMIN_PASSWORD is set (both or neither)')
   }
@@ -73,7 +72,8 @@ function warningsAbout(config: Config): string[] {
   return warnings
 }
 
-function isLoopback(host: string): boolean {
+/** Whether only this machine can reach the address. */
+export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host)
 }
 

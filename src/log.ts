@@ -22,7 +22,15 @@ const secretKeys: ReadonlySet<string> = new Set([
   'refreshtoken',
   'ticket',
   'code',
+  'current',
+  'recoverycodes',
+  'otpauthuri',
+  'provisioningkey',
+  'operatortoken',
 ])
+
+/** `key` names many things; as long a text under it opens something. */
+const keyCharactersMin = 32
 
 /** A log line is written by us: deeper than this it is not meant to be read. */
 const depthMax = 8
@@ -76,5 +84,6 @@ function redactValue(value: unknown, depth: number): unknown {
 /** Numbers under `code` are close codes and statuses; a code that opens something is text. */
 function isSecret(key: string, value: unknown): boolean {
   const name = key.toLowerCase().replace(/[-_]/g, '')
+  if (name === 'key') return typeof value === 'string' && value.length >= keyCharactersMin
   return value !== undefined && secretKeys.has(name) && !(name === 'code' && typeof value === 'number')
 }

@@ -1,29 +1,15 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { setFlagsFromString } from 'node:v8'
-import { anonymous } from '#iam/anonymous'
-import { deviceRoutes } from '#routes/devices'
-import { eventRoutes, eventSockets } from '#routes/events'
-import { healthRoutes } from '#routes/health'
-import { identityIsOff, identityRoutes } from '#routes/identity'
-import { linkRoutes, linkSocket } from '#routes/link'
-import { metaRoutes } from '#routes/meta'
-import { schemaRoutes } from '#routes/schemas'
-import { serviceRoutes } from '#routes/services'
-import { closeCodes } from '#runtime/close-codes'
-import type { SocketPublisher } from '#runtime/socket'
+import { WrongFileKey } from '#identity/signing-key-ring'
 import { StorageFailure } from '#runtime/storage'
-import { CannotListen, openServer, type Server } from '#server/listen'
-import { assemble } from '#src/assembly'
-import { type Config, configExitCode, readConfig } from '#src/config'
+import { CannotListen } from '#server/listen'
+import { configExitCode, readConfig } from '#src/config'
 import { helpText } from '#src/config-text'
-import { createLog, type Log, redactPath } from '#src/log'
-import { realWorld } from '#src/world'
-import { levelPlace } from '#store/level'
+import { createLog, type Log } from '#src/log'
+import { type Running, serve } from '#src/serve'
+import { KeyFileFailure } from '#store/key-file'
 
-/** How the server is put together, started and stopped: the only file that knows every room and the environment. */
-
-/** How long requests under way may take to end when the server stops. Contract 8. */
-const stopGraceMs = 10_000
+/** How the server is started and stopped by whoever runs it: the environment, signals, and the last words. */
 
 /**
  * V8 learns from samples where objects live long, and makes all that come from there in the old space at once. After the
@@ -31,6 +17,9 @@ const stopGraceMs = 10_000
  * them the old space held 160 MB for 97 MB in use, without it 114 MB, and the HELLOs took 8 s instead of 10.
  */
 const engineFlags = '--no-allocation-site-pretenuring'
+
+/** They say what is wrong and what to do; where it was found helps nobody. */
+const plain = [StorageFailure, CannotListen, KeyFileFailure, WrongFileKey]
 
 async function main(): Promise<void> {
   setFlagsFromString(engineFlags)
@@ -48,84 +37,24 @@ async function main(): Promise<void> {
   const log = createLog({ level: config.logLevel, isPretty: process.stdout.isTTY === true })
   for (const warning of warnings) log.warn({}, warning)
   try {
-    await serve(config, log)
+    stopOnSignal(await serve(config, log, { madeAdministrator: show }), log)
   } catch (error) {
-    // Both say what is wrong and what to do; where it was found helps nobody.
-    if (error instanceof StorageFailure || error instanceof CannotListen) log.fatal({}, error.message)
+    if (error instanceof Error && plain.some((kind) => error instanceof kind)) log.fatal({}, error.message)
     else log.fatal({ err: error }, 'the server could not start')
     process.exitCode = 1
   }
 }
 
-async function serve(config: Config, log: Log): Promise<void> {
-  const door: { publisher?: SocketPublisher } = {}
-  const assembly = assemble({
-    world: realWorld,
-    place: levelPlace({ folder: config.dataDirectory, headroomBytes: config.storageHeadroomBytes }),
-    publisher: { publish: (topic, message) => door.publisher?.publish(topic, message) },
-    isSynced: config.durability === 'disk',
-    retention: { bytesMax: config.streamRetentionBytes, ageMsMax: config.streamRetentionMs },
-    ticketLifetimeMs: config.ticketLifetimeMs,
-    log,
-  })
-  await assembly.open()
-  const { context, database, eventRoom } = assembly
-  let server: Server
-  try {
-    server = await openServer({
-      world: realWorld,
-      log,
-      host: config.host,
-      port: config.port,
-      bindings: [
-        ...healthRoutes(context, {
-          dataDirectory: config.dataDirectory,
-          databaseStatus: () => database.status,
-        }),
-        ...deviceRoutes(context),
-        ...serviceRoutes(context),
-        ...schemaRoutes(context),
-        ...metaRoutes(context),
-        ...eventRoutes(context),
-        ...linkRoutes(context),
-        ...identityRoutes(),
-      ],
-      sockets: [
-        ...eventSockets(context, eventRoom, () => anonymous),
-        linkSocket(context, () => anonymous.tenant, config.linkFrameBytesMax),
-      ],
-      authenticate: () => anonymous,
-      cors: { corsOrigins: config.corsOrigins, publicUrls: config.publicUrls, iamOff: !config.isIamOn },
-      bodyBytesMax: config.bodyBytesMax,
-      closeGraceMs: stopGraceMs,
-      redactPath,
-      notFound: identityIsOff,
-    })
-  } catch (error) {
-    await assembly.close()
-    throw error
-  }
-  door.publisher = server.publisher
-  greet(config, server, log)
-  stopOnSignal(async () => {
-    log.info({}, 'stopping')
-    server.stopListening()
-    context.links.stop()
-    await server.closeSockets(closeCodes.restarting.code, closeCodes.restarting.reason)
-    await server.close()
-    await assembly.close()
-    log.info({}, 'stopped')
-  }, log)
+/** Not to the log, which may be kept and sent elsewhere. Contract 2, First administrator. */
+function show({ name, password }: { readonly name: string; readonly password: string }): void {
+  process.stderr.write(
+    `The first administrator is ${name}, with this password, which is shown only now:\n` +
+      `  ${password}\n` +
+      `If it gets lost, stop the server and run: npm run admin -- user invite ${name}\n`,
+  )
 }
 
-function greet(config: Config, server: Server, log: Log): void {
-  const host = config.host.includes(':') ? `[${config.host}]` : config.host
-  const url = `http://${host === '0.0.0.0' ? 'localhost' : host}:${server.port}/api/v1`
-  log.warn({}, 'IAM is off: whoever reaches this port may read and change everything')
-  log.info({ port: server.port, dataDirectory: config.dataDirectory }, `serving ${url}, try ${url}/devices?depth=2`)
-}
-
-function stopOnSignal(stop: () => Promise<void>, log: Log): void {
+function stopOnSignal(running: Running, log: Log): void {
   let isStopping = false
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     process.on(signal, () => {
@@ -133,7 +62,7 @@ function stopOnSignal(stop: () => Promise<void>, log: Log): void {
       if (isStopping && signal === 'SIGINT') process.exit(130)
       if (isStopping) return
       isStopping = true
-      stop().then(
+      running.stop().then(
         () => process.exit(0),
         (error) => {
           log.fatal({ err: error }, 'could not stop in order')

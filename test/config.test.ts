@@ -23,6 +23,8 @@ describe('a good value is read', () => {
     ['RATE_LIMITS', 'off', 'areRateLimitsOn', false],
     ['RATE_LIMITS', '0', 'areRateLimitsOn', false],
     ['IAM', 'false', 'isIamOn', false],
+    ['IAM', 'on', 'isIamOn', true],
+    ['IAM', '1', 'isIamOn', true],
     ['PUBLIC_URL', 'https://a.example', 'publicUrls', ['https://a.example']],
     ['PUBLIC_URL', 'https://A.example:443/x/, http://b', 'publicUrls', ['https://a.example/x', 'http://b']],
     ['CORS_ORIGINS', 'https://a.example,http://[::1]:5173', 'corsOrigins', ['https://a.example', 'http://[::1]:5173']],
@@ -48,8 +50,8 @@ describe('a bad value is one line: name, what it got, what it takes', () => {
     ['DURABILITY', ['fsync', 'none']],
     ['STREAM_RETENTION_MB', ['0', '64MB', '9'.repeat(400)]],
     ['STREAM_RETENTION_HOURS', ['0', '8761']],
-    ['IAM', ['on', '1', 'maybe']],
-    ['ADMIN_NAME', ['a:b', 'a/b', 'a\nb', 'a'.repeat(65)]],
+    ['IAM', ['maybe', '2', 'none']],
+    ['ADMIN_NAME', ['a:b', 'a/b', 'a\nb', 'a\u2028b', 'a\u200bb', ' a', 'a ', 'a'.repeat(65)]],
     ['ADMIN_PASSWORD', ['short', 'a'.repeat(257)]],
     ['PUBLIC_URL', ['a.example', 'ftp://a', 'http://a?b', 'http://a#', 'http://u:p@a', 'http://a,', 'http://a b']],
     ['TRUST_PROXY', ['yes', '2', '10.0.0.1']],
@@ -80,7 +82,7 @@ describe('a bad value is one line: name, what it got, what it takes', () => {
     for (const text of texts) {
       const line = mistakesOf({ [name]: text }).find((mistake) => mistake.startsWith(`${name}: got `))
       expect(line, JSON.stringify(text)).toBeDefined()
-      expect(line).toContain(name === 'IAM' && text !== 'maybe' ? 'takes off' : `takes ${kind.takes}`)
+      expect(line).toContain(`takes ${kind.takes}`)
       expect(line).not.toContain('\n')
       if (isSecret) expect(line).toBe(`${name}: got a value that is not shown, takes ${kind.takes}`)
     }
@@ -149,15 +151,19 @@ describe('settings that belong together', () => {
 
   test('an administrator with a bad password is one mistake', () => {
     expect(mistakesOf({ ADMIN_NAME: 'root', ADMIN_PASSWORD: 'short' })).toHaveLength(1)
-    expect(configOf({ ADMIN_NAME: 'root', ADMIN_PASSWORD: 'long enough' })).toMatchObject({ adminName: 'root' })
+    for (const name of ['root', 'Ann of the East', 'Änn']) {
+      expect(configOf({ ADMIN_NAME: name, ADMIN_PASSWORD: 'long enough' })).toMatchObject({ adminName: name })
+    }
   })
 
   test.each(['0.0.0.0', '::', '192.168.0.1', 'devices.example.com'])('HOST=%s without IAM is said loudly', (host) => {
-    expect(readConfig({ HOST: host })).toMatchObject({ warnings: [expect.stringContaining('EVERYBODY')] })
+    const warnings = [expect.stringContaining('EVERYBODY')]
+    expect(readConfig({ IAM: 'off', HOST: host })).toMatchObject({ warnings })
+    expect(readConfig({ HOST: host })).toMatchObject({ warnings: [] })
   })
 
   test.each(['127.0.0.1', '127.1.2.3', '::1', 'localhost'])('HOST=%s stays at home', (host) => {
-    expect(readConfig({ HOST: host })).toMatchObject({ warnings: [] })
+    expect(readConfig({ IAM: 'off', HOST: host })).toMatchObject({ warnings: [] })
   })
 
   test('no update on connect and no other time for it is said', () => {

@@ -14,6 +14,9 @@ describe('secrets stay out of the log', () => {
     ['tokens', { token: secret, refreshToken: secret, refresh_token: secret }],
     ['a ticket', { ticket: secret }],
     ['an invitation code', { body: { code: secret } }],
+    ['what an enrolment shows', { otpauthUri: secret, recoveryCodes: [secret] }],
+    ['a password of before', { body: { current: secret } }],
+    ['keys', { provisioningKey: secret, operatorToken: secret, key: secret.padEnd(32, '.') }],
     ['a list', { users: [{ name: 'a', password: secret }] }],
     ['a secret that is a record', { token: { value: secret } }],
     ['a path', { path: `/api/v1/events/${secret}` }],
@@ -42,9 +45,9 @@ describe('secrets stay out of the log', () => {
 test('what is not secret is written as it is', () => {
   const { log, lines } = logToMemory()
   const cause = Object.assign(new Error('no route'), { code: 'ENETUNREACH' })
-  log.error({ code: 4401, name: 'a', missing: undefined, nothing: null, list: [1, { b: true }], err: cause }, 'closed')
+  log.error({ code: 4401, key: 'short', name: 'a', missing: undefined, nothing: null, list: [1, { b: true }], err: cause }, 'closed')
   const line = JSON.parse(lines[0] ?? '')
-  expect(line).toMatchObject({ code: 4401, name: 'a', nothing: null, list: [1, { b: true }], msg: 'closed' })
+  expect(line).toMatchObject({ code: 4401, key: 'short', name: 'a', nothing: null, list: [1, { b: true }], msg: 'closed' })
   expect(line.err).toMatchObject({
     message: 'no route',
     code: 'ENETUNREACH',

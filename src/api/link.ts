@@ -12,7 +12,7 @@ export const postLink = defineRoute({
   summary: 'A device says what some of its properties are; answered when that is stored',
   access: 'link',
   body: { schema: LinkBody },
-  answers: { 204: { description: 'Stored' }, ...refused(400, 401) },
+  answers: { 204: { description: 'Stored' }, ...refused(400, 401, 403) },
   example: {
     body: {
       deviceIdentifier: exampleDevice,

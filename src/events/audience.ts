@@ -75,15 +75,18 @@ export class Audiences {
     this.#remove(audience)
   }
 
-  /** The access reaches something else from now on. Gives the classes it concerns. */
-  redefine(access: string, scope: Scope): readonly AudienceClass[] {
-    const changed = [...this.#classes.values()].filter((audience) => audience.access === access)
-    for (const audience of changed) {
+  /** These accesses reach something else from now on. Gives the classes it concerns. */
+  redefine(changed: ReadonlyMap<string, Scope>): readonly AudienceClass[] {
+    const concerned: AudienceClass[] = []
+    for (const audience of this.#classes.values()) {
+      const scope = changed.get(audience.access)
+      if (!scope) continue
       this.#remove(audience)
       audience.scope = scope
       this.#add(audience)
+      concerned.push(audience)
     }
-    return changed
+    return concerned
   }
 
   /** Every class that hears the event, each once. */

@@ -11,7 +11,8 @@ import type { Socket } from '#runtime/socket'
 export interface Connection {
   readonly socket: Socket
   readonly tenant: string
-  readonly audience: AudienceClass
+  /** Another one when its access becomes another. */
+  audience: AudienceClass
   state: 'live' | 'behind' | 'closed'
   /** While behind: the last offset it has been sent or may not hear. */
   position: number

@@ -171,19 +171,43 @@ export class Hub implements EventListener<Entry> {
     return fallen ? fallen.position : this.#tenant(connection.tenant).told
   }
 
-  /** An access reaches something else from now on: its sockets read the full state again. Contract 4.4. */
-  redefine(tenant: string, access: string, scope: Scope): void {
+  /**
+   * Accesses reach something else from now on, all of them at one moment: their sockets read the full state again.
+   * Contract 4.4.
+   */
+  redefine(tenant: string, changed: ReadonlyMap<string, Scope>): void {
     const hub = this.#tenant(tenant)
-    const changed = new Set(hub.audiences.redefine(access, scope))
-    if (changed.size === 0) return
+    const redefined = new Set(hub.audiences.redefine(changed))
+    if (redefined.size === 0) return
     this.beforeRelease()
-    for (const audience of changed) {
+    for (const audience of redefined) {
       audience.redefinedAt = hub.told
       this.#publish(audience, this.#resyncMessage(hub.told))
     }
     for (const connection of hub.connections) {
-      if (connection.state === 'behind' && changed.has(connection.audience)) this.#resync(connection)
+      if (connection.state === 'behind' && redefined.has(connection.audience)) this.#resync(connection)
     }
+  }
+
+  /**
+   * A socket has another access from now on, and reads the full state again; what it asked to be left of it stays. Before
+   * its RESYNC it hears what was told until now, behind it only what the new access reaches.
+   */
+  move(socket: Socket, { access, scope }: { readonly access: string; readonly scope: Scope }): void {
+    this.beforeRelease()
+    const connection = this.#connections.get(socket)
+    if (!connection) return
+    const { audiences, told } = this.#tenant(connection.tenant)
+    const { audience: before, state } = connection
+    const isTold = state === 'live' && this.#isSent(connection, this.#resyncMessage(told))
+    if (state === 'live') connection.socket.unsubscribe(before.topic)
+    connection.state = 'behind'
+    connection.position = nowhere
+    connection.audience = audiences.join(access, scope, before.filter)
+    audiences.leave(before)
+    if (isTold) this.#beginAnew(connection, told)
+    else if (state === 'live') this.#catchUp.ready(connection)
+    else this.#resync(connection)
   }
 
   /**
@@ -258,10 +282,27 @@ export class Hub implements EventListener<Entry> {
       if (wasLive) this.#fallen.push({ connection, position: undefined })
       return
     }
+    this.#beginAnew(connection, hub.told)
+  }
+
+  /**
+   * False when it was lost, or something published before: sending lets that out first, and it may be more than the buffer
+   * takes. Then neither tells where to go on.
+   */
+  #isSent(connection: Connection, message: string): boolean {
+    const isSent = connection.socket.send(message)
+    const lost = this.#fallen.findIndex((fallen) => fallen.connection === connection)
+    if (lost < 0) return isSent
+    this.#fallen.splice(lost, 1)
+    return false
+  }
+
+  /** It was told where it begins anew, and hears everything behind that. */
+  #beginAnew(connection: Connection, told: number): void {
     this.counts.resyncs++
-    connection.position = hub.told
-    connection.unstrippedUntil = hub.told
-    if (!wasLive) this.#golive(connection)
+    connection.position = told
+    connection.unstrippedUntil = told
+    if (connection.state !== 'live') this.#golive(connection)
   }
 
   #resyncMessage(offset: number): string {

@@ -2,6 +2,7 @@ import { encodeAcknowledgement } from '#link/acknowledgement'
 import type { Acknowledgements } from '#link/acknowledgements'
 import { encodeFrame, type LinkProtocol } from '#link/codec'
 import { ShapeLists } from '#link/shape-lists'
+import type { Speaker } from '#link/speaking'
 import type { Entry } from '#model/entry'
 import { linkWindowMessages } from '#model/link-message'
 import type { LinkErrorCode, Problem } from '#model/problem'
@@ -12,11 +13,8 @@ import type { Socket } from '#runtime/socket'
 import type { World } from '#runtime/world'
 
 /** What an upgrade decided about a link. */
-export interface LinkOpening {
-  readonly tenant: string
+export interface LinkOpening extends Speaker {
   readonly protocol: LinkProtocol
-  /** Set when the credentials are one device's: it may speak for that one only. Contract 7. */
-  readonly device?: string
 }
 
 /** A device on a link: a generation of it, ended by BYE, by another HELLO or with the link. */

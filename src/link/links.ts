@@ -1,28 +1,26 @@
-import type { Hello, Report, Welcome } from '#actors/device/commands'
-import type { DeviceState } from '#actors/device/state'
+import type { Report } from '#actors/device/commands'
 import { Acknowledgements } from '#link/acknowledgements'
-import { admitted } from '#link/admission'
-import { decodeFrame, integerFor, isPlain, withNumbers } from '#link/codec'
-import { declaredServices } from '#link/declaration'
+import { afterGate } from '#link/after-gate'
+import { decodeFrame, isPlain, withNumbers } from '#link/codec'
 import { aboutOf, messageOf } from '#link/frame-fault'
 import { FrameQueue } from '#link/frame-queue'
+import { Hellos } from '#link/hello'
 import { type FrameAbout, Link, type LinkedDevice, type LinkOpening } from '#link/link'
-import { shapeNamed, shapeOf } from '#link/linked-services'
+import { shapeOf } from '#link/linked-services'
 import { askLinked } from '#link/linked-turn'
-import { ownText } from '#link/own-text'
-import { Owners, takeOversMax } from '#link/owners'
+import { Openings } from '#link/openings'
+import { Owners } from '#link/owners'
 import type { Presence } from '#link/presence'
 import { ReportAsker } from '#link/report-asker'
-import { sessionOf } from '#link/session'
 import { readShortUpdate } from '#link/short-update'
+import { whyNotSpeak } from '#link/speaking'
 import { StatusWalks } from '#link/status-walks'
 import { isUpdate, readItems, readUpdate, type UpdateFrame } from '#link/update-frame'
 import type { Entry } from '#model/entry'
-import { type HelloMessage, LongDeviceMessage, linkWindowMessages } from '#model/link-message'
+import { LongDeviceMessage, linkWindowMessages } from '#model/link-message'
 import type { DeviceStatus } from '#model/meta'
 import { Problem } from '#model/problem'
 import type { InternShape } from '#model/shape'
-import type { Asker } from '#runtime/actor'
 import { closeCodes } from '#runtime/close-codes'
 import { Liveness } from '#runtime/liveness'
 import type { Socket, SocketRoom } from '#runtime/socket'
@@ -45,6 +43,9 @@ export interface LinksLog {
 /** What a link is counted with while a frame of it waits: its bytes, and what we build of them. */
 const frameOverheadBytes = 200
 
+/** Closing one takes some ten microseconds, and what follows from it as many again. */
+const endedAtATime = 100
+
 /**
  * What devices say. Frames become commands of device actors; what those answer leaves on the link after the gate. A
  * device is on one link at a time: the latest that said HELLO for it. Contract 7.
@@ -54,15 +55,24 @@ export class Links implements SocketRoom<LinkOpening> {
   readonly #links = new Map<Socket, Link>()
   readonly #liveness: Liveness<Link>
   readonly #owners: Owners
+  readonly #openings = new Openings()
   readonly #queue: FrameQueue
   readonly #acknowledgements: Acknowledgements
   readonly #walks: StatusWalks
+  readonly #hellos: Hellos
   readonly counts = { frames: 0, updates: 0, refused: 0, hellos: 0 }
 
   constructor(options: LinksOptions) {
     this.#options = options
     this.#owners = new Owners(options.system.world)
     this.#walks = new StatusWalks({ world: options.system.world, owners: this.#owners, presence: options.presence })
+    this.#hellos = new Hellos({
+      system: options.system,
+      intern: options.intern,
+      owners: this.#owners,
+      refuse: (link, problem, about) => this.#refuse(link, problem, about),
+      notAdmitted: (tenant, problem) => options.log.refused(tenant, problem),
+    })
     this.#acknowledgements = new Acknowledgements(options.system.world)
     this.#queue = new FrameQueue({
       world: options.system.world,
@@ -98,6 +108,7 @@ export class Links implements SocketRoom<LinkOpening> {
   opened(socket: Socket, opening: LinkOpening): void {
     const link = new Link(this.#options.system.world, socket, opening, this.#acknowledgements)
     this.#links.set(socket, link)
+    this.#openings.add(link)
     this.#liveness.watch(link)
   }
 
@@ -131,6 +142,7 @@ export class Links implements SocketRoom<LinkOpening> {
     const link = this.#links.get(socket)
     if (!link) return
     this.#links.delete(socket)
+    this.#openings.remove(link)
     this.#queue.forget(link)
     link.isClosed = true
     this.#liveness.forget(link)
@@ -148,17 +160,37 @@ export class Links implements SocketRoom<LinkOpening> {
    */
   removed(tenant: string, device: string, flakeAddress: number): void {
     const linked = this.#owners.get(tenant, device)
-    if (linked?.flakeAddress !== flakeAddress) return
-    this.#owners.delete(tenant, linked)
-    linked.link.devices.delete(flakeAddress)
-    linked.link.removed.add(flakeAddress)
-    linked.link.error('UNKNOWN_DEVICE', `${device} was removed`, { flakeAddress })
+    if (linked?.flakeAddress === flakeAddress) {
+      this.#owners.delete(tenant, linked)
+      linked.link.devices.delete(flakeAddress)
+      linked.link.removed.add(flakeAddress)
+      linked.link.error('UNKNOWN_DEVICE', `${device} was removed`, { flakeAddress })
+    }
+    this.#endAll(this.#openings.ofDevice(tenant, device))
   }
 
-  /** A device's secret is void: a link that was opened with it, or carries nothing else, is closed. Contract 3.11. */
+  /**
+   * A device's secret is void: links that were opened with it are closed, and the one that carries nothing else.
+   * Contract 3.11. A gateway whose key may not speak for a device with a secret goes on without it.
+   */
   credentialsChanged(tenant: string, device: string): void {
-    const link = this.#owners.get(tenant, device)?.link
-    if (link && (link.opening.device === device || link.devices.size === 1)) link.end(closeCodes.sessionOver)
+    this.#endAll(this.#openings.ofDevice(tenant, device))
+    const linked = this.#owners.get(tenant, device)
+    if (!linked?.link.isOpen) return
+    const { link } = linked
+    const notAllowed = whyNotSpeak(this.#options.system, link.opening, device)
+    if (link.devices.size === 1) link.end(closeCodes.sessionOver)
+    else if (notAllowed) this.#dismiss(linked, notAllowed)
+  }
+
+  /** A provisioning key is no more, and with it every link that was opened with it. */
+  keyEnded(tenant: string, key: string): void {
+    this.#endAll(this.#openings.ofKey(tenant, key))
+  }
+
+  /** A tenant is no more. */
+  tenantEnded(tenant: string): void {
+    this.#endAll(this.#openings.ofTenant(tenant))
   }
 
   /** From now on closed links mean nothing: the recorded status stands until the devices are back. Contract 3.10. */
@@ -239,7 +271,9 @@ export class Links implements SocketRoom<LinkOpening> {
     if (link.removed.has(flakeAddress)) {
       // No mistake of the link's either: it does not count towards the ten.
       link.acknowledgeNothing()
-      this.#afterGate(() => link.error('UNKNOWN_DEVICE', `${flakeAddress} was removed`, { flakeAddress, seq }))
+      afterGate(this.#options.system, () =>
+        link.error('UNKNOWN_DEVICE', `${flakeAddress} was removed`, { flakeAddress, seq }),
+      )
       return
     }
     const problem = new Problem('device_unknown', `${flakeAddress} said no HELLO on this link`)
@@ -262,7 +296,8 @@ export class Links implements SocketRoom<LinkOpening> {
     const message = parsed.data
     switch (message.type) {
       case 'HELLO':
-        this.#hello(link, message, bytes)
+        this.counts.hellos++
+        this.#hellos.take(link, message, bytes + frameOverheadBytes)
         return
       case 'BYE':
         this.#bye(link, message.flakeAddress)
@@ -273,107 +308,32 @@ export class Links implements SocketRoom<LinkOpening> {
     }
   }
 
-  #hello(link: Link, message: HelloMessage, bytes: number): void {
-    const { system, intern, log } = this.#options
-    this.counts.hellos++
-    const { tenant } = link.opening
-    const device = ownText(message.deviceIdentifier)
-    const about = { deviceIdentifier: device }
-    if (link.opening.device !== undefined && link.opening.device !== device) {
-      this.#refuse(link, new Problem('forbidden', `these credentials are not those of ${device}`), about)
-      return
-    }
-    if (!system.isServing || !system.gate.isOpen) {
-      link.refuse(new Problem('storage'))
-      return
-    }
-    let services: Hello['services']
-    try {
-      services = declaredServices(message.services, intern)
-    } catch (error) {
-      if (!(error instanceof Problem)) throw error
-      this.#refuse(link, error, about)
-      return
-    }
-    const before = this.#owners.get(tenant, device)
-    if (before && before.link !== link && this.#owners.isFlapping(tenant, device)) {
-      link.error('FLAPPING', `${device} changed links more than ${takeOversMax} times in a minute`, about)
-      return
-    }
-    const activation = admitted(system, tenant, device, (problem) => log.refused(tenant, problem))
-    const state = activation.state as DeviceState
-    if (!state.isThere) {
-      log.refused(tenant, new Problem('overloaded'))
-      link.refuse(new Problem('overloaded'))
-      return
-    }
-    const { flakeAddress } = state
-    const linked: LinkedDevice = {
-      link,
-      device,
-      flakeAddress,
-      session: sessionOf(message, system.world),
-      services: link.shapes.of(message.services.map((service) => shapeNamed(services, service.serviceIdentifier))),
-      activation,
-      lastSeq: 0,
-      ackSeq: 0,
-      isAckWaiting: false,
-      isShort: false,
-    }
-    this.#own(tenant, linked, before)
-    const hello: Hello = {
-      type: 'hello',
-      session: linked.session,
-      services,
-      project: message.project,
-      firmwares: message.firmwares,
-      isAutoUpdated: message.autoUpdate,
-      isConnect: before?.link !== link,
-    }
-    const asker: Asker = {
-      answered: (welcome) => this.#welcome(linked, welcome as Welcome),
-      refusing: () => link.stopTaking(),
-      refused: (problem) => link.refuse(problem, { ...about, flakeAddress }),
-    }
-    system.turnOf(activation, hello, asker, bytes + frameOverheadBytes)
-  }
-
-  #own(tenant: string, linked: LinkedDevice, before: LinkedDevice | undefined): void {
-    this.#owners.set(tenant, linked)
-    if (before) {
-      before.link.devices.delete(before.flakeAddress)
-      // Removed and made anew since: late frames may still name the old address.
-      if (before.flakeAddress !== linked.flakeAddress) before.link.removed.add(before.flakeAddress)
-      if (before.link !== linked.link) {
-        before.link.replaced.add(before.flakeAddress)
-        const { flakeAddress } = before
-        this.#afterGate(() =>
-          before.link.error('REPLACED', `${linked.device} is on another link now`, { flakeAddress }),
-        )
-      }
-    }
-    linked.link.replaced.delete(linked.flakeAddress)
-    linked.link.devices.set(linked.flakeAddress, linked)
-  }
-
-  #welcome(linked: LinkedDevice, { flakeAddress, seq }: Welcome): void {
-    linked.link.accepted()
-    const { world } = this.#options.system
-    linked.link.send({
-      type: 'WELCOME',
-      flakeAddress,
-      deviceIdentifier: linked.device,
-      seq: integerFor(linked.link.opening.protocol, seq),
-      window: linkWindowMessages,
-      timestamp: integerFor(linked.link.opening.protocol, world.now()),
-    })
-  }
-
   #bye(link: Link, flakeAddress: number): void {
     const linked = link.devices.get(flakeAddress)
     if (!linked) return
     link.devices.delete(flakeAddress)
     this.#walks.left(linked)
+  }
+
+  /** The link may not speak for this one any more: what it still says of it is no mistake, and means nothing. */
+  #dismiss(linked: LinkedDevice, why: Problem): void {
+    const { link, flakeAddress } = linked
+    link.devices.delete(flakeAddress)
+    link.replaced.add(flakeAddress)
+    this.#walks.left(linked)
+    link.error('NOT_ALLOWED', why.message, { flakeAddress })
+  }
+
+  /** From now on nothing is taken from them. They are closed some at a time: there may be fifteen thousand. */
+  #endAll(links: readonly Link[]): void {
+    for (const link of links) link.stopTaking()
+    this.#endSome(links)
+  }
+
+  #endSome(links: readonly Link[]): void {
+    for (const link of links.slice(0, endedAtATime)) link.end(closeCodes.sessionOver)
+    const rest = links.slice(endedAtATime)
+    if (rest.length > 0) this.#options.system.world.soon(() => this.#endSome(rest))
   }
 
   #setIdle(link: Link, isIdle: boolean): void {
@@ -384,11 +344,7 @@ export class Links implements SocketRoom<LinkOpening> {
   /** Refusals at the border leave in order with what was stored before them. */
   #refuse(link: Link, problem: Problem, about: FrameAbout = {}, isFrame = false): void {
     this.counts.refused++
-    this.#afterGate(() => link.refuse(problem, about, isFrame))
-  }
-
-  #afterGate(leave: () => void): void {
-    this.#options.system.gate.say({ leave, refuse: leave })
+    afterGate(this.#options.system, () => link.refuse(problem, about, isFrame))
   }
 }
 

@@ -1,12 +1,12 @@
-import { createHash } from 'node:crypto'
 import type { DeviceRemoved } from '#actors/device/commands'
-import { deviceAddress } from '#actors/device/device'
+import { deviceAddress, registrarRecord } from '#actors/device/device'
 import type { ServiceState } from '#actors/device/service-state'
 import type { DeviceState } from '#actors/device/state'
 import { serviceOf } from '#actors/device/state'
 import { tenantAddress } from '#actors/tenant/address'
 import * as api from '#api/devices'
 import { type ListQuery, nameOfCursor, type StateQuery } from '#api/query-field'
+import { madeSecret } from '#link/device-secret'
 import { Problem } from '#model/problem'
 import { devicesWithin, reachesDevice } from '#model/scope'
 import type { RouteContext } from '#routes/context'
@@ -16,9 +16,6 @@ import { formOf, fullDepth, StateText } from '#routes/state-text'
 import { etagOf, notModified, streamHeaders } from '#routes/stream-position'
 import { type Names, namesOf, textReply } from '#routes/streamed'
 import { type Binding, bind, type Call, type Reply } from '#server/call'
-
-/** 256 bits, shown once; only its hash is kept. Contract 7. */
-const secretBytes = 32
 
 /** Who answers for devices. */
 export function deviceRoutes(context: RouteContext): Binding[] {
@@ -110,7 +107,7 @@ async function create(
   // Outside of his devices it looks as if there could be none, whether there is one or not. Contract 1.4.
   if (!reachesDevice(caller.scope, 'device', 'create', deviceIdentifier)) throw new Problem('not_found')
   if (lookAtDevice(context, tenant, deviceIdentifier)) throw new Problem('conflict', 'the device exists')
-  const { secret, hash } = newSecret(context)
+  const { text: secret, hash } = madeSecret((byteCount) => context.world.random(byteCount))
   // In one breath, so that both are in one commit: the tenant gives it an address and tells it, then it takes its secret.
   const admitted = system.ask(tenantAddress(tenant), {
     type: 'admit_device',
@@ -124,7 +121,11 @@ async function create(
 }
 
 async function remove(context: RouteContext, { caller }: Call, device: string): Promise<Reply> {
-  const removed = await context.system.ask(deviceAddress(caller.tenant, device), { type: 'remove' })
+  const { system } = context
+  const address = deviceAddress(caller.tenant, device)
+  // In one breath: the key that let it in may then let in another.
+  const registrar = system.recordOf(address, registrarRecord) as string | undefined
+  const removed = await system.ask(address, { type: 'remove', ...(registrar !== undefined && { registrar }) })
   const { flakeAddress } = removed as DeviceRemoved
   context.links.removed(caller.tenant, device, flakeAddress)
   return { status: 204 }
@@ -132,14 +133,9 @@ async function remove(context: RouteContext, { caller }: Call, device: string): 
 
 async function rotate(context: RouteContext, { caller }: Call, device: string): Promise<Reply> {
   deviceThere(context, caller.tenant, device)
-  const { secret, hash } = newSecret(context)
+  const { text: secret, hash } = madeSecret((byteCount) => context.world.random(byteCount))
   await context.system.ask(deviceAddress(caller.tenant, device), { type: 'set_secret', hash })
   context.links.credentialsChanged(caller.tenant, device)
   const headers = { 'Cache-Control': 'no-store' }
   return { status: 200, headers, json: { deviceIdentifier: device, secret } }
-}
-
-function newSecret({ world }: RouteContext): { readonly secret: string; readonly hash: Uint8Array } {
-  const secret = Buffer.from(world.random(secretBytes)).toString('base64url')
-  return { secret, hash: createHash('sha256').update(secret).digest() }
 }

@@ -1,4 +1,7 @@
-import type { Hub, Listener, Resume } from '#events/hub'
+import type { EventFilter } from '#events/audience'
+import type { Hub, Resume } from '#events/hub'
+import type { Caller } from '#iam/caller'
+import type { SessionSockets } from '#identity/session-sockets'
 import { closeCodes } from '#runtime/close-codes'
 import { Liveness } from '#runtime/liveness'
 import type { Socket, SocketRoom } from '#runtime/socket'
@@ -6,9 +9,13 @@ import type { World } from '#runtime/world'
 
 /** What an upgrade decided about a dashboard's socket. */
 export interface EventsOpening {
-  readonly listener: Listener
+  readonly caller: Caller
+  readonly filter: EventFilter
   readonly resume: Resume
 }
+
+/** Keeps sockets by the session that they hang on; answers who the caller is by now, unless his session is over. */
+type Sessions = Pick<SessionSockets, 'add' | 'remove'>
 
 /** What a client may say at once. Contract 4.7. */
 const messageBytesMax = 4 * 1024
@@ -17,20 +24,27 @@ const messageBytesMax = 4 * 1024
 export class EventRoom implements SocketRoom<EventsOpening> {
   readonly #hub: Hub
   readonly #world: World
+  readonly #sessions: Sessions | undefined
   readonly #liveness: Liveness<Socket>
   /** Sockets whose PING was not answered yet. */
   readonly #owed = new Set<Socket>()
 
-  constructor(world: World, hub: Hub) {
+  /** `sessions`: absent where nobody signs in. */
+  constructor(world: World, hub: Hub, sessions?: Sessions) {
     this.#hub = hub
     this.#world = world
+    this.#sessions = sessions
     this.#liveness = new Liveness(world, (socket) => socket, {
       dead: (socket) => this.#end(socket, closeCodes.dead),
     })
   }
 
-  opened(socket: Socket, { listener, resume }: EventsOpening): void {
-    this.#hub.add(socket, listener, resume)
+  /** Whose session ended while he came in hears nothing: he is about to be closed. */
+  opened(socket: Socket, { caller, filter, resume }: EventsOpening): void {
+    const now = this.#sessions ? this.#sessions.add(socket, caller) : caller
+    if (!now) return
+    const { tenant, access, scope, scopeSince } = now
+    this.#hub.add(socket, { tenant, access, scope, scopeSince, filter }, resume)
     this.#liveness.watch(socket)
   }
 
@@ -63,6 +77,7 @@ export class EventRoom implements SocketRoom<EventsOpening> {
   closed(socket: Socket): void {
     this.#liveness.forget(socket)
     this.#owed.delete(socket)
+    this.#sessions?.remove(socket)
     this.#hub.remove(socket)
   }
 

@@ -6,6 +6,7 @@ import { deviceIdentifierOf, serviceIdentifierOf } from '#model/identifier'
 import { Problem } from '#model/problem'
 import type { RouteContext } from '#routes/context'
 import type { EventRoom, EventsOpening } from '#routes/event-room'
+import type { Authenticate } from '#server/authenticate'
 import { type Binding, bind } from '#server/call'
 import { parseQuery } from '#server/query'
 import { validate } from '#server/validation'
@@ -33,12 +34,8 @@ export function eventRoutes(context: RouteContext): Binding[] {
   ]
 }
 
-/** `GET /events/:ticket`, and `GET /events` for who can send headers. Contract 4.1. */
-export function eventSockets(
-  context: RouteContext,
-  room: EventRoom,
-  authenticate: (request: UpgradeRequest) => Caller | Promise<Caller>,
-): AnyWebsocketRoute[] {
+/** `GET /events/:ticket`, and `GET /events` for who can send headers: then as whoever may have a ticket. Contract 4.1. */
+export function eventSockets(context: RouteContext, room: EventRoom, authenticate: Authenticate): AnyWebsocketRoute[] {
   const limits = { maxPayloadBytes: payloadBytesMax, maxBackpressureBytes: backpressureBytesMax, room }
   return [
     websocketRoute<EventsOpening>({
@@ -49,9 +46,7 @@ export function eventSockets(
     websocketRoute<EventsOpening>({
       ...limits,
       path: '/events',
-      async upgrade(request) {
-        return opening(await authenticate(request), request)
-      },
+      upgrade: (request) => opening(authenticate(request, 'session'), request),
     }),
   ]
 }
@@ -62,14 +57,7 @@ function ticketOf({ parameters: { ticket = '' } }: UpgradeRequest): string {
 
 function opening(caller: Caller, request: UpgradeRequest): EventsOpening {
   const query = validate(EventsQuery, parseQuery(request.query)) as EventsQuery
-  const listener = {
-    tenant: caller.tenant,
-    access: caller.user,
-    scope: caller.scope,
-    scopeSince: -1,
-    filter: filterOf(query),
-  }
-  return { listener, resume: resumeOf(query) }
+  return { caller, filter: filterOf(query), resume: resumeOf(query) }
 }
 
 function resumeOf({ epoch, offset }: EventsQuery): Resume {

@@ -1,11 +1,14 @@
 import type { Post } from '#actors/device/commands'
 import { deviceAddress } from '#actors/device/device'
 import { faultOfFirstPost } from '#actors/device/report'
-import { tenantAddress } from '#actors/tenant/address'
+import { defaultTenant, tenantAddress } from '#actors/tenant/address'
+import type { AdmitDevice } from '#actors/tenant/commands'
 import { postLink } from '#api/link'
+import type { Identity } from '#identity/identity'
 import { linkProtocols } from '#link/codec'
 import { declaredServices } from '#link/declaration'
 import type { LinkOpening } from '#link/link'
+import { type Speaker, whyNotSpeak } from '#link/speaking'
 import { Problem } from '#model/problem'
 import type { RouteContext } from '#routes/context'
 import { lookAtDevice } from '#routes/looking'
@@ -15,13 +18,20 @@ import { type AnyWebsocketRoute, websocketRoute } from '#server/websocket-route'
 /** Unsent bytes of one link: a full window of acknowledgements, and what else is said, many times over. */
 const backpressureBytesMax = 1024 * 1024
 
+/** Who knows whose credentials those are; absent with IAM off. */
+type LinkIdentity = Pick<Identity, 'linkCaller'>
+
 /** Contract 7, POST /link: the link of devices that speak now and then. */
-export function linkRoutes(context: RouteContext): Binding[] {
+export function linkRoutes(context: RouteContext, identity?: LinkIdentity): Binding[] {
   const { system, intern, presence } = context
   return [
-    bind(postLink, async ({ caller, body, bodyBytes }) => {
-      const { tenant } = caller
+    bind(postLink, async (call) => {
+      const { body, bodyBytes } = call
       const { deviceIdentifier: device, session, seq } = body
+      const speaker = speakerOf(identity, call)
+      const { tenant } = speaker
+      const notAllowed = whyNotSpeak(system, speaker, device)
+      if (notAllowed) throw notAllowed
       const post: Post = {
         type: 'post',
         session,
@@ -41,8 +51,12 @@ export function linkRoutes(context: RouteContext): Binding[] {
       }
       const fault = isNew ? faultOfFirstPost(device, post) : undefined
       if (fault) throw fault
-      // In one breath: the tenant admits it, then it speaks.
-      const admitted = isNew ? system.ask(tenantAddress(tenant), { type: 'admit_device', device, meta: {} }) : undefined
+      // Its own credentials were there, and it is not: it was removed just now.
+      if (isNew && speaker.device !== undefined) throw new Problem('forbidden')
+      // In one breath: the tenant admits it, then it speaks. It gets no secret, for there is nowhere to tell it.
+      const { key } = speaker
+      const admit: AdmitDevice = { type: 'admit_device', device, meta: {}, ...(key !== undefined && { key }) }
+      const admitted = isNew ? system.ask(tenantAddress(tenant), admit) : undefined
       const posted = new Promise((answered, refused) =>
         system.turn(deviceAddress(tenant, device), post, { answered, refused }, bodyBytes.byteLength),
       )
@@ -54,16 +68,25 @@ export function linkRoutes(context: RouteContext): Binding[] {
 }
 
 /** `GET /link`. Contract 7. */
-export function linkSocket({ links }: RouteContext, tenantOf: () => string, frameBytesMax: number): AnyWebsocketRoute {
+export function linkSocket(
+  { links }: RouteContext,
+  identity: LinkIdentity | undefined,
+  frameBytesMax: number,
+): AnyWebsocketRoute {
   return websocketRoute<LinkOpening>({
     path: '/link',
     room: links,
     protocols: Object.keys(linkProtocols),
     maxPayloadBytes: frameBytesMax,
     maxBackpressureBytes: backpressureBytesMax,
-    upgrade: ({ protocol }) => ({
-      tenant: tenantOf(),
-      protocol: linkProtocols[protocol as keyof typeof linkProtocols],
+    upgrade: (request) => ({
+      ...speakerOf(identity, request),
+      protocol: linkProtocols[request.protocol as keyof typeof linkProtocols],
     }),
   })
+}
+
+/** With IAM off none is asked for, and what comes along is ignored. @throws Problem `unauthorized` */
+function speakerOf(identity: LinkIdentity | undefined, request: { header(name: string): string }): Speaker {
+  return identity ? identity.linkCaller(request.header('authorization')) : { tenant: defaultTenant }
 }

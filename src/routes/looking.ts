@@ -1,5 +1,8 @@
 import { deviceAddress } from '#actors/device/device'
 import type { DeviceState } from '#actors/device/state'
+import { directoryAddress } from '#actors/directory/address'
+import { rowByName } from '#actors/directory/queries'
+import type { DirectoryState, UserRow } from '#actors/directory/state'
 import { tenantAddress } from '#actors/tenant/address'
 import type { TenantState } from '#actors/tenant/state'
 import { Problem } from '#model/problem'
@@ -22,4 +25,17 @@ export function deviceThere(context: RouteContext, tenant: string, device: strin
 export function lookAtTenant({ system }: RouteContext, tenant: string): TenantState {
   if (!system.isServing) throw new Problem('storage')
   return system.registry.wake(tenantAddress(tenant)).state as TenantState
+}
+
+/** Who there is, in all tenants, as it is now. It is kept awake as well. */
+export function lookAtDirectory({ system }: RouteContext): DirectoryState {
+  if (!system.isServing) throw new Problem('storage')
+  return system.registry.wake(directoryAddress).state as DirectoryState
+}
+
+/** A user of this tenant, whatever case his name is written in. @throws Problem 404 when there is none. */
+export function userThere(context: RouteContext, tenant: string, name: string): UserRow {
+  const row = rowByName(lookAtDirectory(context), name)
+  if (row?.tenant !== tenant) throw new Problem('not_found')
+  return row
 }

@@ -46,6 +46,21 @@ export class Awake<Event> {
     this.#size--
   }
 
+  /** Takes all of a tenant out, and gives them. */
+  deleteTenant(tenant: string): readonly Activation<Event>[] {
+    const deleted: Activation<Event>[] = []
+    for (const tenants of this.#kinds.values()) {
+      const activations = tenants.get(tenant)
+      if (!activations) continue
+      for (const activation of activations.values()) deleted.push(activation)
+      tenants.delete(tenant)
+      // Who goes through them at the moment is through.
+      activations.clear()
+    }
+    this.#size -= deleted.length
+    return deleted
+  }
+
   clear(): void {
     this.#kinds.clear()
     this.#size = 0

@@ -76,6 +76,19 @@ export class RedoQueue<Event> {
     leave(dead)
   }
 
+  /** Nobody's events need to be applied again. The links go too: one activation kept somewhere must not keep them all. */
+  clear(): void {
+    for (let next = this.#first; next; ) {
+      const { queuedBehind } = next
+      leave(next)
+      next = queuedBehind
+    }
+    this.#first = undefined
+    this.#last = undefined
+    this.#size = 0
+    this.#dead.clear()
+  }
+
   /** The first offset that must be applied again at a start; `next` when nothing is unsaved. */
   redoFrom(next: number): number {
     return this.#first?.unsavedFrom ?? next

@@ -133,6 +133,20 @@ export class Registry<Event> {
     } else if (names?.delete(name) && names.size === 0) this.#recordNames.delete(key)
   }
 
+  /** One record as it is now: what waits at the gate lies over what is stored. Undefined when there is none. */
+  recordOf(address: ActorAddress, name: string): unknown {
+    const records = new Map<string, unknown>()
+    this.#read(this.definition(address.kind), address, name, records)
+    return records.get(name)
+  }
+
+  /** Ends all bodies of a tenant. Nothing of them is saved, and their events are not applied again. */
+  forgetTenant(tenant: string): void {
+    for (const activation of this.#awake.deleteTenant(tenant)) activation.isAlive = false
+    for (const key of this.#recordNames.keys()) if (key.split('/', 2)[1] === tenant) this.#recordNames.delete(key)
+    this.head(tenant).redo.clear()
+  }
+
   /** Applies a stored event at the start: outcomes only, nothing is decided again. */
   replay(address: ActorAddress, event: Event, offset: number): void {
     this.replayOn(this.wake(address), event, offset)

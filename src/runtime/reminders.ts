@@ -53,6 +53,11 @@ export class Reminders {
     this.#arm()
   }
 
+  /** None of its actors is woken any more. What is stored is not touched: another start would find it again. */
+  dropTenant(tenant: string): void {
+    for (const [key, { address }] of this.#due) if (address.tenant === tenant) this.#due.delete(key)
+  }
+
   /** Begins to fire. Before it, reminders only gather. */
   start(): void {
     this.#isRunning = true

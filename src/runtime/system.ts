@@ -179,6 +179,28 @@ export class System<Event> {
     return this.registry.look(address).state
   }
 
+  /**
+   * One record of an actor as it is now, without waking it; wait for `gate.settled` before showing it to anybody.
+   * Undefined when there is none.
+   * @throws Problem storage
+   */
+  recordOf(address: ActorAddress, name: string): unknown {
+    if (!this.#isServing) throw new Problem('storage')
+    return this.registry.recordOf(address, name)
+  }
+
+  /**
+   * Ends all that is awake of a tenant, without a snapshot: of its entries none is applied again after the next commit that
+   * touches its stream, and no reminder comes. What is stored stays, and a turn would wake its actor from that: whoever
+   * deletes a tenant sees to it that none is asked any more.
+   */
+  forgetTenant(tenant: string): void {
+    if (this.#isTurning) throw new Error(`${tenant} is forgotten during a turn`)
+    this.reminders.dropTenant(tenant)
+    this.registry.forgetTenant(tenant)
+    this.registry.head(tenant).untold++
+  }
+
   /** Begins to answer, after everything was loaded. */
   serve(): void {
     this.#isServing = true
@@ -236,7 +258,8 @@ export class System<Event> {
       for (const change of decision.changes) {
         definition.change?.(state, change)
         activation.isChanged = definition.rest === 'redo'
-        head.untold++
+        // What is written through is no part of what is read at a place in the stream.
+        if (definition.rest === 'redo') head.untold++
       }
     }
     for (let index = 0; index < events.length; index++) definition.apply(state, events[index] as Event, first + index)

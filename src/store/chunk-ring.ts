@@ -74,6 +74,15 @@ export class ChunkRing {
     return undefined
   }
 
+  /** Chunks before this offset are gone, and their room is given back. */
+  forgetBefore(firstOffset: number): void {
+    for (let oldest = this.#slabs[0]; oldest && oldest.last < firstOffset; oldest = this.#slabs[0]) {
+      this.#slabs.shift()
+      this.#slabBytes -= oldest.bytes.length
+    }
+    this.#forgetUpTo(firstOffset - 1)
+  }
+
   #slabFor(length: number): Slab {
     const newest = this.#slabs.at(-1)
     if (newest && newest.used + length <= newest.bytes.length) return newest

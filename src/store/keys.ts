@@ -12,7 +12,7 @@ import type { ActorAddress } from '#runtime/actor'
  * | `reminder/<kind>/<tenant>/<id>` | when the actor wants to be woken |
  * | `tell/<sequence>` | a tell still to run |
  * | `stream/<tenant>/<offset>` | a chunk of entries, the first with this offset |
- * | `redo/<tenant>` | from where entries are applied again at a start |
+ * | `redo/<tenant>` | from where entries are applied again at a start; it outlives its tenant: no offset is given twice |
  * | `shape/<id>` | content of a shape, for all tenants |
  * | `epoch/<number>` | an epoch: its name and each stream's last offset when it began |
  * | `format` | the version of this page |
@@ -33,6 +33,20 @@ export const keys = {
 /** Everything below a prefix: `stream/default`, `index/online/default`. */
 export function below(prefix: string): { after: string; before: string } {
   return { after: `${prefix}/`, before: `${prefix}0` }
+}
+
+/** Below which everything of a tenant lies but its stream. Reminders first: they would wake what is taken away after them. */
+export function tenantPrefixes(
+  tenant: string,
+  kinds: readonly string[],
+  indexes: readonly string[],
+): readonly string[] {
+  return [
+    ...kinds.map((kind) => `reminder/${kind}/${tenant}`),
+    ...indexes.map((index) => `index/${index}/${tenant}`),
+    ...kinds.map((kind) => `actor/${kind}/${tenant}`),
+    ...kinds.map((kind) => `part/${kind}/${tenant}`),
+  ]
 }
 
 /** A number as 14 hexadecimal digits. Undone by `numberOf`. */

@@ -42,7 +42,8 @@ async function loadStreams(journal: StoreJournal): Promise<void> {
         continue
       }
       const head = headOf(last.value)
-      stream.last = numberOf(last.key) + head.count - 1
+      // It may begin behind its last chunk while a tenant's are being taken away: no offset is given twice.
+      stream.last = Math.max(numberOf(last.key) + head.count, stream.redoFrom) - 1
       stream.bytesEnd = head.bytesBefore + last.value.length
       stream.retainedFrom = numberOf(first.key)
       stream.bytesStart = headOf(first.value).bytesBefore

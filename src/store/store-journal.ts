@@ -8,7 +8,7 @@ import type { ValueWriter } from '#runtime/value-writer'
 import { chunkEntriesMax, packChunk, unpackChunk } from '#store/chunk'
 import type { RecentChunk } from '#store/chunk-ring'
 import { Epochs } from '#store/epochs'
-import { keys, numberOf } from '#store/keys'
+import { below, keys, numberOf } from '#store/keys'
 import { MsgpackReader } from '#store/msgpack-reader'
 import { MsgpackWriter } from '#store/msgpack-writer'
 import { packRecord, unpackRecord } from '#store/record-codec'
@@ -36,6 +36,8 @@ export class StoreJournal implements Journal<Entry>, StreamReader<Entry> {
     readonly retainedFrom: number
     readonly bytesStart: number
   }[] = []
+  /** Tenants whose streams are forgotten with their next commit. */
+  readonly #drops = new Set<string>()
   #storage: Storage | undefined
   epochs = new Epochs()
   /**
@@ -62,6 +64,7 @@ export class StoreJournal implements Journal<Entry>, StreamReader<Entry> {
     this.#streams.clear()
     this.#unpacked.clear()
     this.#trims = []
+    this.#drops.clear()
     this.#recordWriters = [recordWriter(), recordWriter(), recordWriter()]
   }
 
@@ -159,17 +162,20 @@ export class StoreJournal implements Journal<Entry>, StreamReader<Entry> {
       }
     }
     for (const [key, value] of commit.records) operations.push({ key, value })
+    const drops = commit.streams.filter(({ tenant }) => this.#drops.delete(tenant))
     const trims = this.#trims
     this.#trims = []
     for (const trim of trims) for (const key of trim.keys) operations.push({ key, value: null })
 
     await this.storage.write(operations, { sync: this.#isSynced })
 
+    for (const { tenant, firstOffset } of drops) this.#forgetBefore(tenant, firstOffset)
     for (const { stream, chunk } of appended) stream.append(chunk)
     for (const part of commit.streams) this.stream(part.tenant).setRedoFrom(part.redoFrom)
     for (const { stream, retainedFrom, bytesStart } of trims) {
-      stream.retainedFrom = retainedFrom
-      stream.bytesStart = bytesStart
+      // It may have been dropped meanwhile.
+      stream.retainedFrom = Math.max(stream.retainedFrom, retainedFrom)
+      stream.bytesStart = Math.max(stream.bytesStart, bytesStart)
     }
     this.last.operations = operations.length
     return partBytes
@@ -185,6 +191,24 @@ export class StoreJournal implements Journal<Entry>, StreamReader<Entry> {
   /** These chunks are deleted with the next commit. One trim of a stream at a time. */
   trim(stream: TenantStream, chunkKeys: readonly string[], retainedFrom: number, bytesStart: number): void {
     this.#trims.push({ stream, keys: chunkKeys, retainedFrom, bytesStart })
+  }
+
+  /**
+   * With the next commit that touches the tenant's stream nothing of it is known any more that was stored before, and none
+   * of that is applied again at a start. Its redo queue must be empty; its chunks may be deleted after that commit. False
+   * when it holds nothing.
+   */
+  dropStream(tenant: string): boolean {
+    const { retainedFrom, last } = this.stream(tenant)
+    if (retainedFrom > last) return false
+    this.#drops.add(tenant)
+    return true
+  }
+
+  #forgetBefore(tenant: string, offset: number): void {
+    this.stream(tenant).forgetBefore(offset)
+    const { after } = below(`stream/${tenant}`)
+    for (const key of this.#unpacked.keys()) if (key.startsWith(after)) this.#unpacked.delete(key)
   }
 
   get isTrimming(): boolean {

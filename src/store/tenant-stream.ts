@@ -46,6 +46,15 @@ export class TenantStream {
     this.#recent.add(chunk)
   }
 
+  /** All entries before this offset, which the next one gets, are gone. */
+  forgetBefore(offset: number): void {
+    this.last = offset - 1
+    this.retainedFrom = offset
+    this.bytesStart = this.bytesEnd
+    this.#redoChunks = []
+    this.#recent.forgetBefore(offset)
+  }
+
   /** Learns at the start of a chunk that was stored before. */
   loadRedoChunk(firstOffset: number): void {
     this.#redoChunks.push(firstOffset)

@@ -33,9 +33,13 @@ export class EventClient extends WebsocketClient {
     this.socket.on('message', (data: Buffer, isBinary: boolean) => this.#received(data, isBinary))
   }
 
-  /** With a ticket of its own. */
-  static async open(server: StartedServer, query: Query = { offset: 'now' }): Promise<EventClient> {
-    const client = EventClient.with(server, await ticketOf(server), query)
+  /** With a ticket of its own. `asker`: whose. */
+  static async open(
+    server: StartedServer,
+    query: Query = { offset: 'now' },
+    asker: Pick<StartedServer, 'get'> = server,
+  ): Promise<EventClient> {
+    const client = EventClient.with(server, await ticketOf(asker), query)
     await client.opened()
     if ('offset' in query) await client.stream()
     return client
@@ -134,8 +138,9 @@ export class EventClient extends WebsocketClient {
   }
 }
 
-export async function ticketOf(server: StartedServer): Promise<string> {
-  const answer = await server.get('/events/ticket')
+/** `asker`: the server itself where anybody may ask, else who is signed in. */
+export async function ticketOf(asker: Pick<StartedServer, 'get'>): Promise<string> {
+  const answer = await asker.get('/events/ticket')
   expect(answer.status).toBe(200)
   expect(answer.json).toEqual({ ticket: expect.stringMatching(/^[\w-]{16,}$/) })
   return (answer.json as { ticket: string }).ticket

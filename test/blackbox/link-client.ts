@@ -14,6 +14,7 @@ export interface Welcome {
   readonly seq: number
   readonly window: number
   readonly timestamp: number
+  readonly secret?: string
 }
 
 export interface Declaration {
@@ -32,8 +33,13 @@ export class LinkClient extends WebsocketClient {
   readonly protocol: Protocol
   readonly waiting: (Fields | unknown[])[] = []
 
-  constructor(server: StartedServer, protocol: Protocol, protocols = [`link.v1.${protocol}`]) {
-    super(`${server.ws}/link`, protocols)
+  constructor(
+    server: StartedServer,
+    protocol: Protocol,
+    protocols = [`link.v1.${protocol}`],
+    headers: Readonly<Record<string, string>> = {},
+  ) {
+    super(`${server.ws}/link`, protocols, headers)
     this.protocol = protocol
     this.socket.on('message', (data: Buffer, isBinary: boolean) => {
       expect(isBinary).toBe(protocol === 'msgpack')

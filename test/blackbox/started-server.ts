@@ -47,6 +47,8 @@ export class ServerRun {
   readonly ended: Promise<Ending>
   /** All that it printed. */
   output = ''
+  /** Of that, what went to standard error. */
+  errors = ''
   isEnded = false
 
   constructor(environment: Environment, args: readonly string[] = []) {
@@ -72,6 +74,7 @@ export class ServerRun {
       stream?.setEncoding('utf8')
       stream?.on('data', (text: string) => {
         this.output += text
+        if (stream === this.#child.stderr) this.errors += text
       })
     }
     this.ended = new Promise((resolve) => {

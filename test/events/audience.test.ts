@@ -114,12 +114,12 @@ test('each class hears exactly what its grants and its filter let it, and nothin
 type Change =
   | { readonly what: 'join'; readonly access: number; readonly grants: readonly Grant[]; readonly filter: EventFilter }
   | { readonly what: 'leave'; readonly place: number }
-  | { readonly what: 'redefine'; readonly access: number; readonly grants: readonly Grant[] }
+  | { readonly what: 'redefine'; readonly accesses: readonly number[]; readonly grants: readonly Grant[] }
 
 const change: fc.Arbitrary<Change> = fc.oneof(
   fc.record({ what: fc.constant('join' as const), access: fc.nat(2), grants, filter }),
   fc.record({ what: fc.constant('leave' as const), place: fc.nat(20) }),
-  fc.record({ what: fc.constant('redefine' as const), access: fc.nat(2), grants }),
+  fc.record({ what: fc.constant('redefine' as const), accesses: fc.uniqueArray(fc.nat(2)), grants }),
 )
 
 test('who comes, goes and is given something else: at every moment it is exact', () => {
@@ -138,10 +138,14 @@ test('who comes, goes and is given something else: at every moment it is exact',
           const [gone] = sockets.splice(each.place % Math.max(sockets.length, 1), 1)
           if (gone) audiences.leave(gone.audience)
         } else {
-          const access = `access ${each.access}`
-          scopes.set(access, each.grants)
-          const concerned = audiences.redefine(access, scopeOf(each.grants))
-          const expected = new Set(sockets.filter((socket) => socket.access === access).map(({ audience }) => audience))
+          const accesses = each.accesses.map((access) => `access ${access}`)
+          for (const access of accesses) scopes.set(access, each.grants)
+          const changed = new Map(accesses.map((access) => [access, scopeOf(each.grants)]))
+          const concerned = audiences.redefine(changed)
+          const expected = new Set(
+            sockets.filter((socket) => changed.has(socket.access)).map(({ audience }) => audience),
+          )
+          expect(concerned.length).toBe(expected.size)
           expect(new Set(concerned)).toEqual(expected)
         }
         const listeners = new Map(

@@ -51,6 +51,8 @@ const step = fc.oneof(
   { weight: 2, arbitrary: fc.record({ what: fc.constant('position' as const), who: fc.nat(2) }) },
   { weight: 2, arbitrary: fc.record({ what: fc.constant('come back' as const), who: fc.nat(2) }) },
   { weight: 1, arbitrary: fc.record({ what: fc.constant('redefine' as const), who: fc.nat(2), scope: fc.nat(2) }) },
+  { weight: 1, arbitrary: fc.record({ what: fc.constant('redefine all' as const), scope: fc.nat(2) }) },
+  { weight: 1, arbitrary: fc.record({ what: fc.constant('move' as const), who: fc.nat(2), scope: fc.nat(2) }) },
   {
     weight: 1,
     arbitrary: fc.record({ what: fc.constant('trim' as const), share: fc.double({ min: 0, max: 1, noNaN: true }) }),
@@ -61,7 +63,7 @@ const step = fc.oneof(
 /** A dashboard: what it holds of every property, by what it was sent. Each value is the offset it came by. */
 class Dashboard {
   readonly #stream: ToldStream
-  readonly #access: string
+  access: string
   readonly #filter: EventFilter
   readonly #limitBytes: number
   scope: Scope
@@ -73,7 +75,7 @@ class Dashboard {
 
   constructor(stream: ToldStream, index: number) {
     this.#stream = stream
-    this.#access = `access ${index}`
+    this.access = `access ${index}`
     this.#filter = filters[index] as EventFilter
     this.#limitBytes = [Number.POSITIVE_INFINITY, 800, 250][index] as number
     this.scope = scopes[index] as Scope
@@ -84,7 +86,7 @@ class Dashboard {
   #connect(after: Position | undefined): StallingSocket {
     const { scope, scopeSince } = this
     return this.#stream.connect({
-      listener: { access: this.#access, scope, scopeSince, filter: this.#filter },
+      listener: { access: this.access, scope, scopeSince, filter: this.#filter },
       limitBytes: this.#limitBytes,
       ...(after ? { resume: { after } } : {}),
     })
@@ -167,14 +169,27 @@ class Dashboard {
     this.#begunAt = stream?.offset ?? 0
   }
 
-  redefine(scope: Scope): void {
+  /** What it may hear is another from now on; the hub is told by whoever says so. */
+  changed(scope: Scope): void {
     this.scope = scope
     this.scopeSince = this.#stream.last
-    this.#stream.hub.redefine(tenant, this.#access, scope)
+  }
+
+  /** Its own access, for as long as it keeps it: every move makes another. */
+  move(scope: Scope): void {
+    this.changed(scope)
+    this.access = `${this.access}'`
+    this.#stream.hub.move(this.socket, { access: this.access, scope })
   }
 }
 
-test('whatever stalls, breaks, is trimmed or redefined: pictures are whole, and positions never lie', async () => {
+/** All at one moment. */
+function redefine(stream: ToldStream, dashboards: readonly Dashboard[], scope: Scope): void {
+  for (const dashboard of dashboards) dashboard.changed(scope)
+  stream.hub.redefine(tenant, new Map(dashboards.map(({ access }) => [access, scope])))
+}
+
+test('whatever stalls, breaks, is trimmed, redefined or moved: pictures are whole, and positions never lie', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 120, size: 'max' }), async (steps) => {
       const stream = new ToldStream(300)
@@ -213,7 +228,13 @@ test('whatever stalls, breaks, is trimmed or redefined: pictures are whole, and 
             of(each.who).comeBack()
             break
           case 'redefine':
-            of(each.who).redefine(scopes[each.scope] as Scope)
+            redefine(stream, [of(each.who)], scopes[each.scope] as Scope)
+            break
+          case 'redefine all':
+            redefine(stream, dashboards, scopes[each.scope] as Scope)
+            break
+          case 'move':
+            of(each.who).move(scopes[each.scope] as Scope)
             break
           case 'trim':
             stream.retained = Math.max(stream.retained, Math.floor(stream.last * each.share))

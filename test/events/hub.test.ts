@@ -276,7 +276,7 @@ describe('an access that is redefined', () => {
     const mine = [stream.connect({ listener: { access: 'mine' } }), stream.connect({ listener: { access: 'mine' } })]
     const other = stream.connect({ listener: { access: 'other' } })
     reports(2)
-    stream.hub.redefine('default', 'mine', onlyB)
+    stream.hub.redefine('default', new Map([['mine', onlyB]]))
     stream.report('A')
     stream.report('B')
     await readAll(stream)
@@ -299,7 +299,7 @@ describe('an access that is redefined', () => {
       limitBytes: 600,
     })
     await stream.settle()
-    stream.hub.redefine('default', 'mine', onlyB)
+    stream.hub.redefine('default', new Map([['mine', onlyB]]))
     const before = socket.sent.length
     await readAll(stream)
     stream.report('A')
@@ -313,7 +313,7 @@ describe('an access that is redefined', () => {
   test('reaches a socket whose buffer is full as soon as it drains', async () => {
     const socket = stream.connect({ listener: { access: 'mine' }, limitBytes: 300 })
     reports(10)
-    stream.hub.redefine('default', 'mine', onlyB)
+    stream.hub.redefine('default', new Map([['mine', onlyB]]))
     stream.report('B')
     await readAll(stream)
     const resync = socket.heard.findIndex(({ type }) => type === 'RESYNC')
@@ -323,7 +323,7 @@ describe('an access that is redefined', () => {
 
   test('that nobody has changes nothing', () => {
     const socket = stream.connect()
-    stream.hub.redefine('default', 'nobody', onlyB)
+    stream.hub.redefine('default', new Map([['nobody', onlyB]]))
     expect(socket.sent).toEqual([])
   })
 })

@@ -3,6 +3,7 @@ import type { Entry } from '#model/entry'
 import { propertyTypeOf } from '#model/property-type'
 import { everything } from '#model/scope'
 import type { Shape } from '#model/shape'
+import type { SocketPublisher } from '#runtime/socket'
 import type { Chunk, StreamReader } from '#runtime/stream'
 import { StreamHead } from '#runtime/stream-head'
 import { Shapes } from '#store/shapes'
@@ -48,10 +49,11 @@ export class ToldStream implements StreamReader<Entry> {
   /** The same, of what was told. */
   readonly toldOf = new Map<string, number>()
 
-  constructor(highWaterBytes?: number) {
+  /** Published to sockets of its own, or to those of somebody else. */
+  constructor(highWaterBytes?: number, publisher?: SocketPublisher) {
     this.hub = new Hub({
       world: this.world,
-      publisher: this.sockets,
+      publisher: publisher ?? this.sockets,
       reader: this,
       isOverridden: ({ device, service, propId, offset }, told) => {
         const last = this.lastOf.get(`${device}/${service}/${propId}`) ?? 0

@@ -1,6 +1,8 @@
-import { deviceActor, deviceAddress } from '#actors/device/device'
+import { deviceActor, deviceAddress, registrarRecord, secretRecord } from '#actors/device/device'
 import type { DeviceState } from '#actors/device/state'
-import { LateNotices } from '#actors/notices'
+import { type IdentityNotices, LateNotices } from '#actors/notices'
+import { tenantAddress } from '#actors/tenant/address'
+import type { AdmitDevice } from '#actors/tenant/commands'
 import { tenantActor } from '#actors/tenant/tenant'
 import { decodeFrame, type LinkProtocol, withNumbers } from '#link/codec'
 import type { LinkOpening } from '#link/link'
@@ -17,14 +19,15 @@ import { StoreListing } from '#store/store-listing'
 import { startMs } from '#test/runtime/manual-world'
 import { Stage, type StageOptions } from '#test/runtime/stage'
 
-const definitions = (journal: StoreJournal) =>
+const definitions = (notices: IdentityNotices) => (journal: StoreJournal) =>
   [
     deviceActor({ shapeById: (id) => journal.shapes.byId(id), startedAt: startMs }),
-    tenantActor(new LateNotices()),
+    tenantActor(notices),
   ] as unknown as AnyDefinition<Entry>[]
 
 /** The room of links in front of real actors and a store in memory, with sockets that are nothing but their frames. */
 export class LinkStage {
+  readonly notices = new LateNotices()
   readonly stage: Stage
   readonly links: Links
   readonly presence: Presence
@@ -32,7 +35,7 @@ export class LinkStage {
   readonly notAdmitted: string[] = []
 
   constructor(options: StageOptions = {}) {
-    this.stage = new Stage({ definitions, ...options })
+    this.stage = new Stage({ definitions: definitions(this.notices), ...options })
     const { system, journal } = this.stage
     this.presence = new Presence({
       system,
@@ -63,6 +66,33 @@ export class LinkStage {
 
   connect(opening: Partial<LinkOpening> = {}): TestLink {
     return new TestLink(this.links, { tenant: 'default', protocol: 'json', ...opening })
+  }
+
+  /** A provisioning key; `maxDevices` and `expiresAt` as the actor takes them. */
+  async key(id: string, limits: { readonly maxDevices?: number; readonly expiresAt?: number } = {}): Promise<void> {
+    this.stage.ask(tenantAddress('default'), {
+      type: 'add_provisioning_key',
+      id,
+      name: id,
+      hash: new Uint8Array(32),
+      maxDevices: limits.maxDevices ?? null,
+      expiresAt: limits.expiresAt ?? null,
+    })
+    await this.settle()
+  }
+
+  /** A device that somebody made, with a secret of its own unless said otherwise. */
+  async made(device: string, more: Partial<AdmitDevice> = { secretHash: new Uint8Array(32) }): Promise<void> {
+    this.stage.ask(tenantAddress('default'), { type: 'admit_device', device, meta: {}, ...more })
+    await this.settle()
+  }
+
+  /** The hash of a device's secret, in hex, and who let it in. */
+  kept(device: string): { readonly secret: string | undefined; readonly registrar: unknown } {
+    const address = deviceAddress('default', device)
+    const hash = this.stage.system.recordOf(address, secretRecord) as Uint8Array | undefined
+    const registrar = this.stage.system.recordOf(address, registrarRecord)
+    return { secret: hash && Buffer.from(hash).toString('hex'), registrar }
   }
 
   device(device: string): DeviceState {

@@ -58,6 +58,7 @@ describe('HELLO', () => {
   })
 
   test('of another device than the credentials say is refused', async () => {
+    await room.made('A')
     const link = room.connect({ device: 'A' })
     link.hello('B')
     await room.settle()

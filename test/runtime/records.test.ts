@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Entry } from '#model/entry'
+import { Problem } from '#model/problem'
 import type { AnyDefinition } from '#runtime/activation'
 import { type ActorAddress, type ActorDefinition, answer, type RecordChange, record } from '#runtime/actor'
 import { keys } from '#store/keys'
@@ -138,6 +139,43 @@ describe('names that are not fixed', () => {
     await stage.settle()
     stage.crash()
     expect(look(await stage.reborn({ definitions }), to)).toEqual({ plain: 7 })
+  })
+})
+
+describe('one record', () => {
+  test('is read without waking its actor, as what waits at the gate says', async () => {
+    const stage = await open()
+    const { system } = stage
+    const to = address('fixed', 'A')
+    expect(system.recordOf(to, 'a')).toBeUndefined()
+    put(stage, to, { a: 1 })
+    expect(system.recordOf(to, 'a')).toBe(1)
+    await stage.settle()
+    system.registry.forget(system.registry.wake(to))
+    expect(system.recordOf(to, 'a')).toBe(1)
+    expect(system.registry.awake(to)).toBeUndefined()
+    put(stage, to, { a: 2, b: { c: [3] } })
+    expect([system.recordOf(to, 'a'), system.recordOf(to, 'b')]).toEqual([2, { c: [3] }])
+    // Sealed and on its way, with a later one behind it.
+    stage.world.step()
+    put(stage, to, { a: null })
+    expect([system.recordOf(to, 'a'), system.recordOf(to, 'b')]).toEqual([undefined, { c: [3] }])
+    await stage.settle()
+    expect(system.recordOf(to, 'a')).toBeUndefined()
+    expect(system.recordOf(address('fixed', 'B'), 'b')).toBeUndefined()
+  })
+
+  test('of a name or a kind that there is none of is a bug', async () => {
+    const stage = await open()
+    put(stage, address('free', 'A'), { plain: 1 })
+    await stage.settle()
+    expect(() => stage.system.recordOf({ ...address('free', 'A'), kind: 'other' }, 'a')).toThrow('no actor')
+  })
+
+  test('is not told while the store is read', async () => {
+    const stage = await open()
+    stage.system.forgetAll(new Problem('storage'))
+    expect(() => stage.system.recordOf(address('fixed', 'A'), 'a')).toThrow(Problem)
   })
 })
 

@@ -125,6 +125,23 @@ describe('a reminder', () => {
   })
 })
 
+test('those of one tenant are dropped, and come back when they are set again', async () => {
+  const world = new ManualWorld()
+  const fired: string[] = []
+  const reminders = new Reminders(world, ({ tenant, id }) => fired.push(`${tenant} ${id}`))
+  reminders.start()
+  for (const tenant of ['gone', 'kept', 'gone-too']) {
+    for (let each = 1; each <= 3; each++) reminders.set(tallyAddress(`${each}`, tenant), world.now() + each * 1_000)
+  }
+  reminders.dropTenant('gone')
+  reminders.dropTenant('nobody')
+  expect(reminders.count).toBe(6)
+  expect(reminders.dueAt(tallyAddress('1', 'gone'))).toBeUndefined()
+  reminders.set(tallyAddress('2', 'gone'), world.now() + 1_500)
+  await world.advance(10_000)
+  expect(fired.sort()).toEqual(['gone 2', 'gone-too 1', 'gone-too 2', 'gone-too 3', 'kept 1', 'kept 2', 'kept 3'])
+})
+
 test('reminders due together come in the order of their time, some at a go', async () => {
   const stage = await openStage()
   const now = stage.world.now()

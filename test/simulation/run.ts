@@ -309,7 +309,7 @@ class Simulation {
     access.scope = scopeOf(this.#grants())
     access.since = hub.toldTo(tenant)
     for (const dashboard of this.#dashboards) if (dashboard.access === access) dashboard.scopeChanged()
-    hub.redefine(tenant, access.name, access.scope)
+    hub.redefine(tenant, new Map([[access.name, access.scope]]))
   }
 
   /** Some grants, each with devices and services of its own. */

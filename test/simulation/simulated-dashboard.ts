@@ -1,6 +1,8 @@
 import { FoldedState } from '#bench/dashboard/fold'
 import { isHeard } from '#events/audience'
-import type { Listener, Resume } from '#events/hub'
+import type { Resume } from '#events/hub'
+import { anonymous } from '#iam/anonymous'
+import type { Caller } from '#iam/caller'
 import type { EventType } from '#model/event'
 import type { Scope } from '#model/scope'
 import { counterId, counterService } from '#test/simulation/simulated-device'
@@ -70,14 +72,14 @@ export class SimulatedDashboard implements Peer {
   connect(limitBytes: number): void {
     const { eventRoom } = this.#server.assembly
     const { name, scope, since } = this.access
-    const listener: Listener = { tenant, access: name, scope, scopeSince: since, filter: {} }
+    const caller: Caller = { ...anonymous, tenant, access: name, scope, scopeSince: since }
     this.#asked = this.#needsRead ? 'now' : { after: { epoch: this.#epoch, offset: this.#position } }
     const resume = this.#asked
     this.#lastHeard = 0
     this.#counts = new Map()
     this.#scopes = [scope]
     this.#retainedFrom = this.#server.assembly.context.reader.retainedFrom(tenant)
-    this.#socket = this.#server.sockets.open(eventRoom, { listener, resume }, this, limitBytes)
+    this.#socket = this.#server.sockets.open(eventRoom, { caller, filter: {}, resume }, this, limitBytes)
   }
 
   /** Asks where it is: a quiet socket keeps its position by that. */

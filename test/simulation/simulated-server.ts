@@ -59,8 +59,8 @@ export class SimulatedServer {
     ]
   }
 
-  open(): Promise<void> {
-    return this.assembly.open()
+  async open(): Promise<void> {
+    await this.assembly.open()
   }
 
   /** The process dies; its sockets break. */

@@ -70,6 +70,25 @@ describe('a ring', () => {
     expect(pieces.size).toBeLessThanOrEqual(4)
   })
 
+  test('forgets what is before an offset, gives the room back, and takes more behind it', () => {
+    const ring = new ChunkRing(4 * MIB)
+    for (let offset = 1; offset <= 300; offset++) put(ring, offset, 10_000)
+    const before = ring.bytes
+    const ahead = ring.reserve(301, 10_000).fill(301 % 251)
+    ring.forgetBefore(301)
+    expect(ring.bytes).toBeLessThanOrEqual(before / 2)
+    for (let offset = 1; offset <= 300; offset++) expect(ring.find(offset)).toBeUndefined()
+    ring.add({ firstOffset: 301, count: 1, bytes: ahead })
+    for (let offset = 302; offset <= 2_000; offset++) put(ring, offset, 10_000)
+    expect(isWhole(ahead, 301) || ring.find(301) === undefined).toBe(true)
+    expect(ring.find(2_000)?.bytes).toHaveLength(10_000)
+    expect(ring.bytes).toBeLessThanOrEqual(4 * MIB)
+    ring.forgetBefore(2_001)
+    expect(ring.bytes).toBe(0)
+    put(ring, 2_001, 100)
+    expect(ring.find(2_001)?.firstOffset).toBe(2_001)
+  })
+
   test('in which little happens takes little room', () => {
     const ring = new ChunkRing(64 * MIB)
     put(ring, 1, 100)

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { addressOf, below, keys, numberOf, ordered, partNameOf } from '#store/keys'
+import { addressOf, below, keys, numberOf, ordered, partNameOf, tenantPrefixes } from '#store/keys'
 
 /** Names as ours are: anything printable but the separator. */
 const name = fc.stringMatching(/^[!-.0-~]{1,20}$/)
@@ -87,6 +87,32 @@ describe('the order of keys', () => {
         const isInside = (key: string) => byBytes(after, key) < 0 && byBytes(key, before) < 0
         expect(isInside(keys.chunk(mine, number))).toBe(true)
         expect(isInside(keys.chunk(other, number))).toBe(mine === other)
+      }),
+    )
+  })
+
+  test('has all of a tenant but its stream below its prefixes, once, and nothing of another', () => {
+    const tenant = fc.constantFrom('a', 'a-', 'a-1', 'a1', 'b', 'device')
+    const kind = fc.constantFrom('device', 'devices', 'tenant')
+    fc.assert(
+      fc.property(tenant, tenant, kind, name, name, (mine, whose, kind, id, part) => {
+        const who = { kind, tenant: whose, id }
+        const prefixes = tenantPrefixes(mine, ['device', 'devices', 'tenant'], ['device', 'service'])
+        for (const key of [
+          keys.snapshot(who),
+          keys.part(who, part),
+          keys.reminder(who),
+          keys.index(whose, 'service', `${part}/${id}`),
+          keys.index(whose, 'device', id),
+        ]) {
+          const inside = prefixes
+            .map(below)
+            .filter(({ after, before }) => byBytes(after, key) < 0 && byBytes(key, before) < 0)
+          expect(inside).toHaveLength(mine === whose ? 1 : 0)
+        }
+        for (const key of [keys.redo(whose), keys.chunk(whose, 1), keys.shape(whose)]) {
+          expect(prefixes.some((prefix) => key.startsWith(prefix))).toBe(false)
+        }
       }),
     )
   })

@@ -60,6 +60,23 @@ describe('a stream with a hole is damaged', () => {
   })
 })
 
+test('a stream that begins behind its last chunk goes on there: its tenant is being taken away', async () => {
+  const stage = await fiveCommits()
+  await tamper(stage, [
+    { key: keys.redo('default'), value: packRecord(redoFormat, 12) },
+    { key: keys.chunk('default', 1), value: null },
+  ])
+  const again = await stage.reborn()
+  expect(again.addedOf(a)).toEqual([])
+  expect(again.journal.stream('default').last).toBe(11)
+  again.tell(a, { type: 'add', add: [7] })
+  await again.settle()
+  const added = [{ value: 7, offset: 12 }]
+  expect(again.addedOf(a)).toEqual(added)
+  again.crash()
+  expect((await again.reborn()).addedOf(a)).toEqual(added)
+})
+
 describe('what a newer release wrote is refused', () => {
   test.each([
     ['the key space', keys.format, packRecord({ name: 'key space', version: 2, upgrades: {} }, null)],

@@ -190,6 +190,75 @@ describe('reading', () => {
   })
 })
 
+describe('a stream that is dropped', () => {
+  const touch = (redoFrom: number, more: { count?: number; records?: Map<string, null> } = {}) =>
+    journal.write({
+      now: 1,
+      streams: [{ tenant: 'default', firstOffset: redoFrom, events: entries(redoFrom, more.count ?? 0), redoFrom }],
+      records: more.records ?? new Map(),
+    })
+
+  test('is forgotten with its next commit, and goes on where that says', async () => {
+    for (let commit = 0; commit < 3; commit++) await append(2)
+    await append(3, { tenant: 'other' })
+    expect((await journal.load('default', 1))?.events).toHaveLength(2)
+    expect(journal.dropStream('default')).toBe(true)
+    await append(1, { tenant: 'other' })
+    expect(journal.retainedFrom('default')).toBe(1)
+    // One is left out.
+    await touch(8)
+    const stream = journal.stream('default')
+    expect([stream.last, stream.retainedFrom, stream.redoFrom, stream.bytes]).toEqual([7, 8, 8, 0])
+    expect([...journal.eventsSince('default', 1)]).toEqual([])
+    for (let offset = 1; offset <= 8; offset++) expect(journal.recent('default', offset)).toBeUndefined()
+    expect(journal.retainedFrom('other')).toBe(1)
+    expect(journal.recent('other', 4)?.firstOffset).toBe(4)
+    await append(2, { redoFrom: 8 })
+    expect(journal.recent('default', 9)?.firstOffset).toBe(8)
+    expect([...journal.eventsSince('default', 1)].map(({ offset }) => offset)).toEqual([8, 9])
+    expect(stream.bytes).toBe(storage.get(keys.chunk('default', 8))?.length)
+    await append(1, { redoFrom: 8 })
+    expect(journal.retainedFrom('default')).toBe(8)
+  })
+
+  test('keeps what is in that very commit', async () => {
+    await append(3)
+    journal.dropStream('default')
+    await touch(5, { count: 2 })
+    const stream = journal.stream('default')
+    expect([stream.last, stream.retainedFrom, stream.redoFrom]).toEqual([6, 5, 5])
+    expect(journal.recent('default', 6)?.events).toHaveLength(2)
+    expect([...journal.eventsSince('default', 5)].map(({ offset }) => offset)).toEqual([5, 6])
+  })
+
+  test('is not dropped when it holds nothing', async () => {
+    expect(journal.dropStream('default')).toBe(false)
+    await append(2)
+    expect(journal.dropStream('default')).toBe(true)
+    await touch(4)
+    expect(journal.dropStream('default')).toBe(false)
+  })
+
+  test('is not brought back by what retention was about to delete', async () => {
+    for (let commit = 0; commit < 3; commit++) await append(2)
+    journal.trim(journal.stream('default'), [keys.chunk('default', 1)], 3, 55)
+    journal.dropStream('default')
+    await touch(8)
+    const stream = journal.stream('default')
+    expect([stream.retainedFrom, stream.bytes]).toEqual([8, 0])
+    expect(storage.get(keys.chunk('default', 1))).toBeUndefined()
+  })
+
+  test('is still there after a failed commit', async () => {
+    await append(2)
+    journal.dropStream('default')
+    journal.open(storage)
+    await append(2, { redoFrom: 3 })
+    expect(journal.retainedFrom('default')).toBe(1)
+    expect(journal.stream('default').last).toBe(2)
+  })
+})
+
 test('of the recent chunks only so many bytes are kept in memory; the others are read', async () => {
   const { recentBytesMax } = await import('#store/tenant-stream')
   const large = 'x'.repeat(60_000)

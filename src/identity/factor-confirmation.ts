@@ -1,0 +1,58 @@
+import { ExpiringMap } from '#iam/expiring-map'
+import { takeCode } from '#identity/factor-codes'
+import { accountOf, type FactorSubject } from '#identity/factor-subject'
+import { verifyPassword } from '#identity/password-change'
+import type { Confirmation, SignInPlace } from '#identity/requests'
+import type { SignInParts } from '#identity/sign-in'
+import { Problem } from '#model/problem'
+
+/** For so long it is still believed to be him. */
+export const confirmedForMs = 300_000
+/** The oldest makes room: who waited that long confirms once more. */
+const confirmationsMax = 10_000
+
+/**
+ * That it is still the signed-in person who sits there, before a second factor is turned on or off: by password or by a
+ * factor he has. It holds for the same session for five minutes, so that what takes two requests is confirmed once.
+ * Contract 2, Second factor.
+ */
+export class FactorConfirmations {
+  readonly #parts: SignInParts
+  readonly #confirmed: ExpiringMap<string, true>
+
+  constructor(parts: SignInParts) {
+    this.#parts = parts
+    this.#confirmed = new ExpiringMap({
+      now: () => parts.world.now(),
+      lifetimeMs: confirmedForMs,
+      sizeMax: confirmationsMax,
+    })
+  }
+
+  get size(): number {
+    return this.#confirmed.size
+  }
+
+  /** Who signs in has just shown his password. @throws Problem `invalid` when nothing was shown, or what is wrong with it */
+  async confirm(subject: FactorSubject, { password, code }: Confirmation, place: SignInPlace): Promise<void> {
+    const { row, session, owner } = subject
+    if (session === undefined) return
+    if (password !== undefined) {
+      await verifyPassword(this.#parts, { tenant: row.tenant, user: row.id }, password, place)
+    } else if (code !== undefined) await takeCode(this.#parts, subject, code, place)
+    else if (!this.#confirmed.get(owner)) throw notConfirmed()
+    // It may have changed hands while the password was looked at.
+    accountOf(this.#parts, subject)
+    if (password !== undefined || code !== undefined) this.remember(subject)
+  }
+
+  remember({ owner }: FactorSubject): void {
+    this.#confirmed.set(owner, true)
+  }
+}
+
+/** Not 401: a client would renew its token and come again. */
+function notConfirmed(): Problem {
+  const details = [{ path: 'password', message: 'password or a present factor is needed' }]
+  return new Problem('invalid', undefined, { details })
+}

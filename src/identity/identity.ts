@@ -1,0 +1,180 @@
+import type { IdentityNotices } from '#actors/notices'
+import { Accesses } from '#iam/accesses'
+import { Attempts } from '#iam/attempts'
+import type { Caller, SessionKey } from '#iam/caller'
+import { Challenges } from '#iam/challenges'
+import { type FileKeys, fileKeysOf } from '#iam/file-keys'
+import { Nonces } from '#iam/nonces'
+import { Passwords } from '#iam/passwords'
+import { Proofs } from '#iam/proof'
+import { ProofKeys } from '#iam/proof-keys'
+import { relyingPartyOf } from '#iam/relying-party'
+import { Replays } from '#iam/replays'
+import { Tokens } from '#iam/tokens'
+import { Webauthn } from '#iam/webauthn'
+import { AccessChanges } from '#identity/access-changes'
+import { ActorStates } from '#identity/actor-states'
+import { authenticatorOf } from '#identity/authenticator'
+import { FactorConfirmations } from '#identity/factor-confirmation'
+import { firstAdministrator } from '#identity/first-administrator'
+import { type LinkCaller, LinkCredentials } from '#identity/link-credentials'
+import { loginsOf, secondFactorsOf } from '#identity/flows'
+import { operatorCheck } from '#identity/operator'
+import type { IdentityOptions, Lifetimes } from '#identity/options'
+import type { Logins, SecondFactors, Sessions, SigningKeyRing } from '#identity/requests'
+import { SessionCallers } from '#identity/session-callers'
+import { SessionSockets } from '#identity/session-sockets'
+import { ShownSessions } from '#identity/shown-sessions'
+import type { SignInParts } from '#identity/sign-in'
+import { KeyRing } from '#identity/signing-key-ring'
+import { TenantRemoval } from '#identity/tenant-removal'
+import { TotpFlows } from '#identity/totp-flows'
+import { WebauthnFlows } from '#identity/webauthn-flows'
+import type { Authenticate } from '#server/authenticate'
+
+/** Everything about who is signed in, put together. */
+export interface Identity {
+  /**
+   * Judges every request and upgrade. For `link` the caller has the credential's tenant and nothing else: who needs the
+   * device or the key asks `linkCaller`.
+   */
+  readonly authenticate: Authenticate
+  /** The published view: what is committed, and only that. */
+  readonly accesses: Accesses
+  readonly sockets: SessionSockets
+  readonly notices: IdentityNotices
+  readonly logins: Logins
+  readonly sessions: Sessions
+  readonly secondFactors: SecondFactors
+  readonly keys: SigningKeyRing
+  /** By the header `Authorization` of the device link. @throws Problem `unauthorized` */
+  linkCaller(authorization: string): LinkCaller
+  /** Who that is now; undefined once the session is over. */
+  callerOf(session: SessionKey): Caller | undefined
+  /**
+   * When the store is open, before anybody is let in. `printed`: the first administrator's random password, to be shown
+   * once. @throws WrongFileKey, Problem `storage`, whatever keeps the file key from being had
+   */
+  open(): Promise<{ readonly printed?: { readonly name: string; readonly password: string } }>
+  /** The store was read again after a failed write. */
+  reloaded(): void
+  stop(): void
+}
+
+const nonceKeyBytes = 32
+/** Of the tokens that stand between a password and a second factor. */
+const secondFactorMsMax = 900_000
+
+export function openIdentity(options: IdentityOptions): Identity {
+  const { world, system, hub, links, log } = options
+  const random = (byteCount: number) => world.random(byteCount)
+  const now = () => world.now()
+  const failed = (error: unknown, where: string) => log.error({ err: error }, `${where} failed`)
+  const states = new ActorStates(system)
+  const accesses = new Accesses()
+  let known: FileKeys | undefined
+  const fileKeys = () => {
+    if (!known) throw new Error('identity is not open')
+    return known
+  }
+
+  const longestLifeMs = Math.max(...livesOf(options.lifetimes))
+  const ring = new KeyRing({ now, random, states, fileKeys, longestLifeMs, failed })
+  const issuer = options.publicUrls[0] ?? 'device-data-backend'
+  const tokens = new Tokens({ now, random, keys: () => ring.keys, issuer })
+  const nonces = new Nonces({ now, key: world.random(nonceKeyBytes) })
+  const proofs = new Proofs({ now, nonces, replays: new Replays({ now, random }), keys: new ProofKeys() })
+  const attempts = new Attempts({ now, isOn: options.areRateLimitsOn })
+  const callers = new SessionCallers({ system, states, accesses })
+  const callerOf = (session: SessionKey) => callers.of(session)
+  const sockets = new SessionSockets({ world, callerOf })
+  const linkCredentials = new LinkCredentials({ system, states, accesses })
+  const linkCallerOf = (authorization: string) => linkCredentials.callerOf(authorization)
+
+  const removal = new TenantRemoval({
+    world,
+    states,
+    sweep: options.sweep,
+    failed: (error, tenant) => log.warn({ err: error, tenant }, 'a deleted tenant could not be swept; tried again'),
+  })
+  const changes = new AccessChanges({
+    world,
+    states,
+    accesses,
+    hub,
+    sockets,
+    links,
+    callerOf,
+    keys: ring,
+    tenantEnded: (tenant) => removal.begin(tenant),
+    failed,
+  })
+
+  const parts: SignInParts = {
+    world,
+    states,
+    accesses,
+    tokens,
+    passwords: new Passwords(options.engine),
+    attempts,
+    fileKeys,
+    lifetimes: options.lifetimes,
+    nonce: () => nonces.current,
+  }
+  const confirmations = new FactorConfirmations(parts)
+  const webauthn = new Webauthn(() =>
+    relyingPartyOf({ publicUrls: options.publicUrls, corsOrigins: options.corsOrigins, port: options.port() }),
+  )
+  const webauthnFlows = new WebauthnFlows(parts, confirmations, {
+    webauthn,
+    challenges: new Challenges({ now, random }),
+  })
+
+  return {
+    authenticate: authenticatorOf({
+      isServing: () => system.isServing,
+      callers,
+      tokens,
+      proofs,
+      attempts,
+      linkCallerOf,
+      isOperator: operatorCheck(options.operatorToken),
+    }),
+    accesses,
+    sockets,
+    notices: changes,
+    logins: loginsOf(parts),
+    sessions: new ShownSessions({ system, states }),
+    secondFactors: secondFactorsOf(new TotpFlows(parts, confirmations), webauthnFlows),
+    keys: ring,
+    linkCaller: linkCallerOf,
+    callerOf,
+
+    async open() {
+      const isNeeded = states.signingKeys.keys.size > 0 || states.directory.users.size > 0
+      known = fileKeysOf(await options.fileKey(isNeeded))
+      await ring.open()
+      changes.load()
+      removal.resume()
+      // Who starts it for himself alone needs no other to be let in by.
+      if (options.operatorToken !== undefined) return {}
+      const printed = await firstAdministrator(parts, options.administrator)
+      return printed ? { printed } : {}
+    },
+
+    reloaded() {
+      ring.reloaded()
+      changes.load()
+      linkCredentials.review((tenant, key) => links.keyEnded(tenant, key))
+      removal.resume()
+    },
+
+    stop() {
+      removal.stop()
+    },
+  }
+}
+
+function livesOf({ tokenMs, accessMs, refreshMs }: Lifetimes): readonly number[] {
+  return [tokenMs, accessMs, refreshMs, secondFactorMsMax]
+}

@@ -1,0 +1,88 @@
+import { deviceAddress, secretRecord } from '#actors/device/device'
+import { defaultTenant } from '#actors/tenant/address'
+import { isExpired } from '#actors/tenant/state'
+import type { Accesses } from '#iam/accesses'
+import { readBasic } from '#iam/basic-header'
+import { isHashOf, readProvisioningKey } from '#iam/secret-text'
+import type { ActorStates } from '#identity/actor-states'
+import type { Entry } from '#model/entry'
+import { deviceIdentifierOf } from '#model/identifier'
+import { Problem } from '#model/problem'
+import type { System } from '#runtime/system'
+
+/** Whose link it is: of one device, or of a gateway with a provisioning key. Contract 7. */
+export interface LinkCaller {
+  readonly tenant: string
+  /** It may speak for this device alone. */
+  readonly device?: string
+  /** Id of the provisioning key. */
+  readonly key?: string
+}
+
+export interface LinkCredentialsParts {
+  readonly system: System<Entry>
+  readonly states: ActorStates
+  readonly accesses: Accesses
+}
+
+/** In the place of a device's name: a gateway's, for any. */
+const anyDevice = '*'
+
+/**
+ * `Authorization: Basic <tenant>/<deviceIdentifier>:<secret>`, or `<tenant>/*:<provisioningKey>`; tenant `default` may be
+ * left out. Both secrets are 256 bits of chance, so one hash is all it takes: ten thousand devices may come back at once.
+ * Contract 7.
+ */
+export class LinkCredentials {
+  readonly #parts: LinkCredentialsParts
+  /** Provisioning keys that opened a link, as `<tenant>/<id>`: no more of them than there were keys. */
+  readonly #used = new Set<string>()
+
+  constructor(parts: LinkCredentialsParts) {
+    this.#parts = parts
+  }
+
+  /** @throws Problem `unauthorized` */
+  callerOf(authorization: string): LinkCaller {
+    if (authorization === '') throw new Problem('unauthorized', 'authentication required')
+    const credentials = readBasic(authorization)
+    const caller = credentials && this.#callerOf(credentials.name, credentials.password)
+    if (!caller) throw new Problem('unauthorized', 'invalid credentials')
+    return caller
+  }
+
+  /** The store was read again: keys that opened links and are no more are told. */
+  review(ended: (tenant: string, key: string) => void): void {
+    const { states, accesses } = this.#parts
+    for (const used of this.#used) {
+      const [tenant = '', key = ''] = used.split('/')
+      if (accesses.hasTenant(tenant) && states.tenant(tenant).provisioningKeys.has(key)) continue
+      this.#used.delete(used)
+      ended(tenant, key)
+    }
+  }
+
+  #callerOf(name: string, secret: string): LinkCaller | undefined {
+    const slash = name.indexOf('/')
+    const tenant = slash < 0 ? defaultTenant : name.slice(0, slash)
+    const device = name.slice(slash + 1)
+    if (!this.#parts.accesses.hasTenant(tenant)) return undefined
+    return device === anyDevice ? this.#gatewayOf(tenant, secret) : this.#deviceOf(tenant, device, secret)
+  }
+
+  #gatewayOf(tenant: string, text: string): LinkCaller | undefined {
+    const { states, system } = this.#parts
+    const id = readProvisioningKey(text)?.id
+    const key = id === undefined ? undefined : states.tenant(tenant).provisioningKeys.get(id)
+    if (id === undefined || !key || isExpired(key, system.world.now()) || !isHashOf(text, key.hash)) return undefined
+    this.#used.add(`${tenant}/${id}`)
+    return { tenant, key: id }
+  }
+
+  #deviceOf(tenant: string, name: string, secret: string): LinkCaller | undefined {
+    const device = deviceIdentifierOf(name)
+    if (device === undefined) return undefined
+    const hash = this.#parts.system.recordOf(deviceAddress(tenant, device), secretRecord)
+    return hash instanceof Uint8Array && isHashOf(secret, hash) ? { tenant, device } : undefined
+  }
+}

@@ -1,0 +1,109 @@
+import { factorNames, type Factors } from '#actors/account/state'
+import { rowsByLogin } from '#actors/directory/queries'
+import type { TenantRow, UserRow } from '#actors/directory/state'
+import { proofProblem } from '#iam/proof-problems'
+import type { LoginOutcome, LoginRequest, SignInPlace } from '#identity/requests'
+import {
+  accountAt,
+  beginBound,
+  needsSecondFactor,
+  type Recognised,
+  type SignInParts,
+  startingOverOnce,
+  tenantOf,
+  wrongCredentials,
+} from '#identity/sign-in'
+import { foldEmail, foldName } from '#model/user'
+
+/** Contract 2, Login: each costs a hash. */
+const candidatesMax = 8
+
+/** Contract 2, Login. */
+const secondFactorMs = 300_000
+const enrollmentMs = 900_000
+
+/** `POST /auth/login`. §5.2.7, §5.2.8, contract 2. */
+export function logIn(parts: SignInParts, request: LoginRequest): Promise<LoginOutcome> {
+  const { jkt } = request
+  if (jkt === undefined) throw proofProblem('missing proof')
+  return startingOverOnce(() => logInOnce(parts, request, jkt))
+}
+
+async function logInOnce(parts: SignInParts, request: LoginRequest, jkt: string): Promise<LoginOutcome> {
+  const found = await recognise(parts, request)
+  const [match, ...others] = onePerTenant(found, request.email)
+  if (!match) throw wrongCredentials()
+  if (others.length > 0) return { type: 'conflict', tenants: tenantsOf(parts, [match, ...others]) }
+  return complete(parts, match, jkt, request.place)
+}
+
+interface Match extends Recognised {
+  readonly row: UserRow
+}
+
+/**
+ * Whose password it is, of all whom the request may mean. The same work for nobody, for a wrong password and for one who
+ * may not sign in here: how long it takes must not tell them apart.
+ */
+async function recognise(parts: SignInParts, request: LoginRequest): Promise<readonly Match[]> {
+  const { states, passwords, attempts } = parts
+  const { email, password, place } = request
+  const rows = candidates(parts, request)
+  const accounts = rows.length > 0 ? rows.map(({ id }) => id) : [foldName(email)]
+  const look = () => {
+    attempts.check(place.address)
+    for (const account of accounts) attempts.check(place.address, account)
+  }
+  look()
+  const matches: Match[] = []
+  for (const row of rows) {
+    const { credentials } = states.account(row.tenant, row.id)
+    const isRight = await passwords.verify(credentials?.hash ?? undefined, password, look)
+    if (isRight && credentials) matches.push({ row, tenant: row.tenant, user: row.id, version: credentials.version })
+  }
+  if (rows.length === 0) await passwords.verify(undefined, password, look)
+  // One password tried on several accounts is an attempt on each of them.
+  if (matches.length === 0) for (const account of accounts) attempts.failed(place.address, account)
+  return matches
+}
+
+function candidates({ states }: SignInParts, { email, tenantIdentifier, place }: LoginRequest): readonly UserRow[] {
+  return rowsByLogin(states.directory, email, place.host)
+    .filter(({ tenant }) => tenantIdentifier === undefined || tenant === tenantIdentifier)
+    .slice(0, candidatesMax)
+}
+
+/** In one tenant one user's name may be another's address, and both have the same password: then the address is meant. */
+function onePerTenant(matches: readonly Match[], email: string): readonly Match[] {
+  const byTenant = new Map<string, Match>()
+  for (const match of matches) {
+    const isAddress = match.row.email !== null && foldEmail(match.row.email) === foldEmail(email)
+    if (isAddress || !byTenant.has(match.tenant)) byTenant.set(match.tenant, match)
+  }
+  return [...byTenant.values()]
+}
+
+function tenantsOf(parts: SignInParts, matches: readonly Match[]): readonly TenantRow[] {
+  return matches.map(({ row }) => tenantOf(parts, row))
+}
+
+/** The password was right: a session, or what else is needed for one. */
+async function complete(parts: SignInParts, match: Match, jkt: string, place: SignInPlace): Promise<LoginOutcome> {
+  const account = accountAt(parts, match)
+  const tenant = tenantOf(parts, match.row)
+  if (!needsSecondFactor(tenant, account)) return { type: 'pair', ...(await beginBound(parts, match, jkt, place)) }
+  const isEnrolling = factorNames(account.factors).length === 0
+  const lifetimeMs = isEnrolling ? enrollmentMs : secondFactorMs
+  const { user, version } = match
+  return {
+    type: 'second_factor',
+    token: parts.tokens.issueSecondFactor({ tenant: match.tenant, user, version, jkt, isEnrolling, lifetimeMs }),
+    expiresIn: lifetimeMs / 1000,
+    methods: isEnrolling ? ['totp', 'webauthn'] : methodsOf(account.factors),
+    enroll: isEnrolling,
+  }
+}
+
+function methodsOf(factors: Factors): readonly ('totp' | 'webauthn' | 'recovery')[] {
+  return [...factorNames(factors), ...(factors.recovery.length > 0 ? (['recovery'] as const) : [])]
+}

@@ -1,0 +1,191 @@
+import { isExpired, type StoredApiKey } from '#actors/tenant/state'
+import type { Access, Accesses, PublishedUser } from '#iam/accesses'
+import type { Caller, SessionKey } from '#iam/caller'
+import { isHashOf, readApiKey } from '#iam/secret-text'
+import type { VerifiedToken } from '#iam/tokens'
+import type { ActorStates } from '#identity/actor-states'
+import { SessionHold } from '#identity/session-hold'
+import { formatCrn } from '#model/crn'
+import type { Entry } from '#model/entry'
+import type { Scope } from '#model/scope'
+import type { System } from '#runtime/system'
+
+export interface SessionCallersParts {
+  readonly system: System<Entry>
+  readonly states: ActorStates
+  readonly accesses: Accesses
+}
+
+/** What a token was found to stand for. */
+interface Known {
+  readonly hold: SessionHold
+  caller: SessionCaller | undefined
+}
+
+/**
+ * From sessions and API keys to callers, with the rights of now. What was found out by a token is kept for as long as the
+ * token is known: until something changes a request costs a few looks and makes nothing.
+ */
+export class SessionCallers {
+  readonly #parts: SessionCallersParts
+  readonly #byToken = new WeakMap<VerifiedToken, Known>()
+  readonly #byKey = new WeakMap<StoredApiKey, KeyCaller>()
+
+  constructor(parts: SessionCallersParts) {
+    this.#parts = parts
+  }
+
+  /** Undefined: the session is over. Remembers that it was used, and from where. */
+  ofToken(token: VerifiedToken, seen: { readonly address: string }): SessionCaller | undefined {
+    // First, here as below: nobody may wake what lies under the name of a tenant that is no more.
+    if (!this.#parts.accesses.hasTenant(token.tenant)) return undefined
+    const known = this.#known(token)
+    const stored = known.hold.stored
+    if (!stored) return undefined
+    if (!known.caller?.hasSameRights()) known.caller = this.#callerOf(known.hold)
+    if (known.caller) known.hold.use(stored, seen)
+    return known.caller
+  }
+
+  /** Undefined for everything that is no key of ours, or is one no more. */
+  ofApiKey(text: string): Caller | undefined {
+    const read = readApiKey(text)
+    if (!read || !this.#parts.accesses.hasTenant(read.tenant)) return undefined
+    const key = this.#parts.states.tenant(read.tenant).apiKeys.get(read.id)
+    return key && isHashOf(text, key.hash) ? this.#callerOfKey(read.tenant, read.id) : undefined
+  }
+
+  /** Who that is now; undefined once it is over. */
+  of({ kind, tenant, id }: SessionKey): Caller | undefined {
+    if (kind === 'api_key') return this.#callerOfKey(tenant, id)
+    return this.#callerOf(new SessionHold(this.#parts, tenant, id))
+  }
+
+  #known(token: VerifiedToken): Known {
+    let known = this.#byToken.get(token)
+    if (!known) {
+      known = { hold: new SessionHold(this.#parts, token.tenant, token.session), caller: undefined }
+      this.#byToken.set(token, known)
+    }
+    return known
+  }
+
+  #callerOf(hold: SessionHold): SessionCaller | undefined {
+    const { accesses } = this.#parts
+    if (!accesses.hasTenant(hold.tenant)) return undefined
+    const stored = hold.stored
+    const user = stored && accesses.user(stored.user)
+    if (!user || user.tenant !== hold.tenant) return undefined
+    return new SessionCaller(accesses, hold, user, stored.jkt ?? undefined)
+  }
+
+  #callerOfKey(tenant: string, id: string): Caller | undefined {
+    const { accesses, states, system } = this.#parts
+    const key = accesses.hasTenant(tenant) ? states.tenant(tenant).apiKeys.get(id) : undefined
+    if (!key || isExpired(key, system.world.now())) return undefined
+    let caller = this.#byKey.get(key)
+    if (!caller?.hasSameRights()) {
+      caller = new KeyCaller(this.#parts, tenant, id, key)
+      this.#byKey.set(key, caller)
+    }
+    return caller
+  }
+}
+
+/** A user, by one of his sessions. */
+export class SessionCaller implements Caller {
+  readonly tenant: string
+  readonly user: string
+  readonly name: string
+  readonly roles: readonly string[]
+  readonly scope: Scope
+  readonly access: string
+  readonly scopeSince: number
+  readonly session: SessionKey
+  readonly jkt?: string
+  readonly #accesses: Accesses
+  readonly #hold: SessionHold
+  readonly #user: PublishedUser
+  readonly #access: Access
+  readonly #version: number
+
+  constructor(accesses: Accesses, hold: SessionHold, user: PublishedUser, jkt: string | undefined) {
+    const access = accesses.of(user.tenant, user.roles)
+    this.tenant = user.tenant
+    this.user = formatCrn({ type: 'user', id: user.id })
+    this.name = user.name
+    this.roles = user.roles
+    this.scope = access.scope
+    this.access = access.key
+    this.scopeSince = Math.max(access.since, user.rolesSince)
+    this.session = { kind: 'session', tenant: hold.tenant, id: hold.id }
+    if (jkt !== undefined) this.jkt = jkt
+    this.#accesses = accesses
+    this.#hold = hold
+    this.#user = user
+    this.#access = access
+    this.#version = access.version
+  }
+
+  /** The same, by whom a key was shown that his session does not ask for. */
+  withProof(jkt: string): SessionCaller {
+    return new SessionCaller(this.#accesses, this.#hold, this.#user, jkt)
+  }
+
+  /** Whether he is still there, holds the same roles, and these mean what they meant. */
+  hasSameRights(): boolean {
+    return this.#access.version === this.#version && this.#accesses.user(this.#user.id) === this.#user
+  }
+
+  isCurrent(): boolean {
+    try {
+      return this.hasSameRights() && this.#hold.stored !== undefined
+    } catch {
+      // The store is being read: what this was judged by may have been taken back.
+      return false
+    }
+  }
+}
+
+/** An API key, which acts as a user with its roles. These never change; what they mean does. */
+class KeyCaller implements Caller {
+  readonly tenant: string
+  readonly user: string
+  readonly name: string
+  readonly roles: readonly string[]
+  readonly scope: Scope
+  readonly access: string
+  readonly scopeSince: number
+  readonly session: SessionKey
+  readonly #parts: SessionCallersParts
+  readonly #key: StoredApiKey
+  readonly #access: Access
+  readonly #version: number
+
+  constructor(parts: SessionCallersParts, tenant: string, id: string, key: StoredApiKey) {
+    const access = parts.accesses.of(tenant, key.roles)
+    this.tenant = tenant
+    this.user = formatCrn({ type: 'key', id })
+    this.name = key.name
+    this.roles = key.roles
+    this.scope = access.scope
+    this.access = access.key
+    this.scopeSince = access.since
+    this.session = { kind: 'api_key', tenant, id }
+    this.#parts = parts
+    this.#key = key
+    this.#access = access
+    this.#version = access.version
+  }
+
+  hasSameRights(): boolean {
+    return this.#access.version === this.#version
+  }
+
+  isCurrent(): boolean {
+    const { accesses, states, system } = this.#parts
+    if (!this.hasSameRights() || !system.isServing || !accesses.hasTenant(this.tenant)) return false
+    const key = states.tenant(this.tenant).apiKeys.get(this.session.id)
+    return key === this.#key && !isExpired(key, system.world.now())
+  }
+}

@@ -1,0 +1,109 @@
+import type { CredentialsChanged } from '#actors/account/commands'
+import { factorNames } from '#actors/account/state'
+import { ExpiringMap } from '#iam/expiring-map'
+import { newTotpSecret, totpSecretText, totpStep, totpUri } from '#iam/totp'
+import { takeRecoveryCode, takeTotp } from '#identity/factor-codes'
+import type { FactorConfirmations } from '#identity/factor-confirmation'
+import { accountOf, enrolling, type FactorSubject, mayTry, signedIn, signingIn, wrongFactor } from '#identity/factor-subject'
+import { freshRecoveryCodes } from '#identity/recovery-codes'
+import type { ConfirmedRequest, FactorActivated, FactorCodeRequest, Pair } from '#identity/requests'
+import { beginBound, type SignInParts, tenantOf } from '#identity/sign-in'
+import { sealTotpSecret } from '#identity/totp-secret'
+import { Problem } from '#model/problem'
+
+/** As long as whoever signs in has to set one up. */
+const pendingMs = 900_000
+/** The oldest makes room: who waited so long begins again. */
+const pendingMax = 10_000
+/** What an authenticator app shows it under. */
+const issuer = 'device-data-backend'
+
+/** One-time codes, and the codes to recover with. Contract 2, Second factor. */
+export class TotpFlows {
+  readonly #parts: SignInParts
+  readonly #confirmations: FactorConfirmations
+  /** Secrets that were shown and not activated yet, by whom they were shown to. */
+  readonly #pending: ExpiringMap<string, Uint8Array>
+
+  constructor(parts: SignInParts, confirmations: FactorConfirmations) {
+    this.#parts = parts
+    this.#confirmations = confirmations
+    const now = () => parts.world.now()
+    this.#pending = new ExpiringMap({ now, lifetimeMs: pendingMs, sizeMax: pendingMax })
+  }
+
+  get pendingCount(): number {
+    return this.#pending.size
+  }
+
+  async use(request: FactorCodeRequest): Promise<Pair> {
+    const subject = signingIn(this.#parts, request)
+    await takeTotp(this.#parts, subject, request.code, request.place)
+    return this.#begin(subject, subject.version, request)
+  }
+
+  async recover(request: FactorCodeRequest): Promise<Pair> {
+    const subject = signingIn(this.#parts, request)
+    await takeRecoveryCode(this.#parts, subject, request.code, request.place)
+    return this.#begin(subject, subject.version, request)
+  }
+
+  async enroll(request: ConfirmedRequest): Promise<{ readonly secret: string; readonly otpauthUri: string }> {
+    const subject = enrolling(this.#parts, request)
+    await this.#confirmations.confirm(subject, request, request.place)
+    const secret = newTotpSecret((byteCount) => this.#parts.world.random(byteCount))
+    this.#pending.set(subject.owner, secret)
+    const otpauthUri = totpUri({ secret, issuer, account: subject.row.name })
+    return { secret: totpSecretText(secret), otpauthUri }
+  }
+
+  /** The code is of the new secret. Who signs in by it has used it for that alone: it is good once more. */
+  async activate(
+    request: FactorCodeRequest & { readonly password?: string | undefined },
+  ): Promise<FactorActivated> {
+    const parts = this.#parts
+    const { password, place } = request
+    const subject = enrolling(parts, request)
+    await this.#confirmations.confirm(subject, { password }, place)
+    const secret = this.#pending.get(subject.owner)
+    if (!secret) throw nothingPending()
+    mayTry(parts, subject, place)
+    const step = totpStep(secret, request.code, parts.world.now())
+    if (step === undefined) throw await wrongFactor(parts, subject, place)
+    this.#pending.delete(subject.owner)
+
+    const { row, session } = subject
+    const { factors, version } = accountOf(parts, subject)
+    const isFirst = factorNames(factors).length === 0
+    const fresh = freshRecoveryCodes(parts)
+    const changed = (await parts.states.askAccount(row.tenant, row.id, {
+      type: 'set_totp',
+      version,
+      secret: sealTotpSecret(parts, row, secret),
+      step: session === undefined ? step - 1 : step,
+      recovery: isFirst ? fresh.hashes : factors.recovery,
+      keep: session,
+    })) as CredentialsChanged
+    const pair = session === undefined ? await this.#begin(subject, changed.version, request) : {}
+    return { ...(isFirst && { recoveryCodes: fresh.codes }), ...pair }
+  }
+
+  async remove(request: ConfirmedRequest): Promise<void> {
+    const parts = this.#parts
+    const subject = signedIn(parts, request)
+    await this.#confirmations.confirm(subject, request, request.place)
+    const { row, session: keep } = subject
+    const { version } = accountOf(parts, subject)
+    const isRequired = tenantOf(parts, row).twoFactor === 'required'
+    await parts.states.askAccount(row.tenant, row.id, { type: 'remove_totp', version, keep, isRequired })
+  }
+
+  #begin({ row, jkt }: FactorSubject, version: number, { place }: FactorCodeRequest): Promise<Pair> {
+    return beginBound(this.#parts, { tenant: row.tenant, user: row.id, version }, jkt, place)
+  }
+}
+
+function nothingPending(): Problem {
+  const details = [{ path: 'code', message: 'there is no secret to activate: enroll first' }]
+  return new Problem('invalid', undefined, { details })
+}

@@ -1,0 +1,22 @@
+import * as api from '#api/basic-tokens'
+import type { Logins } from '#identity/requests'
+import { notStored, placeOf } from '#routes/sign-in-place'
+import { type Binding, bind } from '#server/call'
+
+/** Who answers for tokens of the Basic scheme. §5.1, contract 2. */
+export function basicTokenRoutes(logins: Logins): Binding[] {
+  return [
+    bind(api.readToken, async (call) => {
+      const isOffline = call.query.scope ?? false
+      const authorization = call.header('authorization')
+      const json = await logins.basicToken({ authorization, isOffline, place: placeOf(call) })
+      return { status: 200, headers: notStored, json }
+    }),
+
+    bind(api.refreshToken, async (call) => {
+      const { refreshToken } = call.body
+      const json = await logins.refreshBasic({ refreshToken, place: placeOf(call) })
+      return { status: 200, headers: notStored, json }
+    }),
+  ]
+}

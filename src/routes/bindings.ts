@@ -1,0 +1,79 @@
+import { anonymous } from '#iam/anonymous'
+import type { Identity } from '#identity/identity'
+import { apiKeyRoutes } from '#routes/api-keys'
+import { basicTokenRoutes } from '#routes/basic-tokens'
+import type { RouteContext } from '#routes/context'
+import { deviceRoutes } from '#routes/devices'
+import type { EventRoom } from '#routes/event-room'
+import { eventRoutes, eventSockets } from '#routes/events'
+import { type HealthOptions, healthRoutes } from '#routes/health'
+import { identityRoutes } from '#routes/identity'
+import { jwksRoutes } from '#routes/jwks'
+import { linkRoutes, linkSocket } from '#routes/link'
+import { loginRoutes } from '#routes/login'
+import { metaRoutes } from '#routes/meta'
+import { provisioningKeyRoutes } from '#routes/provisioning-keys'
+import { roleRoutes } from '#routes/roles'
+import { schemaRoutes } from '#routes/schemas'
+import { secondFactorRoutes } from '#routes/second-factors'
+import { serviceRoutes } from '#routes/services'
+import { sessionRoutes } from '#routes/sessions'
+import { signUpRoutes } from '#routes/sign-up'
+import { signingKeyRoutes } from '#routes/signing-keys'
+import { tenantRoutes } from '#routes/tenants'
+import { userRoutes } from '#routes/users'
+import { webauthnRoutes } from '#routes/webauthn'
+import type { Binding } from '#server/call'
+import type { AnyWebsocketRoute } from '#server/websocket-route'
+
+/** All that can be called below `/api/v1`. `identity` undefined: IAM is off. */
+export function bindingsOf(context: RouteContext, identity: Identity | undefined, health: HealthOptions): Binding[] {
+  return [
+    ...healthRoutes(context, health),
+    ...deviceRoutes(context),
+    ...serviceRoutes(context),
+    ...schemaRoutes(context),
+    ...metaRoutes(context),
+    ...eventRoutes(context),
+    ...linkRoutes(context, identity),
+    ...identityRoutes(),
+    ...jwksRoutes(identity?.keys),
+    ...(identity ? signedInBindings(context, identity) : []),
+  ]
+}
+
+/** What stands at the root. Contract 1.1. */
+export function rootBindingsOf(identity: Identity | undefined): Binding[] {
+  return jwksRoutes(identity?.keys)
+}
+
+/** All websockets below `/api/v1`. */
+export function socketsOf(
+  context: RouteContext,
+  identity: Identity | undefined,
+  room: EventRoom,
+  frameBytesMax: number,
+): AnyWebsocketRoute[] {
+  return [
+    ...eventSockets(context, room, identity?.authenticate ?? (() => anonymous)),
+    linkSocket(context, identity, frameBytesMax),
+  ]
+}
+
+function signedInBindings(context: RouteContext, identity: Identity): Binding[] {
+  const { logins, secondFactors, keys } = identity
+  return [
+    ...userRoutes(context),
+    ...roleRoutes(context),
+    ...tenantRoutes(context),
+    ...apiKeyRoutes(context),
+    ...provisioningKeyRoutes(context),
+    ...signUpRoutes(logins),
+    ...basicTokenRoutes(logins),
+    ...loginRoutes(logins),
+    ...sessionRoutes(context, identity),
+    ...secondFactorRoutes(secondFactors),
+    ...webauthnRoutes(secondFactors),
+    ...signingKeyRoutes(keys),
+  ]
+}

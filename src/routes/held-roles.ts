@@ -1,0 +1,37 @@
+import type { TenantState } from '#actors/tenant/state'
+import type { Caller } from '#iam/caller'
+import { covers } from '#model/covers'
+import { Problem } from '#model/problem'
+import { builtInRoles, isBuiltIn } from '#model/role'
+import type { Grant } from '#model/scope'
+import type { RouteContext } from '#routes/context'
+import { lookAtTenant } from '#routes/looking'
+
+/** What a role of a tenant allows; undefined when there is none. */
+export function grantsOfRole({ roles }: Pick<TenantState, 'roles'>, role: string): readonly Grant[] | undefined {
+  return isBuiltIn(role) ? builtInRoles[role] : roles.get(role)?.grants
+}
+
+/** What whoever holds these roles may do. */
+export function grantsOfRoles(state: Pick<TenantState, 'roles'>, roles: readonly string[]): readonly Grant[] {
+  return roles.flatMap((role) => grantsOfRole(state, role) ?? [])
+}
+
+/**
+ * Whether somebody, or a key, may be given these roles.
+ *
+ * @throws Problem `invalid` that names each role that is not there, `forbidden` for more than the caller himself may
+ */
+export function mayGive(context: RouteContext, caller: Caller, tenant: string, roles: readonly string[]): void {
+  const state = lookAtTenant(context, tenant)
+  const details = roles.flatMap((role, index) =>
+    grantsOfRole(state, role) ? [] : [{ path: `roles.${index}`, message: 'there is no such role' }],
+  )
+  if (details.length > 0) throw new Problem('invalid', undefined, { details })
+  mustCover(caller, grantsOfRoles(state, roles))
+}
+
+/** Nobody may give, edit or reset beyond his own grants. Contract 2. @throws Problem `forbidden` */
+export function mustCover({ scope }: Caller, grants: readonly Grant[]): void {
+  if (!covers(scope, grants)) throw new Problem('forbidden')
+}

@@ -1,0 +1,36 @@
+import { isExpired, type KeyKind, keysOf, type StoredKey } from '#actors/tenant/state'
+import { formatCrn } from '#model/crn'
+import type { RouteContext } from '#routes/context'
+import { lookAtTenant } from '#routes/looking'
+
+/** What keys of both kinds show of themselves. */
+export interface ShownKey {
+  readonly id: string
+  readonly name: string
+  readonly createdAt: number
+  readonly expiresAt?: number
+  readonly resourceIdentifier: string
+}
+
+/** Those of a tenant that are good for something, in the order in which they were made. */
+export function keysThere<Key extends StoredKey>(
+  context: RouteContext,
+  tenant: string,
+  kind: KeyKind,
+): readonly (readonly [id: string, key: Key])[] {
+  const now = context.world.now()
+  const keys = [...keysOf(lookAtTenant(context, tenant), kind)] as unknown as [string, Key][]
+  return keys
+    .filter(([, key]) => !isExpired(key, now))
+    .sort(([a, one], [b, other]) => one.createdAt - other.createdAt || (a < b ? -1 : 1))
+}
+
+/** Times as they are given: seconds from now on, Unix ms; null: never. */
+export function expiryIn({ world }: RouteContext, seconds: number | undefined): number | null {
+  return seconds === undefined ? null : world.now() + seconds * 1000
+}
+
+export function shownKey(id: string, { name, createdAt, expiresAt }: StoredKey): ShownKey {
+  const resourceIdentifier = formatCrn({ type: 'key', id })
+  return { id, name, createdAt, ...(expiresAt !== null && { expiresAt }), resourceIdentifier }
+}

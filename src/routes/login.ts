@@ -1,0 +1,48 @@
+import type { TenantRow } from '#actors/directory/state'
+import * as api from '#api/login'
+import type { LoginOutcome, Logins } from '#identity/requests'
+import { formatCrn } from '#model/crn'
+import { notStored, placeOf } from '#routes/sign-in-place'
+import { type Binding, bind, type Reply } from '#server/call'
+
+/** Who answers for signing in and out by the DPoP scheme. §5.2, contract 2. */
+export function loginRoutes(logins: Logins): Binding[] {
+  return [
+    bind(api.logIn, async (call) => {
+      const { jkt } = call.caller
+      return replyTo(await logins.logIn({ ...call.body, jkt, place: placeOf(call) }))
+    }),
+
+    bind(api.refreshSession, async (call) => {
+      const { refreshToken } = call.body
+      const { jkt } = call.caller
+      const json = await logins.refresh({ refreshToken, jkt, place: placeOf(call) })
+      return { status: 200, headers: notStored, json }
+    }),
+
+    bind(api.logOut, async ({ caller, query, body }) => {
+      await logins.signOut({ caller, refreshToken: body?.refreshToken, isAll: query.all ?? false })
+      return { status: 204 }
+    }),
+  ]
+}
+
+function replyTo(outcome: LoginOutcome): Reply {
+  switch (outcome.type) {
+    case 'pair': {
+      const { accessToken, refreshToken } = outcome
+      return { status: 200, headers: notStored, json: { accessToken, refreshToken } }
+    }
+    case 'conflict':
+      return { status: 409, json: { error: 'TENANT_CONFLICT_ERROR', tenants: outcome.tenants.map(candidateOf) } }
+    case 'second_factor': {
+      const { token, expiresIn, methods, enroll } = outcome
+      return { status: 200, headers: notStored, json: { status: '2fa_required', token, expiresIn, methods, enroll } }
+    }
+  }
+}
+
+/** One of several tenants that may be meant. §5.2.7. */
+function candidateOf({ tenantIdentifier, name }: TenantRow) {
+  return { tenantIdentifier, name, resourceIdentifier: formatCrn({ type: 'tenant', id: tenantIdentifier }) }
+}

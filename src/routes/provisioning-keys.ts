@@ -1,0 +1,61 @@
+import { tenantAddress } from '#actors/tenant/address'
+import type { AddProvisioningKey, DeleteKey } from '#actors/tenant/commands'
+import type { StoredProvisioningKey } from '#actors/tenant/state'
+import * as api from '#api/provisioning-keys'
+import type { Caller } from '#iam/caller'
+import { hashOf, newSecret, provisioningKeyText } from '#iam/secret-text'
+import { Problem } from '#model/problem'
+import { madeId } from '#model/server-made-id'
+import type { RouteContext } from '#routes/context'
+import { expiryIn, keysThere, shownKey } from '#routes/listed-keys'
+import { textReply } from '#routes/streamed'
+import { bindForTenant, locationOf } from '#routes/target-tenant'
+import type { Binding } from '#server/call'
+
+/** Who answers for provisioning keys. Contract 2. */
+export function provisioningKeyRoutes(context: RouteContext): Binding[] {
+  const { system, world } = context
+  return [
+    bindForTenant(context, api.listProvisioningKeys, (_, tenant) => {
+      const keys = keysThere<StoredProvisioningKey>(context, tenant, 'provisioning_key')
+      const entries = keys.map(([id, key]) => {
+        const { maxDevices, devices } = key
+        return { ...shownKey(id, key), ...(maxDevices !== null && { maxDevices }), devices }
+      })
+      return textReply(context, JSON.stringify(entries))
+    }),
+
+    bindForTenant(context, api.createProvisioningKey, async ({ caller, query, body }, tenant) => {
+      mustReachAnyDevice(caller, 'create')
+      const { name, expiresIn, maxDevices = null } = body
+      const id = madeId((bytes) => world.random(bytes))
+      const key = provisioningKeyText(
+        id,
+        newSecret((bytes) => world.random(bytes)),
+      )
+      const expiresAt = expiryIn(context, expiresIn)
+      const add: AddProvisioningKey = {
+        type: 'add_provisioning_key',
+        id,
+        name,
+        hash: hashOf(key),
+        expiresAt,
+        maxDevices,
+      }
+      await system.ask(tenantAddress(tenant), add)
+      const headers = { Location: locationOf(`/iam/provisioning-keys/${id}`, query), 'Cache-Control': 'no-store' }
+      return { status: 201, headers, json: { id, key } }
+    }),
+
+    bindForTenant(context, api.deleteProvisioningKey, async ({ caller, parameters: { id } }, tenant) => {
+      mustReachAnyDevice(caller, 'delete')
+      await system.ask(tenantAddress(tenant), { type: 'delete_key', kind: 'provisioning_key', id } satisfies DeleteKey)
+      return { status: 204 }
+    }),
+  ]
+}
+
+/** Such a key speaks for any device: who reaches some of them only would go beyond his own grants by it. Contract 2. */
+function mustReachAnyDevice({ scope }: Caller, action: 'create' | 'delete'): void {
+  if (!scope.reaches('device', action).some(({ devices }) => devices === '*')) throw new Problem('forbidden')
+}

@@ -1,0 +1,70 @@
+import { isRoleUsed } from '#actors/directory/queries'
+import { tenantAddress } from '#actors/tenant/address'
+import type { DeleteRole, PutRole } from '#actors/tenant/commands'
+import * as api from '#api/roles'
+import { formatCrn } from '#model/crn'
+import { Problem } from '#model/problem'
+import { builtInRoles, isBuiltIn, type RoleEntry } from '#model/role'
+import type { Grant } from '#model/scope'
+import type { RouteContext } from '#routes/context'
+import { grantsOfRole, mustCover } from '#routes/held-roles'
+import { lookAtDirectory, lookAtTenant } from '#routes/looking'
+import { textReply } from '#routes/streamed'
+import { bindForTenant } from '#routes/target-tenant'
+import type { Binding } from '#server/call'
+import { mayPut } from '#server/permit'
+
+/** Who answers for roles. Contract 2. */
+export function roleRoutes(context: RouteContext): Binding[] {
+  const { system } = context
+  return [
+    bindForTenant(context, api.listRoles, (_, tenant) => {
+      const { roles } = lookAtTenant(context, tenant)
+      const names = [...Object.keys(builtInRoles), ...roles.keys()].sort()
+      const entries = names.map((role) => entryOf(tenant, role, grantsOfRole({ roles }, role) ?? []))
+      return textReply(context, JSON.stringify(entries))
+    }),
+
+    bindForTenant(context, api.readRole, ({ parameters: { role } }, tenant) =>
+      textReply(context, JSON.stringify(entryOf(tenant, role, grantsThere(context, tenant, role)))),
+    ),
+
+    // Whoever changes a role changes what it meant: to take away is as much beyond him as to give.
+    bindForTenant(
+      context,
+      api.putRole,
+      async ({ caller, parameters: { role }, body: { grants }, bodyBytes }, tenant) => {
+        const before = grantsOfRole(lookAtTenant(context, tenant), role)
+        mayPut(caller, 'roles', before !== undefined)
+        mustCover(caller, [...(before ?? []), ...grants])
+        await system.ask(
+          tenantAddress(tenant),
+          { type: 'put_role', role, grants } satisfies PutRole,
+          bodyBytes.byteLength,
+        )
+        return { status: 200, json: entryOf(tenant, role, grants) }
+      },
+    ),
+
+    bindForTenant(context, api.deleteRole, async ({ caller, parameters: { role } }, tenant) => {
+      mustCover(caller, grantsThere(context, tenant, role))
+      if (!isBuiltIn(role) && isRoleUsed(lookAtDirectory(context), tenant, role)) {
+        throw new Problem('conflict', 'the role is in use')
+      }
+      await system.ask(tenantAddress(tenant), { type: 'delete_role', role } satisfies DeleteRole)
+      return { status: 204 }
+    }),
+  ]
+}
+
+/** @throws Problem `not_found` */
+function grantsThere(context: RouteContext, tenant: string, role: string): readonly Grant[] {
+  const grants = grantsOfRole(lookAtTenant(context, tenant), role)
+  if (!grants) throw new Problem('not_found')
+  return grants
+}
+
+function entryOf(tenant: string, name: string, grants: readonly Grant[]): RoleEntry {
+  const resourceIdentifier = formatCrn({ type: 'role', tenant, name })
+  return { name, grants: [...grants], builtIn: isBuiltIn(name), resourceIdentifier }
+}

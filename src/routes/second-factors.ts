@@ -1,0 +1,34 @@
+import * as api from '#api/second-factors'
+import type { SecondFactors } from '#identity/requests'
+import { notStored, placeOf } from '#routes/sign-in-place'
+import { type Binding, bind } from '#server/call'
+
+/** Who answers for one-time codes and codes to recover with. §5.2.8, contract 2. */
+export function secondFactorRoutes(factors: SecondFactors): Binding[] {
+  return [
+    bind(api.useTotp, async (call) => {
+      const json = await factors.useTotp({ ...call.body, caller: call.caller, place: placeOf(call) })
+      return { status: 200, headers: notStored, json }
+    }),
+
+    bind(api.useRecoveryCode, async (call) => {
+      const json = await factors.useRecovery({ ...call.body, caller: call.caller, place: placeOf(call) })
+      return { status: 200, headers: notStored, json }
+    }),
+
+    bind(api.enrollTotp, async (call) => {
+      const json = await factors.enrollTotp({ ...call.body, caller: call.caller, place: placeOf(call) })
+      return { status: 200, headers: notStored, json }
+    }),
+
+    bind(api.activateTotp, async (call) => {
+      const json = await factors.activateTotp({ ...call.body, caller: call.caller, place: placeOf(call) })
+      return { status: 200, headers: notStored, json }
+    }),
+
+    bind(api.removeTotp, async (call) => {
+      await factors.removeTotp({ ...call.body, caller: call.caller, place: placeOf(call) })
+      return { status: 204 }
+    }),
+  ]
+}

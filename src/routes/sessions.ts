@@ -1,0 +1,54 @@
+import * as api from '#api/sessions'
+import type { Caller } from '#iam/caller'
+import type { Identity } from '#identity/identity'
+import { idOfCrn } from '#model/crn'
+import { Problem } from '#model/problem'
+import type { RouteContext } from '#routes/context'
+import { userThere } from '#routes/looking'
+import { placeOf } from '#routes/sign-in-place'
+import { bindForTenant } from '#routes/target-tenant'
+import { userToEdit } from '#routes/users'
+import { type Binding, bind } from '#server/call'
+
+/** Who answers for sessions, one's own and, for administrators, other people's. Contract 2. */
+export function sessionRoutes(context: RouteContext, { sessions, logins }: Identity): Binding[] {
+  return [
+    bind(api.listSessions, async ({ caller }) => ({
+      status: 200,
+      json: await sessions.list(caller.tenant, personOf(caller), caller.session?.id),
+    })),
+
+    bind(api.endSession, async ({ caller, parameters: { id } }) => {
+      await sessions.end(caller.tenant, personOf(caller), id)
+      return { status: 204 }
+    }),
+
+    bind(api.changePassword, async (call) => {
+      const { current, password } = call.body
+      await logins.changePassword({ caller: call.caller, current, password, place: placeOf(call) })
+      return { status: 204 }
+    }),
+
+    bindForTenant(context, api.listUserSessions, async ({ caller, parameters: { name } }, tenant) => {
+      const { id } = userThere(context, tenant, name)
+      return { status: 200, json: await sessions.list(tenant, id, caller.session?.id) }
+    }),
+
+    bindForTenant(context, api.endUserSessions, async ({ caller, parameters: { name } }, tenant) => {
+      await sessions.endAll(tenant, userToEdit(context, caller, tenant, name).id)
+      return { status: 204 }
+    }),
+
+    bindForTenant(context, api.endUserSession, async ({ caller, parameters: { name, id } }, tenant) => {
+      await sessions.end(tenant, userToEdit(context, caller, tenant, name).id, id)
+      return { status: 204 }
+    }),
+  ]
+}
+
+/** Bare id of a signed-in person. Who is known and is none has no sessions of his own. */
+function personOf({ user }: Caller): string {
+  const id = idOfCrn(user, 'user')
+  if (id === undefined) throw new Problem('forbidden')
+  return id
+}

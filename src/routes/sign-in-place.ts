@@ -1,0 +1,11 @@
+import type { SignInPlace } from '#identity/requests'
+import type { Call } from '#server/call'
+
+/** From where a request to sign in came. */
+export function placeOf(call: Call): SignInPlace {
+  const { host, address } = call.seen
+  return { host, address, agent: call.header('user-agent') }
+}
+
+/** Answers that hold tokens are kept by nobody on the way. Contract 1.9. */
+export const notStored = { 'Cache-Control': 'no-store' }

@@ -1,0 +1,14 @@
+import * as api from '#api/sign-up'
+import type { Logins } from '#identity/requests'
+import { placeOf } from '#routes/sign-in-place'
+import { type Binding, bind } from '#server/call'
+
+/** Who answers for sign-up. Contract 2. */
+export function signUpRoutes(logins: Logins): Binding[] {
+  return [
+    bind(api.signUp, async (call) => {
+      const { name, code, password } = call.body
+      return { status: 201, json: await logins.signUp({ name, code, password, place: placeOf(call) }) }
+    }),
+  ]
+}

@@ -1,0 +1,17 @@
+import * as api from '#api/signing-keys'
+import type { SigningKeyRing } from '#identity/requests'
+import { type Binding, bind } from '#server/call'
+
+/** Who answers for the keys that tokens are signed with. Contract 2, Tokens. */
+export function signingKeyRoutes(keys: SigningKeyRing): Binding[] {
+  return [
+    bind(api.listSigningKeys, () => ({ status: 200, json: keys.list() })),
+
+    // One of them alone is nowhere to be read.
+    bind(api.rotateSigningKey, async () => ({
+      status: 201,
+      headers: { Location: '/api/v1/iam/signing-keys' },
+      json: await keys.rotate(),
+    })),
+  ]
+}

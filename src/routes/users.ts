@@ -1,0 +1,129 @@
+import { accountAddress } from '#actors/account/address'
+import type { AccessCode } from '#actors/account/state'
+import { directoryAddress } from '#actors/directory/address'
+import type { AddUser, RemoveUser, UpdateUser } from '#actors/directory/commands'
+import { rowByName, rowsOf } from '#actors/directory/queries'
+import type { UserRow } from '#actors/directory/state'
+import { nameOfCursor } from '#api/query-field'
+import * as api from '#api/users'
+import type { Caller } from '#iam/caller'
+import { hashOf, newCode } from '#iam/secret-text'
+import { formatCrn } from '#model/crn'
+import { madeId } from '#model/server-made-id'
+import { foldName, type UserEntry } from '#model/user'
+import type { RouteContext } from '#routes/context'
+import { grantsOfRoles, mayGive, mustCover } from '#routes/held-roles'
+import { listReply } from '#routes/list-reply'
+import { lookAtDirectory, lookAtTenant, userThere } from '#routes/looking'
+import { namesOf, textReply } from '#routes/streamed'
+import { bindForTenant, locationOf } from '#routes/target-tenant'
+import type { Binding } from '#server/call'
+
+/** Contract 2: seven days. */
+const codeLifetimeS = 604_800
+
+/** Who answers for users. What lies in several actors is looked at and turned in one breath. Contract 2. */
+export function userRoutes(context: RouteContext): Binding[] {
+  const { system } = context
+  return [
+    bindForTenant(context, api.createUser, async ({ caller, query, body }, tenant) => {
+      const { name, email = null, roles, expiresIn = codeLifetimeS } = body
+      mayGive(context, caller, tenant, roles)
+      const { text, code } = makeCode(context, expiresIn, false)
+      const user = { id: madeId((bytes) => context.world.random(bytes)), tenant, name, email, roles }
+      const row = await system.ask(directoryAddress, { type: 'add_user', user, code } satisfies AddUser)
+      const Location = locationOf(`/iam/users/${encodeURIComponent(name)}`, query)
+      const headers = { Location, 'Cache-Control': 'no-store' }
+      return { status: 201, headers, json: invitationOf(row as UserRow, text, code) }
+    }),
+
+    bindForTenant(context, api.listUsers, (call, tenant) => {
+      const directory = lookAtDirectory(context)
+      const after = foldName(nameOfCursor(call.query.cursor))
+      const names = rowsOf(directory, tenant).map(({ name }) => name)
+      return listReply(
+        context,
+        call,
+        {},
+        {
+          limit: call.query.limit,
+          names: namesOf(after === '' ? names : names.filter((name) => foldName(name) > after)),
+          isShown: () => true,
+          textOf: (name) => {
+            const row = rowByName(lookAtDirectory(context), name)
+            return row?.tenant === tenant ? JSON.stringify(entryOf(row)) : undefined
+          },
+        },
+      )
+    }),
+
+    bindForTenant(context, api.readUser, ({ parameters: { name } }, tenant) =>
+      textReply(context, JSON.stringify(entryOf(userThere(context, tenant, name)))),
+    ),
+
+    bindForTenant(context, api.updateUser, async ({ caller, parameters, body }, tenant) => {
+      const { email, roles, state } = body
+      const before = userToEdit(context, caller, tenant, parameters.name)
+      if (roles) mayGive(context, caller, tenant, roles)
+      const row = await system.ask(directoryAddress, {
+        type: 'update_user',
+        user: before.id,
+        ...(email !== undefined && { email }),
+        ...(roles !== undefined && { roles }),
+        ...(state !== undefined && { state }),
+      } satisfies UpdateUser)
+      return { status: 200, json: entryOf(row as UserRow) }
+    }),
+
+    bindForTenant(context, api.deleteUser, async ({ caller, parameters }, tenant) => {
+      const { id } = userToEdit(context, caller, tenant, parameters.name)
+      await system.ask(directoryAddress, { type: 'remove_user', user: id } satisfies RemoveUser)
+      return { status: 204 }
+    }),
+
+    bindForTenant(context, api.renewUserCode, async ({ caller, parameters, body }, tenant) => {
+      const row = userToEdit(context, caller, tenant, parameters.name)
+      const { text, code } = makeCode(context, codeLifetimeS, body?.resetTwoFactor ?? false)
+      await system.ask(accountAddress(tenant, row.id), { type: 'invite', code })
+      return { status: 200, headers: { 'Cache-Control': 'no-store' }, json: invitationOf(row, text, code) }
+    }),
+  ]
+}
+
+/**
+ * A user whom the caller may do something to: one who may do no more than he.
+ *
+ * @throws Problem `not_found`, `forbidden`
+ */
+export function userToEdit(context: RouteContext, caller: Caller, tenant: string, name: string): UserRow {
+  const row = userThere(context, tenant, name)
+  mustCover(caller, grantsOfRoles(lookAtTenant(context, tenant), row.roles))
+  return row
+}
+
+function makeCode(
+  { world }: RouteContext,
+  lifetimeS: number,
+  resetsFactors: boolean,
+): { readonly text: string; readonly code: AccessCode } {
+  const text = newCode((bytes) => world.random(bytes))
+  return { text, code: { hash: hashOf(text), expiresAt: world.now() + lifetimeS * 1000, resetsFactors } }
+}
+
+function invitationOf({ id, name }: UserRow, code: string, { expiresAt }: AccessCode): api.Invitation {
+  return { name, code, expiresAt, resourceIdentifier: formatCrn({ type: 'user', id }) }
+}
+
+function entryOf({ id, name, email, roles, state, factors, createdAt }: UserRow): UserEntry {
+  const resourceIdentifier = formatCrn({ type: 'user', id })
+  const twoFactor = [...factors]
+  return {
+    name,
+    ...(email !== null && { email }),
+    roles: [...roles],
+    state,
+    twoFactor,
+    createdAt,
+    resourceIdentifier,
+  }
+}

@@ -1,0 +1,140 @@
+import { anonymous } from '#iam/anonymous'
+import { argon2Engine } from '#iam/argon2'
+import type { IdentitySettings } from '#identity/options'
+import { bindingsOf, rootBindingsOf, socketsOf } from '#routes/bindings'
+import { identityIsOff } from '#routes/identity'
+import { closeCodes } from '#runtime/close-codes'
+import type { SocketPublisher } from '#runtime/socket'
+import { openServer, type Server } from '#server/listen'
+import { assemble } from '#src/assembly'
+import { type Config, isLoopback } from '#src/config'
+import { type Log, redactPath } from '#src/log'
+import { realWorld } from '#src/world'
+import { readOrMakeKeyFile } from '#store/key-file'
+import { levelPlace } from '#store/level'
+
+/** How long requests under way may take to end when the server stops. Contract 8. */
+const stopGraceMs = 10_000
+
+export interface ServeOptions {
+  /** Whoever shows it as Bearer may do everything, until this server stops. For who starts it for himself alone. */
+  readonly operatorToken?: string
+  /** The first administrator's random password. It is stored, and nobody else will ever hear it. */
+  readonly madeAdministrator?: (made: { readonly name: string; readonly password: string }) => void
+}
+
+export interface Running {
+  readonly port: number
+  /** With the base path of the API. */
+  readonly url: string
+  /** Answers what is under way, stores everything, and closes. */
+  stop(): Promise<void>
+}
+
+/** The whole server, from its settings to an open port. */
+export async function serve(config: Config, log: Log, options: ServeOptions = {}): Promise<Running> {
+  const door: { server?: Server } = {}
+  const publisher: SocketPublisher = {
+    publish: (topic, message) => door.server?.publisher.publish(topic, message),
+  }
+  const assembly = assemble({
+    world: realWorld,
+    place: levelPlace({ folder: config.dataDirectory, headroomBytes: config.storageHeadroomBytes }),
+    publisher,
+    isSynced: config.durability === 'disk',
+    retention: { bytesMax: config.streamRetentionBytes, ageMsMax: config.streamRetentionMs },
+    ticketLifetimeMs: config.ticketLifetimeMs,
+    ...(config.isIamOn && { identity: identityOf(config, log, options, () => door.server?.port ?? config.port) }),
+    log,
+  })
+  const { printed } = await assembly.open()
+  // Now: nothing that still goes wrong may keep it from who has to know it.
+  if (printed) options.madeAdministrator?.(printed)
+  const { context, database, eventRoom, identity } = assembly
+  let server: Server
+  try {
+    const { dataDirectory, linkFrameBytesMax } = config
+    server = await openServer({
+      world: realWorld,
+      log,
+      host: config.host,
+      port: config.port,
+      bindings: bindingsOf(context, identity, { dataDirectory, databaseStatus: () => database.status }),
+      rootBindings: rootBindingsOf(identity),
+      sockets: socketsOf(context, identity, eventRoom, linkFrameBytesMax),
+      authenticate: identity?.authenticate ?? (() => anonymous),
+      cors: { corsOrigins: config.corsOrigins, publicUrls: config.publicUrls, iamOff: !config.isIamOn },
+      isProxyTrusted: config.isProxyTrusted,
+      bodyBytesMax: config.bodyBytesMax,
+      closeGraceMs: stopGraceMs,
+      redactPath,
+      ...(!identity && { notFound: identityIsOff }),
+    })
+  } catch (error) {
+    await assembly.close()
+    throw error
+  }
+  door.server = server
+  const url = urlOf(config, server.port)
+  greet(config, log, url, server.port)
+  return {
+    port: server.port,
+    url,
+    async stop() {
+      log.info({}, 'stopping')
+      server.stopListening()
+      assembly.stop()
+      context.links.stop()
+      await server.closeSockets(closeCodes.restarting.code, closeCodes.restarting.reason)
+      await server.close()
+      await assembly.close()
+      log.info({}, 'stopped')
+    },
+  }
+}
+
+function identityOf(
+  config: Config,
+  log: Log,
+  { operatorToken }: ServeOptions,
+  port: () => number,
+): IdentitySettings {
+  const { adminName: name, adminPassword: password } = config
+  return {
+    async fileKey(isNeeded) {
+      const random = (byteCount: number) => realWorld.random(byteCount)
+      const { bytes, warning } = await readOrMakeKeyFile(config.dataDirectory, { random, isNeeded })
+      if (warning !== undefined) log.warn({}, warning)
+      return bytes
+    },
+    engine: argon2Engine,
+    lifetimes: {
+      tokenMs: config.tokenLifetimeMs,
+      accessMs: config.accessTokenLifetimeMs,
+      refreshMs: config.refreshTokenLifetimeMs,
+    },
+    publicUrls: config.publicUrls,
+    corsOrigins: config.corsOrigins,
+    areRateLimitsOn: config.areRateLimitsOn,
+    ...(name !== undefined && password !== undefined && { administrator: { name, password } }),
+    ...(operatorToken !== undefined && { operatorToken }),
+    port,
+  }
+}
+
+function urlOf({ host }: Config, port: number): string {
+  const written = host.includes(':') ? `[${host}]` : host
+  return `http://${host === '0.0.0.0' ? 'localhost' : written}:${port}/api/v1`
+}
+
+function greet(config: Config, log: Log, url: string, port: number): void {
+  const { dataDirectory } = config
+  if (config.isIamOn) {
+    log.info({ port, dataDirectory }, `serving ${url}, sign in at ${url}/iam/token`)
+    return
+  }
+  const said = 'IAM is OFF: nobody has to sign in, and whoever reaches this port may read and change everything'
+  if (isLoopback(config.host)) log.warn({}, said)
+  else log.error({ host: config.host }, said)
+  log.info({ port, dataDirectory }, `serving ${url}, try ${url}/devices?depth=2`)
+}

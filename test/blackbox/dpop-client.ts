@@ -1,0 +1,119 @@
+import { type CryptoKeyPair, generateKeyPair, generateProof } from 'dpop'
+import { expect } from 'vitest'
+import { type Credentials, root } from '#test/blackbox/people'
+import type { Answer, Ask, Environment, StartedServer } from '#test/blackbox/started-server'
+
+export interface Pair {
+  readonly accessToken: string
+  readonly refreshToken: string
+}
+
+/** What a login answers where a password is not enough. */
+export interface SecondFactorNeeded {
+  readonly status: '2fa_required'
+  readonly token: string
+  readonly expiresIn: number
+  readonly methods: readonly string[]
+  readonly enroll: boolean
+}
+
+/**
+ * A client of the DPoP scheme, with proofs that others wrote (panva's `dpop`): one key, and the latest nonce it was told.
+ * §5.2.
+ */
+export class DpopClient {
+  readonly server: StartedServer
+  readonly keys: CryptoKeyPair
+  nonce: string | undefined
+  pair: Pair | undefined
+  /** How often it was told to come again with a nonce. */
+  challenges = 0
+
+  /** With a key of its own that others made. */
+  constructor(server: StartedServer, keys: CryptoKeyPair) {
+    this.server = server
+    this.keys = keys
+  }
+
+  static async make(server: StartedServer): Promise<DpopClient> {
+    return new DpopClient(server, await generateKeyPair('ES256'))
+  }
+
+  static async signIn(server: StartedServer, who: Credentials = root, more: object = {}): Promise<DpopClient> {
+    const client = await DpopClient.make(server)
+    const answer = await client.logIn(who, more)
+    expect([answer.status, answer.json]).toEqual([
+      200,
+      { accessToken: expect.any(String), refreshToken: expect.any(String) },
+    ])
+    return client
+  }
+
+  /** The pair is kept where there is one. */
+  async logIn({ name, password }: Credentials, more: object = {}): Promise<Answer> {
+    return this.keep(await this.prove('/auth/login', { method: 'POST', body: { email: name, password, ...more } }))
+  }
+
+  /** By the refresh token that it has, or another one. */
+  async refresh(refreshToken = this.signedIn.refreshToken): Promise<Answer> {
+    return this.keep(await this.prove('/auth/token', { method: 'POST', body: { refreshToken } }))
+  }
+
+  get signedIn(): Pair {
+    if (!this.pair) throw new Error('the client is not signed in')
+    return this.pair
+  }
+
+  /** With access token and proof. */
+  ask(path: string, ask: Ask = {}): Promise<Answer> {
+    return this.#send(path, ask, this.signedIn.accessToken)
+  }
+
+  get(path: string): Promise<Answer> {
+    return this.ask(path)
+  }
+
+  post(path: string, body?: unknown): Promise<Answer> {
+    return this.ask(path, { method: 'POST', body })
+  }
+
+  /** With a proof, and without a token. */
+  prove(path: string, ask: Ask): Promise<Answer> {
+    return this.#send(path, ask, undefined)
+  }
+
+  async isIn(): Promise<boolean> {
+    return (await this.get('/iam/me')).status === 200
+  }
+
+  /** Headers for one request by this key. */
+  async headersFor(method: string, path: string, token?: string): Promise<Environment> {
+    const [pathname = ''] = path.split('?')
+    const proof = await generateProof(this.keys, this.server.base + pathname, method, this.nonce, token)
+    return { dpop: proof, ...(token !== undefined && { authorization: `DPoP ${token}` }) }
+  }
+
+  /** Adopts what an answer says. */
+  keep(answer: Answer): Answer {
+    if (answer.status === 200) {
+      const { accessToken, refreshToken } = answer.json as Partial<Pair>
+      if (accessToken !== undefined && refreshToken !== undefined) this.pair = { accessToken, refreshToken }
+    }
+    return answer
+  }
+
+  /** As §5.2.4 wants it: once more, when it was told a nonce. */
+  async #send(path: string, ask: Ask, token: string | undefined): Promise<Answer> {
+    const once = async () => {
+      const headers = { ...ask.headers, ...(await this.headersFor(ask.method ?? 'GET', path, token)) }
+      const answer = await this.server.ask(path, { ...ask, headers })
+      this.nonce = answer.headers.get('dpop-nonce') ?? this.nonce
+      return answer
+    }
+    const first = await once()
+    const isChallenge = first.status === 400 && first.text === '{"error":"use_dpop_nonce"}'
+    if (!isChallenge) return first
+    this.challenges++
+    return once()
+  }
+}

@@ -1,0 +1,223 @@
+import { beforeEach, describe, expect, test } from 'vitest'
+import { scopeOf } from '#model/scope'
+import type { StallingSocket } from '#test/events/stalling-sockets'
+import { readAll, ToldStream } from '#test/events/told-stream'
+
+let stream: ToldStream
+
+beforeEach(() => {
+  stream = new ToldStream(400)
+})
+
+const only = (device: string) => scopeOf([{ permissions: { service: ['read'] }, devices: [device], services: ['*'] }])
+const onlyA = only('A')
+const onlyB = only('B')
+const toB = { access: 'b', scope: onlyB }
+
+const offsets = ({ heard }: StallingSocket) => heard.filter(({ type }) => type !== 'STREAM').map(({ offset }) => offset)
+const lines = ({ heard }: StallingSocket) =>
+  heard.map(({ type, offset, deviceIdentifier }) => [type, deviceIdentifier, offset].filter(Boolean).join(' '))
+
+function reports(...devices: string[]): void {
+  for (const device of devices) stream.report(device)
+}
+
+describe('a socket that is given another access', () => {
+  test('while live: hears what was told before, RESYNC, and then by the new one alone', async () => {
+    const socket = stream.connect({ listener: { access: 'a', scope: onlyA } })
+    const other = stream.connect({ listener: { access: 'a', scope: onlyA } })
+    reports('A', 'B')
+    stream.hub.move(socket, toB)
+    reports('A', 'B')
+    await readAll(stream)
+    expect(lines(socket)).toEqual(['OBJECT_UPDATED A 1', 'RESYNC 2', 'OBJECT_UPDATED B 4'])
+    expect(lines(other)).toEqual(['OBJECT_UPDATED A 1', 'OBJECT_UPDATED A 3'])
+    expect(stream.hub.positionOf(socket)).toEqual({ epoch: 'now', offset: 4 })
+  })
+
+  test('with several in one tick: each RESYNC stands between what its classes heard', async () => {
+    const socket = stream.connect({ listener: { access: 'a', scope: onlyA } })
+    for (let round = 0; round < 3; round++) {
+      reports('A', 'B')
+      stream.hub.move(socket, toB)
+      reports('A', 'B')
+      stream.hub.move(socket, { access: 'a', scope: onlyA })
+    }
+    await readAll(stream)
+    const round = (begin: number) => [
+      `OBJECT_UPDATED A ${begin + 1}`,
+      `RESYNC ${begin + 2}`,
+      `OBJECT_UPDATED B ${begin + 4}`,
+      `RESYNC ${begin + 4}`,
+    ]
+    expect(lines(socket)).toEqual([0, 4, 8].flatMap(round))
+  })
+
+  test('keeps its filter', async () => {
+    const socket = stream.connect({ listener: { access: 'a', scope: onlyA, filter: { services: new Set(['t']) } } })
+    stream.hub.move(socket, toB)
+    stream.report('B', 0, 's')
+    stream.report('B', 0, 't')
+    await readAll(stream)
+    expect(offsets(socket)).toEqual([0, 2])
+  })
+
+  test('shares the class of those who have it, and leaves the one it had', () => {
+    const first = stream.connect({ listener: { access: 'a', scope: onlyA } })
+    const second = stream.connect({ listener: toB })
+    stream.hub.move(first, toB)
+    expect(first.topics).toEqual(second.topics)
+    const before = { ...stream.hub.counts }
+    reports('B')
+    expect(stream.hub.counts.publishes - before.publishes).toBe(1)
+    expect(stream.hub.counts.deliveries - before.deliveries).toBe(2)
+  })
+
+  test('the same as before: reads the full state again, and stays', async () => {
+    const socket = stream.connect({ listener: toB })
+    stream.hub.move(socket, toB)
+    reports('A', 'B')
+    await readAll(stream)
+    expect(lines(socket)).toEqual(['RESYNC', 'OBJECT_UPDATED B 2'])
+  })
+
+  test('is redefined with its new access from then on, and not with the one it had', async () => {
+    const socket = stream.connect({ listener: { access: 'a', scope: onlyA } })
+    stream.hub.move(socket, toB)
+    stream.hub.redefine('default', new Map([['a', only('C')]]))
+    reports('B')
+    stream.hub.redefine('default', new Map([['b', onlyA]]))
+    reports('A', 'B')
+    await readAll(stream)
+    expect(lines(socket)).toEqual(['RESYNC', 'OBJECT_UPDATED B 1', 'RESYNC 1', 'OBJECT_UPDATED A 2'])
+  })
+
+  test('while it is being caught up: hears nothing more of what it missed', async () => {
+    reports('A', 'A', 'A', 'A', 'B', 'A', 'B', 'A')
+    const socket = stream.connect({
+      listener: { access: 'a', scope: onlyA },
+      resume: { after: { epoch: 'now', offset: 0 } },
+      limitBytes: 600,
+    })
+    await stream.settle()
+    const before = socket.sent.length
+    stream.hub.move(socket, toB)
+    await readAll(stream)
+    reports('A', 'B')
+    await readAll(stream)
+    expect(socket.sent.slice(before).map(({ type, offset }) => [type, offset])).toEqual([
+      ['RESYNC', 8],
+      ['OBJECT_UPDATED', 10],
+    ])
+  })
+
+  test('while a chunk is read for it: what comes is not sent', async () => {
+    reports('A', 'B', 'A')
+    stream.recentFrom = 100
+    const socket = stream.connect({
+      listener: { access: 'a', scope: onlyA },
+      resume: { after: { epoch: 'now', offset: 0 } },
+    })
+    // The slice that asks for the chunk, and nothing further.
+    stream.world.step()
+    stream.hub.move(socket, toB)
+    await readAll(stream)
+    reports('B')
+    await readAll(stream)
+    expect(lines(socket)).toEqual(['STREAM', 'RESYNC 3', 'OBJECT_UPDATED B 4'])
+  })
+
+  test('while its buffer is full: is told as soon as it drains, and hears by the old one no more', async () => {
+    const socket = stream.connect({ listener: { access: 'a', scope: onlyA }, limitBytes: 300 })
+    reports(...Array<string>(10).fill('A'))
+    stream.hub.move(socket, toB)
+    expect(stream.hub.positionOf(socket)).toBeUndefined()
+    reports('A', 'B')
+    await readAll(stream)
+    reports('A', 'B')
+    await readAll(stream)
+    const resync = socket.heard.findIndex(({ type }) => type === 'RESYNC')
+    expect(resync).toBeGreaterThan(0)
+    expect(lines(socket).slice(resync)).toEqual(['RESYNC 12', 'OBJECT_UPDATED B 14'])
+    expect(stream.hub.behindCount()).toBe(0)
+  })
+
+  test('when the RESYNC itself is what does not fit any more: it is said again', async () => {
+    const socket = stream.connect({ listener: { access: 'a', scope: onlyA }, limitBytes: 300 })
+    while (socket.bufferedBytes() <= 300) reports('A')
+    expect(socket.lostCount).toBe(0)
+    stream.hub.move(socket, toB)
+    expect(socket.lostCount).toBe(1)
+    reports('B')
+    await readAll(stream)
+    reports('B')
+    await readAll(stream)
+    const last = stream.last
+    expect(lines(socket).slice(-2)).toEqual([`RESYNC ${last - 1}`, `OBJECT_UPDATED B ${last}`])
+    expect(lines(socket).filter((line) => line.startsWith('RESYNC'))).toHaveLength(1)
+  })
+
+  test('again before it could be told of the first: is told once, and has the last', async () => {
+    const socket = stream.connect({ listener: { access: 'a', scope: onlyA }, limitBytes: 300 })
+    reports(...Array<string>(10).fill('A'))
+    stream.hub.move(socket, toB)
+    stream.hub.move(socket, { access: 'c', scope: only('C') })
+    await readAll(stream)
+    reports('A', 'B', 'C')
+    await readAll(stream)
+    expect(lines(socket).slice(-2)).toEqual(['RESYNC 10', 'OBJECT_UPDATED C 13'])
+    expect(lines(socket).filter((line) => line.startsWith('RESYNC'))).toHaveLength(1)
+  })
+
+  test('that nobody is, or that is gone, changes nothing', () => {
+    const socket = stream.connect({ listener: { access: 'a', scope: onlyA } })
+    socket.close()
+    stream.hub.move(socket, toB)
+    expect(stream.hub.socketCount).toBe(0)
+    expect(socket.sent).toEqual([])
+  })
+
+  test('where sending lets out what was published before, and that is lost: is told again when it drains', async () => {
+    const socket = stream.connect({ listener: { access: 'a', scope: onlyA } })
+    reports('A')
+    const { send } = socket
+    // As uWebSockets.js does: the message before is lost, and the one behind it still gets through.
+    socket.send = (message) => {
+      stream.hub.dropped(socket, Buffer.from('{"type":"OBJECT_UPDATED","timestamp":5,"offset":1}'))
+      return send.call(socket, message)
+    }
+    stream.hub.move(socket, toB)
+    socket.send = send
+    expect(stream.hub.positionOf(socket)).toBeUndefined()
+    reports('B')
+    await readAll(stream)
+    reports('B')
+    await readAll(stream)
+    expect(lines(socket).slice(-2)).toEqual(['RESYNC 2', 'OBJECT_UPDATED B 3'])
+  })
+})
+
+test('several accesses redefined at once: each of their sockets is told once, and nobody else', async () => {
+  const socket = (access: string) => stream.connect({ listener: { access } })
+  const mine = [socket('one'), socket('one'), socket('two')]
+  const other = socket('three')
+  reports('A')
+  stream.hub.redefine(
+    'default',
+    new Map([
+      ['one', onlyA],
+      ['two', onlyB],
+      ['nobody', onlyB],
+    ]),
+  )
+  reports('A', 'B')
+  await readAll(stream)
+  expect(mine.map(lines)).toEqual(
+    [2, 2, 3].map((offset) => [
+      'OBJECT_UPDATED A 1',
+      'RESYNC 1',
+      `OBJECT_UPDATED ${offset === 2 ? 'A' : 'B'} ${offset}`,
+    ]),
+  )
+  expect(offsets(other)).toEqual([1, 2, 3])
+})

@@ -1,0 +1,101 @@
+import { expect, test } from 'vitest'
+import type { RouteAccess } from '#api/entry'
+import { makeKeyPair } from '#test/iam/key-pair'
+import { IdentityStage } from '#test/identity/identity-stage'
+
+const key = makeKeyPair()
+
+/** What comes with a request, by name. */
+async function credentials(stage: IdentityStage) {
+  await stage.addUser('ann')
+  const { accessToken, refreshToken } = await stage.logIn('ann', key)
+  const { token } = await stage.basic('ann')
+  const proof = () => stage.proof(key)
+  return {
+    nothing: () => ({}),
+    'a proof': () => ({ dpop: proof() }),
+    bearer: () => ({ authorization: `Bearer ${token}` }),
+    'bearer, other case': () => ({ authorization: `bEARER ${token}` }),
+    'bearer and proof': () => ({ authorization: `Bearer ${token}`, dpop: stage.proof(key, { token }) }),
+    'bearer and bad proof': () => ({ authorization: `Bearer ${token}`, dpop: proof() }),
+    'two bearers': () => ({ authorization: [`Bearer ${token}`, `Bearer ${token}`] }),
+    'a bound token as bearer': () => ({ authorization: `Bearer ${accessToken}` }),
+    dpop: () => ({ authorization: `DPoP ${accessToken}`, dpop: stage.proof(key, { token: accessToken }) }),
+    'dpop without proof': () => ({ authorization: `DPoP ${accessToken}` }),
+    'an unbound token as dpop': () => ({ authorization: `DPoP ${token}`, dpop: stage.proof(key, { token }) }),
+    'a refresh token': () => ({ authorization: `Bearer ${refreshToken}` }),
+    garbage: () => ({ authorization: 'Bearer a.b.c' }),
+    'no token': () => ({ authorization: 'Bearer ' }),
+    basic: () => ({ authorization: `Basic ${Buffer.from('ann:correct horse').toString('base64')}` }),
+  }
+}
+
+const required = 'unauthorized authentication required'
+const invalid = 'unauthorized invalid token'
+const missing = 'unauthorized missing proof'
+const permission: RouteAccess = { resource: 'users', action: 'read', within: 'tenant' }
+
+test.each<[Exclude<keyof Awaited<ReturnType<typeof credentials>>, number>, Record<string, string | undefined>]>([
+  ['nothing', { session: required, person: required, proof: missing, 'person or proof': missing, link: required }],
+  ['a proof', { session: required, person: required, proof: undefined, 'person or proof': undefined }],
+  ['bearer', { session: undefined, person: undefined, proof: missing, 'person or proof': undefined }],
+  ['bearer, other case', { session: undefined }],
+  ['bearer and proof', { session: undefined, 'person or proof': undefined }],
+  [
+    'bearer and bad proof',
+    { session: undefined, 'person or proof': 'unauthorized ath does not match the access token' },
+  ],
+  ['two bearers', { session: 'unauthorized more than one credential', link: 'unauthorized more than one credential' }],
+  ['a bound token as bearer', { session: 'unauthorized use the DPoP scheme' }],
+  ['dpop', { session: undefined, person: undefined, 'person or proof': undefined }],
+  ['dpop without proof', { session: missing, 'person or proof': missing }],
+  ['an unbound token as dpop', { session: 'unauthorized key mismatch' }],
+  ['a refresh token', { session: invalid }],
+  ['garbage', { session: invalid }],
+  ['no token', { session: invalid }],
+  ['basic', { session: required, link: 'unauthorized invalid credentials' }],
+])('%s', async (name, expected) => {
+  const stage = await IdentityStage.open()
+  const shown = (await credentials(stage))[name]
+  for (const [access, refusal] of Object.entries(expected)) {
+    const look = () => stage.caller({ headers: shown() }, access as RouteAccess)
+    expect(stage.judge(look), access).toBe(refusal)
+    if (access === 'session') {
+      expect(stage.judge(() => stage.caller({ headers: shown() }, permission))).toBe(refusal)
+    }
+  }
+  expect(stage.caller({ headers: shown() }, 'none')).toMatchObject({ tenant: '', roles: [] })
+})
+
+test('a proof is good once, and its key is told on', async () => {
+  const stage = await IdentityStage.open()
+  await stage.addUser('ann')
+  const { accessToken: token } = await stage.logIn('ann', key)
+  const headers = { authorization: `DPoP ${token}`, dpop: stage.proof(key, { token }) }
+  expect(stage.caller({ headers })).toMatchObject({ jkt: key.jkt })
+  expect(stage.judge(() => stage.caller({ headers }))).toBe('unauthorized proof already used')
+  const { token: unbound } = await stage.basic('ann')
+  const beside = { authorization: `Bearer ${unbound}`, dpop: stage.proof(key, { token: unbound }) }
+  expect(stage.caller({ headers: beside }, 'person or proof')).toMatchObject({ name: 'ann', jkt: key.jkt })
+  expect(stage.judge(() => stage.caller({ headers: beside }, 'person or proof'))).toBe(
+    'unauthorized proof already used',
+  )
+})
+
+test('judging costs no password hash', async () => {
+  const stage = await IdentityStage.open()
+  await stage.addUser('ann')
+  const { token } = await stage.basic('ann')
+  stage.engine.calls.length = 0
+  for (let count = 0; count < 100; count++) stage.bearer(token)
+  expect(stage.engine.calls).toEqual([])
+})
+
+test('an operator may do everything, by his token alone, and has no account', async () => {
+  const operatorToken = 'a token of this process'.replaceAll(' ', '-')
+  const stage = await IdentityStage.open({ settings: { operatorToken } })
+  expect(stage.bearer(operatorToken, permission)).toMatchObject({ user: 'crn#user:operator', tenant: 'default' })
+  expect(stage.judge(() => stage.bearer(operatorToken, 'person'))).toBe('forbidden Forbidden')
+  expect(stage.judge(() => stage.bearer(`${operatorToken}x`))).toBe(invalid)
+  expect(stage.directoryState.users.size).toBe(0)
+})

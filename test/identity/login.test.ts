@@ -1,0 +1,120 @@
+import { expect, test } from 'vitest'
+import { IdentityStage, password, place } from '#test/identity/identity-stage'
+import { makeKeyPair } from '#test/iam/key-pair'
+
+const key = makeKeyPair()
+const wrong = 'unauthorized invalid credentials'
+
+async function withAnn(): Promise<IdentityStage> {
+  const stage = await IdentityStage.open()
+  await stage.addUser('Ann', { email: 'Ann@acme.example' })
+  stage.engine.calls.length = 0
+  return stage
+}
+
+test.each(['Ann', 'ANN', 'ann@ACME.example'])('%s and the password are a pair, bound to the key', async (name) => {
+  const stage = await withAnn()
+  const { accessToken } = await stage.logIn(name, key)
+  expect(stage.bound(accessToken, key)).toMatchObject({ tenant: 'default', name: 'Ann', roles: ['viewer'] })
+  expect(stage.judge(() => stage.bound(accessToken, makeKeyPair()))).toBe('unauthorized key mismatch')
+  expect(stage.judge(() => stage.bearer(accessToken))).toBe('unauthorized use the DPoP scheme')
+})
+
+test('nobody, a wrong password, one who is disabled and one of another host are one answer, and one hash each', async () => {
+  const stage = await withAnn()
+  await stage.addUser('bob')
+  await stage.directory({ type: 'update_user', user: stage.row('bob').id, state: 'disabled' })
+  await stage.invite('cid')
+  await stage.addTenant('acme', { hosts: ['acme.example'] })
+  await stage.addUser('dan', { tenant: 'acme' })
+  for (const [name, shown] of [
+    ['nobody', password],
+    ['Ann', 'wrong password'],
+    ['bob', password],
+    ['cid', password],
+    ['dan', password],
+  ] as const) {
+    stage.engine.calls.length = 0
+    const login = stage.identity.logins.logIn(stage.loginOf(name, key, { password: shown }))
+    expect(await stage.refusal(login), name).toBe(wrong)
+    expect(stage.engine.calls, name).toHaveLength(1)
+  }
+  const there = { ...place, host: 'ACME.example:8080' }
+  expect(await stage.logIn('dan', key, { place: there })).toMatchObject({ accessToken: expect.any(String) })
+})
+
+test('a password of several tenants is a conflict, until one is named', async () => {
+  const stage = await IdentityStage.open()
+  for (const tenant of ['acme', 'beta', 'other']) await stage.addTenant(tenant)
+  const email = 'ann@acme.example'
+  await stage.addUser('ann1', { tenant: 'acme', email })
+  await stage.addUser('ann2', { tenant: 'beta', email })
+  await stage.addUser('ann3', { tenant: 'other', email, password: 'another password' })
+  const logIn = (more: object) => stage.wait(stage.identity.logins.logIn(stage.loginOf(email, key, more)))
+  const conflict = await logIn({})
+  expect(conflict).toMatchObject({
+    type: 'conflict',
+    tenants: [{ tenantIdentifier: 'acme' }, { tenantIdentifier: 'beta' }],
+  })
+  expect(await logIn({ tenantIdentifier: 'beta' })).toMatchObject({ type: 'pair' })
+  expect(await logIn({ password: 'another password' })).toMatchObject({ type: 'pair' })
+  const unknown = stage.identity.logins.logIn(stage.loginOf(email, key, { tenantIdentifier: 'gamma' }))
+  expect(await stage.refusal(unknown)).toBe(wrong)
+})
+
+test('of nine whom it may mean eight are looked at', async () => {
+  const stage = await IdentityStage.open()
+  const email = 'ann@acme.example'
+  for (let number = 1; number <= 9; number++) {
+    await stage.addTenant(`t${number}`)
+    await stage.addUser(`ann${number}`, { tenant: `t${number}`, email })
+  }
+  stage.engine.calls.length = 0
+  const login = stage.identity.logins.logIn(stage.loginOf(email, key, { password: 'wrong password' }))
+  expect(await stage.refusal(login)).toBe(wrong)
+  expect(stage.engine.calls).toHaveLength(8)
+})
+
+test('the eleventh wrong password of a minute is not looked at, the right one neither', async () => {
+  const stage = await withAnn()
+  const logIn = (shown: string, from = place) =>
+    stage.refusal(stage.identity.logins.logIn(stage.loginOf('ann', key, { password: shown, place: from })))
+  for (let count = 0; count < 10; count++) expect(await logIn('wrong password')).toBe(wrong)
+  stage.engine.calls.length = 0
+  expect(await logIn(password)).toBe('too_many_requests too many attempts')
+  expect(await logIn(password, { ...place, address: '192.0.2.9' })).toBeUndefined()
+  expect(stage.engine.calls).toHaveLength(1)
+  await stage.world.advance(60_000)
+  expect(await logIn(password)).toBeUndefined()
+})
+
+test('an address that failed sixty times is refused before its proof is looked at, and refreshes go on', async () => {
+  const stage = await withAnn()
+  const { refreshToken } = await stage.logIn('ann', key)
+  for (let count = 0; count < 60; count++) {
+    const login = stage.identity.logins.logIn(stage.loginOf(`guess ${count}`, key, { password: 'wrong password' }))
+    await stage.refusal(login)
+  }
+  const login = { method: 'POST', path: '/api/v1/auth/login', headers: { dpop: 'not a proof' } }
+  expect(stage.judge(() => stage.caller(login, 'proof'))).toBe('too_many_requests too many attempts')
+  const renewed = stage.identity.logins.refresh({ refreshToken, jkt: key.jkt, place })
+  expect(await stage.refusal(renewed)).toBeUndefined()
+})
+
+test('who has forgotten his proof is told so', async () => {
+  const stage = await withAnn()
+  const login = stage.identity.logins.logIn(stage.loginOf('ann', key, { jkt: undefined }))
+  expect(await stage.refusal(login)).toBe('unauthorized missing proof')
+})
+
+test('a password that is changed while it is looked at is looked at once more', async () => {
+  const stage = await withAnn()
+  const login = stage.identity.logins.logIn(stage.loginOf('ann', key))
+  const { tenant, id } = stage.row('ann')
+  const { system } = stage.assembly.context
+  const { version } = stage.account('ann').credentials ?? { version: 0 }
+  const change = { type: 'set_password', version, passwordHash: 'plain:9:another password', keep: undefined }
+  const changed = system.ask({ kind: 'account', tenant, id }, change)
+  expect(await stage.refusal(login)).toBe(wrong)
+  await stage.wait(changed)
+})

@@ -1,0 +1,105 @@
+import { expect, test } from 'vitest'
+import type { Pair } from '#identity/requests'
+import { makeKeyPair } from '#test/iam/key-pair'
+import { IdentityStage, lifetimes, place } from '#test/identity/identity-stage'
+
+const key = makeKeyPair()
+const wrong = 'unauthorized invalid refresh token'
+
+async function withAnn(): Promise<{ stage: IdentityStage; pair: Pair }> {
+  const stage = await IdentityStage.open()
+  await stage.addUser('ann')
+  return { stage, pair: await stage.logIn('ann', key) }
+}
+
+function refresh(stage: IdentityStage, refreshToken: string, more: { jkt?: string; host?: string } = {}) {
+  const { jkt = key.jkt, host = place.host } = more
+  return stage.identity.logins.refresh({ refreshToken, jkt, place: { ...place, host } })
+}
+
+test('a refresh gives a pair, and the access token of before lives to its end', async () => {
+  const { stage, pair } = await withAnn()
+  await stage.world.advance(60_000)
+  const next = await stage.wait(refresh(stage, pair.refreshToken))
+  expect(next.refreshToken).not.toBe(pair.refreshToken)
+  expect(stage.bound(next.accessToken, key)).toMatchObject({ name: 'ann' })
+  expect(stage.bound(pair.accessToken, key)).toMatchObject({ name: 'ann' })
+  await stage.world.advance(lifetimes.accessMs - 60_000)
+  expect(stage.judge(() => stage.bound(pair.accessToken, key))).toBe('unauthorized token expired')
+  expect(stage.bound(next.accessToken, key)).toMatchObject({ name: 'ann' })
+})
+
+test('another key gets nothing, and consumes nothing', async () => {
+  const { stage, pair } = await withAnn()
+  const stolen = refresh(stage, pair.refreshToken, { jkt: makeKeyPair().jkt })
+  expect(await stage.refusal(stolen)).toBe('unauthorized key mismatch')
+  expect(await stage.refusal(refresh(stage, pair.refreshToken))).toBeUndefined()
+})
+
+test('an answer that was lost is given again for ten seconds: the same successor', async () => {
+  const { stage, pair } = await withAnn()
+  const lost = await stage.wait(refresh(stage, pair.refreshToken))
+  await stage.world.advance(10_000)
+  const again = await stage.wait(refresh(stage, pair.refreshToken))
+  expect(again.refreshToken).toBe(lost.refreshToken)
+  expect(stage.bound(again.accessToken, key)).toMatchObject({ name: 'ann' })
+  await stage.world.advance(1)
+  expect(await stage.refusal(refresh(stage, pair.refreshToken))).toBe(wrong)
+  expect(await stage.refusal(refresh(stage, again.refreshToken))).toBe(wrong)
+  expect(stage.judge(() => stage.bound(again.accessToken, key))).toBe('unauthorized session over')
+})
+
+test('a token used long ago ends the session and closes its sockets', async () => {
+  const { stage, pair } = await withAnn()
+  const socket = stage.connect(stage.bound(pair.accessToken, key))
+  await stage.wait(refresh(stage, pair.refreshToken))
+  await stage.world.advance(20_000)
+  expect(socket.endCode).toBeUndefined()
+  expect(await stage.refusal(refresh(stage, pair.refreshToken))).toBe(wrong)
+  await stage.world.settle()
+  expect(socket.endCode).toBe(4401)
+  expect(stage.account('ann').sessions).toEqual([])
+})
+
+test('a session lives for as long as it is renewed, and ends with its refresh token', async () => {
+  const { stage, pair } = await withAnn()
+  await stage.world.advance(lifetimes.refreshMs - 1_000)
+  const next = await stage.wait(refresh(stage, pair.refreshToken))
+  await stage.world.advance(lifetimes.refreshMs - 1)
+  const last = await stage.wait(refresh(stage, next.refreshToken))
+  await stage.world.advance(lifetimes.refreshMs)
+  expect(await stage.refusal(refresh(stage, last.refreshToken))).toBe(wrong)
+})
+
+test('one that is forged, of another session, or under a host of another tenant is none', async () => {
+  const { stage, pair } = await withAnn()
+  const [tenant, session, , mac] = pair.refreshToken.split('.')
+  const other = await stage.logIn('ann', key)
+  const [, , , otherMac] = other.refreshToken.split('.')
+  for (const text of [
+    '',
+    'a.b.c.d',
+    `${tenant}.${session}.2.${mac}`,
+    `${tenant}.${session}.1.${otherMac}`,
+    `other.${session}.1.${mac}`,
+    pair.accessToken,
+  ]) {
+    expect(await stage.refusal(refresh(stage, text)), text).toBe(wrong)
+  }
+  await stage.directory({ type: 'update_tenant', tenant: 'default', change: { hosts: ['acme.example'] } })
+  expect(await stage.refusal(refresh(stage, pair.refreshToken))).toBe(wrong)
+  expect(await stage.refusal(refresh(stage, pair.refreshToken, { host: 'acme.example' }))).toBeUndefined()
+})
+
+test('sessions and their tokens live through a restart, and end through one', async () => {
+  const { stage, pair } = await withAnn()
+  const { token } = await stage.basic('ann', true)
+  const other = await stage.logIn('ann', key)
+  const { logins } = stage.identity
+  await stage.wait(logins.signOut({ caller: stage.bound(other.accessToken, key), isAll: false }))
+  const later = await stage.restart()
+  expect(later.bound(pair.accessToken, key)).toMatchObject({ name: 'ann' })
+  expect(later.bearer(token)).toMatchObject({ name: 'ann' })
+  expect(later.judge(() => later.bound(other.accessToken, key))).toBe('unauthorized session over')
+  expect(await later.refusal(refresh(later, pair.refreshToken))).toBeUndefined()
+})

@@ -1,0 +1,78 @@
+import type { Socket, SocketPublisher } from '#runtime/socket'
+
+/** What hears of it. */
+interface TestRoom {
+  ponged(socket: TestSocket): void
+  closed(socket: TestSocket): void
+}
+
+/** A dashboard's socket that takes everything, and says what it got. */
+export class TestSocket implements Socket {
+  readonly remoteAddress = '127.0.0.1'
+  readonly heard: { readonly type: string; readonly [field: string]: unknown }[] = []
+  readonly topics = new Set<string>()
+  /** How it was closed; undefined while it is open. */
+  endCode: number | undefined
+  readonly #room: TestRoom
+
+  constructor(room: TestRoom) {
+    this.#room = room
+  }
+
+  send(message: string | Uint8Array): boolean {
+    this.heard.push(JSON.parse(typeof message === 'string' ? message : Buffer.from(message).toString()))
+    return true
+  }
+
+  together(task: () => void): void {
+    task()
+  }
+
+  bufferedBytes(): number {
+    return 0
+  }
+
+  subscribe(topic: string): void {
+    this.topics.add(topic)
+  }
+
+  unsubscribe(topic: string): void {
+    this.topics.delete(topic)
+  }
+
+  /** Answered: nobody here is dead. */
+  ping(): void {
+    this.#room.ponged(this)
+  }
+
+  end(code: number): void {
+    if (this.endCode !== undefined) return
+    this.endCode = code
+    this.#room.closed(this)
+  }
+
+  get types(): readonly string[] {
+    return this.heard.map(({ type }) => type)
+  }
+}
+
+/** All that are open. */
+export class TestSockets implements SocketPublisher {
+  readonly open = new Set<TestSocket>()
+
+  publish(topic: string, message: string | Uint8Array): void {
+    for (const socket of this.open) if (socket.topics.has(topic)) socket.send(message)
+  }
+
+  add(room: TestRoom): TestSocket {
+    const socket = new TestSocket({
+      ponged: (ponging) => room.ponged(ponging),
+      closed: (ended) => {
+        this.open.delete(ended)
+        room.closed(ended)
+      },
+    })
+    this.open.add(socket)
+    return socket
+  }
+}

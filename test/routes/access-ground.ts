@@ -1,0 +1,302 @@
+import { accountAddress } from '#actors/account/address'
+import type { AccountState } from '#actors/account/state'
+import { directoryAddress } from '#actors/directory/address'
+import { rowByName } from '#actors/directory/queries'
+import type { DirectoryState } from '#actors/directory/state'
+import { sessionAddress } from '#actors/session/address'
+import type { SessionState } from '#actors/session/state'
+import { defaultTenant, tenantAddress } from '#actors/tenant/address'
+import type { TenantState } from '#actors/tenant/state'
+import { exampleDevice, exampleService } from '#api/state-shape'
+import { anonymous } from '#iam/anonymous'
+import { hashOf } from '#iam/secret-text'
+import type { Identity } from '#identity/identity'
+import type { Grant } from '#model/scope'
+import { madeId } from '#model/server-made-id'
+import { bindingsOf } from '#routes/bindings'
+import { linkRoutes } from '#routes/link'
+import { metaRoutes } from '#routes/meta'
+import { schemaRoutes } from '#routes/schemas'
+import type { ActorAddress } from '#runtime/actor'
+import type { World } from '#runtime/world'
+import type { Binding, Call } from '#server/call'
+import { type Assembly, assemble } from '#src/assembly'
+import { memoryPlace } from '#store/memory'
+import { plainEngine } from '#test/iam/plain-hashing'
+import { type Door, openDoor, world } from '#test/server/door'
+
+/** The ids that the examples of the entries name. */
+const apiKey = '4Qm8sUx2Bw'
+const provisioningKey = '6Rk2vNd8Yj'
+export const exampleSession = '3Nc7xJr4Vq'
+const examplePassword = 'correct horse battery'
+export const other = 'other'
+
+/** Who asks. `eve` is of tenant `default` and holds role `eve`, which allows what a test says; `olaf` administers `other`. */
+export type Asker = 'eve' | 'olaf'
+const askers = { eve: defaultTenant, olaf: other } as const satisfies Record<Asker, string>
+
+/** The whole server over real sockets and in memory, holding what the examples of all entries are about. */
+export class AccessGround {
+  readonly #assembly: Assembly
+  readonly #identity: Identity
+  readonly #door: Door
+  readonly #skip: (ms: number) => void
+  readonly #tokens = new Map<Asker, string>()
+  readonly bindings: readonly Binding[]
+
+  private constructor(
+    assembly: Assembly,
+    identity: Identity,
+    door: Door,
+    bindings: readonly Binding[],
+    skip: (ms: number) => void,
+  ) {
+    this.#assembly = assembly
+    this.#identity = identity
+    this.#door = door
+    this.bindings = bindings
+    this.#skip = skip
+  }
+
+  static async open(): Promise<AccessGround> {
+    const clock = { aheadMs: 0 }
+    const movable: World = { ...world, now: () => world.now() + clock.aheadMs }
+    const port = { of: 0 }
+    const assembly = assemble({
+      world: movable,
+      place: memoryPlace(),
+      publisher: { publish: () => {} },
+      isSynced: false,
+      retention: { bytesMax: 2 ** 20, ageMsMax: 3_600_000 },
+      ticketLifetimeMs: 30_000,
+      log: { error: () => {}, warn: () => {}, info: () => {}, debug: () => {} },
+      identity: {
+        fileKey: async () => new Uint8Array(32).fill(7),
+        engine: plainEngine(),
+        lifetimes: { tokenMs: 86_400_000, accessMs: 600_000, refreshMs: 86_400_000 },
+        publicUrls: [],
+        corsOrigins: [],
+        areRateLimitsOn: false,
+        administrator: { name: 'root', password: examplePassword },
+        port: () => port.of,
+      },
+    })
+    await assembly.open()
+    const { identity } = assembly
+    if (!identity) throw new Error('identity is off')
+    const bindings = bindingsOf(assembly.context, identity, { dataDirectory: '/', databaseStatus: () => 'ok' })
+    const door = await openDoor({ world: movable, bindings, authenticate: identity.authenticate })
+    port.of = door.port
+    return new AccessGround(assembly, identity, door, bindings, (ms) => {
+      clock.aheadMs += ms
+    })
+  }
+
+  async close(): Promise<void> {
+    await this.#door.server.close()
+    await this.#assembly.close()
+  }
+
+  /** Brings back whatever an earlier call took away or made; what a role of `eve` allows, and so her token. */
+  async restore(grants: readonly Grant[]): Promise<void> {
+    // Keys are rotated once a minute at most.
+    this.#skip(61_000)
+    await this.#tenantThere()
+    await this.#gone('bob')
+    for (const tenant of [defaultTenant, other]) await this.#thingsIn(tenant)
+    for (const asker of ['eve', 'olaf'] as const) await this.#signedIn(asker)
+    await this.#ask(tenantAddress(defaultTenant), { type: 'put_role', role: 'eve', grants })
+  }
+
+  /** `bob` as the examples know him: invited, for those that are about him and not for the one that makes him. */
+  async bring(name: string): Promise<void> {
+    await this.#user(defaultTenant, name, ['viewer'])
+  }
+
+  async forget(tenant: string): Promise<void> {
+    const { tenants } = this.#directory
+    if (!tenants.has(tenant)) return
+    if (tenants.get(tenant)?.state === 'active') await this.#ask(directoryAddress, { type: 'delete_tenant', tenant })
+    while (this.#directory.tenants.has(tenant)) await new Promise((resolve) => setTimeout(resolve, 1))
+  }
+
+  async call(asker: Asker | undefined, method: string, path: string, body?: unknown) {
+    const response = await fetch(this.#door.base + path, {
+      method,
+      headers: {
+        ...(asker && { authorization: `Bearer ${this.#tokens.get(asker)}` }),
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+      },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    })
+    return { status: response.status, text: await response.text(), headers: response.headers }
+  }
+
+  /** Id of a session of his that he does not ask with. */
+  async secondSession(asker: Asker): Promise<string> {
+    const id = madeId((bytes) => world.random(bytes))
+    const row = rowByName(this.#directory, asker)
+    if (!row) throw new Error(`${asker} is not there`)
+    await this.#begin(row.tenant, row.id, id)
+    return id
+  }
+
+  /** All that a tenant holds, as text; what is always another (the role and sessions of who asks) left out. */
+  whole(tenant: string): string {
+    const { schemas, roles, apiKeys, provisioningKeys } = this.#tenant(tenant)
+    const users = [...this.#directory.users.values()].filter((row) => row.tenant === tenant && !(row.name in askers))
+    const devices = this.#look({ kind: 'device', tenant, id: exampleDevice }) as { isThere: boolean; meta: object }
+    const named = [...roles].filter(([name]) => name !== 'eve')
+    return JSON.stringify([
+      [...schemas],
+      named,
+      [...apiKeys],
+      [...provisioningKeys],
+      users,
+      devices.isThere,
+      devices.meta,
+    ])
+  }
+
+  async #tenantThere(): Promise<void> {
+    await this.forget('third')
+    const { tenants } = this.#directory
+    if (tenants.get(other)?.state === 'deleting') await this.forget(other)
+    const settings = { name: 'Other Works', hosts: [], twoFactor: 'optional', basic: true }
+    if (!this.#directory.tenants.has(other)) {
+      await this.#ask(directoryAddress, { type: 'add_tenant', tenant: { tenantIdentifier: other, ...settings } })
+    } else await this.#ask(directoryAddress, { type: 'update_tenant', tenant: other, change: settings })
+  }
+
+  async #thingsIn(tenant: string): Promise<void> {
+    const state = this.#tenant(tenant)
+    const address = tenantAddress(tenant)
+    const hash = hashOf('any')
+    // In the other tenant everything but the device and its schema is there as well, under the same names.
+    if (!state.apiKeys.has(apiKey)) {
+      await this.#ask(address, {
+        type: 'add_api_key',
+        id: apiKey,
+        name: 'Reporting',
+        roles: ['viewer'],
+        hash,
+        expiresAt: null,
+      })
+    }
+    if (!state.provisioningKeys.has(provisioningKey)) {
+      const add = {
+        type: 'add_provisioning_key',
+        id: provisioningKey,
+        name: 'Hall 3',
+        hash,
+        expiresAt: null,
+        maxDevices: null,
+      }
+      await this.#ask(address, add)
+    }
+    const grants = [{ permissions: { meta: ['read'] }, devices: ['*'], services: ['*'] }]
+    await this.#ask(address, { type: 'put_role', role: 'ops', grants })
+    await this.#user(tenant, tenant === defaultTenant ? 'ann' : 'ona', ['operator'], true)
+    if (tenant === defaultTenant) await this.#data()
+    else {
+      for (const service of [...state.schemas.keys()]) await this.#ask(address, { type: 'delete_schema', service })
+      const made = { kind: 'device', tenant, id: 'PUMP-7' }
+      if ((this.#look(made) as { isThere: boolean }).isThere) await this.#ask(made, { type: 'remove' })
+    }
+  }
+
+  async #data(): Promise<void> {
+    const made = { kind: 'device', tenant: defaultTenant, id: 'PUMP-7' }
+    if ((this.#look(made) as { isThere: boolean }).isThere) await this.#ask(made, { type: 'remove' })
+    const properties = [{ propId: 8192, type: 'FLOAT' }]
+    const services = [{ serviceIdentifier: exampleService, properties }]
+    const updates = [{ serviceIdentifier: exampleService, propId: 8192, value: 21.5 }]
+    await this.#answered('postLink', {}, { deviceIdentifier: exampleDevice, services, updates })
+    await this.#answered('patchMeta', { deviceIdentifier: exampleDevice }, { location: { building: 'A' } })
+    const schema = { name: 'Climate', description: 'A room', properties: {} }
+    await this.#answered('putSchema', { serviceIdentifier: exampleService }, schema)
+  }
+
+  async #user(tenant: string, name: string, roles: readonly string[], isIn = false): Promise<string> {
+    const found = rowByName(this.#directory, name)
+    if (!found || found.tenant !== tenant) {
+      const user = { id: madeId((bytes) => world.random(bytes)), tenant, name, email: `${name}@acme.example`, roles }
+      const code = { hash: hashOf(name), expiresAt: world.now() + 3_600_000_000, resetsFactors: false }
+      await this.#ask(directoryAddress, { type: 'add_user', user, code })
+      if (isIn) {
+        const account = accountAddress(tenant, user.id)
+        await this.#ask(account, {
+          type: 'redeem_code',
+          codeHash: code.hash,
+          passwordHash: `plain:0:${examplePassword}`,
+        })
+      }
+    }
+    const id = rowByName(this.#directory, name)?.id ?? ''
+    if (!isIn) return id
+    await this.#ask(directoryAddress, { type: 'update_user', user: id, roles, state: 'active' })
+    if (name in askers) return id
+    const { session } = this.#look(sessionAddress(tenant, exampleSession)) as SessionState
+    if (!session) await this.#begin(tenant, id, exampleSession)
+    return id
+  }
+
+  async #gone(name: string): Promise<void> {
+    const row = rowByName(this.#directory, name)
+    if (row) await this.#ask(directoryAddress, { type: 'remove_user', user: row.id })
+  }
+
+  async #signedIn(asker: Asker): Promise<void> {
+    const tenant = askers[asker]
+    if (asker === 'eve' && !this.#tenant(tenant).roles.has('eve')) {
+      await this.#ask(tenantAddress(tenant), { type: 'put_role', role: 'eve', grants: [] })
+    }
+    const id = await this.#user(tenant, asker, [asker === 'eve' ? 'eve' : 'admin'], true)
+    const account = this.#look(accountAddress(tenant, id)) as AccountState
+    const passwordHash = `plain:0:${examplePassword}`
+    const version = account.credentials?.version ?? 0
+    await this.#ask(accountAddress(tenant, id), { type: 'set_password', version, passwordHash, keep: undefined })
+    const authorization = `Basic ${Buffer.from(`${asker}:${examplePassword}`).toString('base64')}`
+    const place = { host: 'localhost', address: '127.0.0.1', agent: 'test' }
+    this.#tokens.set(asker, (await this.#identity.logins.basicToken({ authorization, isOffline: false, place })).token)
+  }
+
+  #begin(tenant: string, user: string, id: string): Promise<unknown> {
+    const { credentials } = this.#look(accountAddress(tenant, user)) as AccountState
+    const endsAt = world.now() + 3_600_000_000
+    const session = { id, scheme: 'basic', hasRefresh: false, endsAt, address: '', agent: '' }
+    return this.#ask(accountAddress(tenant, user), {
+      type: 'begin_session',
+      session,
+      version: credentials?.version ?? 0,
+    })
+  }
+
+  /** As somebody who may do everything, past the door. */
+  async #answered(name: string, parameters: object, body: unknown): Promise<void> {
+    const { context } = this.#assembly
+    const open = [...linkRoutes(context), ...metaRoutes(context), ...schemaRoutes(context)]
+    const binding = open.find(({ entry }) => entry.name === name)
+    if (!binding) throw new Error(`nobody answers ${name}`)
+    const parsed = binding.entry.body?.schema.parse(body)
+    const call = { caller: anonymous, parameters, query: {}, body: parsed, bodyBytes: new Uint8Array(0) }
+    await binding.answer(call as unknown as Call)
+  }
+
+  get #directory(): DirectoryState {
+    return this.#look(directoryAddress) as DirectoryState
+  }
+
+  #tenant(tenant: string): TenantState {
+    return this.#look(tenantAddress(tenant)) as TenantState
+  }
+
+  #look(address: ActorAddress): unknown {
+    return this.#assembly.context.system.look(address)
+  }
+
+  #ask(address: ActorAddress, command: unknown): Promise<unknown> {
+    return this.#assembly.context.system.ask(address, command)
+  }
+}

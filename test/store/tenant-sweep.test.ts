@@ -1,0 +1,292 @@
+import { describe, expect, test } from 'vitest'
+import type { StoragePlace } from '#runtime/storage'
+import { keys } from '#store/keys'
+import { SweepStopped, TenantSweep } from '#store/tenant-sweep'
+import { ManualWorld } from '#test/runtime/manual-world'
+import { during, faultyPlace, openStage, type Stage, type StageOptions } from '#test/runtime/stage'
+import { bookAddress, tallyAddress } from '#test/runtime/tally-actors'
+import { rowsOf } from '#test/store/storage-suite'
+
+const dayMs = 24 * 60 * 60_000
+const tenants = ['gone', 'kept', 'gone-too']
+
+/** A few rows a page, so that a sweep takes many commits. */
+function withSmallPages<Place extends StoragePlace>(place: Place): Place {
+  const open = place.open.bind(place)
+  place.open = async () => {
+    const storage = await open()
+    const scan = storage.scan.bind(storage)
+    storage.scan = (range) => {
+      const rows = scan(range)
+      return { next: (countMax) => rows.next(Math.min(countMax, 3)), close: () => rows.close() }
+    }
+    return storage
+  }
+  return place
+}
+
+/** Some of everything that a tenant may have, in three of them: the last entries of each are in no snapshot. */
+async function filled(options: StageOptions = {}): Promise<Stage> {
+  const stage = await openStage(options)
+  for (const tenant of tenants) {
+    for (let number = 1; number <= 3; number++) {
+      for (const id of ['A', 'B', 'C']) {
+        const isCheckpointed = number === 2 && id !== 'C'
+        stage.tell(tallyAddress(id, tenant), { type: 'add', add: [number], isCheckpointed })
+        await stage.settle()
+      }
+      stage.tell(bookAddress('K', tenant), { type: 'add', add: [number] })
+      await stage.settle()
+    }
+    for (const id of ['A', 'D']) {
+      stage.tell(tallyAddress(id, tenant), { type: 'add', reminder: stage.world.now() + dayMs })
+    }
+    stage.tell(bookAddress('K', tenant), { type: 'add', reminder: stage.world.now() + dayMs })
+    for (const id of ['A', 'B', 'C', 'D']) {
+      stage.system.gate.put(stage.journal.indexKey(tenant, 'present', id), new Uint8Array(0))
+      stage.system.gate.put(stage.journal.recordKey(tallyAddress(id, tenant), 'secret'), Uint8Array.of(1))
+    }
+    await stage.settle()
+  }
+  return stage
+}
+
+function sweepOf({ system, journal }: Stage): TenantSweep {
+  return new TenantSweep({ system, journal, kinds: ['tally', 'book'], indexes: ['present', 'unused'] })
+}
+
+/** Moves the world in the smallest steps until something is so. */
+async function until(stage: Stage, isSo: () => boolean): Promise<void> {
+  for (let round = 0; !isSo() && round < 10_000; round++) {
+    stage.world.step()
+    await new Promise((told) => setImmediate(told))
+  }
+  expect(isSo()).toBe(true)
+}
+
+/** Begins to sweep and goes on until so many commits were begun; false when it was done before. */
+async function sweepUntil(stage: Stage, commits: number): Promise<boolean> {
+  const before = stage.commits.length
+  let isDone = false
+  sweepOf(stage)
+    .run('gone')
+    .catch(() => undefined)
+    .then(() => {
+      isDone = true
+    })
+  await until(stage, () => isDone || stage.commits.length >= before + commits)
+  return !isDone
+}
+
+const rows = ({ world, journal }: Stage) => during(world, rowsOf(journal.storage))
+
+const keysOf = async (stage: Stage, tenant: string) =>
+  (await rows(stage)).map(({ key }) => key).filter((key) => isOf(key, tenant))
+
+const isOf = (key: string, tenant: string) => key.split('/').includes(tenant)
+
+const sweep = (stage: Stage) => during(stage.world, sweepOf(stage).run('gone'))
+
+/** The rule by which a position is recovered, but for what was told. */
+function isRecovered({ journal }: Stage, epoch: string, offset: number): boolean {
+  const last = journal.lastOffsetUnder('gone', epoch)
+  return last !== undefined && offset <= last && offset + 1 >= journal.retainedFrom('gone')
+}
+
+/** Nothing of it is left, nothing of others is missing, and offsets go on. */
+async function expectSwept(stage: Stage, { epoch, last }: { epoch: string; last: number }): Promise<void> {
+  expect(await keysOf(stage, 'gone')).toEqual([keys.redo('gone')])
+  for (const tenant of ['kept', 'gone-too']) {
+    for (const id of ['A', 'B', 'C']) {
+      expect(stage.addedOf(tallyAddress(id, tenant)).map(({ value }) => value)).toEqual([1, 2, 3])
+    }
+    expect(stage.system.reminders.dueAt(bookAddress('K', tenant))).toBeDefined()
+    expect(stage.journal.retainedFrom(tenant)).toBe(1)
+  }
+  expect(stage.system.reminders.count).toBe(6)
+  for (const id of ['A', 'B', 'C']) expect(stage.addedOf(tallyAddress(id, 'gone'))).toEqual([])
+  expect(stage.system.look(bookAddress('K', 'gone'))).toEqual({ id: 'K', pages: new Map() })
+  const head = stage.system.registry.head('gone')
+  expect(head.redo.size).toBe(0)
+  expect(head.taken).toBeGreaterThan(last)
+  expect(stage.journal.stream('gone').last).toBe(head.taken)
+  for (let offset = 0; offset <= last; offset++) {
+    expect(isRecovered(stage, epoch, offset), `${offset}`).toBe(false)
+    expect(stage.journal.recent('gone', offset)).toBeUndefined()
+  }
+}
+
+/** Another tenant of the same name begins where offsets were not given before, also after a start. */
+async function expectRecreated(stage: Stage, old: { epoch: string; last: number }): Promise<void> {
+  const { taken } = stage.system.registry.head('gone')
+  const a = tallyAddress('A', 'gone')
+  stage.tell(a, { type: 'add', add: [7] })
+  await stage.settle()
+  const added = [{ value: 7, offset: taken + 1 }]
+  expect(stage.addedOf(a)).toEqual(added)
+  stage.crash()
+  const again = await stage.reborn()
+  expect(again.addedOf(a)).toEqual(added)
+  expect(again.addedOf(tallyAddress('B', 'gone'))).toEqual([])
+  for (let offset = 0; offset <= old.last; offset++) expect(isRecovered(again, old.epoch, offset)).toBe(false)
+  expect(isRecovered(again, stage.epoch, taken + 1)).toBe(true)
+  expect((await during(again.world, again.journal.load('gone', taken + 1)))?.events).toHaveLength(1)
+}
+
+const stateOf = ({ epoch, system }: Stage) => ({ epoch, last: system.registry.head('gone').taken })
+
+describe('what a deleted tenant left', () => {
+  test('is taken away, and nothing else; offsets go on', async () => {
+    const stage = await filled()
+    const old = stateOf(stage)
+    expect(old.last).toBe(12)
+    expect(await keysOf(stage, 'gone')).toHaveLength(29)
+    const others = (await rows(stage)).filter(({ key }) => !isOf(key, 'gone'))
+    await sweep(stage)
+    await expectSwept(stage, old)
+    expect((await rows(stage)).filter(({ key }) => !isOf(key, 'gone'))).toEqual(others)
+    await expectRecreated(stage, old)
+  })
+
+  test('is not there after a start, though nothing of it was in a snapshot', async () => {
+    const stage = await filled({ redo: { eventsMax: 1_000, bytesMax: 1_000_000 } })
+    const old = stateOf(stage)
+    await sweep(stage)
+    stage.crash()
+    const again = await stage.reborn()
+    await expectSwept(again, old)
+    expect(again.journal.lastOffsetUnder('gone', old.epoch)).toBe(old.last + 1)
+    await expectRecreated(again, old)
+  })
+
+  test('is nothing when nothing was ever stored: no row begins to be', async () => {
+    const stage = await openStage()
+    await sweep(stage)
+    await sweep(stage)
+    expect(await keysOf(stage, 'gone')).toEqual([])
+  })
+
+  test('costs one offset, however often it is swept', async () => {
+    const stage = await filled()
+    const { last } = stateOf(stage)
+    for (let times = 0; times < 3; times++) await sweep(stage)
+    expect(stateOf(stage).last).toBe(last + 1)
+  })
+
+  test('goes a page with each commit, so that none grows by it', async () => {
+    const stage = await openStage()
+    for (let entry = 0; entry < 3_000; entry++) {
+      stage.system.gate.put(stage.journal.indexKey('gone', 'present', `${entry}`), new Uint8Array(0))
+    }
+    await stage.settle()
+    const before = stage.commits.length
+    await sweep(stage)
+    const sizes = stage.commits.slice(before).map(({ records }) => records.size)
+    expect(Math.max(...sizes)).toBeLessThanOrEqual(1_000)
+    expect(sizes.reduce((sum, size) => sum + size)).toBe(3_000)
+  })
+
+  test('goes too when an actor is still asked now and then', async () => {
+    const world = new ManualWorld()
+    const stage = await filled({ world, place: withSmallPages(faultyPlace(world).place) })
+    const old = stateOf(stage)
+    const before = stage.commits.length
+    let isDone = false
+    const done = sweepOf(stage)
+      .run('gone')
+      .finally(() => {
+        isDone = true
+      })
+    for (let late = 1; late <= 12; late++) {
+      await until(stage, () => stage.commits.length >= before + late * 2)
+      expect(isDone).toBe(false)
+      stage.tell(tallyAddress(late % 2 === 0 ? 'A' : 'N', 'gone'), {
+        type: 'add',
+        add: [late],
+        isCheckpointed: late % 3 === 0,
+      })
+      stage.tell(bookAddress('L', 'gone'), { type: 'add', add: [late], reminder: stage.world.now() + dayMs })
+    }
+    await during(stage.world, done)
+    await expectSwept(stage, { ...old, last: old.last + 24 })
+    await expectRecreated(stage, old)
+  })
+})
+
+describe('a sweep', () => {
+  test.each([0, 1])(
+    'is resumed after a crash at any of its commits, %i of which reached the disk',
+    async (writesKept) => {
+      let isCut = true
+      for (let commits = 1; isCut; commits++) {
+        const world = new ManualWorld()
+        const stage = await filled({ world, place: withSmallPages(faultyPlace(world).place) })
+        const old = stateOf(stage)
+        isCut = await sweepUntil(stage, commits)
+        stage.crash(writesKept)
+        const again = await stage.reborn()
+        const last = again.system.registry.head('gone').taken
+        expect(last).toBeGreaterThanOrEqual(old.last)
+        // Half of it may be gone: what is left is still readable by everything that reads.
+        again.tell(tallyAddress('A', 'gone'), { type: 'look' })
+        await again.settle()
+        expect(again.bugs).toEqual([])
+        await sweep(again)
+        await expectSwept(again, old)
+        await expectRecreated(again, old)
+        if (!isCut) expect(commits).toBeGreaterThan(12)
+      }
+    },
+  )
+
+  test.each([true, false])(
+    'ends with a failed commit, whichever it is (%s: it reached the disk), and begins anew',
+    async (reachedDisk) => {
+      let isCut = true
+      for (let commits = 1; isCut; commits++) {
+        const world = new ManualWorld()
+        const { place, faults } = faultyPlace(world)
+        const stage = await filled({ world, place: withSmallPages(place) })
+        const old = stateOf(stage)
+        isCut = await sweepUntil(stage, commits)
+        if (isCut) {
+          faults.next = { fail: 'full', reachedDisk }
+          await world.advance(5_000)
+          // It was the last one when none came after it.
+          expect(stage.log).toEqual(faults.next ? [] : ['failed full', 'read only full', 'reloaded', 'recovered'])
+          faults.next = undefined
+        }
+        await sweep(stage)
+        await expectSwept(stage, old)
+        await expectRecreated(stage, old)
+      }
+    },
+  )
+
+  test('says that the store takes no writes', async () => {
+    const world = new ManualWorld()
+    const { place, faults } = faultyPlace(world)
+    const stage = await filled({ world, place })
+    faults.next = { fail: 'io', reachedDisk: false }
+    await expect(sweep(stage)).rejects.toMatchObject({ code: 'storage' })
+    await expect(sweep(stage)).rejects.toMatchObject({ code: 'storage' })
+    expect(await keysOf(stage, 'gone')).toHaveLength(29)
+    expect(stage.addedOf(tallyAddress('A', 'gone'))).toHaveLength(3)
+  })
+
+  test('can be stopped, and says so', async () => {
+    const world = new ManualWorld()
+    const stage = await filled({ world, place: withSmallPages(faultyPlace(world).place) })
+    const old = stateOf(stage)
+    const stopped = sweepOf(stage)
+    const run = stopped.run('gone')
+    run.catch(() => undefined)
+    const before = stage.commits.length
+    await until(stage, () => stage.commits.length > before + 3)
+    stopped.stop()
+    await expect(during(world, run)).rejects.toBeInstanceOf(SweepStopped)
+    await expect(during(world, stopped.run('kept'))).rejects.toBeInstanceOf(SweepStopped)
+    await sweep(stage)
+    await expectSwept(stage, old)
+  })
+})
