@@ -106,6 +106,12 @@ describe('a signing key', () => {
     expect(openSigningKey(random(32), key.kid, sealed)).toBeUndefined()
   })
 
+  test('is not what else was sealed under its name', () => {
+    const sealed = seal(sealKey, random(32), `signing-key/${key.kid}`, random)
+    expect(open(sealKey, sealed, `signing-key/${key.kid}`)).toBeDefined()
+    expect(openSigningKey(sealKey, key.kid, sealed)).toBeUndefined()
+  })
+
   test('a thousand of them work, whatever their numbers begin with', () => {
     for (let count = 0; count < 1_000; count++) {
       const made = makeSigningKey(random)

@@ -116,6 +116,12 @@ describe('to sign in', () => {
     }
   })
 
+  test('a key is refused that answers under a name that is not its own', async () => {
+    const credential = await registered()
+    const answer = { ...authenticator.authenticate(asked), id: 'AAAA', rawId: 'AAAA' }
+    expect(await webauthn.authenticated(answer, challenge, credential)).toBeUndefined()
+  })
+
   test('a signature that was changed is refused', async () => {
     const credential = await registered()
     const answer = authenticator.authenticate(asked)
