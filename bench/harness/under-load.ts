@@ -15,13 +15,13 @@ export async function underLoad<Measured>(
   start: StartServer,
   program: string,
   spec: object,
-  measure: (run: RunPhase) => Promise<Measured>,
+  measure: (run: RunPhase, load: Remote) => Promise<Measured>,
 ): Promise<Measured> {
   const server = await start()
   const load = new Remote(program)
   try {
     await load.ask('open', { ...spec, ...placeOf(server) })
-    return await measure((phase) => load.ask('run', phase))
+    return await measure((phase) => load.ask('run', phase), load)
   } finally {
     await load.stop()
     await server.stop()
