@@ -135,9 +135,8 @@ export class Registry<Event> {
 
   /** One record as it is now: what waits at the gate lies over what is stored. Undefined when there is none. */
   recordOf(address: ActorAddress, name: string): unknown {
-    const records = new Map<string, unknown>()
-    this.#read(this.definition(address.kind), address, name, records)
-    return records.get(name)
+    const bytes = this.#bytes(address, name)
+    return bytes ? this.#journal.unpack(formatOf(this.definition(address.kind), name), bytes) : undefined
   }
 
   /** Ends all bodies of a tenant. Nothing of them is saved, and their events are not applied again. */
