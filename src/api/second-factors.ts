@@ -75,8 +75,8 @@ export const activateTotp = defineRoute({
   },
   answers: {
     200: {
-      description: 'Recovery codes where this is the first factor, the pair where it completes a login',
-      schema: z.object({ recoveryCodes: RecoveryCodes.optional(), ...TokenPair.partial().shape }),
+      description: 'Fresh recovery codes, those before are void; the pair where it completes a login',
+      schema: z.object({ recoveryCodes: RecoveryCodes, ...TokenPair.partial().shape }),
     },
     ...refused(400, 401, 403, 429, 503),
   },

@@ -81,7 +81,7 @@ export const startWebauthnRegistration = defineRoute({
     status: 200,
     answer: {
       challenge,
-      rp: { id: 'localhost', name: 'device-data-backend' },
+      rp: { id: 'localhost', name: 'Device Data Backend' },
       user: { id: 'MlZiN3FZeDlLZA', name: 'ann', displayName: 'ann' },
       pubKeyCredParams: [{ alg: -7, type: 'public-key' }],
       attestation: 'none',

@@ -1,3 +1,5 @@
+import { type AccountState, factorNames } from '#actors/account/state'
+import type { TenantRow } from '#actors/directory/state'
 import type { Rotation } from '#actors/session/commands'
 import type { StoredSession } from '#actors/session/state'
 import { proofProblem } from '#iam/proof-problems'
@@ -17,6 +19,7 @@ import {
 export async function refresh(parts: SignInParts, { refreshToken, jkt, place }: RefreshRequest): Promise<Pair> {
   const { token, stored } = boundSession(parts, refreshToken, jkt, place.host)
   const { tenant, session, number } = token
+  refuseWithoutFactor(tenantOf(parts, { tenant }), parts.states.account(tenant, stored.user))
   const next = await rotate(parts, tenant, session, number)
   return pairOf(parts, { tenant, session, ...next, user: stored.user, jkt: stored.jkt ?? '' })
 }
@@ -53,6 +56,11 @@ export async function refreshBasic(
   refuseBasic(tenantOf(parts, { tenant }), parts.states.account(tenant, stored.user))
   const next = await rotate(parts, tenant, session, number)
   return tokensOf(parts, { tenant, session, ...next, user: stored.user })
+}
+
+/** The tenant asks for a second factor since: who has none signs in again, and is led to set one up. */
+function refuseWithoutFactor({ twoFactor }: TenantRow, { factors }: AccountState): void {
+  if (twoFactor === 'required' && factorNames(factors).length === 0) throw wrongRefreshToken()
 }
 
 /** The number that is good from now on. One that was used before has ended the session. */

@@ -1,5 +1,4 @@
 import type { CredentialsChanged } from '#actors/account/commands'
-import { factorNames } from '#actors/account/state'
 import { ExpiringMap } from '#iam/expiring-map'
 import { newTotpSecret, totpSecretText, totpStep, totpUri } from '#iam/totp'
 import { takeRecoveryCode, takeTotp } from '#identity/factor-codes'
@@ -65,7 +64,10 @@ export class TotpFlows {
     return { secret: totpSecretText(secret), otpauthUri }
   }
 
-  /** The code is of the new secret. Who signs in by it has used it for that alone: it is good once more. */
+  /**
+   * The code is of the new secret. Who signs in by it has used it for that alone: it is good once more. The codes to
+   * recover with are new ones each time, and those before are worth nothing any more. Contract 2.
+   */
   async activate(request: FactorCodeRequest & { readonly password?: string | undefined }): Promise<FactorActivated> {
     const parts = this.#parts
     const { password, place } = request
@@ -79,19 +81,18 @@ export class TotpFlows {
     this.#pending.delete(subject.owner)
 
     const { row, session } = subject
-    const { factors, version } = accountOf(parts, subject)
-    const isFirst = factorNames(factors).length === 0
+    const { version } = accountOf(parts, subject)
     const fresh = freshRecoveryCodes(parts)
     const changed = (await parts.states.askAccount(row.tenant, row.id, {
       type: 'set_totp',
       version,
       secret: sealTotpSecret(parts, row, secret),
       step: session === undefined ? step - 1 : step,
-      recovery: isFirst ? fresh.hashes : factors.recovery,
+      recovery: fresh.hashes,
       keep: session,
     })) as CredentialsChanged
     const pair = session === undefined ? await this.#begin(subject, changed.version, request) : {}
-    return { ...(isFirst && { recoveryCodes: fresh.codes }), ...pair }
+    return { recoveryCodes: fresh.codes, ...pair }
   }
 
   async remove(request: ConfirmedRequest): Promise<void> {

@@ -8,7 +8,9 @@ export function signUpRoutes(logins: Logins): Binding[] {
   return [
     bind(api.signUp, async (call) => {
       const { name, code, password } = call.body
-      return { status: 201, json: await logins.signUp({ name, code, password, place: placeOf(call) }) }
+      const json = await logins.signUp({ name, code, password, place: placeOf(call) })
+      const headers = { Location: `/api/v1/iam/users/${encodeURIComponent(json.name)}` }
+      return { status: 201, headers, json }
     }),
   ]
 }

@@ -36,6 +36,15 @@ test('another key gets nothing, and consumes nothing', async () => {
   expect(await stage.refusal(refresh(stage, pair.refreshToken))).toBeUndefined()
 })
 
+test('a session without a second factor is not renewed once the tenant asks for one', async () => {
+  const { stage, pair } = await withAnn()
+  await stage.directory({ type: 'update_tenant', tenant: 'default', change: { twoFactor: 'required' } })
+  expect(await stage.refusal(refresh(stage, pair.refreshToken))).toBe(wrong)
+  expect(stage.bound(pair.accessToken, key)).toMatchObject({ name: 'ann' })
+  await stage.directory({ type: 'update_tenant', tenant: 'default', change: { twoFactor: 'optional' } })
+  expect(await stage.refusal(refresh(stage, pair.refreshToken))).toBeUndefined()
+})
+
 test('an answer that was lost is given again for ten seconds: the same successor', async () => {
   const { stage, pair } = await withAnn()
   const lost = await stage.wait(refresh(stage, pair.refreshToken))

@@ -117,6 +117,19 @@ describe('one-time codes', () => {
 })
 
 describe('codes to recover with', () => {
+  test('are others whenever one-time codes are activated anew, and those before are void', async () => {
+    const { stage, caller, recoveryCodes } = await withTotp()
+    const { secondFactors } = stage.identity
+    const { secret } = await stage.wait(secondFactors.enrollTotp({ caller, place, password }))
+    const code = codeOf(secret, stage.world.now())
+    const activated = await stage.wait(secondFactors.activateTotp({ caller, place, code, password }))
+    expect(activated.recoveryCodes).toHaveLength(10)
+    const use = async (text = '') =>
+      stage.refusal(secondFactors.useRecovery({ ...(await token(stage)), place, code: text }))
+    expect(await use(recoveryCodes[0])).toBe(wrongCode)
+    expect(await use(activated.recoveryCodes?.[0])).toBeUndefined()
+  })
+
   test('are good once each, however they are typed', async () => {
     const { stage, recoveryCodes } = await withTotp()
     const { secondFactors } = stage.identity
