@@ -105,7 +105,11 @@ function actingBy(settings: Settings, terminal: Terminal): Acting {
 }
 
 /** Whoever says who he is, means himself and not a key. */
-function credentialsOf({ apiKey, name, password }: Settings, terminal: Terminal, user: string | undefined): Credentials {
+function credentialsOf(
+  { apiKey, name, password }: Settings,
+  terminal: Terminal,
+  user: string | undefined,
+): Credentials {
   if (apiKey !== undefined && user === undefined) return { apiKey }
   const who = user ?? name ?? nameByDefault
   return {

@@ -12,7 +12,9 @@ export async function askPassword(
   { input, notes }: { readonly input: Readable & { readonly isTTY?: boolean }; readonly notes: Writable },
 ): Promise<string> {
   if (input.isTTY !== true) {
-    throw new Misuse('a password is needed, and there is no terminal to ask for it: set ADMIN_PASSWORD or ADMIN_API_KEY')
+    throw new Misuse(
+      'a password is needed, and there is no terminal to ask for it: set ADMIN_PASSWORD or ADMIN_API_KEY',
+    )
   }
   // What is typed is echoed by whoever edits the line: into nowhere.
   const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() })

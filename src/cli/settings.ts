@@ -10,20 +10,17 @@ export interface Settings {
 }
 
 /**
- * What the environment and, for names that are not in it, a `.env` file say about the server and about who asks.
- *
- * To the server ADMIN_NAME and ADMIN_PASSWORD are one setting, of which a half is a mistake. Here a half is fine: the
- * other one has a default, or is typed.
+ * What the environment and, for names that are not in it, a `.env` file say about the server and about who asks. To the
+ * server ADMIN_NAME and ADMIN_PASSWORD are whom to make, and one alone is a mistake; here they are who signs in, the name
+ * may be left out, and the password typed.
  */
 export function readSettings(environment: Record<string, string | undefined>, dotenvText: string): Settings {
   const dotenv: Record<string, string | undefined> = parseEnv(dotenvText)
   const given = (name: string) => (environment[name] ?? dotenv[name]) || undefined
-  const name = given('ADMIN_NAME')
-  const password = given('ADMIN_PASSWORD')
-  const isWhole = name !== undefined && password !== undefined
-  const reading = readConfig(
-    { ...environment, ...(!isWhole && { ADMIN_NAME: '', ADMIN_PASSWORD: '' }) },
-    dotenvText,
-  )
-  return { reading, name, password, apiKey: given('ADMIN_API_KEY') }
+  return {
+    reading: readConfig({ ...environment, ADMIN_NAME: '', ADMIN_PASSWORD: '' }, dotenvText),
+    name: given('ADMIN_NAME'),
+    password: given('ADMIN_PASSWORD'),
+    apiKey: given('ADMIN_API_KEY'),
+  }
 }

@@ -18,7 +18,8 @@ const tokenBytes = 32
  * @throws Refusal when the folder is in use or can't be opened, or when IAM is off
  */
 export async function startForOneself(config: Config, base: string | undefined, notes: Writable): Promise<Connection> {
-  const unheard = base === undefined ? 'PORT is 0, so a running server was not looked for' : `nothing answers at ${base}`
+  const unheard =
+    base === undefined ? 'PORT is 0, so a running server was not looked for' : `nothing answers at ${base}`
   if (!config.isIamOn) {
     throw new Refusal(`IAM is off, so there is nothing to administer: set IAM=on (${unheard})`)
   }
@@ -34,12 +35,7 @@ async function started(config: Config, operatorToken: string, notes: Writable): 
   const log = createLog({ level: 'warn', isPretty: true, stream: notes })
   const ours = { ...config, host: '127.0.0.1', port: 0, isProxyTrusted: false }
   try {
-    return await serve(ours, log, {
-      operatorToken,
-      madeAdministrator({ name, password }) {
-        notes.write(`The first administrator is ${name}, with this password, which is shown only now:\n  ${password}\n`)
-      },
-    })
+    return await serve(ours, log, { operatorToken })
   } catch (error) {
     if (!isPlainFailure(error)) throw error
     throw new Refusal(`${error.message}\nIf a server runs elsewhere, say where with --url.`)

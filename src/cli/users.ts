@@ -76,7 +76,11 @@ function invited({ printer }: Work, invitation: api.Invitation): void {
   )
 }
 
-async function change(work: Work, name: string, { email, role }: Changes & { role?: readonly string[] | false }): Promise<void> {
+async function change(
+  work: Work,
+  name: string,
+  { email, role }: Changes & { role?: readonly string[] | false },
+): Promise<void> {
   const roles = role === false ? [] : role
   await patch(work, name, { email: email === false ? null : email, roles }, 'is changed')
 }

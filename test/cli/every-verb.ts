@@ -8,7 +8,9 @@ export type Typed = (args: readonly string[], input?: string) => Promise<Ran>
 
 /** 128 bit. */
 const code = /^[1-9A-HJ-NP-Za-km-z]{22}\n$/
-const grants = [{ permissions: { service: ['read'], meta: ['read', 'update'] }, devices: ['SENSOR-1'], services: ['*'] }]
+const grants = [
+  { permissions: { service: ['read'], meta: ['read', 'update'] }, devices: ['SENSOR-1'], services: ['*'] },
+]
 
 /** What every verb does, one after the other, on a server that knows nobody but its administrators. */
 export async function everyVerb(typed: Typed): Promise<void> {
@@ -41,7 +43,9 @@ type Json = (args: string, input?: string) => Promise<unknown>
 async function tenants(succeeds: Succeeds, json: Json): Promise<void> {
   const other = { tenantIdentifier: 'other', name: 'Other', hosts: ['a.example', 'b.example'], basic: true }
   expect(await json('tenant add other --name Other --host a.example --host b.example')).toMatchObject(other)
-  expect(await succeeds('tenant list')).toMatch(/^TENANT .*\n(.*\n)*other +Other +a\.example,b\.example +optional +yes /)
+  expect(await succeeds('tenant list')).toMatch(
+    /^TENANT .*\n(.*\n)*other +Other +a\.example,b\.example +optional +yes /,
+  )
   expect(await json('tenant set other --no-host')).not.toHaveProperty('hosts.0')
   expect(await succeeds('tenant set other --two-factor required --no-basic')).toBe('')
   expect(await json('tenant list')).toContainEqual(
@@ -94,7 +98,9 @@ async function keys(succeeds: Succeeds, json: Json): Promise<void> {
     expect.objectContaining({ kind: 'api', name: 'reporting', roles: ['viewer'], expiresAt: expect.any(Number) }),
     expect.objectContaining({ kind: 'provisioning', name: 'hall', maxDevices: 7, devices: 0 }),
   ])
-  expect(await succeeds('key list provisioning')).toMatch(new RegExp(`^ID .*\\n${made.id} +provisioning +hall [^\\n]*\\n$`))
+  expect(await succeeds('key list provisioning')).toMatch(
+    new RegExp(`^ID .*\\n${made.id} +provisioning +hall [^\\n]*\\n$`),
+  )
   for (const { id } of all) expect(await succeeds(`key delete ${id}`)).toBe('')
   expect(await json('key list')).toEqual([])
   expect(await succeeds('key list signing')).toMatch(/^KEY +CREATED +RETIRES\n\S+ +\S+ +-\n/)

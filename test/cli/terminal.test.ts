@@ -32,7 +32,10 @@ describe.skipIf(!hasTerminal)('at a terminal', () => {
       shown += text
     })
     const ended = new Promise<number | null>((resolve) => child.once('close', resolve))
-    await until(() => shown.includes('Password of '), () => `the question\n${shown}`)
+    await until(
+      () => shown.includes('Password of '),
+      () => `the question\n${shown}`,
+    )
     child.stdin.write(keys)
     const code = await ended
     return { code, shown }
