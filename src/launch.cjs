@@ -19,6 +19,7 @@ const programs = {
   fleet: 'dist/bench/fleet.js',
   bench: 'dist/bench/run.js',
   proof: 'dist/bench/proof.js',
+  admin: 'dist/src/cli/main.js',
 }
 const tools = {
   tsc: 'node_modules/typescript/bin/tsc',
@@ -35,6 +36,7 @@ const commands = {
   fleet: (args) => run('fleet', args),
   bench: (args) => run('bench', args),
   proof: (args) => run('proof', args),
+  admin: (args) => run('admin', args),
   dev,
   test: (args) => forward([[tools.vitest, 'run', ...args]]),
   check: (args) => {

@@ -1,13 +1,9 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { setFlagsFromString } from 'node:v8'
-import { WrongFileKey } from '#identity/signing-key-ring'
-import { StorageFailure } from '#runtime/storage'
-import { CannotListen } from '#server/listen'
 import { configExitCode, readConfig } from '#src/config'
 import { helpText } from '#src/config-text'
 import { createLog, type Log } from '#src/log'
-import { type Running, serve } from '#src/serve'
-import { KeyFileFailure } from '#store/key-file'
+import { isPlainFailure, type Running, serve } from '#src/serve'
 
 /** How the server is started and stopped by whoever runs it: the environment, signals, and the last words. */
 
@@ -17,9 +13,6 @@ import { KeyFileFailure } from '#store/key-file'
  * them the old space held 160 MB for 97 MB in use, without it 114 MB, and the HELLOs took 8 s instead of 10.
  */
 const engineFlags = '--no-allocation-site-pretenuring'
-
-/** They say what is wrong and what to do; where it was found helps nobody. */
-const plain = [StorageFailure, CannotListen, KeyFileFailure, WrongFileKey]
 
 async function main(): Promise<void> {
   setFlagsFromString(engineFlags)
@@ -39,7 +32,7 @@ async function main(): Promise<void> {
   try {
     stopOnSignal(await serve(config, log, { madeAdministrator: show }), log)
   } catch (error) {
-    if (error instanceof Error && plain.some((kind) => error instanceof kind)) log.fatal({}, error.message)
+    if (isPlainFailure(error)) log.fatal({}, error.message)
     else log.fatal({ err: error }, 'the server could not start')
     process.exitCode = 1
   }

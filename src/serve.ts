@@ -1,16 +1,18 @@
 import { anonymous } from '#iam/anonymous'
 import { argon2Engine } from '#iam/argon2'
 import type { IdentitySettings } from '#identity/options'
+import { WrongFileKey } from '#identity/signing-key-ring'
 import { bindingsOf, rootBindingsOf, socketsOf } from '#routes/bindings'
 import { identityIsOff } from '#routes/identity'
 import { closeCodes } from '#runtime/close-codes'
 import type { SocketPublisher } from '#runtime/socket'
-import { openServer, type Server } from '#server/listen'
+import { StorageFailure } from '#runtime/storage'
+import { CannotListen, openServer, type Server } from '#server/listen'
 import { assemble } from '#src/assembly'
 import { type Config, isLoopback } from '#src/config'
 import { type Log, redactPath } from '#src/log'
 import { realWorld } from '#src/world'
-import { readOrMakeKeyFile } from '#store/key-file'
+import { KeyFileFailure, readOrMakeKeyFile } from '#store/key-file'
 import { levelPlace } from '#store/level'
 
 /** How long requests under way may take to end when the server stops. Contract 8. */
@@ -29,6 +31,14 @@ export interface Running {
   readonly url: string
   /** Answers what is under way, stores everything, and closes. */
   stop(): Promise<void>
+}
+
+/** They say what is wrong and what to do; where it was found helps nobody. */
+const plain = [StorageFailure, CannotListen, KeyFileFailure, WrongFileKey]
+
+/** Whether an error of `serve` is for who runs the server to mend. Any other is a bug. */
+export function isPlainFailure(error: unknown): error is Error {
+  return plain.some((kind) => error instanceof kind)
 }
 
 /** The whole server, from its settings to an open port. */

@@ -76,6 +76,7 @@ const doors: Readonly<Record<string, readonly string[]>> = {
   '@node-rs/argon2': ['src/iam'],
   otpauth: ['src/iam'],
   '@simplewebauthn/server': ['src/iam'],
+  commander: ['src/cli'],
   pino: ['src/log'],
   'pino-pretty': ['src/log'],
   zod: ['*'],

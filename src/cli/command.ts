@@ -1,0 +1,119 @@
+import { Command, CommanderError } from 'commander'
+import { connect } from '#cli/connecting'
+import { exitCodes, Misuse, Refusal } from '#cli/ending'
+import { addKeyCommands } from '#cli/keys'
+import { askPassword } from '#cli/password'
+import { Printer, type Streams } from '#cli/printer'
+import { addRoleCommands } from '#cli/roles'
+import type { Credentials } from '#cli/running-server'
+import { addSessionCommands } from '#cli/sessions'
+import type { Settings } from '#cli/settings'
+import { addTenantCommands } from '#cli/tenants'
+import { addUserCommands } from '#cli/users'
+import type { Acting, Work } from '#cli/work'
+
+export interface Terminal extends Streams {
+  readonly input: Parameters<typeof askPassword>[1]['input']
+}
+
+interface GlobalOptions {
+  readonly url?: string
+  readonly user?: string
+  readonly json?: boolean
+  readonly tenant?: string
+}
+
+/** Who is there first. Contract 2, First administrator. */
+const nameByDefault = 'admin'
+
+const helpColumns = 100
+
+const about = `
+Which server: the one that answers at --url, or else at HOST and PORT. Where none listens there, the work is done
+on the data folder (DATA_DIR) of the stopped server, without signing in.
+
+Signing in: with the key in ADMIN_API_KEY; or as --user (or ADMIN_NAME, or admin) with the password in
+ADMIN_PASSWORD, or one that is asked for. All settings are also read from .env in the working directory.
+
+Codes and keys stand alone on standard output; with npm run -s nothing else does.
+Exit codes: ${exitCodes.done} done, ${exitCodes.refused} refused, ${exitCodes.misused} not understood.
+
+Examples:
+  npm run admin -- user add ann --role operator
+  npm run admin -- user invite admin
+  npm run admin -- role put dashboard --file dashboard.json
+  npm run -s admin -- key add api reporting --role viewer > reporting.key
+  npm run admin -- session end ann
+`
+
+/** Does what was typed; answers the exit code. */
+export async function administer(args: readonly string[], settings: Settings, terminal: Terminal): Promise<number> {
+  try {
+    await commandFor(settings, terminal).parseAsync(args, { from: 'user' })
+    return exitCodes.done
+  } catch (error) {
+    // It has said already what it has to say: help, or what is wrong with the line.
+    if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.done : exitCodes.misused
+    const isExpected = error instanceof Refusal || error instanceof Misuse
+    const said = error instanceof Error ? (isExpected ? error.message : (error.stack ?? error.message)) : String(error)
+    terminal.notes.write(`error: ${said}\n`)
+    return error instanceof Misuse ? exitCodes.misused : exitCodes.refused
+  }
+}
+
+function commandFor(settings: Settings, terminal: Terminal): Command {
+  const program = new Command('npm run admin --')
+  program
+    .description('Administers users, roles, tenants, keys and sessions, through the API.')
+    .option('--url <url>', 'where the server answers, such as https://devices.example.com')
+    .option('--user <name>', 'who signs in')
+    .option('--json', 'what the server answers, for programs')
+    .addHelpText('after', about)
+    .showHelpAfterError('(--help says more)')
+    .configureHelp({ showGlobalOptions: true, helpWidth: helpColumns })
+    .configureOutput({
+      writeOut: (text) => terminal.out.write(text),
+      writeErr: (text) => terminal.notes.write(text),
+    })
+    .exitOverride()
+  const act = actingBy(settings, terminal)
+  addUserCommands(program, act)
+  addRoleCommands(program, act)
+  addKeyCommands(program, act)
+  addSessionCommands(program, act)
+  addTenantCommands(program, act)
+  return program
+}
+
+function actingBy(settings: Settings, terminal: Terminal): Acting {
+  return <A extends readonly unknown[]>(verb: (work: Work, ...given: A) => Promise<void>) =>
+    async (...given: unknown[]) => {
+      // Behind the arguments and the options commander hands over the command itself.
+      const command = given.at(-1) as Command
+      const { url, user, json = false, tenant }: GlobalOptions = command.optsWithGlobals()
+      const credentials = credentialsOf(settings, terminal, user)
+      const connection = await connect({ url, reading: settings.reading, credentials, notes: terminal.notes })
+      try {
+        const { client } = connection
+        const query = tenant === undefined ? {} : { tenant }
+        const printer = new Printer(terminal, json)
+        await verb({ client, query, printer }, ...(given.slice(0, -1) as unknown as A))
+      } finally {
+        await connection.close()
+      }
+    }
+}
+
+/** Whoever says who he is, means himself and not a key. */
+function credentialsOf(
+  { apiKey, name, password }: Settings,
+  terminal: Terminal,
+  user: string | undefined,
+): Credentials {
+  if (apiKey !== undefined && user === undefined) return { apiKey }
+  const who = user ?? name ?? nameByDefault
+  return {
+    name: who,
+    password: async (place) => password ?? askPassword(`Password of ${who} at ${place}: `, terminal),
+  }
+}

@@ -1,0 +1,55 @@
+import type { Writable } from 'node:stream'
+import type { Connection } from '#cli/connection'
+import { Misuse, Refusal } from '#cli/ending'
+import { type Credentials, signInAt } from '#cli/running-server'
+import { startForOneself } from '#cli/stopped-server'
+import type { Config, ConfigReading } from '#src/config'
+
+export interface Wanted {
+  /** As given; without one the server of the configuration is meant, running or not. */
+  readonly url: string | undefined
+  readonly reading: ConfigReading
+  readonly credentials: Credentials
+  /** What is said beside the work. */
+  readonly notes: Writable
+}
+
+const basePath = '/api/v1'
+
+/**
+ * The server that answers, with somebody signed in; or, where none listens at the configured address, one in this
+ * process on the data folder, for us alone. Never that for an address that was given: whoever names a server means no other.
+ *
+ * @throws Misuse, Refusal
+ */
+export async function connect({ url, reading, credentials, notes }: Wanted): Promise<Connection> {
+  if (url !== undefined) {
+    const base = baseOf(url)
+    const connection = await signInAt(base, credentials)
+    if (!connection) throw new Refusal(`nothing answers at ${base}`)
+    return connection
+  }
+  if ('mistakes' in reading) throw new Misuse(reading.mistakes.join('\n'))
+  const { config } = reading
+  const base = addressOf(config)
+  const connection = base === undefined ? undefined : await signInAt(base, credentials)
+  return connection ?? startForOneself(config, base, notes)
+}
+
+/** With the base path, whether it was given or not. */
+function baseOf(url: string): string {
+  const parsed = URL.canParse(url) ? new URL(url) : undefined
+  if (!parsed || !['http:', 'https:'].includes(parsed.protocol) || parsed.search || parsed.hash) {
+    throw new Misuse(`--url: got '${url}', takes an address such as http://127.0.0.1:8080`)
+  }
+  if (parsed.username || parsed.password) throw new Misuse('--url takes no password: set ADMIN_NAME and ADMIN_PASSWORD')
+  const address = parsed.href.replace(/\/+$/, '')
+  return address.endsWith(basePath) ? address : address + basePath
+}
+
+/** Where a server with this configuration listens, from this machine; undefined when it takes any port. */
+function addressOf({ host, port }: Config): string | undefined {
+  if (port === 0) return undefined
+  const near = { '0.0.0.0': '127.0.0.1', '::': '::1' }[host] ?? host
+  return `http://${near.includes(':') ? `[${near}]` : near}:${port}${basePath}`
+}

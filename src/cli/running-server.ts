@@ -1,0 +1,76 @@
+import { z } from 'zod'
+import { readToken } from '#api/basic-tokens'
+import { readHealth } from '#api/health'
+import { readMe } from '#api/identity'
+import { logOut } from '#api/login'
+import { ApiClient, nothing } from '#cli/api-client'
+import type { Connection } from '#cli/connection'
+import { Refusal } from '#cli/ending'
+import { type Answer, exchange, NoAnswer } from '#cli/exchange'
+import { directionIn } from '#cli/refused'
+
+/** Who asks a running server: a key, or somebody with a password. */
+export type Credentials =
+  | { readonly apiKey: string }
+  | {
+      readonly name: string
+      /** Not asked for before there is somebody to show it to. @throws Misuse where nobody can be asked */
+      readonly password: (place: string) => Promise<string>
+    }
+
+/** Whoever listens and is ours says at once that he is well. */
+const lookWithinMs = 10_000
+
+/**
+ * Signs in at a server. Undefined when nobody listens there.
+ *
+ * @throws Refusal when something else answers, or it lets nobody in by these credentials
+ */
+export async function signInAt(base: string, credentials: Credentials): Promise<Connection | undefined> {
+  if (!(await isServing(base))) return undefined
+  await refuseWithoutIdentity(base)
+  if ('apiKey' in credentials) {
+    return { client: new ApiClient(base, { 'x-api-key': credentials.apiKey }), close: async () => undefined }
+  }
+  const { name, password } = credentials
+  const pair = `${name}:${await password(base)}`
+  const basic = new ApiClient(base, { authorization: `Basic ${Buffer.from(pair).toString('base64')}` })
+  const { token } = await basic.call(readToken, {}, z.looseObject({ token: z.string() }))
+  const client = new ApiClient(base, { authorization: `Bearer ${token}` })
+  return { client, close: () => signOut(client) }
+}
+
+/** Each session left behind would push out one of the same user's, in the end. Contract 2, Sessions. */
+async function signOut(client: ApiClient): Promise<void> {
+  try {
+    await client.call(logOut, {}, nothing)
+  } catch (error) {
+    // What was asked for may have ended it already.
+    if (!(error instanceof Refusal)) throw error
+  }
+}
+
+async function isServing(base: string): Promise<boolean> {
+  const answer = await looked(base + readHealth.path)
+  if (!answer) return false
+  if (answer.status === 200 && answer.text === '{"status":"ok"}') return true
+  const what = `what answers at ${base} is no such server, or not well: ${answer.status}`
+  throw new Refusal([what, ...directionIn(answer)].join('\n'))
+}
+
+/** Before anybody is asked for a password: with IAM off everybody is somebody. Contract 2. */
+async function refuseWithoutIdentity(base: string): Promise<void> {
+  const answer = await looked(base + readMe.path)
+  if (answer?.status !== 200) return
+  throw new Refusal(`IAM is off at ${base}: that server knows no users, roles, tenants, keys and sessions`)
+}
+
+async function looked(url: string): Promise<Answer | undefined> {
+  try {
+    return await exchange(url, { withinMs: lookWithinMs })
+  } catch (error) {
+    if (!(error instanceof NoAnswer)) throw error
+    if (error.isRefused) return undefined
+    throw new Refusal(`${url}: ${error.message}`)
+  }
+}

@@ -1,0 +1,33 @@
+/** A column: its heading, and the field below it. */
+export type Column = readonly [heading: string, field: string]
+
+/** Rows below headings, padded with spaces; ends with a line break. Whatever would move a terminal's cursor becomes `?`. */
+export function tableOf(columns: readonly Column[], rows: readonly Readonly<Record<string, unknown>>[]): string {
+  const lines = [
+    columns.map(([heading]) => heading),
+    ...rows.map((row) => columns.map(([, field]) => cellOf(field, row[field]))),
+  ]
+  const widths = columns.map((_, place) => Math.max(...lines.map((line) => line[place]?.length ?? 0)))
+  const textOf = (line: readonly string[]) => line.map((cell, place) => cell.padEnd(widths[place] ?? 0)).join('  ')
+  return lines.map((line) => `${textOf(line).trimEnd()}\n`).join('')
+}
+
+/** Times are numbers below the fields whose names end in `At`, in Unix milliseconds. */
+function cellOf(field: string, value: unknown): string {
+  if (value === undefined || value === null) return '-'
+  if (Array.isArray(value)) return listText(value)
+  if (typeof value === 'boolean') return value ? 'yes' : 'no'
+  if (typeof value === 'number' && field.endsWith('At')) return timeText(value)
+  return String(value).replace(/\p{C}/gu, '?')
+}
+
+/** Of what does not fit on a line, how many there are. */
+function listText(items: readonly unknown[]): string {
+  if (items.some((item) => typeof item === 'object')) return String(items.length)
+  return items.length === 0 ? '-' : items.map((item) => cellOf('', item)).join(',')
+}
+
+/** To the second: `2026-09-21T13:46:40Z`. */
+export function timeText(ms: number): string {
+  return new Date(ms).toISOString().replace(/\.\d+Z$/, 'Z')
+}

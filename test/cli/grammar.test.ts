@@ -1,0 +1,138 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { PassThrough } from 'node:stream'
+import { afterAll, describe, expect, test } from 'vitest'
+import { administer } from '#cli/command'
+import { readSettings } from '#cli/settings'
+import { tableOf } from '#cli/table'
+
+/** What can be typed. Nothing of it gets as far as a server: none listens on this port, and IAM is off. */
+async function type(line: string, environment: Record<string, string> = {}, dotenv = '') {
+  const said = { out: new PassThrough(), notes: new PassThrough() }
+  const settings = readSettings({ PORT: '0', IAM: 'off', ...environment }, dotenv)
+  const code = await administer(line === '' ? [] : line.split(' '), settings, { ...said, input: new PassThrough() })
+  const text = (stream: PassThrough) => String(stream.read() ?? '')
+  return { code, out: text(said.out), notes: text(said.notes) }
+}
+
+const folder = mkdtempSync(join(tmpdir(), 'admin-'))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+const verbs = {
+  user: ['list', 'add', 'invite', 'set', 'disable', 'enable', 'delete'],
+  role: ['list', 'show', 'put', 'delete'],
+  key: ['list', 'add', 'delete', 'rotate-signing'],
+  session: ['list', 'end'],
+  tenant: ['list', 'add', 'set', 'delete'],
+}
+
+describe('help', () => {
+  test('names every subject, where settings come from, and how it ends', async () => {
+    for (const line of ['--help', 'help']) {
+      const { code, out, notes } = await type(line)
+      expect([code, notes]).toEqual([0, ''])
+      for (const word of [...Object.keys(verbs), '--url', '--json', 'ADMIN_PASSWORD', 'ADMIN_API_KEY', 'Exit codes']) {
+        expect(out).toContain(word)
+      }
+      expect(Math.max(...out.split('\n').map((row) => row.length))).toBeLessThanOrEqual(120)
+    }
+  })
+
+  test.each(Object.entries(verbs))('of %s names its verbs', async (subject, names) => {
+    const { code, out } = await type(`${subject} --help`)
+    expect(code).toBe(0)
+    for (const name of names) expect(out).toMatch(new RegExp(`^ {2}${name}\\b`, 'm'))
+    expect((await type(`help ${subject}`)).out).toBe(out)
+  })
+
+  test.each(Object.entries(verbs).flatMap(([subject, names]) => names.map((name) => `${subject} ${name}`)))(
+    'of %s says how it is used, and what holds for all',
+    async (line) => {
+      const { code, out } = await type(`${line} --help`)
+      expect([code, out]).toEqual([0, expect.stringContaining(`Usage: npm run admin -- ${line}`)])
+      expect(out).toContain('--url <url>')
+      expect(out.includes('--tenant <tenant>')).toBe(!line.startsWith('tenant'))
+    },
+  )
+})
+
+describe('not understood, and nothing is tried:', () => {
+  writeFileSync(join(folder, 'broken.json'), '{"grants":')
+  test.each([
+    ['', 'Usage:'],
+    ['user', 'Usage:'],
+    ['key add', 'Usage:'],
+    ['users list', "unknown command 'users'"],
+    ['user lst', "unknown command 'lst'"],
+    ['user add', "missing required argument 'name'"],
+    ['user add ann bob', 'too many arguments'],
+    ['user add ann --rolle viewer', "unknown option '--rolle'"],
+    ['user add ann --expires week', 'It takes a whole number.'],
+    ['user add ann --role', 'argument missing'],
+    ['role put ops', "required option '--file <file>'"],
+    [`role put ops --file ${folder}/missing.json`, 'ENOENT'],
+    [`role put ops --file ${folder}/broken.json`, 'JSON'],
+    ['key add api reporting', "required option '--role <role>'"],
+    ['key add other reporting', "unknown command 'other'"],
+    ['key list others', "'others' is invalid"],
+    ['tenant add acme', "required option '--name <name>'"],
+    ['tenant set acme --two-factor maybe', "'maybe' is invalid"],
+    ['tenant list --tenant other', "unknown option '--tenant'"],
+    ['session end', "missing required argument 'name'"],
+  ])('%s', async (line, wanted) => {
+    const { code, out, notes } = await type(line)
+    expect({ code, out }).toEqual({ code: 2, out: '' })
+    expect(notes).toContain(wanted)
+  })
+})
+
+describe('what is understood gets to the server that is not there:', () => {
+  test.each([
+    'user list',
+    '--json user list',
+    'user --tenant other list',
+    'user list --tenant other --json',
+    'user set ann --no-role --role viewer --email a@b.example --no-email',
+    'user add --role viewer ann',
+    'key add --tenant other api reporting --role viewer --expires 60',
+    'tenant set acme --no-host --host a.example --basic',
+    'session end ann 3Nc7xJr4Vq',
+  ])('%s', async (line) => {
+    const { code, out, notes } = await type(line)
+    expect({ code, out, notes }).toEqual({ code: 1, out: '', notes: expect.stringContaining('IAM is off') })
+  })
+})
+
+test.each<[string, Record<string, string>, string, object]>([
+  ['the environment', { ADMIN_NAME: 'ann', ADMIN_API_KEY: 'k' }, '', { name: 'ann', apiKey: 'k' }],
+  ['.env', {}, 'ADMIN_NAME=ann\nADMIN_PASSWORD=correct horse', { name: 'ann', password: 'correct horse' }],
+  ['both: the environment wins', { ADMIN_NAME: 'ann' }, 'ADMIN_NAME=bob', { name: 'ann', password: undefined }],
+  ['nothing, said as nothing', { ADMIN_NAME: '' }, 'ADMIN_NAME=bob', { name: undefined }],
+])('who asks is read from %s', (_, environment, dotenv, wanted) => {
+  const { reading, ...settings } = readSettings(environment, dotenv)
+  expect(settings).toMatchObject(wanted)
+  // To the server they would ask for somebody, and a half of them would be a mistake.
+  expect(reading).toMatchObject({ config: { adminName: undefined, adminPassword: undefined } })
+})
+
+test('a table holds nothing that moves the cursor', () => {
+  const columns = [
+    ['NAME', 'name'],
+    ['AGENT', 'agent'],
+    ['IN', 'isIn'],
+    ['SEEN', 'seenAt'],
+  ] as const
+  const rows = [
+    { name: 'ann', agent: 'a\u001b[2Jb\nc\u009bd\u202e', isIn: true, seenAt: 1_790_000_000_123 },
+    { name: 'barbara', agent: [], isIn: false },
+  ]
+  expect(tableOf(columns, rows)).toBe(
+    [
+      'NAME     AGENT        IN   SEEN',
+      'ann      a?[2Jb?c?d?  yes  2026-09-21T14:13:20Z',
+      'barbara  -            no   -',
+      '',
+    ].join('\n'),
+  )
+})

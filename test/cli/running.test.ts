@@ -1,0 +1,195 @@
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { grant, newName, Person, root, signUp, startWithIdentity } from '#test/blackbox/people'
+import { StartedServer } from '#test/blackbox/started-server'
+import { done, environmentOf, failed, type Ran, type Run, runAdmin } from '#test/cli/admin-run'
+import { everyVerb } from '#test/cli/every-verb'
+
+/** A server answers: everything goes through its API. */
+describe('with a running server', () => {
+  let server: StartedServer
+  let admin: Person
+  const started: StartedServer[] = []
+  const others: Server[] = []
+
+  beforeAll(async () => {
+    server = await startWithIdentity()
+    admin = await Person.signIn(server)
+  })
+  afterAll(async () => {
+    for (const other of others) other.close()
+    for (const more of started) await more.finish()
+    await server?.finish()
+  })
+
+  const rootThere = { ADMIN_NAME: root.name, ADMIN_PASSWORD: root.password }
+  const as = (who: Record<string, string>, args: readonly string[], more: Partial<Run> = {}): Promise<Ran> =>
+    runAdmin({ args, environment: { ...environmentOf(server), ...who }, ...more })
+  const asRoot = (...args: readonly string[]) => as(rootThere, args)
+  const sessionsOf = async (name: string) => (await admin.get(`/iam/users/${name}/sessions`)).json as unknown[]
+
+  test('every verb does what it says', { timeout: 120_000 }, () =>
+    everyVerb((args, input) => as(rootThere, args, input === undefined ? {} : { input })),
+  )
+
+  test('a code signs up, and a code for a lost password signs up again', async () => {
+    const name = newName('coded')
+    for (const args of [
+      ['user', 'add', name, '--role', 'viewer'],
+      ['user', 'invite', name],
+    ]) {
+      const { code, out, notes } = await asRoot(...args)
+      expect([code, notes]).toEqual([0, expect.stringContaining(name)])
+      // Told apart from the sentence around it: it can be piped.
+      expect(notes).not.toContain(out.trim())
+      await signUp(server, { name, password: `password ${args[1]}` }, out.trim())
+    }
+    expect((await Person.signIn(server, { name, password: 'password invite' })).tokens.token).not.toBe('')
+  })
+
+  test('sessions are shown, and ended one by one or all', async () => {
+    const one = await admin.bringIn(newName('seen'), ['viewer'])
+    const two = await Person.signIn(server, one)
+    const listed = done(await asRoot('session', 'list', one.name))
+    expect(listed.split('\n')).toHaveLength(4)
+    expect(listed).toMatch(/\n\w+ +basic +\S+ +\S+ +127\.0\.0\.1 /)
+    const { sid } = one.claims
+    expect(done(await asRoot('session', 'end', one.name, String(sid)))).toBe('')
+    expect([await one.isIn(), await two.isIn()]).toEqual([false, true])
+    expect(done(await asRoot('session', 'end', one.name))).toBe('')
+    expect(await two.isIn()).toBe(false)
+  })
+
+  test('the session of the command itself ends with it, also where it was refused', async () => {
+    const before = await sessionsOf(root.name)
+    done(await asRoot('user', 'list'))
+    failed(await asRoot('user', 'delete', 'nobody-has-this-name'), 1)
+    expect(await sessionsOf(root.name)).toEqual(before)
+  })
+
+  test('who ends his own sessions has done so', async () => {
+    const role = newName('ender')
+    await admin.putRole(role, grant({ users: ['update'] }))
+    const own = await admin.bring(newName('self'), [role])
+    expect(done(await as({ ADMIN_NAME: own.name, ADMIN_PASSWORD: own.password }, ['session', 'end', own.name]))).toBe(
+      '',
+    )
+    expect(await sessionsOf(own.name)).toEqual([])
+  })
+
+  test('a key made here signs in here', async () => {
+    const name = newName('key')
+    const key = done(await asRoot('key', 'add', 'api', name, '--role', 'admin')).trim()
+    expect(done(await as({ ADMIN_API_KEY: key }, ['key', 'list', 'api']))).toContain(name)
+    // Whoever says who he is, means himself.
+    expect(failed(await as({ ADMIN_API_KEY: key }, ['key', 'list', '--user', root.name]), 2)).toContain(
+      'ADMIN_PASSWORD',
+    )
+    expect(failed(await as({ ADMIN_API_KEY: `${key}x` }, ['key', 'list']), 1)).toContain('401 invalid API key')
+  })
+
+  test.each<[string, readonly string[], readonly string[]]>([
+    [
+      'a role that is not there',
+      ['user', 'add', 'zoe', '--role', 'viewer', '--role', 'none'],
+      ['400 Valid', 'roles.1:'],
+    ],
+    ['a name that is taken', ['user', 'add', 'ROOT'], ['409 the name is taken']],
+    ['a role that is built in', ['role', 'delete', 'viewer'], ['409 ']],
+    ['the last administrator', ['user', 'disable', root.name], ['409 the last administrator']],
+    ['somebody who is not there', ['user', 'invite', 'nobody-has-this-name'], ['404 ']],
+    ['a tenant that is not there', ['user', 'list', '--tenant', 'none'], ['404 ']],
+    ['a tenant that can be none', ['user', 'list', '--tenant', 'No Tenant'], ['400 Valid', 'tenant:']],
+    ['a key that is not there', ['key', 'delete', '3Nc7xJr4Vq'], ['404 ']],
+    ['a code that is good for a second', ['user', 'add', 'zoe', '--expires', '1'], ['400 Valid', 'expiresIn:']],
+    ['a second rotation at once', ['key', 'rotate-signing'], ['409 the last rotation is younger than a minute']],
+    [
+      'a wrong password',
+      ['user', 'list', '--user', 'nobody-has-this-name'],
+      ['401 invalid credentials', 'Unknown name'],
+    ],
+  ])('%s is refused, and said', async (_, args, wanted) => {
+    const said = failed(await asRoot(...args), 1)
+    for (const text of wanted) expect(said).toContain(text)
+  })
+
+  test('what is beyond the rights of who asks is refused', async () => {
+    const plain = await admin.bring(newName('plain'), ['viewer'])
+    const who = { ADMIN_NAME: plain.name, ADMIN_PASSWORD: plain.password }
+    expect(failed(await as(who, ['user', 'list']), 1)).toContain('403 this needs rights')
+    expect(failed(await as(who, ['key', 'delete', '3Nc7xJr4Vq']), 1)).toContain('403 this needs rights')
+    expect(failed(await as(who, ['role', 'list', '--tenant', 'default']), 1)).toContain('403 this needs rights')
+  })
+
+  test.each([
+    ['takes no password alone', { basic: false }, 'use the DPoP scheme'],
+    ['wants a second factor', { twoFactor: 'required' }, '2fa_required'],
+  ])('whose tenant %s is told the way round', async (_, policy, said) => {
+    const tenantIdentifier = newName('strict')
+    expect((await admin.post('/iam/tenants', { tenantIdentifier, name: 'Strict', ...policy })).status).toBe(201)
+    const { name, password } = await admin.bring(newName('two'), ['admin'], {}, `?tenant=${tenantIdentifier}`)
+    const notes = failed(await as({ ADMIN_NAME: name, ADMIN_PASSWORD: password }, ['user', 'list']), 1)
+    for (const text of [`401 ${said}`, 'ADMIN_API_KEY', 'stop the server']) expect(notes).toContain(text)
+  })
+
+  test('without a password and without a terminal it says what to set', async () => {
+    for (const more of [{}, { input: root.password }]) {
+      const notes = failed(await as({ ADMIN_NAME: root.name }, ['user', 'list'], more), 2)
+      expect(notes).toMatch(/no terminal.*ADMIN_PASSWORD/)
+    }
+  })
+
+  test('--url leads there, with the base path and without', async () => {
+    const origin = `http://127.0.0.1:${server.port}`
+    for (const url of [origin, `${origin}/`, `${origin}/api/v1`, `http://localhost:${server.port}`]) {
+      // A mistake in what is not needed stops nothing.
+      const ran = await runAdmin({ args: ['user', 'list', '--url', url], environment: { ...rootThere, PORT: 'none' } })
+      expect(done(ran)).toContain('\nroot ')
+    }
+  })
+
+  test('--url never leads elsewhere', async () => {
+    const [nobodys, strangers] = [await foreign(404), await foreign(404)]
+    nobodys.server.close()
+    expect(failed(await asRoot('user', 'list', '--url', nobodys.url), 1)).toContain(`nothing answers at ${nobodys.url}`)
+    expect(failed(await asRoot('user', 'list', '--url', strangers.url), 1)).toContain('not well: 404')
+    const moved = await foreign(301)
+    expect(failed(await asRoot('user', 'list', '--url', moved.url), 1)).toContain('http://elsewhere.example/')
+    // Nobody was told a password.
+    expect([...strangers.told, ...moved.told]).toEqual([undefined, undefined])
+    for (const url of ['nonsense', 'ftp://127.0.0.1', 'http://a:b@127.0.0.1', 'http://127.0.0.1/?a=b']) {
+      expect(failed(await asRoot('user', 'list', '--url', url), 2)).toContain('--url')
+    }
+  })
+
+  test('a server that is found nowhere while its folder is in use is not worked behind', async () => {
+    const { url, server: closed } = await foreign(404)
+    closed.close()
+    for (const port of [new URL(url).port, '0']) {
+      const notes = failed(await as({ ...rootThere, PORT: port }, ['user', 'list']), 1)
+      expect(notes).toContain('another process uses this folder')
+      expect(notes).toContain('--url')
+    }
+  })
+
+  test('IAM=off is said, and no password is asked for', async () => {
+    const open = await StartedServer.start({ IAM: 'off' })
+    started.push(open)
+    expect(failed(await runAdmin({ args: ['user', 'list'], environment: environmentOf(open) }), 1)).toContain(
+      'IAM is off',
+    )
+  })
+
+  /** Another server than ours, and the credentials it was shown. */
+  async function foreign(status: number) {
+    const shown: (string | undefined)[] = []
+    const server = createServer((request, response) => {
+      shown.push(request.headers.authorization)
+      response.writeHead(status, { Location: 'http://elsewhere.example/', Connection: 'close' }).end('<html>')
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    others.push(server)
+    return { server, told: shown, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }
+  }
+})
