@@ -147,6 +147,58 @@ describe('from which offset on an edit holds', () => {
   })
 })
 
+describe('an edit whose offset was not stored is settled', () => {
+  /** Roles of hers, or what one of them means. */
+  const edits: Readonly<Record<string, (stage: IdentityStage) => Promise<unknown>>> = {
+    'of a role': (stage) => stage.putRole('ops', [readOf('schemas'), readOf('meta')]),
+    'of the roles of a user': (stage) =>
+      stage.directory({ type: 'update_user', user: stage.row('ann').id, roles: ['viewer'] }),
+    'of the roles of one who is disabled': async (stage) => {
+      await stage.directory({ type: 'update_user', user: stage.row('ann').id, state: 'disabled' })
+      await stage.directory({ type: 'update_user', user: stage.row('ann').id, roles: ['viewer'] })
+    },
+  }
+  const unsettled = (stage: IdentityStage) => [
+    stage.tenantState().roles.get('ops')?.since === null,
+    stage.row('ann').rolesSince === null,
+  ]
+
+  /** The edit is stored, and nothing behind it. */
+  async function edited(name: string): Promise<{ stage: IdentityStage; heard: number }> {
+    const stage = await withAnn()
+    await happen(stage, 'one')
+    const heard = await happen(stage, 'two')
+    await edits[name]?.(stage)
+    return { stage, heard }
+  }
+  const since = (stage: IdentityStage, name: string) =>
+    name === 'of a role' ? stage.tenantState().roles.get('ops')?.since : stage.row('ann').rolesSince
+
+  test.each(Object.keys(edits))('at the next start: %s', async (name) => {
+    const { stage, heard } = await edited(name)
+    const later = await stage.restart({}, 0)
+    await later.world.settle()
+    expect(unsettled(later)).toEqual([false, false])
+    expect(since(later, name)).toBe(heard)
+    await happen(later, 'three')
+    const again = await later.restart()
+    expect(since(again, name)).toBe(heard)
+  })
+
+  test.each(Object.keys(edits))('when the store was read again: %s', async (name) => {
+    const { stage, heard } = await edited(name)
+    stage.faults.next = { fail: 'full', reachedDisk: false }
+    await stage.world.settle()
+    expect(stage.assembly.database.status).toBe('read_only')
+    expect(unsettled(stage)).toContain(true)
+    await stage.world.advance(5_000)
+    expect(stage.assembly.database.status).toBe('ok')
+    expect(unsettled(stage)).toEqual([false, false])
+    expect(since(stage, name)).toBe(heard)
+    expect(stage.errors.filter((error) => error.startsWith('a bug'))).toEqual([])
+  })
+})
+
 test('an API key acts with its roles, until it is deleted or its time has come', async () => {
   const stage = await withAnn()
   const { hashOf, apiKeyText } = await import('#iam/secret-text')
@@ -166,7 +218,10 @@ test('an API key acts with its roles, until it is deleted or its time has come',
   await stage.putRole('ops', [readOf('meta')])
   expect(socket.types).toEqual(['RESYNC'])
   expect(ask(text).scope.reaches('meta', 'read')).toHaveLength(1)
-  await stage.world.advance(60_000)
+  await stage.world.advance(expiresAt - stage.world.now() - 1)
+  await stage.world.settle()
+  expect([socket.endCode, due.endCode]).toEqual([undefined, undefined])
+  await stage.world.advance(1)
   await stage.world.settle()
   expect([socket.endCode, due.endCode]).toEqual([undefined, 4401])
   expect(stage.judge(() => ask(dueText))).toBe('unauthorized invalid API key')
