@@ -334,7 +334,7 @@ export class Links implements SocketRoom<LinkOpening> {
   }
 
   /** From now on nothing is taken from them. They are closed some at a time: there may be fifteen thousand. */
-  #endAll(links: readonly Link[], reason = closeCodes.sessionOver): void {
+  #endAll(links: readonly Link[], reason: CloseReason = closeCodes.sessionOver): void {
     for (const link of links) link.stopTaking()
     this.#endSome(links, reason)
   }

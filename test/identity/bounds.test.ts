@@ -20,7 +20,9 @@ test('names that nobody has leave nothing behind: a hundred thousand of them', {
   expect({ awake: system.registry.awakeCount, named: system.registry.namedCount }).toEqual(before)
 })
 
-test('what waits to be confirmed or activated is bounded: whoever came first makes room', { timeout: 120_000 }, async () => {
+test('what waits to be confirmed or activated is bounded: whoever came first makes room', {
+  timeout: 120_000,
+}, async () => {
   const stage = await IdentityStage.open()
   await stage.addUser('ann')
   const key = makeKeyPair()

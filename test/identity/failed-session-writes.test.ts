@@ -41,8 +41,7 @@ const flows: Readonly<Record<string, (ground: Ground) => Promise<unknown>>> = {
     stage.identity.logins.changePassword({ caller, current: password, password: 'another password', place }),
   'a factor turned on': ({ stage, caller, secret }) =>
     stage.identity.secondFactors.activateTotp({ caller, place, code: codeOf(secret, stage.world.now()) }),
-  'a wrong factor': ({ stage, caller }) =>
-    stage.identity.secondFactors.activateTotp({ caller, place, code: '000000' }),
+  'a wrong factor': ({ stage, caller }) => stage.identity.secondFactors.activateTotp({ caller, place, code: '000000' }),
 }
 
 /** All that is kept of her. */
@@ -105,7 +104,9 @@ test('a refresh that was stored and never answered is answered again with the sa
   const given = await ground()
   const { stage, pair } = given
   stage.faults.next = { fail: 'full', reachedDisk: true }
-  expect(await stage.refusal((flows['a refresh'] as (ground: Ground) => Promise<unknown>)(given))).toBe('storage STORAGE')
+  expect(await stage.refusal((flows['a refresh'] as (ground: Ground) => Promise<unknown>)(given))).toBe(
+    'storage STORAGE',
+  )
   await stage.world.advance(5_000)
   const again = { refreshToken: pair.refreshToken, jkt: key.jkt, place }
   const next = await stage.wait(stage.identity.logins.refresh(again))

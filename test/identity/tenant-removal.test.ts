@@ -78,7 +78,11 @@ test('another tenant of the same name begins clean: its dashboards hear what hap
     expect(socket.heard.slice(1)).toMatchObject([{ type: 'SCHEMA_ADD', offset: begun + 1 }])
   }
   // An edit holds from what was told in this one.
-  await stage.putRole('ops', [{ permissions: { schemas: ['read'], meta: ['read'] }, devices: ['*'], services: ['*'] }], 'acme')
+  await stage.putRole(
+    'ops',
+    [{ permissions: { schemas: ['read'], meta: ['read'] }, devices: ['*'], services: ['*'] }],
+    'acme',
+  )
   await stage.world.settle()
   expect(stage.tenantState('acme').roles.get('ops')?.since).toBe(begun + 1)
   expect(first.heard.slice(2)).toEqual([{ type: 'RESYNC', epoch, offset: begun + 1 }])
@@ -87,10 +91,13 @@ test('another tenant of the same name begins clean: its dashboards hear what hap
 test.each([0, 1, 2, 4, 8])('a removal that was killed after %i writes goes on at the next start', async (writes) => {
   const { stage } = await withAcme()
   const { system } = stage.assembly.context
-  const deleted = system.ask({ kind: 'directory', tenant: 'default', id: 'directory' }, {
-    type: 'delete_tenant',
-    tenant: 'acme',
-  })
+  const deleted = system.ask(
+    { kind: 'directory', tenant: 'default', id: 'directory' },
+    {
+      type: 'delete_tenant',
+      tenant: 'acme',
+    },
+  )
   deleted.catch(() => {})
   for (let step = 0; step < 4 * writes; step++) {
     stage.world.step()
