@@ -5,7 +5,7 @@ import { TestLink } from '#test/link/link-stage'
 
 const tryLater = 1013
 const [device, keyId] = ['SENSOR-1', '2Vb7qYx9Kd']
-const secret = 'S'.repeat(43)
+const secret = 'A'.repeat(43)
 const keyText = provisioningKeyText(keyId, secret)
 
 /** What makes a credential worthless, and who shows it. */
@@ -39,8 +39,9 @@ test.each(rows)(
     const come = () => new TestLink(links, { ...stage.identity.linkCaller(authorization), protocol: 'json' })
 
     const before = come()
-    before.hello(device)
+    before.hello(name === '*' ? 'OTHER-1' : device)
     await stage.world.settle()
+    expect(before.lines).toEqual([expect.stringMatching(/^WELCOME/)])
     stage.faults.next = { fail: 'full', reachedDisk: isOnDisk }
     expect(await stage.refusal(system.ask(to, command))).toBe('storage STORAGE')
     await stage.world.settle()
