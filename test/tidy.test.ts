@@ -15,7 +15,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   'src/outbound': ['src/model', 'src/runtime'],
   'src/server': ['src/model', 'src/runtime', 'src/api', 'src/iam', 'src/events'],
   'src/identity': ['src/model', 'src/runtime', 'src/api', 'src/iam', 'src/events', 'src/server', 'actors'],
-  'src/link': ['src/model', 'src/runtime', 'src/server', 'actors'],
+  'src/link': ['src/model', 'src/runtime', 'src/iam', 'src/server', 'actors'],
   'src/routes': [
     'src/model',
     'src/runtime',

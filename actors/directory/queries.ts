@@ -29,13 +29,11 @@ export function rowByName(state: DirectoryState, name: string): UserRow | undefi
   return id === undefined ? undefined : rowById(state, id)
 }
 
-/** Of one tenant, by name. */
-export function rowsOf(state: DirectoryState, tenant: string): readonly UserRow[] {
-  const named = [...(state.byTenant.get(tenant) ?? [])].flatMap((id) => {
-    const row = rowById(state, id)
-    return row ? [{ row, name: foldName(row.name) }] : []
-  })
-  return named.sort((a, b) => compare(a.name, b.name)).map(({ row }) => row)
+/** One tenant's users, by name: the first ones behind a name, in whatever case it is written. '' stands before all. */
+export function rowsAfter(state: DirectoryState, tenant: string, name: string, countMax: number): readonly UserRow[] {
+  if (!tenantRow(state, tenant)) return []
+  const folded = state.byTenant.get(tenant)?.after(foldName(name), countMax) ?? []
+  return folded.flatMap((each) => state.users.get(state.byName.get(each) ?? '') ?? [])
 }
 
 /**

@@ -1,3 +1,4 @@
+import { OrderedNames } from '#actors/directory/ordered-names'
 import type { DirectoryState, TenantRow, UserRow } from '#actors/directory/state'
 import { defaultTenant } from '#actors/tenant/address'
 import { foldEmail, foldName } from '#model/user'
@@ -25,9 +26,12 @@ export function putUser(state: DirectoryState, id: string, row: UserRow | undefi
   if (before) dropUser(state, before)
   if (!row) return
   state.users.set(id, row)
-  state.byName.set(foldName(row.name), id)
+  const name = foldName(row.name)
+  state.byName.set(name, id)
   if (row.email !== null) addTo(state.byEmail, foldEmail(row.email), id)
-  addTo(state.byTenant, row.tenant, id)
+  const names = state.byTenant.get(row.tenant) ?? new OrderedNames()
+  names.add(name)
+  state.byTenant.set(row.tenant, names)
   if (isAdministrator(row)) addTo(state.administrators, row.tenant, id)
   for (const role of row.roles) {
     const use = roleKey(row.tenant, role)
@@ -39,9 +43,12 @@ export function putUser(state: DirectoryState, id: string, row: UserRow | undefi
 function dropUser(state: DirectoryState, row: UserRow): void {
   const { id } = row
   state.users.delete(id)
-  state.byName.delete(foldName(row.name))
+  const name = foldName(row.name)
+  state.byName.delete(name)
   if (row.email !== null) dropFrom(state.byEmail, foldEmail(row.email), id)
-  dropFrom(state.byTenant, row.tenant, id)
+  const names = state.byTenant.get(row.tenant)
+  names?.delete(name)
+  if (names?.size === 0) state.byTenant.delete(row.tenant)
   dropFrom(state.administrators, row.tenant, id)
   for (const role of row.roles) {
     const use = roleKey(row.tenant, role)

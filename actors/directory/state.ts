@@ -1,3 +1,4 @@
+import type { OrderedNames } from '#actors/directory/ordered-names'
 import type { TwoFactorPolicy } from '#model/tenant'
 import type { SecondFactor, UserState } from '#model/user'
 
@@ -9,7 +10,8 @@ export interface DirectoryState {
   readonly byName: Map<string, string>
   /** Ids by folded e-mail address: one in each tenant at most. */
   readonly byEmail: Map<string, Set<string>>
-  readonly byTenant: Map<string, Set<string>>
+  /** Folded names of each tenant's users, in order. */
+  readonly byTenant: Map<string, OrderedNames>
   /** Who keeps a tenant from being locked out: active users with role `admin`, by tenant. */
   readonly administrators: Map<string, Set<string>>
   /** How many users hold a role, by `<tenant>/<role>`. */

@@ -58,13 +58,13 @@ export function decideForgetUsers(
   notices: IdentityNotices,
 ): Decision<Entry> {
   if (state.tenants.get(tenant)?.state !== 'deleting') return refuse(new Problem('not_found'))
-  const users = [...(state.byTenant.get(tenant) ?? [])]
-  const forgotten = users.slice(0, forgottenMax)
+  const names = state.byTenant.get(tenant)
+  const forgotten = (names?.after('', forgottenMax) ?? []).flatMap((name) => state.byName.get(name) ?? [])
   return keep(
     forgotten.map((user) => ({ name: userRecord(user), value: null })),
     {
       effects: forgotten.map((user) => () => notices.userChanged(tenant, user, undefined)),
-      answer: users.length - forgotten.length,
+      answer: (names?.size ?? 0) - forgotten.length,
     },
   )
 }

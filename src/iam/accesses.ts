@@ -49,8 +49,9 @@ const operatorsTenant = 'default'
  * Who may do what, as far as it is stored: the one view by which requests and sockets are judged, so that both change at
  * one moment and nobody acts on a right that a crash takes back.
  *
- * Obligations of whoever publishes: only after the commit; a tenant before its roles and users. Accesses are kept for as
- * long as their tenant: there are as many as different sets of roles were held since the start.
+ * Obligations of whoever publishes: only after the commit; a tenant before its roles and users. Of whoever judges by an
+ * access for longer than a moment: that he holds it. One that nobody holds is forgotten, and made anew when it is asked
+ * for: else whoever may make keys could fill the memory with sets of roles that were held once.
  */
 export class Accesses {
   #tenants = new Map<string, TenantAccesses>()
@@ -118,6 +119,11 @@ export class Accesses {
     return user && this.#tenants.has(user.tenant) ? user : undefined
   }
 
+  /** How many accesses are known, for whoever wants to see that they are bounded. */
+  get count(): number {
+    return [...this.#tenants.values()].reduce((sum, { count }) => sum + count, 0)
+  }
+
   /** What these roles mean there; nothing, where there is no such tenant. */
   of(tenant: string, roles: readonly string[]): Access {
     const accesses = this.#tenants.get(tenant)
@@ -131,7 +137,12 @@ const never = -1
 class TenantAccesses {
   readonly #isTenantsEffective: boolean
   #roles = new Map<string, PublishedRole>()
-  readonly #accesses = new Map<string, LiveAccess>()
+  /** By key, for as long as somebody holds them. */
+  readonly #accesses = new Map<string, WeakRef<LiveAccess>>()
+  readonly #forgotten = new FinalizationRegistry<string>((key) => {
+    // It may have been made anew meanwhile.
+    if (!this.#accesses.get(key)?.deref()) this.#accesses.delete(key)
+  })
 
   constructor(tenant: string) {
     this.#isTenantsEffective = tenant === operatorsTenant
@@ -139,12 +150,17 @@ class TenantAccesses {
 
   of(roles: readonly string[]): Access {
     const key = keyOf(roles)
-    const known = this.#accesses.get(key)
+    const known = this.#accesses.get(key)?.deref()
     if (known) return known
     const names = [...new Set(roles)]
     const made = new LiveAccess(key, names, this.#scopeOf(names), this.#sinceOf(names))
-    this.#accesses.set(key, made)
+    this.#accesses.set(key, new WeakRef(made))
+    this.#forgotten.register(made, key)
     return made
+  }
+
+  get count(): number {
+    return this.#accesses.size
   }
 
   publish(role: string, grants: readonly Grant[] | undefined, since: number): ReadonlyMap<string, Scope> {
@@ -166,13 +182,13 @@ class TenantAccesses {
 
   /** Whoever still holds one of them may do nothing by it from now on. */
   end(): void {
-    for (const access of this.#accesses.values()) access.redefine(scopeOf([]), access.since)
+    for (const access of this.#held()) access.redefine(scopeOf([]), access.since)
     this.#accesses.clear()
   }
 
   #redefine(isMeant: (access: LiveAccess) => boolean, sinceOf: (access: LiveAccess) => number): Map<string, Scope> {
     const changed = new Map<string, Scope>()
-    for (const access of this.#accesses.values()) {
+    for (const access of this.#held()) {
       if (!isMeant(access)) continue
       const scope = this.#scopeOf(access.roles)
       if (scope.fingerprint === access.scope.fingerprint) continue
@@ -180,6 +196,13 @@ class TenantAccesses {
       changed.set(access.key, scope)
     }
     return changed
+  }
+
+  *#held(): Iterable<LiveAccess> {
+    for (const known of this.#accesses.values()) {
+      const access = known.deref()
+      if (access) yield access
+    }
   }
 
   #scopeOf(roles: readonly string[]): Scope {

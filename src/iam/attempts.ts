@@ -62,7 +62,11 @@ export class Attempts {
     }
   }
 
-  failed(address: string, account?: string): void {
+  /**
+   * `account`: as above; several where one password was tried on all of them. At its address that was one attempt: how
+   * many there are must not show in how soon one has to wait.
+   */
+  failed(address: string, account?: string | readonly string[]): void {
     if (!this.#parts.isOn) return
     const now = this.#parts.now()
     for (const [bound, key] of keysOf(address, account)) {
@@ -89,14 +93,12 @@ export class Attempts {
   }
 }
 
-function keysOf(address: string, account: string | undefined): [Bound, string][] {
+function keysOf(address: string, account: string | readonly string[] = []): readonly (readonly [Bound, string])[] {
   const group = addressGroupOf(address)
-  if (account === undefined) return [['address', group]]
-  const name = account.slice(0, accountCharactersMax)
-  // An address has no space in it.
-  return [
-    ['accountAndAddress', `${group.replaceAll(' ', '_')} ${name}`],
-    ['address', group],
-    ['account', name],
-  ]
+  const ofAccounts = [account].flat().flatMap((text) => {
+    const name = text.slice(0, accountCharactersMax)
+    // An address has no space in it.
+    return [['accountAndAddress', `${group.replaceAll(' ', '_')} ${name}`] as const, ['account', name] as const]
+  })
+  return [['address', group], ...ofAccounts]
 }

@@ -33,7 +33,7 @@ export class Passwords {
 
   /** @throws Problem `overloaded` when too many wait. */
   hash(password: string): Promise<string> {
-    return this.#enqueue(() => this.#engine.hash(normalOf(password)))
+    return this.#enqueue(async () => this.#engine.hash(normalOf(password)))
   }
 
   /**

@@ -35,8 +35,6 @@ const anyDevice = '*'
  */
 export class LinkCredentials {
   readonly #parts: LinkCredentialsParts
-  /** Provisioning keys that opened a link, as `<tenant>/<id>`: no more of them than there were keys. */
-  readonly #used = new Set<string>()
 
   constructor(parts: LinkCredentialsParts) {
     this.#parts = parts
@@ -49,17 +47,6 @@ export class LinkCredentials {
     const caller = credentials && this.#callerOf(credentials.name, credentials.password)
     if (!caller) throw new Problem('unauthorized', 'invalid credentials')
     return caller
-  }
-
-  /** The store was read again: keys that opened links and are no more are told. */
-  review(ended: (tenant: string, key: string) => void): void {
-    const { states, accesses } = this.#parts
-    for (const used of this.#used) {
-      const [tenant = '', key = ''] = used.split('/')
-      if (accesses.hasTenant(tenant) && states.tenant(tenant).provisioningKeys.has(key)) continue
-      this.#used.delete(used)
-      ended(tenant, key)
-    }
   }
 
   #callerOf(name: string, secret: string): LinkCaller | undefined {
@@ -75,7 +62,6 @@ export class LinkCredentials {
     const id = readProvisioningKey(text)?.id
     const key = id === undefined ? undefined : states.tenant(tenant).provisioningKeys.get(id)
     if (id === undefined || !key || isExpired(key, system.world.now()) || !isHashOf(text, key.hash)) return undefined
-    this.#used.add(`${tenant}/${id}`)
     return { tenant, key: id }
   }
 

@@ -63,7 +63,7 @@ async function recognise(parts: SignInParts, request: LoginRequest): Promise<rea
   }
   if (rows.length === 0) await passwords.verify(undefined, password, look)
   // One password tried on several accounts is an attempt on each of them.
-  if (matches.length === 0) for (const account of accounts) attempts.failed(place.address, account)
+  if (matches.length === 0) attempts.failed(place.address, accounts)
   return matches
 }
 

@@ -38,6 +38,8 @@ export interface CredentialLinks {
   /** Closes all that were opened by this provisioning key. */
   keyEnded(tenant: string, key: string): void
   tenantEnded(tenant: string): void
+  /** The store was read again: by what links were let in may be no more. */
+  judgeAnew(): void
 }
 
 /** Takes away what a deleted tenant left; begun again when it was broken off. */

@@ -6,6 +6,8 @@ export interface TenantRemovalParts {
   readonly world: World
   readonly states: ActorStates
   readonly sweep: Sweep
+  /** Nothing is left but the name: told before there can be another of that name. */
+  readonly swept: (tenant: string) => void
   readonly failed: (error: unknown, tenant: string) => void
 }
 
@@ -70,10 +72,11 @@ export class TenantRemoval {
   }
 
   async #remove(tenant: string): Promise<void> {
-    const { states, sweep } = this.#parts
+    const { states, sweep, swept } = this.#parts
     if (states.directory.tenants.get(tenant)?.state !== 'deleting') return
     while (((await states.askDirectory({ type: 'forget_users', tenant })) as number) > 0);
     await sweep.run(tenant)
+    swept(tenant)
     await states.askDirectory({ type: 'tenant_swept', tenant })
   }
 }

@@ -2,8 +2,8 @@ import { deviceAddress } from '#actors/device/device'
 import type { DeviceState } from '#actors/device/state'
 import { tenantAddress } from '#actors/tenant/address'
 import type { AdmitDevice } from '#actors/tenant/commands'
+import { hashOf, newSecret } from '#iam/secret-text'
 import { afterGate } from '#link/after-gate'
-import { madeSecret } from '#link/device-secret'
 import type { Speaker } from '#link/speaking'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
@@ -43,13 +43,13 @@ export function admitted(
     afterGate(system, () => refusing.refused(problem))
     return undefined
   }
-  const secret = key === undefined ? undefined : madeSecret((byteCount) => system.world.random(byteCount))
+  const secret = key === undefined ? undefined : newSecret((byteCount) => system.world.random(byteCount))
   const admit: AdmitDevice = {
     type: 'admit_device',
     device,
     meta: {},
     ...(key !== undefined && { key }),
-    ...(secret && { secretHash: secret.hash }),
+    ...(secret !== undefined && { secretHash: hashOf(secret) }),
   }
   // Runs at once, with the device's own turn behind it: what both say waits for one commit.
   let isMade = false
@@ -62,7 +62,7 @@ export function admitted(
   })
   const activation = system.registry.wake(address)
   isMade = isThere(activation)
-  if (isMade) return { activation, ...(secret && { secret: secret.text }) }
+  if (isMade) return { activation, ...(secret !== undefined && { secret }) }
   system.registry.forgetNothing(activation)
   return undefined
 }

@@ -21,7 +21,7 @@ import { LongDeviceMessage, linkWindowMessages } from '#model/link-message'
 import type { DeviceStatus } from '#model/meta'
 import { Problem } from '#model/problem'
 import type { InternShape } from '#model/shape'
-import { closeCodes } from '#runtime/close-codes'
+import { type CloseReason, closeCodes } from '#runtime/close-codes'
 import { Liveness } from '#runtime/liveness'
 import type { Socket, SocketRoom } from '#runtime/socket'
 import type { System } from '#runtime/system'
@@ -193,6 +193,15 @@ export class Links implements SocketRoom<LinkOpening> {
     this.#endAll(this.#openings.ofTenant(tenant))
   }
 
+  /**
+   * The store was read again, and the credentials that let a link in may be no more. Those from before its failure are
+   * closed (`storageFailed`); those that came since have said nothing that was taken, and come again to be judged by what
+   * is stored.
+   */
+  judgeAnew(): void {
+    this.#endAll(this.#openings.all(), closeCodes.tryLater)
+  }
+
   /** From now on closed links mean nothing: the recorded status stands until the devices are back. Contract 3.10. */
   stop(): void {
     this.#walks.stop()
@@ -325,15 +334,15 @@ export class Links implements SocketRoom<LinkOpening> {
   }
 
   /** From now on nothing is taken from them. They are closed some at a time: there may be fifteen thousand. */
-  #endAll(links: readonly Link[]): void {
+  #endAll(links: readonly Link[], reason: CloseReason = closeCodes.sessionOver): void {
     for (const link of links) link.stopTaking()
-    this.#endSome(links)
+    this.#endSome(links, reason)
   }
 
-  #endSome(links: readonly Link[]): void {
-    for (const link of links.slice(0, endedAtATime)) link.end(closeCodes.sessionOver)
+  #endSome(links: readonly Link[], reason: CloseReason): void {
+    for (const link of links.slice(0, endedAtATime)) link.end(reason)
     const rest = links.slice(endedAtATime)
-    if (rest.length > 0) this.#options.system.world.soon(() => this.#endSome(rest))
+    if (rest.length > 0) this.#options.system.world.soon(() => this.#endSome(rest, reason))
   }
 
   #setIdle(link: Link, isIdle: boolean): void {

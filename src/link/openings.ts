@@ -44,6 +44,10 @@ export class Openings {
   ofTenant(tenant: string): Link[] {
     return [...(this.#links.get(tenant)?.values() ?? [])].flatMap(listOf)
   }
+
+  all(): Link[] {
+    return [...this.#links.keys()].flatMap((tenant) => this.ofTenant(tenant))
+  }
 }
 
 function nameOf({ opening: { device, key } }: Link): string | undefined {

@@ -6,7 +6,7 @@ import { serviceOf } from '#actors/device/state'
 import { tenantAddress } from '#actors/tenant/address'
 import * as api from '#api/devices'
 import { type ListQuery, nameOfCursor, type StateQuery } from '#api/query-field'
-import { madeSecret } from '#link/device-secret'
+import { hashOf, newSecret } from '#iam/secret-text'
 import { Problem } from '#model/problem'
 import { devicesWithin, reachesDevice } from '#model/scope'
 import type { RouteContext } from '#routes/context'
@@ -107,14 +107,14 @@ async function create(
   // Outside of his devices it looks as if there could be none, whether there is one or not. Contract 1.4.
   if (!reachesDevice(caller.scope, 'device', 'create', deviceIdentifier)) throw new Problem('not_found')
   if (lookAtDevice(context, tenant, deviceIdentifier)) throw new Problem('conflict', 'the device exists')
-  const { text: secret, hash } = madeSecret((byteCount) => context.world.random(byteCount))
+  const secret = newSecret((byteCount) => context.world.random(byteCount))
   // In one breath, so that both are in one commit: the tenant gives it an address and tells it, then it takes its secret.
   const admitted = system.ask(tenantAddress(tenant), {
     type: 'admit_device',
     device: deviceIdentifier,
     meta: meta ?? {},
   })
-  const secured = system.ask(deviceAddress(tenant, deviceIdentifier), { type: 'set_secret', hash })
+  const secured = system.ask(deviceAddress(tenant, deviceIdentifier), { type: 'set_secret', hash: hashOf(secret) })
   await Promise.all([admitted, secured])
   const headers = { Location: `/api/v1/devices/${encodeURIComponent(deviceIdentifier)}`, 'Cache-Control': 'no-store' }
   return { status: 201, headers, json: { deviceIdentifier, secret } }
@@ -133,8 +133,8 @@ async function remove(context: RouteContext, { caller }: Call, device: string): 
 
 async function rotate(context: RouteContext, { caller }: Call, device: string): Promise<Reply> {
   deviceThere(context, caller.tenant, device)
-  const { text: secret, hash } = madeSecret((byteCount) => context.world.random(byteCount))
-  await context.system.ask(deviceAddress(caller.tenant, device), { type: 'set_secret', hash })
+  const secret = newSecret((byteCount) => context.world.random(byteCount))
+  await context.system.ask(deviceAddress(caller.tenant, device), { type: 'set_secret', hash: hashOf(secret) })
   context.links.credentialsChanged(caller.tenant, device)
   const headers = { 'Cache-Control': 'no-store' }
   return { status: 200, headers, json: { deviceIdentifier: device, secret } }

@@ -2,7 +2,7 @@ import { accountAddress } from '#actors/account/address'
 import type { AccessCode } from '#actors/account/state'
 import { directoryAddress } from '#actors/directory/address'
 import type { AddUser, RemoveUser, UpdateUser } from '#actors/directory/commands'
-import { rowByName, rowsOf } from '#actors/directory/queries'
+import { rowByName, rowsAfter } from '#actors/directory/queries'
 import type { UserRow } from '#actors/directory/state'
 import { nameOfCursor } from '#api/query-field'
 import * as api from '#api/users'
@@ -10,12 +10,12 @@ import type { Caller } from '#iam/caller'
 import { hashOf, newCode } from '#iam/secret-text'
 import { formatCrn } from '#model/crn'
 import { madeId } from '#model/server-made-id'
-import { foldName, type UserEntry } from '#model/user'
+import type { UserEntry } from '#model/user'
 import type { RouteContext } from '#routes/context'
 import { grantsOfRoles, mayGive, mustCover } from '#routes/held-roles'
 import { listReply } from '#routes/list-reply'
 import { lookAtDirectory, lookAtTenant, userThere } from '#routes/looking'
-import { namesOf, textReply } from '#routes/streamed'
+import { type Names, textReply } from '#routes/streamed'
 import { bindForTenant, locationOf } from '#routes/target-tenant'
 import type { Binding } from '#server/call'
 
@@ -38,16 +38,14 @@ export function userRoutes(context: RouteContext): Binding[] {
     }),
 
     bindForTenant(context, api.listUsers, (call, tenant) => {
-      const directory = lookAtDirectory(context)
-      const after = foldName(nameOfCursor(call.query.cursor))
-      const names = rowsOf(directory, tenant).map(({ name }) => name)
+      const { limit, cursor } = call.query
       return listReply(
         context,
         call,
         {},
         {
-          limit: call.query.limit,
-          names: namesOf(after === '' ? names : names.filter((name) => foldName(name) > after)),
+          limit,
+          names: userNames(context, tenant, nameOfCursor(cursor), limit),
           isShown: () => true,
           textOf: (name) => {
             const row = rowByName(lookAtDirectory(context), name)
@@ -99,6 +97,19 @@ export function userToEdit(context: RouteContext, caller: Caller, tenant: string
   const row = userThere(context, tenant, name)
   mustCover(caller, grantsOfRoles(lookAtTenant(context, tenant), row.roles))
   return row
+}
+
+/** Names of a tenant's users, read as they are asked for: none but those of the page, and whether there is one more. */
+function userNames(context: RouteContext, tenant: string, after: string, limit = Number.MAX_SAFE_INTEGER): Names {
+  let last = after
+  return {
+    async next(countMax) {
+      const rows = rowsAfter(lookAtDirectory(context), tenant, last, Math.min(countMax, limit + 1))
+      last = rows.at(-1)?.name ?? last
+      return rows.map(({ name }) => name)
+    },
+    close: async () => {},
+  }
 }
 
 function makeCode(

@@ -58,6 +58,8 @@ export class Epochs {
     const place = this.#epochs.findIndex((epoch) => epoch.name === name)
     if (place < 0) return undefined
     const next = this.#epochs[place + 1]
-    return next ? (next.heads[tenant] ?? 0) : now
+    if (!next) return now
+    // There may be a tenant by the name of what every object has.
+    return Object.hasOwn(next.heads, tenant) ? next.heads[tenant] : 0
   }
 }

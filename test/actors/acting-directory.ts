@@ -11,7 +11,7 @@ export class ActingDirectory extends ActingActor<DirectoryState, DirectoryComman
   readonly notices: RecordingNotices
 
   constructor(notices = new RecordingNotices()) {
-    super(directoryActor(notices), { id: 'directory' })
+    super(directoryActor(notices), { id: 'directory' }, shown)
     this.notices = notices
   }
 
@@ -38,6 +38,12 @@ export class ActingDirectory extends ActingActor<DirectoryState, DirectoryComman
     if (!row) throw new Error(`${id} is nobody`)
     return row
   }
+}
+
+/** As plain values of its own, to be compared: in which runs names lie depends on how they came. */
+function shown(state: DirectoryState) {
+  const byTenant = new Map([...state.byTenant].map(([tenant, names]) => [tenant, names.after('', names.size)]))
+  return structuredClone({ ...state, byTenant })
 }
 
 /** One in which there are these tenants too. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { DirectoryCommand } from '#actors/directory/commands'
-import { isReachable, rowById, rowByName, rowsByLogin, rowsOf, tenantRow } from '#actors/directory/queries'
+import { isReachable, rowById, rowByName, rowsAfter, rowsByLogin, tenantRow } from '#actors/directory/queries'
 import { putUser } from '#actors/directory/rows'
 import { forgottenMax, tenantsMax } from '#actors/directory/tenants'
 import type { Entry } from '#model/entry'
@@ -96,7 +96,7 @@ describe('a tenant', () => {
     expect(tenantRow(state, 'acme')).toBeUndefined()
     expect(rowByName(state, 'root')).toBeUndefined()
     expect(rowById(state, 'ROOT')).toBeUndefined()
-    expect(rowsOf(state, 'acme')).toEqual([])
+    expect(rowsAfter(state, 'acme', '', 9)).toEqual([])
     expect(rowsByLogin(state, 'r@acme.example', 'any')).toEqual([])
     expect(isReachable(state, 'acme', 'any')).toBe(false)
     expect(directory.notices.heard).toEqual(['tenant acme deleting'])
@@ -195,6 +195,16 @@ test('users of a tenant are in the order of their names, whatever case they are 
   const directory = directoryWith('other')
   for (const name of ['bob', 'Ann', 'cid', 'Zed', 'ann2']) directory.add(name)
   directory.add('else', { tenant: 'other' })
-  expect(rowsOf(directory.state, 'default').map(({ name }) => name)).toEqual(['Ann', 'ann2', 'bob', 'cid', 'Zed'])
-  expect(rowsOf(directory.state, 'none')).toEqual([])
+  const names = (after: string, countMax = 9, tenant = 'default') =>
+    rowsAfter(directory.state, tenant, after, countMax).map(({ name }) => name)
+  expect(names('')).toEqual(['Ann', 'ann2', 'bob', 'cid', 'Zed'])
+  expect(names('ANN')).toEqual(['ann2', 'bob', 'cid', 'Zed'])
+  expect(names('ANN', 2)).toEqual(['ann2', 'bob'])
+  expect(names('zed')).toEqual([])
+  expect(names('', 9, 'none')).toEqual([])
+  // Somebody else by the same name, written otherwise, stands where the one before stood.
+  directory.act({ type: 'remove_user', user: 'BOB' })
+  directory.add('BOB', { id: 'BOB2' })
+  expect(names('ann2')).toEqual(['BOB', 'cid', 'Zed'])
+  expect(names('bob')).toEqual(['cid', 'Zed'])
 })

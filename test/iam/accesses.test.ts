@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { Accesses, type PublishedUser } from '#iam/accesses'
 import { type Action, type Grant, isPermitted, type Resource, type Scope } from '#model/scope'
@@ -212,4 +214,24 @@ describe('everything anew', () => {
     accesses.load({ tenants, users: [{ ...ann, tenant: 'elsewhere' }] })
     expect(accesses.user(ann.id)).toBeUndefined()
   })
+})
+
+test('of accesses that nobody holds none is kept; one that is held goes on as it is', async () => {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  const held = accesses.of('acme', ['ops'])
+  for (let index = 0; index < 5_000; index++) accesses.of('acme', ['ops', `role ${index}`])
+  expect(accesses.count).toBe(5_001)
+  for (let rounds = 0; rounds < 50 && accesses.count > 1; rounds++) {
+    await new Promise((resolve) => setImmediate(resolve))
+    collect()
+  }
+  expect(accesses.count).toBe(1)
+  expect(accesses.of('acme', ['ops'])).toBe(held)
+  const changed = accesses.publishRole('acme', 'ops', [grant('meta', 'read')], 7)
+  expect([...changed.keys()]).toEqual(['ops'])
+  expect([may(held.scope, 'meta', 'read'), held.since, held.version]).toEqual([true, 7, 1])
+  // Made anew it says the same.
+  const anew = accesses.of('acme', ['ops', 'role 1'])
+  expect([may(anew.scope, 'meta', 'read'), anew.since]).toEqual([true, 7])
 })

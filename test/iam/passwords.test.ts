@@ -106,6 +106,22 @@ describe('passwords', () => {
     expect(await second).toBe(true)
   })
 
+  test('that the engine throws at hold up nobody behind them either', async () => {
+    const engine = plainEngine()
+    const broken: PasswordEngine = {
+      ...engine,
+      hash: (password) => {
+        if (password === 'a') throw new Error('broken')
+        return engine.hash(password)
+      },
+    }
+    const passwords = new Passwords(broken)
+    const first = passwords.hash('a')
+    const second = passwords.hash('b')
+    await expect(first).rejects.toThrow('broken')
+    expect(await passwords.verify(await second, 'b')).toBe(true)
+  })
+
   test('of nobody cost one hash like those of somebody, and are never right', async () => {
     const engine = plainEngine()
     const passwords = new Passwords(engine)

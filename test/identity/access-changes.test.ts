@@ -147,6 +147,53 @@ describe('from which offset on an edit holds', () => {
   })
 })
 
+describe('an edit whose offset was not stored is settled', () => {
+  /** Roles of hers, or what one of them means. */
+  const edits: Readonly<Record<string, (stage: IdentityStage) => Promise<unknown>>> = {
+    'of a role': (stage) => stage.putRole('ops', [readOf('schemas'), readOf('meta')]),
+    'of the roles of a user': (stage) =>
+      stage.directory({ type: 'update_user', user: stage.row('ann').id, roles: ['viewer'] }),
+    'of the roles of one who is disabled': (stage) =>
+      stage.directory({ type: 'update_user', user: stage.row('ann').id, roles: ['viewer'], state: 'disabled' }),
+  }
+  const sinceOf = (stage: IdentityStage, name: string) =>
+    name === 'of a role' ? stage.tenantState().roles.get('ops')?.since : stage.row('ann').rolesSince
+
+  /** The edit is stored, and the write behind it, which was to say from when on it holds, is lost. */
+  async function edited(name: string): Promise<{ stage: IdentityStage; heard: number }> {
+    const stage = await withAnn()
+    await happen(stage, 'one')
+    const heard = await happen(stage, 'two')
+    let writes = 0
+    Object.defineProperty(stage.faults, 'next', {
+      get: () => (++writes === 2 ? { fail: 'full', reachedDisk: false } : undefined),
+      set: () => {},
+    })
+    await edits[name]?.(stage)
+    await stage.world.settle()
+    expect([stage.assembly.database.status, sinceOf(stage, name)]).toEqual(['read_only', null])
+    return { stage, heard }
+  }
+
+  test.each(Object.keys(edits))('at the next start: %s', async (name) => {
+    const { stage, heard } = await edited(name)
+    const later = await stage.restart()
+    await later.world.settle()
+    expect(sinceOf(later, name)).toBe(heard)
+    await happen(later, 'three')
+    expect(sinceOf(await later.restart(), name)).toBe(heard)
+  })
+
+  test.each(Object.keys(edits))('when the store was read again: %s', async (name) => {
+    const { stage, heard } = await edited(name)
+    await stage.world.advance(5_000)
+    expect([stage.assembly.database.status, sinceOf(stage, name)]).toEqual(['ok', heard])
+    await happen(stage, 'three')
+    expect(sinceOf(await stage.restart(), name)).toBe(heard)
+    expect(stage.errors.filter((error) => error.startsWith('a bug'))).toEqual([])
+  })
+})
+
 test('an API key acts with its roles, until it is deleted or its time has come', async () => {
   const stage = await withAnn()
   const { hashOf, apiKeyText } = await import('#iam/secret-text')
@@ -166,7 +213,10 @@ test('an API key acts with its roles, until it is deleted or its time has come',
   await stage.putRole('ops', [readOf('meta')])
   expect(socket.types).toEqual(['RESYNC'])
   expect(ask(text).scope.reaches('meta', 'read')).toHaveLength(1)
-  await stage.world.advance(60_000)
+  await stage.world.advance(expiresAt - stage.world.now() - 1)
+  await stage.world.settle()
+  expect([socket.endCode, due.endCode]).toEqual([undefined, undefined])
+  await stage.world.advance(1)
   await stage.world.settle()
   expect([socket.endCode, due.endCode]).toEqual([undefined, 4401])
   expect(stage.judge(() => ask(dueText))).toBe('unauthorized invalid API key')

@@ -82,6 +82,22 @@ test('a proof is good once, and its key is told on', async () => {
   )
 })
 
+test('proofs that somebody caught, used or not, are worth nothing after a start', async () => {
+  const stage = await IdentityStage.open()
+  await stage.addUser('ann')
+  const { accessToken: token } = await stage.logIn('ann', key)
+  const shown = () => ({ authorization: `DPoP ${token}`, dpop: stage.proof(key, { token }) })
+  const [used, unused] = [shown(), shown()]
+  expect(stage.caller({ headers: used })).toMatchObject({ name: 'ann' })
+  const later = await stage.restart()
+  for (const headers of [used, unused]) {
+    expect(later.judge(() => later.caller({ headers }))).toBe('bad_request use_dpop_nonce')
+    expect(later.replyHeaders.get('DPoP-Nonce')).toBe(later.nonce())
+  }
+  // The token itself lives on.
+  expect(later.bound(token, key)).toMatchObject({ name: 'ann' })
+})
+
 test('judging costs no password hash', async () => {
   const stage = await IdentityStage.open()
   await stage.addUser('ann')

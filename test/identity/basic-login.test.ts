@@ -31,6 +31,11 @@ test.each([
   ['no colon', `Basic ${Buffer.from('ann').toString('base64')}`, wrong],
   ['nobody', `Basic ${Buffer.from(`bob:${password}`).toString('base64')}`, wrong],
   ['a wrong password', `Basic ${Buffer.from('ann:wrong password').toString('base64')}`, wrong],
+  ['a byte of nothing behind the name', `Basic ${Buffer.from(`ann\0:${password}`).toString('base64')}`, wrong],
+  ['one within the name', `Basic ${Buffer.from(`a\0nn:${password}`).toString('base64')}`, wrong],
+  ['one behind the password', `Basic ${Buffer.from(`ann:${password}\0`).toString('base64')}`, wrong],
+  ['a name of an object', `Basic ${Buffer.from(`__proto__:${password}`).toString('base64')}`, wrong],
+  ['more than anybody needs', `Basic ${Buffer.from(`ann:${password}${' '.repeat(9_000)}`).toString('base64')}`, wrong],
 ])('%s is refused', async (_, authorization, refusal) => {
   const stage = await withAnn()
   const asked = stage.identity.logins.basicToken({ authorization, isOffline: false, place })

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
+import type { Caller } from '#iam/caller'
 import { makeKeyPair } from '#test/iam/key-pair'
-import { IdentityStage } from '#test/identity/identity-stage'
+import { IdentityStage, password, place } from '#test/identity/identity-stage'
 
 test('names that nobody has leave nothing behind: a hundred thousand of them', { timeout: 120_000 }, async () => {
   const stage = await IdentityStage.open({ settings: { areRateLimitsOn: true } })
@@ -17,4 +18,37 @@ test('names that nobody has leave nothing behind: a hundred thousand of them', {
     stage.engine.calls.length = 0
   }
   expect({ awake: system.registry.awakeCount, named: system.registry.namedCount }).toEqual(before)
+})
+
+test('what waits to be confirmed or activated is bounded: whoever came first makes room', {
+  timeout: 120_000,
+}, async () => {
+  const stage = await IdentityStage.open()
+  await stage.addUser('ann')
+  const key = makeKeyPair()
+  const { accessToken } = await stage.logIn('ann', key)
+  const { enrollTotp, activateTotp } = stage.identity.secondFactors
+  const ann = stage.bound(accessToken, key, 'person or proof')
+  /** She again, as if by another session of hers. */
+  const by = (index: number): Caller => ({
+    ...ann,
+    tenant: ann.tenant,
+    user: ann.user,
+    jkt: key.jkt,
+    session: { kind: 'session', tenant: ann.tenant, id: `S${index}` },
+    isCurrent: () => true,
+  })
+  for (let from = 0; from <= 10_000; from += 20) {
+    const some = Array.from({ length: Math.min(20, 10_001 - from) }, (_, index) => by(from + index))
+    await stage.wait(Promise.all(some.map((caller) => enrollTotp({ caller, place, password }))))
+  }
+  const enroll = (index: number) => stage.refusal(enrollTotp({ caller: by(index), place }))
+  const activate = (index: number) => stage.refusal(activateTotp({ caller: by(index), place, code: '000000' }))
+  const nothing = 'invalid Validation Error'
+  expect([await activate(0), await enroll(0)]).toEqual([nothing, nothing])
+  // With a password there is still nothing to activate.
+  const shown = activateTotp({ caller: by(0), place, code: '000000', password })
+  expect(await stage.refusal(shown)).toBe(nothing)
+  expect(await activate(10_000)).toBe('unauthorized invalid code')
+  expect(await enroll(10_000)).toBeUndefined()
 })

@@ -8,6 +8,7 @@ import { tenantAddress } from '#actors/tenant/address'
 import type { TenantCommand } from '#actors/tenant/commands'
 import type { TenantState } from '#actors/tenant/state'
 import type { RouteAccess } from '#api/entry'
+import type { Resume } from '#events/hub'
 import type { Caller } from '#iam/caller'
 import { hashOf } from '#iam/secret-text'
 import type { Identity } from '#identity/identity'
@@ -259,10 +260,10 @@ export class IdentityStage {
   }
 
   /** A dashboard of this caller. */
-  connect(caller: Caller, more: { after?: { epoch: string; offset: number } } = {}): TestSocket {
+  connect(caller: Caller, resume?: Resume): TestSocket {
     const { eventRoom } = this.assembly
     const socket = this.sockets.add(eventRoom)
-    eventRoom.opened(socket, { caller, filter: {}, resume: more.after ? { after: more.after } : undefined })
+    eventRoom.opened(socket, { caller, filter: {}, resume })
     return socket
   }
 

@@ -1,6 +1,7 @@
 import { beforeEach, expect, test } from 'vitest'
 import { hashOf, newSecret, provisioningKeyText } from '#iam/secret-text'
 import { IdentityStage } from '#test/identity/identity-stage'
+import { TestLink } from '#test/link/link-stage'
 
 let stage: IdentityStage
 let secret: string
@@ -76,8 +77,27 @@ test('a key ends with its time, with its deletion and with its tenant', async ()
   expect(stage.judge(() => stage.identity.linkCaller(basic(`acme/SENSOR-1:${secret}`)))).toBe(wrong)
 })
 
-test('fifteen thousand devices that come back cost no password hash', () => {
-  const header = basic(`SENSOR-1:${secret}`)
-  for (let count = 0; count < 15_000; count++) stage.identity.linkCaller(header)
+test('fifteen thousand devices that come back, each with its own secret, cost no password hash', async () => {
+  const { context } = stage.assembly
+  const names = Array.from({ length: 15_000 }, (_, index) => `STORM-${index}`)
+  const secretOf = (name: string) => `${name}${secret.slice(name.length)}`
+  const made = names.map((device) => {
+    const add = { type: 'admit_device', device, meta: {}, secretHash: hashOf(secretOf(device)) }
+    return context.system.ask({ kind: 'tenant', tenant: 'default', id: 'default' }, add)
+  })
+  await stage.wait(Promise.all(made))
+  const come = (name: string, shown: string) => {
+    const authorization = basic(`${name}:${shown}`)
+    stage.caller({ headers: { authorization }, path: '/api/v1/link' }, 'link')
+    return new TestLink(context.links, { ...stage.identity.linkCaller(authorization), protocol: 'json' })
+  }
+  const awake = context.system.registry.awakeCount
+  const links = names.map((name) => come(name, secretOf(name)))
+  for (const name of names.slice(0, 1_000)) expect(stage.judge(() => come(name, secret))).toBe(wrong)
+  expect(context.links.linkCount).toBe(15_000)
+  expect(context.system.registry.awakeCount).toBe(awake)
+  for (const [index, name] of names.entries()) links[index]?.hello(name)
+  await stage.world.settle()
+  expect(links.filter(({ lines }) => lines[0]?.startsWith('WELCOME'))).toHaveLength(15_000)
   expect(stage.engine.calls).toEqual([])
 })

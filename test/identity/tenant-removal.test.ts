@@ -48,6 +48,46 @@ test('what it left is swept, and the name is free again, with nothing of before'
   expect(stage.judge(() => stage.bearer(token))).toBe('unauthorized session over')
 })
 
+test('another tenant of the same name begins clean: its dashboards hear what happens in it, at offsets of its own', async () => {
+  const { stage, token } = await withAcme()
+  const before = stage.connect(stage.bearer(token), 'now')
+  const happen = (service: string) =>
+    stage.tenant('acme', { type: 'put_schema', service, schema: { serviceIdentifier: service } as never })
+  await happen('one')
+  const old = before.heard.at(-1)
+  expect(old).toMatchObject({ type: 'SCHEMA_ADD', offset: expect.any(Number) })
+  await stage.directory({ type: 'delete_tenant', tenant: 'acme' })
+  await stage.world.advance(10_000)
+
+  await stage.addTenant('acme')
+  await stage.putRole('ops', [{ permissions: { schemas: ['read'] }, devices: ['*'], services: ['*'] }], 'acme')
+  await stage.addUser('ann', { tenant: 'acme', roles: ['ops'] })
+  const caller = stage.bearer((await stage.basic('ann')).token)
+  expect(caller.scopeSince).toBe(-1)
+  const { epoch } = stage.assembly.context.reader
+  const first = stage.connect(caller, 'now')
+  const [{ offset: begun }] = first.heard as unknown as [{ offset: number }]
+  expect(begun).toBeGreaterThan(Number(old?.offset))
+  // Nothing happened since: whoever was told so goes on from there, and nobody from where the old one ended.
+  const resumed = stage.connect(caller, { after: { epoch, offset: begun } })
+  const stale = stage.connect(caller, { after: { epoch, offset: Number(old?.offset) } })
+  expect(resumed.heard).toEqual([{ type: 'STREAM', epoch, offset: begun, recovered: true }])
+  expect(stale.heard).toEqual([{ type: 'STREAM', epoch, offset: begun, recovered: false }])
+  await happen('two')
+  for (const socket of [first, resumed, stale]) {
+    expect(socket.heard.slice(1)).toMatchObject([{ type: 'SCHEMA_ADD', offset: begun + 1 }])
+  }
+  // An edit holds from what was told in this one.
+  await stage.putRole(
+    'ops',
+    [{ permissions: { schemas: ['read'], meta: ['read'] }, devices: ['*'], services: ['*'] }],
+    'acme',
+  )
+  await stage.world.settle()
+  expect(stage.tenantState('acme').roles.get('ops')?.since).toBe(begun + 1)
+  expect(first.heard.slice(2)).toEqual([{ type: 'RESYNC', epoch, offset: begun + 1 }])
+})
+
 test.each([0, 1, 2, 4, 8])('a removal that was killed after %i writes goes on at the next start', async (writes) => {
   const { stage } = await withAcme()
   const { system } = stage.assembly.context

@@ -125,12 +125,21 @@ export class AccessGround {
     const response = await fetch(this.#door.base + path, {
       method,
       headers: {
-        ...(asker && { authorization: `Bearer ${this.#tokens.get(asker)}` }),
+        ...(asker && { authorization: this.authorizationOf(asker) }),
         ...(body !== undefined && { 'content-type': 'application/json' }),
       },
       ...(body !== undefined && { body: JSON.stringify(body) }),
     })
     return { status: response.status, text: await response.text(), headers: response.headers }
+  }
+
+  get port(): number {
+    return this.#door.port
+  }
+
+  /** What he shows: `Bearer <token>`. */
+  authorizationOf(asker: Asker): string {
+    return `Bearer ${this.#tokens.get(asker)}`
   }
 
   /** Id of a session of his that he does not ask with. */

@@ -38,6 +38,8 @@ describe('the last offset under an epoch', () => {
     ['first', 'other', 0],
     ['second', 'other', 3],
     ['third', 'other', 0],
+    // A good name of a tenant, and of what every object has.
+    ['first', 'constructor', 0],
     ['', 'default', undefined],
     ['unknown', 'default', undefined],
   ])('%s of %s is %s', (name, tenant, last) => {

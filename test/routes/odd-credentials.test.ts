@@ -1,0 +1,75 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { everything } from '#model/scope'
+import { AccessGround } from '#test/routes/access-ground'
+import { RawClient } from '#test/server/raw-client'
+
+/** What no well-behaved client sends, and so has to be written by hand. */
+
+let ground: AccessGround
+beforeAll(async () => {
+  ground = await AccessGround.open()
+  await ground.restore(everything.grants)
+})
+afterAll(() => ground?.close())
+
+const basic = (text: string) => `Basic ${Buffer.from(text).toString('base64')}`
+const root = basic('root:correct horse battery')
+const more = { error: 'more than one credential' }
+const needed = { error: 'authentication required' }
+
+/** Status, and what is said. */
+async function ask(line: string, headers: readonly string[]): Promise<[number, unknown]> {
+  const client = new RawClient(ground.port)
+  client.send(`${[line, 'Host: localhost', 'Connection: close', ...headers].join('\r\n')}\r\n\r\n`)
+  const { text } = await client.until(({ text, isClosed }) => isClosed || isWhole(text))
+  client.socket.destroy()
+  const body = text.slice(text.indexOf('\r\n\r\n') + 4)
+  return [client.statuses[0] ?? 0, body.startsWith('{') ? JSON.parse(body) : undefined]
+}
+
+function isWhole(text: string): boolean {
+  const end = text.indexOf('\r\n\r\n') + 4
+  const length = /^content-length: *(\d+)/im.exec(text)?.[1]
+  return end > 3 && length !== undefined && text.length >= end + Number(length)
+}
+
+describe('more than one header Authorization', () => {
+  const me = 'GET /api/v1/iam/me HTTP/1.1'
+  const token = 'GET /api/v1/iam/token HTTP/1.1'
+  const link = 'POST /api/v1/link HTTP/1.1'
+
+  test.each<[string, string, () => readonly string[], number, unknown]>([
+    ['the same twice', me, () => [ground.authorizationOf('eve'), ground.authorizationOf('eve')], 401, more],
+    ['two people', me, () => [ground.authorizationOf('eve'), ground.authorizationOf('olaf')], 401, more],
+    ['a good one behind an empty one', me, () => ['', ground.authorizationOf('eve')], 401, more],
+    ['a good one before an empty one', me, () => [ground.authorizationOf('eve'), ''], 401, more],
+    ['two schemes', me, () => [ground.authorizationOf('eve'), root], 401, more],
+    ['two schemes, the other way round', me, () => [root, ground.authorizationOf('eve')], 401, more],
+    ['two empty ones', me, () => ['', ''], 401, more],
+    ['two passwords', token, () => [root, root], 401, { error: 'invalid credentials' }],
+    ['two secrets', link, () => [root, root], 401, more],
+  ])('%s: refused, and no one of them counts', async (_, line, lines, status, said) => {
+    const headers = lines().map((value) => `Authorization: ${value}`)
+    expect(await ask(line, line === link ? [...headers, 'Content-Length: 0'] : headers)).toEqual([status, said])
+  })
+
+  test('one alone is let in', async () => {
+    expect((await ask(me, [`Authorization: ${ground.authorizationOf('eve')}`]))[0]).toBe(200)
+    expect((await ask(token, [`Authorization: ${root}`]))[0]).toBe(200)
+    expect(await ask(me, [])).toEqual([401, needed])
+  })
+})
+
+describe('a header Authorization without measure', () => {
+  test.each([
+    ['a token of 3 KB', () => `Bearer ${'a'.repeat(3_000)}`],
+    ['only spaces behind the scheme', () => `Bearer ${' '.repeat(3_000)}x y`],
+    ['dots', () => `DPoP ${'.'.repeat(3_000)}`],
+    ['a token of 1 MB', () => `Bearer ${'a'.repeat(1_000_000)}`],
+  ])('%s is refused, and the next request answered', async (_, value) => {
+    const [status] = await ask('GET /api/v1/iam/me HTTP/1.1', [`Authorization: ${value()}`])
+    // Too long for a header at all: refused before anybody looks, or the connection ends.
+    expect([0, 401, 431]).toContain(status)
+    expect((await ask('GET /api/v1/iam/me HTTP/1.1', [`Authorization: ${ground.authorizationOf('eve')}`]))[0]).toBe(200)
+  })
+})

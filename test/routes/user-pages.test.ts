@@ -1,0 +1,76 @@
+import { beforeAll, expect, test } from 'vitest'
+import { putUser } from '#actors/directory/rows'
+import type { DirectoryState, UserRow } from '#actors/directory/state'
+import { listUsers } from '#api/users'
+import { anonymous } from '#iam/anonymous'
+import { userRoutes } from '#routes/users'
+import type { Call } from '#server/call'
+import { IdentityStage } from '#test/identity/identity-stage'
+
+const count = 100_000
+let stage: IdentityStage
+let looks: { count: number }
+
+beforeAll(async () => {
+  stage = await IdentityStage.open()
+  const root = stage.row('root')
+  const directory = stage.directoryState
+  for (let index = 0; index < count; index++) {
+    // In no order, as they come out of a store.
+    const number = (index * 61_583) % count
+    const row: UserRow = { ...root, id: `U${number}`, name: `User ${String(number).padStart(6, '0')}`, roles: [] }
+    putUser(directory, row.id, row)
+  }
+  looks = counted(directory)
+})
+
+/** How many rows were looked at. */
+function counted({ users }: DirectoryState): { count: number } {
+  const counter = { count: 0 }
+  const get = users.get.bind(users)
+  users.get = (id) => {
+    counter.count++
+    return get(id)
+  }
+  return counter
+}
+
+async function page(query: string): Promise<{ readonly names: readonly string[]; readonly next: string | undefined }> {
+  const binding = userRoutes(stage.assembly.context).find(({ entry }) => entry.name === listUsers.name)
+  if (!binding) throw new Error('nobody answers')
+  const target = { path: '/api/v1/iam/users', query }
+  const parsed = listUsers.query?.parse(Object.fromEntries(new URLSearchParams(query)))
+  const call = { caller: anonymous, parameters: {}, query: parsed, target } as unknown as Call
+  const { chunks, headers } = await stage.wait(Promise.resolve(binding.answer(call)))
+  const whole = async () => {
+    let text = ''
+    for await (const chunk of chunks ?? []) text += chunk
+    return JSON.parse(text) as { name: string }[]
+  }
+  const next = /\?([^>]*)>; rel="next"/.exec(headers?.Link ?? '')?.[1]
+  return { names: (await stage.wait(whole())).map(({ name }) => name), next }
+}
+
+const nameOf = (number: number) => `User ${String(number).padStart(6, '0')}`
+
+test('a page of a hundred thousand users costs its own rows, wherever it lies', async () => {
+  const first = await page('limit=10')
+  expect(first.names).toEqual(['root', ...Array.from({ length: 9 }, (_, index) => nameOf(index))])
+  // Each once for its name and once for its text, and one more to know that there is more.
+  expect(looks.count).toBeLessThanOrEqual(3 * 11)
+  looks.count = 0
+  const second = await page(first.next ?? '')
+  expect(second.names).toEqual(Array.from({ length: 10 }, (_, index) => nameOf(index + 9)))
+  expect(looks.count).toBeLessThanOrEqual(3 * 11)
+  looks.count = 0
+  const cursor = Buffer.from(nameOf(count - 4).toUpperCase()).toString('base64url')
+  const last = await page(`limit=10&cursor=${cursor}`)
+  expect(last).toEqual({ names: [nameOf(count - 3), nameOf(count - 2), nameOf(count - 1)], next: undefined })
+  expect(looks.count).toBeLessThanOrEqual(3 * 11)
+})
+
+test('without a limit all of them are there', async () => {
+  const { names, next } = await page('')
+  expect([names.length, new Set(names).size, next]).toEqual([count + 1, count + 1, undefined])
+  expect(names).toEqual([...names].sort((a, b) => (a.toLowerCase() < b.toLowerCase() ? -1 : 1)))
+})
