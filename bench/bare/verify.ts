@@ -1,5 +1,5 @@
-import { createPublicKey, type JsonWebKey, type KeyObject, verify } from 'node:crypto'
 import { App } from 'uWebSockets.js'
+import { createPublicKey, type JsonWebKey, type KeyObject, verify } from 'node:crypto'
 import { answerWith } from '#bench/harness/answering'
 
 /**

@@ -65,4 +65,3 @@ export async function signIn(who: Credentials, place: LoginPlace): Promise<Bound
   const { accessToken } = JSON.parse(text) as { accessToken: string }
   return { key: login.key, token: accessToken }
 }
-

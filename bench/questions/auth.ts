@@ -1,4 +1,4 @@
-// Answers: what it costs to know who is asking: requests with a DPoP proof, by one key and by 10 000 in turn, against a bare server that checks nothing but the proof's signature (bench/bare/verify.ts); with a Bearer token, against the same requests with IAM off; and what 200 logins a second cost those who hear events meanwhile. Does not count: making proofs (they are made before the clock runs), a key's or a token's first request, what is read or changed by whoever is known, second factors, refreshes, TLS.
+// Answers: what it costs to know who is asking: requests with a DPoP proof, by one key and by 10 000 in turn, against a bare server that checks nothing but the proof's signature (bench/bare/verify.ts); with a Bearer token, against the same requests with IAM off; and what 200 logins a second cost those who hear events meanwhile. Does not count: making proofs (they are made before the clock runs), a key's or a token's first request, the note once a minute that a session was used, what is read or changed by whoever is known, second factors, refreshes, TLS.
 import { identityOn } from '#bench/harness/identity'
 import type { Case, Figures, Question, Round } from '#bench/harness/question'
 import { Remote } from '#bench/harness/remote'
@@ -105,11 +105,7 @@ function halfOf(round: Round): number {
   return round.earlier(loginsName, fullSpeed, 'framesPerSecond') / 2
 }
 
-async function heardBeside(
-  run: () => Promise<PhaseResult>,
-  place: LoadedServer,
-  round: Round,
-): Promise<Figures> {
+async function heardBeside(run: () => Promise<PhaseResult>, place: LoadedServer, round: Round): Promise<Figures> {
   const { warmupMs, measuredMs } = timesOf(round)
   const logins = new Remote('load/logins')
   try {

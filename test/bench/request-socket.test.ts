@@ -12,14 +12,16 @@ let failures: string[]
 
 beforeEach(async () => {
   answers = 0
-  failures = []
+  // Its own: the connection of the test before ends behind it.
+  const told: string[] = []
+  failures = told
   server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
   const connected = once(server, 'connection')
   socket = await RequestSocket.open({
     port: (server.address() as AddressInfo).port,
     answered: () => answers++,
-    failed: (error) => failures.push(error.message),
+    failed: (error) => told.push(error.message),
   })
   ;[peer] = (await connected) as [Socket]
 })

@@ -40,7 +40,8 @@ test.each(questionFiles)('%s says on its first line what it answers and what it 
 test('--help says how it is used', async () => {
   const { code, output } = await bench('--help')
   expect(code).toBe(0)
-  for (const option of ['--list', '--json', '--rounds', '--iam', '--quick', '--help']) expect(output).toContain(`  ${option}`)
+  for (const option of ['--list', '--json', '--rounds', '--iam', '--quick', '--help'])
+    expect(output).toContain(`  ${option}`)
 })
 
 describe('a mistake ends it with 2, one line, and nothing measured', () => {
