@@ -15,14 +15,17 @@ FROM node:22-bookworm-slim
 WORKDIR /app
 # What the launcher sets elsewhere; it is not needed here, and node is process 1, so SIGTERM reaches it.
 ENV NODE_ENV=production UV_THREADPOOL_SIZE=8 UWS_HTTP_MAX_HEADERS_SIZE=16384
-# Inside a container loopback would reach nobody. While IAM is off this is warned of at every start: publish the port
-# to addresses you trust only.
+# Inside a container loopback would reach nobody. With IAM=off this is warned of at every start: publish the port to
+# addresses you trust only. With IAM on, the default, the first start prints the administrator's password to standard error,
+# which the engine keeps in its log, unless ADMIN_NAME and ADMIN_PASSWORD say who he is.
 ENV HOST=0.0.0.0 PORT=8080 DATA_DIR=/data
 RUN mkdir /data && chown node:node /data
 COPY --from=build /app/package.json ./
 COPY --from=build /app/node_modules node_modules
 COPY --from=build /app/dist dist
 USER node
+# The database, and beside it identity.key, without which its accounts are lost: both belong to one volume and one backup.
+# The folder is the user's own, and has to be writable: the key is made there, for nobody else to read.
 VOLUME /data
 EXPOSE 8080
 HEALTHCHECK --interval=10s --timeout=5s --start-period=60s CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT}/api/v1/health`).then((answer) => process.exit(answer.ok ? 0 : 1), () => process.exit(1))"]
