@@ -107,6 +107,7 @@ function introduction(url: string, command: DemoCommand): string {
   const api = `${url}/api/v1`
   return [
     `Serving at ${url}, data in ${command.dataFolder}; ${command.devices} simulated devices, ${command.rate} changes/s.`,
+    'IAM is off here: nobody has to sign in.',
     'From a second terminal:',
     `  curl '${api}/devices?depth=2&limit=3'              # the state; without limit, all of it`,
     `  curl '${api}/devices?depth=2&raw=false&limit=3'    # with names`,

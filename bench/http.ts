@@ -14,6 +14,8 @@ export interface HttpQuestion {
   readonly headers?: Readonly<Record<string, string>>
   /** Without a byte for so long the request fails. */
   readonly silenceMsMax?: number
+  /** From where, on a machine with several addresses. */
+  readonly localAddress?: string
 }
 
 /**
@@ -21,7 +23,7 @@ export interface HttpQuestion {
  * to a server that was killed a moment ago, and its failure would look like the server's.
  */
 export function request(url: string, question: HttpQuestion = {}): Promise<HttpAnswer> {
-  const { method = 'GET', body, headers = {}, silenceMsMax = 30_000 } = question
+  const { method = 'GET', body, headers = {}, silenceMsMax = 30_000, localAddress } = question
   return new Promise((resolve, reject) => {
     const outgoing = httpRequest(
       url,
@@ -29,6 +31,7 @@ export function request(url: string, question: HttpQuestion = {}): Promise<HttpA
         method,
         agent: false,
         timeout: silenceMsMax,
+        ...(localAddress !== undefined && { localAddress }),
         headers: { ...(body !== undefined && { 'content-type': 'application/json' }), ...headers },
       },
       (incoming) => {

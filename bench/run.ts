@@ -5,8 +5,10 @@ import { thisMachine } from '#bench/harness/machine'
 import { measure } from '#bench/harness/measure'
 import type { Question } from '#bench/harness/question'
 import { markdownOf, type Report } from '#bench/harness/report'
+import { turnIdentityOn } from '#bench/harness/servers'
 import { judge } from '#bench/harness/verdict'
 import { projectRoot } from '#bench/project-root'
+import { auth } from '#bench/questions/auth'
 import { fanout } from '#bench/questions/fanout'
 import { fullState } from '#bench/questions/full-state'
 import { growth } from '#bench/questions/growth'
@@ -24,7 +26,11 @@ const questions: Readonly<Record<string, Question>> = {
   memory,
   restart,
   growth,
+  auth,
 }
+
+/** Those that start a server by themselves, or decide for each variant: `--iam` says nothing to them. */
+const ownIdentity: readonly string[] = ['restart', 'auth']
 
 const roundsDefault = 5
 
@@ -33,6 +39,8 @@ const usage = `Usage: npm run bench -- [options] [name …]      (every question
   --list       the questions
   --json       the report as JSON on standard output, progress on standard error
   --rounds N   rounds (${roundsDefault} where a question does not say otherwise)
+  --iam        identity on, which is off else: devices come by a provisioning key, dashboards and readers by a token;
+               written down as <name>-iam; not with ${ownIdentity.join(', ')}
   --quick      one short round, to try a bench itself; its figures mean nothing and are not written down
   --help       this page
 
@@ -47,18 +55,20 @@ function aboutOf(name: string): string {
 
 async function report(name: string, question: Question, options: Options): Promise<Report> {
   const print = options.isJson ? console.error : console.log
-  const about = aboutOf(name)
+  const about = aboutOf(name) + (name === 'auth' ? '' : ` Measured with IAM ${options.isIdentityOn ? 'on' : 'off'}.`)
   const machine = thisMachine()
   print(`${name}: ${about}`)
   const { isQuick, rounds = question.rounds ?? roundsDefault } = options
   const { results, failures } = await measure(question, { rounds, isQuick, print })
   const verdicts = judge(question.targets, results, failures.length > 0)
-  return { name, about, machine, rounds, results, failures, verdicts }
+  const keptAs = options.isIdentityOn ? `${name}-iam` : name
+  return { name: keptAs, about, machine, rounds, results, failures, verdicts }
 }
 
 interface Options {
   readonly isJson: boolean
   readonly isQuick: boolean
+  readonly isIdentityOn: boolean
   readonly rounds: number | undefined
 }
 
@@ -68,6 +78,7 @@ async function main(args: readonly string[]): Promise<number> {
     allowPositionals: true,
     options: {
       list: { type: 'boolean' },
+      iam: { type: 'boolean' },
       help: { type: 'boolean' },
       json: { type: 'boolean' },
       quick: { type: 'boolean' },
@@ -89,9 +100,14 @@ async function main(args: readonly string[]): Promise<number> {
   }
   const unknown = positionals.filter((name) => !Object.hasOwn(questions, name))
   if (unknown.length > 0) throw new RangeError(`no such question: ${unknown.join(', ')}; see --list`)
-  const options = { isJson: values.json === true, isQuick, rounds: isQuick ? 1 : rounds }
+  const isIdentityOn = values.iam === true
+  const deaf = positionals.filter((name) => isIdentityOn && ownIdentity.includes(name))
+  if (deaf.length > 0) throw new RangeError(`--iam says nothing to ${deaf.join(', ')}`)
+  const all = Object.keys(questions).filter((name) => !(isIdentityOn && ownIdentity.includes(name)))
+  if (isIdentityOn) turnIdentityOn()
+  const options = { isJson: values.json === true, isQuick, isIdentityOn, rounds: isQuick ? 1 : rounds }
   const reports: Report[] = []
-  for (const name of positionals.length > 0 ? positionals : Object.keys(questions)) {
+  for (const name of positionals.length > 0 ? positionals : all) {
     const question = questions[name] as Question
     const made = await report(name, question, options)
     reports.push(made)

@@ -60,6 +60,7 @@ export class ServerProcess {
         HOST: '127.0.0.1',
         PORT: String(settings.port),
         DATA_DIR: settings.dataFolder,
+        // The default is on; whoever wants that says so.
         IAM: 'off',
         LOG_LEVEL: 'warn',
         ...settings.environment,

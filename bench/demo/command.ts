@@ -14,7 +14,8 @@ export interface DemoCommand {
 
 export const demoHelp = `Usage: npm run demo -- [options]
 
-The server, a simulated fleet and a dashboard, live in the terminal.
+The server, a simulated fleet and a dashboard, live in the terminal. Identity is off: nobody signs in, and the server
+listens on 127.0.0.1 alone.
 
   --devices N    (1000)
   --links N      websockets that the devices share (as many as devices)

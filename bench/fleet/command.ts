@@ -131,13 +131,20 @@ const flags: readonly Flag[] = [
     about: 'of the device identifiers',
     read: shaped(/^[A-Z0-9]{1,16}$/),
   },
+  {
+    name: 'key',
+    value: 'KEY',
+    standard: 'none',
+    about: 'a provisioning key, where the server has IAM on',
+    read: shaped(/^[A-Za-z0-9._-]{1,200}$/),
+  },
   { name: 'seconds', value: 'S', standard: '0', about: 'then stop; 0: until Ctrl-C', read: amount(86_400) },
   { name: 'warmup', value: 'S', standard: '0', about: 'seconds that do not count', read: amount(3_600) },
 ]
 
 const switches: readonly (readonly [string, string])[] = [
   ['json', 'one JSON object a second, the totals last'],
-  ['schemas', 'put the schemas of the services first, so that raw=false reads with names'],
+  ['schemas', 'put the schemas of the services first, so that raw=false reads with names; IAM off only'],
   ['help', 'this page'],
 ]
 

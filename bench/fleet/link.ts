@@ -6,6 +6,7 @@ import type { InFlight, SimulatedDevice } from '#bench/fleet/device'
 import type { FleetOptions } from '#bench/fleet/options'
 import type { LinkWire } from '#bench/fleet/wire'
 import { wires } from '#bench/fleet/wire'
+import { authorizationHeader, gateway } from '#bench/harness/identity'
 import type { SeededRandom } from '#bench/random'
 
 /** HELLOs unanswered on one link at most: a gateway of thousands must not open with megabytes. */
@@ -65,7 +66,9 @@ export class FleetLink {
 
   connect(): void {
     if (this.#isStopped) return
-    const socket = new WebSocket(`${this.#settings.options.url}/api/v1/link`, [this.#wire.subprotocol], {
+    const { url, key } = this.#settings.options
+    const socket = new WebSocket(`${url}/api/v1/link`, [this.#wire.subprotocol], {
+      headers: authorizationHeader(key === '' ? undefined : gateway(key)),
       perMessageDeflate: false,
       handshakeTimeout: 10_000,
       createConnection: (options: NetConnectOpts) => {

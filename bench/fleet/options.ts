@@ -30,6 +30,8 @@ export interface FleetOptions {
   readonly prefix: string
   readonly backoffMsMin: number
   readonly backoffMsMax: number
+  /** A provisioning key, for a server with identity on; empty: none. */
+  readonly key: string
 }
 
 export const fleetDefaults: FleetOptions = {
@@ -51,4 +53,5 @@ export const fleetDefaults: FleetOptions = {
   prefix: 'SIM',
   backoffMsMin: 100,
   backoffMsMax: 5_000,
+  key: '',
 }

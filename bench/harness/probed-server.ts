@@ -1,10 +1,7 @@
-import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
 import type { MemoryUse, ProbeQuestion } from '#bench/harness/memory-probe'
-import type { RunningServer } from '#bench/harness/servers'
+import { environmentOf, loadedBefore, type RunningServer, startAdmitting } from '#bench/harness/servers'
 import { temporaryFolder } from '#bench/harness/temporary-folder'
-import { projectRoot } from '#bench/project-root'
-import { freePort, startServer } from '#bench/server-process'
+import { freePort } from '#bench/server-process'
 
 /** This server with a probe in it. */
 export interface ProbedServer extends RunningServer {
@@ -13,17 +10,18 @@ export interface ProbedServer extends RunningServer {
   pass(ms: number): Promise<void>
 }
 
-const probe = pathToFileURL(join(projectRoot, 'dist/bench/harness/memory-probe.js')).href
-
 export async function startProbed(): Promise<ProbedServer> {
   const port = await freePort()
   const folder = temporaryFolder('bench-')
-  const nodeArguments = ['--expose-gc', '--import', probe]
-  const server = await startServer({ port, dataFolder: folder.path, nodeArguments, isKilledAtExit: true })
+  const environment = environmentOf()
+  const nodeArguments = ['--expose-gc', ...loadedBefore('harness/memory-probe')]
+  const settings = { port, dataFolder: folder.path, environment, nodeArguments, isKilledAtExit: true }
+  const { server, authorizations } = await startAdmitting(settings)
   const ask = <Answer>(question: ProbeQuestion) => server.ask<Answer>(question)
   return {
     port,
     processId: server.processId,
+    authorizations,
     memory: () => ask({ type: 'memory' }),
     async pass(ms) {
       await ask({ type: 'pass', ms })

@@ -1,11 +1,17 @@
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { type Authorizations, authorizationsAt, identityOn } from '#bench/harness/identity'
 import { Remote } from '#bench/harness/remote'
 import { temporaryFolder } from '#bench/harness/temporary-folder'
-import { freePort, startServer } from '#bench/server-process'
+import { projectRoot } from '#bench/project-root'
+import { freePort, type ServerProcess, type ServerSettings, startServer } from '#bench/server-process'
 
 /** A server in a fresh process, and how to be rid of it and of all it left. */
 export interface RunningServer {
   readonly port: number
   readonly processId: number
+  /** With identity on: who may do everything there. */
+  readonly authorizations?: Authorizations | undefined
   stop(): Promise<void>
 }
 
@@ -35,16 +41,54 @@ function listening(program: string, settings: Readonly<Record<string, unknown>>)
   }
 }
 
-/** This server, on a data folder of its own. */
-export function ours(environment: Readonly<Record<string, string>> = {}): StartServer {
+type Environment = Readonly<Record<string, string>>
+
+let isIdentityOn = false
+
+/** From now on servers have identity on, unless their own environment says something else. */
+export function turnIdentityOn(): void {
+  isIdentityOn = true
+}
+
+/** Identity is off in benches (see `ServerProcess`) where nobody asked for it. */
+export function environmentOf(own: Environment = {}): Environment {
+  return { ...(isIdentityOn && identityOn), ...own }
+}
+
+/** A server that serves, and how to say who one is there; with identity off nobody has to. */
+export async function startAdmitting(settings: ServerSettings): Promise<{
+  readonly server: ServerProcess
+  readonly authorizations: Authorizations | undefined
+}> {
+  const server = await startServer(settings)
+  if (settings.environment?.IAM !== identityOn.IAM) return { server, authorizations: undefined }
+  try {
+    return { server, authorizations: await authorizationsAt(settings.port) }
+  } catch (error) {
+    await server.kill()
+    throw error
+  }
+}
+
+/** A module of ours, named by its place below `bench`, that is loaded before a server's own program. */
+export function loadedBefore(program: string): readonly string[] {
+  return ['--import', pathToFileURL(join(projectRoot, `dist/bench/${program}.js`)).href]
+}
+
+/** This server, on a data folder of its own. `before`: see `loadedBefore`. */
+export function ours(own: Environment = {}, before?: string): StartServer {
   return async () => {
     const port = await freePort()
     const folder = temporaryFolder('bench-')
+    const environment = environmentOf(own)
+    const nodeArguments = before === undefined ? [] : loadedBefore(before)
+    const settings = { port, dataFolder: folder.path, environment, nodeArguments, isKilledAtExit: true }
     try {
-      const server = await startServer({ port, dataFolder: folder.path, environment, isKilledAtExit: true })
+      const { server, authorizations } = await startAdmitting(settings)
       return {
         port,
         processId: server.processId,
+        authorizations,
         async stop() {
           await server.stop()
           await folder.remove()

@@ -1,3 +1,4 @@
+import type { Authorizations } from '#bench/harness/identity'
 import { Remote } from '#bench/harness/remote'
 import type { RunningServer, StartServer } from '#bench/harness/servers'
 
@@ -5,6 +6,8 @@ import type { RunningServer, StartServer } from '#bench/harness/servers'
 export interface LoadedServer {
   readonly port: number
   readonly serverProcessId: number
+  /** What to say who one is by; with identity off nothing. */
+  readonly authorizations?: Authorizations | undefined
 }
 
 /** What a load is asked: each of its phases is run, and answered with what was measured. */
@@ -15,19 +18,20 @@ export async function underLoad<Measured>(
   start: StartServer,
   program: string,
   spec: object,
-  measure: (run: RunPhase, load: Remote) => Promise<Measured>,
+  measure: (run: RunPhase, load: Remote, place: LoadedServer) => Promise<Measured>,
 ): Promise<Measured> {
   const server = await start()
   const load = new Remote(program)
   try {
-    await load.ask('open', { ...spec, ...placeOf(server) })
-    return await measure((phase) => load.ask('run', phase), load)
+    const place = placeOf(server)
+    await load.ask('open', { ...spec, ...place })
+    return await measure((phase) => load.ask('run', phase), load, place)
   } finally {
     await load.stop()
     await server.stop()
   }
 }
 
-function placeOf({ port, processId }: RunningServer): LoadedServer {
-  return { port, serverProcessId: processId }
+export function placeOf({ port, processId, authorizations }: RunningServer): LoadedServer {
+  return { port, serverProcessId: processId, authorizations }
 }

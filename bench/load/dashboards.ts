@@ -1,4 +1,4 @@
-import { request } from '#bench/http'
+import { type Authorizations, askApi, authorizationHeader } from '#bench/harness/identity'
 import { FrameCounter } from '#bench/load/frame-counter'
 import { FrameReader, opcodes } from '#bench/load/frames'
 import { HeardCounts } from '#bench/load/heard-counts'
@@ -20,6 +20,7 @@ const readBytes = 64 * 1024
 export interface LoadDashboardsOptions {
   readonly port: number
   readonly count: number
+  readonly authorizations?: Authorizations | undefined
   /** The first one reads every event: told the number that its last value carries. */
   readonly heard?: (number: number) => void
   /** Some of them heard something; called often. */
@@ -89,8 +90,9 @@ export class LoadDashboards {
   }
 
   async #open(place: number): Promise<void> {
-    const { port, moved } = this.#options
-    const { text } = await request(`http://127.0.0.1:${port}/api/v1/events/ticket`)
+    const { port, moved, authorizations } = this.#options
+    const headers = authorizationHeader(authorizations?.person)
+    const { text } = await askApi(port, '/events/ticket', { headers })
     const { ticket } = JSON.parse(text) as { ticket: string }
     const push = place === 0 ? this.#readingAll() : this.#counting(place)
     this.#sockets[place] = await RawSocket.open({

@@ -1,14 +1,13 @@
 import { answerWith } from '#bench/harness/answering'
 import { CpuClock, type CpuUse } from '#bench/harness/cpu-clock'
+import type { LoadedServer } from '#bench/harness/under-load'
 import { Credit } from '#bench/load/credit'
 import { LoadDashboards } from '#bench/load/dashboards'
 import { LoadFleet } from '#bench/load/fleet'
 import { Lead } from '#bench/load/lead'
 
 /** The load of a question about telling many: dashboards, and as many events as the slowest of them can hear. */
-export interface FanoutSpec {
-  readonly port: number
-  readonly serverProcessId: number
+export interface FanoutSpec extends LoadedServer {
   readonly dashboards: number
   /** So many events may be on their way to the slowest dashboard. */
   readonly eventsMax: number
@@ -40,9 +39,9 @@ let fleet: LoadFleet | undefined
 answerWith({
   async open(asked: FanoutSpec) {
     spec = asked
-    const { port, dashboards: count, eventsMax, napMs } = spec
+    const { port, dashboards: count, eventsMax, napMs, authorizations } = spec
     const grant = spec.isFleet ? await openFleet() : await openCredit()
-    dashboards = new LoadDashboards({ port, count, moved: () => lead.moved() })
+    dashboards = new LoadDashboards({ port, count, authorizations, moved: () => lead.moved() })
     lead = new Lead({ eventsMax, napMs, grant, heardByAll: () => dashboards.heardByAll })
     await dashboards.open()
   },
@@ -74,7 +73,7 @@ async function openCredit(): Promise<(events: number) => void> {
 }
 
 async function openFleet(): Promise<(events: number) => void> {
-  const opened = new LoadFleet({ ...fleetOptions, port: spec.port })
+  const opened = new LoadFleet({ ...fleetOptions, port: spec.port, authorizations: spec.authorizations })
   await opened.open()
   fleet = opened
   return (events) => opened.sendTogether(events)

@@ -16,6 +16,7 @@ export const serviceIdentifier = '5f2a7c10-0001-4b6d-9e3f-a0000000000a'
 
 export interface FleetLinkOptions {
   readonly port: number
+  readonly authorization?: string | undefined
   readonly prefix: string
   readonly properties: number
   /** Index of this link's first device, and how far it is to the next one. */
@@ -65,6 +66,7 @@ export class FleetLink {
       port: this.#options.port,
       path: '/api/v1/link',
       protocol: 'link.v1.msgpack',
+      authorization: this.#options.authorization,
       received: (bytes) => {
         reader.push(bytes)
         this.#options.heard()

@@ -1,3 +1,4 @@
+import type { Authorizations } from '#bench/harness/identity'
 import { LatencyHistogram } from '#bench/histogram'
 import { FleetLink } from '#bench/load/fleet-link'
 import { UpdateTemplate } from '#bench/load/update-template'
@@ -12,6 +13,7 @@ export interface LoadFleetOptions {
   readonly changes: number
   readonly properties: number
   readonly prefix: string
+  readonly authorizations?: Authorizations | undefined
 }
 
 /** What a link may have unacknowledged; the server closes it beyond 1 024. Contract 7. */
@@ -49,7 +51,7 @@ export class LoadFleet {
 
   constructor(options: LoadFleetOptions) {
     this.options = options
-    const { devices, links, port, prefix, properties, changes } = options
+    const { devices, links, port, prefix, properties, changes, authorizations } = options
     this.numbers = new Float64Array(devices).fill(-1)
     this.#before = new Uint32Array(devices)
     this.#next = Float64Array.from({ length: links }, (_, link) => link)
@@ -57,6 +59,7 @@ export class LoadFleet {
     this.#links = Array.from({ length: links }, (_, first) => {
       const link: FleetLink = new FleetLink({
         port,
+        authorization: authorizations?.link,
         prefix,
         properties,
         template,

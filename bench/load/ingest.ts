@@ -1,12 +1,12 @@
 import { answerWith } from '#bench/harness/answering'
 import { CpuClock, type CpuUse } from '#bench/harness/cpu-clock'
+import type { LoadedServer } from '#bench/harness/under-load'
 import { LatencyHistogram, type LatencySummary } from '#bench/histogram'
 import { LoadDashboards } from '#bench/load/dashboards'
 import { LoadFleet, type LoadFleetOptions } from '#bench/load/fleet'
 
 /** The load of a question about the way of a change through the server: a fleet, and dashboards that hear all of it. */
-export interface IngestSpec extends LoadFleetOptions {
-  readonly serverProcessId: number
+export interface IngestSpec extends LoadFleetOptions, LoadedServer {
   readonly dashboards: number
 }
 
@@ -46,6 +46,7 @@ answerWith({
     dashboards = new LoadDashboards({
       port: spec.port,
       count: spec.dashboards,
+      authorizations: spec.authorizations,
       heard: (number) => {
         const dueAt = fleet.dueAt(number)
         if (dueAt !== undefined) delivery.record(performance.now() - dueAt)

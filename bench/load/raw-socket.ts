@@ -6,6 +6,7 @@ export interface RawSocketOptions {
   readonly port: number
   readonly path: string
   readonly protocol?: string
+  readonly authorization?: string | undefined
   /** Bytes behind the upgrade's answer; only lent during the call. */
   readonly received: (bytes: Buffer) => void
   readonly closed?: () => void
@@ -96,7 +97,7 @@ export class RawSocket {
   }
 }
 
-function upgradeOf({ port, path, protocol }: RawSocketOptions): string {
+function upgradeOf({ port, path, protocol, authorization }: RawSocketOptions): string {
   return [
     `GET ${path} HTTP/1.1`,
     `Host: 127.0.0.1:${port}`,
@@ -105,6 +106,7 @@ function upgradeOf({ port, path, protocol }: RawSocketOptions): string {
     'Sec-WebSocket-Version: 13',
     'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
     ...(protocol === undefined ? [] : [`Sec-WebSocket-Protocol: ${protocol}`]),
+    ...(authorization === undefined ? [] : [`Authorization: ${authorization}`]),
     '\r\n',
   ].join('\r\n')
 }

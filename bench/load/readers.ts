@@ -1,12 +1,12 @@
 import { Agent, request } from 'node:http'
 import { answerWith } from '#bench/harness/answering'
 import { CpuClock, type CpuUse } from '#bench/harness/cpu-clock'
+import { authorizationHeader } from '#bench/harness/identity'
+import type { LoadedServer } from '#bench/harness/under-load'
 
 /** Clients that read the full state again and again, and count its bytes. */
-export interface ReadersSpec {
-  readonly port: number
+export interface ReadersSpec extends LoadedServer {
   readonly path: string
-  readonly serverProcessId: number
   readonly readers: number
   /** Bytes a second that each takes; absent: as many as it can. */
   readonly bytesPerSecond?: number
@@ -31,9 +31,10 @@ let failure: Error | undefined
 
 /** One answer; resolves with whether it came to its end, which a slow reader's need not: the server may have enough. */
 function read(agent: Agent, bytesPerSecond: number | undefined): Promise<boolean> {
-  const { port, path } = spec
+  const { port, path, authorizations } = spec
+  const headers = authorizationHeader(authorizations?.person)
   return new Promise((resolve, reject) => {
-    const outgoing = request({ host: '127.0.0.1', port, path, agent }, (incoming) => {
+    const outgoing = request({ host: '127.0.0.1', port, path, headers, agent }, (incoming) => {
       if (incoming.statusCode !== 200) reject(new Error(`${path} was answered ${incoming.statusCode}`))
       let taken = 0
       const startedAt = performance.now()

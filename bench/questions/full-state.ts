@@ -2,6 +2,7 @@
 import type { Case, Figures, Question, Round, Variant } from '#bench/harness/question'
 import { Remote } from '#bench/harness/remote'
 import { bare, ours, type RunningServer, type StartServer } from '#bench/harness/servers'
+import { placeOf } from '#bench/harness/under-load'
 import type { IngestSpec, PhaseResult } from '#bench/load/ingest'
 import type { ReadersSpec, ReadResult } from '#bench/load/readers'
 
@@ -25,8 +26,7 @@ async function withFleet<Result>(
   use: (load: Remote) => Promise<Result>,
 ): Promise<Result> {
   return await withRemote('load/ingest', async (load) => {
-    const { port, processId } = server
-    await load.ask('open', { ...fleet, ...spec, port, serverProcessId: processId })
+    await load.ask('open', { ...fleet, ...spec, ...placeOf(server) })
     return await use(load)
   })
 }
@@ -40,8 +40,7 @@ async function reported(load: Remote, devices: number): Promise<void> {
 /** Reads back to back for so long. */
 async function readFor(server: RunningServer, milliseconds: number, spec: Partial<ReadersSpec> = {}) {
   return await withRemote('load/readers', async (readers) => {
-    const { port, processId } = server
-    await readers.ask('begin', { port, path, serverProcessId: processId, readers: 1, ...spec })
+    await readers.ask('begin', { ...placeOf(server), path, readers: 1, ...spec })
     return await readers.ask<ReadResult>('measure', milliseconds)
   })
 }

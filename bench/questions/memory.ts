@@ -3,6 +3,7 @@ import type { MemoryUse } from '#bench/harness/memory-probe'
 import { type ProbedServer, startProbed } from '#bench/harness/probed-server'
 import type { Figures, Question, Round } from '#bench/harness/question'
 import { Remote } from '#bench/harness/remote'
+import { placeOf } from '#bench/harness/under-load'
 import type { IngestSpec, PhaseResult } from '#bench/load/ingest'
 import { processUsage } from '#bench/process-usage'
 
@@ -24,9 +25,8 @@ function sizesOf({ isQuick }: Round) {
 
 async function loaded<Result>(spec: Partial<IngestSpec>, server: ProbedServer, use: (load: Remote) => Promise<Result>) {
   const load = new Remote('load/ingest')
-  const { port, processId } = server
   try {
-    await load.ask('open', { prefix: 'LOAD', ...fleet, ...spec, port, serverProcessId: processId })
+    await load.ask('open', { prefix: 'LOAD', ...fleet, ...spec, ...placeOf(server) })
     return await use(load)
   } finally {
     await load.stop()

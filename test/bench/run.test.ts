@@ -40,7 +40,8 @@ test.each(questionFiles)('%s says on its first line what it answers and what it 
 test('--help says how it is used', async () => {
   const { code, output } = await bench('--help')
   expect(code).toBe(0)
-  for (const option of ['--list', '--json', '--rounds', '--quick', '--help']) expect(output).toContain(`  ${option}`)
+  for (const option of ['--list', '--json', '--rounds', '--iam', '--quick', '--help'])
+    expect(output).toContain(`  ${option}`)
 })
 
 describe('a mistake ends it with 2, one line, and nothing measured', () => {
@@ -51,6 +52,7 @@ describe('a mistake ends it with 2, one line, and nothing measured', () => {
     ['no rounds', ['--rounds', '0'], "got '0'"],
     ['half a round', ['--rounds', '1.5'], "got '1.5'"],
     ['too many rounds', ['--rounds', '101'], "got '101'"],
+    ['identity for who decides himself', ['--iam', 'ingest', 'auth'], '--iam says nothing to auth'],
     ['an unknown option', ['--fast'], "Unknown option '--fast'"],
   ])('%s', async (_, line, message) => {
     const { code, output, errors } = await bench(...line)
@@ -61,21 +63,29 @@ describe('a mistake ends it with 2, one line, and nothing measured', () => {
   })
 })
 
-test('a quick round of each goes all the way and writes nothing down', { timeout: 120_000 }, async () => {
+test('a quick round of each goes all the way and writes nothing down', { timeout: 180_000 }, async () => {
   const results = join(projectRoot, 'bench/results')
   const files = () => (existsSync(results) ? readdirSync(results) : [])
   const kept = () => files().map((file) => readFileSync(join(results, file), 'utf8'))
   const before = kept()
-  const { code, output, errors } = await bench('--quick', '--json', 'ingest', 'restart')
-  expect(errors.split('\n').filter((line) => !/^(ingest: Answers|restart: Answers|round 1 |$)/.test(line))).toEqual([])
+  const { code, output, errors } = await bench('--quick', '--json', 'ingest', 'restart', 'auth')
+  expect(errors.split('\n').filter((line) => !/^((ingest|restart|auth): Answers|round 1 |$)/.test(line))).toEqual([])
   expect(code).toBe(0)
   expect(kept()).toEqual(before)
   const reports = JSON.parse(output) as Report[]
-  expect(reports.map(({ name }) => name)).toEqual(['ingest', 'restart'])
+  expect(reports.map(({ name }) => name)).toEqual(['ingest', 'restart', 'auth'])
   for (const report of reports) expectWhole(report)
   const [ones] = reports[0]?.results ?? []
   const ours = ones?.variants.find(({ name }) => name === 'process')
   expect(Object.keys(ours?.ratios ?? {})).toEqual(['changesPerSecond', 'serverCpuPerChange'])
+})
+
+test('with identity on everybody is let in, and the report is another one', { timeout: 60_000 }, async () => {
+  const { code, output } = await bench('--quick', '--json', '--iam', 'ingest')
+  expect(code).toBe(0)
+  const [report] = JSON.parse(output) as Report[]
+  expect(report).toMatchObject({ name: 'ingest-iam', about: expect.stringMatching(/ Measured with IAM on\.$/) })
+  expectWhole(report as Report)
 })
 
 /** Every variant was measured once, and every figure is one. */

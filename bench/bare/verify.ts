@@ -1,0 +1,45 @@
+import { App } from 'uWebSockets.js'
+import { createPublicKey, type JsonWebKey, type KeyObject, verify } from 'node:crypto'
+import { answerWith } from '#bench/harness/answering'
+
+/**
+ * The least that a request with a proof can cost: its signature is checked, by a key that is at hand. Nothing else of the
+ * proof is looked at, nobody is known, nothing is remembered but keys, by the header that brought them.
+ */
+const answer = JSON.stringify({
+  name: 'user0',
+  tenant: 'default',
+  roles: ['admin'],
+  grants: [{ permissions: { '*': ['create', 'read', 'update', 'delete'] }, devices: ['*'], services: ['*'] }],
+})
+
+const keys = new Map<string, KeyObject>()
+
+function keyOf(header: string): KeyObject {
+  const known = keys.get(header)
+  if (known) return known
+  const { jwk } = JSON.parse(Buffer.from(header, 'base64url').toString()) as { jwk: JsonWebKey }
+  const key = createPublicKey({ key: jwk, format: 'jwk' })
+  keys.set(header, key)
+  return key
+}
+
+function isSigned(proof: string): boolean {
+  const end = proof.lastIndexOf('.')
+  const key = keyOf(proof.slice(0, proof.indexOf('.')))
+  const signature = Buffer.from(proof.slice(end + 1), 'base64url')
+  return verify('sha256', Buffer.from(proof.slice(0, end)), { key, dsaEncoding: 'ieee-p1363' }, signature)
+}
+
+const app = App().get('/api/v1/iam/me', (response, request) => {
+  if (!isSigned(request.getHeader('dpop'))) response.writeStatus('401 Unauthorized')
+  response.writeHeader('Content-Type', 'application/json')
+  response.end(answer)
+})
+
+answerWith({
+  listen: ({ port }: { port: number }) =>
+    new Promise((resolve, reject) => {
+      app.listen('127.0.0.1', port, (socket) => (socket ? resolve(process.pid) : reject(new Error('not listening'))))
+    }),
+})

@@ -1,0 +1,78 @@
+import { type HttpAnswer, type HttpQuestion, request } from '#bench/http'
+
+/** Who may do everything where identity is on. */
+export const administrator = { name: 'root', password: 'correct horse battery' } as const
+
+/** Of a server with identity on. */
+export const identityOn = {
+  IAM: 'on',
+  ADMIN_NAME: administrator.name,
+  ADMIN_PASSWORD: administrator.password,
+} as const
+
+/** What goes into `Authorization`, by who is asking: whole values of the header. */
+export interface Authorizations {
+  /** A gateway's, for devices of any name. */
+  readonly link: string
+  /** The administrator's: his token. */
+  readonly person: string
+}
+
+export interface Credentials {
+  readonly name: string
+  readonly password: string
+}
+
+/** For a header that may be missing. */
+export function authorizationHeader(authorization: string | undefined): Readonly<Record<string, string>> {
+  return authorization === undefined ? {} : { authorization }
+}
+
+export function basic({ name, password }: Credentials): string {
+  return `Basic ${Buffer.from(`${name}:${password}`).toString('base64')}`
+}
+
+/** Of who may speak for devices of any name of the first tenant, by a provisioning key. */
+export function gateway(key: string): string {
+  return basic({ name: 'default/*', password: key })
+}
+
+/** Signs the administrator in, and makes a provisioning key. */
+export async function authorizationsAt(port: number): Promise<Authorizations> {
+  const token = await readToken(port, administrator)
+  const person = `Bearer ${token}`
+  const { key } = await asked<{ key: string }>(port, '/iam/provisioning-keys', { person, body: { name: 'Gateways' } })
+  return { person, link: gateway(key) }
+}
+
+/** By the Basic scheme. */
+export async function readToken(port: number, who: Credentials): Promise<string> {
+  return (await asked<{ token: string }>(port, '/iam/token', { person: basic(who) })).token
+}
+
+/** Somebody with this role, who has signed up. `person`: of who brings him in. */
+export async function bringIn(port: number, person: string, name: string, role: string): Promise<Credentials> {
+  const { code } = await asked<{ code: string }>(port, '/iam/users', { person, body: { name, roles: [role] } })
+  const who = { name, password: `password of ${name}` }
+  await asked(port, '/iam/signup', { body: { ...who, code } })
+  return who
+}
+
+interface Asked {
+  readonly person?: string
+  readonly body?: object
+}
+
+async function asked<Value>(port: number, path: string, { person, body }: Asked): Promise<Value> {
+  const answer = await askApi(port, path, {
+    headers: authorizationHeader(person),
+    ...(body && { method: 'POST', body: JSON.stringify(body) }),
+  })
+  if (answer.status >= 300) throw new Error(`${path} was answered ${answer.status}: ${answer.text.slice(0, 200)}`)
+  return JSON.parse(answer.text) as Value
+}
+
+/** One request, whatever its answer. */
+export function askApi(port: number, path: string, question: HttpQuestion): Promise<HttpAnswer> {
+  return request(`http://127.0.0.1:${port}/api/v1${path}`, question)
+}

@@ -1,0 +1,129 @@
+import { answerWith } from '#bench/harness/answering'
+import { CpuClock, type CpuUse } from '#bench/harness/cpu-clock'
+import { readToken } from '#bench/harness/identity'
+import type { LoadedServer } from '#bench/harness/under-load'
+import { ProvingKey } from '#bench/load/proofs'
+import { RequestSocket } from '#bench/load/request-socket'
+import { bringInMany, currentNonce, signIn } from '#bench/load/sign-ins'
+
+/** Requests of people who have signed in, as many as a few dozen connections can ask one after the other. */
+export interface AuthSpec extends LoadedServer {
+  readonly scheme: 'DPoP' | 'Bearer'
+  /** Sessions that take turns; of the DPoP scheme each has a key of its own. */
+  readonly sessions: number
+}
+
+export interface AuthPhase {
+  /** Requests before the clock runs, and while it does. */
+  readonly warmup: number
+  readonly measured: number
+}
+
+export interface AuthResult extends CpuUse {
+  readonly requests: number
+}
+
+const path = '/api/v1/iam/me'
+const connections = 64
+/** What a user may have. Contract 2, Sessions. */
+const sessionsPerUserMax = 100
+/** Fewer than passwords may wait to be checked. */
+const signInsAtOnce = 16
+/** A token has about so many characters; for servers that look at none. */
+const tokenCharacters = 700
+
+interface Session {
+  readonly token: string
+  readonly key?: ProvingKey
+}
+
+let spec: AuthSpec
+let nonce: string
+let sessions: readonly Session[]
+let sockets: readonly RequestSocket[]
+let answered: (socket: RequestSocket) => void = () => {}
+let failed: (error: Error) => void = () => {}
+
+answerWith({
+  async open(asked: AuthSpec) {
+    spec = asked
+    const { port, authorizations } = spec
+    if (authorizations === undefined) {
+      nonce = 'none'
+      sessions = Array.from({ length: spec.sessions }, madeUp)
+    } else {
+      nonce = await currentNonce(port)
+      sessions = await signedIn(authorizations.person)
+    }
+    const options = {
+      port,
+      answered: (socket: RequestSocket) => answered(socket),
+      failed: (error: Error) => failed(error),
+    }
+    sockets = await Promise.all(Array.from({ length: connections }, () => RequestSocket.open(options)))
+  },
+
+  /** Requests are made before the clock runs, within the minute for which proofs are good. */
+  run({ warmup, measured }: AuthPhase): Promise<AuthResult> {
+    const requests = requestsOf(warmup + measured)
+    let next = 0
+    let done = 0
+    let clock: CpuClock
+    return new Promise((resolve, reject) => {
+      failed = reject
+      const ask = (socket: RequestSocket) => {
+        const request = requests[next++]
+        if (request) socket.ask(request)
+      }
+      answered = (socket) => {
+        done++
+        if (done === warmup) clock = new CpuClock(spec.serverProcessId)
+        if (done === requests.length) resolve({ ...clock.read(), requests: measured })
+        else ask(socket)
+      }
+      for (const socket of sockets) ask(socket)
+    })
+  },
+})
+
+function madeUp(): Session {
+  const token = 'x'.repeat(tokenCharacters)
+  return spec.scheme === 'DPoP' ? { token, key: new ProvingKey() } : { token }
+}
+
+async function signedIn(person: string): Promise<readonly Session[]> {
+  const { port, scheme, sessions: count } = spec
+  const users = await bringInMany(port, person, Math.ceil(count / sessionsPerUserMax), 'admin')
+  const made: Session[] = []
+  let next = 0
+  const signInMore = async () => {
+    while (next < count) {
+      const who = users[next++ % users.length]
+      if (who) made.push(scheme === 'DPoP' ? await signIn(who, { port, nonce }) : { token: await readToken(port, who) })
+    }
+  }
+  await Promise.all(Array.from({ length: signInsAtOnce }, signInMore))
+  return made
+}
+
+/** In turn, a request of each session; of the Bearer scheme it is the same again and again. */
+function requestsOf(count: number): readonly Buffer[] {
+  const same = spec.scheme === 'Bearer' ? sessions.map(requestOf) : undefined
+  return Array.from({ length: count }, (_, place) => {
+    const turn = place % sessions.length
+    return same?.[turn] ?? requestOf(sessions[turn] as Session)
+  })
+}
+
+function requestOf({ token, key }: Session): Buffer {
+  const host = `127.0.0.1:${spec.port}`
+  const lines = [
+    `GET ${path} HTTP/1.1`,
+    `Host: ${host}`,
+    'Accept: application/json',
+    'User-Agent: bench',
+    `Authorization: ${spec.scheme} ${token}`,
+    ...(key ? [`DPoP: ${key.proof({ method: 'GET', url: `http://${host}${path}`, nonce, token })}`] : []),
+  ]
+  return Buffer.from(`${lines.join('\r\n')}\r\n\r\n`)
+}

@@ -1,0 +1,35 @@
+import { generateKeyPairSync, type KeyObject, randomUUID } from 'node:crypto'
+import { signJws } from '#iam/jws'
+import { tokenHash } from '#iam/token-hash'
+
+/** What a proof is for. */
+export interface ProofSubject {
+  readonly method: string
+  /** Scheme, host, port and path. */
+  readonly url: string
+  /** The server's latest. */
+  readonly nonce: string
+  /** The access token that goes with it, if one does. */
+  readonly token?: string
+}
+
+/** A client's key, and proofs by it as clients send them. RFC 9449 §4.2. */
+export class ProvingKey {
+  readonly #privateKey: KeyObject
+  /** The same in each proof, to the letter. */
+  readonly #header: { readonly typ: string; readonly alg: string; readonly jwk: object }
+
+  constructor() {
+    const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+    const { kty, crv, x, y } = publicKey.export({ format: 'jwk' })
+    this.#privateKey = privateKey
+    this.#header = { typ: 'dpop+jwt', alg: 'ES256', jwk: { kty, crv, x, y } }
+  }
+
+  /** Good from now on, for as long as its `iat` is: a minute. */
+  proof({ method, url, nonce, token }: ProofSubject): string {
+    const claims = { jti: randomUUID(), htm: method, htu: url, iat: Math.floor(Date.now() / 1000), nonce }
+    const bound = token === undefined ? claims : { ...claims, ath: tokenHash(token) }
+    return signJws(this.#header, bound, this.#privateKey)
+  }
+}

@@ -1,0 +1,67 @@
+import { askApi, bringIn, type Credentials } from '#bench/harness/identity'
+import { ProvingKey } from '#bench/load/proofs'
+
+const loginPath = '/auth/login'
+
+/** A session that is bound to its key. */
+export interface BoundSession {
+  readonly key: ProvingKey
+  readonly token: string
+}
+
+/** What is needed to sign in: where, and the nonce that proofs have to show. */
+export interface LoginPlace {
+  readonly port: number
+  readonly nonce: string
+}
+
+/** So many users of this role; `person`: of who brings them in. */
+export async function bringInMany(port: number, person: string, count: number, role: string): Promise<Credentials[]> {
+  const brought: Credentials[] = []
+  // One after the other: sign-ups wait for each other anyway.
+  for (let number = 0; number < count; number++) brought.push(await bringIn(port, person, `user${number}`, role))
+  return brought
+}
+
+/** Asks in vain, and is told. */
+export async function currentNonce(port: number): Promise<string> {
+  const { headers } = await askApi(port, loginPath, { method: 'POST', body: '{}' })
+  const nonce = headers['dpop-nonce']
+  if (typeof nonce !== 'string') throw new Error('the server told no nonce')
+  return nonce
+}
+
+/** A login by a key of its own, with a proof that is made now. */
+export interface Login {
+  readonly key: ProvingKey
+  readonly proof: string
+  readonly body: string
+}
+
+export function loginOf({ name, password }: Credentials, { port, nonce }: LoginPlace): Login {
+  const key = new ProvingKey()
+  const url = `http://127.0.0.1:${port}/api/v1${loginPath}`
+  return {
+    key,
+    proof: key.proof({ method: 'POST', url, nonce }),
+    body: JSON.stringify({ email: name, password }),
+  }
+}
+
+/** `localAddress`: from where. */
+export function send(port: number, { proof, body }: Login, localAddress?: string) {
+  return askApi(port, loginPath, {
+    method: 'POST',
+    body,
+    headers: { dpop: proof },
+    ...(localAddress !== undefined && { localAddress }),
+  })
+}
+
+export async function signIn(who: Credentials, place: LoginPlace): Promise<BoundSession> {
+  const login = loginOf(who, place)
+  const { status, text } = await send(place.port, login)
+  if (status !== 200) throw new Error(`a login was answered ${status}: ${text.slice(0, 200)}`)
+  const { accessToken } = JSON.parse(text) as { accessToken: string }
+  return { key: login.key, token: accessToken }
+}

@@ -1,0 +1,163 @@
+// Answers: what it costs to know who is asking: requests with a DPoP proof, by one key and by 10 000 in turn, against a bare server that checks nothing but the proof's signature (bench/bare/verify.ts); with a Bearer token, against the same requests with IAM off; and what 200 logins a second cost those who hear events meanwhile. Does not count: making proofs (they are made before the clock runs), a key's or a token's first request, the note once a minute that a session was used, what is read or changed by whoever is known, second factors, refreshes, TLS.
+import { identityOn } from '#bench/harness/identity'
+import type { Case, Figures, Question, Round } from '#bench/harness/question'
+import { Remote } from '#bench/harness/remote'
+import { bare, ours, type StartServer } from '#bench/harness/servers'
+import { type LoadedServer, underLoad } from '#bench/harness/under-load'
+import type { AuthPhase, AuthResult, AuthSpec } from '#bench/load/auth'
+import type { PhaseResult } from '#bench/load/ingest'
+import type { LoginsResult } from '#bench/load/logins'
+
+/** Ten thousand sign in before the clock runs; what their passwords cost is asked by another case. */
+const known = ours(identityOn, 'harness/cheap-passwords')
+
+type Asked = Pick<AuthSpec, 'scheme' | 'sessions'>
+
+async function asking(start: StartServer, asked: Asked, phase: AuthPhase): Promise<Figures> {
+  const { requests, seconds, serverCpuSeconds, loadCpuSeconds } = await underLoad(start, 'load/auth', asked, (run) =>
+    run<AuthResult>(phase),
+  )
+  return {
+    requestsPerSecond: requests / seconds,
+    requestsPerCpuSecond: requests / serverCpuSeconds,
+    serverCpuPerRequest: (serverCpuSeconds / requests) * 1e6,
+    serverCpu: (serverCpuSeconds / seconds) * 100,
+    loadCpu: (loadCpuSeconds / seconds) * 100,
+  }
+}
+
+/** So many at a time: a proof is good for a minute, and making one takes as long as checking it. */
+function proofsOf({ isQuick }: Round): AuthPhase {
+  return isQuick ? { warmup: 500, measured: 2_000 } : { warmup: 10_000, measured: 40_000 }
+}
+
+function byProof(name: string, sessions: number): Case {
+  const variants = { bare: bare('verify'), server: known }
+  return {
+    name,
+    baseline: 'bare',
+    variants: Object.entries(variants).map(([variant, start]) => ({
+      name: variant,
+      measure: (round) => {
+        const asked = { scheme: 'DPoP', sessions: round.isQuick ? Math.min(sessions, 250) : sessions } as const
+        return asking(start, asked, proofsOf(round))
+      },
+    })),
+  }
+}
+
+const oneKey = byProof('DPoP, one key', 1)
+const manyKeys = byProof('DPoP, 10 000 keys in turn', 10_000)
+
+/** The same bytes to both; without IAM nobody looks at the token. */
+const bearer: Case = {
+  name: 'Bearer',
+  baseline: 'IAM off',
+  variants: Object.entries({ 'IAM off': ours({ IAM: 'off' }), 'IAM on': known }).map(([variant, start]) => ({
+    name: variant,
+    measure: ({ isQuick }) => {
+      const phase = isQuick ? { warmup: 1_000, measured: 4_000 } : { warmup: 40_000, measured: 120_000 }
+      return asking(start, { scheme: 'Bearer', sessions: 1 }, phase)
+    },
+  })),
+}
+
+const loginsName = 'events at half load, with IAM on'
+const fullSpeed = 'full speed'
+const none = 'no logins'
+const many = '200 logins/s'
+const loginsPerSecond = 200
+const fleet = { devices: 10_000, links: 50, window: 64, changes: 1, properties: 10, prefix: 'LOAD', dashboards: 1 }
+
+/** What an event's way may take while people sign in: twice of what it takes without, or this much longer. */
+const longerMsMax = 10
+
+function timesOf({ isQuick }: Round) {
+  return isQuick ? { warmupMs: 300, measuredMs: 500 } : { warmupMs: 2_000, measuredMs: 8_000 }
+}
+
+/** The server as people start it: passwords cost what they cost. */
+function hearing(
+  round: Round,
+  measure: (run: () => Promise<PhaseResult>, place: LoadedServer) => Promise<Figures>,
+  rate?: number,
+): Promise<Figures> {
+  const phase = { ...timesOf(round), ...(rate !== undefined && { rate }) }
+  const devices = round.isQuick ? fleet.devices / 10 : fleet.devices
+  return underLoad(ours(identityOn), 'load/ingest', { ...fleet, devices }, (run, _, place) =>
+    measure(() => run<PhaseResult>(phase), place),
+  )
+}
+
+function costs({ frames, seconds, serverCpuSeconds, loadCpuSeconds }: PhaseResult): Figures {
+  return {
+    framesPerSecond: frames / seconds,
+    serverCpu: (serverCpuSeconds / seconds) * 100,
+    loadCpu: (loadCpuSeconds / seconds) * 100,
+  }
+}
+
+function heard(result: PhaseResult): Figures {
+  return { ...costs(result), heardP50: result.delivery.p50, heardP99: result.delivery.p99 }
+}
+
+function halfOf(round: Round): number {
+  return round.earlier(loginsName, fullSpeed, 'framesPerSecond') / 2
+}
+
+async function heardBeside(run: () => Promise<PhaseResult>, place: LoadedServer, round: Round): Promise<Figures> {
+  const { warmupMs, measuredMs } = timesOf(round)
+  const logins = new Remote('load/logins')
+  try {
+    await logins.ask('open', { ...place, perSecond: loginsPerSecond, milliseconds: warmupMs + measuredMs })
+    const [result, { signedIn, refused, seconds }] = await Promise.all([run(), logins.ask<LoginsResult>('run')])
+    return {
+      ...heard(result),
+      signedInPerSecond: signedIn / seconds,
+      refusedPerSecond: refused / seconds,
+      ofLimit: result.delivery.p99 / limitOf(round.earlier(loginsName, none, 'heardP99')),
+    }
+  } finally {
+    await logins.stop()
+  }
+}
+
+function limitOf(msWithout: number): number {
+  return Math.max(2 * msWithout, msWithout + longerMsMax)
+}
+
+const logins: Case = {
+  name: loginsName,
+  variants: [
+    { name: fullSpeed, measure: (round) => hearing(round, async (run) => costs(await run())) },
+    { name: none, measure: (round) => hearing(round, async (run) => heard(await run()), halfOf(round)) },
+    { name: many, measure: (round) => hearing(round, (run, place) => heardBeside(run, place, round), halfOf(round)) },
+  ],
+}
+
+function target({ name }: Case, variant: string, atLeast: number) {
+  return { case: name, variant, figure: 'requestsPerCpuSecond', isRatio: true, atLeast }
+}
+
+export const auth: Question = {
+  figures: {
+    requestsPerSecond: { title: 'requests/s', digits: 0, isOfLoad: true },
+    requestsPerCpuSecond: { title: 'requests per second of server CPU', digits: 0, isCompared: true },
+    serverCpuPerRequest: { title: 'server CPU, µs/request', digits: 1, isCompared: true },
+    framesPerSecond: { title: 'frames/s', digits: 0, isOfLoad: true },
+    heardP50: { title: 'heard p50, ms', digits: 1, isOfLoad: true },
+    heardP99: { title: 'heard p99, ms', digits: 1, isOfLoad: true },
+    ofLimit: { title: 'heard p99 ÷ what it may be', digits: 2 },
+    signedInPerSecond: { title: 'signed in/s', digits: 0 },
+    refusedPerSecond: { title: 'told to come again/s', digits: 0 },
+    serverCpu: { title: 'server CPU, %', digits: 0 },
+    loadCpu: { title: 'load CPU, %', digits: 0 },
+  },
+  cases: [oneKey, manyKeys, bearer, logins],
+  targets: [
+    target(oneKey, 'server', 0.6),
+    target(manyKeys, 'server', 0.3),
+    target(bearer, 'IAM on', 0.7),
+    { case: loginsName, variant: many, figure: 'ofLimit', atMost: 1 },
+  ],
+}
