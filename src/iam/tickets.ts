@@ -4,6 +4,8 @@ import { Problem } from '#model/problem'
 
 /** Tickets that wait to be used; one lives for half a minute, so this is 3 000 a second. */
 const ticketsMax = 100_000
+/** Of one session: it can't take them all. */
+const sessionTicketsMax = 10_000
 /** 192 bits: nobody guesses one in half a minute. */
 const ticketBytes = 24
 
@@ -19,6 +21,11 @@ export interface TicketsOptions {
 /** Whose it is: what his session is worth when the ticket is shown, or himself where there is nothing that could end. */
 type Bearer = { readonly session: SessionKey } | { readonly caller: Caller }
 
+interface Waiting {
+  readonly bearer: Bearer
+  readonly endsAt: number
+}
+
 /**
  * Short-lived strings that say who opens a websocket, because browsers can't send headers there. Each is good once, and
  * is consumed when it is first shown, good or not. Contract 4.1.
@@ -26,7 +33,8 @@ type Bearer = { readonly session: SessionKey } | { readonly caller: Caller }
 export class Tickets {
   readonly #options: TicketsOptions
   /** In the order in which they end: all live equally long. */
-  readonly #tickets = new BoundedMap<string, { readonly bearer: Bearer; readonly endsAt: number }>(ticketsMax)
+  readonly #tickets = new BoundedMap<string, Waiting>(ticketsMax)
+  readonly #counts = new Map<string, number>()
 
   constructor(options: TicketsOptions) {
     this.#options = options
@@ -35,7 +43,11 @@ export class Tickets {
   /** @throws Problem `overloaded` when too many wait. */
   issue(caller: Caller): string {
     this.#dropEnded()
-    if (this.#tickets.size >= ticketsMax) throw new Problem('overloaded', 'too many tickets wait to be used')
+    const owner = ownerOf(caller.session)
+    const count = this.#counts.get(owner) ?? 0
+    const isFull = this.#tickets.size >= ticketsMax || (caller.session !== undefined && count >= sessionTicketsMax)
+    if (isFull) throw new Problem('overloaded', 'too many tickets wait to be used')
+    this.#counts.set(owner, count + 1)
     const ticket = Buffer.from(this.#options.random(ticketBytes)).toString('base64url')
     const bearer = caller.session ? { session: caller.session } : { caller }
     this.#tickets.set(ticket, { bearer, endsAt: this.#options.now() + this.#options.lifetimeMs })
@@ -48,11 +60,21 @@ export class Tickets {
    * @throws Problem `unauthorized` for one that is unknown, used or ended, and for one whose session is over.
    */
   consume(ticket: string): Caller {
-    const found = this.#tickets.get(ticket)
-    this.#tickets.delete(ticket)
+    const found = this.#take(ticket)
     const caller = found && found.endsAt >= this.#options.now() ? this.#callerOf(found.bearer) : undefined
     if (!caller) throw new Problem('unauthorized', 'invalid or expired ticket')
     return caller
+  }
+
+  #take(ticket: string): Waiting | undefined {
+    const found = this.#tickets.get(ticket)
+    if (!found) return undefined
+    this.#tickets.delete(ticket)
+    const owner = ownerOf('session' in found.bearer ? found.bearer.session : undefined)
+    const left = (this.#counts.get(owner) ?? 0) - 1
+    if (left > 0) this.#counts.set(owner, left)
+    else this.#counts.delete(owner)
+    return found
   }
 
   #callerOf(bearer: Bearer): Caller | undefined {
@@ -65,7 +87,12 @@ export class Tickets {
       const oldest = this.#tickets.oldest ?? ''
       const ticket = this.#tickets.get(oldest)
       if (!ticket || ticket.endsAt >= now) return
-      this.#tickets.delete(oldest)
+      this.#take(oldest)
     }
   }
+}
+
+/** Empty for all who have none. */
+function ownerOf(session: SessionKey | undefined): string {
+  return session ? `${session.kind}/${session.tenant}/${session.id}` : ''
 }

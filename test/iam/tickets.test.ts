@@ -80,6 +80,25 @@ describe('the ticket of a session', () => {
     expect(() => tickets.consume(ticket)).toThrow(unauthorized)
   })
 
+  test('leaves room for those of others: ten thousand of one session wait, and used or ended ones make room', () => {
+    const full = expect.objectContaining({ code: 'overloaded' })
+    tickets = new Tickets({
+      now: () => world.now(),
+      random: (count) => world.random(count),
+      lifetimeMs,
+      callerOf: () => before,
+    })
+    const [first = ''] = Array.from({ length: 10_000 }, () => tickets.issue(before))
+    expect(() => tickets.issue(before)).toThrow(full)
+    const ofOther = tickets.issue({ ...before, session: { ...session, id: 'Session222' } })
+    expect(tickets.consume(ofOther)).toBe(before)
+    expect(tickets.consume(first)).toBe(before)
+    tickets.issue(before)
+    expect(() => tickets.issue(before)).toThrow(full)
+    world.spend(lifetimeMs + 1)
+    expect(tickets.consume(tickets.issue(before))).toBe(before)
+  })
+
   test('is worth nothing where nobody knows of sessions', () => {
     const ticket = tickets.issue(before)
     expect(() => tickets.consume(ticket)).toThrow(unauthorized)
