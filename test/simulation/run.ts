@@ -134,7 +134,7 @@ class Simulation {
   async checkQuiet(): Promise<void> {
     this.#place.setRoom(true)
     this.#fault = undefined
-    await this.#comeToRest(() => this.#people.isIdle)
+    await this.#comeToRest(() => this.#people.isIdle, 3)
     await this.#pumped(this.#people.settle())
     await this.#comeToRest(() => this.#dashboards.every((dashboard) => dashboard.isAtRest))
     await this.#checkStream()
@@ -151,7 +151,7 @@ class Simulation {
     this.#checkErrors()
   }
 
-  async #comeToRest(isDone: () => boolean): Promise<void> {
+  async #comeToRest(isDone: () => boolean, roundsLeast = 0): Promise<void> {
     for (let round = 0; round < roundsMax; round++) {
       // With jitter, as devices are told to: all at once they would refuse each other for ever.
       for (const device of this.#devices) {
@@ -175,7 +175,7 @@ class Simulation {
         isDone() &&
         this.#devices.every((device) => device.isSettled) &&
         ![...this.#server.sockets.sockets].some((socket) => socket.hasUnread)
-      if (isQuiet && round > 2) return
+      if (isQuiet && round >= roundsLeast) return
     }
     throw new Error('it does not come to rest')
   }
@@ -342,10 +342,8 @@ class Simulation {
   }
 
   #checkErrors(): void {
-    const [fault] = this.#witness.faults
+    const [fault] = [...this.#witness.faults, ...this.#server.errors]
     if (fault !== undefined) throw fault
-    const [error] = this.#server.errors
-    if (error !== undefined) throw (error as { err?: unknown }).err ?? error
   }
 
   #pick<T>(from: readonly T[]): T | undefined {

@@ -288,12 +288,14 @@ export class SimulatedPeople {
   #someRoles(): readonly string[] {
     const names = [...this.#roles.keys()]
     const first = this.#random.below(names.length)
-    return Array.from({ length: 1 + this.#random.below(3) }, (_, index) => names[(first + index) % names.length] ?? '')
+    const count = this.#random.next() < 0.5 ? 1 : 1 + this.#random.below(3)
+    return Array.from({ length: count }, (_, index) => names[(first + index) % names.length] ?? '')
   }
 
-  /** Each with devices and services of its own. */
+  /** Each with devices and services of its own; now and then none by which anything is heard. */
   #grants(): readonly Grant[] {
     const random = this.#random
+    if (random.next() < 0.1) return [{ permissions: { roles: ['read'] }, devices: ['*'], services: ['*'] }]
     const some = (names: readonly string[]) => (random.next() < 0.3 ? ['*'] : names.filter(() => random.next() < 0.5))
     return Array.from({ length: 1 + random.below(3) }, () => ({
       permissions: this.#permissions(),
