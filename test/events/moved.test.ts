@@ -18,6 +18,25 @@ const offsets = ({ heard }: StallingSocket) => heard.filter(({ type }) => type !
 const lines = ({ heard }: StallingSocket) =>
   heard.map(({ type, offset, deviceIdentifier }) => [type, deviceIdentifier, offset].filter(Boolean).join(' '))
 
+/** What is done to a socket from now on, in its order. */
+function callsOf(socket: StallingSocket): readonly string[] {
+  const calls: string[] = []
+  const { send, subscribe, unsubscribe } = socket
+  socket.send = (message) => {
+    calls.push(`send ${JSON.parse(String(message)).type}`)
+    return send.call(socket, message)
+  }
+  socket.subscribe = (topic) => {
+    calls.push(`subscribe ${topic}`)
+    subscribe.call(socket, topic)
+  }
+  socket.unsubscribe = (topic) => {
+    calls.push(`unsubscribe ${topic}`)
+    unsubscribe.call(socket, topic)
+  }
+  return calls
+}
+
 function reports(...devices: string[]): void {
   for (const device of devices) stream.report(device)
 }
@@ -33,6 +52,30 @@ describe('a socket that is given another access', () => {
     expect(lines(socket)).toEqual(['OBJECT_UPDATED A 1', 'RESYNC 2', 'OBJECT_UPDATED B 4'])
     expect(lines(other)).toEqual(['OBJECT_UPDATED A 1', 'OBJECT_UPDATED A 3'])
     expect(stream.hub.positionOf(socket)).toEqual({ epoch: 'now', offset: 4 })
+  })
+
+  test('is told so before it leaves its class, and is in the other one only then', () => {
+    const socket = stream.connect({ listener: { access: 'a', scope: onlyA } })
+    const [before] = socket.topics
+    const calls = callsOf(socket)
+    reports('A')
+    stream.hub.move(socket, toB)
+    const [after] = socket.topics
+    expect(after).not.toBe(before)
+    expect(calls).toEqual(['send RESYNC', `unsubscribe ${before}`, `subscribe ${after}`])
+  })
+
+  test('in no class while it can not be told', async () => {
+    const socket = stream.connect({ listener: { access: 'a', scope: onlyA }, limitBytes: 300 })
+    const [before] = socket.topics
+    while (socket.bufferedBytes() <= 300) reports('A')
+    const calls = callsOf(socket)
+    stream.hub.move(socket, toB)
+    expect(calls).toEqual(['send RESYNC', `unsubscribe ${before}`])
+    expect(socket.topics.size).toBe(0)
+    await readAll(stream)
+    const [after] = socket.topics
+    expect(calls.slice(2)).toEqual(['send RESYNC', `subscribe ${after}`])
   })
 
   test('with several in one tick: each RESYNC stands between what its classes heard', async () => {
@@ -220,4 +263,30 @@ test('several accesses redefined at once: each of their sockets is told once, an
     ]),
   )
   expect(offsets(other)).toEqual([1, 2, 3])
+})
+
+test('very many accesses redefined at once, with sockets that follow and sockets that do not: all hear by the new ones', async () => {
+  const accesses = Array.from({ length: 300 }, (_, index) => `access ${index}`)
+  const connect = (access: string, limitBytes?: number) =>
+    stream.connect({ listener: { access, scope: onlyA }, ...(limitBytes !== undefined && { limitBytes }) })
+  const live = accesses.map((access) => connect(access))
+  const full = accesses.map((access) => connect(access, 300))
+  const other = connect('nobody')
+  reports(...Array<string>(6).fill('A'))
+  stream.hub.beforeRelease()
+  expect(stream.hub.behindCount()).toBe(full.length)
+  const { publishes } = stream.hub.counts
+  stream.hub.redefine('default', new Map(accesses.map((access) => [access, onlyB])))
+  expect(stream.hub.counts.publishes - publishes).toBe(accesses.length)
+  reports('A', 'B')
+  await readAll(stream)
+  reports('A', 'B')
+  await readAll(stream)
+  for (const socket of live)
+    expect(lines(socket).slice(6)).toEqual(['RESYNC 6', 'OBJECT_UPDATED B 8', 'OBJECT_UPDATED B 10'])
+  for (const socket of full) {
+    const resync = lines(socket).findIndex((line) => line.startsWith('RESYNC'))
+    expect(lines(socket).slice(resync)).toEqual(['RESYNC 8', 'OBJECT_UPDATED B 10'])
+  }
+  expect(offsets(other)).toEqual([1, 2, 3, 4, 5, 6, 7, 9])
 })

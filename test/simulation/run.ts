@@ -1,10 +1,10 @@
-import type { Grant } from '#model/scope'
-import { everything, scopeOf } from '#model/scope'
 import { memoryPlace, type WriteFault } from '#store/memory'
-import { type Access, SimulatedDashboard } from '#test/simulation/simulated-dashboard'
+import { SimulatedDashboard } from '#test/simulation/simulated-dashboard'
 import { counterId, counterService, SimulatedDevice } from '#test/simulation/simulated-device'
+import { SimulatedPeople } from '#test/simulation/simulated-people'
 import { type SimulatedLimits, SimulatedServer, tenant } from '#test/simulation/simulated-server'
 import { SimulatedWorld } from '#test/simulation/simulated-world'
+import { Witness } from '#test/simulation/witness'
 
 /** What a run did, for the reader of a report. */
 export interface RunSummary {
@@ -12,11 +12,13 @@ export interface RunSummary {
   readonly crashes: number
   readonly failedWrites: number
   readonly events: number
+  /** How often what else came to pass. */
+  readonly counts: Readonly<Record<string, number>>
 }
 
 /**
- * One life of the server from a seed: random devices, dashboards, crashes, failed writes, slow and cut sockets, scope
- * changes. Throws at the first thing that must not be; the same seed throws at the same thing.
+ * One life of the server from a seed: random devices, people and their dashboards, crashes, failed writes, slow and cut
+ * sockets, edits of rights. Throws at the first thing that must not be; the same seed throws at the same thing.
  */
 export async function run(seed: number, steps = 300): Promise<RunSummary> {
   const simulation = new Simulation(seed)
@@ -30,9 +32,9 @@ export async function run(seed: number, steps = 300): Promise<RunSummary> {
     await simulation.checkQuiet()
     return simulation.summary()
   } catch (error) {
-    throw new Error(`seed ${seed}, step ${simulation.step}: ${error instanceof Error ? error.message : error}`, {
-      cause: error,
-    })
+    const what = error instanceof Error ? error.message : error
+    const again = `SEED=${seed} npm test -- test/simulation`
+    throw new Error(`seed ${seed}, step ${simulation.step}: ${what}. Again: ${again}`, { cause: error })
   }
 }
 
@@ -45,7 +47,8 @@ class Simulation {
   readonly #place: ReturnType<typeof memoryPlace>
   readonly #devices: SimulatedDevice[]
   readonly #limits: SimulatedLimits
-  readonly #accesses: Access[]
+  readonly #witness = new Witness()
+  readonly #people: SimulatedPeople
   #dashboards: SimulatedDashboard[] = []
   #server: SimulatedServer
   #fault: WriteFault | undefined
@@ -63,6 +66,8 @@ class Simulation {
       retainedBytesMax: this.#pick([1_000, 3_000, 20_000]) ?? 0,
       // Little enough that a few frames are too many, or enough for all.
       uncommittedBytesMax: this.#pick([1_200, 4_000, 1_000_000]) ?? 0,
+      // Sessions that end by themselves in between, or hold throughout.
+      tokenMs: this.#pick([200_000, 3_600_000]) ?? 0,
     }
     this.#place = memoryPlace({
       world: this.#world.process().world,
@@ -77,16 +82,14 @@ class Simulation {
       },
     })
     this.#devices = Array.from({ length: 2 + random.below(5) }, (_, index) => new SimulatedDevice(`D${index}`, random))
-    this.#accesses = [
-      { name: 'all', scope: everything, since: -1 },
-      { name: 'some', scope: scopeOf(this.#grants()), since: -1 },
-      { name: 'others', scope: scopeOf(this.#grants()), since: -1 },
-    ]
     this.#server = new SimulatedServer(this.#world, this.#place, this.#limits)
+    const names = this.#devices.map(({ name }) => name)
+    this.#people = new SimulatedPeople(this.#server, random, this.#witness, names)
   }
 
   async begin(): Promise<void> {
     await this.#open()
+    await this.#pumped(this.#people.begin())
     for (let count = 0; count < 2; count++) this.#connectDashboard()
   }
 
@@ -96,6 +99,7 @@ class Simulation {
       crashes: this.#crashes,
       failedWrites: this.#failedWrites,
       events: this.#seenUpTo,
+      counts: this.#witness.counts,
     }
   }
 
@@ -111,19 +115,18 @@ class Simulation {
     else if (tried < 0.55) device?.misreport()
     else if (tried < 0.57) device?.reboot()
     else if (tried < 0.58) device?.bye()
-    else if (tried < 0.63) this.#connectDashboard()
+    else if (tried < 0.64) this.#connectDashboard()
     else if (tried < 0.78) this.#pick([...this.#server.sockets.sockets])?.read(1 + random.below(8))
     else if (tried < 0.8) this.#pick(this.#dashboards)?.askPosition()
     else if (tried < 0.85) this.#change()
-    else if (tried < 0.87) this.#changeScope()
-    else if (tried < 0.88) this.#failWrite()
-    else if (tried < 0.89) await this.#crash()
-    else if (tried < 0.96) await this.#world.advance(random.between(0, 40))
-    else await this.#world.advance(random.next() < 0.3 ? random.between(0, 400_000) : random.between(0, 3_000))
-    const tasks = random.below(6)
-    for (let count = 0; count < tasks; count++) await this.#world.step()
-    for (const dashboard of this.#dashboards) void dashboard.read()
-    await this.#world.step()
+    else if (tried < 0.9) await this.#changeRights()
+    else if (tried < 0.91) this.#failWrite()
+    else if (tried < 0.92) await this.#crash()
+    else if (tried < 0.97) await this.#advance(random.between(0, 40))
+    else await this.#advance(random.next() < 0.3 ? random.between(0, 400_000) : random.between(0, 3_000))
+    await this.#steps(random.below(6))
+    for (const dashboard of this.#dashboards) dashboard.proceed()
+    await this.#steps(1)
     this.#checkErrors()
   }
 
@@ -131,17 +134,24 @@ class Simulation {
   async checkQuiet(): Promise<void> {
     this.#place.setRoom(true)
     this.#fault = undefined
-    await this.#comeToRest()
+    await this.#comeToRest(() => this.#people.isIdle, 3)
+    await this.#pumped(this.#people.settle())
+    await this.#comeToRest(() => this.#dashboards.every((dashboard) => dashboard.isAtRest))
     await this.#checkStream()
-    for (const dashboard of this.#dashboards) {
-      const found = await this.#pumped(dashboard.differences())
-      if (found.length > 0) throw new Error(`${dashboard.access.name} knows otherwise: ${found.join('; ')}`)
-      dashboard.settleScopes()
+    const { body } = await this.#pumped(this.#server.call('listDevices', { query: { depth: 2 } }))
+    const open = this.#dashboards.filter((dashboard) => dashboard.isOpen)
+    for (const dashboard of open) {
+      const { name } = dashboard.person
+      if (dashboard.isIntruder) throw new Error(`${name} is connected, and the session is over`)
+      const found = dashboard.differences(JSON.parse(body))
+      if (found.length > 0) throw new Error(`${name} knows otherwise: ${found.join('; ')}`)
     }
+    const { size } = this.#server.identity.sockets
+    if (size !== open.length) throw new Error(`${size} sockets of sessions are known, and ${open.length} are open`)
     this.#checkErrors()
   }
 
-  async #comeToRest(): Promise<void> {
+  async #comeToRest(isDone: () => boolean, roundsLeast = 0): Promise<void> {
     for (let round = 0; round < roundsMax; round++) {
       // With jitter, as devices are told to: all at once they would refuse each other for ever.
       for (const device of this.#devices) {
@@ -149,21 +159,23 @@ class Simulation {
       }
       for (const socket of [...this.#server.sockets.sockets]) socket.read(1_000)
       for (const dashboard of this.#dashboards) {
-        if (!dashboard.isOpen) dashboard.connect(2_000)
-        void dashboard.read()
+        const isWanted = !dashboard.isOpen && !dashboard.isComing
+        if (isWanted && dashboard.person.isActive) dashboard.connect(2_000)
+        dashboard.proceed()
       }
-      for (let count = 0; count < 20; count++) await this.#world.step()
-      await this.#world.advance(round % 50 === 49 ? 2_000 : 5)
+      await this.#steps(20)
+      await this.#advance(round % 50 === 49 ? 2_000 : 5)
+      this.#checkErrors()
       const { database, context } = this.#server.assembly
       const isQuiet =
         database.status === 'ok' &&
         this.#world.isIdle &&
         context.system.gate.isQuiet &&
         context.hub.behindCount() === 0 &&
-        this.#dashboards.every((dashboard) => dashboard.isCurrent) &&
+        isDone() &&
         this.#devices.every((device) => device.isSettled) &&
         ![...this.#server.sockets.sockets].some((socket) => socket.hasUnread)
-      if (isQuiet && round > 2) return
+      if (isQuiet && round >= roundsLeast) return
     }
     throw new Error('it does not come to rest')
   }
@@ -201,6 +213,22 @@ class Simulation {
 
   #isPartlySeen = false
 
+  async #steps(count: number): Promise<void> {
+    for (let left = count; left > 0; left--) {
+      await this.#world.step()
+      this.#witness.passed(this.#told)
+    }
+  }
+
+  async #advance(ms: number): Promise<void> {
+    await this.#world.advance(ms)
+    this.#witness.passed(this.#told)
+  }
+
+  get #told(): number {
+    return this.#server.assembly.context.hub.toldTo(tenant)
+  }
+
   /** Waits for what needs tasks to run. */
   async #pumped<T>(promise: Promise<T>): Promise<T> {
     let isDone = false
@@ -209,8 +237,8 @@ class Simulation {
     })
     done.catch(() => {})
     for (let round = 0; round < roundsMax && !isDone; round++) {
-      await this.#world.step()
-      if (this.#world.isIdle) await this.#world.advance(1)
+      await this.#steps(1)
+      if (this.#world.isIdle) await this.#advance(1)
     }
     if (!isDone) throw new Error('an answer does not come')
     return done
@@ -229,17 +257,16 @@ class Simulation {
     this.#place.setRoom(true)
     this.#place.crash(this.#world.random.below(3))
     this.#server = new SimulatedServer(this.#world, this.#place, this.#limits)
-    await this.#open()
-    for (const access of this.#accesses)
-      access.since = Math.min(access.since, this.#server.assembly.context.hub.toldTo(tenant))
+    this.#people.moveTo(this.#server)
     for (const dashboard of this.#dashboards) dashboard.moveTo(this.#server)
+    await this.#open()
   }
 
   /** One device says much at once, while commits come and go. */
   async #flood(device: SimulatedDevice | undefined): Promise<void> {
     for (let count = 0; count < 15; count++) {
       device?.report()
-      if (this.#world.random.next() < 0.5) await this.#world.step()
+      if (this.#world.random.next() < 0.5) await this.#steps(1)
     }
   }
 
@@ -272,15 +299,15 @@ class Simulation {
 
   #connectDashboard(): void {
     const { random } = this.#world
-    const closed = this.#dashboards.find((dashboard) => !dashboard.isOpen)
+    const closed = this.#dashboards.find((dashboard) => !dashboard.isOpen && !dashboard.isComing)
     if (closed) {
       closed.connect(300 + random.below(3_000))
       return
     }
     if (this.#dashboards.length >= 5) return
-    const access = this.#pick(this.#accesses)
-    if (!access) return
-    const dashboard = new SimulatedDashboard(this.#server, access)
+    const person = this.#pick(this.#people.persons)
+    if (!person) return
+    const dashboard = new SimulatedDashboard(this.#server, person, this.#witness)
     dashboard.connect(300 + random.below(3_000))
     this.#dashboards = [...this.#dashboards, dashboard]
   }
@@ -302,33 +329,21 @@ class Simulation {
     this.#pick(calls)?.().catch(() => {})
   }
 
-  #changeScope(): void {
-    const access = this.#pick(this.#accesses.slice(1))
-    if (!access) return
-    const { hub } = this.#server.assembly.context
-    access.scope = scopeOf(this.#grants())
-    access.since = hub.toldTo(tenant)
-    for (const dashboard of this.#dashboards) if (dashboard.access === access) dashboard.scopeChanged()
-    hub.redefine(tenant, new Map([[access.name, access.scope]]))
-  }
-
-  /** Some grants, each with devices and services of its own. */
-  #grants(): Grant[] {
+  /** People's rights change; now and then in the last moment before something breaks. */
+  async #changeRights(): Promise<void> {
     const { random } = this.#world
-    const some = (names: readonly string[]) => (random.next() < 0.3 ? ['*'] : names.filter(() => random.next() < 0.5))
-    return Array.from({ length: 1 + random.below(3) }, () => ({
-      permissions:
-        random.next() < 0.2
-          ? { '*': ['read'] }
-          : { service: ['read'], ...(random.next() < 0.4 && { meta: ['*'] }), device: ['read'] },
-      devices: some(this.#devices.map(({ name }) => name)),
-      services: some(['counter', 'climate', 'pump']),
-    }))
+    for (let left = 1 + random.below(2); left > 0; left--) this.#people.act()
+    const tried = random.next()
+    if (tried < 0.1) this.#fault = { fail: 'full', reachedDisk: random.next() < 0.5 }
+    else if (tried < 0.2) {
+      await this.#steps(random.below(5))
+      await this.#crash()
+    }
   }
 
   #checkErrors(): void {
-    const [error] = this.#server.errors
-    if (error !== undefined) throw (error as { err?: unknown }).err ?? error
+    const [fault] = [...this.#witness.faults, ...this.#server.errors]
+    if (fault !== undefined) throw fault
   }
 
   #pick<T>(from: readonly T[]): T | undefined {

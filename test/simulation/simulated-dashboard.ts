@@ -1,85 +1,91 @@
-import { FoldedState } from '#bench/dashboard/fold'
-import { isHeard } from '#events/audience'
+import { type DeviceEntry, FoldedState } from '#bench/dashboard/fold'
 import type { Resume } from '#events/hub'
-import { anonymous } from '#iam/anonymous'
 import type { Caller } from '#iam/caller'
-import type { EventType } from '#model/event'
-import type { Scope } from '#model/scope'
+import { Problem } from '#model/problem'
+import type { Grant } from '#model/scope'
+import { mayHear, mayHearAnything, mayRead, readable } from '#test/simulation/reference-filter'
 import { counterId, counterService } from '#test/simulation/simulated-device'
-import type { SimulatedServer } from '#test/simulation/simulated-server'
-import { tenant } from '#test/simulation/simulated-server'
+import type { Person, Session } from '#test/simulation/simulated-person'
+import { type SimulatedServer, tenant, ticketLifetimeMs } from '#test/simulation/simulated-server'
 import type { Peer, SimulatedSocket } from '#test/simulation/simulated-sockets'
+import type { Witness } from '#test/simulation/witness'
 
 type Event = Readonly<Record<string, unknown>> & { readonly type: string; readonly offset: number }
 
-/** What a kind of dashboard may read, and since when. Changed while sockets are open. */
-export interface Access {
-  readonly name: string
-  scope: Scope
-  since: number
-}
-
 /**
- * A dashboard as clients are told to be: socket first, then the full state, then events folded in; it resumes from where
- * it was. It checks all it hears and throws at the first thing that must not be.
+ * A dashboard as clients are told to be: it signs in, asks for a ticket, opens a socket, reads the full state, and folds
+ * events in; it resumes from where it was. It checks all that it is shown and told, and that it is let in when it may.
  */
 export class SimulatedDashboard implements Peer {
-  readonly access: Access
+  readonly person: Person
   readonly state = new FoldedState()
+  readonly #witness: Witness
   #server: SimulatedServer
+  /** It is to be open, with a buffer like this. */
+  #limitBytes: number | undefined
+  #isEntering = false
+  #session: Session | undefined
+  /** Whose the position is: another account begins anew, whatever its name is. */
+  #account = ''
+  #ticket: { readonly text: string; readonly at: number } | undefined
   #socket: SimulatedSocket | undefined
+  #openedAt = 0
   #asked: Exclude<Resume, undefined> = 'now'
+  #mustRecover = false
   #epoch = ''
   /** What it has heard or read up to. */
   #position = 0
   #lastHeard = 0
   #isReading = false
+  /** It was told that it may read nothing. */
+  #isBlind = false
   #retainedFrom = 0
   #needsRead = true
   #resyncs = 0
   #waiting: Event[] = []
-  /** Scopes it may have been judged by since the last RESYNC. */
-  #scopes: Scope[]
   #counts = new Map<string, number>()
 
-  constructor(server: SimulatedServer, access: Access) {
+  constructor(server: SimulatedServer, person: Person, witness: Witness) {
     this.#server = server
-    this.access = access
-    this.#scopes = [access.scope]
+    this.person = person
+    this.#witness = witness
   }
 
   get isOpen(): boolean {
     return this.#socket !== undefined
   }
 
-  get socket(): SimulatedSocket | undefined {
-    return this.#socket
+  get isComing(): boolean {
+    return this.#limitBytes !== undefined
   }
 
-  /** It knows all it can know for now. */
-  get isCurrent(): boolean {
-    return this.isOpen && !this.#needsRead && !this.#isReading && !this.#socket?.hasUnread
+  /** There is nothing left to do for it: it knows all it can know, or it can't come in. */
+  get isAtRest(): boolean {
+    if (this.#isEntering || this.#isReading) return false
+    if (!this.#socket) return !this.person.isActive
+    return !this.#socket.hasUnread && (!this.#needsRead || this.#isBlind || this.isIntruder)
+  }
+
+  /** It is connected, and its session is over. */
+  get isIntruder(): boolean {
+    return this.isOpen && (!this.#session || this.#session.isSurelyOver(this.#server.now()))
   }
 
   moveTo(server: SimulatedServer): void {
     this.#server = server
+    this.#ticket = undefined
+    this.#isEntering = false
   }
 
-  scopeChanged(): void {
-    this.#scopes.push(this.access.scope)
-  }
-
+  /** It wants in, and does the first thing for that when it is its turn. */
   connect(limitBytes: number): void {
-    const { eventRoom } = this.#server.assembly
-    const { name, scope, since } = this.access
-    const caller: Caller = { ...anonymous, tenant, access: name, scope, scopeSince: since }
-    this.#asked = this.#needsRead ? 'now' : { after: { epoch: this.#epoch, offset: this.#position } }
-    const resume = this.#asked
-    this.#lastHeard = 0
-    this.#counts = new Map()
-    this.#scopes = [scope]
-    this.#retainedFrom = this.#server.assembly.context.reader.retainedFrom(tenant)
-    this.#socket = this.#server.sockets.open(eventRoom, { caller, filter: {}, resume }, this, limitBytes)
+    this.#limitBytes = limitBytes
+  }
+
+  /** Does the next thing there is to do, if any. */
+  proceed(): void {
+    const task = this.#socket ? this.#read() : this.#enter()
+    task.catch((error) => this.#witness.faults.push(error))
   }
 
   /** Asks where it is: a quiet socket keeps its position by that. */
@@ -87,7 +93,12 @@ export class SimulatedDashboard implements Peer {
     this.#socket?.say({ type: 'PING' })
   }
 
-  closed(): void {
+  closed(code: number): void {
+    if (code === 4401 && !this.#session?.mayBeOver(this.#server.now())) this.#accuse('is closed, and its session holds')
+    if (code === 4403 && !this.person.mayLack(this.#openedAt, mayHearAnything)) this.#accuse('is closed, and may hear')
+    if (code === 1011) this.#accuse('is closed by a bug')
+    this.#witness.count(`closed ${code}`)
+    if (code === 4401) this.#session = undefined
     this.#socket = undefined
     this.#isReading = false
     this.#waiting = []
@@ -101,77 +112,207 @@ export class SimulatedDashboard implements Peer {
     else this.#told(event)
   }
 
+  /** In what it is not as it should be: `entries` is all there is. */
+  differences(entries: readonly DeviceEntry[]): readonly string[] {
+    const { grants } = this.person
+    const there = new FoldedState()
+    there.replace(readable(grants, entries))
+    withoutEmptyDevices(there)
+    withoutEmptyDevices(this.state)
+    withoutWhatMayBeGone(this.state, there, grants)
+    if (there.devices.size > 0) this.#witness.count('compared')
+    return this.state.differences(there)
+  }
+
+  /** One step nearer. */
+  async #enter(): Promise<void> {
+    if (this.#limitBytes === undefined || this.#isEntering) return
+    const server = this.#server
+    this.#isEntering = true
+    if (!this.#session) await this.#signIn(server)
+    else if (!this.#ticket) await this.#askTicket(server, this.#session)
+    else this.#open(server, this.#session, this.#ticket, this.#limitBytes)
+    if (server === this.#server) this.#isEntering = false
+  }
+
+  async #signIn(server: SimulatedServer): Promise<void> {
+    const { person } = this
+    const { moment } = this.#witness
+    const session = person.signIn()
+    const answer = await answerOf(server.call('readToken', { authorization: person.authorization }))
+    if (server !== this.#server) return
+    const states = person.state.since(moment).map(({ value }) => value)
+    if ('refused' in answer) {
+      person.sessions.delete(session)
+      this.#limitBytes = undefined
+      if (answer.refused === 'unauthorized') {
+        this.#witness.count('refused to sign in')
+        if (states.every((state) => state === 'active')) this.#accuse('may sign in, and is refused')
+      } else this.#mustBeForNow(answer.refused)
+      return
+    }
+    if (!states.includes('active')) this.#accuse(`signs in, being ${states.join(' or ')}`)
+    const { token } = JSON.parse(answer.body)
+    const { sub, sid, exp } = JSON.parse(Buffer.from(token.split('.')[1], 'base64url').toString())
+    this.#witness.count('signed in')
+    session.begun(sid, token, exp * 1000)
+    this.#session = session
+    if (sub !== this.#account) this.#needsRead = true
+    this.#account = sub
+  }
+
+  async #askTicket(server: SimulatedServer, session: Session): Promise<void> {
+    const at = server.now()
+    const wasOver = session.isSurelyOver(at)
+    const answer = await answerOf(server.call('createTicket', { authorization: `Bearer ${session.token}` }))
+    if (server !== this.#server) return
+    if (!('refused' in answer)) {
+      if (wasOver) this.#accuse('has a ticket, and its session is over')
+      this.#ticket = { text: JSON.parse(answer.body).ticket, at }
+    } else this.#refusedBy(session, answer.refused)
+  }
+
+  #open(server: SimulatedServer, session: Session, ticket: { text: string; at: number }, limitBytes: number): void {
+    const { context, eventRoom } = server.assembly
+    this.#ticket = undefined
+    const wasOver = session.isSurelyOver(server.now())
+    let caller: Caller
+    try {
+      caller = context.tickets.consume(ticket.text)
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error
+      if (server.now() - ticket.at <= ticketLifetimeMs) this.#refusedBy(session, error.code)
+      return
+    }
+    if (wasOver) this.#accuse('comes in by a ticket, and its session is over')
+    this.#limitBytes = undefined
+    this.#asked = this.#needsRead ? 'now' : { after: { epoch: this.#epoch, offset: this.#position } }
+    this.#retainedFrom = context.reader.retainedFrom(tenant)
+    this.#mustRecover = !this.#needsRead && this.#isRecoverable(server)
+    this.#lastHeard = 0
+    this.#isBlind = false
+    this.#counts = new Map()
+    this.#openedAt = this.#witness.moment
+    this.#socket = server.sockets.open(eventRoom, { caller, filter: {}, resume: this.#asked }, this, limitBytes)
+  }
+
+  /** What he may is as it was when he heard the last, all of that is stored, and so is all that came after. */
+  #isRecoverable({ assembly: { context } }: SimulatedServer): boolean {
+    const { sameSince } = this.person
+    if (sameSince === undefined || this.#position <= sameSince) return false
+    return this.#position + 1 >= this.#retainedFrom && context.reader.lastOffsetUnder(tenant, this.#epoch) !== undefined
+  }
+
+  /** A session that is over is one no more; one that holds is refused for a while at most. */
+  #refusedBy(session: Session, code: string): void {
+    if (code !== 'unauthorized') this.#mustBeForNow(code)
+    else if (session.mayBeOver(this.#server.now())) {
+      this.#witness.count('refused after the session')
+      this.#session = undefined
+    } else this.#accuse('is refused, and its session holds')
+  }
+
+  #mustBeForNow(code: string): void {
+    if (code !== 'storage' && code !== 'overloaded') this.#accuse(`is refused as ${code}`)
+  }
+
   /** Reads the full state when it has to. */
-  async read(): Promise<void> {
-    if (!this.#needsRead || this.#isReading || !this.isOpen) return
+  async #read(): Promise<void> {
+    const session = this.#session
+    if (!this.#needsRead || this.#isBlind || this.#isReading || !session) return
     this.#isReading = true
     const server = this.#server
     const socket = this.#socket
     const resyncs = this.#resyncs
-    let reply: Awaited<ReturnType<SimulatedServer['call']>>
-    try {
-      reply = await server.call('listDevices', { query: { depth: 2 }, scope: this.access.scope })
-    } catch {
-      // The store is being read again; later.
-      this.#isReading = false
+    const { moment } = this.#witness
+    const authorization = `Bearer ${session.token}`
+    const wasOver = session.isSurelyOver(server.now())
+    const answer = await answerOf(server.call('listDevices', { query: { depth: 2 }, authorization }))
+    if (server !== this.#server) return
+    // Begun before we were told to read again: it may lack what we were not told.
+    const isStale = this.#socket !== socket || this.#resyncs !== resyncs
+    if (this.#socket === socket) this.#isReading = false
+    if ('refused' in answer) {
+      if (answer.refused === 'unauthorized') {
+        if (!session.mayBeOver(server.now())) this.#accuse('may not read, and its session holds')
+      } else if (answer.refused === 'forbidden') this.#seesNothing(moment, isStale)
+      else this.#mustBeForNow(answer.refused)
       return
     }
-    if (this.#socket !== socket || socket === undefined) return
-    this.#isReading = false
-    // Begun before we were told to read again: it may lack what we were not told.
-    if (this.#resyncs !== resyncs) return
+    if (wasOver) this.#accuse('reads, and its session is over')
+    const entries = JSON.parse(answer.body) as readonly DeviceEntry[]
+    this.#judgeShown(entries, moment)
+    if (isStale) return
     this.#needsRead = false
-    this.state.replace(JSON.parse(reply.body))
-    this.#epoch = reply.headers?.['Stream-Epoch'] ?? ''
-    this.#position = Number(reply.headers?.['Stream-Offset'])
+    this.state.replace(entries)
+    this.#epoch = answer.headers?.['Stream-Epoch'] ?? ''
+    this.#position = Number(answer.headers?.['Stream-Offset'])
     const waiting = this.#waiting
     this.#waiting = []
     for (const event of waiting) if (event.offset > this.#position) this.#fold(event)
   }
 
-  /** What it should know, as its scope allows, by the server's own word. */
-  async differences(): Promise<readonly string[]> {
-    const reply = await this.#server.call('listDevices', { query: { depth: 2 }, scope: this.access.scope })
-    const there = new FoldedState()
-    there.replace(JSON.parse(reply.body))
-    withoutEmptyDevices(there)
-    withoutEmptyDevices(this.state)
-    return this.state.differences(there)
+  #seesNothing(moment: number, isStale: boolean): void {
+    if (!this.person.mayLack(moment, (grants) => mayRead(grants, 'service'))) this.#accuse('may read, and is refused')
+    if (isStale) return
+    this.#witness.count('may read nothing')
+    this.#isBlind = true
+    this.#waiting = []
+    this.state.replace([])
+  }
+
+  /** Whatever is shown must be what it may have read at some moment while it was asked. */
+  #judgeShown(entries: readonly DeviceEntry[], moment: number): void {
+    for (const { deviceIdentifier: device, services = [] } of entries) {
+      for (const name of [undefined, ...services.map(({ serviceIdentifier }) => serviceIdentifier)]) {
+        const grounds = this.person.grounds(moment, (grants) => mayRead(grants, 'service', device, name))
+        this.#witness.judge(() => `${this.person.name} is shown ${device} ${name ?? ''}`, grounds)
+      }
+    }
   }
 
   #began({ recovered, epoch, offset }: Event): void {
     if (this.#asked === 'now') return
+    const { offset: asked } = this.#asked.after
+    this.#witness.count(recovered ? (this.#mustRecover ? 'recovered, as it must' : 'recovered') : 'not recovered')
     if (recovered === true) {
-      const { offset: asked } = this.#asked.after
-      if (asked + 1 < this.#retainedFrom) throw new Error(`recovered at ${asked}, before ${this.#retainedFrom}`)
-      if (offset !== asked) throw new Error(`recovered at ${offset}, asked for ${asked}`)
+      if (asked + 1 < this.#retainedFrom) this.#accuse(`is recovered at ${asked}, before ${this.#retainedFrom}`)
+      if (offset !== asked) this.#accuse(`is recovered at ${offset}, asked for ${asked}`)
       this.#epoch = String(epoch)
-    } else this.#needsRead = true
+      return
+    }
+    if (this.#mustRecover)
+      this.#accuse(`reads anew at ${asked}, where nothing changed for it since ${this.person.sameSince}`)
+    this.#needsRead = true
   }
 
   #positioned({ epoch, offset }: Event): void {
     if (this.#needsRead) return
-    if (offset < this.#lastHeard) throw new Error(`a PONG goes back from ${this.#lastHeard} to ${offset}`)
+    if (offset < this.#lastHeard) this.#accuse(`hears a PONG go back from ${this.#lastHeard} to ${offset}`)
     this.#epoch = String(epoch)
     this.#position = Math.max(this.#position, offset)
   }
 
   #resync({ offset }: Event): void {
     this.#needsRead = true
+    this.#isBlind = false
     this.#resyncs++
+    this.#witness.count('told to read anew')
     this.#lastHeard = Math.max(this.#lastHeard, offset)
     this.#counts = new Map()
     this.#waiting = []
   }
 
   #told(event: Event): void {
-    const { type, offset, deviceIdentifier, serviceIdentifier } = event
-    if (offset <= this.#lastHeard) throw new Error(`offset ${offset} after ${this.#lastHeard}`)
+    const { offset } = event
+    if (offset <= this.#lastHeard) this.#accuse(`hears offset ${offset} after ${this.#lastHeard}`)
     this.#lastHeard = offset
-    if (!this.#mayHear(type as EventType, deviceIdentifier, serviceIdentifier)) {
-      throw new Error(`${this.access.name} heard what it may not: ${JSON.stringify(event)}`)
-    }
+    const from = Math.max(this.#openedAt, this.#witness.toldAt(offset))
+    const grounds = this.person.grounds(from, (grants) => mayHear(grants, event))
+    this.#witness.judge(() => `${this.person.name} hears ${JSON.stringify(event)}`, grounds)
+    this.#witness.count(`heard ${event.type}`)
     this.#checkOrder(event)
+    if (this.#isBlind) return
     if (this.#needsRead) {
       this.#waiting.push(event)
       return
@@ -184,37 +325,48 @@ export class SimulatedDashboard implements Peer {
     this.#position = event.offset
   }
 
-  #mayHear(type: EventType, device: unknown, service: unknown): boolean {
-    const text = (value: unknown) => (typeof value === 'string' ? value : undefined)
-    return this.#scopes.some((scope) =>
-      isHeard(
-        { topic: '', access: '', filter: {}, redefinedAt: -1, sockets: 0, scope },
-        type,
-        text(device),
-        text(service),
-      ),
-    )
-  }
-
   /** A device counts its frames: nobody hears one twice, or an older one later. */
   #checkOrder(event: Event): void {
-    if (event.serviceIdentifier !== counterService) return
+    if (event.serviceIdentifier !== counterService || event.type !== 'OBJECT_UPDATED') return
     const device = String(event.deviceIdentifier)
     for (const { propId, tag, value } of event.updates as { propId: number; tag: string; value?: number }[]) {
       if (propId !== counterId || tag !== 'value' || value === undefined) continue
       const before = this.#counts.get(device) ?? 0
-      if (value <= before) throw new Error(`${device}: count ${value} after ${before}`)
+      if (value <= before) this.#accuse(`hears ${device} count ${value} after ${before}`)
       this.#counts.set(device, value)
     }
   }
 
-  /** From here on only the present scope may have been meant. */
-  settleScopes(): void {
-    this.#scopes = [this.access.scope]
+  #accuse(what: string): void {
+    this.#witness.accuse(`${this.person.name} ${what}`)
+  }
+}
+
+type Answer = Awaited<ReturnType<SimulatedServer['call']>> | { readonly refused: string }
+
+async function answerOf(call: ReturnType<SimulatedServer['call']>): Promise<Answer> {
+  try {
+    return await call
+  } catch (error) {
+    if (error instanceof Problem) return { refused: error.code }
+    throw error
   }
 }
 
 /** A device that shows nothing is not told to everybody who may read it. */
 function withoutEmptyDevices({ devices }: FoldedState): void {
   for (const [device, services] of devices) if (services.size === 0) devices.delete(device)
+}
+
+/** Who may read a device's services and not the device hears nothing of its end, and can't know that these are gone. */
+function withoutWhatMayBeGone(here: FoldedState, there: FoldedState, grants: readonly Grant[]): void {
+  for (const [device, services] of here.devices) {
+    if (mayRead(grants, 'device', device)) continue
+    const left = there.devices.get(device)
+    for (const [service, properties] of services) {
+      for (const propId of properties.keys()) if (!left?.get(service)?.has(propId)) properties.delete(propId)
+      if (properties.size === 0) services.delete(service)
+    }
+    if (services.size === 0) here.devices.delete(device)
+  }
 }

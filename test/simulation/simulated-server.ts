@@ -1,40 +1,56 @@
 import { anonymous } from '#iam/anonymous'
 import type { Caller } from '#iam/caller'
+import { nobody } from '#iam/nobody'
+import type { Identity } from '#identity/identity'
 import type { Entry } from '#model/entry'
-import { everything, type Scope } from '#model/scope'
-import { deviceRoutes } from '#routes/devices'
-import { metaRoutes } from '#routes/meta'
-import { schemaRoutes } from '#routes/schemas'
-import { serviceRoutes } from '#routes/services'
+import { Problem } from '#model/problem'
+import { everything } from '#model/scope'
+import { bindingsOf } from '#routes/bindings'
 import type { Binding, Call, Reply } from '#server/call'
 import { permit } from '#server/permit'
 import { type Assembly, assemble } from '#src/assembly'
 import type { MemoryPlace } from '#store/memory'
+import { plainEngine } from '#test/iam/plain-hashing'
 import { SimulatedSockets } from '#test/simulation/simulated-sockets'
 import { type SimulatedWorld, settle } from '#test/simulation/simulated-world'
 
 export const tenant = 'default'
+export const ticketLifetimeMs = 30_000
+const seen = { origins: ['http://127.0.0.1'], host: '127.0.0.1', address: '127.0.0.1' }
 
 /** Limits that differ from run to run. */
 export interface SimulatedLimits {
   readonly retainedBytesMax: number
   readonly uncommittedBytesMax: number
+  /** For how long a sign-in holds. */
+  readonly tokenMs: number
 }
+
+/** Somebody who may do everything, and whose right to it never ends: what he is shown is held against what others are. */
+const administrator: Caller = { ...anonymous, tenant, scope: everything }
+
+/** A call, parsed as behind the border. `authorization`: the header by which it is judged; else it is the administrator's. */
+export type SimulatedRequest = Partial<Call> & { readonly authorization?: string }
 
 /** One process of the server: everything but uWebSockets.js and LevelDB. */
 export class SimulatedServer {
   readonly assembly: Assembly
   readonly sockets: SimulatedSockets
-  readonly errors: unknown[] = []
+  readonly errors: Error[] = []
+  readonly identity: Identity
+  readonly now: () => number
   readonly #kill: () => void
   readonly #bindings: readonly Binding[]
 
   constructor(world: SimulatedWorld, place: MemoryPlace, limits: SimulatedLimits) {
     const process = world.process()
     this.#kill = process.kill
+    this.now = () => process.world.now()
     this.sockets = new SimulatedSockets(process.world)
     const note = (fields: object, message: string) => {
-      if (message.startsWith('a bug')) this.errors.push(fields)
+      if (isLateReminder(fields, message)) return
+      if (message.startsWith('a bug') || message.endsWith(' failed'))
+        this.errors.push(new Error(message, { cause: (fields as { err?: unknown }).err }))
     }
     this.assembly = assemble({
       world: process.world,
@@ -47,16 +63,23 @@ export class SimulatedServer {
       bulkWake: { entriesMin: 1, actorsMin: 1, rowsAhead: 3, rowsPerActor: 2 },
       uncommittedBytesMax: limits.uncommittedBytesMax,
       highWaterBytes: 100,
-      ticketLifetimeMs: 30_000,
+      ticketLifetimeMs,
+      identity: {
+        fileKey: async () => new Uint8Array(32).fill(7),
+        engine: plainEngine(),
+        lifetimes: { tokenMs: limits.tokenMs, accessMs: limits.tokenMs, refreshMs: limits.tokenMs },
+        publicUrls: [],
+        corsOrigins: [],
+        areRateLimitsOn: false,
+        administrator: { name: 'root', password: 'the password of root' },
+        port: () => 8080,
+      },
       log: { error: note, warn: () => {}, info: () => {}, debug: () => {} },
     })
-    const { context } = this.assembly
-    this.#bindings = [
-      ...deviceRoutes(context),
-      ...serviceRoutes(context),
-      ...schemaRoutes(context),
-      ...metaRoutes(context),
-    ]
+    const { context, identity } = this.assembly
+    if (!identity) throw new Error('IAM is off')
+    this.identity = identity
+    this.#bindings = bindingsOf(context, identity, { dataDirectory: '/', databaseStatus: () => 'ok' })
   }
 
   async open(): Promise<void> {
@@ -69,33 +92,49 @@ export class SimulatedServer {
     for (const socket of [...this.sockets.sockets]) socket.vanish()
   }
 
-  /** Calls a route as a caller of this scope. Rejects with a Problem. */
-  async call(
-    name: string,
-    request: Partial<Call> & { readonly scope?: Scope } = {},
-  ): Promise<Reply & { body: string }> {
+  /** Calls a route. Rejects with a Problem. */
+  async call(name: string, request: SimulatedRequest = {}): Promise<Reply & { body: string }> {
     const binding = this.#bindings.find(({ entry }) => entry.name === name)
     if (!binding) throw new Error(`no route ${name}`)
-    const caller: Caller = { ...anonymous, tenant, scope: request.scope ?? everything }
+    const { authorization = '', ...given } = request
+    const caller = authorization === '' ? administrator : this.#callerBy(authorization, binding)
     const call: Call = {
       caller,
       parameters: {},
       query: {},
       body: undefined,
       bodyBytes: new Uint8Array(0),
-      header: () => '',
+      header: (header) => (header === 'authorization' ? authorization : ''),
       target: { path: '/', query: '' },
       requestId: 'test',
-      remoteAddress: '127.0.0.1',
-      seen: { origins: ['http://127.0.0.1'], host: '127.0.0.1', address: '127.0.0.1' },
+      remoteAddress: seen.address,
+      seen,
       signal: new AbortController().signal,
-      ...request,
+      ...given,
     }
     permit(binding.entry.access, caller, call.parameters)
     const reply = await binding.answer(call)
-    let body = reply.text ?? ''
+    let body = reply.json === undefined ? (reply.text ?? '') : JSON.stringify(reply.json)
     for await (const chunk of reply.chunks ?? []) body += chunk
     return { ...reply, body }
+  }
+
+  #callerBy(authorization: string, { entry: { access, method, path } }: Binding): Caller {
+    if (access === 'none') return nobody
+    const given = (header: string) => (header === 'authorization' ? authorization : '')
+    return this.identity.authenticate(
+      {
+        method,
+        path,
+        query: '',
+        seen,
+        requestId: 'test',
+        header: given,
+        headerCount: (header) => (given(header) === '' ? 0 : 1),
+        addReplyHeader: () => {},
+      },
+      access,
+    )
   }
 
   /** Every stored entry that is retained, in order. */
@@ -120,4 +159,9 @@ export class SimulatedServer {
     }
     return found
   }
+}
+
+/** One that a failed write refused is said as a bug, though it comes again when the store was read. */
+function isLateReminder({ err }: { readonly err?: unknown }, message: string): boolean {
+  return message.startsWith('a bug: a reminder of') && err instanceof Problem && err.code === 'storage'
 }

@@ -1,0 +1,76 @@
+import type { DeviceEntry } from '#bench/dashboard/fold'
+import type { Grant } from '#model/scope'
+
+/** §6.2 and contract 4.8 once more, written as plainly as can be: what the server answers and tells is held against this. */
+
+type Named = 'device' | 'service'
+
+/** By type of event: the resource that must be readable, and what of the event must lie inside of the same grant. */
+const concerns: Readonly<Record<string, readonly [resource: string, ...named: Named[]]>> = {
+  OBJECT_UPDATED: ['service', 'device', 'service'],
+  DEVICE_ADD: ['device', 'device'],
+  DEVICE_DELETE: ['device', 'device'],
+  DEVICE_DISCOVERY: ['updates', 'device'],
+  META_STATUS_CHANGE: ['meta', 'device'],
+  META_SET: ['meta', 'device'],
+  META_DELETE: ['meta', 'device'],
+  SCHEMA_ADD: ['schemas', 'service'],
+  SCHEMA_UPDATE: ['schemas', 'service'],
+  SCHEMA_DELETE: ['schemas', 'service'],
+}
+
+/** What nothing makes events of yet counts too for whether anything can be heard at all. */
+const heardResources = ['service', 'device', 'updates', 'meta', 'schemas', 'alarms', 'notifications']
+
+export function mayHear(grants: readonly Grant[], event: Readonly<Record<string, unknown>>): boolean {
+  const concern = concerns[String(event.type)]
+  if (!concern) return false
+  const [resource, ...named] = concern
+  for (const grant of grants) {
+    if (!givesRead(grant, resource)) continue
+    const isDeviceInside = !named.includes('device') || lists(grant.devices, event.deviceIdentifier)
+    const isServiceInside = !named.includes('service') || lists(grant.services, event.serviceIdentifier)
+    if (isDeviceInside && isServiceInside) return true
+  }
+  return false
+}
+
+export function mayHearAnything(grants: readonly Grant[]): boolean {
+  for (const grant of grants) for (const resource of heardResources) if (givesRead(grant, resource)) return true
+  return false
+}
+
+/** Whether anything of a resource may be read; with a device, of that; with a service, of that service of that device. */
+export function mayRead(grants: readonly Grant[], resource: string, device?: string, service?: string): boolean {
+  for (const grant of grants) {
+    if (!givesRead(grant, resource)) continue
+    if (device !== undefined && !lists(grant.devices, device)) continue
+    if (service === undefined || lists(grant.services, service)) return true
+  }
+  return false
+}
+
+/** What is left of a full read for somebody with these grants. */
+export function readable(grants: readonly Grant[], entries: readonly DeviceEntry[]): readonly DeviceEntry[] {
+  const left: DeviceEntry[] = []
+  for (const entry of entries) {
+    const { deviceIdentifier: device, services = [] } = entry
+    if (!mayRead(grants, 'service', device)) continue
+    const seen = services.filter((service) => mayRead(grants, 'service', device, service.serviceIdentifier))
+    left.push({ ...entry, services: seen })
+  }
+  return left
+}
+
+function givesRead(grant: Grant, resource: string): boolean {
+  const permissions: Readonly<Record<string, readonly string[] | undefined>> = grant.permissions
+  for (const actions of [permissions[resource], permissions['*']]) {
+    for (const action of actions ?? []) if (action === 'read' || action === '*') return true
+  }
+  return false
+}
+
+function lists(names: readonly string[], name: unknown): boolean {
+  for (const given of names) if (given === '*' || given === name) return true
+  return false
+}

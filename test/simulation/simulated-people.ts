@@ -1,0 +1,327 @@
+import type { SeededRandom } from '#bench/random'
+import { Problem } from '#model/problem'
+import type { Action, Grant, Resource } from '#model/scope'
+import { Register, type Version } from '#test/simulation/register'
+import { Person, type PersonState, passwordOf, type Session } from '#test/simulation/simulated-person'
+import type { SimulatedRequest, SimulatedServer } from '#test/simulation/simulated-server'
+import type { Witness } from '#test/simulation/witness'
+
+/** A role that everybody has at hand, and nobody changes. Contract 2, Built-in roles. */
+const viewer: Grant = {
+  permissions: {
+    service: ['read'],
+    device: ['read'],
+    schemas: ['read'],
+    meta: ['read'],
+    alarms: ['read'],
+    functions: ['read'],
+    updates: ['read'],
+    health: ['read'],
+    notifications: ['*'],
+  },
+  devices: ['*'],
+  services: ['*'],
+}
+
+/** Something asked for, and not waited for. */
+interface Edit {
+  readonly name: string
+  readonly request: SimulatedRequest
+  /** What comes to be with it. */
+  readonly makes: readonly Made[]
+  readonly ends?: readonly Session[]
+  /** Asked when it was refused, though the store took writes. */
+  readonly mayBeRefused?: () => boolean
+}
+
+/** What becomes of something's new version by how it went. */
+interface Made {
+  stored(moment: number): void
+  refused(): void
+}
+
+/**
+ * Whoever can sign in, and the roles they hold: changed by the routes of an administrator, who waits for no answer while the
+ * server is crashed under him. What is asked for is kept by what may have become of it.
+ */
+export class SimulatedPeople {
+  readonly persons: readonly Person[]
+  readonly #roles = new Map<string, Register<readonly Grant[]>>()
+  readonly #random: SeededRandom
+  readonly #witness: Witness
+  readonly #devices: readonly string[]
+  #server: SimulatedServer
+  #inFlight = 0
+
+  constructor(server: SimulatedServer, random: SeededRandom, witness: Witness, devices: readonly string[]) {
+    this.#server = server
+    this.#random = random
+    this.#witness = witness
+    this.#devices = devices
+    for (let count = 3 + random.below(2); count > 0; count--) this.#roles.set(`r${count}`, new Register(this.#grants()))
+    this.#roles.set('viewer', new Register([viewer]))
+    this.persons = Array.from({ length: 3 + random.below(3) }, (_, index) => {
+      const start = { roles: new Register(this.#someRoles()), state: new Register<PersonState>('active') }
+      return new Person(`user ${index}`, start, this.#roles, witness)
+    })
+  }
+
+  get isIdle(): boolean {
+    return this.#inFlight === 0
+  }
+
+  /** Makes everybody, before anything else happens. */
+  async begin(): Promise<void> {
+    for (const role of this.#editable()) {
+      const grants = this.#roles.get(role)?.certain
+      await this.#server.call('putRole', { parameters: { role }, body: { grants } })
+    }
+    for (const { name, roles } of this.persons) {
+      const { body } = await this.#server.call('createUser', { body: { name, roles: roles.certain } })
+      await this.#server.call('signUp', { body: signUpBody(name, body) })
+    }
+  }
+
+  /** The process they talked to is dead: what was asked of it may be stored or not. */
+  moveTo(server: SimulatedServer): void {
+    this.#server = server
+    this.#inFlight = 0
+    for (const person of this.persons) {
+      person.isBusy = false
+      for (const session of person.sessions) if (!session.isBegun) person.sessions.delete(session)
+    }
+  }
+
+  /** Something about somebody's rights changes. */
+  act(): void {
+    const tried = this.#random.next()
+    const person = this.#pick(this.persons)
+    if (!person) return
+    if (tried < 0.4) this.#editRole(this.#pick(this.#editable()))
+    else if (tried < 0.6) this.#giveRoles(person)
+    else if (tried < 0.75) this.#switch(person)
+    else if (tried < 0.87) this.#endSession(person)
+    else this.#makeAnew(person)
+  }
+
+  /** Looks what became of everything. For a server at rest. */
+  async settle(): Promise<void> {
+    for (const role of this.#editable()) {
+      const { body } = await this.#server.call('readRole', { parameters: { role } })
+      this.#roles.get(role)?.found(JSON.parse(body).grants)
+    }
+    for (const person of this.persons) await this.#settlePerson(person)
+    this.#witness.settle()
+  }
+
+  async #settlePerson(person: Person): Promise<void> {
+    const parameters = { name: person.name }
+    const { context } = this.#server.assembly
+    try {
+      const { roles, state } = JSON.parse((await this.#server.call('readUser', { parameters })).body)
+      person.state.found(state)
+      person.roles.found(roles)
+    } catch (error) {
+      if (!(error instanceof Problem && error.code === 'not_found')) throw error
+      person.state.found('gone')
+    }
+    person.sameSince = context.hub.toldTo('default')
+    const listed = person.state.certain === 'gone' ? '[]' : await this.#sessionsOf(person)
+    const there = new Set(JSON.parse(listed).map(({ id }: { id: string }) => id))
+    const now = this.#server.now()
+    for (const session of person.sessions) {
+      const isThere = there.has(session.id)
+      if (!isThere && !session.mayBeOver(now))
+        this.#witness.accuse(`${person.name}: a session is gone, and nobody ended it`)
+      if (isThere && session.isSurelyOver(now)) this.#witness.accuse(`${person.name}: a session is there after its end`)
+      session.doubts = 0
+      session.isOver = !isThere
+      if (!isThere) person.sessions.delete(session)
+    }
+  }
+
+  async #sessionsOf({ name }: Person): Promise<string> {
+    return (await this.#server.call('listUserSessions', { parameters: { name } })).body
+  }
+
+  #editRole(role: string | undefined): void {
+    const register = role === undefined ? undefined : this.#roles.get(role)
+    if (role === undefined || !register) return
+    const grants = this.#grants()
+    for (const person of this.persons) if (person.mayHold(role)) person.sameSince = undefined
+    this.#send({
+      name: 'putRole',
+      request: { parameters: { role }, body: { grants } },
+      makes: [this.#asked(register, grants)],
+    })
+  }
+
+  #giveRoles(person: Person): void {
+    const roles = this.#someRoles()
+    const { moment } = this.#witness
+    person.sameSince = undefined
+    this.#send({
+      name: 'updateUser',
+      request: { parameters: { name: person.name }, body: { roles } },
+      makes: [this.#asked(person.roles, roles)],
+      mayBeRefused: () => person.state.since(moment).some(({ value }) => value === 'gone'),
+    })
+  }
+
+  /** Disables somebody, or the other way round. */
+  #switch(person: Person): void {
+    const { certain } = person.state
+    if (person.isBusy || (certain !== 'active' && certain !== 'disabled')) return
+    const state = certain === 'active' ? 'disabled' : 'active'
+    this.#alone(person, () =>
+      this.#ask({
+        name: 'updateUser',
+        request: { parameters: { name: person.name }, body: { state } },
+        makes: [this.#asked(person.state, state)],
+        ...(state === 'disabled' && { ends: [...person.sessions] }),
+      }),
+    )
+  }
+
+  #endSession(person: Person): void {
+    const session = this.#pick([...person.sessions].filter(({ isBegun }) => isBegun))
+    if (!session) return
+    const { moment } = this.#witness
+    this.#send({
+      name: 'endUserSession',
+      request: { parameters: { name: person.name, id: session.id } },
+      makes: [],
+      ends: [session],
+      mayBeRefused: () =>
+        session.mayBeOver(this.#server.now()) || person.state.since(moment).some(({ value }) => value === 'gone'),
+    })
+  }
+
+  #makeAnew(person: Person): void {
+    const { name } = person
+    if (person.isBusy || person.state.certain === undefined) return
+    this.#alone(person, async () => {
+      person.sameSince = undefined
+      if (person.state.certain !== 'gone') {
+        const removed = await this.#ask({
+          name: 'deleteUser',
+          request: { parameters: { name } },
+          makes: [this.#asked(person.state, 'gone')],
+          ends: [...person.sessions],
+        })
+        if (removed === undefined) return
+      }
+      const roles = this.#someRoles()
+      const invited = await this.#ask({
+        name: 'createUser',
+        request: { body: { name, roles } },
+        makes: [this.#asked(person.state, 'invited'), this.#asked(person.roles, roles)],
+      })
+      if (invited === undefined) return
+      await this.#ask({
+        name: 'signUp',
+        request: { body: signUpBody(name, invited) },
+        makes: [this.#asked(person.state, 'active')],
+      })
+    })
+  }
+
+  /** One after the other, each when the answer to the one before is there. */
+  #alone(person: Person, task: () => Promise<unknown>): void {
+    const server = this.#server
+    person.isBusy = true
+    task()
+      .catch((error) => this.#witness.faults.push(error))
+      .finally(() => {
+        if (server === this.#server) person.isBusy = false
+      })
+  }
+
+  #send(edit: Edit): void {
+    this.#ask(edit).catch((error) => this.#witness.faults.push(error))
+  }
+
+  /** The answer; undefined when there is none, or a refusal. */
+  async #ask({ name, request, makes, ends = [], mayBeRefused = () => false }: Edit): Promise<string | undefined> {
+    const server = this.#server
+    this.#inFlight++
+    // One that is being begun may come before or behind it.
+    const ended = ends.filter(({ isBegun }) => isBegun)
+    for (const session of ends) session.doubts++
+    let problem: Problem | undefined
+    let answer: string | undefined
+    try {
+      answer = (await server.call(name, request)).body
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error
+      problem = error
+    }
+    if (server !== this.#server) return undefined
+    this.#inFlight--
+    this.#witness.count(`${name} ${problem?.code ?? 'stored'}`)
+    // It may have reached the disk, and is found when that is read again.
+    if (problem?.code === 'storage') return undefined
+    if (!problem) {
+      for (const made of makes) made.stored(this.#witness.moment)
+      for (const session of ended) session.isOver = true
+      return answer
+    }
+    if (problem.code !== 'overloaded' && !mayBeRefused())
+      this.#witness.accuse(`${name}: ${problem.code} ${problem.message}`)
+    for (const made of makes) made.refused()
+    for (const session of ends) session.doubts--
+    return undefined
+  }
+
+  #asked<T>(register: Register<T>, value: T): Made {
+    const version: Version<T> = register.ask(value, this.#witness.moment)
+    return {
+      stored: (moment) => register.stored(version, moment),
+      refused: () => register.refused(version),
+    }
+  }
+
+  #editable(): readonly string[] {
+    return [...this.#roles.keys()].filter((role) => role !== 'viewer')
+  }
+
+  #someRoles(): readonly string[] {
+    const names = [...this.#roles.keys()]
+    const first = this.#random.below(names.length)
+    const count = this.#random.next() < 0.5 ? 1 : 1 + this.#random.below(3)
+    return Array.from({ length: count }, (_, index) => names[(first + index) % names.length] ?? '')
+  }
+
+  /** Each with devices and services of its own; now and then none by which anything is heard. */
+  #grants(): readonly Grant[] {
+    const random = this.#random
+    if (random.next() < 0.1) return [{ permissions: { roles: ['read'] }, devices: ['*'], services: ['*'] }]
+    const some = (names: readonly string[]) => (random.next() < 0.3 ? ['*'] : names.filter(() => random.next() < 0.5))
+    return Array.from({ length: 1 + random.below(3) }, () => ({
+      permissions: this.#permissions(),
+      devices: some(this.#devices),
+      services: some(['counter', 'climate', 'pump']),
+    }))
+  }
+
+  /** Mostly what lets a dashboard follow: what devices are there, and what they say. */
+  #permissions(): Grant['permissions'] {
+    const random = this.#random
+    const tried = random.next()
+    if (tried < 0.15) return { '*': ['read'] }
+    if (tried < 0.2) return { '*': ['*'] }
+    if (tried < 0.75) return { service: ['read'], device: ['read'], ...(random.next() < 0.4 && { meta: ['*'] }) }
+    const resources: readonly (Resource | '*')[] = ['service', 'device', 'meta', 'schemas', 'updates', 'roles']
+    const actions: readonly (Action | '*')[] = ['read', 'read', 'read', 'update', '*']
+    const given = resources.filter(() => random.next() < 0.4)
+    return Object.fromEntries(given.map((resource) => [resource, [this.#pick(actions) ?? 'read']]))
+  }
+
+  #pick<T>(from: readonly T[]): T | undefined {
+    return from[this.#random.below(from.length)]
+  }
+}
+
+function signUpBody(name: string, invitation: string) {
+  return { name, code: JSON.parse(invitation).code as string, password: passwordOf(name) }
+}
