@@ -328,7 +328,11 @@ export class System<Event> {
     // Deleted first: the turn may set the next one. Both are in one commit.
     this.gate.put(this.#options.journal.reminderKey(address), null)
     const where = `a reminder of ${address.kind} ${address.id}`
-    const asker = { answered: () => {}, refused: (problem: Problem) => this.#options.log.bug(problem, where) }
+    const refused = (problem: Problem) => {
+      // A failed write refuses it. It is still stored, and comes again when the store has been read.
+      if (problem.code !== 'storage') this.#options.log.bug(problem, where)
+    }
+    const asker = { answered: () => {}, refused }
     this.turn(address, due, asker, 0)
   }
 

@@ -26,7 +26,7 @@ test('an unknown name, a wrong code, one that has ended and one of somebody disa
   expect(await stage.refusal(signUp(stage, 'nobody', 'code of ann'))).toBe(wrong)
   expect(await stage.refusal(signUp(stage, 'ann', 'code of bob'))).toBe(wrong)
   expect(await stage.refusal(signUp(stage, 'cid', 'code of cid'))).toBe(wrong)
-  await stage.world.advance(604_800_000)
+  stage.world.spend(604_800_000)
   expect(await stage.refusal(signUp(stage, 'ann', 'code of ann'))).toBe(wrong)
   expect(stage.engine.calls).toEqual([])
 })

@@ -3,7 +3,6 @@ import type { Caller } from '#iam/caller'
 import { nobody } from '#iam/nobody'
 import type { Identity } from '#identity/identity'
 import type { Entry } from '#model/entry'
-import { Problem } from '#model/problem'
 import { everything } from '#model/scope'
 import { bindingsOf } from '#routes/bindings'
 import type { Binding, Call, Reply } from '#server/call'
@@ -48,7 +47,6 @@ export class SimulatedServer {
     this.now = () => process.world.now()
     this.sockets = new SimulatedSockets(process.world)
     const note = (fields: object, message: string) => {
-      if (isLateReminder(fields, message)) return
       if (message.startsWith('a bug') || message.endsWith(' failed'))
         this.errors.push(new Error(message, { cause: (fields as { err?: unknown }).err }))
     }
@@ -159,9 +157,4 @@ export class SimulatedServer {
     }
     return found
   }
-}
-
-/** One that a failed write refused is said as a bug, though it comes again when the store was read. */
-function isLateReminder({ err }: { readonly err?: unknown }, message: string): boolean {
-  return message.startsWith('a bug: a reminder of') && err instanceof Problem && err.code === 'storage'
 }
