@@ -57,11 +57,13 @@ export function createLog({ level, isPretty, stream }: LogOptions): Log {
 }
 
 /**
- * Takes the ticket out of `/api/v1/events/<ticket>`, wherever that stands in a text. `/api/v1/events/ticket` is the
- * route that gives tickets out, not a ticket.
+ * Takes the ticket out of `/api/v1/events/<ticket>`, wherever that stands in a text, and what looks like one out of paths
+ * that were meant to be this one. `/api/v1/events/ticket` is the route that gives tickets out, not a ticket.
  */
 export function redactPath(text: string): string {
-  return text.replace(/(\/api\/v1\/events\/)(?!ticket(?![\w-]))[^\s/?#"'\\]+/g, `$1${redacted}`)
+  return text
+    .replace(/(\/api\/v1\/events\/)(?!ticket(?![\w-]))[^\s/?#"'\\]+/g, `$1${redacted}`)
+    .replace(/(\/events\/+)[\w-]{32}(?![\w.-])/gi, `$1${redacted}`)
 }
 
 function redactFields(fields: object, depth = 0): Record<string, unknown> {

@@ -29,6 +29,12 @@ async function main(): Promise<void> {
   const { config, warnings } = reading
   const log = createLog({ level: config.logLevel, isPretty: process.stdout.isTTY === true })
   for (const warning of warnings) log.warn({}, warning)
+  if (!process.env.UWS_HTTP_MAX_HEADERS_SIZE) {
+    log.warn(
+      {},
+      'UWS_HTTP_MAX_HEADERS_SIZE is not set: requests with more than 4 KiB of headers are refused; take 16384',
+    )
+  }
   try {
     stopOnSignal(await serve(config, log, { madeAdministrator: show }), log)
   } catch (error) {

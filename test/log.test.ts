@@ -82,6 +82,10 @@ test.each([
   ['/api/v1/events', '/api/v1/events'],
   ['/api/v1/events?types=PONG', '/api/v1/events?types=PONG'],
   ['/api/v1/devices/events', '/api/v1/devices/events'],
+  ['/api/v1//events/0123456789-_0123456789_012345678', '/api/v1//events/[redacted]'],
+  ['/api/v1/Events/0123456789-_0123456789_012345678', '/api/v1/Events/[redacted]'],
+  ['/events//0123456789-_0123456789_012345678?offset=now', '/events//[redacted]?offset=now'],
+  ['at file:///app/dist/src/events/hub.js:1:2', 'at file:///app/dist/src/events/hub.js:1:2'],
   ['/api/v1/events/a b /api/v1/events/c', '/api/v1/events/[redacted] b /api/v1/events/[redacted]'],
 ])('redactPath(%j)', (path, redacted) => {
   expect(redactPath(path)).toBe(redacted)

@@ -1,6 +1,6 @@
 import type { CredentialsChanged, Invite, OpenAccount, RedeemCode, SetPassword } from '#actors/account/commands'
 import { isSame } from '#actors/account/same'
-import { ending, moved } from '#actors/account/sessions'
+import { ending, mayAsk, moved, sessionOver } from '#actors/account/sessions'
 import {
   type AccessCode,
   type AccountState,
@@ -60,6 +60,7 @@ export function isGoodCode({ credentials }: AccountState, codeHash: Uint8Array, 
 export function decideSetPassword(state: AccountState, command: SetPassword): Decision<Entry> {
   const { credentials } = state
   if (!credentials || credentials.isDisabled) return refuse(new Problem('not_found'))
+  if (!mayAsk(state, command.keep)) return refuse(sessionOver())
   if (command.version !== credentials.version) return refuse(moved())
   const next = { ...credentials, hash: command.passwordHash, version: credentials.version + 1 }
   const { records, tells } = ending(state, command.keep)

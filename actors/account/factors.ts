@@ -1,7 +1,7 @@
 import type { CredentialsChanged, RemoveTotp, SetTotp, UseRecovery, UseTotp } from '#actors/account/commands'
 import { credentialsChange } from '#actors/account/credentials'
 import { isSame } from '#actors/account/same'
-import { ending, moved } from '#actors/account/sessions'
+import { ending, mayAsk, moved, sessionOver } from '#actors/account/sessions'
 import { type AccountState, type Factors, factorNames, factorsRecord } from '#actors/account/state'
 import { tooEarly, wrongAgain } from '#actors/account/wrong-factors'
 import { directoryAddress } from '#actors/directory/address'
@@ -65,6 +65,7 @@ export function changeFactors(
 ): Decision<Entry> {
   const { user, credentials } = state
   if (!credentials || credentials.isDisabled) return refuse(new Problem('not_found'))
+  if (!mayAsk(state, kept)) return refuse(sessionOver())
   if (version !== credentials.version) return refuse(moved())
   const next = { ...credentials, version: version + 1 }
   const { records, tells } = ending(state, kept)

@@ -55,6 +55,15 @@ export function ending(
   return { records: [sessionsChange(sessions.filter(([id]) => id === kept))], tells: endTells(tenant, ended) }
 }
 
+/** Whether the session that asks for a change is still one of the account's. None: somebody who is signing in asks. */
+export function mayAsk({ sessions }: AccountState, session: string | undefined): boolean {
+  return session === undefined || sessions.some(([id]) => id === session)
+}
+
+export function sessionOver(): Problem {
+  return new Problem('unauthorized', 'session over')
+}
+
 /** What somebody saw of the account and compared with is not what stands. He looks again. */
 export function moved(): Problem {
   return new Problem('conflict', 'the account was changed meanwhile')

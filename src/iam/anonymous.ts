@@ -11,4 +11,7 @@ export const anonymous: Caller = {
   access: 'anonymous',
   scopeSince: -1,
   isCurrent: () => true,
+  now() {
+    return this
+  },
 }

@@ -47,7 +47,19 @@ export class Attempts {
    * @throws Problem `too_many_requests` that says when to come again.
    */
   check(address: string, account?: string): void {
-    if (!this.#parts.isOn) return
+    const waitMs = this.#waitMs(address, account)
+    if (waitMs === 0) return
+    const headers = { 'Retry-After': String(Math.ceil(waitMs / 1000)) }
+    throw new Problem('too_many_requests', 'too many attempts', { headers })
+  }
+
+  /** Whether `check` would throw. */
+  isHeldUp(address: string, account?: string): boolean {
+    return this.#waitMs(address, account) > 0
+  }
+
+  #waitMs(address: string, account: string | undefined): number {
+    if (!this.#parts.isOn) return 0
     const now = this.#parts.now()
     let waitMs = 0
     for (const [bound, key] of keysOf(address, account)) {
@@ -56,10 +68,7 @@ export class Attempts {
         waitMs = Math.max(waitMs, window.since + attemptsWindowMs - now)
       }
     }
-    if (waitMs > 0) {
-      const headers = { 'Retry-After': String(Math.ceil(waitMs / 1000)) }
-      throw new Problem('too_many_requests', 'too many attempts', { headers })
-    }
+    return waitMs
   }
 
   /**
@@ -67,13 +76,22 @@ export class Attempts {
    * many there are must not show in how soon one has to wait.
    */
   failed(address: string, account?: string | readonly string[]): void {
+    this.#count(keysOf(address, account))
+  }
+
+  #count(keys: readonly (readonly [Bound, string])[]): void {
     if (!this.#parts.isOn) return
     const now = this.#parts.now()
-    for (const [bound, key] of keysOf(address, account)) {
+    for (const [bound, key] of keys) {
       const window = this.#current(bound, key, now)
       if (window) window.failures++
       else this.#windows[bound].set(key, { since: now, failures: 1 })
     }
+  }
+
+  /** A wrong password of one account, while another of those it was tried on takes it: no failed attempt of its address. */
+  failedOn(address: string, account: string): void {
+    this.#count(keysOf(address, account).filter(([bound]) => bound !== 'address'))
   }
 
   /** How many windows are kept, for whoever wants to see that they are bounded. */

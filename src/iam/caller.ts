@@ -26,4 +26,10 @@ export interface Caller {
   readonly jkt?: string
   /** False once the session is over or the scope is another: what is still being answered then breaks off. */
   isCurrent(): boolean
+  /**
+   * Who that is by now: himself while that is so, the same with other rights, or undefined once the session is over. Asked
+   * after every wait for what a request still brings.
+   * @throws Problem `storage` while the store is being read
+   */
+  now(): Caller | undefined
 }

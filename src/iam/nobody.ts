@@ -11,4 +11,7 @@ export const nobody: Caller = {
   access: '',
   scopeSince: -1,
   isCurrent: () => true,
+  now() {
+    return this
+  },
 }

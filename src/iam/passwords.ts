@@ -39,15 +39,16 @@ export class Passwords {
   /**
    * Whether it is the password. `hash` undefined: there is none, which takes as long to find out, and is never so.
    * `before` runs when its turn has come and may refuse by throwing: others of the same account may have failed
-   * meanwhile.
+   * meanwhile. `wrong` runs before the next one's turn comes, so that it counts for that one.
    *
    * @throws Problem `overloaded` when too many wait; what `before` throws.
    */
-  verify(hash: string | undefined, password: string, before?: () => void): Promise<boolean> {
+  verify(hash: string | undefined, password: string, before?: () => void, wrong?: () => void): Promise<boolean> {
     return this.#enqueue(async () => {
       before?.()
-      const isRight = await this.#engine.verify(hash ?? dummyHash, normalOf(password))
-      return isRight && hash !== undefined
+      const isRight = (await this.#engine.verify(hash ?? dummyHash, normalOf(password))) && hash !== undefined
+      if (!isRight) wrong?.()
+      return isRight
     })
   }
 

@@ -36,11 +36,9 @@ async function basicTokenOnce(parts: SignInParts, request: BasicRequest): Promis
   const row = isMeant ? named : undefined
   const credentials = row && states.account(row.tenant, row.id).credentials
   // The same work for nobody, for a wrong password and for one who may not sign in here.
-  const isRight = await passwords.verify(credentials?.hash ?? undefined, shown.password, look)
-  if (!isRight || !row || !credentials) {
-    attempts.failed(place.address, account)
-    throw wrongCredentials()
-  }
+  const wrong = () => attempts.failed(place.address, account)
+  const isRight = await passwords.verify(credentials?.hash ?? undefined, shown.password, look, wrong)
+  if (!isRight || !row || !credentials) throw wrongCredentials()
   const who = { tenant: row.tenant, user: row.id, version: credentials.version }
   refuseBasic(tenantOf(parts, row), accountAt(parts, who))
   return beginUnbound(parts, who, isOffline, place)

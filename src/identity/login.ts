@@ -1,5 +1,5 @@
 import { type Factors, factorNames } from '#actors/account/state'
-import { rowsByLogin } from '#actors/directory/queries'
+import { rowByName, rowsByLogin } from '#actors/directory/queries'
 import type { TenantRow, UserRow } from '#actors/directory/state'
 import { proofProblem } from '#iam/proof-problems'
 import type { LoginOutcome, LoginRequest, SignInPlace } from '#identity/requests'
@@ -44,27 +44,62 @@ interface Match extends Recognised {
 /**
  * Whose password it is, of all whom the request may mean. The same work for nobody, for a wrong password and for one who
  * may not sign in here: how long it takes must not tell them apart.
+ *
+ * Where it is one's password and not the other's, that is a wrong guess at the other: else whoever has an account in one
+ * tenant could try passwords of its namesake in another for as long as he likes. One at whom was guessed too often is not
+ * meant any more for a while, and shuts out nobody else.
  */
 async function recognise(parts: SignInParts, request: LoginRequest): Promise<readonly Match[]> {
   const { states, passwords, attempts } = parts
   const { email, password, place } = request
+  const { address } = place
+  attempts.check(address)
   const rows = candidates(parts, request)
-  const accounts = rows.length > 0 ? rows.map(({ id }) => id) : [foldName(email)]
-  const look = () => {
-    attempts.check(place.address)
-    for (const account of accounts) attempts.check(place.address, account)
-  }
-  look()
+  const open = rows.filter(({ id }) => !attempts.isHeldUp(address, id))
+  const [first] = rows
+  if (open.length === 0) return await nobody(parts, request, first?.id ?? accountOf(parts, email))
   const matches: Match[] = []
-  for (const row of rows) {
+  const wrong: string[] = []
+  for (const row of open) {
     const { credentials } = states.account(row.tenant, row.id)
-    const isRight = await passwords.verify(credentials?.hash ?? undefined, password, look)
+    const look = () => {
+      attempts.check(address)
+      // Others have guessed at him while this one waited.
+      if (attempts.isHeldUp(address, row.id)) throw heldUp
+    }
+    const isWrong = () => {
+      wrong.push(row.id)
+      if (open.length > 1) attempts.failedOn(address, row.id)
+      else attempts.failed(address, row.id)
+    }
+    const isRight = await passwords.verify(credentials?.hash ?? undefined, password, look, isWrong).catch(notHeldUp)
     if (isRight && credentials) matches.push({ row, tenant: row.tenant, user: row.id, version: credentials.version })
   }
-  if (rows.length === 0) await passwords.verify(undefined, password, look)
-  // One password tried on several accounts is an attempt on each of them.
-  if (matches.length === 0) attempts.failed(place.address, accounts)
+  // One password tried on several accounts is one attempt of its address.
+  if (matches.length === 0 && wrong.length > 1) attempts.failed(address)
+  if (matches.length === 0 && wrong.length === 0) attempts.check(address, open[0]?.id)
   return matches
+}
+
+const heldUp = new Error('held up')
+
+function notHeldUp(error: unknown): false {
+  if (error === heldUp) return false
+  throw error
+}
+
+/** @throws Problem `too_many_requests` where that name was tried too often */
+async function nobody({ passwords, attempts }: SignInParts, request: LoginRequest, account: string): Promise<[]> {
+  const { address } = request.place
+  const look = () => attempts.check(address, account)
+  look()
+  await passwords.verify(undefined, request.password, look, () => attempts.failed(address, account))
+  return []
+}
+
+/** What failed attempts count for where nobody is meant: the same for one who may not sign in as by the Basic scheme. */
+function accountOf({ states }: SignInParts, email: string): string {
+  return rowByName(states.directory, email)?.id ?? foldName(email)
 }
 
 function candidates({ states }: SignInParts, { email, tenantIdentifier, place }: LoginRequest): readonly UserRow[] {

@@ -14,6 +14,9 @@ export const operator: Caller = {
   access: 'operator',
   scopeSince: -1,
   isCurrent: () => true,
+  now() {
+    return this
+  },
 }
 
 /** Whether a bearer's token is this operator's. Only its hash is kept. */

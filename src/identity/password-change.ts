@@ -31,10 +31,8 @@ export async function verifyPassword(
   }
   look()
   const { credentials } = states.account(tenant, user)
-  const isRight = await passwords.verify(credentials?.hash ?? undefined, password, look)
-  if (!isRight || !credentials) {
-    attempts.failed(address, user)
-    throw wrongCredentials()
-  }
+  const wrong = () => attempts.failed(address, user)
+  const isRight = await passwords.verify(credentials?.hash ?? undefined, password, look, wrong)
+  if (!isRight || !credentials) throw wrongCredentials()
   return { version: credentials.version }
 }

@@ -71,18 +71,12 @@ export class SessionCallers {
   }
 
   #callerOf(hold: SessionHold): SessionCaller | undefined {
-    const { accesses } = this.#parts
-    if (!accesses.hasTenant(hold.tenant)) return undefined
-    const stored = hold.stored
-    const user = stored && accesses.user(stored.user)
-    if (!user || user.tenant !== hold.tenant) return undefined
-    return new SessionCaller(accesses, hold, user, stored.jkt ?? undefined)
+    return callerOfSession(this.#parts.accesses, hold)
   }
 
   #callerOfKey(tenant: string, id: string): Caller | undefined {
-    const { accesses, states, system } = this.#parts
-    const key = accesses.hasTenant(tenant) ? states.tenant(tenant).apiKeys.get(id) : undefined
-    if (!key || isExpired(key, system.world.now())) return undefined
+    const key = standingKey(this.#parts, tenant, id)
+    if (!key) return undefined
     let caller = this.#byKey.get(key)
     if (!caller?.hasSameRights()) {
       caller = new KeyCaller(this.#parts, tenant, id, key)
@@ -90,6 +84,22 @@ export class SessionCallers {
     }
     return caller
   }
+}
+
+/** `jkt`: of the key that was shown, where the session asks for none. Undefined: the session is over. */
+function callerOfSession(accesses: Accesses, hold: SessionHold, jkt?: string): SessionCaller | undefined {
+  if (!accesses.hasTenant(hold.tenant)) return undefined
+  const stored = hold.stored
+  const user = stored && accesses.user(stored.user)
+  if (!user || user.tenant !== hold.tenant) return undefined
+  return new SessionCaller(accesses, hold, user, jkt ?? stored.jkt ?? undefined)
+}
+
+/** Undefined: it was deleted, or its time is over. */
+function standingKey(parts: SessionCallersParts, tenant: string, id: string): StoredApiKey | undefined {
+  const { accesses, states, system } = parts
+  const key = accesses.hasTenant(tenant) ? states.tenant(tenant).apiKeys.get(id) : undefined
+  return key && !isExpired(key, system.world.now()) ? key : undefined
 }
 
 /** A user, by one of his sessions. */
@@ -145,6 +155,10 @@ export class SessionCaller implements Caller {
       return false
     }
   }
+
+  now(): SessionCaller | undefined {
+    return this.isCurrent() ? this : callerOfSession(this.#accesses, this.#hold, this.jkt)
+  }
 }
 
 /** An API key, which acts as a user with its roles. These never change; what they mean does. */
@@ -187,5 +201,12 @@ class KeyCaller implements Caller {
     if (!this.hasSameRights() || !system.isServing || !accesses.hasTenant(this.tenant)) return false
     const key = states.tenant(this.tenant).apiKeys.get(this.session.id)
     return key === this.#key && !isExpired(key, system.world.now())
+  }
+
+  now(): KeyCaller | undefined {
+    if (this.isCurrent()) return this
+    const { tenant, session } = this
+    const key = standingKey(this.#parts, tenant, session.id)
+    return key && new KeyCaller(this.#parts, tenant, session.id, key)
   }
 }

@@ -6,7 +6,10 @@ import { printable } from '#model/printable'
 /** Who may sign in. Contract 2. */
 
 /** Contract 1.8. A colon would end the name in a Basic credential, a slash its tenant in one of the device link. */
-export const UserName = printable(64).regex(/^[^:/]*$/, 'must not contain : or /')
+export const UserName = printable(64)
+  .regex(/^[^:/]*$/, 'must not contain : or /')
+  // Clients that tidy up URLs would never reach it.
+  .refine((name) => name !== '.' && name !== '..', 'must not be . or ..')
 export type UserName = z.infer<typeof UserName>
 
 /**

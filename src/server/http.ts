@@ -1,6 +1,7 @@
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js'
 import type { Caller } from '#iam/caller'
 import { nobody } from '#iam/nobody'
+import { tokenProblem } from '#iam/proof-problems'
 import { Problem } from '#model/problem'
 import type { Seen } from '#model/seen'
 import type { Authenticate } from '#server/authenticate'
@@ -137,9 +138,33 @@ function answer(
     // No bytes are no value, so that a schema can say whether a body may be left out.
     const raw = bytes.byteLength === 0 ? undefined : isJsonType(contentType) ? parseJson(bytes) : bytes
     const body = entry.body && validate(entry.body.schema, raw)
-    const call = new ExchangeCall(exchange, caller, parameters, query, body, bytes)
+    const call = new ExchangeCall(
+      exchange,
+      stillPermitted(exchange, binding, caller, parameters),
+      parameters,
+      query,
+      body,
+      bytes,
+    )
     exchange.proceed(binding.answer(call), (reply) => exchange.respond(reply))
   })
+}
+
+/**
+ * A body may take its time. Whoever was signed out meanwhile is refused, and whoever may do something else now is judged by
+ * that: a request begun in time keeps no right alive.
+ */
+function stillPermitted(exchange: Exchange, { entry }: Binding, caller: Caller, parameters: unknown): Caller {
+  if (caller.isCurrent()) return caller
+  const now = caller.now()
+  if (!now) throw sessionOver(exchange.header('authorization'))
+  permit(entry.access, now, parameters)
+  return now
+}
+
+function sessionOver(authorization: string): Problem {
+  if (authorization === '') return new Problem('unauthorized', 'invalid API key')
+  return tokenProblem('session over', /^dpop/i.test(authorization) ? 'DPoP' : 'Bearer')
 }
 
 /** A class and no literal: what most answerers never ask for (signal, address) is only made when asked for. */

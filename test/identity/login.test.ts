@@ -88,6 +88,45 @@ test('the eleventh wrong password of a minute is not looked at, the right one ne
   expect(await logIn(password)).toBeUndefined()
 })
 
+test('an account of one tenant is no way to guess at its namesake in another', async () => {
+  const stage = await IdentityStage.open()
+  const email = 'ann@acme.example'
+  for (const tenant of ['acme', 'evil']) await stage.addTenant(tenant)
+  await stage.addUser('victim', { tenant: 'acme', email })
+  await stage.addUser('bait', { tenant: 'evil', email, password: 'guess number 1' })
+  const logIn = (shown: string, from = place) =>
+    stage.wait(stage.identity.logins.logIn(stage.loginOf(email, key, { password: shown, place: from })))
+  for (let count = 0; count < 10; count++) expect(await logIn('guess number 1')).toMatchObject({ type: 'pair' })
+  stage.engine.calls.length = 0
+  // Now the victim is not meant any more: neither looked at, nor named; and the other is held up by nothing.
+  expect(await logIn('guess number 1')).toMatchObject({ type: 'pair' })
+  expect(stage.engine.calls).toHaveLength(1)
+  expect(await stage.refusal(logIn(password))).toBe(wrong)
+  expect(await logIn(password, { ...place, address: '192.0.2.9' })).toMatchObject({ type: 'pair' })
+  await stage.world.advance(60_000)
+  expect(await logIn(password)).toMatchObject({ type: 'pair' })
+})
+
+test('of many wrong passwords at once no more are looked at than one behind the other', async () => {
+  const stage = await withAnn()
+  const logIn = () => stage.refusal(stage.identity.logins.logIn(stage.loginOf('ann', key, { password: 'wrong' })))
+  const refusals = await Promise.all(Array.from({ length: 20 }, logIn))
+  expect(refusals.filter((refusal) => refusal === wrong)).toHaveLength(10)
+  expect(stage.engine.calls).toHaveLength(10)
+})
+
+test.each(['disabled', 'invited'])('tries at somebody %s count for him by either scheme', async (state) => {
+  const stage = await withAnn()
+  if (state === 'invited') await stage.invite('bob')
+  else {
+    await stage.addUser('bob')
+    await stage.directory({ type: 'update_user', user: stage.row('bob').id, state: 'disabled' })
+  }
+  for (let count = 0; count < 10; count++) await stage.refusal(stage.identity.logins.basicToken(stage.basicOf('bob')))
+  const login = stage.identity.logins.logIn(stage.loginOf('bob', key))
+  expect(await stage.refusal(login)).toBe('too_many_requests too many attempts')
+})
+
 test('an address that failed sixty times is refused before its proof is looked at, and refreshes go on', async () => {
   const stage = await withAnn()
   const { refreshToken } = await stage.logIn('ann', key)

@@ -21,6 +21,8 @@ describe('a name', () => {
     'ann\u3000',
     'a:b',
     'a/b',
+    '.',
+    '..',
     'a\nb',
     'a\tb',
     'a\0b',
