@@ -93,12 +93,7 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
   }
 }
 
-function identityOf(
-  config: Config,
-  log: Log,
-  { operatorToken }: ServeOptions,
-  port: () => number,
-): IdentitySettings {
+function identityOf(config: Config, log: Log, { operatorToken }: ServeOptions, port: () => number): IdentitySettings {
   const { adminName: name, adminPassword: password } = config
   return {
     async fileKey(isNeeded) {

@@ -45,9 +45,19 @@ describe('secrets stay out of the log', () => {
 test('what is not secret is written as it is', () => {
   const { log, lines } = logToMemory()
   const cause = Object.assign(new Error('no route'), { code: 'ENETUNREACH' })
-  log.error({ code: 4401, key: 'short', name: 'a', missing: undefined, nothing: null, list: [1, { b: true }], err: cause }, 'closed')
+  log.error(
+    { code: 4401, key: 'short', name: 'a', missing: undefined, nothing: null, list: [1, { b: true }], err: cause },
+    'closed',
+  )
   const line = JSON.parse(lines[0] ?? '')
-  expect(line).toMatchObject({ code: 4401, key: 'short', name: 'a', nothing: null, list: [1, { b: true }], msg: 'closed' })
+  expect(line).toMatchObject({
+    code: 4401,
+    key: 'short',
+    name: 'a',
+    nothing: null,
+    list: [1, { b: true }],
+    msg: 'closed',
+  })
   expect(line.err).toMatchObject({
     message: 'no route',
     code: 'ENETUNREACH',

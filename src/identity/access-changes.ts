@@ -1,4 +1,4 @@
-import type { UserRow, TenantRow } from '#actors/directory/state'
+import type { TenantRow, UserRow } from '#actors/directory/state'
 import type { IdentityNotices } from '#actors/notices'
 import type { StoredSigningKey } from '#actors/signing-keys/state'
 import type { KeyKind, StoredRole } from '#actors/tenant/state'

@@ -1,5 +1,5 @@
-import { logIn } from '#api/login'
 import type { RouteAccess } from '#api/entry'
+import { logIn } from '#api/login'
 import type { Attempts } from '#iam/attempts'
 import type { Caller } from '#iam/caller'
 import { nobody } from '#iam/nobody'

@@ -39,9 +39,7 @@ export async function takeRecoveryCode(
 
 /** Whichever of the two it looks like: they have no form in common. */
 export function takeCode(parts: SignInParts, subject: FactorSubject, code: string, place: SignInPlace): Promise<void> {
-  return /^[0-9]{6}$/.test(code)
-    ? takeTotp(parts, subject, code, place)
-    : takeRecoveryCode(parts, subject, code, place)
+  return /^[0-9]{6}$/.test(code) ? takeTotp(parts, subject, code, place) : takeRecoveryCode(parts, subject, code, place)
 }
 
 /** One that was used before is as wrong as any other. */

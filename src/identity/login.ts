@@ -1,4 +1,4 @@
-import { factorNames, type Factors } from '#actors/account/state'
+import { type Factors, factorNames } from '#actors/account/state'
 import { rowsByLogin } from '#actors/directory/queries'
 import type { TenantRow, UserRow } from '#actors/directory/state'
 import { proofProblem } from '#iam/proof-problems'

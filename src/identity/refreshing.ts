@@ -1,7 +1,7 @@
 import type { Rotation } from '#actors/session/commands'
+import type { StoredSession } from '#actors/session/state'
 import { proofProblem } from '#iam/proof-problems'
 import { isOurs, type RefreshToken, readRefreshToken } from '#iam/refresh-token'
-import type { StoredSession } from '#actors/session/state'
 import type { BasicRefreshRequest, Pair, RefreshRequest, TokenAnswer } from '#identity/requests'
 import {
   pairOf,

@@ -1,6 +1,6 @@
-import type { Sessions, ShownSession } from '#identity/requests'
-import type { ActorStates } from '#identity/actor-states'
 import { isOver } from '#actors/session/state'
+import type { ActorStates } from '#identity/actor-states'
+import type { Sessions, ShownSession } from '#identity/requests'
 import type { Entry } from '#model/entry'
 import type { System } from '#runtime/system'
 

@@ -1,6 +1,6 @@
+import { moved } from '#actors/account/sessions'
 import type { AccountState } from '#actors/account/state'
 import { factorNames } from '#actors/account/state'
-import { moved } from '#actors/account/sessions'
 import { isReachable, rowById, tenantRow } from '#actors/directory/queries'
 import type { TenantRow, UserRow } from '#actors/directory/state'
 import type { StoredSession } from '#actors/session/state'
@@ -42,12 +42,7 @@ export interface Recognised {
 const agentCharactersMax = 256
 
 /** Begins a session of the DPoP scheme, and answers its first pair. */
-export async function beginBound(
-  parts: SignInParts,
-  who: Recognised,
-  jkt: string,
-  place: SignInPlace,
-): Promise<Pair> {
+export async function beginBound(parts: SignInParts, who: Recognised, jkt: string, place: SignInPlace): Promise<Pair> {
   const endsAt = parts.world.now() + parts.lifetimes.refreshMs
   const session = await begin(parts, who, { scheme: 'dpop', jkt, hasRefresh: true, endsAt }, place)
   return pairOf(parts, { ...who, session, number: 1, endsAt, jkt })

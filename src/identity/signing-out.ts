@@ -1,5 +1,5 @@
-import type { SignOutRequest } from '#identity/requests'
 import { boundSession } from '#identity/refreshing'
+import type { SignOutRequest } from '#identity/requests'
 import type { SignInParts } from '#identity/sign-in'
 import { idOfCrn } from '#model/crn'
 import { Problem } from '#model/problem'

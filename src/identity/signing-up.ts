@@ -19,7 +19,8 @@ export async function signUp(parts: SignInParts, request: SignUpRequest): Promis
     return new Problem('unauthorized', 'invalid or expired code')
   }
   const codeHash = hashOf(code)
-  const isGood = row && row.state !== 'disabled' && isGoodCode(states.account(row.tenant, row.id), codeHash, world.now())
+  const isGood =
+    row && row.state !== 'disabled' && isGoodCode(states.account(row.tenant, row.id), codeHash, world.now())
   if (!isGood) throw refuse()
   const passwordHash = await passwords.hash(password)
   // His tenant may be gone by now, and he with it.

@@ -4,7 +4,15 @@ import { ExpiringMap } from '#iam/expiring-map'
 import { newTotpSecret, totpSecretText, totpStep, totpUri } from '#iam/totp'
 import { takeRecoveryCode, takeTotp } from '#identity/factor-codes'
 import type { FactorConfirmations } from '#identity/factor-confirmation'
-import { accountOf, enrolling, type FactorSubject, mayTry, signedIn, signingIn, wrongFactor } from '#identity/factor-subject'
+import {
+  accountOf,
+  enrolling,
+  type FactorSubject,
+  mayTry,
+  signedIn,
+  signingIn,
+  wrongFactor,
+} from '#identity/factor-subject'
 import { freshRecoveryCodes } from '#identity/recovery-codes'
 import type { ConfirmedRequest, FactorActivated, FactorCodeRequest, Pair } from '#identity/requests'
 import { beginBound, type SignInParts, tenantOf } from '#identity/sign-in'
@@ -58,9 +66,7 @@ export class TotpFlows {
   }
 
   /** The code is of the new secret. Who signs in by it has used it for that alone: it is good once more. */
-  async activate(
-    request: FactorCodeRequest & { readonly password?: string | undefined },
-  ): Promise<FactorActivated> {
+  async activate(request: FactorCodeRequest & { readonly password?: string | undefined }): Promise<FactorActivated> {
     const parts = this.#parts
     const { password, place } = request
     const subject = enrolling(parts, request)

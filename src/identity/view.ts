@@ -1,5 +1,5 @@
-import type { DirectoryState, UserRow } from '#actors/directory/state'
 import { tenantRows } from '#actors/directory/queries'
+import type { DirectoryState, UserRow } from '#actors/directory/state'
 import type { AccessView, PublishedUser } from '#iam/accesses'
 import type { ActorStates } from '#identity/actor-states'
 

@@ -135,8 +135,9 @@ export class Registry<Event> {
 
   /** One record as it is now: what waits at the gate lies over what is stored. Undefined when there is none. */
   recordOf(address: ActorAddress, name: string): unknown {
+    const definition = this.definition(address.kind)
     const bytes = this.#bytes(address, name)
-    return bytes ? this.#journal.unpack(formatOf(this.definition(address.kind), name), bytes) : undefined
+    return bytes ? this.#journal.unpack(formatOf(definition, name), bytes) : undefined
   }
 
   /** Ends all bodies of a tenant. Nothing of them is saved, and their events are not applied again. */

@@ -126,7 +126,7 @@ describe('a server that runs', () => {
   })
 
   test('says that everybody may do everything', () => {
-    expect(server.run.lines.some(({ level, msg }) => level === 'warn' && /IAM is off/.test(msg))).toBe(true)
+    expect(server.run.lines.some(({ level, msg }) => level === 'warn' && /IAM is OFF/.test(msg))).toBe(true)
   })
 
   test('health is short, and asks for nothing', async () => {

@@ -11,7 +11,8 @@ const flows: Readonly<Record<string, (stage: IdentityStage) => Promise<unknown>>
   'a login': (stage) => stage.identity.logins.logIn(stage.loginOf('ann', key)),
   'a Basic token': (stage) => stage.identity.logins.basicToken(stage.basicOf('ann', true)),
   'a sign-up': (stage) => stage.identity.logins.signUp({ name: 'bob', code: 'code of bob', password, place }),
-  'an edit of a role': (stage) => ask(stage, 'tenant', 'default', { type: 'put_role', role: 'ops', grants: [readMeta] }),
+  'an edit of a role': (stage) =>
+    ask(stage, 'tenant', 'default', { type: 'put_role', role: 'ops', grants: [readMeta] }),
   'an edit of roles': (stage) =>
     ask(stage, 'directory', 'directory', { type: 'update_user', user: stage.row('ann').id, roles: ['ops'] }),
   'a user disabled': (stage) =>

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { IdentityStage, password, place } from '#test/identity/identity-stage'
 import { makeKeyPair } from '#test/iam/key-pair'
+import { IdentityStage, password, place } from '#test/identity/identity-stage'
 
 const key = makeKeyPair()
 const wrong = 'unauthorized invalid credentials'

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
+import type { Caller } from '#iam/caller'
 import { hashOf } from '#iam/secret-text'
 import { totpStepMs } from '#iam/totp'
-import type { Caller } from '#iam/caller'
 import { makeKeyPair } from '#test/iam/key-pair'
 import { IdentityStage, password, place } from '#test/identity/identity-stage'
 import { codeOf } from '#test/identity/totp-code'
@@ -86,7 +86,9 @@ describe('one-time codes', () => {
     expect(await stage.refusal(secondFactors.removeTotp({ caller: fresh, place, password }))).toBeUndefined()
     expect(stage.row('ann').factors).toEqual([])
     expect(stage.account('ann').factors.recovery).toEqual([])
-    expect(await stage.refusal(secondFactors.removeTotp({ caller: fresh, place, password }))).toBe('not_found Not Found')
+    expect(await stage.refusal(secondFactors.removeTotp({ caller: fresh, place, password }))).toBe(
+      'not_found Not Found',
+    )
   })
 
   test('can be the present factor that confirms', async () => {
@@ -97,7 +99,9 @@ describe('one-time codes', () => {
     expect(await stage.refusal(secondFactors.enrollTotp({ caller, place, code }))).toBeUndefined()
     await stage.world.advance(300_001)
     const [recovery = ''] = recoveryCodes
-    expect(await stage.refusal(secondFactors.removeTotp({ caller, place, code: recovery.toLowerCase() }))).toBeUndefined()
+    expect(
+      await stage.refusal(secondFactors.removeTotp({ caller, place, code: recovery.toLowerCase() })),
+    ).toBeUndefined()
   })
 
   test('wrong ones make wait, ever longer, and end for the day with the twentieth', async () => {

@@ -51,10 +51,13 @@ test('what it left is swept, and the name is free again, with nothing of before'
 test.each([0, 1, 2, 4, 8])('a removal that was killed after %i writes goes on at the next start', async (writes) => {
   const { stage } = await withAcme()
   const { system } = stage.assembly.context
-  const deleted = system.ask({ kind: 'directory', tenant: 'default', id: 'directory' }, {
-    type: 'delete_tenant',
-    tenant: 'acme',
-  })
+  const deleted = system.ask(
+    { kind: 'directory', tenant: 'default', id: 'directory' },
+    {
+      type: 'delete_tenant',
+      tenant: 'acme',
+    },
+  )
   deleted.catch(() => {})
   for (let step = 0; step < 4 * writes; step++) {
     stage.world.step()

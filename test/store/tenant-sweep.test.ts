@@ -68,7 +68,7 @@ async function until(stage: Stage, isSo: () => boolean): Promise<void> {
 async function sweepUntil(stage: Stage, commits: number): Promise<boolean> {
   const before = stage.commits.length
   let isDone = false
-  sweepOf(stage)
+  void sweepOf(stage)
     .run('gone')
     .catch(() => undefined)
     .then(() => {
