@@ -152,7 +152,7 @@ const cases: Case[] = [
 test.each(cases)('$name', ({ isProxyTrusted = false, publicUrls: urls = [], headers, seen, own }) => {
   const seeing = seeingOf({ isProxyTrusted, publicUrls: urls })
   // Twice: the second time it is remembered.
-  for (let turn = 0; turn < 2; turn++) expect(seeing.seenOf(headersOf(headers), peer)).toMatchObject(seen)
+  for (let turn = 0; turn < 2; turn++) expect(seeing.seenOf(headersOf(headers), () => peer)).toMatchObject(seen)
   if (own !== undefined) expect(seeing.ownOrigin(headersOf(headers))).toBe(own)
 })
 
@@ -164,8 +164,8 @@ test('what is remembered is never mixed up', () => {
     ['x-forwarded-host', 'a'],
   ])
   for (let turn = 0; turn < 2; turn++) {
-    expect(seeing.seenOf(direct, peer).origins).toEqual(publicOrigins)
-    expect(seeing.seenOf(through, peer).origins).toEqual(['http://a'])
+    expect(seeing.seenOf(direct, () => peer).origins).toEqual(publicOrigins)
+    expect(seeing.seenOf(through, () => peer).origins).toEqual(['http://a'])
   }
   for (let host = 0; host < 5_000; host++) {
     expect(
@@ -174,7 +174,7 @@ test('what is remembered is never mixed up', () => {
           ['host', 'b'],
           ['x-forwarded-host', `h${host}`],
         ]),
-        peer,
+        () => peer,
       ).origins,
     ).toEqual([`http://h${host}`])
   }
@@ -293,4 +293,15 @@ describe('over the door', () => {
     client.socket.destroy()
     expect(shown).toEqual([['GET', 1, outside]])
   })
+})
+
+test('the address is asked for once, and only where it is needed', () => {
+  const seeing = seeingOf({ isProxyTrusted: false, publicUrls: [] })
+  let asked = 0
+  const seen = seeing.seenOf(headersOf([['host', 'a']]), () => {
+    asked++
+    return peer
+  })
+  expect([seen.origins, seen.host, asked]).toEqual([['http://a'], 'a', 0])
+  expect([seen.address, seen.address, asked]).toEqual([peer, peer, 1])
 })
