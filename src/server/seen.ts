@@ -61,7 +61,7 @@ export function seeingOf({ isProxyTrusted, publicUrls }: SeeingOptions): Seeing 
 
 /**
  * The address is found out when it is first asked for: asking the socket costs as much as everything else here together,
- * and most requests never need it.
+ * and most requests never need it. A class, as a getter in a literal costs more than that.
  */
 class SeenRequest implements Seen {
   readonly origins: readonly string[]
