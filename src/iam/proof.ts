@@ -29,6 +29,8 @@ export interface CheckedProof {
   readonly jti: string
   readonly headerText: string
   readonly key: KeyObject
+  /** Of the access token that came with it. */
+  readonly tokenHash?: string
 }
 
 export interface ProofsParts {
@@ -98,8 +100,8 @@ export class Proofs {
     freshEnough(claims, this.#parts.now())
     this.#knownNonce(claims, request)
     signedByKey(parts, key)
-    if (token !== undefined) boundToToken(claims, token)
-    return { jkt, jti: claims.jti, headerText: parts.header, key }
+    const proof = { jkt, jti: claims.jti, headerText: parts.header, key }
+    return token === undefined ? proof : { ...proof, tokenHash: boundToToken(claims, token) }
   }
 
   /** @throws Problem `unauthorized` when this key has used this `jti` before. */
@@ -182,9 +184,11 @@ function signedByKey(parts: JwsParts, key: KeyObject): void {
   if (!isSigned(parts, key)) throw proofProblem('invalid proof')
 }
 
-/** The hash of a token that came in the open beside it: there is nothing to hide in comparing. */
-function boundToToken({ ath }: ProofClaims, token: string): void {
-  if (ath !== tokenHash(token)) throw proofProblem('ath does not match the access token')
+/** Answers the hash of a token that came in the open beside it: there is nothing to hide in comparing. */
+function boundToToken({ ath }: ProofClaims, token: string): string {
+  const hash = tokenHash(token)
+  if (ath !== hash) throw proofProblem('ath does not match the access token')
+  return hash
 }
 
 function refuse(): never {

@@ -36,6 +36,8 @@ export class Replays {
   #generation = Number.NEGATIVE_INFINITY
   /** The youngest first. */
   #sets: FingerprintSet[] = []
+  /** Whoever asks whether a proof was used goes on to record it, in one breath. */
+  #latest: { readonly jkt: string; readonly jti: string; readonly fingerprint: Fingerprint } | undefined
 
   constructor(options: ReplaysOptions) {
     this.#options = options
@@ -73,6 +75,13 @@ export class Replays {
   }
 
   #fingerprintOf(jkt: string, jti: string): Fingerprint {
+    if (this.#latest?.jti !== jti || this.#latest.jkt !== jkt) {
+      this.#latest = { jkt, jti, fingerprint: this.#newFingerprint(jkt, jti) }
+    }
+    return this.#latest.fingerprint
+  }
+
+  #newFingerprint(jkt: string, jti: string): Fingerprint {
     // A thumbprint has no dot, so no two pairs are one text.
     const bytes = hash('sha256', `${this.#secret}${jkt}.${jti}`, 'buffer')
     return Uint32Array.of(bytes.readUInt32LE(0), bytes.readUInt32LE(4), bytes.readUInt32LE(8), bytes.readUInt32LE(12))

@@ -97,9 +97,10 @@ export class Tokens {
     return text
   }
 
-  read(text: string): TokenReading {
+  /** `knownHash`: of this text, from who had to make it already. */
+  read(text: string, knownHash?: string): TokenReading {
     if (text.length > tokenCharactersMax) return invalid
-    const hash = tokenHash(text)
+    const hash = knownHash ?? tokenHash(text)
     const found = this.#cache.find(hash) ?? this.#readUnknown(text, hash)
     if (!found) return invalid
     return found.token.expiresAt > this.#parts.now() ? found : { ...found, fault: 'token expired' }

@@ -97,7 +97,7 @@ class Authenticator {
     if (!token || fault) throw tokenProblem(fault ?? 'invalid token', 'Bearer')
     const isProofLookedAt = access === 'person or proof' && request.header('dpop') !== ''
     const proof = isProofLookedAt ? this.#fresh(request, text) : undefined
-    const caller = callers.ofToken(token, request.seen)
+    const caller = callers.ofToken(token, request)
     if (!caller) throw tokenProblem('session over', 'Bearer')
     if (!proof) return caller
     this.#parts.proofs.use(proof)
@@ -108,11 +108,11 @@ class Authenticator {
   #bound(request: AuthenticationRequest, text: string): Caller {
     const { tokens, callers, proofs } = this.#parts
     const proof = proofs.check(request, text)
-    const { token, fault } = tokens.read(text)
+    const { token, fault } = tokens.read(text, proof.tokenHash)
     if (token && token.jkt !== proof.jkt) throw proofProblem('key mismatch')
     proofs.checkUnused(proof)
     if (!token || fault) throw tokenProblem(fault ?? 'invalid token', 'DPoP')
-    const caller = callers.ofToken(token, request.seen)
+    const caller = callers.ofToken(token, request)
     if (!caller) throw tokenProblem('session over', 'DPoP')
     proofs.use(proof)
     return caller

@@ -4,7 +4,7 @@ import type { Caller, SessionKey } from '#iam/caller'
 import { isHashOf, readApiKey } from '#iam/secret-text'
 import type { VerifiedToken } from '#iam/tokens'
 import type { ActorStates } from '#identity/actor-states'
-import { SessionHold } from '#identity/session-hold'
+import { SessionHold, type UsingRequest } from '#identity/session-hold'
 import { formatCrn } from '#model/crn'
 import type { Entry } from '#model/entry'
 import type { Scope } from '#model/scope'
@@ -36,14 +36,14 @@ export class SessionCallers {
   }
 
   /** Undefined: the session is over. Remembers that it was used, and from where. */
-  ofToken(token: VerifiedToken, seen: { readonly address: string }): SessionCaller | undefined {
+  ofToken(token: VerifiedToken, request: UsingRequest): SessionCaller | undefined {
     // First, here as below: nobody may wake what lies under the name of a tenant that is no more.
     if (!this.#parts.accesses.hasTenant(token.tenant)) return undefined
     const known = this.#known(token)
     const stored = known.hold.stored
     if (!stored) return undefined
     if (!known.caller?.hasSameRights()) known.caller = this.#callerOf(known.hold)
-    if (known.caller) known.hold.use(stored, seen)
+    if (known.caller) known.hold.use(stored, request)
     return known.caller
   }
 

@@ -10,6 +10,11 @@ export interface SessionHoldParts {
   readonly states: ActorStates
 }
 
+/** From where a session is used; only asked when that is noted. */
+export interface UsingRequest {
+  readonly seen: { readonly address: string }
+}
+
 /** A session at hand: looked up again only when its body was put away, after minutes of nobody using it. */
 export class SessionHold {
   readonly tenant: string
@@ -30,10 +35,10 @@ export class SessionHold {
   }
 
   /** A request came with one of its tokens. While the store takes no writes that is not remembered. */
-  use({ lastUsedAt }: StoredSession, seen: { readonly address: string }): void {
+  use({ lastUsedAt }: StoredSession, request: UsingRequest): void {
     const { system } = this.#parts
     if (system.world.now() - lastUsedAt < usedEveryMs || !system.gate.isOpen) return
-    system.turnOf(this.#body, { type: 'use', address: seen.address }, nobodyAsks)
+    system.turnOf(this.#body, { type: 'use', address: request.seen.address }, nobodyAsks)
   }
 
   get #body(): Activation<Entry> {

@@ -7,6 +7,6 @@ export interface Seen {
   readonly origins: readonly string[]
   /** With its port if it came with one; lower case. */
   readonly host: string
-  /** The client's; behind a trusted proxy the one that this proxy saw. */
+  /** The client's; behind a trusted proxy the one that this proxy saw. To be asked for while the request lives. */
   readonly address: string
 }

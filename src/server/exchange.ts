@@ -107,7 +107,7 @@ export class Exchange implements Waiting {
 
   /** Made when first asked for, like the others here: most routes never do. */
   get seen(): Seen {
-    this.#seen ??= this.context.seeing.seenOf(this.headers, this.remoteAddress)
+    this.#seen ??= this.context.seeing.seenOf(this.headers, () => this.remoteAddress)
     return this.#seen
   }
 

@@ -22,8 +22,8 @@ interface SeenHeaders {
 export interface Seeing {
   /** Scheme, host and port of a page of our own. Not brought to any form. */
   ownOrigin(headers: SeenHeaders): string
-  /** `peer`: the connection's other side. */
-  seenOf(headers: SeenHeaders, peer: string): Seen
+  /** `peer`: the connection's other side; only asked for when the address is. */
+  seenOf(headers: SeenHeaders, peer: () => string): Seen
 }
 
 /** Hosts are few; somebody who sends others costs a URL to parse each, and no memory. */
@@ -54,9 +54,30 @@ export function seeingOf({ isProxyTrusted, publicUrls }: SeeingOptions): Seeing 
         if (known.size >= hostsMax) known.clear()
         known.set(key, place)
       }
-      const { origins } = place
-      return { origins, host: place.host, address: addressOfText(forwarded(headers, 'x-forwarded-for')) ?? peer }
+      return new SeenRequest(place, () => addressOfText(forwarded(headers, 'x-forwarded-for')) ?? peer())
     },
+  }
+}
+
+/**
+ * The address is found out when it is first asked for: asking the socket costs as much as everything else here together,
+ * and most requests never need it. A class, as a getter in a literal costs more than that.
+ */
+class SeenRequest implements Seen {
+  readonly origins: readonly string[]
+  readonly host: string
+  readonly #findAddress: () => string
+  #address: string | undefined
+
+  constructor({ origins, host }: Pick<Seen, 'origins' | 'host'>, findAddress: () => string) {
+    this.origins = origins
+    this.host = host
+    this.#findAddress = findAddress
+  }
+
+  get address(): string {
+    this.#address ??= this.#findAddress()
+    return this.#address
   }
 }
 
