@@ -2,6 +2,7 @@ import { anonymous } from '#iam/anonymous'
 import { argon2Engine } from '#iam/argon2'
 import type { IdentitySettings } from '#identity/options'
 import { bindingsOf, rootBindingsOf, socketsOf } from '#routes/bindings'
+import { idempotencyOf } from '#routes/idempotency'
 import { identityIsOff } from '#routes/identity'
 import { closeCodes } from '#runtime/close-codes'
 import type { SocketPublisher } from '#runtime/socket'
@@ -66,6 +67,7 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
       cors: { corsOrigins: config.corsOrigins, publicUrls: config.publicUrls, iamOff: !config.isIamOn },
       isProxyTrusted: config.isProxyTrusted,
       bodyBytesMax: config.bodyBytesMax,
+      idempotency: idempotencyOf(context),
       closeGraceMs: stopGraceMs,
       redactPath,
       ...(!identity && { notFound: identityIsOff }),

@@ -2,6 +2,7 @@ import { anonymous } from '#iam/anonymous'
 import type { Caller } from '#iam/caller'
 import type { Entry } from '#model/entry'
 import { everything, type Scope } from '#model/scope'
+import { seedBytes } from '#model/seeded'
 import { deviceRoutes } from '#routes/devices'
 import { metaRoutes } from '#routes/meta'
 import { schemaRoutes } from '#routes/schemas'
@@ -76,6 +77,7 @@ export class SimulatedServer {
   ): Promise<Reply & { body: string }> {
     const binding = this.#bindings.find(({ entry }) => entry.name === name)
     if (!binding) throw new Error(`no route ${name}`)
+    const { world } = this.assembly.context
     const caller: Caller = { ...anonymous, tenant, scope: request.scope ?? everything }
     const call: Call = {
       caller,
@@ -89,6 +91,10 @@ export class SimulatedServer {
       remoteAddress: '127.0.0.1',
       seen: { origins: ['http://127.0.0.1'], host: '127.0.0.1', address: '127.0.0.1' },
       signal: new AbortController().signal,
+      get seed() {
+        return world.random(seedBytes)
+      },
+      isRepeated: false,
       ...request,
     }
     permit(binding.entry.access, caller, call.parameters)
