@@ -16,7 +16,7 @@ import { replyOf } from '#server/reply'
 import { bodyOf } from '#server/write-reply'
 
 /** At once; each is a request under way. Beyond it: 503. */
-export const runningMax = 100_000
+const runningMax = 100_000
 /** Larger answers are given once: nobody repeats what he can read. */
 export const storedBytesMax = 64 * 1024
 
@@ -34,8 +34,11 @@ const finalRefusals: ReadonlySet<number> = new Set([400, 404, 409, 422])
  * it answered, before anybody hears it. So whoever comes again, also after the process died in between, hears the same;
  * or it is done again with the seed of the first time, and finds what that made. Contract 1.10.
  */
-export function idempotencyOf({ system, world }: Pick<RouteContext, 'system' | 'world'>): IdempotencyGuard {
-  return new KeyedRequests(system, world.random(32))
+export function idempotencyOf(
+  { system, world }: Pick<RouteContext, 'system' | 'world'>,
+  limits: { readonly runningMax: number } = { runningMax },
+): IdempotencyGuard {
+  return new KeyedRequests(system, world.random(32), limits.runningMax)
 }
 
 class KeyedRequests implements IdempotencyGuard {
@@ -44,10 +47,12 @@ class KeyedRequests implements IdempotencyGuard {
   readonly #processKey: Uint8Array
   /** What is being done now: the print of the request, by the address of its key. */
   readonly #running = new Map<string, string>()
+  readonly #runningMax: number
 
-  constructor(system: System<Entry>, processKey: Uint8Array) {
+  constructor(system: System<Entry>, processKey: Uint8Array, runningMax: number) {
     this.#system = system
     this.#processKey = processKey
+    this.#runningMax = runningMax
   }
 
   async run(call: Call, entry: RouteEntry, proceed: Answerer): Promise<Reply> {
@@ -76,7 +81,7 @@ class KeyedRequests implements IdempotencyGuard {
     const running = this.#running.get(name)
     if (running === print) throw new Problem('conflict', 'a request with this Idempotency-Key is still running')
     if (running !== undefined) throw otherRequest()
-    if (this.#running.size >= runningMax) throw new Problem('overloaded')
+    if (this.#running.size >= this.#runningMax) throw new Problem('overloaded')
     this.#running.set(name, print)
     try {
       return await work()

@@ -16,7 +16,11 @@ test('the same seed gives the same, another one something else', () => {
 })
 
 test('it is SHA-256 of the seed and a counter, each call behind the one before', () => {
-  const block = (count: number) => createHash('sha256').update(seed).update(Uint8Array.of(0, 0, 0, count)).digest()
+  const block = (count: number) =>
+    createHash('sha256')
+      .update(seed)
+      .update(Uint8Array.of(0, 0, 0, count))
+      .digest()
   const random = seeded(seed)
   expect(Buffer.from(random(5))).toEqual(block(0).subarray(0, 5))
   expect(Buffer.from(random(70))).toEqual(Buffer.concat([block(1), block(2), block(3).subarray(0, 6)]))

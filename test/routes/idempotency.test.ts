@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import { keyLifetimeMs } from '#actors/idempotency/state'
 import { Problem, type ProblemCode, problemKinds } from '#model/problem'
-import { runningMax, storedBytesMax } from '#routes/idempotency'
+import { storedBytesMax } from '#routes/idempotency'
 import type { Answerer, Reply } from '#server/call'
 import { bodyOf } from '#server/write-reply'
-import { type Asked, KeyedStage } from '#test/routes/keyed-stage'
+import { type Asked, KeyedStage, runningMax } from '#test/routes/keyed-stage'
 
 /** An answer that can be given later, or never. */
 function pending(): { readonly answer: Answerer; give(reply: Reply): void } {
@@ -59,7 +59,7 @@ const stages = {
   },
   async expired(stage: KeyedStage) {
     await stages.answered(stage)
-    await stage.world.advance(keyLifetimeMs)
+    stage.world.spend(keyLifetimeMs)
   },
 }
 
@@ -286,16 +286,16 @@ describe('time', () => {
     stage.world.spend(ms)
     expect(await stage.send(same, counting())).toBe(first)
     expect(await stage.send({ body: 'other' }, counting())).toBe('422 unprocessable')
-    await stage.world.advance(keyLifetimeMs - ms)
+    stage.world.spend(keyLifetimeMs - ms)
     expect(await stage.send(same, counting())).toBe('200 {"count":1}')
   })
 
   test('the answer stays for 24 hours after the key first came, not a moment longer', async () => {
     const stage = await KeyedStage.open()
     const first = await stage.send(same, (call) => stage.make(call))
-    await stage.world.advance(keyLifetimeMs - 1)
+    stage.world.spend(keyLifetimeMs - 1)
     expect(await stage.send(same, counting())).toBe(first)
-    await stage.world.advance(1)
+    stage.world.spend(1)
     expect(await stage.send(same, counting())).toBe('200 {"count":1}')
   })
 })

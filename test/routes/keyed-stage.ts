@@ -5,7 +5,7 @@ import { LateNotices } from '#actors/notices'
 import { tenantAddress } from '#actors/tenant/address'
 import type { TenantState } from '#actors/tenant/state'
 import { tenantActor } from '#actors/tenant/tenant'
-import { defineRoute, type Method } from '#api/entry'
+import type { Method, RouteEntry } from '#api/entry'
 import { anonymous } from '#iam/anonymous'
 import { Problem } from '#model/problem'
 import { seeded } from '#model/seeded'
@@ -31,6 +31,9 @@ export interface Asked {
   readonly isCurrent?: () => boolean
 }
 
+/** At once. */
+export const runningMax = 100
+
 type Definitions = AnyDefinition<never>[]
 
 /** The guard over its actor and a store in memory, in a world that stands still. */
@@ -49,7 +52,7 @@ export class KeyedStage {
     this.world = world
     this.place = memoryPlace({ world, faults: { beforeWrite: () => this.onWrite(++this.writes) } })
     this.#stage = this.#made()
-    this.#guard = idempotencyOf(this.#stage)
+    this.#guard = idempotencyOf(this.#stage, { runningMax })
   }
 
   static async open(): Promise<KeyedStage> {
@@ -81,7 +84,7 @@ export class KeyedStage {
     this.onWrite = () => undefined
     this.#stage = this.#made()
     await this.#stage.open()
-    this.#guard = idempotencyOf(this.#stage)
+    this.#guard = idempotencyOf(this.#stage, { runningMax })
   }
 
   run(asked: Asked, answer: Answerer): Promise<Reply> {
@@ -101,7 +104,7 @@ export class KeyedStage {
       seed: new Uint8Array(16),
       isRepeated: false,
     }
-    const entry = defineRoute({
+    const entry: RouteEntry = {
       name: 'x',
       method,
       path: '/p',
@@ -111,7 +114,7 @@ export class KeyedStage {
       ...(asked.isSecret && { isSecret: true }),
       answers: {},
       example: { status: 200 },
-    })
+    }
     return this.#guard.run(call, entry, (keyed) => {
       this.calls.push(keyed)
       return answer(keyed)
