@@ -5,6 +5,8 @@ import { isOverridden } from '#actors/device/overridden'
 import type { DeviceState } from '#actors/device/state'
 import { presentIndex } from '#actors/device/status'
 import { directoryActor } from '#actors/directory/directory'
+import { idempotencyIndex } from '#actors/idempotency/expiry'
+import { idempotencyActor } from '#actors/idempotency/idempotency'
 import { LateNotices } from '#actors/notices'
 import { sessionActor } from '#actors/session/session'
 import { signingKeysActor } from '#actors/signing-keys/signing-keys'
@@ -31,9 +33,10 @@ import type { RetentionLimits } from '#store/retention'
 import { StoreJournal } from '#store/store-journal'
 import { StoreListing } from '#store/store-listing'
 import { TenantSweep } from '#store/tenant-sweep'
+import { IdempotencyExpiry } from '#workers/idempotency-expiry'
 
 /** All that actors have. */
-const indexes = [presentIndex, serviceIndex]
+const indexes = [presentIndex, serviceIndex, idempotencyIndex]
 
 /** What waits to be stored or to leave, above which more is refused: some seconds of a full flood. */
 export const uncommittedBytesMax = 64 * 1024 * 1024
@@ -118,6 +121,7 @@ export function assemble(options: AssemblyOptions): Assembly {
     accountActor,
     sessionActor(notices),
     signingKeysActor(notices),
+    idempotencyActor,
   ] as unknown as AnyDefinition<Entry>[]
 
   const system: System<Entry> = new System<Entry>({
@@ -209,8 +213,16 @@ export function assemble(options: AssemblyOptions): Assembly {
     startedAt,
   }
   const eventRoom = new EventRoom(world, hub, identity?.sockets)
+  const idempotencyExpiry = new IdempotencyExpiry({
+    system,
+    listing,
+    failed: (error) => log.warn({ err: error }, 'could not take away what is kept under old idempotency keys'),
+  })
 
-  const stop = () => identity?.stop()
+  const stop = () => {
+    identity?.stop()
+    idempotencyExpiry.stop()
+  }
   const close = async () => {
     stop()
     presence.stop()
@@ -231,6 +243,7 @@ export function assemble(options: AssemblyOptions): Assembly {
         for (const head of system.registry.heads()) hub.load(head.tenant, head.committed)
         const opened = (await identity?.open()) ?? {}
         presence.start()
+        idempotencyExpiry.start()
         return opened
       } catch (error) {
         await close()

@@ -3,6 +3,7 @@ import { argon2Engine } from '#iam/argon2'
 import type { IdentitySettings } from '#identity/options'
 import { WrongFileKey } from '#identity/signing-key-ring'
 import { bindingsOf, rootBindingsOf, socketsOf } from '#routes/bindings'
+import { idempotencyOf } from '#routes/idempotency'
 import { identityIsOff } from '#routes/identity'
 import { closeCodes } from '#runtime/close-codes'
 import type { SocketPublisher } from '#runtime/socket'
@@ -76,6 +77,7 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
       cors: { corsOrigins: config.corsOrigins, publicUrls: config.publicUrls, iamOff: !config.isIamOn },
       isProxyTrusted: config.isProxyTrusted,
       bodyBytesMax: config.bodyBytesMax,
+      idempotency: idempotencyOf(context),
       closeGraceMs: stopGraceMs,
       redactPath,
       ...(!identity && { notFound: identityIsOff }),

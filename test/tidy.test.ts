@@ -16,6 +16,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   'src/server': ['src/model', 'src/runtime', 'src/api', 'src/iam', 'src/events'],
   'src/identity': ['src/model', 'src/runtime', 'src/api', 'src/iam', 'src/events', 'src/server', 'actors'],
   'src/link': ['src/model', 'src/runtime', 'src/iam', 'src/server', 'actors'],
+  'src/workers': ['src/model', 'src/runtime', 'src/rules', 'src/link', 'actors'],
   'src/routes': [
     'src/model',
     'src/runtime',
@@ -56,6 +57,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
     'src/store',
     'src/identity',
     'src/link',
+    'src/workers',
     'src/routes',
     'actors',
     'src/outbound',

@@ -6,6 +6,7 @@ import { BodyReader } from '#server/body-reader'
 import type { Reply } from '#server/call'
 import type { Cors, OriginVerdict } from '#server/cors'
 import { type BodyLength, readFraming } from '#server/framing'
+import type { IdempotencyGuard } from '#server/idempotency'
 import type { Pending, Waiting } from '#server/pending'
 import { addressText } from '#server/remote-address'
 import { bugReply, replyOf } from '#server/reply'
@@ -23,6 +24,8 @@ export interface ServerContext {
   readonly seeing: Seeing
   readonly pending: Pending
   readonly bodyBytesMax: number
+  /** Undefined: `Idempotency-Key` means nothing. */
+  readonly idempotency: IdempotencyGuard | undefined
   requestId(asked: string): string
   redactPath(path: string): string
   /** What a path that leads nowhere is answered. */

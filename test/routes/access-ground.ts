@@ -3,6 +3,7 @@ import type { AccountState } from '#actors/account/state'
 import { directoryAddress } from '#actors/directory/address'
 import { rowByName } from '#actors/directory/queries'
 import type { DirectoryState } from '#actors/directory/state'
+import { idempotencyIndex } from '#actors/idempotency/expiry'
 import { sessionAddress } from '#actors/session/address'
 import type { SessionState } from '#actors/session/state'
 import { defaultTenant, tenantAddress } from '#actors/tenant/address'
@@ -14,6 +15,7 @@ import type { Identity } from '#identity/identity'
 import type { Grant } from '#model/scope'
 import { madeId } from '#model/server-made-id'
 import { bindingsOf } from '#routes/bindings'
+import { idempotencyOf } from '#routes/idempotency'
 import { linkRoutes } from '#routes/link'
 import { metaRoutes } from '#routes/meta'
 import { schemaRoutes } from '#routes/schemas'
@@ -86,7 +88,8 @@ export class AccessGround {
     const { identity } = assembly
     if (!identity) throw new Error('identity is off')
     const bindings = bindingsOf(assembly.context, identity, { dataDirectory: '/', databaseStatus: () => 'ok' })
-    const door = await openDoor({ world: movable, bindings, authenticate: identity.authenticate })
+    const idempotency = idempotencyOf(assembly.context)
+    const door = await openDoor({ world: movable, bindings, authenticate: identity.authenticate, idempotency })
     port.of = door.port
     return new AccessGround(assembly, identity, door, bindings, (ms) => {
       clock.aheadMs += ms
@@ -121,12 +124,19 @@ export class AccessGround {
     while (this.#directory.tenants.has(tenant)) await new Promise((resolve) => setTimeout(resolve, 1))
   }
 
-  async call(asker: Asker | undefined, method: string, path: string, body?: unknown) {
+  async call(
+    asker: Asker | undefined,
+    method: string,
+    path: string,
+    body?: unknown,
+    more: Record<string, string> = {},
+  ) {
     const response = await fetch(this.#door.base + path, {
       method,
       headers: {
         ...(asker && { authorization: this.authorizationOf(asker) }),
         ...(body !== undefined && { 'content-type': 'application/json' }),
+        ...more,
       },
       ...(body !== undefined && { body: JSON.stringify(body) }),
     })
@@ -166,6 +176,19 @@ export class AccessGround {
       devices.isThere,
       devices.meta,
     ])
+  }
+
+  /** How many entries a tenant's stream has: what was told, ever. */
+  told(tenant: string): number {
+    return this.#assembly.context.system.registry.head(tenant).taken
+  }
+
+  /** How many idempotency keys of a tenant are stored. */
+  async keptKeys(tenant: string): Promise<number> {
+    const pages = this.#assembly.context.listing.entries(idempotencyIndex, tenant)
+    const { length } = await pages.next(100_000)
+    await pages.close()
+    return length
   }
 
   async #tenantThere(): Promise<void> {

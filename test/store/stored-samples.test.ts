@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { accountActor } from '#actors/account/account'
 import { deviceActor } from '#actors/device/device'
 import { directoryActor } from '#actors/directory/directory'
+import { idempotencyActor } from '#actors/idempotency/idempotency'
 import { LateNotices } from '#actors/notices'
 import { sessionActor } from '#actors/session/session'
 import { signingKeysActor } from '#actors/signing-keys/signing-keys'
@@ -55,6 +56,7 @@ test('every record of our actors has a sample', () => {
     accountActor,
     sessionActor(notices),
     signingKeysActor(notices),
+    idempotencyActor,
   ]
   const sampled = storedSamples.map(({ key }) => key)
   for (const { kind, formats } of definitions) {

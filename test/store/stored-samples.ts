@@ -4,6 +4,8 @@ import { ServiceState } from '#actors/device/service-state'
 import { deviceFormat, deviceOf, snapshotOf } from '#actors/device/snapshot'
 import type { DeviceState } from '#actors/device/state'
 import { directoryActor } from '#actors/directory/directory'
+import { idempotencyAddress } from '#actors/idempotency/address'
+import { idempotencyActor } from '#actors/idempotency/idempotency'
 import { LateNotices } from '#actors/notices'
 import { sessionActor } from '#actors/session/session'
 import { signingKeysActor } from '#actors/signing-keys/signing-keys'
@@ -146,6 +148,8 @@ const notices = new LateNotices()
 const session = { kind: 'session', tenant: 'acme', id: 'Q7rVb2KxYd' }
 const account = { kind: 'account', tenant: 'acme', id: '2Vb7qYx9Kd' }
 const directory = { kind: 'directory', tenant: 'default', id: 'directory' }
+const keyed = idempotencyAddress('acme', 'crn#user:2Vb7qYx9Kd', '8e03978e-40d5-43e8-bc93-6894a57f9324')
+const keyedPrint = 'NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs'
 const signingKeys = { kind: 'signing_keys', tenant: 'default', id: 'signing_keys' }
 
 /** Shapes are asked for by who wakes one, which nobody does here. */
@@ -295,6 +299,37 @@ const accessSamples: readonly [name: string, definition: Formats, to: ActorAddre
         fingerprint: bytes(9),
         createdAt: at,
         retiresAt: at + 28_800_000,
+      },
+    ],
+    [
+      'idempotency-open',
+      idempotencyActor,
+      keyed,
+      'answer',
+      { print: keyedPrint, seed: bytes(10).subarray(0, 16), begunAt: at, reply: null },
+    ],
+    [
+      'idempotency-answer',
+      idempotencyActor,
+      keyed,
+      'answer',
+      {
+        print: keyedPrint,
+        seed: bytes(11).subarray(0, 16),
+        begunAt: at,
+        reply: { status: 201, location: '/api/v1/groups/Q7rVb2KxYd', body: '{"name":"Küche","devices":[]}' },
+      },
+    ],
+    [
+      'idempotency-empty',
+      idempotencyActor,
+      keyed,
+      'answer',
+      {
+        print: keyedPrint,
+        seed: bytes(12).subarray(0, 16),
+        begunAt: at,
+        reply: { status: 204, location: null, body: '' },
       },
     ],
   ]
