@@ -13,6 +13,10 @@ export interface Call<P = unknown, Q = unknown, B = unknown> {
   readonly bodyBytes: Uint8Array
   /** A request header by its lower-case name; empty when absent. */
   header(name: string): string
+  /** 16 bytes that whatever is made in answer is named by; drawn when first asked for. */
+  readonly seed: Uint8Array
+  /** The same request was answered before, or begun to be: what `seed` names may be there. */
+  readonly isRepeated: boolean
   /** Path and query as they came, for links to further pages. */
   readonly target: { readonly path: string; readonly query: string }
   readonly requestId: string

@@ -142,6 +142,9 @@ function answer(
   })
 }
 
+/** As much as a UUID. */
+const seedBytes = 16
+
 /** A class and no literal: what most answerers never ask for (signal, address) is only made when asked for. */
 class ExchangeCall implements Call {
   readonly caller: Caller
@@ -149,6 +152,8 @@ class ExchangeCall implements Call {
   readonly query: unknown
   readonly body: unknown
   readonly bodyBytes: Uint8Array
+  readonly isRepeated = false
+  #seed: Uint8Array | undefined
   readonly #exchange: Exchange
 
   constructor(
@@ -169,6 +174,11 @@ class ExchangeCall implements Call {
 
   header(name: string): string {
     return this.#exchange.header(name)
+  }
+
+  get seed(): Uint8Array {
+    this.#seed ??= this.#exchange.context.world.random(seedBytes)
+    return this.#seed
   }
 
   get target(): Call['target'] {

@@ -83,6 +83,8 @@ export class SimulatedServer {
       query: {},
       body: undefined,
       bodyBytes: new Uint8Array(0),
+      seed: this.assembly.context.world.random(16),
+      isRepeated: false,
       header: () => '',
       target: { path: '/', query: '' },
       requestId: 'test',
