@@ -128,12 +128,13 @@ describe('a value', () => {
     ['bool-array', [true]],
     ['string-array', ['a', '😀']],
   ]
-  test.each(
-    good.map(([type, value, taken = value]) => [type, value, taken] as const),
-  )('a %s takes %j as %j', (type, value, taken) => {
-    expect(written(type, value)).toEqual({ value: taken })
-    expect(written(type, value, undefined)).toEqual({ value: taken })
-  })
+  test.each(good.map(([type, value, taken = value]) => [type, value, taken] as const))(
+    'a %s takes %j as %j',
+    (type, value, taken) => {
+      expect(written(type, value)).toEqual({ value: taken })
+      expect(written(type, value, undefined)).toEqual({ value: taken })
+    },
+  )
 
   const bad: readonly (readonly [type: string, value: unknown, fault: RegExp])[] = [
     ['uint8', 256, /^must be an integer from 0 to 255$/],
