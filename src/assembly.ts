@@ -57,6 +57,8 @@ export interface AssemblyOptions {
   /** Default: that of the hub. */
   readonly highWaterBytes?: number
   readonly ticketLifetimeMs: number
+  /** How long a device has to answer a write. Default 10 s. */
+  readonly writeTimeoutMs?: number
   /** Absent: IAM is off. Nobody signs in, and no key is asked for; what is stored about identity stays as it is. */
   readonly identity?: IdentitySettings
   readonly log: AssemblyLog
@@ -152,6 +154,7 @@ export function assemble(options: AssemblyOptions): Assembly {
     system,
     intern: journal.shapes.intern,
     presence,
+    writeTimeoutMs: options.writeTimeoutMs ?? 10_000,
     log: {
       gap: (tenant, device, after, seq) => log.info({ tenant, device, after, seq }, 'a device left out numbers'),
       refused: (tenant, problem) => log.warn({ tenant, err: problem }, 'a device was not admitted'),

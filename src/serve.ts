@@ -19,6 +19,10 @@ import { levelPlace } from '#store/level'
 /** How long requests under way may take to end when the server stops. Contract 8. */
 const stopGraceMs = 10_000
 
+/** Until an answer begins. One that waits for a device may take as long as the device may, and what is around it. */
+const requestDeadlineMs = 60_000
+const writeSpareMs = 15_000
+
 export interface ServeOptions {
   /** Whoever shows it as Bearer may do everything, until this server stops. For who starts it for himself alone. */
   readonly operatorToken?: string
@@ -55,6 +59,7 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
     isSynced: config.durability === 'disk',
     retention: { bytesMax: config.streamRetentionBytes, ageMsMax: config.streamRetentionMs },
     ticketLifetimeMs: config.ticketLifetimeMs,
+    writeTimeoutMs: config.writeTimeoutMs,
     ...(config.isIamOn && { identity: identityOf(config, log, options, () => door.server?.port ?? config.port) }),
     log,
   })
@@ -78,6 +83,7 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
       isProxyTrusted: config.isProxyTrusted,
       bodyBytesMax: config.bodyBytesMax,
       idempotency: idempotencyOf(context),
+      requestDeadlineMs: Math.max(requestDeadlineMs, config.writeTimeoutMs + writeSpareMs),
       closeGraceMs: stopGraceMs,
       redactPath,
       ...(!identity && { notFound: identityIsOff }),

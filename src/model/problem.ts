@@ -49,8 +49,8 @@ export const problemKinds = {
   bug: { status: 500, body: 'server_error', text: 'Internal Server Error', isTemporary: true, link: 'OVERLOADED' },
   storage: { status: 503, body: 'error', text: 'STORAGE', isTemporary: true, link: 'STORAGE' },
   overloaded: { status: 503, body: 'error', text: 'OVERLOADED', isTemporary: true, link: 'OVERLOADED' },
-  device_timeout: { status: 504, body: 'error', text: 'DEVICE_TIMEOUT', isTemporary: true },
   stopping: { status: 503, body: 'error', text: 'STOPPING', isTemporary: true, link: 'OVERLOADED' },
+  device_timeout: { status: 504, body: 'error', text: 'DEVICE_TIMEOUT', isTemporary: true },
 } as const satisfies Record<string, ProblemKind>
 
 export type ProblemCode = keyof typeof problemKinds

@@ -23,6 +23,7 @@ import { signingKeyRoutes } from '#routes/signing-keys'
 import { tenantRoutes } from '#routes/tenants'
 import { userRoutes } from '#routes/users'
 import { webauthnRoutes } from '#routes/webauthn'
+import { writeRoutes } from '#routes/writes'
 import type { Binding } from '#server/call'
 import type { AnyWebsocketRoute } from '#server/websocket-route'
 
@@ -32,6 +33,7 @@ export function bindingsOf(context: RouteContext, identity: Identity | undefined
     ...healthRoutes(context, health),
     ...deviceRoutes(context),
     ...serviceRoutes(context),
+    ...writeRoutes(context),
     ...schemaRoutes(context),
     ...metaRoutes(context),
     ...eventRoutes(context),

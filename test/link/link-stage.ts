@@ -25,6 +25,9 @@ const definitions = (notices: IdentityNotices) => (journal: StoreJournal) =>
     tenantActor(notices),
   ] as unknown as AnyDefinition<Entry>[]
 
+/** How long devices have to answer here. */
+export const writeTimeoutMs = 10_000
+
 /** The room of links in front of real actors and a store in memory, with sockets that are nothing but their frames. */
 export class LinkStage {
   readonly notices = new LateNotices()
@@ -47,6 +50,7 @@ export class LinkStage {
       system,
       intern: journal.shapes.intern,
       presence: this.presence,
+      writeTimeoutMs,
       log: {
         gap: (_, device, after, seq) => this.gaps.push(`${device} ${after} ${seq}`),
         refused: (_, problem) => this.notAdmitted.push(problem.code),
@@ -118,6 +122,8 @@ export class TestLink implements Socket {
   readonly shortAcks: number[][] = []
   closedWith: number | undefined
   pings = 0
+  /** Bytes that did not leave yet. */
+  buffered = 0
   isAnswering = true
 
   constructor(links: Links, opening: LinkOpening) {
@@ -184,7 +190,7 @@ export class TestLink implements Socket {
   }
 
   bufferedBytes(): number {
-    return 0
+    return this.buffered
   }
 
   subscribe(): void {}

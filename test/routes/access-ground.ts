@@ -1,5 +1,7 @@
+import { WebSocket } from 'ws'
 import { accountAddress } from '#actors/account/address'
 import type { AccountState } from '#actors/account/state'
+import { deviceAddress } from '#actors/device/device'
 import { directoryAddress } from '#actors/directory/address'
 import { rowByName } from '#actors/directory/queries'
 import type { DirectoryState } from '#actors/directory/state'
@@ -14,7 +16,7 @@ import { hashOf } from '#iam/secret-text'
 import type { Identity } from '#identity/identity'
 import type { Grant } from '#model/scope'
 import { madeId } from '#model/server-made-id'
-import { bindingsOf } from '#routes/bindings'
+import { bindingsOf, socketsOf } from '#routes/bindings'
 import { idempotencyOf } from '#routes/idempotency'
 import { linkRoutes } from '#routes/link'
 import { metaRoutes } from '#routes/meta'
@@ -46,6 +48,7 @@ export class AccessGround {
   readonly #skip: (ms: number) => void
   readonly #tokens = new Map<Asker, string>()
   readonly bindings: readonly Binding[]
+  #device: WebSocket | undefined
 
   private constructor(
     assembly: Assembly,
@@ -88,8 +91,9 @@ export class AccessGround {
     const { identity } = assembly
     if (!identity) throw new Error('identity is off')
     const bindings = bindingsOf(assembly.context, identity, { dataDirectory: '/', databaseStatus: () => 'ok' })
+    const sockets = socketsOf(assembly.context, identity, assembly.eventRoom, 256 * 1024)
     const idempotency = idempotencyOf(assembly.context)
-    const door = await openDoor({ world: movable, bindings, authenticate: identity.authenticate, idempotency })
+    const door = await openDoor({ world: movable, bindings, sockets, authenticate: identity.authenticate, idempotency })
     port.of = door.port
     return new AccessGround(assembly, identity, door, bindings, (ms) => {
       clock.aheadMs += ms
@@ -97,6 +101,7 @@ export class AccessGround {
   }
 
   async close(): Promise<void> {
+    this.#device?.terminate()
     await this.#door.server.close()
     await this.#assembly.close()
   }
@@ -115,6 +120,30 @@ export class AccessGround {
   /** `bob` as the examples know him: invited, for those that are about him and not for the one that makes him. */
   async bring(name: string): Promise<void> {
     await this.#user(defaultTenant, name, ['viewer'])
+  }
+
+  /** The device of the examples, on a link of its own, doing whatever it is asked. */
+  async link(): Promise<void> {
+    this.#device?.terminate()
+    const secret = 'of the device'
+    await this.#ask(deviceAddress(defaultTenant, exampleDevice), { type: 'set_secret', hash: hashOf(secret) })
+    const authorization = `Basic ${Buffer.from(`${exampleDevice}:${secret}`).toString('base64')}`
+    const device = new WebSocket(`${this.#door.ws}/link`, ['link.v1.json'], { headers: { authorization } })
+    this.#device = device
+    const properties = [{ propId: 8192, type: 'FLOAT' }]
+    const services = [{ serviceIdentifier: exampleService, properties }]
+    await new Promise((welcomed, refused) => {
+      device.on('error', refused)
+      device.on('open', () => {
+        device.send(JSON.stringify({ type: 'HELLO', deviceIdentifier: exampleDevice, services }))
+      })
+      device.on('message', (data) => {
+        const { type, flakeAddress, id, updates = [] } = JSON.parse(String(data))
+        if (type === 'WELCOME') welcomed(undefined)
+        const results = updates.map(({ propId }: { propId: number }) => ({ propId, status: 'OK' }))
+        if (type === 'WRITE') device.send(JSON.stringify({ type: 'RESULT', flakeAddress, id, results }))
+      })
+    })
   }
 
   async forget(tenant: string): Promise<void> {

@@ -138,6 +138,7 @@ const entries = bindingsOf({} as never, {} as never, {} as never).map(({ entry }
 async function prepare(entry: RouteEntry, grants: readonly Grant[]): Promise<void> {
   await ground.restore(grants)
   if (entry.example.parameters?.name === 'bob') await ground.bring('bob')
+  if (/^write(Device|Service)Properties$/.test(entry.name)) await ground.link()
 }
 
 async function pathOf(
