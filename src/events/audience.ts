@@ -1,5 +1,6 @@
+import type { MeantDevices } from '#model/bound'
 import { type EventType, eventKinds } from '#model/event'
-import { holds, type Reach, type Scope } from '#model/scope'
+import { holds, type Reach, reachesEvery, type Scope } from '#model/scope'
 
 /** What a client asked to be left of what it may hear. Absent: everything. Contract 4.2. */
 export interface EventFilter {
@@ -25,13 +26,24 @@ export interface AudienceClass {
 
 /**
  * Whether a class hears an event. A filter narrows like a scope does: what an event does not say it is not judged by.
+ *
+ * @param bound the devices that the thing is bound to, of events that name none: the class must reach every one of them,
+ * and its filter is not asked
  */
-export function isHeard(audience: AudienceClass, type: EventType, device?: string, service?: string): boolean {
+export function isHeard(
+  audience: AudienceClass,
+  type: EventType,
+  device?: string,
+  service?: string,
+  bound?: MeantDevices,
+): boolean {
   const { filter, scope } = audience
   if (filter.types && !filter.types.has(type)) return false
   if (device !== undefined && filter.devices && !filter.devices.has(device)) return false
   if (service !== undefined && filter.services && !filter.services.has(service)) return false
-  return scope.reaches(eventKinds[type].resource, 'read').some((reach) => isReached(reach, device, service))
+  const { resource } = eventKinds[type]
+  if (bound !== undefined) return reachesEvery(scope, resource, 'read', bound)
+  return scope.reaches(resource, 'read').some((reach) => isReached(reach, device, service))
 }
 
 /**
@@ -89,10 +101,15 @@ export class Audiences {
     return concerned
   }
 
-  /** Every class that hears the event, each once. */
-  hearers(type: EventType, device: string | undefined, service: string | undefined): readonly AudienceClass[] {
+  /** Every class that hears the event, each once. `bound`: see `isHeard`. */
+  hearers(
+    type: EventType,
+    device: string | undefined,
+    service: string | undefined,
+    bound?: MeantDevices,
+  ): readonly AudienceClass[] {
     if (device === undefined) {
-      return [...this.#classes.values()].filter((audience) => isHeard(audience, type, undefined, service))
+      return [...this.#classes.values()].filter((audience) => isHeard(audience, type, undefined, service, bound))
     }
     const wide = this.#wideHearers(type, service)
     const named = this.#byDevice.size === 0 ? undefined : this.#byDevice.get(device)

@@ -4,6 +4,7 @@ import type { DeviceCommand, Hello } from '#actors/device/commands'
 import { deviceActor, deviceAddress } from '#actors/device/device'
 import type { DeviceState } from '#actors/device/state'
 import { LateNotices } from '#actors/notices'
+import { unheardRules } from '#actors/rule-notices'
 import { tenantAddress } from '#actors/tenant/address'
 import { tenantActor } from '#actors/tenant/tenant'
 import type { Entry } from '#model/entry'
@@ -21,7 +22,7 @@ const names = ['A', 'B', 'C']
 const definitions = (journal: StoreJournal) =>
   [
     deviceActor({ shapeById: (id) => journal.shapes.byId(id), startedAt: startMs }),
-    tenantActor(new LateNotices()),
+    tenantActor(new LateNotices(), unheardRules),
   ] as unknown as AnyDefinition<Entry>[]
 
 /** Few bytes and events, so that checkpoints happen all the time. */
