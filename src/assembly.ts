@@ -107,7 +107,7 @@ export function assemble(options: AssemblyOptions): Assembly {
       return isOverridden(state as DeviceState, lastOffset, item, told)
     },
     membersOf: (tenant, group) => {
-      const { groups } = system.look(tenantAddress(tenant)) as TenantState
+      const { groups } = system.registry.look(tenantAddress(tenant)).state as TenantState
       return groups.get(group)?.devices
     },
     failed: (error) => {
