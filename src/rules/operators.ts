@@ -5,13 +5,13 @@ import { Constants, defaultMethods } from 'json-logic-engine'
  * application out of its arguments'. The text calls functions of this file and the library, and reads values and constants
  * by their places: nothing that an author wrote is in it.
  *
- * `if`, `and`, `or`, `!` and `!!` are the library's. Its others are not used (5.0.7, found by comparing with the plain
- * evaluator in `test/rules`):
- * - all comparisons of a condition share one variable `prev`, and the right side is compiled between its writing and its
- *   reading, so a comparison inside another one's right side is checked against the wrong left side;
+ * `if`, `and`, `or`, `!` and `!!` are the library's, which brackets what it has to. Its others, of 5.0.7, would not do:
+ * - all comparisons of a condition share one variable `prev`, which is written before the right side is worked out and
+ *   read after: with a comparison inside it, `{"<":[1,{"if":[{"<":["a","b"]},10,20]}]}`, that one's left side is read;
  * - a literal that is no number makes arithmetic fail while it is compiled, also in a branch that is never taken;
- * - `{"-":[…]}` and `{"/":[…]}` tell `"0"` and `0` apart; `min` and `max` take no text and make an array each time;
- * - `in` binds its right side without brackets, throws on what is no list, and has no limit.
+ * - `==` takes `null` for 0, so that a floor 0 would be no floor;
+ * - `min` and `max` take no text that is a number, and an array is made for them each time;
+ * - `in` fails where its right side is a number, and has no limit.
  */
 
 /** What the library hands to `compile`: `compile` is a template tag that puts texts together. */
