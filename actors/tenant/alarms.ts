@@ -5,10 +5,9 @@ import { bindingsOf } from '#actors/tenant/bindings'
 import type { DeleteAlarm, PutAlarm } from '#actors/tenant/commands'
 import { alarmRecord, judgedRecord, type StoredJudged, type TenantState } from '#actors/tenant/state'
 import { type AlarmBody, alarmBindingsMax, alarmsMax, type StoredAlarm } from '#model/alarm'
-import { variablesIn } from '#model/condition'
 import type { AlarmSet, Entry } from '#model/entry'
 import { Problem } from '#model/problem'
-import { propIdOfName } from '#model/service-schema'
+import { unknownNamesIn } from '#rules/property-name'
 import { answer, type Decision, record, refuse, type Turn } from '#runtime/actor'
 
 /**
@@ -82,19 +81,9 @@ function faultOf({ groups, schemas }: TenantState, wanted: AlarmContent): Proble
   if (wanted.groups?.some((group) => !groups.has(group))) return new Problem('not_found')
   const schema = schemas.get(wanted.serviceIdentifier)
   if (!schema) return undefined
-  const unknown = variablesIn(wanted.condition).filter(
-    ({ name }) => !idPattern.test(name) && propIdOfName(schema, name) === undefined,
-  )
-  if (unknown.length === 0) return undefined
-  const details = unknown.map(({ name, path }) => ({
-    path: ['condition', ...path].join('.'),
-    message: `the schema of ${wanted.serviceIdentifier} has no property ${name}`,
-  }))
-  return new Problem('invalid', undefined, { details })
+  const details = unknownNamesIn(wanted.condition, schema, 'condition')
+  return details.length === 0 ? undefined : new Problem('invalid', undefined, { details })
 }
-
-/** `0x2000`, `0x2000.FLOAT`: a property by its id, whatever the schema calls it. */
-const idPattern = /^0[xX][0-9a-fA-F]{1,8}(?:\.[A-Za-z0-9-]+)?$/
 
 function limitOf(state: TenantState, wanted: AlarmContent, before: StoredAlarm | undefined): Problem | undefined {
   if (!before && state.alarms.size >= alarmsMax) {

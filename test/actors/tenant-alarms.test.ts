@@ -177,6 +177,7 @@ describe('an alarm', () => {
     ['of a group that is not there', { groups: ['G1', 'G9'] }, 'not_found: Not Found'],
     ['over a name that the schema lacks', { condition: { var: 'humidity' } }, 'invalid: Validation Error'],
     ['missing a name that the schema lacks', { condition: { missing: ['humidity'] } }, 'invalid: Validation Error'],
+    ['over an id of a type that is none', { condition: { var: '0x2000.floating' } }, 'invalid: Validation Error'],
     ['over digits, which are a name', { condition: { var: '8192' } }, 'invalid: Validation Error'],
   ])('%s is refused', (_, more, problem) => {
     const tenant = new ActingTenant()
@@ -190,12 +191,13 @@ describe('an alarm', () => {
   test('names are named where they are unknown', () => {
     const tenant = new ActingTenant()
     tenant.act({ type: 'put_schema', service: 'svc', schema })
+    const unknown = 'must be a property of the service, by its name in the schema or as 0x2000'
     const condition = { and: [{ var: 'temperature' }, { var: ['a.b', 1] }, { '>': [{ var: 'c' }, 1] }] }
     expect(tenant.makeAlarm('A1', { condition })).toMatchObject({
       problem: {
         details: [
-          { path: 'condition.and.1.var.0', message: 'the schema of svc has no property a.b' },
-          { path: 'condition.and.2.>.0.var', message: 'the schema of svc has no property c' },
+          { path: 'condition.and.1.var.0', message: unknown },
+          { path: 'condition.and.2.>.0.var', message: unknown },
         ],
       },
     })
