@@ -8,9 +8,11 @@ import { directoryActor } from '#actors/directory/directory'
 import { idempotencyIndex } from '#actors/idempotency/expiry'
 import { idempotencyActor } from '#actors/idempotency/idempotency'
 import { LateNotices } from '#actors/notices'
+import { unheardRules } from '#actors/rule-notices'
 import { sessionActor } from '#actors/session/session'
 import { signingKeysActor } from '#actors/signing-keys/signing-keys'
-import { defaultTenant } from '#actors/tenant/address'
+import { defaultTenant, tenantAddress } from '#actors/tenant/address'
+import type { TenantState } from '#actors/tenant/state'
 import { tenantActor } from '#actors/tenant/tenant'
 import { Hub } from '#events/hub'
 import { Tickets } from '#iam/tickets'
@@ -109,6 +111,10 @@ export function assemble(options: AssemblyOptions): Assembly {
       const { state, lastOffset } = system.registry.look(deviceAddress(item.tenant, item.device))
       return isOverridden(state as DeviceState, lastOffset, item, told)
     },
+    membersOf: (tenant, group) => {
+      const { groups } = system.registry.look(tenantAddress(tenant)).state as TenantState
+      return groups.get(group)?.devices
+    },
     failed: (error) => {
       if (error instanceof StorageFailure) log.warn({ err: error }, 'what a dashboard missed could not be read')
       else bug(error, 'catching up')
@@ -118,7 +124,7 @@ export function assemble(options: AssemblyOptions): Assembly {
   const notices = new LateNotices()
   const definitions = [
     deviceActor({ shapeById: (id) => journal.shapes.byId(id), startedAt }),
-    tenantActor(notices),
+    tenantActor(notices, unheardRules),
     directoryActor(notices),
     accountActor,
     sessionActor(notices),

@@ -6,6 +6,7 @@ import type { RouteContext } from '#routes/context'
 import { deviceRoutes } from '#routes/devices'
 import type { EventRoom } from '#routes/event-room'
 import { eventRoutes, eventSockets } from '#routes/events'
+import { groupRoutes } from '#routes/groups'
 import { type HealthOptions, healthRoutes } from '#routes/health'
 import { identityRoutes } from '#routes/identity'
 import { jwksRoutes } from '#routes/jwks'
@@ -36,6 +37,7 @@ export function bindingsOf(context: RouteContext, identity: Identity | undefined
     ...writeRoutes(context),
     ...schemaRoutes(context),
     ...metaRoutes(context),
+    ...groupRoutes(context),
     ...eventRoutes(context),
     ...linkRoutes(context, identity),
     ...identityRoutes(),

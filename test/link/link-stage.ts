@@ -1,6 +1,7 @@
 import { deviceActor, deviceAddress, registrarRecord, secretRecord } from '#actors/device/device'
 import type { DeviceState } from '#actors/device/state'
 import { type IdentityNotices, LateNotices } from '#actors/notices'
+import { unheardRules } from '#actors/rule-notices'
 import { tenantAddress } from '#actors/tenant/address'
 import type { AdmitDevice } from '#actors/tenant/commands'
 import { tenantActor } from '#actors/tenant/tenant'
@@ -22,7 +23,7 @@ import { Stage, type StageOptions } from '#test/runtime/stage'
 const definitions = (notices: IdentityNotices) => (journal: StoreJournal) =>
   [
     deviceActor({ shapeById: (id) => journal.shapes.byId(id), startedAt: startMs }),
-    tenantActor(notices),
+    tenantActor(notices, unheardRules),
   ] as unknown as AnyDefinition<Entry>[]
 
 /** How long devices have to answer here. */

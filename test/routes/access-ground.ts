@@ -10,6 +10,7 @@ import { sessionAddress } from '#actors/session/address'
 import type { SessionState } from '#actors/session/state'
 import { defaultTenant, tenantAddress } from '#actors/tenant/address'
 import type { TenantState } from '#actors/tenant/state'
+import { exampleGroup } from '#api/groups'
 import { exampleDevice, exampleService } from '#api/state-shape'
 import { anonymous } from '#iam/anonymous'
 import { hashOf } from '#iam/secret-text'
@@ -192,7 +193,7 @@ export class AccessGround {
 
   /** All that a tenant holds, as text; what is always another (the role and sessions of who asks) left out. */
   whole(tenant: string): string {
-    const { schemas, roles, apiKeys, provisioningKeys } = this.#tenant(tenant)
+    const { schemas, roles, apiKeys, provisioningKeys, groups } = this.#tenant(tenant)
     const users = [...this.#directory.users.values()].filter((row) => row.tenant === tenant && !(row.name in askers))
     const devices = this.#look({ kind: 'device', tenant, id: exampleDevice }) as { isThere: boolean; meta: object }
     const named = [...roles].filter(([name]) => name !== 'eve')
@@ -201,6 +202,7 @@ export class AccessGround {
       named,
       [...apiKeys],
       [...provisioningKeys],
+      [...groups],
       users,
       devices.isThere,
       devices.meta,
@@ -234,7 +236,7 @@ export class AccessGround {
     const state = this.#tenant(tenant)
     const address = tenantAddress(tenant)
     const hash = hashOf('any')
-    // In the other tenant everything but the device and its schema is there as well, under the same names.
+    // In the other tenant everything but the device, its group and its schema is there as well, under the same names.
     if (!state.apiKeys.has(apiKey)) {
       await this.#ask(address, {
         type: 'add_api_key',
@@ -259,6 +261,7 @@ export class AccessGround {
     const grants = [{ permissions: { meta: ['read'] }, devices: ['*'], services: ['*'] }]
     await this.#ask(address, { type: 'put_role', role: 'ops', grants })
     await this.#user(tenant, tenant === defaultTenant ? 'ann' : 'ona', ['operator'], true)
+    for (const id of state.groups.keys()) await this.#ask(address, { type: 'delete_group', id })
     if (tenant === defaultTenant) await this.#data()
     else {
       for (const service of [...state.schemas.keys()]) await this.#ask(address, { type: 'delete_schema', service })
@@ -275,6 +278,9 @@ export class AccessGround {
     const updates = [{ serviceIdentifier: exampleService, propId: 8192, value: 21.5 }]
     await this.#answered('postLink', {}, { deviceIdentifier: exampleDevice, services, updates })
     await this.#answered('patchMeta', { deviceIdentifier: exampleDevice }, { location: { building: 'A' } })
+    const group = { name: 'Hall 3', devices: [exampleDevice] }
+    const put = { type: 'put_group', id: exampleGroup, isNew: true, body: group, author: anonymous.user }
+    await this.#ask(tenantAddress(defaultTenant), put)
     const schema = { name: 'Climate', description: 'A room', properties: {} }
     await this.#answered('putSchema', { serviceIdentifier: exampleService }, schema)
   }
