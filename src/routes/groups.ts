@@ -6,6 +6,7 @@ import type { Caller } from '#iam/caller'
 import { groupEntryOf, type StoredGroup } from '#model/group'
 import { Problem } from '#model/problem'
 import type { Action } from '#model/scope'
+import { seeded } from '#model/seeded'
 import { madeId } from '#model/server-made-id'
 import type { RouteContext } from '#routes/context'
 import { listReply } from '#routes/list-reply'
@@ -16,7 +17,7 @@ import { type Binding, bind } from '#server/call'
 
 /** Who answers for groups. Contract 5.1. */
 export function groupRoutes(context: RouteContext): Binding[] {
-  const { system, world } = context
+  const { system } = context
   return [
     bind(api.listGroups, (call) => {
       const { caller, query } = call
@@ -41,9 +42,9 @@ export function groupRoutes(context: RouteContext): Binding[] {
       )
     }),
 
-    bind(api.createGroup, async ({ caller, body, bodyBytes }) => {
+    bind(api.createGroup, async ({ caller, body, bodyBytes, seed }) => {
       mustBind(caller, 'create', body.devices)
-      const id = madeId((bytes) => world.random(bytes))
+      const id = madeId(seeded(seed))
       const put: PutGroup = { type: 'put_group', id, isNew: true, body, author: caller.user }
       const stored = await system.ask(tenantAddress(caller.tenant), put, bodyBytes.byteLength)
       const headers = { Location: `/api/v1/groups/${id}` }

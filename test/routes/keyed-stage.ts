@@ -2,6 +2,7 @@ import { idempotencyAddress } from '#actors/idempotency/address'
 import { idempotencyActor } from '#actors/idempotency/idempotency'
 import { answerRecord, type StoredKey } from '#actors/idempotency/state'
 import { LateNotices } from '#actors/notices'
+import { unheardRules } from '#actors/rule-notices'
 import { tenantAddress } from '#actors/tenant/address'
 import type { TenantState } from '#actors/tenant/state'
 import { tenantActor } from '#actors/tenant/tenant'
@@ -158,7 +159,7 @@ export class KeyedStage {
 
   #made(): Stage {
     const { world, place } = this
-    const definitions = () => [idempotencyActor, tenantActor(new LateNotices())] as unknown as Definitions
+    const definitions = () => [idempotencyActor, tenantActor(new LateNotices(), unheardRules)] as unknown as Definitions
     return new Stage({ world, place, definitions })
   }
 }
