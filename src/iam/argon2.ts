@@ -1,13 +1,109 @@
-import { hash, verify } from '@node-rs/argon2'
+import { Worker } from 'node:worker_threads'
 import type { PasswordEngine } from '#iam/password-hashing'
 
 /**
- * argon2id (RFC 9106) with what OWASP asks for at least: 19 MiB, twice over, one lane. 15 to 22 ms of a core, in libuv's
- * pool. Written out, so that a library that changes its mind does not change ours.
+ * argon2id (RFC 9106) with what OWASP asks for at least: 19 MiB, twice over, one lane. 15 to 22 ms of a core. Written out,
+ * so that a library that changes its mind does not change ours.
  */
 const cost = { memoryCost: 19_456, timeCost: 2, parallelism: 1, outputLen: 32 }
 
-export const argon2Engine: PasswordEngine = {
-  hash: (password) => hash(password, cost),
-  verify: (stored, password) => verify(stored, password),
+/**
+ * What runs in the thread. As text, because the module it would be is no file where the sources are run as they are. On
+ * Linux a thread has a priority of its own; elsewhere it would be that of the whole process.
+ */
+const program = `
+  import { createRequire } from 'node:module'
+  import { constants, setPriority } from 'node:os'
+  import { parentPort, workerData } from 'node:worker_threads'
+  if (process.platform === 'linux') setPriority(constants.priority.PRIORITY_LOW)
+  const { hashSync, verifySync } = createRequire(workerData.from)('@node-rs/argon2')
+  const never = new Int32Array(new SharedArrayBuffer(4))
+  parentPort.on('message', ({ stored, password, restShare }) => {
+    const began = performance.now()
+    try {
+      const value = stored === undefined ? hashSync(password, workerData.cost) : verifySync(stored, password)
+      parentPort.postMessage({ value })
+    } catch (error) {
+      parentPort.postMessage({ error: error.message })
+    }
+    Atomics.wait(never, 0, 0, (performance.now() - began) * restShare)
+  })
+`
+
+/**
+ * More than so many at a time are no people at their desks. Going through 19 MiB again and again takes from all others the
+ * memory's bandwidth and the caches, whatever the priority: so the thread rests then for as long as it worked.
+ */
+const floodFrom = 8
+
+function restShareOf(waiting: number): number {
+  return waiting > floodFrom ? 1 : 0
 }
+
+interface Question {
+  /** Undefined: the password is to be hashed, not compared. */
+  readonly stored?: string
+  readonly password: string
+  /** For how long nothing is done behind it, of the time it took. */
+  readonly restShare: number
+}
+
+interface Answer {
+  readonly value?: unknown
+  readonly error?: string
+}
+
+interface Asked {
+  readonly resolve: (value: unknown) => void
+  readonly reject: (error: Error) => void
+}
+
+/**
+ * A thread for passwords, below all others of the process: somebody who signs in can wait, and events can't. With two cores
+ * a flood of logins made every tenth event wait for a password otherwise. Begun with the first password, and anew when it
+ * has died; it keeps no process alive but while it is asked.
+ */
+class PasswordThread implements PasswordEngine {
+  #worker: Worker | undefined
+  /** In the order in which they are answered. */
+  readonly #asked: Asked[] = []
+
+  hash(password: string, waiting = 0): Promise<string> {
+    return this.#ask({ password, restShare: restShareOf(waiting) }) as Promise<string>
+  }
+
+  verify(stored: string, password: string, waiting = 0): Promise<boolean> {
+    return this.#ask({ stored, password, restShare: restShareOf(waiting) }) as Promise<boolean>
+  }
+
+  #ask(question: Question): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      this.#worker ??= this.#begin()
+      this.#asked.push({ resolve, reject })
+      this.#worker.ref()
+      this.#worker.postMessage(question)
+    })
+  }
+
+  #begin(): Worker {
+    const workerData = { from: import.meta.url, cost }
+    const worker = new Worker(new URL(`data:text/javascript,${encodeURIComponent(program)}`), { workerData })
+    worker.on('message', ({ value, error }: Answer) => {
+      const asked = this.#asked.shift()
+      if (this.#asked.length === 0) worker.unref()
+      if (error === undefined) asked?.resolve(value)
+      else asked?.reject(new Error(error))
+    })
+    worker.on('error', (error) => this.#ended(worker, error))
+    worker.on('exit', () => this.#ended(worker, new Error('the thread for passwords ended')))
+    return worker
+  }
+
+  #ended(worker: Worker, error: Error): void {
+    if (this.#worker !== worker) return
+    this.#worker = undefined
+    for (const { reject } of this.#asked.splice(0)) reject(error)
+  }
+}
+
+export const argon2Engine: PasswordEngine = new PasswordThread()

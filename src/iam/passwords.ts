@@ -33,7 +33,7 @@ export class Passwords {
 
   /** @throws Problem `overloaded` when too many wait. */
   hash(password: string): Promise<string> {
-    return this.#enqueue(async () => this.#engine.hash(normalOf(password)))
+    return this.#enqueue(async () => this.#engine.hash(normalOf(password), this.#jobs.length - 1))
   }
 
   /**
@@ -46,17 +46,25 @@ export class Passwords {
   verify(hash: string | undefined, password: string, before?: () => void, wrong?: () => void): Promise<boolean> {
     return this.#enqueue(async () => {
       before?.()
-      const isRight = (await this.#engine.verify(hash ?? dummyHash, normalOf(password))) && hash !== undefined
+      const isRight =
+        (await this.#engine.verify(hash ?? dummyHash, normalOf(password), this.#jobs.length - 1)) && hash !== undefined
       if (!isRight) wrong?.()
       return isRight
     })
   }
 
+  /**
+   * For who would do other work first that is worth nothing without a password.
+   * @throws Problem `overloaded` when too many wait.
+   */
+  checkRoom(): void {
+    if (this.#jobs.length < this.#queueMax) return
+    this.counts.refused++
+    throw new Problem('overloaded', 'too many passwords wait to be checked', { headers: { 'Retry-After': '1' } })
+  }
+
   async #enqueue<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#jobs.length >= this.#queueMax) {
-      this.counts.refused++
-      throw new Problem('overloaded', 'too many passwords wait to be checked', { headers: { 'Retry-After': '1' } })
-    }
+    this.checkRoom()
     return new Promise<T>((resolve, reject) => {
       const run = async () => {
         this.counts.hashes++
