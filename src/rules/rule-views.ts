@@ -56,7 +56,7 @@ export class RuleViews {
 
   /** Everything anew, at the start and when the store was read again. */
   load(tenants: Iterable<LoadedRules>): void {
-    const before = new Map(this.#active)
+    const before = this.#isLoaded ? new Map(this.#active) : undefined
     this.#views.clear()
     this.#active.clear()
     this.#isLoaded = true
@@ -65,10 +65,7 @@ export class RuleViews {
       view.load(stored)
       this.#settle(stored.tenant, view, [])
     }
-    for (const [tenant, view] of before) {
-      const now = this.of(tenant)
-      for (const id of view.alarmIds()) if (now?.digestOf(id) !== view.digestOf(id)) this.#parts.sweep(tenant, id)
-    }
+    if (before) this.#sweepOthers(before)
   }
 
   /** Undefined when it was deleted. Likewise the next two. */
@@ -93,6 +90,17 @@ export class RuleViews {
   tenantEnded(tenant: string): void {
     this.#views.delete(tenant)
     this.#active.delete(tenant)
+  }
+
+  /** Whatever is decided otherwise than in these views. */
+  #sweepOthers(before: ReadonlyMap<string, TenantView>): void {
+    for (const tenant of new Set([...before.keys(), ...this.#active.keys()])) {
+      const views = [before.get(tenant), this.#active.get(tenant)]
+      const [old, now] = views
+      for (const id of new Set(views.flatMap((view) => [...(view?.alarmIds() ?? [])]))) {
+        if (old?.digestOf(id) !== now?.digestOf(id)) this.#parts.sweep(tenant, id)
+      }
+    }
   }
 
   /** What was told before the first loading is in what is loaded. */

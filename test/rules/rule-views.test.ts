@@ -239,8 +239,10 @@ describe('views', () => {
     expect(sweeps).toEqual([])
     views.load([{ tenant, alarms: new Map([['a1', storedAlarm({ edit: 2 })]]), ...none }])
     expect(sweeps).toEqual(['a1'])
+    views.load([{ tenant, alarms: new Map([['a2', storedAlarm()]]), ...none }])
+    expect(sweeps).toEqual(['a1', 'a1', 'a2'])
     views.load([])
-    expect(sweeps).toEqual(['a1', 'a1'])
+    expect(sweeps).toEqual(['a1', 'a1', 'a2', 'a2'])
   })
 
   test('say once that an author may read nothing of it any more', () => {
