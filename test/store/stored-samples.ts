@@ -233,37 +233,37 @@ const accessSamples: readonly (readonly [
       retiresAt: at + 28_800_000,
     },
   ],
-    [
-      'idempotency-open',
-      idempotencyActor,
-      keyed,
-      'answer',
-      { print: keyedPrint, seed: bytes(10).subarray(0, 16), begunAt: at, reply: null },
-    ],
-    [
-      'idempotency-answer',
-      idempotencyActor,
-      keyed,
-      'answer',
-      {
-        print: keyedPrint,
-        seed: bytes(11).subarray(0, 16),
-        begunAt: at,
-        reply: { status: 201, location: '/api/v1/groups/Q7rVb2KxYd', body: '{"name":"Küche","devices":[]}' },
-      },
-    ],
-    [
-      'idempotency-empty',
-      idempotencyActor,
-      keyed,
-      'answer',
-      {
-        print: keyedPrint,
-        seed: bytes(12).subarray(0, 16),
-        begunAt: at,
-        reply: { status: 204, location: null, body: '' },
-      },
-    ],
+  [
+    'idempotency-open',
+    idempotencyActor,
+    keyed,
+    'answer',
+    { print: keyedPrint, seed: bytes(10).subarray(0, 16), begunAt: at, reply: null },
+  ],
+  [
+    'idempotency-answer',
+    idempotencyActor,
+    keyed,
+    'answer',
+    {
+      print: keyedPrint,
+      seed: bytes(11).subarray(0, 16),
+      begunAt: at,
+      reply: { status: 201, location: '/api/v1/groups/Q7rVb2KxYd', body: '{"name":"Küche","devices":[]}' },
+    },
+  ],
+  [
+    'idempotency-empty',
+    idempotencyActor,
+    keyed,
+    'answer',
+    {
+      print: keyedPrint,
+      seed: bytes(12).subarray(0, 16),
+      begunAt: at,
+      reply: { status: 204, location: null, body: '' },
+    },
+  ],
 ]
 
 export const storedSamples: readonly StoredSample[] = [
