@@ -17,35 +17,20 @@ const program = `
   import { parentPort, workerData } from 'node:worker_threads'
   if (process.platform === 'linux') setPriority(constants.priority.PRIORITY_LOW)
   const { hashSync, verifySync } = createRequire(workerData.from)('@node-rs/argon2')
-  const never = new Int32Array(new SharedArrayBuffer(4))
-  parentPort.on('message', ({ stored, password, restMs }) => {
+  parentPort.on('message', ({ stored, password }) => {
     try {
       const value = stored === undefined ? hashSync(password, workerData.cost) : verifySync(stored, password)
       parentPort.postMessage({ value })
     } catch (error) {
       parentPort.postMessage({ error: error.message })
     }
-    if (restMs > 0) Atomics.wait(never, 0, 0, restMs)
   })
 `
-
-/**
- * More than so many at a time are no people at their desks. Going through 19 MiB again and again takes from all others the
- * memory's bandwidth and the caches, whatever the priority: so the thread rests then for about as long as it worked.
- */
-const floodFrom = 8
-const floodRestMs = 20
-
-function restMsOf(waiting: number): number {
-  return waiting > floodFrom ? floodRestMs : 0
-}
 
 interface Question {
   /** Undefined: the password is to be hashed, not compared. */
   readonly stored?: string
   readonly password: string
-  /** For how long nothing is done behind it. */
-  readonly restMs: number
 }
 
 interface Answer {
@@ -68,12 +53,12 @@ class PasswordThread implements PasswordEngine {
   /** In the order in which they are answered. */
   readonly #asked: Asked[] = []
 
-  hash(password: string, waiting = 0): Promise<string> {
-    return this.#ask({ password, restMs: restMsOf(waiting) }) as Promise<string>
+  hash(password: string): Promise<string> {
+    return this.#ask({ password }) as Promise<string>
   }
 
-  verify(stored: string, password: string, waiting = 0): Promise<boolean> {
-    return this.#ask({ stored, password, restMs: restMsOf(waiting) }) as Promise<boolean>
+  verify(stored: string, password: string): Promise<boolean> {
+    return this.#ask({ stored, password }) as Promise<boolean>
   }
 
   #ask(question: Question): Promise<unknown> {

@@ -3,11 +3,9 @@
  *
  * Obligations: the same password gives another text each time; the text says by itself how to check it; checking takes
  * as long for a wrong password as for the right one; nothing of the password is kept, and no error tells it.
- *
- * `waiting`: how many come behind this one. Where it is a flood, an engine may leave the processor to others in between.
  */
 export interface PasswordEngine {
-  hash(password: string, waiting?: number): Promise<string>
+  hash(password: string): Promise<string>
   /** False for a wrong password. Rejects for a text that is none of this engine's: it should never have been stored. */
-  verify(hash: string, password: string, waiting?: number): Promise<boolean>
+  verify(hash: string, password: string): Promise<boolean>
 }

@@ -33,7 +33,7 @@ export class Passwords {
 
   /** @throws Problem `overloaded` when too many wait. */
   hash(password: string): Promise<string> {
-    return this.#enqueue(async () => this.#engine.hash(normalOf(password), this.#jobs.length - 1))
+    return this.#enqueue(async () => this.#engine.hash(normalOf(password)))
   }
 
   /**
@@ -46,8 +46,7 @@ export class Passwords {
   verify(hash: string | undefined, password: string, before?: () => void, wrong?: () => void): Promise<boolean> {
     return this.#enqueue(async () => {
       before?.()
-      const isRight =
-        (await this.#engine.verify(hash ?? dummyHash, normalOf(password), this.#jobs.length - 1)) && hash !== undefined
+      const isRight = (await this.#engine.verify(hash ?? dummyHash, normalOf(password))) && hash !== undefined
       if (!isRight) wrong?.()
       return isRight
     })
