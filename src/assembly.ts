@@ -5,10 +5,14 @@ import { isOverridden } from '#actors/device/overridden'
 import type { DeviceState } from '#actors/device/state'
 import { presentIndex } from '#actors/device/status'
 import { directoryActor } from '#actors/directory/directory'
+import { idempotencyIndex } from '#actors/idempotency/expiry'
+import { idempotencyActor } from '#actors/idempotency/idempotency'
 import { LateNotices } from '#actors/notices'
+import { unheardRules } from '#actors/rule-notices'
 import { sessionActor } from '#actors/session/session'
 import { signingKeysActor } from '#actors/signing-keys/signing-keys'
-import { defaultTenant } from '#actors/tenant/address'
+import { defaultTenant, tenantAddress } from '#actors/tenant/address'
+import type { TenantState } from '#actors/tenant/state'
 import { tenantActor } from '#actors/tenant/tenant'
 import { Hub } from '#events/hub'
 import { Tickets } from '#iam/tickets'
@@ -31,9 +35,10 @@ import type { RetentionLimits } from '#store/retention'
 import { StoreJournal } from '#store/store-journal'
 import { StoreListing } from '#store/store-listing'
 import { TenantSweep } from '#store/tenant-sweep'
+import { IdempotencyExpiry } from '#workers/idempotency-expiry'
 
 /** All that actors have. */
-const indexes = [presentIndex, serviceIndex]
+const indexes = [presentIndex, serviceIndex, idempotencyIndex]
 
 /** What waits to be stored or to leave, above which more is refused: some seconds of a full flood. */
 export const uncommittedBytesMax = 64 * 1024 * 1024
@@ -54,6 +59,8 @@ export interface AssemblyOptions {
   /** Default: that of the hub. */
   readonly highWaterBytes?: number
   readonly ticketLifetimeMs: number
+  /** How long a device has to answer a write. Default 10 s. */
+  readonly writeTimeoutMs?: number
   /** Absent: IAM is off. Nobody signs in, and no key is asked for; what is stored about identity stays as it is. */
   readonly identity?: IdentitySettings
   readonly log: AssemblyLog
@@ -104,6 +111,10 @@ export function assemble(options: AssemblyOptions): Assembly {
       const { state, lastOffset } = system.registry.look(deviceAddress(item.tenant, item.device))
       return isOverridden(state as DeviceState, lastOffset, item, told)
     },
+    membersOf: (tenant, group) => {
+      const { groups } = system.registry.look(tenantAddress(tenant)).state as TenantState
+      return groups.get(group)?.devices
+    },
     failed: (error) => {
       if (error instanceof StorageFailure) log.warn({ err: error }, 'what a dashboard missed could not be read')
       else bug(error, 'catching up')
@@ -113,11 +124,12 @@ export function assemble(options: AssemblyOptions): Assembly {
   const notices = new LateNotices()
   const definitions = [
     deviceActor({ shapeById: (id) => journal.shapes.byId(id), startedAt }),
-    tenantActor(notices),
+    tenantActor(notices, unheardRules),
     directoryActor(notices),
     accountActor,
     sessionActor(notices),
     signingKeysActor(notices),
+    idempotencyActor,
   ] as unknown as AnyDefinition<Entry>[]
 
   const system: System<Entry> = new System<Entry>({
@@ -148,6 +160,7 @@ export function assemble(options: AssemblyOptions): Assembly {
     system,
     intern: journal.shapes.intern,
     presence,
+    writeTimeoutMs: options.writeTimeoutMs ?? 10_000,
     log: {
       gap: (tenant, device, after, seq) => log.info({ tenant, device, after, seq }, 'a device left out numbers'),
       refused: (tenant, problem) => log.warn({ tenant, err: problem }, 'a device was not admitted'),
@@ -209,8 +222,16 @@ export function assemble(options: AssemblyOptions): Assembly {
     startedAt,
   }
   const eventRoom = new EventRoom(world, hub, identity?.sockets)
+  const idempotencyExpiry = new IdempotencyExpiry({
+    system,
+    listing,
+    failed: (error) => log.warn({ err: error }, 'could not take away what is kept under old idempotency keys'),
+  })
 
-  const stop = () => identity?.stop()
+  const stop = () => {
+    identity?.stop()
+    idempotencyExpiry.stop()
+  }
   const close = async () => {
     stop()
     presence.stop()
@@ -231,6 +252,7 @@ export function assemble(options: AssemblyOptions): Assembly {
         for (const head of system.registry.heads()) hub.load(head.tenant, head.committed)
         const opened = (await identity?.open()) ?? {}
         presence.start()
+        idempotencyExpiry.start()
         return opened
       } catch (error) {
         await close()

@@ -3,6 +3,7 @@ import { argon2Engine } from '#iam/argon2'
 import type { IdentitySettings } from '#identity/options'
 import { WrongFileKey } from '#identity/signing-key-ring'
 import { bindingsOf, rootBindingsOf, socketsOf } from '#routes/bindings'
+import { idempotencyOf } from '#routes/idempotency'
 import { identityIsOff } from '#routes/identity'
 import { closeCodes } from '#runtime/close-codes'
 import type { SocketPublisher } from '#runtime/socket'
@@ -17,6 +18,10 @@ import { levelPlace } from '#store/level'
 
 /** How long requests under way may take to end when the server stops. Contract 8. */
 const stopGraceMs = 10_000
+
+/** Until an answer begins. One that waits for a device may take as long as the device may, and what is around it. */
+const requestDeadlineMs = 60_000
+const writeSpareMs = 15_000
 
 export interface ServeOptions {
   /** Whoever shows it as Bearer may do everything, until this server stops. For who starts it for himself alone. */
@@ -54,6 +59,7 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
     isSynced: config.durability === 'disk',
     retention: { bytesMax: config.streamRetentionBytes, ageMsMax: config.streamRetentionMs },
     ticketLifetimeMs: config.ticketLifetimeMs,
+    writeTimeoutMs: config.writeTimeoutMs,
     ...(config.isIamOn && { identity: identityOf(config, log, options, () => door.server?.port ?? config.port) }),
     log,
   })
@@ -76,6 +82,8 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
       cors: { corsOrigins: config.corsOrigins, publicUrls: config.publicUrls, iamOff: !config.isIamOn },
       isProxyTrusted: config.isProxyTrusted,
       bodyBytesMax: config.bodyBytesMax,
+      idempotency: idempotencyOf(context),
+      requestDeadlineMs: Math.max(requestDeadlineMs, config.writeTimeoutMs + writeSpareMs),
       closeGraceMs: stopGraceMs,
       redactPath,
       ...(!identity && { notFound: identityIsOff }),

@@ -1,6 +1,8 @@
 import type { Firmware, Items } from '#model/entry'
 import type { JsonObject } from '#model/json-value'
 import type { DeviceStatus } from '#model/meta'
+import type { PropertyType, PropertyValue } from '#model/property-type'
+import type { ServiceSchema } from '#model/service-schema'
 import type { Shape } from '#model/shape'
 
 /** What a device actor can be asked or told. */
@@ -14,6 +16,7 @@ export type DeviceCommand =
   | SetSecret
   | PatchMeta
   | DeleteMetaKey
+  | Write
 
 /** Told by the tenant, which gives the address. Plain data. */
 export interface AddDevice {
@@ -108,4 +111,27 @@ export interface PatchMeta {
 export interface DeleteMetaKey {
   readonly type: 'delete_meta_key'
   readonly key: string
+}
+
+/**
+ * Contract 3.5: whether properties may be asked to become what somebody wants. Nothing changes and nothing is told; the
+ * answer is a `WriteOrder` for the device's link. `values` by key as they came, `schema` as the service's is now.
+ */
+export interface Write {
+  readonly type: 'write'
+  readonly service: string
+  readonly values: Readonly<Record<string, unknown>>
+  readonly schema: ServiceSchema | undefined
+}
+
+/** A write that was checked. `updates`: each property once, in the order of the keys. */
+export interface WriteOrder {
+  readonly flakeAddress: number
+  readonly service: string
+  readonly updates: readonly {
+    readonly propId: number
+    readonly type: PropertyType
+    /** The normal form. */
+    readonly value: PropertyValue
+  }[]
 }

@@ -7,6 +7,7 @@ import { decidePost, decideReport } from '#actors/device/report'
 import { deviceFormat, deviceOf, readSnapshot, snapshotOf, writeSnapshot } from '#actors/device/snapshot'
 import type { DeviceState } from '#actors/device/state'
 import { applyConnected, type Connected, decideStatus, presence } from '#actors/device/status'
+import { decideWrite } from '#actors/device/writes'
 import { tenantAddress } from '#actors/tenant/address'
 import type { DeviceGone } from '#actors/tenant/commands'
 import type { Entry } from '#model/entry'
@@ -81,6 +82,8 @@ export function deviceActor({
           return decidePatchMeta(state, command, turn)
         case 'delete_meta_key':
           return decideDeleteMetaKey(state, command, turn)
+        case 'write':
+          return decideWrite(state, command)
         case 'add':
           return decideAdd(state, command, turn)
         case 'set_secret':

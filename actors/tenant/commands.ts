@@ -1,4 +1,6 @@
 import type { KeyKind } from '#actors/tenant/state'
+import type { AlarmBody } from '#model/alarm'
+import type { StoredGroup } from '#model/group'
 import type { JsonObject } from '#model/json-value'
 import type { Grant } from '#model/scope'
 import type { ServiceSchema } from '#model/service-schema'
@@ -16,6 +18,12 @@ export type TenantCommand =
   | AddApiKey
   | AddProvisioningKey
   | DeleteKey
+  | PutGroup
+  | DeleteGroup
+  | PutAlarm
+  | DeleteAlarm
+  | SweepProgress
+  | SweepDone
   | ReminderDue
 
 export interface AdmitDevice {
@@ -90,4 +98,51 @@ export interface DeleteKey {
   readonly type: 'delete_key'
   readonly kind: KeyKind
   readonly id: string
+}
+
+/**
+ * Answered with the group as it is stored. `isNew`: the id was made for it; otherwise there is one. The asker has looked
+ * that the author may reach who is and was in it.
+ */
+export interface PutGroup {
+  readonly type: 'put_group'
+  readonly id: string
+  readonly isNew: boolean
+  readonly body: Pick<StoredGroup, 'name' | 'devices'>
+  /** `crn#user:…`, or the name of the API key that acts as one. */
+  readonly author: string
+}
+
+export interface DeleteGroup {
+  readonly type: 'delete_group'
+  readonly id: string
+}
+
+/** The same of an alarm; it counts by what its author may read. */
+export interface PutAlarm {
+  readonly type: 'put_alarm'
+  readonly id: string
+  readonly isNew: boolean
+  readonly body: AlarmBody
+  readonly author: string
+}
+
+export interface DeleteAlarm {
+  readonly type: 'delete_alarm'
+  readonly id: string
+}
+
+/** Devices up to `cursor` were judged by what `digest` stands for; '' for an alarm that is no more. */
+export interface SweepProgress {
+  readonly type: 'sweep_progress'
+  readonly alarm: string
+  readonly digest: string
+  readonly cursor: string
+}
+
+/** All were. Of an alarm that is no more ('') nothing is left on any. */
+export interface SweepDone {
+  readonly type: 'sweep_done'
+  readonly alarm: string
+  readonly digest: string
 }

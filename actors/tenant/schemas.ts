@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
+import type { RuleNotices } from '#actors/rule-notices'
 import type { DeleteSchema, PutSchema } from '#actors/tenant/commands'
 import { schemaRecord, type TenantState } from '#actors/tenant/state'
 import type { Entry } from '#model/entry'
@@ -12,7 +13,12 @@ export const schemasMax = 10_000
 export const schemaCharactersMax = 64 * 1024 * 1024
 
 /** Contract 3.9. Nobody hears of one that is put again unchanged. */
-export function decidePutSchema(state: TenantState, { service, schema }: PutSchema, turn: Turn): Decision<Entry> {
+export function decidePutSchema(
+  state: TenantState,
+  { service, schema }: PutSchema,
+  turn: Turn,
+  rules: RuleNotices,
+): Decision<Entry> {
   const before = state.schemas.get(service)
   if (before && isDeepStrictEqual(before, schema)) return answer(undefined)
   if (!before && state.schemas.size >= schemasMax) {
@@ -24,13 +30,20 @@ export function decidePutSchema(state: TenantState, { service, schema }: PutSche
   }
   return record([{ kind: 'schema_set', service, at: turn.now, isNew: !before, schema }], {
     records: [{ name: schemaRecord(service), value: schema }],
+    effects: [() => rules.schemaChanged(state.tenant, service, schema)],
   })
 }
 
-export function decideDeleteSchema(state: TenantState, { service }: DeleteSchema, turn: Turn): Decision<Entry> {
+export function decideDeleteSchema(
+  state: TenantState,
+  { service }: DeleteSchema,
+  turn: Turn,
+  rules: RuleNotices,
+): Decision<Entry> {
   if (!state.schemas.has(service)) return refuse(new Problem('not_found'))
   return record([{ kind: 'schema_deleted', service, at: turn.now }], {
     records: [{ name: schemaRecord(service), value: null }],
+    effects: [() => rules.schemaChanged(state.tenant, service, undefined)],
   })
 }
 

@@ -1,7 +1,13 @@
+import type { BindingCounts } from '#actors/tenant/bindings'
+import type { StoredAlarm } from '#model/alarm'
+import type { StoredGroup } from '#model/group'
 import type { Grant } from '#model/scope'
 import type { ServiceSchema } from '#model/service-schema'
 
-/** A tenant: what its devices' services mean, which addresses its devices have, what its roles and keys allow. */
+/**
+ * A tenant: what its devices' services mean, which addresses its devices have, what its roles and keys allow, what is
+ * watched for.
+ */
 export interface TenantState {
   readonly tenant: string
   /** By serviceIdentifier. */
@@ -14,6 +20,25 @@ export interface TenantState {
   /** By id. */
   readonly apiKeys: Map<string, StoredApiKey>
   readonly provisioningKeys: Map<string, StoredProvisioningKey>
+  /** By id. */
+  readonly groups: Map<string, StoredGroup>
+  readonly alarms: Map<string, StoredAlarm>
+  readonly bindings: BindingCounts
+  /** By alarm, also for a while after its end. */
+  readonly judged: Map<string, StoredJudged>
+}
+
+/**
+ * How far devices were judged by an alarm. A digest stands for all that decides a judgement: where it is not the one of
+ * now, devices are still to be judged. It is '' before the first sweep, and while one goes on over an alarm that is no more.
+ */
+export interface StoredJudged {
+  /** By which all devices were judged last. */
+  readonly digest: string
+  /** By which some were; null where none are under way. */
+  readonly sweeping: string | null
+  /** Up to which. */
+  readonly cursor: string
 }
 
 export interface TenantCounters {
@@ -65,6 +90,9 @@ export const schemaPrefix = 'schema/'
 export const rolePrefix = 'role/'
 export const apiKeyPrefix = 'api_key/'
 export const provisioningKeyPrefix = 'provisioning_key/'
+export const groupPrefix = 'group/'
+export const alarmPrefix = 'alarm/'
+export const judgedPrefix = 'judged/'
 
 export function schemaRecord(serviceIdentifier: string): string {
   return `${schemaPrefix}${serviceIdentifier}`
@@ -76,6 +104,24 @@ export function roleRecord(role: string): string {
 
 export function keyRecord(kind: KeyKind, id: string): string {
   return `${kind}/${id}`
+}
+
+export function groupRecord(id: string): string {
+  return `${groupPrefix}${id}`
+}
+
+export function alarmRecord(id: string): string {
+  return `${alarmPrefix}${id}`
+}
+
+export function judgedRecord(alarm: string): string {
+  return `${judgedPrefix}${alarm}`
+}
+
+/** Null: it is no more. */
+export function putIn<Value>(map: Map<string, Value>, id: string, value: unknown): void {
+  if (value === null) map.delete(id)
+  else map.set(id, value as Value)
 }
 
 export function keysOf(state: TenantState, kind: KeyKind): ReadonlyMap<string, StoredApiKey | StoredProvisioningKey> {

@@ -1,30 +1,44 @@
 import { wokenBy } from '#actors/kept'
 import type { IdentityNotices } from '#actors/notices'
+import type { RuleNotices } from '#actors/rule-notices'
+import { decideDeleteAlarm, decidePutAlarm } from '#actors/tenant/alarms'
+import { putAlarm, putGroup } from '#actors/tenant/bindings'
 import type { TenantCommand } from '#actors/tenant/commands'
 import { decideAdmit, decideGone } from '#actors/tenant/devices'
+import { decideDeleteGroup, decidePutGroup } from '#actors/tenant/groups'
 import { decideAddApiKey, decideAddProvisioningKey, decideDeleteKey, decideKeysDue } from '#actors/tenant/keys'
 import { decideDeleteRole, decidePutRole, decideRoleSettled } from '#actors/tenant/roles'
 import { charactersOf, decideDeleteSchema, decidePutSchema } from '#actors/tenant/schemas'
 import {
+  alarmPrefix,
   apiKeyPrefix,
   countersRecord,
+  groupPrefix,
+  judgedPrefix,
   provisioningKeyPrefix,
+  putIn,
   rolePrefix,
   schemaPrefix,
   type TenantCounters,
   type TenantState,
 } from '#actors/tenant/state'
+import { decideSweepDone, decideSweepProgress } from '#actors/tenant/sweeps'
+import type { StoredAlarm } from '#model/alarm'
 import type { Entry } from '#model/entry'
+import type { StoredGroup } from '#model/group'
 import type { ServiceSchema } from '#model/service-schema'
 import type { ActorDefinition, RecordChange, RecordFormat } from '#runtime/actor'
 
 const format = (name: string): RecordFormat => ({ name, version: 1, upgrades: {} })
 
 /**
- * One tenant: its schemas, roles and keys are records of their own, beside the counters. It is kept awake, because every
- * device's turn and every request may need it. Of schemas people hear; of the rest nobody does.
+ * One tenant: its schemas, roles, keys, groups and alarms are records of their own, beside the counters. It is kept awake,
+ * because every device's turn and every request may need it. Of schemas and alarms people hear; of the rest nobody does.
  */
-export function tenantActor(notices: IdentityNotices): ActorDefinition<TenantState, TenantCommand, Entry> {
+export function tenantActor(
+  notices: IdentityNotices,
+  rules: RuleNotices,
+): ActorDefinition<TenantState, TenantCommand, Entry> {
   return {
     kind: 'tenant',
     rest: 'written_through',
@@ -34,14 +48,30 @@ export function tenantActor(notices: IdentityNotices): ActorDefinition<TenantSta
       [`${rolePrefix}*`]: format('role'),
       [`${apiKeyPrefix}*`]: format('API key'),
       [`${provisioningKeyPrefix}*`]: format('provisioning key'),
+      [`${groupPrefix}*`]: format('group'),
+      [`${alarmPrefix}*`]: format('alarm'),
+      [`${judgedPrefix}*`]: format('judged alarm'),
     },
     isForgettable: () => false,
     wake: ({ tenant }, records) => wokenBy(emptyTenant(tenant), records, put),
     change: (state, change) => put(state, change as RecordChange),
     apply(state, entry) {
-      if (entry.kind === 'schema_set') putSchema(state, entry.service, entry.schema)
-      else if (entry.kind === 'schema_deleted') putSchema(state, entry.service, null)
-      else throw new Error(`a tenant is not changed by ${entry.kind}`)
+      switch (entry.kind) {
+        case 'schema_set':
+          putSchema(state, entry.service, entry.schema)
+          break
+        case 'schema_deleted':
+          putSchema(state, entry.service, null)
+          break
+        case 'alarm_set':
+          putAlarm(state, entry.alarm, entry.stored)
+          break
+        case 'alarm_deleted':
+          putAlarm(state, entry.alarm, null)
+          break
+        default:
+          throw new Error(`a tenant is not changed by ${entry.kind}`)
+      }
     },
     decide(state, command, turn) {
       switch (command.type) {
@@ -50,9 +80,9 @@ export function tenantActor(notices: IdentityNotices): ActorDefinition<TenantSta
         case 'device_gone':
           return decideGone(state, command)
         case 'put_schema':
-          return decidePutSchema(state, command, turn)
+          return decidePutSchema(state, command, turn, rules)
         case 'delete_schema':
-          return decideDeleteSchema(state, command, turn)
+          return decideDeleteSchema(state, command, turn, rules)
         case 'put_role':
           return decidePutRole(state, command, turn, notices)
         case 'delete_role':
@@ -65,6 +95,18 @@ export function tenantActor(notices: IdentityNotices): ActorDefinition<TenantSta
           return decideAddProvisioningKey(state, command, turn)
         case 'delete_key':
           return decideDeleteKey(state, command, notices)
+        case 'put_group':
+          return decidePutGroup(state, command, turn, rules)
+        case 'delete_group':
+          return decideDeleteGroup(state, command, rules)
+        case 'put_alarm':
+          return decidePutAlarm(state, command, turn, rules)
+        case 'delete_alarm':
+          return decideDeleteAlarm(state, command, turn, rules)
+        case 'sweep_progress':
+          return decideSweepProgress(state, command)
+        case 'sweep_done':
+          return decideSweepDone(state, command)
         case 'reminder_due':
           return decideKeysDue(state, turn, notices)
       }
@@ -83,6 +125,10 @@ function emptyTenant(tenant: string): TenantState {
     roles: new Map(),
     apiKeys: new Map(),
     provisioningKeys: new Map(),
+    groups: new Map(),
+    alarms: new Map(),
+    bindings: { total: 0, uses: new Map() },
+    judged: new Map(),
   }
 }
 
@@ -93,10 +139,31 @@ function put(state: TenantState, { name, value }: RecordChange): void {
   }
   const prefix = name.slice(0, name.indexOf('/') + 1)
   const id = name.slice(prefix.length)
-  if (prefix === schemaPrefix) putSchema(state, id, value as ServiceSchema | null)
-  else if (prefix === rolePrefix) putIn(state.roles, id, value)
-  else if (prefix === apiKeyPrefix) putIn(state.apiKeys, id, value)
-  else putIn(state.provisioningKeys, id, value)
+  switch (prefix) {
+    case schemaPrefix:
+      putSchema(state, id, value as ServiceSchema | null)
+      break
+    case rolePrefix:
+      putIn(state.roles, id, value)
+      break
+    case apiKeyPrefix:
+      putIn(state.apiKeys, id, value)
+      break
+    case provisioningKeyPrefix:
+      putIn(state.provisioningKeys, id, value)
+      break
+    case groupPrefix:
+      putGroup(state, id, value as StoredGroup | null)
+      break
+    case alarmPrefix:
+      putAlarm(state, id, value as StoredAlarm | null)
+      break
+    case judgedPrefix:
+      putIn(state.judged, id, value)
+      break
+    default:
+      throw new Error(`a tenant has no record ${name}`)
+  }
 }
 
 function putSchema(state: TenantState, service: string, schema: ServiceSchema | null): void {
@@ -104,9 +171,4 @@ function putSchema(state: TenantState, service: string, schema: ServiceSchema | 
   if (before) state.schemaCharacters -= charactersOf(before)
   putIn(state.schemas, service, schema)
   if (schema) state.schemaCharacters += charactersOf(schema)
-}
-
-function putIn<Value>(map: Map<string, Value>, id: string, value: unknown): void {
-  if (value === null) map.delete(id)
-  else map.set(id, value as Value)
 }

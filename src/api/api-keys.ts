@@ -51,6 +51,7 @@ export const createApiKey = defineRoute({
   source: 'contract 2',
   summary: 'Make an API key; it is shown once',
   access: { resource: 'users', action: 'create', within: 'tenant' },
+  isSecret: true,
   query: TenantQuery,
   body: { schema: z.strictObject({ name: KeyName, roles: RoleNames, expiresIn: keyLifetimeField.optional() }) },
   answers: {

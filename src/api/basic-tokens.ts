@@ -21,6 +21,7 @@ export const readToken = defineRoute({
   source: '§4.1, contract 2',
   summary: 'Sign in with `Authorization: Basic`; with `scope=offline` also for a refresh token',
   access: 'none',
+  isSecret: true,
   query: z.object({ scope: offlineField.optional() }),
   answers: {
     200: { description: 'The token', schema: z.union([TokenPair, Token]) },
@@ -36,6 +37,7 @@ export const refreshToken = defineRoute({
   source: '§4.1, contract 2',
   summary: 'A new pair of tokens for a refresh token, which is good no more',
   access: 'none',
+  isSecret: true,
   query: z.object({ grant_type: z.literal('refresh_token'), scope: offlineField.optional() }),
   body: { schema: z.strictObject({ refreshToken: z.string().max(4096) }) },
   answers: { 200: { description: 'The pair', schema: TokenPair }, ...refused(400, 401, 503) },

@@ -42,6 +42,7 @@ export const createDevice = defineRoute({
   source: 'contract 3.11',
   summary: 'Make a device before its first contact; its secret is shown once',
   access: { resource: 'device', action: 'create', within: 'tenant' },
+  isSecret: true,
   body: { schema: z.strictObject({ deviceIdentifier: DeviceIdentifier, meta: Meta.optional() }) },
   answers: {
     201: { description: 'Made', schema: DeviceSecret },
@@ -92,6 +93,7 @@ export const rotateDeviceSecret = defineRoute({
   source: 'contract 3.11',
   summary: 'Give a device a new secret; the old one is void and its link is closed',
   access: { resource: 'device', action: 'update', within: 'device' },
+  isSecret: true,
   parameters: device,
   answers: {
     200: { description: 'The new secret, shown once', schema: DeviceSecret },

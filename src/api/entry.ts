@@ -97,6 +97,8 @@ export interface RouteEntry<
   readonly source: string
   readonly summary: string
   readonly access: RouteAccess<Path>
+  /** Its request or its answer holds a secret: nothing of it is kept under an `Idempotency-Key`. Contract 1.10. */
+  readonly isSecret?: true
   /** Of path parameters; one that does not fit makes the path unknown (404). */
   readonly parameters?: P
   /**

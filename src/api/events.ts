@@ -11,6 +11,7 @@ export const createTicket = defineRoute({
   source: '§4.2, contract 4.1',
   summary: 'A ticket for the event websocket: good once, for half a minute',
   access: 'session',
+  isSecret: true,
   answers: { 200: { description: 'The ticket', schema: z.object({ ticket: z.string() }) }, ...refused(401) },
   example: { status: 200, answer: { ticket: 'Zm9vYmFyYmF6Zm9vYmFyYmF6' } },
 })

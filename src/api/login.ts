@@ -35,6 +35,7 @@ export const logIn = defineRoute({
   source: '§4.1, contract 2',
   summary: 'Sign in with an e-mail address, or a name, and a password',
   access: 'proof',
+  isSecret: true,
   body: {
     schema: z.strictObject({
       email: z.string().max(256),
@@ -62,6 +63,7 @@ export const refreshSession = defineRoute({
   source: '§4.1, contract 2',
   summary: 'A new pair of tokens for a refresh token, which is good no more',
   access: 'proof',
+  isSecret: true,
   body: { schema: z.strictObject({ refreshToken: tokenField }) },
   answers: { 200: { description: 'The pair', schema: TokenPair }, ...refused(400, 401, 503) },
   example: { body: { refreshToken: examplePair.refreshToken }, status: 200, answer: examplePair },
@@ -74,6 +76,7 @@ export const logOut = defineRoute({
   source: 'contract 2',
   summary: 'End the session, or all of the user; by either scheme, or by refresh token and proof',
   access: 'person or proof',
+  isSecret: true,
   query: z.object({ all: booleanField.optional() }),
   body: { schema: z.strictObject({ refreshToken: tokenField.optional() }).optional() },
   answers: { 204: { description: 'Ended' }, ...refused(400, 401, 403, 503) },

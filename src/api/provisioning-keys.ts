@@ -54,6 +54,7 @@ export const createProvisioningKey = defineRoute({
   source: 'contract 2',
   summary: 'Make a key for any device; it is shown once',
   access: { resource: 'device', action: 'create', within: 'tenant' },
+  isSecret: true,
   query: TenantQuery,
   body: {
     schema: z.strictObject({

@@ -19,6 +19,7 @@ export const useTotp = defineRoute({
   source: '§5.2.8, contract 2',
   summary: 'Complete a login with a one-time code',
   access: 'person or proof',
+  isSecret: true,
   body: { schema: WithCode },
   answers: { 200: { description: 'The pair', schema: TokenPair }, ...refused(400, 401, 429, 503) },
   example: { body: { token, code: '492039' }, status: 200, answer: examplePair },
@@ -31,6 +32,7 @@ export const useRecoveryCode = defineRoute({
   source: '§5.2.8, contract 2',
   summary: 'Complete a login with a recovery code, which is good once',
   access: 'person or proof',
+  isSecret: true,
   body: { schema: WithCode },
   answers: { 200: { description: 'The pair', schema: TokenPair }, ...refused(400, 401, 429, 503) },
   example: { body: { token, code: 'ABCD-EFGH-IJKL-MNOP' }, status: 200, answer: examplePair },
@@ -43,6 +45,7 @@ export const enrollTotp = defineRoute({
   source: '§5.2.8, contract 2',
   summary: 'A secret for one-time codes, in force once it is activated',
   access: 'person or proof',
+  isSecret: true,
   body: { schema: z.strictObject({ token: tokenField.optional(), ...confirmationFields }).optional() },
   answers: {
     200: { description: 'The secret', schema: z.object({ secret: z.string(), otpauthUri: z.string() }) },
@@ -65,6 +68,7 @@ export const activateTotp = defineRoute({
   source: '§5.2.8, contract 2',
   summary: 'Put one-time codes in force with the first of them; completes the login that had to enroll',
   access: 'person or proof',
+  isSecret: true,
   // The code is of the new secret, and confirms nothing.
   body: {
     schema: z.strictObject({
@@ -94,6 +98,7 @@ export const removeTotp = defineRoute({
   source: '§5.2.8, contract 2',
   summary: 'Do without one-time codes; the other sessions end',
   access: 'person or proof',
+  isSecret: true,
   body: { schema: z.strictObject(confirmationFields).optional() },
   answers: { 204: { description: 'Removed' }, ...refused(400, 401, 403, 404, 409, 429, 503) },
   example: { body: { password: 'correct horse battery' }, status: 204 },

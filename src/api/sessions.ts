@@ -61,6 +61,7 @@ export const changePassword = defineRoute({
   source: 'contract 2',
   summary: 'Choose another password; the other sessions end',
   access: 'person',
+  isSecret: true,
   body: { schema: z.strictObject({ current: ShownPassword, password: Password }) },
   answers: { 204: { description: 'Changed' }, ...refused(400, 401, 403, 429, 503) },
   example: { body: { current: 'correct horse battery', password: 'staple battery horse' }, status: 204 },

@@ -11,6 +11,7 @@ export const signUp = defineRoute({
   source: 'contract 2',
   summary: 'Choose the password, with the code that was given out; every session of before ends',
   access: 'none',
+  isSecret: true,
   body: {
     schema: z.strictObject({
       // As typed: what can be nobody's name is refused like a wrong code.

@@ -45,6 +45,7 @@ export const createUser = defineRoute({
   source: 'contract 2',
   summary: 'Invite somebody; the code to sign up with is shown once',
   access: { resource: 'users', action: 'create', within: 'tenant' },
+  isSecret: true,
   query: TenantQuery,
   body: {
     schema: z.strictObject({
@@ -129,6 +130,7 @@ export const renewUserCode = defineRoute({
   source: 'contract 2',
   summary: 'A fresh code for a new password; the old password works until it is used, an older code does not',
   access: { resource: 'users', action: 'update', within: 'tenant' },
+  isSecret: true,
   parameters: user,
   query: TenantQuery,
   body: { schema: z.strictObject({ resetTwoFactor: z.boolean().optional() }).optional() },

@@ -71,6 +71,7 @@ export const startWebauthnRegistration = defineRoute({
   source: '§5.2.8, contract 2',
   summary: 'What to hand to `navigator.credentials.create`; good once, for five minutes',
   access: 'person or proof',
+  isSecret: true,
   body: { schema: z.strictObject({ token: tokenField.optional(), ...confirmationFields }).optional() },
   answers: {
     200: { description: 'Options', schema: z.looseObject({ challenge: z.string() }) },
@@ -96,6 +97,7 @@ export const finishWebauthnRegistration = defineRoute({
   source: '§5.2.8, contract 2',
   summary: 'Put a new credential in force; completes the login that had to enroll',
   access: 'person or proof',
+  isSecret: true,
   body: {
     schema: z.strictObject({
       token: tokenField.optional(),
@@ -130,6 +132,7 @@ export const startWebauthnAuthentication = defineRoute({
   source: '§5.2.8, contract 2',
   summary: 'What to hand to `navigator.credentials.get`; good once, for five minutes',
   access: 'person or proof',
+  isSecret: true,
   body: { schema: z.strictObject({ token: tokenField.optional() }).optional() },
   answers: {
     200: { description: 'Options', schema: z.looseObject({ challenge: z.string() }) },
@@ -149,6 +152,7 @@ export const finishWebauthnAuthentication = defineRoute({
   source: '§5.2.8, contract 2',
   summary: 'Complete a login with a credential, or confirm from a session that one has it at hand',
   access: 'person or proof',
+  isSecret: true,
   body: { schema: z.strictObject({ token: tokenField.optional(), ...Assertion }) },
   answers: {
     200: { description: 'The pair where it completes a login, else nothing in it', schema: TokenPair.partial() },
@@ -188,6 +192,7 @@ export const deleteWebauthnCredential = defineRoute({
   source: '§5.2.8, contract 2',
   summary: 'Do without a credential; the other sessions end',
   access: 'person or proof',
+  isSecret: true,
   parameters: z.object({ id: CredentialId }),
   body: { schema: z.strictObject(confirmationFields).optional() },
   answers: { 204: { description: 'Removed' }, ...refused(400, 401, 403, 404, 409, 429, 503) },

@@ -1,5 +1,6 @@
+import type { MeantDevices } from '#model/bound'
 import { type EventType, eventKinds } from '#model/event'
-import { holds, type Reach, type Scope } from '#model/scope'
+import { holds, type Reach, reachesEvery, type Scope } from '#model/scope'
 
 /** What a client asked to be left of what it may hear. Absent: everything. Contract 4.2. */
 export interface EventFilter {
@@ -25,13 +26,22 @@ export interface AudienceClass {
 
 /**
  * Whether a class hears an event. A filter narrows like a scope does: what an event does not say it is not judged by.
+ *
+ * @param bound of events that name no device: those that the thing is bound to. The class must reach every one of them,
+ * whatever devices its filter names
  */
-export function isHeard(audience: AudienceClass, type: EventType, device?: string, service?: string): boolean {
+export function isHeard(
+  audience: AudienceClass,
+  type: EventType,
+  device?: string,
+  service?: string,
+  bound?: MeantDevices,
+): boolean {
   const { filter, scope } = audience
-  if (filter.types && !filter.types.has(type)) return false
-  if (device !== undefined && filter.devices && !filter.devices.has(device)) return false
-  if (service !== undefined && filter.services && !filter.services.has(service)) return false
-  return scope.reaches(eventKinds[type].resource, 'read').some((reach) => isReached(reach, device, service))
+  if (!isWanted(filter, type, device, service)) return false
+  const { resource } = eventKinds[type]
+  if (bound !== undefined) return reachesEvery(scope, resource, 'read', bound)
+  return scope.reaches(resource, 'read').some((reach) => isReached(reach, device, service))
 }
 
 /**
@@ -89,8 +99,14 @@ export class Audiences {
     return concerned
   }
 
-  /** Every class that hears the event, each once. */
-  hearers(type: EventType, device: string | undefined, service: string | undefined): readonly AudienceClass[] {
+  /** Every class that hears the event, each once. `bound`: see `isHeard`. */
+  hearers(
+    type: EventType,
+    device: string | undefined,
+    service: string | undefined,
+    bound?: MeantDevices,
+  ): readonly AudienceClass[] {
+    if (bound !== undefined) return this.#boundHearers(type, bound)
     if (device === undefined) {
       return [...this.#classes.values()].filter((audience) => isHeard(audience, type, undefined, service))
     }
@@ -101,13 +117,23 @@ export class Audiences {
     return more.length === 0 ? wide : [...wide, ...more]
   }
 
+  /** Thousands of devices may have to be looked at: once for an access, however many filters it is heard by. */
+  #boundHearers(type: EventType, bound: MeantDevices): readonly AudienceClass[] {
+    const known = new Map<Scope, boolean>()
+    const reaches = (scope: Scope): boolean => {
+      const isReaching = known.get(scope) ?? reachesEvery(scope, eventKinds[type].resource, 'read', bound)
+      known.set(scope, isReaching)
+      return isReaching
+    }
+    return [...this.#classes.values()].filter(({ filter, scope }) => isWanted(filter, type) && reaches(scope))
+  }
+
   #wideHearers(type: EventType, service: string | undefined): readonly AudienceClass[] {
     const known = this.#known.get(type)?.get(service)
     if (known) return known
     const hearers = [...this.#wide].filter(
       (audience) =>
-        (!audience.filter.types || audience.filter.types.has(type)) &&
-        (service === undefined || !audience.filter.services || audience.filter.services.has(service)) &&
+        isWanted(audience.filter, type, undefined, service) &&
         audience.scope
           .reaches(eventKinds[type].resource, 'read')
           .some((reach) => reach.devices === '*' && isReached(reach, undefined, service)),
@@ -152,6 +178,14 @@ export class Audiences {
 
 /** Types times services that lists are kept for; services are named by devices, so there must be an end. */
 const knownMax = 4_096
+
+function isWanted(filter: EventFilter, type: EventType, device?: string, service?: string): boolean {
+  return (
+    (!filter.types || filter.types.has(type)) &&
+    (device === undefined || !filter.devices || filter.devices.has(device)) &&
+    (service === undefined || !filter.services || filter.services.has(service))
+  )
+}
 
 function isReached(reach: Reach, device: string | undefined, service: string | undefined): boolean {
   return (

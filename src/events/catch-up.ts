@@ -1,6 +1,7 @@
 import { isHeard } from '#events/audience'
 import type { Connection } from '#events/connection'
 import { deviceOf, encode, encodeStripped, serviceOf, typeOf } from '#events/wire'
+import type { MeantDevices } from '#model/bound'
 import type { Entry } from '#model/entry'
 import type { Chunk, StreamReader } from '#runtime/stream'
 import type { World } from '#runtime/world'
@@ -23,6 +24,8 @@ export interface CatchUpOptions {
   readonly world: World
   readonly reader: StreamReader<Entry>
   readonly isOverridden: IsOverridden
+  /** The devices that the thing is bound to which an entry tells of, if it names none of its own. */
+  readonly boundTo: (tenant: string, entry: Entry) => MeantDevices | undefined
   /** The last offset that live sockets were told. */
   readonly toldTo: (tenant: string) => number
   /** It has been sent everything: it is live from this very moment. */
@@ -170,7 +173,8 @@ export class CatchUp {
   #encodeFor(connection: Connection, entry: Entry, offset: number, told: number): string | undefined {
     const device = deviceOf(entry)
     const service = serviceOf(entry)
-    if (!isHeard(connection.audience, typeOf(entry), device, service)) return undefined
+    const bound = this.#options.boundTo(connection.tenant, entry)
+    if (!isHeard(connection.audience, typeOf(entry), device, service, bound)) return undefined
     if (offset <= connection.unstrippedUntil || device === undefined || service === undefined)
       return encode(entry, offset)
     const { isOverridden } = this.#options

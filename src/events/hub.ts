@@ -1,7 +1,8 @@
 import { type AudienceClass, Audiences, type EventFilter } from '#events/audience'
 import { CatchUp, type IsOverridden } from '#events/catch-up'
 import type { Connection } from '#events/connection'
-import { deviceOf, encodeLive, offsetOf, serviceOf, typeOf } from '#events/wire'
+import { boundOf, deviceOf, encodeLive, offsetOf, serviceOf, typeOf } from '#events/wire'
+import { type MeantDevices, meantDevices } from '#model/bound'
 import type { Entry } from '#model/entry'
 import type { Scope } from '#model/scope'
 import type { EventListener } from '#runtime/gate'
@@ -15,6 +16,8 @@ export interface HubOptions {
   readonly publisher: SocketPublisher
   readonly reader: StreamReader<Entry>
   readonly isOverridden: IsOverridden
+  /** Who is in a group now; undefined for one that is gone. */
+  readonly membersOf: (tenant: string, group: string) => readonly string[] | undefined
   readonly failed: (error: unknown) => void
   /** Default: 128 KiB. See `CatchUp`. */
   readonly highWaterBytes?: number
@@ -67,6 +70,7 @@ export class Hub implements EventListener<Entry> {
       world: options.world,
       reader: options.reader,
       isOverridden: options.isOverridden,
+      boundTo: (tenant, entry) => this.#boundTo(tenant, entry),
       toldTo: (tenant) => this.#tenant(tenant).told,
       caughtUp: (connection) => this.#golive(connection),
       lost: (connection) => this.#resync(connection),
@@ -102,7 +106,7 @@ export class Hub implements EventListener<Entry> {
     const hearers =
       entry.kind === 'reported'
         ? hub.audiences.hearers('OBJECT_UPDATED', entry.device, entry.shape.serviceIdentifier)
-        : hub.audiences.hearers(typeOf(entry), deviceOf(entry), serviceOf(entry))
+        : hub.audiences.hearers(typeOf(entry), deviceOf(entry), serviceOf(entry), this.#boundTo(head.tenant, entry))
     if (hearers.length === 0) return 0
     const message = encodeLive(entry, offset)
     for (const audience of hearers) this.#publish(audience, message)
@@ -307,6 +311,12 @@ export class Hub implements EventListener<Entry> {
 
   #resyncMessage(offset: number): string {
     return JSON.stringify({ type: 'RESYNC', epoch: this.#options.reader.epoch, offset })
+  }
+
+  /** By the groups of now, live and catching up alike. */
+  #boundTo(tenant: string, entry: Entry): MeantDevices | undefined {
+    const bound = boundOf(entry)
+    return bound && meantDevices(bound, (group) => this.#options.membersOf(tenant, group))
   }
 
   #publish(audience: AudienceClass, message: string | Uint8Array): void {

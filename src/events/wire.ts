@@ -1,5 +1,8 @@
 import { type IsLeftOut, objectUpdated } from '#events/object-updated'
 import { reportedBytes } from '#events/reported-bytes'
+import { alarmEntryOf } from '#model/alarm'
+import type { Bound } from '#model/bound'
+import { formatCrn } from '#model/crn'
 import type { Discovered, Entry, EntryKind } from '#model/entry'
 import type { EventType } from '#model/event'
 import { modifierFlags, modifierOf } from '#model/property'
@@ -14,6 +17,8 @@ interface WireForm<E extends Entry> {
   readonly type: (entry: E) => EventType
   readonly device: (entry: E) => string | undefined
   readonly service: (entry: E) => string | undefined
+  /** Of what names no device of its own, but is bound to some. */
+  readonly bound?: (entry: E) => Bound
   /** The fields after `type`, `timestamp` and `offset`, as JSON text that begins with a comma. */
   readonly fields: (entry: E) => string
 }
@@ -51,6 +56,17 @@ const forms: WireForms = {
     fields: (e) => `${serviceField(e)},"schema":${JSON.stringify(e.schema)}`,
   },
   schema_deleted: { ...ofService(() => 'SCHEMA_DELETE'), fields: serviceField },
+  alarm_set: {
+    ...ofBound('ALARM_CONFIG_UPDATE'),
+    bound: (e) => e.stored,
+    fields: (e) => `${alarmField(e)},"payload":${JSON.stringify(alarmEntryOf(e.alarm, e.stored))}`,
+  },
+  alarm_deleted: { ...ofBound('ALARM_CONFIG_UPDATE'), bound: (e) => e, fields: (e) => `${alarmField(e)},"payload":{}` },
+  alarm_changed: {
+    ...ofDevice('ALARM_STATUS_ACTIVE'),
+    type: (e) => (e.isActive ? 'ALARM_STATUS_ACTIVE' : 'ALARM_STATUS_INACTIVE'),
+    fields: (e) => `${alarmField(e)}${deviceField(e)},"since":${e.since}`,
+  },
 }
 
 /** What an entry is about: who may hear it is decided by this alone. */
@@ -64,6 +80,11 @@ export function deviceOf(entry: Entry): string | undefined {
 
 export function serviceOf(entry: Entry): string | undefined {
   return formOf(entry).service(entry)
+}
+
+/** To what the thing is bound that it tells of: who hears of it reaches all of these devices. Contract 5.1. */
+export function boundOf(entry: Entry): Bound | undefined {
+  return formOf(entry).bound?.(entry)
 }
 
 /** The event as every socket gets it. */
@@ -115,12 +136,21 @@ function ofService<E extends { service: string }>(type: (entry: E) => EventType)
   return { type, device: () => undefined, service: (entry: E) => entry.service }
 }
 
+/** What names neither, but is bound to devices. */
+function ofBound(type: EventType) {
+  return { type: () => type, device: () => undefined, service: () => undefined }
+}
+
 function deviceField(entry: { readonly device: string }): string {
   return `,"deviceIdentifier":${JSON.stringify(entry.device)}`
 }
 
 function serviceField(entry: { readonly service: string }): string {
   return `,"serviceIdentifier":${JSON.stringify(entry.service)}`
+}
+
+function alarmField(entry: { readonly alarm: string }): string {
+  return `,"resourceIdentifier":"${formatCrn({ type: 'alarm', id: entry.alarm })}"`
 }
 
 /** The device's own information as properties, numbered as contract 4 says. */

@@ -23,6 +23,8 @@ export interface HellosOptions {
   readonly owners: Owners
   /** Refuses a frame for its content. */
   readonly refuse: (link: Link, problem: Problem, about: FrameAbout) => void
+  /** A device may be spoken to from now on. */
+  readonly welcomed: (linked: LinkedDevice) => void
   /** A device was not admitted: for the log. */
   readonly notAdmitted: (tenant: string, problem: Problem) => void
 }
@@ -77,6 +79,7 @@ export class Hellos {
       session: sessionOf(message, system.world),
       services: link.shapes.of(message.services.map((service) => shapeNamed(services, service.serviceIdentifier))),
       activation,
+      isWelcomed: false,
       lastSeq: 0,
       ackSeq: 0,
       isAckWaiting: false,
@@ -138,5 +141,7 @@ export class Hellos {
       timestamp: integerFor(protocol, world.now()),
       ...(secret !== undefined && { secret }),
     })
+    linked.isWelcomed = true
+    this.#options.welcomed(linked)
   }
 }

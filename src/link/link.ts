@@ -26,6 +26,8 @@ export interface LinkedDevice {
   /** In the order of HELLO: short frames say the place. */
   readonly services: readonly Shape[]
   activation: Activation<Entry>
+  /** It was told the address by which frames name it. */
+  isWelcomed: boolean
   /** The last UPDATE that came, for noticing gaps. */
   lastSeq: number
   ackSeq: number
@@ -137,11 +139,16 @@ export class Link {
   }
 
   send(message: unknown): void {
+    this.sendFrame(encodeFrame(this.opening.protocol, message))
+  }
+
+  /** What is encoded already. */
+  sendFrame(frame: string | Uint8Array): void {
     if (!this.isOpen) return
     this.socket.together(() => {
       // What was stored before is acknowledged before.
       this.#sendAcks()
-      this.socket.send(encodeFrame(this.opening.protocol, message))
+      this.socket.send(frame)
     })
   }
 

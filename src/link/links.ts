@@ -16,8 +16,9 @@ import { readShortUpdate } from '#link/short-update'
 import { whyNotSpeak } from '#link/speaking'
 import { StatusWalks } from '#link/status-walks'
 import { isUpdate, readItems, readUpdate, type UpdateFrame } from '#link/update-frame'
+import { Writes } from '#link/writes'
 import type { Entry } from '#model/entry'
-import { LongDeviceMessage, linkWindowMessages } from '#model/link-message'
+import { LongDeviceMessage, linkWindowMessages, type ResultMessage } from '#model/link-message'
 import type { DeviceStatus } from '#model/meta'
 import { Problem } from '#model/problem'
 import type { InternShape } from '#model/shape'
@@ -30,6 +31,8 @@ export interface LinksOptions {
   readonly system: System<Entry>
   readonly intern: InternShape
   readonly presence: Presence
+  /** How long a device has to answer a WRITE. */
+  readonly writeTimeoutMs: number
   readonly log: LinksLog
 }
 
@@ -60,16 +63,19 @@ export class Links implements SocketRoom<LinkOpening> {
   readonly #acknowledgements: Acknowledgements
   readonly #walks: StatusWalks
   readonly #hellos: Hellos
+  readonly writes: Writes
   readonly counts = { frames: 0, updates: 0, refused: 0, hellos: 0 }
 
   constructor(options: LinksOptions) {
     this.#options = options
     this.#owners = new Owners(options.system.world)
     this.#walks = new StatusWalks({ world: options.system.world, owners: this.#owners, presence: options.presence })
+    this.writes = new Writes({ system: options.system, owners: this.#owners, timeoutMs: options.writeTimeoutMs })
     this.#hellos = new Hellos({
       system: options.system,
       intern: options.intern,
       owners: this.#owners,
+      welcomed: (linked) => this.writes.welcomed(linked),
       refuse: (link, problem, about) => this.#refuse(link, problem, about),
       notAdmitted: (tenant, problem) => options.log.refused(tenant, problem),
     })
@@ -129,6 +135,8 @@ export class Links implements SocketRoom<LinkOpening> {
 
   drained(socket: Socket): void {
     this.ponged(socket)
+    const link = this.#links.get(socket)
+    if (link) this.writes.drained(link)
   }
 
   ponged(socket: Socket): void {
@@ -166,6 +174,7 @@ export class Links implements SocketRoom<LinkOpening> {
       linked.link.removed.add(flakeAddress)
       linked.link.error('UNKNOWN_DEVICE', `${device} was removed`, { flakeAddress })
     }
+    this.writes.removed(tenant, device, flakeAddress)
     this.#endAll(this.#openings.ofDevice(tenant, device))
   }
 
@@ -202,8 +211,12 @@ export class Links implements SocketRoom<LinkOpening> {
     this.#endAll(this.#openings.all(), closeCodes.tryLater)
   }
 
-  /** From now on closed links mean nothing: the recorded status stands until the devices are back. Contract 3.10. */
+  /**
+   * From now on closed links mean nothing: the recorded status stands until the devices are back. Contract 3.10. Who waits
+   * for a device hears that it did not answer.
+   */
   stop(): void {
+    this.writes.stop()
     this.#walks.stop()
     this.#liveness.stop()
   }
@@ -311,10 +324,19 @@ export class Links implements SocketRoom<LinkOpening> {
       case 'BYE':
         this.#bye(link, message.flakeAddress)
         return
+      case 'RESULT':
+        this.#result(link, message)
+        return
       default:
-        // RESULT and FIRMWARE_STATUS to nothing we asked: said too late, or twice.
+        // FIRMWARE_STATUS to nothing we asked: said too late, or twice.
         return
     }
+  }
+
+  /** One to nothing we asked is no mistake: it was said too late, or twice. */
+  #result(link: Link, message: ResultMessage): void {
+    const linked = link.devices.get(message.flakeAddress)
+    if (linked && this.writes.result(linked, message)) afterGate(this.#options.system, () => link.accepted())
   }
 
   #bye(link: Link, flakeAddress: number): void {

@@ -1,3 +1,4 @@
+import type { StoredAlarm } from '#model/alarm'
 import type { JsonObject } from '#model/json-value'
 import type { DeviceStatus } from '#model/meta'
 import type { PropertyValue } from '#model/property-type'
@@ -23,6 +24,9 @@ export type Entry =
   | MetaDeleted
   | SchemaSet
   | SchemaDeleted
+  | AlarmSet
+  | AlarmDeleted
+  | AlarmChanged
 
 export type EntryKind = Entry['kind']
 
@@ -65,7 +69,12 @@ export interface Reported {
   /** Set when this report begins a session. */
   readonly session?: string
   readonly items: Items
+  /** Which alarms began or ceased to wait by this report; absent when none did. No event tells it. */
+  readonly alarms?: Waits
 }
+
+/** Ids of alarms and since when each has been waiting, Unix ms, in turn; 0: it waits no more. Contract 5.3, `forSeconds`. */
+export type Waits = readonly (string | number)[]
 
 /** A device declared a service anew; `items` holds what differs from before, `removed` what is declared no more. */
 export interface Declared {
@@ -150,6 +159,37 @@ export interface SchemaDeleted {
   readonly kind: 'schema_deleted'
   readonly service: string
   readonly at: number
+}
+
+/** An alarm was made or changed. */
+export interface AlarmSet {
+  readonly kind: 'alarm_set'
+  readonly alarm: string
+  readonly at: number
+  /** Whole, after. */
+  readonly stored: StoredAlarm
+}
+
+/** An alarm is no more. What it was bound to says who hears of it. */
+export interface AlarmDeleted {
+  readonly kind: 'alarm_deleted'
+  readonly alarm: string
+  readonly at: number
+  readonly devices: readonly string[] | null
+  readonly groups: readonly string[] | null
+}
+
+/** An alarm came to be active, or inactive again, on a device. */
+export interface AlarmChanged {
+  readonly kind: 'alarm_changed'
+  readonly device: string
+  readonly alarm: string
+  readonly at: number
+  readonly isActive: boolean
+  /** Unix ms. When it came to be so, which may be before it is told. */
+  readonly since: number
+  /** It means this device no more, and nothing is left of it there. */
+  readonly isEnded?: true
 }
 
 export function isPropertyError(state: PropertyState): state is PropertyError {

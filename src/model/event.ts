@@ -24,6 +24,8 @@ export interface EventKind {
   readonly hasDevice: boolean
   /** `serviceIdentifier` must lie in the hearer's services, in one grant with the device if there is one. */
   readonly hasService: boolean
+  /** Every device that the thing is bound to which it tells of must lie in the hearer's devices. Contract 5.1. */
+  readonly isBound?: true
   /** `owner`: only the sessions of the user whom the subscription belongs to, never somebody else with the same access. */
   readonly audience: 'scope' | 'owner'
   readonly schema: z.ZodObject
@@ -90,14 +92,12 @@ export const eventKinds = {
     shape('NOTIFICATION_SUBSCRIPTION_UPDATE', { ...resource, payload: whole }),
   ),
   NOTIFICATION_UNSUBSCRIBE: ownerEvent(shape('NOTIFICATION_UNSUBSCRIBE', { ...resource, payload: nothing })),
-  /**
-   * `payload` is the alarm, `{}` when deleted. It names its devices inside; the alarm's own rule of sight (contract
-   * 5.1) applies beside the resource.
-   */
+  /** `payload` is the alarm, `{}` when deleted. */
   ALARM_CONFIG_UPDATE: {
     resource: 'alarms',
     hasDevice: false,
     hasService: false,
+    isBound: true,
     audience: 'scope',
     schema: shape('ALARM_CONFIG_UPDATE', { ...resource, payload: whole }),
   },

@@ -41,13 +41,16 @@ export const problemKinds = {
   method_not_allowed: { status: 405, body: 'error', text: 'Method Not Allowed' },
   conflict: { status: 409, body: 'error', text: 'Conflict' },
   conflict_empty: { status: 409, body: 'empty', text: 'Conflict' },
+  device_offline: { status: 409, body: 'error', text: 'DEVICE_OFFLINE', isTemporary: true },
   too_large: { status: 413, body: 'error', text: 'Content Too Large', link: 'BAD_MESSAGE' },
   unsupported_media_type: { status: 415, body: 'error', text: 'Unsupported Media Type' },
+  unprocessable: { status: 422, body: 'error', text: 'Unprocessable Content' },
   too_many_requests: { status: 429, body: 'error', text: 'Too Many Requests', isTemporary: true },
   bug: { status: 500, body: 'server_error', text: 'Internal Server Error', isTemporary: true, link: 'OVERLOADED' },
   storage: { status: 503, body: 'error', text: 'STORAGE', isTemporary: true, link: 'STORAGE' },
   overloaded: { status: 503, body: 'error', text: 'OVERLOADED', isTemporary: true, link: 'OVERLOADED' },
   stopping: { status: 503, body: 'error', text: 'STOPPING', isTemporary: true, link: 'OVERLOADED' },
+  device_timeout: { status: 504, body: 'error', text: 'DEVICE_TIMEOUT', isTemporary: true },
 } as const satisfies Record<string, ProblemKind>
 
 export type ProblemCode = keyof typeof problemKinds

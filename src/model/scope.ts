@@ -93,6 +93,24 @@ export function reachesService(
   return scope.reaches(resource, action).some((reach) => holds(reach.devices, device) && holds(reach.services, service))
 }
 
+/**
+ * Whether every one of these devices lies inside, each in one grant or another; a named service in the same grant as each.
+ * Of all devices only `*` has all. Where there are none, whoever may act at all reaches them.
+ */
+export function reachesEvery(
+  scope: Scope,
+  resource: Resource,
+  action: Action,
+  devices: readonly string[] | '*',
+  service?: string,
+): boolean {
+  const all = scope.reaches(resource, action)
+  const reaches = service === undefined ? all : all.filter((reach) => holds(reach.services, service))
+  if (reaches.some((reach) => reach.devices === '*')) return true
+  if (reaches.length === 0 || devices === '*') return false
+  return devices.every((device) => reaches.some((reach) => holds(reach.devices, device)))
+}
+
 /** Tells device for device whether it lies inside, for lists: what there is to know of the scope is known before. */
 export function devicesWithin(scope: Scope, resource: Resource, action: Action): (device: string) => boolean {
   const reaches = scope.reaches(resource, action)

@@ -5,7 +5,8 @@ import { type PropertyValue, propertyTypes } from '#model/property-type'
 
 /**
  * What people wrote about a service: names, units, enumerations, ranges. Raw values are meant to be combined with it;
- * it describes and never forbids. Fields it does not know are kept as they came. §2.4, contract 3.8, 3.9.
+ * it describes, and devices report what they like: only what people write keeps to it. Fields it does not know are kept
+ * as they came. §2.4, contract 3.8, 3.9.
  */
 
 /** As many as a device can declare, contract 3.11. */

@@ -6,6 +6,7 @@ import type { RouteContext } from '#routes/context'
 import { deviceRoutes } from '#routes/devices'
 import type { EventRoom } from '#routes/event-room'
 import { eventRoutes, eventSockets } from '#routes/events'
+import { groupRoutes } from '#routes/groups'
 import { type HealthOptions, healthRoutes } from '#routes/health'
 import { identityRoutes } from '#routes/identity'
 import { jwksRoutes } from '#routes/jwks'
@@ -23,6 +24,7 @@ import { signingKeyRoutes } from '#routes/signing-keys'
 import { tenantRoutes } from '#routes/tenants'
 import { userRoutes } from '#routes/users'
 import { webauthnRoutes } from '#routes/webauthn'
+import { writeRoutes } from '#routes/writes'
 import type { Binding } from '#server/call'
 import type { AnyWebsocketRoute } from '#server/websocket-route'
 
@@ -32,8 +34,10 @@ export function bindingsOf(context: RouteContext, identity: Identity | undefined
     ...healthRoutes(context, health),
     ...deviceRoutes(context),
     ...serviceRoutes(context),
+    ...writeRoutes(context),
     ...schemaRoutes(context),
     ...metaRoutes(context),
+    ...groupRoutes(context),
     ...eventRoutes(context),
     ...linkRoutes(context, identity),
     ...identityRoutes(),

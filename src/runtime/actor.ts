@@ -57,6 +57,11 @@ export interface ActorDefinition<State, Command, Event> {
    * `formats` has one for each of them and no others, so that nothing is recorded that would not be found again.
    */
   readonly fixedRecords?: readonly string[]
+  /**
+   * Of written-through actors of which very many are asked once or twice: forgotten after each turn. The next one wakes
+   * from what waits to be stored, or is.
+   */
+  readonly isBrief?: true
 }
 
 /** Where an actor is found. `id` is unique within kind and tenant. */

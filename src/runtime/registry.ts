@@ -201,9 +201,13 @@ export class Registry<Event> {
     }
   }
 
-  /** Ends the body of something that is not there, so that asking for names costs no memory. */
+  /**
+   * Ends the body of something that is not there, so that asking for names costs no memory; and of what is not worth
+   * keeping.
+   */
   forgetNothing(activation: Activation<Event>): void {
     const { definition, state } = activation
+    if (definition.isBrief) this.forget(activation)
     if (definition.rest !== 'redo' || !activation.isAlive || activation.isUnsaved) return
     if (definition.snapshot?.(state) === undefined) this.forget(activation)
   }

@@ -22,6 +22,13 @@ export interface Call<P = unknown, Q = unknown, B = unknown> {
   readonly seen: Seen
   /** Aborts when the other side went away or the deadline passed. */
   readonly signal: AbortSignal
+  /**
+   * 16 bytes of chance. What is made of them (`seeded`: ids of new things and of what is sent) is the same again when the
+   * request is repeated under its `Idempotency-Key`. Not for secrets: it is stored as it is.
+   */
+  readonly seed: Uint8Array
+  /** The request was begun before under its `Idempotency-Key`, and may have been done: nobody heard how it ended. */
+  readonly isRepeated: boolean
 }
 
 /**

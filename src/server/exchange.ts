@@ -6,6 +6,7 @@ import { BodyReader } from '#server/body-reader'
 import type { Reply } from '#server/call'
 import type { Cors, OriginVerdict } from '#server/cors'
 import { type BodyLength, readFraming } from '#server/framing'
+import type { IdempotencyGuard } from '#server/idempotency'
 import type { Pending, Waiting } from '#server/pending'
 import { addressText } from '#server/remote-address'
 import { bugReply, replyOf } from '#server/reply'
@@ -23,6 +24,8 @@ export interface ServerContext {
   readonly seeing: Seeing
   readonly pending: Pending
   readonly bodyBytesMax: number
+  /** Undefined: `Idempotency-Key` means nothing. */
+  readonly idempotency: IdempotencyGuard | undefined
   requestId(asked: string): string
   redactPath(path: string): string
   /** What a path that leads nowhere is answered. */
@@ -314,12 +317,14 @@ export class Exchange implements Waiting {
   /** `body`: its text or its length; undefined when the other side went away. */
   #logLine(status: number, body: number | string | undefined): void {
     const { log, world } = this.context
-    if (status < 500 && !log.isLevelEnabled('debug')) return
+    // 504 is the silence of a device, and no fault of ours.
+    const isFault = status >= 500 && status !== 504
+    if (!isFault && !log.isLevelEnabled('debug')) return
     const ms = world.monotonic() - this.since
     const bytes = typeof body === 'string' ? Buffer.byteLength(body) : body
     const line = { ...this.#names(), status, ms, bytes, requestId: this.requestId }
     if (bytes === undefined) log.debug({ ...line, aborted: true }, 'request aborted')
-    else if (status >= 500) log.error(line, 'request')
+    else if (isFault) log.error(line, 'request')
     else log.debug(line, 'request')
   }
 

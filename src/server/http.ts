@@ -3,12 +3,14 @@ import type { Caller } from '#iam/caller'
 import { nobody } from '#iam/nobody'
 import { tokenProblem } from '#iam/proof-problems'
 import { Problem } from '#model/problem'
+import { seedBytes } from '#model/seeded'
 import type { Seen } from '#model/seen'
 import type { Authenticate } from '#server/authenticate'
-import type { Binding, Call } from '#server/call'
+import type { Binding, Call, Reply } from '#server/call'
 import { isContentType, isJsonType } from '#server/content-type'
 import { allowedHeaders, preflightMaxAgeS } from '#server/cors'
 import { Exchange, type ServerContext } from '#server/exchange'
+import { idempotencyKeyHeader, takesIdempotencyKey } from '#server/idempotency'
 import { parseJson } from '#server/json-body'
 import type { PathMatch, PathTable } from '#server/paths'
 import { permit } from '#server/permit'
@@ -23,7 +25,7 @@ const defaultContentTypes = ['application/json']
 /**
  * The one wrapper around every request. The order is part of the contract: framing, origin, path (404 before anything is
  * asked of the caller), method, who is asking, what he may, path parameters, whether they lie inside of that, query, body,
- * answer.
+ * idempotency key, answer.
  */
 export function httpHandler(
   context: ServerContext,
@@ -146,7 +148,7 @@ function answer(
       body,
       bytes,
     )
-    exchange.proceed(binding.answer(call), (reply) => exchange.respond(reply))
+    exchange.proceed(answered(exchange, binding, call), (reply) => exchange.respond(reply))
   })
 }
 
@@ -167,14 +169,25 @@ function sessionOver(authorization: string): Problem {
   return tokenProblem('session over', /^dpop/i.test(authorization) ? 'DPoP' : 'Bearer')
 }
 
-/** A class and no literal: what most answerers never ask for (signal, address) is only made when asked for. */
+/** Without the header nothing stands between a request and its answerer, not even a promise. */
+function answered(exchange: Exchange, { entry, answer }: Binding, call: Call): Reply | Promise<Reply> {
+  const { idempotency } = exchange.context
+  if (!idempotency || !takesIdempotencyKey(entry)) return answer(call)
+  // By count: a header without a value is a key that cannot be one.
+  if (exchange.headerCount(idempotencyKeyHeader) === 0) return answer(call)
+  return idempotency.run(call, entry, answer)
+}
+
+/** A class and no literal: what most answerers never ask for (signal, address, seed) is only made when asked for. */
 class ExchangeCall implements Call {
   readonly caller: Caller
   readonly parameters: unknown
   readonly query: unknown
   readonly body: unknown
   readonly bodyBytes: Uint8Array
+  readonly isRepeated = false
   readonly #exchange: Exchange
+  #seed: Uint8Array | undefined
 
   constructor(
     exchange: Exchange,
@@ -214,5 +227,10 @@ class ExchangeCall implements Call {
 
   get signal(): AbortSignal {
     return this.#exchange.signal
+  }
+
+  get seed(): Uint8Array {
+    this.#seed ??= this.#exchange.context.world.random(seedBytes)
+    return this.#seed
   }
 }

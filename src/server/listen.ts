@@ -8,6 +8,7 @@ import { type CorsOptions, corsOf } from '#server/cors'
 import { Dropping } from '#server/dropping'
 import type { ServerContext } from '#server/exchange'
 import { type Destination, httpHandler } from '#server/http'
+import type { IdempotencyGuard } from '#server/idempotency'
 import { OpenSockets } from '#server/open-sockets'
 import { type PathRow, pathTable } from '#server/paths'
 import { Pending } from '#server/pending'
@@ -35,6 +36,8 @@ export interface ServerOptions {
   readonly isProxyTrusted?: boolean
   /** Where an entry says nothing else. Default 1 MiB. */
   readonly bodyBytesMax?: number
+  /** Default: `Idempotency-Key` means nothing. */
+  readonly idempotency?: IdempotencyGuard
   /** Until an answer begins; then 503. Default 60 s. */
   readonly requestDeadlineMs?: number
   /** How long `close` waits for requests to be answered. Default 10 s. */
@@ -75,6 +78,7 @@ export async function openServer(options: ServerOptions): Promise<Server> {
     seeing: seeingOf({ isProxyTrusted: options.isProxyTrusted ?? false, publicUrls: options.cors.publicUrls }),
     pending: new Pending(world, options.requestDeadlineMs ?? 60_000),
     bodyBytesMax: options.bodyBytesMax ?? 1024 * 1024,
+    idempotency: options.idempotency,
     requestId: requestIds(world),
     redactPath: options.redactPath ?? ((path) => path),
     notFound: (path) => options.notFound?.(path) ?? new Problem('not_found'),

@@ -84,7 +84,8 @@ function statusLine(status: number): string {
   return `${status} ${STATUS_CODES[status] ?? 'Unknown'}`
 }
 
-function bodyOf(reply: Reply): string {
+/** The body of an answer that is known as a whole; empty for none. Throws for what is no JSON. */
+export function bodyOf(reply: Reply): string {
   if (reply.text !== undefined) return reply.text
   if (reply.json === undefined) return ''
   const text: string | undefined = JSON.stringify(reply.json)

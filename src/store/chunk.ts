@@ -165,7 +165,7 @@ function unpackEntries(body: Uint8Array, count: number, shapes: Shapes): readonl
 }
 
 /**
- * Tells the hash of each entry's device, or service if it has none, without unpacking anything. Of a chunk that is
+ * Tells the hash of each entry's device, or service or alarm if it has none, without unpacking anything. Of a chunk that is
  * damaged it may tell some of them: whoever unpacks it hears of that.
  */
 export function hashNames(bytes: Uint8Array, tell: (hash: number) => void): void {

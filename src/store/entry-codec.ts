@@ -1,4 +1,5 @@
-import type { Entry, EntryKind, Items, RemovedProperty } from '#model/entry'
+import type { StoredAlarm } from '#model/alarm'
+import type { Entry, EntryKind, Items, RemovedProperty, Waits } from '#model/entry'
 import type { JsonObject } from '#model/json-value'
 import type { ServiceSchema } from '#model/service-schema'
 import type { Shape } from '#model/shape'
@@ -32,16 +33,17 @@ type Forms = { readonly [K in EntryKind]: EntryForm<Extract<Entry, { kind: K }>>
 const forms: Forms = {
   reported: {
     code: 1,
-    // The timestamp is null when it is the arrival, which it mostly is. `session` is there only when it begins.
+    // The timestamp is null when it is the arrival, which it mostly is. `session` is there only when it begins, or as
+    // null before `alarms`, which are there only when some wait or cease to.
     pack: (e, shapes) => {
       const timestamp = e.timestamp === e.at ? null : e.timestamp
       const place = shapes.placeOf(e.shape)
-      return e.session === undefined
-        ? [1, e.device, e.flakeAddress, place, e.at, timestamp, e.seq, e.items]
-        : [1, e.device, e.flakeAddress, place, e.at, timestamp, e.seq, e.items, e.session]
+      const packed: Packed = [1, e.device, e.flakeAddress, place, e.at, timestamp, e.seq, e.items]
+      if (e.alarms !== undefined) return [...packed, e.session ?? null, e.alarms]
+      return e.session === undefined ? packed : [...packed, e.session]
     },
     unpack: (packed, shapes) => {
-      const [, device, flakeAddress, place, at, timestamp, seq, items, session] = packed as unknown as [
+      const [, device, flakeAddress, place, at, timestamp, seq, items, session, alarms] = packed as unknown as [
         number,
         string,
         number,
@@ -50,7 +52,8 @@ const forms: Forms = {
         number | null,
         number,
         Items,
-        string?,
+        (string | null)?,
+        Waits?,
       ]
       const entry = {
         kind: 'reported' as const,
@@ -62,6 +65,7 @@ const forms: Forms = {
         seq,
         items,
       }
+      if (alarms !== undefined) return { ...entry, ...(session !== null && { session: session ?? '' }), alarms }
       return packed.length > 8 ? { ...entry, session: session ?? '' } : entry
     },
   },
@@ -189,6 +193,41 @@ const forms: Forms = {
     code: 11,
     pack: (e) => [11, e.service, e.at],
     unpack: ([, service, at]) => ({ kind: 'schema_deleted', service: service as string, at: at as number }),
+  },
+  alarm_set: {
+    code: 12,
+    pack: (e) => [12, e.alarm, e.at, e.stored],
+    unpack: ([, alarm, at, stored]) => ({
+      kind: 'alarm_set',
+      alarm: alarm as string,
+      at: at as number,
+      stored: stored as StoredAlarm,
+    }),
+  },
+  alarm_deleted: {
+    code: 13,
+    pack: (e) => [13, e.alarm, e.at, e.devices, e.groups],
+    unpack: ([, alarm, at, devices, groups]) => ({
+      kind: 'alarm_deleted',
+      alarm: alarm as string,
+      at: at as number,
+      devices: devices as readonly string[] | null,
+      groups: groups as readonly string[] | null,
+    }),
+  },
+  alarm_changed: {
+    code: 14,
+    // The last field is there only when it is true.
+    pack: (e) => [14, e.device, e.alarm, e.at, e.isActive, e.since, ...(e.isEnded ? [true] : [])],
+    unpack: ([, device, alarm, at, isActive, since, isEnded]) => ({
+      kind: 'alarm_changed',
+      device: device as string,
+      alarm: alarm as string,
+      at: at as number,
+      isActive: isActive as boolean,
+      since: since as number,
+      ...(isEnded === true && { isEnded }),
+    }),
   },
 }
 

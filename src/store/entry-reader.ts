@@ -25,7 +25,10 @@ export interface News<Known extends KnownDevice> {
  * thousands of them, and the general decoder makes a list of each first.
  */
 export class EntryReader extends MsgpackReader {
-  /** A report in the form of the table in `entry-codec`. Undefined, and nothing is passed, for any other entry. */
+  /**
+   * A report in the form of the table in `entry-codec`. Undefined, and nothing is passed, for any other entry, and for the
+   * few reports by which alarms wait: they have a field more.
+   */
   readReported(code: number, shapeAt: (place: number) => Shape): Reported | undefined {
     const before = this.place
     const length = this.#reportHead(code)
@@ -56,7 +59,7 @@ export class EntryReader extends MsgpackReader {
     return { known, entry: undefined }
   }
 
-  /** How many fields a report has; 0 for another entry. */
+  /** How many fields a report has; 0 for another entry, or for more fields than are read here. */
   #reportHead(code: number): number {
     const length = this.array()
     return (length === 8 || length === 9) && this.number() === code ? length : 0

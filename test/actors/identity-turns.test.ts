@@ -10,6 +10,7 @@ import type { DirectoryCommand } from '#actors/directory/commands'
 import { directoryActor } from '#actors/directory/directory'
 import { rowByName } from '#actors/directory/queries'
 import type { DirectoryState, UserRow } from '#actors/directory/state'
+import { unheardRules } from '#actors/rule-notices'
 import { sessionAddress } from '#actors/session/address'
 import type { SessionCommand } from '#actors/session/commands'
 import { sessionActor } from '#actors/session/session'
@@ -110,7 +111,7 @@ function definitionsWith(notices: RecordingNotices): (journal: StoreJournal) => 
   return (journal) =>
     [
       deviceActor({ shapeById: (id) => journal.shapes.byId(id), startedAt: startMs }),
-      tenantActor(notices),
+      tenantActor(notices, unheardRules),
       directoryActor(notices),
       accountActor,
       sessionActor(notices),

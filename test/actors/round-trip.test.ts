@@ -5,6 +5,7 @@ import type { AccountCommand } from '#actors/account/commands'
 import type { DirectoryCommand } from '#actors/directory/commands'
 import { administratorRole } from '#actors/directory/rows'
 import type { DirectoryState } from '#actors/directory/state'
+import { unheardRules } from '#actors/rule-notices'
 import type { SessionCommand } from '#actors/session/commands'
 import { sessionActor } from '#actors/session/session'
 import type { SigningKeysCommand } from '#actors/signing-keys/commands'
@@ -313,7 +314,7 @@ test('a tenant', () => {
   )
   fc.assert(
     fc.property(timed(command), (commands) => {
-      actAll(acting(tenantActor(new RecordingNotices())), commands, ({ state, reminder }) => {
+      actAll(acting(tenantActor(new RecordingNotices(), unheardRules)), commands, ({ state, reminder }) => {
         const keys = [...state.apiKeys.values(), ...state.provisioningKeys.values()]
         for (const { devices, maxDevices } of state.provisioningKeys.values()) {
           expect(devices).toBeGreaterThanOrEqual(0)

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { unheardRules } from '#actors/rule-notices'
 import type { AddApiKey, AddProvisioningKey, TenantCommand } from '#actors/tenant/commands'
 import { keysMax } from '#actors/tenant/keys'
 import { rolesMax } from '#actors/tenant/roles'
@@ -20,7 +21,7 @@ class ActingTenant extends ActingActor<TenantState, TenantCommand> {
   readonly notices: RecordingNotices
 
   constructor(notices = new RecordingNotices()) {
-    super(tenantActor(notices), { tenant: 't', id: 't' })
+    super(tenantActor(notices, unheardRules), { tenant: 't', id: 't' })
     this.notices = notices
   }
 

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { unheardRules } from '#actors/rule-notices'
 import type { TenantCommand } from '#actors/tenant/commands'
 import { schemaCharactersMax, schemasMax } from '#actors/tenant/schemas'
 import type { TenantState } from '#actors/tenant/state'
@@ -8,7 +9,7 @@ import type { ServiceSchema } from '#model/service-schema'
 import { ActingActor, now, turnAt } from '#test/actors/acting-actor'
 import { RecordingNotices } from '#test/actors/recording-notices'
 
-const definition = tenantActor(new RecordingNotices())
+const definition = tenantActor(new RecordingNotices(), unheardRules)
 
 /** The tenant actor without a runtime. */
 function actingTenant(): ActingActor<TenantState, TenantCommand> {

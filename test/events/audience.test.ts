@@ -19,26 +19,31 @@ interface Happening {
   readonly type: EventType
   readonly device: string | undefined
   readonly service: string | undefined
+  /** The devices that the thing is bound to which it tells of. */
+  readonly bound: readonly string[] | '*' | undefined
 }
 
 /**
  * Contract 4.2, 4.8 word for word: one grant must give read on the event's resource, and hold its device and its service
- * together; a filter leaves out what it does not name.
+ * together; a filter leaves out what it does not name. Contract 5.1: of what is bound to devices, each must be in one grant
+ * or another.
  */
-function hears({ grants, filter }: Listener, { type, device, service }: Happening): boolean {
+function hears({ grants, filter }: Listener, { type, device, service, bound }: Happening): boolean {
   const { resource } = eventKinds[type]
-  const isAllowed = grants.some((grant) => {
+  const allowing = grants.filter((grant) => {
     const actions = [...(grant.permissions[resource] ?? []), ...(grant.permissions['*'] ?? [])]
     const isRead = actions.includes('read') || actions.includes('*')
     const isDevice = device === undefined || grant.devices.includes('*') || grant.devices.includes(device)
     const isService = service === undefined || grant.services.includes('*') || grant.services.includes(service)
     return isRead && isDevice && isService
   })
+  const meant = allowing.some((grant) => grant.devices.includes('*')) ? [] : (bound ?? [])
+  const isBoundWithin = meant !== '*' && meant.every((name) => allowing.some((grant) => grant.devices.includes(name)))
   const isWanted =
     (!filter.types || filter.types.has(type)) &&
     (!filter.devices || device === undefined || filter.devices.has(device)) &&
     (!filter.services || service === undefined || filter.services.has(service))
-  return isAllowed && isWanted
+  return allowing.length > 0 && isBoundWithin && isWanted
 }
 
 const names = (all: string[]): fc.Arbitrary<string[]> =>
@@ -75,18 +80,20 @@ const happening: fc.Arbitrary<Happening> = fc
     type: fc.constantFrom(...types),
     device: fc.constantFrom(...devices, 'E'),
     service: fc.constantFrom(...services, 'v'),
+    bound: fc.oneof(fc.subarray([...devices, 'E']), fc.constant('*' as const)),
   })
-  .map(({ type, device, service }) => ({
+  .map(({ type, device, service, bound }) => ({
     type,
     device: eventKinds[type].hasDevice ? device : undefined,
     service: eventKinds[type].hasService ? service : undefined,
+    bound: 'isBound' in eventKinds[type] ? bound : undefined,
   }))
 const happenings = fc.array(happening, { minLength: 1, maxLength: 12 })
 
 /** Joined listeners, and what each happening reached against the plain filter above. */
 function expectExactly(audiences: Audiences, listeners: ReadonlyMap<string, Listener>, happened: readonly Happening[]) {
   for (const each of happened) {
-    const topics = audiences.hearers(each.type, each.device, each.service).map(({ topic }) => topic)
+    const topics = audiences.hearers(each.type, each.device, each.service, each.bound).map(({ topic }) => topic)
     expect(new Set(topics).size, 'heard twice').toBe(topics.length)
     const expected = [...listeners].filter(([, listener]) => hears(listener, each)).map(([topic]) => topic)
     expect(topics.sort(), JSON.stringify(each)).toEqual(expected.sort())

@@ -48,6 +48,8 @@ export class ToldStream implements StreamReader<Entry> {
   readonly lastOf = new Map<string, number>()
   /** The same, of what was told. */
   readonly toldOf = new Map<string, number>()
+  /** Who is in each group, as the hub is told when it asks. */
+  readonly groups = new Map<string, readonly string[]>()
 
   /** Published to sockets of its own, or to those of somebody else. */
   constructor(highWaterBytes?: number, publisher?: SocketPublisher) {
@@ -59,6 +61,7 @@ export class ToldStream implements StreamReader<Entry> {
         const last = this.lastOf.get(`${device}/${service}/${propId}`) ?? 0
         return last > offset && last <= told
       },
+      membersOf: (_, group) => this.groups.get(group),
       failed: (error) => this.failures.push(error),
       ...(highWaterBytes === undefined ? {} : { highWaterBytes }),
     })

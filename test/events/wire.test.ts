@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { deviceOf, encode, encodeStripped, offsetOf, serviceOf, typeOf } from '#events/wire'
+import { boundOf, deviceOf, encode, encodeStripped, offsetOf, serviceOf, typeOf } from '#events/wire'
+import type { StoredAlarm } from '#model/alarm'
 import type { Entry, PropertyState } from '#model/entry'
 import { eventKinds, StreamEvent } from '#model/event'
 import type { Property } from '#model/property'
@@ -34,6 +35,7 @@ test('who may hear it is told by what it names', () => {
       const kind = eventKinds[typeOf(said)]
       expect(deviceOf(said)).toBe(kind.hasDevice ? event.deviceIdentifier : undefined)
       expect(serviceOf(said)).toBe(kind.hasService ? event.serviceIdentifier : undefined)
+      expect(boundOf(said) !== undefined).toBe('isBound' in kind)
       if (kind.hasDevice) expect(event.deviceIdentifier).toBeDefined()
       if (kind.hasService) expect(event.serviceIdentifier).toBeDefined()
     }),
@@ -49,6 +51,8 @@ test.each([
   ['status_changed', 'META_STATUS_CHANGE'],
   ['discovered', 'DEVICE_DISCOVERY'],
   ['undeclared', 'OBJECT_UPDATED'],
+  ['alarm_set', 'ALARM_CONFIG_UPDATE'],
+  ['alarm_deleted', 'ALARM_CONFIG_UPDATE'],
 ] as const)('%s is %s', (kind, type) => {
   const [said] = fc.sample(entryOf[kind] as fc.Arbitrary<Entry>, { numRuns: 1, seed: 1 })
   expect(said && typeOf(said)).toBe(type)
@@ -59,6 +63,40 @@ test('a schema is added once and updated after that', () => {
   if (!said) throw new Error('no sample')
   expect(typeOf({ ...said, isNew: true })).toBe('SCHEMA_ADD')
   expect(typeOf({ ...said, isNew: false })).toBe('SCHEMA_UPDATE')
+})
+
+test('an alarm is told as it is shown, and whether it is active on a device', () => {
+  const stored: StoredAlarm = {
+    name: 'Hot',
+    severity: 'warning',
+    serviceIdentifier: 'svc',
+    condition: { '>': [{ var: 'temperature' }, 30] },
+    forSeconds: 60,
+    devices: ['A'],
+    groups: null,
+    createdBy: 'crn#user:2Vb7qYx9Kd',
+    createdAt: 1,
+    updatedBy: 'crn#key:4Qm8sUx2Bw',
+    updatedAt: 2,
+    edit: 7,
+  }
+  const told = (entry: Entry) => JSON.parse(encode(entry, 9)) as unknown
+  const alarm = '7Lf2wZs6Dy'
+  const resourceIdentifier = 'crn#alarm:7Lf2wZs6Dy'
+  const { edit: _, groups, ...shown } = stored
+  const updated = { type: 'ALARM_CONFIG_UPDATE', timestamp: 5, offset: 9, resourceIdentifier }
+  const set: Entry = { kind: 'alarm_set', alarm, at: 5, stored }
+  expect(told(set)).toEqual({ ...updated, payload: { ...shown, resourceIdentifier } })
+  expect(boundOf(set)).toMatchObject({ devices: ['A'], groups })
+  const deleted: Entry = { kind: 'alarm_deleted', alarm, at: 5, devices: null, groups: ['G'] }
+  expect(told(deleted)).toEqual({ ...updated, payload: {} })
+  expect(boundOf(deleted)).toMatchObject({ devices: null, groups: ['G'] })
+  const changed = { kind: 'alarm_changed', device: '"A', alarm, at: 5, since: 4 } as const
+  const status = { timestamp: 5, offset: 9, resourceIdentifier, deviceIdentifier: '"A', since: 4 }
+  expect(told({ ...changed, isActive: true })).toEqual({ type: 'ALARM_STATUS_ACTIVE', ...status })
+  const ended = { type: 'ALARM_STATUS_INACTIVE', ...status }
+  expect(told({ ...changed, isActive: false })).toEqual(ended)
+  expect(told({ ...changed, isActive: false, isEnded: true })).toEqual(ended)
 })
 
 describe('the offset of a message', () => {

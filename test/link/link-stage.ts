@@ -1,6 +1,7 @@
 import { deviceActor, deviceAddress, registrarRecord, secretRecord } from '#actors/device/device'
 import type { DeviceState } from '#actors/device/state'
 import { type IdentityNotices, LateNotices } from '#actors/notices'
+import { unheardRules } from '#actors/rule-notices'
 import { tenantAddress } from '#actors/tenant/address'
 import type { AdmitDevice } from '#actors/tenant/commands'
 import { tenantActor } from '#actors/tenant/tenant'
@@ -22,8 +23,11 @@ import { Stage, type StageOptions } from '#test/runtime/stage'
 const definitions = (notices: IdentityNotices) => (journal: StoreJournal) =>
   [
     deviceActor({ shapeById: (id) => journal.shapes.byId(id), startedAt: startMs }),
-    tenantActor(notices),
+    tenantActor(notices, unheardRules),
   ] as unknown as AnyDefinition<Entry>[]
+
+/** How long devices have to answer here. */
+export const writeTimeoutMs = 10_000
 
 /** The room of links in front of real actors and a store in memory, with sockets that are nothing but their frames. */
 export class LinkStage {
@@ -47,6 +51,7 @@ export class LinkStage {
       system,
       intern: journal.shapes.intern,
       presence: this.presence,
+      writeTimeoutMs,
       log: {
         gap: (_, device, after, seq) => this.gaps.push(`${device} ${after} ${seq}`),
         refused: (_, problem) => this.notAdmitted.push(problem.code),
@@ -118,6 +123,8 @@ export class TestLink implements Socket {
   readonly shortAcks: number[][] = []
   closedWith: number | undefined
   pings = 0
+  /** Bytes that did not leave yet. */
+  buffered = 0
   isAnswering = true
 
   constructor(links: Links, opening: LinkOpening) {
@@ -184,7 +191,7 @@ export class TestLink implements Socket {
   }
 
   bufferedBytes(): number {
-    return 0
+    return this.buffered
   }
 
   subscribe(): void {}

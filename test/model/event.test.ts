@@ -83,6 +83,12 @@ test.each(['', 'PING', 'STREAM', 'object_updated', 'constructor', '__proto__', '
   },
 )
 
+test('what is bound to devices is heard by who reaches them all: an alarm, and nothing else', () => {
+  expect(Object.entries(eventKinds).filter(([, kind]) => 'isBound' in kind)).toEqual([
+    ['ALARM_CONFIG_UPDATE', expect.objectContaining({ isBound: true, hasDevice: false })],
+  ])
+})
+
 test('types tell events apart', () => {
   const read = (event: StreamEvent): string | number => (event.type === 'META_DELETE' ? event.key : event.offset)
   expect(read({ type: 'META_DELETE', ...at, ...device, key: 'site' })).toBe('site')

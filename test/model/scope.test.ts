@@ -9,6 +9,7 @@ import {
   grantServicesMax,
   isPermitted,
   reachesDevice,
+  reachesEvery,
   reachesService,
   resources,
   scopeOf,
@@ -179,4 +180,46 @@ test('what is judged in lists is what is judged alone', () => {
       }
     }),
   )
+})
+
+describe('every one of some devices', () => {
+  const read = { alarms: ['read' as const] }
+  const on = (devices: string[], services = ['*'], permissions: Grant['permissions'] = read): Grant => ({
+    permissions,
+    devices,
+    services,
+  })
+
+  test.each<[string, readonly Grant[], readonly string[] | '*', string | undefined, boolean]>([
+    ['inside one grant', [on(['A', 'B'])], ['A', 'B'], undefined, true],
+    ['inside several together', [on(['A']), on(['B'], ['y'])], ['A', 'B', 'A'], undefined, true],
+    ['inside any', [on(['*'])], ['A'], undefined, true],
+    ['all of them, inside any', [on(['A']), on(['*'], [])], '*', undefined, true],
+    ['none, where something is given', [on(['Z'])], [], undefined, true],
+    ['with its service, each in its own grant', [on(['A'], ['x']), on(['B'], ['x', 'y'])], ['A', 'B'], 'x', true],
+    ['all of them with a service', [on(['*'], ['x'])], '*', 'x', true],
+    ['one outside', [on(['A']), on(['B'], ['*'], { meta: ['read'] })], ['A', 'B'], undefined, false],
+    ['all of them, where some are named', [on(['A', 'B'])], '*', undefined, false],
+    ['none, where nothing is given', [on(['A'], ['*'], { alarms: ['update'] })], [], undefined, false],
+    ['one with its service in another grant', [on(['A', 'B'], ['y']), on(['A'], ['x'])], ['A', 'B'], 'x', false],
+    ['all of them with another service', [on(['*'], ['y']), on(['A'], ['x'])], '*', 'x', false],
+    ['none, where the service is not given', [on(['A'], ['y'])], [], 'x', false],
+  ])('%s', (_, grants, devices, service, isInside) => {
+    expect(reachesEvery(scopeOf(grants), 'alarms', 'read', devices, service)).toBe(isInside)
+  })
+
+  test('are those each of which is reached', () => {
+    const names = fc.constantFrom('A', 'B', 'C', 'x', 'y')
+    fc.assert(
+      fc.property(someGrants, fc.array(names, { minLength: 1, maxLength: 4 }), names, (given, devices, service) => {
+        const scope = scopeOf(given)
+        expect(reachesEvery(scope, 'meta', 'read', devices)).toBe(
+          devices.every((device) => reachesDevice(scope, 'meta', 'read', device)),
+        )
+        expect(reachesEvery(scope, 'meta', 'read', devices, service)).toBe(
+          devices.every((device) => reachesService(scope, 'meta', 'read', device, service)),
+        )
+      }),
+    )
+  })
 })

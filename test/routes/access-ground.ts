@@ -1,19 +1,24 @@
+import { WebSocket } from 'ws'
 import { accountAddress } from '#actors/account/address'
 import type { AccountState } from '#actors/account/state'
+import { deviceAddress } from '#actors/device/device'
 import { directoryAddress } from '#actors/directory/address'
 import { rowByName } from '#actors/directory/queries'
 import type { DirectoryState } from '#actors/directory/state'
+import { idempotencyIndex } from '#actors/idempotency/expiry'
 import { sessionAddress } from '#actors/session/address'
 import type { SessionState } from '#actors/session/state'
 import { defaultTenant, tenantAddress } from '#actors/tenant/address'
 import type { TenantState } from '#actors/tenant/state'
+import { exampleGroup } from '#api/groups'
 import { exampleDevice, exampleService } from '#api/state-shape'
 import { anonymous } from '#iam/anonymous'
 import { hashOf } from '#iam/secret-text'
 import type { Identity } from '#identity/identity'
 import type { Grant } from '#model/scope'
 import { madeId } from '#model/server-made-id'
-import { bindingsOf } from '#routes/bindings'
+import { bindingsOf, socketsOf } from '#routes/bindings'
+import { idempotencyOf } from '#routes/idempotency'
 import { linkRoutes } from '#routes/link'
 import { metaRoutes } from '#routes/meta'
 import { schemaRoutes } from '#routes/schemas'
@@ -44,6 +49,7 @@ export class AccessGround {
   readonly #skip: (ms: number) => void
   readonly #tokens = new Map<Asker, string>()
   readonly bindings: readonly Binding[]
+  #device: WebSocket | undefined
 
   private constructor(
     assembly: Assembly,
@@ -86,7 +92,9 @@ export class AccessGround {
     const { identity } = assembly
     if (!identity) throw new Error('identity is off')
     const bindings = bindingsOf(assembly.context, identity, { dataDirectory: '/', databaseStatus: () => 'ok' })
-    const door = await openDoor({ world: movable, bindings, authenticate: identity.authenticate })
+    const sockets = socketsOf(assembly.context, identity, assembly.eventRoom, 256 * 1024)
+    const idempotency = idempotencyOf(assembly.context)
+    const door = await openDoor({ world: movable, bindings, sockets, authenticate: identity.authenticate, idempotency })
     port.of = door.port
     return new AccessGround(assembly, identity, door, bindings, (ms) => {
       clock.aheadMs += ms
@@ -94,6 +102,7 @@ export class AccessGround {
   }
 
   async close(): Promise<void> {
+    this.#device?.terminate()
     await this.#door.server.close()
     await this.#assembly.close()
   }
@@ -114,6 +123,30 @@ export class AccessGround {
     await this.#user(defaultTenant, name, ['viewer'])
   }
 
+  /** The device of the examples, on a link of its own, doing whatever it is asked. */
+  async link(): Promise<void> {
+    this.#device?.terminate()
+    const secret = 'of the device'
+    await this.#ask(deviceAddress(defaultTenant, exampleDevice), { type: 'set_secret', hash: hashOf(secret) })
+    const authorization = `Basic ${Buffer.from(`${exampleDevice}:${secret}`).toString('base64')}`
+    const device = new WebSocket(`${this.#door.ws}/link`, ['link.v1.json'], { headers: { authorization } })
+    this.#device = device
+    const properties = [{ propId: 8192, type: 'FLOAT' }]
+    const services = [{ serviceIdentifier: exampleService, properties }]
+    await new Promise((welcomed, refused) => {
+      device.on('error', refused)
+      device.on('open', () => {
+        device.send(JSON.stringify({ type: 'HELLO', deviceIdentifier: exampleDevice, services }))
+      })
+      device.on('message', (data) => {
+        const { type, flakeAddress, id, updates = [] } = JSON.parse(String(data))
+        if (type === 'WELCOME') welcomed(undefined)
+        const results = updates.map(({ propId }: { propId: number }) => ({ propId, status: 'OK' }))
+        if (type === 'WRITE') device.send(JSON.stringify({ type: 'RESULT', flakeAddress, id, results }))
+      })
+    })
+  }
+
   async forget(tenant: string): Promise<void> {
     const { tenants } = this.#directory
     if (!tenants.has(tenant)) return
@@ -121,12 +154,19 @@ export class AccessGround {
     while (this.#directory.tenants.has(tenant)) await new Promise((resolve) => setTimeout(resolve, 1))
   }
 
-  async call(asker: Asker | undefined, method: string, path: string, body?: unknown) {
+  async call(
+    asker: Asker | undefined,
+    method: string,
+    path: string,
+    body?: unknown,
+    more: Record<string, string> = {},
+  ) {
     const response = await fetch(this.#door.base + path, {
       method,
       headers: {
         ...(asker && { authorization: this.authorizationOf(asker) }),
         ...(body !== undefined && { 'content-type': 'application/json' }),
+        ...more,
       },
       ...(body !== undefined && { body: JSON.stringify(body) }),
     })
@@ -153,7 +193,7 @@ export class AccessGround {
 
   /** All that a tenant holds, as text; what is always another (the role and sessions of who asks) left out. */
   whole(tenant: string): string {
-    const { schemas, roles, apiKeys, provisioningKeys } = this.#tenant(tenant)
+    const { schemas, roles, apiKeys, provisioningKeys, groups } = this.#tenant(tenant)
     const users = [...this.#directory.users.values()].filter((row) => row.tenant === tenant && !(row.name in askers))
     const devices = this.#look({ kind: 'device', tenant, id: exampleDevice }) as { isThere: boolean; meta: object }
     const named = [...roles].filter(([name]) => name !== 'eve')
@@ -162,10 +202,24 @@ export class AccessGround {
       named,
       [...apiKeys],
       [...provisioningKeys],
+      [...groups],
       users,
       devices.isThere,
       devices.meta,
     ])
+  }
+
+  /** How many entries a tenant's stream has: what was told, ever. */
+  told(tenant: string): number {
+    return this.#assembly.context.system.registry.head(tenant).taken
+  }
+
+  /** How many idempotency keys of a tenant are stored. */
+  async keptKeys(tenant: string): Promise<number> {
+    const pages = this.#assembly.context.listing.entries(idempotencyIndex, tenant)
+    const { length } = await pages.next(100_000)
+    await pages.close()
+    return length
   }
 
   async #tenantThere(): Promise<void> {
@@ -182,7 +236,7 @@ export class AccessGround {
     const state = this.#tenant(tenant)
     const address = tenantAddress(tenant)
     const hash = hashOf('any')
-    // In the other tenant everything but the device and its schema is there as well, under the same names.
+    // In the other tenant everything but the device, its group and its schema is there as well, under the same names.
     if (!state.apiKeys.has(apiKey)) {
       await this.#ask(address, {
         type: 'add_api_key',
@@ -207,6 +261,7 @@ export class AccessGround {
     const grants = [{ permissions: { meta: ['read'] }, devices: ['*'], services: ['*'] }]
     await this.#ask(address, { type: 'put_role', role: 'ops', grants })
     await this.#user(tenant, tenant === defaultTenant ? 'ann' : 'ona', ['operator'], true)
+    for (const id of state.groups.keys()) await this.#ask(address, { type: 'delete_group', id })
     if (tenant === defaultTenant) await this.#data()
     else {
       for (const service of [...state.schemas.keys()]) await this.#ask(address, { type: 'delete_schema', service })
@@ -223,6 +278,9 @@ export class AccessGround {
     const updates = [{ serviceIdentifier: exampleService, propId: 8192, value: 21.5 }]
     await this.#answered('postLink', {}, { deviceIdentifier: exampleDevice, services, updates })
     await this.#answered('patchMeta', { deviceIdentifier: exampleDevice }, { location: { building: 'A' } })
+    const group = { name: 'Hall 3', devices: [exampleDevice] }
+    const put = { type: 'put_group', id: exampleGroup, isNew: true, body: group, author: anonymous.user }
+    await this.#ask(tenantAddress(defaultTenant), put)
     const schema = { name: 'Climate', description: 'A room', properties: {} }
     await this.#answered('putSchema', { serviceIdentifier: exampleService }, schema)
   }

@@ -46,6 +46,15 @@ const ownRows: Readonly<Record<string, { readonly why: string; readonly row: Row
   listDevices: { why: 'services narrow services', row: [401, 'empty', 403, 'empty', 'bare', 'success'] },
   listMeta: { why: 'services narrow services', row: [401, 'empty', 403, 'empty', 'success', 'success'] },
   createDevice: { why: 'made outside: as if it could not be', row: [401, 'success', 403, 404, 'success', 'success'] },
+  // What is bound to devices is there for who reaches all of them; services don't narrow it.
+  listGroups: { why: 'its devices', row: [401, 'empty', 403, 'empty', 'success', 'success'] },
+  createGroup: { why: 'its devices, which need not be there', row: [401, 'success', 403, 404, 'success', 'success'] },
+  ...Object.fromEntries(
+    ['readGroup', 'updateGroup', 'deleteGroup'].map((name) => [
+      name,
+      { why: 'its devices', row: [401, 404, 403, 404, 'success', 'success'] as const },
+    ]),
+  ),
   // A key speaks for any device.
   createProvisioningKey: { why: 'any device', row: [401, 'success', 403, 403, 'success', 'success'] },
   // The same id is there in both tenants.
@@ -70,9 +79,9 @@ const ownRows: Readonly<Record<string, { readonly why: string; readonly row: Row
   ),
 }
 
-/** What gives, edits or ends rights needs those rights as well. */
+/** What gives, edits or ends rights needs those rights as well; what is bound to devices needs them to be read. */
 const covering =
-  /^(createUser|updateUser|deleteUser|renewUserCode|endUserSessions?|putRole|deleteRole|createApiKey|deleteApiKey)$/
+  /^(createUser|updateUser|deleteUser|renewUserCode|endUserSessions?|putRole|deleteRole|createApiKey|deleteApiKey|(create|update)Group)$/
 
 function rowOf({ name, access, path }: RouteEntry): Row {
   const own = ownRows[name]
@@ -138,6 +147,7 @@ const entries = bindingsOf({} as never, {} as never, {} as never).map(({ entry }
 async function prepare(entry: RouteEntry, grants: readonly Grant[]): Promise<void> {
   await ground.restore(grants)
   if (entry.example.parameters?.name === 'bob') await ground.bring('bob')
+  if (/^write(Device|Service)Properties$/.test(entry.name)) await ground.link()
 }
 
 async function pathOf(

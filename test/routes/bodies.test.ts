@@ -13,12 +13,16 @@ beforeAll(async () => {
 })
 afterAll(() => ground?.close())
 
-/** Those that keep what they do not know, and those that ask for a proof first, have tests of their own. */
+/**
+ * Those that keep what they do not know, those whose fields are a device's properties, and those that ask for a proof first
+ * have tests of their own.
+ */
 const entries = bindingsOf({} as never, {} as never, {} as never)
   .map(({ entry }) => entry)
   .filter(({ body, name, access }) => {
     const isProven = access === 'proof' || access === 'person or proof' || access === 'link'
-    return body && !isProven && !['putSchema', 'patchMeta'].includes(name)
+    const isOwn = ['putSchema', 'patchMeta', 'writeDeviceProperties', 'writeServiceProperties'].includes(name)
+    return body && !isProven && !isOwn
   })
 
 async function send(entry: RouteEntry, body: unknown) {

@@ -141,11 +141,13 @@ describe('the log', () => {
           route('GET', '/devices/:id', () => ({ status: 200, json: 'ä' })),
           route('GET', '/empty', () => ({ status: 204 })),
           route('GET', '/busy', () => ({ status: 503 })),
+          // What a device did not answer in time is nobody's fault here.
+          route('GET', '/silent', () => ({ status: 504 })),
         ],
         redactPath: (path) => path.replace(/secret/, '…'),
       }),
     )
-    for (const path of ['/devices/d', '/empty', '/busy', '/events/secret']) {
+    for (const path of ['/devices/d', '/empty', '/busy', '/silent', '/events/secret']) {
       await (await fetch(door.base + path, { headers: { 'X-Request-Id': 'r' } })).text()
     }
     const ms = expect.any(Number)
@@ -155,6 +157,7 @@ describe('the log', () => {
       ['debug', { ...common, path: '/api/v1/devices/:id', status: 200, bytes: 4 }],
       ['debug', { ...common, path: '/api/v1/empty', status: 204, bytes: 0 }],
       ['error', { ...common, path: '/api/v1/busy', status: 503, bytes: 0 }],
+      ['debug', { ...common, path: '/api/v1/silent', status: 504, bytes: 0 }],
       ['debug', { ...common, path: '/api/v1/events/…', status: 404, bytes: 21 }],
     ])
   })

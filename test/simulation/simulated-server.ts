@@ -4,6 +4,7 @@ import { nobody } from '#iam/nobody'
 import type { Identity } from '#identity/identity'
 import type { Entry } from '#model/entry'
 import { everything } from '#model/scope'
+import { seedBytes } from '#model/seeded'
 import { bindingsOf } from '#routes/bindings'
 import type { Binding, Call, Reply } from '#server/call'
 import { permit } from '#server/permit'
@@ -94,6 +95,7 @@ export class SimulatedServer {
   async call(name: string, request: SimulatedRequest = {}): Promise<Reply & { body: string }> {
     const binding = this.#bindings.find(({ entry }) => entry.name === name)
     if (!binding) throw new Error(`no route ${name}`)
+    const { world } = this.assembly.context
     const { authorization = '', ...given } = request
     const caller = authorization === '' ? administrator : this.#callerBy(authorization, binding)
     const call: Call = {
@@ -108,6 +110,10 @@ export class SimulatedServer {
       remoteAddress: seen.address,
       seen,
       signal: new AbortController().signal,
+      get seed() {
+        return world.random(seedBytes)
+      },
+      isRepeated: false,
       ...given,
     }
     permit(binding.entry.access, caller, call.parameters)

@@ -1,4 +1,5 @@
 import fc from 'fast-check'
+import type { StoredAlarm } from '#model/alarm'
 import type { Entry, EntryKind, Items, PropertyState } from '#model/entry'
 import { timestampMsMax, uint32Max } from '#model/identifier'
 import type { JsonObject } from '#model/json-value'
@@ -155,6 +156,46 @@ const firmware = recordOf(
   { requiredKeys: ['firmware', 'index'] },
 )
 
+const alarmId = fc.stringMatching(/^[1-9A-HJ-NP-Za-km-z]{10}$/)
+const author = fc.constantFrom('crn#user:2Vb7qYx9Kd', 'crn#user:anonymous', 'crn#key:4Qm8sUx2Bw')
+
+/** By name, by group, both, or all there are. */
+const bound = {
+  devices: fc.option(
+    fc.array(
+      deviceName.map((name) => name.toUpperCase()),
+      { maxLength: 4 },
+    ),
+  ),
+  groups: fc.option(fc.array(alarmId, { maxLength: 3 })),
+}
+
+const storedAlarm: fc.Arbitrary<StoredAlarm> = recordOf({
+  name: fc.constantFrom('Hot', 'Größe "x"', '😀'),
+  severity: fc.constantFrom('info' as const, 'warning' as const, 'critical' as const),
+  serviceIdentifier: serviceName,
+  condition: fc.constantFrom(
+    { '>': [{ var: 'temperature' }, 30] },
+    { and: [{ '==': [{ var: ['0x2000.FLOAT', null] }, 'a"b'] }, { in: [1.5, [1, { var: 'x.y' }]] }] },
+  ),
+  forSeconds: fc.integer({ min: 0, max: 604_800 }),
+  ...bound,
+  createdBy: author,
+  createdAt: time,
+  updatedBy: author,
+  updatedAt: time,
+  edit: fc.nat(2 ** 48 - 1),
+})
+
+/** Since when alarms wait, or 0. */
+const waits = fc
+  .uniqueArray(fc.tuple(alarmId, fc.oneof(time, fc.constant(0))), {
+    minLength: 1,
+    maxLength: 4,
+    selector: ([id]) => id,
+  })
+  .map((pairs) => pairs.flat())
+
 const of = { device: deviceName, flakeAddress, at: time }
 
 export const entryOf: { readonly [K in EntryKind]: fc.Arbitrary<Extract<Entry, { kind: K }>> } = {
@@ -168,6 +209,7 @@ export const entryOf: { readonly [K in EntryKind]: fc.Arbitrary<Extract<Entry, {
         seq: fc.nat(Number.MAX_SAFE_INTEGER),
         session: fc.oneof(fc.uuid(), fc.constant(''), hostileText),
         items: itemsOf(which),
+        alarms: waits,
       },
       { requiredKeys: ['kind', 'device', 'flakeAddress', 'at', 'shape', 'timestamp', 'seq', 'items'] },
     ),
@@ -210,6 +252,20 @@ export const entryOf: { readonly [K in EntryKind]: fc.Arbitrary<Extract<Entry, {
     schema,
   }),
   schema_deleted: recordOf({ kind: fc.constant('schema_deleted' as const), service: serviceName, at: time }),
+  alarm_set: recordOf({ kind: fc.constant('alarm_set' as const), alarm: alarmId, at: time, stored: storedAlarm }),
+  alarm_deleted: recordOf({ kind: fc.constant('alarm_deleted' as const), alarm: alarmId, at: time, ...bound }),
+  alarm_changed: recordOf(
+    {
+      kind: fc.constant('alarm_changed' as const),
+      device: deviceName,
+      alarm: alarmId,
+      at: time,
+      isActive: fc.boolean(),
+      since: time,
+      isEnded: fc.constant(true as const),
+    },
+    { requiredKeys: ['kind', 'device', 'alarm', 'at', 'isActive', 'since'] },
+  ),
 }
 
 export const entryKinds = Object.keys(entryOf) as EntryKind[]

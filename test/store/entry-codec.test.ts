@@ -64,7 +64,7 @@ describe('an entry comes back as it was', () => {
   })
 })
 
-test('the arrival is not written twice, and a session only where it begins', () => {
+test('the arrival is not written twice, a session only where it begins, alarms only where they wait', () => {
   const places = { placeOf: () => 0, shapeAt: () => shape }
   const shape = new Shapes(() => undefined).intern('svc', [])
   const said = {
@@ -84,6 +84,9 @@ test('the arrival is not written twice, and a session only where it begins', () 
   }
   expect(packed(said)).toEqual([1, 'A', 1, 0, 5, null, 2, []])
   expect(packed({ ...said, timestamp: 4, session: 's' })).toEqual([1, 'A', 1, 0, 5, 4, 2, [], 's'])
+  const alarms = ['2Vb7qYx9Kd', 5, '5Kd9tVw3Cx', 0]
+  expect(packed({ ...said, alarms })).toEqual([1, 'A', 1, 0, 5, null, 2, [], null, alarms])
+  expect(packed({ ...said, session: 's', alarms })).toEqual([1, 'A', 1, 0, 5, null, 2, [], 's', alarms])
 })
 
 describe('what is written by hand is what the general encoder writes', () => {
@@ -202,7 +205,9 @@ test('what is gone through again is what is unpacked, but for what those who are
         const heard: (readonly [Entry, number])[] = []
         const held: number[] = []
         entries.forEach((each, index) => {
-          const isReport = each.kind === 'reported' && each.device === who.id && !who.isMistaken
+          // One by which alarms wait is read whole, and left out by whoever it is about.
+          const isShort = each.kind === 'reported' && each.alarms === undefined
+          const isReport = isShort && each.device === who.id && !who.isMistaken
           if (isReport && index + 1 <= who.lastOffset) held.push(index + 1)
         })
         const count = replayChunk(1, bytes, storedShapes(entries), from, {
@@ -227,7 +232,8 @@ test('the names of a chunk are told by their hashes, and of a damaged one at mos
   fc.assert(
     fc.property(fc.array(entry, { maxLength: 20 }), fc.nat(), (entries, cut) => {
       const bytes = packChunk(entries, 1, 0)
-      const expected = entries.map((each) => textHash('device' in each ? each.device : each.service, 0))
+      const nameOf = (each: Entry) => ('device' in each ? each.device : 'service' in each ? each.service : each.alarm)
+      const expected = entries.map((each) => textHash(nameOf(each), 0))
       const told: number[] = []
       hashNames(bytes, (hash) => told.push(hash))
       expect(told).toEqual(expected)

@@ -4,12 +4,16 @@ import type { DeviceCommand, Hello } from '#actors/device/commands'
 import { deviceActor, deviceAddress } from '#actors/device/device'
 import type { DeviceState } from '#actors/device/state'
 import { LateNotices } from '#actors/notices'
+import { unheardRules } from '#actors/rule-notices'
 import { tenantAddress } from '#actors/tenant/address'
+import type { TenantCommand } from '#actors/tenant/commands'
+import type { TenantState } from '#actors/tenant/state'
 import { tenantActor } from '#actors/tenant/tenant'
 import type { Entry } from '#model/entry'
 import { propertyTypeOf } from '#model/property-type'
 import type { Shape } from '#model/shape'
 import type { AnyDefinition } from '#runtime/activation'
+import type { ActorDefinition } from '#runtime/actor'
 import type { StoreJournal } from '#store/store-journal'
 import { shownState } from '#test/actors/shown-state'
 import { startMs } from '#test/runtime/manual-world'
@@ -20,9 +24,24 @@ const names = ['A', 'B', 'C']
 /** The actors of the server, on the stage. */
 const definitions = (journal: StoreJournal) =>
   [
-    deviceActor({ shapeById: (id) => journal.shapes.byId(id), startedAt: startMs }),
-    tenantActor(new LateNotices()),
+    waitingNowAndThen(deviceActor({ shapeById: (id) => journal.shapes.byId(id), startedAt: startMs })),
+    tenantActor(new LateNotices(), unheardRules),
   ] as unknown as AnyDefinition<Entry>[]
+
+/** Reports of every third number say that an alarm waits by them: they are stored in a longer form. */
+function waitingNowAndThen(
+  device: ActorDefinition<DeviceState, DeviceCommand, Entry>,
+): ActorDefinition<DeviceState, DeviceCommand, Entry> {
+  const withAlarms = (entry: Entry): Entry =>
+    entry.kind === 'reported' && entry.seq % 3 === 0 ? { ...entry, alarms: ['7Lf2wZs6Dy', entry.at] } : entry
+  return {
+    ...device,
+    decide(state, command, turn) {
+      const decision = device.decide(state, command, turn)
+      return decision.type === 'record' ? { ...decision, events: decision.events.map(withAlarms) } : decision
+    },
+  }
+}
 
 /** Few bytes and events, so that checkpoints happen all the time. */
 const options: StageOptions = {
@@ -74,6 +93,8 @@ const step = fc.oneof(
   { weight: 2, arbitrary: fc.record({ what: fc.constant('status' as const), who, number }) },
   { weight: 1, arbitrary: fc.record({ what: fc.constant('remove' as const), who, number }) },
   { weight: 1, arbitrary: fc.record({ what: fc.constant('schema' as const), who, number }) },
+  { weight: 1, arbitrary: fc.record({ what: fc.constant('group' as const), who, number }) },
+  { weight: 1, arbitrary: fc.record({ what: fc.constant('alarm' as const), who, number }) },
 )
 type Step = typeof step extends fc.Arbitrary<infer S> ? S : never
 
@@ -167,10 +188,29 @@ function run(stage: Stage, shapes: readonly Shape[], steps: readonly Step[], seq
           tenantAddress('default'),
           number > 6 ? { type: 'delete_schema', service } : { type: 'put_schema', service, schema },
         )
+        break
       }
+      case 'group':
+      case 'alarm':
+        stage.ask(tenantAddress('default'), watching(stage, each.what, number, each.who))
     }
     stage.world.spend(1)
   }
+}
+
+/** What is said of a group or of an alarm: made, changed, or removed. */
+function watching(stage: Stage, what: 'group' | 'alarm', number: number, device: string): TenantCommand {
+  const tenant = stage.system.look(tenantAddress('default')) as TenantState
+  const id = `I${number % 2}`
+  const author = 'crn#user:2Vb7qYx9Kd'
+  const isNew = !(what === 'group' ? tenant.groups : tenant.alarms).has(id)
+  const bound = { name: `n${number}`, devices: [device] }
+  if (number > 7) return { type: `delete_${what}`, id }
+  if (what === 'group') return { type: 'put_group', id, isNew, body: bound, author }
+  const condition = { var: '0x01' }
+  const groups = number > 4 ? ['I0'] : []
+  const body = { ...bound, severity: 'info' as const, serviceIdentifier: 'one', condition, groups }
+  return { type: 'put_alarm', id, isNew, body, author }
 }
 
 /** Everything there is to know, but what a crash may lose: when and how often a device connected. */

@@ -3,7 +3,9 @@ import { describe, expect, test } from 'vitest'
 import { accountActor } from '#actors/account/account'
 import { deviceActor } from '#actors/device/device'
 import { directoryActor } from '#actors/directory/directory'
+import { idempotencyActor } from '#actors/idempotency/idempotency'
 import { LateNotices } from '#actors/notices'
+import { unheardRules } from '#actors/rule-notices'
 import { sessionActor } from '#actors/session/session'
 import { signingKeysActor } from '#actors/signing-keys/signing-keys'
 import { tenantActor } from '#actors/tenant/tenant'
@@ -50,11 +52,12 @@ test('every record of our actors has a sample', () => {
   const notices = new LateNotices()
   const definitions = [
     device,
-    tenantActor(notices),
+    tenantActor(notices, unheardRules),
     directoryActor(notices),
     accountActor,
     sessionActor(notices),
     signingKeysActor(notices),
+    idempotencyActor,
   ]
   const sampled = storedSamples.map(({ key }) => key)
   for (const { kind, formats } of definitions) {

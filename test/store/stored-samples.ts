@@ -4,13 +4,15 @@ import { ServiceState } from '#actors/device/service-state'
 import { deviceFormat, deviceOf, snapshotOf } from '#actors/device/snapshot'
 import type { DeviceState } from '#actors/device/state'
 import { directoryActor } from '#actors/directory/directory'
+import { idempotencyAddress } from '#actors/idempotency/address'
+import { idempotencyActor } from '#actors/idempotency/idempotency'
 import { LateNotices } from '#actors/notices'
+import { unheardRules } from '#actors/rule-notices'
 import { sessionActor } from '#actors/session/session'
 import { signingKeysActor } from '#actors/signing-keys/signing-keys'
 import { tenantActor } from '#actors/tenant/tenant'
 import type { Entry } from '#model/entry'
-import { propertyTypeOf } from '#model/property-type'
-import { contentOf, type ShapeProperty } from '#model/shape'
+import { contentOf } from '#model/shape'
 import type { ActorAddress, ActorDefinition, RecordFormat } from '#runtime/actor'
 import { tellFormat } from '#runtime/stored-tells'
 import { reminderFormat } from '#runtime/system'
@@ -18,9 +20,21 @@ import { headOf, packChunk, unpackChunk } from '#store/chunk'
 import { epochFormat } from '#store/epochs'
 import { keys } from '#store/keys'
 import { packRecord, unpackRecord } from '#store/record-codec'
-import { Shapes, shapeFormat } from '#store/shapes'
+import { shapeFormat } from '#store/shapes'
 import { redoFormat } from '#store/store-journal'
 import { shownState } from '#test/actors/shown-state'
+import {
+  at,
+  device,
+  firstEntries,
+  laterEntries,
+  schema,
+  shape,
+  shapes,
+  tenant,
+  written,
+} from '#test/store/samples-of/entries'
+import { watchedSamples } from '#test/store/samples-of/tenant'
 
 /** Something as it is stored, and what it means. */
 export interface StoredSample {
@@ -30,93 +44,6 @@ export interface StoredSample {
   write(): Uint8Array
   read(bytes: Uint8Array): unknown
 }
-
-const at = 1_763_700_000_000
-const device = { kind: 'device', tenant: 'default', id: '#$ABC-1' }
-const tenant = { kind: 'tenant', tenant: 'default', id: 'default' }
-
-const properties: ShapeProperty[] = [
-  ['uint8', 1, 0],
-  ['float', 0x2000, 1],
-  ['string', 0x2001, 2],
-  ['int64', 0x2002, 4],
-  ['uint16-array', 0xffffffff, 16],
-].map(([name, propId, modifier]) => {
-  const type = propertyTypeOf(name as string)
-  if (!type) throw new Error(`${name} is no type`)
-  return { propId: propId as number, type, modifier: modifier as number }
-})
-
-/** Only what is stored is known: the shape is found by its record. */
-const written = new Shapes(() => undefined).intern('11111111-2222-3333-4444-555555555555', properties)
-const shapeRecord = packRecord(shapeFormat, contentOf(written.serviceIdentifier, written.properties))
-const shapes = new Shapes((key) => (key === keys.shape(written.id) ? shapeRecord : undefined))
-const shape = shapes.byId(written.id)
-
-const schema = {
-  name: 'Heizung',
-  description: 'Keller, "links"',
-  properties: { '0x2000': { name: 'Temperatur', type: 'float', unit: '°C', rangeMin: -40, rangeMax: 120.5 } },
-  kept: [null, true, { as: 'it came' }],
-}
-
-const entries: readonly Entry[] = [
-  {
-    kind: 'reported',
-    device: device.id,
-    flakeAddress: 4_294_967_295,
-    shape,
-    at,
-    timestamp: at - 90_000,
-    seq: 9_007_199_254_740_991,
-    session: '0b9f3c1e-8c7a-4a51-9d0e-2f1b5a6c7d8e',
-    items: [0, 255, 1, -0.1, 2, 'grün 😀', 3, '-9223372036854775808', 4, [1, 65_535], 1, { error: 'Fühler ab' }],
-  },
-  {
-    kind: 'declared',
-    device: device.id,
-    flakeAddress: 1,
-    shape,
-    at,
-    items: [2, ''],
-    removed: [{ propId: 7, type: 'binary', modifier: 3 }],
-  },
-  {
-    kind: 'undeclared',
-    device: device.id,
-    flakeAddress: 1,
-    service: 'svc.1_a:b-c',
-    at,
-    removed: [{ propId: 7, type: 'bool-array', modifier: 16 }],
-  },
-  { kind: 'device_added', device: device.id, flakeAddress: 1, at },
-  { kind: 'device_removed', device: device.id, flakeAddress: 1, at },
-  {
-    kind: 'status_changed',
-    device: device.id,
-    at,
-    status: 'idle',
-    lastMessage: at - 5,
-    lastConnect: 0,
-    numConnects: 3,
-  },
-  {
-    kind: 'discovered',
-    device: device.id,
-    flakeAddress: 1,
-    at,
-    project: 'boiler',
-    firmwares: [
-      { firmware: '1.2.3-rc.1', hardware: 'revA', index: 0 },
-      { firmware: '0.1.0', index: 3 },
-    ],
-    isAutoUpdated: false,
-  },
-  { kind: 'meta_set', device: device.id, at, meta: { place: 'Keller', nested: { list: [1, null, -2.5, 'x'] } } },
-  { kind: 'meta_deleted', device: device.id, at, key: 'place' },
-  { kind: 'schema_set', service: shape.serviceIdentifier, at, isNew: true, schema },
-  { kind: 'schema_deleted', service: shape.serviceIdentifier, at },
-]
 
 const state: DeviceState = {
   device: device.id,
@@ -143,9 +70,12 @@ const state: DeviceState = {
 }
 
 const notices = new LateNotices()
+const tenants = tenantActor(notices, unheardRules)
 const session = { kind: 'session', tenant: 'acme', id: 'Q7rVb2KxYd' }
 const account = { kind: 'account', tenant: 'acme', id: '2Vb7qYx9Kd' }
 const directory = { kind: 'directory', tenant: 'default', id: 'directory' }
+const keyed = idempotencyAddress('acme', 'crn#user:2Vb7qYx9Kd', '8e03978e-40d5-43e8-bc93-6894a57f9324')
+const keyedPrint = 'NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs'
 const signingKeys = { kind: 'signing_keys', tenant: 'default', id: 'signing_keys' }
 
 /** Shapes are asked for by who wakes one, which nobody does here. */
@@ -156,148 +86,185 @@ function bytes(first: number): Buffer {
   return Buffer.from(Uint8Array.from({ length: 32 }, (_, index) => (first + index) & 0xff))
 }
 
-const accessSamples: readonly [name: string, definition: Formats, to: ActorAddress, record: string, means: unknown][] =
+const accessSamples: readonly (readonly [
+  name: string,
+  definition: Formats,
+  to: ActorAddress,
+  record: string,
+  means: unknown,
+])[] = [
+  ...watchedSamples.map(([name, record, means]) => [name, tenants, tenant, record, means] as const),
   [
-    [
-      'tenant-role',
-      tenantActor(notices),
-      tenant,
-      'role/ops.1',
-      {
-        grants: [
-          { permissions: { service: ['read', 'update'], '*': ['*'] }, devices: ['#$ABC-1'], services: ['*'] },
-          { permissions: {}, devices: [], services: ['11111111-2222-3333-4444-555555555555'] },
-        ],
-        since: 4_294_967_296,
-        edit: 281_474_976_710_655,
-      },
-    ],
-    ['tenant-role-unsettled', tenantActor(notices), tenant, 'role/new', { grants: [], since: null, edit: 0 }],
-    [
-      'tenant-api-key',
-      tenantActor(notices),
-      tenant,
-      'api_key/9aBcDeFgHj',
-      { name: 'Küche', hash: bytes(1), roles: ['viewer', 'ops.1'], createdAt: at, expiresAt: at + 5 },
-    ],
-    [
-      'tenant-provisioning-key',
-      tenantActor(notices),
-      tenant,
-      'provisioning_key/8aBcDeFgHj',
-      { name: 'line 2', hash: bytes(2), createdAt: at, expiresAt: null, maxDevices: 500, devices: 17 },
-    ],
-    ['device-registrar', deviceFormats, device, 'registrar', '8aBcDeFgHj'],
-    [
-      'directory-user',
-      directoryActor(notices),
-      directory,
-      'user/2Vb7qYx9Kd',
-      {
-        id: '2Vb7qYx9Kd',
-        tenant: 'acme',
-        name: 'Zoë',
-        email: 'zoe@acme.example',
-        roles: ['admin', 'ops.1'],
-        state: 'active',
-        hasPassword: true,
-        factors: ['totp', 'webauthn'],
-        createdAt: at,
-        rolesSince: -1,
-        rolesEdit: 1_108_152_157_446,
-      },
-    ],
-    [
-      'directory-tenant',
-      directoryActor(notices),
-      directory,
-      'tenant/acme',
-      {
-        tenantIdentifier: 'acme',
-        name: 'Acme GmbH',
-        hosts: ['acme.example', 'localhost:8080'],
-        twoFactor: 'required',
-        basic: false,
-        createdAt: at,
-        state: 'deleting',
-      },
-    ],
-    [
-      'account-credentials',
-      accountActor,
-      account,
-      'credentials',
-      {
-        hash: '$argon2id$v=19$m=19456,t=2,p=1$c29tZXNhbHQ$aGFzaA',
-        version: 3,
-        code: { hash: bytes(3), expiresAt: at + 604_800_000, resetsFactors: true },
-        isDisabled: false,
-      },
-    ],
-    [
-      'account-factors',
-      accountActor,
-      account,
-      'factors',
-      {
-        totp: { secret: bytes(4), step: 58_790_000 },
-        recovery: [bytes(5), bytes(6)],
-        webauthn: [
-          {
-            id: 'q83vEjRWeJCrze8S',
-            publicKey: bytes(7),
-            counter: 4_294_967_295,
-            transports: ['internal', 'hybrid'],
-            name: 'Schlüssel',
-            createdAt: at,
-            lastUsedAt: null,
-          },
-        ],
-        wrong: { since: at, count: 2, last: at + 5 },
-      },
-    ],
-    [
-      'account-sessions',
-      accountActor,
-      account,
-      'sessions',
-      [
-        ['Q7rVb2KxYd', at],
-        ['7rVb2KxYdQ', at + 1],
+    'tenant-role',
+    tenants,
+    tenant,
+    'role/ops.1',
+    {
+      grants: [
+        { permissions: { service: ['read', 'update'], '*': ['*'] }, devices: ['#$ABC-1'], services: ['*'] },
+        { permissions: {}, devices: [], services: ['11111111-2222-3333-4444-555555555555'] },
       ],
-    ],
+      since: 4_294_967_296,
+      edit: 281_474_976_710_655,
+    },
+  ],
+  ['tenant-role-unsettled', tenants, tenant, 'role/new', { grants: [], since: null, edit: 0 }],
+  [
+    'tenant-api-key',
+    tenants,
+    tenant,
+    'api_key/9aBcDeFgHj',
+    { name: 'Küche', hash: bytes(1), roles: ['viewer', 'ops.1'], createdAt: at, expiresAt: at + 5 },
+  ],
+  [
+    'tenant-provisioning-key',
+    tenants,
+    tenant,
+    'provisioning_key/8aBcDeFgHj',
+    { name: 'line 2', hash: bytes(2), createdAt: at, expiresAt: null, maxDevices: 500, devices: 17 },
+  ],
+  ['device-registrar', deviceFormats, device, 'registrar', '8aBcDeFgHj'],
+  [
+    'directory-user',
+    directoryActor(notices),
+    directory,
+    'user/2Vb7qYx9Kd',
+    {
+      id: '2Vb7qYx9Kd',
+      tenant: 'acme',
+      name: 'Zoë',
+      email: 'zoe@acme.example',
+      roles: ['admin', 'ops.1'],
+      state: 'active',
+      hasPassword: true,
+      factors: ['totp', 'webauthn'],
+      createdAt: at,
+      rolesSince: -1,
+      rolesEdit: 1_108_152_157_446,
+    },
+  ],
+  [
+    'directory-tenant',
+    directoryActor(notices),
+    directory,
+    'tenant/acme',
+    {
+      tenantIdentifier: 'acme',
+      name: 'Acme GmbH',
+      hosts: ['acme.example', 'localhost:8080'],
+      twoFactor: 'required',
+      basic: false,
+      createdAt: at,
+      state: 'deleting',
+    },
+  ],
+  [
+    'account-credentials',
+    accountActor,
+    account,
+    'credentials',
+    {
+      hash: '$argon2id$v=19$m=19456,t=2,p=1$c29tZXNhbHQ$aGFzaA',
+      version: 3,
+      code: { hash: bytes(3), expiresAt: at + 604_800_000, resetsFactors: true },
+      isDisabled: false,
+    },
+  ],
+  [
+    'account-factors',
+    accountActor,
+    account,
+    'factors',
+    {
+      totp: { secret: bytes(4), step: 58_790_000 },
+      recovery: [bytes(5), bytes(6)],
+      webauthn: [
+        {
+          id: 'q83vEjRWeJCrze8S',
+          publicKey: bytes(7),
+          counter: 4_294_967_295,
+          transports: ['internal', 'hybrid'],
+          name: 'Schlüssel',
+          createdAt: at,
+          lastUsedAt: null,
+        },
+      ],
+      wrong: { since: at, count: 2, last: at + 5 },
+    },
+  ],
+  [
+    'account-sessions',
+    accountActor,
+    account,
+    'sessions',
     [
-      'session',
-      sessionActor(notices),
-      session,
-      'session',
-      {
-        user: '2Vb7qYx9Kd',
-        scheme: 'dpop',
-        jkt: '0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I',
-        number: 12,
-        createdAt: at,
-        rotatedAt: at + 600_000,
-        endsAt: at + 28_800_000,
-        lastUsedAt: at + 660_000,
-        address: '2001:db8::1',
-        agent: 'Mozilla/5.0 (ü)',
-      },
+      ['Q7rVb2KxYd', at],
+      ['7rVb2KxYdQ', at + 1],
     ],
-    [
-      'signing-key',
-      signingKeysActor(notices),
-      signingKeys,
-      'key/NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs',
-      {
-        kid: 'NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs',
-        sealed: bytes(8),
-        fingerprint: bytes(9),
-        createdAt: at,
-        retiresAt: at + 28_800_000,
-      },
-    ],
-  ]
+  ],
+  [
+    'session',
+    sessionActor(notices),
+    session,
+    'session',
+    {
+      user: '2Vb7qYx9Kd',
+      scheme: 'dpop',
+      jkt: '0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I',
+      number: 12,
+      createdAt: at,
+      rotatedAt: at + 600_000,
+      endsAt: at + 28_800_000,
+      lastUsedAt: at + 660_000,
+      address: '2001:db8::1',
+      agent: 'Mozilla/5.0 (ü)',
+    },
+  ],
+  [
+    'signing-key',
+    signingKeysActor(notices),
+    signingKeys,
+    'key/NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs',
+    {
+      kid: 'NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs',
+      sealed: bytes(8),
+      fingerprint: bytes(9),
+      createdAt: at,
+      retiresAt: at + 28_800_000,
+    },
+  ],
+  [
+    'idempotency-open',
+    idempotencyActor,
+    keyed,
+    'answer',
+    { print: keyedPrint, seed: bytes(10).subarray(0, 16), begunAt: at, reply: null },
+  ],
+  [
+    'idempotency-answer',
+    idempotencyActor,
+    keyed,
+    'answer',
+    {
+      print: keyedPrint,
+      seed: bytes(11).subarray(0, 16),
+      begunAt: at,
+      reply: { status: 201, location: '/api/v1/groups/Q7rVb2KxYd', body: '{"name":"Küche","devices":[]}' },
+    },
+  ],
+  [
+    'idempotency-empty',
+    idempotencyActor,
+    keyed,
+    'answer',
+    {
+      print: keyedPrint,
+      seed: bytes(12).subarray(0, 16),
+      begunAt: at,
+      reply: { status: 204, location: null, body: '' },
+    },
+  ],
+]
 
 export const storedSamples: readonly StoredSample[] = [
   recordSample('format', keys.format, { name: 'key space', version: 1, upgrades: {} }, null),
@@ -309,14 +276,14 @@ export const storedSamples: readonly StoredSample[] = [
     to: device,
     command: { type: 'add', flakeAddress: 5, meta: { a: [1] } },
   }),
-  recordSample('tenant-counters', keys.part(tenant, 'counters'), formatOf(tenantActor(notices), 'counters'), {
+  recordSample('tenant-counters', keys.part(tenant, 'counters'), formatOf(tenants, 'counters'), {
     lastFlakeAddress: 77,
     devices: 3,
   }),
   recordSample(
     'tenant-schema',
     keys.part(tenant, `schema/${shape.serviceIdentifier}`),
-    formatOf(tenantActor(notices), 'schema/a'),
+    formatOf(tenants, 'schema/a'),
     schema,
   ),
   recordSample(
@@ -339,8 +306,9 @@ export const storedSamples: readonly StoredSample[] = [
   ...accessSamples.map(([name, formats, to, record, means]) =>
     recordSample(name, keys.part(to, record), formatOf(formats, record), means),
   ),
-  ...entries.map((entry, index) => chunkSample(`entry-${entry.kind.replaceAll('_', '-')}`, index + 1, [entry])),
-  chunkSample('chunk-of-all', 1_000, entries),
+  ...firstEntries.map((entry, index) => chunkSample(`entry-${entry.kind.replaceAll('_', '-')}`, index + 1, [entry])),
+  chunkSample('chunk-of-all', 1_000, firstEntries),
+  ...laterEntries.map(([name, entry], index) => chunkSample(`entry-${name}`, 2_000 + index, [entry])),
 ]
 
 type Formats = Pick<ActorDefinition<never, never, Entry>, 'formats'>

@@ -1,0 +1,45 @@
+import type { Write, WriteOrder } from '#actors/device/commands'
+import { type DeviceState, serviceOf } from '#actors/device/state'
+import type { Entry } from '#model/entry'
+import { Problem, type ProblemDetail } from '#model/problem'
+import { acceptWritten, placeOf, readKey, type Written } from '#model/property-write'
+import type { ShapeProperty } from '#model/shape'
+import { answer, type Decision, refuse } from '#runtime/actor'
+
+/** As many as help: a body may have a thousand faults. */
+const detailsMax = 100
+/** A key is shown back up to here: as long as a name can be. */
+const keyCharactersMax = 256
+
+/**
+ * Checks a write whole before anything of it is sent: what is not there is 404, and only when every key names a property
+ * are those faulted that do not take their value, each by its key. Contract 3.5, 1.3.
+ *
+ * No entry, and so no event: a property becomes something when the device says so. A value that stands already is asked
+ * for like any other, for a write may be a trigger (`modifier.isActionable`).
+ */
+export function decideWrite(state: DeviceState, { service, values, schema }: Write): Decision<Entry> {
+  const shape = state.isThere ? serviceOf(state, service)?.shape : undefined
+  if (!shape) return refuse(new Problem('not_found'))
+  const named = Object.keys(values).map((key) => ({ key, place: placeOf(readKey(key), shape, schema) }))
+  const unknown = named.find(({ place }) => place === undefined)
+  if (unknown) {
+    return refuse(new Problem('property_unknown', `there is no property ${unknown.key.slice(0, keyCharactersMax)}`))
+  }
+  const updates: WriteOrder['updates'][number][] = []
+  const details: ProblemDetail[] = []
+  const keys = new Map<number, string>()
+  for (const { key, place } of named) {
+    const property = shape.properties[place as number] as ShapeProperty
+    const { propId, type } = property
+    const other = keys.get(propId)
+    const written: Written =
+      other === undefined ? acceptWritten(property, schema, values[key]) : { fault: `means the same as ${other}` }
+    keys.set(propId, other ?? key)
+    if ('value' in written) updates.push({ propId, type, value: written.value })
+    else details.push({ path: key, message: written.fault })
+  }
+  if (details.length > 0) return refuse(new Problem('invalid', undefined, { details: details.slice(0, detailsMax) }))
+  const order: WriteOrder = { flakeAddress: state.flakeAddress, service, updates }
+  return answer(order)
+}

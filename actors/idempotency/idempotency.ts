@@ -1,0 +1,77 @@
+import type { BeginKeyed, Begun, FinishKeyed, IdempotencyCommand } from '#actors/idempotency/commands'
+import { expiryEntry, idempotencyIndex } from '#actors/idempotency/expiry'
+import { answerRecord, type IdempotencyState, isOver, type StoredKey } from '#actors/idempotency/state'
+import { changedByNone, keep, wokenBy } from '#actors/kept'
+import type { Entry } from '#model/entry'
+import { seedBytes } from '#model/seeded'
+import {
+  type ActorDefinition,
+  answer,
+  type Decision,
+  type IndexChange,
+  type RecordChange,
+  type Turn,
+} from '#runtime/actor'
+
+/**
+ * What became of a request that came with an `Idempotency-Key`. It is stored that it begins, before it does anything, and
+ * what it was answered, before anybody hears that. Contract 1.10.
+ *
+ * There may be very many: each is asked twice and forgotten at once.
+ */
+export const idempotencyActor: ActorDefinition<IdempotencyState, IdempotencyCommand, Entry> = {
+  kind: 'idempotency',
+  rest: 'written_through',
+  formats: { [answerRecord]: { name: 'answer under an idempotency key', version: 1, upgrades: {} } },
+  fixedRecords: [answerRecord],
+  isBrief: true,
+  wake: ({ id }, records) => wokenBy({ id, stored: undefined }, records, put),
+  change: (state, change) => put(state, change as RecordChange),
+  apply: changedByNone,
+  decide(state, command, turn) {
+    switch (command.type) {
+      case 'begin':
+        return decideBegin(state, command, turn)
+      case 'finish':
+        return decideFinish(state, command)
+      case 'forget':
+        return decideForget(state)
+      case 'expire':
+        return state.stored && isOver(state.stored, turn.now) ? decideForget(state) : answer(undefined)
+    }
+  },
+}
+
+function put(state: IdempotencyState, { value }: RecordChange): void {
+  state.stored = (value as StoredKey | null) ?? undefined
+}
+
+function decideBegin({ id, stored }: IdempotencyState, { print }: BeginKeyed, turn: Turn): Decision<Entry> {
+  if (stored && !isOver(stored, turn.now)) return answer(begunAgain(stored, print))
+  const seed = turn.random(seedBytes)
+  const fresh: StoredKey = { print, seed, begunAt: turn.now, reply: null }
+  return keep([{ name: answerRecord, value: fresh }], {
+    indexes: [...(stored ? [expiry(id, stored, false)] : []), expiry(id, fresh, true)],
+    answer: { outcome: 'open', seed, isRepeated: false } satisfies Begun,
+  })
+}
+
+function begunAgain({ print, seed, reply }: StoredKey, asked: string): Begun {
+  if (print !== asked) return { outcome: 'other' }
+  return reply ? { outcome: 'answered', reply } : { outcome: 'open', seed, isRepeated: true }
+}
+
+/** Nothing is stored of a key that is over by now, or whose tenant was taken away: nobody would take it away again. */
+function decideFinish({ stored }: IdempotencyState, { reply }: FinishKeyed): Decision<Entry> {
+  if (!stored) return answer(undefined)
+  return keep([{ name: answerRecord, value: { ...stored, reply } satisfies StoredKey }])
+}
+
+function decideForget({ id, stored }: IdempotencyState): Decision<Entry> {
+  if (!stored) return answer(undefined)
+  return keep([{ name: answerRecord, value: null }], { indexes: [expiry(id, stored, false)] })
+}
+
+function expiry(id: string, { begunAt }: StoredKey, isPresent: boolean): IndexChange {
+  return { index: idempotencyIndex, entry: expiryEntry(begunAt, id), isPresent }
+}

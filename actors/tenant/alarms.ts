@@ -1,0 +1,95 @@
+import { isDeepStrictEqual } from 'node:util'
+import { newEdit } from '#actors/edit'
+import type { RuleNotices } from '#actors/rule-notices'
+import { bindingsOf } from '#actors/tenant/bindings'
+import type { DeleteAlarm, PutAlarm } from '#actors/tenant/commands'
+import { alarmRecord, judgedRecord, type StoredJudged, type TenantState } from '#actors/tenant/state'
+import { type AlarmBody, alarmBindingsMax, alarmsMax, type StoredAlarm } from '#model/alarm'
+import type { AlarmSet, Entry } from '#model/entry'
+import { Problem } from '#model/problem'
+import { unknownNamesIn } from '#rules/property-name'
+import { answer, type Decision, record, refuse, type Turn } from '#runtime/actor'
+
+/**
+ * Contract 5.3. Nobody hears of one that is put again unchanged, unless by somebody else: it counts by what its author may
+ * read.
+ */
+export function decidePutAlarm(
+  state: TenantState,
+  { id, isNew, body, author }: PutAlarm,
+  turn: Turn,
+  rules: RuleNotices,
+): Decision<Entry> {
+  const before = state.alarms.get(id)
+  const wanted = contentOf(body)
+  const isSame = before !== undefined && isDeepStrictEqual(contentOf(before), wanted)
+  if (isNew && before) {
+    // Whoever makes one again by the same id asks again, not having heard the answer.
+    const isAgain = isSame && before.createdBy === author
+    return isAgain ? answer(before) : refuse(new Problem('conflict', 'the id is taken'))
+  }
+  if (!isNew && !before) return refuse(new Problem('not_found'))
+  if (isSame && before.updatedBy === author) return answer(before)
+  const problem = faultOf(state, wanted) ?? limitOf(state, wanted, before)
+  if (problem) return refuse(problem)
+  const stored: StoredAlarm = {
+    ...wanted,
+    createdBy: before?.createdBy ?? author,
+    createdAt: before?.createdAt ?? turn.now,
+    updatedBy: author,
+    updatedAt: turn.now,
+    edit: newEdit(turn),
+  }
+  const entry: AlarmSet = { kind: 'alarm_set', alarm: id, at: turn.now, stored }
+  // From its making on there is a record of how far it was judged, until what devices hold of it is gone.
+  const judged = state.judged.has(id) ? [] : [{ name: judgedRecord(id), value: neverJudged }]
+  return record([entry], {
+    changes: judged,
+    records: [{ name: alarmRecord(id), value: stored }, ...judged],
+    effects: [() => rules.alarmChanged(state.tenant, id, stored)],
+    answer: stored,
+  })
+}
+
+export function decideDeleteAlarm(
+  { tenant, alarms }: TenantState,
+  { id }: DeleteAlarm,
+  { now }: Turn,
+  rules: RuleNotices,
+): Decision<Entry> {
+  const before = alarms.get(id)
+  if (!before) return refuse(new Problem('not_found'))
+  const { devices, groups } = before
+  return record([{ kind: 'alarm_deleted', alarm: id, at: now, devices, groups }], {
+    records: [{ name: alarmRecord(id), value: null }],
+    effects: [() => rules.alarmChanged(tenant, id, undefined)],
+  })
+}
+
+const neverJudged: StoredJudged = { digest: '', sweeping: null, cursor: '' }
+
+/** What of an alarm people say. */
+type AlarmContent = Omit<StoredAlarm, 'createdBy' | 'createdAt' | 'updatedBy' | 'updatedAt' | 'edit'>
+
+function contentOf(said: AlarmBody | StoredAlarm): AlarmContent {
+  const { name, severity, serviceIdentifier, condition, forSeconds = 0, devices = null, groups = null } = said
+  return { name, severity, serviceIdentifier, condition, forSeconds, devices, groups }
+}
+
+/** Groups that are not there, names that the schema lacks. Without a schema any name may come to be one. */
+function faultOf({ groups, schemas }: TenantState, wanted: AlarmContent): Problem | undefined {
+  if (wanted.groups?.some((group) => !groups.has(group))) return new Problem('not_found')
+  const schema = schemas.get(wanted.serviceIdentifier)
+  if (!schema) return undefined
+  const details = unknownNamesIn(wanted.condition, schema, 'condition')
+  return details.length === 0 ? undefined : new Problem('invalid', undefined, { details })
+}
+
+function limitOf(state: TenantState, wanted: AlarmContent, before: StoredAlarm | undefined): Problem | undefined {
+  if (!before && state.alarms.size >= alarmsMax) {
+    return new Problem('conflict', `a tenant has at most ${alarmsMax} alarms`)
+  }
+  const total = state.bindings.total + bindingsOf(state, wanted) - (before ? bindingsOf(state, before) : 0)
+  if (total <= alarmBindingsMax) return undefined
+  return new Problem('conflict', `the alarms of a tenant are bound to at most ${alarmBindingsMax} devices by name`)
+}

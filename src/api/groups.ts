@@ -1,0 +1,82 @@
+import { z } from 'zod'
+import { defineRoute } from '#api/entry'
+import { pageFields } from '#api/query-field'
+import { refused } from '#api/refusals'
+import { exampleDevice } from '#api/state-shape'
+import { GroupBody, GroupEntry, GroupPatch } from '#model/group'
+import { ServerMadeId } from '#model/identifier'
+
+/** Devices under one name, for alarms, functions and actions. Contract 5.1. */
+
+const group = z.object({ groupId: ServerMadeId })
+export const exampleGroup = '5Kd9tVw3Cx'
+const body = { name: 'Hall 3', devices: [exampleDevice] }
+const example = {
+  ...body,
+  resourceIdentifier: `crn#group:${exampleGroup}`,
+  createdBy: 'crn#user:2Vb7qYx9Kd',
+  createdAt: 1_790_000_000_000,
+  updatedBy: 'crn#user:2Vb7qYx9Kd',
+  updatedAt: 1_790_000_000_000,
+}
+
+export const listGroups = defineRoute({
+  name: 'listGroups',
+  method: 'GET',
+  path: '/groups',
+  source: 'contract 5.1',
+  summary: 'Groups all of whose devices the caller may reach',
+  access: { resource: 'functions', action: 'read', within: 'list' },
+  query: z.object(pageFields),
+  answers: { 200: { description: 'Groups', schema: z.array(GroupEntry) }, ...refused(400, 401, 403) },
+  example: { status: 200, answer: [example] },
+})
+
+export const createGroup = defineRoute({
+  name: 'createGroup',
+  method: 'POST',
+  path: '/groups',
+  source: 'contract 5.1',
+  summary: 'Make a group of devices that the caller may read',
+  access: { resource: 'functions', action: 'create', within: 'tenant' },
+  body: { schema: GroupBody },
+  answers: { 201: { description: 'Made', schema: GroupEntry }, ...refused(400, 401, 403, 404, 409) },
+  example: { body, status: 201, answer: example },
+})
+
+export const readGroup = defineRoute({
+  name: 'readGroup',
+  method: 'GET',
+  path: '/groups/:groupId',
+  source: 'contract 5.1',
+  summary: 'One group',
+  access: { resource: 'functions', action: 'read', within: 'tenant' },
+  parameters: group,
+  answers: { 200: { description: 'The group', schema: GroupEntry }, ...refused(401, 403, 404) },
+  example: { parameters: { groupId: exampleGroup }, status: 200, answer: example },
+})
+
+export const updateGroup = defineRoute({
+  name: 'updateGroup',
+  method: 'PATCH',
+  path: '/groups/:groupId',
+  source: 'contract 5.1',
+  summary: 'Change the name or the devices of a group; alarms bound to it follow',
+  access: { resource: 'functions', action: 'update', within: 'tenant' },
+  parameters: group,
+  body: { schema: GroupPatch },
+  answers: { 200: { description: 'The group', schema: GroupEntry }, ...refused(400, 401, 403, 404, 409) },
+  example: { parameters: { groupId: exampleGroup }, body, status: 200, answer: example },
+})
+
+export const deleteGroup = defineRoute({
+  name: 'deleteGroup',
+  method: 'DELETE',
+  path: '/groups/:groupId',
+  source: 'contract 5.1',
+  summary: 'Remove a group that no alarm is bound to',
+  access: { resource: 'functions', action: 'delete', within: 'tenant' },
+  parameters: group,
+  answers: { 204: { description: 'Removed' }, ...refused(401, 403, 404, 409) },
+  example: { parameters: { groupId: exampleGroup }, status: 204 },
+})

@@ -1,0 +1,79 @@
+import { z } from 'zod'
+import { defineRoute } from '#api/entry'
+import { refused } from '#api/refusals'
+import { exampleDevice, exampleService } from '#api/state-shape'
+import { DeviceIdentifier, PropertyId, ServiceIdentifier } from '#model/identifier'
+import { PropertyWrites } from '#model/property-write'
+
+/** Asking properties of a device to become something; the same in both groupings. Contract 3.5. */
+
+/** About as much as devices take in one message. */
+const writeBytesMax = 256 * 1024
+
+const deviceService = z.object({ deviceIdentifier: DeviceIdentifier, serviceIdentifier: ServiceIdentifier })
+const update = { resource: 'service', action: 'update', within: 'service of device' } as const
+const ErrorBody = z.object({ error: z.string() })
+
+/** What became of it, property by property, in the order of the body. */
+export const WriteAnswer = z.object({
+  updates: z.array(
+    z.object({
+      propId: PropertyId,
+      status: z.enum(['OK', 'REJECTED', 'SENT']),
+      message: z.string().optional(),
+    }),
+  ),
+})
+
+/** Not one of the booleans of contract 1.5: it counts what is waited for. */
+const WriteQuery = z.object({
+  wait: z
+    .enum(['0', '1'], { error: 'must be 0 or 1' })
+    .transform((text) => text === '1')
+    .optional(),
+})
+
+const body = { schema: PropertyWrites, bytesMax: writeBytesMax }
+const answers = {
+  200: { description: 'The device answered', schema: WriteAnswer },
+  202: { description: 'With `wait=0`: it was sent', schema: WriteAnswer },
+  404: { description: 'There is no such device, service or property, or it is out of reach', schema: ErrorBody },
+  409: { description: '`DEVICE_OFFLINE`: no link speaks for the device; nothing was sent', schema: ErrorBody },
+  413: { description: 'More than a device would take at once', schema: ErrorBody },
+  504: { description: '`DEVICE_TIMEOUT`: no answer in time; it may still have been applied', schema: ErrorBody },
+  ...refused(400, 401, 403, 503),
+}
+const example = {
+  parameters: { deviceIdentifier: exampleDevice, serviceIdentifier: exampleService },
+  body: { '0x2000': 22.5 },
+  status: 200,
+  answer: { updates: [{ propId: 8192, status: 'OK' }] },
+}
+
+export const writeDeviceProperties = defineRoute({
+  name: 'writeDeviceProperties',
+  method: 'PUT',
+  path: '/devices/:deviceIdentifier/services/:serviceIdentifier/properties',
+  source: '§1.1, contract 3.5',
+  summary: 'Ask properties of one service of one device to take values',
+  access: update,
+  parameters: deviceService,
+  query: WriteQuery,
+  body,
+  answers,
+  example,
+})
+
+export const writeServiceProperties = defineRoute({
+  name: 'writeServiceProperties',
+  method: 'PUT',
+  path: '/services/:serviceIdentifier/devices/:deviceIdentifier/properties',
+  source: '§1.1, contract 3.5',
+  summary: 'Ask properties of one service of one device to take values',
+  access: update,
+  parameters: deviceService,
+  query: WriteQuery,
+  body,
+  answers,
+  example,
+})

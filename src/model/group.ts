@@ -1,0 +1,83 @@
+import { z } from 'zod'
+import { formatCrn, idOfCrn, ResourceIdentifier } from '#model/crn'
+import { DeviceIdentifier, isServerMadeId, Timestamp } from '#model/identifier'
+import { printable } from '#model/printable'
+
+/** Named sets of devices, to bind alarms and actions to. Contract 5.1. */
+
+/** Groups of a tenant: a region, a customer, a model each. */
+export const groupsMax = 1_000
+
+/** Devices of one group, and of any list of devices that something is bound to: with more it is about all. */
+export const boundDevicesMax = 10_000
+
+/** Groups that one thing is bound to. */
+export const boundGroupsMax = 100
+
+/** A name on a screen; need not be unique. */
+export const boundNameCharactersMax = 128
+
+export const BoundName = printable(boundNameCharactersMax)
+
+/** Identifiers in their normal form, sorted, each once. The devices need not exist yet. */
+export const BoundDevices = z.array(DeviceIdentifier).max(boundDevicesMax).overwrite(sortedOnce)
+
+/** A group by its id or its resource name; the id comes out. Contract 1.7. */
+export const GroupReference = z
+  .string()
+  .refine((text) => groupIdOf(text) !== undefined, 'must be the id of a group or its resource name')
+  .overwrite((text) => groupIdOf(text) ?? text)
+
+/** Ids, sorted, each once. */
+export const BoundGroups = z.array(GroupReference).max(boundGroupsMax).overwrite(sortedOnce)
+
+export const GroupBody = z.strictObject({ name: BoundName, devices: BoundDevices })
+export type GroupBody = Readonly<z.infer<typeof GroupBody>>
+
+export const GroupPatch = GroupBody.partial()
+export type GroupPatch = Readonly<z.infer<typeof GroupPatch>>
+
+/** A group at rest. Users are named by their resource names; times are Unix ms; `edit` grows with every change. */
+export interface StoredGroup {
+  readonly name: string
+  readonly devices: readonly string[]
+  readonly createdBy: string
+  readonly createdAt: number
+  readonly updatedBy: string
+  readonly updatedAt: number
+  readonly edit: number
+}
+
+/** A group, as shown. */
+export const GroupEntry = z.object({
+  name: BoundName,
+  devices: z.array(DeviceIdentifier),
+  resourceIdentifier: ResourceIdentifier,
+  createdBy: z.string(),
+  createdAt: Timestamp,
+  updatedBy: z.string(),
+  updatedAt: Timestamp,
+})
+export type GroupEntry = z.infer<typeof GroupEntry>
+
+export function groupEntryOf(id: string, stored: StoredGroup): GroupEntry {
+  const { name, devices, createdBy, createdAt, updatedBy, updatedAt } = stored
+  return {
+    name,
+    devices: [...devices],
+    resourceIdentifier: formatCrn({ type: 'group', id }),
+    createdBy,
+    createdAt,
+    updatedBy,
+    updatedAt,
+  }
+}
+
+function groupIdOf(text: string): string | undefined {
+  return isServerMadeId(text) ? text : idOfCrn(text, 'group')
+}
+
+/** By UTF-16 units, whatever the language of the machine. */
+function sortedOnce(names: readonly string[]): string[] {
+  return [...new Set(names)].sort()
+}

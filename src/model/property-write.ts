@@ -1,0 +1,111 @@
+import { z } from 'zod'
+import { propertiesMax } from '#model/link-message'
+import { modifierFlags } from '#model/property'
+import { describe, type PropertyType, type PropertyValue, propertyTypeOf } from '#model/property-type'
+import {
+  enumValueOf,
+  type PropertySchema,
+  propertySchemaOf,
+  propIdOfName,
+  type ServiceSchema,
+} from '#model/service-schema'
+import type { Shape, ShapeProperty } from '#model/shape'
+
+/** What people ask properties of a service to become: how they may be named, and what they take. Contract 3.5. */
+
+/**
+ * Body of a write: `{"<key>": value}`, one or more of the properties one service can have. Keys and values mean
+ * something only beside the device's declaration and the schema; see `readKey` and `acceptWritten`.
+ */
+export const PropertyWrites = z.record(z.string(), z.unknown()).superRefine((values, context) => {
+  const count = Object.keys(values).length
+  if (count === 0) context.addIssue({ code: 'custom', message: 'must name a property' })
+  if (count > propertiesMax)
+    context.addIssue({ code: 'custom', message: `must name at most ${propertiesMax} properties` })
+})
+export type PropertyWrites = Readonly<z.infer<typeof PropertyWrites>>
+
+/** A property as a key names it: by its id, perhaps with the type it is expected to have (lower case), or by its name. */
+export type PropertyKey = { readonly propId: number; readonly type?: string } | { readonly name: string }
+
+const idPattern = /^(\d+|0[xX][0-9a-fA-F]{1,8})(?:\.([A-Za-z0-9-]+))?$/
+
+/**
+ * What a key means: digits or `0x…` an id, either with `.<TYPE>` behind it in any case, and everything else a name. It
+ * means that whatever a schema says: a property that is called `8192` is written by its id.
+ */
+export function readKey(text: string): PropertyKey {
+  const [, id, typeName] = idPattern.exec(text) ?? []
+  if (id === undefined) return { name: text }
+  const propId = Number(id)
+  if (typeName === undefined) return { propId }
+  const type = propertyTypeOf(typeName)?.name
+  return type === undefined ? { name: text } : { propId, type }
+}
+
+/** Where in a declaration the property of a key stands; undefined when it has none, or not of that type. */
+export function placeOf(key: PropertyKey, shape: Shape, schema: ServiceSchema | undefined): number | undefined {
+  if ('name' in key) {
+    const propId = schema && propIdOfName(schema, key.name)
+    return propId === undefined ? undefined : shape.indexOf.get(propId)
+  }
+  const place = shape.indexOf.get(key.propId)
+  if (place === undefined || key.type === undefined) return place
+  return shape.properties[place]?.type.name === key.type ? place : undefined
+}
+
+/** The normal form of a value, or why it may not be written, to stand behind the property's name. */
+export type Written = { readonly value: PropertyValue } | { readonly fault: string }
+
+/**
+ * Whether a property takes a value: one that may be written at all, of its type, within the range that the schema gives.
+ * A text that the type itself takes is that value; any other is looked up among the names of the enumeration.
+ */
+export function acceptWritten(
+  { propId, type, modifier }: ShapeProperty,
+  schema: ServiceSchema | undefined,
+  value: unknown,
+): Written {
+  const about = schema && propertySchemaOf(schema, propId)
+  if ((modifier & modifierFlags.isReadOnly) !== 0 || about?.readonly === true) return { fault: 'is read-only' }
+  const taken = type.accept(value) ?? (schema && valueNamed(schema, propId, type, value))
+  if (taken === undefined) {
+    return { fault: `must be ${describe(type)}${about?.enum ? ', or a name of its enumeration' : ''}` }
+  }
+  const fault = about && rangeFaultOf(type, about, taken)
+  return fault === undefined ? { value: taken } : { fault }
+}
+
+/** Whatever type the schema gives: the device's own decides whether 1 is meant or true. */
+function valueNamed(
+  schema: ServiceSchema,
+  propId: number,
+  type: PropertyType,
+  name: unknown,
+): PropertyValue | undefined {
+  const value = typeof name === 'string' ? enumValueOf(schema, propId, name) : undefined
+  if (type.name === 'bool' && typeof value === 'number') return type.accept(value !== 0)
+  return type.accept(typeof value === 'boolean' && type.name !== 'bool' ? Number(value) : value)
+}
+
+/** Of numbers, and of each number of an array. `rangeMin` belongs to the range, `rangeMax` does not. Contract 3.9. */
+function rangeFaultOf(
+  type: PropertyType,
+  { rangeMin, rangeMax }: PropertySchema,
+  value: PropertyValue,
+): string | undefined {
+  if (rangeMin === undefined && rangeMax === undefined) return undefined
+  for (const each of typeof value === 'object' ? value : [value]) {
+    const number = numberIn(type, each)
+    if (number === undefined) continue
+    if (rangeMin !== undefined && number < rangeMin) return `must be at least ${rangeMin}`
+    if (rangeMax !== undefined && number >= rangeMax) return `must be below ${rangeMax}`
+  }
+  return undefined
+}
+
+/** 64-bit integers that are no exact JSON number come as decimal text; compared as they are, and not as the nearest double. */
+function numberIn({ name }: PropertyType, value: number | string | boolean): number | bigint | undefined {
+  if (typeof value === 'number') return value
+  return typeof value === 'string' && /^u?int64/.test(name) ? BigInt(value) : undefined
+}

@@ -1,0 +1,97 @@
+import { tenantAddress } from '#actors/tenant/address'
+import type { DeleteGroup, PutGroup } from '#actors/tenant/commands'
+import * as api from '#api/groups'
+import { nameOfCursor } from '#api/query-field'
+import type { Caller } from '#iam/caller'
+import { groupEntryOf, type StoredGroup } from '#model/group'
+import { Problem } from '#model/problem'
+import type { Action } from '#model/scope'
+import { seeded } from '#model/seeded'
+import { madeId } from '#model/server-made-id'
+import type { RouteContext } from '#routes/context'
+import { listReply } from '#routes/list-reply'
+import { lookAtTenant } from '#routes/looking'
+import { boundWithin, mayBind } from '#routes/sight'
+import { namesOf, textReply } from '#routes/streamed'
+import { type Binding, bind } from '#server/call'
+
+/** Who answers for groups. Contract 5.1. */
+export function groupRoutes(context: RouteContext): Binding[] {
+  const { system } = context
+  return [
+    bind(api.listGroups, (call) => {
+      const { caller, query } = call
+      const { groups } = lookAtTenant(context, caller.tenant)
+      const after = nameOfCursor(query.cursor)
+      return listReply(
+        context,
+        call,
+        {},
+        {
+          limit: query.limit,
+          names: namesOf([...groups.keys()].filter((id) => id > after).sort()),
+          isShown: (id) => {
+            const group = groups.get(id)
+            return group !== undefined && isSeen(caller, 'read', group)
+          },
+          textOf: (id) => {
+            const group = groups.get(id)
+            return group && textOf(id, group)
+          },
+        },
+      )
+    }),
+
+    bind(api.createGroup, async ({ caller, body, bodyBytes, seed }) => {
+      mustBind(caller, 'create', body.devices)
+      const id = madeId(seeded(seed))
+      const put: PutGroup = { type: 'put_group', id, isNew: true, body, author: caller.user }
+      const stored = await system.ask(tenantAddress(caller.tenant), put, bodyBytes.byteLength)
+      const headers = { Location: `/api/v1/groups/${id}` }
+      return { status: 201, headers, json: groupEntryOf(id, stored as StoredGroup) }
+    }),
+
+    bind(api.readGroup, ({ caller, parameters: { groupId } }) =>
+      textReply(context, textOf(groupId, groupThere(context, caller, 'read', groupId))),
+    ),
+
+    // Looked at and turned in one breath: what stays as it is, is what stands then.
+    bind(api.updateGroup, async ({ caller, parameters: { groupId: id }, body: change, bodyBytes }) => {
+      const { name, devices } = groupThere(context, caller, 'update', id)
+      const body = { name: change.name ?? name, devices: change.devices ?? devices }
+      mustBind(caller, 'update', body.devices)
+      const put: PutGroup = { type: 'put_group', id, isNew: false, body, author: caller.user }
+      const stored = await system.ask(tenantAddress(caller.tenant), put, bodyBytes.byteLength)
+      return { status: 200, json: groupEntryOf(id, stored as StoredGroup) }
+    }),
+
+    bind(api.deleteGroup, async ({ caller, parameters: { groupId: id } }) => {
+      groupThere(context, caller, 'delete', id)
+      await system.ask(tenantAddress(caller.tenant), { type: 'delete_group', id } satisfies DeleteGroup)
+      return { status: 204 }
+    }),
+  ]
+}
+
+/** @throws Problem `not_found`, also for one that is not all within his reach */
+function groupThere(context: RouteContext, caller: Caller, action: Action, id: string): StoredGroup {
+  const group = lookAtTenant(context, caller.tenant).groups.get(id)
+  if (!group || !isSeen(caller, action, group)) throw new Problem('not_found')
+  return group
+}
+
+/** Contract 2: groups go with functions. */
+const resource = 'functions'
+
+function isSeen({ scope }: Caller, action: Action, { devices }: StoredGroup): boolean {
+  return boundWithin(scope, resource, action, devices)
+}
+
+/** @throws Problem `not_found` */
+function mustBind({ scope }: Caller, action: Action, devices: readonly string[]): void {
+  if (!mayBind(scope, resource, action, devices)) throw new Problem('not_found')
+}
+
+function textOf(id: string, group: StoredGroup): string {
+  return JSON.stringify(groupEntryOf(id, group))
+}

@@ -1,0 +1,156 @@
+import { createHash, createHmac } from 'node:crypto'
+import { idempotencyAddress } from '#actors/idempotency/address'
+import type { Begun, IdempotencyCommand } from '#actors/idempotency/commands'
+import type { StoredReply } from '#actors/idempotency/state'
+import type { RouteEntry } from '#api/entry'
+import type { Entry } from '#model/entry'
+import { Problem } from '#model/problem'
+import type { RouteContext } from '#routes/context'
+import { checkCurrent } from '#routes/streamed'
+import { type ActorAddress, addressKey } from '#runtime/actor'
+import type { System } from '#runtime/system'
+import type { Answerer, Call, Reply } from '#server/call'
+import { type IdempotencyGuard, idempotencyKeyHeader } from '#server/idempotency'
+import { KeyedCall } from '#server/keyed-call'
+import { replyOf } from '#server/reply'
+import { bodyOf } from '#server/write-reply'
+
+/** At once; each is a request under way. Beyond it: 503. */
+const runningMax = 100_000
+/** Larger answers are given once: nobody repeats what he can read. */
+export const storedBytesMax = 64 * 1024
+
+/** Visible ASCII. */
+const keyPattern = /^[\x21-\x7e]{1,255}$/
+
+/**
+ * Refusals for what was asked, but for temporary ones. Others say "not you" or "not now", and whoever comes again wants to
+ * be let through.
+ */
+const finalRefusals: ReadonlySet<number> = new Set([400, 404, 409, 422])
+
+/**
+ * Does a request once for each `Idempotency-Key`, in two stored steps: that it begins, before its answerer runs, and what
+ * it answered, before anybody hears it. So whoever comes again, also after the process died in between, hears the same;
+ * or it is done again with the seed of the first time, and finds what that made. Contract 1.10.
+ */
+export function idempotencyOf(
+  { system, world }: Pick<RouteContext, 'system' | 'world'>,
+  limits: { readonly runningMax: number } = { runningMax },
+): IdempotencyGuard {
+  return new KeyedRequests(system, world.random(32), limits.runningMax)
+}
+
+class KeyedRequests implements IdempotencyGuard {
+  readonly #system: System<Entry>
+  /** By which requests with secrets are told apart: of a hash that anybody can make, a password can be guessed. */
+  readonly #processKey: Uint8Array
+  /** What is being done now: the print of the request, by the address of its key. */
+  readonly #running = new Map<string, string>()
+  readonly #runningMax: number
+
+  constructor(system: System<Entry>, processKey: Uint8Array, runningMax: number) {
+    this.#system = system
+    this.#processKey = processKey
+    this.#runningMax = runningMax
+  }
+
+  async run(call: Call, entry: RouteEntry, proceed: Answerer): Promise<Reply> {
+    const { tenant, user } = call.caller
+    // Known by the proof of a key alone: there is no user whose key it could be.
+    if (user === '') return proceed(call)
+    const address = idempotencyAddress(tenant, user, keyOf(call))
+    if (entry.isSecret) return this.#alone(address, printOf(call, entry, this.#processKey), () => proceed(call))
+
+    const print = printOf(call, entry)
+    const begun = (await this.#ask(address, { type: 'begin', print })) as Begun
+    // It took a commit: the session may have ended meanwhile.
+    checkCurrent(call.caller)
+    if (begun.outcome === 'other') throw otherRequest()
+    if (begun.outcome === 'answered') return repeated(begun.reply)
+    // Behind the gate, where answers come in the order of the turns: none is late enough to miss who runs, or is stored.
+    return this.#alone(address, print, async () => {
+      const reply = await finalReply(() => proceed(new KeyedCall(call, begun.seed, begun.isRepeated)))
+      return isFinal(reply.status) ? this.#keep(address, reply) : reply
+    })
+  }
+
+  /** While something runs under a key nothing else does. */
+  async #alone(address: ActorAddress, print: string, work: () => Reply | Promise<Reply>): Promise<Reply> {
+    const name = addressKey(address)
+    const running = this.#running.get(name)
+    if (running === print) throw new Problem('conflict', 'a request with this Idempotency-Key is still running')
+    if (running !== undefined) throw otherRequest()
+    if (this.#running.size >= this.#runningMax) throw new Problem('overloaded')
+    this.#running.set(name, print)
+    try {
+      return await work()
+    } finally {
+      this.#running.delete(name)
+    }
+  }
+
+  /** Whoever hears an answer hears the same again: so it is not said before it is stored, nor when it cannot be. */
+  async #keep(address: ActorAddress, reply: Reply): Promise<Reply> {
+    const stored = storedOf(reply)
+    if (!stored) {
+      await this.#ask(address, { type: 'forget' }, 0)
+      return reply
+    }
+    await this.#ask(address, { type: 'finish', reply: stored }, 0)
+    return { status: reply.status, ...(reply.headers && { headers: reply.headers }), text: stored.body }
+  }
+
+  #ask(address: ActorAddress, command: IdempotencyCommand, bytes?: number): Promise<unknown> {
+    return this.#system.ask(address, command, bytes)
+  }
+}
+
+function keyOf(call: Call): string {
+  const key = call.header(idempotencyKeyHeader)
+  if (keyPattern.test(key)) return key
+  throw new Problem('bad_request', 'an Idempotency-Key has 1 to 255 visible ASCII characters')
+}
+
+/** Of all that says what is asked for: two requests of one print are one. */
+function printOf({ target, bodyBytes }: Call, { method }: RouteEntry, processKey?: Uint8Array): string {
+  const print = processKey ? createHmac('sha256', processKey) : createHash('sha256')
+  // As JSON, so that no character of one can be taken for the end of it.
+  print.update(JSON.stringify([method, target.path, target.query]))
+  return print.update(bodyBytes).digest('base64url')
+}
+
+function otherRequest(): Problem {
+  return new Problem('unprocessable', 'this Idempotency-Key stands for another request')
+}
+
+/** A refusal for the content is an answer like others; any other is thrown on. */
+async function finalReply(proceed: () => Reply | Promise<Reply>): Promise<Reply> {
+  try {
+    return await proceed()
+  } catch (error) {
+    if (!(error instanceof Problem) || error.kind.isTemporary || !isFinal(error.kind.status)) throw error
+    return replyOf(error, '')
+  }
+}
+
+function isFinal(status: number): boolean {
+  return (status >= 200 && status < 300) || finalRefusals.has(status)
+}
+
+/** Undefined: it is not for keeping. */
+function storedOf(reply: Reply): StoredReply | undefined {
+  if (reply.chunks || headerOf(reply, 'cache-control')?.includes('no-store')) return undefined
+  const body = bodyOf(reply)
+  if (Buffer.byteLength(body) > storedBytesMax) return undefined
+  return { status: reply.status, location: headerOf(reply, 'location') ?? null, body }
+}
+
+function repeated({ status, location, body }: StoredReply): Reply {
+  return { status, ...(location !== null && { headers: { Location: location } }), text: body }
+}
+
+/** `name` in lower case. */
+function headerOf({ headers = {} }: Reply, name: string): string | undefined {
+  return Object.entries(headers).find(([own]) => own.toLowerCase() === name)?.[1]
+}

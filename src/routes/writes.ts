@@ -1,0 +1,42 @@
+import * as api from '#api/writes'
+import type { RouteContext } from '#routes/context'
+import { lookAtTenant } from '#routes/looking'
+import { type Binding, bind, type Call, type Reply } from '#server/call'
+
+interface WritePath {
+  readonly deviceIdentifier: string
+  readonly serviceIdentifier: string
+}
+
+interface WriteQuery {
+  readonly wait?: boolean | undefined
+}
+
+/** Who asks devices to change. */
+export function writeRoutes(context: RouteContext): Binding[] {
+  return [
+    bind(api.writeDeviceProperties, (call) => write(context, call)),
+    bind(api.writeServiceProperties, (call) => write(context, call)),
+  ]
+}
+
+/** The id follows from what names the request, so that whoever repeats it asks the device for the same. Contract 7. */
+async function write(
+  context: RouteContext,
+  call: Call<WritePath, WriteQuery, Readonly<Record<string, unknown>>>,
+): Promise<Reply> {
+  const { deviceIdentifier: device, serviceIdentifier: service } = call.parameters
+  const { tenant } = call.caller
+  const isWaiting = call.query.wait ?? true
+  const outcome = await context.links.writes.ask({
+    tenant,
+    device,
+    service,
+    values: call.body,
+    schema: lookAtTenant(context, tenant).schemas.get(service),
+    id: `w:${Buffer.from(call.seed).toString('base64url')}`,
+    isWaiting,
+    isRepeated: call.isRepeated,
+  })
+  return { status: isWaiting ? 200 : 202, json: outcome }
+}

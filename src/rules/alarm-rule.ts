@@ -1,0 +1,119 @@
+import type { StoredAlarm } from '#model/alarm'
+import { namesIn } from '#model/condition'
+import { isPropertyError, type PropertyState } from '#model/entry'
+import type { ServiceSchema } from '#model/service-schema'
+import type { Shape } from '#model/shape'
+import { type CompiledCondition, compile } from '#rules/compile'
+import { indexIn, type PropertyPlace, readPropertyName } from '#rules/property-name'
+
+/** An alarm as device turns know it: one object for one meaning, so that whoever holds it sees that nothing changed. */
+export interface AlarmRule {
+  readonly id: string
+  readonly service: string
+  /** How long it has to hold, in ms. */
+  readonly forMs: number
+}
+
+/** What the properties of a service stand at, by their place in its shape. */
+export interface ValueSource {
+  at(place: number): PropertyState
+}
+
+/** A rule that knows where in a shape its properties are. */
+export interface ShapedRule {
+  readonly rule: AlarmRule
+  /**
+   * Whether the condition holds. Undefined when that cannot be said: a property it names has no value, or it failed,
+   * which is counted. Allocates nothing of its own.
+   */
+  judge(source: ValueSource): boolean | undefined
+}
+
+/** Counted since the start, for all tenants. */
+export interface JudgingCounts {
+  judged: number
+  errors: number
+}
+
+/** Values by slot, of the judgement that is going on: it is synchronous and there is never a second one. */
+const values: unknown[] = []
+
+/** The rule of an alarm under a schema. Compiled when it is first judged: a start with ten thousand compiles none. */
+export class Rule implements AlarmRule {
+  readonly id: string
+  readonly service: string
+  readonly forMs: number
+  /** Unlike any other rule's, now and later: lists of rules are found by these. */
+  readonly serial: number
+  /** What its names mean, by slot; in the order in which `compile` gives slots. */
+  readonly #places: readonly (PropertyPlace | undefined)[]
+  readonly #counts: JudgingCounts
+  readonly #condition: StoredAlarm['condition']
+  #compiled: CompiledCondition | undefined
+
+  constructor(
+    id: string,
+    serial: number,
+    { serviceIdentifier, forSeconds, condition }: StoredAlarm,
+    schema: ServiceSchema | undefined,
+    counts: JudgingCounts,
+  ) {
+    this.id = id
+    this.service = serviceIdentifier
+    this.forMs = forSeconds * 1_000
+    this.serial = serial
+    this.#places = placesOf(condition, schema)
+    this.#counts = counts
+    this.#condition = condition
+  }
+
+  /** Made of what its names mean: two rules of one condition judge alike when these are equal. */
+  get meaning(): string {
+    return meaningOf(this.#places)
+  }
+
+  /** The places in the shape that it reads, by slot; −1 for what is not there. */
+  placesIn(shape: Shape): readonly number[] {
+    return this.#places.map((place) => indexIn(shape, place))
+  }
+
+  shaped(places: readonly number[]): ShapedRule {
+    return { rule: this, judge: (source) => this.#judge(places, source) }
+  }
+
+  #judge(places: readonly number[], source: ValueSource): boolean | undefined {
+    this.#compiled ??= compile(this.#condition)
+    const { neededCount, evaluate } = this.#compiled
+    for (let slot = 0; slot < places.length; slot++) {
+      const place = places[slot] as number
+      const state = place < 0 ? null : source.at(place)
+      const value = state !== null && isPropertyError(state) ? null : state
+      if (value === null && slot < neededCount) return undefined
+      values[slot] = value
+    }
+    this.#counts.judged++
+    try {
+      return evaluate(values)
+    } catch {
+      this.#counts.errors++
+      return undefined
+    }
+  }
+}
+
+/** What the names of an alarm's condition mean under a schema, as text. */
+export function meaningUnder({ condition }: StoredAlarm, schema: ServiceSchema | undefined): string {
+  return meaningOf(placesOf(condition, schema))
+}
+
+function placesOf(
+  condition: StoredAlarm['condition'],
+  schema: ServiceSchema | undefined,
+): readonly (PropertyPlace | undefined)[] {
+  const { needed, optional } = namesIn(condition)
+  return [...needed, ...optional].map((name) => readPropertyName(name, schema))
+}
+
+function meaningOf(places: readonly (PropertyPlace | undefined)[]): string {
+  return places.map((place) => (place ? `${place.propId}.${place.type?.name ?? ''}` : '')).join()
+}

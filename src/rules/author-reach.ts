@@ -1,0 +1,69 @@
+import { createHash } from 'node:crypto'
+import { holds, type Scope } from '#model/scope'
+
+/**
+ * The devices on which somebody may read a service: an alarm tells of values, so it counts only where its author might
+ * look at them himself. Contract 5.1.
+ */
+export interface AuthorReach {
+  readonly isWhole: boolean
+  readonly isNothing: boolean
+  /** Equal where the devices are. */
+  readonly digest: string
+  holds(device: string): boolean
+}
+
+const whole: AuthorReach = { isWhole: true, isNothing: false, digest: '*', holds: () => true }
+const nothing: AuthorReach = { isWhole: false, isNothing: true, digest: '', holds: () => false }
+
+export function reachOfAuthor(scope: Scope, service: string): AuthorReach {
+  const reaches = scope.reaches('service', 'read').filter(({ services }) => holds(services, service))
+  const sets = reaches.flatMap(({ devices }) => (devices === '*' ? [] : [devices]))
+  if (sets.length < reaches.length) return whole
+  if (sets.every(({ size }) => size === 0)) return nothing
+  const names = [...new Set(sets.flatMap((set) => [...set]))].sort()
+  return {
+    isWhole: false,
+    isNothing: false,
+    digest: createHash('sha256').update(names.join(' ')).digest('base64url'),
+    holds: (device) => sets.some((set) => set.has(device)),
+  }
+}
+
+/**
+ * The reaches of many authors at one moment, each worked out once: thousands of alarms have few authors. Whoever may
+ * read something new is asked for anew by `forget`.
+ */
+export class AuthorReaches {
+  readonly #scopeOf: (author: string) => Scope
+  readonly #scopes = new Map<string, Scope>()
+  readonly #known = new Map<Scope, Map<string, AuthorReach>>()
+
+  constructor(scopeOf: (author: string) => Scope) {
+    this.#scopeOf = scopeOf
+  }
+
+  of(author: string, service: string): AuthorReach {
+    let scope = this.#scopes.get(author)
+    if (!scope) {
+      scope = this.#scopeOf(author)
+      this.#scopes.set(author, scope)
+    }
+    let reaches = this.#known.get(scope)
+    if (!reaches) {
+      reaches = new Map()
+      this.#known.set(scope, reaches)
+    }
+    let reach = reaches.get(service)
+    if (!reach) {
+      reach = reachOfAuthor(scope, service)
+      reaches.set(service, reach)
+    }
+    return reach
+  }
+
+  forget(): void {
+    this.#scopes.clear()
+    this.#known.clear()
+  }
+}

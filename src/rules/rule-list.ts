@@ -1,0 +1,96 @@
+import type { Shape } from '#model/shape'
+import type { AlarmRule, Rule, ShapedRule } from '#rules/alarm-rule'
+
+/**
+ * The rules that one device is judged by. Never changed, and shared by all that are judged by the same ones: whoever
+ * holds the same list again has nothing to judge anew.
+ */
+export interface RuleList {
+  readonly rules: readonly AlarmRule[]
+  /** What of it concerns a service of this shape; undefined for nothing. */
+  of(shape: Shape): ServiceRules | undefined
+  rule(id: string): AlarmRule | undefined
+}
+
+/** Rules over one shape. */
+export interface ServiceRules {
+  readonly rules: readonly ShapedRule[]
+  /** By a property's place in the shape: the places in `rules` of those that read it, each once. */
+  readonly readers: readonly (readonly number[] | undefined)[]
+}
+
+class ListedRules implements RuleList {
+  readonly rules: readonly Rule[]
+  /** Null: nothing concerns it. */
+  readonly #byShape = new WeakMap<Shape, ServiceRules | null>()
+  #byId: ReadonlyMap<string, Rule> | undefined
+
+  constructor(rules: readonly Rule[]) {
+    this.rules = rules
+  }
+
+  of(shape: Shape): ServiceRules | undefined {
+    let found = this.#byShape.get(shape)
+    if (found === undefined) {
+      found = shapedRules(this.rules, shape) ?? null
+      this.#byShape.set(shape, found)
+    }
+    return found ?? undefined
+  }
+
+  rule(id: string): AlarmRule | undefined {
+    this.#byId ??= new Map(this.rules.map((rule) => [rule.id, rule]))
+    return this.#byId.get(id)
+  }
+}
+
+export const noRules: RuleList = new ListedRules([])
+
+/** Finds the list of these rules, or makes it: equal ones are the same object while they are in use. */
+export class RuleLists {
+  readonly #lists = new Map<string, { readonly list: RuleList; usedAt: number }>()
+  #sizeMax = listsMin
+
+  /** `rules` come in one order; `version` says when. */
+  of(rules: readonly Rule[], version: number): RuleList {
+    if (rules.length === 0) return noRules
+    const key = rules.map(({ serial }) => serial).join()
+    let known = this.#lists.get(key)
+    if (!known) {
+      known = { list: new ListedRules(rules), usedAt: version }
+      this.#lists.set(key, known)
+    }
+    known.usedAt = version
+    return known.list
+  }
+
+  /**
+   * Lets go of lists that nobody asked for lately, once there are twice as many as last time. Whoever still holds such
+   * a list gets another one with the same rules and judges once for nothing.
+   */
+  sweep(version: number): void {
+    if (this.#lists.size <= this.#sizeMax) return
+    for (const [key, { usedAt }] of this.#lists) if (usedAt < version) this.#lists.delete(key)
+    this.#sizeMax = Math.max(listsMin, 2 * this.#lists.size)
+  }
+}
+
+/** Lists that are kept without a look: a few hundred KB. */
+const listsMin = 1_024
+
+function shapedRules(rules: readonly Rule[], shape: Shape): ServiceRules | undefined {
+  const shaped: ShapedRule[] = []
+  const readers: (number[] | undefined)[] = shape.properties.map(() => undefined)
+  for (const rule of rules) {
+    if (rule.service !== shape.serviceIdentifier) continue
+    const places = rule.placesIn(shape)
+    for (const place of new Set(places)) {
+      if (place < 0) continue
+      const list = readers[place]
+      if (list) list.push(shaped.length)
+      else readers[place] = [shaped.length]
+    }
+    shaped.push(rule.shaped(places))
+  }
+  return shaped.length === 0 ? undefined : { rules: shaped, readers }
+}

@@ -1,0 +1,139 @@
+import type { StoredAlarm } from '#model/alarm'
+import type { StoredGroup } from '#model/group'
+import type { Scope } from '#model/scope'
+import type { ServiceSchema } from '#model/service-schema'
+import { AuthorReaches } from '#rules/author-reach'
+import { type StoredRules, type TenantRules, TenantView } from '#rules/tenant-rules'
+
+export interface RuleViewsParts {
+  /** What somebody may do now, by his resource name; nothing when he is gone. */
+  scopeOf(tenant: string, author: string): Scope
+  /** Devices have to be judged by this alarm again, or be freed of it. */
+  sweep(tenant: string, alarm: string): void
+  readonly log: { info(fields: object, message: string): void }
+}
+
+export interface LoadedRules extends StoredRules {
+  readonly tenant: string
+}
+
+/**
+ * The rules of all tenants. Filled at the start, and told of everything after its commit, in the order of the commits:
+ * whoever is told of a judgement can find what it was judged by in the store.
+ *
+ * `sweep` is called for every alarm that is decided otherwise than before. Not for what the first loading finds: then
+ * whoever sweeps compares `digestOf` with what he last did himself.
+ */
+export class RuleViews {
+  readonly #parts: RuleViewsParts
+  readonly #views = new Map<string, { readonly view: TenantView; readonly reaches: AuthorReaches }>()
+  /** Those with alarms. */
+  readonly #active = new Map<string, TenantView>()
+  /** Never given twice, by no tenant and over no loading: versions and rules are compared by it. */
+  #last = 0
+  #isLoaded = false
+  /** Since the start; `transitions` is counted by the devices' turns. */
+  readonly counts = { judged: 0, errors: 0, transitions: 0 }
+
+  constructor(parts: RuleViewsParts) {
+    this.#parts = parts
+  }
+
+  /** False until the first `load`: nothing can be judged before. */
+  get isLoaded(): boolean {
+    return this.#isLoaded
+  }
+
+  /** Of a tenant that has alarms. */
+  of(tenant: string): TenantRules | undefined {
+    return this.#active.get(tenant)
+  }
+
+  /** Of any tenant: groups are there without alarms. */
+  membersOf(tenant: string, group: string): readonly string[] | undefined {
+    return this.#views.get(tenant)?.view.membersOf(group)
+  }
+
+  /** Everything anew, at the start and when the store was read again. */
+  load(tenants: Iterable<LoadedRules>): void {
+    const before = this.#isLoaded ? new Map(this.#active) : undefined
+    this.#views.clear()
+    this.#active.clear()
+    this.#isLoaded = true
+    for (const stored of tenants) {
+      const { view } = this.#entryOf(stored.tenant)
+      view.load(stored)
+      this.#settle(stored.tenant, view, [])
+    }
+    if (before) this.#sweepOthers(before)
+  }
+
+  /** Undefined when it was deleted. Likewise the next two. */
+  alarmChanged(tenant: string, id: string, stored: StoredAlarm | undefined): void {
+    this.#change(tenant, (view) => (view.alarmChanged(id, stored) ? [id] : []))
+  }
+
+  groupChanged(tenant: string, id: string, stored: StoredGroup | undefined): void {
+    this.#change(tenant, (view) => view.groupChanged(id, stored))
+  }
+
+  schemaChanged(tenant: string, service: string, schema: ServiceSchema | undefined): void {
+    this.#change(tenant, (view) => view.schemaChanged(service, schema))
+  }
+
+  /** Somebody of the tenant may do more or less than before. */
+  accessChanged(tenant: string): void {
+    if (this.#active.has(tenant)) this.#change(tenant, (view) => view.accessChanged())
+  }
+
+  /** The tenant was deleted; its devices go with it. */
+  tenantEnded(tenant: string): void {
+    this.#views.delete(tenant)
+    this.#active.delete(tenant)
+  }
+
+  /** Whatever is decided otherwise than in these views. */
+  #sweepOthers(before: ReadonlyMap<string, TenantView>): void {
+    for (const tenant of new Set([...before.keys(), ...this.#active.keys()])) {
+      const views = [before.get(tenant), this.#active.get(tenant)]
+      const [old, now] = views
+      for (const id of new Set(views.flatMap((view) => [...(view?.alarmIds() ?? [])]))) {
+        if (old?.digestOf(id) !== now?.digestOf(id)) this.#parts.sweep(tenant, id)
+      }
+    }
+  }
+
+  /** What was told before the first loading is in what is loaded. */
+  #change(tenant: string, change: (view: TenantView) => readonly string[]): void {
+    if (!this.#isLoaded) return
+    const { view, reaches } = this.#entryOf(tenant)
+    // Asked once for each change and not kept: a change of another author's access may not have been told yet.
+    reaches.forget()
+    this.#settle(tenant, view, change(view))
+  }
+
+  #settle(tenant: string, view: TenantView, changed: readonly string[]): void {
+    if (view.isWithoutAlarms) this.#active.delete(tenant)
+    else this.#active.set(tenant, view)
+    for (const id of changed) this.#parts.sweep(tenant, id)
+  }
+
+  #entryOf(tenant: string): { readonly view: TenantView; readonly reaches: AuthorReaches } {
+    const known = this.#views.get(tenant)
+    if (known) return known
+    const reaches = new AuthorReaches((author) => this.#parts.scopeOf(tenant, author))
+    const view = new TenantView({
+      reaches,
+      counts: this.counts,
+      next: () => ++this.#last,
+      isSilenced: (alarm, { updatedBy }) =>
+        this.#parts.log.info(
+          { tenant, alarm, author: updatedBy },
+          'the author of an alarm may no longer read what it is about: it is judged nowhere until somebody puts it',
+        ),
+    })
+    const entry = { view, reaches }
+    this.#views.set(tenant, entry)
+    return entry
+  }
+}

@@ -1,0 +1,261 @@
+import { createHash } from 'node:crypto'
+import type { StoredAlarm } from '#model/alarm'
+import type { StoredGroup } from '#model/group'
+import type { ServiceSchema } from '#model/service-schema'
+import { type JudgingCounts, meaningUnder, Rule } from '#rules/alarm-rule'
+import type { AuthorReach, AuthorReaches } from '#rules/author-reach'
+import { Bindings, type Profile } from '#rules/bindings'
+import { type RuleList, RuleLists } from '#rules/rule-list'
+
+/** A tenant's alarms, as device turns and all who ask about them read them: what is committed, and nothing else. */
+export interface TenantRules {
+  /** Grows with everything that may change a list, and is never the same again for this tenant. */
+  readonly version: number
+  /** The rules that a device is judged by: bound to it, by authors who may read the service there. */
+  listOf(device: string): RuleList
+  /** Of all that decides a judgement of this alarm; undefined when there is no such alarm. */
+  digestOf(alarm: string): string | undefined
+  /** The devices an alarm is bound to, whoever its author is: their names, each once, or all. */
+  boundOf(alarm: string): readonly string[] | '*' | undefined
+  membersOf(group: string): readonly string[] | undefined
+}
+
+/** A tenant's alarms and what they depend on, as stored. */
+export interface StoredRules {
+  readonly alarms: ReadonlyMap<string, StoredAlarm>
+  readonly groups: ReadonlyMap<string, StoredGroup>
+  readonly schemas: ReadonlyMap<string, ServiceSchema>
+}
+
+/** What an alarm is, and what was worked out of it. */
+interface AlarmView {
+  readonly stored: StoredAlarm
+  readonly rule: Rule
+  readonly reach: AuthorReach
+  readonly digest: string
+  bound: readonly string[] | '*' | undefined
+}
+
+/** The rules of devices that are named in the same. */
+interface ProfileRules {
+  /** In the order of their ids, but those that nobody may read. */
+  readonly views: readonly AlarmView[]
+  /** Theirs, when every author reaches every device. */
+  readonly list: RuleList | undefined
+}
+
+/** What a view needs to know beside what it is told. */
+export interface TenantRulesParts {
+  readonly reaches: AuthorReaches
+  readonly counts: JudgingCounts
+  /** A number that was never given before. */
+  next(): number
+  /** An alarm whose author may read its service nowhere. */
+  isSilenced(alarm: string, stored: StoredAlarm): void
+}
+
+/**
+ * The rules of one tenant. Told of changes after their commits; each tells which alarms are decided otherwise than
+ * before, by their ids.
+ */
+export class TenantView implements TenantRules {
+  readonly #parts: TenantRulesParts
+  readonly #alarms = new Map<string, AlarmView>()
+  readonly #groups = new Map<string, StoredGroup>()
+  readonly #schemas = new Map<string, ServiceSchema>()
+  readonly #bindings = new Bindings<ProfileRules>()
+  /** Alarms bound to all devices, and alarms by a group they name. */
+  readonly #common = new Set<string>()
+  readonly #byGroup = new Map<string, Set<string>>()
+  readonly #lists = new RuleLists()
+  #version: number
+
+  constructor(parts: TenantRulesParts) {
+    this.#parts = parts
+    this.#version = parts.next()
+  }
+
+  get version(): number {
+    return this.#version
+  }
+
+  get isWithoutAlarms(): boolean {
+    return this.#alarms.size === 0
+  }
+
+  listOf(device: string): RuleList {
+    const profile = this.#bindings.of(device)
+    const isKept = profile.keptAt === this.#version
+    const { views, list } = isKept ? (profile.kept as ProfileRules) : this.#keep(profile)
+    return list ?? this.#listOf(views.filter(({ reach }) => reach.holds(device)))
+  }
+
+  digestOf(alarm: string): string | undefined {
+    return this.#alarms.get(alarm)?.digest
+  }
+
+  boundOf(alarm: string): readonly string[] | '*' | undefined {
+    const view = this.#alarms.get(alarm)
+    if (!view) return undefined
+    view.bound ??= this.#boundOf(view.stored)
+    return view.bound
+  }
+
+  membersOf(group: string): readonly string[] | undefined {
+    return this.#groups.get(group)?.devices
+  }
+
+  alarmIds(): Iterable<string> {
+    return this.#alarms.keys()
+  }
+
+  /** Everything that is there, at once, into an empty view. */
+  load({ alarms, groups, schemas }: StoredRules): void {
+    for (const [service, schema] of schemas) this.#schemas.set(service, schema)
+    for (const [id, stored] of groups) this.#groups.set(id, stored)
+    for (const [id, stored] of alarms) {
+      this.#alarms.set(id, this.#viewOf(id, stored, undefined))
+      if (isBoundToAll(stored)) this.#common.add(id)
+      for (const group of stored.groups ?? []) this.#byGroup.set(group, (this.#byGroup.get(group) ?? new Set()).add(id))
+    }
+    this.#bindings.fill({
+      alarms: [...alarms].map(([id, stored]) => [id, stored.devices ?? []]),
+      groups: [...this.#byGroup.keys()].map((id) => [id, this.membersOf(id) ?? []]),
+    })
+    this.#publish()
+  }
+
+  /** @returns whether it is decided otherwise than before. */
+  alarmChanged(id: string, stored: StoredAlarm | undefined): boolean {
+    const before = this.#alarms.get(id)
+    this.#bind(id, before?.stored, stored)
+    if (stored) this.#alarms.set(id, this.#viewOf(id, stored, before))
+    else this.#alarms.delete(id)
+    this.#publish()
+    return before?.digest !== this.digestOf(id)
+  }
+
+  /** @returns the alarms that name it. */
+  groupChanged(id: string, stored: StoredGroup | undefined): readonly string[] {
+    const before = this.#groups.get(id)
+    if (stored) this.#groups.set(id, stored)
+    else this.#groups.delete(id)
+    const alarms = this.#byGroup.get(id)
+    if (!alarms) return []
+    this.#bindings.replace('groups', id, before?.devices ?? [], stored?.devices ?? [])
+    return this.#renew([...alarms])
+  }
+
+  /** @returns the alarms that mean something else by it. */
+  schemaChanged(service: string, schema: ServiceSchema | undefined): readonly string[] {
+    if (schema) this.#schemas.set(service, schema)
+    else this.#schemas.delete(service)
+    return this.#renew(this.#alarmsWhere(({ stored }) => stored.serviceIdentifier === service))
+  }
+
+  /** @returns the alarms whose authors may read their services on other devices than before. */
+  accessChanged(): readonly string[] {
+    // Ten thousand alarms, and most of their authors were not touched.
+    return this.#renew(this.#alarmsWhere(({ stored, reach }) => this.#reachOf(stored).digest !== reach.digest))
+  }
+
+  #alarmsWhere(isWanted: (view: AlarmView) => boolean): readonly string[] {
+    return [...this.#alarms].filter(([, view]) => isWanted(view)).map(([id]) => id)
+  }
+
+  /** Works out anew what these are; says which came out otherwise. */
+  #renew(alarms: readonly string[]): readonly string[] {
+    const changed = alarms.filter((id) => {
+      const before = this.#alarms.get(id) as AlarmView
+      const after = this.#viewOf(id, before.stored, before)
+      if (after.digest !== before.digest) this.#alarms.set(id, after)
+      return after.digest !== before.digest
+    })
+    if (changed.length > 0) this.#publish()
+    return changed
+  }
+
+  #viewOf(id: string, stored: StoredAlarm, before: AlarmView | undefined): AlarmView {
+    const schema = this.#schemas.get(stored.serviceIdentifier)
+    const isSame = before?.stored === stored && before.rule.meaning === meaningUnder(stored, schema)
+    const rule = isSame ? before.rule : new Rule(id, this.#parts.next(), stored, schema, this.#parts.counts)
+    const reach = this.#reachOf(stored)
+    if (reach.isNothing && !before?.reach.isNothing) this.#parts.isSilenced(id, stored)
+    return { stored, rule, reach, digest: this.#digest(stored, rule, reach), bound: undefined }
+  }
+
+  #reachOf({ updatedBy, serviceIdentifier }: StoredAlarm): AuthorReach {
+    return this.#parts.reaches.of(updatedBy, serviceIdentifier)
+  }
+
+  #digest({ edit, groups, forSeconds }: StoredAlarm, rule: Rule, reach: AuthorReach): string {
+    const edits = (groups ?? []).map((group) => [group, this.#groups.get(group)?.edit ?? null])
+    const decides = JSON.stringify([edit, forSeconds, edits, rule.meaning, reach.digest])
+    return createHash('sha256').update(decides).digest('base64url').slice(0, digestCharacters)
+  }
+
+  #bind(id: string, before: StoredAlarm | undefined, after: StoredAlarm | undefined): void {
+    if (after && isBoundToAll(after)) this.#common.add(id)
+    else this.#common.delete(id)
+    this.#bindings.replace('alarms', id, before?.devices ?? [], after?.devices ?? [])
+    const groups = new Set(after?.groups ?? [])
+    for (const group of before?.groups ?? []) if (!groups.has(group)) this.#unbindGroup(id, group)
+    for (const group of groups) this.#bindGroup(id, group)
+  }
+
+  #bindGroup(alarm: string, group: string): void {
+    const alarms = this.#byGroup.get(group)
+    if (alarms) {
+      alarms.add(alarm)
+    } else {
+      this.#byGroup.set(group, new Set([alarm]))
+      this.#bindings.add('groups', group, this.membersOf(group) ?? [])
+    }
+  }
+
+  #unbindGroup(alarm: string, group: string): void {
+    const alarms = this.#byGroup.get(group)
+    alarms?.delete(alarm)
+    if (alarms?.size !== 0) return
+    this.#byGroup.delete(group)
+    this.#bindings.remove('groups', group, this.membersOf(group) ?? [])
+  }
+
+  #boundOf(stored: StoredAlarm): readonly string[] | '*' {
+    if (isBoundToAll(stored)) return '*'
+    if (!stored.groups?.length) return stored.devices ?? []
+    return [...new Set([...(stored.devices ?? []), ...stored.groups.flatMap((group) => this.membersOf(group) ?? [])])]
+  }
+
+  #publish(): void {
+    this.#lists.sweep(this.#version)
+    this.#version = this.#parts.next()
+  }
+
+  #keep(profile: Profile<ProfileRules>): ProfileRules {
+    const ids = new Set([...this.#common, ...profile.alarms])
+    for (const group of profile.groups) for (const id of this.#byGroup.get(group) ?? []) ids.add(id)
+    const views = [...ids]
+      .sort()
+      .map((id) => this.#alarms.get(id) as AlarmView)
+      .filter(({ reach }) => !reach.isNothing)
+    const isForAll = views.every(({ reach }) => reach.isWhole)
+    profile.kept = { views, list: isForAll ? this.#listOf(views) : undefined }
+    profile.keptAt = this.#version
+    return profile.kept
+  }
+
+  #listOf(views: readonly AlarmView[]): RuleList {
+    return this.#lists.of(
+      views.map(({ rule }) => rule),
+      this.#version,
+    )
+  }
+}
+
+/** 132 bits. */
+const digestCharacters = 22
+
+function isBoundToAll({ devices, groups }: StoredAlarm): boolean {
+  return devices === null && groups === null
+}

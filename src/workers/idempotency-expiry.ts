@@ -1,0 +1,73 @@
+import { directoryAddress } from '#actors/directory/address'
+import type { DirectoryState } from '#actors/directory/state'
+import { idempotencyAddressOf } from '#actors/idempotency/address'
+import { idempotencyIndex, idOfExpiry, isPastExpiry } from '#actors/idempotency/expiry'
+import { defaultTenant } from '#actors/tenant/address'
+import type { Entry } from '#model/entry'
+import type { Listing } from '#runtime/listing'
+import type { System } from '#runtime/system'
+
+/** A key is kept for 24 hours, and goes within the hour and this after them. Nobody is shown one that is over. */
+export const expireEveryMs = 10 * 60_000
+/** A read and a record each: together less than a millisecond. */
+const expiredAtATime = 64
+
+export interface IdempotencyExpiryParts {
+  readonly system: System<Entry>
+  readonly listing: Listing
+  /** What could not be taken away is looked for again. */
+  readonly failed: (error: unknown) => void
+}
+
+/** Takes away what was kept under idempotency keys whose time is over. */
+export class IdempotencyExpiry {
+  readonly #parts: IdempotencyExpiryParts
+  #cancel: (() => void) | undefined
+  #isStopped = false
+
+  constructor(parts: IdempotencyExpiryParts) {
+    this.#parts = parts
+  }
+
+  /** After the store was read. */
+  start(): void {
+    if (this.#isStopped) return
+    const { system, failed } = this.#parts
+    this.#cancel = system.world.after(expireEveryMs, () => {
+      void this.#expireAll()
+        .catch(failed)
+        .then(() => this.start())
+    })
+  }
+
+  stop(): void {
+    this.#isStopped = true
+    this.#cancel?.()
+  }
+
+  async #expireAll(): Promise<void> {
+    const { system } = this.#parts
+    const { tenants } = system.look(directoryAddress) as DirectoryState
+    for (const tenant of new Set([defaultTenant, ...tenants.keys()])) await this.#expireOf(tenant)
+  }
+
+  async #expireOf(tenant: string): Promise<void> {
+    const { system, listing } = this.#parts
+    const now = system.world.now()
+    const pages = listing.entries(idempotencyIndex, tenant)
+    try {
+      for (let isMore = true; isMore && !this.#isStopped; ) {
+        const entries = await pages.next(expiredAtATime)
+        const past = entries.filter((entry) => isPastExpiry(entry, now))
+        await Promise.all(past.map((entry) => this.#expire(tenant, idOfExpiry(entry))))
+        isMore = past.length > 0 && past.length === entries.length
+      }
+    } finally {
+      await pages.close()
+    }
+  }
+
+  #expire(tenant: string, id: string): Promise<unknown> {
+    return this.#parts.system.ask(idempotencyAddressOf(tenant, id), { type: 'expire' }, 0)
+  }
+}

@@ -1,0 +1,136 @@
+import { describe, expect, test } from 'vitest'
+import { idempotencyAddress } from '#actors/idempotency/address'
+import { expiryEntry, idOfExpiry, isPastExpiry } from '#actors/idempotency/expiry'
+import { idempotencyActor } from '#actors/idempotency/idempotency'
+import { answerRecord, keyLifetimeMs, type StoredReply } from '#actors/idempotency/state'
+import type { Decision } from '#runtime/actor'
+import { ActingActor, now, outcomeOf } from '#test/actors/acting-actor'
+
+const reply: StoredReply = { status: 201, location: '/api/v1/groups/x', body: '{"a":1}' }
+const hourMs = 3_600_000
+
+const acting = () => new ActingActor(idempotencyActor, { id: 'K' })
+const begin = (print = 'a') => ({ type: 'begin', print }) as const
+const finish = { type: 'finish', reply } as const
+
+function indexesOf(decision: Decision<never>): string[] {
+  if (decision.type !== 'record') return []
+  return (decision.indexes ?? []).map(({ index, entry, isPresent }) => `${isPresent ? '+' : '-'}${index}/${entry}`)
+}
+
+describe('a key', () => {
+  test('is stored with a seed when it first comes, and found by the hour of its end', () => {
+    const actor = acting()
+    const decision = actor.record(begin())
+    const seed = actor.state.stored?.seed
+    expect(seed).toHaveLength(16)
+    expect(outcomeOf(decision)).toEqual({ outcome: 'open', seed, isRepeated: false })
+    expect(actor.state.stored).toMatchObject({ print: 'a', begunAt: now, reply: null })
+    expect([...actor.records.keys()]).toEqual([answerRecord])
+    expect(indexesOf(decision as never)).toEqual([`+idempotency/${expiryEntry(now, 'K')}`])
+  })
+
+  const moments = [0, 1, keyLifetimeMs - 1]
+  test.each(moments.flatMap((later) => (['a', 'b'] as const).map((print) => [later, print] as const)))(
+    '%i ms later, for request %s, it says what it stands for, and stores nothing',
+    (later, print) => {
+      for (const isAnswered of [false, true]) {
+        const actor = acting()
+        actor.act(begin())
+        const seed = actor.state.stored?.seed
+        if (isAnswered) actor.act(finish)
+        actor.at = now + later
+        const decision = actor.act(begin(print))
+        expect(decision.type).toBe('answer')
+        const same = isAnswered ? { outcome: 'answered', reply } : { outcome: 'open', seed, isRepeated: true }
+        expect(outcomeOf(decision)).toEqual(print === 'a' ? same : { outcome: 'other' })
+      }
+    },
+  )
+
+  test.each([
+    ['a', false],
+    ['a', true],
+    ['b', false],
+    ['b', true],
+  ])('is as new after 24 hours, for request %s, answered %s', (print, isAnswered) => {
+    const actor = acting()
+    actor.act(begin())
+    const before = actor.state.stored?.seed
+    if (isAnswered) actor.act(finish)
+    actor.at = now + keyLifetimeMs
+    const decision = actor.record(begin(print))
+    const seed = actor.state.stored?.seed
+    expect(outcomeOf(decision)).toEqual({ outcome: 'open', seed, isRepeated: false })
+    expect(seed).not.toEqual(before)
+    expect(actor.state.stored).toMatchObject({ print, begunAt: actor.at, reply: null })
+    expect(indexesOf(decision as never)).toEqual([
+      `-idempotency/${expiryEntry(now, 'K')}`,
+      `+idempotency/${expiryEntry(actor.at, 'K')}`,
+    ])
+  })
+
+  test('keeps its answer, its seed and its end when it is finished', () => {
+    const actor = acting()
+    actor.act(begin())
+    const { stored } = actor.state
+    actor.at = now + 5_000
+    const decision = actor.record(finish)
+    expect(actor.state.stored).toEqual({ ...stored, reply })
+    expect(indexesOf(decision as never)).toEqual([])
+  })
+
+  test('that is no more is not brought back by an answer', () => {
+    const actor = acting()
+    expect(actor.act(finish).type).toBe('answer')
+    expect(actor.records.size).toBe(0)
+  })
+
+  test.each(['forget', 'expire'] as const)('%s takes away its record and its place in the index', (type) => {
+    const actor = acting()
+    actor.act(begin())
+    actor.act(finish)
+    actor.at = now + keyLifetimeMs
+    expect(indexesOf(actor.record({ type }) as never)).toEqual([`-idempotency/${expiryEntry(now, 'K')}`])
+    expect([actor.records.size, actor.state.stored]).toEqual([0, undefined])
+    expect(actor.act({ type }).type).toBe('answer')
+  })
+
+  test.each([-hourMs * 30, -1, 0, keyLifetimeMs - 1])('does not expire %i ms after it came', (later) => {
+    const actor = acting()
+    actor.act(begin())
+    actor.at = now + later
+    expect(actor.act({ type: 'expire' }).type).toBe('answer')
+    expect(actor.records.size).toBe(1)
+  })
+})
+
+test('keys of different users, tenants and texts are different', () => {
+  const ids = [
+    idempotencyAddress('a', 'crn#user:1', 'k'),
+    idempotencyAddress('a', 'crn#user:2', 'k'),
+    idempotencyAddress('a', 'crn#user:1', 'K'),
+    idempotencyAddress('a', 'crn#user:', '1k'),
+  ].map(({ id }) => id)
+  expect(new Set(ids).size).toBe(4)
+  for (const id of ids) expect(id).toMatch(/^[\w-]{43}$/)
+  expect(idempotencyAddress('b', 'crn#user:1', 'k')).toEqual({ kind: 'idempotency', tenant: 'b', id: ids[0] })
+})
+
+test.each([
+  [0, hourMs * 24, false],
+  [0, hourMs * 25 - 1, false],
+  [0, hourMs * 25, true],
+  [hourMs - 1, hourMs * 25 - 1, false],
+  [hourMs - 1, hourMs * 25, true],
+  [hourMs, hourMs * 25, false],
+])('begun at %i, at %i its hour has passed: %s', (begunAt, at, isPast) => {
+  expect(isPastExpiry(expiryEntry(begunAt, 'id'), at)).toBe(isPast)
+})
+
+test('entries sort by their hour and lead to their id', () => {
+  const entries = [0, hourMs * 9, hourMs * 10, hourMs * 99_999].map((at) => expiryEntry(at, 'a-_b'))
+  expect([...entries].sort()).toEqual(entries)
+  expect(entries.map(idOfExpiry)).toEqual(entries.map(() => 'a-_b'))
+  expect(entries[0]).toBe('00000024/a-_b')
+})

@@ -1,0 +1,370 @@
+import { describe, expect, test } from 'vitest'
+import type { TenantCommand } from '#actors/tenant/commands'
+import type { TenantState } from '#actors/tenant/state'
+import { tenantActor } from '#actors/tenant/tenant'
+import { type AlarmBody, alarmBindingsMax, alarmsMax } from '#model/alarm'
+import type { Entry } from '#model/entry'
+import { groupsMax } from '#model/group'
+import type { Decision } from '#runtime/actor'
+import { ActingActor, now, outcomeOf, turnAt } from '#test/actors/acting-actor'
+import { RecordingNotices } from '#test/actors/recording-notices'
+import { RecordingRules } from '#test/actors/recording-rules'
+
+const ann = 'crn#user:2Vb7qYx9Kd'
+const ben = 'crn#user:3Nc7xJr4Vq'
+
+const hot: AlarmBody = {
+  name: 'Hot',
+  severity: 'warning',
+  serviceIdentifier: 'svc',
+  condition: { '>': [{ var: 'temperature' }, 30] },
+}
+const schema = { name: 'Boiler', properties: { '0x2000': { name: 'temperature' } } }
+
+class ActingTenant extends ActingActor<TenantState, TenantCommand> {
+  readonly rules: RecordingRules
+
+  constructor(rules = new RecordingRules()) {
+    super(tenantActor(new RecordingNotices(), rules), { tenant: 't', id: 't' })
+    this.rules = rules
+  }
+
+  makeGroup(id: string, devices: readonly string[], name = 'Hall'): Decision<Entry> {
+    return this.act({ type: 'put_group', id, isNew: true, body: { name, devices }, author: ann })
+  }
+
+  editGroup(id: string, devices: readonly string[], name = 'Hall', author = ann): Decision<Entry> {
+    return this.act({ type: 'put_group', id, isNew: false, body: { name, devices }, author })
+  }
+
+  makeAlarm(id: string, more: Partial<AlarmBody> = {}, author = ann): Decision<Entry> {
+    return this.act({ type: 'put_alarm', id, isNew: true, body: { ...hot, ...more }, author })
+  }
+
+  putAlarm(id: string, more: Partial<AlarmBody> = {}, author = ann): Decision<Entry> {
+    return this.act({ type: 'put_alarm', id, isNew: false, body: { ...hot, ...more }, author })
+  }
+
+  judged(alarm: string) {
+    return this.state.judged.get(alarm)
+  }
+}
+
+const kinds = (decision: Decision<Entry>) =>
+  decision.type === 'record' ? decision.events.map(({ kind }) => kind) : decision.type
+
+describe('a group', () => {
+  test('is made, changed and removed; whoever judges hears of it, and nobody else', () => {
+    const tenant = new ActingTenant()
+    const made = { name: 'Hall', devices: ['A', 'B'], createdBy: ann, createdAt: now, updatedBy: ann, updatedAt: now }
+    const first = tenant.makeGroup('G1', ['A', 'B'])
+    expect([kinds(first), outcomeOf(first)]).toEqual([[], expect.objectContaining(made)])
+    expect(tenant.state.groups.get('G1')).toMatchObject(made)
+    const edit = tenant.state.groups.get('G1')?.edit
+    tenant.at += 5
+    expect(outcomeOf(tenant.editGroup('G1', ['B'], 'Yard', ben))).toMatchObject({
+      ...made,
+      name: 'Yard',
+      devices: ['B'],
+      updatedBy: ben,
+      updatedAt: now + 5,
+    })
+    expect(tenant.state.groups.get('G1')?.edit).not.toBe(edit)
+    expect(kinds(tenant.act({ type: 'delete_group', id: 'G1' }))).toEqual([])
+    expect(tenant.state.groups.size).toBe(0)
+    expect(tenant.rules.heard).toEqual(['group t/G1 A,B', 'group t/G1 B', 'group t/G1 gone'])
+  })
+
+  test('put again as it is stays as it is, whoever does it', () => {
+    const tenant = new ActingTenant()
+    const made = outcomeOf(tenant.makeGroup('G1', ['A']))
+    tenant.at += 5
+    expect(tenant.editGroup('G1', ['A'], 'Hall', ben)).toEqual({ type: 'answer', value: made })
+    // Asked again by who did not hear the answer.
+    expect(tenant.makeGroup('G1', ['A'])).toEqual({ type: 'answer', value: made })
+    expect(tenant.rules.heard).toEqual(['group t/G1 A'])
+  })
+
+  test.each<[string, TenantCommand, string]>([
+    [
+      'made where there is another',
+      { type: 'put_group', id: 'G1', isNew: true, body: { name: 'Hall', devices: ['B'] }, author: ann },
+      'conflict: the id is taken',
+    ],
+    [
+      'made again by somebody else',
+      { type: 'put_group', id: 'G1', isNew: true, body: { name: 'Hall', devices: ['A'] }, author: ben },
+      'conflict: the id is taken',
+    ],
+    [
+      'changed where there is none',
+      { type: 'put_group', id: 'G2', isNew: false, body: { name: 'Hall', devices: ['A'] }, author: ann },
+      'not_found: Not Found',
+    ],
+    ['removed where there is none', { type: 'delete_group', id: 'G2' }, 'not_found: Not Found'],
+  ])('is not %s', (_, command, problem) => {
+    const tenant = new ActingTenant()
+    tenant.makeGroup('G1', ['A'])
+    expect(outcomeOf(tenant.act(command))).toBe(problem)
+  })
+
+  test('stays while an alarm names it', () => {
+    const tenant = new ActingTenant()
+    tenant.makeGroup('G1', ['A'])
+    tenant.makeAlarm('A1', { groups: ['G1'] })
+    tenant.makeAlarm('A2', { groups: ['G1'] })
+    const remove = () => outcomeOf(tenant.act({ type: 'delete_group', id: 'G1' }))
+    expect(remove()).toBe('conflict: the group is in use')
+    tenant.act({ type: 'delete_alarm', id: 'A1' })
+    expect(remove()).toBe('conflict: the group is in use')
+    tenant.putAlarm('A2', { devices: ['A'] })
+    expect(remove()).toBeUndefined()
+  })
+
+  test('is one of so many; those that are there may still change', () => {
+    const tenant = new ActingTenant()
+    tenant.makeGroup('G1', ['A'])
+    const one = tenant.state.groups.get('G1')
+    for (let index = 1; index < groupsMax; index++) if (one) tenant.state.groups.set(`X${index}`, one)
+    const put = (id: string, isNew: boolean): TenantCommand => ({
+      type: 'put_group',
+      id,
+      isNew,
+      body: { name: 'Yard', devices: [] },
+      author: ann,
+    })
+    expect(outcomeOf(tenant.definition.decide(tenant.state, put('G2', true), turnAt()))).toBe(
+      `conflict: a tenant has at most ${groupsMax} groups`,
+    )
+    expect(tenant.definition.decide(tenant.state, put('G1', false), turnAt()).type).toBe('record')
+  })
+})
+
+describe('an alarm', () => {
+  test('is made, changed and removed, and each is told', () => {
+    const tenant = new ActingTenant()
+    const stored = { ...hot, forSeconds: 0, devices: null, groups: null, createdBy: ann, createdAt: now }
+    const made = tenant.makeAlarm('A1')
+    expect(made).toMatchObject({
+      events: [{ kind: 'alarm_set', alarm: 'A1', at: now, stored: { ...stored, updatedBy: ann, updatedAt: now } }],
+    })
+    expect(outcomeOf(made)).toBe(tenant.state.alarms.get('A1'))
+    tenant.at += 5
+    expect(tenant.putAlarm('A1', { forSeconds: 60, devices: ['A'] }, ben)).toMatchObject({
+      events: [{ stored: { ...stored, forSeconds: 60, devices: ['A'], updatedBy: ben, updatedAt: now + 5 } }],
+    })
+    expect(tenant.act({ type: 'delete_alarm', id: 'A1' })).toMatchObject({
+      events: [{ kind: 'alarm_deleted', alarm: 'A1', at: now + 5, devices: ['A'], groups: null }],
+    })
+    expect(tenant.state.alarms.size).toBe(0)
+    expect(tenant.rules.heard).toEqual([`alarm t/A1 Hot by ${ann}`, `alarm t/A1 Hot by ${ben}`, 'alarm t/A1 gone'])
+  })
+
+  test('put again as it is says nothing, but by another author', () => {
+    const tenant = new ActingTenant()
+    const made = outcomeOf(tenant.makeAlarm('A1'))
+    expect(tenant.putAlarm('A1', { forSeconds: 0, condition: structuredClone(hot.condition) })).toEqual({
+      type: 'answer',
+      value: made,
+    })
+    expect(tenant.makeAlarm('A1')).toEqual({ type: 'answer', value: made })
+    expect(kinds(tenant.putAlarm('A1', {}, ben))).toEqual(['alarm_set'])
+    // An empty list binds nothing, no list everything.
+    expect(kinds(tenant.putAlarm('A1', { devices: [] }, ben))).toEqual(['alarm_set'])
+  })
+
+  test.each<[string, Partial<AlarmBody>, string]>([
+    ['of a group that is not there', { groups: ['G1', 'G9'] }, 'not_found: Not Found'],
+    ['over a name that the schema lacks', { condition: { var: 'humidity' } }, 'invalid: Validation Error'],
+    ['missing a name that the schema lacks', { condition: { missing: ['humidity'] } }, 'invalid: Validation Error'],
+    ['over an id of a type that is none', { condition: { var: '0x2000.floating' } }, 'invalid: Validation Error'],
+    ['over digits, which are a name', { condition: { var: '8192' } }, 'invalid: Validation Error'],
+  ])('%s is refused', (_, more, problem) => {
+    const tenant = new ActingTenant()
+    tenant.makeGroup('G1', [])
+    tenant.act({ type: 'put_schema', service: 'svc', schema })
+    expect(outcomeOf(tenant.makeAlarm('A1', more))).toBe(problem)
+    tenant.makeAlarm('A1')
+    expect(outcomeOf(tenant.putAlarm('A1', more))).toBe(problem)
+  })
+
+  test('names are named where they are unknown', () => {
+    const tenant = new ActingTenant()
+    tenant.act({ type: 'put_schema', service: 'svc', schema })
+    const unknown = 'must be a property of the service, by its name in the schema or as 0x2000'
+    const condition = { and: [{ var: 'temperature' }, { var: ['a.b', 1] }, { '>': [{ var: 'c' }, 1] }] }
+    expect(tenant.makeAlarm('A1', { condition })).toMatchObject({
+      problem: {
+        details: [
+          { path: 'condition.and.1.var.0', message: unknown },
+          { path: 'condition.and.2.>.0.var', message: unknown },
+        ],
+      },
+    })
+  })
+
+  test.each<[string, Partial<AlarmBody>]>([
+    ['a property by its id', { condition: { '>': [{ var: '0x9999' }, 1] } }],
+    ['one by id and type', { condition: { '>': [{ var: '0X9999.float-array' }, 1] } }],
+    ['a service without a schema', { serviceIdentifier: 'other', condition: { var: 'anything' } }],
+  ])('needs no schema to know %s', (_, more) => {
+    const tenant = new ActingTenant()
+    tenant.act({ type: 'put_schema', service: 'svc', schema })
+    expect(kinds(tenant.makeAlarm('A1', more))).toEqual(['alarm_set'])
+  })
+
+  test.each<[string, TenantCommand, string]>([
+    [
+      'made where there is another',
+      { type: 'put_alarm', id: 'A1', isNew: true, body: { ...hot, name: 'Cold' }, author: ann },
+      'conflict: the id is taken',
+    ],
+    [
+      'made again by somebody else',
+      { type: 'put_alarm', id: 'A1', isNew: true, body: hot, author: ben },
+      'conflict: the id is taken',
+    ],
+    [
+      'changed where there is none',
+      { type: 'put_alarm', id: 'A2', isNew: false, body: hot, author: ann },
+      'not_found: Not Found',
+    ],
+    ['removed where there is none', { type: 'delete_alarm', id: 'A2' }, 'not_found: Not Found'],
+  ])('is not %s', (_, command, problem) => {
+    const tenant = new ActingTenant()
+    tenant.makeAlarm('A1')
+    expect(outcomeOf(tenant.act(command))).toBe(problem)
+  })
+
+  test('is one of so many; those that are there may still change', () => {
+    const tenant = new ActingTenant()
+    tenant.makeAlarm('A1')
+    const one = tenant.state.alarms.get('A1')
+    for (let index = 1; index < alarmsMax; index++) if (one) tenant.state.alarms.set(`X${index}`, one)
+    const put = (id: string, isNew: boolean): TenantCommand => ({
+      type: 'put_alarm',
+      id,
+      isNew,
+      body: { ...hot, name: 'Cold' },
+      author: ann,
+    })
+    expect(outcomeOf(tenant.definition.decide(tenant.state, put('A2', true), turnAt()))).toBe(
+      `conflict: a tenant has at most ${alarmsMax} alarms`,
+    )
+    expect(tenant.definition.decide(tenant.state, put('A1', false), turnAt()).type).toBe('record')
+  })
+})
+
+describe('bindings to devices by name', () => {
+  const many = (count: number, prefix = 'D') => Array.from({ length: count }, (_, index) => `${prefix}${index}`)
+
+  test('are counted by what stands, groups by their members, whichever comes first', () => {
+    const tenant = new ActingTenant()
+    const { bindings } = tenant.state
+    tenant.makeGroup('G1', ['A', 'B'])
+    tenant.makeGroup('G2', ['C'])
+    tenant.makeAlarm('A1', { devices: ['A', 'X'], groups: ['G1', 'G2'] })
+    tenant.makeAlarm('A2', { groups: ['G1'] })
+    tenant.makeAlarm('A3')
+    expect([bindings.total, [...bindings.uses]]).toEqual([
+      7,
+      [
+        ['G1', 2],
+        ['G2', 1],
+      ],
+    ])
+    tenant.editGroup('G1', ['A', 'B', 'C', 'D'])
+    expect(bindings.total).toBe(11)
+    tenant.putAlarm('A1', { devices: ['A'] })
+    expect([bindings.total, [...bindings.uses]]).toEqual([5, [['G1', 1]]])
+    for (const id of ['A1', 'A2', 'A3']) tenant.act({ type: 'delete_alarm', id })
+    expect([bindings.total, bindings.uses.size]).toEqual([0, 0])
+  })
+
+  test('have an end, for an alarm and for the growth of a group', () => {
+    const tenant = new ActingTenant()
+    tenant.makeGroup('G1', many(3))
+    tenant.makeAlarm('A1', { groups: ['G1'] })
+    tenant.makeAlarm('A2', { groups: ['G1'] })
+    tenant.state.bindings.total = alarmBindingsMax - 2
+    const refused = `conflict: the alarms of a tenant are bound to at most ${alarmBindingsMax} devices by name`
+    const decided = (command: TenantCommand) =>
+      outcomeOf(tenant.definition.decide(tenant.state, command, turnAt())) === refused ? 'refused' : 'taken'
+    const alarm = (id: string, isNew: boolean, more: Partial<AlarmBody>): TenantCommand => ({
+      type: 'put_alarm',
+      id,
+      isNew,
+      body: { ...hot, ...more },
+      author: ann,
+    })
+    const group = (count: number): TenantCommand => ({
+      type: 'put_group',
+      id: 'G1',
+      isNew: false,
+      body: { name: 'Hall', devices: many(count) },
+      author: ann,
+    })
+    expect(decided(alarm('A3', true, { devices: many(2) }))).toBe('taken')
+    expect(decided(alarm('A3', true, { devices: many(3) }))).toBe('refused')
+    expect(decided(alarm('A3', true, {}))).toBe('taken')
+    // What it was bound to counts no more.
+    expect(decided(alarm('A1', false, { devices: many(5) }))).toBe('taken')
+    expect(decided(alarm('A1', false, { devices: many(6) }))).toBe('refused')
+    // Two alarms name it.
+    expect(decided(group(4))).toBe('taken')
+    expect(decided(group(5))).toBe('refused')
+  })
+})
+
+describe('how far an alarm was judged', () => {
+  const sweep = (tenant: ActingTenant, type: 'sweep_progress' | 'sweep_done', digest: string, cursor = '') =>
+    tenant.act(type === 'sweep_done' ? { type, alarm: 'A1', digest } : { type, alarm: 'A1', digest, cursor }).type
+
+  test('is kept from its making until nothing of it is left', () => {
+    const tenant = new ActingTenant()
+    tenant.makeAlarm('A1')
+    const never = { digest: '', sweeping: null, cursor: '' }
+    expect(tenant.judged('A1')).toEqual(never)
+    sweep(tenant, 'sweep_progress', 'one', 'D5')
+    expect(tenant.judged('A1')).toEqual({ digest: '', sweeping: 'one', cursor: 'D5' })
+    sweep(tenant, 'sweep_done', 'one')
+    expect(tenant.judged('A1')).toEqual({ ...never, digest: 'one' })
+    // An edit changes nothing of it: the digest of now is another.
+    tenant.putAlarm('A1', { forSeconds: 5 })
+    expect(tenant.judged('A1')).toEqual({ ...never, digest: 'one' })
+    sweep(tenant, 'sweep_progress', 'two', 'D7')
+    tenant.act({ type: 'delete_alarm', id: 'A1' })
+    expect(tenant.judged('A1')).toEqual({ digest: 'one', sweeping: 'two', cursor: 'D7' })
+    sweep(tenant, 'sweep_progress', '', 'D1')
+    expect(tenant.judged('A1')).toEqual({ digest: 'one', sweeping: '', cursor: 'D1' })
+    expect(sweep(tenant, 'sweep_done', '')).toBe('record')
+    expect(tenant.judged('A1')).toBeUndefined()
+    expect(sweep(tenant, 'sweep_progress', '', 'D1')).toBe('answer')
+    expect(sweep(tenant, 'sweep_done', '')).toBe('answer')
+  })
+
+  test('is not said by a sweep that was overtaken', () => {
+    const tenant = new ActingTenant()
+    tenant.makeAlarm('A1')
+    // It is there: nothing of it is gone.
+    expect(sweep(tenant, 'sweep_done', '')).toBe('answer')
+    tenant.act({ type: 'delete_alarm', id: 'A1' })
+    // It is gone: whatever was judged, something may be left.
+    expect(sweep(tenant, 'sweep_done', 'one')).toBe('answer')
+    expect(tenant.judged('A1')).toBeDefined()
+    // It came again under its id: what was judged of the one before is not forgotten.
+    tenant.makeAlarm('A1')
+    expect(sweep(tenant, 'sweep_done', 'three')).toBe('record')
+    expect(tenant.judged('A1')?.digest).toBe('three')
+  })
+})
+
+test('whoever judges hears of schemas that change', () => {
+  const tenant = new ActingTenant()
+  const put = (given: typeof schema) => tenant.act({ type: 'put_schema', service: 'svc', schema: given })
+  put(schema)
+  put(structuredClone(schema))
+  put({ ...schema, name: 'Other' })
+  tenant.act({ type: 'delete_schema', service: 'svc' })
+  expect(tenant.rules.heard).toEqual(['schema t/svc Boiler', 'schema t/svc Other', 'schema t/svc gone'])
+})

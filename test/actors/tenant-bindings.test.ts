@@ -1,0 +1,72 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import type { TenantCommand } from '#actors/tenant/commands'
+import { tenantActor } from '#actors/tenant/tenant'
+import { meantDevices } from '#model/bound'
+import { ActingActor } from '#test/actors/acting-actor'
+import { RecordingNotices } from '#test/actors/recording-notices'
+import { RecordingRules } from '#test/actors/recording-rules'
+
+const few = <const Value>(...values: Value[]) => fc.constantFrom(...values)
+const devices = fc.subarray(['A', 'B', 'C'])
+const alarm = few('A1', 'A2')
+const group = few('G1', 'G2')
+const author = few('crn#user:2Vb7qYx9Kd', 'crn#user:3Nc7xJr4Vq')
+
+const command: fc.Arbitrary<TenantCommand> = fc.oneof(
+  fc.record({
+    type: fc.constant('put_group' as const),
+    id: group,
+    isNew: fc.boolean(),
+    body: fc.record({ name: few('Hall', 'Yard'), devices }),
+    author,
+  }),
+  fc.record({ type: fc.constant('delete_group' as const), id: group }),
+  fc.record({
+    type: fc.constant('put_alarm' as const),
+    id: alarm,
+    isNew: fc.boolean(),
+    body: fc.record(
+      {
+        name: few('Hot'),
+        severity: few('info' as const),
+        serviceIdentifier: few('s', 'u'),
+        condition: few({ var: 'a' }, { var: '0x01' }),
+        forSeconds: few(0, 60),
+        devices,
+        groups: fc.subarray(['G1', 'G2']),
+      },
+      { requiredKeys: ['name', 'severity', 'serviceIdentifier', 'condition'] },
+    ),
+    author,
+  }),
+  fc.record({ type: fc.constant('delete_alarm' as const), id: alarm }),
+  fc.record({ type: fc.constant('sweep_progress' as const), alarm, digest: few('', 'd'), cursor: few('', 'B') }),
+  fc.record({ type: fc.constant('sweep_done' as const), alarm, digest: few('', 'd') }),
+  fc.record({
+    type: fc.constant('put_schema' as const),
+    service: few('s'),
+    schema: few({ name: 'a', properties: {} }, { name: 'b', properties: { '0x0001': { name: 'a' } } }),
+  }),
+)
+
+test('whatever is put and removed: counted as it stands, woken as it stands, and nothing names what is gone', () => {
+  fc.assert(
+    fc.property(fc.array(command, { minLength: 1, maxLength: 40 }), (commands) => {
+      const definition = tenantActor(new RecordingNotices(), new RecordingRules())
+      const acting = new ActingActor(definition, { tenant: 't', id: 't' })
+      for (const each of commands) {
+        acting.act(each)
+        const { alarms, groups, bindings, judged } = acting.state
+        const named = [...alarms.values()].map((stored) =>
+          meantDevices({ devices: stored.devices ?? [], groups: stored.groups }, (of) => groups.get(of)?.devices),
+        )
+        expect(named).not.toContain('*')
+        expect(bindings.total).toBe(named.flat().length)
+        // None is there of which nobody knows how far it was judged.
+        for (const id of alarms.keys()) expect(judged.has(id)).toBe(true)
+      }
+    }),
+    { numRuns: 300 },
+  )
+})

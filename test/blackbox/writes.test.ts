@@ -1,0 +1,434 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import type { Declaration, Fields, LinkClient, Protocol } from '#test/blackbox/link-client'
+import { type LinkedSensor, LinkGround } from '#test/blackbox/link-ground'
+import { climate, degrees, sensor } from '#test/blackbox/sensor'
+import { type Answer, StartedServer } from '#test/blackbox/started-server'
+import { until } from '#test/blackbox/until'
+
+/** Asking devices to change, as an application and a device see it. Contract 3.5, 7. */
+
+const controls = 'controls'
+const setpoint = 0x2000
+const key = 0x2001
+const total = 0x2002
+const reset = 0x2010
+const mode = 0x2011
+const serial = 0x2012
+const note = 0x2013
+
+const services: readonly Declaration[] = [
+  {
+    serviceIdentifier: controls,
+    properties: [
+      { propId: setpoint, type: 'FLOAT' },
+      { propId: key, type: 'BINARY' },
+      { propId: total, type: 'INT64' },
+      { propId: reset, type: 'BOOL', modifier: { isActionable: true } },
+      { propId: mode, type: 'UINT8' },
+      { propId: serial, type: 'UINT8', modifier: { isReadOnly: true } },
+      { propId: note, type: 'STRING' },
+    ],
+  },
+]
+
+const schema = {
+  name: 'Controls',
+  properties: {
+    '0x2000': { name: 'setpoint', type: 'float', unit: '°C', rangeMin: 5, rangeMax: 30 },
+    '0x2010': { name: 'reset', type: 'bool', actionable: true },
+    '0x2011': { name: 'mode', type: 'uint8', enum: { '0': { name: 'OFF' }, '1': { name: 'HEATING' } } },
+    '0x2013': { name: 'note', type: 'string', readonly: true },
+  },
+}
+
+const trees = {
+  devices: (device: string, service: string) => `/devices/${device}/services/${service}/properties`,
+  services: (device: string, service: string) => `/services/${service}/devices/${device}/properties`,
+} as const
+
+interface Write extends Fields {
+  readonly id: string
+  readonly updates: readonly Fields[]
+}
+
+function put(server: StartedServer, path: string, body: unknown): Promise<Answer> {
+  return server.ask(path, { method: 'PUT', body })
+}
+
+async function asked(link: LinkClient): Promise<Write> {
+  return (await link.take({ type: 'WRITE' })) as Write
+}
+
+function answerWith(link: LinkClient, flakeAddress: number, id: string, ...results: Fields[]): void {
+  link.send({ type: 'RESULT', flakeAddress, id, results })
+}
+
+function all(status: string, { updates }: Write): Fields[] {
+  return updates.map(({ propId }) => ({ propId, status }))
+}
+
+let server: StartedServer
+beforeAll(async () => {
+  server = await StartedServer.start()
+  expect((await put(server, `/schemas/${controls}`, schema)).status).toBe(200)
+})
+afterAll(() => server?.finish())
+
+describe.each(['json', 'msgpack'] as const satisfies readonly Protocol[])('a device that speaks %s', (protocol) => {
+  const ground = new LinkGround(protocol, () => server)
+  afterEach(() => ground.cutAll())
+  const controlled = (more: { link?: LinkClient } = {}): Promise<LinkedSensor> => ground.sensor({ services, ...more })
+
+  test.each(['devices', 'services'] as const)('is asked below /%s, does it, says so, and is shown so', async (tree) => {
+    const { link, device, address } = await controlled()
+    const events = await ground.events({ offset: 'now', devices: device })
+    const answer = put(server, trees[tree](device.toLowerCase(), controls), { setpoint: 22.5, '0x2011': 'HEATING' })
+    const write = await asked(link)
+    expect(write).toEqual({
+      type: 'WRITE',
+      flakeAddress: address,
+      id: expect.stringMatching(/^w:[\w-]{22}$/),
+      serviceIdentifier: controls,
+      updates: [
+        { propId: setpoint, value: 22.5 },
+        { propId: mode, value: 1 },
+      ],
+    })
+    // Asked for is not done.
+    expect((await ground.properties(device, controls))[setpoint]).not.toHaveProperty('value')
+    link.send({ type: 'UPDATE', flakeAddress: address, seq: 1, serviceIdentifier: controls, updates: write.updates })
+    answerWith(link, address, write.id, ...all('OK', write))
+    const { status, json, headers } = await answer
+    expect([status, json]).toEqual([
+      200,
+      {
+        updates: [
+          { propId: setpoint, status: 'OK' },
+          { propId: mode, status: 'OK' },
+        ],
+      },
+    ])
+    expect(headers.get('content-type')).toMatch(/^application\/json/)
+    const shown = await server.get(`${trees[tree](device, controls)}?raw=false`)
+    expect(shown.json).toEqual({ setpoint: 22.5, mode: 'HEATING' })
+    // One event, for one report: the write itself is none.
+    expect(await events.caughtUp(server)).toMatchObject([{ type: 'OBJECT_UPDATED' }])
+  })
+
+  test('answers for each property, in its own words', async () => {
+    const { link, device, address } = await controlled()
+    const answer = put(server, trees.devices(device, controls), { mode: 0, setpoint: 20 })
+    const { id } = await asked(link)
+    answerWith(link, address, id, { propId: setpoint, status: 'REJECTED', message: 'window open' })
+    answerWith(link, address, id, { propId: mode, status: 'OK' })
+    expect((await answer).json).toEqual({
+      updates: [
+        { propId: mode, status: 'OK' },
+        { propId: setpoint, status: 'REJECTED', message: 'window open' },
+      ],
+    })
+  })
+
+  test('hears bytes and large numbers in its own form', async () => {
+    const { link, device, address } = await controlled()
+    const answer = put(server, trees.devices(device, controls), { '0x2001': 'AAF/gP8K', '8194.INT64': '4294967296' })
+    const write = await asked(link)
+    const bytes = Buffer.from([0, 1, 127, 128, 255, 10])
+    expect(write.updates).toEqual([
+      { propId: key, value: protocol === 'json' ? 'AAF/gP8K' : bytes },
+      { propId: total, value: 4_294_967_296 },
+    ])
+    answerWith(link, address, write.id, ...all('OK', write))
+    expect((await answer).status).toBe(200)
+  })
+
+  test('is asked and not waited for with wait=0', async () => {
+    const { link, device, address } = await controlled()
+    const answer = await put(server, `${trees.services(device, controls)}?wait=0`, { setpoint: 20, mode: 'OFF' })
+    expect([answer.status, answer.json]).toEqual([
+      202,
+      {
+        updates: [
+          { propId: setpoint, status: 'SENT' },
+          { propId: mode, status: 'SENT' },
+        ],
+      },
+    ])
+    const write = await asked(link)
+    answerWith(link, address, write.id, ...all('REJECTED', write))
+    await link.report(address, 1, controls, [{ propId: mode, value: 1 }])
+    expect(link.waiting).toEqual([])
+  })
+
+  test('is triggered with the same value again, each time anew', async () => {
+    const { link, device, address } = await controlled()
+    const events = await ground.eventsOf(device)
+    const ids = new Set<string>()
+    for (const seq of [1, 2, 3]) {
+      const answer = put(server, trees.devices(device, controls), { reset: true })
+      const write = await asked(link)
+      expect(write.updates).toEqual([{ propId: reset, value: true }])
+      ids.add(write.id)
+      link.send({ type: 'UPDATE', flakeAddress: address, seq, serviceIdentifier: controls, updates: write.updates })
+      answerWith(link, address, write.id, ...all('OK', write))
+      expect((await answer).status).toBe(200)
+    }
+    expect(ids.size).toBe(3)
+    await events.caughtUp(server)
+    expect(events.of('OBJECT_UPDATED')).toHaveLength(3)
+  })
+
+  test('answers twenty at once in any order', async () => {
+    const { link, device, address } = await controlled()
+    const answers = Array.from({ length: 20 }, (_, index) =>
+      put(server, trees.devices(device, controls), { setpoint: 5 + index }),
+    )
+    const writes: Write[] = []
+    for (let count = 0; count < answers.length; count++) writes.push(await asked(link))
+    for (const { id, updates } of writes.reverse()) {
+      const message = String(updates[0]?.value)
+      answerWith(link, address, id, { propId: setpoint, status: 'REJECTED', message })
+    }
+    const heard = await Promise.all(answers)
+    expect(heard.map(({ json }) => (json as { updates: Fields[] }).updates[0]?.message)).toEqual(
+      Array.from({ length: 20 }, (_, index) => String(5 + index)),
+    )
+  })
+
+  test('whose link breaks hears the same again behind its WELCOME', async () => {
+    const { link, device } = await controlled()
+    const answer = put(server, trees.devices(device, controls), { setpoint: 20 })
+    const { id } = await asked(link)
+    link.cut()
+    const back = await ground.link()
+    const { flakeAddress } = await back.hello(device, services, { session: 'boot-2' })
+    const again = await asked(back)
+    expect(again.id).toBe(id)
+    answerWith(back, flakeAddress, id, ...all('OK', again))
+    expect((await answer).status).toBe(200)
+  })
+
+  test('that moves to another link is waited for there', async () => {
+    const { link, device, address } = await controlled()
+    const answer = put(server, trees.devices(device, controls), { setpoint: 20 })
+    const write = await asked(link)
+    const other = await ground.link()
+    await other.hello(device, services, { session: 'boot-1' })
+    answerWith(link, address, write.id, ...all('REJECTED', write))
+    answerWith(other, address, (await asked(other)).id, ...all('OK', write))
+    expect((await answer).json).toEqual({ updates: [{ propId: setpoint, status: 'OK' }] })
+  })
+
+  test('that is removed meanwhile is not there', async () => {
+    const { link, device } = await controlled()
+    const answer = put(server, trees.devices(device, controls), { setpoint: 20 })
+    await asked(link)
+    expect((await server.ask(`/devices/${device}`, { method: 'DELETE' })).status).toBe(204)
+    expect(await answer).toMatchObject({ status: 404, text: '{"error":"Not Found"}' })
+  })
+
+  test('that left, or never had a link, is offline', async () => {
+    const { link, device, address } = await controlled()
+    link.send({ type: 'BYE', flakeAddress: address })
+    const posting = ground.newName()
+    expect(
+      (await server.ask('/link', { method: 'POST', body: { deviceIdentifier: posting, services, updates: [] } }))
+        .status,
+    ).toBe(204)
+    expect((await server.get(`/meta/${posting}`)).json).toMatchObject({ status: 'online' })
+    await until(async () => {
+      const { json } = await server.get(`/meta/${device}`)
+      return (json as { status: string }).status === 'offline'
+    }, 'the device to be offline')
+    for (const [name, query] of [
+      [device, ''],
+      [device, '?wait=0'],
+      [posting, ''],
+    ]) {
+      const answer = await put(server, `${trees.devices(name as string, controls)}${query}`, { setpoint: 20 })
+      expect([answer.status, answer.text]).toEqual([409, '{"error":"DEVICE_OFFLINE"}'])
+    }
+    // Nothing is kept for later.
+    await link.hello(device, services)
+    await link.report(address, 1, controls, [{ propId: mode, value: 1 }])
+    expect(link.waiting).toEqual([])
+  })
+})
+
+describe('refused before anything is sent', () => {
+  const ground = new LinkGround('json', () => server)
+  let device: string
+  let link: LinkClient
+  let address: number
+  beforeAll(async () => {
+    ;({ device, link, address } = await ground.sensor({ services }))
+  })
+  afterAll(() => ground.cutAll())
+  afterEach(async () => {
+    // Whatever was said to it would have come before this.
+    await link.hello(device, services)
+    expect(link.waiting).toEqual([])
+  })
+
+  test.each<[string, string, string, unknown]>([
+    ['a device', 'NOBODY', controls, { setpoint: 20 }],
+    ['a service', '', 'nothing', { setpoint: 20 }],
+    ['a device that cannot be', '%20', controls, { setpoint: 20 }],
+  ])('%s that is not there: 404', async (_, name, service, body) => {
+    for (const tree of ['devices', 'services'] as const) {
+      const answer = await put(server, trees[tree](name || device, service), body)
+      expect([answer.status, answer.json]).toEqual([404, { error: 'Not Found' }])
+    }
+  })
+
+  test.each(['0x9999', '0x2000.UINT8', 'Setpoint', '4294967296', 'constructor'])(
+    'property %s: 404, also among faults',
+    async (unknown) => {
+      const answer = await put(server, trees.devices(device, controls), { serial: 1, [unknown]: 1, setpoint: 'x' })
+      expect(answer.status).toBe(404)
+      const alone = await put(server, trees.devices(device, controls), { setpoint: 'x', [unknown]: 1 })
+      expect([alone.status, alone.json]).toEqual([404, { error: `there is no property ${unknown}` }])
+    },
+  )
+
+  test('whatever is read-only, of another type or out of range: 400, each by its key', async () => {
+    const body = { '0x2012': 1, note: 'x', setpoint: 30, mode: 'COOLING', reset: 1, '8194': 1.5, '0x2001': null }
+    const answer = await put(server, trees.devices(device, controls), body)
+    expect([answer.status, answer.json]).toEqual([
+      400,
+      {
+        error: 'Validation Error',
+        details: [
+          { path: '8194', message: expect.stringMatching(/^must be an integer/) },
+          { path: '0x2012', message: 'is read-only' },
+          { path: 'note', message: 'is read-only' },
+          { path: 'setpoint', message: 'must be below 30' },
+          { path: 'mode', message: 'must be an integer from 0 to 255, or a name of its enumeration' },
+          { path: 'reset', message: 'must be true or false' },
+          { path: '0x2001', message: expect.stringMatching(/^must be padded base64/) },
+        ],
+      },
+    ])
+  })
+
+  test('one property twice: 400', async () => {
+    const answer = await put(server, trees.devices(device, controls), { '0x2000': 20, setpoint: 21 })
+    expect([answer.status, (answer.json as { details: unknown }).details]).toEqual([
+      400,
+      [{ path: 'setpoint', message: 'means the same as 0x2000' }],
+    ])
+  })
+
+  test.each<[string, string, unknown, string]>([
+    ['nothing to write', '', {}, ''],
+    ['no object', '', [1], ''],
+    ['no body', '', undefined, ''],
+    [
+      'more than a service can have',
+      '',
+      Object.fromEntries(Array.from({ length: 1_025 }, (_, at) => [`p${at}`, 1])),
+      '',
+    ],
+    ['a wait that is none', '?wait=false', { setpoint: 20 }, 'wait'],
+    ['two waits', '?wait=0&wait=1', { setpoint: 20 }, 'wait'],
+  ])('%s: 400', async (_, query, body, path) => {
+    const answer = await put(server, `${trees.devices(device, controls)}${query}`, body)
+    expect([answer.status, (answer.json as { details: Fields[] }).details.map((each) => each.path)]).toEqual([
+      400,
+      [path],
+    ])
+  })
+
+  test('a prototype: 400; not JSON: 415; too much: 413', async () => {
+    const path = trees.devices(device, controls)
+    expect(await put(server, path, '{"__proto__":{"a":1}}')).toMatchObject({ status: 400 })
+    const headers = { 'content-type': 'text/plain' }
+    expect(await server.ask(path, { method: 'PUT', body: '{"setpoint":20}', headers })).toMatchObject({ status: 415 })
+    const tooMuch = `{"setpoint":20${' '.repeat(256 * 1024)}}`
+    expect(await put(server, path, tooMuch)).toMatchObject({ status: 413 })
+    const answer = put(server, path, `{"setpoint":20${' '.repeat(200 * 1024)}}`)
+    answerWith(link, address, (await asked(link)).id, { propId: setpoint, status: 'OK' })
+    expect((await answer).status).toBe(200)
+  })
+})
+
+describe('a device that does not answer', () => {
+  let impatient: StartedServer
+  const ground = new LinkGround('msgpack', () => impatient)
+  beforeAll(async () => {
+    impatient = await StartedServer.start({ WRITE_TIMEOUT_S: '1' })
+  })
+  afterEach(() => ground.cutAll())
+  afterAll(() => impatient?.finish())
+
+  test('is 504, may answer late, and may be asked again', async () => {
+    const { link, device, address } = await ground.sensor()
+    const path = trees.devices(device, climate)
+    const before = performance.now()
+    const answer = await put(impatient, path, { '0x2000': 20 })
+    expect([answer.status, answer.text]).toEqual([504, '{"error":"DEVICE_TIMEOUT"}'])
+    expect(performance.now() - before).toBeGreaterThan(990)
+    const late = await asked(link)
+    answerWith(link, address, late.id, ...all('OK', late))
+    await link.report(address, 1, climate, [degrees(20)])
+    expect(link.waiting).toEqual([])
+  })
+
+  test('in part is 504 as well', async () => {
+    const { link, device, address } = await ground.sensor()
+    const answer = put(impatient, trees.services(device, climate), { '0x2000': 20, '0x2001': 'x' })
+    answerWith(link, address, (await asked(link)).id, { propId: 0x2000, status: 'OK' })
+    expect((await answer).status).toBe(504)
+  })
+
+  test('because it is away is 504, and hears nothing of it later', async () => {
+    const { link, device } = await ground.sensor()
+    const answer = put(impatient, trees.devices(device, climate), { '0x2000': 20 })
+    await asked(link)
+    link.cut()
+    expect((await answer).status).toBe(504)
+    const back = await ground.link()
+    const { flakeAddress } = await back.hello(device, sensor)
+    await back.report(flakeAddress, 1, climate, [degrees(20)])
+    expect(back.waiting).toEqual([])
+  })
+})
+
+test('a server that is asked to stop answers who waits at once', async () => {
+  const leaving = await StartedServer.start()
+  const ground = new LinkGround('json', () => leaving)
+  try {
+    const { link, device } = await ground.sensor()
+    const answer = put(leaving, trees.devices(device, climate), { '0x2000': 20 })
+    await asked(link)
+    const before = performance.now()
+    const ending = leaving.stop()
+    expect((await answer).status).toBe(504)
+    expect(await ending).toBe(0)
+    expect(performance.now() - before).toBeLessThan(8_000)
+    expect(leaving.complaints).toEqual([])
+  } finally {
+    ground.cutAll()
+    await leaving.discard()
+  }
+})
+
+test('a server that dies keeps nothing of a write: the device hears none when it is back', async () => {
+  const dying = await StartedServer.start()
+  const ground = new LinkGround('json', () => dying)
+  try {
+    const { link, device } = await ground.sensor()
+    const answer = put(dying, trees.devices(device, climate), { '0x2000': 20 }).catch(() => undefined)
+    await asked(link)
+    await dying.kill()
+    expect(await answer).toBeUndefined()
+    await dying.startAgain()
+    const back = await ground.link()
+    const { flakeAddress } = await back.hello(device, sensor)
+    await back.report(flakeAddress, 1, climate, [degrees(20)])
+    expect(back.waiting).toEqual([])
+  } finally {
+    ground.cutAll()
+    await dying.discard()
+  }
+})

@@ -1,0 +1,102 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import type { WriteOrder } from '#actors/device/commands'
+import { writeFrame } from '#link/write-message'
+import { timestampMsMax } from '#model/identifier'
+import { float32Max, type PropertyType, type PropertyValue, propertyTypes } from '#model/property-type'
+import { readMsgpack } from '#test/link/plain-msgpack'
+
+/** Values of each type in the form they are kept in. */
+const integers = (min: number, max: number) => fc.integer({ min, max })
+const wide = (min: bigint, max: bigint) =>
+  fc.bigInt({ min, max }).map((value) => {
+    const number = Number(value)
+    return Number.isSafeInteger(number) ? number : String(value)
+  })
+const scalars: Readonly<Record<string, fc.Arbitrary<number | string | boolean>>> = {
+  uint8: integers(0, 255),
+  uint16: integers(0, 65_535),
+  uint32: integers(0, 4_294_967_295),
+  uint64: wide(0n, 2n ** 64n - 1n),
+  int8: integers(-128, 127),
+  int16: integers(-32_768, 32_767),
+  int32: integers(-2_147_483_648, 2_147_483_647),
+  int64: wide(-(2n ** 63n), 2n ** 63n - 1n),
+  bool: fc.boolean(),
+  uuid: fc.uuid(),
+  float: fc.double({ min: -float32Max, max: float32Max, noNaN: true }).map((value) => value + 0),
+  float64: fc.double({ noNaN: true, noDefaultInfinity: true }).map((value) => value + 0),
+  datetime: fc.integer({ min: -timestampMsMax, max: timestampMsMax }),
+  string: fc.string({ unit: 'binary' }),
+  binary: fc.uint8Array({ maxLength: 300 }).map((bytes) => Buffer.from(bytes).toString('base64')),
+}
+
+function valuesOf({ name, isArray }: PropertyType): fc.Arbitrary<PropertyValue> {
+  const scalar = scalars[name.replace('-array', '')]
+  if (!scalar) throw new Error(`${name} has no values`)
+  return isArray ? fc.array(scalar, { maxLength: 20 }) : scalar
+}
+
+function order(type: PropertyType, value: PropertyValue): WriteOrder {
+  return { flakeAddress: 5, service: 'svc', updates: [{ propId: 8192, type, value }] }
+}
+
+/** What stands for the value in the frame, read by a device of that protocol. */
+function heard(protocol: 'json' | 'msgpack', type: PropertyType, value: PropertyValue): unknown {
+  const frame = writeFrame(protocol, order(type, value), 'w:1')
+  const message = typeof frame === 'string' ? JSON.parse(frame) : readMsgpack(frame)
+  expect(message).toEqual({
+    type: 'WRITE',
+    flakeAddress: 5,
+    id: 'w:1',
+    serviceIdentifier: 'svc',
+    updates: [{ propId: 8192, value: expect.anything() }],
+  })
+  return message.updates[0].value
+}
+
+describe.each([...propertyTypes.values()].map((type) => [type.wireName, type] as const))('%s', (_, type) => {
+  const isWide = /^(u?int64|datetime)/.test(type.name)
+
+  test('is heard in JSON as it is kept', () => {
+    fc.assert(
+      fc.property(valuesOf(type), (value) => {
+        expect(heard('json', type, value)).toEqual(value)
+      }),
+    )
+  })
+
+  test('is heard in msgpack as what it is, and is the same value when the device reports it', () => {
+    fc.assert(
+      fc.property(valuesOf(type), (value) => {
+        const found = heard('msgpack', type, value)
+        expect(type.accept(found)).toEqual(value)
+        const kept = [value].flat() as readonly (number | string | boolean)[]
+        for (const [index, each] of ([found] as unknown[]).flat().entries()) {
+          if (type.name === 'binary') expect(each).toEqual(Uint8Array.from(Buffer.from(String(value), 'base64')))
+          else if (!isWide) expect(each).toBe(kept[index])
+          else {
+            const number = BigInt(kept[index] as number | string)
+            expect(BigInt(each as number | bigint)).toBe(number)
+            // No double stands for an integer, however large.
+            const isShort = number >= -(2n ** 31n) && number < 2n ** 32n
+            expect(typeof each).toBe(isShort ? 'number' : 'bigint')
+          }
+        }
+      }),
+    )
+  })
+})
+
+test('a device is asked for several properties in their order', () => {
+  const [one, two] = [...propertyTypes.values()] as [PropertyType, PropertyType]
+  const updates = [
+    { propId: 9, type: two, value: 2 },
+    { propId: 1, type: one, value: 1 },
+  ]
+  const frame = writeFrame('json', { flakeAddress: 1, service: 'svc', updates }, 'w')
+  expect(JSON.parse(String(frame)).updates).toEqual([
+    { propId: 9, value: 2 },
+    { propId: 1, value: 1 },
+  ])
+})

@@ -1,0 +1,67 @@
+import { describe, expect, test } from 'vitest'
+import { AlarmBody, AlarmEntry, alarmEntryOf, forSecondsMax, type StoredAlarm } from '#model/alarm'
+
+const body = {
+  name: 'Too hot',
+  severity: 'critical',
+  serviceIdentifier: 'Climate',
+  condition: { '>': [{ var: 'Temperature' }, 80] },
+} as const
+
+const stored: StoredAlarm = {
+  ...body,
+  forSeconds: 60,
+  devices: null,
+  groups: null,
+  createdBy: 'crn#user:2Vb7qYx9Kd',
+  createdAt: 1,
+  updatedBy: 'crn#user:3Vb7qYx9Kd',
+  updatedAt: 2,
+  edit: 3,
+}
+
+describe('an alarm', () => {
+  test.each<[what: string, more: object, parsed: object]>([
+    ['about all devices', {}, {}],
+    ['about none', { devices: [], groups: [] }, { devices: [], groups: [] }],
+    ['about some', { devices: ['b', 'a', 'B'] }, { devices: ['A', 'B'] }],
+    ['about groups', { groups: ['crn#group:7yPq2mVx4C'] }, { groups: ['7yPq2mVx4C'] }],
+    ['that waits', { forSeconds: forSecondsMax }, { forSeconds: forSecondsMax }],
+  ])('%s is put', (_, more, parsed) => {
+    expect(AlarmBody.parse({ ...body, ...more })).toEqual({ ...body, ...parsed })
+  })
+
+  test.each<[what: string, more: object, path: string]>([
+    ['without a name', { name: undefined }, 'name'],
+    ['of a long name', { name: 'a'.repeat(129) }, 'name'],
+    ['of another severity', { severity: 'fatal' }, 'severity'],
+    ['of no service', { serviceIdentifier: 'a b' }, 'serviceIdentifier'],
+    ['without a condition', { condition: undefined }, 'condition'],
+    ['of an operator that is none', { condition: { and: [{ var: 'a' }, { cat: [1] }] } }, 'condition.and.1'],
+    ['that reads nothing', { condition: { '>': [2, 1] } }, 'condition'],
+    ['that waits for part of a second', { forSeconds: 0.5 }, 'forSeconds'],
+    ['that waits for what was', { forSeconds: -1 }, 'forSeconds'],
+    ['that waits for long', { forSeconds: forSecondsMax + 1 }, 'forSeconds'],
+    ['about any device by its sign', { devices: ['*'] }, 'devices.0'],
+    ['with devices that are null', { devices: null }, 'devices'],
+    ['with more than that', { edit: 1 }, ''],
+  ])('%s is not', (_, more, path) => {
+    const { error } = AlarmBody.safeParse({ ...body, ...more })
+    expect(error?.issues.map((issue) => issue.path.join('.'))).toEqual([path])
+  })
+
+  test('is shown as it was put, with who did', () => {
+    const { edit: _, devices: __, groups: ___, ...shown } = stored
+    const entry = alarmEntryOf('7yPq2mVx4C', stored)
+    expect(entry).toEqual({ ...shown, resourceIdentifier: 'crn#alarm:7yPq2mVx4C' })
+    expect(AlarmEntry.parse(entry)).toEqual(entry)
+  })
+
+  test('says what it is bound to where it is', () => {
+    expect(alarmEntryOf('7yPq2mVx4C', { ...stored, devices: ['A'], groups: [] })).toMatchObject({
+      devices: ['A'],
+      groups: [],
+    })
+    expect(Object.keys(alarmEntryOf('7yPq2mVx4C', stored))).not.toContain('devices')
+  })
+})

@@ -1,0 +1,170 @@
+import { describe, expect, test } from 'vitest'
+import {
+  AlarmCondition,
+  Condition,
+  conditionBytesMax,
+  conditionNodesMax,
+  FilterCondition,
+  namesIn,
+} from '#model/condition'
+import type { JsonValue } from '#model/json-value'
+
+/** Operators inside each other. */
+function nested(depth: number): JsonValue {
+  return Array.from({ length: depth }).reduce<JsonValue>((inner) => ({ '!': [inner] }), { var: 'a' })
+}
+
+/** An operator and its arguments. */
+function wide(nodes: number): JsonValue {
+  return { and: Array.from({ length: nodes - 1 }, () => 1) }
+}
+
+function faultsOf(schema: typeof Condition, value: unknown): string[] {
+  const result = schema.safeParse(value)
+  return result.success ? [] : result.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`)
+}
+
+describe('a condition', () => {
+  test.each<[JsonValue]>([
+    [true],
+    [null],
+    ['text'],
+    [[]],
+    [[1, [2, 'a'], { var: 'b' }]],
+    [{ var: 'a' }],
+    [{ var: ['a'] }],
+    [{ var: ['a', null] }],
+    [{ var: 'a'.repeat(256) }],
+    [{ var: '__proto__' }],
+    [{ missing: 'a' }],
+    [{ missing: ['a', 'constructor'] }],
+    [{ '!': { var: 'a' } }],
+    [{ '+': '3' }],
+    [{ '-': [1] }],
+    [{ '<': [1, { var: 'a' }, 3] }],
+    [{ if: [1] }],
+    [{ in: [1, [1, 2]] }],
+    [nested(15)],
+    [wide(conditionNodesMax)],
+    [{ missing: Array.from({ length: 255 }, () => 'a') }],
+    ['a'.repeat(conditionBytesMax - 2)],
+  ])('is %j, as it came', (value) => {
+    expect(Condition.parse(value)).toBe(value)
+  })
+
+  const oneKey = expect.stringMatching(/^: must have one key, one of == === /)
+
+  test.each<[what: string, value: unknown, faults: unknown[]]>([
+    ['nothing', undefined, [': must be a finite number, a text, true, false or null']],
+    ['an empty object', {}, [oneKey]],
+    ['two operators', { '==': [1, 1], '!=': [1, 1] }, [oneKey]],
+    ...[
+      'map',
+      'filter',
+      'reduce',
+      'all',
+      'some',
+      'none',
+      'merge',
+      'cat',
+      'substr',
+      'missing_some',
+      'log',
+      'method',
+    ].map((operator): [string, unknown, unknown[]] => [operator, { [operator]: [1, 2] }, [oneKey]]),
+    ...['val', 'get', 'exists', 'throw', 'try', '??', '?:', 'not', 'preserve', 'value', 'constant', 'lacking', ''].map(
+      (operator): [string, unknown, unknown[]] => [`"${operator}"`, { [operator]: [1, 2] }, [oneKey]],
+    ),
+    ...['__proto__', 'constructor', 'toString', 'hasOwnProperty'].map((operator): [string, unknown, unknown[]] => [
+      operator,
+      JSON.parse(`{"${operator}":[1,2]}`),
+      [oneKey],
+    ]),
+    ['too few arguments', { '==': [1] }, ['==: must have 2 arguments']],
+    ['too many arguments', { '<': [1, 2, 3, 4] }, ['<: must have 2 to 3 arguments']],
+    ['no arguments', { and: [] }, ['and: must have 1 to 256 arguments']],
+    ['an argument without its array where two are needed', { in: 'a' }, ['in: must have 2 arguments']],
+    ['a name that is none', { var: '' }, ['var: must be a name of 1 to 256 characters']],
+    ['a name that is too long', { var: 'a'.repeat(257) }, ['var: must be a name of 1 to 256 characters']],
+    ['a name that is worked out', { var: { var: 'a' } }, ['var: must be a name of 1 to 256 characters']],
+    [
+      'a name that is worked out, in an array',
+      { var: [{ if: [1] }] },
+      ['var.0: must be a name of 1 to 256 characters'],
+    ],
+    ['a number as a name', { var: 1 }, ['var: must be a name of 1 to 256 characters']],
+    ['a name of half a character', { var: '\ud800' }, ['var: must be a name of 1 to 256 characters']],
+    ['no name', { var: [] }, ['var: must have 1 to 2 arguments']],
+    [
+      'a default that is worked out',
+      { var: ['a', { var: 'b' }] },
+      ['var.1: must be a finite number, a text, true, false or null'],
+    ],
+    ['a default that is an array', { var: ['a', []] }, ['var.1: must be a finite number, a text, true, false or null']],
+    ['a missing name that is none', { missing: ['a', 1] }, ['missing.1: must be a name of 1 to 256 characters']],
+    ['missing names in an array', { missing: [['a']] }, ['missing.0: must be a name of 1 to 256 characters']],
+    [
+      'what JSON cannot say',
+      { '+': [1, Number.POSITIVE_INFINITY] },
+      ['+.1: must be a finite number, a text, true, false or null'],
+    ],
+    ['half a character', { in: ['\udc00', 'a'] }, ['in.0: must be well-formed Unicode']],
+    [
+      'several faults',
+      { and: [{ a: 1 }, { '!': { var: 2 } }, [{}]] },
+      [
+        expect.stringMatching(/^and.0: must have one key/),
+        'and.1.!.var: must be a name of 1 to 256 characters',
+        expect.stringMatching(/^and.2.0: must have one key/),
+      ],
+    ],
+    ['17 deep', nested(16), [`${'!.0.'.repeat(16).slice(0, -1)}: must not be deeper than 16 operators and arrays`]],
+    [
+      '17 deep in arrays',
+      [nested(15)],
+      [`0.${'!.0.'.repeat(15).slice(0, -1)}: must not be deeper than 16 operators and arrays`],
+    ],
+    ['257 nodes', wide(conditionNodesMax + 1), [': must have at most 256 nodes']],
+    ['an operator of 257 arguments', wide(conditionNodesMax + 2), ['and: must have 1 to 256 arguments']],
+    ['257 nodes, nested', { and: [wide(128), wide(128)] }, [': must have at most 256 nodes']],
+    [
+      '257 nodes by missing',
+      { and: [{ missing: Array.from({ length: 255 }, () => 'a') }] },
+      [': must have at most 256 nodes'],
+    ],
+    ['16 385 bytes', 'a'.repeat(conditionBytesMax - 1), [': must be at most 16384 bytes as JSON']],
+  ])('is not %s', (_, value, faults) => {
+    expect(faultsOf(Condition, value)).toEqual(faults)
+  })
+
+  test('however large, is looked at no further than its limits', () => {
+    const deep = JSON.parse(`${'{"!":['.repeat(100_000)}1${']}'.repeat(100_000)}`)
+    const broad = { and: [Array.from({ length: 1_000_000 }, () => ({ x: 1 }))] }
+    expect(faultsOf(Condition, deep)).toHaveLength(1)
+    expect(faultsOf(Condition, broad).length).toBeLessThanOrEqual(conditionNodesMax)
+  })
+})
+
+test('a condition of a filter is half as large', () => {
+  expect(faultsOf(FilterCondition, 'a'.repeat(8_190))).toEqual([])
+  expect(faultsOf(FilterCondition, 'a'.repeat(8_191))).toEqual([': must be at most 8192 bytes as JSON'])
+})
+
+describe('a condition of an alarm', () => {
+  test.each<[JsonValue]>([[{ '>': [{ var: 'a' }, 1] }], [{ var: ['a', 1] }]])('reads something: %j', (value) => {
+    expect(AlarmCondition.parse(value)).toEqual(value)
+  })
+
+  test.each<[JsonValue]>([[true], [{ '>': [2, 1] }], [{ missing: ['a'] }]])('is not %j', (value) => {
+    expect(AlarmCondition.safeParse(value).error?.issues.map(({ message }) => message)).toEqual([
+      'must read at least one property by var',
+    ])
+  })
+})
+
+test('names that are waited for are told from those that are not', () => {
+  const condition = {
+    if: [{ missing: ['a', 'c'] }, { var: ['b', 0] }, { '+': [{ var: 'a' }, { var: ['b'] }, { var: ['d', 1] }] }],
+  }
+  expect(namesIn(condition)).toEqual({ needed: ['a', 'b'], optional: ['c', 'd'] })
+})

@@ -1,0 +1,63 @@
+import { describe, expect, test } from 'vitest'
+import {
+  BoundGroups,
+  boundDevicesMax,
+  boundGroupsMax,
+  GroupBody,
+  GroupEntry,
+  GroupPatch,
+  groupEntryOf,
+} from '#model/group'
+
+describe('a group', () => {
+  test('has names of devices as they are told apart, sorted, each once', () => {
+    const body = { name: 'Küche 1', devices: ['sensor-2', 'SENSOR-1', 'Sensor-2'] }
+    expect(GroupBody.parse(body)).toEqual({ name: 'Küche 1', devices: ['SENSOR-1', 'SENSOR-2'] })
+  })
+
+  test.each<[what: string, body: unknown]>([
+    ['without a name', { devices: [] }],
+    ['without devices', { name: 'a' }],
+    ['of an empty name', { name: '', devices: [] }],
+    ['of a long name', { name: 'a'.repeat(129), devices: [] }],
+    ['of a name that ends with a space', { name: 'a ', devices: [] }],
+    ['of all devices', { name: 'a', devices: ['*'] }],
+    ['of no list', { name: 'a', devices: 'A' }],
+    ['of too many devices', { name: 'a', devices: Array.from({ length: boundDevicesMax + 1 }, (_, n) => `D-${n}`) }],
+    ['with more than that', { name: 'a', devices: [], id: '1' }],
+  ])('is not one %s', (_, body) => {
+    expect(GroupBody.safeParse(body).success).toBe(false)
+  })
+
+  test('is changed in one thing or the other', () => {
+    expect(GroupPatch.parse({ name: 'b' })).toEqual({ name: 'b' })
+    expect(GroupPatch.parse({ devices: ['b', 'a'] })).toEqual({ devices: ['A', 'B'] })
+    expect(GroupPatch.safeParse({ createdBy: 'me' }).success).toBe(false)
+  })
+
+  test('is shown without what only we need', () => {
+    const who = { createdBy: 'crn#user:2Vb7qYx9Kd', createdAt: 1, updatedBy: 'crn#user:3Vb7qYx9Kd', updatedAt: 2 }
+    const entry = groupEntryOf('7yPq2mVx4C', { name: 'a', devices: ['A'], ...who, edit: 5 })
+    expect(entry).toEqual({ name: 'a', devices: ['A'], resourceIdentifier: 'crn#group:7yPq2mVx4C', ...who })
+    expect(GroupEntry.parse(entry)).toEqual(entry)
+  })
+})
+
+describe('groups that something is bound to', () => {
+  test('are named by ids or resource names; ids come out, each once', () => {
+    expect(BoundGroups.parse(['crn#group:7yPq2mVx4C', '3Vb7qYx9Kd', '7yPq2mVx4C'])).toEqual([
+      '3Vb7qYx9Kd',
+      '7yPq2mVx4C',
+    ])
+  })
+
+  test.each([['crn#alarm:7yPq2mVx4C'], ['*'], ['']])('are not named %s', (name) => {
+    expect(BoundGroups.safeParse([name]).success).toBe(false)
+  })
+
+  test('are not too many', () => {
+    const groups = Array.from({ length: boundGroupsMax + 1 }, (_, n) => `1${n}`.padEnd(10, '1'))
+    expect(BoundGroups.safeParse(groups).success).toBe(false)
+    expect(BoundGroups.safeParse(groups.slice(1).map((id) => id.replaceAll('0', 'x'))).success).toBe(true)
+  })
+})

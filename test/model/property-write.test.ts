@@ -1,0 +1,267 @@
+import { describe, expect, test } from 'vitest'
+import { modifierFlags } from '#model/property'
+import { propertyTypeOf, propertyTypes } from '#model/property-type'
+import { acceptWritten, PropertyWrites, placeOf, readKey } from '#model/property-write'
+import { type PropertySchema, ServiceSchema } from '#model/service-schema'
+import type { ShapeProperty } from '#model/shape'
+import { shapeOf } from '#test/actors/acting'
+
+const uuid = '0f8fad5b-d9cb-469f-a165-70867728950e'
+
+describe('a body', () => {
+  test.each<[string, unknown]>([
+    ['is no object', [1]],
+    ['is a text', 'x'],
+    ['is nothing', undefined],
+    ['is empty', {}],
+    ['names too many', Object.fromEntries(Array.from({ length: 1_025 }, (_, index) => [`p${index}`, 1]))],
+  ])('that %s is refused as a whole', (_, body) => {
+    const { error } = PropertyWrites.safeParse(body)
+    expect(error?.issues.map(({ path }) => path)).toEqual([[]])
+  })
+
+  test('keeps its keys and values as they came', () => {
+    const body = { '0x2000': null, constructor: 1, toString: { a: [] }, '8192.FLOAT': 'x' }
+    expect(PropertyWrites.parse(body)).toEqual(body)
+    const many = Object.fromEntries(Array.from({ length: 1_024 }, (_, index) => [`p${index}`, 1]))
+    expect(Object.keys(PropertyWrites.parse(many))).toHaveLength(1_024)
+  })
+})
+
+describe('a key', () => {
+  test.each([
+    ['8192', { propId: 8192 }],
+    ['0', { propId: 0 }],
+    ['008192', { propId: 8192 }],
+    ['4294967296', { propId: 4_294_967_296 }],
+    ['0x2000', { propId: 8192 }],
+    ['0X2aFf', { propId: 0x2aff }],
+    ['0xffffffff', { propId: 0xffff_ffff }],
+    ['0x2000.FLOAT', { propId: 8192, type: 'float' }],
+    ['8192.uint8-Array', { propId: 8192, type: 'uint8-array' }],
+    ['0x2000.FLOTE', { name: '0x2000.FLOTE' }],
+    ['0x2000.', { name: '0x2000.' }],
+    ['0x123456789', { name: '0x123456789' }],
+    ['0x', { name: '0x' }],
+    ['-1', { name: '-1' }],
+    ['1.5', { name: '1.5' }],
+    [' 1', { name: ' 1' }],
+    ['', { name: '' }],
+    ['__proto__', { name: '__proto__' }],
+    ['temperature', { name: 'temperature' }],
+  ])('%j means %j', (text, key) => {
+    expect(readKey(text)).toEqual(key)
+  })
+})
+
+describe('the place of a key', () => {
+  const shape = shapeOf('svc', { 1: 'uint8', 2: 'float', 8192: 'bool' })
+  const schema = ServiceSchema.parse({
+    name: 'S',
+    properties: {
+      '0x1': { name: 'speed' },
+      '0x2': { name: 'a.b' },
+      '0x3': { name: 'undeclared' },
+      '0x2000': { name: '2' },
+    },
+  })
+
+  test.each<[string, number | undefined]>([
+    ['1', 0],
+    ['0x0001', 0],
+    ['1.UINT8', 0],
+    ['1.uint8', 0],
+    ['1.FLOAT', undefined],
+    ['speed', 0],
+    ['Speed', undefined],
+    ['a.b', 1],
+    // An id, whatever the schema calls so.
+    ['2', 1],
+    ['8192', 2],
+    ['3', undefined],
+    ['undeclared', undefined],
+    ['constructor', undefined],
+    ['4294967297', undefined],
+  ])('%j', (text, place) => {
+    expect(placeOf(readKey(text), shape, schema)).toBe(place)
+  })
+
+  test('a name without a schema has none', () => {
+    expect(placeOf(readKey('speed'), shape, undefined)).toBeUndefined()
+    expect(placeOf(readKey('1'), shape, undefined)).toBe(0)
+  })
+})
+
+/** What a property of this type takes of a value, with this said of it in a schema. */
+function written(typeName: string, value: unknown, about: Partial<PropertySchema> | undefined = {}, modifier = 0) {
+  const type = propertyTypeOf(typeName)
+  if (!type) throw new Error(`no type ${typeName}`)
+  const property: ShapeProperty = { propId: 1, type, modifier }
+  const schema = about && ServiceSchema.parse({ name: 'S', properties: { '0x1': { name: 'p', ...about } } })
+  return acceptWritten(property, schema, value)
+}
+
+describe('a value', () => {
+  const good: readonly (readonly [type: string, value: unknown, taken?: unknown])[] = [
+    ['uint8', 0],
+    ['uint8', 255],
+    ['uint16', 65_535],
+    ['uint32', 4_294_967_295],
+    ['uint64', '18446744073709551615'],
+    ['uint64', '7', 7],
+    ['int8', -128],
+    ['int16', -32_768],
+    ['int32', -2_147_483_648],
+    ['int64', '-9223372036854775808'],
+    ['bool', true],
+    ['bool', false],
+    ['uuid', uuid.toUpperCase(), uuid],
+    ['float', -0.5],
+    ['float', 3.4028234663852886e38],
+    ['float64', 5e-324],
+    ['datetime', -1],
+    ['string', ''],
+    ['string', 'HEATING'],
+    ['binary', 'AAF/gP8K'],
+    ['uint8-array', []],
+    ['uint64-array', ['18446744073709551615', 1]],
+    ['bool-array', [true]],
+    ['string-array', ['a', '😀']],
+  ]
+  test.each(good.map(([type, value, taken = value]) => [type, value, taken] as const))(
+    'a %s takes %j as %j',
+    (type, value, taken) => {
+      expect(written(type, value)).toEqual({ value: taken })
+      expect(written(type, value, undefined)).toEqual({ value: taken })
+    },
+  )
+
+  const bad: readonly (readonly [type: string, value: unknown, fault: RegExp])[] = [
+    ['uint8', 256, /^must be an integer from 0 to 255$/],
+    ['uint8', -1, /integer/],
+    ['uint8', 1.5, /integer/],
+    ['uint8', '1', /integer/],
+    ['uint8', null, /integer/],
+    ['uint64', 9_007_199_254_740_992, /integer/],
+    ['int64', '9223372036854775808', /integer/],
+    ['bool', 1, /^must be true or false$/],
+    ['bool', 'true', /true or false/],
+    ['uuid', 'x', /UUID/],
+    ['float', 3.5e38, /single-precision/],
+    ['float64', '1', /finite/],
+    ['datetime', 8_640_000_000_000_001, /time/],
+    ['string', 5, /text/],
+    ['string', 'x'.repeat(65_537), /text/],
+    ['binary', 'AB==', /base64/],
+    ['uint8-array', [256], /array of integers from 0 to 255/],
+    ['uint8-array', 1, /array/],
+    ['string', { e: 'x' }, /text/],
+  ]
+  test.each(bad)('a %s refuses %j', (type, value, fault) => {
+    expect(written(type, value)).toEqual({ fault: expect.stringMatching(fault) })
+  })
+
+  test('of every type that stands is taken again', () => {
+    const standing = { bool: true, uuid, string: 'x', binary: 'AA==' }
+    for (const { name, isArray } of propertyTypes.values()) {
+      const one = standing[name.replace('-array', '') as keyof typeof standing] ?? 7
+      const value = isArray ? [one] : one
+      expect(written(name, value), name).toEqual({ value })
+    }
+  })
+})
+
+describe('a name of the enumeration', () => {
+  const names = {
+    '0': { name: 'OFF' },
+    '1': { name: 'ON' },
+    '9007199254740993': { name: 'HUGE' },
+    '1.5': { name: 'HALF' },
+  }
+
+  test.each<[string, unknown, unknown, string?]>([
+    ['uint8', 'ON', 1],
+    ['int32', 'OFF', 0],
+    ['float', 'HALF', 1.5],
+    ['uint64', 'HUGE', '9007199254740993'],
+    ['bool', 'ON', true],
+    ['bool', 'OFF', false],
+    // The schema says another type: the device's own decides.
+    ['bool', 'ON', true, 'uint8'],
+    ['bool', 'OFF', false, 'uint8'],
+    ['uint8', 'ON', 1, 'bool'],
+    ['uint8', 'OFF', 0, 'bool'],
+    // What the type takes as it stands is that.
+    ['string', 'ON', 'ON'],
+  ])('%s takes %j as %j', (type, name, value, schemaType) => {
+    const about = { enum: names, ...(schemaType !== undefined && { type: schemaType }) }
+    expect(written(type, name, about)).toEqual({ value })
+  })
+
+  test.each<[string, unknown]>([
+    ['uint8', 'on'],
+    ['uint8', '1'],
+    ['uint8', 'HUGE'],
+    ['uint8', 'HALF'],
+    ['uint8', 'toString'],
+    ['uint8-array', ['ON']],
+    ['uint8-array', 'ON'],
+    ['binary', 'ON'],
+  ])('%s refuses %j, and says that names are taken', (type, name) => {
+    expect(written(type, name, { enum: names })).toEqual({ fault: expect.stringMatching(/, or a name of its enum/) })
+  })
+
+  test('needs a schema that knows the property', () => {
+    expect(written('uint8', 'ON', undefined)).toEqual({ fault: expect.stringMatching(/255$/) })
+  })
+})
+
+describe('the range of the schema', () => {
+  const range = { rangeMin: 10, rangeMax: 20 }
+
+  test.each<[string, unknown, Partial<PropertySchema>, string | undefined]>([
+    ['uint8', 10, range, undefined],
+    ['uint8', 9, range, 'must be at least 10'],
+    ['uint8', 19, range, undefined],
+    ['uint8', 20, range, 'must be below 20'],
+    ['float', 19.999, range, undefined],
+    ['float', 9.999, range, 'must be at least 10'],
+    ['float', 0, { rangeMax: 0 }, 'must be below 0'],
+    ['float', -1e30, { rangeMax: 0 }, undefined],
+    ['int8', -1, { rangeMin: 0 }, 'must be at least 0'],
+    ['uint8-array', [10, 19], range, undefined],
+    ['uint8-array', [10, 20, 11], range, 'must be below 20'],
+    ['uint8-array', [], range, undefined],
+    ['datetime', 5, range, 'must be at least 10'],
+    ['int64', '-9223372036854775808', { rangeMin: -10 }, 'must be at least -10'],
+    // As doubles both are 2^63.
+    ['uint64', '9223372036854775807', { rangeMax: 2 ** 63 }, undefined],
+    ['uint64', '9223372036854775808', { rangeMax: 2 ** 63 }, `must be below ${2 ** 63}`],
+    ['uint64-array', [11, '9223372036854775808'], { rangeMax: 2 ** 63 }, `must be below ${2 ** 63}`],
+    // Not of what is no number.
+    ['string', '5', range, undefined],
+    ['bool', true, range, undefined],
+    ['binary', 'AA==', range, undefined],
+    // By its name, and the value that it means.
+    ['uint8', 'LOW', { ...range, enum: { '1': { name: 'LOW' } } }, 'must be at least 10'],
+  ])('%s %j within %j: %s', (type, value, about, fault) => {
+    const found = written(type, value, about)
+    expect('fault' in found ? found.fault : undefined).toBe(fault)
+  })
+})
+
+describe('a read-only property', () => {
+  test.each<[string, Partial<PropertySchema>, number]>([
+    ['by the device', {}, modifierFlags.isReadOnly],
+    ['by the schema', { readonly: true }, 0],
+    ['by both, and actionable', { readonly: true }, modifierFlags.isReadOnly | modifierFlags.isActionable],
+  ])('%s takes nothing', (_, about, modifier) => {
+    for (const value of [1, 'x', null])
+      expect(written('uint8', value, about, modifier)).toEqual({ fault: 'is read-only' })
+  })
+
+  test('is none that other flags stand at, or that the schema says is not', () => {
+    const others = modifierFlags.isActionable | modifierFlags.isVolatile | modifierFlags.isError | modifierFlags.isArray
+    expect(written('uint8', 1, { readonly: false }, others)).toEqual({ value: 1 })
+  })
+})

@@ -1,0 +1,59 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { idempotencyOf } from '#routes/idempotency'
+import type { Reply } from '#server/call'
+import { type Assembly, assemble } from '#src/assembly'
+import { memoryPlace } from '#store/memory'
+import { type Door, openDoor, route, until, world } from '#test/server/door'
+
+/** Whoever asked is gone, or was told that it takes too long: it is done all the same, and told to who comes again. */
+
+let assembly: Assembly
+let door: Door
+const begun: ((reply: Reply) => void)[] = []
+
+beforeAll(async () => {
+  assembly = assemble({
+    world,
+    place: memoryPlace(),
+    publisher: { publish: () => {} },
+    isSynced: false,
+    retention: { bytesMax: 2 ** 20, ageMsMax: 3_600_000 },
+    ticketLifetimeMs: 30_000,
+    log: { error: () => {}, warn: () => {}, info: () => {}, debug: () => {} },
+  })
+  await assembly.open()
+  const slow = () => new Promise<Reply>((give) => begun.push(give))
+  door = await openDoor({
+    bindings: [route('POST', '/slow', slow, { access: 'session' })],
+    idempotency: idempotencyOf(assembly.context),
+    requestDeadlineMs: 300,
+  })
+})
+afterAll(async () => {
+  await door.server.close()
+  await assembly.close()
+})
+
+const send = async (key: string, signal?: AbortSignal) => {
+  const init = { method: 'POST', headers: { 'idempotency-key': key }, ...(signal && { signal }) }
+  const response = await fetch(`${door.base}/slow`, init)
+  return { status: response.status, text: await response.text(), location: response.headers.get('location') }
+}
+
+test.each(['is gone', 'waited too long'])('whoever asked %s', async (how) => {
+  const count = begun.length
+  const aborter = new AbortController()
+  const first = send(how.replaceAll(' ', '-'), aborter.signal).catch(() => undefined)
+  await until(() => begun.length === count + 1)
+  if (how === 'is gone') aborter.abort()
+  expect((await first)?.status).toBe(how === 'is gone' ? undefined : 503)
+  await until(() => door.server.inFlight() === 0)
+  const again = () => send(how.replaceAll(' ', '-'))
+  expect(await again()).toMatchObject({ status: 409, text: expect.stringContaining('still running') })
+  begun.at(-1)?.({ status: 201, headers: { Location: '/things/1' }, json: { id: 1 } })
+  await assembly.context.system.gate.settled()
+  let heard = await again()
+  while (heard.status === 409) heard = await again()
+  expect(heard).toEqual({ status: 201, text: '{"id":1}', location: '/things/1' })
+  expect(begun.length).toBe(count + 1)
+})

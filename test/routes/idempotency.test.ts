@@ -1,0 +1,378 @@
+import { describe, expect, test } from 'vitest'
+import { keyLifetimeMs } from '#actors/idempotency/state'
+import { Problem, type ProblemCode, problemKinds } from '#model/problem'
+import { storedBytesMax } from '#routes/idempotency'
+import type { Answerer, Reply } from '#server/call'
+import { bodyOf } from '#server/write-reply'
+import { type Asked, KeyedStage, runningMax } from '#test/routes/keyed-stage'
+
+/** An answer that can be given later, or never. */
+function pending(): { readonly answer: Answerer; give(reply: Reply): void } {
+  let give: (reply: Reply) => void = () => {}
+  const reply = new Promise<Reply>((resolve) => {
+    give = resolve
+  })
+  return { answer: () => reply, give: (given) => give(given) }
+}
+
+/** Another answer each time it is asked. */
+function counting(status = 200): Answerer {
+  let count = 0
+  return () => ({ status, json: { count: ++count } })
+}
+
+/** What of an answer is the same again. */
+function seen(reply: Reply) {
+  const { Location, location = Location } = reply.headers ?? {}
+  return { status: reply.status, location, body: bodyOf(reply) }
+}
+
+const same: Asked = {}
+const others: Readonly<Record<string, Asked>> = {
+  method: { method: 'PUT' },
+  path: { path: '/P' },
+  query: { query: 'wait=0' },
+  body: { body: '{ }' },
+  'a body where there was a line of it': { path: '/p","', body: '{}' },
+}
+const strangers: Readonly<Record<string, Asked>> = {
+  user: { user: 'crn#key:U1' },
+  tenant: { tenant: 'other' },
+  key: { key: 'K' },
+}
+
+/** How far a first request has come. */
+const stages = {
+  async running(stage: KeyedStage) {
+    void stage.run(same, pending().answer).catch(() => {})
+    await stage.world.settle()
+  },
+  async open(stage: KeyedStage) {
+    const refused = await stage.send(same, () => {
+      throw new Problem('device_timeout')
+    })
+    expect(refused).toBe('504 device_timeout')
+  },
+  async answered(stage: KeyedStage) {
+    const reply = { status: 201, headers: { Location: '/made' }, json: { first: true } }
+    expect(await stage.send(same, () => reply)).toBe('201 /made {"first":true}')
+  },
+  async expired(stage: KeyedStage) {
+    await stages.answered(stage)
+    stage.world.spend(keyLifetimeMs)
+  },
+}
+
+const expected: Readonly<Record<keyof typeof stages, Readonly<Record<'same' | 'other', string>>>> = {
+  running: { same: '409 conflict', other: '422 unprocessable' },
+  open: { same: '200 {"count":1}', other: '422 unprocessable' },
+  answered: { same: '201 /made {"first":true}', other: '422 unprocessable' },
+  expired: { same: '200 {"count":1}', other: '200 {"count":1}' },
+}
+
+describe.each(Object.keys(stages) as (keyof typeof stages)[])('a key whose request is %s', (name) => {
+  const opened = async () => {
+    const stage = await KeyedStage.open()
+    await stages[name](stage)
+    return stage
+  }
+
+  test('means the same request by the same user', async () => {
+    const stage = await opened()
+    expect(await stage.send(same, counting())).toBe(expected[name].same)
+    const [first, second] = stage.calls
+    expect(stage.calls.length).toBe(expected[name].same.includes('count') ? 2 : 1)
+    if (!second) return
+    expect(second.isRepeated).toBe(name === 'open')
+    expect(Buffer.compare(second.seed, first?.seed ?? second.seed) === 0).toBe(name === 'open')
+  })
+
+  test.each(Object.entries(others))('and another %s is another request', async (_, other) => {
+    const stage = await opened()
+    expect(await stage.send(other, counting())).toBe(expected[name].other)
+  })
+
+  test.each(Object.entries(strangers))('and of another %s it is another key', async (_, stranger) => {
+    const stage = await opened()
+    expect(await stage.send(stranger, counting())).toBe('200 {"count":1}')
+    expect(stage.calls.at(-1)?.isRepeated).toBe(false)
+    expect(stage.calls.at(-1)?.seed).not.toEqual(stage.calls[0]?.seed)
+  })
+})
+
+describe('what is kept', () => {
+  const kept: Readonly<Record<string, Reply>> = {
+    '200': { status: 200, json: ['ä', { b: 1e21 }] },
+    '200 as text': { status: 200, text: '{"a" : 1}' },
+    '201': { status: 201, headers: { location: '/a?b=c', 'X-Other': 'x' }, json: { id: 'x' } },
+    '202': { status: 202, json: { id: 'x' } },
+    '204': { status: 204 },
+    '400': { status: 400, json: { error: 'no' } },
+    '409': { status: 409 },
+    'the largest': { status: 200, text: `"${'ä'.repeat(storedBytesMax / 2 - 1)}"` },
+  }
+  test.each(Object.entries(kept))('%s is answered again, byte for byte', async (_, reply) => {
+    const stage = await KeyedStage.open()
+    const first = seen(await stage.reply(same, () => reply))
+    expect(first).toEqual(seen(reply))
+    expect(seen(await stage.reply(same, counting()))).toEqual(first)
+    expect(stage.calls).toHaveLength(1)
+  })
+
+  const refusals = Object.keys(problemKinds) as ProblemCode[]
+  const final = ['invalid', 'bad_request', 'bad_request_message', 'value_bad', 'conflict', 'conflict_empty']
+  const gone = ['not_found', 'not_found_empty', 'device_unknown', 'service_unknown', 'property_unknown']
+  test.each(refusals)('of refusals: %s', async (code) => {
+    const stage = await KeyedStage.open()
+    const refuse = () => {
+      throw new Problem(code, 'as it was', { details: [{ path: 'a', message: 'b' }] })
+    }
+    const first = await stage.send(same, refuse)
+    const again = await stage.send(same, () => ({ status: 200, json: 'let through' }))
+    const isKept = [...final, ...gone, 'unprocessable'].includes(code)
+    expect(first.startsWith(String(problemKinds[code].status))).toBe(true)
+    expect(again).toBe(isKept ? first : '200 "let through"')
+    expect(stage.calls.at(-1)?.isRepeated).toBe(!isKept)
+  })
+
+  test('not what is broken: it is done again', async () => {
+    const stage = await KeyedStage.open()
+    const broken = stage.send(same, () => {
+      throw new TypeError('broken')
+    })
+    await expect(broken).rejects.toThrow('broken')
+    expect(await stage.send(same, counting())).toBe('200 {"count":1}')
+    expect(stage.calls.map(({ isRepeated }) => isRepeated)).toEqual([false, true])
+  })
+
+  const forgotten: Readonly<Record<string, () => Reply>> = {
+    'that may not be stored': () => ({ status: 200, headers: { 'cache-control': 'private, no-store' }, json: 'x' }),
+    'that is larger than what is kept': () => ({ status: 200, text: `"${'ä'.repeat(storedBytesMax / 2)}"` }),
+    'that is streamed': () => ({ status: 200, chunks: (async function* () {})() }),
+  }
+  test.each(Object.entries(forgotten))('not an answer %s: its key is forgotten', async (_, reply) => {
+    const stage = await KeyedStage.open()
+    const given = reply()
+    expect(await stage.reply(same, () => given)).toBe(given)
+    expect(stage.stored()).toBeUndefined()
+    expect(await stage.send({ body: 'other' }, counting())).toBe('200 {"count":1}')
+    expect(stage.calls.map(({ isRepeated }) => isRepeated)).toEqual([false, false])
+  })
+})
+
+test.each(['', ' ', 'a b', 'a, b', 'ü', 'a\u007f', 'x'.repeat(256)])('%j is no key: 400', async (key) => {
+  const stage = await KeyedStage.open()
+  expect(await stage.send({ key }, counting())).toBe('400 bad_request')
+  expect([stage.calls.length, stage.writes]).toEqual([0, 0])
+})
+
+test.each(['!', '~', '"8e03978e-40d5-43e8-bc93-6894a57f9324"', 'a,b', 'x'.repeat(255)])('%j is one', async (key) => {
+  const stage = await KeyedStage.open()
+  expect(await stage.send({ key }, counting())).toBe('200 {"count":1}')
+  expect(await stage.send({ key }, counting())).toBe('200 {"count":1}')
+  expect(stage.calls).toHaveLength(1)
+})
+
+test('who is known by the proof of a key alone has no keys', async () => {
+  const stage = await KeyedStage.open()
+  const answer = counting()
+  expect(await stage.send({ user: '' }, answer)).toBe('200 {"count":1}')
+  expect(await stage.send({ user: '' }, answer)).toBe('200 {"count":2}')
+  expect(stage.writes).toBe(0)
+})
+
+describe('at once', () => {
+  test('of fifty under one key one is done and the others hear that it is', async () => {
+    const stage = await KeyedStage.open()
+    const heard = await Promise.all(
+      Array.from({ length: 50 }, () => stage.send(same, async (call) => await stage.make(call))),
+    )
+    expect(heard.filter((text) => text === '409 conflict')).toHaveLength(49)
+    expect(heard.filter((text) => text.startsWith('201 '))).toHaveLength(1)
+    expect([stage.calls.length, stage.made.length, stage.events]).toEqual([1, 1, 1])
+  })
+
+  test('of fifty that come again all hear what it was', async () => {
+    const stage = await KeyedStage.open()
+    const first = await stage.send(same, (call) => stage.make(call))
+    const heard = await Promise.all(Array.from({ length: 50 }, () => stage.send(same, counting())))
+    expect(new Set(heard)).toEqual(new Set([first]))
+  })
+
+  test('whoever comes while the answer is being stored hears that it runs, and then the answer', async () => {
+    const stage = await KeyedStage.open()
+    const { answer, give } = pending()
+    const first = stage.run(same, answer)
+    await stage.world.settle()
+    give({ status: 200, json: 'done' })
+    const heard: string[] = []
+    for (let step = 0; step < 20; step++) {
+      const again = stage.send(same, counting())
+      stage.world.step()
+      heard.push(await again)
+    }
+    expect(await stage.heard(first)).toBe('200 "done"')
+    expect(heard.join().replace(/(409 conflict,)*(200 "done",?)+/, '')).toBe('')
+    expect(stage.calls).toHaveLength(1)
+  })
+
+  test('no more than so many run', async () => {
+    const stage = await KeyedStage.open()
+    const { answer, give } = pending()
+    const running = Array.from({ length: runningMax }, (_, index) =>
+      stage.run({ key: `k${index}`, isSecret: true }, answer),
+    )
+    expect(await stage.send({ key: 'x', isSecret: true }, counting())).toBe('503 overloaded')
+    expect(await stage.send({ key: 'x' }, counting())).toBe('503 overloaded')
+    give({ status: 204 })
+    expect(new Set((await Promise.all(running)).map(({ status }) => status))).toEqual(new Set([204]))
+    expect(await stage.send({ key: 'x' }, counting())).toBe('200 {"count":1}')
+  })
+})
+
+describe('a route with secrets', () => {
+  const secret: Asked = { isSecret: true, body: '{"password":"correct horse"}' }
+
+  test('keeps nothing of a request, and does it again', async () => {
+    const stage = await KeyedStage.open()
+    const answer = counting()
+    expect(await stage.send(secret, answer)).toBe('200 {"count":1}')
+    expect(await stage.send(secret, answer)).toBe('200 {"count":2}')
+    expect(await stage.send({ ...secret, body: 'other' }, answer)).toBe('200 {"count":3}')
+    expect([stage.writes, stage.stored()]).toEqual([0, undefined])
+  })
+
+  test.each([
+    ['the same', secret, '409 conflict'],
+    ['another', { ...secret, body: '{"password":"wrong horse"}' }, '422 unprocessable'],
+    ['one of another route', { body: '{}' }, '422 unprocessable'],
+    ['one of another user', { ...secret, user: 'crn#user:U2' }, '200 {"count":1}'],
+  ])('while it runs, %s: %s', async (_, asked, heard) => {
+    const stage = await KeyedStage.open()
+    const { answer, give } = pending()
+    const running = stage.run(secret, answer)
+    expect(await stage.send(asked, counting())).toBe(heard)
+    give({ status: 204 })
+    expect(await stage.heard(running)).toBe('204')
+  })
+
+  test('what it throws is thrown on', async () => {
+    const stage = await KeyedStage.open()
+    const refuse = () => {
+      throw new Problem('conflict')
+    }
+    expect(await stage.send(secret, refuse)).toBe('409 conflict')
+    expect(await stage.send(secret, counting())).toBe('200 {"count":1}')
+  })
+})
+
+test.each([
+  ['first', 0],
+  ['again', 1],
+])('whose session ends while the key is stored is answered nothing: %s', async (_, times) => {
+  const stage = await KeyedStage.open()
+  for (let count = 0; count < times; count++) await stage.send(same, counting())
+  let isCurrent = true
+  const reply = stage.run({ isCurrent: () => isCurrent }, counting())
+  isCurrent = false
+  expect(await stage.heard(reply)).toBe('503 overloaded')
+  expect(stage.calls).toHaveLength(times)
+})
+
+describe('time', () => {
+  test.each([-30 * 86_400_000, -3_600_000, -1])('a clock put back by %i ms forgets nothing', async (ms) => {
+    const stage = await KeyedStage.open()
+    const first = await stage.send(same, (call) => stage.make(call))
+    stage.world.spend(ms)
+    expect(await stage.send(same, counting())).toBe(first)
+    expect(await stage.send({ body: 'other' }, counting())).toBe('422 unprocessable')
+    stage.world.spend(keyLifetimeMs - ms)
+    expect(await stage.send(same, counting())).toBe('200 {"count":1}')
+  })
+
+  test('the answer stays for 24 hours after the key first came, not a moment longer', async () => {
+    const stage = await KeyedStage.open()
+    const first = await stage.send(same, (call) => stage.make(call))
+    stage.world.spend(keyLifetimeMs - 1)
+    expect(await stage.send(same, counting())).toBe(first)
+    stage.world.spend(1)
+    expect(await stage.send(same, counting())).toBe('200 {"count":1}')
+  })
+})
+
+/** The steps of a request that makes something: the key, what it makes, the answer; each is one write. */
+const steps = [1, 2, 3]
+
+describe.each(steps)('when write %i fails', (step) => {
+  test.each([
+    ['and is lost', false],
+    ['and yet reached the disk', true],
+  ])('%s, it is 503, and later it is done once', async (_, reachedDisk) => {
+    const stage = await KeyedStage.open()
+    stage.onWrite = (count) => (count === step ? { fail: 'full', reachedDisk } : undefined)
+    expect(await stage.send(same, (call) => stage.make(call))).toBe('503 storage')
+    expect(stage.writes).toBe(step)
+    await stage.world.advance(5_000)
+    const isBegun = stage.stored() !== undefined
+    expect(isBegun).toBe(step > 1 || reachedDisk)
+    const first = await stage.send(same, (call) => stage.make(call))
+    expect(first).toMatch(/^201 \/things\/\w{10} \{"id":"\w{10}"\}$/)
+    expect(await stage.send(same, counting())).toBe(first)
+    expect(stage.made).toHaveLength(1)
+    // What was stored and never said is said to nobody before it is said again.
+    const wasAnswered = step === 3 && reachedDisk
+    expect(stage.calls.map(({ isRepeated }) => isRepeated)).toEqual(
+      step === 1 ? [isBegun] : wasAnswered ? [false] : [false, true],
+    )
+    expect(stage.bugs).toEqual([])
+  })
+})
+
+describe.each(steps)('killed in write %i', (step) => {
+  test.each([0, 1])('%i of it on the disk: asked again it is done once', async (kept) => {
+    const stage = await KeyedStage.open()
+    stage.onWrite = (count) => {
+      if (count === step) stage.die(kept)
+      return undefined
+    }
+    void stage.run(same, (call) => stage.make(call)).catch(() => {})
+    await stage.world.settle()
+    expect(stage.writes).toBe(step)
+    await stage.restart()
+    const wasMade = step === 3 || (step === 2 && kept === 1)
+    expect(stage.made).toHaveLength(wasMade ? 1 : 0)
+    const before = stage.made[0]
+    const first = await stage.send(same, (call) => stage.make(call))
+    const [id] = stage.made
+    expect(first).toBe(`201 /things/${id} {"id":"${id}"}`)
+    if (wasMade) expect(id).toBe(before)
+    expect(await stage.send(same, counting())).toBe(first)
+    expect(stage.made).toHaveLength(1)
+    expect(stage.calls).toHaveLength(step === 1 || (step === 3 && kept === 1) ? 1 : 2)
+  })
+})
+
+test('while the store takes no writes nothing is begun, and what was answered is answered again', async () => {
+  const stage = await KeyedStage.open()
+  const first = await stage.send(same, (call) => stage.make(call))
+  stage.onWrite = () => ({ fail: 'io', reachedDisk: false })
+  expect(await stage.send({ key: 'x' }, counting())).toBe('503 storage')
+  await stage.world.advance(60_000)
+  expect(await stage.send({ key: 'x' }, counting())).toBe('503 storage')
+  expect(await stage.send(same, counting())).toBe(first)
+  expect(stage.calls).toHaveLength(1)
+})
+
+test('nothing is remembered of a key but what is stored', async () => {
+  const stage = await KeyedStage.open()
+  await stage.send(same, (call) => stage.make(call))
+  const { registry } = stage.system
+  const before = [registry.awakeCount, registry.namedCount]
+  for (let batch = 0; batch < 10; batch++) {
+    const keys = Array.from({ length: 100 }, (_, index) => `k${batch}/${index}`)
+    await Promise.all(keys.map((key) => stage.send({ key }, counting())))
+    await Promise.all(keys.map((key) => stage.send({ key }, counting())))
+  }
+  expect([registry.awakeCount, registry.namedCount]).toEqual(before)
+  expect(stage.calls).toHaveLength(1_001)
+})

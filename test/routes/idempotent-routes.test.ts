@@ -1,0 +1,103 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { RouteEntry } from '#api/entry'
+import type { Grant } from '#model/scope'
+import { bindingsOf } from '#routes/bindings'
+import { takesIdempotencyKey } from '#server/idempotency'
+import { AccessGround } from '#test/routes/access-ground'
+
+/** Every route that changes something, called twice as its example says under one key. Contract 1.10. */
+
+const everything: readonly Grant[] = [{ permissions: { '*': ['*'] }, devices: ['*'], services: ['*'] }]
+const entries = bindingsOf({} as never, {} as never, {} as never).map(({ entry }) => entry)
+const keyed = entries.filter(takesIdempotencyKey)
+
+let ground: AccessGround
+let keys = 0
+beforeAll(async () => {
+  ground = await AccessGround.open()
+})
+afterAll(() => ground?.close())
+
+async function prepare(entry: RouteEntry): Promise<{ path: string; headers: Record<string, string> }> {
+  await ground.restore(everything)
+  const { example, name } = entry
+  if (example.parameters?.name === 'bob') await ground.bring('bob')
+  if (/^write(Device|Service)Properties$/.test(name)) await ground.link()
+  const parameters: Record<string, string> = { ...example.parameters }
+  if (name === 'endSession') parameters.id = await ground.secondSession('eve')
+  const path = entry.path.replace(/:(\w+)/g, (_, parameter) => encodeURIComponent(parameters[parameter] ?? ''))
+  const query = new URLSearchParams(example.query)
+  return {
+    path: query.size > 0 ? `${path}?${query}` : path,
+    headers: { 'idempotency-key': `key-${++keys}` },
+  }
+}
+
+const open = keyed.filter(({ isSecret }) => !isSecret)
+const secret = keyed.filter(({ isSecret }) => isSecret)
+
+test('there are some of both', () => {
+  expect([open.length > 12, secret.length > 8]).toEqual([true, true])
+})
+
+describe.each(open.map((entry) => [entry.name, entry] as const))('%s', (_, entry) => {
+  const { method, example } = entry
+
+  test('is done once, and says the same twice', async () => {
+    const { path, headers } = await prepare(entry)
+    const send = () => ground.call('eve', method, path, example.body, headers)
+    const first = await send()
+    expect(first.status).toBe(example.status)
+    const [whole, told] = [ground.whole('default'), ground.told('default')]
+    for (let times = 0; times < 3; times++) {
+      const again = await send()
+      expect([again.status, again.text]).toEqual([first.status, first.text])
+      expect(again.headers.get('location')).toBe(first.headers.get('location'))
+      expect(again.headers.get('cache-control')).toBe('private, no-cache')
+      expect(again.headers.get('x-request-id')).not.toBe(first.headers.get('x-request-id'))
+    }
+    expect([ground.whole('default'), ground.told('default')]).toEqual([whole, told])
+  })
+
+  test('stands for that request alone', async () => {
+    const { path, headers } = await prepare(entry)
+    expect((await ground.call('eve', method, path, example.body, headers)).status).toBe(example.status)
+    const whole = ground.whole('default')
+    const other = await ground.call('eve', method, `${path}${path.includes('?') ? '&' : '?'}x=1`, example.body, headers)
+    expect([other.status, JSON.parse(other.text)]).toEqual([422, { error: expect.stringContaining('Idempotency-Key') }])
+    expect(ground.whole('default')).toBe(whole)
+  })
+})
+
+const permitted = open.filter(({ access }) => typeof access === 'object')
+test.each(permitted.map((entry) => [entry.name, entry] as const))(
+  '%s: who may not is refused before the key counts',
+  async (_, entry) => {
+    const { method, example } = entry
+    const { path, headers } = await prepare(entry)
+    await ground.restore([])
+    const kept = await ground.keptKeys('default')
+    const refused = await ground.call('eve', method, path, example.body, headers)
+    expect([refused.status, await ground.keptKeys('default')]).toEqual([403, kept])
+    await prepare(entry)
+    expect((await ground.call('eve', method, path, example.body, headers)).status).toBe(example.status)
+  },
+)
+
+describe.each(secret.map((entry) => [entry.name, entry] as const))('%s, which holds secrets', (_, entry) => {
+  test('leaves nothing behind', async () => {
+    const { path, headers } = await prepare(entry)
+    const kept = await ground.keptKeys('default')
+    const answer = await ground.call('eve', entry.method, path, entry.example.body, headers)
+    expect(answer.status).toBeLessThan(500)
+    expect(await ground.keptKeys('default')).toBe(kept)
+  })
+})
+
+test('what may not be stored by anybody is of a secret route', async () => {
+  for (const entry of open) {
+    const { path } = await prepare(entry)
+    const { headers } = await ground.call('eve', entry.method, path, entry.example.body)
+    expect([entry.name, headers.get('cache-control')]).toEqual([entry.name, 'private, no-cache'])
+  }
+})

@@ -1,0 +1,165 @@
+import { idempotencyAddress } from '#actors/idempotency/address'
+import { idempotencyActor } from '#actors/idempotency/idempotency'
+import { answerRecord, type StoredKey } from '#actors/idempotency/state'
+import { LateNotices } from '#actors/notices'
+import { unheardRules } from '#actors/rule-notices'
+import { tenantAddress } from '#actors/tenant/address'
+import type { TenantState } from '#actors/tenant/state'
+import { tenantActor } from '#actors/tenant/tenant'
+import type { Method, RouteEntry } from '#api/entry'
+import { anonymous } from '#iam/anonymous'
+import { Problem } from '#model/problem'
+import { seeded } from '#model/seeded'
+import { madeId } from '#model/server-made-id'
+import { idempotencyOf } from '#routes/idempotency'
+import type { AnyDefinition } from '#runtime/activation'
+import type { Answerer, Call, Reply } from '#server/call'
+import type { IdempotencyGuard } from '#server/idempotency'
+import { type MemoryPlace, memoryPlace, type WriteFault } from '#store/memory'
+import { ManualWorld } from '#test/runtime/manual-world'
+import { during, Stage } from '#test/runtime/stage'
+
+/** What a request is, as far as its key is concerned. */
+export interface Asked {
+  readonly key?: string
+  readonly tenant?: string
+  readonly user?: string
+  readonly method?: Method
+  readonly path?: string
+  readonly query?: string
+  readonly body?: string
+  readonly isSecret?: boolean
+  readonly isCurrent?: () => boolean
+}
+
+/** At once. */
+export const runningMax = 100
+
+type Definitions = AnyDefinition<never>[]
+
+/** The guard over its actor and a store in memory, in a world that stands still. */
+export class KeyedStage {
+  readonly world: ManualWorld
+  readonly place: MemoryPlace
+  /** Asked for each write, with its number: what goes wrong with it. */
+  onWrite: (count: number) => WriteFault | undefined = () => undefined
+  writes = 0
+  /** Of all calls that reached an answerer. */
+  readonly calls: Call[] = []
+  #stage: Stage
+  #guard: IdempotencyGuard
+
+  private constructor(world: ManualWorld) {
+    this.world = world
+    this.place = memoryPlace({ world, faults: { beforeWrite: () => this.onWrite(++this.writes) } })
+    this.#stage = this.#made()
+    this.#guard = idempotencyOf(this.#stage, { runningMax })
+  }
+
+  static async open(): Promise<KeyedStage> {
+    const stage = new KeyedStage(new ManualWorld())
+    await stage.#stage.open()
+    stage.writes = 0
+    return stage
+  }
+
+  get system(): Stage['system'] {
+    return this.#stage.system
+  }
+
+  get events(): number {
+    return this.#stage.events.length
+  }
+
+  get bugs(): readonly string[] {
+    return this.#stage.bugs
+  }
+
+  /** The process dies, `kept` of its writes in flight having reached the disk. Nothing it was asked is ever answered. */
+  die(kept: number): void {
+    this.#stage.crash(kept)
+  }
+
+  /** Another process, on what is stored. */
+  async restart(): Promise<void> {
+    this.onWrite = () => undefined
+    this.#stage = this.#made()
+    await this.#stage.open()
+    this.#guard = idempotencyOf(this.#stage, { runningMax })
+  }
+
+  run(asked: Asked, answer: Answerer): Promise<Reply> {
+    const { key = 'k', tenant = 'default', user = 'crn#user:U1', method = 'POST', path = '/p', query = '' } = asked
+    const call: Call = {
+      caller: { ...anonymous, tenant, user, isCurrent: asked.isCurrent ?? (() => true) },
+      parameters: {},
+      query: {},
+      body: undefined,
+      bodyBytes: Buffer.from(asked.body ?? '{}'),
+      header: (name) => (name === 'idempotency-key' ? key : ''),
+      target: { path, query },
+      requestId: 'test',
+      remoteAddress: '192.0.2.1',
+      seen: { origins: [], host: 'h', address: '192.0.2.1' },
+      signal: new AbortController().signal,
+      seed: new Uint8Array(16),
+      isRepeated: false,
+    }
+    const entry: RouteEntry = {
+      name: 'x',
+      method,
+      path: '/p',
+      source: '',
+      summary: '',
+      access: 'session',
+      ...(asked.isSecret && { isSecret: true }),
+      answers: {},
+      example: { status: 200 },
+    }
+    return this.#guard.run(call, entry, (keyed) => {
+      this.calls.push(keyed)
+      return answer(keyed)
+    })
+  }
+
+  reply(asked: Asked, answer: Answerer): Promise<Reply> {
+    return during(this.world, this.run(asked, answer))
+  }
+
+  /** As a client sees it: `201 /location {"a":1}`, or `409 conflict` of what was thrown. */
+  async send(asked: Asked, answer: Answerer): Promise<string> {
+    return this.heard(this.run(asked, answer))
+  }
+
+  async heard(reply: Promise<Reply>): Promise<string> {
+    try {
+      const { status, headers, text, json } = await during(this.world, reply)
+      return [status, headers?.Location, text ?? JSON.stringify(json)].filter((part) => part !== undefined).join(' ')
+    } catch (error) {
+      if (error instanceof Problem) return `${error.kind.status} ${error.code}`
+      throw error
+    }
+  }
+
+  /** Makes a thing whose id follows from the seed, like routes that make something. */
+  async make(call: Call): Promise<Reply> {
+    const id = madeId(seeded(call.seed))
+    const schema = { name: 'made', properties: {} }
+    await this.system.ask(tenantAddress(call.caller.tenant), { type: 'put_schema', service: id, schema })
+    return { status: 201, headers: { Location: `/things/${id}` }, json: { id } }
+  }
+
+  get made(): readonly string[] {
+    return [...(this.system.look(tenantAddress('default')) as TenantState).schemas.keys()]
+  }
+
+  stored({ key = 'k', tenant = 'default', user = 'crn#user:U1' }: Asked = {}): StoredKey | undefined {
+    return this.system.recordOf(idempotencyAddress(tenant, user, key), answerRecord) as StoredKey | undefined
+  }
+
+  #made(): Stage {
+    const { world, place } = this
+    const definitions = () => [idempotencyActor, tenantActor(new LateNotices(), unheardRules)] as unknown as Definitions
+    return new Stage({ world, place, definitions })
+  }
+}

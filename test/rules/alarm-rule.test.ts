@@ -1,0 +1,168 @@
+import { describe, expect, test } from 'vitest'
+import { Condition } from '#model/condition'
+import type { PropertyState } from '#model/entry'
+import type { JsonValue } from '#model/json-value'
+import type { ServiceSchema } from '#model/service-schema'
+import { Rule } from '#rules/alarm-rule'
+import { unknownNamesIn } from '#rules/property-name'
+import { noRules, RuleLists, type ServiceRules } from '#rules/rule-list'
+import { schema, shape, storedAlarm } from '#test/rules/stored-rules'
+
+const climate = shape('Climate', [
+  [0x2000, 'float'],
+  [0x2001, 'uint8'],
+  [0x2002, 'string'],
+  [0x2003, 'int64-array'],
+])
+const named = schema({ Temperature: 0x2000, Mode: 0x2001, 'Set.Point': 0x2002, __proto: 0x2003, Gone: 0x2fff })
+
+function listed(condition: JsonValue, names: ServiceSchema | undefined = named, counts = { judged: 0, errors: 0 }) {
+  const rule = new Rule('1', 1, storedAlarm({ condition: Condition.parse(condition) }), names, counts)
+  return { rule, counts, service: new RuleLists().of([rule], 1).of(climate) as ServiceRules }
+}
+
+/** What comes of it where properties stand at these, by place. */
+function judged(condition: JsonValue, states: readonly PropertyState[], names: ServiceSchema | undefined = named) {
+  const { counts, service } = listed(condition, names)
+  return [service.rules[0]?.judge({ at: (place) => states[place] ?? null }), counts] as const
+}
+
+describe('a property is named', () => {
+  test.each<[name: string, index: number]>([
+    ['Temperature', 0],
+    ['Mode', 1],
+    ['Set.Point', 2],
+    ['0x2000', 0],
+    ['0X2000', 0],
+    ['0x00002000', 0],
+    ['0x2000.FLOAT', 0],
+    ['0x2000.float', 0],
+    ['0x2003.INT64-ARRAY', 3],
+    ['0x2000.UINT8', -1],
+    ['0x2000.NONE', -1],
+    ['0x3000', -1],
+    ['Gone', -1],
+    ['8192', -1],
+    ['temperature', -1],
+    ['Set', -1],
+    ['toString', -1],
+    ['__proto__', -1],
+  ])('%s', (name, index) => {
+    const { rule, service } = listed({ '!': { var: name } })
+    expect(rule.placesIn(climate)).toEqual([index])
+    expect(service.readers.findIndex((readers) => readers !== undefined)).toBe(index)
+  })
+
+  test('by id without a schema, and by name with none', () => {
+    const { rule } = listed({ '==': [{ var: 'Temperature' }, { var: '0x2000' }] }, schema({}))
+    expect(rule.placesIn(climate)).toEqual([-1, 0])
+    expect(judged({ '!': { var: '0x2000' } }, [0], undefined)[0]).toBe(true)
+  })
+
+  test('wrongly where the schema lacks it, with its place', () => {
+    const condition = { and: [{ var: 'Mode' }, { missing: ['0x9999', 'Nowhere'] }, { '<': [{ var: ['x.y', 1] }, 2] }] }
+    expect(unknownNamesIn(condition, named, 'condition').map(({ path }) => path)).toEqual([
+      'condition.and.1.missing.1',
+      'condition.and.2.<.0.var.0',
+    ])
+  })
+})
+
+describe('a rule', () => {
+  const hot = { '>': [{ var: 'Temperature' }, 80] }
+
+  test.each<
+    [what: string, condition: JsonValue, states: PropertyState[], verdict: boolean | undefined, counts: object]
+  >([
+    ['holds', hot, [81], true, { judged: 1, errors: 0 }],
+    ['does not hold', hot, [80], false, { judged: 1, errors: 0 }],
+    ['waits for a first value', hot, [null], undefined, { judged: 0, errors: 0 }],
+    ['waits while in error', hot, [{ error: 'E' }], undefined, { judged: 0, errors: 0 }],
+    ['waits for what nobody declares', { '>': [{ var: 'Gone' }, 1] }, [1], undefined, { judged: 0, errors: 0 }],
+    [
+      'waits for all it names',
+      { or: [true, { var: 'Mode' }, { var: 'Temperature' }] },
+      [1],
+      undefined,
+      { judged: 0, errors: 0 },
+    ],
+    [
+      'does not wait for what has a default',
+      { '>': [{ var: ['Temperature', 99] }, 80] },
+      [null],
+      true,
+      { judged: 1, errors: 0 },
+    ],
+    [
+      'takes the default in error',
+      { '>': [{ var: ['Temperature', 99] }, 80] },
+      [{ error: 'E' }],
+      true,
+      { judged: 1, errors: 0 },
+    ],
+    [
+      'asks what is missing',
+      { and: [{ var: ['Mode', 1] }, { missing: ['Temperature'] }] },
+      [{ error: 'E' }],
+      true,
+      { judged: 1, errors: 0 },
+    ],
+    ['fails', { '>': [{ var: 'Set.Point' }, 1] }, [1, 1, 'warm'], undefined, { judged: 1, errors: 1 }],
+    [
+      'looks into arrays',
+      { in: ['9007199254740993', { var: '0x2003' }] },
+      [1, 1, '', [1, '9007199254740993']],
+      true,
+      { judged: 1, errors: 0 },
+    ],
+  ])('%s', (_, condition, states, verdict, counts) => {
+    expect(judged(condition, states)).toEqual([verdict, counts])
+  })
+
+  test('is said to be read by each property it reads, once', () => {
+    const lists = new RuleLists()
+    const counts = { judged: 0, errors: 0 }
+    const conditions = [
+      hot,
+      { '<': [{ var: '0x2000' }, { var: 'Temperature' }, { var: 'Mode' }] },
+      { missing: ['Mode'] },
+    ]
+    const rules = conditions.map((condition, n) => new Rule(`${n}`, n, storedAlarm({ condition }), named, counts))
+    const elsewhere = new Rule('3', 3, storedAlarm({ serviceIdentifier: 'Other' }), named, counts)
+    const list = lists.of([...rules, elsewhere], 1)
+    expect(list.of(climate)?.readers).toEqual([[0, 1], [1, 2], undefined, undefined])
+    expect(list.of(climate)?.rules.map(({ rule }) => rule)).toEqual(rules)
+    expect(list.of(climate)).toBe(list.of(climate))
+    expect(list.of(shape('Third', [[1, 'bool']]))).toBeUndefined()
+    expect(list.rule('3')).toBe(elsewhere)
+    expect(list.rule('4')).toBeUndefined()
+  })
+
+  test('says how long it has to hold, in milliseconds', () => {
+    expect(new Rule('1', 1, storedAlarm({ forSeconds: 90 }), named, { judged: 0, errors: 0 }).forMs).toBe(90_000)
+  })
+})
+
+describe('lists of rules', () => {
+  const rules = Array.from({ length: 3_000 }, (_, n) => {
+    return new Rule(`${n}`, n, storedAlarm(), named, { judged: 0, errors: 0 })
+  })
+
+  test('are one object for the same rules', () => {
+    const lists = new RuleLists()
+    expect(lists.of([], 1)).toBe(noRules)
+    expect(lists.of(rules.slice(0, 3), 1)).toBe(lists.of(rules.slice(0, 3), 2))
+    expect(lists.of(rules.slice(0, 3), 1)).not.toBe(lists.of(rules.slice(0, 2), 1))
+    expect(noRules.of(climate)).toBeUndefined()
+  })
+
+  test('are let go of when there are many and nobody asked lately', () => {
+    const lists = new RuleLists()
+    const before = rules.map((rule) => lists.of([rule], 1))
+    const kept = lists.of([rules[7] as Rule], 2)
+    lists.sweep(2)
+    expect(lists.of([rules[7] as Rule], 3)).toBe(kept)
+    expect(kept).toBe(before[7])
+    expect(lists.of([rules[8] as Rule], 3)).not.toBe(before[8])
+  })
+})

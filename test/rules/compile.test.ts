@@ -1,0 +1,265 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { Condition } from '#model/condition'
+import type { JsonValue } from '#model/json-value'
+import { type CompiledCondition, compile } from '#rules/compile'
+import { numberCharactersMax, searchesMax } from '#rules/operators'
+import { condition, names, value } from '#test/rules/condition-arbitrary'
+import { evaluatePlainly, NoOutcome, truth } from '#test/rules/reference-logic'
+
+type Values = Readonly<Record<string, JsonValue>>
+
+/** What comes out: true, false, or 'none'. The values are frozen: evaluating changes nothing. */
+function outcomeOf(compiled: CompiledCondition, values: Values): boolean | 'none' {
+  const bySlot = compiled.names.map((name) => (Object.hasOwn(values, name) ? (values[name] as JsonValue) : null))
+  try {
+    return compiled.evaluate(Object.freeze(bySlot))
+  } catch {
+    return 'none'
+  }
+}
+
+function plainOutcomeOf(logic: JsonValue, values: Values): boolean | 'none' {
+  try {
+    return truth(evaluatePlainly(logic, (name) => (Object.hasOwn(values, name) ? (values[name] as JsonValue) : null)))
+  } catch (error) {
+    if (error instanceof NoOutcome) return 'none'
+    throw error
+  }
+}
+
+function judged(logic: JsonValue, values: Values = {}): boolean | 'none' {
+  return outcomeOf(compile(Condition.parse(logic)), values)
+}
+
+test('what is compiled says the same as plain reading', () => {
+  const outcomes = { true: 0, false: 0, none: 0 }
+  const values = fc.uniqueArray(fc.tuple(fc.constantFrom(...names), value), { selector: ([name]) => name })
+  fc.assert(
+    fc.property(condition, fc.array(values, { minLength: 1, maxLength: 4 }), (logic, worlds) => {
+      const result = Condition.safeParse(logic)
+      fc.pre(result.success)
+      const compiled = compile(logic)
+      for (const world of worlds) {
+        const inWorld = Object.fromEntries(world)
+        const outcome = outcomeOf(compiled, inWorld)
+        outcomes[`${outcome}`]++
+        expect(outcome).toBe(plainOutcomeOf(logic, inWorld))
+      }
+    }),
+    { numRuns: 5_000 },
+  )
+  // A generator that only made failing conditions would find nothing.
+  expect(Math.min(...Object.values(outcomes))).toBeGreaterThan(500)
+})
+
+/** The tables of jsonlogic.com/tests.json and its pages, for the operators that there are: [condition, values, outcome]. */
+const classic: readonly (readonly [logic: JsonValue, values: Values, outcome: boolean])[] = [
+  [{ '==': [1, 1] }, {}, true],
+  [{ '==': [1, '1'] }, {}, true],
+  [{ '==': [1, 2] }, {}, false],
+  [{ '===': [1, 1] }, {}, true],
+  [{ '===': [1, '1'] }, {}, false],
+  [{ '===': [1, 2] }, {}, false],
+  [{ '!=': [1, 2] }, {}, true],
+  [{ '!=': [1, 1] }, {}, false],
+  [{ '!=': [1, '1'] }, {}, false],
+  [{ '!==': [1, 2] }, {}, true],
+  [{ '!==': [1, 1] }, {}, false],
+  [{ '!==': [1, '1'] }, {}, true],
+  [{ '>': [2, 1] }, {}, true],
+  [{ '>': [1, 1] }, {}, false],
+  [{ '>': [1, 2] }, {}, false],
+  [{ '>': ['2', 1] }, {}, true],
+  [{ '>=': [2, 1] }, {}, true],
+  [{ '>=': [1, 1] }, {}, true],
+  [{ '>=': [1, 2] }, {}, false],
+  [{ '>=': ['2', 1] }, {}, true],
+  [{ '<': [2, 1] }, {}, false],
+  [{ '<': [1, 1] }, {}, false],
+  [{ '<': [1, 2] }, {}, true],
+  [{ '<': ['1', 2] }, {}, true],
+  [{ '<=': [2, 1] }, {}, false],
+  [{ '<=': [1, 1] }, {}, true],
+  [{ '<=': [1, 2] }, {}, true],
+  [{ '<=': ['1', 2] }, {}, true],
+  [{ '<': [1, 2, 3] }, {}, true],
+  [{ '<': [1, 1, 3] }, {}, false],
+  [{ '<': [1, 4, 3] }, {}, false],
+  [{ '<=': [1, 2, 3] }, {}, true],
+  [{ '<=': [1, 1, 3] }, {}, true],
+  [{ '<=': [1, 4, 3] }, {}, false],
+  [{ '!': [false] }, {}, true],
+  [{ '!': false }, {}, true],
+  [{ '!': [true] }, {}, false],
+  [{ '!': 0 }, {}, true],
+  [{ '!': 1 }, {}, false],
+  [{ or: [true, true] }, {}, true],
+  [{ or: [false, true] }, {}, true],
+  [{ or: [false, false] }, {}, false],
+  [{ '===': [{ or: [false, 'apple'] }, 'apple'] }, {}, true],
+  [{ '===': [{ or: [0, 3] }, 3] }, {}, true],
+  [{ and: [true, true] }, {}, true],
+  [{ and: [true, false] }, {}, false],
+  [{ '===': [{ and: [1, 3] }, 3] }, {}, true],
+  [{ '===': [{ and: [3, false] }, false] }, {}, true],
+  [{ '===': [{ if: [true, 1, 2] }, 1] }, {}, true],
+  [{ '===': [{ if: [false, 1, 2] }, 2] }, {}, true],
+  [{ '===': [{ if: [false, 'apple', true, 'banana', 'carrot'] }, 'banana'] }, {}, true],
+  [{ '===': [{ if: [false, 'apple'] }, null] }, {}, true],
+  [{ if: ['apple'] }, {}, true],
+  [{ '===': [{ if: ['', 'apple', 'banana'] }, 'banana'] }, {}, true],
+  [{ '===': [{ if: [[], 'apple', 'banana'] }, 'banana'] }, {}, true],
+  [{ '===': [{ if: [[1], 'apple', 'banana'] }, 'apple'] }, {}, true],
+  [{ '===': [{ if: ['0', 'apple', 'banana'] }, 'apple'] }, {}, true],
+  [{ '!!': [[]] }, {}, false],
+  [{ '!!': ['0'] }, {}, true],
+  [{ '!!': [0] }, {}, false],
+  [{ '!!': [''] }, {}, false],
+  [{ in: ['Bart', ['Bart', 'Homer', 'Lisa']] }, {}, true],
+  [{ in: ['Milhouse', ['Bart', 'Homer', 'Lisa']] }, {}, false],
+  [{ in: ['Spring', 'Springfield'] }, {}, true],
+  [{ in: ['i', 'team'] }, {}, false],
+  [{ '===': [{ '+': [1, 2] }, 3] }, {}, true],
+  [{ '===': [{ '+': [2, 2, 2] }, 6] }, {}, true],
+  [{ '===': [{ '+': ['1', 1] }, 2] }, {}, true],
+  [{ '===': [{ '+': '3.14' }, 3.14] }, {}, true],
+  [{ '===': [{ '*': [3, 2] }, 6] }, {}, true],
+  [{ '===': [{ '*': ['2', '2', 2] }, 8] }, {}, true],
+  [{ '===': [{ '-': [2, 3] }, -1] }, {}, true],
+  [{ '===': [{ '-': [3] }, -3] }, {}, true],
+  [{ '===': [{ '-': ['1', 1] }, 0] }, {}, true],
+  [{ '===': [{ '/': [4, 2] }, 2] }, {}, true],
+  [{ '===': [{ '/': ['1', 2] }, 0.5] }, {}, true],
+  [{ '===': [{ '%': [2, 2] }, 0] }, {}, true],
+  [{ '===': [{ '%': [3, 2] }, 1] }, {}, true],
+  [{ '===': [{ max: [1, 2, 3] }, 3] }, {}, true],
+  [{ '===': [{ max: [1, 3, 3] }, 3] }, {}, true],
+  [{ '===': [{ max: [1] }, 1] }, {}, true],
+  [{ '===': [{ min: [1, 2, 3] }, 1] }, {}, true],
+  [{ '===': [{ min: [3, 1, 3] }, 1] }, {}, true],
+  [{ '===': [{ var: 'a' }, 1] }, { a: 1 }, true],
+  [{ '===': [{ var: ['a'] }, 1] }, { a: 1 }, true],
+  [{ '===': [{ var: ['b', 2] }, 2] }, { a: 1 }, true],
+  [{ missing: ['a', 'b'] }, { a: 1 }, true],
+  [{ missing: 'a' }, { a: 1 }, false],
+  [{ in: ['b', { missing: ['a', 'b'] }] }, { a: 1 }, true],
+  [
+    { and: [{ '<': [{ var: 'temp' }, 110] }, { '==': [{ var: 'filling' }, 'apple'] }] },
+    { temp: 100, filling: 'apple' },
+    true,
+  ],
+  [{ '<': [0, { var: 'temp' }, 100] }, { temp: 37 }, true],
+]
+
+test.each(classic)('%j of %j is %s', (logic, values, outcome) => {
+  expect(judged(logic, values)).toBe(outcome)
+})
+
+describe('names', () => {
+  test.each([
+    'a.b',
+    'a',
+    'b',
+    'toString',
+    '__proto__',
+    'constructor',
+    'length',
+    '0',
+    '0x2000',
+    '0x2000.FLOAT',
+    ''.padEnd(256, 'n'),
+  ])('%s is looked up whole and as it is', (name) => {
+    const logic = Condition.parse({ '===': [{ var: name }, 7] })
+    expect(compile(logic).names).toEqual([name])
+    expect(outcomeOf(compile(logic), Object.fromEntries([[name, 7]]))).toBe(true)
+    expect(outcomeOf(compile(logic), { other: 7 })).toBe(false)
+  })
+
+  test('those without a default come first, each once, wherever they stand', () => {
+    const logic = {
+      and: [{ missing: ['d', 'a'] }, { var: ['a', 1] }, { var: 'b' }, { var: 'a' }, { var: ['c', 0] }, { var: 'b' }],
+    }
+    const { names, neededCount } = compile(Condition.parse(logic))
+    expect(names.slice(0, neededCount)).toEqual(['b', 'a'])
+    expect(names.slice(neededCount)).toEqual(['d', 'c'])
+  })
+})
+
+describe('there is no outcome', () => {
+  test.each<[JsonValue, Values]>([
+    [{ '==': [{ var: 'a' }, 'abc'] }, { a: 1 }],
+    [{ '<': [{ var: 'a' }, 1] }, { a: 'abc' }],
+    [{ '<': [{ var: 'a' }, 1] }, { a: [1] }],
+    [{ '==': [{ var: 'a' }, 1] }, { a: { b: 1 } }],
+    [{ '/': [1, { var: 'a' }] }, { a: 0 }],
+    [{ '/': [{ var: 'a' }, 0] }, { a: 1 }],
+    [{ '%': [{ var: 'a' }, 0] }, { a: 1 }],
+    [{ '*': [{ var: 'a' }, 10] }, { a: 1e308 }],
+    [{ '+': [{ var: 'a' }, 'abc'] }, { a: 1 }],
+    [{ max: [{ var: 'a' }, []] }, { a: 1 }],
+    [{ '+': [{ var: 'a' }, 1] }, { a: '9'.repeat(numberCharactersMax + 1) }],
+  ])('for %j of %j', (logic, values) => {
+    expect(judged(logic, values)).toBe('none')
+  })
+
+  test.each<[JsonValue, boolean]>([
+    [{ if: [{ var: ['a', false] }, { '/': [1, 0] }, true] }, true],
+    [{ or: [true, { '+': ['abc', 1] }] }, true],
+    [{ and: [false, { '<': [[], 1] }] }, false],
+  ])('but only where it fails is gone through: %j', (logic, outcome) => {
+    expect(judged(logic)).toBe(outcome)
+  })
+})
+
+describe('in', () => {
+  const half = searchesMax / 1_024
+
+  test('takes as many comparisons as it may, and no more', () => {
+    const logic = { or: [{ in: [{ var: 'a' }, { var: 'b' }] }, true] }
+    expect(judged(logic, { a: 'a'.repeat(half), b: 'b'.repeat(1_024) })).toBe(true)
+    expect(judged(logic, { a: 'a'.repeat(half), b: 'b'.repeat(1_025) })).toBe('none')
+  })
+
+  test('sums them up over one judgement, and begins anew with the next', () => {
+    const compiled = compile({ or: [{ in: [{ var: 'a' }, { var: 'b' }] }, { in: [{ var: 'a' }, { var: 'b' }] }, true] })
+    const values = { a: 'a'.repeat(half / 2), b: 'b'.repeat(1_024) }
+    for (const _ of [1, 2, 3]) expect(outcomeOf(compiled, values)).toBe(true)
+    expect(outcomeOf(compiled, { ...values, b: 'b'.repeat(1_026) })).toBe('none')
+  })
+
+  test('counts of a list what has to be compared', () => {
+    const list = (count: number, text: string) => Array.from({ length: count }, () => text)
+    const logic = { or: [{ in: [{ var: 'a' }, { var: 'b' }] }, true] }
+    expect(judged(logic, { a: 'a'.repeat(2_000), b: list(32_000, 'b') })).toBe(true)
+    expect(judged(logic, { a: 'a'.repeat(2_000), b: list(525, 'b'.repeat(2_000)) })).toBe('none')
+    expect(judged(logic, { a: 1, b: list(searchesMax + 1, '') })).toBe('none')
+  })
+})
+
+test('conditions of one form share one function, whatever they name and say', () => {
+  const outcomes = Array.from({ length: 3_000 }, (_, place) => {
+    const compiled = compile({ '>': [{ var: `a${place}` }, place] })
+    return [place, place + 1].map((value) => compiled.evaluate([value]))
+  })
+  expect(outcomes.every(([isAt, isAbove]) => isAt === false && isAbove === true)).toBe(true)
+})
+
+test('more forms than are kept are all compiled right', () => {
+  const chain = (place: number): JsonValue =>
+    Array.from({ length: 11 }, (_, bit) => bit).reduce<JsonValue>(
+      (inner, bit) => ({ [(place >> bit) % 2 === 1 ? '+' : '-']: [inner, 1] }),
+      { var: 'a' },
+    )
+  for (let place = 0; place < 2_048; place++) {
+    const ups = [...place.toString(2)].filter((digit) => digit === '1').length
+    expect(judged({ '===': [chain(place), ups - (11 - ups)] }, { a: 0 })).toBe(true)
+  }
+})
+
+test('what was evaluated is not held on to by the next evaluation', () => {
+  const compiled = compile({ '==': [{ var: 'a' }, 1] })
+  expect(compiled.evaluate([1])).toBe(true)
+  expect(() => compiled.evaluate([[]])).toThrow()
+  expect(compiled.evaluate([2])).toBe(false)
+})

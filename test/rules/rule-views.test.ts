@@ -1,0 +1,287 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import type { StoredAlarm } from '#model/alarm'
+import type { StoredGroup } from '#model/group'
+import { everything, type Grant, type Scope, scopeOf } from '#model/scope'
+import type { ServiceSchema } from '#model/service-schema'
+import { noRules, type RuleList } from '#rules/rule-list'
+import { RuleViews } from '#rules/rule-views'
+import type { TenantRules } from '#rules/tenant-rules'
+import { grants } from '#test/model/grants'
+import { author, schema, storedAlarm, storedGroup } from '#test/rules/stored-rules'
+
+const devices = ['A', 'B', 'C', 'D']
+const tenant = 'default'
+
+interface World {
+  readonly alarms: Map<string, StoredAlarm>
+  readonly groups: Map<string, StoredGroup>
+  readonly schemas: Map<string, ServiceSchema>
+  readonly scopes: Map<string, Scope>
+}
+
+function emptyWorld(): World {
+  return { alarms: new Map(), groups: new Map(), schemas: new Map(), scopes: new Map() }
+}
+
+function viewsOf(world: World) {
+  const sweeps: string[] = []
+  const lines: object[] = []
+  const views = new RuleViews({
+    scopeOf: (_, who) => world.scopes.get(who) ?? scopeOf([]),
+    sweep: (_, alarm) => sweeps.push(alarm),
+    log: { info: (fields) => lines.push(fields) },
+  })
+  return { views, sweeps, lines }
+}
+
+/** Whether the author of an alarm may read its service on a device, or on all, from his grants as they are written. */
+function mayRead({ scopes }: World, { updatedBy, serviceIdentifier }: StoredAlarm, device: string): boolean {
+  const given = scopes.get(updatedBy)?.grants ?? []
+  return given.some(({ permissions, devices, services }) => {
+    const words = [...(permissions.service ?? []), ...(permissions['*'] ?? [])]
+    const isRead = words.includes('read') || words.includes('*')
+    const isService = services.includes('*') || services.includes(serviceIdentifier)
+    return isRead && isService && (devices.includes('*') || devices.includes(device))
+  })
+}
+
+function isBound({ groups }: World, alarm: StoredAlarm, device: string): boolean {
+  if (alarm.devices === null && alarm.groups === null) return true
+  const members = (alarm.groups ?? []).flatMap((group) => groups.get(group)?.devices ?? [])
+  return [...(alarm.devices ?? []), ...members].includes(device)
+}
+
+/** What each device should be judged by. */
+function plainList(world: World, device: string): string[] {
+  return [...world.alarms.keys()]
+    .filter((id) => {
+      const alarm = world.alarms.get(id) as StoredAlarm
+      return isBound(world, alarm, device) && mayRead(world, alarm, device)
+    })
+    .sort()
+}
+
+/** The name that all conditions of this world read, as its service's schema has it. */
+function meaning({ schemas }: World, { serviceIdentifier }: StoredAlarm): string {
+  return Object.keys(schemas.get(serviceIdentifier)?.properties ?? {}).join()
+}
+
+/** All that decides about an alarm. Z stands for any device that no grant names. */
+function plainDigest(world: World, id: string): string | undefined {
+  const alarm = world.alarms.get(id)
+  if (!alarm) return undefined
+  const edits = alarm.groups?.map((group) => world.groups.get(group)?.edit)
+  const reach = mayRead(world, alarm, 'Z') || devices.filter((device) => mayRead(world, alarm, device))
+  return JSON.stringify([alarm.edit, edits, meaning(world, alarm), reach])
+}
+
+type Step = (world: World, views: RuleViews, edit: number) => void
+
+const alarmIds = fc.constantFrom('a1', 'a2', 'a3', 'a4')
+const groupIds = fc.constantFrom('g1', 'g2')
+const services = fc.constantFrom('x', 'y')
+const authors = fc.constantFrom('u1', 'u2', 'u3')
+const someDevices = fc.subarray(devices)
+const optional = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { nil: null })
+
+const steps: fc.Arbitrary<Step> = fc.oneof(
+  fc
+    .record({
+      id: alarmIds,
+      service: services,
+      who: authors,
+      named: optional(someDevices),
+      groups: optional(fc.subarray(['g1', 'g2'])),
+    })
+    .map(
+      ({ id, service, who, named, groups }): Step =>
+        (world, views, edit) => {
+          world.alarms.set(
+            id,
+            storedAlarm({ serviceIdentifier: service, updatedBy: who, devices: named, groups, edit }),
+          )
+          views.alarmChanged(tenant, id, world.alarms.get(id))
+        },
+    ),
+  alarmIds.map(
+    (id): Step =>
+      (world, views) => {
+        world.alarms.delete(id)
+        views.alarmChanged(tenant, id, undefined)
+      },
+  ),
+  fc.tuple(groupIds, optional(someDevices)).map(
+    ([id, members]): Step =>
+      (world, views, edit) => {
+        if (members) world.groups.set(id, storedGroup(members, edit))
+        else world.groups.delete(id)
+        views.groupChanged(tenant, id, world.groups.get(id))
+      },
+  ),
+  fc.tuple(services, optional(fc.constantFrom(1, 2))).map(
+    ([service, propId]): Step =>
+      (world, views) => {
+        if (propId) world.schemas.set(service, schema({ Temperature: propId }))
+        else world.schemas.delete(service)
+        views.schemaChanged(tenant, service, world.schemas.get(service))
+      },
+  ),
+  fc.tuple(authors, grants).map(
+    ([who, given]): Step =>
+      (world, views) => {
+        world.scopes.set(who, scopeOf(given))
+        views.accessChanged(tenant)
+      },
+  ),
+)
+
+test('views are what plain reading gives, after any change, and say which alarms it decided', () => {
+  let listed = 0
+  fc.assert(
+    fc.property(fc.array(steps, { maxLength: 30 }), fc.nat(), (script, loadedAt) => {
+      const world = emptyWorld()
+      for (const who of ['u1', 'u2']) world.scopes.set(who, everything)
+      const { views, sweeps } = viewsOf(world)
+      views.load([])
+      let before = new Map<string, { readonly signature: string; readonly list: RuleList }>()
+      for (const [place, step] of script.entries()) {
+        const digests = new Map([...world.alarms.keys()].map((id) => [id, plainDigest(world, id)]))
+        const told = new Map([...world.alarms.keys()].map((id) => [id, views.of(tenant)?.digestOf(id)]))
+        sweeps.length = 0
+        step(world, views, place + 1)
+        const ids = [...new Set([...digests.keys(), ...world.alarms.keys()])]
+        const changed = ids.filter((id) => digests.get(id) !== plainDigest(world, id))
+        expect(ids.filter((id) => told.get(id) !== views.of(tenant)?.digestOf(id))).toEqual(changed)
+        expect(new Set(sweeps)).toEqual(new Set(changed))
+        if (loadedAt % script.length === place) views.load([{ tenant, ...world }])
+        const rules = views.of(tenant)
+        expect(rules === undefined).toBe(world.alarms.size === 0)
+        const after: typeof before = new Map()
+        for (const device of [...devices, 'Z']) {
+          const list = rules?.listOf(device) ?? noRules
+          const wanted = plainList(world, device)
+          expect(list.rules.map(({ id }) => id)).toEqual(wanted)
+          const signature = JSON.stringify(
+            wanted.map((id) => [id, world.alarms.get(id)?.edit, meaning(world, world.alarms.get(id) as StoredAlarm)]),
+          )
+          for (const other of after.values()) expect(other.list === list).toBe(other.signature === signature)
+          const old = before.get(device)
+          if (old && loadedAt % script.length !== place) expect(old.list === list).toBe(old.signature === signature)
+          after.set(device, { signature, list })
+          listed += wanted.length
+        }
+        before = after
+        for (const id of world.alarms.keys()) {
+          const alarm = world.alarms.get(id) as StoredAlarm
+          const bound = rules?.boundOf(id)
+          const isAll = alarm.devices === null && alarm.groups === null
+          if (isAll) expect(bound).toBe('*')
+          else expect([...(bound ?? [])].sort()).toEqual(devices.filter((device) => isBound(world, alarm, device)))
+        }
+        for (const group of ['g1', 'g2'])
+          expect(views.membersOf(tenant, group)).toEqual(world.groups.get(group)?.devices)
+      }
+    }),
+    { numRuns: 500 },
+  )
+  expect(listed).toBeGreaterThan(1_000)
+})
+
+describe('views', () => {
+  function ground(stored = storedAlarm()) {
+    const world = emptyWorld()
+    world.scopes.set(author, everything)
+    const told = viewsOf(world)
+    told.views.load([{ tenant, alarms: new Map([['a1', stored]]), groups: new Map(), schemas: new Map() }])
+    return { world, ...told, rules: told.views.of(tenant) as TenantRules }
+  }
+
+  test('are there once they are loaded, and what was told before is in that', () => {
+    const { views, sweeps } = viewsOf(emptyWorld())
+    expect(views.isLoaded).toBe(false)
+    views.alarmChanged(tenant, 'a1', storedAlarm())
+    views.accessChanged(tenant)
+    expect(views.of(tenant)).toBeUndefined()
+    views.load([])
+    expect([views.isLoaded, views.of(tenant), sweeps]).toEqual([true, undefined, []])
+  })
+
+  test('of tenants do not mix', () => {
+    const { views } = ground()
+    views.alarmChanged('other', 'a2', storedAlarm({ devices: ['A'] }))
+    expect(views.of('other')?.boundOf('a2')).toEqual(['A'])
+    expect(views.of('other')?.boundOf('a1')).toBeUndefined()
+    views.tenantEnded('other')
+    expect(views.of('other')).toBeUndefined()
+    expect(views.of(tenant)?.boundOf('a1')).toBe('*')
+  })
+
+  test('never show a version again, also after the last alarm and another loading', () => {
+    const { views, rules } = ground()
+    const versions = [rules.version]
+    views.alarmChanged(tenant, 'a1', undefined)
+    views.tenantEnded(tenant)
+    for (const id of ['a1', 'a2']) {
+      views.alarmChanged(tenant, id, storedAlarm())
+      versions.push(views.of(tenant)?.version as number)
+    }
+    views.load([{ tenant, alarms: new Map([['a1', storedAlarm()]]), groups: new Map(), schemas: new Map() }])
+    versions.push(views.of(tenant)?.version as number)
+    expect(versions).toEqual([...new Set(versions)].sort((a, b) => a - b))
+  })
+
+  test('loaded again ask for what came out otherwise', () => {
+    const { views, sweeps } = ground()
+    const alarms = new Map([['a1', storedAlarm()]])
+    const none = { groups: new Map(), schemas: new Map() }
+    views.load([{ tenant, alarms, ...none }])
+    expect(sweeps).toEqual([])
+    views.load([{ tenant, alarms: new Map([['a1', storedAlarm({ edit: 2 })]]), ...none }])
+    expect(sweeps).toEqual(['a1'])
+    views.load([{ tenant, alarms: new Map([['a2', storedAlarm()]]), ...none }])
+    expect(sweeps).toEqual(['a1', 'a1', 'a2'])
+    views.load([])
+    expect(sweeps).toEqual(['a1', 'a1', 'a2', 'a2'])
+  })
+
+  test('say once that an author may read nothing of it any more', () => {
+    const { views, world, lines, rules, sweeps } = ground()
+    expect(rules.listOf('A').rules).toHaveLength(1)
+    world.scopes.delete(author)
+    views.accessChanged(tenant)
+    views.accessChanged(tenant)
+    views.schemaChanged(tenant, 'Climate', schema({ Temperature: 1 }))
+    expect(rules.listOf('A')).toBe(noRules)
+    expect(lines).toEqual([{ tenant, alarm: 'a1', author }])
+    expect(sweeps).toEqual(['a1', 'a1'])
+    world.scopes.set(author, everything)
+    views.accessChanged(tenant)
+    expect(rules.listOf('A').rules).toHaveLength(1)
+  })
+
+  test('count what is judged and what failed', () => {
+    const { views } = ground()
+    expect(views.counts).toEqual({ judged: 0, errors: 0, transitions: 0 })
+  })
+
+  test('hold a list while an alarm that does not concern it is changed', () => {
+    const { views, rules } = ground(storedAlarm({ devices: ['A'] }))
+    const list = rules.listOf('A')
+    views.alarmChanged(tenant, 'a2', storedAlarm({ devices: ['B'] }))
+    expect(rules.listOf('A')).toBe(list)
+    expect(rules.listOf('B')).not.toBe(list)
+    expect(rules.listOf('C')).toBe(noRules)
+  })
+
+  test('reach a device by a grant that names thousands', () => {
+    const many = Array.from({ length: 5_000 }, (_, n) => `D-${n}`)
+    const grant: Grant = { permissions: { service: ['read'] }, devices: many, services: ['Climate'] }
+    const { views, world, rules } = ground()
+    world.scopes.set(author, scopeOf([grant]))
+    views.accessChanged(tenant)
+    expect(rules.listOf('D-4999').rules).toHaveLength(1)
+    expect(rules.listOf('D-4999')).toBe(rules.listOf('D-0'))
+    expect(rules.listOf('D-5000')).toBe(noRules)
+  })
+})

@@ -1,0 +1,53 @@
+import { expect, test } from 'vitest'
+import { changedByNone, keep, wokenBy } from '#actors/kept'
+import type { Entry } from '#model/entry'
+import type { AnyDefinition } from '#runtime/activation'
+import { type ActorDefinition, answer, type RecordChange } from '#runtime/actor'
+import { openStage } from '#test/runtime/stage'
+
+interface Note {
+  text: string | undefined
+}
+
+/** Keeps a text, asked by `read`. */
+const brief: ActorDefinition<Note, { type: string }, Entry> = {
+  kind: 'note',
+  rest: 'written_through',
+  formats: { text: { name: 'note', version: 1, upgrades: {} } },
+  fixedRecords: ['text'],
+  isBrief: true,
+  wake: (_, records) => wokenBy<Note>({ text: undefined }, records, put),
+  change: (state, change) => put(state, change as RecordChange),
+  apply: changedByNone,
+  decide({ text }, { type }) {
+    if (type === 'throw') throw new Error('thrown')
+    return type === 'read' ? answer(text) : keep([{ name: 'text', value: type }])
+  },
+}
+
+function put(state: Note, { value }: RecordChange): void {
+  state.text = value as string
+}
+
+const address = { kind: 'note', tenant: 'a', id: '1' }
+const definitions = () => [brief] as unknown as AnyDefinition<Entry>[]
+
+test('nothing of a brief actor stays awake, and what it decided is there for the next turn, stored or not yet', async () => {
+  const stage = await openStage({ definitions })
+  stage.ask(address, { type: 'one' }, 'put')
+  expect(stage.system.registry.awakeCount).toBe(0)
+  stage.ask(address, { type: 'read' }, 'read')
+  stage.ask(address, { type: 'throw' }, 'thrown')
+  stage.ask(address, { type: 'read' }, 'read')
+  await stage.settle()
+  stage.ask(address, { type: 'read' }, 'stored')
+  expect(stage.system.registry.awakeCount).toBe(0)
+  await stage.settle()
+  expect(stage.said).toEqual([
+    'answered put undefined',
+    'answered read "one"',
+    'refused thrown bug',
+    'answered read "one"',
+    'answered stored "one"',
+  ])
+})
