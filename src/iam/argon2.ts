@@ -45,7 +45,7 @@ interface Asked {
 
 /**
  * A thread for passwords, below all others of the process: somebody who signs in can wait, and events can't. With two cores
- * a flood of logins made every tenth event wait for a password otherwise. Begun with the first password, and anew when it
+ * a flood of logins made half of all events take ten times as long otherwise. Begun with the first password, and anew when it
  * has died; it keeps no process alive but while it is asked.
  */
 class PasswordThread implements PasswordEngine {
