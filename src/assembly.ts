@@ -52,7 +52,7 @@ export interface AssemblyOptions {
   readonly retention: RetentionLimits
   /** Default: see above. */
   readonly uncommittedBytesMax?: number
-  /** Default: what a start can apply again in about a second. */
+  /** Default: `redoLimits`. */
   readonly redo?: RedoLimits
   /** Default: when a start saves time by it. */
   readonly bulkWake?: BulkWakeLimits

@@ -29,6 +29,8 @@ async function changes(asked: number, { isQuick }: Round): Promise<Figures> {
     for (let passes = 0; passes < passesMax && (await load.ask<number>('silent')) > 0; passes++) {
       await run<PhaseResult>({ ...times, warmupMs: 0 })
     }
+    const silent = await load.ask<number>('silent')
+    if (silent > 0) throw new Error(`${silent} of ${devices} devices have not reported`)
     const full = await run<PhaseResult>(times)
     const paced = await run<PhaseResult>({ ...times, rate })
     return {

@@ -59,7 +59,7 @@ async function recognise(parts: SignInParts, request: LoginRequest): Promise<rea
   const [first] = rows
   if (open.length === 0) return await nobody(parts, request, first?.id ?? accountOf(parts, email))
   const matches: Match[] = []
-  const wrong: string[] = []
+  let wrongCount = 0
   for (const row of open) {
     const { credentials } = states.account(row.tenant, row.id)
     const look = () => {
@@ -68,7 +68,7 @@ async function recognise(parts: SignInParts, request: LoginRequest): Promise<rea
       if (attempts.isHeldUp(address, row.id)) throw heldUp
     }
     const isWrong = () => {
-      wrong.push(row.id)
+      wrongCount++
       if (open.length > 1) attempts.failedOn(address, row.id)
       else attempts.failed(address, row.id)
     }
@@ -76,8 +76,8 @@ async function recognise(parts: SignInParts, request: LoginRequest): Promise<rea
     if (isRight && credentials) matches.push({ row, tenant: row.tenant, user: row.id, version: credentials.version })
   }
   // One password tried on several accounts is one attempt of its address.
-  if (matches.length === 0 && wrong.length > 1) attempts.failed(address)
-  if (matches.length === 0 && wrong.length === 0) attempts.check(address, open[0]?.id)
+  if (matches.length === 0 && wrongCount > 0 && open.length > 1) attempts.failed(address)
+  if (matches.length === 0 && wrongCount === 0) attempts.check(address, open[0]?.id)
   return matches
 }
 
