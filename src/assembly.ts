@@ -21,8 +21,10 @@ import type { IdentitySettings } from '#identity/options'
 import { Links } from '#link/links'
 import { Presence } from '#link/presence'
 import type { Entry } from '#model/entry'
+import { everything } from '#model/scope'
 import type { RouteContext } from '#routes/context'
 import { EventRoom } from '#routes/event-room'
+import { RuleViews } from '#rules/rule-views'
 import type { AnyDefinition } from '#runtime/activation'
 import type { RedoLimits } from '#runtime/redo-pace'
 import type { SocketPublisher } from '#runtime/socket'
@@ -121,9 +123,10 @@ export function assemble(options: AssemblyOptions): Assembly {
     },
   })
 
+  const rules = new RuleViews({ scopeOf: () => everything, sweep: () => {}, log })
   const notices = new LateNotices()
   const definitions = [
-    deviceActor({ shapeById: (id) => journal.shapes.byId(id), startedAt }),
+    deviceActor({ shapeById: (id) => journal.shapes.byId(id), startedAt, rules }),
     tenantActor(notices, unheardRules),
     directoryActor(notices),
     accountActor,

@@ -1,4 +1,5 @@
 import { accountActor } from '#actors/account/account'
+import { noAlarms } from '#actors/device/alarms'
 import { deviceActor } from '#actors/device/device'
 import { ServiceState } from '#actors/device/service-state'
 import { deviceFormat, deviceOf, snapshotOf } from '#actors/device/snapshot'
@@ -22,6 +23,7 @@ import { keys } from '#store/keys'
 import { packRecord, unpackRecord } from '#store/record-codec'
 import { shapeFormat } from '#store/shapes'
 import { redoFormat } from '#store/store-journal'
+import { noRuleViews } from '#test/actors/no-rule-views'
 import { shownState } from '#test/actors/shown-state'
 import {
   at,
@@ -67,6 +69,8 @@ const state: DeviceState = {
   firmwares: [{ firmware: '1.0.0', index: 0 }],
   isAutoUpdated: true,
   meta: { place: 'Keller' },
+  alarms: noAlarms,
+  rules: undefined,
 }
 
 const notices = new LateNotices()
@@ -79,7 +83,7 @@ const keyedPrint = 'NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs'
 const signingKeys = { kind: 'signing_keys', tenant: 'default', id: 'signing_keys' }
 
 /** Shapes are asked for by who wakes one, which nobody does here. */
-const deviceFormats = deviceActor({ shapeById: (id) => shapes.byId(id), startedAt: 0 })
+const deviceFormats = deviceActor({ shapeById: (id) => shapes.byId(id), startedAt: 0, rules: noRuleViews })
 
 /** 32 bytes, the first of which is this. */
 function bytes(first: number): Buffer {
@@ -233,37 +237,37 @@ const accessSamples: readonly (readonly [
       retiresAt: at + 28_800_000,
     },
   ],
-    [
-      'idempotency-open',
-      idempotencyActor,
-      keyed,
-      'answer',
-      { print: keyedPrint, seed: bytes(10).subarray(0, 16), begunAt: at, reply: null },
-    ],
-    [
-      'idempotency-answer',
-      idempotencyActor,
-      keyed,
-      'answer',
-      {
-        print: keyedPrint,
-        seed: bytes(11).subarray(0, 16),
-        begunAt: at,
-        reply: { status: 201, location: '/api/v1/groups/Q7rVb2KxYd', body: '{"name":"Küche","devices":[]}' },
-      },
-    ],
-    [
-      'idempotency-empty',
-      idempotencyActor,
-      keyed,
-      'answer',
-      {
-        print: keyedPrint,
-        seed: bytes(12).subarray(0, 16),
-        begunAt: at,
-        reply: { status: 204, location: null, body: '' },
-      },
-    ],
+  [
+    'idempotency-open',
+    idempotencyActor,
+    keyed,
+    'answer',
+    { print: keyedPrint, seed: bytes(10).subarray(0, 16), begunAt: at, reply: null },
+  ],
+  [
+    'idempotency-answer',
+    idempotencyActor,
+    keyed,
+    'answer',
+    {
+      print: keyedPrint,
+      seed: bytes(11).subarray(0, 16),
+      begunAt: at,
+      reply: { status: 201, location: '/api/v1/groups/Q7rVb2KxYd', body: '{"name":"Küche","devices":[]}' },
+    },
+  ],
+  [
+    'idempotency-empty',
+    idempotencyActor,
+    keyed,
+    'answer',
+    {
+      print: keyedPrint,
+      seed: bytes(12).subarray(0, 16),
+      begunAt: at,
+      reply: { status: 204, location: null, body: '' },
+    },
+  ],
 ]
 
 export const storedSamples: readonly StoredSample[] = [
