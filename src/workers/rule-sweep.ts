@@ -141,6 +141,8 @@ export class RuleSweep {
     const { gate } = this.#parts.system
     // Once more after it is settled: what a device says by the rules of before may not be listed yet.
     for (await gate.settled(); this.#wanted.size > 0; await gate.settled()) {
+      // While the store takes no writes nothing could come of it, however many were looked at.
+      if (!gate.isOpen) throw new Problem('storage')
       const pass = this.#next()
       if (pass) await this.#go(pass)
     }

@@ -1,5 +1,7 @@
 import { deviceAddress } from '#actors/device/device'
 import type { DeviceState } from '#actors/device/state'
+import { tenantAddress } from '#actors/tenant/address'
+import type { TenantCommand } from '#actors/tenant/commands'
 import { graceMs } from '#link/presence'
 import { AlarmBody } from '#model/alarm'
 import { formatCrn } from '#model/crn'
@@ -50,18 +52,19 @@ export class AlarmStage {
       const updates = [{ serviceIdentifier: climate, propId: temperature, value, timestamp: undefined }]
       const post = { type: 'post', session: undefined, seq: undefined, services, updates }
       return [
-        system.ask({ kind: 'tenant', tenant: 'default', id: 'default' }, { type: 'admit_device', device, meta: {} }),
+        system.ask(tenantAddress('default'), { type: 'admit_device', device, meta: {} }),
         system.ask(deviceAddress('default', device), post),
       ]
     })
     await this.stage.wait(Promise.all(asked))
   }
 
-  async say(device: string, value: number): Promise<void> {
+  /** Begun, while the world stands still. */
+  saying(device: string, value: number): Promise<unknown> {
     const { system } = this.stage.assembly.context
     const updates = [{ serviceIdentifier: climate, propId: temperature, value, timestamp: undefined }]
     const post = { type: 'post', session: undefined, seq: undefined, services: undefined, updates }
-    await this.stage.wait(system.ask(deviceAddress('default', device), post))
+    return system.ask(deviceAddress('default', device), post)
   }
 
   body(more: object = {}): AlarmBody {
@@ -70,8 +73,18 @@ export class AlarmStage {
   }
 
   async put(id: string, more: object = {}, author = this.ann): Promise<void> {
+    await this.stage.wait(this.putting(id, more, author))
+  }
+
+  /** Begun, while the world stands still. */
+  putting(id: string, more: object = {}, author = this.ann): Promise<unknown> {
     const isNew = !this.stage.tenantState().alarms.has(id)
-    await this.stage.tenant('default', { type: 'put_alarm', id, isNew, body: this.body(more), author })
+    return this.ask({ type: 'put_alarm', id, isNew, body: this.body(more), author })
+  }
+
+  /** Asked of the tenant, while the world stands still. */
+  ask(command: TenantCommand): Promise<unknown> {
+    return this.stage.assembly.context.system.ask(tenantAddress('default'), command)
   }
 
   async putGroup(id: string, ...devices: string[]): Promise<void> {
