@@ -121,12 +121,13 @@ export function openIdentity(options: IdentityOptions): Identity {
     failed,
   })
 
+  const passwords = new Passwords(options.engine)
   const parts: SignInParts = {
     world,
     states,
     accesses,
     tokens,
-    passwords: new Passwords(options.engine),
+    passwords,
     attempts,
     fileKeys,
     lifetimes: options.lifetimes,
@@ -148,6 +149,7 @@ export function openIdentity(options: IdentityOptions): Identity {
       tokens,
       proofs,
       attempts,
+      passwords,
       linkCallerOf,
       isOperator: operatorCheck(options.operatorToken),
     }),
