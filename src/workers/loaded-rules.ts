@@ -22,6 +22,12 @@ export function tenantsThere(system: System<Entry>): Iterable<string> {
   return new Set([defaultTenant, ...there.map(({ tenantIdentifier }) => tenantIdentifier)])
 }
 
+/** False for one that is being deleted: none of its actors may be asked any more. @throws Problem `storage` */
+export function isTenantThere(system: System<Entry>, tenant: string): boolean {
+  const { tenants } = system.look(directoryAddress) as DirectoryState
+  return tenant === defaultTenant || tenants.get(tenant)?.state === 'active'
+}
+
 /** As it is now, perhaps not stored yet. The caller knows that there is such a tenant. @throws Problem `storage` */
 export function tenantState(system: System<Entry>, tenant: string): TenantState {
   if (!system.isServing) throw new Problem('storage')

@@ -11,7 +11,7 @@ import { Problem } from '#model/problem'
 import type { RuleViews } from '#rules/rule-views'
 import type { Listing, Pages } from '#runtime/listing'
 import type { System } from '#runtime/system'
-import { tenantState, tenantsThere } from '#workers/loaded-rules'
+import { isTenantThere, tenantState, tenantsThere } from '#workers/loaded-rules'
 import { Pace, Stopped } from '#workers/pace'
 
 export interface RuleSweepParts {
@@ -76,7 +76,7 @@ export class RuleSweep {
 
   /** An alarm decides otherwise than before. Told as soon as it does, before any device is judged by it. */
   want(tenant: string, alarm: string): void {
-    if (this.#isStopped) return
+    if (this.#isStopped || !isTenantThere(this.#parts.system, tenant)) return
     this.#add(tenant, alarm)
     if ((this.#wanted.get(tenant)?.size ?? 0) <= notedAtOnce) this.#note(tenant, alarm)
     this.#begin()

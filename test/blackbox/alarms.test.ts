@@ -158,8 +158,9 @@ describe('alarms', () => {
 
   test('made twice under one key are one', async () => {
     const send = () =>
-      admin.ask('/alarms', { method: 'POST', body: watching(), headers: { 'idempotency-key': 'one alarm' } })
+      admin.ask('/alarms', { method: 'POST', body: watching(), headers: { 'idempotency-key': 'one-alarm' } })
     const first = await send()
+    expect(first.status).toBe(201)
     expect(told(await send())).toEqual(told(first))
     expect(namesIn(await admin.get('/alarms'))).toHaveLength(1)
   })
