@@ -96,7 +96,8 @@ const doors: Readonly<Record<string, readonly string[]>> = {
   'node:timers': ['src/world'],
   'node:timers/promises': ['src/world'],
   'node:perf_hooks': ['src/world', 'src/metrics'],
-  'node:worker_threads': [],
+  // One thread, below all others.
+  'node:worker_threads': ['src/iam/argon2'],
   'node:child_process': [],
   'node:cluster': [],
   'node:*': ['*'],

@@ -5,13 +5,13 @@ import { createRequire } from 'node:module'
  * hash, so that checking them is as cheap. Thousands can sign in within seconds, and nothing else is another than it is.
  */
 interface Argon2 {
-  hash(password: string, cost: object): Promise<string>
+  hashSync(password: string, cost: object): string
 }
 
 const cheapest = { memoryCost: 8, timeCost: 1 }
 
 // The module itself, as who imports it later finds it.
 const argon2 = createRequire(import.meta.url)('@node-rs/argon2') as Argon2
-const { hash } = argon2
+const { hashSync } = argon2
 
-argon2.hash = (password, cost) => hash(password, { ...cost, ...cheapest })
+argon2.hashSync = (password, cost) => hashSync(password, { ...cost, ...cheapest })

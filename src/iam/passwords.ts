@@ -52,11 +52,18 @@ export class Passwords {
     })
   }
 
+  /**
+   * For who would do other work first that is worth nothing without a password.
+   * @throws Problem `overloaded` when too many wait.
+   */
+  checkRoom(): void {
+    if (this.#jobs.length < this.#queueMax) return
+    this.counts.refused++
+    throw new Problem('overloaded', 'too many passwords wait to be checked', { headers: { 'Retry-After': '1' } })
+  }
+
   async #enqueue<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#jobs.length >= this.#queueMax) {
-      this.counts.refused++
-      throw new Problem('overloaded', 'too many passwords wait to be checked', { headers: { 'Retry-After': '1' } })
-    }
+    this.checkRoom()
     return new Promise<T>((resolve, reject) => {
       const run = async () => {
         this.counts.hashes++

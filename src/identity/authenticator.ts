@@ -3,6 +3,7 @@ import { logIn } from '#api/login'
 import type { Attempts } from '#iam/attempts'
 import type { Caller } from '#iam/caller'
 import { nobody } from '#iam/nobody'
+import type { Passwords } from '#iam/passwords'
 import type { CheckedProof, Proofs } from '#iam/proof'
 import { proofProblem, schemeProblem, tokenProblem } from '#iam/proof-problems'
 import type { Tokens } from '#iam/tokens'
@@ -18,6 +19,7 @@ export interface AuthenticatorParts {
   readonly tokens: Tokens
   readonly proofs: Proofs
   readonly attempts: Attempts
+  readonly passwords: Passwords
   readonly linkCallerOf: (authorization: string) => LinkCaller
   readonly isOperator: (token: string) => boolean
 }
@@ -63,8 +65,12 @@ class Authenticator {
 
   /** Used up at once: there is no token whose verdict it could wait for. */
   #proven(request: AuthenticationRequest): Caller {
-    const { proofs, attempts } = this.#parts
-    if (request.path.endsWith(logIn.path)) attempts.check(request.seen.address)
+    const { proofs, attempts, passwords } = this.#parts
+    if (request.path.endsWith(logIn.path)) {
+      attempts.check(request.seen.address)
+      // Two signatures would be looked at for nothing.
+      passwords.checkRoom()
+    }
     const proof = proofs.check(request, undefined)
     proofs.checkUnused(proof)
     proofs.use(proof)

@@ -112,12 +112,13 @@ export function openIdentity(options: IdentityOptions): Identity {
     failed,
   })
 
+  const passwords = new Passwords(options.engine)
   const parts: SignInParts = {
     world,
     states,
     accesses,
     tokens,
-    passwords: new Passwords(options.engine),
+    passwords,
     attempts,
     fileKeys,
     lifetimes: options.lifetimes,
@@ -139,6 +140,7 @@ export function openIdentity(options: IdentityOptions): Identity {
       tokens,
       proofs,
       attempts,
+      passwords,
       linkCallerOf,
       isOperator: operatorCheck(options.operatorToken),
     }),

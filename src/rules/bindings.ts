@@ -34,6 +34,25 @@ export class Bindings<T> {
     return this.#byDevice.get(device) ?? this.#unnamed
   }
 
+  /** Everything at once, into empty bindings: one step for each device, not one for each time it is named. */
+  fill(lists: Readonly<Record<BindingKind, readonly (readonly [id: string, devices: readonly string[]])[]>>): void {
+    const named = new Map<string, Record<BindingKind, string[]>>()
+    for (const kind of ['alarms', 'groups'] as const) {
+      for (const [id, devices] of lists[kind]) {
+        for (const device of devices) {
+          const known = named.get(device)
+          if (known) known[kind].push(id)
+          else named.set(device, { alarms: kind === 'alarms' ? [id] : [], groups: kind === 'groups' ? [id] : [] })
+        }
+      }
+    }
+    for (const [device, { alarms, groups }] of named) {
+      const profile = this.#profileOf({ alarms: alarms.sort(), groups: groups.sort() })
+      profile.devices++
+      this.#byDevice.set(device, profile)
+    }
+  }
+
   add(kind: BindingKind, id: string, devices: Iterable<string>): void {
     this.#change(devices, (profile) =>
       this.#profileOf({ ...profile, [kind]: [...profile[kind].filter((other) => other !== id), id].sort() }),

@@ -3,7 +3,7 @@ import type { StoredGroup } from '#model/group'
 import type { Scope } from '#model/scope'
 import type { ServiceSchema } from '#model/service-schema'
 import { AuthorReaches } from '#rules/author-reach'
-import { type TenantRules, TenantView } from '#rules/tenant-rules'
+import { type StoredRules, type TenantRules, TenantView } from '#rules/tenant-rules'
 
 export interface RuleViewsParts {
   /** What somebody may do now, by his resource name; nothing when he is gone. */
@@ -13,12 +13,8 @@ export interface RuleViewsParts {
   readonly log: { info(fields: object, message: string): void }
 }
 
-/** A tenant's alarms and what they depend on, as stored. */
-export interface LoadedRules {
+export interface LoadedRules extends StoredRules {
   readonly tenant: string
-  readonly alarms: ReadonlyMap<string, StoredAlarm>
-  readonly groups: ReadonlyMap<string, StoredGroup>
-  readonly schemas: ReadonlyMap<string, ServiceSchema>
 }
 
 /**
@@ -60,21 +56,16 @@ export class RuleViews {
 
   /** Everything anew, at the start and when the store was read again. */
   load(tenants: Iterable<LoadedRules>): void {
-    const before = new Map(this.#active)
+    const before = this.#isLoaded ? new Map(this.#active) : undefined
     this.#views.clear()
     this.#active.clear()
     this.#isLoaded = true
-    for (const { tenant, alarms, groups, schemas } of tenants) {
-      const { view } = this.#entryOf(tenant)
-      for (const [service, schema] of schemas) view.schemaChanged(service, schema)
-      for (const [id, stored] of groups) view.groupChanged(id, stored)
-      for (const [id, stored] of alarms) view.alarmChanged(id, stored)
-      this.#settle(tenant, view, [])
+    for (const stored of tenants) {
+      const { view } = this.#entryOf(stored.tenant)
+      view.load(stored)
+      this.#settle(stored.tenant, view, [])
     }
-    for (const [tenant, view] of before) {
-      const now = this.of(tenant)
-      for (const id of view.alarmIds()) if (now?.digestOf(id) !== view.digestOf(id)) this.#parts.sweep(tenant, id)
-    }
+    if (before) this.#sweepOthers(before)
   }
 
   /** Undefined when it was deleted. Likewise the next two. */
@@ -92,7 +83,7 @@ export class RuleViews {
 
   /** Somebody of the tenant may do more or less than before. */
   accessChanged(tenant: string): void {
-    this.#change(tenant, (view) => view.accessChanged())
+    if (this.#active.has(tenant)) this.#change(tenant, (view) => view.accessChanged())
   }
 
   /** The tenant was deleted; its devices go with it. */
@@ -101,11 +92,22 @@ export class RuleViews {
     this.#active.delete(tenant)
   }
 
+  /** Whatever is decided otherwise than in these views. */
+  #sweepOthers(before: ReadonlyMap<string, TenantView>): void {
+    for (const tenant of new Set([...before.keys(), ...this.#active.keys()])) {
+      const views = [before.get(tenant), this.#active.get(tenant)]
+      const [old, now] = views
+      for (const id of new Set(views.flatMap((view) => [...(view?.alarmIds() ?? [])]))) {
+        if (old?.digestOf(id) !== now?.digestOf(id)) this.#parts.sweep(tenant, id)
+      }
+    }
+  }
+
   /** What was told before the first loading is in what is loaded. */
   #change(tenant: string, change: (view: TenantView) => readonly string[]): void {
     if (!this.#isLoaded) return
     const { view, reaches } = this.#entryOf(tenant)
-    // What authors may do is asked once for each change, and not kept: it is said nowhere what a kept one missed.
+    // Asked once for each change and not kept: a change of another author's access may not have been told yet.
     reaches.forget()
     this.#settle(tenant, view, change(view))
   }

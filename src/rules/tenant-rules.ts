@@ -20,6 +20,13 @@ export interface TenantRules {
   membersOf(group: string): readonly string[] | undefined
 }
 
+/** A tenant's alarms and what they depend on, as stored. */
+export interface StoredRules {
+  readonly alarms: ReadonlyMap<string, StoredAlarm>
+  readonly groups: ReadonlyMap<string, StoredGroup>
+  readonly schemas: ReadonlyMap<string, ServiceSchema>
+}
+
 /** What an alarm is, and what was worked out of it. */
 interface AlarmView {
   readonly stored: StoredAlarm
@@ -31,11 +38,9 @@ interface AlarmView {
 
 /** The rules of devices that are named in the same. */
 interface ProfileRules {
-  /** For each of them. */
-  readonly whole: readonly AlarmView[]
-  /** For those that the author reaches. */
-  readonly limited: readonly AlarmView[]
-  /** Theirs, when none is limited. */
+  /** In the order of their ids, but those that nobody may read. */
+  readonly views: readonly AlarmView[]
+  /** Theirs, when every author reaches every device. */
   readonly list: RuleList | undefined
 }
 
@@ -80,10 +85,9 @@ export class TenantView implements TenantRules {
 
   listOf(device: string): RuleList {
     const profile = this.#bindings.of(device)
-    const { whole, limited, list } =
-      profile.keptAt === this.#version ? (profile.kept as ProfileRules) : this.#keep(profile)
-    if (list) return list
-    return this.#listOf([...whole, ...limited.filter(({ reach }) => reach.holds(device))])
+    const isKept = profile.keptAt === this.#version
+    const { views, list } = isKept ? (profile.kept as ProfileRules) : this.#keep(profile)
+    return list ?? this.#listOf(views.filter(({ reach }) => reach.holds(device)))
   }
 
   digestOf(alarm: string): string | undefined {
@@ -103,6 +107,22 @@ export class TenantView implements TenantRules {
 
   alarmIds(): Iterable<string> {
     return this.#alarms.keys()
+  }
+
+  /** Everything that is there, at once, into an empty view. */
+  load({ alarms, groups, schemas }: StoredRules): void {
+    for (const [service, schema] of schemas) this.#schemas.set(service, schema)
+    for (const [id, stored] of groups) this.#groups.set(id, stored)
+    for (const [id, stored] of alarms) {
+      this.#alarms.set(id, this.#viewOf(id, stored, undefined))
+      if (isBoundToAll(stored)) this.#common.add(id)
+      for (const group of stored.groups ?? []) this.#byGroup.set(group, (this.#byGroup.get(group) ?? new Set()).add(id))
+    }
+    this.#bindings.fill({
+      alarms: [...alarms].map(([id, stored]) => [id, stored.devices ?? []]),
+      groups: [...this.#byGroup.keys()].map((id) => [id, this.membersOf(id) ?? []]),
+    })
+    this.#publish()
   }
 
   /** @returns whether it is decided otherwise than before. */
@@ -215,10 +235,12 @@ export class TenantView implements TenantRules {
   #keep(profile: Profile<ProfileRules>): ProfileRules {
     const ids = new Set([...this.#common, ...profile.alarms])
     for (const group of profile.groups) for (const id of this.#byGroup.get(group) ?? []) ids.add(id)
-    const views = [...ids].sort().map((id) => this.#alarms.get(id) as AlarmView)
-    const whole = views.filter(({ reach }) => reach.isWhole)
-    const limited = views.filter(({ reach }) => !reach.isWhole && !reach.isNothing)
-    profile.kept = { whole, limited, list: limited.length === 0 ? this.#listOf(whole) : undefined }
+    const views = [...ids]
+      .sort()
+      .map((id) => this.#alarms.get(id) as AlarmView)
+      .filter(({ reach }) => !reach.isNothing)
+    const isForAll = views.every(({ reach }) => reach.isWhole)
+    profile.kept = { views, list: isForAll ? this.#listOf(views) : undefined }
     profile.keptAt = this.#version
     return profile.kept
   }

@@ -22,6 +22,7 @@ async function prepare(entry: RouteEntry): Promise<{ path: string; headers: Reco
   await ground.restore(everything)
   const { example, name } = entry
   if (example.parameters?.name === 'bob') await ground.bring('bob')
+  if (/^write(Device|Service)Properties$/.test(name)) await ground.link()
   const parameters: Record<string, string> = { ...example.parameters }
   if (name === 'endSession') parameters.id = await ground.secondSession('eve')
   const path = entry.path.replace(/:(\w+)/g, (_, parameter) => encodeURIComponent(parameters[parameter] ?? ''))

@@ -71,18 +71,50 @@ describe('a property is named', () => {
 describe('a rule', () => {
   const hot = { '>': [{ var: 'Temperature' }, 80] }
 
-  test.each<[what: string, condition: JsonValue, states: PropertyState[], verdict: boolean | undefined, counts: object]>([
+  test.each<
+    [what: string, condition: JsonValue, states: PropertyState[], verdict: boolean | undefined, counts: object]
+  >([
     ['holds', hot, [81], true, { judged: 1, errors: 0 }],
     ['does not hold', hot, [80], false, { judged: 1, errors: 0 }],
     ['waits for a first value', hot, [null], undefined, { judged: 0, errors: 0 }],
     ['waits while in error', hot, [{ error: 'E' }], undefined, { judged: 0, errors: 0 }],
     ['waits for what nobody declares', { '>': [{ var: 'Gone' }, 1] }, [1], undefined, { judged: 0, errors: 0 }],
-    ['waits for all it names', { or: [true, { var: 'Mode' }, { var: 'Temperature' }] }, [1], undefined, { judged: 0, errors: 0 }],
-    ['does not wait for what has a default', { '>': [{ var: ['Temperature', 99] }, 80] }, [null], true, { judged: 1, errors: 0 }],
-    ['takes the default in error', { '>': [{ var: ['Temperature', 99] }, 80] }, [{ error: 'E' }], true, { judged: 1, errors: 0 }],
-    ['asks what is missing', { and: [{ var: ['Mode', 1] }, { missing: ['Temperature'] }] }, [{ error: 'E' }], true, { judged: 1, errors: 0 }],
+    [
+      'waits for all it names',
+      { or: [true, { var: 'Mode' }, { var: 'Temperature' }] },
+      [1],
+      undefined,
+      { judged: 0, errors: 0 },
+    ],
+    [
+      'does not wait for what has a default',
+      { '>': [{ var: ['Temperature', 99] }, 80] },
+      [null],
+      true,
+      { judged: 1, errors: 0 },
+    ],
+    [
+      'takes the default in error',
+      { '>': [{ var: ['Temperature', 99] }, 80] },
+      [{ error: 'E' }],
+      true,
+      { judged: 1, errors: 0 },
+    ],
+    [
+      'asks what is missing',
+      { and: [{ var: ['Mode', 1] }, { missing: ['Temperature'] }] },
+      [{ error: 'E' }],
+      true,
+      { judged: 1, errors: 0 },
+    ],
     ['fails', { '>': [{ var: 'Set.Point' }, 1] }, [1, 1, 'warm'], undefined, { judged: 1, errors: 1 }],
-    ['looks into arrays', { in: ['9007199254740993', { var: '0x2003' }] }, [1, 1, '', [1, '9007199254740993']], true, { judged: 1, errors: 0 }],
+    [
+      'looks into arrays',
+      { in: ['9007199254740993', { var: '0x2003' }] },
+      [1, 1, '', [1, '9007199254740993']],
+      true,
+      { judged: 1, errors: 0 },
+    ],
   ])('%s', (_, condition, states, verdict, counts) => {
     expect(judged(condition, states)).toEqual([verdict, counts])
   })
@@ -90,7 +122,11 @@ describe('a rule', () => {
   test('is said to be read by each property it reads, once', () => {
     const lists = new RuleLists()
     const counts = { judged: 0, errors: 0 }
-    const conditions = [hot, { '<': [{ var: '0x2000' }, { var: 'Temperature' }, { var: 'Mode' }] }, { missing: ['Mode'] }]
+    const conditions = [
+      hot,
+      { '<': [{ var: '0x2000' }, { var: 'Temperature' }, { var: 'Mode' }] },
+      { missing: ['Mode'] },
+    ]
     const rules = conditions.map((condition, n) => new Rule(`${n}`, n, storedAlarm({ condition }), named, counts))
     const elsewhere = new Rule('3', 3, storedAlarm({ serviceIdentifier: 'Other' }), named, counts)
     const list = lists.of([...rules, elsewhere], 1)

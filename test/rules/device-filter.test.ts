@@ -47,7 +47,23 @@ function isFound(condition: JsonValue, source = all, of = device): boolean {
 
 /** What a path reads, as JSON. */
 function read(path: string, source = all, of = device): unknown {
-  const candidates: JsonValue[] = [null, 0, 1, 2, 3, 21.5, 'eco', 'online', 'SENSOR-1', 'K', 'whole', 'split', 'Boiler', 'dot', 'empty']
+  const candidates: JsonValue[] = [
+    null,
+    0,
+    1,
+    2,
+    3,
+    21.5,
+    'eco',
+    'online',
+    'SENSOR-1',
+    'K',
+    'whole',
+    'split',
+    'Boiler',
+    'dot',
+    'empty',
+  ]
   return candidates.filter((value) => isFound({ '===': [{ var: [path, null] }, value] }, source, of))
 }
 

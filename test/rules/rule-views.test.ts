@@ -86,31 +86,54 @@ const someDevices = fc.subarray(devices)
 const optional = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { nil: null })
 
 const steps: fc.Arbitrary<Step> = fc.oneof(
-  fc.record({ id: alarmIds, service: services, who: authors, named: optional(someDevices), groups: optional(fc.subarray(['g1', 'g2'])) }).map(
-    ({ id, service, who, named, groups }): Step =>
-      (world, views, edit) => {
-        world.alarms.set(id, storedAlarm({ serviceIdentifier: service, updatedBy: who, devices: named, groups, edit }))
-        views.alarmChanged(tenant, id, world.alarms.get(id))
+  fc
+    .record({
+      id: alarmIds,
+      service: services,
+      who: authors,
+      named: optional(someDevices),
+      groups: optional(fc.subarray(['g1', 'g2'])),
+    })
+    .map(
+      ({ id, service, who, named, groups }): Step =>
+        (world, views, edit) => {
+          world.alarms.set(
+            id,
+            storedAlarm({ serviceIdentifier: service, updatedBy: who, devices: named, groups, edit }),
+          )
+          views.alarmChanged(tenant, id, world.alarms.get(id))
+        },
+    ),
+  alarmIds.map(
+    (id): Step =>
+      (world, views) => {
+        world.alarms.delete(id)
+        views.alarmChanged(tenant, id, undefined)
       },
   ),
-  alarmIds.map((id): Step => (world, views) => {
-    world.alarms.delete(id)
-    views.alarmChanged(tenant, id, undefined)
-  }),
-  fc.tuple(groupIds, optional(someDevices)).map(([id, members]): Step => (world, views, edit) => {
-    if (members) world.groups.set(id, storedGroup(members, edit))
-    else world.groups.delete(id)
-    views.groupChanged(tenant, id, world.groups.get(id))
-  }),
-  fc.tuple(services, optional(fc.constantFrom(1, 2))).map(([service, propId]): Step => (world, views) => {
-    if (propId) world.schemas.set(service, schema({ Temperature: propId }))
-    else world.schemas.delete(service)
-    views.schemaChanged(tenant, service, world.schemas.get(service))
-  }),
-  fc.tuple(authors, grants).map(([who, given]): Step => (world, views) => {
-    world.scopes.set(who, scopeOf(given))
-    views.accessChanged(tenant)
-  }),
+  fc.tuple(groupIds, optional(someDevices)).map(
+    ([id, members]): Step =>
+      (world, views, edit) => {
+        if (members) world.groups.set(id, storedGroup(members, edit))
+        else world.groups.delete(id)
+        views.groupChanged(tenant, id, world.groups.get(id))
+      },
+  ),
+  fc.tuple(services, optional(fc.constantFrom(1, 2))).map(
+    ([service, propId]): Step =>
+      (world, views) => {
+        if (propId) world.schemas.set(service, schema({ Temperature: propId }))
+        else world.schemas.delete(service)
+        views.schemaChanged(tenant, service, world.schemas.get(service))
+      },
+  ),
+  fc.tuple(authors, grants).map(
+    ([who, given]): Step =>
+      (world, views) => {
+        world.scopes.set(who, scopeOf(given))
+        views.accessChanged(tenant)
+      },
+  ),
 )
 
 test('views are what plain reading gives, after any change, and say which alarms it decided', () => {
@@ -139,7 +162,9 @@ test('views are what plain reading gives, after any change, and say which alarms
           const list = rules?.listOf(device) ?? noRules
           const wanted = plainList(world, device)
           expect(list.rules.map(({ id }) => id)).toEqual(wanted)
-          const signature = JSON.stringify(wanted.map((id) => [id, world.alarms.get(id)?.edit, meaning(world, world.alarms.get(id) as StoredAlarm)]))
+          const signature = JSON.stringify(
+            wanted.map((id) => [id, world.alarms.get(id)?.edit, meaning(world, world.alarms.get(id) as StoredAlarm)]),
+          )
           for (const other of after.values()) expect(other.list === list).toBe(other.signature === signature)
           const old = before.get(device)
           if (old && loadedAt % script.length !== place) expect(old.list === list).toBe(old.signature === signature)
@@ -154,7 +179,8 @@ test('views are what plain reading gives, after any change, and say which alarms
           if (isAll) expect(bound).toBe('*')
           else expect([...(bound ?? [])].sort()).toEqual(devices.filter((device) => isBound(world, alarm, device)))
         }
-        for (const group of ['g1', 'g2']) expect(views.membersOf(tenant, group)).toEqual(world.groups.get(group)?.devices)
+        for (const group of ['g1', 'g2'])
+          expect(views.membersOf(tenant, group)).toEqual(world.groups.get(group)?.devices)
       }
     }),
     { numRuns: 500 },
@@ -213,8 +239,10 @@ describe('views', () => {
     expect(sweeps).toEqual([])
     views.load([{ tenant, alarms: new Map([['a1', storedAlarm({ edit: 2 })]]), ...none }])
     expect(sweeps).toEqual(['a1'])
+    views.load([{ tenant, alarms: new Map([['a2', storedAlarm()]]), ...none }])
+    expect(sweeps).toEqual(['a1', 'a1', 'a2'])
     views.load([])
-    expect(sweeps).toEqual(['a1', 'a1'])
+    expect(sweeps).toEqual(['a1', 'a1', 'a2', 'a2'])
   })
 
   test('say once that an author may read nothing of it any more', () => {

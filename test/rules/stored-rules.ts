@@ -27,7 +27,10 @@ export function storedGroup(devices: readonly string[], edit = 1): StoredGroup {
 }
 
 /** A shape of these properties: [id, type]. */
-export function shape(serviceIdentifier: string, properties: readonly (readonly [propId: number, type: string])[]): Shape {
+export function shape(
+  serviceIdentifier: string,
+  properties: readonly (readonly [propId: number, type: string])[],
+): Shape {
   const declared = properties.map(([propId, type]) => ({
     propId,
     type: propertyTypeOf(type) as PropertyType,
