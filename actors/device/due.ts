@@ -18,5 +18,7 @@ export function decideDue(state: DeviceState, turn: Turn, rules: DeviceRules): D
 export function decideJudge(state: DeviceState, turn: Turn, rules: DeviceRules): Decision<Entry> {
   if (!rules.isLoaded) return answer(undefined)
   const judgement = judgeWhole(state, rules.of(turn.tenant), turn.now, turn.reminder())
-  return judgement ? withJudgement(record([]), judgement, rules.counts) : answer(undefined)
+  if (!judgement) return answer(undefined)
+  state.rules = undefined
+  return withJudgement(record([]), judgement, rules.counts)
 }

@@ -39,10 +39,11 @@ export function judgeReport(
   let memo = state.rules
   if (memo?.version !== view.version) {
     const list = view.listOf(state.device)
-    if (list !== memo?.list && (list !== noRules || state.alarms.size > 0)) {
-      const judgement = judgeWhole(stateAfter(state, [entry]), view, turn.now, turn.reminder())
-      // Not yet the rules it is known to be judged by: what comes of them now may be refused.
-      if (judgement) return judgement
+    const isOther = list !== memo?.list && (list !== noRules || state.alarms.size > 0)
+    // Known only when they would have brought nothing before: the report, and what comes of it, may yet be refused.
+    if (isOther && judgeWhole(state, view, turn.now, turn.reminder())) {
+      state.rules = undefined
+      return judgeWhole(stateAfter(state, [entry]), view, turn.now, turn.reminder())
     }
     memo = { version: view.version, list }
     state.rules = memo

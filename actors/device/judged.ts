@@ -44,5 +44,7 @@ export function judgedAfter(
   if (state.alarms.size === 0 && (!view || view.listOf(state.device) === noRules)) return decision
   const after = stateAfter(state, decision.events, decision.changes as readonly DeviceChange[] | undefined)
   const judgement = judgeWhole(after, view, turn.now, turn.reminder())
-  return judgement ? withJudgement(decision, judgement, rules.counts) : decision
+  if (!judgement) return decision
+  state.rules = undefined
+  return withJudgement(decision, judgement, rules.counts)
 }

@@ -26,8 +26,9 @@ export interface DeviceState {
   meta: JsonObject
   alarms: DeviceAlarms
   /**
-   * By which rules it is known to be judged. Worked out again whenever it is missing: no part of what is kept, shown or
-   * compared, and nothing for `apply` to look at.
+   * By which rules it is known to be judged. Forgotten when others brought something, for they may be these again before
+   * it is looked at. Worked out again when it is missing: no part of what is kept, shown or compared, and nothing for
+   * `apply` to look at.
    */
   rules: KnownRules | undefined
 }

@@ -73,6 +73,13 @@ const state: DeviceState = {
   rules: undefined,
 }
 
+/** One that is active, one that was and waits to be again, and one that waits. */
+const alarms = new Map([
+  ['7Lf2wZs6Dy', { isActive: true, since: at, waitingSince: 0 }],
+  ['9Pk4vRt8Ab', { isActive: false, since: at - 5, waitingSince: at + 1 }],
+  ['3Qm5xUy7Bc', { isActive: false, since: 0, waitingSince: at + 2 }],
+])
+
 const notices = new LateNotices()
 const tenants = tenantActor(notices, unheardRules)
 const session = { kind: 'session', tenant: 'acme', id: 'Q7rVb2KxYd' }
@@ -296,17 +303,8 @@ export const storedSamples: readonly StoredSample[] = [
     { name: 'secret of a device', version: 1, upgrades: {} },
     Buffer.from('00112233445566778899aabbccddeeff', 'hex'),
   ),
-  {
-    name: 'device-snapshot',
-    key: keys.snapshot(device),
-    means: { offset: 9, state: shownState(state) },
-    write: () => packRecord(deviceFormat, { offset: 9, state: snapshotOf(state) }),
-    read(bytes) {
-      const stored = unpackRecord(deviceFormat, bytes) as { offset: number; state: unknown }
-      const read = deviceOf(device.id, stored.state, (id) => shapes.byId(id))
-      return { offset: stored.offset, state: shownState(read) }
-    },
-  },
+  snapshotSample('device-snapshot', state),
+  snapshotSample('device-snapshot-with-alarms', { ...state, alarms }),
   ...accessSamples.map(([name, formats, to, record, means]) =>
     recordSample(name, keys.part(to, record), formatOf(formats, record), means),
   ),
@@ -314,6 +312,20 @@ export const storedSamples: readonly StoredSample[] = [
   chunkSample('chunk-of-all', 1_000, firstEntries),
   ...laterEntries.map(([name, entry], index) => chunkSample(`entry-${name}`, 2_000 + index, [entry])),
 ]
+
+function snapshotSample(name: string, means: DeviceState): StoredSample {
+  return {
+    name,
+    key: keys.snapshot(device),
+    means: { offset: 9, state: shownState(means) },
+    write: () => packRecord(deviceFormat, { offset: 9, state: snapshotOf(means) }),
+    read(bytes) {
+      const stored = unpackRecord(deviceFormat, bytes) as { offset: number; state: unknown }
+      const read = deviceOf(device.id, stored.state, (id) => shapes.byId(id))
+      return { offset: stored.offset, state: shownState(read) }
+    },
+  }
+}
 
 type Formats = Pick<ActorDefinition<never, never, Entry>, 'formats'>
 
