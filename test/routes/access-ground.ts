@@ -119,6 +119,14 @@ export class AccessGround {
     for (const tenant of [defaultTenant, other]) await this.#thingsIn(tenant)
     for (const asker of ['eve', 'olaf'] as const) await this.#signedIn(asker)
     await this.#ask(tenantAddress(defaultTenant), { type: 'put_role', role: 'eve', grants })
+    await this.judged(defaultTenant)
+  }
+
+  /** Until devices were judged by all that was edited: some of it is told after its answer. */
+  async judged(tenant: string): Promise<void> {
+    const { alarms, judged } = this.#tenant(tenant)
+    const isDue = () => [...judged].some(([id, { sweeping }]) => sweeping !== null || !alarms.has(id))
+    while (isDue()) await new Promise((resolve) => setTimeout(resolve, 1))
   }
 
   /** `bob` as the examples know him: invited, for those that are about him and not for the one that makes him. */
