@@ -1,4 +1,5 @@
 import { accountActor } from '#actors/account/account'
+import { alarmIndex } from '#actors/device/alarms'
 import { serviceIndex } from '#actors/device/declare'
 import { deviceActor, deviceAddress } from '#actors/device/device'
 import { isOverridden } from '#actors/device/overridden'
@@ -8,11 +9,10 @@ import { directoryActor } from '#actors/directory/directory'
 import { idempotencyIndex } from '#actors/idempotency/expiry'
 import { idempotencyActor } from '#actors/idempotency/idempotency'
 import { LateNotices } from '#actors/notices'
-import { unheardRules } from '#actors/rule-notices'
+import type { RuleNotices } from '#actors/rule-notices'
 import { sessionActor } from '#actors/session/session'
 import { signingKeysActor } from '#actors/signing-keys/signing-keys'
-import { defaultTenant, tenantAddress } from '#actors/tenant/address'
-import type { TenantState } from '#actors/tenant/state'
+import { defaultTenant } from '#actors/tenant/address'
 import { tenantActor } from '#actors/tenant/tenant'
 import { Hub } from '#events/hub'
 import { Tickets } from '#iam/tickets'
@@ -21,8 +21,10 @@ import type { IdentitySettings } from '#identity/options'
 import { Links } from '#link/links'
 import { Presence } from '#link/presence'
 import type { Entry } from '#model/entry'
+import { everything } from '#model/scope'
 import type { RouteContext } from '#routes/context'
 import { EventRoom } from '#routes/event-room'
+import { RuleViews } from '#rules/rule-views'
 import type { AnyDefinition } from '#runtime/activation'
 import type { RedoLimits } from '#runtime/redo-pace'
 import type { SocketPublisher } from '#runtime/socket'
@@ -36,9 +38,11 @@ import { StoreJournal } from '#store/store-journal'
 import { StoreListing } from '#store/store-listing'
 import { TenantSweep } from '#store/tenant-sweep'
 import { IdempotencyExpiry } from '#workers/idempotency-expiry'
+import { loadedRules } from '#workers/loaded-rules'
+import { RuleSweep } from '#workers/rule-sweep'
 
 /** All that actors have. */
-const indexes = [presentIndex, serviceIndex, idempotencyIndex]
+const indexes = [presentIndex, serviceIndex, alarmIndex, idempotencyIndex]
 
 /** What waits to be stored or to leave, above which more is refused: some seconds of a full flood. */
 export const uncommittedBytesMax = 64 * 1024 * 1024
@@ -111,20 +115,30 @@ export function assemble(options: AssemblyOptions): Assembly {
       const { state, lastOffset } = system.registry.look(deviceAddress(item.tenant, item.device))
       return isOverridden(state as DeviceState, lastOffset, item, told)
     },
-    membersOf: (tenant, group) => {
-      const { groups } = system.registry.look(tenantAddress(tenant)).state as TenantState
-      return groups.get(group)?.devices
-    },
+    membersOf: (tenant, group) => rules.membersOf(tenant, group),
     failed: (error) => {
       if (error instanceof StorageFailure) log.warn({ err: error }, 'what a dashboard missed could not be read')
       else bug(error, 'catching up')
     },
   })
 
+  const rules: RuleViews = new RuleViews({
+    // With IAM off everybody may do everything, whoever made it.
+    scopeOf: (tenant, author) => identity?.scopeOf(tenant, author) ?? everything,
+    sweep: (tenant, alarm) => ruleSweep.want(tenant, alarm),
+    log,
+  })
+  const loadRules = () => {
+    rules.load(loadedRules(system))
+    ruleSweep.open()
+  }
   const notices = new LateNotices()
   const definitions = [
-    deviceActor({ shapeById: (id) => journal.shapes.byId(id), startedAt }),
-    tenantActor(notices, unheardRules),
+    deviceActor({ shapeById: (id) => journal.shapes.byId(id), startedAt, rules }),
+    tenantActor(
+      notices,
+      whileServing(rules, () => system.isServing),
+    ),
     directoryActor(notices),
     accountActor,
     sessionActor(notices),
@@ -147,6 +161,13 @@ export function assemble(options: AssemblyOptions): Assembly {
     },
     uncommittedBytesMax: options.uncommittedBytesMax ?? uncommittedBytesMax,
     ...(options.redo && { redo: options.redo }),
+  })
+
+  const ruleSweep = new RuleSweep({
+    system,
+    listing,
+    rules,
+    failed: (error) => log.warn({ err: error }, 'could not judge devices by alarms that were edited; tried again'),
   })
 
   const presence = new Presence({
@@ -187,6 +208,7 @@ export function assemble(options: AssemblyOptions): Assembly {
     reloaded: (isRewound) => {
       hub.reloaded((tenant) => journal.stream(tenant).last, isRewound)
       identity?.reloaded()
+      loadRules()
       presence.start()
     },
   })
@@ -199,6 +221,15 @@ export function assemble(options: AssemblyOptions): Assembly {
       system,
       hub,
       links,
+      rules: {
+        accessChanged: (tenant) => {
+          if (system.isServing) rules.accessChanged(tenant)
+        },
+        tenantEnded: (tenant) => {
+          rules.tenantEnded(tenant)
+          ruleSweep.tenantEnded(tenant)
+        },
+      },
       sweep: new TenantSweep({ system, journal, kinds: definitions.map(({ kind }) => kind), indexes }),
       log,
     })
@@ -230,6 +261,7 @@ export function assemble(options: AssemblyOptions): Assembly {
 
   const stop = () => {
     identity?.stop()
+    ruleSweep.stop()
     idempotencyExpiry.stop()
   }
   const close = async () => {
@@ -251,6 +283,7 @@ export function assemble(options: AssemblyOptions): Assembly {
         system.registry.head(defaultTenant)
         for (const head of system.registry.heads()) hub.load(head.tenant, head.committed)
         const opened = (await identity?.open()) ?? {}
+        loadRules()
         presence.start()
         idempotencyExpiry.start()
         return opened
@@ -261,5 +294,20 @@ export function assemble(options: AssemblyOptions): Assembly {
     },
     stop,
     close,
+  }
+}
+
+/** While the store is being read nobody is told: what was stored is in what is loaded then. */
+function whileServing(rules: RuleNotices, isServing: () => boolean): RuleNotices {
+  return {
+    alarmChanged(...change) {
+      if (isServing()) rules.alarmChanged(...change)
+    },
+    groupChanged(...change) {
+      if (isServing()) rules.groupChanged(...change)
+    },
+    schemaChanged(...change) {
+      if (isServing()) rules.schemaChanged(...change)
+    },
   }
 }

@@ -1,7 +1,26 @@
+import { type AlarmsJudged, applyAlarmChanged, applyAlarmsJudged, applyWaiting } from '#actors/device/alarms'
+import type { ServiceDeclared } from '#actors/device/declare'
 import { ServiceState } from '#actors/device/service-state'
 import { absentDevice, type DeviceState, serviceOf } from '#actors/device/state'
+import { applyConnected, type Connected } from '#actors/device/status'
 import type { Declared, Entry, Items, PropertyState, Reported } from '#model/entry'
 import type { Shape } from '#model/shape'
+
+/** What changes in a device and nobody hears of. */
+export type DeviceChange = Connected | ServiceDeclared | AlarmsJudged
+
+export function applyChange(state: DeviceState, change: DeviceChange): void {
+  switch (change.type) {
+    case 'connected':
+      applyConnected(state, change)
+      break
+    case 'service_declared':
+      applyShape(state, change.shape)
+      break
+    case 'alarms_judged':
+      applyAlarmsJudged(state, change)
+  }
+}
 
 /**
  * What each entry changes in a device. Also at replay, so it depends on nothing but the two.
@@ -46,6 +65,9 @@ export function applyEntry(state: DeviceState, entry: Entry, offset: number): vo
     case 'meta_deleted':
       state.meta = Object.fromEntries(Object.entries(state.meta).filter(([key]) => key !== entry.key))
       break
+    case 'alarm_changed':
+      applyAlarmChanged(state, entry)
+      break
     default:
       throw new Error(`a device is not changed by ${entry.kind}`)
   }
@@ -62,6 +84,7 @@ function applyReported(state: DeviceState, entry: Reported, offset: number): voi
     state.seq = 0
   }
   if (entry.seq > 0) state.seq = entry.seq
+  if (entry.alarms !== undefined) applyWaiting(state, entry.alarms)
 }
 
 function applyDeclared(state: DeviceState, entry: Declared, offset: number): void {

@@ -4,6 +4,7 @@ import type { DeviceStatus } from '#model/meta'
 import type { PropertyType, PropertyValue } from '#model/property-type'
 import type { ServiceSchema } from '#model/service-schema'
 import type { Shape } from '#model/shape'
+import type { ReminderDue } from '#runtime/system'
 
 /** What a device actor can be asked or told. */
 export type DeviceCommand =
@@ -17,6 +18,8 @@ export type DeviceCommand =
   | PatchMeta
   | DeleteMetaKey
   | Write
+  | Judge
+  | ReminderDue
 
 /** Told by the tenant, which gives the address. Plain data. */
 export interface AddDevice {
@@ -134,4 +137,9 @@ export interface WriteOrder {
     /** The normal form. */
     readonly value: PropertyValue
   }[]
+}
+
+/** Told when its alarms are others than before: a device that says nothing is judged by them too. */
+export interface Judge {
+  readonly type: 'judge'
 }

@@ -1,12 +1,16 @@
-import { applyEntry, applyShape } from '#actors/device/apply'
+import { applyChange, applyEntry, type DeviceChange } from '#actors/device/apply'
 import type { AddDevice, DeviceCommand, RemoveDevice, SetSecret } from '#actors/device/commands'
-import { type ServiceDeclared, serviceIndex, undeclared } from '#actors/device/declare'
+import { serviceIndex, undeclared } from '#actors/device/declare'
+import { decideDue, decideJudge } from '#actors/device/due'
 import { decideHello } from '#actors/device/hello'
+import { judgeWhole } from '#actors/device/judge'
+import type { DeviceRules } from '#actors/device/judge-report'
+import { judgedAfter, withJudgement } from '#actors/device/judged'
 import { decideDeleteMetaKey, decidePatchMeta } from '#actors/device/meta'
 import { decidePost, decideReport } from '#actors/device/report'
 import { deviceFormat, deviceOf, readSnapshot, snapshotOf, writeSnapshot } from '#actors/device/snapshot'
 import type { DeviceState } from '#actors/device/state'
-import { applyConnected, type Connected, decideStatus, presence } from '#actors/device/status'
+import { decideStatus, presence } from '#actors/device/status'
 import { decideWrite } from '#actors/device/writes'
 import { tenantAddress } from '#actors/tenant/address'
 import type { DeviceGone } from '#actors/tenant/commands'
@@ -23,13 +27,11 @@ import {
   type Turn,
 } from '#runtime/actor'
 
-/** What changes in a device and nobody hears of. */
-type DeviceChange = Connected | ServiceDeclared
-
 export interface DeviceOptions {
   readonly shapeById: (id: string) => Shape
   /** When this process began, Unix ms: connects are counted from then. */
   readonly startedAt: number
+  readonly rules: DeviceRules
 }
 
 /**
@@ -52,6 +54,7 @@ export function deviceAddress(tenant: string, device: string): ActorAddress {
 export function deviceActor({
   shapeById,
   startedAt,
+  rules,
 }: DeviceOptions): ActorDefinition<DeviceState, DeviceCommand, Entry> {
   return {
     kind: 'device',
@@ -63,19 +66,15 @@ export function deviceActor({
     readSnapshot: (address, reader) => readSnapshot(address.id, reader, shapeById),
     concerns: (entry) => ('device' in entry ? entry.device : undefined),
     apply: applyEntry,
-    change(state, change) {
-      const { type } = change as DeviceChange
-      if (type === 'connected') applyConnected(state, change as Connected)
-      else applyShape(state, (change as ServiceDeclared).shape)
-    },
+    change: (state, change) => applyChange(state, change as DeviceChange),
     decide(state, command, turn) {
       switch (command.type) {
         case 'report':
-          return decideReport(state, command, turn)
+          return decideReport(state, command, turn, rules)
         case 'hello':
-          return decideHello(state, command, turn, startedAt)
+          return judgedAfter(state, decideHello(state, command, turn, startedAt), turn, rules)
         case 'post':
-          return decidePost(state, command, turn, startedAt)
+          return judgedAfter(state, decidePost(state, command, turn, startedAt), turn, rules)
         case 'status':
           return decideStatus(state, command, turn, startedAt)
         case 'patch_meta':
@@ -89,7 +88,11 @@ export function deviceActor({
         case 'set_secret':
           return decideSetSecret(state, command)
         case 'remove':
-          return decideRemove(state, command, turn)
+          return decideRemove(state, command, turn, rules)
+        case 'judge':
+          return decideJudge(state, turn, rules)
+        case 'reminder_due':
+          return decideDue(state, turn, rules)
       }
     },
   }
@@ -116,14 +119,23 @@ function decideSetSecret(state: DeviceState, { hash }: SetSecret): Decision<Entr
   return record([], { records: [{ name: secretRecord, value: hash }] })
 }
 
-/** Contract 3.11. Its properties are said to be gone first: not everybody who hears of them hears of devices. */
-function decideRemove(state: DeviceState, { registrar }: RemoveDevice, turn: Turn): Decision<Entry> {
+/**
+ * Contract 3.11. Its alarms end and its properties are said to be gone first: not everybody who hears of them hears of
+ * devices.
+ */
+function decideRemove(
+  state: DeviceState,
+  { registrar }: RemoveDevice,
+  turn: Turn,
+  rules: DeviceRules,
+): Decision<Entry> {
   if (!state.isThere) return refuse(new Problem('not_found'))
   const { device, flakeAddress, services } = state
   const entries = services.map(({ shape }) => undeclared(state, shape, turn.now))
   const gone: DeviceGone = { type: 'device_gone', ...(registrar !== undefined && { key: registrar }) }
-  return record([...entries, { kind: 'device_removed', device, flakeAddress, at: turn.now }], {
+  const removal = record<Entry>([...entries, { kind: 'device_removed', device, flakeAddress, at: turn.now }], {
     isCheckpointed: true,
+    ...(turn.reminder() !== null && { reminder: null }),
     answer: { flakeAddress },
     records: [
       { name: secretRecord, value: null },
@@ -139,4 +151,9 @@ function decideRemove(state: DeviceState, { registrar }: RemoveDevice, turn: Tur
     ],
     tells: [{ to: tenantAddress(turn.tenant), command: gone }],
   })
+  const ended = judgeWhole(state, undefined, turn.now)
+  if (!ended) return removal
+  // What nobody hears of goes with the device.
+  const judged = withJudgement(removal, { ...ended, waiting: [], forgotten: [] }, rules.counts)
+  return { ...judged, events: [...ended.entries, ...removal.events] }
 }

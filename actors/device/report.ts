@@ -1,5 +1,7 @@
 import type { DeclaredService, Post, PostedUpdate, Report } from '#actors/device/commands'
 import { declare } from '#actors/device/declare'
+import { type DeviceRules, judgeReport } from '#actors/device/judge-report'
+import { withJudgement } from '#actors/device/judged'
 import { absentDevice, type DeviceState, serviceOf } from '#actors/device/state'
 import { heardOnline } from '#actors/device/status'
 import type { Entry, PropertyState, Reported } from '#model/entry'
@@ -15,15 +17,20 @@ export const aheadMsMax = 24 * 60 * 60_000
  * A device says what some properties are. The hot path: values were checked at the border against `shape`, so what is
  * left is whether the device still offers that, and whether we have heard it before. Contract 7, numbering.
  */
-export function decideReport(state: DeviceState, report: Report, turn: Turn): Decision<Entry> {
+export function decideReport(state: DeviceState, report: Report, turn: Turn, rules: DeviceRules): Decision<Entry> {
   if (!state.isThere) return refuse(new Problem('device_unknown'))
   const { shape, seq, session } = report
   const isBegun = session === state.session
   if (isBegun && seq <= state.seq) return answer(state.seq)
   const service = serviceOf(state, shape.serviceIdentifier)
   if (service?.shape.id !== shape.id) return refuse(new Problem('service_unknown'))
-  const entry = reported(state, shape, turn.now, report.timestamp, seq, report.items)
-  return { type: 'record', events: [isBegun ? entry : { ...entry, session }], answer: seq }
+  const said = reported(state, shape, turn.now, report.timestamp, seq, report.items)
+  const entry = isBegun ? said : { ...said, session }
+  const judgement = judgeReport(state, service, entry, rules, turn)
+  if (judgement === undefined) return { type: 'record', events: [entry], answer: seq }
+  const { waiting } = judgement
+  const withWaits = waiting.length === 0 ? entry : { ...entry, alarms: waiting }
+  return withJudgement(record([withWaits], { answer: seq }), { ...judgement, waiting: [] }, rules.counts)
 }
 
 /** Contract 7, POST /link: answered when everything is stored; one bad update refuses all. */

@@ -69,6 +69,11 @@ export class ServiceState {
     else if (!isNumber && state !== null) this.#others = othersWith(this.shape, index, state)
   }
 
+  /** Another one that stands at the same. */
+  copy(): ServiceState {
+    return new ServiceState(this.shape, this.states(), this.times(), this.offsets())
+  }
+
   /** A list of what every property stands at; likewise the next two. */
   states(): PropertyState[] {
     return this.shape.properties.map((_, index) => this.stateOf(index))

@@ -1,3 +1,12 @@
+import {
+  type AlarmState,
+  alarmsOf,
+  type DeviceAlarms,
+  noAlarms,
+  type StoredAlarms,
+  storedAlarms,
+  storedPerAlarm,
+} from '#actors/device/alarms'
 import { ServiceState } from '#actors/device/service-state'
 import { absentDevice, type DeviceState, noFirmwares, noMeta } from '#actors/device/state'
 import type { Firmware, PropertyState } from '#model/entry'
@@ -11,8 +20,10 @@ import type { ValueWriter } from '#runtime/value-writer'
 /** A new field goes to the end; one whose meaning changes raises the version and leads the old one up. */
 export const deviceFormat: RecordFormat = { name: 'device', version: 1, upgrades: {} }
 
-/** The stored form: an array, because there may be millions of them. */
-type DeviceSnapshot = readonly [
+/** The stored form: an array, because there may be millions of them. The last is there where something stands of alarms. */
+type DeviceSnapshot = readonly [...DeviceFields, alarms?: StoredAlarms]
+
+type DeviceFields = readonly [
   flakeAddress: number,
   status: DeviceStatus,
   lastMessage: number,
@@ -30,7 +41,7 @@ type DeviceSnapshot = readonly [
 /** Undefined for a device that is gone. Undone by `deviceOf`. */
 export function snapshotOf(state: DeviceState): DeviceSnapshot | undefined {
   if (!state.isThere) return undefined
-  return [
+  const fields: DeviceFields = [
     state.flakeAddress,
     state.status,
     state.lastMessage,
@@ -44,12 +55,13 @@ export function snapshotOf(state: DeviceState): DeviceSnapshot | undefined {
     state.meta,
     state.services.map((service) => [service.shape.id, service.states(), service.times(), service.offsets()]),
   ]
+  return state.alarms.size > 0 ? [...fields, storedAlarms(state.alarms)] : fields
 }
 
 /** The same to the byte (a property test compares the two), without a list being made of anything. */
 export function writeSnapshot(state: DeviceState, writer: ValueWriter): boolean {
   if (!state.isThere) return false
-  writer.array(12)
+  writer.array(state.alarms.size > 0 ? 13 : 12)
   writer.number(state.flakeAddress)
   writer.text(state.status)
   writer.number(state.lastMessage)
@@ -63,7 +75,18 @@ export function writeSnapshot(state: DeviceState, writer: ValueWriter): boolean 
   writer.any(state.meta)
   writer.array(state.services.length)
   for (const service of state.services) writeService(service, writer)
+  if (state.alarms.size > 0) writeAlarms(state.alarms, writer)
   return true
+}
+
+function writeAlarms(alarms: DeviceAlarms, writer: ValueWriter): void {
+  writer.array(alarms.size * storedPerAlarm)
+  for (const [id, { isActive, since, waitingSince }] of alarms) {
+    writer.text(id)
+    writer.any(isActive)
+    writer.number(since)
+    writer.number(waitingSince)
+  }
 }
 
 function writeService(service: ServiceState, writer: ValueWriter): void {
@@ -99,6 +122,7 @@ export function deviceOf(device: string, stored: unknown, shapeById: (id: string
     isAutoUpdated,
     meta,
     services,
+    alarms = [],
   ] = stored as DeviceSnapshot
   return {
     device,
@@ -115,6 +139,8 @@ export function deviceOf(device: string, stored: unknown, shapeById: (id: string
     firmwares: firmwares.length === 0 ? noFirmwares : firmwares,
     isAutoUpdated,
     meta: Object.keys(meta).length === 0 ? noMeta : meta,
+    alarms: alarmsOf(alarms),
+    rules: undefined,
   }
 }
 
@@ -128,7 +154,8 @@ export function readSnapshot(
   reader: ValueReader,
   shapeById: (id: string) => Shape,
 ): DeviceState | undefined {
-  if (reader.array() !== 12) return undefined
+  const length = reader.array()
+  if (length !== 12 && length !== 13) return undefined
   const flakeAddress = reader.number()
   const status = statuses.get(reader.text())
   const lastMessage = reader.number()
@@ -141,7 +168,9 @@ export function readSnapshot(
   const isAutoUpdated = reader.any()
   const meta = reader.any()
   const services = readServices(reader, shapeById)
-  if (status === undefined || services === undefined || typeof isAutoUpdated !== 'boolean') return undefined
+  if (services === undefined) return undefined
+  const alarms = length === 12 ? noAlarms : readAlarms(reader)
+  if (status === undefined || alarms === undefined || typeof isAutoUpdated !== 'boolean') return undefined
   if (!(project === null || typeof project === 'string')) return undefined
   if (!Array.isArray(firmwares) || typeof meta !== 'object' || meta === null || Array.isArray(meta)) return undefined
   return {
@@ -159,6 +188,8 @@ export function readSnapshot(
     firmwares: firmwares.length === 0 ? noFirmwares : firmwares,
     isAutoUpdated,
     meta: Object.keys(meta).length === 0 ? noMeta : (meta as JsonObject),
+    alarms,
+    rules: undefined,
   }
 }
 
@@ -190,4 +221,19 @@ function readService(reader: ValueReader, shapeById: (id: string) => Shape): Ser
   if (reader.array() !== length) return undefined
   for (let index = 0; index < length; index++) service.setOffset(index, reader.number())
   return service
+}
+
+function readAlarms(reader: ValueReader): DeviceAlarms | undefined {
+  const length = reader.array()
+  if (length === 0 || length % storedPerAlarm !== 0) return undefined
+  const alarms = new Map<string, AlarmState>()
+  for (let at = 0; at < length; at += storedPerAlarm) {
+    const id = reader.text()
+    const isActive = reader.any()
+    const since = reader.number()
+    const waitingSince = reader.number()
+    if (typeof isActive !== 'boolean') return undefined
+    alarms.set(id, { isActive, since, waitingSince })
+  }
+  return alarms
 }

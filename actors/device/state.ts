@@ -1,7 +1,9 @@
+import { type DeviceAlarms, noAlarms } from '#actors/device/alarms'
 import type { ServiceState } from '#actors/device/service-state'
 import type { Firmware } from '#model/entry'
 import type { JsonObject } from '#model/json-value'
 import type { DeviceStatus } from '#model/meta'
+import type { RuleList } from '#rules/rule-list'
 
 /** A device as its actor knows it. One that does not exist has an actor too: it says so. */
 export interface DeviceState {
@@ -22,6 +24,19 @@ export interface DeviceState {
   firmwares: readonly Firmware[]
   isAutoUpdated: boolean
   meta: JsonObject
+  alarms: DeviceAlarms
+  /**
+   * By which rules it is known to be judged. Forgotten when others brought something, for they may be these again before
+   * it is looked at. Worked out again when it is missing: no part of what is kept, shown or compared, and nothing for
+   * `apply` to look at.
+   */
+  rules: KnownRules | undefined
+}
+
+/** A device's rules at a version of its tenant's. */
+export interface KnownRules {
+  readonly version: number
+  readonly list: RuleList
 }
 
 /** What most devices have: one of each for all of them. Never changed, only replaced. */
@@ -45,6 +60,8 @@ export function absentDevice(device: string): DeviceState {
     firmwares: noFirmwares,
     isAutoUpdated: true,
     meta: noMeta,
+    alarms: noAlarms,
+    rules: undefined,
   }
 }
 

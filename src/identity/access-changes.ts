@@ -6,7 +6,7 @@ import type { Hub } from '#events/hub'
 import type { Accesses, PublishedUser } from '#iam/accesses'
 import type { Caller, SessionKey } from '#iam/caller'
 import type { ActorStates } from '#identity/actor-states'
-import type { CredentialLinks } from '#identity/options'
+import type { AuthoredRules, CredentialLinks } from '#identity/options'
 import type { SessionSockets } from '#identity/session-sockets'
 import { publishedUser, readView, type Unsettled } from '#identity/view'
 import { Problem } from '#model/problem'
@@ -22,6 +22,7 @@ export interface AccessChangesParts {
   readonly hub: Hub
   readonly sockets: SessionSockets
   readonly links: CredentialLinks
+  readonly rules: AuthoredRules
   readonly callerOf: (session: SessionKey) => Caller | undefined
   readonly keys: { changed(keys: readonly StoredSigningKey[]): void; isOld(): void }
   /** A tenant is no more to anybody; what it left has to go. */
@@ -54,21 +55,25 @@ export class AccessChanges implements IdentityNotices {
   }
 
   rolesChanged(tenant: string, role: string, stored: StoredRole | undefined): void {
-    const { accesses, hub } = this.#parts
+    const { accesses, hub, rules } = this.#parts
     if (!accesses.hasTenant(tenant)) return
     const since = stored?.since ?? hub.toldTo(tenant)
     this.#redefine(tenant, accesses.publishRole(tenant, role, stored?.grants, since))
+    rules.accessChanged(tenant)
     if (stored?.since === null) this.#settle({ type: 'role', tenant, role, edit: stored.edit }, since)
   }
 
   userChanged(tenant: string, user: string, row: UserRow | undefined): void {
-    const { accesses } = this.#parts
-    if (row?.state !== 'active') accesses.publishUser(undefined, user)
+    const { accesses, rules } = this.#parts
+    if (row?.state !== 'active' && accesses.publishUser(undefined, user)) rules.accessChanged(tenant)
     if (!row || !accesses.hasTenant(tenant)) return
     const since = row.rolesSince ?? this.#sinceOf(tenant, row)
     if (row.state === 'active' && !isKnown(accesses.user(user), row, since)) {
       const isOther = accesses.publishUser(publishedUser(row, since), user)
-      if (isOther) this.#move(this.#parts.sockets.ofUser(tenant, user))
+      if (isOther) {
+        this.#move(this.#parts.sockets.ofUser(tenant, user))
+        rules.accessChanged(tenant)
+      }
     }
     if (row.rolesSince === null) this.#settle({ type: 'user', tenant, user, edit: row.rolesEdit }, since)
   }
@@ -84,9 +89,12 @@ export class AccessChanges implements IdentityNotices {
   }
 
   keyEnded(tenant: string, key: string, kind: KeyKind): void {
-    const { sockets, links } = this.#parts
+    const { sockets, links, rules } = this.#parts
     if (kind === 'provisioning_key') links.keyEnded(tenant, key)
-    else sockets.endSession({ kind, tenant, id: key }, closeCodes.sessionOver)
+    else {
+      sockets.endSession({ kind, tenant, id: key }, closeCodes.sessionOver)
+      rules.accessChanged(tenant)
+    }
   }
 
   signingKeysChanged(keys: readonly StoredSigningKey[]): void {
@@ -150,6 +158,7 @@ export class AccessChanges implements IdentityNotices {
   #endTenant(tenant: string): void {
     this.#parts.sockets.endTenant(tenant, closeCodes.sessionOver)
     this.#parts.links.tenantEnded(tenant)
+    this.#parts.rules.tenantEnded(tenant)
   }
 
   /** Told once: a later notice about the same edit must not move it. */

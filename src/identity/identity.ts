@@ -15,6 +15,7 @@ import { Webauthn } from '#iam/webauthn'
 import { AccessChanges } from '#identity/access-changes'
 import { ActorStates } from '#identity/actor-states'
 import { authenticatorOf } from '#identity/authenticator'
+import { Authors } from '#identity/authors'
 import { FactorConfirmations } from '#identity/factor-confirmation'
 import { firstAdministrator } from '#identity/first-administrator'
 import { loginsOf, secondFactorsOf } from '#identity/flows'
@@ -30,6 +31,7 @@ import { KeyRing } from '#identity/signing-key-ring'
 import { TenantRemoval } from '#identity/tenant-removal'
 import { TotpFlows } from '#identity/totp-flows'
 import { WebauthnFlows } from '#identity/webauthn-flows'
+import type { Scope } from '#model/scope'
 import type { Authenticate } from '#server/authenticate'
 
 /** Everything about who is signed in, put together. */
@@ -51,6 +53,11 @@ export interface Identity {
   linkCaller(authorization: string): LinkCaller
   /** Who that is now; undefined once the session is over. */
   callerOf(session: SessionKey): Caller | undefined
+  /**
+   * What the author of something may do now, by his resource name; nothing when he is gone. Contract 5.1.
+   * @throws Problem `storage` while the store is being read
+   */
+  scopeOf(tenant: string, author: string): Scope
   /**
    * When the store is open, before anybody is let in. `printed`: the first administrator's random password, to be shown
    * once. @throws WrongFileKey, Problem `storage`, whatever keeps the file key from being had
@@ -89,6 +96,7 @@ export function openIdentity(options: IdentityOptions): Identity {
   const callerOf = (session: SessionKey) => callers.of(session)
   const sockets = new SessionSockets({ world, callerOf })
   const linkCredentials = new LinkCredentials({ system, states, accesses })
+  const authors = new Authors({ states, accesses, now })
   const linkCallerOf = (authorization: string) => linkCredentials.callerOf(authorization)
 
   const removal = new TenantRemoval({
@@ -106,6 +114,7 @@ export function openIdentity(options: IdentityOptions): Identity {
     hub,
     sockets,
     links,
+    rules: options.rules,
     callerOf,
     keys: ring,
     tenantEnded: (tenant) => removal.begin(tenant),
@@ -153,6 +162,7 @@ export function openIdentity(options: IdentityOptions): Identity {
     keys: ring,
     linkCaller: linkCallerOf,
     callerOf,
+    scopeOf: (tenant, author) => authors.scopeOf(tenant, author),
 
     async open() {
       const isNeeded = states.signingKeys.keys.size > 0 || states.directory.users.size > 0

@@ -42,6 +42,13 @@ export interface CredentialLinks {
   judgeAnew(): void
 }
 
+/** What is judged by what people may do, whether they are there or not. */
+export interface AuthoredRules {
+  /** Somebody of the tenant may do more or less than before. */
+  accessChanged(tenant: string): void
+  tenantEnded(tenant: string): void
+}
+
 /** Takes away what a deleted tenant left; begun again when it was broken off. */
 export interface Sweep {
   run(tenant: string): Promise<void>
@@ -59,6 +66,7 @@ export interface IdentityOptions extends IdentitySettings {
   readonly system: System<Entry>
   readonly hub: Hub
   readonly links: CredentialLinks
+  readonly rules: AuthoredRules
   readonly sweep: Sweep
   readonly log: IdentityLog
 }

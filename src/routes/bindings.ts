@@ -1,5 +1,6 @@
 import { anonymous } from '#iam/anonymous'
 import type { Identity } from '#identity/identity'
+import { alarmRoutes } from '#routes/alarms'
 import { apiKeyRoutes } from '#routes/api-keys'
 import { basicTokenRoutes } from '#routes/basic-tokens'
 import type { RouteContext } from '#routes/context'
@@ -38,6 +39,7 @@ export function bindingsOf(context: RouteContext, identity: Identity | undefined
     ...schemaRoutes(context),
     ...metaRoutes(context),
     ...groupRoutes(context),
+    ...alarmRoutes(context),
     ...eventRoutes(context),
     ...linkRoutes(context, identity),
     ...identityRoutes(),

@@ -81,13 +81,15 @@ export interface RecordFormat {
   readonly upgrades: Readonly<Record<number, (value: unknown) => unknown>>
 }
 
-/** What a turn may look at beside the state: the moment, and chance. */
+/** What a turn may look at beside the state: the moment, chance, and when it is woken next. */
 export interface Turn {
   /** Whose actor it is. */
   readonly tenant: string
   /** Unix milliseconds, the same for the whole turn. */
   readonly now: number
   random(byteCount: number): Uint8Array
+  /** When the actor is to be woken, as it was set last, Unix ms; null for never. */
+  reminder(): number | null
 }
 
 export type Decision<Event> = Recorded<Event> | Refused | Answered

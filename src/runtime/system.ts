@@ -92,6 +92,8 @@ export class System<Event> {
   readonly #turn: { -readonly [K in keyof Turn]: Turn[K] }
   readonly #told: Tell[] = []
   #isTurning = false
+  /** Whose turn it is, or was last. */
+  #turning: Activation<Event> | undefined
   #isTelling = false
   #isServing = false
   /** World.monotonic of the last sweep: near enough for what was touched, and cheaper than the clock at each turn. */
@@ -118,7 +120,12 @@ export class System<Event> {
     )
     this.reminders = new Reminders(world, (address, dueAt) => this.#remind(address, dueAt))
     this.#tells = new StoredTells(this.gate, journal, (tell) => this.#tell(tell))
-    this.#turn = { tenant: '', now: 0, random: (byteCount) => world.random(byteCount) }
+    this.#turn = {
+      tenant: '',
+      now: 0,
+      random: (byteCount) => world.random(byteCount),
+      reminder: () => (this.#turning && this.reminders.dueAt(this.#turning.address)) ?? null,
+    }
   }
 
   /** Whether questions are answered: false while the store is being read. */
@@ -235,6 +242,7 @@ export class System<Event> {
   #decideAndApply(activation: Activation<Event>, command: unknown, bytes: number): Decision<Event> {
     const { definition, state } = activation
     activation.touchedAtMs = this.#sweptAtMs
+    this.#turning = activation
     this.#turn.tenant = activation.tenant
     this.#turn.now = this.world.now()
     const decision = definition.decide(state, command, this.#turn)

@@ -17,9 +17,14 @@ export const now = 2_000_000
 
 let chance = 0
 
-export function turnAt(at = now, tenant = 'default'): Turn {
-  // Every byte another one: what is drawn twice must differ.
-  return { tenant, now: at, random: (byteCount) => Uint8Array.from({ length: byteCount }, () => chance++ & 0xff) }
+export function turnAt(at = now, tenant = 'default', reminder: number | null = null): Turn {
+  return {
+    tenant,
+    now: at,
+    // Every byte another one: what is drawn twice must differ.
+    random: (byteCount) => Uint8Array.from({ length: byteCount }, () => chance++ & 0xff),
+    reminder: () => reminder,
+  }
 }
 
 /**
@@ -51,7 +56,7 @@ export class ActingActor<State, Command> {
 
   decide(command: Command): Decision<Entry> {
     const before = this.#show(this.state)
-    const decision = this.definition.decide(this.state, command, turnAt(this.at, this.address.tenant))
+    const decision = this.definition.decide(this.state, command, turnAt(this.at, this.address.tenant, this.reminder))
     expect(this.#show(this.state), 'a decision changed the state').toEqual(before)
     return decision
   }

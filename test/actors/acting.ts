@@ -1,5 +1,6 @@
 import type { DeclaredService, DeviceCommand, Hello, Post, Report } from '#actors/device/commands'
 import { deviceActor } from '#actors/device/device'
+import type { DeviceRules } from '#actors/device/judge-report'
 import type { DeviceState } from '#actors/device/state'
 import type { Entry, Items } from '#model/entry'
 import { propertyTypeOf } from '#model/property-type'
@@ -7,6 +8,7 @@ import type { Shape } from '#model/shape'
 import type { Decision } from '#runtime/actor'
 import { Shapes } from '#store/shapes'
 import { ActingActor, startedAt } from '#test/actors/acting-actor'
+import { noRuleViews } from '#test/actors/no-rule-views'
 import { shownState } from '#test/actors/shown-state'
 
 export const shapes = new Shapes(() => undefined)
@@ -27,25 +29,37 @@ export function shapeOf(
   )
 }
 
-const definition = deviceActor({ shapeById: (id) => shapes.byId(id), startedAt })
+/** The device actor that judges by these rules. */
+export function deviceWith(rules: DeviceRules) {
+  return deviceActor({ shapeById: (id) => shapes.byId(id), startedAt, rules })
+}
+
+const definition = deviceWith(noRuleViews)
 
 /** A device actor without a runtime. */
 export class ActingDevice extends ActingActor<DeviceState, DeviceCommand> {
-  constructor(device = 'A') {
-    super(definition, { id: device }, shownState)
+  constructor(device = 'A', by = definition) {
+    super(by, { id: device }, shownState)
   }
 
   /** One that exists, at address 7. */
-  static added(device = 'A'): ActingDevice {
-    const acting = new ActingDevice(device)
+  static added(device = 'A', by = definition): ActingDevice {
+    const acting = new ActingDevice(device, by)
     acting.act({ type: 'add', flakeAddress: 7, meta: {} })
     return acting
   }
 
   /** As it comes out of its snapshot. */
   restored(): DeviceState {
-    const snapshot = definition.snapshot?.(this.state)
-    return definition.wake({ kind: 'device', tenant: 'default', id: this.state.device }, new Map([['', snapshot]]))
+    const { definition, address } = this
+    return definition.wake(address, new Map([['', definition.snapshot?.(this.state)]]))
+  }
+
+  /** What it was reminded of comes true, at the moment that it is now. */
+  due(): Decision<Entry> {
+    const dueAt = this.reminder ?? this.at
+    this.reminder = null
+    return this.act({ type: 'reminder_due', dueAt })
   }
 }
 

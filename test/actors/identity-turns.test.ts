@@ -25,6 +25,7 @@ import type { AnyDefinition } from '#runtime/activation'
 import type { ActorAddress } from '#runtime/actor'
 import type { StoreJournal } from '#store/store-journal'
 import { begunSession, hash } from '#test/actors/acting-account'
+import { noRuleViews } from '#test/actors/no-rule-views'
 import { RecordingNotices } from '#test/actors/recording-notices'
 import { ManualWorld, startMs } from '#test/runtime/manual-world'
 import { faultyPlace, openStage, type Stage, type StageOptions } from '#test/runtime/stage'
@@ -110,7 +111,7 @@ class IdentityStage {
 function definitionsWith(notices: RecordingNotices): (journal: StoreJournal) => AnyDefinition<Entry>[] {
   return (journal) =>
     [
-      deviceActor({ shapeById: (id) => journal.shapes.byId(id), startedAt: startMs }),
+      deviceActor({ shapeById: (id) => journal.shapes.byId(id), startedAt: startMs, rules: noRuleViews }),
       tenantActor(notices, unheardRules),
       directoryActor(notices),
       accountActor,

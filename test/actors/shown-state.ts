@@ -1,6 +1,6 @@
 import type { DeviceState } from '#actors/device/state'
 
-/** A device's state as plain values of its own, to be compared: what a service keeps is private to it. */
+/** A device's state as plain values of its own, to be compared: what a service keeps is private to it, its rules no state. */
 export function shownState(state: DeviceState) {
   const services = state.services.map((service) => ({
     shape: service.shape.id,
@@ -8,5 +8,6 @@ export function shownState(state: DeviceState) {
     times: service.times(),
     offsets: service.offsets(),
   }))
-  return structuredClone({ ...state, services })
+  const { rules: _, ...kept } = state
+  return structuredClone({ ...kept, services })
 }

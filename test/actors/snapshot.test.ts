@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { type DeviceAlarms, noAlarms } from '#actors/device/alarms'
 import { ServiceState } from '#actors/device/service-state'
 import { deviceOf, readSnapshot, snapshotOf, writeSnapshot } from '#actors/device/snapshot'
 import { absentDevice, type DeviceState } from '#actors/device/state'
@@ -34,8 +35,19 @@ const service = shape.chain((of) => {
     .map(([states, times, offsets]) => new ServiceState(of, states, times, offsets))
 })
 
+const alarms: fc.Arbitrary<DeviceAlarms> = fc.oneof(
+  fc.constant(noAlarms),
+  fc
+    .array(fc.tuple(fc.string(), fc.record({ isActive: fc.boolean(), since: time, waitingSince: time })), {
+      minLength: 1,
+      maxLength: 20,
+    })
+    .map((each) => new Map(each)),
+)
+
 const device: fc.Arbitrary<DeviceState> = fc
   .record({
+    alarms,
     flakeAddress: fc.integer({ min: 1, max: 0xffffffff }),
     services: fc.array(service, { maxLength: 18 }),
     status: fc.constantFrom('online' as const, 'idle' as const, 'offline' as const),
@@ -122,10 +134,20 @@ describe('a snapshot read piece by piece is what the unpacked one makes', () => 
 
   test('of a newer form: with one field more', () => {
     const before = { ...absentDevice('A'), isThere: true }
-    expect(read(pack([...(snapshotOf(before) ?? []), 'more']), before)).toBeUndefined()
+    for (const more of [['more'], [[], 'more'], [[]], [['id', true, 1]], [['id', 1, 1, 1]]]) {
+      expect(read(pack([...(snapshotOf(before) ?? []), ...more]), before), JSON.stringify(more)).toBeUndefined()
+    }
     expect(read(Buffer.concat([pack(snapshotOf(before)), Buffer.of(1)]), before)).toBeUndefined()
     expect(read(pack(snapshotOf(before)), before)).toEqual(before)
   })
+})
+
+test('where nothing stands of alarms it is what it was before there were any', () => {
+  const before = { ...absentDevice('A'), isThere: true, flakeAddress: 7 }
+  const bytes = '9c07a76f66666c696e65000000a000c090c38090'
+  expect(Buffer.from(pack(snapshotOf(before))).toString('hex')).toBe(bytes)
+  const after = deviceOf('A', unpack(Buffer.from(bytes, 'hex')), () => expect.fail('no shape is asked for'))
+  expect(after.alarms).toBe(noAlarms)
 })
 
 test('of a device that is gone nothing is written', () => {

@@ -17,12 +17,13 @@ import type { Socket } from '#runtime/socket'
 import { pack } from '#store/record-codec'
 import type { StoreJournal } from '#store/store-journal'
 import { StoreListing } from '#store/store-listing'
+import { noRuleViews } from '#test/actors/no-rule-views'
 import { startMs } from '#test/runtime/manual-world'
 import { Stage, type StageOptions } from '#test/runtime/stage'
 
 const definitions = (notices: IdentityNotices) => (journal: StoreJournal) =>
   [
-    deviceActor({ shapeById: (id) => journal.shapes.byId(id), startedAt: startMs }),
+    deviceActor({ shapeById: (id) => journal.shapes.byId(id), startedAt: startMs, rules: noRuleViews }),
     tenantActor(notices, unheardRules),
   ] as unknown as AnyDefinition<Entry>[]
 

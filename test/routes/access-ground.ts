@@ -10,11 +10,14 @@ import { sessionAddress } from '#actors/session/address'
 import type { SessionState } from '#actors/session/state'
 import { defaultTenant, tenantAddress } from '#actors/tenant/address'
 import type { TenantState } from '#actors/tenant/state'
+import { createAlarm, exampleAlarm } from '#api/alarms'
 import { exampleGroup } from '#api/groups'
 import { exampleDevice, exampleService } from '#api/state-shape'
 import { anonymous } from '#iam/anonymous'
 import { hashOf } from '#iam/secret-text'
 import type { Identity } from '#identity/identity'
+import type { AlarmBody } from '#model/alarm'
+import { formatCrn } from '#model/crn'
 import type { Grant } from '#model/scope'
 import { madeId } from '#model/server-made-id'
 import { bindingsOf, socketsOf } from '#routes/bindings'
@@ -116,6 +119,14 @@ export class AccessGround {
     for (const tenant of [defaultTenant, other]) await this.#thingsIn(tenant)
     for (const asker of ['eve', 'olaf'] as const) await this.#signedIn(asker)
     await this.#ask(tenantAddress(defaultTenant), { type: 'put_role', role: 'eve', grants })
+    await this.judged(defaultTenant)
+  }
+
+  /** Until devices were judged by all that was edited: some of it is told after its answer. */
+  async judged(tenant: string): Promise<void> {
+    const { alarms, judged } = this.#tenant(tenant)
+    const isDue = () => [...judged].some(([id, { sweeping }]) => sweeping !== null || !alarms.has(id))
+    while (isDue()) await new Promise((resolve) => setTimeout(resolve, 1))
   }
 
   /** `bob` as the examples know him: invited, for those that are about him and not for the one that makes him. */
@@ -193,7 +204,7 @@ export class AccessGround {
 
   /** All that a tenant holds, as text; what is always another (the role and sessions of who asks) left out. */
   whole(tenant: string): string {
-    const { schemas, roles, apiKeys, provisioningKeys, groups } = this.#tenant(tenant)
+    const { schemas, roles, apiKeys, provisioningKeys, groups, alarms } = this.#tenant(tenant)
     const users = [...this.#directory.users.values()].filter((row) => row.tenant === tenant && !(row.name in askers))
     const devices = this.#look({ kind: 'device', tenant, id: exampleDevice }) as { isThere: boolean; meta: object }
     const named = [...roles].filter(([name]) => name !== 'eve')
@@ -203,6 +214,7 @@ export class AccessGround {
       [...apiKeys],
       [...provisioningKeys],
       [...groups],
+      [...alarms],
       users,
       devices.isThere,
       devices.meta,
@@ -236,7 +248,7 @@ export class AccessGround {
     const state = this.#tenant(tenant)
     const address = tenantAddress(tenant)
     const hash = hashOf('any')
-    // In the other tenant everything but the device, its group and its schema is there as well, under the same names.
+    // In the other tenant everything but the device, what is bound to it and its schema is there as well, under the same names.
     if (!state.apiKeys.has(apiKey)) {
       await this.#ask(address, {
         type: 'add_api_key',
@@ -261,6 +273,7 @@ export class AccessGround {
     const grants = [{ permissions: { meta: ['read'] }, devices: ['*'], services: ['*'] }]
     await this.#ask(address, { type: 'put_role', role: 'ops', grants })
     await this.#user(tenant, tenant === defaultTenant ? 'ann' : 'ona', ['operator'], true)
+    for (const id of state.alarms.keys()) await this.#ask(address, { type: 'delete_alarm', id })
     for (const id of state.groups.keys()) await this.#ask(address, { type: 'delete_group', id })
     if (tenant === defaultTenant) await this.#data()
     else {
@@ -281,6 +294,12 @@ export class AccessGround {
     const group = { name: 'Hall 3', devices: [exampleDevice] }
     const put = { type: 'put_group', id: exampleGroup, isNew: true, body: group, author: anonymous.user }
     await this.#ask(tenantAddress(defaultTenant), put)
+    // It is active on the device of the examples, as long as its author is there.
+    const watched = { condition: { '>': [{ var: '0x2000' }, 20] }, forSeconds: 0 }
+    const alarm = { ...(createAlarm.body?.schema.parse(createAlarm.example.body) as AlarmBody), ...watched }
+    const author = formatCrn({ type: 'user', id: rowByName(this.#directory, 'root')?.id ?? '' })
+    const set = { type: 'put_alarm', id: exampleAlarm, isNew: true, body: alarm, author }
+    await this.#ask(tenantAddress(defaultTenant), set)
     const schema = { name: 'Climate', description: 'A room', properties: {} }
     await this.#answered('putSchema', { serviceIdentifier: exampleService }, schema)
   }

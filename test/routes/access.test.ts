@@ -55,6 +55,16 @@ const ownRows: Readonly<Record<string, { readonly why: string; readonly row: Row
       { why: 'its devices', row: [401, 404, 403, 404, 'success', 'success'] as const },
     ]),
   ),
+  // Alarms as groups.
+  listAlarms: { why: 'its devices', row: [401, 'empty', 403, 'empty', 'success', 'success'] },
+  createAlarm: { why: 'its devices, which need not be there', row: [401, 'success', 403, 404, 'success', 'success'] },
+  ...Object.fromEntries(
+    ['readAlarm', 'putAlarm', 'deleteAlarm'].map((name) => [
+      name,
+      { why: 'its devices', row: [401, 404, 403, 404, 'success', 'success'] as const },
+    ]),
+  ),
+  listAlarmStatus: { why: 'its device', row: [401, 'empty', 403, 'empty', 'success', 'success'] },
   // A key speaks for any device.
   createProvisioningKey: { why: 'any device', row: [401, 'success', 403, 403, 'success', 'success'] },
   // The same id is there in both tenants.
@@ -81,7 +91,7 @@ const ownRows: Readonly<Record<string, { readonly why: string; readonly row: Row
 
 /** What gives, edits or ends rights needs those rights as well; what is bound to devices needs them to be read. */
 const covering =
-  /^(createUser|updateUser|deleteUser|renewUserCode|endUserSessions?|putRole|deleteRole|createApiKey|deleteApiKey|(create|update)Group)$/
+  /^(createUser|updateUser|deleteUser|renewUserCode|endUserSessions?|putRole|deleteRole|createApiKey|deleteApiKey|(create|update)Group|(create|put)Alarm)$/
 
 function rowOf({ name, access, path }: RouteEntry): Row {
   const own = ownRows[name]
@@ -203,9 +213,9 @@ describe.each(entries.map((entry) => [entry.name, entry] as const))('%s', (_, en
         if (answer.status < 300 && method === 'GET') expect(answer.text).not.toMatch(/SENSOR-1|"ann"/)
       }
       if (caller === 'other service' && typeof outcome !== 'number') {
-        expect(answer.text).not.toContain(
-          method === 'GET' && permissionOf(entry)?.within !== 'tenant' ? exampleService : '\0',
-        )
+        // An alarm names its service to whoever reaches its devices.
+        const isNarrowed = permissionOf(entry)?.within !== 'tenant' && entry.name !== 'listAlarms'
+        expect(answer.text).not.toContain(method === 'GET' && isNarrowed ? exampleService : '\0')
       }
     },
   )

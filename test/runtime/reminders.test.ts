@@ -1,10 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import type { Entry } from '#model/entry'
+import type { AnyDefinition } from '#runtime/activation'
 import { addressKey } from '#runtime/actor'
 import { Reminders } from '#runtime/reminders'
 import { ManualWorld } from '#test/runtime/manual-world'
 import { openStage, type Stage } from '#test/runtime/stage'
-import { tallyAddress } from '#test/runtime/tally-actors'
+import { tally, tallyAddress } from '#test/runtime/tally-actors'
 
 const a = tallyAddress('A')
 const b = tallyAddress('B')
@@ -55,6 +57,31 @@ describe('a reminder', () => {
     const again = await stage.reborn()
     await again.world.advance(5_000)
     expect(valuesOf(again)).toEqual([])
+  })
+
+  test('is known to the turns of its actor, as it was set last', async () => {
+    const seen: (number | null)[] = []
+    const watched = {
+      ...tally,
+      decide(...[state, command, turn]: Parameters<typeof tally.decide>) {
+        seen.push(turn.reminder())
+        return tally.decide(state, command, turn)
+      },
+    }
+    const definitions = () => [watched] as unknown as AnyDefinition<Entry>[]
+    const stage = await openStage({ definitions })
+    const dueAt = stage.world.now() + 10_000
+    stage.tell(a, { type: 'add', reminder: dueAt })
+    stage.tell(b, { type: 'look' })
+    stage.tell(a, { type: 'add', reminder: dueAt + 5 })
+    stage.tell(a, { type: 'look' })
+    await stage.settle()
+    stage.crash()
+    const again = await stage.reborn({ definitions })
+    again.tell(a, { type: 'look' })
+    // Not any more when it comes.
+    await again.world.advance(20_000)
+    expect(seen).toEqual([null, null, dueAt, dueAt + 5, dueAt + 5, null])
   })
 
   test('stands as it was where a turn says nothing of it', async () => {

@@ -11,37 +11,35 @@ import type { TenantState } from '#actors/tenant/state'
 import { tenantActor } from '#actors/tenant/tenant'
 import type { Entry } from '#model/entry'
 import { propertyTypeOf } from '#model/property-type'
+import { everything as everyScope } from '#model/scope'
 import type { Shape } from '#model/shape'
+import { RuleViews } from '#rules/rule-views'
 import type { AnyDefinition } from '#runtime/activation'
-import type { ActorDefinition } from '#runtime/actor'
 import type { StoreJournal } from '#store/store-journal'
 import { shownState } from '#test/actors/shown-state'
+import { storedAlarm } from '#test/rules/stored-rules'
 import { startMs } from '#test/runtime/manual-world'
 import { openStage, type Stage, type StageOptions } from '#test/runtime/stage'
 
 const names = ['A', 'B', 'C']
 
+/** Some alarms, on all devices: one that comes and goes, and two that have to hold for a while. */
+const rules = new RuleViews({ scopeOf: () => everyScope, sweep: () => {}, log: { info: () => {} } })
+const alarms = new Map(
+  [
+    storedAlarm({ serviceIdentifier: 'one', condition: { '>': [{ var: '0x01' }, 4] } }),
+    storedAlarm({ serviceIdentifier: 'one', condition: { '<': [{ var: '0x01' }, 7] }, forSeconds: 1 }),
+    storedAlarm({ serviceIdentifier: 'two', condition: { '>': [{ var: '0x01' }, 1] }, forSeconds: 60 }),
+  ].map((alarm, index) => [`I${index}`, alarm]),
+)
+rules.load([{ tenant: 'default', alarms, groups: new Map(), schemas: new Map() }])
+
 /** The actors of the server, on the stage. */
 const definitions = (journal: StoreJournal) =>
   [
-    waitingNowAndThen(deviceActor({ shapeById: (id) => journal.shapes.byId(id), startedAt: startMs })),
+    deviceActor({ shapeById: (id) => journal.shapes.byId(id), startedAt: startMs, rules }),
     tenantActor(new LateNotices(), unheardRules),
   ] as unknown as AnyDefinition<Entry>[]
-
-/** Reports of every third number say that an alarm waits by them: they are stored in a longer form. */
-function waitingNowAndThen(
-  device: ActorDefinition<DeviceState, DeviceCommand, Entry>,
-): ActorDefinition<DeviceState, DeviceCommand, Entry> {
-  const withAlarms = (entry: Entry): Entry =>
-    entry.kind === 'reported' && entry.seq % 3 === 0 ? { ...entry, alarms: ['7Lf2wZs6Dy', entry.at] } : entry
-  return {
-    ...device,
-    decide(state, command, turn) {
-      const decision = device.decide(state, command, turn)
-      return decision.type === 'record' ? { ...decision, events: decision.events.map(withAlarms) } : decision
-    },
-  }
-}
 
 /** Few bytes and events, so that checkpoints happen all the time. */
 const options: StageOptions = {

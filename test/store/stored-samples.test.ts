@@ -9,6 +9,7 @@ import { unheardRules } from '#actors/rule-notices'
 import { sessionActor } from '#actors/session/session'
 import { signingKeysActor } from '#actors/signing-keys/signing-keys'
 import { tenantActor } from '#actors/tenant/tenant'
+import { noRuleViews } from '#test/actors/no-rule-views'
 import { entryKinds } from '#test/store/entry-arbitrary'
 import { storedSamples } from '#test/store/stored-samples'
 
@@ -48,7 +49,11 @@ test('every kind of entry has a sample', () => {
 })
 
 test('every record of our actors has a sample', () => {
-  const device = deviceActor({ shapeById: () => expect.fail('no shape is asked for'), startedAt: 0 })
+  const device = deviceActor({
+    shapeById: () => expect.fail('no shape is asked for'),
+    startedAt: 0,
+    rules: noRuleViews,
+  })
   const notices = new LateNotices()
   const definitions = [
     device,

@@ -1,4 +1,5 @@
 import { accountActor } from '#actors/account/account'
+import { noAlarms } from '#actors/device/alarms'
 import { deviceActor } from '#actors/device/device'
 import { ServiceState } from '#actors/device/service-state'
 import { deviceFormat, deviceOf, snapshotOf } from '#actors/device/snapshot'
@@ -22,6 +23,7 @@ import { keys } from '#store/keys'
 import { packRecord, unpackRecord } from '#store/record-codec'
 import { shapeFormat } from '#store/shapes'
 import { redoFormat } from '#store/store-journal'
+import { noRuleViews } from '#test/actors/no-rule-views'
 import { shownState } from '#test/actors/shown-state'
 import {
   at,
@@ -67,7 +69,16 @@ const state: DeviceState = {
   firmwares: [{ firmware: '1.0.0', index: 0 }],
   isAutoUpdated: true,
   meta: { place: 'Keller' },
+  alarms: noAlarms,
+  rules: undefined,
 }
+
+/** One that is active, one that was and waits to be again, and one that waits. */
+const alarms = new Map([
+  ['7Lf2wZs6Dy', { isActive: true, since: at, waitingSince: 0 }],
+  ['9Pk4vRt8Ab', { isActive: false, since: at - 5, waitingSince: at + 1 }],
+  ['3Qm5xUy7Bc', { isActive: false, since: 0, waitingSince: at + 2 }],
+])
 
 const notices = new LateNotices()
 const tenants = tenantActor(notices, unheardRules)
@@ -79,7 +90,7 @@ const keyedPrint = 'NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs'
 const signingKeys = { kind: 'signing_keys', tenant: 'default', id: 'signing_keys' }
 
 /** Shapes are asked for by who wakes one, which nobody does here. */
-const deviceFormats = deviceActor({ shapeById: (id) => shapes.byId(id), startedAt: 0 })
+const deviceFormats = deviceActor({ shapeById: (id) => shapes.byId(id), startedAt: 0, rules: noRuleViews })
 
 /** 32 bytes, the first of which is this. */
 function bytes(first: number): Buffer {
@@ -292,17 +303,8 @@ export const storedSamples: readonly StoredSample[] = [
     { name: 'secret of a device', version: 1, upgrades: {} },
     Buffer.from('00112233445566778899aabbccddeeff', 'hex'),
   ),
-  {
-    name: 'device-snapshot',
-    key: keys.snapshot(device),
-    means: { offset: 9, state: shownState(state) },
-    write: () => packRecord(deviceFormat, { offset: 9, state: snapshotOf(state) }),
-    read(bytes) {
-      const stored = unpackRecord(deviceFormat, bytes) as { offset: number; state: unknown }
-      const read = deviceOf(device.id, stored.state, (id) => shapes.byId(id))
-      return { offset: stored.offset, state: shownState(read) }
-    },
-  },
+  snapshotSample('device-snapshot', state),
+  snapshotSample('device-snapshot-with-alarms', { ...state, alarms }),
   ...accessSamples.map(([name, formats, to, record, means]) =>
     recordSample(name, keys.part(to, record), formatOf(formats, record), means),
   ),
@@ -310,6 +312,20 @@ export const storedSamples: readonly StoredSample[] = [
   chunkSample('chunk-of-all', 1_000, firstEntries),
   ...laterEntries.map(([name, entry], index) => chunkSample(`entry-${name}`, 2_000 + index, [entry])),
 ]
+
+function snapshotSample(name: string, means: DeviceState): StoredSample {
+  return {
+    name,
+    key: keys.snapshot(device),
+    means: { offset: 9, state: shownState(means) },
+    write: () => packRecord(deviceFormat, { offset: 9, state: snapshotOf(means) }),
+    read(bytes) {
+      const stored = unpackRecord(deviceFormat, bytes) as { offset: number; state: unknown }
+      const read = deviceOf(device.id, stored.state, (id) => shapes.byId(id))
+      return { offset: stored.offset, state: shownState(read) }
+    },
+  }
+}
 
 type Formats = Pick<ActorDefinition<never, never, Entry>, 'formats'>
 

@@ -1,0 +1,135 @@
+import { isDeepStrictEqual } from 'node:util'
+import { neverActive } from '#actors/device/alarms'
+import { type Judgement, Judging, judgeWhole, nextOf } from '#actors/device/judge'
+import type { ServiceState } from '#actors/device/service-state'
+import type { DeviceState } from '#actors/device/state'
+import { stateAfter } from '#actors/device/state-after'
+import type { Items, PropertyState, Reported } from '#model/entry'
+import type { ShapedRule, ValueSource } from '#rules/alarm-rule'
+import { noRules, type ServiceRules } from '#rules/rule-list'
+import type { TenantRules } from '#rules/tenant-rules'
+import type { Turn } from '#runtime/actor'
+
+/** What device turns know of alarms: those of all tenants, after their commits. */
+export interface DeviceRules {
+  /** Undefined: the tenant has no alarms. */
+  of(tenant: string): TenantRules | undefined
+  /** False until they were read: nothing is judged before. */
+  readonly isLoaded: boolean
+  /** Since the start. */
+  readonly counts: { transitions: number }
+}
+
+/**
+ * Judges a device by what it just reported of a service. The hot path: as long as its rules are the same, only those are
+ * judged that read a property whose value is another than before, for nothing could come of the others.
+ */
+export function judgeReport(
+  state: DeviceState,
+  service: ServiceState,
+  entry: Reported,
+  rules: DeviceRules,
+  turn: Turn,
+): Judgement | undefined {
+  const view = rules.of(turn.tenant)
+  if (view === undefined) {
+    if (state.alarms.size === 0 || !rules.isLoaded) return undefined
+    return judgeWhole(state, undefined, turn.now, turn.reminder())
+  }
+  let memo = state.rules
+  if (memo?.version !== view.version) {
+    const list = view.listOf(state.device)
+    const isOther = list !== memo?.list && (list !== noRules || state.alarms.size > 0)
+    // Known only when they would have brought nothing before: the report, and what comes of it, may yet be refused.
+    if (isOther && judgeWhole(state, view, turn.now, turn.reminder())) {
+      state.rules = undefined
+      return judgeWhole(stateAfter(state, [entry]), view, turn.now, turn.reminder())
+    }
+    memo = { version: view.version, list }
+    state.rules = memo
+  }
+  if (memo.list === noRules) return undefined
+  const concerned = memo.list.of(service.shape)
+  return concerned && judgeChanged(state, service, entry.items, concerned, turn)
+}
+
+function judgeChanged(
+  state: DeviceState,
+  service: ServiceState,
+  items: Items,
+  concerned: ServiceRules,
+  turn: Turn,
+): Judgement | undefined {
+  let isBegun = false
+  try {
+    let judging: Judging | undefined
+    for (let at = 0; at < items.length; at += 2) {
+      const place = items[at] as number
+      const reading = concerned.readers[place]
+      if (reading === undefined || isSame(items[at + 1] as PropertyState, service.stateOf(place))) continue
+      if (!isBegun) after.begin(service, items, concerned.rules.length)
+      isBegun = true
+      for (let index = 0; index < reading.length; index++) {
+        const which = reading[index] as number
+        if (!after.isFirst(which)) continue
+        const shaped = concerned.rules[which] as ShapedRule
+        const { rule } = shaped
+        const stands = state.alarms.get(rule.id) ?? neverActive
+        const next = nextOf(shaped.judge(after), stands, turn.now, rule.forMs)
+        // Of one that waits on, its reminder is set.
+        if (next === stands) continue
+        judging ??= new Judging(state.device, turn.now)
+        judging.became(rule, stands, next)
+      }
+    }
+    return judging?.outcome(() => turn.reminder())
+  } finally {
+    if (isBegun) after.end()
+  }
+}
+
+/** Whether nothing could come out otherwise. */
+function isSame(one: PropertyState, other: PropertyState): boolean {
+  return Object.is(one, other) || (typeof one === 'object' && isDeepStrictEqual(one, other))
+}
+
+/** What a service stands at behind a report, and which rules were judged by it. */
+class ValuesAfter implements ValueSource {
+  #service: ServiceState | undefined
+  #items: Items = []
+  /** By place in the shape: where in the items stands what it is at last; 0 for a property that is not reported. */
+  #lastAt = new Uint32Array(64)
+  /** By place among the rules: the report it was judged by last. Reports are numbered. */
+  #judgedBy = new Float64Array(64)
+  #report = 0
+
+  begin(service: ServiceState, items: Items, ruleCount: number): void {
+    const { length } = service.shape.properties
+    if (this.#lastAt.length < length) this.#lastAt = new Uint32Array(2 * length)
+    if (this.#judgedBy.length < ruleCount) this.#judgedBy = new Float64Array(2 * ruleCount)
+    this.#service = service
+    this.#items = items
+    this.#report++
+    for (let at = 0; at < items.length; at += 2) this.#lastAt[items[at] as number] = at + 1
+  }
+
+  at(place: number): PropertyState {
+    const at = this.#lastAt[place] as number
+    return at === 0 ? (this.#service as ServiceState).stateOf(place) : (this.#items[at] as PropertyState)
+  }
+
+  isFirst(rule: number): boolean {
+    if (this.#judgedBy[rule] === this.#report) return false
+    this.#judgedBy[rule] = this.#report
+    return true
+  }
+
+  end(): void {
+    for (let at = 0; at < this.#items.length; at += 2) this.#lastAt[this.#items[at] as number] = 0
+    this.#service = undefined
+    this.#items = []
+  }
+}
+
+/** One for all: a judgement is synchronous and there is never a second one. */
+const after = new ValuesAfter()

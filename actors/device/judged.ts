@@ -1,0 +1,50 @@
+import type { AlarmsJudged } from '#actors/device/alarms'
+import type { DeviceChange } from '#actors/device/apply'
+import { type Judgement, judgeWhole } from '#actors/device/judge'
+import type { DeviceRules } from '#actors/device/judge-report'
+import type { DeviceState } from '#actors/device/state'
+import { stateAfter } from '#actors/device/state-after'
+import type { Entry } from '#model/entry'
+import { noRules } from '#rules/rule-list'
+import type { Decision, Recorded, Turn } from '#runtime/actor'
+
+/**
+ * What was decided, and behind it, in the same commit, what comes of the judgement. What no event tells rests with the
+ * device's snapshot at once: nothing else would keep it.
+ */
+export function withJudgement(
+  recorded: Recorded<Entry>,
+  { entries, waiting, forgotten, indexes, reminder }: Judgement,
+  counts: DeviceRules['counts'],
+): Recorded<Entry> {
+  const judged: AlarmsJudged = { type: 'alarms_judged', waiting, forgotten }
+  const isUntold = waiting.length > 0 || forgotten.length > 0
+  const count = () => {
+    counts.transitions += entries.length
+  }
+  return {
+    ...recorded,
+    events: [...recorded.events, ...entries],
+    indexes: [...(recorded.indexes ?? []), ...indexes],
+    ...(isUntold && { changes: [...(recorded.changes ?? []), judged], isCheckpointed: true }),
+    ...(reminder !== undefined && { reminder }),
+    ...(entries.length > 0 && { effects: [...(recorded.effects ?? []), count] }),
+  }
+}
+
+/** Judges a device once by all that a turn decided about it. Of several reports only what stands at the end counts. */
+export function judgedAfter(
+  state: DeviceState,
+  decision: Decision<Entry>,
+  turn: Turn,
+  rules: DeviceRules,
+): Decision<Entry> {
+  if (decision.type !== 'record' || !rules.isLoaded) return decision
+  const view = rules.of(turn.tenant)
+  if (state.alarms.size === 0 && (!view || view.listOf(state.device) === noRules)) return decision
+  const after = stateAfter(state, decision.events, decision.changes as readonly DeviceChange[] | undefined)
+  const judgement = judgeWhole(after, view, turn.now, turn.reminder())
+  if (!judgement) return decision
+  state.rules = undefined
+  return withJudgement(decision, judgement, rules.counts)
+}

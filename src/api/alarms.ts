@@ -1,0 +1,131 @@
+import { z } from 'zod'
+import { defineRoute } from '#api/entry'
+import { booleanField, deviceIdentifiersField, pageFields } from '#api/query-field'
+import { refused } from '#api/refusals'
+import { exampleDevice, exampleService } from '#api/state-shape'
+import { AlarmBody, AlarmEntry } from '#model/alarm'
+import { ResourceIdentifier } from '#model/crn'
+import { DeviceIdentifier, ServerMadeId, Timestamp } from '#model/identifier'
+
+/** Conditions that are watched for on devices, and where they hold. §1.3, contract 5.3. */
+
+const alarm = z.object({ alarmId: ServerMadeId })
+export const exampleAlarm = '8Hj4wRt6Zp'
+const body = {
+  name: 'Too warm',
+  severity: 'warning',
+  serviceIdentifier: exampleService,
+  condition: { '>': [{ var: '0x2000' }, 30] },
+  forSeconds: 60,
+  devices: [exampleDevice],
+}
+const example = {
+  ...body,
+  resourceIdentifier: `crn#alarm:${exampleAlarm}`,
+  createdBy: 'crn#user:2Vb7qYx9Kd',
+  createdAt: 1_790_000_000_000,
+  updatedBy: 'crn#user:2Vb7qYx9Kd',
+  updatedAt: 1_790_000_000_000,
+}
+
+/** What stands of an alarm on a device where it is or was active. `since`: when it came to be as it is, Unix ms. */
+export const AlarmStatusRow = z.object({
+  resourceIdentifier: ResourceIdentifier,
+  deviceIdentifier: DeviceIdentifier,
+  active: z.boolean(),
+  since: Timestamp,
+})
+
+export const AlarmStatusQuery = z.object({
+  ...pageFields,
+  active: booleanField.optional(),
+  deviceIdentifier: deviceIdentifiersField.optional(),
+})
+export type AlarmStatusQuery = z.infer<typeof AlarmStatusQuery>
+
+export const listAlarms = defineRoute({
+  name: 'listAlarms',
+  method: 'GET',
+  path: '/alarms',
+  source: 'contract 5.3',
+  summary: 'Alarms all of whose devices the caller may reach',
+  access: { resource: 'alarms', action: 'read', within: 'list' },
+  query: z.object(pageFields),
+  answers: { 200: { description: 'Alarms', schema: z.array(AlarmEntry) }, ...refused(400, 401, 403) },
+  example: { status: 200, answer: [example] },
+})
+
+export const createAlarm = defineRoute({
+  name: 'createAlarm',
+  method: 'POST',
+  path: '/alarms',
+  source: 'contract 5.3',
+  summary: 'Watch for something on devices whose service the caller may read',
+  access: { resource: 'alarms', action: 'create', within: 'tenant' },
+  body: { schema: AlarmBody },
+  answers: { 201: { description: 'Made', schema: AlarmEntry }, ...refused(400, 401, 403, 404, 409) },
+  example: { body, status: 201, answer: example },
+})
+
+export const readAlarm = defineRoute({
+  name: 'readAlarm',
+  method: 'GET',
+  path: '/alarms/:alarmId',
+  source: 'contract 5.3',
+  summary: 'One alarm',
+  access: { resource: 'alarms', action: 'read', within: 'tenant' },
+  parameters: alarm,
+  answers: { 200: { description: 'The alarm', schema: AlarmEntry }, ...refused(401, 403, 404) },
+  example: { parameters: { alarmId: exampleAlarm }, status: 200, answer: example },
+})
+
+export const putAlarm = defineRoute({
+  name: 'putAlarm',
+  method: 'PUT',
+  path: '/alarms/:alarmId',
+  source: 'contract 5.3',
+  summary: 'Replace an alarm as a whole; from then on it counts by what the caller may read',
+  access: { resource: 'alarms', action: 'update', within: 'tenant' },
+  parameters: alarm,
+  body: { schema: AlarmBody },
+  answers: { 200: { description: 'The alarm', schema: AlarmEntry }, ...refused(400, 401, 403, 404, 409) },
+  example: { parameters: { alarmId: exampleAlarm }, body, status: 200, answer: example },
+})
+
+export const deleteAlarm = defineRoute({
+  name: 'deleteAlarm',
+  method: 'DELETE',
+  path: '/alarms/:alarmId',
+  source: 'contract 5.3',
+  summary: 'Remove an alarm; where it is active it ends',
+  access: { resource: 'alarms', action: 'delete', within: 'tenant' },
+  parameters: alarm,
+  answers: { 204: { description: 'Removed' }, ...refused(401, 403, 404) },
+  example: { parameters: { alarmId: exampleAlarm }, status: 204 },
+})
+
+export const listAlarmStatus = defineRoute({
+  name: 'listAlarmStatus',
+  method: 'GET',
+  path: '/alarms/status',
+  source: 'contract 5.3',
+  summary: 'On which devices alarms are or were active',
+  access: { resource: 'alarms', action: 'read', within: 'list' },
+  query: AlarmStatusQuery,
+  answers: {
+    200: { description: 'A row for each alarm and device', schema: z.array(AlarmStatusRow) },
+    ...refused(400, 401, 403),
+  },
+  example: {
+    query: { active: 'true' },
+    status: 200,
+    answer: [
+      {
+        resourceIdentifier: `crn#alarm:${exampleAlarm}`,
+        deviceIdentifier: exampleDevice,
+        active: true,
+        since: 1_790_000_000_000,
+      },
+    ],
+  },
+})

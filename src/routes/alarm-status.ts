@@ -1,0 +1,77 @@
+import { alarmIndex } from '#actors/device/alarms'
+import type { AlarmStatusQuery } from '#api/alarms'
+import { nameOfCursor } from '#api/query-field'
+import { formatCrn } from '#model/crn'
+import { devicesWithin } from '#model/scope'
+import type { RouteContext } from '#routes/context'
+import { listReply } from '#routes/list-reply'
+import { lookAtDevice } from '#routes/looking'
+import { streamHeaders } from '#routes/stream-position'
+import { type Names, namesOf } from '#routes/streamed'
+import type { Call, Reply } from '#server/call'
+
+/** A row of the list: one alarm on one device. */
+interface StatusRow {
+  readonly alarm: string
+  readonly device: string
+  readonly isActive: boolean
+  readonly since: number
+}
+
+/**
+ * On which devices alarms are or were active: what their events come to, for who may hear them. Contract 5.3. A row goes
+ * by its device alone, as the events do, so that a dashboard which folds these onto the list has the list of later.
+ */
+export function statusList(context: RouteContext, call: Call<unknown, AlarmStatusQuery>): Promise<Reply> {
+  const { caller, query } = call
+  const { tenant, scope } = caller
+  // Before the names: what is listed after it is at least what had been told by then.
+  const headers = streamHeaders(context, tenant)
+  const isWithin = devicesWithin(scope, 'alarms', 'read')
+  const shownRow = (name: string) => {
+    const row = rowOf(context, tenant, name)
+    return row && (query.active === undefined || row.isActive === query.active) ? row : undefined
+  }
+  // Where rows are counted, only those count that are there.
+  const isCounted = query.limit !== undefined && query.active !== undefined
+  return listReply(context, call, headers, {
+    limit: query.limit,
+    names: rowNames(context, tenant, query),
+    isShown: (name) => isWithin(deviceIn(name)) && (!isCounted || shownRow(name) !== undefined),
+    textOf: (name) => {
+      const row = shownRow(name)
+      return row && textOf(row)
+    },
+  })
+}
+
+/** `<alarm>/<device>`, in order. */
+function rowNames(context: RouteContext, tenant: string, query: AlarmStatusQuery): Names {
+  const after = nameOfCursor(query.cursor)
+  if (!query.deviceIdentifier) return context.listing.entries(alarmIndex, tenant, '', after)
+  const names = [...new Set(query.deviceIdentifier)].flatMap((device) => {
+    const state = lookAtDevice(context, tenant, device)
+    return [...(state?.alarms.keys() ?? [])].map((alarm) => `${alarm}/${device}`)
+  })
+  return namesOf(names.filter((name) => name > after).sort())
+}
+
+/** Undefined where the alarm never was active, or ended. */
+function rowOf(context: RouteContext, tenant: string, name: string): StatusRow | undefined {
+  const [alarm, device] = [name.slice(0, name.indexOf('/')), deviceIn(name)]
+  const stands = lookAtDevice(context, tenant, device)?.alarms.get(alarm)
+  return stands && stands.since > 0 ? { alarm, device, isActive: stands.isActive, since: stands.since } : undefined
+}
+
+function deviceIn(name: string): string {
+  return name.slice(name.indexOf('/') + 1)
+}
+
+function textOf({ alarm, device, isActive, since }: StatusRow): string {
+  return JSON.stringify({
+    resourceIdentifier: formatCrn({ type: 'alarm', id: alarm }),
+    deviceIdentifier: device,
+    active: isActive,
+    since,
+  })
+}

@@ -1,0 +1,56 @@
+import type { DeviceCommand } from '#actors/device/commands'
+import type { StoredAlarm } from '#model/alarm'
+import type { Entry } from '#model/entry'
+import type { Scope } from '#model/scope'
+import { everything } from '#model/scope'
+import { RuleViews } from '#rules/rule-views'
+import type { Decision } from '#runtime/actor'
+import { ActingDevice, deviceWith } from '#test/actors/acting'
+
+/** A device without a runtime, in a tenant with alarms. */
+export class AlarmedDevice extends ActingDevice {
+  readonly rules: RuleViews
+  /** Devices with a row in the index of alarms: `I1/A`. */
+  readonly rows = new Set<string>()
+  /** What authors of alarms may do. */
+  scope: Scope = everything
+
+  constructor(device = 'A') {
+    const rules = new RuleViews({ scopeOf: () => this.scope, sweep: () => {}, log: { info: () => {} } })
+    super(device, deviceWith(rules))
+    this.rules = rules
+    this.rules.load([])
+    this.act({ type: 'add', flakeAddress: 7, meta: {} })
+  }
+
+  /** An alarm is there from now on, or is no more. */
+  set(id: string, alarm: StoredAlarm | undefined): void {
+    this.rules.alarmChanged('default', id, alarm)
+  }
+
+  override act(command: DeviceCommand): Decision<Entry> {
+    const decision = super.act(command)
+    if (decision.type !== 'record') return decision
+    for (const { index, entry, isPresent } of decision.indexes ?? []) {
+      if (index !== 'alarm') continue
+      if (isPresent) this.rows.add(entry)
+      else this.rows.delete(entry)
+    }
+    return decision
+  }
+
+  /** What stands of its alarms. */
+  get standing() {
+    return Object.fromEntries(this.state.alarms)
+  }
+}
+
+/** What a turn tells of alarms: `I1 active 5`, since when. */
+export function turnsOf(decision: Decision<Entry>): string[] {
+  if (decision.type !== 'record') return []
+  return decision.events.flatMap((event) => {
+    if (event.kind !== 'alarm_changed') return []
+    const status = event.isActive ? 'active' : event.isEnded ? 'ended' : 'inactive'
+    return [`${event.alarm} ${status} ${event.since}`]
+  })
+}

@@ -1,0 +1,315 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { type AlarmState, noAlarms } from '#actors/device/alarms'
+import type { DeclaredService, DeviceCommand } from '#actors/device/commands'
+import { deviceOf, readSnapshot, snapshotOf } from '#actors/device/snapshot'
+import { type DeviceState, serviceOf } from '#actors/device/state'
+import type { StoredAlarm } from '#model/alarm'
+import { type Entry, isPropertyError } from '#model/entry'
+import { everything, scopeOf } from '#model/scope'
+import type { Decision } from '#runtime/actor'
+import { MsgpackReader } from '#store/msgpack-reader'
+import { pack, unpack } from '#store/record-codec'
+import { hello, post, report, shapeOf, shapes } from '#test/actors/acting'
+import { AlarmedDevice, turnsOf } from '#test/actors/alarmed'
+import { storedAlarm } from '#test/rules/stored-rules'
+
+/** The service in two forms, the second with another type and one property less. */
+const forms = [shapeOf('svc', { 1: 'uint8', 2: 'string' }), shapeOf('svc', { 1: 'uint16' })]
+const other = shapeOf('other', { 1: 'uint8' })
+
+/** Alarms as they are put, and as whoever reads their conditions would judge: undefined where that cannot be said. */
+type Value = string | number | undefined
+const conditions = [
+  {
+    condition: { '>': [{ var: '0x01' }, 4] },
+    holds: (one: Value) => (one === undefined ? undefined : Number(one) > 4),
+  },
+  {
+    condition: { '>': [{ '+': [{ var: '0x01' }, { var: '0x02' }] }, 6] },
+    holds: (one: Value, two: Value) => {
+      const sum = one === undefined || two === undefined ? Number.NaN : Number(one) + Number(two)
+      return Number.isNaN(sum) ? undefined : sum > 6
+    },
+  },
+  {
+    condition: { and: [{ '==': [{ var: ['0x02', 'none'] }, 'none'] }, { '<': [{ var: '0x01' }, 3] }] },
+    holds: (one: Value, two: Value) => (one === undefined ? undefined : (two ?? 'none') === 'none' && Number(one) < 3),
+  },
+] as const
+
+const ids = ['I1', 'I2', 'I3'] as const
+const id = fc.constantFrom(...ids)
+const value = fc.oneof(fc.nat(9), fc.constant({ error: 'broken' }))
+const text = fc.constantFrom('0', '2', '5', 'x')
+const item = fc.oneof(
+  value.map((said) => ({ propId: 1, said })),
+  text.map((said) => ({ propId: 2, said })),
+)
+const alarm = fc
+  .record({
+    which: fc.nat(2),
+    service: fc.constantFrom('svc', 'svc', 'svc', 'other'),
+    forSeconds: fc.nat(2),
+    devices: fc.constantFrom(null, null, ['A'], ['B']),
+  })
+  .map(({ which, service, ...more }) => {
+    const { condition, holds } = conditions[which] as (typeof conditions)[number]
+    return {
+      holds,
+      stored: storedAlarm({ condition: condition as StoredAlarm['condition'], serviceIdentifier: service, ...more }),
+    }
+  })
+
+const step = fc.oneof(
+  {
+    weight: 8,
+    arbitrary: fc.record({
+      what: fc.constant('report' as const),
+      service: fc.constantFrom('svc', 'svc', 'other'),
+      items: fc.array(item, { minLength: 1, maxLength: 3 }),
+      session: fc.constantFrom('s', 's', 's', 't'),
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({ what: fc.constant('post' as const), items: fc.array(item, { minLength: 1, maxLength: 3 }) }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({ what: fc.constant('hello' as const), form: fc.option(fc.nat(1)), hasOther: fc.boolean() }),
+  },
+  { weight: 3, arbitrary: fc.record({ what: fc.constant('set' as const), id, alarm: fc.option(alarm) }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({ what: fc.constant('access' as const), isGiven: fc.constantFrom(true, true, false) }),
+  },
+  { weight: 3, arbitrary: fc.record({ what: fc.constant('judge' as const) }) },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      what: fc.constant('wait' as const),
+      ms: fc.constantFrom(1, 500, 1_000, 2_000, 2_500),
+      isDown: fc.boolean(),
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({ what: fc.constant('wake' as const), how: fc.constantFrom('snapshot', 'replay') }),
+  },
+  { weight: 1, arbitrary: fc.record({ what: fc.constant('remove' as const) }) },
+)
+type Step = typeof step extends fc.Arbitrary<infer S> ? S : never
+
+/** Now and then. */
+const isRefused = fc.constantFrom(false, false, false, false, false, true)
+
+const linked: Step = { what: 'hello', form: 0, hasOther: true }
+
+/** A device, and what should come of everything, worked out anew each time from all that it stands at. */
+class Ground {
+  readonly device = new AlarmedDevice()
+  readonly #told: string[]
+  readonly alarms = new Map<string, typeof alarm extends fc.Arbitrary<infer A> ? A : never>()
+  readonly standing = new Map<string, AlarmState>()
+  hasAccess = true
+  /** Something was edited, and the device has not been judged since. */
+  isEdited = false
+  #seq = 0
+  #edit = 1
+  #saved = this.#snapshot()
+  #since: { readonly entry: Entry; readonly offset: number }[] = []
+
+  /** `told`: where whatever was told of alarms is put. */
+  constructor(told: string[]) {
+    this.#told = told
+  }
+
+  do(step: Step, isRefused: boolean): void {
+    const { device } = this
+    const { state } = device
+    switch (step.what) {
+      case 'set': {
+        const { id, alarm } = step
+        this.isEdited = true
+        if (alarm) this.alarms.set(id, alarm)
+        else this.alarms.delete(id)
+        device.set(id, alarm ? { ...alarm.stored, edit: this.#edit++ } : undefined)
+        return
+      }
+      case 'access':
+        this.isEdited = true
+        this.hasAccess = step.isGiven
+        device.scope = step.isGiven ? everything : scopeOf([])
+        device.rules.accessChanged('default')
+        return
+      case 'wait':
+        this.#wait(step.ms, step.isDown)
+        return
+      case 'wake':
+        this.#wake(step.how === 'replay')
+        return
+      case 'report': {
+        const shape = serviceOf(state, step.service)?.shape
+        if (!shape) return
+        const items = step.items.flatMap(({ propId, said }) => {
+          const place = shape.indexOf.get(propId)
+          return place === undefined ? [] : [place, said]
+        })
+        if (items.length > 0) this.#act(report(shape, ++this.#seq, items, { session: step.session }), isRefused)
+        return
+      }
+      case 'post': {
+        const shape = serviceOf(state, 'svc')?.shape
+        const updates = step.items.filter(({ propId, said }) => typeof said !== 'object' && shape?.indexOf.has(propId))
+        if (updates.length > 0) this.#act(post(updates.map(({ propId, said }) => ['svc', propId, said])), isRefused)
+        return
+      }
+      case 'hello': {
+        const services: DeclaredService[] = step.form === null ? [] : [{ shape: forms[step.form] as never, items: [] }]
+        if (step.hasOther) services.push({ shape: other, items: [] })
+        this.#act(hello(services), isRefused)
+        return
+      }
+      case 'judge':
+        this.#act({ type: 'judge' }, isRefused)
+        return
+      case 'remove':
+        this.#act({ type: 'remove' }, isRefused)
+        if (isRefused) return
+        this.#act({ type: 'add', flakeAddress: 7, meta: {} }, false)
+        this.do(linked, false)
+    }
+  }
+
+  check(): void {
+    const { device, standing } = this
+    expect(device.standing).toEqual(Object.fromEntries(standing))
+    if (standing.size === 0) expect(device.state.alarms).toBe(noAlarms)
+    const rows = [...standing].filter(([, { since }]) => since > 0).map(([id]) => `${id}/A`)
+    expect([...device.rows].sort()).toEqual(rows.sort())
+  }
+
+  /** Of all that waits and will have waited for long enough at some moment to come. */
+  checkReminder(): void {
+    if (this.isEdited) return
+    for (const [id, { waitingSince }] of this.standing) {
+      const deadline = waitingSince + (this.alarms.get(id)?.stored.forSeconds ?? 0) * 1_000
+      if (waitingSince === 0 || deadline <= this.device.at) continue
+      expect(this.device.reminder, `${id} waits`).not.toBeNull()
+      expect(this.device.reminder).toBeLessThanOrEqual(deadline)
+    }
+  }
+
+  #act(command: DeviceCommand, isRefused: boolean): void {
+    // Too much waits to be stored: what was decided never was.
+    if (isRefused) this.device.decide(command)
+    else this.#took(this.device.act(command), command.type === 'remove')
+  }
+
+  #took(decision: Decision<Entry>, isRemoved = false): void {
+    const told = turnsOf(decision)
+    expect([...told].sort()).toEqual(this.#judged(isRemoved).sort())
+    this.#told.push(...told)
+    if (decision.type !== 'record') return
+    const first = this.device.offset - decision.events.length + 1
+    this.#since.push(...decision.events.map((entry, index) => ({ entry, offset: first + index })))
+    if (decision.isCheckpointed) {
+      this.#saved = this.#snapshot()
+      this.#since = []
+    }
+  }
+
+  /** What should be told, with what stands brought to that. */
+  #judged(isRemoved: boolean): string[] {
+    const { state, at } = this.device
+    const told: string[] = []
+    this.isEdited = false
+    for (const id of ids) {
+      const stands = this.standing.get(id) ?? { isActive: false, since: 0, waitingSince: 0 }
+      const alarm = this.alarms.get(id)
+      const isBound = this.hasAccess && !isRemoved && alarm && (alarm.stored.devices ?? ['A']).includes('A')
+      if (!isBound || !serviceOf(state, alarm.stored.serviceIdentifier)) {
+        if (stands.isActive) told.push(`${id} ended ${at}`)
+        this.standing.delete(id)
+        continue
+      }
+      const service = alarm.stored.serviceIdentifier
+      const verdict = alarm.holds(standsAt(state, service, 1), standsAt(state, service, 2))
+      const heldAt = (stands.waitingSince || at) + alarm.stored.forSeconds * 1_000
+      if (verdict === true && !stands.isActive && heldAt <= at) {
+        told.push(`${id} active ${heldAt}`)
+        this.standing.set(id, { isActive: true, since: heldAt, waitingSince: 0 })
+      } else if (verdict === true && !stands.isActive) {
+        this.standing.set(id, { ...stands, waitingSince: stands.waitingSince || at })
+      } else if (verdict === false && stands.isActive) {
+        told.push(`${id} inactive ${at}`)
+        this.standing.set(id, { isActive: false, since: at, waitingSince: 0 })
+      } else if (verdict === false && stands.since > 0) this.standing.set(id, { ...stands, waitingSince: 0 })
+      else if (verdict === false) this.standing.delete(id)
+    }
+    return told
+  }
+
+  /** Reminders come at their moment, or all behind it when the server was down. */
+  #wait(ms: number, isDown: boolean): void {
+    const { device } = this
+    const until = device.at + ms
+    if (isDown) device.at = until
+    while (device.reminder !== null && device.reminder <= until) {
+      device.at = Math.max(device.at, device.reminder)
+      this.#took(device.due())
+    }
+    device.at = until
+  }
+
+  #wake(isReplayed: boolean): void {
+    const { state } = this.device
+    const bytes = isReplayed ? this.#saved : this.#snapshot()
+    const shapeById = (id: string) => shapes.byId(id)
+    const read = new MsgpackReader().whole(bytes, (reader) => readSnapshot('A', reader, shapeById))
+    const woken = read ?? deviceOf('A', unpack(bytes), shapeById)
+    expect(Object.fromEntries(deviceOf('A', unpack(bytes), shapeById).alarms)).toEqual(Object.fromEntries(woken.alarms))
+    Object.assign(state, woken)
+    if (!isReplayed) return
+    for (const { entry, offset } of this.#since) this.device.definition.apply(state, entry, offset)
+  }
+
+  #snapshot(): Uint8Array {
+    return pack(snapshotOf(this.device.state))
+  }
+}
+
+function standsAt(state: DeviceState, serviceIdentifier: string, propId: number): Value {
+  const service = serviceOf(state, serviceIdentifier)
+  const place = service?.shape.indexOf.get(propId)
+  const found = place === undefined ? null : (service?.stateOf(place) ?? null)
+  return found === null || isPropertyError(found) ? undefined : (found as Value)
+}
+
+test('alarms turn as a plain reading of everything would have them, whatever happens to the device', () => {
+  const told: string[] = []
+  fc.assert(
+    fc.property(
+      fc.array(alarm, { minLength: 1, maxLength: 3 }),
+      fc.array(fc.tuple(step, isRefused), { minLength: 10, maxLength: 60, size: 'max' }),
+      (first, steps) => {
+        const ground = new Ground(told)
+        ground.do(linked, false)
+        first.forEach((alarm, index) => {
+          ground.do({ what: 'set', id: ids[index] as 'I1', alarm }, false)
+        })
+        for (const [each, refused] of steps) {
+          ground.do(each, refused)
+          ground.check()
+          ground.checkReminder()
+        }
+      },
+    ),
+    { numRuns: 1_500 },
+  )
+  // Everything did happen.
+  for (const what of [' active', ' inactive', ' ended']) {
+    expect(told.filter((line) => line.includes(what)).length, `${what} of ${told.length}`).toBeGreaterThan(100)
+  }
+})

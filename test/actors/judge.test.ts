@@ -1,0 +1,43 @@
+import { expect, test } from 'vitest'
+import type { AlarmState } from '#actors/device/alarms'
+import { nextOf } from '#actors/device/judge'
+
+const now = 100_000
+const never: AlarmState = { isActive: false, since: 0, waitingSince: 0 }
+const waits: AlarmState = { isActive: false, since: 0, waitingSince: now - 4_000 }
+const active: AlarmState = { isActive: true, since: 7, waitingSince: 0 }
+const inactive: AlarmState = { isActive: false, since: 9, waitingSince: 0 }
+const again: AlarmState = { ...inactive, waitingSince: now - 4_000 }
+
+/** `same`: the very object that stood. */
+test.each<
+  readonly [verdict: boolean | undefined, stands: AlarmState, forMs: number, next: Partial<AlarmState> | 'same']
+>([
+  [true, never, 0, { isActive: true, since: now }],
+  [true, never, 1, { waitingSince: now }],
+  [true, inactive, 0, { isActive: true, since: now }],
+  [true, inactive, 5_000, { since: 9, waitingSince: now }],
+  [true, waits, 4_001, 'same'],
+  [true, waits, 4_000, { isActive: true, since: now }],
+  [true, waits, 3_000, { isActive: true, since: now - 1_000 }],
+  [true, waits, 0, { isActive: true, since: now - 4_000 }],
+  [true, again, 4_001, 'same'],
+  [true, again, 4_000, { isActive: true, since: now }],
+  [true, active, 0, 'same'],
+  [true, active, 5_000, 'same'],
+  [false, never, 0, 'same'],
+  [false, never, 5_000, 'same'],
+  [false, inactive, 0, 'same'],
+  [false, waits, 4_001, {}],
+  [false, waits, 3_000, {}],
+  [false, again, 4_001, { since: 9 }],
+  [false, active, 0, { since: now }],
+  [false, active, 5_000, { since: now }],
+  ...[never, waits, active, inactive, again].flatMap((stands) =>
+    [0, 4_000, 5_000].map((forMs) => [undefined, stands, forMs, 'same'] as const),
+  ),
+])('%s where %o stands, to hold for %d ms: %o', (verdict, stands, forMs, next) => {
+  const found = nextOf(verdict, stands, now, forMs)
+  if (next === 'same') expect(found).toBe(stands)
+  else expect(found).toEqual({ ...never, ...next })
+})

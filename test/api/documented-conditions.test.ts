@@ -1,0 +1,17 @@
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { expect, test } from 'vitest'
+import { AlarmCondition } from '#model/condition'
+
+/** The conditions that the documentation shows are conditions. */
+const text = readFileSync(fileURLToPath(new URL('../../docs/api.md', import.meta.url)), 'utf8')
+const section = text.slice(text.indexOf('\n## Conditions\n')).split('\n## ')[1] ?? ''
+const examples = [...section.matchAll(/^\d+\. .*: `(\{.*\})`$/gm)].map(([, condition]) => condition ?? '')
+
+test('there are ten of them', () => {
+  expect(examples).toHaveLength(10)
+})
+
+test.each(examples)('%s', (condition) => {
+  expect(AlarmCondition.safeParse(JSON.parse(condition)).error).toBeUndefined()
+})
