@@ -2,6 +2,7 @@ import { accountActor } from '#actors/account/account'
 import { alarmIndex } from '#actors/device/alarms'
 import { serviceIndex } from '#actors/device/declare'
 import { deviceActor, deviceAddress } from '#actors/device/device'
+import { firmwareIndex, projectDeviceIndex } from '#actors/device/firmware-index'
 import { isOverridden } from '#actors/device/overridden'
 import type { DeviceState } from '#actors/device/state'
 import { presentIndex } from '#actors/device/status'
@@ -42,7 +43,7 @@ import { loadedRules } from '#workers/loaded-rules'
 import { RuleSweep } from '#workers/rule-sweep'
 
 /** All that actors have. */
-const indexes = [presentIndex, serviceIndex, alarmIndex, idempotencyIndex]
+const indexes = [presentIndex, serviceIndex, alarmIndex, firmwareIndex, projectDeviceIndex, idempotencyIndex]
 
 /** What waits to be stored or to leave, above which more is refused: some seconds of a full flood. */
 export const uncommittedBytesMax = 64 * 1024 * 1024

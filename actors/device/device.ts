@@ -2,6 +2,7 @@ import { applyChange, applyEntry, type DeviceChange } from '#actors/device/apply
 import type { AddDevice, DeviceCommand, RemoveDevice, SetSecret } from '#actors/device/commands'
 import { serviceIndex, undeclared } from '#actors/device/declare'
 import { decideDue, decideJudge } from '#actors/device/due'
+import { firmwareRows } from '#actors/device/firmware-index'
 import { decideHello } from '#actors/device/hello'
 import { judgeWhole } from '#actors/device/judge'
 import type { DeviceRules } from '#actors/device/judge-report'
@@ -9,7 +10,7 @@ import { judgedAfter, withJudgement } from '#actors/device/judged'
 import { decideDeleteMetaKey, decidePatchMeta } from '#actors/device/meta'
 import { decidePost, decideReport } from '#actors/device/report'
 import { deviceFormat, deviceOf, readSnapshot, snapshotOf, writeSnapshot } from '#actors/device/snapshot'
-import type { DeviceState } from '#actors/device/state'
+import { absentDevice, type DeviceState } from '#actors/device/state'
 import { decideStatus, presence } from '#actors/device/status'
 import { decideWrite } from '#actors/device/writes'
 import { tenantAddress } from '#actors/tenant/address'
@@ -64,7 +65,8 @@ export function deviceActor({
     snapshot: snapshotOf,
     writeSnapshot,
     readSnapshot: (address, reader) => readSnapshot(address.id, reader, shapeById),
-    concerns: (entry) => ('device' in entry ? entry.device : undefined),
+    // What becomes of an update is kept by an actor of its own, though it names the device.
+    concerns: (entry) => ('device' in entry && entry.kind !== 'update_changed' ? entry.device : undefined),
     apply: applyEntry,
     change: (state, change) => applyChange(state, change as DeviceChange),
     decide(state, command, turn) {
@@ -148,6 +150,7 @@ function decideRemove(
         entry: `${shape.serviceIdentifier}/${device}`,
         isPresent: false,
       })),
+      ...firmwareRows(device, state, absentDevice(device)),
     ],
     tells: [{ to: tenantAddress(turn.tenant), command: gone }],
   })

@@ -1,9 +1,10 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Hello, Welcome } from '#actors/device/commands'
 import { declare } from '#actors/device/declare'
+import { firmwareRows } from '#actors/device/firmware-index'
 import type { DeviceState } from '#actors/device/state'
 import { heardOnline } from '#actors/device/status'
-import type { Entry } from '#model/entry'
+import type { Discovered, Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import { type Decision, record, refuse, type Turn } from '#runtime/actor'
 
@@ -12,20 +13,26 @@ export function decideHello(state: DeviceState, hello: Hello, turn: Turn, starte
   if (!state.isThere) return refuse(new Problem('device_unknown'))
   const declaration = declare(state, hello.services, turn.now)
   const online = heardOnline(state, turn.now, startedAt, hello.isConnect)
+  const discovered = discover(state, hello, turn.now)
   const welcome: Welcome = {
     flakeAddress: state.flakeAddress,
     seq: hello.session === state.session ? state.seq : 0,
   }
-  return record([...declaration.entries, ...discover(state, hello, turn.now), ...online.entries], {
+  const entries: Entry[] = [...declaration.entries, ...(discovered ? [discovered] : []), ...online.entries]
+  return record(entries, {
     changes: [...declaration.changes, ...online.changes],
     shared: declaration.shared,
     isCheckpointed: declaration.changes.length > 0,
-    indexes: [...declaration.indexes, ...online.indexes],
+    indexes: [
+      ...declaration.indexes,
+      ...(discovered ? firmwareRows(state.device, state, discovered) : []),
+      ...online.indexes,
+    ],
     answer: welcome,
   })
 }
 
-function discover(state: DeviceState, hello: Hello, now: number): Entry[] {
+function discover(state: DeviceState, hello: Hello, now: number): Discovered | undefined {
   const { device, flakeAddress } = state
   const project = hello.project ?? state.project
   const firmwares = hello.firmwares ?? state.firmwares
@@ -33,6 +40,6 @@ function discover(state: DeviceState, hello: Hello, now: number): Entry[] {
   const isSame =
     project === state.project && isAutoUpdated === state.isAutoUpdated && isDeepStrictEqual(firmwares, state.firmwares)
   const isAsked = hello.firmwares !== undefined || state.firmwares.length === 0
-  if (isSame && !isAsked) return []
-  return [{ kind: 'discovered', device, flakeAddress, at: now, project, firmwares, isAutoUpdated }]
+  if (isSame && !isAsked) return undefined
+  return { kind: 'discovered', device, flakeAddress, at: now, project, firmwares, isAutoUpdated }
 }

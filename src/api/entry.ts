@@ -11,6 +11,7 @@ import type { Action, Resource } from '#model/scope'
  * - `person`: whoever signed in; not an API key, which has no password and no sessions.
  * - `proof`: whoever holds a key and proves it; nobody has to be known. Contract 2, DPoP.
  * - `person or proof`: with `Authorization` as `person`, else as `proof`.
+ * - `hook`: whoever signed the request as the update server does, else whoever may `update` on `updates`. Contract 6.
  * - a permission: 403 and 404 by contract 1.4.
  */
 export type RouteAccess<Path extends string = string> =
@@ -20,6 +21,7 @@ export type RouteAccess<Path extends string = string> =
   | 'person'
   | 'proof'
   | 'person or proof'
+  | 'hook'
   | Permission<Path>
 
 export interface Permission<Path extends string = string> {
@@ -60,10 +62,12 @@ export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
 export interface RouteBody<B extends z.ZodType = z.ZodType> {
   readonly schema: B
-  /** Default: `application/json`. */
-  readonly contentTypes?: readonly string[]
+  /** Default: `application/json`. `any`: also none; the body comes as bytes, whatever it is said to be. */
+  readonly contentTypes?: readonly string[] | 'any'
   /** Default: `BODY_BYTES_MAX`. */
   readonly bytesMax?: number
+  /** It is handed on as it comes, however long it takes; the schema is not asked. The answerer finds it in `upload`. */
+  readonly isStreamed?: true
 }
 
 export interface RouteAnswer {
@@ -75,6 +79,7 @@ export interface RouteAnswer {
 export interface RouteExample {
   readonly parameters?: Readonly<Record<string, string>>
   readonly query?: Readonly<Record<string, string>>
+  /** Of a streamed one a text, sent as it is. */
   readonly body?: unknown
   readonly status: number
   /** The answer's body, as it would be; absent when empty. */

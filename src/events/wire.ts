@@ -3,7 +3,7 @@ import { reportedBytes } from '#events/reported-bytes'
 import { alarmEntryOf } from '#model/alarm'
 import type { Bound } from '#model/bound'
 import { formatCrn } from '#model/crn'
-import type { Discovered, Entry, EntryKind } from '#model/entry'
+import type { Discovered, Entry, EntryKind, UpdateChanged } from '#model/entry'
 import type { EventType } from '#model/event'
 import { modifierFlags, modifierOf } from '#model/property'
 
@@ -67,6 +67,7 @@ const forms: WireForms = {
     type: (e) => (e.isActive ? 'ALARM_STATUS_ACTIVE' : 'ALARM_STATUS_INACTIVE'),
     fields: (e) => `${alarmField(e)}${deviceField(e)},"since":${e.since}`,
   },
+  update_changed: { ...ofDevice('UPDATE_STATUS'), fields: updateFields },
 }
 
 /** What an entry is about: who may hear it is decided by this alone. */
@@ -151,6 +152,11 @@ function serviceField(entry: { readonly service: string }): string {
 
 function alarmField(entry: { readonly alarm: string }): string {
   return `,"resourceIdentifier":"${formatCrn({ type: 'alarm', id: entry.alarm })}"`
+}
+
+function updateFields({ index, status, firmware, progress, message, ...entry }: UpdateChanged): string {
+  const about = JSON.stringify({ index, status: status.toUpperCase(), firmware, progress, message })
+  return `${deviceField(entry)},${about.slice(1, -1)}`
 }
 
 /** The device's own information as properties, numbered as contract 4 says. */

@@ -1,4 +1,5 @@
 import type { StoredAlarm } from '#model/alarm'
+import type { UpdateState } from '#model/firmware'
 import type { JsonObject } from '#model/json-value'
 import type { DeviceStatus } from '#model/meta'
 import type { PropertyValue } from '#model/property-type'
@@ -27,6 +28,7 @@ export type Entry =
   | AlarmSet
   | AlarmDeleted
   | AlarmChanged
+  | UpdateChanged
 
 export type EntryKind = Entry['kind']
 
@@ -190,6 +192,20 @@ export interface AlarmChanged {
   readonly since: number
   /** It means this device no more, and nothing is left of it there. */
   readonly isEnded?: true
+}
+
+/** An update of a device's firmware goes on. It is no entry of the device itself: nothing of it shows there. Contract 6. */
+export interface UpdateChanged {
+  readonly kind: 'update_changed'
+  readonly device: string
+  readonly at: number
+  readonly index: number
+  readonly status: UpdateState
+  /** What it is updated to, once that is known. */
+  readonly firmware?: string
+  /** In percent. */
+  readonly progress?: number
+  readonly message?: string
 }
 
 export function isPropertyError(state: PropertyState): state is PropertyError {

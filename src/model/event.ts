@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { ResourceIdentifier } from '#model/crn'
+import { FirmwareIndex, UpdateStatus } from '#model/firmware'
 import {
   DeviceIdentifier,
   FirmwareVersion,
@@ -30,21 +31,6 @@ export interface EventKind {
   readonly audience: 'scope' | 'owner'
   readonly schema: z.ZodObject
 }
-
-/** States of a firmware update as events say them. Contract 6. */
-export const updateStates = [
-  'IDLE',
-  'CHECKING',
-  'OFFERING',
-  'STARTED',
-  'DOWNLOADING',
-  'VERIFYING',
-  'INSTALLING',
-  'REBOOTING',
-  'DONE',
-  'FAILED',
-  'REFUSED',
-] as const
 
 const device = { deviceIdentifier: DeviceIdentifier }
 const service = { serviceIdentifier: ServiceIdentifier }
@@ -114,8 +100,8 @@ export const eventKinds = {
     'updates',
     shape('UPDATE_STATUS', {
       ...device,
-      index: z.int().min(0),
-      status: z.enum(updateStates),
+      index: FirmwareIndex,
+      status: UpdateStatus,
       firmware: FirmwareVersion.optional(),
       progress: z.number().min(0).max(100).optional(),
       message: z.string().optional(),

@@ -113,6 +113,10 @@ export const FirmwareVersion = z
   .regex(semverPattern, 'must be a semantic version such as 1.2.3')
 export type FirmwareVersion = z.infer<typeof FirmwareVersion>
 
+/** SHA-256 in lower-case hex: the name of an image. Contract 6, 7. */
+export const Sha256 = z.string().regex(/^[0-9a-f]{64}$/, 'must be 64 hex digits in lower case')
+export type Sha256 = z.infer<typeof Sha256>
+
 /** Id made by the server; 9–16 characters. §2.1, contract 1.7. */
 export const ServerMadeId = z.string().regex(serverMadeIdPattern, 'must be 9 to 16 Base58 characters')
 export type ServerMadeId = z.infer<typeof ServerMadeId>

@@ -5,6 +5,7 @@ import {
   FlakeAddress,
   PropertyId,
   ServiceIdentifier,
+  Sha256,
   ShortName,
   Timestamp,
 } from '#model/identifier'
@@ -219,7 +220,7 @@ export const FirmwareMessage = z.object({
   hardware: ShortName.optional(),
   index: firmwareIndex,
   url: z.url(),
-  sha256: z.string().regex(/^[0-9a-f]{64}$/, 'must be 64 hex digits in lower case'),
+  sha256: Sha256,
   size: z.int().min(0),
 })
 export type FirmwareMessage = Readonly<z.infer<typeof FirmwareMessage>>

@@ -11,6 +11,8 @@ export interface Call<P = unknown, Q = unknown, B = unknown> {
   readonly body: B
   /** The body as it came, for signatures over it; empty when the entry has no body. */
   readonly bodyBytes: Uint8Array
+  /** The body as it comes, of entries that want it streamed; `body` and `bodyBytes` are empty then. */
+  readonly upload: BodyStream | undefined
   /** A request header by its lower-case name; empty when absent. */
   header(name: string): string
   /** Path and query as they came, for links to further pages. */
@@ -29,6 +31,20 @@ export interface Call<P = unknown, Q = unknown, B = unknown> {
   readonly seed: Uint8Array
   /** The request was begun before under its `Idempotency-Key`, and may have been done: nobody heard how it ended. */
   readonly isRepeated: boolean
+}
+
+/**
+ * A body on its way, once through. Who takes no further piece holds the sender back. Whoever goes away midway makes the
+ * iterator throw, as one does who sends more than is allowed: Problem `too_large`.
+ */
+export interface BodyStream extends AsyncIterable<Uint8Array> {
+  /** As the header says it; undefined when it comes in chunks. */
+  readonly lengthBytes: number | undefined
+  /**
+   * The caller, judged anew by what he may do now: to be asked when the last piece has come.
+   * @throws Problem `unauthorized`, `forbidden`, `not_found`
+   */
+  stillPermitted(): Caller
 }
 
 /**

@@ -131,14 +131,14 @@ function answer(
   const query = entry.query ? validate(entry.query, rawQuery) : rawQuery
 
   const contentType = exchange.header('content-type')
-  if (entry.body && exchange.bodyLength !== 0) {
-    if (!isContentType(contentType, entry.body.contentTypes ?? defaultContentTypes)) {
-      throw new Problem('unsupported_media_type')
-    }
+  const wanted = entry.body?.contentTypes ?? defaultContentTypes
+  if (wanted !== 'any' && entry.body && exchange.bodyLength !== 0 && !isContentType(contentType, wanted)) {
+    throw new Problem('unsupported_media_type')
   }
+  const isJson = wanted !== 'any' && isJsonType(contentType)
   exchange.readBody((bytes) => {
     // No bytes are no value, so that a schema can say whether a body may be left out.
-    const raw = bytes.byteLength === 0 ? undefined : isJsonType(contentType) ? parseJson(bytes) : bytes
+    const raw = bytes.byteLength === 0 ? undefined : isJson ? parseJson(bytes) : bytes
     const body = entry.body && validate(entry.body.schema, raw)
     const call = new ExchangeCall(
       exchange,
@@ -185,6 +185,7 @@ class ExchangeCall implements Call {
   readonly query: unknown
   readonly body: unknown
   readonly bodyBytes: Uint8Array
+  readonly upload = undefined
   readonly isRepeated = false
   readonly #exchange: Exchange
   #seed: Uint8Array | undefined

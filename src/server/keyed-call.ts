@@ -1,6 +1,6 @@
 import type { Caller } from '#iam/caller'
 import type { Seen } from '#model/seen'
-import type { Call } from '#server/call'
+import type { BodyStream, Call } from '#server/call'
 
 /** A call whose seed belongs to its `Idempotency-Key`. All else is that of the request. */
 export class KeyedCall implements Call {
@@ -32,6 +32,10 @@ export class KeyedCall implements Call {
 
   get bodyBytes(): Uint8Array {
     return this.#call.bodyBytes
+  }
+
+  get upload(): BodyStream | undefined {
+    return this.#call.upload
   }
 
   header(name: string): string {

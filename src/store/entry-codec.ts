@@ -1,5 +1,6 @@
 import type { StoredAlarm } from '#model/alarm'
 import type { Entry, EntryKind, Items, RemovedProperty, Waits } from '#model/entry'
+import type { UpdateState } from '#model/firmware'
 import type { JsonObject } from '#model/json-value'
 import type { ServiceSchema } from '#model/service-schema'
 import type { Shape } from '#model/shape'
@@ -229,10 +230,46 @@ const forms: Forms = {
       ...(isEnded === true && { isEnded }),
     }),
   },
+  update_changed: {
+    code: 15,
+    pack: (e) => [
+      15,
+      e.device,
+      e.at,
+      e.index,
+      updateStates.indexOf(e.status),
+      e.firmware ?? null,
+      e.progress ?? null,
+      e.message ?? null,
+    ],
+    unpack: ([, device, at, index, status, firmware, progress, message]) => ({
+      kind: 'update_changed',
+      device: device as string,
+      at: at as number,
+      index: index as number,
+      status: updateStates[status as number] ?? 'idle',
+      ...(firmware !== null && { firmware: firmware as string }),
+      ...(progress !== null && { progress: progress as number }),
+      ...(message !== null && { message: message as string }),
+    }),
+  },
 }
 
 /** The places are on disk. */
 const statuses = ['online', 'idle', 'offline'] as const
+const updateStates: readonly UpdateState[] = [
+  'idle',
+  'checking',
+  'offering',
+  'started',
+  'downloading',
+  'verifying',
+  'installing',
+  'rebooting',
+  'done',
+  'failed',
+  'refused',
+]
 
 const byCode: readonly (EntryForm<Entry> | undefined)[] = Object.values(forms).reduce<EntryForm<Entry>[]>(
   (table, form) => {

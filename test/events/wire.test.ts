@@ -53,6 +53,7 @@ test.each([
   ['undeclared', 'OBJECT_UPDATED'],
   ['alarm_set', 'ALARM_CONFIG_UPDATE'],
   ['alarm_deleted', 'ALARM_CONFIG_UPDATE'],
+  ['update_changed', 'UPDATE_STATUS'],
 ] as const)('%s is %s', (kind, type) => {
   const [said] = fc.sample(entryOf[kind] as fc.Arbitrary<Entry>, { numRuns: 1, seed: 1 })
   expect(said && typeOf(said)).toBe(type)
@@ -97,6 +98,15 @@ test('an alarm is told as it is shown, and whether it is active on a device', ()
   const ended = { type: 'ALARM_STATUS_INACTIVE', ...status }
   expect(told({ ...changed, isActive: false })).toEqual(ended)
   expect(told({ ...changed, isActive: false, isEnded: true })).toEqual(ended)
+})
+
+test('an update is told with its state in upper case, and with nothing that is not known', () => {
+  const entry: Entry = { kind: 'update_changed', device: '"A', at: 5, index: 2, status: 'checking' }
+  const head = '{"type":"UPDATE_STATUS","timestamp":5,"offset":9,"deviceIdentifier":"\\"A","index":2'
+  expect(encode(entry, 9)).toBe(`${head},"status":"CHECKING"}`)
+  expect(encode({ ...entry, status: 'failed', firmware: '1.0.0', progress: 0, message: 'no "room"' }, 9)).toBe(
+    `${head},"status":"FAILED","firmware":"1.0.0","progress":0,"message":"no \\"room\\""}`,
+  )
 })
 
 describe('the offset of a message', () => {

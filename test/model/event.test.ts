@@ -89,6 +89,15 @@ test('what is bound to devices is heard by who reaches them all: an alarm, and n
   ])
 })
 
+test('an update stands where its machine may stand, of a firmware that a device may have', () => {
+  const schema = eventKinds.UPDATE_STATUS.schema
+  const event = { type: 'UPDATE_STATUS', ...at, ...device, index: 255, status: 'VERIFYING' }
+  expect(schema.parse(event)).toEqual(event)
+  for (const wrong of [{ status: 'verifying' }, { status: 'PAUSED' }, { index: 256 }, { progress: 101 }]) {
+    expect(schema.safeParse({ ...event, ...wrong }).success).toBe(false)
+  }
+})
+
 test('types tell events apart', () => {
   const read = (event: StreamEvent): string | number => (event.type === 'META_DELETE' ? event.key : event.offset)
   expect(read({ type: 'META_DELETE', ...at, ...device, key: 'site' })).toBe('site')

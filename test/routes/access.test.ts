@@ -28,6 +28,7 @@ const tenantNamed: Row = [401, 404, 403, 'success', 'success', 'success']
 const tenantWhole: Row = [401, 'success', 403, 'success', 'success', 'success']
 const everybody: Row = ['success', 'success', 'success', 'success', 'success', 'success']
 const whoeverIsIn: Row = [401, signedIn, signedIn, signedIn, signedIn, signedIn]
+const hooked: Row = [401, 'success', 403, 'success', 'success', 'success']
 const unproven: Row = [401, 401, 401, 401, 401, 401]
 
 const ownRows: Readonly<Record<string, { readonly why: string; readonly row: Row }>> = {
@@ -106,6 +107,8 @@ function rowOf({ name, access, path }: RouteEntry): Row {
     case 'person or proof':
     case 'link':
       return unproven
+    case 'hook':
+      return hooked
     default:
       if (access.within === 'tenant') return path.includes(':') ? tenantNamed : tenantWhole
       return byWithin[access.within]

@@ -96,6 +96,7 @@ export class KeyedStage {
       query: {},
       body: undefined,
       bodyBytes: Buffer.from(asked.body ?? '{}'),
+      upload: undefined,
       header: (name) => (name === 'idempotency-key' ? key : ''),
       target: { path, query },
       requestId: 'test',

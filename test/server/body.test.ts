@@ -33,6 +33,9 @@ beforeAll(async () => {
           body: { schema: z.instanceof(Uint8Array), contentTypes: ['application/octet-stream'], bytesMax: 100_000 },
         },
       ),
+      route('POST', '/whatever', (call) => ({ status: 200, json: Buffer.from(call.body as Uint8Array).toString() }), {
+        body: { schema: z.instanceof(Uint8Array), contentTypes: 'any' },
+      }),
       route('POST', '/none', keep),
       route('POST', '/denied', keep, { access: 'session', body: { schema: z.unknown() } }),
     ],
@@ -70,6 +73,13 @@ describe('what a body must be', () => {
     expect(json.details.map((detail: { path: string }) => detail.path)).toEqual(paths)
     expect(calls).toEqual([])
   })
+
+  test.each(['', 'application/json', 'application/json; charset=latin1', 'text/plain', 'x'])(
+    'where any type will do it comes as bytes, and as %j',
+    async (type) => {
+      expect(await post('/whatever', '{"a":', type)).toEqual({ status: 200, json: '{"a":' })
+    },
+  )
 
   test.each([
     ['not JSON', '{"a":'],

@@ -133,6 +133,7 @@ test('a keyed call is the request, but for its seed', () => {
     query: { b: 2 },
     body: { c: 3 },
     bodyBytes: Uint8Array.of(4),
+    upload: { lengthBytes: 1, stillPermitted: () => admin, async *[Symbol.asyncIterator]() {} },
     header: (name) => `header ${name}`,
     target: { path: '/p', query: 'q' },
     requestId: 'r',

@@ -104,6 +104,7 @@ export class SimulatedServer {
       query: {},
       body: undefined,
       bodyBytes: new Uint8Array(0),
+      upload: undefined,
       header: (header) => (header === 'authorization' ? authorization : ''),
       target: { path: '/', query: '' },
       requestId: 'test',

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import type { StoredAlarm } from '#model/alarm'
 import type { Entry, EntryKind, Items, PropertyState } from '#model/entry'
+import { updateStates } from '#model/firmware'
 import { timestampMsMax, uint32Max } from '#model/identifier'
 import type { JsonObject } from '#model/json-value'
 import { type PropertyType, propertyTypes } from '#model/property-type'
@@ -265,6 +266,20 @@ export const entryOf: { readonly [K in EntryKind]: fc.Arbitrary<Extract<Entry, {
       isEnded: fc.constant(true as const),
     },
     { requiredKeys: ['kind', 'device', 'alarm', 'at', 'isActive', 'since'] },
+  ),
+  update_changed: recordOf(
+    {
+      kind: fc.constant('update_changed' as const),
+      device: deviceName,
+      at: time,
+      index: fc.integer({ min: 0, max: 255 }),
+      status: fc.constantFrom(...updateStates),
+      firmware: fc.constantFrom('1.2.3', '0.0.1-rc.1+build'),
+      // JSON knows no negative zero.
+      progress: fc.double({ min: 0, max: 100, noNaN: true }).map((percent) => percent + 0),
+      message: fc.oneof(hostileText, longText),
+    },
+    { requiredKeys: ['kind', 'device', 'at', 'index', 'status'] },
   ),
 }
 

@@ -137,4 +137,18 @@ export const laterEntries: readonly (readonly [name: string, entry: Entry])[] = 
   ],
   ['reported-with-alarms', waiting],
   ['reported-with-session-and-alarms', { ...waiting, session: '' }],
+  [
+    'update-changed',
+    {
+      kind: 'update_changed',
+      device: device.id,
+      at,
+      index: 3,
+      status: 'downloading',
+      firmware: '1.2.3-rc.1+7',
+      progress: 12.5,
+      message: 'über Funk',
+    },
+  ],
+  ['update-changed-bare', { kind: 'update_changed', device: device.id, at, index: 0, status: 'refused' }],
 ]

@@ -1,0 +1,57 @@
+import { z } from 'zod'
+import { FirmwareIndex } from '#model/firmware'
+import { FirmwareVersion, Sha256, ShortName, Timestamp } from '#model/identifier'
+
+/** Firmware that the embedded update server has, and who is held at which. Contract 6. */
+
+/** Projects of a tenant. */
+export const projectsMax = 1_000
+
+/** Releases of a project: years of weekly ones. */
+export const releasesMax = 1_000
+
+/** Pins of a project: each is a line in memory. */
+export const pinsMax = 100_000
+
+/** What tells a release from others of its project. `hardware` null: for any. */
+export interface ReleaseKey {
+  readonly firmware: string
+  readonly hardware: string | null
+  readonly index: number
+}
+
+/** A release at rest. Its image is found by `sha256`; `size` in bytes, `createdAt` in Unix ms; a user by resource name. */
+export interface StoredRelease extends ReleaseKey {
+  readonly sha256: string
+  readonly size: number
+  readonly createdAt: number
+  readonly createdBy: string
+}
+
+/**
+ * The one name of a release in its project, `<index>/<hardware>/<firmware>`: no part of it holds a slash, and the one in
+ * the middle is only empty when it is for any hardware.
+ */
+export function releaseName({ firmware, hardware, index }: ReleaseKey): string {
+  return `${index}/${hardware ?? ''}/${firmware}`
+}
+
+/** A release, as shown. */
+export const ReleaseEntry = z.object({
+  firmware: FirmwareVersion,
+  hardware: ShortName.optional(),
+  index: FirmwareIndex,
+  sha256: Sha256,
+  size: z.int().min(1),
+  createdAt: Timestamp,
+  createdBy: z.string(),
+})
+export type ReleaseEntry = Readonly<z.infer<typeof ReleaseEntry>>
+
+export function releaseEntryOf({ hardware, ...shown }: StoredRelease): ReleaseEntry {
+  return { ...shown, ...(hardware !== null && { hardware }) }
+}
+
+/** A device is held at this version. */
+export const PinBody = z.strictObject({ firmware: FirmwareVersion })
+export type PinBody = Readonly<z.infer<typeof PinBody>>

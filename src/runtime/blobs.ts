@@ -1,0 +1,40 @@
+/**
+ * Large bytes, named by their SHA-256 in lower-case hex: images of firmware. Two implementations: files, memory; one suite.
+ *
+ * Obligations
+ * - What `receive` answers `image` for is there whole, and survives the death of the machine.
+ * - The same bytes are kept once, however often they come.
+ * - Of neither a part nor an image is more than some pieces in memory at once.
+ */
+export interface BlobStore {
+  open(): Promise<void>
+  /**
+   * Takes a part of what comes under a name, in order: `from` is its first byte, `size` the length of the whole, null when
+   * that is the end of this part. Not the last one: how much there is now. What came before the pieces failed is kept, and
+   * goes on from there, also after a restart; of a failed write nothing is. One at a time for a name.
+   * @throws Problem `conflict` when one is under way, or `from` is not where it goes on, `too_large`, `storage`; what the
+   * pieces throw
+   */
+  receive(name: string, part: BlobPart, pieces: AsyncIterable<Uint8Array>): Promise<BlobReceived>
+  /** How many bytes there are of what has not come whole; 0 for nothing. */
+  receivedOf(name: string): Promise<number>
+  /** The bytes from `from` to before `to`, of an image that is there and has as many. Pieces are the taker's. */
+  read(sha256: string, from: number, to: number): AsyncIterable<Uint8Array>
+  /** Undefined: there is no such image. */
+  sizeOf(sha256: string): Promise<number | undefined>
+  /** Nothing happens where there is none. */
+  remove(sha256: string): Promise<void>
+  /** Takes away images that nothing names, and parts that have not grown for a day. */
+  sweep(isNamed: (sha256: string) => boolean): Promise<void>
+}
+
+export interface BlobPart {
+  readonly from: number
+  readonly size: number | null
+}
+
+export interface BlobReceived {
+  readonly received: number
+  /** When that was all. */
+  readonly image?: { readonly sha256: string; readonly size: number }
+}

@@ -1,0 +1,64 @@
+import { describe, expect, test } from 'vitest'
+import type { Hello } from '#actors/device/commands'
+import { ActingDevice, hello } from '#test/actors/acting'
+
+const firmwares = [{ firmware: '1.0.0', index: 0 }]
+
+/** What a turn changes in the indexes that name firmware, as `+project_device/boiler/A`. */
+function rowsOf({ indexes = [] }: ReturnType<ActingDevice['record']>): string[] {
+  return indexes
+    .filter(({ index }) => index === 'firmware' || index === 'project_device')
+    .map(({ index, entry, isPresent }) => `${isPresent ? '+' : '-'}${index}/${entry}`)
+}
+
+/** What the last of some HELLOs changes. */
+function rowsAfter(...said: readonly Partial<Hello>[]): string[] {
+  const device = ActingDevice.added()
+  return said.map((more) => rowsOf(device.record(hello([], more)))).at(-1) ?? []
+}
+
+describe('a device is found by its firmware', () => {
+  test.each([
+    ['nothing said', [{}], []],
+    ['a project', [{ project: 'boiler' }], ['+firmware/A', '+project_device/boiler/A']],
+    ['a firmware', [{ firmwares }], ['+firmware/A']],
+    ['both', [{ project: 'boiler', firmwares }], ['+firmware/A', '+project_device/boiler/A']],
+    ['no firmware, said', [{ firmwares: [] }], []],
+    [
+      'the same again',
+      [
+        { project: 'boiler', firmwares },
+        { project: 'boiler', firmwares },
+      ],
+      [],
+    ],
+    ['nothing, where something is known', [{ project: 'boiler', firmwares }, {}], []],
+    ['another version', [{ firmwares }, { firmwares: [{ firmware: '2.0.0', index: 0 }] }], []],
+    ['only whether it takes some by itself', [{ project: 'boiler', firmwares }, { isAutoUpdated: false }], []],
+    [
+      'another project',
+      [{ project: 'boiler' }, { project: 'pump', firmwares }],
+      ['-project_device/boiler/A', '+project_device/pump/A'],
+    ],
+    ['a project later', [{ firmwares }, { project: 'boiler' }], ['+project_device/boiler/A']],
+    ['no firmware any more, and no project', [{ firmwares }, { firmwares: [] }], ['-firmware/A']],
+    ['no firmware any more, but a project', [{ project: 'boiler', firmwares }, { firmwares: [] }], []],
+  ] as const)('%s', (_, said, rows) => {
+    expect(rowsAfter(...said)).toEqual(rows)
+  })
+
+  test('until it is removed', () => {
+    const device = ActingDevice.added()
+    device.act(hello([], { project: 'boiler', firmwares }))
+    expect(rowsOf(device.record({ type: 'remove' }))).toEqual(['-firmware/A', '-project_device/boiler/A'])
+    device.act({ type: 'add', flakeAddress: 8, meta: {} })
+    expect(rowsOf(device.record({ type: 'remove' }))).toEqual([])
+  })
+})
+
+test('what becomes of its update is no entry of the device', () => {
+  const { definition } = new ActingDevice()
+  const of = { device: 'A', at: 1 }
+  expect(definition.concerns?.({ kind: 'update_changed', ...of, index: 0, status: 'done' })).toBeUndefined()
+  expect(definition.concerns?.({ kind: 'meta_deleted', ...of, key: 'k' })).toBe('A')
+})

@@ -1,0 +1,115 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { byPrecedence, hasArrived, isNewer } from '#model/firmware-order'
+import { FirmwareVersion } from '#model/identifier'
+
+/** Semantic Versioning §11, its own examples among them: each comes behind the one before. */
+const ordered = [
+  '0.0.0-0',
+  '0.0.0',
+  '0.0.1-rc.1',
+  '0.9.10',
+  '0.10.0',
+  '1.0.0-1',
+  '1.0.0-2',
+  '1.0.0-10',
+  '1.0.0-10.0',
+  '1.0.0-9007199254740990',
+  '1.0.0--',
+  '1.0.0-10a',
+  '1.0.0-A',
+  '1.0.0-alpha',
+  '1.0.0-alpha.1',
+  '1.0.0-alpha.beta',
+  '1.0.0-beta',
+  '1.0.0-beta.2',
+  '1.0.0-beta.11',
+  '1.0.0-rc.1',
+  '1.0.0',
+  '1.0.1',
+  '2.0.0',
+  '2.1.0',
+  '2.1.1',
+  '10.0.0',
+  '9007199254740991.0.0',
+]
+
+/** Numbers that a double cannot hold. */
+const unordered = [
+  '1.0.9007199254740992',
+  '20261121123456789.0.0',
+  '1.0.0-9007199254740993',
+  '1.0.0-rc.99999999999999999999+1',
+]
+
+/** As `Array.sort` wants it; sorted by place. */
+const sortedPlaces = (places: readonly number[]) => [...places].sort((a, b) => a - b)
+
+test('versions are ordered as they say', () => {
+  for (const [place, version] of ordered.entries()) {
+    expect(FirmwareVersion.parse(version)).toBe(version)
+    for (const [other, than] of ordered.entries()) {
+      expect(isNewer(version, than), `${version} > ${than}`).toBe(place > other)
+      expect(Math.sign(byPrecedence(version, than)), `${version} ~ ${than}`).toBe(Math.sign(place - other))
+    }
+  }
+})
+
+test('sorting leaves nothing out, and what has no order stands in front', () => {
+  const all = [...[...unordered].sort(), ...ordered]
+  const places = fc.shuffledSubarray([...all.keys()])
+  fc.assert(
+    fc.property(places, (some) => {
+      const sorted = some.map((place) => all[place] as string).sort(byPrecedence)
+      expect(sorted).toEqual(sortedPlaces(some).map((place) => all[place]))
+    }),
+  )
+})
+
+test.each(unordered)('%s is newer than nothing, and nothing is newer', (version) => {
+  expect(FirmwareVersion.safeParse(version).success).toBe(true)
+  for (const other of [...ordered, ...unordered]) {
+    expect(isNewer(version, other)).toBe(false)
+    expect(isNewer(other, version)).toBe(false)
+  }
+  expect(byPrecedence(version, version)).toBe(0)
+})
+
+test('build metadata makes no version newer', () => {
+  expect(isNewer('1.0.0+2', '1.0.0+1')).toBe(false)
+  expect(isNewer('1.0.0+1', '1.0.0')).toBe(false)
+  expect(isNewer('1.0.1+1', '1.0.0+9')).toBe(true)
+  expect(byPrecedence('1.0.0+2', '1.0.0')).toBe(0)
+})
+
+test('the longest versions are compared', () => {
+  const long = (last: string) => `1.0.0-${'a.'.repeat(60)}${last}`.padEnd(128, 'b')
+  expect(FirmwareVersion.safeParse(long('2')).success).toBe(true)
+  expect(long('2')).toHaveLength(128)
+  expect(isNewer(long('c'), long('b'))).toBe(true)
+  expect(isNewer(long('c'), '1.0.0')).toBe(false)
+})
+
+describe('a device has arrived', () => {
+  test.each([
+    ['at the very version', '2.0.0', '2.0.0', '1.0.0', true],
+    ['without the build metadata', '2.0.0', '2.0.0+7', '1.0.0', true],
+    ['with other build metadata', '2.0.0+8', '2.0.0+7', '1.0.0', true],
+    ['at another build of what it had', '1.0.0+2', '1.0.0+2', '1.0.0+1', true],
+    ['at a version that has no order', '1.0.0-9007199254740993', '1.0.0-9007199254740993', '1.0.0', true],
+    ['at what it was to leave, for itself', '1.0.0', '1.0.0', '1.0.0', true],
+  ])('%s', (_, reported, target, from, is) => {
+    expect(hasArrived(reported, target, from)).toBe(is)
+  })
+
+  test.each([
+    ['at what it had', '1.0.0', '2.0.0', '1.0.0'],
+    ['at what it had, which differs by its build alone', '1.0.0+1', '1.0.0+2', '1.0.0+1'],
+    ['at a third version', '1.5.0', '2.0.0', '1.0.0'],
+    ['at a newer one', '3.0.0', '2.0.0', '1.0.0'],
+    ['at a prerelease of it', '2.0.0-rc.1', '2.0.0', '1.0.0'],
+    ['at another one that has no order', '1.0.0-9007199254740993', '1.0.0-9007199254740992', '1.0.0'],
+  ])('not %s', (_, reported, target, from) => {
+    expect(hasArrived(reported, target, from)).toBe(false)
+  })
+})
