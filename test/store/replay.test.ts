@@ -15,6 +15,7 @@ import { everything as everyScope } from '#model/scope'
 import type { Shape } from '#model/shape'
 import { RuleViews } from '#rules/rule-views'
 import type { AnyDefinition } from '#runtime/activation'
+import { type ActorDefinition, record } from '#runtime/actor'
 import type { StoreJournal } from '#store/store-journal'
 import { shownState } from '#test/actors/shown-state'
 import { storedAlarm } from '#test/rules/stored-rules'
@@ -285,3 +286,43 @@ test('of a removed device nothing comes back, though others keep its entries in 
   expect(everything(again)).toEqual(before)
   expect(again.system.look(deviceAddress('default', 'B'))).toMatchObject({ isThere: false, services: [] })
 })
+
+/** One that writes of a device what is none of that device's own. */
+const beside: ActorDefinition<object, { readonly type: 'say' }, Entry> = {
+  kind: 'beside',
+  rest: 'written_through',
+  formats: {},
+  wake: () => ({}),
+  apply: () => {},
+  decide: (_, __, { now }) =>
+    record([{ kind: 'update_changed', device: 'A', at: now, index: 0, status: 'downloading', progress: 5 }]),
+}
+
+test.each([1, 1_000_000])(
+  'what becomes of an update is replayed on no device, woken in bulk from %s on',
+  async (min) => {
+    const withUpdates = {
+      ...options,
+      redo: { eventsMax: 1_000, bytesMax: 1_000_000 },
+      bulkWake: { entriesMin: min, actorsMin: min, rowsAhead: 9, rowsPerActor: 9 },
+      definitions: (journal: StoreJournal) => [...definitions(journal), beside as unknown as AnyDefinition<Entry>],
+    }
+    const stage = await openStage(withUpdates)
+    const shapes = shapesOf(stage)
+    const sequence = { next: 0 }
+    run(stage, shapes, [{ what: 'admit', who: 'A', number: 1 }], sequence)
+    for (const number of [0, 1, 2]) {
+      run(stage, shapes, [{ what: 'hello', who: 'A', number, shapes: [0] }], sequence)
+      run(stage, shapes, [{ what: 'report', who: 'A', number }], sequence)
+      stage.ask({ kind: 'beside', tenant: 'default', id: 'A' }, { type: 'say' })
+      await stage.settle()
+    }
+    const { last } = stage.journal.stream('default')
+    const before = everything(stage)
+    stage.crash()
+    const again = await stage.reborn(withUpdates)
+    expect(again.bugs).toEqual([])
+    expect(again.journal.stream('default').last).toBe(last)
+    expect(everything(again)).toEqual(before)
+  },
+)
