@@ -59,10 +59,10 @@ async function report(name: string, question: Question, options: Options): Promi
   const machine = thisMachine()
   print(`${name}: ${about}`)
   const { isQuick, rounds = question.rounds ?? roundsDefault } = options
-  const { results, failures } = await measure(question, { rounds, isQuick, print })
+  const { results, failures, repeats } = await measure(question, { rounds, isQuick, print })
   const verdicts = judge(question.targets, results, failures.length > 0)
   const keptAs = options.isIdentityOn ? `${name}-iam` : name
-  return { name: keptAs, about, machine, rounds, results, failures, verdicts }
+  return { name: keptAs, about, machine, rounds, results, failures, repeats, verdicts }
 }
 
 interface Options {
