@@ -241,7 +241,9 @@ describe('alarms', () => {
         all.filter(({ deviceIdentifier }) => deviceIdentifier === 'B'),
       )
       // Many are found in another way, which gives the same.
-      const many = ['B', ...Array.from({ length: 100 }, (_, index) => `X${index}`)].map((name) => `deviceIdentifier=${name}`)
+      const many = ['B', ...Array.from({ length: 100 }, (_, index) => `X${index}`)].map(
+        (name) => `deviceIdentifier=${name}`,
+      )
       expect(await rowsOf(admin, `?${many.join('&')}`)).toEqual(await rowsOf(admin, '?deviceIdentifier=B'))
       for (const query of [
         'limit=2',
