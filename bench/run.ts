@@ -10,6 +10,7 @@ import { judge } from '#bench/harness/verdict'
 import { projectRoot } from '#bench/project-root'
 import { auth } from '#bench/questions/auth'
 import { fanout } from '#bench/questions/fanout'
+import { filter } from '#bench/questions/filter'
 import { fullState } from '#bench/questions/full-state'
 import { growth } from '#bench/questions/growth'
 import { ingest } from '#bench/questions/ingest'
@@ -23,6 +24,7 @@ const questions: Readonly<Record<string, Question>> = {
   fanout,
   latency,
   'full-state': fullState,
+  filter,
   memory,
   restart,
   growth,
