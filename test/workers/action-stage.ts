@@ -22,6 +22,13 @@ export type Manner = (write: HeardWrite) => readonly { propId: number; status: s
 export const willing: Manner = ({ updates }) => updates.map(({ propId }) => ({ propId, status: 'OK' }))
 export const silent: Manner = () => undefined
 
+/** Fields of WELCOME and of WRITE; others have other ones. */
+interface Frame extends Omit<HeardWrite, 'device'> {
+  readonly type: string
+  readonly flakeAddress: number
+  readonly deviceIdentifier: string
+}
+
 /** A gateway with devices of one service, `svc`: 1 is a number, 2 a text. They answer in the loop's next turn. */
 class AnsweringLink extends TestLink {
   readonly devices = new Map<number, string>()
@@ -36,15 +43,13 @@ class AnsweringLink extends TestLink {
 
   override send(message: string | Uint8Array): boolean {
     super.send(message)
-    const frame = this.heard.at(-1) as Record<string, never>
-    const flakeAddress = frame.flakeAddress as unknown as number
-    if (frame.type === 'WELCOME') this.devices.set(flakeAddress, frame.deviceIdentifier)
-    if (frame.type !== 'WRITE') return true
-    const device = this.devices.get(flakeAddress) as string
-    const results = this.#heard({ device, id: frame.id, updates: frame.updates })
+    const { type, flakeAddress, deviceIdentifier, id, updates } = this.heard.at(-1) as unknown as Frame
+    if (type === 'WELCOME') this.devices.set(flakeAddress, deviceIdentifier)
+    if (type !== 'WRITE') return true
+    const results = this.#heard({ device: this.devices.get(flakeAddress) as string, id, updates })
     if (results) {
       this.#soon(() => {
-        if (this.closedWith === undefined) this.say({ type: 'RESULT', flakeAddress, id: frame.id, results })
+        if (this.closedWith === undefined) this.say({ type: 'RESULT', flakeAddress, id, results })
       })
     }
     return true
