@@ -259,11 +259,14 @@ export class ActionRunner implements ActionStarter {
   }
 
   /** Undefined: to be tried later. */
-  async #outcomeOf({ tenant, id, stored }: RunningAction, device: string): Promise<DeviceOutcome | undefined> {
+  async #outcomeOf(action: RunningAction, device: string): Promise<DeviceOutcome | undefined> {
+    const { tenant, id, stored } = action
     const { system, links, scopeOf } = this.#parts
     const { serviceIdentifier: service, updates: values, createdBy } = stored
     try {
-      if (!isTenantThere(system, tenant)) return undefined
+      // It ended while the action was taken.
+      if (!isTenantThere(system, tenant)) this.#end(action)
+      if (action.isEnded) return undefined
       if (!reachesService(scopeOf(tenant, createdBy), 'service', 'update', device, service))
         throw new Problem('not_found')
       const schema = tenantState(system, tenant).schemas.get(service)
