@@ -39,7 +39,8 @@ export async function pageOf(
   return { names: found, headers: {} }
 }
 
-function nextLink({ target }: Call, found: readonly string[]): Record<string, string> {
+/** The way to what comes behind those that were found. */
+export function nextLink({ target }: Call, found: readonly string[]): Record<string, string> {
   const query = new URLSearchParams(target.query)
   query.set('cursor', cursorOf(found.at(-1) ?? ''))
   return { Link: `<${target.path}?${query}>; rel="next"` }
