@@ -10,6 +10,7 @@ import { judge } from '#bench/harness/verdict'
 import { projectRoot } from '#bench/project-root'
 import { auth } from '#bench/questions/auth'
 import { fanout } from '#bench/questions/fanout'
+import { filter } from '#bench/questions/filter'
 import { fullState } from '#bench/questions/full-state'
 import { growth } from '#bench/questions/growth'
 import { ingest } from '#bench/questions/ingest'
@@ -23,6 +24,7 @@ const questions: Readonly<Record<string, Question>> = {
   fanout,
   latency,
   'full-state': fullState,
+  filter,
   memory,
   restart,
   growth,
@@ -59,10 +61,10 @@ async function report(name: string, question: Question, options: Options): Promi
   const machine = thisMachine()
   print(`${name}: ${about}`)
   const { isQuick, rounds = question.rounds ?? roundsDefault } = options
-  const { results, failures } = await measure(question, { rounds, isQuick, print })
+  const { results, failures, repeats } = await measure(question, { rounds, isQuick, print })
   const verdicts = judge(question.targets, results, failures.length > 0)
   const keptAs = options.isIdentityOn ? `${name}-iam` : name
-  return { name: keptAs, about, machine, rounds, results, failures, verdicts }
+  return { name: keptAs, about, machine, rounds, results, failures, repeats, verdicts }
 }
 
 interface Options {

@@ -1,4 +1,6 @@
 import { accountActor } from '#actors/account/account'
+import { actionActor, runningActionIndex } from '#actors/action/action'
+import { actionPageActor } from '#actors/action/page'
 import { alarmIndex } from '#actors/device/alarms'
 import { serviceIndex } from '#actors/device/declare'
 import { deviceActor, deviceAddress } from '#actors/device/device'
@@ -38,12 +40,21 @@ import type { RetentionLimits } from '#store/retention'
 import { StoreJournal } from '#store/store-journal'
 import { StoreListing } from '#store/store-listing'
 import { TenantSweep } from '#store/tenant-sweep'
+import { ActionRunner } from '#workers/action-runner'
 import { IdempotencyExpiry } from '#workers/idempotency-expiry'
 import { loadedRules } from '#workers/loaded-rules'
 import { RuleSweep } from '#workers/rule-sweep'
 
 /** All that actors have. */
-const indexes = [presentIndex, serviceIndex, alarmIndex, firmwareIndex, projectDeviceIndex, idempotencyIndex]
+const indexes = [
+  presentIndex,
+  serviceIndex,
+  alarmIndex,
+  firmwareIndex,
+  projectDeviceIndex,
+  idempotencyIndex,
+  runningActionIndex,
+]
 
 /** What waits to be stored or to leave, above which more is refused: some seconds of a full flood. */
 export const uncommittedBytesMax = 64 * 1024 * 1024
@@ -123,9 +134,10 @@ export function assemble(options: AssemblyOptions): Assembly {
     },
   })
 
+  // With IAM off everybody may do everything, whoever made it.
+  const scopeOf = (tenant: string, author: string) => identity?.scopeOf(tenant, author) ?? everything
   const rules: RuleViews = new RuleViews({
-    // With IAM off everybody may do everything, whoever made it.
-    scopeOf: (tenant, author) => identity?.scopeOf(tenant, author) ?? everything,
+    scopeOf,
     sweep: (tenant, alarm) => ruleSweep.want(tenant, alarm),
     log,
   })
@@ -145,6 +157,8 @@ export function assemble(options: AssemblyOptions): Assembly {
     sessionActor(notices),
     signingKeysActor(notices),
     idempotencyActor,
+    actionActor,
+    actionPageActor,
   ] as unknown as AnyDefinition<Entry>[]
 
   const system: System<Entry> = new System<Entry>({
@@ -190,6 +204,14 @@ export function assemble(options: AssemblyOptions): Assembly {
     },
   })
 
+  const actions: ActionRunner = new ActionRunner({
+    system,
+    listing,
+    links,
+    scopeOf,
+    failed: (error) => log.warn({ err: error }, 'could not go on with an action; tried again'),
+  })
+
   const database: Database = new Database({
     world,
     place,
@@ -211,6 +233,7 @@ export function assemble(options: AssemblyOptions): Assembly {
       identity?.reloaded()
       loadRules()
       presence.start()
+      actions.open()
     },
   })
 
@@ -229,6 +252,7 @@ export function assemble(options: AssemblyOptions): Assembly {
         tenantEnded: (tenant) => {
           rules.tenantEnded(tenant)
           ruleSweep.tenantEnded(tenant)
+          actions.tenantEnded(tenant)
         },
       },
       sweep: new TenantSweep({ system, journal, kinds: definitions.map(({ kind }) => kind), indexes }),
@@ -244,6 +268,7 @@ export function assemble(options: AssemblyOptions): Assembly {
     intern: journal.shapes.intern,
     hub,
     links,
+    actions,
     presence,
     tickets: new Tickets({
       now: () => world.now(),
@@ -263,6 +288,7 @@ export function assemble(options: AssemblyOptions): Assembly {
   const stop = () => {
     identity?.stop()
     ruleSweep.stop()
+    actions.stop()
     idempotencyExpiry.stop()
   }
   const close = async () => {
@@ -286,6 +312,7 @@ export function assemble(options: AssemblyOptions): Assembly {
         const opened = (await identity?.open()) ?? {}
         loadRules()
         presence.start()
+        actions.open()
         idempotencyExpiry.start()
         return opened
       } catch (error) {

@@ -6,6 +6,7 @@ import {
   type Question,
   type Round,
 } from '#bench/harness/question'
+import { ReadTooSlowly } from '#bench/harness/read-too-slowly'
 import { pairedRatios, type Spread, spreadOf } from '#bench/harness/statistics'
 
 /** By round; null where it failed. */
@@ -40,6 +41,8 @@ export interface Failure {
 export interface Measured {
   readonly results: readonly CaseResult[]
   readonly failures: readonly Failure[]
+  /** What was measured again because something else had the machine; a report says so. */
+  readonly repeats: readonly string[]
 }
 
 export interface MeasureOptions {
@@ -48,6 +51,9 @@ export interface MeasureOptions {
   readonly print: (line: string) => void
 }
 
+/** Times that a variant is measured before a disturbed load counts as a failure. */
+const triesMax = 3
+
 /**
  * Round after round, every variant of a case right behind the other, in an order that turns round each time: what warms
  * up, slows down or disturbs the machine falls on all of them alike. What fails is named, and costs nothing but itself:
@@ -55,7 +61,19 @@ export interface MeasureOptions {
  */
 export async function measure(question: Question, options: MeasureOptions): Promise<Measured> {
   const failures: Failure[] = []
+  const repeats: string[] = []
   const measured: Taken = new Map()
+  const undisturbed = async (what: string, run: () => Promise<Figures>): Promise<Figures> => {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await run()
+      } catch (error) {
+        if (tries === triesMax || !ReadTooSlowly.is(error)) throw error
+        repeats.push(what)
+        options.print(`${what} is measured again: ${ReadTooSlowly.text}`)
+      }
+    }
+  }
   const attempt = async <Value>(what: string, run: () => Promise<Value>): Promise<Value | undefined> => {
     try {
       return await run()
@@ -77,7 +95,8 @@ export async function measure(question: Question, options: MeasureOptions): Prom
         for (const variant of number % 2 === 0 ? variants : variants.toReversed()) {
           const key = keyOf(name, variant.name)
           const round = roundOf(number, options.isQuick, measured)
-          const figures = await attempt(`round ${number + 1}  ${key}`, () => variant.measure(round))
+          const what = `round ${number + 1}  ${key}`
+          const figures = await attempt(what, () => undisturbed(what, () => variant.measure(round)))
           measured.set(key, [...(measured.get(key) ?? []), figures ?? null])
           if (figures) options.print(`round ${number + 1}  ${key}  ${lineOf(figures, question)}`)
         }
@@ -85,7 +104,7 @@ export async function measure(question: Question, options: MeasureOptions): Prom
     }
   }
   await attempt('taking down', async () => takeDown?.())
-  return { results: question.cases.map((each) => resultOf(each, measured, question)), failures }
+  return { results: question.cases.map((each) => resultOf(each, measured, question)), failures, repeats }
 }
 
 function resultOf({ name, variants, baseline }: Case, measured: Taken, question: Question): CaseResult {

@@ -6,6 +6,8 @@ import { projectRoot } from '#bench/project-root'
 
 /** How long a program may take to end before it is killed. */
 const stopMsMax = 5_000
+/** Nothing that is asked takes so long; a load that waits for ever would cost the rounds that were measured before. */
+const answerMsMax = 15 * 60_000
 
 interface Answer {
   readonly id: number
@@ -49,12 +51,15 @@ export class Remote {
 
   ask<Answered>(what: string, argument?: unknown): Promise<Answered> {
     const id = this.#next++
-    return new Promise<Answered>((resolve, reject) => {
+    let timer: NodeJS.Timeout | undefined
+    const answered = new Promise<Answered>((resolve, reject) => {
       this.#open.set(id, { resolve, reject })
+      timer = setTimeout(() => reject(new Error(`'${what}' was not answered in time`)), answerMsMax)
       this.#child.send({ id, what, argument }, (error) => {
         if (error) reject(error)
       })
     })
+    return answered.finally(() => clearTimeout(timer))
   }
 
   async stop(): Promise<void> {

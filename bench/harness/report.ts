@@ -12,11 +12,13 @@ export interface Report {
   readonly rounds: number
   readonly results: readonly CaseResult[]
   readonly failures: readonly Failure[]
+  /** Measured again, since something else had the machine. */
+  readonly repeats: readonly string[]
   readonly verdicts: readonly Verdict[]
 }
 
 export function markdownOf(report: Report, { figures }: Pick<Question, 'figures'>): string {
-  const { name, about, machine, rounds, results, failures, verdicts } = report
+  const { name, about, machine, rounds, results, failures, repeats, verdicts } = report
   const digitsOf = (figure: string) => figures[figure]?.digits ?? 2
   /** Said by the figure itself: it must not be read as the server's. */
   const noteOf = (figure: string, isLoadFull: boolean) =>
@@ -76,6 +78,10 @@ export function markdownOf(report: Report, { figures }: Pick<Question, 'figures'
       '',
     )
     for (const { what, error } of failures) lines.push(`- ${what}: ${error.split('\n')[0]}`)
+  }
+  if (repeats.length > 0) {
+    lines.push('', '## Measured again', '', 'Something else had the machine, and the load read too slowly.', '')
+    for (const what of repeats) lines.push(`- ${what}`)
   }
   return `${lines.join('\n')}\n`
 }

@@ -1,4 +1,5 @@
 import { type Authorizations, askApi, authorizationHeader } from '#bench/harness/identity'
+import { ReadTooSlowly } from '#bench/harness/read-too-slowly'
 import { FrameCounter } from '#bench/load/frame-counter'
 import { FrameReader, opcodes } from '#bench/load/frames'
 import { HeardCounts } from '#bench/load/heard-counts'
@@ -84,6 +85,7 @@ export class LoadDashboards {
     const end = performance.now() + timeoutMs
     while (this.heardByAll < events) {
       this.check()
+      if (this.gaps > 0) throw new ReadTooSlowly(this.gaps)
       if (performance.now() > end) throw new Error(`a dashboard heard ${this.heardByAll} of ${events} events`)
       await new Promise((resolve) => setTimeout(resolve, 1))
     }

@@ -1,5 +1,6 @@
 import { answerWith } from '#bench/harness/answering'
 import { CpuClock, type CpuUse } from '#bench/harness/cpu-clock'
+import { ReadTooSlowly } from '#bench/harness/read-too-slowly'
 import type { LoadedServer } from '#bench/harness/under-load'
 import { Credit } from '#bench/load/credit'
 import { LoadDashboards } from '#bench/load/dashboards'
@@ -61,7 +62,7 @@ answerWith({
     dashboards.check()
     if (dashboards.deliveries !== lead.granted * spec.dashboards)
       throw new Error('a dashboard heard more than was told')
-    if (dashboards.gaps > 0) throw new Error(`the witness missed something ${dashboards.gaps} times`)
+    if (dashboards.gaps > 0) throw new ReadTooSlowly(dashboards.gaps)
     const deliveries = dashboards.deliveries - heardWarm
     return { ...use, deliveries, events: deliveries / spec.dashboards }
   },

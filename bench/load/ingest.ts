@@ -1,5 +1,6 @@
 import { answerWith } from '#bench/harness/answering'
 import { CpuClock, type CpuUse } from '#bench/harness/cpu-clock'
+import { ReadTooSlowly } from '#bench/harness/read-too-slowly'
 import type { LoadedServer } from '#bench/harness/under-load'
 import { LatencyHistogram, type LatencySummary } from '#bench/histogram'
 import { LoadDashboards } from '#bench/load/dashboards'
@@ -76,7 +77,7 @@ answerWith({
     fleet.check()
     dashboards.check()
     if (dashboards.deliveries !== frames * spec.dashboards) throw new Error('a dashboard heard more than was sent')
-    if (dashboards.gaps > 0) throw new Error(`the witness missed something ${dashboards.gaps} times`)
+    if (dashboards.gaps > 0) throw new ReadTooSlowly(dashboards.gaps)
     const measured = fleet.acknowledged - acknowledgedWarm
     return {
       ...use,

@@ -21,7 +21,7 @@ export class RequestSocket {
     this.#options = options
     socket.on('data', (bytes) => this.#hear(bytes))
     socket.on('error', (error) => options.failed(error))
-    socket.on('close', () => options.failed(new Error('the server closed a connection')))
+    socket.on('close', () => options.failed(closedError()))
   }
 
   static open(options: RequestSocketOptions): Promise<RequestSocket> {
@@ -34,7 +34,9 @@ export class RequestSocket {
 
   /** A whole request; the one before has been answered. */
   ask(request: Buffer): void {
-    this.#socket.write(request)
+    // Perhaps while nobody listened, since it was left alone for too long: nothing would be heard of it any more.
+    if (this.#socket.destroyed) this.#options.failed(closedError())
+    else this.#socket.write(request)
   }
 
   #hear(bytes: Buffer): void {
@@ -49,4 +51,8 @@ export class RequestSocket {
     if (answer.startsWith('HTTP/1.1 200 ')) this.#options.answered(this)
     else this.#options.failed(new Error(`a request was answered ${answer.slice(0, 500)}`))
   }
+}
+
+function closedError(): Error {
+  return new Error('the server closed a connection')
 }

@@ -1,49 +1,14 @@
 // Answers: how fast the full state is read by a client that takes it as fast as it can, against one JSON.stringify of plain objects (bench/bare/full-state.ts), and what such reads, fast and slow ones, cost others who hear events meanwhile. Does not count: devices that were forgotten and lie on disk only, filters, pages, the client's own parsing.
 import type { Case, Figures, Question, Round, Variant } from '#bench/harness/question'
-import { Remote } from '#bench/harness/remote'
-import { bare, ours, type RunningServer, type StartServer } from '#bench/harness/servers'
-import { placeOf } from '#bench/harness/under-load'
-import type { IngestSpec, PhaseResult } from '#bench/load/ingest'
+import { readFor, reported, started, withFleet } from '#bench/harness/reading'
+import type { Remote } from '#bench/harness/remote'
+import { bare, ours, type RunningServer } from '#bench/harness/servers'
+import type { PhaseResult } from '#bench/load/ingest'
 import type { ReadersSpec, ReadResult } from '#bench/load/readers'
 
 const fleet = { links: 50, window: 64, changes: 10, properties: 10, dashboards: 0, prefix: 'LOAD' }
 const path = '/api/v1/devices?depth=2'
 const megabyte = 1e6
-
-async function withRemote<Result>(program: string, use: (remote: Remote) => Promise<Result>): Promise<Result> {
-  const remote = new Remote(program)
-  try {
-    return await use(remote)
-  } finally {
-    await remote.stop()
-  }
-}
-
-/** So many devices that have reported all their properties while the rest goes on. */
-async function withFleet<Result>(
-  server: RunningServer,
-  spec: Partial<IngestSpec>,
-  use: (load: Remote) => Promise<Result>,
-): Promise<Result> {
-  return await withRemote('load/ingest', async (load) => {
-    await load.ask('open', { ...fleet, ...spec, ...placeOf(server) })
-    return await use(load)
-  })
-}
-
-async function reported(load: Remote, devices: number): Promise<void> {
-  for (let silent = devices; silent > 0; silent = await load.ask<number>('silent')) {
-    await load.ask<PhaseResult>('run', { warmupMs: 0, measuredMs: 1_000 })
-  }
-}
-
-/** Reads back to back for so long. */
-async function readFor(server: RunningServer, milliseconds: number, spec: Partial<ReadersSpec> = {}) {
-  return await withRemote('load/readers', async (readers) => {
-    await readers.ask('begin', { ...placeOf(server), path, readers: 1, ...spec })
-    return await readers.ask<ReadResult>('measure', milliseconds)
-  })
-}
 
 function speed({ seconds, reads, bytes, serverCpuSeconds, loadCpuSeconds }: ReadResult): Figures {
   return {
@@ -57,17 +22,8 @@ function speed({ seconds, reads, bytes, serverCpuSeconds, loadCpuSeconds }: Read
 
 /** Twice: the first reads warm up. */
 async function warmReads(server: RunningServer, { isQuick }: Round): Promise<Figures> {
-  await readFor(server, isQuick ? 200 : 1_500)
-  return speed(await readFor(server, isQuick ? 500 : 4_000))
-}
-
-async function started<Result>(start: StartServer, use: (server: RunningServer) => Promise<Result>): Promise<Result> {
-  const server = await start()
-  try {
-    return await use(server)
-  } finally {
-    await server.stop()
-  }
+  await readFor(server, path, isQuick ? 200 : 1_500)
+  return speed(await readFor(server, path, isQuick ? 500 : 4_000))
 }
 
 function speedOf(devices: number): Case {
@@ -86,7 +42,7 @@ function speedOf(devices: number): Case {
         name: 'process',
         measure: (round) =>
           started(ours(), (server) =>
-            withFleet(server, { devices }, async (load) => {
+            withFleet(server, { ...fleet, devices }, async (load) => {
               await reported(load, devices)
               return await warmReads(server, round)
             }),
@@ -116,9 +72,9 @@ function hearing(name: string, readers: Partial<ReadersSpec> | undefined): Varia
     name,
     measure: (round) =>
       started(ours(), (server) =>
-        withFleet(server, { devices: devicesRead }, async (load) => {
+        withFleet(server, { ...fleet, devices: devicesRead }, async (load) => {
           await reported(load, devicesRead)
-          return await withFleet(server, paced, (other) => heard(server, other, round, readers))
+          return await withFleet(server, { ...fleet, ...paced }, (other) => heard(server, other, round, readers))
         }),
       ),
   }
@@ -131,7 +87,7 @@ async function heard(
   readers: Partial<ReadersSpec> | undefined,
 ): Promise<Figures> {
   const times = round.isQuick ? { warmupMs: 300, measuredMs: 500 } : { warmupMs: 2_000, measuredMs: 6_000 }
-  const reading = readers && readFor(server, times.warmupMs + times.measuredMs, readers)
+  const reading = readers && readFor(server, path, times.warmupMs + times.measuredMs, readers)
   const [{ delivery, serverCpuSeconds, seconds }, read] = await Promise.all([
     load.ask<PhaseResult>('run', { ...times, rate: framesPerSecond }),
     reading,

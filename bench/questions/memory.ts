@@ -1,21 +1,13 @@
 // Answers: what the server's memory grows by for each connected device of 10 FLOAT properties that reports, for each device it has forgotten, and for each idle dashboard. Does not count: what is bounded whatever the number of devices and was filled before (the stream's ring, LevelDB's buffers and cache), nor V8's young generation, which is bounded too and empty by then (its room is told beside); in heap figures ArrayBuffers, which are that ring; files mapped from the page cache, which RSS would hold too; the kernel's part of a socket.
+import { forgotten } from '#bench/harness/forgetting'
 import type { MemoryUse } from '#bench/harness/memory-probe'
 import { type ProbedServer, startProbed } from '#bench/harness/probed-server'
 import type { Figures, Question, Round } from '#bench/harness/question'
 import { Remote } from '#bench/harness/remote'
 import { placeOf } from '#bench/harness/under-load'
 import type { IngestSpec, PhaseResult } from '#bench/load/ingest'
-import { processUsage } from '#bench/process-usage'
 
 const fleet = { links: 50, window: 64, changes: 10, properties: 10, dashboards: 0 }
-/** Longer than an activation may be idle before it is forgotten. */
-const idleMs = 6 * 60_000
-/** Forgetting goes round all activations, some thousand a second. */
-const forgetMsMax = 90_000
-const lookEveryMs = 3_000
-/** Of a core: its timers, and the sweep over who is idle. */
-const idleShare = 0.05
-
 /** `restMs`: V8 judges by the last five seconds whether it may make its young generation smaller. */
 function sizesOf({ isQuick }: Round) {
   return isQuick
@@ -46,40 +38,6 @@ async function rested(server: ProbedServer, restMs: number): Promise<MemoryUse> 
   await server.memory()
   await pause(restMs)
   return await server.memory()
-}
-
-/**
- * All links are closed: waits until every device is offline, lets the time pass after which they are forgotten, and waits
- * until they are.
- */
-async function forgotten(server: ProbedServer): Promise<MemoryUse> {
-  await idle(server)
-  await server.pass(idleMs)
-  const end = performance.now() + forgetMsMax
-  let use = await server.memory()
-  for (let steady = 0; steady < 2; ) {
-    if (performance.now() > end) throw new Error('the server is still forgetting')
-    await pause(lookEveryMs)
-    const now = await server.memory()
-    steady = now.heapBytes > use.heapBytes * 0.995 ? steady + 1 : 0
-    use = now
-  }
-  return use
-}
-
-/** Until the server has nothing to do any more. */
-async function idle({ processId }: ProbedServer): Promise<void> {
-  const end = performance.now() + forgetMsMax
-  let before = processUsage(processId)
-  for (let quiet = 0; quiet < 3; ) {
-    if (performance.now() > end) throw new Error('the server does not come to rest')
-    await pause(lookEveryMs / 3)
-    const now = processUsage(processId)
-    if (!before || !now) throw new Error('the server ended')
-    const share = ((now.cpuSeconds - before.cpuSeconds) * 1000) / (lookEveryMs / 3)
-    quiet = share < idleShare ? quiet + 1 : 0
-    before = now
-  }
 }
 
 async function devices(round: Round): Promise<Figures> {

@@ -1,35 +1,38 @@
 import { z } from 'zod'
 import { defineRoute } from '#api/entry'
+import { filterField } from '#api/filter-field'
 import { ListQuery, StateQuery } from '#api/query-field'
 import { refused } from '#api/refusals'
 import { DeviceEntry, exampleDevice, exampleProperty, exampleService, Properties, ServiceEntry } from '#api/state-shape'
 import { DeviceIdentifier, ServiceIdentifier } from '#model/identifier'
 import { Meta } from '#model/meta'
 
-/** Devices, and the state that is grouped by device. §4.2, contract 3.1–3.4, 3.11. */
+/** Devices, and the state that is grouped by device. §4.2, contract 3.1–3.4, 3.7, 3.11. */
 
 const device = z.object({ deviceIdentifier: DeviceIdentifier })
 const deviceService = z.object({ deviceIdentifier: DeviceIdentifier, serviceIdentifier: ServiceIdentifier })
 const read = { resource: 'service', action: 'read' } as const
 const serviceExample = { serviceIdentifier: exampleService, properties: { '8192': exampleProperty } }
 const notFound = { description: 'There is no such thing, or it lies outside of what the caller may read.' }
+export const DeviceListQuery = ListQuery.extend({ filter: filterField.optional() })
+export type DeviceListQuery = z.infer<typeof DeviceListQuery>
 const DeviceSecret = z.object({ deviceIdentifier: DeviceIdentifier, secret: z.string() })
 
 export const listDevices = defineRoute({
   name: 'listDevices',
   method: 'GET',
   path: '/devices',
-  source: '§4.2, contract 3.1',
-  summary: 'The state of all devices, grouped by device',
+  source: '§4.2, contract 3.1, 3.7',
+  summary: 'The state of all devices, or of those that a condition finds, grouped by device',
   access: { ...read, within: 'list' },
-  query: ListQuery,
+  query: DeviceListQuery,
   answers: {
     200: { description: 'Devices', schema: z.array(DeviceEntry) },
     304: { description: 'As it was' },
     ...refused(400, 401, 403),
   },
   example: {
-    query: { depth: '2' },
+    query: { depth: '2', filter: '{"!":{"==":[{"var":"status"},"idle"]}}' },
     status: 200,
     answer: [{ deviceIdentifier: exampleDevice, services: [serviceExample] }],
   },

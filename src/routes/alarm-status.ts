@@ -32,12 +32,12 @@ export function statusList(context: RouteContext, call: Call<unknown, AlarmStatu
     const row = rowOf(context, tenant, name)
     return row && (query.active === undefined || row.isActive === query.active) ? row : undefined
   }
-  // Where rows are counted, only those count that are there.
-  const isCounted = query.limit !== undefined && query.active !== undefined
+  const asked = query.deviceIdentifier && new Set(query.deviceIdentifier)
   return listReply(context, call, headers, {
     limit: query.limit,
-    names: rowNames(context, tenant, query),
-    isShown: (name) => isWithin(deviceIn(name)) && (!isCounted || shownRow(name) !== undefined),
+    names: rowNames(context, tenant, nameOfCursor(query.cursor), asked),
+    isShown: (name) => (asked?.has(deviceIn(name)) ?? true) && isWithin(deviceIn(name)),
+    isMeant: query.active === undefined ? undefined : (name) => shownRow(name) !== undefined,
     textOf: (name) => {
       const row = shownRow(name)
       return row && textOf(row)
@@ -45,13 +45,15 @@ export function statusList(context: RouteContext, call: Call<unknown, AlarmStatu
   })
 }
 
-/** `<alarm>/<device>`, in order. */
-function rowNames(context: RouteContext, tenant: string, query: AlarmStatusQuery): Names {
-  const after = nameOfCursor(query.cursor)
-  if (!query.deviceIdentifier) return context.listing.entries(alarmIndex, tenant, '', after)
-  const names = [...new Set(query.deviceIdentifier)].flatMap((device) => {
-    const state = lookAtDevice(context, tenant, device)
-    return [...(state?.alarms.keys() ?? [])].map((alarm) => `${alarm}/${device}`)
+/** Of so many devices each is looked at; of more the index is gone through, in slices. */
+const lookedAtMax = 100
+
+/** `<alarm>/<device>`, in order; of others than those asked for as well, where there are many of these. */
+function rowNames(context: RouteContext, tenant: string, after: string, asked: ReadonlySet<string> | undefined): Names {
+  if (!asked || asked.size > lookedAtMax) return context.listing.entries(alarmIndex, tenant, '', after)
+  const names = [...asked].flatMap((device) => {
+    const alarms = [...(lookAtDevice(context, tenant, device)?.alarms ?? [])]
+    return alarms.filter(([, { since }]) => since > 0).map(([alarm]) => `${alarm}/${device}`)
   })
   return namesOf(names.filter((name) => name > after).sort())
 }

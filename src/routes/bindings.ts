@@ -1,5 +1,6 @@
 import { anonymous } from '#iam/anonymous'
 import type { Identity } from '#identity/identity'
+import { actionRoutes } from '#routes/actions'
 import { alarmRoutes } from '#routes/alarms'
 import { apiKeyRoutes } from '#routes/api-keys'
 import { basicTokenRoutes } from '#routes/basic-tokens'
@@ -36,6 +37,7 @@ export function bindingsOf(context: RouteContext, identity: Identity | undefined
     ...deviceRoutes(context),
     ...serviceRoutes(context),
     ...writeRoutes(context),
+    ...actionRoutes(context),
     ...schemaRoutes(context),
     ...metaRoutes(context),
     ...groupRoutes(context),

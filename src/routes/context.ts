@@ -2,6 +2,7 @@ import type { Hub } from '#events/hub'
 import type { Tickets } from '#iam/tickets'
 import type { Links } from '#link/links'
 import type { Presence } from '#link/presence'
+import type { ActionStarter } from '#model/action'
 import type { Entry } from '#model/entry'
 import type { InternShape } from '#model/shape'
 import type { Listing } from '#runtime/listing'
@@ -18,6 +19,7 @@ export interface RouteContext {
   readonly intern: InternShape
   readonly hub: Hub
   readonly links: Links
+  readonly actions: ActionStarter
   readonly presence: Presence
   readonly tickets: Tickets
   /** When this process began, Unix ms. */

@@ -10,6 +10,7 @@ import { hashOf, newSecret } from '#iam/secret-text'
 import { Problem } from '#model/problem'
 import { devicesWithin, reachesDevice } from '#model/scope'
 import type { RouteContext } from '#routes/context'
+import { DeviceFilters, deviceFinder } from '#routes/device-filters'
 import { listReply } from '#routes/list-reply'
 import { deviceThere, lookAtDevice, lookAtTenant } from '#routes/looking'
 import { formOf, fullDepth, StateText } from '#routes/state-text'
@@ -19,8 +20,9 @@ import { type Binding, bind, type Call, type Reply } from '#server/call'
 
 /** Who answers for devices. */
 export function deviceRoutes(context: RouteContext): Binding[] {
+  const filters = new DeviceFilters()
   return [
-    bind(api.listDevices, (call) => list(context, call)),
+    bind(api.listDevices, (call) => list(context, call, filters)),
     bind(api.createDevice, (call) => create(context, call, call.body)),
     bind(api.readDevice, (call) => {
       const { state, text } = readable(context, call, call.parameters, call.query)
@@ -67,7 +69,7 @@ export function readableService(
   return { service, text }
 }
 
-/** Devices of the query's filter, in the order of a listing; or all of them. */
+/** Devices that the query names, in the order of a listing, there or not; or all of them. */
 export function deviceNames(
   context: RouteContext,
   tenant: string,
@@ -76,22 +78,28 @@ export function deviceNames(
   const after = nameOfCursor(query.cursor)
   if (!query.deviceIdentifier) return context.listing.actors('device', tenant, after)
   const asked = [...new Set(query.deviceIdentifier)].sort()
-  return namesOf(asked.filter((device) => device > after && lookAtDevice(context, tenant, device) !== undefined))
+  return namesOf(asked.filter((device) => device > after))
 }
 
-async function list(context: RouteContext, call: Call<unknown, ListQuery>): Promise<Reply> {
+async function list(
+  context: RouteContext,
+  call: Call<unknown, api.DeviceListQuery>,
+  filters: DeviceFilters,
+): Promise<Reply> {
+  const { caller, query } = call
+  const filter = query.filter === undefined ? undefined : filters.of(query.filter)
   const unchanged = notModified(context, call)
   if (unchanged) return unchanged
-  const { caller, query } = call
   const headers = { ...streamHeaders(context, caller.tenant), ETag: etagOf(context, call) }
-  const form = formOf(query, 0)
-  const text = new StateText(caller, lookAtTenant(context, caller.tenant), form)
+  const text = new StateText(caller, lookAtTenant(context, caller.tenant), formOf(query, 0))
+  const find = deviceFinder(context, caller, text, filter)
   return listReply(context, call, headers, {
     limit: query.limit,
     names: deviceNames(context, caller.tenant, query),
     isShown: devicesWithin(caller.scope, 'service', 'read'),
+    isMeant: filter || query.deviceIdentifier ? (device) => find(device) !== undefined : undefined,
     textOf: (device) => {
-      const state = lookAtDevice(context, caller.tenant, device)
+      const state = find(device)
       return state && text.device(state)
     },
   })

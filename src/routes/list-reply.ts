@@ -7,8 +7,11 @@ import type { Call, Reply } from '#server/call'
 export interface ListOf {
   readonly limit: number | undefined
   readonly names: Names
+  /** Whether the caller may see it. */
   readonly isShown: (name: string) => boolean
-  /** Undefined for what is gone meanwhile. */
+  /** Where not all that he may see is meant: whether it is, now. Only entries of a page are counted by it. */
+  readonly isMeant?: ((name: string) => boolean) | undefined
+  /** Undefined for what is gone meanwhile, or not meant. */
   readonly textOf: (name: string) => string | undefined
 }
 
@@ -16,13 +19,14 @@ export async function listReply(
   context: RouteContext,
   call: Call,
   headers: Record<string, string>,
-  { limit, names, isShown, textOf }: ListOf,
+  { limit, names, isShown, isMeant, textOf }: ListOf,
 ): Promise<Reply> {
   const frame = { before: '[', after: ']' }
   const shownText = (name: string) => (isShown(name) ? textOf(name) : undefined)
   if (limit === undefined)
     return { status: 200, headers, chunks: streamed(context, call.caller, names, frame, shownText) }
-  const page = await pageOf(call, limit, names, isShown)
+  const isCounted = isMeant ? (name: string) => isShown(name) && isMeant(name) : isShown
+  const page = await pageOf(context, call, limit, names, isCounted)
   const chunks = streamed(context, call.caller, namesOf(page.names), frame, shownText)
   return { status: 200, headers: { ...headers, ...page.headers }, chunks }
 }

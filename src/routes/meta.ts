@@ -23,6 +23,7 @@ export function metaRoutes(context: RouteContext): Binding[] {
         limit: query.limit,
         names: deviceNames(context, caller.tenant, query),
         isShown: devicesWithin(caller.scope, 'meta', 'read'),
+        isMeant: query.deviceIdentifier && ((device) => lookAtDevice(context, caller.tenant, device) !== undefined),
         textOf: (device) => {
           const state = lookAtDevice(context, caller.tenant, device)
           return state && text(state, query.depth ?? 0)

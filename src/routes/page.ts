@@ -1,5 +1,7 @@
 import { cursorOf } from '#api/query-field'
-import { checkCurrent, type Names } from '#routes/streamed'
+import type { RouteContext } from '#routes/context'
+import { ReadSlices } from '#routes/read-slices'
+import type { Names } from '#routes/streamed'
 import type { Call } from '#server/call'
 
 /** One page of names, and the way to the next one if there is more. Contract 3.4. */
@@ -10,21 +12,25 @@ export interface Page {
 
 const namesAtATime = 512
 
-/** The first `limit` names that may be shown. */
+/** The first `limit` names that count, looked for slice by slice: of very many names few may. */
 export async function pageOf(
+  { world }: RouteContext,
   call: Call,
   limit: number,
   names: Names,
-  isShown: (name: string) => boolean,
+  isCounted: (name: string) => boolean,
 ): Promise<Page> {
   const found: string[] = []
+  const slices = new ReadSlices(world, call.caller)
   try {
     for (let page = await names.next(namesAtATime); page.length > 0; page = await names.next(namesAtATime)) {
-      checkCurrent(call.caller)
+      await slices.next()
       for (const name of page) {
-        if (!isShown(name)) continue
-        if (found.length === limit) return { names: found, headers: nextLink(call, found) }
-        found.push(name)
+        if (isCounted(name)) {
+          if (found.length === limit) return { names: found, headers: nextLink(call, found) }
+          found.push(name)
+        }
+        if (slices.isOver) await slices.next()
       }
     }
   } finally {
@@ -33,7 +39,8 @@ export async function pageOf(
   return { names: found, headers: {} }
 }
 
-function nextLink({ target }: Call, found: readonly string[]): Record<string, string> {
+/** The way to what comes behind those that were found. */
+export function nextLink({ target }: Call, found: readonly string[]): Record<string, string> {
   const query = new URLSearchParams(target.query)
   query.set('cursor', cursorOf(found.at(-1) ?? ''))
   return { Link: `<${target.path}?${query}>; rel="next"` }

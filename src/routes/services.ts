@@ -4,13 +4,14 @@ import * as api from '#api/devices'
 import { type ListQuery, nameOfCursor, type StateQuery } from '#api/query-field'
 import { quote } from '#events/property-text'
 import { Problem } from '#model/problem'
+import { checkCurrent } from '#routes/check-current'
 import type { RouteContext } from '#routes/context'
 import { readableService } from '#routes/devices'
 import { lookAtDevice, lookAtTenant } from '#routes/looking'
 import { pageOf } from '#routes/page'
 import { formOf, fullDepth, type StateForm, StateText } from '#routes/state-text'
 import { etagOf, notModified, streamHeaders } from '#routes/stream-position'
-import { checkCurrent, type Names, namesOf, streamed, textReply } from '#routes/streamed'
+import { type Names, namesOf, streamed, textReply } from '#routes/streamed'
 import { type Binding, bind, type Call, type Reply } from '#server/call'
 
 /** Who answers for services: the same state, grouped the other way round. */
@@ -51,7 +52,7 @@ async function list(context: RouteContext, call: Call<unknown, ListQuery>): Prom
       chunks: listed(context, call, form, shown, shown.services(nameOfCursor(query.cursor))),
     }
   }
-  const page = await pageOf(call, query.limit, shown.services(nameOfCursor(query.cursor)), () => true)
+  const page = await pageOf(context, call, query.limit, shown.services(nameOfCursor(query.cursor)), () => true)
   const chunks = listed(context, call, form, shown, namesOf(page.names))
   return { status: 200, headers: { ...headers, ...page.headers }, chunks }
 }

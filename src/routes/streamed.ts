@@ -1,11 +1,10 @@
 import type { Caller } from '#iam/caller'
-import { Problem } from '#model/problem'
+import { checkCurrent } from '#routes/check-current'
 import type { RouteContext } from '#routes/context'
-import { readTurnsOf } from '#routes/read-turns'
+import { ReadSlices } from '#routes/read-slices'
 import type { Reply } from '#server/call'
 
-/** How long an answer is made before the loop is given back, and how much text is handed over at once. */
-const sliceMs = 2
+/** How much text is handed over at once. */
 const pieceCharacters = 64 * 1024
 
 /** Names asked of a listing at once. */
@@ -32,27 +31,22 @@ export async function* streamed(
   const { closedCount } = system.gate
   let text = frame.before
   let isFirst = true
-  const turns = readTurnsOf(world)
-  let started = 0
+  const slices = new ReadSlices(world, caller)
   try {
     for (let page = await names.next(namesAtATime); page.length > 0; page = await names.next(namesAtATime)) {
-      await turns.next()
-      checkCurrent(caller)
-      started = world.monotonic()
+      await slices.next()
       for (const name of page) {
         const item = textOf(name)
         if (item !== undefined) {
           text += isFirst ? item : `,${item}`
           isFirst = false
         }
-        if (text.length < pieceCharacters && world.monotonic() - started < sliceMs) continue
+        if (text.length < pieceCharacters && !slices.isOver) continue
         if (!isFirst) {
           yield text
           text = ''
         }
-        await turns.next()
-        checkCurrent(caller)
-        started = world.monotonic()
+        await slices.next()
       }
     }
     if (isFirst && frame.isEmptyUnknown) throw frame.isEmptyUnknown()
@@ -62,16 +56,6 @@ export async function* streamed(
   } finally {
     await names.close()
   }
-}
-
-/**
- * A long answer ends with the right to it. What has begun breaks off then, and says so by that; what has not is asked
- * for again, and hears why.
- *
- * @throws Problem `overloaded`
- */
-export function checkCurrent(caller: Caller): void {
-  if (!caller.isCurrent()) throw new Problem('overloaded', 'what the caller may read has changed meanwhile')
 }
 
 export function namesOf(names: readonly string[]): Names {

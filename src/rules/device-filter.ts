@@ -1,5 +1,6 @@
 import { type Condition, variablesIn } from '#model/condition'
 import { isPropertyError, type PropertyState } from '#model/entry'
+import { serviceIdentifierOf } from '#model/identifier'
 import { isJsonObject, type JsonObject, type JsonValue } from '#model/json-value'
 import { Problem, type ProblemDetail } from '#model/problem'
 import type { PropertyValue } from '#model/property-type'
@@ -101,9 +102,18 @@ function getterOf(name: string): Get | undefined {
     const path = name.slice(metaStart.length)
     return ({ device, meta }, source) => (source.mayReadMeta(device) ? valueIn(meta, path) : null)
   }
-  const rest = name.startsWith(servicesStart) ? name.slice(servicesStart.length) : ''
+  const rest = name.startsWith(servicesStart) ? inNormalForm(name.slice(servicesStart.length)) : ''
   const isPath = rest.indexOf('.') > 0 && rest.indexOf('.') < rest.length - 1
   return isPath ? propertyGetter(rest) : undefined
+}
+
+const uuidCharacters = 36
+
+/** With a UUID at the beginning as services have it, whatever case it is written in. Contract 1.8. */
+function inNormalForm(path: string): string {
+  const start = path.slice(0, uuidCharacters)
+  const rest = path.slice(uuidCharacters)
+  return rest.startsWith('.') ? (serviceIdentifierOf(start) ?? start) + rest : path
 }
 
 /** Where in a shape a name is, −1 for nowhere, as long as the schema is this one. */

@@ -14,6 +14,7 @@ import { type RequestHeaders, readHeaders } from '#server/request-headers'
 import type { Seeing } from '#server/seen'
 import type { ServerLog } from '#server/server-log'
 import { streamReply } from '#server/stream-reply'
+import type { TurnedAway } from '#server/turned-away'
 import { refuseUnsafe, writeReply } from '#server/write-reply'
 
 /** What all requests of one server share. */
@@ -23,6 +24,7 @@ export interface ServerContext {
   readonly cors: Cors
   readonly seeing: Seeing
   readonly pending: Pending
+  readonly turnedAway: TurnedAway
   readonly bodyBytesMax: number
   /** Undefined: `Idempotency-Key` means nothing. */
   readonly idempotency: IdempotencyGuard | undefined
@@ -322,10 +324,11 @@ export class Exchange implements Waiting {
     if (!isFault && !log.isLevelEnabled('debug')) return
     const ms = world.monotonic() - this.since
     const bytes = typeof body === 'string' ? Buffer.byteLength(body) : body
-    const line = { ...this.#names(), status, ms, bytes, requestId: this.requestId }
-    if (bytes === undefined) log.debug({ ...line, aborted: true }, 'request aborted')
-    else if (isFault) log.error(line, 'request')
-    else log.debug(line, 'request')
+    const line = () => ({ ...this.#names(), status, ms, bytes, requestId: this.requestId })
+    if (bytes === undefined) log.debug({ ...line(), aborted: true }, 'request aborted')
+    else if (status === 503) this.context.turnedAway.add(line)
+    else if (isFault) log.error(line(), 'request')
+    else log.debug(line(), 'request')
   }
 
   #names(): { method: string; path: string } {

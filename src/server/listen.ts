@@ -15,6 +15,7 @@ import { Pending } from '#server/pending'
 import { requestIds } from '#server/request-id'
 import { seeingOf } from '#server/seen'
 import type { ServerLog } from '#server/server-log'
+import { TurnedAway } from '#server/turned-away'
 import { serveSockets } from '#server/websocket'
 import type { AnyWebsocketRoute } from '#server/websocket-route'
 
@@ -77,6 +78,7 @@ export async function openServer(options: ServerOptions): Promise<Server> {
     cors: corsOf(options.cors),
     seeing: seeingOf({ isProxyTrusted: options.isProxyTrusted ?? false, publicUrls: options.cors.publicUrls }),
     pending: new Pending(world, options.requestDeadlineMs ?? 60_000),
+    turnedAway: new TurnedAway(world, options.log),
     bodyBytesMax: options.bodyBytesMax ?? 1024 * 1024,
     idempotency: options.idempotency,
     requestId: requestIds(world),

@@ -2,5 +2,6 @@
 export interface ServerLog {
   isLevelEnabled(level: 'debug'): boolean
   debug(fields: object, message: string): void
+  warn(fields: object, message: string): void
   error(fields: object, message: string): void
 }

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { type MeasureOptions, measure } from '#bench/harness/measure'
 import type { Case, Figures, Question, Round } from '#bench/harness/question'
+import { ReadTooSlowly } from '#bench/harness/read-too-slowly'
 
 const form = { title: 'speed', digits: 0, isCompared: true }
 
@@ -239,4 +240,33 @@ test('each measurement is printed, with the titles of its figures', async () => 
   const { question: asking } = question([{ name: 'a', variants: ['x'] }], () => ({ speed: 12.7, size: 3 }))
   await measure(asking, options(1, { print: (line) => lines.push(line) }))
   expect(lines).toEqual(['round 1  a / x  speed 13 · size 3'])
+})
+
+describe('a load that did not get to reading', () => {
+  // As it comes from the load's process.
+  const disturbed = new Error(new ReadTooSlowly(3).stack)
+
+  test('is asked again, and the report knows', async () => {
+    const lines: string[] = []
+    let tries = 0
+    const { question: asking, asked } = question([{ name: 'a', variants: ['x', 'y'] }], (key) => {
+      if (key === 'a/x' && ++tries < 3) throw disturbed
+      return { speed: tries }
+    })
+    const { results, failures, repeats } = await measure(asking, options(1, { print: (line) => lines.push(line) }))
+    expect(asked).toEqual(['0 a/x', '0 a/x', '0 a/x', '0 a/y'])
+    expect(failures).toEqual([])
+    expect(repeats).toEqual(['round 1  a / x', 'round 1  a / x'])
+    expect(lines[0]).toBe(`round 1  a / x is measured again: ${ReadTooSlowly.text}`)
+    expect(results[0]?.variants[0]?.figures.speed?.median).toBe(3)
+  })
+
+  test('fails when it never does', async () => {
+    const { question: asking, asked } = question([{ name: 'a', variants: ['x'] }], () => {
+      throw disturbed
+    })
+    const { failures } = await measure(asking, options(1))
+    expect(asked).toHaveLength(3)
+    expect(failures.map(({ what }) => what)).toEqual(['round 1  a / x'])
+  })
 })

@@ -45,6 +45,7 @@ const report: Report = {
     },
   ],
   failures: [],
+  repeats: [],
   verdicts: [
     { target, figure: 'speed', isLoadFull: false, reached: spread(0.8, 0.756, 0.9), isHeld: true },
     {
@@ -185,4 +186,12 @@ test('what failed is named, and what could not be measured is not held', () => {
     '- round 1  alone / ours: Error: the server ended',
     '',
   ])
+})
+
+test('what was measured again is said', () => {
+  const again: Report = { ...report, repeats: ['round 2  ones / ours'] }
+  const lines = markdownOf(again, { figures }).trimEnd().split('\n')
+  expect(lines.at(-1)).toBe('- round 2  ones / ours')
+  expect(lines).toContain('## Measured again')
+  expect(markdownOf(report, { figures })).not.toContain('Measured again')
 })

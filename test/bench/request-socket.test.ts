@@ -60,3 +60,11 @@ test('so is the end of the connection', async () => {
   await new Promise((resolve) => setTimeout(resolve, 20))
   expect(failures).toContain('the server closed a connection')
 })
+
+test('a request on a connection that ended before is told too, and not waited for', async () => {
+  peer.destroy()
+  await new Promise((resolve) => setTimeout(resolve, 20))
+  failures.length = 0
+  socket.ask(Buffer.from('GET / HTTP/1.1\r\n\r\n'))
+  expect(failures).toEqual(['the server closed a connection'])
+})

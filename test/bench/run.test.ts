@@ -80,9 +80,9 @@ test('a quick round of each goes all the way and writes nothing down', { timeout
   expect(Object.keys(ours?.ratios ?? {})).toEqual(['changesPerSecond', 'serverCpuPerChange'])
 })
 
-test('with identity on everybody is let in, and the report is another one', { timeout: 60_000 }, async () => {
-  const { code, output } = await bench('--quick', '--json', '--iam', 'ingest')
-  expect(code).toBe(0)
+test('with identity on everybody is let in, and the report is another one', { timeout: 180_000 }, async () => {
+  const { code, output, errors } = await bench('--quick', '--json', '--iam', 'ingest')
+  expect(code, errors).toBe(0)
   const [report] = JSON.parse(output) as Report[]
   expect(report).toMatchObject({ name: 'ingest-iam', about: expect.stringMatching(/ Measured with IAM on\.$/) })
   expectWhole(report as Report)

@@ -99,6 +99,43 @@ describe('reading all of 20 000 devices while they write', () => {
     }
   }
 
+  test('a filter finds every device that it means, and nobody misses an event meanwhile', {
+    timeout: 90_000,
+  }, async () => {
+    const first = (await server.get('/devices?depth=1&limit=1')).json as {
+      services: { serviceIdentifier: string }[]
+    }[]
+    const value = { var: [`services.${first[0]?.services[0]?.serviceIdentifier}.0x2000`, 0] }
+    const found = async (filter: unknown, limit?: number) => {
+      const names: string[] = []
+      const query = `filter=${encodeURIComponent(JSON.stringify(filter))}`
+      for (let next: string | undefined = `/devices?${query}${limit ? `&limit=${limit}` : ''}`; next !== undefined; ) {
+        const { status, json, headers } = await server.get(next)
+        expect(status).toBe(200)
+        names.push(...(json as { deviceIdentifier: string }[]).map(({ deviceIdentifier }) => deviceIdentifier))
+        next = /^<\/api\/v1([^>]+)>; rel="next"$/.exec(headers.get('link') ?? '')?.[1]
+      }
+      expect(new Set(names).size).toBe(names.length)
+      return names
+    }
+    const isThere = { '==': [{ var: 'status' }, 'online'] }
+    // Changes all the time, and is one of both whenever it is looked at.
+    const isEither = { or: [{ '>': [value, 20] }, { '<=': [value, 20] }] }
+    const before = witness.lastOffset
+    const [all, paged, none, some] = await Promise.all([
+      found(isThere),
+      found(isEither, 3_000),
+      found({ '!': isThere }),
+      found({ '<=': [{ var: 'deviceIdentifier' }, 'LOAD-D'] }),
+    ])
+    expect([all.length, none.length]).toEqual([devices, 0])
+    expect(paged).toEqual(all)
+    expect(some).toEqual(all.filter((name) => name <= 'LOAD-D'))
+    expect(some.length).toBeGreaterThan(0)
+    expect(witness.lastOffset).toBeGreaterThan(before)
+    expect(fleet.counts.faults).toEqual([])
+  })
+
   test('every device is there, nothing is older than the position, and what follows leads to the state at the end', {
     timeout: 90_000,
   }, async () => {

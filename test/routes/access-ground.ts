@@ -1,6 +1,8 @@
 import { WebSocket } from 'ws'
 import { accountAddress } from '#actors/account/address'
 import type { AccountState } from '#actors/account/state'
+import { actionRecord } from '#actors/action/action'
+import { actionAddress, actionPageAddress } from '#actors/action/address'
 import { deviceAddress } from '#actors/device/device'
 import { directoryAddress } from '#actors/directory/address'
 import { rowByName } from '#actors/directory/queries'
@@ -10,12 +12,14 @@ import { sessionAddress } from '#actors/session/address'
 import type { SessionState } from '#actors/session/state'
 import { defaultTenant, tenantAddress } from '#actors/tenant/address'
 import type { TenantState } from '#actors/tenant/state'
+import { createAction, exampleAction } from '#api/actions'
 import { createAlarm, exampleAlarm } from '#api/alarms'
 import { exampleGroup } from '#api/groups'
 import { exampleDevice, exampleService } from '#api/state-shape'
 import { anonymous } from '#iam/anonymous'
 import { hashOf } from '#iam/secret-text'
 import type { Identity } from '#identity/identity'
+import type { ActionBody } from '#model/action'
 import type { AlarmBody } from '#model/alarm'
 import { formatCrn } from '#model/crn'
 import type { Grant } from '#model/scope'
@@ -300,8 +304,19 @@ export class AccessGround {
     const author = formatCrn({ type: 'user', id: rowByName(this.#directory, 'root')?.id ?? '' })
     const set = { type: 'put_alarm', id: exampleAlarm, isNew: true, body: alarm, author }
     await this.#ask(tenantAddress(defaultTenant), set)
+    await this.#action()
     const schema = { name: 'Climate', description: 'A room', properties: {} }
     await this.#answered('putSchema', { serviceIdentifier: exampleService }, schema)
+  }
+
+  /** One that somebody made and nobody does. */
+  async #action(): Promise<void> {
+    const address = actionAddress(defaultTenant, exampleAction)
+    if (this.#assembly.context.system.recordOf(address, actionRecord)) return
+    const { serviceIdentifier, updates } = createAction.example.body as ActionBody
+    await this.#ask(actionPageAddress(defaultTenant, exampleAction, 0), { type: 'put', devices: [exampleDevice] })
+    const action = { serviceIdentifier, updates, createdBy: anonymous.user, total: 1 }
+    await this.#ask(address, { type: 'begin', action })
   }
 
   async #user(tenant: string, name: string, roles: readonly string[], isIn = false): Promise<string> {

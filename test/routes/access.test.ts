@@ -56,6 +56,8 @@ const ownRows: Readonly<Record<string, { readonly why: string; readonly row: Row
       { why: 'its devices', row: [401, 404, 403, 404, 'success', 'success'] as const },
     ]),
   ),
+  // Of an action its devices are shown; those that he may not change are in none.
+  readAction: { why: 'its devices and their service', row: [401, 404, 403, 404, 404, 'success'] },
   // Alarms as groups.
   listAlarms: { why: 'its devices', row: [401, 'empty', 403, 'empty', 'success', 'success'] },
   createAlarm: { why: 'its devices, which need not be there', row: [401, 'success', 403, 404, 'success', 'success'] },

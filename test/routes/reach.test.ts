@@ -27,6 +27,8 @@ const grantsOf: Record<string, Grant[]> = {
   'x of all': [on(any, ['x'], read)],
   'A of x, B of y': [on(['A'], ['x'], read), on(['B'], ['y'], read)],
   'B of y, A of x': [on(['B'], ['y'], read), on(['A'], ['x'], read)],
+  'service of all': [on(any, any, { service: ['read'] })],
+  'service of all, meta of A': [on(any, any, { service: ['read'] }), on(['A'], any, { meta: ['read'] })],
   'Z of all': [on(['Z'], any, read)],
   'maker of A and N': [on(['A', 'N'], any, { device: ['create'] })],
   'describer of new': [on(any, any, { schemas: ['create'] })],
@@ -148,6 +150,55 @@ describe('lists leave out what lies outside', () => {
   })
 })
 
+describe('a filter tells nothing of what its asker may not read', () => {
+  const value = (service: string) => ({ var: `services.${service}.0x1` })
+  const isSeven = (service: string) => ({ '==': [value(service), 7] })
+  const there = { '!!': [{ var: 'status' }] }
+  const inHall = { '==': [{ var: 'meta.place' }, 'Hall'] }
+  const rows: [who: string, filter: object, found: string[]][] = [
+    ['whole', isSeven('x'), ['A', 'B']],
+    ['whole', there, ['A', 'B', 'C']],
+    ['whole', inHall, ['A', 'B']],
+    ['A of all', there, ['A']],
+    ['A of all', { '!': { var: ['services.x.0x1', 0] } }, []],
+    ['x of all', isSeven('x'), ['A', 'B']],
+    ['x of all', isSeven('y'), []],
+    ['x of all', { '!': isSeven('y') }, []],
+    ['x of all', { missing: ['services.y.0x1'] }, ['A', 'B', 'C']],
+    ['x of all', { '>': [{ var: ['services.y.0x1', 9] }, 8] }, ['A', 'B', 'C']],
+    ['A of x, B of y', isSeven('x'), ['A']],
+    ['A of x, B of y', isSeven('y'), ['B']],
+    ['A of x, B of y', { missing: ['services.x.0x1'] }, ['B']],
+    ['service of all', there, []],
+    ['service of all', { '!': there }, ['A', 'B', 'C']],
+    ['service of all', { '===': [{ var: 'status' }, null] }, ['A', 'B', 'C']],
+    ['service of all', { '!': { var: 'meta' } }, ['A', 'B', 'C']],
+    ['service of all', isSeven('y'), ['A', 'B']],
+    ['service of all, meta of A', inHall, ['A']],
+    ['service of all, meta of A', there, ['A']],
+    ['Z of all', { '==': [{ var: 'deviceIdentifier' }, 'A'] }, []],
+  ]
+  const namesOf = (body: { deviceIdentifier: string }[]) => body.map(({ deviceIdentifier }) => deviceIdentifier)
+
+  beforeAll(async () => {
+    for (const device of ['A', 'B']) await call('whole', 'PATCH', `/meta/${device}`, { place: 'Hall' })
+  })
+
+  test.each(rows)('%s, %j: %j', async (who, filter, found) => {
+    const query = `filter=${encodeURIComponent(JSON.stringify(filter))}`
+    expect(namesOf(await get(who, `/devices?${query}`))).toEqual(found)
+    // Nor by a page, or by whether there is another one.
+    const seen: string[] = []
+    for (let next: string | undefined = `/devices?limit=1&${query}`; next !== undefined; ) {
+      const { body, headers } = await call(who, 'GET', next)
+      seen.push(...namesOf(body))
+      next = /^<\/api\/v1([^>]+)>; rel="next"$/.exec(headers.get('link') ?? '')?.[1]
+      expect(next === undefined).toBe(seen.length >= found.length)
+    }
+    expect(seen).toEqual(found)
+  })
+})
+
 describe('one thing outside is as if it were not there', () => {
   test.each([
     ['A of all', '/devices/A', 200],
@@ -244,6 +295,7 @@ describe('ETags', () => {
 test.each([
   '/devices',
   '/devices?limit=1',
+  '/devices?filter=true',
   '/services',
   '/services?depth=1',
   '/services?limit=1',

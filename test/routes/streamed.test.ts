@@ -1,9 +1,11 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { anonymous } from '#iam/anonymous'
 import type { RouteContext } from '#routes/context'
 import { pageOf } from '#routes/page'
 import { type Names, namesOf, streamed } from '#routes/streamed'
 import type { Call } from '#server/call'
+import { ManualWorld } from '#test/runtime/manual-world'
+import { during } from '#test/runtime/stage'
 import { world } from '#test/server/door'
 
 /** What a long answer needs of the server: nothing waits to be stored. */
@@ -67,10 +69,41 @@ test('also when it changes while the last things are stored', async () => {
   expect(whole).toHaveLength(1)
 })
 
-test('a page is looked for no longer either', async () => {
-  const call = (times: number) => ({ caller: callerFor(times), target: { path: '/', query: '' } }) as unknown as Call
-  const names = kept(thousand)
-  await expect(pageOf(call(1), 1_000, names, () => true)).rejects.toMatchObject(changed)
-  expect(names.isClosed).toBe(true)
-  expect((await pageOf(call(2), 1_000, namesOf(thousand), () => true)).names).toHaveLength(1_000)
+describe('a page', () => {
+  const call = (caller = anonymous) => ({ caller, target: { path: '/', query: '' } }) as unknown as Call
+  const still = new ManualWorld()
+  const inStill = { world: still } as unknown as RouteContext
+
+  test('is looked for no longer either', async () => {
+    const names = kept(thousand)
+    const refused = pageOf(inStill, call(callerFor(1)), 1_000, names, () => true)
+    await expect(during(still, refused)).rejects.toMatchObject(changed)
+    expect(names.isClosed).toBe(true)
+    const page = pageOf(inStill, call(callerFor(2)), 1_000, namesOf(thousand), () => true)
+    expect((await during(still, page)).names).toHaveLength(1_000)
+  })
+
+  test('gives the loop back every two milliseconds, however few names count', async () => {
+    const slow = new ManualWorld()
+    const looks: number[] = []
+    let sinceTurn = 0
+    const soon = slow.soon.bind(slow)
+    slow.soon = (task) =>
+      soon(() => {
+        looks.push(sinceTurn)
+        sinceTurn = 0
+        task()
+      })
+    const isCounted = (name: string) => {
+      sinceTurn++
+      slow.spend(0.5)
+      return name === 'N999'
+    }
+    const page = await during(
+      slow,
+      pageOf({ world: slow } as unknown as RouteContext, call(), 10, namesOf(thousand), isCounted),
+    )
+    expect(page).toEqual({ names: ['N999'], headers: {} })
+    expect([looks.length > 200, Math.max(...looks)]).toEqual([true, 4])
+  })
 })

@@ -107,6 +107,16 @@ describe('a path', () => {
     expect(read('services.Climate.Power.Mode', source)).toEqual(['eco'])
   })
 
+  test('names a service that is a UUID in either case', () => {
+    const uuid = '5f2a7c10-0001-4b6d-9e3f-a0000000000a'
+    const named = { ...device, services: [service(shape(uuid, [[0x2000, 'float']]), 21.5)] }
+    for (const name of [uuid, uuid.toUpperCase()]) {
+      expect(read(`services.${name}.0x2000`, all, named)).toEqual([21.5])
+    }
+    // Only what is a UUID: a name behind it is as it is written.
+    expect(read('services.CLIMATE.Temperature')).toEqual([null])
+  })
+
   test('follows the schema of the moment', () => {
     const filter = compileFilter({ '===': [{ var: 'services.Climate.Temperature' }, 21.5] })
     const renamed = new Map([['Climate', schema({ Heat: 0x2000 })]])

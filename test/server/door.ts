@@ -36,6 +36,10 @@ export class KeptLog {
     this.lines.push({ level: 'debug', fields: { ...fields }, message })
   }
 
+  warn(fields: object, message: string): void {
+    this.lines.push({ level: 'warn', fields: { ...fields }, message })
+  }
+
   error(fields: object, message: string): void {
     this.lines.push({ level: 'error', fields: { ...fields }, message })
   }

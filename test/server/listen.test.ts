@@ -156,7 +156,7 @@ describe('the log', () => {
     expect(lines.map(({ level, fields }) => [level, fields])).toEqual([
       ['debug', { ...common, path: '/api/v1/devices/:id', status: 200, bytes: 4 }],
       ['debug', { ...common, path: '/api/v1/empty', status: 204, bytes: 0 }],
-      ['error', { ...common, path: '/api/v1/busy', status: 503, bytes: 0 }],
+      ['warn', { ...common, path: '/api/v1/busy', status: 503, bytes: 0 }],
       ['debug', { ...common, path: '/api/v1/silent', status: 504, bytes: 0 }],
       ['debug', { ...common, path: '/api/v1/events/…', status: 404, bytes: 21 }],
     ])

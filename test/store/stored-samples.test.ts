@@ -1,6 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { accountActor } from '#actors/account/account'
+import { actionActor } from '#actors/action/action'
+import { actionPageActor } from '#actors/action/page'
 import { deviceActor } from '#actors/device/device'
 import { directoryActor } from '#actors/directory/directory'
 import { idempotencyActor } from '#actors/idempotency/idempotency'
@@ -63,6 +65,8 @@ test('every record of our actors has a sample', () => {
     sessionActor(notices),
     signingKeysActor(notices),
     idempotencyActor,
+    actionActor,
+    actionPageActor,
   ]
   const sampled = storedSamples.map(({ key }) => key)
   for (const { kind, formats } of definitions) {

@@ -1,4 +1,7 @@
 import { accountActor } from '#actors/account/account'
+import { actionActor } from '#actors/action/action'
+import { actionAddress, actionPageAddress } from '#actors/action/address'
+import { actionPageActor } from '#actors/action/page'
 import { noAlarms } from '#actors/device/alarms'
 import { deviceActor } from '#actors/device/device'
 import { ServiceState } from '#actors/device/service-state'
@@ -25,6 +28,7 @@ import { shapeFormat } from '#store/shapes'
 import { redoFormat } from '#store/store-journal'
 import { noRuleViews } from '#test/actors/no-rule-views'
 import { shownState } from '#test/actors/shown-state'
+import { actionSample, pageSamples } from '#test/store/samples-of/action'
 import {
   at,
   device,
@@ -244,6 +248,11 @@ const accessSamples: readonly (readonly [
       retiresAt: at + 28_800_000,
     },
   ],
+  ['action', actionActor, actionAddress('acme', '6Hn3wRt5Mz'), 'action', actionSample],
+  ...pageSamples.map(
+    ([name, means], page) =>
+      [name, actionPageActor, actionPageAddress('acme', '6Hn3wRt5Mz', page), 'page', means] as const,
+  ),
   [
     'idempotency-open',
     idempotencyActor,

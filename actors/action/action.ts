@@ -1,0 +1,81 @@
+import type { ActionCommand, BeginAction } from '#actors/action/commands'
+import { changedByNone, keep, wokenBy } from '#actors/kept'
+import { actionKeptMs, type StoredAction } from '#model/action'
+import type { Entry } from '#model/entry'
+import { Problem } from '#model/problem'
+import {
+  type ActorDefinition,
+  answer,
+  type Decision,
+  type IndexChange,
+  type RecordChange,
+  refuse,
+  type Turn,
+} from '#runtime/actor'
+
+/** Ids of actions that go on: what a start goes on with. */
+export const runningActionIndex = 'running_action'
+
+/** Its one record. */
+export const actionRecord = 'action'
+
+/** One that never was, or is over, has nothing. */
+export interface ActionState {
+  readonly id: string
+  stored: StoredAction | undefined
+}
+
+/**
+ * A write for many devices. What becomes of each is kept beside it, in pages, so that no turn is about more than a page of a
+ * fleet. No event tells of actions. Contract 3.6.
+ */
+export const actionActor: ActorDefinition<ActionState, ActionCommand, Entry> = {
+  kind: 'action',
+  rest: 'written_through',
+  formats: { [actionRecord]: { name: 'action', version: 1, upgrades: {} } },
+  fixedRecords: [actionRecord],
+  isBrief: true,
+  wake: ({ id }, records) => wokenBy({ id, stored: undefined }, records, put),
+  change: (state, change) => put(state, change as RecordChange),
+  apply: changedByNone,
+  decide(state, command, turn) {
+    switch (command.type) {
+      case 'begin':
+        return decideBegin(state, command, turn)
+      case 'done':
+        return decideDone(state)
+      case 'reminder_due':
+        return decideDue(state, turn)
+    }
+  },
+}
+
+function put(state: ActionState, { value }: RecordChange): void {
+  state.stored = (value as StoredAction | null) ?? undefined
+}
+
+function decideBegin({ id, stored }: ActionState, { action }: BeginAction, { now }: Turn): Decision<Entry> {
+  if (stored) return refuse(new Problem('conflict', 'the id is taken'))
+  const value: StoredAction = { ...action, createdAt: now, isDone: false }
+  return keep([{ name: actionRecord, value }], { indexes: [running(id, true)], reminder: now + actionKeptMs })
+}
+
+/** What every page of it says. */
+function decideDone({ id, stored }: ActionState): Decision<Entry> {
+  if (!stored || stored.isDone) return answer(undefined)
+  return keep([{ name: actionRecord, value: { ...stored, isDone: true } satisfies StoredAction }], {
+    indexes: [running(id, false)],
+  })
+}
+
+/** Its day is over, done or not; or a clock was put back since, and it is not. */
+function decideDue({ id, stored }: ActionState, { now }: Turn): Decision<Entry> {
+  if (!stored) return answer(undefined)
+  const endsAt = stored.createdAt + actionKeptMs
+  if (now < endsAt) return keep([], { reminder: endsAt })
+  return keep([{ name: actionRecord, value: null }], { indexes: [running(id, false)] })
+}
+
+function running(entry: string, isPresent: boolean): IndexChange {
+  return { index: runningActionIndex, entry, isPresent }
+}

@@ -1,0 +1,10 @@
+import type { ActorAddress } from '#runtime/actor'
+
+export function actionAddress(tenant: string, id: string): ActorAddress {
+  return { kind: 'action', tenant, id }
+}
+
+/** `page` from 0. */
+export function actionPageAddress(tenant: string, action: string, page: number): ActorAddress {
+  return { kind: 'action_page', tenant, id: `${action}.${page}` }
+}

@@ -1,0 +1,53 @@
+import { z } from 'zod'
+import { defineRoute } from '#api/entry'
+import { pageFields } from '#api/query-field'
+import { refused } from '#api/refusals'
+import { exampleDevice, exampleService } from '#api/state-shape'
+import { ActionBody, ActionEntry, noCounts } from '#model/action'
+import { ServerMadeId } from '#model/identifier'
+
+/** One write for many devices. Contract 3.6. */
+
+export const exampleAction = '6Hn3wRt5Mz'
+const body = { devices: [exampleDevice], serviceIdentifier: exampleService, updates: { '0x2000': 22.5 } }
+
+export const createAction = defineRoute({
+  name: 'createAction',
+  method: 'POST',
+  path: '/devices/actions',
+  source: 'contract 3.6',
+  summary: 'Ask properties of one service of many devices to take values',
+  access: { resource: 'service', action: 'update', within: 'tenant' },
+  body: { schema: ActionBody },
+  answers: {
+    202: { description: 'It is stored, and will be done', schema: z.object({ id: ServerMadeId }) },
+    ...refused(400, 401, 403, 404, 409, 503),
+  },
+  example: { body, status: 202, answer: { id: exampleAction } },
+})
+
+export const readAction = defineRoute({
+  name: 'readAction',
+  method: 'GET',
+  path: '/devices/actions/:actionId',
+  source: 'contract 3.6',
+  summary: 'What became of an action, device by device',
+  access: { resource: 'service', action: 'read', within: 'tenant' },
+  parameters: z.object({ actionId: ServerMadeId }),
+  query: z.object(pageFields),
+  answers: { 200: { description: 'The action', schema: ActionEntry }, ...refused(400, 401, 403, 404, 503) },
+  example: {
+    parameters: { actionId: exampleAction },
+    status: 200,
+    answer: {
+      id: exampleAction,
+      state: 'done',
+      createdAt: 1_790_000_000_000,
+      createdBy: 'crn#user:2Vb7qYx9Kd',
+      serviceIdentifier: exampleService,
+      updates: { '0x2000': 22.5 },
+      counts: { ...noCounts(), total: 1, OK: 1 },
+      devices: [{ deviceIdentifier: exampleDevice, status: 'OK' }],
+    },
+  },
+})

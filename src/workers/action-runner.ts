@@ -1,0 +1,332 @@
+import { actionRecord, runningActionIndex } from '#actors/action/action'
+import { actionAddress, actionPageAddress } from '#actors/action/address'
+import type { BeginAction, PageProgress, PutActionPage, TellOutcomes } from '#actors/action/commands'
+import { pageDevicesMax } from '#actors/action/page'
+import { deviceAddress } from '#actors/device/device'
+import type { DeviceState } from '#actors/device/state'
+import { decideWrite } from '#actors/device/writes'
+import type { Links } from '#link/links'
+import { graceMs } from '#link/presence'
+import {
+  type ActionStarter,
+  actionDevicesMax,
+  actionsRunningMax,
+  type DeviceOutcome,
+  type NewAction,
+  type StoredAction,
+} from '#model/action'
+import type { Entry } from '#model/entry'
+import { Problem } from '#model/problem'
+import { reachesService, type Scope } from '#model/scope'
+import type { Listing } from '#runtime/listing'
+import type { System } from '#runtime/system'
+import { outcomeOfRefusal, outcomeOfWrite } from '#workers/device-outcome'
+import { isTenantThere, tenantState, tenantsThere } from '#workers/loaded-rules'
+import { Pace, Stopped } from '#workers/pace'
+import { type ActionTask, RunningAction } from '#workers/running-action'
+import { sortedUnion } from '#workers/sorted-union'
+
+export interface ActionRunnerParts {
+  readonly system: System<Entry>
+  readonly listing: Listing
+  readonly links: Pick<Links, 'writes' | 'statusOf'>
+  /** What the author of an action may do now. */
+  readonly scopeOf: (tenant: string, author: string) => Scope
+  /** What could not be done is done again. */
+  readonly failed: (error: unknown) => void
+}
+
+/** Devices asked and not answered, of all actions. */
+const asking = { sliceMs: 1, underWayMax: 256 }
+/** Pages on their way to the store, of one action after the other. */
+const beginning = { sliceMs: 1, underWayMax: 64 }
+/** What is heard meanwhile is stored together. */
+const gatheredMs = 50
+const retryMs = 1_000
+const listedAtATime = 256
+/** A name and what stands beside it, while it waits to be stored. */
+const deviceBytes = 32
+
+/**
+ * Does actions: one device of each in turn, a little at a time, each as the author's access and the schema are at that
+ * moment. Contract 3.6.
+ *
+ * - What an action is for is stored before anybody hears that it was taken, and what came of it on a device within moments.
+ *   Whatever dies goes on from there: a device without an outcome is asked again, under the same id (that of the action and
+ *   the device's address), and a device does not do twice what it did under an id.
+ * - After a start devices that were there before have the time to come back that presence gives them.
+ * - What is refused because too much waits is asked later.
+ */
+export class ActionRunner implements ActionStarter {
+  readonly #parts: ActionRunnerParts
+  readonly #asking: Pace
+  readonly #beginning: Pace
+  /** Those that go on, by tenant and id. */
+  readonly #running = new Map<string, RunningAction>()
+  /** Those that may have a device to be asked, in turn. */
+  readonly #ready = new Set<RunningAction>()
+  /** Taken and not stored yet, by tenant. */
+  readonly #begun = new Map<string, number>()
+  #lastBegun: Promise<unknown> = Promise.resolve()
+  /** World.monotonic. */
+  #backUntil = 0
+  #isAsking = false
+  #isStopped = false
+  #wake: () => void = () => {}
+
+  constructor(parts: ActionRunnerParts) {
+    this.#parts = parts
+    this.#asking = new Pace(parts.system.world, asking)
+    this.#beginning = new Pace(parts.system.world, beginning)
+  }
+
+  /** After the store was read: goes on with what is not done. */
+  open(): void {
+    const { system, failed } = this.#parts
+    if (this.#isStopped) return
+    this.#backUntil = system.world.monotonic() + graceMs
+    this.#resume().catch((error: unknown) => {
+      // A failed write: it is opened again when the store was read.
+      if (this.#isStopped || (error instanceof Problem && error.code === 'storage')) return
+      failed(error)
+      system.world.after(retryMs, () => this.open())
+    })
+  }
+
+  async begin(action: NewAction): Promise<void> {
+    const { tenant } = action
+    const count = this.#begun.get(tenant) ?? 0
+    if (count + this.runningIn(tenant) >= actionsRunningMax) {
+      throw new Problem('conflict', `at most ${actionsRunningMax} actions go on at once`)
+    }
+    this.#begun.set(tenant, count + 1)
+    const stored = this.#lastBegun.then(() => this.#store(action))
+    this.#lastBegun = stored.catch(() => {})
+    try {
+      this.#add(tenant, action.id, await stored)
+    } catch (error) {
+      throw error instanceof Stopped ? new Problem('stopping') : error
+    } finally {
+      const left = (this.#begun.get(tenant) ?? 1) - 1
+      if (left === 0) this.#begun.delete(tenant)
+      else this.#begun.set(tenant, left)
+    }
+  }
+
+  runningIn(tenant: string): number {
+    let count = 0
+    for (const action of this.#running.values()) if (action.tenant === tenant) count++
+    return count
+  }
+
+  /** The tenant is being deleted: none of its actors is asked any more. */
+  tenantEnded(tenant: string): void {
+    for (const action of [...this.#running.values()]) if (action.tenant === tenant) this.#end(action)
+  }
+
+  /** Before links are closed: what they refuse from then on says nothing about devices. What was heard is stored. */
+  stop(): void {
+    this.#isStopped = true
+    for (const action of [...this.#running.values()]) void this.#storeHeard(action).then(() => this.#end(action))
+    this.#asking.stop()
+    this.#beginning.stop()
+    this.#wake()
+  }
+
+  async #resume(): Promise<void> {
+    const { system, listing } = this.#parts
+    for (const tenant of tenantsThere(system)) {
+      const pages = listing.entries(runningActionIndex, tenant)
+      try {
+        for (let ids = await pages.next(listedAtATime); ids.length > 0; ids = await pages.next(listedAtATime)) {
+          for (const id of ids) {
+            const stored = system.recordOf(actionAddress(tenant, id), actionRecord) as StoredAction | undefined
+            if (stored && !stored.isDone && isTenantThere(system, tenant)) this.#add(tenant, id, stored)
+          }
+        }
+      } finally {
+        await pages.close()
+      }
+    }
+  }
+
+  /** The pages first: what has begun is whole. */
+  async #store({ tenant, id, author, serviceIdentifier, updates, devices: lists }: NewAction): Promise<StoredAction> {
+    const { system } = this.#parts
+    const ask = (...asked: Parameters<typeof system.ask>) => {
+      if (!isTenantThere(system, tenant)) throw new Problem('not_found')
+      return system.ask(...asked)
+    }
+    let devices: readonly string[] | undefined
+    const union = function* () {
+      devices = yield* sortedUnion(lists, actionDevicesMax)
+    }
+    await this.#beginning.each(union(), () => {})
+    if (!devices) throw new Problem('conflict', `an action is for at most ${actionDevicesMax} devices`)
+    await this.#beginning.each(pagesOf(devices), async ([page, names]) => {
+      const put: PutActionPage = { type: 'put', devices: names }
+      await ask(actionPageAddress(tenant, id, page), put, names.length * deviceBytes)
+    })
+    const action = { serviceIdentifier, updates, createdBy: author, total: devices.length }
+    await ask(actionAddress(tenant, id), { type: 'begin', action } satisfies BeginAction)
+    return { ...action, createdAt: system.world.now(), isDone: false }
+  }
+
+  #add(tenant: string, id: string, stored: StoredAction): void {
+    const key = `${tenant}/${id}`
+    if (this.#isStopped || this.#running.has(key)) return
+    const action = new RunningAction(this.#parts.system, tenant, id, stored)
+    this.#running.set(key, action)
+    this.#run(action)
+      .catch(this.#parts.failed)
+      .finally(() => this.#end(action))
+    if (!this.#isAsking) void this.#askAll()
+  }
+
+  async #askAll(): Promise<void> {
+    this.#isAsking = true
+    while (!this.#isStopped) {
+      try {
+        await this.#asking.each(this.#tasks(), (task) => this.#try(task))
+      } catch (error) {
+        if (!(error instanceof Stopped)) this.#parts.failed(error)
+      }
+    }
+  }
+
+  #end(action: RunningAction): void {
+    action.isEnded = true
+    this.#ready.delete(action)
+    this.#running.delete(`${action.tenant}/${action.id}`)
+  }
+
+  async #run(action: RunningAction): Promise<void> {
+    while (action.open.size > 0) {
+      const passed = action.begunPass()
+      this.#becomesReady(action)
+      await passed
+      while (!(await this.#storeHeard(action))) await this.#later(retryMs)
+      if (action.isEnded) return
+      if (action.open.size > 0) await this.#later(action.waitMs())
+    }
+    while (!action.isEnded && !(await this.#ask(actionAddress(action.tenant, action.id), { type: 'done' }))) {
+      await this.#later(retryMs)
+    }
+  }
+
+  /** Without end: who has nothing to do is woken when there is. */
+  async *#tasks(): AsyncGenerator<ActionTask> {
+    while (!this.#isStopped) {
+      const [action] = this.#ready
+      if (!action) {
+        await new Promise<void>((resolve) => {
+          this.#wake = resolve
+        })
+        continue
+      }
+      this.#ready.delete(action)
+      const task = this.#nextOf(action)
+      if (!task) continue
+      this.#ready.add(action)
+      yield task
+    }
+  }
+
+  #nextOf(action: RunningAction): ActionTask | undefined {
+    try {
+      return action.next()
+    } catch (error) {
+      // Its page cannot be read now; whatever else of it is under way goes on.
+      if (!(error instanceof Problem)) this.#parts.failed(error)
+      void this.#later(retryMs).then(() => this.#becomesReady(action))
+      return undefined
+    }
+  }
+
+  #becomesReady(action: RunningAction): void {
+    if (action.isEnded) return
+    this.#ready.add(action)
+    this.#wake()
+  }
+
+  async #try(task: ActionTask): Promise<void> {
+    const { action } = task
+    const outcome = await this.#outcomeOf(action, task.device)
+    if (action.isEnded || this.#isStopped) return
+    if (outcome && !action.hasHeard) void this.#later(gatheredMs).then(() => this.#storeHeard(action))
+    action.tried(task, outcome)
+    this.#becomesReady(action)
+  }
+
+  /** Undefined: to be tried later. */
+  async #outcomeOf(action: RunningAction, device: string): Promise<DeviceOutcome | undefined> {
+    const { tenant, id, stored } = action
+    const { system, links, scopeOf } = this.#parts
+    const { serviceIdentifier: service, updates: values, createdBy } = stored
+    try {
+      // It ended while the action was taken.
+      if (!isTenantThere(system, tenant)) this.#end(action)
+      if (action.isEnded) return undefined
+      if (!reachesService(scopeOf(tenant, createdBy), 'service', 'update', device, service))
+        throw new Problem('not_found')
+      const schema = tenantState(system, tenant).schemas.get(service)
+      const state = system.look(deviceAddress(tenant, device)) as DeviceState
+      if (links.statusOf(tenant, device) === 'offline') {
+        // Nobody wakes a fleet that is not there, to tell it nothing.
+        const decision = decideWrite(state, { type: 'write', service, values, schema })
+        if (decision.type === 'refuse') return outcomeOfRefusal(decision.problem)
+        return this.#isComingBack(state) ? undefined : { status: 'DEVICE_OFFLINE' }
+      }
+      const asked = { tenant, device, service, values, schema, isWaiting: true, isRepeated: false }
+      return outcomeOfWrite(await links.writes.ask({ ...asked, id: `a:${id}:${state.flakeAddress}` }))
+    } catch (error) {
+      if (error instanceof Problem) return outcomeOfRefusal(error)
+      this.#parts.failed(error)
+      return undefined
+    }
+  }
+
+  /** It was there before the start, and presence has not given it up yet. */
+  #isComingBack({ status }: DeviceState): boolean {
+    return status !== 'offline' && this.#parts.system.world.monotonic() < this.#backUntil
+  }
+
+  /** False when some of it could not be stored, and is still there to be. */
+  #storeHeard(action: RunningAction): Promise<boolean> {
+    action.storing = action.storing.then(() => this.#storeNow(action))
+    return action.storing
+  }
+
+  async #storeNow(action: RunningAction): Promise<boolean> {
+    const { tenant, id } = action
+    if (action.isEnded) return true
+    const told = action.take().map(async ([page, outcomes]) => {
+      const tell: TellOutcomes = { type: 'outcomes', outcomes }
+      const progress = (await this.#ask(actionPageAddress(tenant, id, page), tell)) as PageProgress | undefined
+      if (!progress) action.giveBack(page, outcomes)
+      else if (progress.pending === 0) action.open.delete(page)
+      return progress !== undefined
+    })
+    return (await Promise.all(told)).every((isStored) => isStored)
+  }
+
+  /** Never refused because too much waits: it follows from what was accepted. Undefined when it cannot be stored now. */
+  async #ask(...[address, command]: Parameters<System<Entry>['ask']>): Promise<unknown> {
+    try {
+      return (await this.#parts.system.ask(address, command, 0)) ?? true
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error
+      return undefined
+    }
+  }
+
+  #later(ms: number): Promise<void> {
+    return new Promise((resolve) => this.#parts.system.world.after(ms, resolve))
+  }
+}
+
+function* pagesOf(devices: readonly string[]): Generator<readonly [page: number, devices: readonly string[]]> {
+  for (let page = 0; page * pageDevicesMax < devices.length; page++) {
+    yield [page, devices.slice(page * pageDevicesMax, (page + 1) * pageDevicesMax)]
+  }
+}

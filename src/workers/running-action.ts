@@ -1,0 +1,119 @@
+import { actionPageAddress } from '#actors/action/address'
+import { pageDevicesMax, pageRecord, type StoredPage } from '#actors/action/page'
+import type { DeviceOutcome, StoredAction } from '#model/action'
+import type { Entry } from '#model/entry'
+import type { System } from '#runtime/system'
+
+/** Devices of one action that are waited for at once: one slow action leaves room for others. */
+const underWayMax = 64
+
+/** Devices that were put off are tried again after this long, and each time nothing came of it after twice as long. */
+const retryMsMin = 1_000
+const retryMsMax = 8_000
+
+/** One device to be asked. */
+export interface ActionTask {
+  readonly action: RunningAction
+  readonly page: number
+  readonly place: number
+  readonly device: string
+}
+
+/**
+ * An action that goes on: which of its devices are to be asked next, and what is known of them and not stored yet. It goes
+ * through them pass by pass; who has no outcome after one is tried again in the next.
+ */
+export class RunningAction {
+  readonly tenant: string
+  readonly id: string
+  readonly stored: StoredAction
+  /** Its tenant is no more, or this process ends: nothing of it is stored any more. */
+  isEnded = false
+  /** Pages with devices that have no outcome. */
+  readonly open: Set<number>
+  /** What is stored, is stored one after the other. */
+  storing: Promise<boolean> = Promise.resolve(true)
+  readonly #system: System<Entry>
+  readonly #heard = new Map<number, (readonly [place: number, outcome: DeviceOutcome])[]>()
+  #pages: number[] = []
+  #tasks: ActionTask[] = []
+  #underWay = 0
+  #outcomes = 0
+  #retryMs = retryMsMin
+  #passEnded: () => void = () => {}
+
+  constructor(system: System<Entry>, tenant: string, id: string, stored: StoredAction) {
+    this.#system = system
+    this.tenant = tenant
+    this.id = id
+    this.stored = stored
+    this.open = new Set(Array.from({ length: Math.ceil(stored.total / pageDevicesMax) }, (_, page) => page))
+  }
+
+  /** Fulfilled when every device without an outcome was tried once. */
+  begunPass(): Promise<void> {
+    this.#pages = [...this.open].reverse()
+    this.#outcomes = 0
+    return new Promise((resolve) => {
+      this.#passEnded = resolve
+    })
+  }
+
+  /** The next device, which is under way from then on; undefined when there is none now. @throws Problem `storage` */
+  next(): ActionTask | undefined {
+    if (this.#underWay >= underWayMax) return undefined
+    while (this.#tasks.length === 0 && this.#pages.length > 0) this.#read(this.#pages.pop() as number)
+    const task = this.#tasks.pop()
+    if (task) this.#underWay++
+    else this.#endPass()
+    return task
+  }
+
+  /** What came of it; undefined: nothing yet. */
+  tried({ page, place }: ActionTask, outcome: DeviceOutcome | undefined): void {
+    this.#underWay--
+    if (!outcome) return
+    this.#outcomes++
+    const heard = this.#heard.get(page)
+    if (heard) heard.push([place, outcome])
+    else this.#heard.set(page, [[place, outcome]])
+  }
+
+  /** What is to be stored, by page. Taken out; what could not be stored is given back. */
+  take(): readonly (readonly [
+    page: number,
+    outcomes: readonly (readonly [place: number, outcome: DeviceOutcome])[],
+  ])[] {
+    const heard = [...this.#heard]
+    this.#heard.clear()
+    return heard
+  }
+
+  giveBack(page: number, outcomes: readonly (readonly [place: number, outcome: DeviceOutcome])[]): void {
+    this.#heard.set(page, [...outcomes, ...(this.#heard.get(page) ?? [])])
+  }
+
+  get hasHeard(): boolean {
+    return this.#heard.size > 0
+  }
+
+  /** How long to wait for the next pass. */
+  waitMs(): number {
+    const waited = this.#outcomes > 0 ? retryMsMin : this.#retryMs
+    this.#retryMs = Math.min(waited * 2, retryMsMax)
+    return waited
+  }
+
+  #read(page: number): void {
+    const address = actionPageAddress(this.tenant, this.id, page)
+    const stored = this.#system.recordOf(address, pageRecord) as StoredPage | undefined
+    const tasks = (stored?.devices ?? []).map((device, place) => ({ action: this, page, place, device }))
+    this.#tasks = tasks.filter(({ place }) => stored?.outcomes[place] === null).reverse()
+    // Done by another process, or gone with its day.
+    if (this.#tasks.length === 0) this.open.delete(page)
+  }
+
+  #endPass(): void {
+    if (this.#underWay === 0 && this.#pages.length === 0) this.#passEnded()
+  }
+}

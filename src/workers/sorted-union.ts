@@ -1,0 +1,44 @@
+/** Names looked at before the loop may be given back. */
+const atATime = 4_096
+
+/**
+ * Sorted lists, each name in them once, as one such list. It gives way again and again; undefined when there are more than
+ * `countMax` names.
+ */
+export function* sortedUnion(
+  lists: readonly (readonly string[])[],
+  countMax: number,
+): Generator<undefined, readonly string[] | undefined> {
+  // Two at a time, the shortest way: each name is looked at once for each doubling of what is merged.
+  let left = lists
+  while (left.length > 1) {
+    const merged: (readonly string[])[] = []
+    for (let place = 0; place < left.length; place += 2) {
+      const [one = [], other = []] = [left[place], left[place + 1]]
+      const both = yield* mergedOf(one, other)
+      if (both.length > countMax) return undefined
+      merged.push(both)
+    }
+    left = merged
+  }
+  const [all = []] = left
+  return all.length > countMax ? undefined : all
+}
+
+function* mergedOf(one: readonly string[], other: readonly string[]): Generator<undefined, readonly string[]> {
+  const merged: string[] = []
+  let [a, b] = [0, 0]
+  for (
+    let left = one[a], right = other[b];
+    left !== undefined || right !== undefined;
+    left = one[a], right = other[b]
+  ) {
+    const isLeft = right === undefined || (left !== undefined && left <= right)
+    const isRight = left === undefined || (right !== undefined && right <= left)
+    merged.push((isLeft ? left : right) as string)
+    if (isLeft) a++
+    if (isRight) b++
+    if (merged.length % atATime === 0) yield undefined
+  }
+  return merged
+}

@@ -1,0 +1,102 @@
+import { describe, expect, test } from 'vitest'
+import { actionActor, runningActionIndex } from '#actors/action/action'
+import { actionPageActor } from '#actors/action/page'
+import { actionKeptMs, type DeviceOutcome } from '#model/action'
+import { ActingActor, now, outcomeOf } from '#test/actors/acting-actor'
+
+const action = { serviceIdentifier: 'svc', updates: { '1': 5 }, createdBy: 'crn#user:U1', total: 3 }
+const begin = { type: 'begin', action } as const
+const due = { type: 'reminder_due', dueAt: 0 } as const
+const ok: DeviceOutcome = { status: 'OK' }
+const offline: DeviceOutcome = { status: 'DEVICE_OFFLINE' }
+
+describe('an action', () => {
+  const acting = () => new ActingActor(actionActor, { id: 'J' })
+  const entry = (isPresent: boolean) => [{ index: runningActionIndex, entry: 'J', isPresent }]
+
+  test('is stored as going on, and wakes at the end of its day', () => {
+    const actor = acting()
+    expect(actor.record(begin).indexes).toEqual(entry(true))
+    expect(actor.state.stored).toEqual({ ...action, createdAt: now, isDone: false })
+    expect(actor.reminder).toBe(now + actionKeptMs)
+  })
+
+  test('is begun once', () => {
+    const actor = acting()
+    actor.act(begin)
+    expect(outcomeOf(actor.act(begin))).toBe('conflict: the id is taken')
+    expect(actor.state.stored?.createdAt).toBe(now)
+  })
+
+  test('is done once, and found no more among those that go on', () => {
+    const actor = acting()
+    expect(actor.act({ type: 'done' }).type).toBe('answer')
+    actor.act(begin)
+    expect(actor.record({ type: 'done' }).indexes).toEqual(entry(false))
+    expect(actor.state.stored?.isDone).toBe(true)
+    expect(actor.act({ type: 'done' }).type).toBe('answer')
+  })
+
+  test.each([false, true])('is gone after its day, done %s, and not before by any clock', (isDone) => {
+    const actor = acting()
+    actor.act(begin)
+    if (isDone) actor.act({ type: 'done' })
+    for (const later of [-5_000, 0, actionKeptMs - 1]) {
+      actor.at = now + later
+      actor.act(due)
+      expect([actor.records.size, actor.reminder]).toEqual([1, now + actionKeptMs])
+    }
+    actor.at = now + actionKeptMs
+    expect(actor.record(due).indexes).toEqual(entry(false))
+    expect([actor.records.size, actor.state.stored]).toEqual([0, undefined])
+    expect(actor.act(due).type).toBe('answer')
+  })
+})
+
+describe('a page', () => {
+  const acting = () => {
+    const actor = new ActingActor(actionPageActor, { id: 'J.0' })
+    actor.act({ type: 'put', devices: ['A', 'B', 'C'] })
+    return actor
+  }
+  const outcomes = (...told: (readonly [number, DeviceOutcome])[]) => ({ type: 'outcomes', outcomes: told }) as const
+
+  test('is stored with nothing known of its devices', () => {
+    expect(acting().state.stored).toEqual({ createdAt: now, devices: ['A', 'B', 'C'], outcomes: [null, null, null] })
+  })
+
+  test('keeps what became of each, and says how many are left', () => {
+    const actor = acting()
+    expect(outcomeOf(actor.act(outcomes([2, ok])))).toEqual({ pending: 2 })
+    expect(outcomeOf(actor.act(outcomes([0, offline], [1, ok])))).toEqual({ pending: 0 })
+    expect(actor.state.stored?.outcomes).toEqual([offline, ok, ok])
+  })
+
+  test('the first word about a device counts, also in one turn; a place that is none is nobody', () => {
+    const actor = acting()
+    actor.act(outcomes([1, ok], [1, offline]))
+    const decision = actor.act(outcomes([1, offline], [3, ok]))
+    expect([decision.type, outcomeOf(decision)]).toEqual(['answer', { pending: 2 }])
+    expect(actor.state.stored?.outcomes).toEqual([null, ok, null])
+  })
+
+  test('put again is about others', () => {
+    const actor = acting()
+    actor.at = now + 5
+    actor.act({ type: 'put', devices: ['D'] })
+    expect(actor.state.stored).toEqual({ createdAt: now + 5, devices: ['D'], outcomes: [null] })
+  })
+
+  test('is gone after its action, and what comes then changes nothing', () => {
+    const actor = acting()
+    actor.at = now + actionKeptMs
+    actor.act(due)
+    expect(actor.records.size).toBe(1)
+    expect(actor.reminder).toBeGreaterThan(now + actionKeptMs)
+    actor.at = actor.reminder as number
+    actor.act(due)
+    expect(actor.records.size).toBe(0)
+    expect(outcomeOf(actor.act(outcomes([0, ok])))).toEqual({ pending: 0 })
+    expect([actor.records.size, actor.act(due).type]).toEqual([0, 'answer'])
+  })
+})

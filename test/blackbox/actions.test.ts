@@ -1,0 +1,208 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { ObedientGateway } from '#test/blackbox/obedient-gateway'
+import { basicHeader, grant, newName, Person, startWithIdentity, told, wrongFields } from '#test/blackbox/people'
+import { climate } from '#test/blackbox/sensor'
+import type { Answer, StartedServer } from '#test/blackbox/started-server'
+import { until } from '#test/blackbox/until'
+
+/** One write for many devices, as applications see it. Contract 3.6. */
+
+interface Action {
+  readonly id: string
+  readonly state: string
+  readonly counts: Readonly<Record<string, number>>
+  readonly devices: readonly { readonly deviceIdentifier: string; readonly status: string }[]
+}
+
+const devices = ['A-1', 'A-2', 'A-3', 'B-1', 'B-2']
+const unknown = [404, { error: 'Not Found' }]
+const updates = { '0x2000': 22.5 }
+
+let server: StartedServer
+let admin: Person
+const gateway = new ObedientGateway(devices)
+
+beforeAll(async () => {
+  server = await startWithIdentity()
+  admin = await Person.signIn(server)
+  const { key } = (await admin.post('/iam/provisioning-keys', { name: 'Hall' })).json as { key: string }
+  await gateway.link(server, basicHeader({ name: 'default/*', password: key }))
+})
+afterAll(async () => {
+  gateway.cut()
+  await server?.finish()
+})
+
+async function begin(who: Person, body: object): Promise<string> {
+  const answer = await who.post('/devices/actions', { serviceIdentifier: climate, updates, ...body })
+  const { id } = answer.json as { id: string }
+  expect(told(answer)).toEqual([202, { id: expect.stringMatching(/^[1-9A-HJ-NP-Za-km-z]{10}$/) }])
+  expect(answer.headers.get('location')).toBe(`/api/v1/devices/actions/${id}`)
+  return id
+}
+
+async function done(id: string, who = admin): Promise<Action> {
+  return until(async () => {
+    const action = (await who.get(`/devices/actions/${id}`)).json as Action
+    return action.state === 'done' && action
+  }, `action ${id} to be done`)
+}
+
+const statuses = ({ devices }: Action) => devices.map(({ deviceIdentifier, status }) => `${deviceIdentifier} ${status}`)
+const counts = (more: object) => ({
+  total: 0,
+  PENDING: 0,
+  OK: 0,
+  REJECTED: 0,
+  DEVICE_OFFLINE: 0,
+  DEVICE_TIMEOUT: 0,
+  NOT_FOUND: 0,
+  INVALID: 0,
+  ...more,
+})
+
+test('asks all of them, and says what became of it', async () => {
+  const before = gateway.didCount
+  const id = await begin(admin, { devices: ['b-1', 'A-1', 'a-1', 'NOBODY'] })
+  expect(await done(id)).toEqual({
+    id,
+    state: 'done',
+    createdAt: expect.any(Number),
+    createdBy: admin.claims.sub,
+    serviceIdentifier: climate,
+    updates,
+    counts: counts({ total: 3, OK: 2, NOT_FOUND: 1 }),
+    devices: [
+      { deviceIdentifier: 'A-1', status: 'OK' },
+      { deviceIdentifier: 'B-1', status: 'OK' },
+      { deviceIdentifier: 'NOBODY', status: 'NOT_FOUND' },
+    ],
+  })
+  expect(gateway.didCount).toBe(before + 2)
+})
+
+test('says of each what is wrong', async () => {
+  const action = await done(await begin(admin, { devices: ['A-1'], updates: { '0x2000': 'warm' } }))
+  expect(action.devices).toEqual([
+    { deviceIdentifier: 'A-1', status: 'INVALID', details: [{ path: '0x2000', message: expect.any(String) }] },
+  ])
+  const other = await done(await begin(admin, { devices: ['A-1'], updates: { '0x9999': 1 } }))
+  expect(other.devices).toMatchObject([
+    { status: 'INVALID', details: [{ path: 'updates', message: 'there is no property 0x9999' }] },
+  ])
+})
+
+test('is for groups as they are when it is made, and for who is named beside them', async () => {
+  const made = await admin.post('/groups', { name: 'A', devices: ['A-1', 'A-2'] })
+  const { resourceIdentifier: group } = made.json as { resourceIdentifier: string }
+  const id = await begin(admin, { groups: [group], devices: ['A-2', 'B-2'] })
+  expect((await admin.delete(`/groups/${group.slice(10)}`)).status).toBe(204)
+  expect(statuses(await done(id))).toEqual(['A-1 OK', 'A-2 OK', 'B-2 OK'])
+  expect(told(await admin.post('/devices/actions', { groups: [group], serviceIdentifier: climate, updates }))).toEqual(
+    unknown,
+  )
+})
+
+test('of a name that the schema does not have is none', async () => {
+  const answer = await admin.post('/devices/actions', {
+    devices,
+    serviceIdentifier: climate,
+    updates: { temprature: 1 },
+  })
+  expect(told(answer)).toEqual([404, { error: 'there is no property temprature' }])
+})
+
+test('for nobody in particular is none; for an empty list it is done', async () => {
+  const refused = await admin.post('/devices/actions', { serviceIdentifier: climate, updates })
+  expect(wrongFields(refused)).toEqual(['devices'])
+  expect(await done(await begin(admin, { devices: [] }))).toMatchObject({ counts: counts({}), devices: [] })
+})
+
+test.each(['x', '0'.repeat(10), '6Hn3wRt5Mz'])('%s is no action', async (id) => {
+  expect((await admin.get(`/devices/actions/${id}`)).status).toBe(404)
+})
+
+test('a device called ACTIONS is reached by its name', async () => {
+  expect((await admin.post('/devices', { deviceIdentifier: 'actions' })).status).toBe(201)
+  expect((await admin.get('/devices/ACTIONS')).json).toMatchObject({ deviceIdentifier: 'ACTIONS' })
+})
+
+test('shows its devices page by page', async () => {
+  const names = Array.from({ length: 250 }, (_, index) => `NONE-${1_000 + index}`)
+  const id = await begin(admin, { devices: [...names, ...devices] })
+  await done(id)
+  const seen: string[] = []
+  for (let path: string | undefined = `/devices/actions/${id}?limit=100`; path; ) {
+    const answer: Answer = await admin.get(path)
+    const action = answer.json as Action
+    expect(action.counts).toEqual(counts({ total: 255, OK: 5, NOT_FOUND: 250 }))
+    expect(action.devices.length).toBeLessThanOrEqual(100)
+    seen.push(...statuses(action))
+    path = /<\/api\/v1([^>]*)>; rel="next"/.exec(answer.headers.get('link') ?? '')?.[1]
+  }
+  expect(seen).toEqual(statuses(await done(id)))
+  expect(seen).toHaveLength(255)
+})
+
+describe('who may not reach all of it', () => {
+  test('changes what he may, and hears of what he may read', async () => {
+    const name = newName('part')
+    await admin.putRole(
+      name,
+      grant({ service: ['update'] }, ['A-1', 'B-1']),
+      grant({ service: ['read'] }, ['A-1', 'A-2']),
+    )
+    const who = await admin.bringIn(name, [name])
+    const before = gateway.done.get('A-2')?.length
+    const id = await begin(who, { devices })
+    expect(await done(id)).toMatchObject({ counts: counts({ total: 5, OK: 2, NOT_FOUND: 3 }) })
+    expect(statuses(await done(id, who))).toEqual(['A-1 OK', 'A-2 NOT_FOUND'])
+    expect((await done(id, who)).counts).toEqual(counts({ total: 2, OK: 1, NOT_FOUND: 1 }))
+    expect(gateway.done.get('A-2')?.length).toBe(before)
+  })
+
+  test('hears nothing of what is all outside: as if there were none', async () => {
+    const name = newName('out')
+    await admin.putRole(name, grant({ service: ['read'] }, ['B-1']), grant({ service: ['read'] }, ['*'], ['x']))
+    const who = await admin.bringIn(name, [name])
+    const id = await begin(admin, { devices: ['A-1'] })
+    expect(told(await who.get(`/devices/actions/${id}`))).toEqual(unknown)
+  })
+
+  test('names groups that he sees, or whose devices he may ask one by one', async () => {
+    const [seeing, asking, neither] = [newName('sees'), newName('asks'), newName('neither')]
+    const update = grant({ service: ['read', 'update'] }, ['A-1'])
+    await admin.putRole(seeing, update, grant({ functions: ['read'] }))
+    await admin.putRole(asking, grant({ service: ['read', 'update'] }, ['A-1', 'A-2']))
+    await admin.putRole(neither, update)
+    const made = await admin.post('/groups', { name: 'A', devices: ['A-1', 'A-2'] })
+    const { resourceIdentifier: group } = made.json as { resourceIdentifier: string }
+    const sees = await admin.bringIn(seeing, [seeing])
+    expect((await done(await begin(sees, { groups: [group] }))).counts).toMatchObject({ OK: 1, NOT_FOUND: 1 })
+    const asks = await admin.bringIn(asking, [asking])
+    expect((await done(await begin(asks, { groups: [group] }))).counts).toMatchObject({ OK: 2 })
+    const other = await admin.bringIn(neither, [neither])
+    const refused = await other.post('/devices/actions', { groups: [group], serviceIdentifier: climate, updates })
+    expect(told(refused)).toEqual(unknown)
+  })
+})
+
+test('under one Idempotency-Key it is one action', async () => {
+  const before = gateway.didCount
+  const ask = () =>
+    admin.ask('/devices/actions', {
+      method: 'POST',
+      body: { devices, serviceIdentifier: climate, updates },
+      headers: { 'idempotency-key': 'once' },
+    })
+  const first = await ask()
+  const { id } = first.json as { id: string }
+  await done(id)
+  const again = await ask()
+  expect([again.status, again.text, again.headers.get('location')]).toEqual([
+    202,
+    first.text,
+    `/api/v1/devices/actions/${id}`,
+  ])
+  expect(gateway.didCount).toBe(before + devices.length)
+})
