@@ -6,12 +6,10 @@ import { Problem } from '#model/problem'
 import { servicesOfDevicesWithin } from '#model/scope'
 import type { RouteContext } from '#routes/context'
 import { nextLink } from '#routes/page'
+import { ReadSlices } from '#routes/read-slices'
 import { readTurnsOf } from '#routes/read-turns'
-import { checkCurrent, type Names, namesOf, streamed } from '#routes/streamed'
+import { type Names, namesOf, streamed } from '#routes/streamed'
 import type { Call, Reply } from '#server/call'
-
-/** Pages are read so long before the loop is given back. */
-const sliceMs = 2
 
 interface PageQuery {
   readonly limit?: number | undefined
@@ -79,14 +77,9 @@ class ActionDevices implements Names {
     const counts = noCounts()
     const first = new Map<string, DeviceOutcome | undefined>()
     let isMore = false
-    const turns = readTurnsOf(world)
-    let started = Number.NEGATIVE_INFINITY
+    const slices = new ReadSlices(world, caller)
     for (let page = 0; page < this.#pageCount; page++) {
-      if (world.monotonic() - started >= sliceMs) {
-        await turns.next()
-        checkCurrent(caller)
-        started = world.monotonic()
-      }
+      if (slices.isOver) await slices.next()
       for (const [device, outcome] of this.#rowsOf(page)) {
         counts.total++
         counts[outcome?.status ?? 'PENDING']++
