@@ -1,8 +1,7 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { projectAddress } from '#actors/project/address'
 import type { ProjectCommand } from '#actors/project/commands'
 import type { ProjectNotices } from '#actors/project/notices'
-import { Problem } from '#model/problem'
 import { StoreListing } from '#store/store-listing'
 import { putRelease } from '#test/actors/acting-project'
 import { ManualWorld } from '#test/runtime/manual-world'
@@ -133,22 +132,46 @@ test('none goes until all that is stored was read', async () => {
   await stage.close()
 })
 
-test('of a deletion that could not be stored the image stays', async () => {
-  const world = new ManualWorld()
-  const { place, faults } = faultyPlace(world)
-  const stage = await openImages({ world, place })
-  await stage.bring('boiler', putRelease('1.0.0'))
-  faults.next = { fail: 'full', reachedDisk: false }
-  await expect(stage.putIn('boiler', deletion('1.0.0'))).rejects.toThrow(Problem)
-  expect(stage.images.shown).toBe('a')
-  for (let seconds = 0; !stage.system.isServing && seconds < 100; seconds++) {
-    await world.advance(1_000)
+describe('after a failed write', () => {
+  async function openFaulty() {
+    const world = new ManualWorld()
+    const { place, faults } = faultyPlace(world)
+    return { stage: await openImages({ world, place }), faults }
   }
-  await stage.read()
-  expect(stage.images.shown).toBe('a')
-  await stage.putIn('boiler', deletion('1.0.0'))
-  expect(stage.images.shown).toBe('')
-  await stage.close()
+
+  /** Until the store was read again. */
+  async function recovered(stage: ImageStage): Promise<void> {
+    for (let seconds = 0; !stage.system.gate.isOpen && seconds < 1_000; seconds++) await stage.world.advance(1_000)
+    await stage.read()
+  }
+
+  test('of a deletion the image is still there', async () => {
+    const { stage, faults } = await openFaulty()
+    await stage.bring('boiler', putRelease('1.0.0'))
+    faults.next = { fail: 'full', reachedDisk: false }
+    await expect(stage.putIn('boiler', deletion('1.0.0'))).rejects.toMatchObject({ code: 'storage' })
+    expect(stage.images.shown).toBe('a')
+    await recovered(stage)
+    expect(stage.images.shown).toBe('a')
+    await stage.putIn('boiler', deletion('1.0.0'))
+    expect(stage.images.shown).toBe('')
+    await stage.close()
+  })
+
+  test.each([
+    ['was stored after all, the image is there', true, 'a'],
+    ['was not stored, the image goes', false, ''],
+  ])('of a release that %s', async (_, reachedDisk, shown) => {
+    const { stage, faults } = await openFaulty()
+    stage.images.there.add(sha('a'))
+    faults.next = { fail: 'full', reachedDisk }
+    const put = stage.uses.keepWhile(sha('a'), () => stage.putIn('boiler', putRelease('1.0.0')))
+    await expect(during(stage.world, put)).rejects.toMatchObject({ code: 'storage' })
+    expect(stage.images.shown).toBe('a')
+    await recovered(stage)
+    expect(stage.images.shown).toBe(shown)
+    await stage.close()
+  })
 })
 
 test('while its release is being stored an image stays, and goes when that was refused', async () => {
