@@ -6,7 +6,7 @@ import { Problem } from '#model/problem'
 import { UpdateServerBusy, UpdateServerFailed } from '#model/update-offer'
 import { ManualWorld } from '#test/runtime/manual-world'
 import { faultyPlace } from '#test/runtime/stage'
-import { offered, offerTimeoutMs, type TestDevice, type Triggered, UpdateStage } from '#test/updates/update-stage'
+import { offered, offerTimeoutMs, TestDevice, type Triggered, UpdateStage } from '#test/updates/update-stage'
 
 let stage: UpdateStage
 
@@ -172,18 +172,24 @@ describe('who asks hears', () => {
     expect(asked.outcome).toMatch(/^UPDATE_SERVER_ERROR/)
   })
 
-  test('SERVER_ERROR when no address of this server can be told', async () => {
-    const world = new ManualWorld()
-    const imageUrls = new ImageUrls(new Uint8Array(32))
-    stage = await UpdateStage.open({ world, offerUrl: offerUrl({ world, imageUrls, publicUrls: [] }) })
-    const link = stage.room.connect({ origin: '' })
-    link.hello('A', { project: 'boiler', firmwares: [{ firmware: '1.0.0', index: 0 }] })
-    await stage.settle()
-    stage.checks.answer = () => offered('2.0.0', { url: 'https://elsewhere.example/' })
-    const elsewhere = await trigger()
-    expect(elsewhere.outcome).toBeUndefined()
-    expect(link.heard.at(-1)).toMatchObject({ url: 'https://elsewhere.example/' })
-  })
+  test.each([
+    [null, /^SERVER_ERROR no address/, 0],
+    ['https://elsewhere.example/', undefined, 1],
+  ])(
+    'SERVER_ERROR when no address of this server can be told, and one is needed (image at %s)',
+    async (url, outcome, count) => {
+      const world = new ManualWorld()
+      const imageUrls = new ImageUrls(new Uint8Array(32))
+      stage = await UpdateStage.open({ world, offerUrl: offerUrl({ world, imageUrls, publicUrls: [] }) })
+      const device = new TestDevice(stage, 'A', stage.room.connect({ origin: '' }))
+      await device.hello()
+      stage.checks.answer = () => offered('2.0.0', { url })
+      const asked = await trigger()
+      if (outcome) expect(asked.outcome).toMatch(outcome)
+      else expect(asked.outcome).toBeUndefined()
+      expect(device.offers).toHaveLength(count)
+    },
+  )
 
   test('that the device was removed', async () => {
     const { asked } = await offering()
@@ -228,12 +234,13 @@ describe('a write that fails', () => {
     faults.next = { fail: 'full', reachedDisk: false }
     await device.say('STARTED')
     expect(asked.outcome).toMatch(/^SERVER_ERROR/)
-    await world.advance(60_000)
-    expect(stage.room.stage.log.at(-1)).toBe('reloaded')
-    stage.updater.reloaded()
-    await stage.settle()
-    expect(stage.stored()?.state).toBe('offering')
-    expect(stage.updater.underWay).toBe(1)
+    await world.advance(5_000)
+    expect(stage.room.stage.log).toContain('reloaded')
+    expect([stage.stored()?.state, stage.updater.underWay]).toEqual(['offering', 1])
+    const back = await stage.linked()
+    expect(back.offers.map(({ id }) => id)).toEqual(device.offers.map(({ id }) => id))
+    await back.say('STARTED')
+    expect(stage.stored()?.state).toBe('started')
   })
 
   test('before anything was begun is 503', async () => {

@@ -105,6 +105,7 @@ export class UpdateStage {
       bug: (error, where) => this.bugs.push(`${where}: ${error}`),
     })
     links.hear(this.updater)
+    stage.onReloaded = () => this.updater.reloaded()
     updateNotices.listen(this.updater)
   }
 
