@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { neverActive } from '#actors/device/alarms'
+import { neverActive, noAlarms } from '#actors/device/alarms'
 import { type Judgement, Judging, judgeWhole, nextOf } from '#actors/device/judge'
 import type { ServiceState } from '#actors/device/service-state'
 import type { DeviceState } from '#actors/device/state'
@@ -60,6 +60,7 @@ function judgeChanged(
   concerned: ServiceRules,
   turn: Turn,
 ): Judgement | undefined {
+  const { alarms } = state
   let isBegun = false
   try {
     let judging: Judging | undefined
@@ -74,7 +75,7 @@ function judgeChanged(
         if (!after.isFirst(which)) continue
         const shaped = concerned.rules[which] as ShapedRule
         const { rule } = shaped
-        const stands = state.alarms.get(rule.id) ?? neverActive
+        const stands = alarms === noAlarms ? neverActive : (alarms.get(rule.id) ?? neverActive)
         const next = nextOf(shaped.judge(after), stands, turn.now, rule.forMs)
         // Of one that waits on, its reminder is set.
         if (next === stands) continue

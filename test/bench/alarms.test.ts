@@ -13,15 +13,18 @@ const nameOf = (place: number) => `0x${(firstPropId + place).toString(16)}`
 
 /** What the server's own evaluator says of each property that frames say, by the alarms that mean the device. */
 function turnsBy(bodies: readonly AlarmBody[], frames: readonly (readonly [device: number, number: number])[]) {
-  const rules = bodies.map(({ condition, devices = [] }) => ({ devices: new Set(devices), ...compile(condition) }))
+  const rules = bodies.map(({ condition, devices = [] }) => ({
+    devices: new Set(devices),
+    compiled: compile(condition),
+  }))
   const active = new Set<string>()
   const turns = { active: 0, inactive: 0 }
   for (const [device, number] of frames) {
     for (let place = 0; place < fleet.changes; place++) {
-      rules.forEach(({ devices, names, evaluate }, rule) => {
-        if (names[0] !== nameOf(place) || !devices.has(identifierOf(fleet.prefix, device))) return
+      rules.forEach(({ devices, compiled }, rule) => {
+        if (compiled.names[0] !== nameOf(place) || !devices.has(identifierOf(fleet.prefix, device))) return
         const key = `${rule}/${device}`
-        const holds = evaluate([carriedValue(number, fleet.changes, place)])
+        const holds = compiled.evaluate([carriedValue(number, fleet.changes, place)])
         if (holds === active.has(key)) return
         if (holds) active.add(key)
         else active.delete(key)
