@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { neverActive, noAlarms } from '#actors/device/alarms'
+import { neverActive } from '#actors/device/alarms'
 import { type Judgement, Judging, judgeWhole, nextOf } from '#actors/device/judge'
 import type { ServiceState } from '#actors/device/service-state'
 import type { DeviceState } from '#actors/device/state'
@@ -74,9 +74,11 @@ function judgeChanged(
         const which = reading[index] as number
         if (!after.isFirst(which)) continue
         const shaped = concerned.rules[which] as ShapedRule
+        const verdict = shaped.judge(after)
+        if (!verdict && alarms.unsettled === 0) continue
         const { rule } = shaped
-        const stands = alarms === noAlarms ? neverActive : (alarms.get(rule.id) ?? neverActive)
-        const next = nextOf(shaped.judge(after), stands, turn.now, rule.forMs)
+        const stands = alarms.get(rule.id) ?? neverActive
+        const next = nextOf(verdict, stands, turn.now, rule.forMs)
         // Of one that waits on, its reminder is set.
         if (next === stands) continue
         judging ??= new Judging(state.device, turn.now)
