@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import type { BlobStore } from '#runtime/blobs'
 import { memoryBlobs } from '#store/memory-blobs'
-import { openDoor, route, until, world as realWorld } from '#test/server/door'
-import { RawClient } from '#test/server/raw-client'
 import { ManualWorld } from '#test/runtime/manual-world'
+import { openDoor, world as realWorld, route, until } from '#test/server/door'
+import { RawClient } from '#test/server/raw-client'
 import { ImageDownloads } from '#updates/image-downloads'
 
 const piece = 64 * 1024
@@ -85,13 +85,21 @@ describe('places', () => {
   })
 
   test.each([
-    ['returned before it was begun', (one: Begun) => one.iterator?.return?.()],
-    ['returned in the middle', async (one: Begun) => (await one.iterator?.next(), one.iterator?.return?.())],
-    ['aborted', (one: Begun) => one.aborter.abort()],
-    ['aborted and returned', (one: Begun) => (one.aborter.abort(), one.iterator?.return?.())],
-  ])('one that is %s gives its place back, once', async (_, end) => {
+    ['returned before it was begun', [], ['return']],
+    ['returned in the middle', ['next'], ['return']],
+    ['returned while it waits for a piece', ['ask'], ['return']],
+    ['aborted', [], ['abort']],
+    ['aborted in the middle, and returned', ['next'], ['abort', 'return']],
+  ])('one that is %s gives its place back, once', async (_, before, end) => {
     const all = await beginMany(4)
-    await end(all[0] as Begun)
+    const [first] = all
+    const steps = {
+      next: () => first?.iterator?.next(),
+      ask: () => void first?.iterator?.next(),
+      return: () => first?.iterator?.return?.(),
+      abort: () => first?.aborter.abort(),
+    }
+    for (const step of [...before, ...end] as (keyof typeof steps)[]) await steps[step]()
     await world.settle()
     expect(begunOf(all)).toEqual([true, true, true, true])
     for (const one of all) await one.iterator?.return?.()
@@ -153,7 +161,8 @@ describe('pace', () => {
     let bytes = 0
     const all = await beginMany(3)
     const takings = all.map(async ({ iterator }) => {
-      for (let next = await iterator?.next(); next && !next.done; next = await iterator?.next()) bytes += next.value.length
+      for (let next = await iterator?.next(); next && !next.done; next = await iterator?.next())
+        bytes += next.value.length
     })
     await world.advance(2000)
     const inTwoSeconds = bytes
