@@ -17,6 +17,10 @@ import { sessionActor } from '#actors/session/session'
 import { signingKeysActor } from '#actors/signing-keys/signing-keys'
 import { defaultTenant } from '#actors/tenant/address'
 import { tenantActor } from '#actors/tenant/tenant'
+import { updatingIndex } from '#actors/update/address'
+import { LateUpdateNotices } from '#actors/update/notices'
+import { updateActor } from '#actors/update/update'
+import { updateScheduleActor } from '#actors/update-schedule/schedule'
 import { Hub } from '#events/hub'
 import { Tickets } from '#iam/tickets'
 import { type Identity, openIdentity } from '#identity/identity'
@@ -54,6 +58,7 @@ const indexes = [
   projectDeviceIndex,
   idempotencyIndex,
   runningActionIndex,
+  updatingIndex,
 ]
 
 /** What waits to be stored or to leave, above which more is refused: some seconds of a full flood. */
@@ -146,6 +151,7 @@ export function assemble(options: AssemblyOptions): Assembly {
     ruleSweep.open()
   }
   const notices = new LateNotices()
+  const updateNotices = new LateUpdateNotices()
   const definitions = [
     deviceActor({ shapeById: (id) => journal.shapes.byId(id), startedAt, rules }),
     tenantActor(
@@ -159,6 +165,8 @@ export function assemble(options: AssemblyOptions): Assembly {
     idempotencyActor,
     actionActor,
     actionPageActor,
+    updateActor({ notices: updateNotices, offerTimeoutMs: 10_000 }),
+    updateScheduleActor,
   ] as unknown as AnyDefinition<Entry>[]
 
   const system: System<Entry> = new System<Entry>({
