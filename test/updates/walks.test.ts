@@ -275,11 +275,14 @@ describe('killed at any moment, what is stored goes on:', () => {
     expect(new Set(fleet.considered).size).toBe(devices.length)
   })
 
-  test('what was being considered when a write failed is considered again', async () => {
+  test.each([
+    ['all', null],
+    ['those that are named', devices],
+  ])('what was being considered when a write failed is considered again: %s', async (_, named) => {
     await open(...devices)
     const ends: (() => void)[] = []
     fleet.considering = () => new Promise<void>((resolve) => ends.push(resolve))
-    await fleet.walk()
+    await fleet.walk({ devices: named })
     await fleet.world.settle()
     const first = [...fleet.considered]
     fleet.faults.next = { fail: 'full', reachedDisk: false }
