@@ -19,8 +19,6 @@ export interface AudienceClass {
   readonly access: string
   readonly filter: EventFilter
   scope: Scope
-  /** The last offset told when the access was last redefined, −1 for never: a RESYNC was published behind it. */
-  redefinedAt: number
   sockets: number
 }
 
@@ -71,7 +69,7 @@ export class Audiences {
     const key = keyOf(access, filter)
     let audience = this.#classes.get(key)
     if (!audience) {
-      audience = { topic: `${this.#prefix}/${++this.#nextTopic}`, access, filter, scope, redefinedAt: -1, sockets: 0 }
+      audience = { topic: `${this.#prefix}/${++this.#nextTopic}`, access, filter, scope, sockets: 0 }
       this.#classes.set(key, audience)
       this.#add(audience)
     }

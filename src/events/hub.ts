@@ -1,7 +1,7 @@
 import { type AudienceClass, Audiences, type EventFilter } from '#events/audience'
 import { CatchUp, type IsOverridden } from '#events/catch-up'
 import type { Connection } from '#events/connection'
-import { boundOf, deviceOf, encodeLive, offsetOf, serviceOf, typeOf } from '#events/wire'
+import { boundOf, deviceOf, encodeLive, serviceOf, typeOf } from '#events/wire'
 import { type MeantDevices, meantDevices } from '#model/bound'
 import type { Entry } from '#model/entry'
 import type { Scope } from '#model/scope'
@@ -19,11 +19,16 @@ export interface HubOptions {
   /** Who is in a group now; undefined for one that is gone. */
   readonly membersOf: (tenant: string, group: string) => readonly string[] | undefined
   readonly failed: (error: unknown) => void
-  /** Default: 128 KiB. See `CatchUp`. */
+  /** Default: 128 KiB. See `CatchUp`; a live socket with four times as much in its buffer falls behind. */
   readonly highWaterBytes?: number
 }
 
 const highWaterBytes = 128 * 1024
+/**
+ * The kernel's own buffer of some megabytes is filled before, so this decides little about speed; it is what a thousand
+ * stalled sockets cost in memory: some 600 MB at most.
+ */
+const slowHighWaters = 4
 
 /** Whose socket it is, as far as hearing goes. */
 export interface Listener {
@@ -48,6 +53,8 @@ interface TenantHub {
   readonly connections: Set<Connection>
   /** The last offset that live sockets were told. */
   told: number
+  /** Bytes of events since all of them were looked at. */
+  unlookedBytes: number
 }
 
 /**
@@ -60,12 +67,14 @@ export class Hub implements EventListener<Entry> {
   readonly #tenants = new Map<string, TenantHub>()
   readonly #connections = new Map<Socket, Connection>()
   readonly #catchUp: CatchUp
+  readonly #highWaterBytes: number
   /** Lost a message since the last release: nothing may be done about it inside `dropped`. */
-  readonly #fallen: { readonly connection: Connection; readonly position: number | undefined }[] = []
+  readonly #fallen: Connection[] = []
   readonly counts = { events: 0, publishes: 0, deliveries: 0, fallen: 0, resyncs: 0 }
 
   constructor(options: HubOptions) {
     this.#options = options
+    this.#highWaterBytes = options.highWaterBytes ?? highWaterBytes
     this.#catchUp = new CatchUp({
       world: options.world,
       reader: options.reader,
@@ -75,7 +84,7 @@ export class Hub implements EventListener<Entry> {
       caughtUp: (connection) => this.#golive(connection),
       lost: (connection) => this.#resync(connection),
       failed: options.failed,
-      highWaterBytes: options.highWaterBytes ?? highWaterBytes,
+      highWaterBytes: this.#highWaterBytes,
     })
   }
 
@@ -95,7 +104,7 @@ export class Hub implements EventListener<Entry> {
   }
 
   beforeRelease(): void {
-    for (const { connection, position } of this.#fallen.splice(0)) this.#fall(connection, position)
+    for (const connection of this.#fallen.splice(0)) this.#lost(connection)
   }
 
   released(head: StreamHead<Entry>, entry: Entry, offset: number): number {
@@ -110,6 +119,8 @@ export class Hub implements EventListener<Entry> {
     if (hearers.length === 0) return 0
     const message = encodeLive(entry, offset)
     for (const audience of hearers) this.#publish(audience, message)
+    hub.unlookedBytes += message.length
+    if (hub.unlookedBytes > this.#highWaterBytes) this.#look(hub)
     return hearers.length
   }
 
@@ -143,12 +154,11 @@ export class Hub implements EventListener<Entry> {
     hub.audiences.leave(connection.audience)
   }
 
-  /** Remembers that a message was lost; the first one lost tells from where to catch up. */
-  dropped(socket: Socket, message: Uint8Array): void {
+  /** Remembers that a message was lost. */
+  dropped(socket: Socket): void {
     const connection = this.#connections.get(socket)
-    if (connection?.state !== 'live') return
-    if (this.#fallen.some((fallen) => fallen.connection === connection)) return
-    this.#fallen.push({ connection, position: safePosition(message) })
+    // Also of one behind: what was published before it fell may be let out, and lost, later than that.
+    if (connection && !this.#fallen.includes(connection)) this.#fallen.push(connection)
   }
 
   drained(socket: Socket): void {
@@ -165,14 +175,9 @@ export class Hub implements EventListener<Entry> {
   positionOf(socket: Socket): Position | undefined {
     const connection = this.#connections.get(socket)
     if (!connection) return undefined
-    const fallen = this.#fallen.find((other) => other.connection === connection)
-    const offset = this.#offsetOf(connection, fallen)
-    return offset === undefined || offset === nowhere ? undefined : { epoch: this.#options.reader.epoch, offset }
-  }
-
-  #offsetOf(connection: Connection, fallen: { readonly position: number | undefined } | undefined): number | undefined {
-    if (connection.state === 'behind') return connection.position
-    return fallen ? fallen.position : this.#tenant(connection.tenant).told
+    if (this.#fallen.includes(connection)) return undefined
+    const offset = connection.state === 'behind' ? connection.position : this.#tenant(connection.tenant).told
+    return offset === nowhere ? undefined : { epoch: this.#options.reader.epoch, offset }
   }
 
   /**
@@ -184,10 +189,7 @@ export class Hub implements EventListener<Entry> {
     const redefined = new Set(hub.audiences.redefine(changed))
     if (redefined.size === 0) return
     this.beforeRelease()
-    for (const audience of redefined) {
-      audience.redefinedAt = hub.told
-      this.#publish(audience, this.#resyncMessage(hub.told))
-    }
+    for (const audience of redefined) this.#publish(audience, this.#resyncMessage(hub.told))
     for (const connection of hub.connections) {
       if (connection.state === 'behind' && redefined.has(connection.audience)) this.#resync(connection)
     }
@@ -260,20 +262,37 @@ export class Hub implements EventListener<Entry> {
     connection.socket.subscribe(connection.audience.topic)
   }
 
-  #fall(connection: Connection, position: number | undefined): void {
-    if (connection.state !== 'live') return
+  /**
+   * Whose buffer fills falls behind here, where all it was told is on its way: uWebSockets.js lets nothing be done before
+   * later messages pass those that did not fit, and nobody can be told those any more in their order.
+   */
+  #look(hub: TenantHub): void {
+    hub.unlookedBytes = 0
+    const slowBytes = slowHighWaters * this.#highWaterBytes
+    for (const connection of hub.connections) {
+      if (connection.state === 'live' && connection.socket.bufferedBytes() > slowBytes) this.#fall(connection, hub.told)
+    }
+  }
+
+  /** Nothing more is published to it. It has been told everything up to `position`. */
+  #fall(connection: Connection, position: number): void {
     this.counts.fallen++
     connection.state = 'behind'
     connection.socket.unsubscribe(connection.audience.topic)
-    const { told } = this.#tenant(connection.tenant)
-    // From a lost RESYNC on there is nothing to catch up with: it is said again. It may be among what was lost later.
-    if (position === undefined || position <= connection.audience.redefinedAt) {
-      this.#resync(connection)
-      return
-    }
     connection.position = position
-    connection.unstrippedUntil = Math.min(position, told)
+    connection.unstrippedUntil = position
     this.#catchUp.ready(connection)
+  }
+
+  /** It lost a message, and may have been told what came behind it: there is nothing to catch up with. */
+  #lost(connection: Connection): void {
+    if (connection.state === 'closed') return
+    if (connection.state === 'live') {
+      this.counts.fallen++
+      connection.state = 'behind'
+      connection.socket.unsubscribe(connection.audience.topic)
+    }
+    this.#resync(connection)
   }
 
   /** It has to read the full state again, and hears everything from now on. */
@@ -283,7 +302,7 @@ export class Hub implements EventListener<Entry> {
     if (!wasLive) connection.position = nowhere
     if (!connection.socket.send(this.#resyncMessage(hub.told))) {
       // Its buffer is full. It stays behind all that is retained, and is told when it has drained.
-      if (wasLive) this.#fallen.push({ connection, position: undefined })
+      if (wasLive) this.#fallen.push(connection)
       return
     }
     this.#beginAnew(connection, hub.told)
@@ -295,7 +314,7 @@ export class Hub implements EventListener<Entry> {
    */
   #isSent(connection: Connection, message: string): boolean {
     const isSent = connection.socket.send(message)
-    const lost = this.#fallen.findIndex((fallen) => fallen.connection === connection)
+    const lost = this.#fallen.indexOf(connection)
     if (lost < 0) return isSent
     this.#fallen.splice(lost, 1)
     return false
@@ -328,7 +347,7 @@ export class Hub implements EventListener<Entry> {
   #tenant(tenant: string): TenantHub {
     let hub = this.#tenants.get(tenant)
     if (!hub) {
-      hub = { tenant, audiences: new Audiences(`events/${tenant}`), connections: new Set(), told: 0 }
+      hub = { tenant, audiences: new Audiences(`events/${tenant}`), connections: new Set(), told: 0, unlookedBytes: 0 }
       this.#tenants.set(tenant, hub)
     }
     return hub
@@ -337,15 +356,3 @@ export class Hub implements EventListener<Entry> {
 
 /** A position from which nothing can be caught up with. */
 const nowhere = -1
-
-/**
- * Up to where a socket heard everything, by the first message it lost: what was sent before arrived. An event says its
- * own place, a PONG what came before it; from a lost RESYNC on there is nothing to catch up with.
- */
-function safePosition(message: Uint8Array): number | undefined {
-  const offset = offsetOf(message)
-  if (offset !== undefined) return offset - 1
-  const text = Buffer.from(message.buffer, message.byteOffset, message.byteLength).toString('latin1')
-  const pong = /^\{"type":"PONG","epoch":"[^"]*","offset":(\d+)\}$/.exec(text)
-  return pong ? Number(pong[1]) : undefined
-}

@@ -110,13 +110,6 @@ export function encodeStripped(entry: Entry, offset: number, isOverridden: IsLef
   return fields === undefined ? undefined : `${head('OBJECT_UPDATED', timestampOf(entry), offset)}${fields}}`
 }
 
-/** The offset of an encoded event, from its first bytes; undefined for messages that are no events of the stream. */
-export function offsetOf(message: Uint8Array): number | undefined {
-  const start = Buffer.from(message.buffer, message.byteOffset, Math.min(message.byteLength, 128)).toString('latin1')
-  const found = /^\{"type":"[A-Z_]+","timestamp":\d+,"offset":(\d+)[,}]/.exec(start)
-  return found ? Number(found[1]) : undefined
-}
-
 function head(type: EventType, timestamp: number, offset: number): string {
   return `{"type":"${type}","timestamp":${timestamp},"offset":${offset}`
 }

@@ -60,8 +60,8 @@ export class EventRoom implements SocketRoom<EventsOpening> {
     this.#pong(socket)
   }
 
-  dropped(socket: Socket, message: Uint8Array): void {
-    this.#hub.dropped(socket, message)
+  dropped(socket: Socket): void {
+    this.#hub.dropped(socket)
   }
 
   drained(socket: Socket): void {

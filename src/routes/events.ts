@@ -13,10 +13,10 @@ import { validate } from '#server/validation'
 import { type AnyWebsocketRoute, type UpgradeRequest, websocketRoute } from '#server/websocket-route'
 
 /**
- * Unsent bytes of one dashboard before it counts as slow. The kernel's own buffer of some megabytes is filled before, so
- * this decides little about speed; it is what a thousand stalled ones cost in memory: half a gigabyte at most.
+ * Unsent bytes of one dashboard above which messages are lost to it, which costs it a RESYNC. The hub stops far below, as
+ * a rule at half a megabyte: what comes on top is one release's last events.
  */
-const backpressureBytesMax = 512 * 1024
+const backpressureBytesMax = 16 * 1024 * 1024
 
 /** Above what a client may say, so that too much can be answered with a code of ours. */
 const payloadBytesMax = 256 * 1024

@@ -8,7 +8,8 @@
  * - `subscribe` and `unsubscribe` hold for every `publish` that is called after them, for none before.
  * - Order: what is sent and published to one socket arrives in the order of the calls.
  * - Over its limit of buffered bytes a socket loses messages: the room hears `dropped` with exactly the first one lost
- *   of each stretch, and must do nothing in it but remember. `drained` follows when the buffer has shrunk.
+ *   of each stretch, and must do nothing in it but remember. What is published next may arrive all the same: the other
+ *   side reads meanwhile. `drained` follows when the buffer has shrunk.
  * - `end` makes `closed` happen, possibly before `end` returns: never call it while iterating over sockets.
  */
 export interface Socket {

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import { Dashboard } from '#bench/dashboard'
+import { LoadFleet } from '#bench/load/fleet'
 import { EventClient, streamHead } from '#test/blackbox/event-client'
 import { LinkClient } from '#test/blackbox/link-client'
 import { type Environment, StartedServer } from '#test/blackbox/started-server'
@@ -153,6 +154,34 @@ describe('a dashboard that does not read', () => {
     expect(await slow.caughtUp(20_000)).toBe(true)
     expect(await slow.differences()).toEqual([])
     for (const client of stalled.slice(5)) await client.close()
+  })
+
+  test('one that reads in gulps, beside a fleet at full speed, hears everything in its order', async () => {
+    await begin()
+    const fleet = new LoadFleet({
+      port: Number(new URL(server.base).port),
+      devices: 500,
+      links: 20,
+      window: 64,
+      changes: 10,
+      properties: 10,
+      prefix: 'GULP',
+    })
+    await fleet.open()
+    fleet.begin()
+    for (let gulp = 0; gulp < 10; gulp++) {
+      slow.stall()
+      await new Promise((resolve) => setTimeout(resolve, 150))
+      slow.unstall()
+      await new Promise((resolve) => setTimeout(resolve, 50))
+    }
+    fleet.pause()
+    await fleet.settled(20_000)
+    fleet.close()
+    expect(await slow.caughtUp(20_000)).toBe(true)
+    expect(slow.faults).toEqual([])
+    expect(slow.counts).toMatchObject({ connections: 1, notRecovered: 0, resyncs: 0 })
+    expect(await slow.differences()).toEqual([])
   })
 
   test('a PING said while it does not read is answered once it does', async () => {

@@ -6,7 +6,7 @@ import { readAll, ToldStream } from '#test/events/told-stream'
 let stream: ToldStream
 
 beforeEach(() => {
-  stream = new ToldStream(400)
+  stream = new ToldStream(100)
 })
 
 const offsets = ({ heard }: StallingSocket) => heard.filter(({ type }) => type !== 'STREAM').map(({ offset }) => offset)
@@ -177,15 +177,15 @@ describe('resuming', () => {
 
 describe('a socket that does not keep up', () => {
   test('is caught up when it drains, though nothing more happens', async () => {
-    const socket = stream.connect({ limitBytes: 500 })
+    const socket = stream.connect({ limitBytes: 1_000 })
     reports(20)
-    expect(socket.lostCount).toBeGreaterThan(0)
+    expect(stream.hub.behindCount()).toBe(1)
     await readAll(stream)
-    expect(offsets(socket).at(-1)).toBe(20)
+    expect([offsets(socket).at(-1), socket.lostCount]).toEqual([20, 0])
   })
 
   test('hears of each property what is newest, and nothing of what was overridden', async () => {
-    const socket = stream.connect({ limitBytes: 500 })
+    const socket = stream.connect({ limitBytes: 1_000 })
     reports(30)
     await readAll(stream)
     const heard = offsets(socket)
@@ -206,7 +206,7 @@ describe('a socket that does not keep up', () => {
   })
 
   test('hears what cannot be overridden: every one', async () => {
-    const socket = stream.connect({ limitBytes: 300 })
+    const socket = stream.connect({ limitBytes: 1_000 })
     for (let index = 0; index < 20; index++) {
       stream.tell({ kind: 'device_added', device: `D${index}`, flakeAddress: index + 1, at: 5 }, stream.reportOf())
     }
@@ -218,7 +218,7 @@ describe('a socket that does not keep up', () => {
   })
 
   test('reads the full state again when what it missed is gone', async () => {
-    const socket = stream.connect({ limitBytes: 300 })
+    const socket = stream.connect({ limitBytes: 1_000 })
     reports(20)
     stream.retained = 18
     await readAll(stream)
@@ -231,7 +231,7 @@ describe('a socket that does not keep up', () => {
   })
 
   test('may stall as often as it likes', async () => {
-    const socket = stream.connect({ limitBytes: 400 })
+    const socket = stream.connect({ limitBytes: 1_000 })
     for (let round = 0; round < 10; round++) {
       reports(15)
       socket.read(2)
@@ -246,16 +246,27 @@ describe('a socket that does not keep up', () => {
     expect(offsets(socket).at(-1)).toBe(151)
   })
 
-  test('that loses a message that is none of the stream does not lose its place', async () => {
+  test('that lost a message reads the full state again: what came behind it may have arrived', async () => {
     const socket = stream.connect({ limitBytes: 200 })
-    reports(2)
-    socket.send(JSON.stringify({ type: 'PONG', epoch: 'now', offset: 2 }))
-    reports(3)
+    reports(5)
+    expect(socket.lostCount).toBeGreaterThan(0)
+    expect(stream.hub.positionOf(socket)).toBeUndefined()
     await readAll(stream)
-    expect(offsets(socket).at(-1)).toBe(5)
-    const updates = socket.heard.filter(({ type }) => type === 'OBJECT_UPDATED').flatMap(({ updates }) => updates ?? [])
-    const newest = new Map(updates.map(({ propId, value }) => [propId, value]))
-    expect(Object.fromEntries(newest)).toEqual({ 0: 3, 1: 4, 2: 5 })
+    reports(1)
+    await readAll(stream)
+    const behindLost = socket.heard.findIndex(({ type }) => type === 'RESYNC')
+    expect(socket.heard.slice(behindLost).map(({ type, offset }) => [type, offset])).toEqual([
+      ['RESYNC', 5],
+      ['OBJECT_UPDATED', 6],
+    ])
+  })
+
+  test('falls behind before anything is lost, whatever happens in one release', async () => {
+    const socket = stream.connect({ limitBytes: 1_000 })
+    stream.tell(...range(1, 100).map((value) => stream.reportOf(`D${value}`, 0, 's', value)))
+    expect(socket.lostCount).toBe(0)
+    await readAll(stream)
+    expect(offsets(socket)).toEqual(range(1, 100))
   })
 
   test('is not sent more than its buffer should hold', async () => {
@@ -299,8 +310,8 @@ describe('an access that is redefined', () => {
       limitBytes: 600,
     })
     await stream.settle()
-    stream.hub.redefine('default', new Map([['mine', onlyB]]))
     const before = socket.sent.length
+    stream.hub.redefine('default', new Map([['mine', onlyB]]))
     await readAll(stream)
     stream.report('A')
     stream.report('B')

@@ -28,7 +28,7 @@ const room: SocketRoom<unknown> = {
     stream.hub.add(opened, stream.listener(accesses[0]), undefined)
   },
   received: () => {},
-  dropped: (dropped, message) => stream.hub.dropped(dropped, message),
+  dropped: (dropped) => stream.hub.dropped(dropped),
   drained: (drained) => stream.hub.drained(drained),
   ponged: () => {},
   closed: (closed) => stream.hub.remove(closed),

@@ -90,7 +90,7 @@ export class StallingSocket implements Socket {
   take(message: string): boolean {
     if (this.#unreadBytes > this.#limitBytes) {
       this.lostCount++
-      if (!this.#isLosing) this.#lose(message)
+      if (!this.#isLosing) this.#lose()
       return false
     }
     this.#unread.push(message)
@@ -125,11 +125,11 @@ export class StallingSocket implements Socket {
     this.#sockets.hub?.remove(this)
   }
 
-  #lose(message: string): void {
+  #lose(): void {
     this.#isLosing = true
     this.#sockets.isDropping = true
     try {
-      this.#sockets.hub?.dropped(this, Buffer.from(message))
+      this.#sockets.hub?.dropped(this)
     } finally {
       this.#sockets.isDropping = false
     }

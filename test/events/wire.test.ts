@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { boundOf, deviceOf, encode, encodeStripped, offsetOf, serviceOf, typeOf } from '#events/wire'
+import { boundOf, deviceOf, encode, encodeStripped, serviceOf, typeOf } from '#events/wire'
 import type { StoredAlarm } from '#model/alarm'
 import type { Entry, PropertyState } from '#model/entry'
 import { eventKinds, StreamEvent } from '#model/event'
@@ -107,31 +107,6 @@ test('an update is told with its state in upper case, and with nothing that is n
   expect(encode({ ...entry, status: 'failed', firmware: '1.0.0', progress: 0, message: 'no "room"' }, 9)).toBe(
     `${head},"status":"FAILED","firmware":"1.0.0","progress":0,"message":"no \\"room\\""}`,
   )
-})
-
-describe('the offset of a message', () => {
-  test('is read from its first bytes', () => {
-    fc.assert(
-      fc.property(entry, offset, (said, offset) => {
-        const message = Buffer.from(`before${encode(said, offset)}`).subarray(6)
-        expect(offsetOf(message)).toBe(offset)
-        expect(offsetOf(message.subarray(0, 128))).toBe(offset)
-      }),
-      { numRuns: 200 },
-    )
-  })
-
-  test.each([
-    '{"type":"PONG","epoch":"x","offset":5}',
-    '{"type":"RESYNC","epoch":"x","offset":5}',
-    '{"type":"STREAM","epoch":"x","offset":5,"recovered":true}',
-    '',
-    '{}',
-    '[{"type":"A","timestamp":1,"offset":5}]',
-    '{"type":"META_SET","timestamp":1,"meta":{},"offset":5}',
-  ])('is none in %s', (message) => {
-    expect(offsetOf(Buffer.from(message))).toBeUndefined()
-  })
 })
 
 /** What a property of an update says, from the entry itself. */
