@@ -1,0 +1,10 @@
+import { projectIndex } from '#actors/project/address'
+import { type ProjectState, thingsOf } from '#actors/project/state'
+import type { IndexChange } from '#runtime/actor'
+
+/** With its first release, pin or rollout a project is there, and without the last one it is no more. */
+export function presenceAfter(state: ProjectState, more: 1 | -1): readonly IndexChange[] {
+  const [before, after] = [thingsOf(state), thingsOf(state) + more]
+  if (before > 0 && after > 0) return []
+  return [{ index: projectIndex, entry: state.project, isPresent: after > 0 }]
+}

@@ -1,0 +1,74 @@
+import { changedByNone, wokenBy } from '#actors/kept'
+import type { ProjectCommand } from '#actors/project/commands'
+import type { ProjectNotices } from '#actors/project/notices'
+import { decideDeletePin, decidePutPin } from '#actors/project/pins'
+import { decideDeleteRelease, decidePutRelease } from '#actors/project/releases'
+import { decideDeleteRollout, decidePause, decidePutRollout, decideResume } from '#actors/project/rollout'
+import {
+  emptyProject,
+  isNothing,
+  type ProjectState,
+  pinPrefix,
+  putRecord,
+  releasePrefix,
+  rolloutRecord,
+  tallyRecord,
+  walkRecord,
+} from '#actors/project/state'
+import { decideJobMoved } from '#actors/project/tally'
+import { decideWalk, decideWalkDone, decideWalkProgress } from '#actors/project/walk'
+import type { Entry } from '#model/entry'
+import type { ActorDefinition, RecordChange, RecordFormat } from '#runtime/actor'
+
+const format = (name: string): RecordFormat => ({ name, version: 1, upgrades: {} })
+
+/**
+ * A project of the embedded update server: its releases, who is held at which, how the next one is rolled out and what
+ * became of that, and which of its devices are being gone through. Kept awake while it has anything: every device that
+ * comes is looked up in it. No event tells of it. Contract 6.
+ */
+export function projectActor(notices: ProjectNotices): ActorDefinition<ProjectState, ProjectCommand, Entry> {
+  return {
+    kind: 'project',
+    rest: 'written_through',
+    formats: {
+      [`${releasePrefix}*`]: format('release'),
+      [`${pinPrefix}*`]: format('pin'),
+      [rolloutRecord]: format('rollout'),
+      [tallyRecord]: format('tally of a project'),
+      [walkRecord]: format('walks of a project'),
+    },
+    isForgettable: isNothing,
+    wake: ({ id }, records) => wokenBy(emptyProject(id), records, putRecord),
+    change: (state, change) => putRecord(state, change as RecordChange),
+    apply: changedByNone,
+    decide(state, command, turn) {
+      switch (command.type) {
+        case 'put_release':
+          return decidePutRelease(state, command, turn, notices)
+        case 'delete_release':
+          return decideDeleteRelease(state, command, turn, notices)
+        case 'put_pin':
+          return decidePutPin(state, command)
+        case 'delete_pin':
+          return decideDeletePin(state, command)
+        case 'put_rollout':
+          return decidePutRollout(state, command, turn, notices)
+        case 'delete_rollout':
+          return decideDeleteRollout(state, turn, notices)
+        case 'pause':
+          return decidePause(state, command, turn, notices)
+        case 'resume':
+          return decideResume(state, command, turn, notices)
+        case 'walk':
+          return decideWalk(state, command, turn, notices)
+        case 'walk_progress':
+          return decideWalkProgress(state, command)
+        case 'walk_done':
+          return decideWalkDone(state, command, turn, notices)
+        case 'job_moved':
+          return decideJobMoved(state, command, turn, notices)
+      }
+    },
+  }
+}

@@ -1,0 +1,69 @@
+import { keep } from '#actors/kept'
+import type { DeleteRelease, PutRelease, PutReleaseAnswer } from '#actors/project/commands'
+import type { ProjectNotices } from '#actors/project/notices'
+import { presenceAfter } from '#actors/project/presence'
+import { type ProjectState, releasePrefix } from '#actors/project/state'
+import { type WantedWalk, withWalk } from '#actors/project/walk'
+import type { Entry } from '#model/entry'
+import { Problem } from '#model/problem'
+import { type ReleaseKey, releaseName, releasesMax } from '#model/release'
+import { answer, type Decision, refuse, type Turn } from '#runtime/actor'
+
+/**
+ * Contract 6. A release is never another one: the same bytes again are the same, others are refused. What a rollout that
+ * runs waits for leaves at once.
+ */
+export function decidePutRelease(
+  state: ProjectState,
+  { release }: PutRelease,
+  { tenant }: Turn,
+  notices: ProjectNotices,
+): Decision<Entry> {
+  const { project, releases, rollout } = state
+  const name = releaseName(release)
+  const before = releases.get(name)
+  if (before && before.sha256 !== release.sha256) {
+    return refuse(new Problem('conflict', 'the release is there with other bytes'))
+  }
+  if (before) return answer({ isNew: false, release: before } satisfies PutReleaseAnswer)
+  if (releases.size >= releasesMax) {
+    return refuse(new Problem('conflict', `a project has at most ${releasesMax} releases`))
+  }
+  const isAwaited = rollout?.state === 'running' && rollout.body.firmware === release.firmware
+  const walk: WantedWalk | undefined = isAwaited
+    ? withWalk(state, { by: 'rollout', devices: null, author: rollout.updatedBy }, rollout.id)
+    : undefined
+  return keep([{ name: `${releasePrefix}${name}`, value: release }, ...(walk?.records ?? [])], {
+    indexes: [...presenceAfter(state, 1), ...(walk?.indexes ?? [])],
+    effects: [
+      () => notices.releasesChanged(tenant, project, null, release.sha256, name),
+      ...(walk?.isBegun ? [() => notices.walkWanted(tenant, project)] : []),
+    ],
+    answer: { isNew: true, release } satisfies PutReleaseAnswer,
+  })
+}
+
+/** Contract 6. Not one in use. */
+export function decideDeleteRelease(
+  state: ProjectState,
+  { key }: DeleteRelease,
+  { tenant }: Turn,
+  notices: ProjectNotices,
+): Decision<Entry> {
+  const { project, releases } = state
+  const name = releaseName(key)
+  const before = releases.get(name)
+  if (!before) return refuse(new Problem('not_found'))
+  if (isInUse(state, key)) return refuse(new Problem('conflict', 'the release is in use'))
+  return keep([{ name: `${releasePrefix}${name}`, value: null }], {
+    indexes: presenceAfter(state, -1),
+    effects: [() => notices.releasesChanged(tenant, project, before.sha256, null, name)],
+  })
+}
+
+/** A pin or the rollout names its version, or an update to it is under way. */
+function isInUse({ pins, rollout, tally }: ProjectState, key: ReleaseKey): boolean {
+  if (rollout?.body.firmware === key.firmware || tally.uses[releaseName(key)] !== undefined) return true
+  for (const firmware of pins.values()) if (firmware === key.firmware) return true
+  return false
+}

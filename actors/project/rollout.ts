@@ -1,0 +1,107 @@
+import { keep } from '#actors/kept'
+import type { PutRollout, RolloutAnswer, SwitchRollout } from '#actors/project/commands'
+import type { ProjectNotices } from '#actors/project/notices'
+import { presenceAfter } from '#actors/project/presence'
+import { noCounts, type ProjectState, rolloutRecord, type StoredTally } from '#actors/project/state'
+import { finishedOf, tallyChange } from '#actors/project/tally'
+import { withoutRolloutWalks, withWalk } from '#actors/project/walk'
+import type { Entry } from '#model/entry'
+import { Problem } from '#model/problem'
+import type { StoredRollout } from '#model/rollout'
+import { answer, type Decision, type RecordChange, type Recorded, refuse, type Turn } from '#runtime/actor'
+
+/**
+ * Contract 6. With another firmware it is a new rollout: it runs, and is counted from nothing. With the same one it goes on
+ * as it stands, running or not. Errors of before count no more, and devices are gone through anew.
+ */
+export function decidePutRollout(
+  state: ProjectState,
+  { body, id, author }: PutRollout,
+  turn: Turn,
+  notices: ProjectNotices,
+): Decision<Entry> {
+  const { rollout: before, tally } = state
+  const isNew = before?.body.firmware !== body.firmware
+  const made: Omit<StoredRollout, 'body' | 'updatedBy' | 'updatedAt'> = isNew
+    ? { id, state: 'running', countedFrom: finishedOf(noCounts), createdBy: author, createdAt: turn.now }
+    : { ...before, countedFrom: finishedOf(tally.counts) }
+  const rollout: StoredRollout = { ...made, body, updatedBy: author, updatedAt: turn.now }
+  const counted: StoredTally = isNew ? { ...tally, counts: noCounts, isChosenKnown: false } : tally
+  return changed(state, rollout, turn, notices, {
+    records: [tallyChange(counted, true)],
+    indexes: before ? [] : presenceAfter(state, 1),
+    answer: { isNew, rollout, counts: counted.counts } satisfies RolloutAnswer,
+  })
+}
+
+export function decideDeleteRollout(state: ProjectState, { tenant }: Turn, notices: ProjectNotices): Decision<Entry> {
+  const { project, rollout, tally } = state
+  if (!rollout) return refuse(new Problem('not_found'))
+  const uncounted: StoredTally = { ...tally, counts: noCounts, isChosenKnown: false }
+  const records = [{ name: rolloutRecord, value: null }, tallyChange(uncounted, false), ...withoutRolloutWalks(state)]
+  return keep(records, {
+    indexes: presenceAfter(state, -1),
+    effects: [() => notices.rolloutChanged(tenant, project)],
+  })
+}
+
+/** What runs goes on to its end; nothing new begins. One that does not run stays as it is, and who changed it last. */
+export function decidePause(
+  state: ProjectState,
+  { author }: SwitchRollout,
+  turn: Turn,
+  notices: ProjectNotices,
+): Decision<Entry> {
+  const { rollout, tally } = state
+  if (!rollout) return refuse(new Problem('not_found'))
+  if (rollout.state !== 'running') return answer(answerOf(rollout, tally))
+  const paused: StoredRollout = { ...rollout, state: 'paused', updatedBy: author, updatedAt: turn.now }
+  return changed(state, paused, turn, notices, { answer: answerOf(paused, tally) })
+}
+
+/** From a pause, or after errors, which count no more. */
+export function decideResume(
+  state: ProjectState,
+  { author }: SwitchRollout,
+  turn: Turn,
+  notices: ProjectNotices,
+): Decision<Entry> {
+  const { rollout, tally } = state
+  if (!rollout) return refuse(new Problem('not_found'))
+  if (rollout.state === 'running') return answer(answerOf(rollout, tally))
+  const resumed: StoredRollout = {
+    ...rollout,
+    state: 'running',
+    countedFrom: finishedOf(tally.counts),
+    updatedBy: author,
+    updatedAt: turn.now,
+  }
+  return changed(state, resumed, turn, notices, { answer: answerOf(resumed, tally) })
+}
+
+function answerOf(rollout: StoredRollout, { counts }: StoredTally): RolloutAnswer {
+  return { isNew: false, rollout, counts }
+}
+
+/** Put as it is now. One that runs wants the devices gone through, by the reach of its author of now. */
+function changed(
+  state: ProjectState,
+  rollout: StoredRollout,
+  { tenant }: Turn,
+  notices: ProjectNotices,
+  more: Pick<Recorded<Entry>, 'indexes' | 'answer'> & { readonly records?: readonly RecordChange[] },
+): Decision<Entry> {
+  const { project } = state
+  // Of an earlier author's nothing waits any more.
+  const nextWalks = state.nextWalks.filter(({ by }) => by !== 'rollout')
+  const request = { by: 'rollout', devices: null, author: rollout.updatedBy } as const
+  const walk = rollout.state === 'running' ? withWalk({ ...state, nextWalks }, request, rollout.id) : undefined
+  return keep([{ name: rolloutRecord, value: rollout }, ...(more.records ?? []), ...(walk?.records ?? [])], {
+    indexes: [...(more.indexes ?? []), ...(walk?.indexes ?? [])],
+    effects: [
+      () => notices.rolloutChanged(tenant, project),
+      ...(walk?.isBegun ? [() => notices.walkWanted(tenant, project)] : []),
+    ],
+    answer: more.answer,
+  })
+}

@@ -1,0 +1,166 @@
+import { projectAddress, projectIndex } from '#actors/project/address'
+import type { ProjectNotices } from '#actors/project/notices'
+import type { ProjectState } from '#actors/project/state'
+import type { Entry } from '#model/entry'
+import { Problem } from '#model/problem'
+import type { BlobStore } from '#runtime/blobs'
+import type { Listing } from '#runtime/listing'
+import type { System } from '#runtime/system'
+import { isTenantThere, tenantsThere } from '#workers/loaded-rules'
+
+export interface ImageUsesParts {
+  readonly system: System<Entry>
+  readonly listing: Listing
+  readonly images: Pick<BlobStore, 'remove' | 'sweep' | 'sizeOf'>
+  /** What could not be read is read again; an image that could not be taken away goes at the next start. */
+  readonly failed: (error: unknown) => void
+}
+
+const listedAtATime = 256
+const retryMs = 1_000
+
+/**
+ * Which releases name which image, over all projects and tenants: the same bytes are kept once, and go with the last
+ * release that names them.
+ *
+ * - None goes that a stored release names, whatever fails: it is taken away behind the commit that ended its last use.
+ * - Until all that is stored was read none goes at all.
+ * - One that nothing names, because a process died between its coming and its release, goes at the next start.
+ */
+export class ImageUses {
+  readonly #parts: ImageUsesParts
+  /** By SHA-256: `<tenant>/<project>/<release>`. */
+  readonly #names = new Map<string, Set<string>>()
+  /** How many wait to name it. */
+  readonly #holds = new Map<string, number>()
+  readonly #removals = new Map<string, Promise<void>>()
+  #sweep: Promise<void> | undefined
+  /** Grows with each reading, so that an earlier one ends. */
+  #readings = 0
+  #isRead = false
+  #isStopped = false
+  #cancelRetry: (() => void) | undefined
+
+  constructor(parts: ImageUsesParts) {
+    this.#parts = parts
+  }
+
+  /** After the store was read, also anew. Settled when what nothing names is gone, or is to be tried again. */
+  async open(): Promise<void> {
+    if (this.#isStopped) return
+    this.#cancelRetry?.()
+    const reading = ++this.#readings
+    const isLate = () => this.#isStopped || reading !== this.#readings
+    const { system, images, failed } = this.#parts
+    this.#isRead = false
+    this.#names.clear()
+    try {
+      await this.#read(isLate)
+      if (isLate()) return
+      this.#isRead = true
+      this.#sweep = images.sweep((sha256) => this.isNamed(sha256))
+      await this.#sweep
+    } catch (error) {
+      // After a failed write it is opened again when the store was read.
+      if (isLate() || (error instanceof Problem && error.code === 'storage')) return
+      failed(error)
+      this.#cancelRetry = system.world.after(retryMs, () => void this.open())
+    }
+  }
+
+  stop(): void {
+    this.#isStopped = true
+    this.#cancelRetry?.()
+  }
+
+  /** Whether a release names it, or is about to; of all while not all are known. */
+  isNamed(sha256: string): boolean {
+    return !this.#isRead || this.#names.has(sha256) || this.#holds.has(sha256)
+  }
+
+  /** To be called for each project. */
+  releasesChanged: ProjectNotices['releasesChanged'] = (tenant, project, before, after, release) => {
+    const name = nameOf(tenant, project, release)
+    if (after !== null) this.#add(after, name)
+    if (before !== null && before !== after) this.#drop(before, name)
+  }
+
+  /** All of its projects are gone, or going. */
+  tenantEnded(tenant: string): void {
+    for (const [sha256, names] of [...this.#names]) {
+      for (const name of names) if (name.startsWith(`${tenant}/`)) this.#drop(sha256, name)
+    }
+  }
+
+  /**
+   * Keeps an image that came while its release is being stored, which is `work`: others may end their use of the same bytes
+   * meanwhile. When nothing names it then, it goes.
+   * @throws Problem `conflict` when it had just been taken away; what `work` throws
+   */
+  async keepWhile<Value>(sha256: string, work: () => Promise<Value>): Promise<Value> {
+    this.#holds.set(sha256, (this.#holds.get(sha256) ?? 0) + 1)
+    try {
+      await Promise.allSettled([this.#removals.get(sha256), this.#sweep])
+      if ((await this.#parts.images.sizeOf(sha256)) === undefined) {
+        throw new Problem('conflict', 'the same image was being deleted: send it again')
+      }
+      return await work()
+    } finally {
+      const left = (this.#holds.get(sha256) ?? 1) - 1
+      if (left > 0) this.#holds.set(sha256, left)
+      else this.#holds.delete(sha256)
+      this.#removeUnnamed(sha256)
+    }
+  }
+
+  async #read(isLate: () => boolean): Promise<void> {
+    const { system, listing } = this.#parts
+    const { closedCount } = system.gate
+    for (const tenant of tenantsThere(system)) {
+      const pages = listing.entries(projectIndex, tenant)
+      try {
+        for (;;) {
+          const projects = await pages.next(listedAtATime)
+          if (projects.length === 0 || isLate() || !isTenantThere(system, tenant)) break
+          for (const project of projects) this.#readProject(tenant, project)
+        }
+      } finally {
+        await pages.close()
+      }
+    }
+    // What was seen may have been a deletion that is not stored yet.
+    await system.gate.settled(closedCount)
+  }
+
+  #readProject(tenant: string, project: string): void {
+    const { releases } = this.#parts.system.look(projectAddress(tenant, project)) as ProjectState
+    for (const [release, { sha256 }] of releases) this.#add(sha256, nameOf(tenant, project, release))
+  }
+
+  #add(sha256: string, name: string): void {
+    const names = this.#names.get(sha256)
+    if (names) names.add(name)
+    else this.#names.set(sha256, new Set([name]))
+  }
+
+  #drop(sha256: string, name: string): void {
+    const names = this.#names.get(sha256)
+    if (names?.delete(name) && names.size === 0) this.#names.delete(sha256)
+    this.#removeUnnamed(sha256)
+  }
+
+  #removeUnnamed(sha256: string): void {
+    const { system, images, failed } = this.#parts
+    // Behind a failed write nobody knows what is stored until it was read.
+    if (!system.isServing || this.isNamed(sha256) || this.#removals.has(sha256)) return
+    const removal = images
+      .remove(sha256)
+      .catch(failed)
+      .then(() => void this.#removals.delete(sha256))
+    this.#removals.set(sha256, removal)
+  }
+}
+
+function nameOf(tenant: string, project: string, release: string): string {
+  return `${tenant}/${project}/${release}`
+}
