@@ -6,6 +6,8 @@ export interface FileKeys {
   readonly refresh: Uint8Array
   /** Seals what has to be read again: TOTP secrets, private signing keys. */
   readonly seal: Uint8Array
+  /** Signs the addresses of images. */
+  readonly images: Uint8Array
   /** Says which file it was, and nothing about it: kept in the store, so that a wrong file is noticed. */
   readonly fingerprint: Uint8Array
 }
@@ -21,5 +23,10 @@ export const fileKeyBytes = 32
 export function fileKeysOf(fileKey: Uint8Array): FileKeys {
   if (fileKey.length !== fileKeyBytes) throw new RangeError(`the key file must hold ${fileKeyBytes} bytes`)
   const derived = (use: string) => new Uint8Array(hkdfSync('sha256', fileKey, '', use, fileKeyBytes))
-  return { refresh: derived('refresh'), seal: derived('seal'), fingerprint: derived('fingerprint') }
+  return {
+    refresh: derived('refresh'),
+    seal: derived('seal'),
+    images: derived('images'),
+    fingerprint: derived('fingerprint'),
+  }
 }

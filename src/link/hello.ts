@@ -10,7 +10,7 @@ import { ownText } from '#link/own-text'
 import { type Owners, takeOversMax } from '#link/owners'
 import { sessionOf } from '#link/session'
 import { whyNotSpeak } from '#link/speaking'
-import type { Entry } from '#model/entry'
+import type { Entry, Firmware } from '#model/entry'
 import { type HelloMessage, linkWindowMessages } from '#model/link-message'
 import { Problem } from '#model/problem'
 import type { InternShape } from '#model/shape'
@@ -23,8 +23,8 @@ export interface HellosOptions {
   readonly owners: Owners
   /** Refuses a frame for its content. */
   readonly refuse: (link: Link, problem: Problem, about: FrameAbout) => void
-  /** A device may be spoken to from now on. */
-  readonly welcomed: (linked: LinkedDevice) => void
+  /** A device may be spoken to from now on. `said`: the firmwares that it named. */
+  readonly welcomed: (linked: LinkedDevice, said: readonly Firmware[]) => void
   /** A device was not admitted: for the log. */
   readonly notAdmitted: (tenant: string, problem: Problem) => void
 }
@@ -86,17 +86,21 @@ export class Hellos {
       isShort: false,
     }
     this.#own(tenant, linked, before)
+    const { firmwares } = message
     const hello: Hello = {
       type: 'hello',
       session: linked.session,
       services,
       project: message.project,
-      firmwares: message.firmwares,
+      firmwares,
       isAutoUpdated: message.autoUpdate,
       isConnect: before?.link !== link,
     }
     const asker: Asker = {
-      answered: (welcome) => this.#welcome(linked, welcome as Welcome, secret),
+      answered: (welcome) => {
+        this.#welcome(linked, welcome as Welcome, secret)
+        this.#options.welcomed(linked, firmwares ?? [])
+      },
       refusing: () => link.stopTaking(),
       refused: (problem) => link.refuse(problem, { ...about, flakeAddress }),
     }
@@ -142,6 +146,5 @@ export class Hellos {
       ...(secret !== undefined && { secret }),
     })
     linked.isWelcomed = true
-    this.#options.welcomed(linked)
   }
 }

@@ -15,6 +15,8 @@ import type { World } from '#runtime/world'
 /** What an upgrade decided about a link. */
 export interface LinkOpening extends Speaker {
   readonly protocol: LinkProtocol
+  /** What URLs of ours begin with as the link came to us: scheme, host, perhaps a path. Empty when its host can be none. */
+  readonly origin: string
 }
 
 /** A device on a link: a generation of it, ended by BYE, by another HELLO or with the link. */

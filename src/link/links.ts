@@ -2,52 +2,33 @@ import type { Report } from '#actors/device/commands'
 import { Acknowledgements } from '#link/acknowledgements'
 import { afterGate } from '#link/after-gate'
 import { decodeFrame, isPlain, withNumbers } from '#link/codec'
+import { endAll } from '#link/ending'
+import { type FirmwareEar, unheardFirmware } from '#link/firmware-ear'
 import { aboutOf, messageOf } from '#link/frame-fault'
 import { FrameQueue } from '#link/frame-queue'
 import { Hellos } from '#link/hello'
 import { type FrameAbout, Link, type LinkedDevice, type LinkOpening } from '#link/link'
 import { shapeOf } from '#link/linked-services'
 import { askLinked } from '#link/linked-turn'
+import { Offers } from '#link/offers'
 import { Openings } from '#link/openings'
+import type { LinksOptions } from '#link/options'
 import { Owners } from '#link/owners'
-import type { Presence } from '#link/presence'
 import { ReportAsker } from '#link/report-asker'
 import { readShortUpdate } from '#link/short-update'
 import { whyNotSpeak } from '#link/speaking'
 import { StatusWalks } from '#link/status-walks'
 import { isUpdate, readItems, readUpdate, type UpdateFrame } from '#link/update-frame'
 import { Writes } from '#link/writes'
-import type { Entry } from '#model/entry'
 import { LongDeviceMessage, linkWindowMessages, type ResultMessage } from '#model/link-message'
 import type { DeviceStatus } from '#model/meta'
 import { Problem } from '#model/problem'
-import type { InternShape } from '#model/shape'
-import { type CloseReason, closeCodes } from '#runtime/close-codes'
+import { closeCodes } from '#runtime/close-codes'
 import { Liveness } from '#runtime/liveness'
 import type { Socket, SocketRoom } from '#runtime/socket'
-import type { System } from '#runtime/system'
-
-export interface LinksOptions {
-  readonly system: System<Entry>
-  readonly intern: InternShape
-  readonly presence: Presence
-  /** How long a device has to answer a WRITE. */
-  readonly writeTimeoutMs: number
-  readonly log: LinksLog
-}
-
-export interface LinksLog {
-  /** A device left out numbers: they are lost on its side, or never were. */
-  gap(tenant: string, device: string, after: number, seq: number): void
-  refused(tenant: string, problem: Problem): void
-  bug(error: unknown): void
-}
 
 /** What a link is counted with while a frame of it waits: its bytes, and what we build of them. */
 const frameOverheadBytes = 200
-
-/** Closing one takes some ten microseconds, and what follows from it as many again. */
-const endedAtATime = 100
 
 /**
  * What devices say. Frames become commands of device actors; what those answer leaves on the link after the gate. A
@@ -63,7 +44,9 @@ export class Links implements SocketRoom<LinkOpening> {
   readonly #acknowledgements: Acknowledgements
   readonly #walks: StatusWalks
   readonly #hellos: Hellos
+  #ear: FirmwareEar = unheardFirmware
   readonly writes: Writes
+  readonly offers: Offers
   readonly counts = { frames: 0, updates: 0, refused: 0, hellos: 0 }
 
   constructor(options: LinksOptions) {
@@ -71,11 +54,18 @@ export class Links implements SocketRoom<LinkOpening> {
     this.#owners = new Owners(options.system.world)
     this.#walks = new StatusWalks({ world: options.system.world, owners: this.#owners, presence: options.presence })
     this.writes = new Writes({ system: options.system, owners: this.#owners, timeoutMs: options.writeTimeoutMs })
+    this.offers = new Offers({
+      owners: this.#owners,
+      urlOf: options.offerUrl ?? ((_, __, { url }) => url ?? undefined),
+    })
     this.#hellos = new Hellos({
       system: options.system,
       intern: options.intern,
       owners: this.#owners,
-      welcomed: (linked) => this.writes.welcomed(linked),
+      welcomed: (linked, said) => {
+        this.writes.welcomed(linked)
+        this.#ear.welcomed(linked, said)
+      },
       refuse: (link, problem, about) => this.#refuse(link, problem, about),
       notAdmitted: (tenant, problem) => options.log.refused(tenant, problem),
     })
@@ -111,6 +101,16 @@ export class Links implements SocketRoom<LinkOpening> {
     return link.isIdle ? 'idle' : 'online'
   }
 
+  /** Who speaks for a device now, if anybody does. */
+  linkedOf(tenant: string, device: string): LinkedDevice | undefined {
+    return this.#owners.get(tenant, device)
+  }
+
+  /** From now on this one is told of what concerns firmware, and nobody else. */
+  hear(ear: FirmwareEar): void {
+    this.#ear = ear
+  }
+
   opened(socket: Socket, opening: LinkOpening): void {
     const link = new Link(this.#options.system.world, socket, opening, this.#acknowledgements)
     this.#links.set(socket, link)
@@ -136,7 +136,9 @@ export class Links implements SocketRoom<LinkOpening> {
   drained(socket: Socket): void {
     this.ponged(socket)
     const link = this.#links.get(socket)
-    if (link) this.writes.drained(link)
+    if (!link) return
+    this.writes.drained(link)
+    this.offers.drained(link)
   }
 
   ponged(socket: Socket): void {
@@ -155,6 +157,8 @@ export class Links implements SocketRoom<LinkOpening> {
     link.isClosed = true
     this.#liveness.forget(link)
     this.#walks.changed(link)
+    this.#ear.closed(link)
+    this.offers.closed(link)
   }
 
   /** The store takes no writes: every link is told and closed, to come back with what was not acknowledged. */
@@ -175,7 +179,7 @@ export class Links implements SocketRoom<LinkOpening> {
       linked.link.error('UNKNOWN_DEVICE', `${device} was removed`, { flakeAddress })
     }
     this.writes.removed(tenant, device, flakeAddress)
-    this.#endAll(this.#openings.ofDevice(tenant, device))
+    endAll(this.#options.system.world, this.#openings.ofDevice(tenant, device))
   }
 
   /**
@@ -183,7 +187,7 @@ export class Links implements SocketRoom<LinkOpening> {
    * Contract 3.11. A gateway whose key may not speak for a device with a secret goes on without it.
    */
   credentialsChanged(tenant: string, device: string): void {
-    this.#endAll(this.#openings.ofDevice(tenant, device))
+    endAll(this.#options.system.world, this.#openings.ofDevice(tenant, device))
     const linked = this.#owners.get(tenant, device)
     if (!linked?.link.isOpen) return
     const { link } = linked
@@ -194,12 +198,12 @@ export class Links implements SocketRoom<LinkOpening> {
 
   /** A provisioning key is no more, and with it every link that was opened with it. */
   keyEnded(tenant: string, key: string): void {
-    this.#endAll(this.#openings.ofKey(tenant, key))
+    endAll(this.#options.system.world, this.#openings.ofKey(tenant, key))
   }
 
   /** A tenant is no more. */
   tenantEnded(tenant: string): void {
-    this.#endAll(this.#openings.ofTenant(tenant))
+    endAll(this.#options.system.world, this.#openings.ofTenant(tenant))
   }
 
   /**
@@ -208,7 +212,7 @@ export class Links implements SocketRoom<LinkOpening> {
    * is stored.
    */
   judgeAnew(): void {
-    this.#endAll(this.#openings.all(), closeCodes.tryLater)
+    endAll(this.#options.system.world, this.#openings.all(), closeCodes.tryLater)
   }
 
   /**
@@ -327,9 +331,12 @@ export class Links implements SocketRoom<LinkOpening> {
       case 'RESULT':
         this.#result(link, message)
         return
-      default:
-        // FIRMWARE_STATUS to nothing we asked: said too late, or twice.
+      case 'FIRMWARE_STATUS': {
+        // As with RESULT.
+        const linked = link.devices.get(message.flakeAddress)
+        if (linked) this.#ear.said(linked, message)
         return
+      }
     }
   }
 
@@ -343,7 +350,12 @@ export class Links implements SocketRoom<LinkOpening> {
     const linked = link.devices.get(flakeAddress)
     if (!linked) return
     link.devices.delete(flakeAddress)
+    this.#left(linked)
+  }
+
+  #left(linked: LinkedDevice): void {
     this.#walks.left(linked)
+    this.#ear.left(linked)
   }
 
   /** The link may not speak for this one any more: what it still says of it is no mistake, and means nothing. */
@@ -351,20 +363,8 @@ export class Links implements SocketRoom<LinkOpening> {
     const { link, flakeAddress } = linked
     link.devices.delete(flakeAddress)
     link.replaced.add(flakeAddress)
-    this.#walks.left(linked)
+    this.#left(linked)
     link.error('NOT_ALLOWED', why.message, { flakeAddress })
-  }
-
-  /** From now on nothing is taken from them. They are closed some at a time: there may be fifteen thousand. */
-  #endAll(links: readonly Link[], reason: CloseReason = closeCodes.sessionOver): void {
-    for (const link of links) link.stopTaking()
-    this.#endSome(links, reason)
-  }
-
-  #endSome(links: readonly Link[], reason: CloseReason): void {
-    for (const link of links.slice(0, endedAtATime)) link.end(reason)
-    const rest = links.slice(endedAtATime)
-    if (rest.length > 0) this.#options.system.world.soon(() => this.#endSome(rest, reason))
   }
 
   #setIdle(link: Link, isIdle: boolean): void {

@@ -82,6 +82,7 @@ export function linkSocket(
     upgrade: (request) => ({
       ...speakerOf(identity, request),
       protocol: linkProtocols[request.protocol as keyof typeof linkProtocols],
+      origin: request.seen.origins[0] ?? '',
     }),
   })
 }

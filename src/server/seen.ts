@@ -93,7 +93,8 @@ function requestOriginOf(url: string, host: string): readonly string[] {
   return hostPattern.test(host) && URL.canParse(url) ? [new URL(url).origin] : []
 }
 
-function publicOriginOf(url: string): string[] {
+/** What URLs below a public one begin with; none when it is no URL. */
+export function publicOriginOf(url: string): string[] {
   if (!URL.canParse(url)) return []
   const { origin, pathname } = new URL(url)
   return [origin + pathname.replace(/\/+$/, '')]

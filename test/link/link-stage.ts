@@ -128,10 +128,10 @@ export class TestLink implements Socket {
   buffered = 0
   isAnswering = true
 
-  constructor(links: Links, opening: LinkOpening) {
+  constructor(links: Links, opening: Omit<LinkOpening, 'origin'> & { readonly origin?: string }) {
     this.#links = links
     this.#protocol = opening.protocol
-    links.opened(this, opening)
+    links.opened(this, { origin: 'http://here', ...opening })
   }
 
   say(frame: unknown): void {

@@ -292,7 +292,7 @@ class Simulation {
         for (const device of devices) if (device.socket === socket) device.closed()
       },
     }
-    const opening = { tenant, protocol: 'json' as const }
+    const opening = { tenant, protocol: 'json' as const, origin: 'http://simulated' }
     const socket = this.#server.sockets.open(this.#server.assembly.context.links, opening, peer, 1_000_000)
     for (const device of devices) device.hello(socket)
   }

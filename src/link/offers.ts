@@ -1,0 +1,140 @@
+import { firmwareFrame } from '#link/firmware-message'
+import type { Link, LinkedDevice } from '#link/link'
+import type { OfferUrl } from '#link/offer-url'
+import type { Owners } from '#link/owners'
+import type { OfferedFirmware } from '#model/update-offer'
+
+/** Unsent bytes of a link above which nothing is offered on it: half of what costs the link its connection. */
+const unsentBytesMax = 512 * 1024
+
+export interface OffersOptions {
+  readonly owners: Owners
+  readonly urlOf: OfferUrl
+}
+
+/** What a device was offered and has not answered. */
+interface OpenOffer {
+  readonly tenant: string
+  readonly device: string
+  readonly id: string
+  readonly offer: OfferedFirmware
+  /** Where it was said, or is about to be. */
+  readonly link: Link
+}
+
+/**
+ * Which firmware is offered on which link. Contract 7, FIRMWARE.
+ *
+ * Nothing is said again by itself: a device that says HELLO anew is offered it by whoever knows how far it came. What
+ * cannot leave yet, because the link has too much unsent, leaves when it has room again.
+ */
+export class Offers {
+  readonly #options: OffersOptions
+  /** By link, then by tenant and device: a link that closes asks nobody else. */
+  readonly #open = new Map<Link, Map<string, OpenOffer>>()
+  /** On which link that of a device is. */
+  readonly #links = new Map<string, Link>()
+  /** Of links that have too much unsent. */
+  readonly #held = new Map<Link, Set<OpenOffer>>()
+  /** FIRMWAREs that were said, also those said again. */
+  sentCount = 0
+
+  constructor(options: OffersOptions) {
+    this.#options = options
+  }
+
+  /** Where the device would find it on the link that speaks for it now; undefined when nobody can tell. */
+  urlOf(tenant: string, device: string, offer: OfferedFirmware): string | undefined {
+    const linked = this.#options.owners.get(tenant, device)
+    return linked && this.#options.urlOf(linked.link.opening, device, offer)
+  }
+
+  /**
+   * Offers a firmware in place of what was offered before. A device that was not told its address yet hears nothing: it is
+   * welcomed next, and then it is for the caller to offer it anew. False: no link speaks for it that could say so.
+   */
+  send(tenant: string, device: string, id: string, offer: OfferedFirmware): boolean {
+    this.forget(tenant, device)
+    const linked = this.#options.owners.get(tenant, device)
+    if (!linked?.link.isOpen) return false
+    const { link } = linked
+    const open: OpenOffer = { tenant, device, id, offer, link }
+    if (!linked.isWelcomed) {
+      this.#add(open)
+      return true
+    }
+    if (this.urlOf(tenant, device, offer) === undefined) return false
+    this.#add(open)
+    if (link.socket.bufferedBytes() <= unsentBytesMax) this.#say(linked, open)
+    else addTo(this.#held, link, open)
+    return true
+  }
+
+  /**
+   * Those that were offered on a link, or are about to be, and that nobody would answer if it were gone: not of devices
+   * that another link speaks for by now.
+   */
+  offeredOn(link: Link): readonly { readonly tenant: string; readonly device: string; readonly id: string }[] {
+    const { owners } = this.#options
+    return [...(this.#open.get(link)?.values() ?? [])].filter(({ tenant, device }) => {
+      const speaking = owners.get(tenant, device)?.link
+      return speaking === undefined || speaking === link
+    })
+  }
+
+  /** It was answered, or is not offered any more. */
+  forget(tenant: string, device: string): void {
+    const key = keyOf(tenant, device)
+    const link = this.#links.get(key)
+    if (!link) return
+    this.#links.delete(key)
+    const open = this.#open.get(link)
+    const offer = open?.get(key)
+    open?.delete(key)
+    if (open?.size === 0) this.#open.delete(link)
+    const held = this.#held.get(link)
+    if (offer && held?.delete(offer) && held.size === 0) this.#held.delete(link)
+  }
+
+  /** A link has room again for what was held back. */
+  drained(link: Link): void {
+    const held = this.#held.get(link)
+    if (!held || !link.isOpen) return
+    this.#held.delete(link)
+    for (const { tenant, device, id, offer } of held) {
+      // One that another link speaks for by now is offered it there.
+      if (this.#options.owners.get(tenant, device)?.link === link) this.send(tenant, device, id, offer)
+    }
+  }
+
+  /** A link is no more. */
+  closed(link: Link): void {
+    for (const { tenant, device } of [...(this.#open.get(link)?.values() ?? [])]) this.forget(tenant, device)
+  }
+
+  #add(open: OpenOffer): void {
+    const key = keyOf(open.tenant, open.device)
+    this.#links.set(key, open.link)
+    const offers = this.#open.get(open.link)
+    if (offers) offers.set(key, open)
+    else this.#open.set(open.link, new Map([[key, open]]))
+  }
+
+  #say({ link, device, flakeAddress }: LinkedDevice, { id, offer }: OpenOffer): void {
+    const url = this.#options.urlOf(link.opening, device, offer)
+    if (url === undefined) return
+    this.sentCount++
+    link.sendFrame(firmwareFrame(link.opening.protocol, flakeAddress, id, offer, url))
+  }
+}
+
+function addTo(held: Map<Link, Set<OpenOffer>>, link: Link, offer: OpenOffer): void {
+  const there = held.get(link)
+  if (there) there.add(offer)
+  else held.set(link, new Set([offer]))
+}
+
+/** No tenant's name has a stroke. */
+function keyOf(tenant: string, device: string): string {
+  return `${tenant}/${device}`
+}

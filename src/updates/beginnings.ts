@@ -1,0 +1,173 @@
+import { updateAddress } from '#actors/update/address'
+import type { BeginUpdate, FoundUpdate } from '#actors/update/commands'
+import type { StoredUpdate } from '#actors/update/state'
+import type { Links } from '#link/links'
+import type { Entry } from '#model/entry'
+import type { Trigger } from '#model/firmware'
+import { Problem } from '#model/problem'
+import { UpdateServerBusy, UpdateServerFailed } from '#model/update-offer'
+import type { System } from '#runtime/system'
+import { mayTry } from '#updates/attempts'
+import type { Checks } from '#updates/checks'
+import { deviceNow, updateNow } from '#updates/looking'
+import type { UpdateOptions } from '#updates/options'
+import { isRunning, needsPlace } from '#updates/running'
+import { firstUpdate, questionsOf } from '#updates/search'
+import { isMeant } from '#updates/trigger-rules'
+import { UnderWay } from '#updates/under-way'
+
+export interface BeginningsParts {
+  readonly system: System<Entry>
+  readonly links: Pick<Links, 'offers' | 'linkedOf'>
+  readonly checks: Pick<Checks, 'now' | 'soon'>
+  readonly options: UpdateOptions
+  readonly bug: (error: unknown, where: string) => void
+}
+
+/** A device to be looked at. `only`: these indexes. */
+interface Considered {
+  readonly tenant: string
+  readonly device: string
+  readonly by: Trigger
+  readonly only: readonly number[] | undefined
+}
+
+/**
+ * Begins the updates that nobody waits for: those that begin by themselves, and those of further firmwares of a device. The
+ * update server is asked first, and only where there is an update one is begun: a fleet that comes back leaves no trace.
+ * What fails on the way is found again by what begins updates next.
+ */
+export class Beginnings {
+  readonly #parts: BeginningsParts
+  readonly #places: UnderWay<Considered>
+  /** By tenant and device: as stored, some moments late. */
+  readonly #running = new Map<string, StoredUpdate>()
+  #isStopped = false
+
+  constructor(parts: BeginningsParts) {
+    this.#parts = parts
+    this.#places = new UnderWay({
+      world: parts.system.world,
+      countMax: parts.options.underWayMax,
+      begin: (waited) => void this.#placed(waited),
+    })
+  }
+
+  /** Updates under way, however they were begun. */
+  get runningCount(): number {
+    return this.#running.size
+  }
+
+  runningOf(tenant: string, device: string): StoredUpdate | undefined {
+    return this.#running.get(keyOf(tenant, device))
+  }
+
+  /** Where the update of a device stands now; undefined: nothing is left of it. */
+  stands(tenant: string, device: string, stored: StoredUpdate | undefined): void {
+    if (stored && isRunning(stored.state)) this.#running.set(keyOf(tenant, device), stored)
+    else this.#running.delete(keyOf(tenant, device))
+    if (stored && needsPlace(stored)) this.#places.hold(tenant, device)
+    else this.#places.leave(tenant, device)
+  }
+
+  /** A device said something of its update. */
+  sign(tenant: string, device: string): void {
+    this.#places.sign(tenant, device)
+  }
+
+  /** Begins an update if there is one for the device, and it is meant. At once where the server answers at once. */
+  consider(tenant: string, device: string, by: Trigger, only?: readonly number[]): void | Promise<void> {
+    if (this.#isStopped || this.#running.has(keyOf(tenant, device)) || this.#places.has(tenant, device)) return
+    return this.#safely(() => this.#consider({ tenant, device, by, only }, false))
+  }
+
+  /** Of all tenants, or of one: nothing is under way, and nothing waits. */
+  clear(tenant = ''): void {
+    this.#places.clear(tenant)
+    const prefix = tenant === '' ? '' : keyOf(tenant, '')
+    for (const key of [...this.#running.keys()]) if (key.startsWith(prefix)) this.#running.delete(key)
+  }
+
+  stop(): void {
+    this.#isStopped = true
+    this.#places.clear()
+  }
+
+  #consider(considered: Considered, hasPlace: boolean): void | Promise<void> {
+    const { checks, links, options, system } = this.#parts
+    const { tenant, device, by, only } = considered
+    if (!links.linkedOf(tenant, device)?.link.isOpen) return
+    const known = deviceNow(system, tenant, device)
+    if (!known || !isMeant(by, options, known.isAutoUpdated, true)) return
+    const isAutomatic = by !== 'post'
+    const found = firstUpdate(
+      questionsOf(tenant, known, isAutomatic, only),
+      (question) => (isAutomatic ? checks.soon(question, by) : checks.now(question)),
+      (offer) => {
+        if (!isMeant(by, options, known.isAutoUpdated, offer.isPinned)) return false
+        return !isAutomatic || mayTry(updateNow(system, tenant, device)?.attempts ?? null, offer, system.world.now())
+      },
+    )
+    if (found instanceof Promise) return found.then((late) => this.#found(considered, late, hasPlace))
+    return this.#found(considered, found, hasPlace)
+  }
+
+  #found(considered: Considered, found: FoundUpdate | undefined, hasPlace: boolean): void | Promise<void> {
+    if (!found) return
+    const { tenant, device, by } = considered
+    if (by === 'post' || hasPlace) return this.#begin(considered, found)
+    // Another trigger came first, while the server was asked.
+    if (this.#places.has(tenant, device)) return
+    if (!this.#places.take(tenant, device)) {
+      this.#places.wait(considered)
+      return
+    }
+    return this.#begin(considered, found).finally(() => this.#leaveUnlessRunning(considered))
+  }
+
+  async #begin({ tenant, device, by }: Considered, found: FoundUpdate): Promise<void> {
+    const { links, system } = this.#parts
+    // The server may have taken its time.
+    const linked = links.linkedOf(tenant, device)
+    const known = deviceNow(system, tenant, device)
+    const isSame = known?.firmwares.some(({ index, firmware }) => index === found.index && firmware === found.from)
+    if (this.#isStopped || !linked?.link.isOpen || !isSame || known?.project == null) return
+    if (links.offers.urlOf(tenant, device, found.offer) === undefined) return
+    const seed = Buffer.from(system.world.random(16)).toString('hex')
+    const { project, firmwares } = known
+    const { session } = linked
+    const begin: BeginUpdate = { type: 'begin', by, project, firmwares, session, seed, found }
+    // It follows from what was accepted: not refused because too much waits.
+    await system.ask(updateAddress(tenant, device), begin, 0)
+  }
+
+  /** There is a place for one that waited for it: it is looked at anew, for that may be long ago. */
+  async #placed(considered: Considered): Promise<void> {
+    if (!this.#isStopped) await this.#safely(() => this.#consider(considered, true))
+    this.#leaveUnlessRunning(considered)
+  }
+
+  #leaveUnlessRunning({ tenant, device }: Considered): void {
+    const stored = this.runningOf(tenant, device)
+    if (!stored || !needsPlace(stored)) this.#places.leave(tenant, device)
+  }
+
+  #safely(task: () => void | Promise<void>): void | Promise<void> {
+    try {
+      return task()?.catch((error: unknown) => this.#failed(error))
+    } catch (error) {
+      this.#failed(error)
+    }
+  }
+
+  #failed(error: unknown): void {
+    const isExpected =
+      error instanceof UpdateServerBusy || error instanceof UpdateServerFailed || error instanceof Problem
+    if (!isExpected) this.#parts.bug(error, 'beginning an update')
+  }
+}
+
+/** No tenant's name has a stroke. */
+function keyOf(tenant: string, device: string): string {
+  return `${tenant}/${device}`
+}

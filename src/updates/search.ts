@@ -1,0 +1,43 @@
+import type { DeviceState } from '#actors/device/state'
+import type { FoundUpdate } from '#actors/update/commands'
+import type { OfferedFirmware, UpdateQuestion } from '#model/update-offer'
+
+type Offered = OfferedFirmware | undefined
+
+/**
+ * What is asked of the update server about a device: a question for each firmware, by index. None when no project is known,
+ * or no firmware. `only`: these indexes.
+ */
+export function questionsOf(
+  tenant: string,
+  { device, project, firmwares }: Pick<DeviceState, 'device' | 'project' | 'firmwares'>,
+  isAutomatic: boolean,
+  only?: readonly number[],
+): readonly UpdateQuestion[] {
+  if (project === null) return []
+  const asked = only ? firmwares.filter(({ index }) => only.includes(index)) : [...firmwares]
+  return asked
+    .sort((a, b) => a.index - b.index)
+    .map(({ firmware, hardware, index }) => {
+      return { tenant, device, project, firmware, ...(hardware !== undefined && { hardware }), index, isAutomatic }
+    })
+}
+
+/**
+ * The first of a device's firmwares in place of which it is to have another. At once where all answers come at once. Who
+ * throws ends the search.
+ */
+export function firstUpdate(
+  questions: readonly UpdateQuestion[],
+  ask: (question: UpdateQuestion) => Offered | Promise<Offered>,
+  isWanted: (offer: OfferedFirmware) => boolean,
+): FoundUpdate | undefined | Promise<FoundUpdate | undefined> {
+  const [question, ...later] = questions
+  if (!question) return undefined
+  const goOn = (offer: Offered) => {
+    if (!offer || !isWanted(offer)) return firstUpdate(later, ask, isWanted)
+    return { index: question.index, from: question.firmware, offer, rest: later.map(({ index }) => index) }
+  }
+  const offer = ask(question)
+  return offer instanceof Promise ? offer.then(goOn) : goOn(offer)
+}

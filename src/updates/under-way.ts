@@ -1,0 +1,143 @@
+import type { World } from '#runtime/world'
+
+/** Updates that wait for a place. What finds no room is found again by what begins updates next. */
+export const waitingMax = 100_000
+
+/** Without a sign for so long an update gives its place up, though it may still come to an end. */
+export const silentMs = 60_000
+
+/** How long those that waited are begun before the loop is given back. */
+const sliceMs = 1
+
+/** An update that begins by itself, as far as places are concerned. */
+export interface Placed {
+  readonly tenant: string
+  readonly device: string
+}
+
+export interface UnderWayOptions<T extends Placed> {
+  readonly world: World
+  /** Places. */
+  readonly countMax: number
+  /** One that waited has a place from now on, and gives it up if nothing comes of it. Must not throw. */
+  readonly begin: (waited: T) => void
+}
+
+/**
+ * The places of updates that begin by themselves: a fleet must not download all at once. Who finds none waits, in the
+ * order they came.
+ */
+export class UnderWay<T extends Placed> {
+  readonly #options: UnderWayOptions<T>
+  /** World.monotonic of the last sign of each, by tenant and device, in that order. */
+  readonly #places = new Map<string, number>()
+  readonly #waiting = new Map<string, T>()
+  #isBeginning = false
+  #cancel: (() => void) | undefined
+
+  constructor(options: UnderWayOptions<T>) {
+    this.#options = options
+  }
+
+  get placedCount(): number {
+    return this.#places.size
+  }
+
+  get waitingCount(): number {
+    return this.#waiting.size
+  }
+
+  /** Whether it has a place, or waits for one. */
+  has(tenant: string, device: string): boolean {
+    const key = keyOf(tenant, device)
+    return this.#places.has(key) || this.#waiting.has(key)
+  }
+
+  /** A place, if there is one that nobody waits for. */
+  take(tenant: string, device: string): boolean {
+    if (this.#waiting.size > 0 || this.#places.size >= this.#options.countMax) return false
+    this.hold(tenant, device)
+    return true
+  }
+
+  /** It is under way already, whether there is a place or not; or it gave a sign. */
+  hold(tenant: string, device: string): void {
+    const key = keyOf(tenant, device)
+    this.#places.delete(key)
+    this.#places.set(key, this.#options.world.monotonic())
+    this.#watch(silentMs)
+  }
+
+  /** The same for one that has a place. */
+  sign(tenant: string, device: string): void {
+    if (this.#places.has(keyOf(tenant, device))) this.hold(tenant, device)
+  }
+
+  /** False when too many wait. */
+  wait(waiting: T): boolean {
+    const key = keyOf(waiting.tenant, waiting.device)
+    if (this.#waiting.has(key)) return true
+    if (this.#waiting.size >= waitingMax) return false
+    this.#waiting.set(key, waiting)
+    this.#beginSoon()
+    return true
+  }
+
+  leave(tenant: string, device: string): void {
+    if (this.#places.delete(keyOf(tenant, device))) this.#beginSoon()
+  }
+
+  /** Of all tenants, or of one: nothing of it is under way any more, and nothing waits. */
+  clear(tenant = ''): void {
+    const prefix = tenant === '' ? '' : keyOf(tenant, '')
+    for (const entries of [this.#places, this.#waiting]) {
+      for (const key of [...entries.keys()]) if (key.startsWith(prefix)) entries.delete(key)
+    }
+    this.#beginSoon()
+  }
+
+  #beginSoon(): void {
+    if (this.#isBeginning || this.#waiting.size === 0 || this.#places.size >= this.#options.countMax) return
+    this.#isBeginning = true
+    this.#options.world.soon(() => this.#begin())
+  }
+
+  #begin(): void {
+    const { world, countMax, begin } = this.#options
+    const started = world.monotonic()
+    for (const [key, waited] of this.#waiting) {
+      if (this.#places.size >= countMax || world.monotonic() - started > sliceMs) break
+      this.#waiting.delete(key)
+      this.hold(waited.tenant, waited.device)
+      begin(waited)
+    }
+    this.#isBeginning = false
+    this.#beginSoon()
+  }
+
+  #watch(delayMs: number): void {
+    this.#cancel ??= this.#options.world.after(delayMs, () => {
+      this.#cancel = undefined
+      this.#giveUpSilent()
+    })
+  }
+
+  #giveUpSilent(): void {
+    const { world } = this.#options
+    for (const [key, signAt] of this.#places) {
+      const leftMs = signAt + silentMs - world.monotonic()
+      if (leftMs > 0) {
+        // A timer may fire a fraction early; never wait for less than a millisecond.
+        this.#watch(Math.max(1, leftMs))
+        break
+      }
+      this.#places.delete(key)
+    }
+    this.#beginSoon()
+  }
+}
+
+/** No tenant's name has a stroke. */
+function keyOf(tenant: string, device: string): string {
+  return `${tenant}/${device}`
+}
