@@ -17,11 +17,18 @@ import { sessionActor } from '#actors/session/session'
 import { signingKeysActor } from '#actors/signing-keys/signing-keys'
 import { defaultTenant } from '#actors/tenant/address'
 import { tenantActor } from '#actors/tenant/tenant'
+import { projectIndex, walkingIndex } from '#actors/project/address'
+import { projectActor } from '#actors/project/project'
+import { updatingIndex } from '#actors/update/address'
+import { updateActor } from '#actors/update/update'
+import { updateScheduleActor } from '#actors/update-schedule/schedule'
 import { Hub } from '#events/hub'
+import { ImageUrls } from '#iam/image-urls'
 import { Tickets } from '#iam/tickets'
 import { type Identity, openIdentity } from '#identity/identity'
 import type { IdentitySettings } from '#identity/options'
 import { Links } from '#link/links'
+import { offerUrl } from '#link/offer-url'
 import { Presence } from '#link/presence'
 import type { Entry } from '#model/entry'
 import { everything } from '#model/scope'
@@ -36,10 +43,13 @@ import { System } from '#runtime/system'
 import type { World } from '#runtime/world'
 import type { BulkWakeLimits } from '#store/bulk-wake'
 import { Database } from '#store/database'
+import { memoryBlobs } from '#store/memory-blobs'
 import type { RetentionLimits } from '#store/retention'
 import { StoreJournal } from '#store/store-journal'
 import { StoreListing } from '#store/store-listing'
 import { TenantSweep } from '#store/tenant-sweep'
+import { FirmwareUpdates, noticesOf } from '#updates/firmware-updates'
+import { defaultImageBytesMax, defaultOfferTimeoutMs, type UpdateSettings } from '#updates/options'
 import { ActionRunner } from '#workers/action-runner'
 import { IdempotencyExpiry } from '#workers/idempotency-expiry'
 import { loadedRules } from '#workers/loaded-rules'
@@ -54,10 +64,16 @@ const indexes = [
   projectDeviceIndex,
   idempotencyIndex,
   runningActionIndex,
+  updatingIndex,
+  projectIndex,
+  walkingIndex,
 ]
 
 /** What waits to be stored or to leave, above which more is refused: some seconds of a full flood. */
 export const uncommittedBytesMax = 64 * 1024 * 1024
+
+/** Signs the addresses of images while IAM is off: then everybody may read everything. */
+const openImageKey = new Uint8Array(32)
 
 export interface AssemblyOptions {
   readonly world: World
@@ -77,6 +93,7 @@ export interface AssemblyOptions {
   readonly ticketLifetimeMs: number
   /** How long a device has to answer a write. Default 10 s. */
   readonly writeTimeoutMs?: number
+  readonly updates?: UpdateSettings
   /** Absent: IAM is off. Nobody signs in, and no key is asked for; what is stored about identity stays as it is. */
   readonly identity?: IdentitySettings
   readonly log: AssemblyLog
@@ -145,6 +162,19 @@ export function assemble(options: AssemblyOptions): Assembly {
     rules.load(loadedRules(system))
     ruleSweep.open()
   }
+  const { updates: settings = {} } = options
+  const { imageBytesMax = defaultImageBytesMax, offerTimeoutMs = defaultOfferTimeoutMs } = settings
+  const images = settings.images ?? memoryBlobs({ bytesMax: imageBytesMax })
+  const { ofUpdates, ofProjects } = noticesOf(
+    () => updates,
+    () => system.isServing,
+  )
+  let knownUrls: ImageUrls | undefined
+  const imageUrls = () => {
+    knownUrls ??= new ImageUrls(identity?.imageKey() ?? openImageKey)
+    return knownUrls
+  }
+
   const notices = new LateNotices()
   const definitions = [
     deviceActor({ shapeById: (id) => journal.shapes.byId(id), startedAt, rules }),
@@ -159,6 +189,9 @@ export function assemble(options: AssemblyOptions): Assembly {
     idempotencyActor,
     actionActor,
     actionPageActor,
+    updateActor({ notices: ofUpdates, offerTimeoutMs }),
+    projectActor(ofProjects),
+    updateScheduleActor,
   ] as unknown as AnyDefinition<Entry>[]
 
   const system: System<Entry> = new System<Entry>({
@@ -197,6 +230,8 @@ export function assemble(options: AssemblyOptions): Assembly {
     intern: journal.shapes.intern,
     presence,
     writeTimeoutMs: options.writeTimeoutMs ?? 10_000,
+    offerUrl: (...asked) =>
+      offerUrl({ world, imageUrls: imageUrls(), publicUrls: settings.publicUrls ?? [] })(...asked),
     log: {
       gap: (tenant, device, after, seq) => log.info({ tenant, device, after, seq }, 'a device left out numbers'),
       refused: (tenant, problem) => log.warn({ tenant, err: problem }, 'a device was not admitted'),
@@ -210,6 +245,18 @@ export function assemble(options: AssemblyOptions): Assembly {
     links,
     scopeOf,
     failed: (error) => log.warn({ err: error }, 'could not go on with an action; tried again'),
+  })
+
+  const updates: FirmwareUpdates = new FirmwareUpdates({
+    system,
+    listing,
+    links,
+    images,
+    server: settings.server,
+    options: settings.options,
+    offerTimeoutMs,
+    scopeOf,
+    log,
   })
 
   const database: Database = new Database({
@@ -234,6 +281,7 @@ export function assemble(options: AssemblyOptions): Assembly {
       loadRules()
       presence.start()
       actions.open()
+      updates.reloaded()
     },
   })
 
@@ -253,6 +301,7 @@ export function assemble(options: AssemblyOptions): Assembly {
           rules.tenantEnded(tenant)
           ruleSweep.tenantEnded(tenant)
           actions.tenantEnded(tenant)
+          updates.tenantEnded(tenant)
         },
       },
       sweep: new TenantSweep({ system, journal, kinds: definitions.map(({ kind }) => kind), indexes }),
@@ -269,6 +318,17 @@ export function assemble(options: AssemblyOptions): Assembly {
     hub,
     links,
     actions,
+    updater: updates.updater,
+    checks: updates.checks,
+    updateServer: updates.server,
+    images,
+    imageBytesMax,
+    imageUses: updates.imageUses,
+    downloads: updates.downloads,
+    get imageUrls() {
+      return imageUrls()
+    },
+    hookSecret: settings.hookSecret,
     presence,
     tickets: new Tickets({
       now: () => world.now(),
@@ -289,6 +349,7 @@ export function assemble(options: AssemblyOptions): Assembly {
     identity?.stop()
     ruleSweep.stop()
     actions.stop()
+    updates.stop()
     idempotencyExpiry.stop()
   }
   const close = async () => {
@@ -307,12 +368,14 @@ export function assemble(options: AssemblyOptions): Assembly {
     async open() {
       await database.open(system)
       try {
+        await images.open()
         system.registry.head(defaultTenant)
         for (const head of system.registry.heads()) hub.load(head.tenant, head.committed)
         const opened = (await identity?.open()) ?? {}
         loadRules()
         presence.start()
         actions.open()
+        await updates.open()
         idempotencyExpiry.start()
         return opened
       } catch (error) {

@@ -14,6 +14,7 @@ import type { System } from '#runtime/system'
 import type { World } from '#runtime/world'
 import type { Checks } from '#updates/checks'
 import type { ImageDownloads } from '#updates/image-downloads'
+import type { ImageUses } from '#updates/image-uses'
 import type { Updater } from '#updates/updater'
 
 /** What routes answer from. */
@@ -34,17 +35,11 @@ export interface RouteContext {
   readonly images: BlobStore
   /** No image may be larger. */
   readonly imageBytesMax: number
-  readonly imageUses: ImageHolds
+  readonly imageUses: Pick<ImageUses, 'keepWhile'>
   readonly downloads: ImageDownloads
   readonly imageUrls: ImageUrls
   /** By which the update server signs its calls; undefined: nobody can. */
   readonly hookSecret: string | undefined
   /** When this process began, Unix ms. */
   readonly startedAt: number
-}
-
-/** Keeps images that no release names yet. */
-export interface ImageHolds {
-  /** Until what is returned is called: if nothing names it then, it goes. */
-  hold(sha256: string): () => void
 }

@@ -27,8 +27,8 @@ export async function upload(context: RouteContext, call: UploadCall, key: Relea
   const range = rangeOf(call)
   checkSize(context, range ? range.size : body.lengthBytes, before)
   const name = nameOf(tenant, project, key)
-  if (range?.part === null) return standing(context, body, name, range)
-  const from = range ? await continued(context, name, range) : 0
+  if (range?.part === null) return standing(context, body, name, range.size)
+  const from = range?.part.from ?? 0
   const size = range ? range.size : (body.lengthBytes ?? null)
   const came = await context.images.receive(name, { from, size }, checked(context, call, body, range, key))
   if (!came.image) return { status: 202, json: { received: came.received, size } }
@@ -36,17 +36,9 @@ export async function upload(context: RouteContext, call: UploadCall, key: Relea
 }
 
 /** What there is of it so far. */
-async function standing({ images }: RouteContext, body: BodyStream, name: string, { size }: ContentRange) {
+async function standing({ images }: RouteContext, body: BodyStream, name: string, size: number) {
   for await (const piece of body) if (piece.byteLength > 0) throw new Problem('bad_request', 'no bytes belong there')
   return { status: 202, json: { received: await images.receivedOf(name), size } }
-}
-
-/** Where the part begins. @throws Problem `conflict` where it does not go on there */
-async function continued({ images }: RouteContext, name: string, { part }: ContentRange): Promise<number> {
-  const received = await images.receivedOf(name)
-  const from = part?.from ?? 0
-  if (from !== received) throw new Problem('conflict', `bytes from ${received} are expected`)
-  return from
 }
 
 /** @throws Problem `bad_request` for a `Content-Range` that is none */
@@ -96,14 +88,13 @@ async function* checked(
 }
 
 /** The image is there for good: makes the release, or leaves nothing of it. */
-async function stored(
+function stored(
   context: RouteContext,
   { caller: { tenant, user }, parameters: { project }, query }: UploadCall,
   key: ReleaseKey,
   { sha256, size }: NonNullable<BlobReceived['image']>,
 ): Promise<Reply> {
-  const letGo = context.imageUses.hold(sha256)
-  try {
+  return context.imageUses.keepWhile(sha256, async () => {
     if (query.sha256 !== undefined && query.sha256 !== sha256) {
       throw new Problem('bad_request', `the SHA-256 of the image is ${sha256}`)
     }
@@ -112,9 +103,7 @@ async function stored(
     const { isNew, release } = put as PutReleaseAnswer
     const headers = { Location: locationOf(project, key) }
     return { status: isNew ? 201 : 200, headers, json: releaseEntryOf(release) }
-  } finally {
-    letGo()
-  }
+  })
 }
 
 function locationOf(project: string, { firmware, hardware, index }: ReleaseKey): string {
