@@ -12,7 +12,6 @@ import { directoryActor } from '#actors/directory/directory'
 import { idempotencyIndex } from '#actors/idempotency/expiry'
 import { idempotencyActor } from '#actors/idempotency/idempotency'
 import { LateNotices } from '#actors/notices'
-import type { RuleNotices } from '#actors/rule-notices'
 import { sessionActor } from '#actors/session/session'
 import { signingKeysActor } from '#actors/signing-keys/signing-keys'
 import { defaultTenant } from '#actors/tenant/address'
@@ -54,6 +53,7 @@ import { ActionRunner } from '#workers/action-runner'
 import { IdempotencyExpiry } from '#workers/idempotency-expiry'
 import { loadedRules } from '#workers/loaded-rules'
 import { RuleSweep } from '#workers/rule-sweep'
+import { whileServing } from '#workers/while-serving'
 
 /** All that actors have. */
 const indexes = [
@@ -385,20 +385,5 @@ export function assemble(options: AssemblyOptions): Assembly {
     },
     stop,
     close,
-  }
-}
-
-/** While the store is being read nobody is told: what was stored is in what is loaded then. */
-function whileServing(rules: RuleNotices, isServing: () => boolean): RuleNotices {
-  return {
-    alarmChanged(...change) {
-      if (isServing()) rules.alarmChanged(...change)
-    },
-    groupChanged(...change) {
-      if (isServing()) rules.groupChanged(...change)
-    },
-    schemaChanged(...change) {
-      if (isServing()) rules.schemaChanged(...change)
-    },
   }
 }

@@ -1,8 +1,9 @@
-import { projectAddress } from '#actors/project/address'
+import { projectAddress, projectIndex } from '#actors/project/address'
 import type { ProjectCommand } from '#actors/project/commands'
-import type { ProjectState } from '#actors/project/state'
+import { type ProjectState, thingsOf } from '#actors/project/state'
 import type { Caller } from '#iam/caller'
 import { Problem } from '#model/problem'
+import { projectsMax } from '#model/release'
 import { type Action, reachesEvery } from '#model/scope'
 import type { RouteContext } from '#routes/context'
 
@@ -14,7 +15,7 @@ export function lookAtProject({ system }: RouteContext, tenant: string, project:
 /** @throws Problem `not_found` for one that has nothing */
 export function projectThere(context: RouteContext, tenant: string, project: string): ProjectState {
   const state = lookAtProject(context, tenant, project)
-  if (state.releases.size === 0 && state.pins.size === 0 && !state.rollout) throw new Problem('not_found')
+  if (thingsOf(state) === 0) throw new Problem('not_found')
   return state
 }
 
@@ -26,6 +27,18 @@ export function askProject(
   bytes = 0,
 ): Promise<unknown> {
   return system.ask(projectAddress(tenant, project), command, bytes)
+}
+
+/** @throws Problem `conflict` where this would be one project too many for the tenant */
+export async function mustHaveRoom(context: RouteContext, tenant: string, project: string): Promise<void> {
+  if (thingsOf(lookAtProject(context, tenant, project)) > 0) return
+  const pages = context.listing.entries(projectIndex, tenant)
+  try {
+    if ((await pages.next(projectsMax)).length < projectsMax) return
+  } finally {
+    await pages.close()
+  }
+  throw new Problem('conflict', `a tenant has at most ${projectsMax} projects`)
 }
 
 /**

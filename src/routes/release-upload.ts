@@ -6,7 +6,7 @@ import { Problem } from '#model/problem'
 import { type ReleaseKey, releaseEntryOf, releaseName, type StoredRelease } from '#model/release'
 import { type ContentRange, contentRangeOf } from '#routes/byte-range'
 import type { RouteContext } from '#routes/context'
-import { askProject, lookAtProject, mustReachAll } from '#routes/project-there'
+import { askProject, lookAtProject, mustHaveRoom, mustReachAll } from '#routes/project-there'
 import type { BlobReceived } from '#runtime/blobs'
 import type { BodyStream, Call, Reply } from '#server/call'
 import { mayPut, putAction } from '#server/permit'
@@ -22,6 +22,7 @@ export async function upload(context: RouteContext, call: UploadCall, key: Relea
   const { tenant } = caller
   const { project } = call.parameters
   if (!body) throw new Error('an upload comes without its stream')
+  await mustHaveRoom(context, tenant, project)
   const before = releaseOf(context, tenant, project, key)
   mayUpload(caller, before)
   const range = rangeOf(call)

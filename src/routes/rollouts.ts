@@ -11,7 +11,7 @@ import { madeId } from '#model/server-made-id'
 import type { RouteContext } from '#routes/context'
 import { embeddedOnly } from '#routes/embedded-only'
 import { lookAtTenant } from '#routes/looking'
-import { askProject, lookAtProject, mustReachAll } from '#routes/project-there'
+import { askProject, lookAtProject, mustHaveRoom, mustReachAll } from '#routes/project-there'
 import { boundWithin, membersIn } from '#routes/sight'
 import { textReply } from '#routes/streamed'
 import { type Binding, bind, type Reply } from '#server/call'
@@ -32,6 +32,7 @@ export function rolloutRoutes(context: RouteContext): Binding[] {
     }),
 
     bind(api.putRollout, async ({ caller, parameters: { project }, body, bodyBytes, seed }) => {
+      await mustHaveRoom(context, caller.tenant, project)
       const { rollout } = lookAtProject(context, caller.tenant, project)
       mayPut(caller, 'updates', rollout !== undefined)
       // The one that is there, too: who may not touch it does not put another in its place.

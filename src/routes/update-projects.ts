@@ -10,7 +10,7 @@ import { reachesDevice } from '#model/scope'
 import type { RouteContext } from '#routes/context'
 import { embeddedOnly } from '#routes/embedded-only'
 import { listReply } from '#routes/list-reply'
-import { askProject, lookAtProject } from '#routes/project-there'
+import { askProject, lookAtProject, mustHaveRoom } from '#routes/project-there'
 import { textReply } from '#routes/streamed'
 import { type Binding, bind } from '#server/call'
 import { putAction } from '#server/permit'
@@ -40,6 +40,7 @@ export function updateProjectRoutes(context: RouteContext): Binding[] {
     ),
 
     bind(api.putPin, async ({ caller, parameters: { project, deviceIdentifier: device }, body, bodyBytes }) => {
+      await mustHaveRoom(context, caller.tenant, project)
       mayPutPin(context, caller, project, device)
       const { firmware } = body
       await askProject(context, caller.tenant, project, { type: 'put_pin', device, firmware }, bodyBytes.byteLength)
