@@ -15,6 +15,8 @@ import { decideStatus, presence } from '#actors/device/status'
 import { decideWrite } from '#actors/device/writes'
 import { tenantAddress } from '#actors/tenant/address'
 import type { DeviceGone } from '#actors/tenant/commands'
+import { updateAddress } from '#actors/update/address'
+import type { ForgetUpdates } from '#actors/update/commands'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import type { Shape } from '#model/shape'
@@ -152,7 +154,10 @@ function decideRemove(
       })),
       ...firmwareRows(device, state, absentDevice(device)),
     ],
-    tells: [{ to: tenantAddress(turn.tenant), command: gone }],
+    tells: [
+      { to: tenantAddress(turn.tenant), command: gone },
+      { to: updateAddress(turn.tenant, device), command: { type: 'forget' } satisfies ForgetUpdates },
+    ],
   })
   const ended = judgeWhole(state, undefined, turn.now)
   if (!ended) return removal

@@ -1,5 +1,5 @@
 import type { Firmware } from '#model/entry'
-import type { Trigger, UpdateState } from '#model/firmware'
+import type { Trigger, TriggerOutcome, UpdateState } from '#model/firmware'
 import type { FirmwareStatusMessage } from '#model/link-message'
 import type { OfferedFirmware } from '#model/update-offer'
 import type { ReminderDue } from '#runtime/system'
@@ -43,6 +43,10 @@ export type BeginAnswer =
   | { readonly outcome: 'begun'; readonly id: string }
   /** One is under way: nothing was begun. */
   | { readonly outcome: 'joined'; readonly state: UpdateState }
+  /** It was begun under this very id, and has ended: what was said of it then. */
+  | { readonly outcome: 'over'; readonly said: TriggerOutcome }
+  /** By itself this firmware is not tried now, or not any more. */
+  | { readonly outcome: 'held_back' }
 
 /** What the update server said; `id` of the update that asked. */
 export interface UpdateFound extends FoundUpdate {
@@ -73,14 +77,14 @@ export interface OfferLost {
   readonly id: string
 }
 
-/** The device said HELLO. */
+/** The device said HELLO, with these firmwares: of those it leaves out nothing is concluded. */
 export interface DeviceBack {
   readonly type: 'back'
   readonly session: string
   readonly firmwares: readonly Firmware[]
 }
 
-/** A new process; what the device last said that it has. */
+/** A new process goes on with it; what the device last said that it has. */
 export interface ResumeUpdate {
   readonly type: 'resume'
   readonly firmwares: readonly Firmware[]

@@ -1,5 +1,16 @@
-import type { Trigger, UpdateState } from '#model/firmware'
+import type { Stage } from '#actors/project/commands'
+import type { Trigger, TriggerOutcome, UpdateState } from '#model/firmware'
+import type { ReleaseKey } from '#model/release'
 import type { OfferedFirmware } from '#model/update-offer'
+
+/** The updates of one device. Of one that never had any there is an actor too: it has nothing. */
+export interface UpdateActorState {
+  readonly device: string
+  stored: StoredUpdate | undefined
+}
+
+/** Its one record. */
+export const updateRecord = 'update'
 
 /** The update of one device at rest: where it stands, and what it remembers of the one before. */
 export interface StoredUpdate {
@@ -8,6 +19,7 @@ export interface StoredUpdate {
   readonly state: UpdateState
   readonly context: UpdateContext
   readonly attempts: UpdateAttempts | null
+  readonly counted: CountedUpdate | null
 }
 
 /** What the machine knows beside its state. Times are Unix ms, 0 for never. */
@@ -30,9 +42,13 @@ export interface UpdateContext {
   readonly progress: number | null
   readonly message: string | null
   /** Why it failed. */
-  readonly reason: 'offline' | 'timeout' | 'device' | 'server' | null
+  readonly reason: FailureReason | null
+  /** What whoever asked for it was answered. §3.2. Null: nothing yet. */
+  readonly outcome: TriggerOutcome | null
   /** When it fails unless something comes; null: it may stay as it is. */
   readonly deadline: number | null
+  /** When downloading fails whatever the device says on the way; 0 before it. */
+  readonly downloadsUntil: number
   readonly beganAt: number
   /** The last event, and the progress that it told. */
   readonly toldAt: number
@@ -41,13 +57,26 @@ export interface UpdateContext {
   readonly resends: number
 }
 
+/** `server`: the update server, or we. */
+export type FailureReason = 'offline' | 'timeout' | 'device' | 'server'
+
+/** What the project was told last: what it counts of this device. */
+export interface CountedUpdate {
+  readonly project: string
+  readonly release: ReleaseKey
+  /** Id of the rollout it came by. */
+  readonly rollout: string | null
+  readonly stage: Stage
+}
+
 /** How often one firmware was tried by itself, and in vain. */
 export interface UpdateAttempts {
   readonly firmware: string
   readonly index: number
   /** Id of the rollout it came by. */
   readonly rollout: string | null
+  /** With the one that is under way. */
   readonly count: number
-  /** When it is tried again, Unix ms; null: not by itself. */
+  /** From when on it is tried again, Unix ms; null: not by itself, or it is under way. */
   readonly nextAt: number | null
 }

@@ -1,0 +1,45 @@
+import { changedByNone, keep, wokenBy } from '#actors/kept'
+import { defaultTenant } from '#actors/tenant/address'
+import type { Entry } from '#model/entry'
+import { type ActorAddress, type ActorDefinition, answer, type RecordChange } from '#runtime/actor'
+
+/** When all devices of the server are gone through next. Contract 6, Options. */
+export interface StoredSchedule {
+  readonly pattern: string
+  /** Unix ms. */
+  readonly nextAt: number
+}
+
+export interface UpdateScheduleState {
+  stored: StoredSchedule | undefined
+}
+
+export type UpdateScheduleCommand =
+  | { readonly type: 'put'; readonly schedule: StoredSchedule }
+  /** Nothing is scheduled any more. */
+  | { readonly type: 'clear' }
+
+/** One for the server. */
+export const updateScheduleAddress: ActorAddress = { kind: 'update_schedule', tenant: defaultTenant, id: 'auto' }
+
+/** Its one record. */
+export const scheduleRecord = 'schedule'
+
+/** The row of the update schedule: written behind a run, so that one that a killed process missed is made up for. */
+export const updateScheduleActor: ActorDefinition<UpdateScheduleState, UpdateScheduleCommand, Entry> = {
+  kind: updateScheduleAddress.kind,
+  rest: 'written_through',
+  formats: { [scheduleRecord]: { name: 'schedule of updates', version: 1, upgrades: {} } },
+  fixedRecords: [scheduleRecord],
+  wake: (_, records) => wokenBy({ stored: undefined }, records, put),
+  change: (state, change) => put(state, change as RecordChange),
+  apply: changedByNone,
+  decide({ stored }, command) {
+    if (command.type === 'put') return keep([{ name: scheduleRecord, value: command.schedule }])
+    return stored ? keep([{ name: scheduleRecord, value: null }]) : answer(undefined)
+  },
+}
+
+function put(state: UpdateScheduleState, { value }: RecordChange): void {
+  state.stored = (value as StoredSchedule | null) ?? undefined
+}

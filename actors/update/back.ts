@@ -1,0 +1,50 @@
+import type { DeviceBack, ResumeUpdate } from '#actors/update/commands'
+import { decideMove, type UpdateOptions } from '#actors/update/move'
+import type { UpdateActorState, UpdateContext } from '#actors/update/state'
+import type { Entry, Firmware } from '#model/entry'
+import { hasArrived } from '#model/firmware-order'
+import { answer, type Decision, record, type Turn } from '#runtime/actor'
+
+/** The device said HELLO: by the firmware that it has it is seen how far it came. */
+export function decideBack(
+  actor: UpdateActorState,
+  { session, firmwares }: DeviceBack,
+  turn: Turn,
+  options: UpdateOptions,
+): Decision<Entry> {
+  const { stored } = actor
+  if (!stored) return answer(undefined)
+  return decideMove(actor, [backOf(session, reported(stored.context, firmwares), turn, options)], turn, options)
+}
+
+/**
+ * A new process. One that is there by what is stored of its device is done, for the process of before may have died
+ * between the two. That it is not says nothing: whether it started anew is only known from its next HELLO. What the update
+ * server would have said is asked once more; nothing else is lost that the device does not say again.
+ */
+export function decideResume(
+  actor: UpdateActorState,
+  { firmwares }: ResumeUpdate,
+  turn: Turn,
+  options: UpdateOptions,
+): Decision<Entry> {
+  const { device, stored } = actor
+  if (!stored) return answer(undefined)
+  const { state, context } = stored
+  const { offer, from, session } = context
+  const has = reported(context, firmwares)
+  if (offer && has !== undefined && hasArrived(has, offer.firmware, from)) {
+    return decideMove(actor, [backOf(session, has, turn, options)], turn, options)
+  }
+  if (state !== 'checking') return answer(undefined)
+  const { tenant } = turn
+  return record<Entry>([], { effects: [() => options.notices.ask(tenant, device, context)] })
+}
+
+function backOf(session: string, reported: string | undefined, { now }: Turn, { offerTimeoutMs }: UpdateOptions) {
+  return { type: 'BACK', now, offerUntil: now + offerTimeoutMs, session, reported } as const
+}
+
+function reported({ index }: UpdateContext, firmwares: readonly Firmware[]): string | undefined {
+  return firmwares.find((firmware) => firmware.index === index)?.firmware
+}

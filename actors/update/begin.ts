@@ -1,0 +1,48 @@
+import { isHeldBack } from '#actors/update/attempts'
+import type { BeginAnswer, BeginUpdate } from '#actors/update/commands'
+import { isRunning, noUpdate } from '#actors/update/machine'
+import { decideMove, type UpdateOptions } from '#actors/update/move'
+import type { UpdateActorState, UpdateContext } from '#actors/update/state'
+import type { Entry } from '#model/entry'
+import { answer, type Decision, type Turn } from '#runtime/actor'
+
+/**
+ * One at a time: who asks while one is under way joins it. Where it is known already what to offer, nobody hears that
+ * anything was asked: a fleet that comes back makes no entries. Contract 6.
+ */
+export function decideBegin(
+  actor: UpdateActorState,
+  command: BeginUpdate,
+  turn: Turn,
+  options: UpdateOptions,
+): Decision<Entry> {
+  const { stored } = actor
+  const { by, seed, found } = command
+  if (stored && isRunning(stored.state)) return said({ outcome: 'joined', state: stored.state })
+  if (stored?.context.id === seed && stored.context.outcome)
+    return said({ outcome: 'over', said: stored.context.outcome })
+  if (found && by !== 'post' && isHeldBack(stored?.attempts, found, turn.now)) return said({ outcome: 'held_back' })
+  const moment = { now: turn.now, offerUntil: turn.now + options.offerTimeoutMs }
+  const begin = { type: 'BEGIN', ...moment, begun: begun(command, turn.now) } as const
+  const events = found ? [begin, { type: 'FOUND', ...moment, found } as const] : [begin]
+  return decideMove(actor, events, turn, options, { outcome: 'begun', id: seed } satisfies BeginAnswer)
+}
+
+function begun({ by, project, firmwares, session, seed }: BeginUpdate, now: number): UpdateContext {
+  const [first, ...others] = [...firmwares].sort((a, b) => a.index - b.index)
+  return {
+    ...noUpdate,
+    id: seed,
+    by,
+    project,
+    index: first?.index ?? 0,
+    from: first?.firmware ?? '',
+    rest: others.map(({ index }) => index),
+    session,
+    beganAt: now,
+  }
+}
+
+function said(value: BeginAnswer): Decision<Entry> {
+  return answer(value)
+}

@@ -1,0 +1,51 @@
+import { projectAddress } from '#actors/project/address'
+import type { JobMoved, Stage } from '#actors/project/commands'
+import type { CountedUpdate, UpdateContext } from '#actors/update/state'
+import type { UpdateState } from '#model/firmware'
+import { releaseName } from '#model/release'
+import type { Tell } from '#runtime/actor'
+
+/**
+ * What the project counts of a device behind a turn. It stands where it stood until something else is offered: asking
+ * whether there is an update takes nobody out of a rollout. Images of others are not counted.
+ */
+export function countedAfter(
+  before: CountedUpdate | null,
+  state: UpdateState,
+  { project, offer }: UpdateContext,
+): CountedUpdate | null {
+  if (!offer) return before
+  if (offer.url !== null) return null
+  const { firmware, hardware = null, index, rollout } = offer
+  return { project, release: { firmware, hardware, index }, rollout: rollout?.id ?? null, stage: stageOf(state) }
+}
+
+/** What the projects hear of it: together all tells say where every update stands. */
+export function countTells(tenant: string, before: CountedUpdate | null, after: CountedUpdate | null): Tell[] {
+  if (before && after && isOfOne(before, after))
+    return before.stage === after.stage ? [] : [tellOf(tenant, after, before.stage, after.stage)]
+  return [
+    ...(before ? [tellOf(tenant, before, before.stage, null)] : []),
+    ...(after ? [tellOf(tenant, after, null, after.stage)] : []),
+  ]
+}
+
+function stageOf(state: UpdateState): Stage {
+  return state === 'done' || state === 'failed' || state === 'refused' ? state : 'running'
+}
+
+function isOfOne(a: CountedUpdate, b: CountedUpdate): boolean {
+  return a.project === b.project && a.rollout === b.rollout && releaseName(a.release) === releaseName(b.release)
+}
+
+function tellOf(
+  tenant: string,
+  { project, release, rollout }: CountedUpdate,
+  from: Stage | null,
+  to: Stage | null,
+): Tell {
+  return {
+    to: projectAddress(tenant, project),
+    command: { type: 'job_moved', release, rollout, from, to } satisfies JobMoved,
+  }
+}

@@ -1,0 +1,340 @@
+import { assign, setup } from 'xstate'
+import type { UpdateEvent } from '#actors/update/events'
+import type { FailureReason, UpdateContext } from '#actors/update/state'
+import type { TriggerStatus, UpdateState } from '#model/firmware'
+import { hasArrived } from '#model/firmware-order'
+
+/** Of all that decides where a stored update goes on: raised with an upgrade of what is stored whenever that changes. */
+export const machineVersion = 1
+
+const minuteMs = 60_000
+export const checkingMsMax = 30_000
+export const startedMsMax = 10 * minuteMs
+/** Between two signs of a download; and from its first one on. */
+export const downloadSilenceMsMax = 10 * minuteMs
+export const downloadMsMax = 24 * 60 * minuteMs
+export const verifyingMsMax = 10 * minuteMs
+export const installingMsMax = 30 * minuteMs
+export const rebootingMsMax = 10 * minuteMs
+
+/** A device that starts anew on its way is offered the same so often again. */
+export const resendsMax = 3
+
+/** Progress is told this often, or when it grew by so much. Contract 4, UPDATE_STATUS. */
+export const tellEveryMs = 1_000
+export const tellEveryPercent = 5
+
+/** Before the first update. */
+export const noUpdate: UpdateContext = {
+  id: '',
+  by: 'post',
+  project: '',
+  index: 0,
+  from: '',
+  offer: null,
+  rest: [],
+  session: '',
+  progress: null,
+  message: null,
+  reason: null,
+  outcome: null,
+  deadline: null,
+  downloadsUntil: 0,
+  beganAt: 0,
+  toldAt: 0,
+  toldProgress: 0,
+  resends: 0,
+}
+
+interface Seen {
+  readonly context: UpdateContext
+  readonly event: UpdateEvent
+}
+
+/** How an update ends before the device began: what is said of it, and why. */
+interface Ended {
+  readonly status: TriggerStatus
+  readonly reason: FailureReason
+  /** Ours, where nobody has any. */
+  readonly words?: string
+}
+
+/** How one ends that the device began. */
+interface Broken {
+  readonly reason: FailureReason
+  readonly words?: string
+}
+
+const isThere = ({ context: { offer, from }, event: { reported } }: Seen): boolean =>
+  offer !== null && reported !== undefined && hasArrived(reported, offer.firmware, from)
+const isOther = (seen: Seen): boolean =>
+  seen.event.reported !== undefined && seen.event.reported !== seen.context.from && !isThere(seen)
+/** As old as before, and started anew. */
+const isOldAnew = ({ context, event }: Seen): boolean =>
+  event.reported === context.from && event.session !== context.session
+const isWhole = ({ event }: Seen): boolean => (event.progress ?? 0) >= 100
+/** Taken for dead, and is not: what a device does is so, whatever was said of it. */
+const isLate = ({ context: { offer, reason } }: Seen): boolean =>
+  offer !== null && (reason === 'offline' || reason === 'timeout')
+const isTimeOver = ({ context: { deadline }, event: { now } }: Seen): boolean => deadline !== null && deadline <= now
+
+/** Also when the clock was put back since. */
+function isWorthTelling({ context: { toldAt, toldProgress }, event: { now, progress } }: Seen): boolean {
+  return now < toldAt || now - toldAt >= tellEveryMs || (progress ?? 0) - toldProgress >= tellEveryPercent
+}
+
+function endedBy({ event: { message } }: Seen, { status, reason, words = message }: Ended) {
+  return {
+    reason,
+    progress: null,
+    message: words === undefined ? status : `${status}: ${words}`,
+    outcome: { status, ...(words !== undefined && { message: words }) },
+  }
+}
+
+/** Named, for who does it is elsewhere. */
+const doneElsewhere = () => {}
+
+const definition = setup({
+  types: {} as { context: UpdateContext; events: UpdateEvent },
+  guards: {
+    isThere,
+    isOther,
+    isOldAnew,
+    mayResend: (seen: Seen) => isOldAnew(seen) && seen.context.resends < resendsMax,
+    isWhole,
+    isWorthTelling,
+    isLate,
+    isLateAndWhole: (seen: Seen) => isLate(seen) && isWhole(seen),
+    isTimeOver,
+  },
+  actions: {
+    tell_status: doneElsewhere,
+    ask_server: doneElsewhere,
+    send_offer: doneElsewhere,
+    say_outcome: doneElsewhere,
+    want_next: doneElsewhere,
+
+    begin: assign(({ context, event: { begun } }) => begun ?? context),
+    take_found: assign(({ event: { found } }) => {
+      if (!found) return {}
+      const { index, from, offer, rest } = found
+      return { index, from, offer, rest }
+    }),
+    take_session: assign(({ context, event: { session } }) => ({ session: session ?? context.session })),
+    take_words: assign(({ event: { progress, message } }) => ({
+      progress: progress ?? null,
+      message: message ?? null,
+      reason: null,
+    })),
+    take_progress: assign(({ context, event: { progress, message } }) => ({
+      progress: progress ?? context.progress,
+      message: message ?? null,
+    })),
+    accept: assign({ outcome: { status: 'STARTED' as const } }),
+    find_nothing: assign({ message: 'NO_UPDATE', outcome: { status: 'NO_UPDATE' as const } }),
+    be_there: assign({ progress: null, message: null, reason: null }),
+    need_nothing: assign({ outcome: { status: 'NO_UPDATE' as const } }),
+    end: assign((seen, ended: Ended) => endedBy(seen, ended)),
+    break_off: assign(({ event: { message } }, { reason, words = message }: Broken) => ({
+      reason,
+      progress: null,
+      message: words ?? null,
+    })),
+    count_resend: assign(({ context: { resends } }) => ({ resends: resends + 1, progress: null, message: null })),
+
+    note_told: assign(({ context: { progress }, event: { now } }) => ({ toldAt: now, toldProgress: progress ?? 0 })),
+    wait: assign(({ event: { now } }, { forMs }: { forMs: number }) => ({ deadline: now + forMs })),
+    wait_for_answer: assign(({ event: { offerUntil } }) => ({ deadline: offerUntil })),
+    limit_download: assign(({ event: { now } }) => ({ downloadsUntil: now + downloadMsMax })),
+    wait_for_download: assign(({ context: { downloadsUntil }, event: { now } }) => ({
+      deadline: Math.min(now + downloadSilenceMsMax, downloadsUntil),
+    })),
+    rest: assign({ deadline: null }),
+  },
+})
+
+const told = ['note_told', 'tell_status'] as const
+const wait = (forMs: number) => ({ type: 'wait', params: { forMs } }) as const
+const end = (params: Ended) => [{ type: 'end', params }, 'say_outcome'] as const
+const breakOff = (params: Broken) => ({ type: 'break_off', params }) as const
+
+const onBegin = { target: 'checking', actions: 'begin' } as const
+const onFailed = { target: 'failed', actions: breakOff({ reason: 'device' }) } as const
+const onDue = (words: string) =>
+  ({ target: 'failed', guard: 'isTimeOver', actions: breakOff({ reason: 'timeout', words }) }) as const
+
+const there = { target: 'done', guard: 'isThere', actions: 'be_there' } as const
+const other = {
+  target: 'failed',
+  guard: 'isOther',
+  actions: breakOff({ reason: 'device', words: 'came back with another firmware' }),
+} as const
+const startedTooOften = {
+  target: 'failed',
+  guard: 'isOldAnew',
+  actions: breakOff({ reason: 'device', words: 'started anew too often' }),
+} as const
+const resend = ['take_session', 'count_resend', 'send_offer'] as const
+const onBack = [there, other, { target: 'started', guard: 'mayResend', actions: resend }, startedTooOften] as const
+
+const install = { target: 'installing', actions: 'take_words' } as const
+const installed = { target: 'rebooting', actions: 'take_words' } as const
+const download = [
+  { target: 'verifying', guard: 'isWhole', actions: 'take_words' },
+  { target: 'downloading', actions: 'take_words' },
+] as const
+const accepted = ['take_words', 'accept', 'say_outcome'] as const
+
+/**
+ * An update, from the question whether there is one to the device that came back with it. Its states are in the order in
+ * which it goes through them: what a device says late, of a state behind the one it is in, is no event of that state.
+ */
+export const updateMachine = definition.createMachine({
+  id: 'update',
+  context: noUpdate,
+  initial: 'idle',
+  states: {
+    idle: { entry: ['rest', ...told], on: { BEGIN: onBegin } },
+    checking: {
+      entry: [wait(checkingMsMax), ...told, 'ask_server'],
+      on: {
+        FOUND: { target: 'offering', actions: 'take_found' },
+        NONE: { target: 'idle', actions: ['find_nothing', 'say_outcome'] },
+        SERVER_BUSY: {
+          target: 'failed',
+          actions: [...end({ status: 'UPDATE_SERVER_OUT_OF_RESOURCES', reason: 'server' })],
+        },
+        SERVER_FAILED: { target: 'failed', actions: [...end({ status: 'UPDATE_SERVER_ERROR', reason: 'server' })] },
+        OUR_FAULT: { target: 'failed', actions: [...end({ status: 'SERVER_ERROR', reason: 'server' })] },
+        BACK: { actions: 'take_session' },
+        DUE: {
+          target: 'failed',
+          guard: 'isTimeOver',
+          actions: [...end({ status: 'UPDATE_SERVER_ERROR', reason: 'server', words: 'did not answer in time' })],
+        },
+      },
+    },
+    offering: {
+      entry: ['wait_for_answer', ...told, 'send_offer'],
+      on: {
+        STARTED: { target: 'started', actions: [...accepted] },
+        DOWNLOADING: [
+          { target: 'verifying', guard: 'isWhole', actions: [...accepted] },
+          { target: 'downloading', actions: [...accepted] },
+        ],
+        INSTALLING: { target: 'installing', actions: [...accepted] },
+        INSTALLED: { target: 'rebooting', actions: [...accepted] },
+        NOT_OK: { target: 'refused', actions: [...end({ status: 'DEVICE_NOT_OK', reason: 'device' })] },
+        FAILED: { target: 'failed', actions: [...end({ status: 'DEVICE_NOT_OK', reason: 'device' })] },
+        OUR_FAULT: { target: 'failed', actions: [...end({ status: 'SERVER_ERROR', reason: 'server' })] },
+        LOST: {
+          target: 'failed',
+          actions: [...end({ status: 'DEVICE_OFFLINE', reason: 'offline', words: 'its connection was lost' })],
+        },
+        DUE: {
+          target: 'failed',
+          guard: 'isTimeOver',
+          actions: [...end({ status: 'DEVICE_OFFLINE', reason: 'offline', words: 'it did not answer in time' })],
+        },
+        BACK: [
+          { target: 'done', guard: 'isThere', actions: ['be_there', 'need_nothing', 'say_outcome'] },
+          {
+            target: 'failed',
+            guard: 'isOther',
+            actions: [
+              ...end({ status: 'DEVICE_NOT_OK', reason: 'device', words: 'it came back with another firmware' }),
+            ],
+          },
+          { actions: ['take_session', 'wait_for_answer', 'send_offer'] },
+        ],
+      },
+    },
+    started: {
+      entry: [wait(startedMsMax), ...told],
+      on: {
+        DOWNLOADING: [...download],
+        INSTALLING: install,
+        INSTALLED: installed,
+        NOT_OK: onFailed,
+        FAILED: onFailed,
+        BACK: [there, other, { guard: 'mayResend', actions: [...resend, wait(startedMsMax)] }, startedTooOften],
+        DUE: onDue('did not begin to download in time'),
+      },
+    },
+    downloading: {
+      entry: ['limit_download', 'wait_for_download', ...told],
+      on: {
+        DOWNLOADING: [
+          { target: 'verifying', guard: 'isWhole', actions: 'take_words' },
+          { guard: 'isWorthTelling', actions: ['take_progress', 'wait_for_download', ...told] },
+        ],
+        INSTALLING: install,
+        INSTALLED: installed,
+        NOT_OK: onFailed,
+        FAILED: onFailed,
+        BACK: [...onBack],
+        DUE: onDue('did not download it in time'),
+      },
+    },
+    verifying: {
+      entry: [wait(verifyingMsMax), ...told],
+      on: {
+        INSTALLING: install,
+        INSTALLED: installed,
+        FAILED: onFailed,
+        BACK: [...onBack],
+        DUE: onDue('did not verify it in time'),
+      },
+    },
+    installing: {
+      entry: [wait(installingMsMax), ...told],
+      on: {
+        INSTALLING: { guard: 'isWorthTelling', actions: ['take_progress', wait(installingMsMax), ...told] },
+        INSTALLED: installed,
+        FAILED: onFailed,
+        BACK: [...onBack],
+        DUE: onDue('did not install it in time'),
+      },
+    },
+    rebooting: {
+      entry: [wait(rebootingMsMax), ...told],
+      on: {
+        FAILED: onFailed,
+        BACK: [
+          there,
+          other,
+          {
+            target: 'failed',
+            guard: 'isOldAnew',
+            actions: breakOff({ reason: 'device', words: 'came back with the old firmware' }),
+          },
+        ],
+        DUE: onDue('did not come back'),
+      },
+    },
+    done: { entry: ['rest', ...told, 'want_next'], on: { BEGIN: onBegin } },
+    failed: {
+      entry: ['rest', ...told],
+      on: {
+        BEGIN: onBegin,
+        STARTED: { target: 'started', guard: 'isLate', actions: 'take_words' },
+        DOWNLOADING: [
+          { target: 'verifying', guard: 'isLateAndWhole', actions: 'take_words' },
+          { target: 'downloading', guard: 'isLate', actions: 'take_words' },
+        ],
+        INSTALLING: { ...install, guard: 'isLate' },
+        INSTALLED: { ...installed, guard: 'isLate' },
+        BACK: there,
+      },
+    },
+    refused: { entry: ['rest', ...told], on: { BEGIN: onBegin } },
+  },
+})
+
+const ends: ReadonlySet<UpdateState> = new Set<UpdateState>(['idle', 'done', 'failed', 'refused'])
+
+/** Whether it goes on. */
+export function isRunning(state: UpdateState): boolean {
+  return !ends.has(state)
+}

@@ -1,0 +1,118 @@
+import { transition } from 'xstate'
+import { updatingIndex } from '#actors/update/address'
+import { attemptsAfter } from '#actors/update/attempts'
+import { countedAfter, countTells } from '#actors/update/counted'
+import type { UpdateEvent } from '#actors/update/events'
+import { isRunning, machineVersion, updateMachine } from '#actors/update/machine'
+import type { UpdateNotices } from '#actors/update/notices'
+import { type StoredUpdate, type UpdateActorState, type UpdateContext, updateRecord } from '#actors/update/state'
+import type { Entry, UpdateChanged } from '#model/entry'
+import type { UpdateState } from '#model/firmware'
+import { answer, type Decision, type IndexChange, record, type Turn } from '#runtime/actor'
+
+/** What turns of updates need beside the state. */
+export interface UpdateOptions {
+  readonly notices: UpdateNotices
+  /** How long a device has to answer an offer. */
+  readonly offerTimeoutMs: number
+}
+
+/** Where the machine stands behind an event, and what is to be done about it. */
+interface Step {
+  readonly state: UpdateState
+  readonly context: UpdateContext
+  readonly actions: ReadonlySet<string>
+}
+
+/** One event. Undefined: it is none there, and changes nothing. */
+export function stepBy(state: UpdateState, context: UpdateContext, event: UpdateEvent): Step | undefined {
+  const before = updateMachine.resolveState({ value: state, context })
+  const [after, actions] = transition(updateMachine, before, event)
+  if (after === before) return undefined
+  return { state: after.value, context: after.context, actions: new Set(actions.map(({ type }) => type)) }
+}
+
+/**
+ * Events of one turn, one after the other: the last of them alone is told and acted on. Nothing is recorded when none of
+ * them is one there.
+ */
+export function decideMove(
+  actor: UpdateActorState,
+  events: readonly UpdateEvent[],
+  turn: Turn,
+  options: UpdateOptions,
+  said?: unknown,
+): Decision<Entry> {
+  const { device, stored: before } = actor
+  let step: Step | undefined
+  for (const event of events) {
+    const { state, context } = step ??
+      before ?? { state: 'idle', context: updateMachine.config.context as UpdateContext }
+    step = stepBy(state, context, event) ?? step
+  }
+  if (!step) return answer(said)
+  const { state, context, actions } = step
+  const stands: StoredUpdate = {
+    machine: machineVersion,
+    state,
+    context,
+    attempts: attemptsAfter(before, state, context, turn),
+    counted: countedAfter(before?.counted ?? null, state, context),
+  }
+  const records = [{ name: updateRecord, value: stands }]
+  const reminder = reminderOf(stands)
+  return record<Entry>(actions.has('tell_status') ? [changed(device, stands, turn.now)] : [], {
+    changes: records,
+    records,
+    indexes: updating(device, before, isRunning(state)),
+    ...(reminder !== turn.reminder() && { reminder }),
+    tells: countTells(turn.tenant, before?.counted ?? null, stands.counted),
+    effects: [
+      () => options.notices.moved(turn.tenant, device, stands),
+      ...effectsOf(turn.tenant, device, context, actions, options.notices),
+    ],
+    answer: said,
+  })
+}
+
+/** Where it is found, if that changes. */
+export function updating(device: string, before: StoredUpdate | undefined, isPresent: boolean): IndexChange[] {
+  const wasPresent = before !== undefined && isRunning(before.state)
+  return wasPresent === isPresent ? [] : [{ index: updatingIndex, entry: device, isPresent }]
+}
+
+/** The one moment at which something is to happen by itself. */
+function reminderOf({ state, context, attempts }: StoredUpdate): number | null {
+  return isRunning(state) ? context.deadline : (attempts?.nextAt ?? null)
+}
+
+function changed(device: string, { state, context }: StoredUpdate, at: number): UpdateChanged {
+  const { index, offer, progress, message } = context
+  return {
+    kind: 'update_changed',
+    device,
+    at,
+    index,
+    status: state,
+    ...(offer && { firmware: offer.firmware }),
+    ...(progress !== null && { progress }),
+    ...(message !== null && { message }),
+  }
+}
+
+/** A turn's moment and tenant are looked at now: the turn is another's by the time that these run. */
+function effectsOf(
+  tenant: string,
+  device: string,
+  context: UpdateContext,
+  actions: ReadonlySet<string>,
+  notices: UpdateNotices,
+): (() => void)[] {
+  const { by, rest, outcome } = context
+  const effects: (() => void)[] = []
+  if (actions.has('ask_server')) effects.push(() => notices.ask(tenant, device, context))
+  if (actions.has('send_offer')) effects.push(() => notices.offer(tenant, device, context))
+  if (actions.has('say_outcome') && outcome) effects.push(() => notices.outcome(tenant, device, outcome))
+  if (actions.has('want_next') && rest.length > 0) effects.push(() => notices.next(tenant, device, by, rest))
+  return effects
+}

@@ -1,0 +1,69 @@
+import { wokenBy } from '#actors/kept'
+import { decideBack, decideResume } from '#actors/update/back'
+import { decideBegin } from '#actors/update/begin'
+import type { UpdateCommand } from '#actors/update/commands'
+import { countTells } from '#actors/update/counted'
+import { decideDue } from '#actors/update/due'
+import { machineVersion } from '#actors/update/machine'
+import { type UpdateOptions, updating } from '#actors/update/move'
+import { decideSaid } from '#actors/update/said'
+import { type StoredUpdate, type UpdateActorState, updateRecord } from '#actors/update/state'
+import type { Entry } from '#model/entry'
+import { type ActorDefinition, answer, type Decision, type RecordChange, record, type Turn } from '#runtime/actor'
+
+/**
+ * The firmware updates of one device: one at a time, stored with each step, so that a process that dies at any moment
+ * leaves one that goes on, or ends when its time is over. Where it stands is decided by `updateMachine` alone; the turn
+ * turns what that wants into entries, tells and effects. Contract 6.
+ */
+export function updateActor(options: UpdateOptions): ActorDefinition<UpdateActorState, UpdateCommand, Entry> {
+  return {
+    kind: 'update',
+    rest: 'written_through',
+    // Where it stands means something by its machine alone: a new one is a new version of what is stored.
+    formats: { [updateRecord]: { name: 'update of a device', version: machineVersion, upgrades: {} } },
+    fixedRecords: [updateRecord],
+    wake: ({ id }, records) => wokenBy({ device: id, stored: undefined }, records, put),
+    change: (state, change) => put(state, change as RecordChange),
+    // What its entries tell is in the record of the same turn.
+    apply: () => {},
+    decide(state, command, turn) {
+      switch (command.type) {
+        case 'begin':
+          return decideBegin(state, command, turn, options)
+        case 'found':
+        case 'not_found':
+        case 'said':
+        case 'lost':
+          return decideSaid(state, command, turn, options)
+        case 'back':
+          return decideBack(state, command, turn, options)
+        case 'resume':
+          return decideResume(state, command, turn, options)
+        case 'forget':
+          return decideForget(state, turn, options)
+        case 'reminder_due':
+          return decideDue(state, turn, options)
+      }
+    },
+  }
+}
+
+function put(state: UpdateActorState, { value }: RecordChange): void {
+  state.stored = (value as StoredUpdate | null) ?? undefined
+}
+
+/** The device is gone: nobody is told of its update any more, and it counts no more. */
+function decideForget({ device, stored }: UpdateActorState, turn: Turn, { notices }: UpdateOptions): Decision<Entry> {
+  if (!stored) return answer(undefined)
+  const { tenant } = turn
+  const records = [{ name: updateRecord, value: null }]
+  return record<Entry>([], {
+    changes: records,
+    records,
+    indexes: updating(device, stored, false),
+    ...(turn.reminder() !== null && { reminder: null }),
+    tells: countTells(tenant, stored.counted, null),
+    effects: [() => notices.moved(tenant, device, undefined)],
+  })
+}
