@@ -152,7 +152,7 @@ export class ImageUses {
   #removeUnnamed(sha256: string): void {
     const { system, images, failed } = this.#parts
     // Behind a failed write nobody knows what is stored until it was read.
-    if (!system.isServing || this.isNamed(sha256) || this.#removals.has(sha256)) return
+    if (!system.gate.isOpen || this.isNamed(sha256) || this.#removals.has(sha256)) return
     const removal = images
       .remove(sha256)
       .catch(failed)

@@ -52,7 +52,9 @@ function releaseOf(
   { index, hardware }: UpdateQuestion,
 ): StoredRelease | undefined {
   const all = (shelves.versions.get(version) ?? []).filter((release) => release.index === index)
-  return all.find((release) => release.hardware === (hardware ?? null)) ?? all.find((release) => release.hardware === null)
+  return (
+    all.find((release) => release.hardware === (hardware ?? null)) ?? all.find((release) => release.hardware === null)
+  )
 }
 
 function newestOf({ shelves }: ProjectState, { index, hardware }: UpdateQuestion): StoredRelease | undefined {

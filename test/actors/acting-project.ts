@@ -1,0 +1,104 @@
+import type { JobMoved, ProjectCommand, Stage, WalkRequest } from '#actors/project/commands'
+import type { ProjectNotices } from '#actors/project/notices'
+import { projectActor } from '#actors/project/project'
+import type { ProjectState } from '#actors/project/state'
+import type { StoredRelease } from '#model/release'
+import type { RolloutBody } from '#model/rollout'
+import { ActingActor, outcomeOf } from '#test/actors/acting-actor'
+
+/** Notices about projects as lines, in the order in which they came. */
+export class RecordingProjects implements ProjectNotices {
+  readonly said: string[] = []
+
+  /** What was said since the last look. */
+  get heard(): string[] {
+    return this.said.splice(0)
+  }
+
+  releasesChanged: ProjectNotices['releasesChanged'] = (tenant, project, before, after, release) => {
+    this.said.push(`${tenant}/${project}/${release} ${shortOf(before)} → ${shortOf(after)}`)
+  }
+
+  walkWanted: ProjectNotices['walkWanted'] = (tenant, project) => {
+    this.said.push(`walk ${tenant}/${project}`)
+  }
+
+  rolloutChanged: ProjectNotices['rolloutChanged'] = (tenant, project) => {
+    this.said.push(`rollout ${tenant}/${project}`)
+  }
+}
+
+export const ada = 'crn#user:2Vb7qYx9Kd'
+export const bob = 'crn#user:3Nc7xJr4Vq'
+
+/** Project `boiler` of tenant `t`, without a runtime. */
+export class ActingProject extends ActingActor<ProjectState, ProjectCommand> {
+  readonly notices: RecordingProjects
+
+  constructor() {
+    const notices = new RecordingProjects()
+    super(projectActor(notices), { tenant: 't', id: 'boiler' })
+    this.notices = notices
+  }
+
+  /** What became of each. */
+  all(...commands: ProjectCommand[]): unknown[] {
+    return commands.map((command) => outcomeOf(this.act(command)))
+  }
+
+  /** Entries that a command puts into indexes (+) and takes out (-). */
+  indexed(command: ProjectCommand): string[] {
+    return (this.record(command).indexes ?? []).map(
+      ({ index, entry, isPresent }) => `${isPresent ? '+' : '-'} ${index} ${entry}`,
+    )
+  }
+
+  /** So many devices come to stand elsewhere, by the rollout of now. */
+  move(from: Stage | null, to: Stage | null, count = 1): void {
+    const rollout = this.state.rollout?.id ?? null
+    for (let done = 0; done < count; done++) this.act(moved(from, to, { rollout }))
+  }
+}
+
+/** A release whose image is of so many bytes `image`. */
+export function releaseOf(
+  firmware: string,
+  more: Partial<StoredRelease> & { readonly image?: string } = {},
+): StoredRelease {
+  const { image = 'a', ...fields } = more
+  return {
+    firmware,
+    hardware: null,
+    index: 0,
+    sha256: image.repeat(64),
+    size: 65_536,
+    createdAt: 1_763_700_000_000,
+    createdBy: ada,
+    ...fields,
+  }
+}
+
+export function putRelease(firmware: string, more: Parameters<typeof releaseOf>[1] = {}): ProjectCommand {
+  return { type: 'put_release', release: releaseOf(firmware, more) }
+}
+
+export function putRollout(firmware: string, more: Partial<RolloutBody> = {}, id = 'R1', author = ada): ProjectCommand {
+  return { type: 'put_rollout', body: { firmware, percent: 100, ...more }, id, author }
+}
+
+export function moved(from: Stage | null, to: Stage | null, more: Partial<JobMoved> = {}): JobMoved {
+  const release = { firmware: '2.0.0', hardware: null, index: 0 }
+  return { type: 'job_moved', release, rollout: null, from, to, ...more }
+}
+
+export function walk(
+  by: WalkRequest['by'],
+  devices: readonly string[] | null,
+  author: string | null = null,
+): ProjectCommand {
+  return { type: 'walk', request: { by, devices, author } }
+}
+
+function shortOf(sha256: string | null): string {
+  return sha256?.slice(0, 1) ?? 'none'
+}

@@ -1,0 +1,255 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import type { ProjectCommand, Stage } from '#actors/project/commands'
+import { byPrecedence } from '#model/firmware-order'
+import { releaseName } from '#model/release'
+import { ActingProject, ada, moved, putRelease, putRollout, walk } from '#test/actors/acting-project'
+
+describe('a rollout stops for its errors', () => {
+  // Chosen, threshold in percent, what becomes of devices; whether that is too much.
+  test.each<readonly [number, number | undefined, readonly [Stage, number][], boolean]>([
+    [10, 20, [['failed', 1]], false],
+    [10, 20, [['failed', 2]], true],
+    [10, 20, [['refused', 2]], true],
+    [
+      10,
+      20,
+      [
+        ['failed', 1],
+        ['refused', 1],
+      ],
+      true,
+    ],
+    [
+      10,
+      20,
+      [
+        ['done', 8],
+        ['failed', 1],
+      ],
+      false,
+    ],
+    [10, 10, [['failed', 1]], true],
+    [1, 100, [['failed', 1]], true],
+    [2, 100, [['failed', 1]], false],
+    [
+      2,
+      100,
+      [
+        ['failed', 1],
+        ['done', 1],
+      ],
+      false,
+    ],
+    [2, 100, [['failed', 2]], true],
+    [1000, 20, [['failed', 3]], false],
+    [1000, 20, [['failed', 4]], true],
+    [
+      1000,
+      20,
+      [
+        ['done', 20],
+        ['failed', 4],
+      ],
+      false,
+    ],
+    [
+      1000,
+      20,
+      [
+        ['done', 20],
+        ['failed', 5],
+      ],
+      true,
+    ],
+    [1000, 0, [['done', 1000]], false],
+    [1000, 0, [['failed', 1]], true],
+    [0, 20, [['failed', 1]], true],
+    [1000, undefined, [['failed', 1000]], false],
+    [1000, 12.5, [['failed', 2]], false],
+    [1000, 12.5, [['failed', 3]], true],
+  ])('of %i at %s %%: %j: %s', (chosen, errorThresholdPercent, outcomes, isStopped) => {
+    const project = new ActingProject()
+    const threshold = errorThresholdPercent === undefined ? {} : { errorThresholdPercent }
+    project.all(putRollout('2.0.0', threshold), { type: 'walk_done', chosen })
+    project.notices.heard
+    for (const [stage, count] of outcomes) project.move(null, stage, count)
+    expect(project.state.rollout?.state).toBe(isStopped ? 'stopped' : 'running')
+    expect(project.notices.heard).toEqual(isStopped ? ['rollout t/boiler'] : [])
+  })
+
+  test('only when it is known how few are chosen, if they are few', () => {
+    const project = new ActingProject()
+    project.act(putRollout('2.0.0', { errorThresholdPercent: 20 }))
+    project.move(null, 'failed', 3)
+    expect(project.state.rollout?.state).toBe('running')
+    project.notices.heard
+    project.act({ type: 'walk_done', chosen: 10 })
+    expect(project.state.rollout?.state).toBe('stopped')
+    expect(project.notices.heard).toEqual(['rollout t/boiler'])
+  })
+
+  test('and goes on when it is resumed: what was before counts no more', () => {
+    const project = new ActingProject()
+    project.all(putRollout('2.0.0', { errorThresholdPercent: 20 }), { type: 'walk_done', chosen: 10 })
+    project.move(null, 'failed', 2)
+    project.act({ type: 'resume', author: ada })
+    expect(project.state.rollout).toMatchObject({ state: 'running', countedFrom: { finished: 2, failed: 2 } })
+    project.move(null, 'failed')
+    expect(project.state.rollout?.state).toBe('running')
+    project.move(null, 'failed')
+    expect(project.state.rollout?.state).toBe('stopped')
+    expect(project.state.tally.counts).toEqual({ chosen: 10, running: 0, done: 0, failed: 4, refused: 0 })
+  })
+
+  test('also for those that failed before it was resumed, and fail again', () => {
+    const project = new ActingProject()
+    project.all(putRollout('2.0.0', { errorThresholdPercent: 20 }), { type: 'walk_done', chosen: 10 })
+    project.move(null, 'failed', 2)
+    project.act({ type: 'resume', author: ada })
+    project.move('failed', 'running', 2)
+    expect(project.state.rollout?.countedFrom).toEqual({ finished: 0, failed: 0 })
+    project.move('running', 'failed')
+    expect(project.state.rollout?.state).toBe('running')
+    project.move('running', 'failed')
+    expect(project.state.rollout?.state).toBe('stopped')
+  })
+
+  test('not for those that come right at last', () => {
+    const project = new ActingProject()
+    project.all(putRollout('2.0.0', { errorThresholdPercent: 20 }), { type: 'walk_done', chosen: 10 })
+    for (let device = 0; device < 10; device++) {
+      project.move(null, 'failed')
+      project.move('failed', 'running')
+      project.move('running', 'done')
+    }
+    expect(project.state.rollout?.state).toBe('running')
+    expect(project.state.tally.counts).toEqual({ chosen: 10, running: 0, done: 10, failed: 0, refused: 0 })
+  })
+
+  test('not while it is paused, of which it says so', () => {
+    const project = new ActingProject()
+    project.all(putRollout('2.0.0', { errorThresholdPercent: 0 }), { type: 'pause', author: ada })
+    project.move(null, 'failed', 5)
+    expect(project.state.rollout?.state).toBe('paused')
+  })
+})
+
+describe('what updates tell', () => {
+  test('by an earlier rollout, or by none, only holds the release', () => {
+    const project = new ActingProject()
+    project.all(
+      putRollout('2.0.0'),
+      putRollout('2.0.1', {}, 'R2'),
+      moved(null, 'running', { rollout: 'R1' }),
+      moved(null, 'running', { rollout: null }),
+      moved(null, 'failed', { rollout: 'R1' }),
+    )
+    expect(project.state.tally).toEqual({
+      uses: { '0//2.0.0': 2 },
+      counts: { chosen: 0, running: 0, done: 0, failed: 0, refused: 0 },
+      isChosenKnown: false,
+    })
+  })
+
+  test('is kept without a rollout while something is under way, and then no more', () => {
+    const project = new ActingProject()
+    project.act(moved(null, 'running'))
+    expect([...project.records.keys()]).toEqual(['tally'])
+    project.act(moved('running', 'done'))
+    expect(project.records.size).toBe(0)
+  })
+
+  test('and changes nothing, is not stored', () => {
+    const project = new ActingProject()
+    expect(project.act(moved('failed', null)).type).toBe('answer')
+  })
+})
+
+const few = <const Value>(...values: Value[]) => fc.constantFrom(...values)
+const firmware = few('1.0.0', '2.0.0-rc.1', '2.0.0', '2.0.0+b', '10.0.0')
+const key = fc.record({ firmware, hardware: few(null, 'revA'), index: few(0, 1) })
+const author = few('crn#user:2Vb7qYx9Kd', 'crn#user:3Nc7xJr4Vq')
+const command: fc.Arbitrary<ProjectCommand> = fc.oneof(
+  {
+    weight: 4,
+    arbitrary: fc
+      .tuple(key, few('a', 'b'), few(1, 2))
+      .map(([of, image, createdAt]) => putRelease(of.firmware, { ...of, image, createdAt })),
+  },
+  { weight: 3, arbitrary: fc.record({ type: few('delete_release'), key }) },
+  fc.record({ type: few('put_pin'), device: few('A', 'B'), firmware }),
+  fc.record({ type: few('delete_pin'), device: few('A', 'B') }),
+  fc
+    .tuple(firmware, few(0, 50, undefined), few('R1', 'R2', 'R3'), author)
+    .map(([of, threshold, id, by]) =>
+      putRollout(of, threshold === undefined ? {} : { errorThresholdPercent: threshold }, id, by),
+    ),
+  fc.record({ type: few('delete_rollout') }),
+  fc.record({ type: few('pause', 'resume'), author }),
+  fc
+    .tuple(few('hook', 'cron', 'rollout'), few(null, ['A'], ['B']), fc.option(author))
+    .map(([by, devices, of]) => walk(by, devices, of)),
+  fc.record({ type: few('walk_progress'), cursor: few('A', 'B'), chosen: few(1, 2) }),
+  fc.record({ type: few('walk_done'), chosen: few(1, 30) }),
+)
+
+test('whatever is put, taken away and told: woken as it stands, found as it is, indexed when it is there', () => {
+  fc.assert(
+    fc.property(fc.array(command, { minLength: 1, maxLength: 40 }), (commands) => {
+      const project = new ActingProject()
+      const indexed = new Map([
+        ['project', false],
+        ['walking', false],
+      ])
+      for (const each of commands) {
+        const decision = project.act(each)
+        if (decision.type === 'record') {
+          for (const { index, isPresent } of decision.indexes ?? []) {
+            expect(indexed.get(index)).toBe(!isPresent)
+            indexed.set(index, isPresent)
+          }
+        }
+        const { releases, shelves, pins, rollout, walk: running, nextWalks } = project.state
+        expect(indexed.get('project')).toBe(releases.size + pins.size + (rollout ? 1 : 0) > 0)
+        expect(indexed.get('walking')).toBe(running !== undefined)
+        if (!running) expect(nextWalks).toEqual([])
+        for (const { index, hardware, firmware: version } of releases.values()) {
+          const newest = shelves.newest.get(`${index}/${hardware ?? ''}`)
+          expect(byPrecedence(newest?.firmware ?? '', version)).toBeGreaterThanOrEqual(0)
+          expect(releases.get(releaseName(newest ?? { firmware: '', hardware: null, index: 0 }))).toBe(newest)
+        }
+        expect([...shelves.versions.values()].flat().map(releaseName).sort()).toEqual([...releases.keys()].sort())
+        expect(shelves.newest.size).toBe(new Set([...releases.values()].map((of) => `${of.index}/${of.hardware}`)).size)
+      }
+    }),
+    { numRuns: 300 },
+  )
+})
+
+test('counts are those of the devices as they stand, whatever they go through', () => {
+  const stages = ['running', 'done', 'failed', 'refused', null] as const
+  fc.assert(
+    fc.property(fc.array(fc.tuple(few(0, 1, 2), few(...stages))), (moves) => {
+      const project = new ActingProject()
+      project.act(putRollout('2.0.0', { errorThresholdPercent: 50 }))
+      const at: (Stage | null)[] = [null, null, null]
+      for (const [device, to] of moves) {
+        project.move(at[device] ?? null, to)
+        at[device] = to
+        const { countedFrom } = project.state.rollout ?? {}
+        expect(countedFrom?.finished).toBeGreaterThanOrEqual(countedFrom?.failed ?? 0)
+      }
+      const countOf = (stage: Stage) => at.filter((stands) => stands === stage).length
+      expect(project.state.tally.counts).toEqual({
+        chosen: 0,
+        running: countOf('running'),
+        done: countOf('done'),
+        failed: countOf('failed'),
+        refused: countOf('refused'),
+      })
+      expect(project.state.tally.uses).toEqual(countOf('running') > 0 ? { '0//2.0.0': countOf('running') } : {})
+    }),
+    { numRuns: 200 },
+  )
+})

@@ -1,0 +1,136 @@
+import { describe, expect, test } from 'vitest'
+import { waitingWalksMax } from '#actors/project/walk'
+import { boundDevicesMax } from '#model/group'
+import { ActingProject, ada, bob, putRollout, walk } from '#test/actors/acting-project'
+
+describe('walks', () => {
+  test('one is under way, and stored as far as it has come', () => {
+    const project = new ActingProject()
+    expect(project.indexed(walk('hook', ['B', 'A', 'B'], bob))).toEqual(['+ walking boiler'])
+    expect(project.notices.heard).toEqual(['walk t/boiler'])
+    project.act({ type: 'walk_progress', cursor: 'A', chosen: 1 })
+    expect(project.state.walk).toEqual({
+      by: 'hook',
+      devices: ['A', 'B'],
+      author: bob,
+      cursor: 'A',
+      chosen: 1,
+      rollout: null,
+    })
+    expect(project.indexed({ type: 'walk_done', chosen: 1 })).toEqual(['- walking boiler'])
+    expect(project.state.walk).toBeUndefined()
+    expect(project.records.size).toBe(0)
+    expect(project.notices.heard).toEqual([])
+  })
+
+  test('what is said of one that is over is not heard', () => {
+    const project = new ActingProject()
+    expect(project.all({ type: 'walk_progress', cursor: 'A', chosen: 1 }, { type: 'walk_done', chosen: 1 })).toEqual([
+      undefined,
+      undefined,
+    ])
+    expect(project.state.walk).toBeUndefined()
+  })
+
+  test('those wanted meanwhile for one reason by one author are one, and begin behind it', () => {
+    const project = new ActingProject()
+    project.all(walk('hook', ['A']), walk('hook', ['C']), walk('hook', ['B', 'C']))
+    project.notices.heard
+    expect(project.state.walk?.devices).toEqual(['A'])
+    expect(project.state.nextWalks).toEqual([{ by: 'hook', devices: ['B', 'C'], author: null }])
+    expect(project.indexed({ type: 'walk_done', chosen: 0 })).toEqual([])
+    expect(project.notices.heard).toEqual(['walk t/boiler'])
+    expect(project.state.walk).toMatchObject({ devices: ['B', 'C'], cursor: '', chosen: 0 })
+    expect(project.state.nextWalks).toEqual([])
+  })
+
+  test('those of others do not become theirs: a reach is nobody else’s', () => {
+    const project = new ActingProject()
+    project.all(walk('hook', null), walk('hook', ['A'], ada), walk('hook', ['B'], bob), walk('cron', null))
+    expect(project.state.nextWalks).toEqual([
+      { by: 'hook', devices: ['A'], author: ada },
+      { by: 'hook', devices: ['B'], author: bob },
+      { by: 'cron', devices: null, author: null },
+    ])
+  })
+
+  test.each([
+    ['all of one', null, ['A'], null],
+    ['all of the other', ['A'], null, null],
+    ['both', ['B'], ['A', 'B'], ['A', 'B']],
+    ['none', [], [], []],
+    ['as many as a list may have', names(0, boundDevicesMax - 1), ['D09999'], names(0, boundDevicesMax)],
+    ['more than that', names(0, boundDevicesMax), ['X'], null],
+  ])('two lists together: %s', (_, one, other, both) => {
+    const project = new ActingProject()
+    project.all(walk('cron', null), walk('hook', one), walk('hook', other))
+    expect(project.state.nextWalks).toEqual([{ by: 'hook', devices: both, author: null }])
+  })
+
+  test(`behind ${waitingWalksMax} that wait another one is refused, unless it is one of theirs`, () => {
+    const project = new ActingProject()
+    project.act(walk('cron', null))
+    for (let author = 0; author < waitingWalksMax; author++) project.act(walk('hook', ['A'], `crn#user:${author}`))
+    expect(project.all(walk('hook', ['B'], 'crn#user:7'), walk('hook', ['B'], 'crn#user:more'))).toEqual([
+      undefined,
+      'overloaded: OVERLOADED',
+    ])
+    expect(project.state.nextWalks[7]).toMatchObject({ devices: ['A', 'B'] })
+    // Of a rollout there is always one.
+    project.act(putRollout('2.0.0'))
+    expect(project.state.nextWalks).toHaveLength(waitingWalksMax + 1)
+  })
+})
+
+describe('walks for a rollout', () => {
+  test('do not begin while none runs', () => {
+    const project = new ActingProject()
+    project.act(walk('rollout', null, ada))
+    expect(project.state.walk).toBeUndefined()
+    project.all(putRollout('2.0.0'), { type: 'walk_done', chosen: 1 }, { type: 'pause', author: ada })
+    project.act(walk('rollout', null, ada))
+    expect(project.state.walk).toBeUndefined()
+    project.all({ type: 'resume', author: ada }, { type: 'walk_done', chosen: 1 }, walk('rollout', null, ada))
+    expect(project.state.walk).toMatchObject({ by: 'rollout', rollout: 'R1' })
+  })
+
+  test('end with it: what is under way goes through no more devices, what waits for it is gone', () => {
+    const project = new ActingProject()
+    project.all(putRollout('2.0.0'), { type: 'walk_progress', cursor: 'D', chosen: 4 })
+    project.all(walk('rollout', null, ada), walk('hook', null), { type: 'delete_rollout' })
+    expect(project.state.walk).toMatchObject({ by: 'rollout', devices: [], cursor: 'D' })
+    expect(project.state.nextWalks).toEqual([{ by: 'hook', devices: null, author: null }])
+  })
+
+  test('leave others as they are when it ends', () => {
+    const project = new ActingProject()
+    project.all(walk('hook', null), putRollout('2.0.0'), { type: 'delete_rollout' })
+    expect(project.state.walk).toMatchObject({ by: 'hook', devices: null })
+    expect(project.state.nextWalks).toEqual([])
+  })
+
+  test.each([
+    ['one for it', walk('rollout', null, ada), 7],
+    ['the schedule', walk('cron', null), 7],
+    ['a hook that nobody’s reach narrows', walk('hook', null), 7],
+    ['a hook of somebody', walk('hook', null, bob), 3],
+    ['a hook for some devices', walk('hook', ['A', 'B']), 3],
+  ])('how many are chosen is known from all: %s', (_, request, chosen) => {
+    const project = new ActingProject()
+    project.all(putRollout('2.0.0'), { type: 'walk_done', chosen: 3 }, request, { type: 'walk_done', chosen: 7 })
+    expect(project.state.tally.counts.chosen).toBe(chosen)
+  })
+
+  test('how many are chosen by a new one is not known from a walk that began before it', () => {
+    const project = new ActingProject()
+    project.all(putRollout('2.0.0'), putRollout('2.0.1', {}, 'R2'), { type: 'walk_done', chosen: 3 })
+    expect(project.state.tally).toMatchObject({ counts: { chosen: 0 }, isChosenKnown: false })
+    project.act({ type: 'walk_done', chosen: 5 })
+    expect(project.state.tally).toMatchObject({ counts: { chosen: 5 }, isChosenKnown: true })
+    expect(project.state.walk).toBeUndefined()
+  })
+})
+
+function names(from: number, to: number): string[] {
+  return Array.from({ length: to - from }, (_, place) => `D${String(from + place).padStart(5, '0')}`)
+}

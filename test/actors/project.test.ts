@@ -1,0 +1,259 @@
+import { describe, expect, test } from 'vitest'
+import type { ProjectCommand } from '#actors/project/commands'
+import { isNothing } from '#actors/project/state'
+import { pinsMax, releasesMax } from '#model/release'
+import { now, outcomeOf } from '#test/actors/acting-actor'
+import { ActingProject, ada, bob, moved, putRelease, putRollout, releaseOf } from '#test/actors/acting-project'
+
+const key = { firmware: '2.0.0', hardware: null, index: 0 }
+const deletion: ProjectCommand = { type: 'delete_release', key }
+const pin: ProjectCommand = { type: 'put_pin', device: 'A', firmware: '2.0.0' }
+
+describe('a release', () => {
+  test('is there from its putting to its deletion, and who keeps images hears of both', () => {
+    const project = new ActingProject()
+    expect(project.all(putRelease('2.0.0'))).toEqual([{ isNew: true, release: releaseOf('2.0.0') }])
+    expect([...project.state.releases]).toEqual([['0//2.0.0', releaseOf('2.0.0')]])
+    expect(project.notices.heard).toEqual(['t/boiler/0//2.0.0 none → a'])
+    expect(project.all(deletion)).toEqual([undefined])
+    expect(project.state.releases.size).toBe(0)
+    expect(project.notices.heard).toEqual(['t/boiler/0//2.0.0 a → none'])
+  })
+
+  test('with the same bytes again is the one that is there, with others refused', () => {
+    const project = new ActingProject()
+    project.act(putRelease('2.0.0'))
+    project.notices.heard
+    expect(project.all(putRelease('2.0.0', { createdBy: bob }), putRelease('2.0.0', { image: 'b' }))).toEqual([
+      { isNew: false, release: releaseOf('2.0.0') },
+      'conflict: the release is there with other bytes',
+    ])
+    expect(project.notices.heard).toEqual([])
+  })
+
+  test('is another one for another hardware or index', () => {
+    const project = new ActingProject()
+    project.all(putRelease('2.0.0'), putRelease('2.0.0', { hardware: 'revA' }), putRelease('2.0.0', { index: 1 }))
+    expect([...project.state.releases.keys()]).toEqual(['0//2.0.0', '0/revA/2.0.0', '1//2.0.0'])
+    project.act(deletion)
+    expect([...project.state.releases.keys()]).toEqual(['0/revA/2.0.0', '1//2.0.0'])
+  })
+
+  test.each<readonly [string, readonly ProjectCommand[], readonly ProjectCommand[]]>([
+    ['a pin', [pin], [{ type: 'delete_pin', device: 'A' }]],
+    [
+      'a pin that is one of two',
+      [pin, { ...pin, device: 'B' } as ProjectCommand],
+      [
+        { type: 'delete_pin', device: 'A' },
+        { type: 'delete_pin', device: 'B' },
+      ],
+    ],
+    ['the rollout', [putRollout('2.0.0')], [{ type: 'delete_rollout' }]],
+    ['an update under way', [moved(null, 'running')], [moved('running', 'done')]],
+    [
+      'one of two updates',
+      [moved(null, 'running'), moved('failed', 'running')],
+      [moved('running', 'failed'), moved('running', null)],
+    ],
+  ])('is not deleted while in use by %s', (_, uses, ends) => {
+    const project = new ActingProject()
+    project.all(putRelease('2.0.0'), ...uses)
+    for (const end of ends) {
+      expect(project.all(deletion)).toEqual(['conflict: the release is in use'])
+      project.act(end)
+    }
+    expect(project.all(deletion)).toEqual([undefined])
+  })
+
+  test('is not in use by what is about another version, or an update to another hardware', () => {
+    const project = new ActingProject()
+    project.all(
+      putRelease('2.0.0'),
+      { type: 'put_pin', device: 'A', firmware: '2.0.0+1' },
+      putRollout('2.0.1'),
+      moved(null, 'running', { release: { ...key, hardware: 'revA' } }),
+    )
+    expect(project.all(deletion, deletion)).toEqual([undefined, 'not_found: Not Found'])
+  })
+
+  test(`is refused behind ${releasesMax} others`, () => {
+    const project = new ActingProject()
+    for (let minor = 0; minor < releasesMax; minor++) {
+      // Put in as they would come from the store: a turn looks at all that was stored before.
+      project.definition.change?.(project.state, { name: `release/0//1.${minor}.0`, value: releaseOf(`1.${minor}.0`) })
+    }
+    expect(outcomeOf(project.decide(putRelease('2.0.0')))).toBe('conflict: a project has at most 1000 releases')
+    expect(outcomeOf(project.decide(putRelease('1.0.0')))).toMatchObject({ isNew: false })
+    expect(project.state.shelves.newest.get('0/')?.firmware).toBe('1.999.0')
+  })
+})
+
+describe('a pin', () => {
+  test('is there from its putting to its deletion, and says when it is new', () => {
+    const project = new ActingProject()
+    const other: ProjectCommand = { type: 'put_pin', device: 'A', firmware: '1.0.0' }
+    expect(project.all(pin, pin, other)).toEqual([{ isNew: true }, { isNew: false }, { isNew: false }])
+    expect([...project.state.pins]).toEqual([['A', '1.0.0']])
+    const gone: ProjectCommand = { type: 'delete_pin', device: 'A' }
+    expect(project.all(gone, gone)).toEqual([undefined, 'not_found: Not Found'])
+    expect(project.notices.heard).toEqual([])
+  })
+
+  test(`is refused behind ${pinsMax} others, unless the device has one`, () => {
+    const project = new ActingProject()
+    const pins = project.state.pins as Map<string, string>
+    for (let device = 0; device < pinsMax; device++) pins.set(`D${device}`, '1.0.0')
+    const decide = (device: string) =>
+      project.definition.decide(project.state, { ...pin, device } as ProjectCommand, {
+        tenant: 't',
+        now,
+        random: () => new Uint8Array(0),
+        reminder: () => null,
+      })
+    expect(outcomeOf(decide('A'))).toBe('conflict: a project has at most 100000 pins')
+    expect(outcomeOf(decide('D7'))).toEqual({ isNew: false })
+  })
+})
+
+test('a project is there while it has a release, a pin or a rollout, and forgotten when nothing is left of it', () => {
+  const project = new ActingProject()
+  expect(isNothing(project.state)).toBe(true)
+  expect(project.indexed(putRelease('2.0.0'))).toEqual(['+ project boiler'])
+  expect(project.indexed(pin)).toEqual([])
+  expect(project.indexed(putRollout('2.0.1'))).toEqual(['+ walking boiler'])
+  expect(project.indexed(putRollout('2.0.2', {}, 'R2'))).toEqual([])
+  expect(project.indexed({ type: 'delete_pin', device: 'A' })).toEqual([])
+  expect(project.indexed(deletion)).toEqual([])
+  expect(project.indexed({ type: 'delete_rollout' })).toEqual(['- project boiler'])
+  expect(project.indexed({ type: 'walk_done', chosen: 0 })).toEqual(['- walking boiler'])
+  expect(isNothing(project.state)).toBe(true)
+  expect(project.records.size).toBe(0)
+  expect(project.indexed(pin)).toEqual(['+ project boiler'])
+})
+
+describe('a rollout', () => {
+  const counts = { chosen: 0, running: 0, done: 0, failed: 0, refused: 0 }
+  const stored = {
+    id: 'R1',
+    body: { firmware: '2.0.0', percent: 100 },
+    state: 'running',
+    countedFrom: { finished: 0, failed: 0 },
+    createdBy: ada,
+    createdAt: now,
+    updatedBy: ada,
+    updatedAt: now,
+  }
+
+  test('runs from its putting, and the devices are gone through', () => {
+    const project = new ActingProject()
+    expect(project.all(putRollout('2.0.0'))).toEqual([{ isNew: true, rollout: stored, counts }])
+    expect(project.notices.heard).toEqual(['rollout t/boiler', 'walk t/boiler'])
+    expect(project.state.walk).toEqual({
+      by: 'rollout',
+      devices: null,
+      author: ada,
+      cursor: '',
+      chosen: 0,
+      rollout: 'R1',
+    })
+  })
+
+  test('put again with the same firmware goes on, by who put it, and is gone through again', () => {
+    const project = new ActingProject()
+    project.act(putRollout('2.0.0'))
+    project.move(null, 'done', 2)
+    project.move(null, 'refused')
+    project.notices.heard
+    project.at = now + 5
+    const again = { ...stored, body: { firmware: '2.0.0', percent: 50 }, countedFrom: { finished: 3, failed: 1 } }
+    expect(project.all(putRollout('2.0.0', { percent: 50 }, 'R2', bob))).toEqual([
+      {
+        isNew: false,
+        rollout: { ...again, updatedBy: bob, updatedAt: now + 5 },
+        counts: { ...counts, done: 2, refused: 1 },
+      },
+    ])
+    // The first walk goes on; the next one is by the author of now.
+    expect(project.notices.heard).toEqual(['rollout t/boiler'])
+    expect(project.state.nextWalks).toEqual([{ by: 'rollout', devices: null, author: bob }])
+  })
+
+  test.each(['paused', 'stopped'] as const)('of another firmware is a new one, also after one that is %s', (state) => {
+    const project = new ActingProject()
+    project.act(putRollout('2.0.0', { errorThresholdPercent: 0 }))
+    if (state === 'paused') project.act({ type: 'pause', author: ada })
+    else project.move(null, 'failed')
+    expect(project.state.rollout?.state).toBe(state)
+    project.at = now + 5
+    expect(project.all(putRollout('2.0.1', {}, 'R2', bob))).toEqual([
+      {
+        isNew: true,
+        rollout: {
+          ...stored,
+          id: 'R2',
+          body: { firmware: '2.0.1', percent: 100 },
+          createdBy: bob,
+          createdAt: now + 5,
+          updatedBy: bob,
+          updatedAt: now + 5,
+        },
+        counts,
+      },
+    ])
+  })
+
+  test('paused or stopped stays so when it is put with the same firmware, and nothing is gone through', () => {
+    for (const state of ['paused', 'stopped']) {
+      const project = new ActingProject()
+      project.all(putRollout('2.0.0', { errorThresholdPercent: 0 }), { type: 'walk_done', chosen: 9 })
+      if (state === 'paused') project.act({ type: 'pause', author: ada })
+      else project.move(null, 'failed')
+      project.act(putRollout('2.0.0', { percent: 10 }))
+      expect(project.state.rollout).toMatchObject({ state, body: { percent: 10 } })
+      expect(project.state.walk).toBeUndefined()
+    }
+  })
+
+  test('is paused and resumed by whoever does it, once; each way again changes nothing', () => {
+    const project = new ActingProject()
+    project.all(putRollout('2.0.0'), { type: 'walk_done', chosen: 9 })
+    project.notices.heard
+    const known = { ...counts, chosen: 9 }
+    project.at = now + 5
+    const paused = { ...stored, state: 'paused', updatedBy: bob, updatedAt: now + 5 }
+    expect(project.all({ type: 'pause', author: bob }, { type: 'pause', author: ada })).toEqual([
+      { isNew: false, rollout: paused, counts: known },
+      { isNew: false, rollout: paused, counts: known },
+    ])
+    expect(project.notices.heard).toEqual(['rollout t/boiler'])
+    project.at = now + 9
+    const resumed = { ...stored, updatedAt: now + 9 }
+    expect(project.all({ type: 'resume', author: ada }, { type: 'resume', author: bob })).toEqual([
+      { isNew: false, rollout: resumed, counts: known },
+      { isNew: false, rollout: resumed, counts: known },
+    ])
+    expect(project.notices.heard).toEqual(['rollout t/boiler', 'walk t/boiler'])
+  })
+
+  test('that is not there is neither paused nor resumed nor deleted', () => {
+    const project = new ActingProject()
+    const nothing = 'not_found: Not Found'
+    expect(
+      project.all({ type: 'pause', author: ada }, { type: 'resume', author: ada }, { type: 'delete_rollout' }),
+    ).toEqual([nothing, nothing, nothing])
+  })
+
+  test('that waits for its release begins with it; no other release is gone through for', () => {
+    const project = new ActingProject()
+    project.all(putRollout('2.0.0'), { type: 'walk_done', chosen: 9 })
+    project.notices.heard
+    project.all(putRelease('2.0.1'))
+    expect(project.state.walk).toBeUndefined()
+    expect(project.indexed(putRelease('2.0.0'))).toEqual(['+ walking boiler'])
+    expect(project.notices.heard.slice(1)).toEqual(['t/boiler/0//2.0.0 none → a', 'walk t/boiler'])
+    project.all({ type: 'walk_done', chosen: 9 }, { type: 'pause', author: ada })
+    project.all(putRelease('2.0.0', { hardware: 'revA' }))
+    expect(project.state.walk).toBeUndefined()
+  })
+})
