@@ -92,6 +92,7 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
       cors: { corsOrigins: config.corsOrigins, publicUrls: config.publicUrls, iamOff: !config.isIamOn },
       isProxyTrusted: config.isProxyTrusted,
       bodyBytesMax: config.bodyBytesMax,
+      streamedBytesMax: config.imageBytesMax,
       idempotency: idempotencyOf(context),
       requestDeadlineMs: Math.max(
         requestDeadlineMs,

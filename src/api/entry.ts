@@ -64,7 +64,7 @@ export interface RouteBody<B extends z.ZodType = z.ZodType> {
   readonly schema: B
   /** Default: `application/json`. `any`: also none; the body comes as bytes, whatever it is said to be. */
   readonly contentTypes?: readonly string[] | 'any'
-  /** Default: `BODY_BYTES_MAX`. */
+  /** Default: `BODY_BYTES_MAX`; of a streamed one `IMAGE_BYTES_MAX`. */
   readonly bytesMax?: number
   /** It is handed on as it comes, however long it takes; the schema is not asked. The answerer finds it in `upload`. */
   readonly isStreamed?: true

@@ -10,23 +10,35 @@ export interface BlobStore {
   open(): Promise<void>
   /**
    * Takes a part of what comes under a name, in order: `from` is its first byte, `size` the length of the whole, null when
-   * that is the end of this part. Not the last one: how much there is now. What came before the pieces failed is kept, and
-   * goes on from there, also after a restart; of a failed write nothing is. One at a time for a name.
-   * @throws Problem `conflict` when one is under way, or `from` is not where it goes on, `too_large`, `storage`; what the
-   * pieces throw
+   * that is the end of this part. Not the last one: how much there is now. What came before the pieces failed is kept for a
+   * day, and goes on from there, also after a restart; of a failed write nothing is. From 0 it begins anew, whatever there
+   * is. One at a time for a name.
+   *
+   * No pieces, where all is there already, make the image of it: its maker may have died before he could.
+   * @throws Problem `conflict` when one is under way, or `from` is not where it goes on, `too_large` above the limit or
+   * `size`, `overloaded`, `storage`; what the pieces throw
    */
   receive(name: string, part: BlobPart, pieces: AsyncIterable<Uint8Array>): Promise<BlobReceived>
   /** How many bytes there are of what has not come whole; 0 for nothing. */
   receivedOf(name: string): Promise<number>
-  /** The bytes from `from` to before `to`, of an image that is there and has as many. Pieces are the taker's. */
+  /**
+   * The bytes from `from` to before `to`, of an image that is there and has as many; each piece is the taker's, and at most
+   * `pieceBytesMax` long.
+   * @throws Problem `not_found`, `storage`
+   */
   read(sha256: string, from: number, to: number): AsyncIterable<Uint8Array>
   /** Undefined: there is no such image. */
   sizeOf(sha256: string): Promise<number | undefined>
   /** Nothing happens where there is none. */
   remove(sha256: string): Promise<void>
-  /** Takes away images that nothing names, and parts that have not grown for a day. */
+  /**
+   * Takes away images that nothing names, and parts that have not grown for a day. An image that came since `open` is left
+   * for an hour: what will name it may be on its way.
+   */
   sweep(isNamed: (sha256: string) => boolean): Promise<void>
 }
+
+export const pieceBytesMax = 64 * 1024
 
 export interface BlobPart {
   readonly from: number

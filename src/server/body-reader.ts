@@ -1,7 +1,9 @@
 import type { HttpResponse } from 'uWebSockets.js'
+import type { Problem } from '#model/problem'
+import type { ReceivedBody } from '#server/body-stream'
 
 /**
- * Collects a request's body up to a limit.
+ * Collects a request's body up to a limit, or hands it on as it comes.
  *
  * Obligations: attached before the first `await` (what arrives before is lost); the bytes kept never exceed the limit;
  * above it the chunks kept so far are let go at once and the rest is only counted. A listener is called at most once.
@@ -12,6 +14,8 @@ export class BodyReader {
   #bytesMax: number
   #state: 'reading' | 'complete' | 'over' = 'reading'
   #isDiscarding = false
+  #stream: ReceivedBody | undefined
+  #tooLarge: (() => Problem) | undefined
   #hasLast = false
   #settled: (() => void) | undefined
   #drained: (() => void) | undefined
@@ -37,10 +41,23 @@ export class BodyReader {
     this.#bytesMax = bytesMax
   }
 
+  /** Before any chunk arrives: they are not collected but handed on. `tooLarge`: what is said above the limit. */
+  stream(into: ReceivedBody, tooLarge: () => Problem): void {
+    this.#stream = into
+    this.#tooLarge = tooLarge
+  }
+
   /** Nobody wants the bytes: they are counted against the limit and thrown away. */
   discard(): void {
     this.#isDiscarding = true
     this.#chunks = []
+    this.#stream?.drop(false)
+  }
+
+  /** The other side went away. What is on its way to somebody who takes it still gets there. */
+  cut(): void {
+    if (this.#stream) this.#stream.drop(true)
+    else this.discard()
   }
 
   /** Calls once with the bytes when the body is there, or with undefined when it is larger than the limit. */
@@ -62,8 +79,13 @@ export class BodyReader {
     this.#receivedBytes += chunk.byteLength
     this.#hasLast ||= isLast
     if (this.#state === 'reading' && this.#receivedBytes > this.#bytesMax) {
-      this.discard()
+      if (this.#stream) this.#stream.finish(this.#tooLarge?.())
+      else this.discard()
       this.#settle('over')
+    } else if (this.#state === 'reading' && this.#stream) {
+      this.#stream.add(chunk)
+      if (isLast) this.#stream.finish()
+      if (isLast) this.#settle('complete')
     } else if (this.#state === 'reading') {
       // Copied: the chunk is emptied when this returns.
       if (!this.#isDiscarding && chunk.byteLength > 0) this.#chunks.push(new Uint8Array(chunk.slice(0)))

@@ -1,9 +1,11 @@
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js'
+import type { Caller } from '#iam/caller'
 import { Problem } from '#model/problem'
 import type { Seen } from '#model/seen'
 import type { World } from '#runtime/world'
 import { BodyReader } from '#server/body-reader'
-import type { Reply } from '#server/call'
+import { Gone, ReceivedBody } from '#server/body-stream'
+import type { BodyStream, Reply } from '#server/call'
 import type { Cors, OriginVerdict } from '#server/cors'
 import { type BodyLength, readFraming } from '#server/framing'
 import type { IdempotencyGuard } from '#server/idempotency'
@@ -26,6 +28,8 @@ export interface ServerContext {
   readonly pending: Pending
   readonly turnedAway: TurnedAway
   readonly bodyBytesMax: number
+  /** The same for bodies that are handed on as they come. */
+  readonly streamedBytesMax: number
   /** Undefined: `Idempotency-Key` means nothing. */
   readonly idempotency: IdempotencyGuard | undefined
   requestId(asked: string): string
@@ -50,7 +54,9 @@ const lingerMs = 1000
  * inside gets out (it would end the process).
  */
 export class Exchange implements Waiting {
+  /** When it came. */
   readonly since: number
+  waitsSince: number
   readonly method: string
   readonly path: string
   readonly query: string
@@ -81,6 +87,7 @@ export class Exchange implements Waiting {
     this.#response = response
     this.context = context
     this.since = context.world.monotonic()
+    this.waitsSince = this.since
     this.method = request.getCaseSensitiveMethod()
     this.path = request.getUrl()
     this.query = request.getQuery() ?? ''
@@ -167,16 +174,33 @@ export class Exchange implements Waiting {
 
   /** Goes on with the body's bytes. Larger than expected: 413, before any of it was read if it says its length. */
   readBody(step: (bytes: Uint8Array) => void): void {
-    const tooLarge = () => new Problem('too_large', `the body is larger than ${this.#bodyBytesMax} bytes`)
     if (!this.#reader) {
       step(noBytes)
       return
     }
-    if (this.bodyLength !== 'chunked' && this.bodyLength > this.#bodyBytesMax) throw tooLarge()
+    this.#refuseTooLong()
     this.#reader.whenSettled((bytes) => {
-      if (!bytes) throw tooLarge()
+      if (!bytes) throw this.#tooLarge()
       if (this.isOpen) step(bytes)
     })
+  }
+
+  /**
+   * The body as it comes, before anything is awaited. Who does not take it holds the sender back; each piece gives the
+   * request its whole time again. @throws Problem `too_large`, if it says its length
+   */
+  streamBody(stillPermitted: () => Caller): BodyStream {
+    this.#refuseTooLong()
+    const stream = new ReceivedBody({
+      lengthBytes: this.bodyLength === 'chunked' ? undefined : this.bodyLength,
+      hold: () => this.#response?.pause(),
+      release: () => this.#response?.resume(),
+      moved: () => this.context.pending.renew(this),
+      stillPermitted,
+    })
+    if (this.#reader) this.#reader.stream(stream, () => this.#tooLarge())
+    else stream.finish()
+    return stream
   }
 
   /** `isCutting`: nothing more of this connection may be read. */
@@ -186,16 +210,19 @@ export class Exchange implements Waiting {
       return
     }
     const reader = this.#reader
+    // Also what has come: behind the answer nobody takes it, and one who was held back may send other things.
+    reader?.discard()
     if (!reader || reader.hasLast || isCutting) this.#begin(reply, isCutting)
     else if (this.bodyLength === 'chunked') this.#linger(reader, reply)
     else {
-      reader.discard()
       this.#begin(reply, this.bodyLength - reader.receivedBytes > drainBytesMax)
     }
   }
 
   /** Answers what was thrown: a Problem by its table, anything else bare, with the whole of it in the log. */
   fail(error: unknown, isCutting = false): void {
+    // The end of who took a body that was broken off.
+    if (error instanceof Gone && !this.isOpen) return
     const isRefusal = error instanceof Problem && error.code !== 'bug'
     if (!isRefusal || this.hasBegun) this.#logBug(error)
     // Bytes are out: only a connection that breaks off tells the client not to take them for the whole.
@@ -266,6 +293,14 @@ export class Exchange implements Waiting {
     else writeReply(this, reply, isCutting)
   }
 
+  #refuseTooLong(): void {
+    if (this.bodyLength !== 'chunked' && this.bodyLength > this.#bodyBytesMax) throw this.#tooLarge()
+  }
+
+  #tooLarge(): Problem {
+    return new Problem('too_large', `the body is larger than ${this.#bodyBytesMax} bytes`)
+  }
+
   /**
    * Closing on a client that still writes would reset the connection, and the reset can overtake the answer. So the
    * rest of the body is thrown away for a moment first; only one that does not end then costs the connection.
@@ -285,7 +320,7 @@ export class Exchange implements Waiting {
   #gone(): void {
     const hasBegun = this.hasBegun
     this.#response = undefined
-    this.#reader?.discard()
+    this.#reader?.cut()
     this.context.pending.remove(this)
     this.#attempt(() => {
       this.#aborter?.abort()

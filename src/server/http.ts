@@ -6,7 +6,7 @@ import { Problem } from '#model/problem'
 import { seedBytes } from '#model/seeded'
 import type { Seen } from '#model/seen'
 import type { Authenticate } from '#server/authenticate'
-import type { Binding, Call, Reply } from '#server/call'
+import type { Binding, BodyStream, Call, Reply } from '#server/call'
 import { isContentType, isJsonType } from '#server/content-type'
 import { allowedHeaders, preflightMaxAgeS } from '#server/cors'
 import { Exchange, type ServerContext } from '#server/exchange'
@@ -21,6 +21,7 @@ import { validate } from '#server/validation'
 export type Destination = { readonly template: string; readonly binding: Binding } | 'socket'
 
 const defaultContentTypes = ['application/json']
+const noBytes = new Uint8Array(0)
 
 /**
  * The one wrapper around every request. The order is part of the contract: framing, origin, path (404 before anything is
@@ -90,7 +91,8 @@ function receive(exchange: Exchange, paths: PathTable<Destination>, authenticate
 
   exchange.route = destination.template
   const { access, body } = destination.binding.entry
-  exchange.expectBody(body?.bytesMax ?? exchange.context.bodyBytesMax, body !== undefined)
+  const { bodyBytesMax, streamedBytesMax } = exchange.context
+  exchange.expectBody(body?.bytesMax ?? (body?.isStreamed ? streamedBytesMax : bodyBytesMax), body !== undefined)
   const caller = access === 'none' ? nobody : authenticate(exchange, access)
   answer(exchange, destination.binding, caller, rawParameters)
 }
@@ -135,6 +137,12 @@ function answer(
   if (wanted !== 'any' && entry.body && exchange.bodyLength !== 0 && !isContentType(contentType, wanted)) {
     throw new Problem('unsupported_media_type')
   }
+  if (entry.body?.isStreamed) {
+    const upload = exchange.streamBody(() => stillPermitted(exchange, binding, caller, parameters))
+    const call = new ExchangeCall(exchange, caller, parameters, query, undefined, noBytes, upload)
+    exchange.proceed(answered(exchange, binding, call), (reply) => exchange.respond(reply))
+    return
+  }
   const isJson = wanted !== 'any' && isJsonType(contentType)
   exchange.readBody((bytes) => {
     // No bytes are no value, so that a schema can say whether a body may be left out.
@@ -147,6 +155,7 @@ function answer(
       query,
       body,
       bytes,
+      undefined,
     )
     exchange.proceed(answered(exchange, binding, call), (reply) => exchange.respond(reply))
   })
@@ -185,7 +194,7 @@ class ExchangeCall implements Call {
   readonly query: unknown
   readonly body: unknown
   readonly bodyBytes: Uint8Array
-  readonly upload = undefined
+  readonly upload: BodyStream | undefined
   readonly isRepeated = false
   readonly #exchange: Exchange
   #seed: Uint8Array | undefined
@@ -197,6 +206,7 @@ class ExchangeCall implements Call {
     query: unknown,
     body: unknown,
     bodyBytes: Uint8Array,
+    upload: BodyStream | undefined,
   ) {
     this.#exchange = exchange
     this.caller = caller
@@ -204,6 +214,7 @@ class ExchangeCall implements Call {
     this.query = query
     this.body = body
     this.bodyBytes = bodyBytes
+    this.upload = upload
   }
 
   header(name: string): string {

@@ -37,6 +37,8 @@ export interface ServerOptions {
   readonly isProxyTrusted?: boolean
   /** Where an entry says nothing else. Default 1 MiB. */
   readonly bodyBytesMax?: number
+  /** The same for bodies that are streamed. Default 256 MiB. */
+  readonly streamedBytesMax?: number
   /** Default: `Idempotency-Key` means nothing. */
   readonly idempotency?: IdempotencyGuard
   /** Until an answer begins; then 503. Default 60 s. */
@@ -80,6 +82,7 @@ export async function openServer(options: ServerOptions): Promise<Server> {
     pending: new Pending(world, options.requestDeadlineMs ?? 60_000),
     turnedAway: new TurnedAway(world, options.log),
     bodyBytesMax: options.bodyBytesMax ?? 1024 * 1024,
+    streamedBytesMax: options.streamedBytesMax ?? 256 * 1024 * 1024,
     idempotency: options.idempotency,
     requestId: requestIds(world),
     redactPath: options.redactPath ?? ((path) => path),

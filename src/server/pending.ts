@@ -2,14 +2,15 @@ import type { World } from '#runtime/world'
 
 /** Something that waits: since when, whether its answer has begun, and what happens when it takes too long. */
 export interface Waiting {
-  readonly since: number
+  /** Set anew where it is renewed. */
+  waitsSince: number
   readonly hasBegun: boolean
   expire(): void
 }
 
 /**
- * The requests that have not been answered to the end, oldest first, and their common deadline. One timer for all: the
- * deadline is the same for each, so only the oldest that waits can be due.
+ * The requests that have not been answered to the end, and their common deadline: first the one that has waited longest. One
+ * timer for all: the deadline is the same for each, so only the first can be due.
  */
 export class Pending {
   readonly #world: World
@@ -30,6 +31,13 @@ export class Pending {
   add(waiting: Waiting): void {
     this.#waiting.add(waiting)
     this.#time(this.#deadlineMs)
+  }
+
+  /** It moves on, and has its whole time again. Does nothing for one that does not wait. */
+  renew(waiting: Waiting): void {
+    if (!this.#waiting.delete(waiting)) return
+    waiting.waitsSince = this.#world.monotonic()
+    this.#waiting.add(waiting)
   }
 
   remove(waiting: Waiting): void {
@@ -58,7 +66,7 @@ export class Pending {
     const now = this.#world.monotonic()
     for (const waiting of [...this.#waiting]) {
       if (waiting.hasBegun) continue
-      const leftMs = waiting.since + this.#deadlineMs - now
+      const leftMs = waiting.waitsSince + this.#deadlineMs - now
       // A timer may fire a fraction early; never wait for less than a millisecond.
       if (leftMs > 0) {
         this.#time(Math.max(1, leftMs))

@@ -1,6 +1,7 @@
 import { open, rm, stat, statfs } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { failureFrom } from '#store/failure'
+import { isMissing } from '#store/missing'
 
 /** Written in steps of this size, so that no single write holds a thread of the pool for long. */
 const stepBytes = 1024 * 1024
@@ -95,7 +96,7 @@ async function fileBytes(file: string): Promise<number> {
 }
 
 /** Also before the folder was made: it will rest on the file system of its nearest ancestor. */
-async function freeBytes(folder: string): Promise<number> {
+export async function freeBytes(folder: string): Promise<number> {
   try {
     const { bavail, bsize } = await statfs(folder)
     return bavail * bsize
@@ -103,8 +104,4 @@ async function freeBytes(folder: string): Promise<number> {
     if (isMissing(error) && dirname(folder) !== folder) return freeBytes(dirname(folder))
     throw error
   }
-}
-
-function isMissing(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'ENOENT'
 }

@@ -1,0 +1,110 @@
+import { createHash, type Hash } from 'node:crypto'
+import { type FileHandle, open, readdir, rm, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { isMissing } from '#store/missing'
+
+const pieceBytes = 64 * 1024
+/** How many parts that nobody writes just now keep their hash; others are read again to go on. */
+const hashesMax = 64
+
+/** One part, open to be written on. */
+export interface OpenPart {
+  readonly handle: FileHandle
+  readonly hash: Hash
+  received: number
+}
+
+/**
+ * Files of what has not come whole, in a folder. Of a part only its bytes are kept: it is as long as its file, and the hash
+ * so far stays in memory, or is made again from the file.
+ *
+ * Nothing here is called for one name twice at a time.
+ */
+export class BlobParts {
+  readonly #folder: string
+  readonly #ageMsMax: number
+  readonly #now: () => number
+  readonly #hashes = new Map<string, { readonly hash: Hash; readonly received: number }>()
+
+  constructor(folder: string, ageMsMax: number, now: () => number) {
+    this.#folder = folder
+    this.#ageMsMax = ageMsMax
+    this.#now = now
+  }
+
+  fileOf(name: string): string {
+    // Names hold what people chose.
+    return join(this.#folder, `${createHash('sha256').update(name).digest('hex')}.part`)
+  }
+
+  /** 0 for one that is not there, or too old. */
+  async receivedOf(name: string): Promise<number> {
+    const found = await this.#statOf(this.fileOf(name))
+    return found && !this.#isOld(found.mtimeMs) ? found.size : 0
+  }
+
+  /** To go on behind `received` bytes, which are there; at 0 anew. */
+  async open(name: string, received: number): Promise<OpenPart> {
+    const handle = await open(this.fileOf(name), received === 0 ? 'w+' : 'r+', 0o600)
+    try {
+      return { handle, hash: await this.#hashOf(name, handle, received), received }
+    } catch (error) {
+      await handle.close()
+      throw error
+    }
+  }
+
+  /** It stays as it is, to be gone on with. */
+  async rest(name: string, part: OpenPart): Promise<void> {
+    await part.handle.datasync()
+    this.#hashes.delete(name)
+    this.#hashes.set(name, { hash: part.hash, received: part.received })
+    const [oldest] = this.#hashes.keys()
+    if (oldest !== undefined && this.#hashes.size > hashesMax) this.#hashes.delete(oldest)
+  }
+
+  async remove(name: string): Promise<void> {
+    this.#hashes.delete(name)
+    await rm(this.fileOf(name), { force: true })
+  }
+
+  /** Takes away those that are too old, but not those under these names. */
+  async sweep(kept: Iterable<string>): Promise<void> {
+    const keptFiles = new Set([...kept].map((name) => this.fileOf(name)))
+    for (const entry of await readdir(this.#folder)) {
+      const file = join(this.#folder, entry)
+      if (keptFiles.has(file)) continue
+      const found = await this.#statOf(file)
+      if (found && this.#isOld(found.mtimeMs)) await rm(file, { force: true })
+    }
+  }
+
+  async #hashOf(name: string, handle: FileHandle, received: number): Promise<Hash> {
+    const kept = this.#hashes.get(name)
+    this.#hashes.delete(name)
+    if (kept?.received === received) return kept.hash
+    const hash = createHash('sha256')
+    const piece = Buffer.allocUnsafe(pieceBytes)
+    // Piece by piece, others have the loop in between.
+    for (let at = 0; at < received; ) {
+      const { bytesRead } = await handle.read(piece, 0, Math.min(pieceBytes, received - at), at)
+      if (bytesRead === 0) throw new Error(`${this.fileOf(name)} has become shorter`)
+      hash.update(piece.subarray(0, bytesRead))
+      at += bytesRead
+    }
+    return hash
+  }
+
+  async #statOf(file: string) {
+    try {
+      return await stat(file)
+    } catch (error) {
+      if (isMissing(error)) return undefined
+      throw error
+    }
+  }
+
+  #isOld(changedAt: number): boolean {
+    return this.#now() - changedAt > this.#ageMsMax
+  }
+}

@@ -1,0 +1,256 @@
+import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Problem } from '#model/problem'
+import { type BlobPart, type BlobReceived, type BlobStore, pieceBytesMax } from '#runtime/blobs'
+import { freshMsMax, isWhole, mayBegin, mayGrow, mustGoOn, partAgeMsMax } from '#store/blob-limits'
+import { BlobParts, type OpenPart } from '#store/blob-parts'
+import { failureFrom } from '#store/failure'
+import { freeBytes } from '#store/headroom'
+import { isMissing } from '#store/missing'
+
+/** Free besides the headroom, for the database goes on while images come. */
+const roomBytes = 64 * 1024 * 1024
+/** Asked for again whenever so much has come: others write too, and a length may be unknown. */
+const roomAskedBytes = 16 * 1024 * 1024
+/** Old parts go when the next one comes, not more often than this. */
+const sweepMs = 3_600_000
+
+export interface FileBlobsOptions {
+  /** The data folder; `images` and `uploads` are made in it. */
+  readonly folder: string
+  readonly bytesMax: number
+  readonly headroomBytes: number
+  now(): number
+  /** For the log: the disk refused. Whoever asked only hears `storage`. */
+  failed?(error: Error): void
+}
+
+/** Large bytes as files, for their owner only: `images/<sha256>`, and `uploads/<name's hash>.part`. */
+export function fileBlobs(options: FileBlobsOptions): BlobStore {
+  return new FileBlobs(options)
+}
+
+class FileBlobs implements BlobStore {
+  readonly #options: FileBlobsOptions
+  readonly #images: string
+  readonly #uploads: string
+  readonly #parts: BlobParts
+  readonly #underWay = new Set<string>()
+  /** When images came that nothing may name yet. */
+  readonly #fresh = new Map<string, number>()
+  #sweptAt: number
+
+  constructor(options: FileBlobsOptions) {
+    this.#options = options
+    this.#images = join(options.folder, 'images')
+    this.#uploads = join(options.folder, 'uploads')
+    this.#parts = new BlobParts(this.#uploads, partAgeMsMax, options.now)
+    this.#sweptAt = options.now()
+  }
+
+  open(): Promise<void> {
+    return this.#ofDisk(async () => {
+      await mkdir(this.#images, { recursive: true, mode: 0o700 })
+      await mkdir(this.#uploads, { recursive: true, mode: 0o700 })
+    })
+  }
+
+  async receive(name: string, part: BlobPart, pieces: AsyncIterable<Uint8Array>): Promise<BlobReceived> {
+    mayBegin(name, part, this.#underWay, this.#options.bytesMax)
+    this.#underWay.add(name)
+    try {
+      return await this.#receive(name, part, pieces)
+    } finally {
+      this.#underWay.delete(name)
+    }
+  }
+
+  receivedOf(name: string): Promise<number> {
+    return this.#ofDisk(() => this.#parts.receivedOf(name))
+  }
+
+  async *read(sha256: string, from: number, to: number): AsyncIterable<Uint8Array> {
+    const handle = await this.#ofDisk(() => this.#openImage(sha256))
+    try {
+      for (let at = from; at < to; ) {
+        const piece = new Uint8Array(Math.min(pieceBytesMax, to - at))
+        const { bytesRead } = await this.#ofDisk(() => handle.read(piece, 0, piece.length, at))
+        if (bytesRead === 0) throw new Error(`the image ${sha256} ends before ${to}`)
+        at += bytesRead
+        yield piece.subarray(0, bytesRead)
+      }
+    } finally {
+      await handle.close()
+    }
+  }
+
+  sizeOf(sha256: string): Promise<number | undefined> {
+    return this.#ofDisk(async () => {
+      try {
+        return (await stat(this.#fileOf(sha256))).size
+      } catch (error) {
+        if (isMissing(error)) return undefined
+        throw error
+      }
+    })
+  }
+
+  async remove(sha256: string): Promise<void> {
+    this.#fresh.delete(sha256)
+    await this.#ofDisk(() => rm(this.#fileOf(sha256), { force: true }))
+  }
+
+  async sweep(isNamed: (sha256: string) => boolean): Promise<void> {
+    const freshFrom = this.#options.now() - freshMsMax
+    for (const [sha256, at] of this.#fresh) if (at < freshFrom) this.#fresh.delete(sha256)
+    await this.#ofDisk(async () => {
+      for (const sha256 of await readdir(this.#images)) {
+        if (!isNamed(sha256) && !this.#fresh.has(sha256)) await rm(join(this.#images, sha256), { force: true })
+      }
+      await this.#parts.sweep(this.#underWay)
+    })
+  }
+
+  async #receive(name: string, part: BlobPart, pieces: AsyncIterable<Uint8Array>): Promise<BlobReceived> {
+    const opened = await this.#ofDisk(async () => {
+      await this.#sweepParts()
+      const received = await this.#parts.receivedOf(name)
+      mustGoOn(part.from, received)
+      await this.#askForRoom(part.size === null ? 0 : part.size - part.from)
+      return this.#parts.open(name, part.from)
+    })
+    try {
+      return await this.#fill(name, part, pieces, opened)
+    } finally {
+      await opened.handle.close()
+    }
+  }
+
+  async #fill(
+    name: string,
+    part: BlobPart,
+    pieces: AsyncIterable<Uint8Array>,
+    opened: OpenPart,
+  ): Promise<BlobReceived> {
+    try {
+      for await (const piece of pieces) {
+        mayGrow(opened.received + piece.byteLength, part, this.#options.bytesMax)
+        await this.#written(name, () => this.#append(opened, piece))
+      }
+    } catch (error) {
+      if (!(error instanceof DiskRefused))
+        await this.#written(name, () => this.#parts.rest(name, opened)).catch(() => {})
+      throw asked(error)
+    }
+    try {
+      if (isWhole(opened.received, part)) return await this.#written(name, () => this.#finish(name, opened))
+      await this.#written(name, () => this.#parts.rest(name, opened))
+      return { received: opened.received }
+    } catch (error) {
+      throw asked(error)
+    }
+  }
+
+  async #append(opened: OpenPart, piece: Uint8Array): Promise<void> {
+    const before = opened.received
+    for (let at = 0; at < piece.byteLength; ) {
+      const { bytesWritten } = await opened.handle.write(piece, at, piece.byteLength - at, before + at)
+      at += bytesWritten
+    }
+    opened.hash.update(piece)
+    opened.received += piece.byteLength
+    if (Math.floor(before / roomAskedBytes) < Math.floor(opened.received / roomAskedBytes)) await this.#askForRoom(0)
+  }
+
+  /** The file is on the disk before it has its name, and its name before anybody hears of it. */
+  async #finish(name: string, opened: OpenPart): Promise<BlobReceived> {
+    const sha256 = opened.hash.copy().digest('hex')
+    await opened.handle.sync()
+    this.#fresh.set(sha256, this.#options.now())
+    await rename(this.#parts.fileOf(name), this.#fileOf(sha256))
+    await syncFolder(this.#images)
+    return { received: opened.received, image: { sha256, size: opened.received } }
+  }
+
+  async #sweepParts(): Promise<void> {
+    const now = this.#options.now()
+    if (Math.abs(now - this.#sweptAt) < sweepMs) return
+    this.#sweptAt = now
+    await this.#parts.sweep(this.#underWay)
+  }
+
+  async #askForRoom(missingBytes: number): Promise<void> {
+    const { folder, headroomBytes } = this.#options
+    if ((await freeBytes(folder)) < missingBytes + headroomBytes + roomBytes) throw new NoRoom(folder)
+  }
+
+  async #openImage(sha256: string): Promise<FileHandle> {
+    try {
+      return await open(this.#fileOf(sha256), 'r')
+    } catch (error) {
+      throw isMissing(error) ? new Problem('not_found') : error
+    }
+  }
+
+  #fileOf(sha256: string): string {
+    // It comes from outside; nothing else may ever become a path.
+    if (!/^[0-9a-f]{64}$/.test(sha256)) throw new Problem('not_found')
+    return join(this.#images, sha256)
+  }
+
+  /** A step that writes: when the disk refuses, the part is no more. */
+  async #written<T>(name: string, step: () => Promise<T>): Promise<T> {
+    try {
+      return await step()
+    } catch (error) {
+      await this.#parts.remove(name).catch(() => undefined)
+      throw new DiskRefused(this.#problemOf(error))
+    }
+  }
+
+  async #ofDisk<T>(step: () => Promise<T>): Promise<T> {
+    try {
+      return await step()
+    } catch (error) {
+      throw this.#problemOf(error)
+    }
+  }
+
+  #problemOf(error: unknown): Problem {
+    if (error instanceof Problem) return error
+    this.#options.failed?.(failureFrom(error, this.#options.folder))
+    return new Problem('storage')
+  }
+}
+
+/** Carries a refusal of the disk past what the pieces throw, which is another's. */
+class DiskRefused extends Error {
+  readonly problem: Problem
+
+  constructor(problem: Problem) {
+    super(problem.message)
+    this.problem = problem
+  }
+}
+
+function asked(error: unknown): unknown {
+  return error instanceof DiskRefused ? error.problem : error
+}
+
+/** Read by `failureFrom` as a full disk. */
+class NoRoom extends Error {
+  readonly code = 'ENOSPC'
+
+  constructor(folder: string) {
+    super(`less than the headroom would be left in ${folder}`)
+  }
+}
+
+async function syncFolder(folder: string): Promise<void> {
+  const handle = await open(folder, 'r')
+  try {
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+}

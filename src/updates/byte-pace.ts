@@ -1,0 +1,28 @@
+import type { World } from '#runtime/world'
+
+/** So much may be caught up after a rest: timers come late, and nobody shall lose by that. */
+const burstMs = 50
+
+/** So many bytes a second in all, given in the order they are asked for. */
+export class BytePace {
+  readonly #world: World
+  readonly #bytesPerMs: number
+  /** When all that was given is over, at the permitted speed. */
+  #freeAt: number
+
+  constructor(world: World, bytesPerSecondMax: number) {
+    this.#world = world
+    this.#bytesPerMs = bytesPerSecondMax / 1000
+    this.#freeAt = world.monotonic()
+  }
+
+  /** Comes back when so many bytes may go. They count from now on, whether they go or not. */
+  take(byteCount: number): Promise<void> {
+    const now = this.#world.monotonic()
+    this.#freeAt = Math.max(this.#freeAt, now - burstMs)
+    const waitMs = this.#freeAt - now
+    this.#freeAt += byteCount / this.#bytesPerMs
+    if (waitMs <= 0) return Promise.resolve()
+    return new Promise((resolve) => void this.#world.after(waitMs, resolve))
+  }
+}

@@ -1,0 +1,224 @@
+import { createHash } from 'node:crypto'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import type { BlobStore } from '#runtime/blobs'
+
+/** A store to be tried, and what can be done to it. */
+export interface BlobStage {
+  readonly store: BlobStore
+  /** The process dies, and another one opens what is there. */
+  restart(): Promise<BlobStore>
+  /** Time passes. */
+  wait(ms: number): void
+  close(): Promise<void>
+}
+
+export const bytesMax = 1_000_000
+
+/** Differs from byte to byte, so that order counts. */
+export const bytesOf = (count: number, seed = 0): Uint8Array =>
+  Uint8Array.from({ length: count }, (_, index) => (index * 31 + (index >> 8) + seed) & 0xff)
+
+export const hashOf = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex')
+
+export async function* piecesOf(bytes: Uint8Array, pieceBytes = 7000): AsyncGenerator<Uint8Array> {
+  for (let at = 0; at < bytes.length; at += pieceBytes) yield bytes.subarray(at, at + pieceBytes)
+}
+
+async function* brokenOff(bytes: Uint8Array, error: Error): AsyncGenerator<Uint8Array> {
+  yield* piecesOf(bytes)
+  throw error
+}
+
+export async function readWhole(store: BlobStore, sha256: string, from: number, to: number): Promise<Uint8Array> {
+  const pieces: Uint8Array[] = []
+  for await (const piece of store.read(sha256, from, to)) {
+    expect(piece.length).toBeLessThanOrEqual(65_536)
+    pieces.push(piece)
+  }
+  return new Uint8Array(Buffer.concat(pieces))
+}
+
+const hour = 3_600_000
+
+/** What every store of large bytes does. */
+export function blobSuite(name: string, open: () => Promise<BlobStage>): void {
+  describe(`large bytes: ${name}`, () => {
+    let stage: BlobStage
+    let store: BlobStore
+    beforeEach(async () => {
+      stage = await open()
+      store = stage.store
+      await store.open()
+    })
+    afterEach(() => stage.close())
+
+    const whole = { from: 0, size: null } as const
+    const put = (bytes: Uint8Array, from = 0, size: number | null = null) =>
+      store.receive('a', { from, size }, piecesOf(bytes.subarray(from)))
+    const broken = new Error('broken off')
+    const breakOff = async (bytes: Uint8Array, count: number) => {
+      const pieces = brokenOff(bytes.subarray(0, count), broken)
+      await expect(store.receive('a', { from: 0, size: bytes.length }, pieces)).rejects.toBe(broken)
+    }
+
+    test.each([0, 1, 65_535, 65_536, 65_537, bytesMax])('%i bytes come out as they went in', async (count) => {
+      const bytes = bytesOf(count)
+      const image = { sha256: hashOf(bytes), size: count }
+      expect(await put(bytes)).toEqual({ received: count, image })
+      expect(await store.sizeOf(image.sha256)).toBe(count)
+      expect(await store.receivedOf('a')).toBe(0)
+      expect(Buffer.compare(await readWhole(store, image.sha256, 0, count), bytes)).toBe(0)
+    })
+
+    test('any part of it can be read', async () => {
+      const bytes = bytesOf(200_000)
+      const { image } = await put(bytes)
+      for (const [from, to] of [[0, 1], [199_999, 200_000], [65_535, 65_537], [1, 199_999], [5, 5]] as const) {
+        const found = await readWhole(store, image?.sha256 ?? '', from, to)
+        expect(Buffer.compare(found, bytes.subarray(from, to)), `${from}-${to}`).toBe(0)
+      }
+    })
+
+    test('a reader may stop, and what he was given is his', async () => {
+      const bytes = bytesOf(200_000)
+      const { image } = await put(bytes)
+      for await (const piece of store.read(image?.sha256 ?? '', 0, 200_000)) {
+        piece.fill(0)
+        break
+      }
+      expect(hashOf(await readWhole(store, image?.sha256 ?? '', 0, 200_000))).toBe(image?.sha256)
+    })
+
+    test('what is not there', async () => {
+      const none = hashOf(Uint8Array.of(1))
+      expect([await store.sizeOf(none), await store.receivedOf('a')]).toEqual([undefined, 0])
+      await expect(readWhole(store, none, 0, 1)).rejects.toMatchObject({ code: 'not_found' })
+      await store.remove(none)
+    })
+
+    test.each([0, 1, 6999, 7000, 50_000, 99_999, 100_000])('broken off after %i bytes it goes on there', async (count) => {
+      const bytes = bytesOf(100_000)
+      await breakOff(bytes, count)
+      expect(await store.receivedOf('a')).toBe(count)
+      expect(await put(bytes, count, bytes.length)).toEqual({
+        received: bytes.length,
+        image: { sha256: hashOf(bytes), size: bytes.length },
+      })
+    })
+
+    test.each([1, 7000, 99_999, 100_000])('after a restart as well: %i', async (count) => {
+      const bytes = bytesOf(100_000)
+      await breakOff(bytes, count)
+      store = await stage.restart()
+      expect(await store.receivedOf('a')).toBe(count)
+      expect((await put(bytes, count, bytes.length)).image?.sha256).toBe(hashOf(bytes))
+    })
+
+    test('in parts, with a restart in the middle', async () => {
+      const bytes = bytesOf(30_000)
+      const part = (from: number, to: number) =>
+        store.receive('a', { from, size: bytes.length }, piecesOf(bytes.subarray(from, to)))
+      expect(await part(0, 10_000)).toEqual({ received: 10_000 })
+      expect(await part(10_000, 20_000)).toEqual({ received: 20_000 })
+      store = await stage.restart()
+      expect((await part(20_000, 30_000)).image).toEqual({ sha256: hashOf(bytes), size: 30_000 })
+    })
+
+    test('when all is there and nobody made the image of it, no pieces do', async () => {
+      const bytes = bytesOf(9000)
+      await breakOff(bytes, 9000)
+      store = await stage.restart()
+      expect((await put(bytes, 9000, 9000)).image?.sha256).toBe(hashOf(bytes))
+    })
+
+    test.each([1, 9999, 10_001])('one that goes on at %i instead is refused, and nothing is lost', async (from) => {
+      const bytes = bytesOf(20_000)
+      await breakOff(bytes, 10_000)
+      await expect(put(bytes, from, 20_000)).rejects.toMatchObject({
+        code: 'conflict',
+        message: 'bytes from 10000 are expected',
+      })
+      expect((await put(bytes, 10_000, 20_000)).image?.sha256).toBe(hashOf(bytes))
+    })
+
+    test('from 0 it begins anew', async () => {
+      await breakOff(bytesOf(20_000), 10_000)
+      const other = bytesOf(5000, 9)
+      expect(await put(other)).toEqual({ received: 5000, image: { sha256: hashOf(other), size: 5000 } })
+    })
+
+    test('names do not meet', async () => {
+      await breakOff(bytesOf(20_000), 10_000)
+      expect(await store.receivedOf('../a')).toBe(0)
+      const other = await store.receive('../a', whole, piecesOf(bytesOf(10)))
+      expect(other.image?.size).toBe(10)
+      expect(await store.receivedOf('a')).toBe(10_000)
+    })
+
+    test('two at once under one name: the later one is refused', async () => {
+      let go = () => {}
+      const going = new Promise<void>((resolve) => {
+        go = resolve
+      })
+      async function* waiting() {
+        yield bytesOf(10)
+        await going
+      }
+      const first = store.receive('a', whole, waiting())
+      const later = store.receive('a', whole, piecesOf(bytesOf(5)))
+      await expect(later).rejects.toMatchObject({ code: 'conflict' })
+      go()
+      expect((await first).image?.size).toBe(10)
+    })
+
+    test('the same bytes are kept once, and gone when removed', async () => {
+      const bytes = bytesOf(1000)
+      const sha256 = hashOf(bytes)
+      await put(bytes)
+      await store.receive('b', whole, piecesOf(bytes, 13))
+      await store.remove(sha256)
+      expect(await store.sizeOf(sha256)).toBeUndefined()
+    })
+
+    test('limits', async () => {
+      const tooLarge = { code: 'too_large' }
+      await expect(put(bytesOf(bytesMax + 1))).rejects.toMatchObject(tooLarge)
+      const said = { from: 0, size: bytesMax + 1 }
+      await expect(store.receive('b', said, piecesOf(bytesOf(1)))).rejects.toMatchObject(tooLarge)
+      const more = store.receive('c', { from: 0, size: 9 }, piecesOf(bytesOf(10), 1))
+      await expect(more).rejects.toMatchObject({ ...tooLarge, message: 'more than 9 bytes came' })
+    })
+
+    test('what nothing names is swept, at a start', async () => {
+      const [kept, left] = [bytesOf(10, 1), bytesOf(10, 2)]
+      await put(kept)
+      await put(left)
+      store = await stage.restart()
+      await store.sweep((sha256) => sha256 === hashOf(kept))
+      expect([await store.sizeOf(hashOf(kept)), await store.sizeOf(hashOf(left))]).toEqual([10, undefined])
+    })
+
+    test('what has just come is left for an hour', async () => {
+      await put(bytesOf(10))
+      await store.sweep(() => false)
+      expect(await store.sizeOf(hashOf(bytesOf(10)))).toBe(10)
+      stage.wait(hour + 1000)
+      await store.sweep(() => false)
+      expect(await store.sizeOf(hashOf(bytesOf(10)))).toBeUndefined()
+    })
+
+    test('parts rest a day', async () => {
+      const bytes = bytesOf(1000)
+      await breakOff(bytes, 500)
+      stage.wait(23 * hour)
+      await store.sweep(() => true)
+      expect(await store.receivedOf('a')).toBe(500)
+      stage.wait(hour + 60_000)
+      expect(await store.receivedOf('a')).toBe(0)
+      await expect(put(bytes, 500, 1000)).rejects.toMatchObject({ message: 'bytes from 0 are expected' })
+      await store.sweep(() => true)
+      stage.wait(-25 * hour)
+      expect(await store.receivedOf('a')).toBe(0)
+    })
+  })
+}

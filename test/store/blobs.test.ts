@@ -1,0 +1,144 @@
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, rmdirSync } from 'node:fs'
+import { readdir, rm, stat, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { fileBlobs } from '#store/blobs'
+import { blobSuite, bytesMax, bytesOf, hashOf, piecesOf } from '#test/store/blob-suite'
+
+const MIB = 1024 * 1024
+
+async function stageIn(folder: string) {
+  let waitedMs = 0
+  const open = () => fileBlobs({ folder, bytesMax, headroomBytes: 0, now: () => Date.now() + waitedMs })
+  return {
+    store: open(),
+    async restart() {
+      const store = open()
+      await store.open()
+      return store
+    },
+    wait(ms: number) {
+      waitedMs += ms
+    },
+    close: () => rm(folder, { recursive: true }),
+  }
+}
+
+const newFolder = () => mkdtempSync(join(tmpdir(), 'blobs-'))
+
+blobSuite('as files', () => stageIn(newFolder()))
+
+describe('files', () => {
+  test('are for their owner only, and lie under their hash', async () => {
+    const folder = newFolder()
+    const { store } = await stageIn(folder)
+    await store.open()
+    await store.receive('a', { from: 0, size: 20 }, piecesOf(bytesOf(10)))
+    const { image } = await store.receive('../b', { from: 0, size: null }, piecesOf(bytesOf(10)))
+    const modes = ['', 'images', 'uploads'].map(async (name) => (await stat(join(folder, name))).mode & 0o777)
+    expect(await Promise.all(modes)).toEqual([0o700, 0o700, 0o700])
+    expect(await readdir(join(folder, 'images'))).toEqual([image?.sha256])
+    const parts = await readdir(join(folder, 'uploads'))
+    expect(parts).toEqual([expect.stringMatching(/^[0-9a-f]{64}\.part$/)])
+    for (const file of [join('images', image?.sha256 ?? ''), join('uploads', parts[0] ?? '')]) {
+      expect((await stat(join(folder, file))).mode & 0o777).toBe(0o600)
+    }
+    await rm(folder, { recursive: true })
+  })
+
+  test.each(['', '..', '../uploads', 'A'.repeat(64), `${'a'.repeat(63)}/`])('%j is no image', async (sha256) => {
+    const folder = newFolder()
+    const { store, close } = await stageIn(folder)
+    await store.open()
+    await expect(store.sizeOf(sha256)).rejects.toMatchObject({ code: 'not_found' })
+    await expect(store.remove(sha256)).rejects.toMatchObject({ code: 'not_found' })
+    await close()
+  })
+
+  test('an image that was changed to be shorter is not handed out as whole', async () => {
+    const folder = newFolder()
+    const { store, close } = await stageIn(folder)
+    await store.open()
+    const sha256 = hashOf(bytesOf(1000))
+    await store.receive('a', { from: 0, size: null }, piecesOf(bytesOf(1000)))
+    await writeFile(join(folder, 'images', sha256), bytesOf(10))
+    const read = async () => {
+      for await (const _ of store.read(sha256, 0, 1000));
+    }
+    await expect(read()).rejects.toThrow(`the image ${sha256} ends before 1000`)
+    await close()
+  })
+
+  test('old parts go when the next one comes', async () => {
+    const folder = newFolder()
+    const { store, wait, close } = await stageIn(folder)
+    await store.open()
+    await store.receive('a', { from: 0, size: 20 }, piecesOf(bytesOf(10)))
+    wait(25 * 3_600_000)
+    await store.receive('b', { from: 0, size: null }, piecesOf(bytesOf(10)))
+    expect(await readdir(join(folder, 'uploads'))).toEqual([])
+    await close()
+  })
+})
+
+describe('a disk without room', () => {
+  test('refuses before it takes anything, and keeps what there is', async () => {
+    const folder = newFolder()
+    const roomy = fileBlobs({ folder, bytesMax, headroomBytes: 0, now: Date.now })
+    await roomy.open()
+    await roomy.receive('a', { from: 0, size: 20 }, piecesOf(bytesOf(10)))
+    const failures: Error[] = []
+    const narrow = fileBlobs({
+      folder,
+      bytesMax,
+      headroomBytes: Number.MAX_SAFE_INTEGER / 2,
+      now: Date.now,
+      failed: (error) => failures.push(error),
+    })
+    let asked = 0
+    async function* pieces() {
+      asked++
+      yield bytesOf(10)
+    }
+    await expect(narrow.receive('a', { from: 10, size: 20 }, pieces())).rejects.toMatchObject({ code: 'storage' })
+    expect([asked, await narrow.receivedOf('a')]).toEqual([0, 10])
+    expect(failures).toMatchObject([{ name: 'StorageFailure', code: 'full' }])
+    await rm(folder, { recursive: true })
+  })
+
+  test('that fills up meanwhile: of the part nothing is kept, and others go on', async (context) => {
+    const disk = newFolder()
+    try {
+      execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=100m', 'tmpfs', disk], { stdio: 'pipe' })
+    } catch (error) {
+      rmdirSync(disk)
+      if (process.env.CI) throw error
+      return context.skip('a small disk could not be mounted (needs root)')
+    }
+    try {
+      const store = fileBlobs({ folder: disk, bytesMax: 200 * MIB, headroomBytes: 0, now: Date.now })
+      await store.open()
+      async function* endless() {
+        for (;;) yield new Uint8Array(MIB)
+      }
+      await expect(store.receive('a', { from: 0, size: null }, endless())).rejects.toMatchObject({ code: 'storage' })
+      expect(await readdir(join(disk, 'uploads'))).toEqual([])
+      async function* filling() {
+        // Somebody else takes the rest of the disk, between two questions for room.
+        yield bytesOf(1000)
+        await writeFile(join(disk, 'other'), new Uint8Array(110 * MIB)).catch(() => undefined)
+        yield new Uint8Array(MIB)
+      }
+      await expect(store.receive('a', { from: 0, size: null }, filling())).rejects.toMatchObject({ code: 'storage' })
+      expect(await readdir(join(disk, 'uploads'))).toEqual([])
+      await rm(join(disk, 'other'))
+      const { image } = await store.receive('a', { from: 0, size: null }, piecesOf(bytesOf(10)))
+      expect(image?.sha256).toBe(hashOf(bytesOf(10)))
+    } finally {
+      execFileSync('umount', ['--lazy', disk])
+      rmdirSync(disk)
+    }
+  })
+})

@@ -1,0 +1,48 @@
+import { expect, test } from 'vitest'
+import { memoryBlobs } from '#store/memory-blobs'
+import { blobSuite, bytesMax, bytesOf, hashOf, piecesOf } from '#test/store/blob-suite'
+
+blobSuite('in memory', async () => {
+  let now = 0
+  const store = memoryBlobs({ bytesMax, now: () => now })
+  return {
+    store,
+    async restart() {
+      await store.open()
+      return store
+    },
+    wait(ms) {
+      now += ms
+    },
+    async close() {},
+  }
+})
+
+test('of a write that fails nothing is kept', async () => {
+  let writes = 0
+  const store = memoryBlobs({ bytesMax, isFull: () => ++writes === 3 })
+  const put = () => store.receive('a', { from: 0, size: null }, piecesOf(bytesOf(1000), 100))
+  await expect(put()).rejects.toMatchObject({ code: 'storage' })
+  expect(await store.receivedOf('a')).toBe(0)
+  expect((await put()).image?.sha256).toBe(hashOf(bytesOf(1000)))
+})
+
+test('a process that is dead writes nothing more', async () => {
+  const store = memoryBlobs({ bytesMax })
+  let go = () => {}
+  const going = new Promise<void>((resolve) => {
+    go = resolve
+  })
+  async function* pieces() {
+    yield bytesOf(10)
+    await going
+    yield bytesOf(10)
+  }
+  const dead = store.receive('a', { from: 0, size: 100 }, pieces())
+  await expect.poll(() => store.receivedOf('a')).toBe(10)
+  await store.open()
+  expect(await store.receive('a', { from: 10, size: 100 }, piecesOf(bytesOf(5)))).toEqual({ received: 15 })
+  go()
+  await expect(dead).rejects.toMatchObject({ code: 'storage' })
+  expect(await store.receivedOf('a')).toBe(15)
+})
