@@ -1,0 +1,109 @@
+import { type ClientRequest, Agent as HttpAgent, type IncomingMessage, request as requestHttp } from 'node:http'
+import { Agent as HttpsAgent, request as requestHttps } from 'node:https'
+import type { World } from '#runtime/world'
+
+/** An update in some words; nobody needs more of them. */
+const bodyBytesMax = 64 * 1024
+
+/** What a server answered. */
+export interface Answer {
+  readonly status: number
+  readonly retryAfter: string | undefined
+  /** Of a 200: its text, which may be no JSON. */
+  readonly text: string
+}
+
+export interface GetJsonOptions {
+  readonly world: World
+  /** From the first byte sent to the last one read. */
+  readonly timeoutMs: number
+  readonly socketsMax: number
+}
+
+/**
+ * GET requests to one server, over connections that are kept. No redirect is followed: whatever the request carries would
+ * go along to wherever it leads. A connection that the server had closed when the request came is replaced once.
+ */
+export class GetJson {
+  readonly #options: GetJsonOptions
+  readonly #isSecure: boolean
+  readonly #agent: HttpAgent
+  #isStopped = false
+
+  /** `protocol`: as `URL` gives it, `http:` or `https:`. */
+  constructor(protocol: string, options: GetJsonOptions) {
+    this.#options = options
+    this.#isSecure = protocol === 'https:'
+    const sockets = { keepAlive: true, maxSockets: options.socketsMax }
+    this.#agent = this.#isSecure ? new HttpsAgent(sockets) : new HttpAgent(sockets)
+  }
+
+  /** @throws what the connection ended with, or the reason of the signal; a RangeError for an answer that is too long */
+  get(url: URL, headers: Readonly<Record<string, string>>, signal: AbortSignal | undefined): Promise<Answer> {
+    return new Promise((answered, failed) => {
+      let request: ClientRequest | undefined
+      let isSettled = false
+      const settle = (tell: () => void) => {
+        if (isSettled) return
+        isSettled = true
+        cancel()
+        signal?.removeEventListener('abort', abort)
+        tell()
+      }
+      const fail = (error: unknown) => {
+        settle(() => failed(error))
+        request?.destroy()
+      }
+      const abort = () => fail(signal?.reason)
+      const { timeoutMs, world } = this.#options
+      const cancel = world.after(timeoutMs, () => fail(new Error(`no answer in ${timeoutMs} ms`)))
+      const send = (isFirst: boolean) => {
+        const sent = this.#request(url, headers)
+        request = sent
+        sent.on('error', (error: NodeJS.ErrnoException) => {
+          const wasClosed = sent.reusedSocket && error.code === 'ECONNRESET'
+          if (wasClosed && isFirst && !isSettled && !this.#isStopped) send(false)
+          else fail(error)
+        })
+        sent.on('response', (response) => {
+          const status = response.statusCode ?? 0
+          const retryAfter = response.headers['retry-after']
+          if (status === 200) {
+            textOf(response).then((text) => settle(() => answered({ status, retryAfter, text })), fail)
+            return
+          }
+          settle(() => answered({ status, retryAfter, text: '' }))
+          // Nobody reads what it says: however long that is, the connection does not wait for it.
+          if (status === 204) response.resume()
+          else response.destroy()
+        })
+        sent.end()
+      }
+      signal?.addEventListener('abort', abort, { once: true })
+      if (signal?.aborted) abort()
+      else send(true)
+    })
+  }
+
+  /** Closes the connections; what is under way fails. */
+  stop(): void {
+    this.#isStopped = true
+    this.#agent.destroy()
+  }
+
+  #request(url: URL, headers: Readonly<Record<string, string>>) {
+    const options = { agent: this.#agent, headers: { ...headers, accept: 'application/json' } }
+    return this.#isSecure ? requestHttps(url, options) : requestHttp(url, options)
+  }
+}
+
+async function textOf(response: IncomingMessage): Promise<string> {
+  const pieces: Buffer[] = []
+  let length = 0
+  for await (const piece of response as AsyncIterable<Buffer>) {
+    length += piece.length
+    if (length > bodyBytesMax) throw new RangeError(`an answer of more than ${bodyBytesMax} bytes`)
+    pieces.push(piece)
+  }
+  return Buffer.concat(pieces).toString()
+}
