@@ -1,5 +1,7 @@
 import { updateAddress } from '#actors/update/address'
+import { isHeldBack } from '#actors/update/attempts'
 import type { BeginUpdate, FoundUpdate } from '#actors/update/commands'
+import { isRunning } from '#actors/update/machine'
 import type { StoredUpdate } from '#actors/update/state'
 import type { Links } from '#link/links'
 import type { Entry } from '#model/entry'
@@ -7,11 +9,10 @@ import type { Trigger } from '#model/firmware'
 import { Problem } from '#model/problem'
 import { UpdateServerBusy, UpdateServerFailed } from '#model/update-offer'
 import type { System } from '#runtime/system'
-import { mayTry } from '#updates/attempts'
 import type { Checks } from '#updates/checks'
 import { deviceNow, updateNow } from '#updates/looking'
 import type { UpdateOptions } from '#updates/options'
-import { isRunning, needsPlace } from '#updates/running'
+import { needsPlace } from '#updates/running'
 import { firstUpdate, questionsOf } from '#updates/search'
 import { isMeant } from '#updates/trigger-rules'
 import { UnderWay } from '#updates/under-way'
@@ -103,9 +104,10 @@ export class Beginnings {
     const found = firstUpdate(
       questionsOf(tenant, known, isAutomatic, only),
       (question) => (isAutomatic ? checks.soon(question, by) : checks.now(question)),
-      (offer) => {
+      (offer, { index }) => {
         if (!isMeant(by, options, known.isAutoUpdated, offer.isPinned)) return false
-        return !isAutomatic || mayTry(updateNow(system, tenant, device)?.attempts ?? null, offer, system.world.now())
+        const { attempts } = updateNow(system, tenant, device) ?? {}
+        return !isAutomatic || !isHeldBack(attempts, { index, offer }, system.world.now())
       },
     )
     if (found instanceof Promise) return found.then((late) => this.#found(considered, late, hasPlace))

@@ -3,11 +3,6 @@ import { type UpdateState, updateStates } from '#model/firmware'
 
 /** What the states of an update mean to whoever brings it about. They are in the order in which it goes through them. */
 
-/** Whether something is to come of it. */
-export function isRunning(state: UpdateState): boolean {
-  return isWithin(state, 'checking', 'rebooting')
-}
-
 /** Whether the device said that it began. */
 export function hasBegunAt(state: UpdateState): boolean {
   return isWithin(state, 'started', 'rebooting')

@@ -30,12 +30,12 @@ export function questionsOf(
 export function firstUpdate(
   questions: readonly UpdateQuestion[],
   ask: (question: UpdateQuestion) => Offered | Promise<Offered>,
-  isWanted: (offer: OfferedFirmware) => boolean,
+  isWanted: (offer: OfferedFirmware, question: UpdateQuestion) => boolean,
 ): FoundUpdate | undefined | Promise<FoundUpdate | undefined> {
   const [question, ...later] = questions
   if (!question) return undefined
   const goOn = (offer: Offered) => {
-    if (!offer || !isWanted(offer)) return firstUpdate(later, ask, isWanted)
+    if (!offer || !isWanted(offer, question)) return firstUpdate(later, ask, isWanted)
     return { index: question.index, from: question.firmware, offer, rest: later.map(({ index }) => index) }
   }
   const offer = ask(question)

@@ -2,6 +2,7 @@ import { deviceAddress } from '#actors/device/device'
 import type { DeviceState } from '#actors/device/state'
 import { updateAddress, updatingIndex } from '#actors/update/address'
 import type { BeginAnswer, BeginUpdate, NoUpdateFound, UpdateCommand } from '#actors/update/commands'
+import { isRunning } from '#actors/update/machine'
 import type { UpdateNotices } from '#actors/update/notices'
 import type { StoredUpdate, UpdateContext } from '#actors/update/state'
 import type { FirmwareEar } from '#link/firmware-ear'
@@ -15,7 +16,7 @@ import { UpdateServerBusy, UpdateServerFailed } from '#model/update-offer'
 import type { Listing } from '#runtime/listing'
 import { Beginnings, type BeginningsParts } from '#updates/beginnings'
 import { deviceNow, updateNow } from '#updates/looking'
-import { hasBegunAt, isRunning } from '#updates/running'
+import { hasBegunAt } from '#updates/running'
 import { firstUpdate, questionsOf } from '#updates/search'
 import { Waiters } from '#updates/waiters'
 import { isTenantThere, tenantsThere } from '#workers/loaded-rules'
@@ -42,6 +43,7 @@ const waitedMoreMs = 40_000
 const resuming = { sliceMs: 1, underWayMax: 64 }
 const listedAtATime = 256
 const retryMs = 1_000
+const noAddress = 'no address of this server is known'
 
 /**
  * Brings updates about: judges what may begin one, asks the update server, leads what links hear to the updates of the
@@ -131,11 +133,13 @@ export class Updater implements FirmwareEar, UpdateNotices {
     const { closedCount } = system.gate
     const known = system.look(deviceAddress(tenant, device)) as DeviceState
     const stored = updateNow(system, tenant, device)
-    const isJoined = stored !== undefined && isRunning(stored.state)
+    const id = Buffer.from(seed).toString('hex')
+    // Or it was asked for before, and perhaps is over.
+    const isThere = stored !== undefined && (isRunning(stored.state) || stored.context.id === id)
     const linked = links.linkedOf(tenant, device)
     const isLinked = linked?.link.isOpen === true
     const { project } = known
-    if (!isJoined && (!isLinked || project === null || known.firmwares.length === 0)) {
+    if (!isThere && (!isLinked || project === null || known.firmwares.length === 0)) {
       await system.gate.settled(closedCount)
       if (!known.isThere) throw new Problem('not_found')
       return isLinked ? { status: 'NO_UPDATE' } : { status: 'DEVICE_OFFLINE' }
@@ -146,7 +150,7 @@ export class Updater implements FirmwareEar, UpdateNotices {
       project: project ?? stored?.context.project ?? '',
       firmwares: known.firmwares,
       session: linked?.session ?? '',
-      seed: Buffer.from(seed).toString('hex'),
+      seed: id,
       found: null,
     }
     return await new Promise<TriggerOutcome>((answered, refused) => {
@@ -154,7 +158,8 @@ export class Updater implements FirmwareEar, UpdateNotices {
       system.turn(updateAddress(tenant, device), begin, {
         answered: (answer) => {
           const begun = answer as BeginAnswer
-          if (begun.outcome === 'joined' && hasBegunAt(begun.state)) {
+          if (begun.outcome === 'over') answered(begun.said)
+          else if (begun.outcome === 'joined' && hasBegunAt(begun.state)) {
             answered({ status: 'STARTED', message: 'already running' })
           } else if (this.#isStopped) refused(new Problem('stopping'))
           // At once: what becomes of it may be said right behind this.
@@ -229,9 +234,12 @@ export class Updater implements FirmwareEar, UpdateNotices {
   }
 
   offer(tenant: string, device: string, { id, offer }: UpdateContext): void {
-    if (!offer || this.#isStopped || this.#parts.links.offers.send(tenant, device, id, offer)) return
+    const { links } = this.#parts
+    if (!offer || this.#isStopped || links.offers.send(tenant, device, id, offer)) return
+    const isNowhere = links.linkedOf(tenant, device)?.link.isOpen && !links.offers.urlOf(tenant, device, offer)
+    if (isNowhere) this.#tell(tenant, device, { type: 'not_found', id, why: 'fault', message: noAddress })
     // Nobody speaks for it. Who waits hears so; else it may come back until its time is over.
-    if (this.#waiters.has(tenant, device)) this.#lost(tenant, device, id)
+    else if (this.#waiters.has(tenant, device)) this.#lost(tenant, device, id)
   }
 
   outcome(tenant: string, device: string, outcome: TriggerOutcome): void {
@@ -252,7 +260,7 @@ export class Updater implements FirmwareEar, UpdateNotices {
   }
 
   async #ask(tenant: string, device: string, { id, index, rest, by }: UpdateContext): Promise<void> {
-    const { checks, links } = this.#parts
+    const { checks } = this.#parts
     const known = deviceNow(this.#parts.system, tenant, device)
     const questions = known ? questionsOf(tenant, known, by !== 'post', [index, ...rest]) : []
     let answer: UpdateCommand
@@ -262,9 +270,7 @@ export class Updater implements FirmwareEar, UpdateNotices {
         (question) => checks.now(question),
         () => true,
       )
-      const isLost = found && links.linkedOf(tenant, device) && !links.offers.urlOf(tenant, device, found.offer)
-      if (isLost) answer = { type: 'not_found', id, why: 'fault', message: 'no address of this server is known' }
-      else answer = found ? { type: 'found', id, ...found } : { type: 'not_found', id, why: 'none' }
+      answer = found ? { type: 'found', id, ...found } : { type: 'not_found', id, why: 'none' }
     } catch (error) {
       if (error instanceof Problem) this.#waiters.refuse(tenant, device, error)
       answer = { type: 'not_found', id, ...this.#whyNot(error) }

@@ -8,6 +8,7 @@ import { tenantActor } from '#actors/tenant/tenant'
 import { decodeFrame, type LinkProtocol, withNumbers } from '#link/codec'
 import type { LinkOpening } from '#link/link'
 import { Links } from '#link/links'
+import type { OfferUrl } from '#link/offer-url'
 import { Presence } from '#link/presence'
 import type { Entry } from '#model/entry'
 import type { HelloMessage } from '#model/link-message'
@@ -30,6 +31,10 @@ const definitions = (notices: IdentityNotices) => (journal: StoreJournal) =>
 /** How long devices have to answer here. */
 export const writeTimeoutMs = 10_000
 
+export interface LinkStageOptions extends StageOptions {
+  readonly offerUrl?: OfferUrl
+}
+
 /** The room of links in front of real actors and a store in memory, with sockets that are nothing but their frames. */
 export class LinkStage {
   readonly notices = new LateNotices()
@@ -39,7 +44,7 @@ export class LinkStage {
   readonly gaps: string[] = []
   readonly notAdmitted: string[] = []
 
-  constructor(options: StageOptions = {}) {
+  constructor({ offerUrl, ...options }: LinkStageOptions = {}) {
     this.stage = new Stage({ definitions: definitions(this.notices), ...options })
     const { system, journal } = this.stage
     this.presence = new Presence({
@@ -53,6 +58,7 @@ export class LinkStage {
       intern: journal.shapes.intern,
       presence: this.presence,
       writeTimeoutMs,
+      ...(offerUrl && { offerUrl }),
       log: {
         gap: (_, device, after, seq) => this.gaps.push(`${device} ${after} ${seq}`),
         refused: (_, problem) => this.notAdmitted.push(problem.code),
@@ -64,7 +70,7 @@ export class LinkStage {
     this.stage.onCommitFailed = () => this.links.storageFailed()
   }
 
-  static async open(options: StageOptions = {}): Promise<LinkStage> {
+  static async open(options: LinkStageOptions = {}): Promise<LinkStage> {
     const linkStage = new LinkStage(options)
     await linkStage.stage.open()
     return linkStage

@@ -59,6 +59,8 @@ export class Stage {
   releases = 0
   /** Called when a commit failed, before the database hears of it. */
   onCommitFailed: () => void = () => {}
+  /** Called when the database was read again after that. */
+  onReloaded: () => void = () => {}
   /** Called with each event released, where a test wants to do something then. */
   onReleased: (offset: number) => void = () => {}
 
@@ -109,7 +111,10 @@ export class Stage {
         recovered: () => this.log.push('recovered'),
         stillFailing: (error) => this.log.push(`still failing ${error instanceof Error ? error.message : error}`),
       },
-      reloaded: (isRewound) => this.log.push(isRewound ? 'reloaded, rewound' : 'reloaded'),
+      reloaded: (isRewound) => {
+        this.log.push(isRewound ? 'reloaded, rewound' : 'reloaded')
+        this.onReloaded()
+      },
     })
   }
 
