@@ -12,13 +12,14 @@ import { directoryActor } from '#actors/directory/directory'
 import { idempotencyIndex } from '#actors/idempotency/expiry'
 import { idempotencyActor } from '#actors/idempotency/idempotency'
 import { LateNotices } from '#actors/notices'
+import { projectIndex, walkingIndex } from '#actors/project/address'
+import { projectActor } from '#actors/project/project'
 import { sessionActor } from '#actors/session/session'
 import { signingKeysActor } from '#actors/signing-keys/signing-keys'
 import { defaultTenant } from '#actors/tenant/address'
 import { tenantActor } from '#actors/tenant/tenant'
-import { projectIndex, walkingIndex } from '#actors/project/address'
-import { projectActor } from '#actors/project/project'
 import { updatingIndex } from '#actors/update/address'
+import { LateUpdateNotices } from '#actors/update/notices'
 import { updateActor } from '#actors/update/update'
 import { updateScheduleActor } from '#actors/update-schedule/schedule'
 import { Hub } from '#events/hub'
@@ -47,7 +48,7 @@ import type { RetentionLimits } from '#store/retention'
 import { StoreJournal } from '#store/store-journal'
 import { StoreListing } from '#store/store-listing'
 import { TenantSweep } from '#store/tenant-sweep'
-import { FirmwareUpdates, noticesOf } from '#updates/firmware-updates'
+import { FirmwareUpdates, projectNotices } from '#updates/firmware-updates'
 import { defaultImageBytesMax, defaultOfferTimeoutMs, type UpdateSettings } from '#updates/options'
 import { ActionRunner } from '#workers/action-runner'
 import { IdempotencyExpiry } from '#workers/idempotency-expiry'
@@ -165,10 +166,6 @@ export function assemble(options: AssemblyOptions): Assembly {
   const { updates: settings = {} } = options
   const { imageBytesMax = defaultImageBytesMax, offerTimeoutMs = defaultOfferTimeoutMs } = settings
   const images = settings.images ?? memoryBlobs({ bytesMax: imageBytesMax })
-  const { ofUpdates, ofProjects } = noticesOf(
-    () => updates,
-    () => system.isServing,
-  )
   let knownUrls: ImageUrls | undefined
   const imageUrls = () => {
     knownUrls ??= new ImageUrls(identity?.imageKey() ?? openImageKey)
@@ -176,6 +173,7 @@ export function assemble(options: AssemblyOptions): Assembly {
   }
 
   const notices = new LateNotices()
+  const updateNotices = new LateUpdateNotices()
   const definitions = [
     deviceActor({ shapeById: (id) => journal.shapes.byId(id), startedAt, rules }),
     tenantActor(
@@ -189,8 +187,13 @@ export function assemble(options: AssemblyOptions): Assembly {
     idempotencyActor,
     actionActor,
     actionPageActor,
-    updateActor({ notices: ofUpdates, offerTimeoutMs }),
-    projectActor(ofProjects),
+    updateActor({ notices: updateNotices, offerTimeoutMs }),
+    projectActor(
+      projectNotices(
+        () => updates,
+        () => system.isServing,
+      ),
+    ),
     updateScheduleActor,
   ] as unknown as AnyDefinition<Entry>[]
 
@@ -258,6 +261,7 @@ export function assemble(options: AssemblyOptions): Assembly {
     scopeOf,
     log,
   })
+  updateNotices.listen(updates.updater)
 
   const database: Database = new Database({
     world,

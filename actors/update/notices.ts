@@ -16,3 +16,36 @@ export interface UpdateNotices {
   /** One is done; these indexes were not looked at yet. */
   next(tenant: string, device: string, by: Trigger, rest: readonly number[]): void
 }
+
+/** Notices for who is made later than the actors. Before `listen` nobody is told: what goes on is then read from the store. */
+export class LateUpdateNotices implements UpdateNotices {
+  #listener: UpdateNotices | undefined
+
+  listen(listener: UpdateNotices): void {
+    this.#listener = listener
+  }
+
+  moved(tenant: string, device: string, stands: StoredUpdate | undefined): void {
+    this.#listener?.moved(tenant, device, stands)
+  }
+
+  ask(tenant: string, device: string, context: UpdateContext): void {
+    this.#listener?.ask(tenant, device, context)
+  }
+
+  offer(tenant: string, device: string, context: UpdateContext): void {
+    this.#listener?.offer(tenant, device, context)
+  }
+
+  outcome(tenant: string, device: string, outcome: TriggerOutcome): void {
+    this.#listener?.outcome(tenant, device, outcome)
+  }
+
+  retry(tenant: string, device: string, by: Trigger): void {
+    this.#listener?.retry(tenant, device, by)
+  }
+
+  next(tenant: string, device: string, by: Trigger, rest: readonly number[]): void {
+    this.#listener?.next(tenant, device, by, rest)
+  }
+}

@@ -55,7 +55,7 @@ const exampleRelease = {
 const rolloutBody = {
   firmware: exampleFirmware,
   percent: 12.5,
-  errorThresholdPercent: 20,
+  errorThresholdPercent: 7.5,
   window: { cron: '0 2 * * *', minutes: 180 },
   maxAttempts: 3,
 }

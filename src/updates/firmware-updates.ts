@@ -1,5 +1,4 @@
 import type { ProjectNotices } from '#actors/project/notices'
-import type { UpdateNotices } from '#actors/update/notices'
 import type { Links } from '#link/links'
 import type { Entry } from '#model/entry'
 import type { Scope } from '#model/scope'
@@ -47,8 +46,8 @@ export class FirmwareUpdates {
   readonly updater: Updater
   readonly imageUses: ImageUses
   readonly downloads: ImageDownloads
-  readonly #walks: Walks
-  readonly #windows: RolloutWindows
+  readonly walks: Walks
+  readonly windows: RolloutWindows
   readonly #schedule: UpdateSchedule
 
   constructor(parts: FirmwareUpdatesParts) {
@@ -74,7 +73,7 @@ export class FirmwareUpdates {
     })
     this.imageUses = new ImageUses({ system, listing, images, failed: failed('take away images that nothing names') })
     this.downloads = new ImageDownloads({ images, world })
-    this.#walks = new Walks({
+    this.walks = new Walks({
       system,
       listing,
       updater: this.updater,
@@ -83,7 +82,7 @@ export class FirmwareUpdates {
         isChosen(project, rollout, device, (group) => tenantState(system, tenant).groups.get(group)?.devices),
       failed: failed('go through the devices of a project'),
     })
-    this.#windows = new RolloutWindows({ system, listing, failed: failed('open the window of a rollout') })
+    this.windows = new RolloutWindows({ system, listing, failed: failed('open the window of a rollout') })
     const { autoUpdate: pattern } = options
     this.#schedule = new UpdateSchedule({ system, listing, pattern, failed: failed('update devices on schedule') })
     links.hear(this.updater)
@@ -104,8 +103,8 @@ export class FirmwareUpdates {
   /** Begins nothing new by itself. Before links are closed. */
   stop(): void {
     this.#schedule.stop()
-    this.#windows.stop()
-    this.#walks.stop()
+    this.windows.stop()
+    this.walks.stop()
     this.checks.stop()
     this.updater.stop()
     this.imageUses.stop()
@@ -114,70 +113,33 @@ export class FirmwareUpdates {
   /** The tenant is being deleted: none of its actors is asked any more. */
   tenantEnded(tenant: string): void {
     this.updater.tenantEnded(tenant)
-    this.#walks.tenantEnded(tenant)
-    this.#windows.tenantEnded(tenant)
+    this.walks.tenantEnded(tenant)
+    this.windows.tenantEnded(tenant)
     this.imageUses.tenantEnded(tenant)
-  }
-
-  releasesChanged(...change: Parameters<ProjectNotices['releasesChanged']>): void {
-    this.imageUses.releasesChanged(...change)
-  }
-
-  walkWanted(tenant: string, project: string): void {
-    this.#walks.want(tenant, project)
-  }
-
-  rolloutChanged(tenant: string, project: string): void {
-    this.#windows.changed(tenant, project)
   }
 
   #goOn(): void {
     void this.imageUses.open()
-    void this.#walks.open()
-    void this.#windows.open()
+    void this.walks.open()
+    void this.windows.open()
     this.#schedule.open()
   }
 }
 
 /**
- * What updates and projects tell. While the store is being read nobody is told: what was stored is in what is loaded then.
- * Asked for when it is told: actors are made before those who hear them.
+ * What projects tell. While the store is being read nobody is told: what was stored is in what is loaded then. `updates` is
+ * asked for when it is told: actors are made before those who hear them.
  */
-export function noticesOf(
-  updates: () => FirmwareUpdates,
-  isServing: () => boolean,
-): { readonly ofUpdates: UpdateNotices; readonly ofProjects: ProjectNotices } {
+export function projectNotices(updates: () => FirmwareUpdates, isServing: () => boolean): ProjectNotices {
   return {
-    ofUpdates: {
-      moved(...said) {
-        if (isServing()) updates().updater.moved(...said)
-      },
-      ask(...said) {
-        if (isServing()) updates().updater.ask(...said)
-      },
-      offer(...said) {
-        if (isServing()) updates().updater.offer(...said)
-      },
-      outcome(...said) {
-        if (isServing()) updates().updater.outcome(...said)
-      },
-      retry(...said) {
-        if (isServing()) updates().updater.retry(...said)
-      },
-      next(...said) {
-        if (isServing()) updates().updater.next(...said)
-      },
+    releasesChanged(...change) {
+      if (isServing()) updates().imageUses.releasesChanged(...change)
     },
-    ofProjects: {
-      releasesChanged(...change) {
-        if (isServing()) updates().releasesChanged(...change)
-      },
-      walkWanted(...change) {
-        if (isServing()) updates().walkWanted(...change)
-      },
-      rolloutChanged(...change) {
-        if (isServing()) updates().rolloutChanged(...change)
-      },
+    walkWanted(...change) {
+      if (isServing()) updates().walks.want(...change)
+    },
+    rolloutChanged(...change) {
+      if (isServing()) updates().windows.changed(...change)
     },
   }
 }

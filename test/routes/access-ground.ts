@@ -339,7 +339,15 @@ export class AccessGround {
     }
     const address = projectAddress(defaultTenant, exampleProject)
     for (const firmware of ['1.4.1', exampleFirmware]) {
-      const release = { firmware, hardware: null, index: 0, sha256: 'ab'.repeat(32), size: 1, createdAt: 1, createdBy: '' }
+      const release = {
+        firmware,
+        hardware: null,
+        index: 0,
+        sha256: 'ab'.repeat(32),
+        size: 1,
+        createdAt: 1,
+        createdBy: '',
+      }
       await this.#ask(address, { type: 'put_release', release })
     }
     await this.#ask(address, { type: 'put_pin', device: exampleDevice, firmware: exampleFirmware })

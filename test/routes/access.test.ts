@@ -71,8 +71,14 @@ const ownRows: Readonly<Record<string, { readonly why: string; readonly row: Row
   listAlarmStatus: { why: 'its device', row: [401, 'empty', 403, 'empty', 'success', 'success'] },
   // Projects tell of no device; releases, and rollouts that are for no groups, concern any of them.
   listProjects: { why: 'no device in it', row: [401, 'empty', 403, 'success', 'success', 'success'] },
-  putRelease: { why: 'another tenant makes its own; any device', row: [401, 'success', 403, 403, 'success', 'success'] },
-  putRollout: { why: 'another tenant makes its own; any device', row: [401, 'success', 403, 403, 'success', 'success'] },
+  putRelease: {
+    why: 'another tenant makes its own; any device',
+    row: [401, 'success', 403, 403, 'success', 'success'],
+  },
+  putRollout: {
+    why: 'another tenant makes its own; any device',
+    row: [401, 'success', 403, 403, 'success', 'success'],
+  },
   ...Object.fromEntries(
     ['deleteRelease', 'deleteRollout', 'pauseRollout', 'resumeRollout'].map((name) => [
       name,

@@ -73,7 +73,13 @@ export function blobSuite(name: string, open: () => Promise<BlobStage>): void {
     test('any part of it can be read', async () => {
       const bytes = bytesOf(200_000)
       const { image } = await put(bytes)
-      for (const [from, to] of [[0, 1], [199_999, 200_000], [65_535, 65_537], [1, 199_999], [5, 5]] as const) {
+      for (const [from, to] of [
+        [0, 1],
+        [199_999, 200_000],
+        [65_535, 65_537],
+        [1, 199_999],
+        [5, 5],
+      ] as const) {
         const found = await readWhole(store, image?.sha256 ?? '', from, to)
         expect(Buffer.compare(found, bytes.subarray(from, to)), `${from}-${to}`).toBe(0)
       }
@@ -96,15 +102,18 @@ export function blobSuite(name: string, open: () => Promise<BlobStage>): void {
       await store.remove(none)
     })
 
-    test.each([0, 1, 6999, 7000, 50_000, 99_999, 100_000])('broken off after %i bytes it goes on there', async (count) => {
-      const bytes = bytesOf(100_000)
-      await breakOff(bytes, count)
-      expect(await store.receivedOf('a')).toBe(count)
-      expect(await put(bytes, count, bytes.length)).toEqual({
-        received: bytes.length,
-        image: { sha256: hashOf(bytes), size: bytes.length },
-      })
-    })
+    test.each([0, 1, 6999, 7000, 50_000, 99_999, 100_000])(
+      'broken off after %i bytes it goes on there',
+      async (count) => {
+        const bytes = bytesOf(100_000)
+        await breakOff(bytes, count)
+        expect(await store.receivedOf('a')).toBe(count)
+        expect(await put(bytes, count, bytes.length)).toEqual({
+          received: bytes.length,
+          image: { sha256: hashOf(bytes), size: bytes.length },
+        })
+      },
+    )
 
     test.each([1, 7000, 99_999, 100_000])('after a restart as well: %i', async (count) => {
       const bytes = bytesOf(100_000)

@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import type { BlobStore } from '#runtime/blobs'
 import { memoryBlobs } from '#store/memory-blobs'
-import { openDoor, route, until, world as realWorld } from '#test/server/door'
-import { RawClient } from '#test/server/raw-client'
 import { ManualWorld } from '#test/runtime/manual-world'
+import { openDoor, world as realWorld, route, until } from '#test/server/door'
+import { RawClient } from '#test/server/raw-client'
 import { ImageDownloads } from '#updates/image-downloads'
 
 const piece = 64 * 1024
@@ -153,7 +153,8 @@ describe('pace', () => {
     let bytes = 0
     const all = await beginMany(3)
     const takings = all.map(async ({ iterator }) => {
-      for (let next = await iterator?.next(); next && !next.done; next = await iterator?.next()) bytes += next.value.length
+      for (let next = await iterator?.next(); next && !next.done; next = await iterator?.next())
+        bytes += next.value.length
     })
     await world.advance(2000)
     const inTwoSeconds = bytes
