@@ -39,8 +39,9 @@ async function hear(context: RouteContext, call: Call, project: string): Promise
 /** @throws Problem `unauthorized`, also where no secret is set: then nobody can sign */
 function checkSignature({ hookSecret, world }: RouteContext, call: Call): void {
   const signed = { path: call.target.path, body: call.bodyBytes }
+  // What anybody knows signs nothing.
   const isGood =
-    hookSecret !== undefined && isHookSigned(call.header(api.hookSignatureHeader), signed, hookSecret, world.now())
+    hookSecret !== undefined && hookSecret !== '' && isHookSigned(call.header(api.hookSignatureHeader), signed, hookSecret, world.now())
   if (!isGood) throw new Problem('unauthorized', 'invalid hook signature')
 }
 
