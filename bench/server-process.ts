@@ -35,7 +35,11 @@ const tether = `data:text/javascript,${encodeURIComponent(
   "process.once('disconnect', () => process.kill(process.pid, 'SIGTERM')); process.channel?.unref()",
 )}`
 
-/** The server as a child process of its own process group, so that Ctrl-C reaches it only through us. */
+/**
+ * The server as a child process. Of who keeps something it has a process group of its own, so that Ctrl-C reaches it only
+ * through us. One that is killed at exit stays in our session, as loads do: Linux may give each session an equal share of
+ * the processors (sched_autogroup), and then threads of low priority in one hold up the others as any thread would.
+ */
 export class ServerProcess {
   readonly url: string
   readonly #child: ChildProcess
@@ -50,7 +54,7 @@ export class ServerProcess {
     const nodeArguments = ['--enable-source-maps', '--import', tether, ...(settings.nodeArguments ?? [])]
     this.#child = spawn(process.execPath, [...nodeArguments, program], {
       cwd: projectRoot,
-      detached: true,
+      detached: !settings.isKilledAtExit,
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
       env: {
         ...process.env,

@@ -8,7 +8,7 @@ import { type AlarmBody, alarmBindingsMax, alarmsMax, type StoredAlarm } from '#
 import type { AlarmSet, Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import { unknownNamesIn } from '#rules/property-name'
-import { answer, type Decision, record, refuse, type Turn } from '#runtime/actor'
+import { type Decision, record, refuse, type Turn } from '#runtime/actor'
 
 /**
  * Contract 5.3. Nobody hears of one that is put again unchanged, unless by somebody else: it counts by what its author may
@@ -26,10 +26,10 @@ export function decidePutAlarm(
   if (isNew && before) {
     // Whoever makes one again by the same id asks again, not having heard the answer.
     const isAgain = isSame && before.createdBy === author
-    return isAgain ? answer(before) : refuse(new Problem('conflict', 'the id is taken'))
+    return isAgain ? unchanged(before) : refuse(new Problem('conflict', 'the id is taken'))
   }
   if (!isNew && !before) return refuse(new Problem('not_found'))
-  if (isSame && before.updatedBy === author) return answer(before)
+  if (isSame && before.updatedBy === author) return unchanged(before)
   const problem = faultOf(state, wanted) ?? limitOf(state, wanted, before)
   if (problem) return refuse(problem)
   const stored: StoredAlarm = {
@@ -64,6 +64,11 @@ export function decideDeleteAlarm(
     records: [{ name: alarmRecord(id), value: null }],
     effects: [() => rules.alarmChanged(tenant, id, undefined)],
   })
+}
+
+/** Recorded, and not just answered: while the store takes no writes nobody can say that it stays so. */
+function unchanged(stored: StoredAlarm): Decision<Entry> {
+  return record([], { answer: stored })
 }
 
 const neverJudged: StoredJudged = { digest: '', sweeping: null, cursor: '' }

@@ -9,7 +9,7 @@ import { alarmBindingsMax } from '#model/alarm'
 import type { Entry } from '#model/entry'
 import { groupsMax, type StoredGroup } from '#model/group'
 import { Problem } from '#model/problem'
-import { answer, type Decision, refuse, type Turn } from '#runtime/actor'
+import { type Decision, refuse, type Turn } from '#runtime/actor'
 
 /** Contract 5.1. One that is put again unchanged stays who changed it last. No event tells of groups. */
 export function decidePutGroup(
@@ -26,7 +26,8 @@ export function decidePutGroup(
     return refuse(new Problem('conflict', 'the id is taken'))
   }
   if (!isNew && !before) return refuse(new Problem('not_found'))
-  if (before && isSame) return answer(before)
+  // Recorded, and not just answered: while the store takes no writes nobody can say that it stays so.
+  if (before && isSame) return keep([], { answer: before })
   if (!before && state.groups.size >= groupsMax) {
     return refuse(new Problem('conflict', `a tenant has at most ${groupsMax} groups`))
   }

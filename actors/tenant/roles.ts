@@ -7,7 +7,7 @@ import { roleRecord, type StoredRole, type TenantState } from '#actors/tenant/st
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import { isBuiltIn } from '#model/role'
-import { answer, type Decision, refuse, type Turn } from '#runtime/actor'
+import { answer, type Decision, record, refuse, type Turn } from '#runtime/actor'
 
 /** Of one tenant, beside those that every tenant has: all are in memory. */
 export const rolesMax = 1_000
@@ -21,7 +21,8 @@ export function decidePutRole(
 ): Decision<Entry> {
   if (isBuiltIn(role)) return refuse(builtIn())
   const before = roles.get(role)
-  if (before && isDeepStrictEqual(before.grants, grants)) return answer({ isNew: false })
+  // Recorded, and not just answered: while the store takes no writes nobody can say that it stays so.
+  if (before && isDeepStrictEqual(before.grants, grants)) return record([], { answer: { isNew: false } })
   if (!before && roles.size >= rolesMax) {
     return refuse(new Problem('conflict', `a tenant has at most ${rolesMax} roles`))
   }

@@ -5,7 +5,7 @@ import { schemaRecord, type TenantState } from '#actors/tenant/state'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import type { ServiceSchema } from '#model/service-schema'
-import { answer, type Decision, record, refuse, type Turn } from '#runtime/actor'
+import { type Decision, record, refuse, type Turn } from '#runtime/actor'
 
 /** Schemas of one tenant: they are kept in memory, because every read of names needs them. */
 export const schemasMax = 10_000
@@ -20,7 +20,8 @@ export function decidePutSchema(
   rules: RuleNotices,
 ): Decision<Entry> {
   const before = state.schemas.get(service)
-  if (before && isDeepStrictEqual(before, schema)) return answer(undefined)
+  // Recorded, and not just answered: while the store takes no writes nobody can say that it stays so.
+  if (before && isDeepStrictEqual(before, schema)) return record([])
   if (!before && state.schemas.size >= schemasMax) {
     return refuse(new Problem('conflict', `a tenant has at most ${schemasMax} schemas`))
   }

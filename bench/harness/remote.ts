@@ -27,7 +27,6 @@ export class Remote {
     this.#child = fork(join(projectRoot, `dist/bench/${program}.js`), [], {
       execArgv: ['--enable-source-maps', ...nodeArguments],
       env: { ...process.env, UV_THREADPOOL_SIZE: '8', UWS_HTTP_MAX_HEADERS_SIZE: '16384' },
-      detached: true,
     })
     killAtExit(this.#child)
     this.#child.on('message', ({ id, value, error }: Answer) => {

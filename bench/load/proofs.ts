@@ -1,5 +1,6 @@
-import { generateKeyPairSync, type KeyObject, randomUUID } from 'node:crypto'
+import { type KeyObject, randomBytes, randomUUID } from 'node:crypto'
 import { signJws } from '#iam/jws'
+import { makeSigningKey } from '#iam/signing-key'
 import { tokenHash } from '#iam/token-hash'
 
 /** What a proof is for. */
@@ -20,10 +21,11 @@ export class ProvingKey {
   readonly #header: { readonly typ: string; readonly alg: string; readonly jwk: object }
 
   constructor() {
-    const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-    const { kty, crv, x, y } = publicKey.export({ format: 'jwk' })
+    // Not by `generateKeyPairSync`: until Node 22 a collection that comes while such a key is exported as a JWK waits for
+    // that export, and the process for ever.
+    const { privateKey, publicJwk } = makeSigningKey(randomBytes)
     this.#privateKey = privateKey
-    this.#header = { typ: 'dpop+jwt', alg: 'ES256', jwk: { kty, crv, x, y } }
+    this.#header = { typ: 'dpop+jwt', alg: 'ES256', jwk: publicJwk }
   }
 
   /** Good from now on, for as long as its `iat` is: a minute. */

@@ -45,7 +45,8 @@ export interface WriteRequest {
  *   that dies forgets it; who asked may ask again under the same id.
  * - At least once, under the same id: a device whose link broke, or who says HELLO anew, hears its open writes again
  *   behind its WELCOME, in their order. A device answers a repeated id without doing it twice.
- * - An answer comes after all that the device said before its RESULT is stored: who hears it reads what was reported.
+ * - An answer comes after all that the device said before its RESULT is stored: who hears it reads what was reported. Where
+ *   that could not be stored it comes as well, for the device did it, and will report again.
  */
 export class Writes {
   readonly #options: WritesOptions

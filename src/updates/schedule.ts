@@ -108,8 +108,8 @@ export class UpdateSchedule {
     try {
       await system.ask(projectAddress(tenant, project), { type: 'walk', request } satisfies ProjectCommand)
     } catch (error) {
-      if (error instanceof Problem && error.kind.isTemporary) throw error
       // A fault of one project's holds up no other.
+      if (error instanceof Problem && error.code !== 'bug') throw error
       failed(error)
     }
   }

@@ -27,6 +27,7 @@ import type { StoreJournal } from '#store/store-journal'
 import { begunSession, hash } from '#test/actors/acting-account'
 import { noRuleViews } from '#test/actors/no-rule-views'
 import { RecordingNotices } from '#test/actors/recording-notices'
+import { unheardUpdates } from '#test/actors/unheard-updates'
 import { ManualWorld, startMs } from '#test/runtime/manual-world'
 import { faultyPlace, openStage, type Stage, type StageOptions } from '#test/runtime/stage'
 
@@ -117,6 +118,7 @@ function definitionsWith(notices: RecordingNotices): (journal: StoreJournal) => 
       accountActor,
       sessionActor(notices),
       signingKeysActor(notices),
+      unheardUpdates,
     ] as unknown as AnyDefinition<Entry>[]
 }
 

@@ -102,6 +102,13 @@ describe('walks for a rollout', () => {
     expect(project.state.nextWalks).toEqual([{ by: 'hook', devices: null, author: null }])
   })
 
+  test('are by its author of now: nothing waits of an earlier one’s', () => {
+    const project = new ActingProject()
+    for (const author of [ada, bob, ada, bob]) project.act(putRollout('2.0.0', {}, 'R1', author))
+    expect(project.state.walk?.author).toBe(ada)
+    expect(project.state.nextWalks).toEqual([{ by: 'rollout', devices: null, author: bob }])
+  })
+
   test('leave others as they are when it ends', () => {
     const project = new ActingProject()
     project.all(walk('hook', null), putRollout('2.0.0'), { type: 'delete_rollout' })

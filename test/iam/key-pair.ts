@@ -1,5 +1,6 @@
-import { generateKeyPairSync, type JsonWebKey, type KeyObject } from 'node:crypto'
-import { type PublicJwk, thumbprintOf } from '#iam/public-jwk'
+import { generateKeyPairSync, type JsonWebKey, type KeyObject, randomBytes } from 'node:crypto'
+import type { PublicJwk } from '#iam/public-jwk'
+import { makeSigningKey } from '#iam/signing-key'
 
 /** A client's key: it signs proofs, and its public half goes with each. */
 export interface KeyPair {
@@ -10,10 +11,8 @@ export interface KeyPair {
 }
 
 export function makeKeyPair(): KeyPair {
-  const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-  const { x = '', y = '' } = publicKey.export({ format: 'jwk' })
-  const jwk: PublicJwk = { kty: 'EC', crv: 'P-256', x, y }
-  return { privateKey, publicKey, jwk, jkt: thumbprintOf(jwk) }
+  const { privateKey, publicKey, publicJwk, kid } = makeSigningKey(randomBytes)
+  return { privateKey, publicKey, jwk: publicJwk, jkt: kid }
 }
 
 /** Keys of kinds that are none of ours, with the algorithm each is for. */

@@ -1,5 +1,6 @@
-import { createHash, generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
+import { createHash, type KeyObject, randomBytes, sign } from 'node:crypto'
 import { isoCBOR } from '@simplewebauthn/server/helpers'
+import { makeSigningKey } from '#iam/signing-key'
 
 /** What an authenticator is asked for, and what it may do wrong. */
 export interface Asked {
@@ -24,8 +25,10 @@ export class SoftAuthenticator {
   counter: number
 
   constructor(name: string, counter = 1) {
-    const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-    const { x = '', y = '' } = publicKey.export({ format: 'jwk' })
+    const {
+      privateKey,
+      publicJwk: { x, y },
+    } = makeSigningKey(randomBytes)
     this.id = createHash('sha256').update(name).digest()
     this.#privateKey = privateKey
     this.counter = counter

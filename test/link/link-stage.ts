@@ -19,6 +19,7 @@ import { pack } from '#store/record-codec'
 import type { StoreJournal } from '#store/store-journal'
 import { StoreListing } from '#store/store-listing'
 import { noRuleViews } from '#test/actors/no-rule-views'
+import { unheardUpdates } from '#test/actors/unheard-updates'
 import { startMs } from '#test/runtime/manual-world'
 import { Stage, type StageOptions } from '#test/runtime/stage'
 
@@ -26,6 +27,7 @@ const definitions = (notices: IdentityNotices) => (journal: StoreJournal) =>
   [
     deviceActor({ shapeById: (id) => journal.shapes.byId(id), startedAt: startMs, rules: noRuleViews }),
     tenantActor(notices, unheardRules),
+    unheardUpdates,
   ] as unknown as AnyDefinition<Entry>[]
 
 /** How long devices have to answer here. */

@@ -17,6 +17,10 @@ const concerns: Readonly<Record<string, readonly [resource: string, ...named: Na
   SCHEMA_ADD: ['schemas', 'service'],
   SCHEMA_UPDATE: ['schemas', 'service'],
   SCHEMA_DELETE: ['schemas', 'service'],
+  ALARM_STATUS_ACTIVE: ['alarms', 'device'],
+  ALARM_STATUS_INACTIVE: ['alarms', 'device'],
+  // And every device that it is bound to, which is judged apart.
+  ALARM_CONFIG_UPDATE: ['alarms'],
 }
 
 /** What nothing makes events of yet counts too for whether anything can be heard at all. */
@@ -62,10 +66,21 @@ export function readable(grants: readonly Grant[], entries: readonly DeviceEntry
   return left
 }
 
+/** Whether any of these actions is given on something of a device. */
+export function mayDo(grants: readonly Grant[], resource: string, actions: readonly string[], device: string): boolean {
+  return grants.some(
+    (grant) => lists(grant.devices, device) && actions.some((action) => gives(grant, resource, action)),
+  )
+}
+
 function givesRead(grant: Grant, resource: string): boolean {
+  return gives(grant, resource, 'read')
+}
+
+function gives(grant: Grant, resource: string, wanted: string): boolean {
   const permissions: Readonly<Record<string, readonly string[] | undefined>> = grant.permissions
   for (const actions of [permissions[resource], permissions['*']]) {
-    for (const action of actions ?? []) if (action === 'read' || action === '*') return true
+    for (const action of actions ?? []) if (action === wanted || action === '*') return true
   }
   return false
 }

@@ -3,16 +3,21 @@ export interface Version<T> {
   readonly value: T
   readonly from: number
   until: number
+  /** When it was known how it went, at least that no more comes of it. */
+  answered: number
   /** `never`: it was refused, or lost before it was stored. */
   fate: 'asked' | 'stored' | 'never'
 }
 
-/** Something that is changed by many, in the order in which they ask; of what was asked for, any may hold. */
+/** Something that is changed by many; of what was asked for, any may hold. */
 export class Register<T> {
+  readonly #isInOrder: boolean
   #versions: readonly Version<T>[]
 
-  constructor(value: T) {
-    this.#versions = [{ value, from: 0, until: Number.POSITIVE_INFINITY, fate: 'stored' }]
+  /** `isInOrder`: changes come in the order in which they are asked for; else only those behind an answer are behind it. */
+  constructor(value: T, { isInOrder = true } = {}) {
+    this.#isInOrder = isInOrder
+    this.#versions = [{ value, from: 0, until: Number.POSITIVE_INFINITY, answered: 0, fate: 'stored' }]
   }
 
   /** What it is, unless that is open. */
@@ -27,15 +32,25 @@ export class Register<T> {
   }
 
   ask(value: T, moment: number): Version<T> {
-    const version: Version<T> = { value, from: moment, until: Number.POSITIVE_INFINITY, fate: 'asked' }
+    const never = Number.POSITIVE_INFINITY
+    const version: Version<T> = { value, from: moment, until: never, answered: never, fate: 'asked' }
     this.#versions = [...this.#versions, version]
     return version
   }
 
   stored(version: Version<T>, moment: number): void {
     version.fate = 'stored'
-    const place = this.#versions.indexOf(version)
-    for (const earlier of this.#versions.slice(0, place)) earlier.until = Math.min(earlier.until, moment)
+    version.answered = moment
+    const place = Math.max(0, this.#versions.indexOf(version))
+    const earlier = this.#isInOrder
+      ? this.#versions.slice(0, place)
+      : this.#versions.filter(({ answered }) => answered < version.from)
+    for (const other of earlier) other.until = Math.min(other.until, moment)
+  }
+
+  /** Nobody knows how these went, and no more comes of them: of all that are open, when none is named. */
+  lost(moment: number, versions: readonly Version<T>[] = this.#versions): void {
+    for (const version of versions) version.answered = Math.min(version.answered, moment)
   }
 
   refused(version: Version<T>): void {

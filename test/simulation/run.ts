@@ -1,9 +1,14 @@
 import { memoryPlace, type WriteFault } from '#store/memory'
+import { heldMs, SimulatedAlarms } from '#test/simulation/simulated-alarms'
 import { SimulatedDashboard } from '#test/simulation/simulated-dashboard'
-import { counterId, counterService, SimulatedDevice } from '#test/simulation/simulated-device'
+import { SimulatedDevice } from '#test/simulation/simulated-device'
 import { SimulatedPeople } from '#test/simulation/simulated-people'
+import { SimulatedRequests } from '#test/simulation/simulated-requests'
+import { SimulatedSchema } from '#test/simulation/simulated-schema'
 import { type SimulatedLimits, SimulatedServer, tenant } from '#test/simulation/simulated-server'
 import { SimulatedWorld } from '#test/simulation/simulated-world'
+import { SimulatedWrites } from '#test/simulation/simulated-writes'
+import { StoredReports } from '#test/simulation/stored-reports'
 import { Witness } from '#test/simulation/witness'
 
 /** What a run did, for the reader of a report. */
@@ -48,15 +53,17 @@ class Simulation {
   readonly #devices: SimulatedDevice[]
   readonly #limits: SimulatedLimits
   readonly #witness = new Witness()
+  readonly #stored = new StoredReports()
   readonly #people: SimulatedPeople
+  readonly #schema: SimulatedSchema
+  readonly #requests: SimulatedRequests
+  readonly #writes: SimulatedWrites
+  readonly #alarms: SimulatedAlarms
   #dashboards: SimulatedDashboard[] = []
   #server: SimulatedServer
   #fault: WriteFault | undefined
   #crashes = 0
   #failedWrites = 0
-  /** Counts of each device found in parts of the stream that are not retained any more. */
-  readonly #seen = new Map<string, number[]>()
-  #seenUpTo = 0
 
   constructor(seed: number) {
     this.#world = new SimulatedWorld(seed)
@@ -85,10 +92,19 @@ class Simulation {
     this.#server = new SimulatedServer(this.#world, this.#place, this.#limits)
     const names = this.#devices.map(({ name }) => name)
     this.#people = new SimulatedPeople(this.#server, random, this.#witness, names)
+    this.#schema = new SimulatedSchema(this.#server, random, this.#witness)
+    this.#requests = new SimulatedRequests(this.#server, random, this.#witness)
+    this.#writes = new SimulatedWrites(this.#server, this.#requests, random, this.#witness, this.#devices, this.#schema)
+    this.#alarms = new SimulatedAlarms(this.#server, random, this.#witness, {
+      requests: this.#requests,
+      people: this.#people,
+      schema: this.#schema,
+      devices: names,
+    })
   }
 
   async begin(): Promise<void> {
-    await this.#open()
+    await this.#pumped(this.#server.open())
     await this.#pumped(this.#people.begin())
     for (let count = 0; count < 2; count++) this.#connectDashboard()
   }
@@ -98,7 +114,7 @@ class Simulation {
       acknowledged: this.#devices.reduce((sum, device) => sum + device.acknowledged.length, 0),
       crashes: this.#crashes,
       failedWrites: this.#failedWrites,
-      events: this.#seenUpTo,
+      events: this.#stored.upTo,
       counts: this.#witness.counts,
     }
   }
@@ -107,7 +123,11 @@ class Simulation {
     const { random } = this.#world
     const tried = random.next()
     const device = this.#pick(this.#devices)
-    if (tried < 0.33) device?.report()
+    if (tried < 0.22) device?.report()
+    else if (tried < 0.26) await this.#writeProperties()
+    else if (tried < 0.28) this.#requests.askAgain()
+    else if (tried < 0.32) await this.#changeAlarms()
+    else if (tried < 0.33) this.#schema.act()
     else if (tried < 0.36) await this.#flood(device)
     else if (tried < 0.46) this.#link()
     else if (tried < 0.5) this.#pick([...this.#server.sockets.sockets])?.cut()
@@ -126,6 +146,7 @@ class Simulation {
     else await this.#advance(random.next() < 0.3 ? random.between(0, 400_000) : random.between(0, 3_000))
     await this.#steps(random.below(6))
     for (const dashboard of this.#dashboards) dashboard.proceed()
+    for (const device of this.#devices) device.proceed()
     await this.#steps(1)
     this.#checkErrors()
   }
@@ -134,16 +155,24 @@ class Simulation {
   async checkQuiet(): Promise<void> {
     this.#place.setRoom(true)
     this.#fault = undefined
-    await this.#comeToRest(() => this.#people.isIdle, 3)
-    await this.#pumped(this.#people.settle())
+    await this.#comeToRest(() => this.#people.isIdle && this.#schema.isIdle, 3)
+    // The last word is a device's own: nothing that was edited has it judged once more.
+    for (const device of this.#devices) if (this.#world.random.next() < 0.7) device.report()
+    await this.#comeToRest(() => true)
+    await this.#advance(heldMs)
+    await this.#comeToRest(() => this.#requests.isIdle)
+    await this.#pumped(Promise.all([this.#people.settle(), this.#schema.settle(), this.#alarms.settle()]))
     await this.#comeToRest(() => this.#dashboards.every((dashboard) => dashboard.isAtRest))
     await this.#checkStream()
     const { body } = await this.#pumped(this.#server.call('listDevices', { query: { depth: 2 } }))
+    const [fault] = await this.#pumped(this.#alarms.faults(JSON.parse(body)))
+    if (fault) throw new Error(fault)
+    const rows = await this.#pumped(this.#alarms.rows())
     const open = this.#dashboards.filter((dashboard) => dashboard.isOpen)
     for (const dashboard of open) {
       const { name } = dashboard.person
       if (dashboard.isIntruder) throw new Error(`${name} is connected, and the session is over`)
-      const found = dashboard.differences(JSON.parse(body))
+      const found = dashboard.differences(JSON.parse(body), rows)
       if (found.length > 0) throw new Error(`${name} knows otherwise: ${found.join('; ')}`)
     }
     const { size } = this.#server.identity.sockets
@@ -155,7 +184,8 @@ class Simulation {
     for (let round = 0; round < roundsMax; round++) {
       // With jitter, as devices are told to: all at once they would refuse each other for ever.
       for (const device of this.#devices) {
-        if (!device.hasSocket && this.#world.random.next() < 0.3) this.#linkDevices([device])
+        const isMissing = !device.hasSocket && !device.isAway
+        if (isMissing && this.#world.random.next() < 0.3) this.#linkDevices([device])
       }
       for (const socket of [...this.#server.sockets.sockets]) socket.read(1_000)
       for (const dashboard of this.#dashboards) {
@@ -163,6 +193,7 @@ class Simulation {
         if (isWanted && dashboard.person.isActive) dashboard.connect(2_000)
         dashboard.proceed()
       }
+      for (const device of this.#devices) device.proceed(true)
       await this.#steps(20)
       await this.#advance(round % 50 === 49 ? 2_000 : 5)
       this.#checkErrors()
@@ -180,38 +211,14 @@ class Simulation {
     throw new Error('it does not come to rest')
   }
 
-  /** Every acknowledged frame is in the stream, once; each device's frames are there in its order. */
+  /** What was acknowledged and answered is in the stream. */
   async #checkStream(): Promise<void> {
     const stream = await this.#pumped(this.#server.stream())
-    const { retainedFrom } = this.#server.assembly.context.reader as unknown as { retainedFrom(tenant: string): number }
-    const from = retainedFrom.call(this.#server.assembly.context.reader, tenant)
-    if (from > this.#seenUpTo + 1) {
-      // Part of it went before anybody looked: what remains can still be checked for order and doubles.
-      this.#isPartlySeen = true
-    }
-    for (const { offset, entry } of stream) {
-      if (offset <= this.#seenUpTo) continue
-      if (entry.kind !== 'reported' || entry.shape.serviceIdentifier !== counterService) continue
-      const counts = this.#seen.get(entry.device) ?? []
-      counts.push(entry.items[1] as number)
-      this.#seen.set(entry.device, counts)
-    }
-    this.#seenUpTo = this.#server.assembly.context.system.registry.head(tenant).committed
-    for (const device of this.#devices) {
-      const counts = this.#seen.get(device.name) ?? []
-      counts.forEach((count, index) => {
-        if (index > 0 && count <= (counts[index - 1] as number)) {
-          throw new Error(`${device.name}: ${count} is stored after ${counts[index - 1]} (property ${counterId})`)
-        }
-      })
-      if (this.#isPartlySeen) continue
-      const stored = new Set(counts)
-      const lost = device.acknowledged.filter((count) => !stored.has(count))
-      if (lost.length > 0) throw new Error(`${device.name}: acknowledged and not stored: ${lost.join(', ')}`)
-    }
+    const { reader, system } = this.#server.assembly.context
+    this.#stored.gather(stream, reader.retainedFrom(tenant), system.registry.head(tenant).committed)
+    this.#writes.check(this.#stored.numbers)
+    for (const device of this.#devices) this.#stored.check(device)
   }
-
-  #isPartlySeen = false
 
   async #steps(count: number): Promise<void> {
     for (let left = count; left > 0; left--) {
@@ -244,10 +251,6 @@ class Simulation {
     return done
   }
 
-  async #open(): Promise<void> {
-    await this.#pumped(this.#server.open())
-  }
-
   async #crash(): Promise<void> {
     this.#crashes++
     // What acknowledgements were on their way is read first or lost: both happen.
@@ -257,9 +260,9 @@ class Simulation {
     this.#place.setRoom(true)
     this.#place.crash(this.#world.random.below(3))
     this.#server = new SimulatedServer(this.#world, this.#place, this.#limits)
-    this.#people.moveTo(this.#server)
-    for (const dashboard of this.#dashboards) dashboard.moveTo(this.#server)
-    await this.#open()
+    const people = [this.#people, this.#schema, this.#requests, this.#writes, this.#alarms]
+    for (const part of [...people, ...this.#dashboards]) part.moveTo(this.#server)
+    await this.#pumped(this.#server.open())
   }
 
   /** One device says much at once, while commits come and go. */
@@ -277,8 +280,10 @@ class Simulation {
   }
 
   #link(): void {
-    const free = this.#devices.filter((device) => !device.hasSocket || this.#world.random.next() < 0.1)
-    this.#linkDevices(free.slice(0, 1 + this.#world.random.below(3)))
+    const { random } = this.#world
+    const free = this.#devices.filter((device) => random.next() < (device.hasSocket || device.isAway ? 0.1 : 1))
+    for (const device of free) device.isAway = false
+    this.#linkDevices(free.slice(0, 1 + random.below(3)))
   }
 
   /** Opens one link for some devices, as a gateway does. */
@@ -307,7 +312,7 @@ class Simulation {
     if (this.#dashboards.length >= 5) return
     const person = this.#pick(this.#people.persons)
     if (!person) return
-    const dashboard = new SimulatedDashboard(this.#server, person, this.#witness)
+    const dashboard = new SimulatedDashboard(this.#server, person, this.#witness, this.#alarms)
     dashboard.connect(300 + random.below(3_000))
     this.#dashboards = [...this.#dashboards, dashboard]
   }
@@ -335,10 +340,49 @@ class Simulation {
     for (let left = 1 + random.below(2); left > 0; left--) this.#people.act()
     const tried = random.next()
     if (tried < 0.1) this.#fault = { fail: 'full', reachedDisk: random.next() < 0.5 }
+    else if (tried < 0.13) await this.#crashAtCommit()
     else if (tried < 0.2) {
       await this.#steps(random.below(5))
       await this.#crash()
     }
+  }
+
+  /** Somebody writes; now and then the store fails, or the process dies, while the device is being asked. */
+  async #writeProperties(): Promise<void> {
+    const { random } = this.#world
+    const isMeantAnew = random.next() < 0.2
+    if (isMeantAnew) this.#schema.act()
+    this.#writes.act(isMeantAnew)
+    const tried = random.next()
+    if (tried > 0.2 && !isMeantAnew) return
+    for (let left = 1 + random.below(5); left > 0; left--) {
+      await this.#steps(1)
+      for (const device of this.#devices) device.socket?.read(8)
+    }
+    if (tried > 0.2) return
+    if (tried < 0.15) this.#failWrite()
+    else await this.#crash()
+  }
+
+  /** Alarms and groups change; now and then in the last moment before something breaks. */
+  async #changeAlarms(): Promise<void> {
+    const { random } = this.#world
+    for (let left = 1 + random.below(2); left > 0; left--) this.#alarms.act()
+    const tried = random.next()
+    if (tried < 0.06) this.#failWrite()
+    else if (tried < 0.12) await this.#crashAtCommit()
+    else if (tried < 0.18) {
+      await this.#steps(random.below(8))
+      await this.#crash()
+    }
+  }
+
+  /** What was asked is stored, and the process dies before anything comes of it. */
+  async #crashAtCommit(): Promise<void> {
+    const head = () => this.#server.assembly.context.system.registry.head(tenant)
+    const { committed } = head()
+    for (let left = 20; left > 0 && head().committed === committed; left--) await this.#steps(1)
+    await this.#crash()
   }
 
   #checkErrors(): void {

@@ -2,8 +2,12 @@ import { type DeviceEntry, FoldedState } from '#bench/dashboard/fold'
 import type { Resume } from '#events/hub'
 import type { Caller } from '#iam/caller'
 import { Problem } from '#model/problem'
-import type { Grant } from '#model/scope'
+import { AlarmView } from '#test/simulation/alarm-view'
+import { answerOf } from '#test/simulation/answer'
+import { withoutEmptyDevices, withoutWhatMayBeGone } from '#test/simulation/known-devices'
+import type { ReadRow } from '#test/simulation/reference-alarms'
 import { mayHear, mayHearAnything, mayRead, readable } from '#test/simulation/reference-filter'
+import type { SimulatedAlarms } from '#test/simulation/simulated-alarms'
 import { counterId, counterService } from '#test/simulation/simulated-device'
 import type { Person, Session } from '#test/simulation/simulated-person'
 import { type SimulatedServer, tenant, ticketLifetimeMs } from '#test/simulation/simulated-server'
@@ -19,6 +23,8 @@ type Event = Readonly<Record<string, unknown>> & { readonly type: string; readon
 export class SimulatedDashboard implements Peer {
   readonly person: Person
   readonly state = new FoldedState()
+  readonly #alarmView = new AlarmView()
+  readonly #alarms: SimulatedAlarms
   readonly #witness: Witness
   #server: SimulatedServer
   /** It is to be open, with a buffer like this. */
@@ -45,10 +51,11 @@ export class SimulatedDashboard implements Peer {
   #waiting: Event[] = []
   #counts = new Map<string, number>()
 
-  constructor(server: SimulatedServer, person: Person, witness: Witness) {
+  constructor(server: SimulatedServer, person: Person, witness: Witness, alarms: SimulatedAlarms) {
     this.#server = server
     this.person = person
     this.#witness = witness
+    this.#alarms = alarms
   }
 
   get isOpen(): boolean {
@@ -61,9 +68,10 @@ export class SimulatedDashboard implements Peer {
 
   /** There is nothing left to do for it: it knows all it can know, or it can't come in. */
   get isAtRest(): boolean {
-    if (this.#isEntering || this.#isReading) return false
+    if (this.#isEntering || this.#isReading || this.#alarmView.isReading) return false
     if (!this.#socket) return !this.person.isActive
-    return !this.#socket.hasUnread && (!this.#needsRead || this.#isBlind || this.isIntruder)
+    if (this.#socket.hasUnread) return false
+    return this.isIntruder || ((!this.#needsRead || this.#isBlind) && !this.#alarmView.needsRead)
   }
 
   /** It is connected, and its session is over. */
@@ -84,8 +92,8 @@ export class SimulatedDashboard implements Peer {
 
   /** Does the next thing there is to do, if any. */
   proceed(): void {
-    const task = this.#socket ? this.#read() : this.#enter()
-    task.catch((error) => this.#witness.faults.push(error))
+    const tasks = this.#socket ? [this.#read(), this.#readAlarms()] : [this.#enter()]
+    for (const task of tasks) task.catch((error) => this.#witness.faults.push(error))
   }
 
   /** Asks where it is: a quiet socket keeps its position by that. */
@@ -101,6 +109,7 @@ export class SimulatedDashboard implements Peer {
     if (code === 4401) this.#session = undefined
     this.#socket = undefined
     this.#isReading = false
+    this.#alarmView.isReading = false
     this.#waiting = []
   }
 
@@ -112,8 +121,8 @@ export class SimulatedDashboard implements Peer {
     else this.#told(event)
   }
 
-  /** In what it is not as it should be: `entries` is all there is. */
-  differences(entries: readonly DeviceEntry[]): readonly string[] {
+  /** In what it is not as it should be: `entries` is all there is, `rows` all that stands of alarms. */
+  differences(entries: readonly DeviceEntry[], rows: readonly ReadRow[]): readonly string[] {
     const { grants } = this.person
     const there = new FoldedState()
     there.replace(readable(grants, entries))
@@ -121,7 +130,9 @@ export class SimulatedDashboard implements Peer {
     withoutEmptyDevices(this.state)
     withoutWhatMayBeGone(this.state, there, grants)
     if (there.devices.size > 0) this.#witness.count('compared')
-    return this.state.differences(there)
+    const seen = rows.filter(({ deviceIdentifier }) => mayRead(grants, 'alarms', deviceIdentifier))
+    if (seen.length > 0) this.#witness.count('alarms compared')
+    return [...this.state.differences(there), ...this.#alarmView.differences(seen)]
   }
 
   /** One step nearer. */
@@ -187,6 +198,7 @@ export class SimulatedDashboard implements Peer {
     if (wasOver) this.#accuse('comes in by a ticket, and its session is over')
     this.#limitBytes = undefined
     this.#asked = this.#needsRead ? 'now' : { after: { epoch: this.#epoch, offset: this.#position } }
+    if (this.#needsRead) this.#alarmView.forget()
     this.#retainedFrom = context.reader.retainedFrom(tenant)
     this.#mustRecover = !this.#needsRead && this.#isRecoverable(server)
     this.#lastHeard = 0
@@ -233,10 +245,7 @@ export class SimulatedDashboard implements Peer {
     const isStale = this.#socket !== socket || this.#resyncs !== resyncs
     if (this.#socket === socket) this.#isReading = false
     if ('refused' in answer) {
-      if (answer.refused === 'unauthorized') {
-        if (!session.mayBeOver(server.now())) this.#accuse('may not read, and its session holds')
-      } else if (answer.refused === 'forbidden') this.#seesNothing(moment, isStale)
-      else this.#mustBeForNow(answer.refused)
+      if (this.#isForbidden(session, answer.refused)) this.#seesNothing(moment, isStale)
       return
     }
     if (wasOver) this.#accuse('reads, and its session is over')
@@ -250,6 +259,42 @@ export class SimulatedDashboard implements Peer {
     const waiting = this.#waiting
     this.#waiting = []
     for (const event of waiting) if (event.offset > this.#position) this.#fold(event)
+  }
+
+  /** Reads where alarms are active when it has to: a list of its own, with a position of its own. */
+  async #readAlarms(): Promise<void> {
+    const session = this.#session
+    const view = this.#alarmView
+    if (!view.needsRead || view.isReading || !session) return
+    view.isReading = true
+    const server = this.#server
+    const socket = this.#socket
+    const resyncs = this.#resyncs
+    const { moment } = this.#witness
+    const answer = await answerOf(server.call('listAlarmStatus', { authorization: `Bearer ${session.token}` }))
+    if (server !== this.#server) return
+    if (this.#socket === socket) view.isReading = false
+    const isStale = this.#socket !== socket || this.#resyncs !== resyncs
+    if ('refused' in answer) {
+      if (!this.#isForbidden(session, answer.refused)) return
+      if (!this.person.mayLack(moment, (grants) => mayRead(grants, 'alarms'))) this.#accuse('may read alarms')
+      if (!isStale) view.replace([], this.#lastHeard)
+      return
+    }
+    const rows = JSON.parse(answer.body) as readonly ReadRow[]
+    for (const { deviceIdentifier: device } of rows) {
+      const grounds = this.person.grounds(moment, (grants) => mayRead(grants, 'alarms', device))
+      this.#witness.judge(() => `${this.person.name} is shown an alarm of ${device}`, grounds)
+    }
+    if (!isStale) view.replace(rows, Number(answer.headers?.['Stream-Offset']))
+  }
+
+  /** False when it may come later; who may not read may have lost his session. */
+  #isForbidden(session: Session, refused: string): boolean {
+    if (refused === 'unauthorized') {
+      if (!session.mayBeOver(this.#server.now())) this.#accuse('may not read, and its session holds')
+    } else if (refused !== 'forbidden') this.#mustBeForNow(refused)
+    return refused === 'forbidden'
   }
 
   #seesNothing(moment: number, isStale: boolean): void {
@@ -284,6 +329,7 @@ export class SimulatedDashboard implements Peer {
     if (this.#mustRecover)
       this.#accuse(`reads anew at ${asked}, where nothing changed for it since ${this.person.sameSince}`)
     this.#needsRead = true
+    this.#alarmView.forget()
   }
 
   #positioned({ epoch, offset }: Event): void {
@@ -295,6 +341,7 @@ export class SimulatedDashboard implements Peer {
 
   #resync({ offset }: Event): void {
     this.#needsRead = true
+    this.#alarmView.forget()
     this.#isBlind = false
     this.#resyncs++
     this.#witness.count('told to read anew')
@@ -311,7 +358,9 @@ export class SimulatedDashboard implements Peer {
     const grounds = this.person.grounds(from, (grants) => mayHear(grants, event))
     this.#witness.judge(() => `${this.person.name} hears ${JSON.stringify(event)}`, grounds)
     this.#witness.count(`heard ${event.type}`)
+    if (event.type === 'ALARM_CONFIG_UPDATE') this.#alarms.judgeHeard(this.person, event, from)
     this.#checkOrder(event)
+    this.#alarmView.told(event)
     if (this.#isBlind) return
     if (this.#needsRead) {
       this.#waiting.push(event)
@@ -339,34 +388,5 @@ export class SimulatedDashboard implements Peer {
 
   #accuse(what: string): void {
     this.#witness.accuse(`${this.person.name} ${what}`)
-  }
-}
-
-type Answer = Awaited<ReturnType<SimulatedServer['call']>> | { readonly refused: string }
-
-async function answerOf(call: ReturnType<SimulatedServer['call']>): Promise<Answer> {
-  try {
-    return await call
-  } catch (error) {
-    if (error instanceof Problem) return { refused: error.code }
-    throw error
-  }
-}
-
-/** A device that shows nothing is not told to everybody who may read it. */
-function withoutEmptyDevices({ devices }: FoldedState): void {
-  for (const [device, services] of devices) if (services.size === 0) devices.delete(device)
-}
-
-/** Who may read a device's services and not the device hears nothing of its end, and can't know that these are gone. */
-function withoutWhatMayBeGone(here: FoldedState, there: FoldedState, grants: readonly Grant[]): void {
-  for (const [device, services] of here.devices) {
-    if (mayRead(grants, 'device', device)) continue
-    const left = there.devices.get(device)
-    for (const [service, properties] of services) {
-      for (const propId of properties.keys()) if (!left?.get(service)?.has(propId)) properties.delete(propId)
-      if (properties.size === 0) services.delete(service)
-    }
-    if (services.size === 0) here.devices.delete(device)
   }
 }

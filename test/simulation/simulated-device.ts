@@ -1,4 +1,5 @@
 import type { SeededRandom } from '#bench/random'
+import { Heater, heaterService } from '#test/simulation/simulated-heater'
 import type { Peer, SimulatedSocket } from '#test/simulation/simulated-sockets'
 
 /** The service every device has: its one property counts the device's frames, so each frame is known by it. */
@@ -35,14 +36,23 @@ const declarations = [
   ],
 ] as const
 
+/** An UPDATE with its number. `count`: what the counter is by it. */
 interface Frame {
   readonly seq: number
-  readonly count: number
+  readonly count?: number
+  readonly serviceIdentifier: string
+  readonly updates: readonly object[]
+  readonly timestamp?: number
 }
 
 /** A device as a client of the link that never gives up: it keeps what is not acknowledged and sends it again. */
 export class SimulatedDevice implements Peer {
   readonly name: string
+  /** It comes back when it likes: what becomes of it meanwhile is not its doing. */
+  isAway = false
+  readonly heater: Heater
+  /** Told of what its heater is asked for the first time. */
+  onAsked: (updates: readonly { readonly propId: number; readonly value: unknown }[]) => void = () => {}
   readonly #random: SeededRandom
   #count = 0
   #session = 0
@@ -60,10 +70,20 @@ export class SimulatedDevice implements Peer {
   constructor(name: string, random: SeededRandom) {
     this.name = name
     this.#random = random
+    this.heater = new Heater(random, {
+      reports: (updates) => this.#heat(updates),
+      answers: (message) => this.#socket?.say({ flakeAddress: this.#address, ...message }),
+      asked: (updates) => this.onAsked(updates),
+    })
   }
 
   get isLinked(): boolean {
     return this.#socket !== undefined && this.#address > 0
+  }
+
+  /** By which it is spoken to; 0: by none. One that was removed and made anew has another. */
+  get address(): number {
+    return this.#address
   }
 
   get hasSocket(): boolean {
@@ -75,7 +95,8 @@ export class SimulatedDevice implements Peer {
   }
 
   get isSettled(): boolean {
-    return this.isLinked && this.#unacknowledged.length === 0
+    if (this.isAway) return true
+    return this.isLinked && this.#unacknowledged.length === 0 && !this.heater.owesAnswers
   }
 
   /** A link is open: say who we are. The socket may be shared with others. */
@@ -83,12 +104,14 @@ export class SimulatedDevice implements Peer {
     this.#unwelcomed = socket === this.#socket ? this.#unwelcomed + 1 : 1
     this.#socket = socket
     this.#address = 0
+    this.heater.begins()
     socket.say({
       type: 'HELLO',
       deviceIdentifier: this.name,
       session: `s${this.#session}`,
       services: [
         { serviceIdentifier: counterService, properties: [{ propId: counterId, type: 'UINT32' }] },
+        ...this.heater.declaration,
         ...(declarations[this.#declaration] ?? []),
       ],
     })
@@ -108,15 +131,24 @@ export class SimulatedDevice implements Peer {
 
   redeclare(): void {
     this.#declaration = this.#random.below(declarations.length)
+    this.heater.isOffered = this.#random.next() < 0.8
+    // What it offers no more it has nothing to say about.
+    if (!this.heater.isOffered)
+      this.#unacknowledged = this.#unacknowledged.filter(({ serviceIdentifier }) => serviceIdentifier !== heaterService)
     if (this.#socket) this.hello(this.#socket)
   }
 
   report(): void {
     if (!this.isLinked || this.#unacknowledged.length > 20) return
-    const frame = { seq: ++this.#seq, count: ++this.#count }
-    this.#unacknowledged.push(frame)
-    this.#send(frame)
-    if (this.#declaration === 1 && this.#random.next() < 0.5) this.#sendClimate()
+    if (this.heater.isOffered && this.#random.next() < 0.5) this.heater.warm()
+    else this.#countOn()
+    // With a time of its own.
+    if (this.#declaration === 1 && this.#random.next() < 0.5) this.#countOn(1_700_000_000_000 + this.#count)
+  }
+
+  /** Does something that it put off, now and then. At rest all of it. */
+  proceed(isAtRest = false): void {
+    if (this.isLinked && (isAtRest || this.#random.next() < 0.1)) this.heater.answerLate()
   }
 
   /** A frame with something wrong in it: it costs nobody anything. */
@@ -131,6 +163,7 @@ export class SimulatedDevice implements Peer {
   }
 
   bye(): void {
+    this.isAway = this.#random.next() < 0.8
     this.#socket?.say({ type: 'BYE', flakeAddress: this.#address })
     this.#address = 0
     this.#socket = undefined
@@ -140,6 +173,7 @@ export class SimulatedDevice implements Peer {
     const message = JSON.parse(text)
     if (message.type === 'WELCOME' && message.deviceIdentifier === this.name) this.#welcomed(message)
     if (message.type === 'ACK' && message.flakeAddress === this.#address) this.#acked(message.seq)
+    if (message.type === 'WRITE' && message.flakeAddress === this.#address) this.heater.heard(message)
     if (message.type !== 'ERROR' || message.flakeAddress !== this.#address) return
     if (message.code === 'REPLACED') this.lost()
     // Somebody removed us: then we are new.
@@ -167,32 +201,31 @@ export class SimulatedDevice implements Peer {
   }
 
   #acked(seq: number): void {
-    for (const frame of this.#unacknowledged) if (frame.seq <= seq) this.acknowledged.push(frame.count)
+    for (const frame of this.#unacknowledged) {
+      if (frame.seq <= seq && frame.count !== undefined) this.acknowledged.push(frame.count)
+    }
     this.#unacknowledged = this.#unacknowledged.filter((frame) => frame.seq > seq)
   }
 
-  #send({ seq, count }: Frame): void {
-    this.#socket?.say({
-      type: 'UPDATE',
-      flakeAddress: this.#address,
-      seq,
-      serviceIdentifier: counterService,
-      updates: [{ propId: counterId, value: count }],
-    })
+  #countOn(timestamp?: number): void {
+    const count = ++this.#count
+    const updates = [{ propId: counterId, value: count }]
+    this.#take({ seq: ++this.#seq, count, serviceIdentifier: counterService, updates, ...(timestamp && { timestamp }) })
   }
 
-  /** A frame without the counter; it takes a number like any other. */
-  #sendClimate(): void {
-    const seq = ++this.#seq
-    const frame = { seq, count: ++this.#count }
+  /** False when it can't be said. */
+  #heat(updates: readonly object[]): boolean {
+    if (!this.isLinked || !this.heater.isOffered) return false
+    this.#take({ seq: ++this.#seq, serviceIdentifier: heaterService, updates })
+    return true
+  }
+
+  #take(frame: Frame): void {
     this.#unacknowledged.push(frame)
-    this.#socket?.say({
-      type: 'UPDATE',
-      flakeAddress: this.#address,
-      seq,
-      serviceIdentifier: counterService,
-      updates: [{ propId: counterId, value: frame.count }],
-      timestamp: 1_700_000_000_000 + frame.count,
-    })
+    this.#send(frame)
+  }
+
+  #send({ count: _, ...frame }: Frame): void {
+    this.#socket?.say({ type: 'UPDATE', flakeAddress: this.#address, ...frame })
   }
 }

@@ -51,6 +51,8 @@ export class SimulatedPeople {
   readonly #witness: Witness
   readonly #devices: readonly string[]
   #server: SimulatedServer
+  /** Of who may do everything. */
+  #root = ''
   #inFlight = 0
 
   constructor(server: SimulatedServer, random: SeededRandom, witness: Witness, devices: readonly string[]) {
@@ -76,10 +78,25 @@ export class SimulatedPeople {
       const grants = this.#roles.get(role)?.certain
       await this.#server.call('putRole', { parameters: { role }, body: { grants } })
     }
-    for (const { name, roles } of this.persons) {
+    this.#root = await this.#accountOf('root')
+    for (const person of this.persons) {
+      const { name, roles } = person
       const { body } = await this.#server.call('createUser', { body: { name, roles: roles.certain } })
+      person.account = JSON.parse(body).resourceIdentifier
       await this.#server.call('signUp', { body: signUpBody(name, body) })
     }
+  }
+
+  /** By whom something may be said to be made: people, some of them gone, root, and who nobody knows. */
+  get accounts(): readonly (string | undefined)[] {
+    return [...this.persons.map(({ account }) => account), this.#root, undefined]
+  }
+
+  /** What who made something may do. For a server at rest. */
+  grantsOf(author: string): readonly Grant[] {
+    if (author === this.#root) return [{ permissions: { '*': ['*'] }, devices: ['*'], services: ['*'] }]
+    const person = this.persons.find(({ account }) => account === author)
+    return person?.isActive ? person.grants : []
   }
 
   /** The process they talked to is dead: what was asked of it may be stored or not. */
@@ -118,7 +135,9 @@ export class SimulatedPeople {
     const parameters = { name: person.name }
     const { context } = this.#server.assembly
     try {
-      const { roles, state } = JSON.parse((await this.#server.call('readUser', { parameters })).body)
+      const shown = JSON.parse((await this.#server.call('readUser', { parameters })).body)
+      const { roles, state } = shown
+      person.account = shown.resourceIdentifier
       person.state.found(state)
       person.roles.found(roles)
     } catch (error) {
@@ -138,6 +157,10 @@ export class SimulatedPeople {
       session.isOver = !isThere
       if (!isThere) person.sessions.delete(session)
     }
+  }
+
+  async #accountOf(name: string): Promise<string> {
+    return JSON.parse((await this.#server.call('readUser', { parameters: { name } })).body).resourceIdentifier
   }
 
   async #sessionsOf({ name }: Person): Promise<string> {
@@ -300,7 +323,7 @@ export class SimulatedPeople {
     return Array.from({ length: 1 + random.below(3) }, () => ({
       permissions: this.#permissions(),
       devices: some(this.#devices),
-      services: some(['counter', 'climate', 'pump']),
+      services: some(['counter', 'climate', 'pump', 'heater']),
     }))
   }
 
@@ -310,8 +333,20 @@ export class SimulatedPeople {
     const tried = random.next()
     if (tried < 0.15) return { '*': ['read'] }
     if (tried < 0.2) return { '*': ['*'] }
-    if (tried < 0.75) return { service: ['read'], device: ['read'], ...(random.next() < 0.4 && { meta: ['*'] }) }
-    const resources: readonly (Resource | '*')[] = ['service', 'device', 'meta', 'schemas', 'updates', 'roles']
+    if (tried < 0.75) {
+      const alarms: Action[] = random.next() < 0.4 ? ['read', 'create', 'update'] : ['read']
+      const more = { ...(random.next() < 0.4 && { meta: ['*' as const] }), ...(random.next() < 0.7 && { alarms }) }
+      return { service: ['read'], device: ['read'], ...more }
+    }
+    const resources: readonly (Resource | '*')[] = [
+      'service',
+      'device',
+      'meta',
+      'schemas',
+      'updates',
+      'roles',
+      'alarms',
+    ]
     const actions: readonly (Action | '*')[] = ['read', 'read', 'read', 'update', '*']
     const given = resources.filter(() => random.next() < 0.4)
     return Object.fromEntries(given.map((resource) => [resource, [this.#pick(actions) ?? 'read']]))

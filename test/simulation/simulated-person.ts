@@ -43,6 +43,8 @@ export class Person {
   readonly roles: Register<readonly string[]>
   readonly state: Register<PersonState>
   readonly sessions = new Set<Session>()
+  /** The resource name of the account he had when that was looked at last. */
+  account = ''
   /** He is being disabled, deleted, made anew: one after the other. */
   isBusy = false
   /** Up to this offset what he may is as it is now, and so it is stored; undefined when anything was asked for since. */

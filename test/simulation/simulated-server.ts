@@ -6,7 +6,9 @@ import type { Entry } from '#model/entry'
 import { everything } from '#model/scope'
 import { seedBytes } from '#model/seeded'
 import { bindingsOf } from '#routes/bindings'
+import { idempotencyOf } from '#routes/idempotency'
 import type { Binding, Call, Reply } from '#server/call'
+import { type IdempotencyGuard, idempotencyKeyHeader } from '#server/idempotency'
 import { permit } from '#server/permit'
 import { type Assembly, assemble } from '#src/assembly'
 import type { MemoryPlace } from '#store/memory'
@@ -16,6 +18,8 @@ import { type SimulatedWorld, settle } from '#test/simulation/simulated-world'
 
 export const tenant = 'default'
 export const ticketLifetimeMs = 30_000
+/** How long a device has to answer a write. */
+const writeTimeoutMs = 600
 const seen = { origins: ['http://127.0.0.1'], host: '127.0.0.1', address: '127.0.0.1' }
 
 /** Limits that differ from run to run. */
@@ -29,8 +33,15 @@ export interface SimulatedLimits {
 /** Somebody who may do everything, and whose right to it never ends: what he is shown is held against what others are. */
 const administrator: Caller = { ...anonymous, tenant, scope: everything }
 
-/** A call, parsed as behind the border. `authorization`: the header by which it is judged; else it is the administrator's. */
-export type SimulatedRequest = Partial<Call> & { readonly authorization?: string }
+/**
+ * A call, parsed as behind the border. `authorization`: the header by which it is judged; else it is the administrator's, or,
+ * with his rights, of the user `as` names. `key`: its `Idempotency-Key`.
+ */
+export type SimulatedRequest = Partial<Call> & {
+  readonly authorization?: string
+  readonly as?: string
+  readonly key?: string
+}
 
 /** One process of the server: everything but uWebSockets.js and LevelDB. */
 export class SimulatedServer {
@@ -41,6 +52,7 @@ export class SimulatedServer {
   readonly now: () => number
   readonly #kill: () => void
   readonly #bindings: readonly Binding[]
+  readonly #guard: IdempotencyGuard
 
   constructor(world: SimulatedWorld, place: MemoryPlace, limits: SimulatedLimits) {
     const process = world.process()
@@ -63,6 +75,7 @@ export class SimulatedServer {
       uncommittedBytesMax: limits.uncommittedBytesMax,
       highWaterBytes: 100,
       ticketLifetimeMs,
+      writeTimeoutMs,
       identity: {
         fileKey: async () => new Uint8Array(32).fill(7),
         engine: plainEngine(),
@@ -79,6 +92,7 @@ export class SimulatedServer {
     if (!identity) throw new Error('IAM is off')
     this.identity = identity
     this.#bindings = bindingsOf(context, identity, { dataDirectory: '/', databaseStatus: () => 'ok' })
+    this.#guard = idempotencyOf(context)
   }
 
   async open(): Promise<void> {
@@ -96,17 +110,19 @@ export class SimulatedServer {
     const binding = this.#bindings.find(({ entry }) => entry.name === name)
     if (!binding) throw new Error(`no route ${name}`)
     const { world } = this.assembly.context
-    const { authorization = '', ...given } = request
-    const caller = authorization === '' ? administrator : this.#callerBy(authorization, binding)
+    const { authorization = '', as, key = '', ...given } = request
+    const caller = authorization === '' ? actingAs(as) : this.#callerBy(authorization, binding)
+    const { parameters = {}, query = {}, body } = given
+    const headers: Readonly<Record<string, string>> = { authorization, [idempotencyKeyHeader]: key }
     const call: Call = {
       caller,
-      parameters: {},
-      query: {},
-      body: undefined,
-      bodyBytes: new Uint8Array(0),
+      parameters,
+      query,
+      body,
+      bodyBytes: Buffer.from(JSON.stringify(body ?? null)),
       upload: undefined,
-      header: (header) => (header === 'authorization' ? authorization : ''),
-      target: { path: '/', query: '' },
+      header: (header) => headers[header] ?? '',
+      target: { path: pathOf(binding, parameters), query: JSON.stringify(query) },
       requestId: 'test',
       remoteAddress: seen.address,
       seen,
@@ -118,10 +134,10 @@ export class SimulatedServer {
       ...given,
     }
     permit(binding.entry.access, caller, call.parameters)
-    const reply = await binding.answer(call)
-    let body = reply.json === undefined ? (reply.text ?? '') : JSON.stringify(reply.json)
-    for await (const chunk of reply.chunks ?? []) body += chunk
-    return { ...reply, body }
+    const reply = await (key === '' ? binding.answer(call) : this.#guard.run(call, binding.entry, binding.answer))
+    let text = reply.json === undefined ? (reply.text ?? '') : JSON.stringify(reply.json)
+    for await (const chunk of reply.chunks ?? []) text += chunk
+    return { ...reply, body: text }
   }
 
   #callerBy(authorization: string, { entry: { access, method, path } }: Binding): Caller {
@@ -164,4 +180,13 @@ export class SimulatedServer {
     }
     return found
   }
+}
+
+function actingAs(user = administrator.user): Caller {
+  return { ...administrator, user }
+}
+
+function pathOf({ entry }: Binding, parameters: unknown): string {
+  const given = parameters as Readonly<Record<string, string>>
+  return entry.path.replace(/:(\w+)/g, (_, name: string) => given[name] ?? '')
 }

@@ -51,9 +51,7 @@ export class SimulatedWorld {
         if (!isAlive) return () => {}
         const timer = { at: this.#monotonic + Math.max(0, delayMs), order: this.#order++, task: guarded(task) }
         this.#timers.push(timer)
-        return () => {
-          this.#timers = this.#timers.filter((other) => other !== timer)
-        }
+        return () => this.#drop(timer)
       },
       random: (byteCount) => Uint8Array.from({ length: byteCount }, () => this.random.below(256)),
     }
@@ -76,9 +74,8 @@ export class SimulatedWorld {
     const end = this.#monotonic + ms
     const nowAtEnd = this.#now + ms
     for (;;) {
-      const due = this.#timers.filter(({ at }) => at <= end).sort((a, b) => a.at - b.at || a.order - b.order)[0]
+      const due = this.#takeDue(end)
       if (!due) break
-      this.#timers = this.#timers.filter((timer) => timer !== due)
       if (due.at > this.#monotonic) {
         this.#now += due.at - this.#monotonic
         this.#monotonic = due.at
@@ -89,6 +86,22 @@ export class SimulatedWorld {
     }
     this.#monotonic = Math.max(this.#monotonic, end)
     this.#now = Math.max(Math.floor(this.#now), Math.floor(nowAtEnd))
+  }
+
+  /** The first that is due by then. */
+  #takeDue(end: number): Timer | undefined {
+    let first: Timer | undefined
+    for (const timer of this.#timers) {
+      if (timer.at > end) continue
+      if (!first || timer.at < first.at || (timer.at === first.at && timer.order < first.order)) first = timer
+    }
+    if (first) this.#drop(first)
+    return first
+  }
+
+  #drop(timer: Timer): void {
+    const place = this.#timers.indexOf(timer)
+    if (place >= 0) this.#timers.splice(place, 1)
   }
 }
 

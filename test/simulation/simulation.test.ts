@@ -17,6 +17,14 @@ const tried = [
   'not recovered',
   'doubted',
   'compared',
+  'written',
+  'written, two',
+  'answered the same',
+  'answered when asked again',
+  'alarm active',
+  'alarm inactive',
+  'alarms compared',
+  'heard ALARM_CONFIG_UPDATE',
 ]
 
 describe.skipIf(SEED !== undefined)('the whole server, simulated from a seed', () => {

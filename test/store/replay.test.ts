@@ -18,6 +18,7 @@ import type { AnyDefinition } from '#runtime/activation'
 import { type ActorDefinition, record } from '#runtime/actor'
 import type { StoreJournal } from '#store/store-journal'
 import { shownState } from '#test/actors/shown-state'
+import { unheardUpdates } from '#test/actors/unheard-updates'
 import { storedAlarm } from '#test/rules/stored-rules'
 import { startMs } from '#test/runtime/manual-world'
 import { openStage, type Stage, type StageOptions } from '#test/runtime/stage'
@@ -40,6 +41,7 @@ const definitions = (journal: StoreJournal) =>
   [
     deviceActor({ shapeById: (id) => journal.shapes.byId(id), startedAt: startMs, rules }),
     tenantActor(new LateNotices(), unheardRules),
+    unheardUpdates,
   ] as unknown as AnyDefinition<Entry>[]
 
 /** Few bytes and events, so that checkpoints happen all the time. */

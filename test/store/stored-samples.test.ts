@@ -11,7 +11,9 @@ import { unheardRules } from '#actors/rule-notices'
 import { sessionActor } from '#actors/session/session'
 import { signingKeysActor } from '#actors/signing-keys/signing-keys'
 import { tenantActor } from '#actors/tenant/tenant'
+import { updateScheduleActor } from '#actors/update-schedule/schedule'
 import { noRuleViews } from '#test/actors/no-rule-views'
+import { unheardUpdates } from '#test/actors/unheard-updates'
 import { entryKinds } from '#test/store/entry-arbitrary'
 import { storedSamples } from '#test/store/stored-samples'
 
@@ -67,6 +69,8 @@ test('every record of our actors has a sample', () => {
     idempotencyActor,
     actionActor,
     actionPageActor,
+    unheardUpdates,
+    updateScheduleActor,
   ]
   const sampled = storedSamples.map(({ key }) => key)
   for (const { kind, formats } of definitions) {

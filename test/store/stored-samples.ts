@@ -15,6 +15,9 @@ import { unheardRules } from '#actors/rule-notices'
 import { sessionActor } from '#actors/session/session'
 import { signingKeysActor } from '#actors/signing-keys/signing-keys'
 import { tenantActor } from '#actors/tenant/tenant'
+import { updateAddress } from '#actors/update/address'
+import { updateRecord } from '#actors/update/state'
+import { scheduleRecord, updateScheduleActor, updateScheduleAddress } from '#actors/update-schedule/schedule'
 import type { Entry } from '#model/entry'
 import { contentOf } from '#model/shape'
 import type { ActorAddress, ActorDefinition, RecordFormat } from '#runtime/actor'
@@ -28,6 +31,7 @@ import { shapeFormat } from '#store/shapes'
 import { redoFormat } from '#store/store-journal'
 import { noRuleViews } from '#test/actors/no-rule-views'
 import { shownState } from '#test/actors/shown-state'
+import { unheardUpdates } from '#test/actors/unheard-updates'
 import { actionSample, pageSamples } from '#test/store/samples-of/action'
 import {
   at,
@@ -41,6 +45,7 @@ import {
   written,
 } from '#test/store/samples-of/entries'
 import { watchedSamples } from '#test/store/samples-of/tenant'
+import { updateSamples } from '#test/store/samples-of/update'
 
 /** Something as it is stored, and what it means. */
 export interface StoredSample {
@@ -137,6 +142,16 @@ const accessSamples: readonly (readonly [
     tenant,
     'provisioning_key/8aBcDeFgHj',
     { name: 'line 2', hash: bytes(2), createdAt: at, expiresAt: null, maxDevices: 500, devices: 17 },
+  ],
+  ...updateSamples.map(
+    ([name, means]) => [name, unheardUpdates, updateAddress('acme', '#$ABC-1'), updateRecord, means] as const,
+  ),
+  [
+    'update-schedule',
+    updateScheduleActor,
+    updateScheduleAddress,
+    scheduleRecord,
+    { pattern: '30 4 * * 1-5', nextAt: at + 86_400_000 },
   ],
   ['device-registrar', deviceFormats, device, 'registrar', '8aBcDeFgHj'],
   [

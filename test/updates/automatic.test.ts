@@ -89,6 +89,7 @@ describe('a device that comes', () => {
     const gateway = stage.room.connect()
     for (let count = 0; count < 15_000; count++) {
       gateway.hello(`D${count}`, { project: 'boiler', firmwares: [{ firmware: '1.0.0', index: 0 }], services: [] })
+      if (count % 5_000 === 0) await stage.settle()
     }
     await stage.settle()
     expect(stage.checks.asked).toHaveLength(15_000)

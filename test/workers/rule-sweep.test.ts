@@ -2,6 +2,7 @@ import { afterEach, describe, expect, test, vi } from 'vitest'
 import type { DirectoryCommand } from '#actors/directory/commands'
 import type { TenantCommand } from '#actors/tenant/commands'
 import { hashOf } from '#iam/secret-text'
+import { Problem } from '#model/problem'
 import { IdentityStage } from '#test/identity/identity-stage'
 import { AlarmStage, reading } from '#test/workers/alarm-stage'
 
@@ -396,6 +397,64 @@ test('a write that fails meanwhile is made up for', async () => {
     expect([fleet.standing(devices), fleet.due]).toEqual([{ B: 'hot' }, []])
     expect(fleet.stage.errors.splice(0).length).toBeGreaterThan(0)
   }
+})
+
+describe('a device that is refused because too much waits', () => {
+  /** The next so many askings to judge are refused. */
+  function refuse(countOfRefusals: number): () => number {
+    const { system } = fleet.stage.assembly.context
+    const ask = system.ask.bind(system)
+    let asked = 0
+    vi.spyOn(system, 'ask').mockImplementation((address, command, bytes) => {
+      const isJudge = address.kind === 'device' && (command as { type: string }).type === 'judge'
+      if (isJudge && ++asked <= countOfRefusals) return Promise.reject(new Problem('overloaded'))
+      return ask(address, command, bytes)
+    })
+    return () => asked
+  }
+
+  afterEach(() => {
+    vi.restoreAllMocks()
+  })
+
+  test('is asked again until it is judged, and only then the sweep is done', async () => {
+    await asleep(async () => {})
+    const asked = refuse(3)
+    await fleet.put('hot')
+    for (let refused = 1; refused <= 3; refused++) {
+      await fleet.stage.world.settle()
+      expect([asked(), fleet.standing(devices), fleet.due]).toEqual([refused, {}, ['hot']])
+      await fleet.stage.world.advance(1_000)
+    }
+    await fleet.stage.world.settle()
+    expect([asked(), fleet.standing(devices), fleet.due]).toEqual([4, { B: 'hot' }, []])
+  })
+
+  test('does not keep others from being judged', async () => {
+    fleet = await AlarmStage.open()
+    await fleet.bring({ A: 35, B: 40 })
+    const asked = refuse(1)
+    await fleet.put('hot')
+    await fleet.stage.world.settle()
+    expect([asked(), fleet.standing(devices), fleet.due]).toEqual([2, { B: 'hot' }, ['hot']])
+    await fleet.stage.world.advance(1_000)
+    await fleet.stage.world.settle()
+    expect([asked(), fleet.standing(devices), fleet.due]).toEqual([3, { A: 'hot', B: 'hot' }, []])
+  })
+
+  test('is left to the next process by one that stops', async () => {
+    await asleep(async () => {})
+    const asked = refuse(1)
+    await fleet.put('hot')
+    await fleet.stage.world.settle()
+    fleet.stage.assembly.stop()
+    await fleet.stage.world.advance(10_000)
+    expect([asked(), fleet.standing(devices)]).toEqual([1, {}])
+    vi.restoreAllMocks()
+    fleet.stage = await fleet.stage.restart({}, 1)
+    await fleet.stage.world.settle()
+    expect([fleet.standing(devices), fleet.due]).toEqual([{ B: 'hot' }, []])
+  })
 })
 
 test('of a tenant that is deleted nobody is asked', async () => {

@@ -1,0 +1,119 @@
+import type { BeginAnswer, BeginUpdate, FoundUpdate, UpdateCommand } from '#actors/update/commands'
+import type { UpdateNotices } from '#actors/update/notices'
+import type { StoredUpdate, UpdateActorState } from '#actors/update/state'
+import { updateActor } from '#actors/update/update'
+import type { Entry, UpdateChanged } from '#model/entry'
+import type { FirmwareStatusMessage } from '#model/link-message'
+import type { OfferedFirmware } from '#model/update-offer'
+import type { Decision } from '#runtime/actor'
+import { ActingActor, outcomeOf } from '#test/actors/acting-actor'
+
+export const offerTimeoutMs = 10_000
+export const sha256 = 'a'.repeat(64)
+
+/** An image of ours. */
+export function offerOf(more: Partial<OfferedFirmware> = {}): OfferedFirmware {
+  return { firmware: '2.0.0', index: 0, sha256, size: 9, isPinned: false, url: null, rollout: null, ...more }
+}
+
+export function foundOf(more: Partial<OfferedFirmware> = {}, rest: readonly number[] = []): FoundUpdate {
+  const offer = offerOf(more)
+  return { index: offer.index, from: '1.0.0', offer, rest }
+}
+
+export function begin(more: Partial<BeginUpdate> = {}): BeginUpdate {
+  return {
+    type: 'begin',
+    by: 'post',
+    project: 'p',
+    firmwares: [{ firmware: '1.0.0', index: 0 }],
+    session: 's',
+    seed: 'J',
+    found: null,
+    ...more,
+  }
+}
+
+/** The updates of device A without a runtime. What is noticed is kept as lines. */
+export class ActingUpdate extends ActingActor<UpdateActorState, UpdateCommand> {
+  readonly #said: string[]
+
+  constructor() {
+    const said: string[] = []
+    const notices: UpdateNotices = {
+      moved: () => {},
+      ask: (_, device, { id }) => said.push(`ask ${device} ${id}`),
+      offer: (_, device, { id, offer }) => said.push(`offer ${device} ${id} ${offer?.firmware}`),
+      outcome: (_, device, { status, message }) =>
+        said.push(`outcome ${device} ${status}${message ? `: ${message}` : ''}`),
+      retry: (_, device, by) => said.push(`retry ${device} ${by}`),
+      next: (_, device, by, rest) => said.push(`next ${device} ${by} ${rest}`),
+    }
+    super(updateActor({ notices, offerTimeoutMs }), { id: 'A' })
+    this.#said = said
+  }
+
+  /** Being offered 2.0.0 in place of 1.0.0, and what was noticed until then forgotten. */
+  static offering(more: Partial<BeginUpdate> = {}): ActingUpdate {
+    const acting = new ActingUpdate()
+    acting.act(begin({ by: 'connect', found: foundOf(), ...more }))
+    acting.forgetHeard()
+    return acting
+  }
+
+  /** The same, behind what the device says. */
+  static behind(...statuses: readonly FirmwareStatusMessage['status'][]): ActingUpdate {
+    const acting = ActingUpdate.offering()
+    for (const status of statuses) acting.says(status)
+    acting.forgetHeard()
+    return acting
+  }
+
+  /** What was noticed since the last look. */
+  get heard(): string[] {
+    return this.#said.splice(0)
+  }
+
+  forgetHeard(): void {
+    this.#said.length = 0
+  }
+
+  get stands(): StoredUpdate {
+    if (!this.state.stored) throw new Error('nothing is stored')
+    return this.state.stored
+  }
+
+  get standsAt(): string {
+    return this.stands.state
+  }
+
+  begins(more: Partial<BeginUpdate> = {}): BeginAnswer {
+    return outcomeOf(this.act(begin(more))) as BeginAnswer
+  }
+
+  says(status: FirmwareStatusMessage['status'], more: { progress?: number; message?: string; id?: string } = {}) {
+    return this.act({ type: 'said', id: this.stands.context.id, status, ...more })
+  }
+
+  back(firmware: string | undefined, session = 's') {
+    const firmwares = firmware === undefined ? [] : [{ firmware, index: this.stands.context.index }]
+    return this.act({ type: 'back', session, firmwares })
+  }
+
+  /** What it was reminded of comes true now. */
+  due() {
+    const dueAt = this.reminder ?? this.at
+    this.reminder = null
+    return this.act({ type: 'reminder_due', dueAt })
+  }
+}
+
+/** `OFFERING 2.0.0 12% words` of what a turn tells. */
+export function told(decision: Decision<Entry>): string[] {
+  if (decision.type !== 'record') return []
+  return (decision.events as readonly UpdateChanged[]).map(({ status, firmware, progress, message }) =>
+    [status.toUpperCase(), firmware, progress === undefined ? undefined : `${progress}%`, message]
+      .filter((part) => part !== undefined)
+      .join(' '),
+  )
+}

@@ -1,0 +1,106 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import type { JobMoved } from '#actors/project/commands'
+import type { UpdateCommand } from '#actors/update/commands'
+import { isRunning } from '#actors/update/machine'
+import { releaseName } from '#model/release'
+import type { OfferedFirmware } from '#model/update-offer'
+import type { Decision } from '#runtime/actor'
+import { ActingUpdate, begin, foundOf } from '#test/actors/update/acting-update'
+
+/** What projects make of what they are told. */
+class Tally {
+  readonly standing = new Map<string, number>()
+
+  hear(decision: Decision<never>): void {
+    if (decision.type !== 'record') return
+    for (const { to, command } of decision.tells ?? []) {
+      const { release, rollout, from, to: stage } = command as JobMoved
+      for (const [at, by] of [
+        [from, -1],
+        [stage, 1],
+      ] as const) {
+        if (at === null) continue
+        const key = `${to.kind}/${to.id} ${releaseName(release)} ${rollout} ${at}`
+        const count = (this.standing.get(key) ?? 0) + by
+        if (count === 0) this.standing.delete(key)
+        else this.standing.set(key, count)
+      }
+    }
+  }
+}
+
+const offers: readonly Partial<OfferedFirmware>[] = [
+  {},
+  { firmware: '2.1.0' },
+  { hardware: 'rev-B' },
+  { rollout: { id: 'R', maxAttempts: 100 } },
+  { rollout: { id: 'Q', maxAttempts: 100 } },
+  { index: 1 },
+  { url: 'https://images.example/2.0.0' },
+]
+const id = fc.constantFrom('J', 'K')
+const command: fc.Arbitrary<UpdateCommand> = fc.oneof(
+  fc
+    .record({
+      by: fc.constantFrom('post', 'connect', 'hook'),
+      project: fc.constantFrom('p', 'q'),
+      seed: id,
+      found: fc.option(fc.constantFrom(...offers).map((offer) => foundOf(offer))),
+    })
+    .map((more) => begin(more as never)),
+  fc
+    .record({ id, offer: fc.constantFrom(...offers) })
+    .map(({ id, offer }) => ({ type: 'found', id, ...foundOf(offer) })),
+  fc
+    .record({ id, why: fc.constantFrom('none', 'failed') })
+    .map((more) => ({ type: 'not_found', ...more }) as UpdateCommand),
+  fc
+    .record({ id, status: fc.constantFrom('STARTED', 'NOT_OK', 'DOWNLOADING', 'INSTALLING', 'INSTALLED', 'FAILED') })
+    .map((more) => ({ type: 'said', ...more }) as UpdateCommand),
+  id.map((id) => ({ type: 'lost', id })),
+  fc
+    .record({ session: fc.constantFrom('s', 't'), firmware: fc.constantFrom('1.0.0', '1.5.0', '2.0.0') })
+    .map(({ session, firmware }) => ({ type: 'back', session, firmwares: [{ firmware, index: 0 }] })),
+  fc.constant<UpdateCommand>({ type: 'reminder_due', dueAt: 0 }),
+  fc.constant<UpdateCommand>({ type: 'forget' }),
+)
+
+test('what projects are told adds up to where each update stands', () => {
+  const step = fc.record({ command, laterMs: fc.constantFrom(0, 1_000, 11_000, 3_600_000) })
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
+      const acting = new ActingUpdate()
+      const tally = new Tally()
+      for (const { command, laterMs } of steps) {
+        acting.at += laterMs
+        if (command.type === 'reminder_due') acting.reminder = null
+        tally.hear(acting.act(command) as Decision<never>)
+        const { stored } = acting.state
+        const { counted = null } = stored ?? {}
+        const expected = counted
+          ? [[`project/${counted.project} ${releaseName(counted.release)} ${counted.rollout} ${counted.stage}`, 1]]
+          : []
+        expect([...tally.standing]).toEqual(expected)
+        if (!stored) continue
+        // Whatever happened: what goes on has its end in sight, and an image of ours that is offered is in use.
+        expect(acting.reminder).toBe(
+          isRunning(stored.state) ? stored.context.deadline : (stored.attempts?.nextAt ?? null),
+        )
+        const { offer } = stored.context
+        if (offer?.url === null) expect(counted?.stage).toBe(isRunning(stored.state) ? 'running' : stored.state)
+      }
+    }),
+    { numRuns: 300 },
+  )
+})
+
+test('asking whether there is an update takes nobody out of a rollout', () => {
+  const acting = ActingUpdate.offering({ found: foundOf({ rollout: { id: 'R', maxAttempts: 3 } }) })
+  acting.back('2.0.0', 't')
+  const { counted } = acting.stands
+  expect(counted).toMatchObject({ rollout: 'R', stage: 'done' })
+  acting.begins({ seed: 'K' })
+  acting.act({ type: 'not_found', id: 'K', why: 'none' })
+  expect([acting.standsAt, acting.stands.counted]).toEqual(['idle', counted])
+})

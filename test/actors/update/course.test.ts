@@ -1,0 +1,288 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import {
+  checkingMsMax,
+  downloadMsMax,
+  downloadSilenceMsMax,
+  installingMsMax,
+  isRunning,
+  rebootingMsMax,
+  resendsMax,
+  startedMsMax,
+  verifyingMsMax,
+} from '#actors/update/machine'
+import { updateStates } from '#model/firmware'
+import type { FirmwareStatusMessage } from '#model/link-message'
+import { now } from '#test/actors/acting-actor'
+import { ActingUpdate, foundOf, offerTimeoutMs, told } from '#test/actors/update/acting-update'
+
+type Status = FirmwareStatusMessage['status']
+
+describe('a deadline', () => {
+  const whole = (acting: ActingUpdate) => acting.says('DOWNLOADING', { progress: 100 })
+  test.each<readonly [string, () => ActingUpdate, number, string]>([
+    [
+      'checking',
+      () => {
+        const acting = new ActingUpdate()
+        acting.begins()
+        return acting
+      },
+      checkingMsMax,
+      'UPDATE_SERVER_ERROR: did not answer in time',
+    ],
+    ['offering', () => ActingUpdate.offering(), offerTimeoutMs, 'DEVICE_OFFLINE: it did not answer in time'],
+    ['started', () => ActingUpdate.behind('STARTED'), startedMsMax, 'did not begin to download in time'],
+    ['downloading', () => ActingUpdate.behind('DOWNLOADING'), downloadSilenceMsMax, 'did not download it in time'],
+    [
+      'verifying',
+      () => {
+        const acting = ActingUpdate.behind('STARTED')
+        whole(acting)
+        return acting
+      },
+      verifyingMsMax,
+      'did not verify it in time',
+    ],
+    ['installing', () => ActingUpdate.behind('INSTALLING'), installingMsMax, 'did not install it in time'],
+    ['rebooting', () => ActingUpdate.behind('INSTALLED'), rebootingMsMax, 'did not come back'],
+  ])('of %s is met to the millisecond', (state, reach, ms, message) => {
+    const acting = reach()
+    expect([acting.standsAt, acting.reminder]).toEqual([state, now + ms])
+    acting.at = now + ms - 1
+    // As after a clock was put back: it is reminded again.
+    acting.due()
+    expect([acting.standsAt, acting.reminder]).toEqual([state, now + ms])
+    acting.at = now + ms
+    acting.due()
+    expect([acting.standsAt, acting.stands.context.message]).toEqual(['failed', message])
+  })
+
+  test('of what has ended there is none', () => {
+    const acting = ActingUpdate.behind('INSTALLED')
+    acting.back('2.0.0', 't')
+    expect([acting.standsAt, acting.reminder, acting.due().type]).toEqual(['done', null, 'answer'])
+    expect(new ActingUpdate().due().type).toBe('answer')
+  })
+
+  test('of a download moves on with what is told of it, up to a day', () => {
+    const acting = ActingUpdate.behind('DOWNLOADING')
+    const stepMs = downloadSilenceMsMax - 1
+    for (let at = now + stepMs; at < now + downloadMsMax; at += stepMs) {
+      acting.at = at
+      acting.says('DOWNLOADING', { progress: 1 })
+      expect(acting.reminder).toBe(Math.min(at + downloadSilenceMsMax, now + downloadMsMax))
+    }
+    acting.at = now + downloadMsMax
+    acting.due()
+    expect(acting.standsAt).toBe('failed')
+  })
+
+  test('of an installation moves on with what is told of it', () => {
+    const acting = ActingUpdate.behind('INSTALLING')
+    acting.at += 1_000
+    acting.says('INSTALLING', { progress: 1 })
+    expect(acting.reminder).toBe(acting.at + installingMsMax)
+  })
+})
+
+describe('progress', () => {
+  test.each([
+    [999, 4.9, false],
+    [1_000, 0.1, true],
+    [1_000, 0, true],
+    [0, 5, true],
+    [0, 4.9, false],
+    [-1, 0, true],
+  ])('%i ms later, %d percent further, is told: %s', (ms, percent, isTold) => {
+    for (const status of ['DOWNLOADING', 'INSTALLING'] as const) {
+      const acting = ActingUpdate.offering()
+      acting.says(status, { progress: 10 })
+      const { context } = acting.stands
+      acting.at += ms
+      const decision = acting.says(status, { progress: 10 + percent })
+      if (isTold) expect(told(decision)).toEqual([`${status} 2.0.0 ${10 + percent}%`])
+      else expect([decision.type, acting.stands.context]).toEqual(['answer', context])
+    }
+  })
+
+  test('is measured from what was told last', () => {
+    const acting = ActingUpdate.behind('STARTED')
+    const heard = Array.from({ length: 100 }, (_, percent) => acting.says('DOWNLOADING', { progress: percent }))
+    expect(heard.flatMap(told)).toEqual(Array.from({ length: 20 }, (_, place) => `DOWNLOADING 2.0.0 ${place * 5}%`))
+  })
+})
+
+const ranks: Readonly<Record<string, string>> = {
+  STARTED: 'started',
+  DOWNLOADING: 'downloading',
+  WHOLE: 'verifying',
+  INSTALLING: 'installing',
+  INSTALLED: 'rebooting',
+}
+
+test('whatever the order of what a device says, and however often, it stands where the highest of it says', () => {
+  const said = fc.constantFrom(...Object.keys(ranks))
+  fc.assert(
+    fc.property(fc.array(said, { minLength: 1, maxLength: 12 }), (statuses) => {
+      const acting = ActingUpdate.offering()
+      for (const status of statuses) {
+        acting.at += 10
+        if (status === 'WHOLE') acting.says('DOWNLOADING', { progress: 100 })
+        else acting.says(status as Status)
+      }
+      const rank = (state: string) => updateStates.findIndex((other) => other === state)
+      const highest = statuses.map((status) => ranks[status] ?? '').sort((a, b) => rank(b) - rank(a))[0]
+      expect(acting.standsAt).toBe(highest)
+    }),
+  )
+})
+
+describe('a device that starts anew on its way', () => {
+  test('is offered it again under the same id, three times, and then no more', () => {
+    const acting = ActingUpdate.behind('STARTED')
+    for (let count = 1; count <= resendsMax; count++) {
+      acting.says('DOWNLOADING', { progress: 20 })
+      acting.at += 1_000
+      expect(told(acting.back('1.0.0', `s${count}`))).toEqual(['STARTED 2.0.0'])
+      expect(acting.heard).toEqual(['offer A J 2.0.0'])
+      expect(acting.stands.context).toMatchObject({ session: `s${count}`, resends: count })
+      expect(acting.reminder).toBe(acting.at + startedMsMax)
+    }
+    expect(told(acting.back('1.0.0', 'last'))).toEqual(['FAILED 2.0.0 started anew too often'])
+    expect(acting.heard).toEqual([])
+  })
+
+  test('and has only begun, is offered it again without a word', () => {
+    const acting = ActingUpdate.behind('STARTED')
+    acting.at += 5_000
+    expect(told(acting.back('1.0.0', 't'))).toEqual([])
+    expect([acting.heard, acting.reminder]).toEqual([['offer A J 2.0.0'], acting.at + startedMsMax])
+  })
+
+  test('and has not answered yet, has its time to answer again', () => {
+    for (const firmware of ['1.0.0', undefined]) {
+      const acting = ActingUpdate.offering()
+      acting.at += 5_000
+      expect(told(acting.back(firmware, 't'))).toEqual([])
+      expect([acting.heard, acting.reminder]).toEqual([['offer A J 2.0.0'], acting.at + offerTimeoutMs])
+      expect(acting.stands.context.session).toBe('t')
+    }
+  })
+
+  test('while the update server is asked, is not taken for one that does so later', () => {
+    const acting = new ActingUpdate()
+    acting.begins()
+    acting.back('1.0.0', 't')
+    acting.act({ type: 'found', id: 'J', ...foundOf() })
+    acting.says('INSTALLED')
+    acting.back('1.0.0', 't')
+    expect(acting.standsAt).toBe('rebooting')
+  })
+
+  test('with the old firmware, where it should have the new one, has failed', () => {
+    const acting = ActingUpdate.behind('INSTALLED')
+    expect(told(acting.back('1.0.0', 't'))).toEqual(['FAILED 2.0.0 came back with the old firmware'])
+    expect(told(acting.back('2.0.0', 'u'))).toEqual(['DONE 2.0.0'])
+  })
+})
+
+describe('several firmwares', () => {
+  const firmwares = [
+    { firmware: '3.0.0', index: 4 },
+    { firmware: '1.0.0', index: 0 },
+    { firmware: '2.0.0', index: 2 },
+  ]
+
+  test('are asked about in the order of their index', () => {
+    const acting = new ActingUpdate()
+    acting.begins({ firmwares })
+    expect(acting.stands.context).toMatchObject({ index: 0, from: '1.0.0', rest: [2, 4] })
+  })
+
+  test('are wanted next when one is done, and not when it failed', () => {
+    for (const by of ['post', 'hook'] as const) {
+      const acting = new ActingUpdate()
+      acting.begins({ by, firmwares, found: foundOf({ index: 2, firmware: '2.1.0' }, [4]) })
+      acting.forgetHeard()
+      acting.act({ type: 'back', session: 't', firmwares: [{ firmware: '2.1.0', index: 0 }] })
+      expect(acting.standsAt).not.toBe('done')
+      acting.act({ type: 'back', session: 't', firmwares: [{ firmware: '2.1.0', index: 2 }] })
+      expect(acting.standsAt).toBe('done')
+      expect(acting.heard.filter((line) => line.startsWith('next'))).toEqual([`next A ${by} 4`])
+    }
+    const failing = ActingUpdate.offering({ found: foundOf({}, [4]) })
+    failing.says('FAILED')
+    expect(failing.heard.filter((line) => line.startsWith('next'))).toEqual([])
+  })
+
+  test('of which the last is done are done', () => {
+    const acting = ActingUpdate.offering()
+    acting.back('2.0.0')
+    expect(acting.heard).toEqual(['outcome A NO_UPDATE'])
+  })
+})
+
+describe('a new process', () => {
+  const has = (firmware: string) => ({ type: 'resume', firmwares: [{ firmware, index: 0 }] }) as const
+
+  test.each([['STARTED'], ['DOWNLOADING'], ['INSTALLING'], ['INSTALLED']] as const)(
+    'finds one behind %s done by what its device has, and waits else',
+    (status) => {
+      const acting = ActingUpdate.behind(status)
+      const { standsAt, reminder } = acting
+      for (const other of ['1.0.0', '1.5.0']) expect(acting.act(has(other)).type).toBe('answer')
+      expect([acting.standsAt, acting.reminder, acting.heard]).toEqual([standsAt, reminder, []])
+      expect(told(acting.act(has('2.0.0')))).toEqual(['DONE 2.0.0'])
+    },
+  )
+
+  test('asks the update server again, and offers nothing before the device is there', () => {
+    const asking = new ActingUpdate()
+    asking.begins()
+    asking.forgetHeard()
+    asking.record(has('1.0.0'))
+    expect([asking.standsAt, asking.heard]).toEqual(['checking', ['ask A J']])
+    const offering = ActingUpdate.offering()
+    expect([offering.act(has('1.0.0')).type, offering.heard]).toEqual(['answer', []])
+    expect(new ActingUpdate().act(has('1.0.0')).type).toBe('answer')
+  })
+})
+
+describe('an update that goes on', () => {
+  test('is found in the index as long as it does', () => {
+    const rows = (decision: ReturnType<ActingUpdate['act']>) =>
+      decision.type === 'record'
+        ? (decision.indexes ?? []).map(({ index, entry, isPresent }) => `${isPresent ? '+' : '-'}${index}/${entry}`)
+        : []
+    const acting = new ActingUpdate()
+    const begun = acting.act({
+      type: 'begin',
+      by: 'post',
+      project: 'p',
+      firmwares: [],
+      session: 's',
+      seed: 'J',
+      found: null,
+    })
+    expect(rows(begun)).toEqual(['+updating/A'])
+    expect(rows(acting.act({ type: 'found', id: 'J', ...foundOf() }))).toEqual([])
+    expect(rows(acting.says('NOT_OK'))).toEqual(['-updating/A'])
+    expect(
+      rows(
+        acting.act({ type: 'begin', by: 'post', project: 'p', firmwares: [], session: 's', seed: 'K', found: null }),
+      ),
+    ).toEqual(['+updating/A'])
+    expect(rows(acting.record({ type: 'forget' }))).toEqual(['-updating/A'])
+    expect([acting.records.size, acting.reminder, acting.state.stored]).toEqual([0, null, undefined])
+    expect(acting.act({ type: 'forget' }).type).toBe('answer')
+  })
+
+  test('waits for something, and one that does not waits for nothing', () => {
+    for (const status of ['STARTED', 'NOT_OK', 'INSTALLED', 'FAILED'] as const) {
+      const acting = ActingUpdate.offering({ by: 'post' })
+      acting.says(status)
+      expect(acting.stands.context.deadline !== null).toBe(isRunning(acting.stands.state))
+    }
+  })
+})

@@ -1,0 +1,30 @@
+import { readFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { updateMachine } from '#actors/update/machine'
+import { updateStates } from '#model/firmware'
+import { arrowsOf, drawingOf } from '#test/actors/update/drawing'
+
+const begin = '<!-- the machine of updates, as test/actors/update/drawing.test.ts draws it -->'
+const end = '<!-- its end -->'
+
+test('ARCHITECTURE.md shows the machine as it is', () => {
+  const text = readFileSync(new URL('../../../ARCHITECTURE.md', import.meta.url), 'utf8')
+  const [, drawn, ...more] = text.split(begin)
+  expect(more).toEqual([])
+  expect(drawn?.split(end)[0]?.trim()).toBe(drawingOf(updateMachine))
+})
+
+test('it has the states that are told, and each is led to and out of', () => {
+  expect(Object.keys(updateMachine.config.states ?? {})).toEqual(updateStates)
+  const arrows = arrowsOf(updateMachine)
+  for (const state of updateStates) {
+    expect(
+      arrows.some(({ to }) => to === state),
+      `to ${state}`,
+    ).toBe(true)
+    expect(
+      arrows.some(({ from, to }) => from === state && to !== undefined),
+      `from ${state}`,
+    ).toBe(true)
+  }
+})

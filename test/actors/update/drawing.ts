@@ -1,0 +1,40 @@
+import type { updateMachine } from '#actors/update/machine'
+
+/** What a machine is drawn from. */
+type Drawn = Pick<typeof updateMachine, 'config'>
+
+/** One line of a machine: from a state by an event, perhaps under a condition, to a state. */
+export interface Arrow {
+  readonly from: string
+  readonly event: string
+  readonly guard: string | undefined
+  /** Undefined: it stays. */
+  readonly to: string | undefined
+}
+
+interface Leads {
+  readonly target?: string
+  readonly guard?: string
+}
+
+export function arrowsOf({ config }: Drawn): Arrow[] {
+  const states = config.states as Readonly<Record<string, { on?: Readonly<Record<string, Leads | readonly Leads[]>> }>>
+  return Object.entries(states).flatMap(([from, { on = {} }]) =>
+    Object.entries(on).flatMap(([event, leads]) =>
+      [leads].flat().map(({ guard, target }) => ({ from, event, guard, to: target })),
+    ),
+  )
+}
+
+/** As a mermaid state diagram. What leads nowhere else is left out. */
+export function drawingOf(machine: Drawn): string {
+  const labels = new Map<string, string[]>()
+  for (const { from, event, guard, to } of arrowsOf(machine)) {
+    if (to === undefined) continue
+    const label = guard === undefined ? event : `${event} (${guard})`
+    const line = `${from} --> ${to}`
+    labels.set(line, [...(labels.get(line) ?? []), label])
+  }
+  const lines = [...labels].map(([line, said]) => `    ${line}: ${said.join(', ')}`)
+  return ['```mermaid', 'stateDiagram-v2', `    [*] --> ${machine.config.initial}`, ...lines, '```'].join('\n')
+}

@@ -1,0 +1,127 @@
+import { describe, expect, test } from 'vitest'
+import { type UpdateEvent, type UpdateEventType, updateEventTypes } from '#actors/update/events'
+import { isRunning, noUpdate } from '#actors/update/machine'
+import { stepBy } from '#actors/update/move'
+import type { UpdateContext } from '#actors/update/state'
+import { type UpdateState, updateStates } from '#model/firmware'
+import { foundOf, offerOf } from '#test/actors/update/acting-update'
+
+const now = 5_000_000
+const context: UpdateContext = { ...noUpdate, id: 'J', from: '1.0.0', offer: offerOf(), session: 's', deadline: now }
+
+type EventName = UpdateEventType | 'WHOLE' | 'BACK_target' | 'BACK_old' | 'BACK_anew' | 'BACK_other' | 'BACK_silent'
+
+function eventOf(name: EventName): UpdateEvent {
+  const back = (reported: string | undefined, session = 's') => ({ type: 'BACK' as const, reported, session })
+  const more = () => {
+    switch (name) {
+      case 'WHOLE':
+        return { type: 'DOWNLOADING' as const, progress: 100 }
+      case 'BACK_target':
+        return back('2.0.0', 't')
+      case 'BACK_old':
+        return back('1.0.0')
+      case 'BACK_anew':
+        return back('1.0.0', 't')
+      case 'BACK_other':
+        return back('1.5.0', 't')
+      case 'BACK_silent':
+        return back(undefined, 't')
+      case 'BEGIN':
+        return { type: name, begun: { ...context, id: 'K', offer: null } }
+      case 'FOUND':
+        return { type: name, found: foundOf() }
+      default:
+        return { type: name }
+    }
+  }
+  return { now, offerUntil: now + 10_000, ...more() } as UpdateEvent
+}
+
+/**
+ * Where each event leads from each state: `·` nowhere, and nothing changes; `=` it stays, and something does. A failed one
+ * was given up either because nothing was heard (`late`), or because the device said so.
+ */
+const cells = `
+                idle     checking offering    started     downloading verifying  installing rebooting done     failed   late        refused
+BEGIN           checking ·        ·           ·           ·           ·          ·          ·         checking checking checking    checking
+FOUND           ·        offering ·           ·           ·           ·          ·          ·         ·        ·        ·           ·
+NONE            ·        idle     ·           ·           ·           ·          ·          ·         ·        ·        ·           ·
+SERVER_BUSY     ·        failed   ·           ·           ·           ·          ·          ·         ·        ·        ·           ·
+SERVER_FAILED   ·        failed   ·           ·           ·           ·          ·          ·         ·        ·        ·           ·
+OUR_FAULT       ·        failed   failed      ·           ·           ·          ·          ·         ·        ·        ·           ·
+STARTED         ·        ·        started     ·           ·           ·          ·          ·         ·        ·        started     ·
+DOWNLOADING     ·        ·        downloading downloading =           ·          ·          ·         ·        ·        downloading ·
+WHOLE           ·        ·        verifying   verifying   verifying   ·          ·          ·         ·        ·        verifying   ·
+INSTALLING      ·        ·        installing  installing  installing  installing =          ·         ·        ·        installing  ·
+INSTALLED       ·        ·        rebooting   rebooting   rebooting   rebooting  rebooting  ·         ·        ·        rebooting   ·
+NOT_OK          ·        ·        refused     failed      failed      ·          ·          ·         ·        ·        ·           ·
+FAILED          ·        ·        failed      failed      failed      failed     failed     failed    ·        ·        ·           ·
+LOST            ·        ·        failed      ·           ·           ·          ·          ·         ·        ·        ·           ·
+DUE             ·        failed   failed      failed      failed      failed     failed     failed    ·        ·        ·           ·
+BACK_target     ·        =        done        done        done        done       done       done      ·        done     done        ·
+BACK_old        ·        =        =           ·           ·           ·          ·          ·         ·        ·        ·           ·
+BACK_anew       ·        =        =           =           started     started    started    failed    ·        ·        ·           ·
+BACK_other      ·        =        failed      failed      failed      failed     failed     failed    ·        ·        ·           ·
+BACK_silent     ·        =        =           ·           ·           ·          ·          ·         ·        ·        ·           ·
+`
+  .trim()
+  .split('\n')
+  .map((line) => line.trim().split(/ +/))
+
+const [columns = [], ...rows] = cells
+const table = rows.flatMap(([event = '', ...targets]) =>
+  columns.map((column, place) => [column, event as EventName, targets[place] ?? ''] as const),
+)
+
+test.each(table)('%s, %s: %s', (column, name, target) => {
+  const state = (column === 'late' ? 'failed' : column) as UpdateState
+  const reason = column === 'late' ? 'timeout' : column === 'failed' ? 'device' : null
+  const offer = state === 'checking' || state === 'idle' ? null : context.offer
+  const step = stepBy(state, { ...context, offer, reason, deadline: isRunning(state) ? now : null }, eventOf(name))
+  if (target === '·') expect(step).toBeUndefined()
+  else expect(step?.state).toBe(target === '=' ? state : target)
+})
+
+test('the table is about every state and every event', () => {
+  expect(new Set(columns)).toEqual(new Set([...updateStates, 'late']))
+  const types = new Set(rows.map(([event = '']) => event.replace(/^BACK.*/, 'BACK')))
+  expect(types).toEqual(new Set([...updateEventTypes, 'WHOLE']))
+})
+
+describe('what has nothing to do with an update', () => {
+  test('a deadline that has not come ends nothing', () => {
+    for (const state of updateStates)
+      expect(stepBy(state, { ...context, deadline: now + 1 }, eventOf('DUE'))).toBeUndefined()
+  })
+
+  test('one that failed before anything was offered is not made good by a version', () => {
+    expect(stepBy('failed', { ...context, offer: null, reason: 'server' }, eventOf('BACK_target'))).toBeUndefined()
+    expect(stepBy('failed', { ...context, offer: null, reason: 'timeout' }, eventOf('STARTED'))).toBeUndefined()
+  })
+})
+
+test.each([
+  ['2.0.0', '2.0.0', '1.0.0', 'done'],
+  ['2.0.0+b', '2.0.0+a', '1.0.0', 'done'],
+  ['2.0.0+a', '2.0.0+b', '2.0.0+a', 'installing'],
+  ['2.0.0+b', '2.0.0+b', '2.0.0+a', 'done'],
+  ['2.0.0-rc.1', '2.0.0', '1.0.0', 'failed'],
+  ['0.9.0', '0.9.0', '1.0.0', 'done'],
+])('who reports %s and should have %s in place of %s is %s', (reported, firmware, from, state) => {
+  const event = { ...eventOf('BACK_old'), reported } as UpdateEvent
+  const step = stepBy('installing', { ...context, from, offer: offerOf({ firmware }) }, event)
+  expect(step?.state ?? 'installing').toBe(state)
+})
+
+test('states go on in the order they are named in, as far as isRunning says', () => {
+  expect(updateStates.filter(isRunning)).toEqual([
+    'checking',
+    'offering',
+    'started',
+    'downloading',
+    'verifying',
+    'installing',
+    'rebooting',
+  ])
+})

@@ -1,0 +1,235 @@
+import { describe, expect, test } from 'vitest'
+import type { NoUpdateFound } from '#actors/update/commands'
+import { checkingMsMax } from '#actors/update/machine'
+import { triggerStatuses } from '#model/firmware'
+import { ActingUpdate, foundOf, offerTimeoutMs, told } from '#test/actors/update/acting-update'
+
+function asked(): ActingUpdate {
+  const acting = new ActingUpdate()
+  acting.begins()
+  return acting
+}
+
+function offered(): ActingUpdate {
+  const acting = asked()
+  acting.act({ type: 'found', id: 'J', ...foundOf() })
+  acting.forgetHeard()
+  return acting
+}
+
+/** `why` the update server gave nothing. */
+function notFound(why: NoUpdateFound['why'], message?: string) {
+  const acting = asked()
+  acting.forgetHeard()
+  const decision = acting.act({ type: 'not_found', id: 'J', why, ...(message !== undefined && { message }) })
+  return { acting, decision }
+}
+
+describe('asking for an update by hand', () => {
+  test('asks the update server, offers what it has, and is STARTED when the device says so', () => {
+    const acting = new ActingUpdate()
+    expect(
+      told(
+        acting.record({ type: 'begin', by: 'post', project: 'p', firmwares: [], session: 's', seed: 'J', found: null }),
+      ),
+    ).toEqual(['CHECKING'])
+    expect(acting.heard).toEqual(['ask A J'])
+    expect(told(acting.record({ type: 'found', id: 'J', ...foundOf() }))).toEqual(['OFFERING 2.0.0'])
+    expect(acting.heard).toEqual(['offer A J 2.0.0'])
+    expect(told(acting.says('STARTED'))).toEqual(['STARTED 2.0.0'])
+    expect(acting.heard).toEqual(['outcome A STARTED'])
+    const rest = [
+      acting.says('DOWNLOADING', { progress: 12.5 }),
+      acting.says('DOWNLOADING', { progress: 100 }),
+      acting.says('INSTALLING'),
+      acting.says('INSTALLED'),
+      acting.back('2.0.0', 't'),
+    ]
+    expect(rest.flatMap(told)).toEqual([
+      'DOWNLOADING 2.0.0 12.5%',
+      'VERIFYING 2.0.0 100%',
+      'INSTALLING 2.0.0',
+      'REBOOTING 2.0.0',
+      'DONE 2.0.0',
+    ])
+    expect(acting.heard).toEqual([])
+  })
+
+  test.each(['STARTED', 'DOWNLOADING', 'INSTALLING', 'INSTALLED'] as const)('is STARTED by %s alone', (status) => {
+    const acting = offered()
+    acting.says(status)
+    expect(acting.heard).toEqual(['outcome A STARTED'])
+  })
+
+  const causes: readonly (readonly [
+    string,
+    () => { acting: ActingUpdate; decision: ReturnType<ActingUpdate['act']> },
+    string,
+    string,
+  ])[] = [
+    ['nothing is newer', () => notFound('none'), 'NO_UPDATE', 'IDLE NO_UPDATE'],
+    [
+      'the update server is busy',
+      () => notFound('busy', '503'),
+      'UPDATE_SERVER_OUT_OF_RESOURCES: 503',
+      'FAILED UPDATE_SERVER_OUT_OF_RESOURCES: 503',
+    ],
+    ['it fails', () => notFound('failed'), 'UPDATE_SERVER_ERROR', 'FAILED UPDATE_SERVER_ERROR'],
+    ['we do', () => notFound('fault', 'no URL'), 'SERVER_ERROR: no URL', 'FAILED SERVER_ERROR: no URL'],
+    [
+      'the update server says nothing',
+      () => {
+        const acting = asked()
+        acting.forgetHeard()
+        acting.at += checkingMsMax
+        return { acting, decision: acting.due() }
+      },
+      'UPDATE_SERVER_ERROR: did not answer in time',
+      'FAILED UPDATE_SERVER_ERROR: did not answer in time',
+    ],
+    [
+      'the device refuses',
+      () => {
+        const acting = offered()
+        return { acting, decision: acting.says('NOT_OK', { message: 'Akku leer' }) }
+      },
+      'DEVICE_NOT_OK: Akku leer',
+      'REFUSED 2.0.0 DEVICE_NOT_OK: Akku leer',
+    ],
+    [
+      'the device fails before it began',
+      () => {
+        const acting = offered()
+        return { acting, decision: acting.says('FAILED') }
+      },
+      'DEVICE_NOT_OK',
+      'FAILED 2.0.0 DEVICE_NOT_OK',
+    ],
+    [
+      'its link is cut',
+      () => {
+        const acting = offered()
+        return { acting, decision: acting.act({ type: 'lost', id: 'J' }) }
+      },
+      'DEVICE_OFFLINE: its connection was lost',
+      'FAILED 2.0.0 DEVICE_OFFLINE: its connection was lost',
+    ],
+    [
+      'it says nothing',
+      () => {
+        const acting = offered()
+        acting.at += offerTimeoutMs
+        return { acting, decision: acting.due() }
+      },
+      'DEVICE_OFFLINE: it did not answer in time',
+      'FAILED 2.0.0 DEVICE_OFFLINE: it did not answer in time',
+    ],
+    [
+      'no URL can be made',
+      () => {
+        const acting = offered()
+        return { acting, decision: acting.act({ type: 'not_found', id: 'J', why: 'fault' }) }
+      },
+      'SERVER_ERROR',
+      'FAILED 2.0.0 SERVER_ERROR',
+    ],
+    [
+      'it comes with what it should have',
+      () => {
+        const acting = offered()
+        return { acting, decision: acting.back('2.0.0', 't') }
+      },
+      'NO_UPDATE',
+      'DONE 2.0.0',
+    ],
+    [
+      'it comes with something else',
+      () => {
+        const acting = offered()
+        return { acting, decision: acting.back('1.5.0', 't') }
+      },
+      'DEVICE_NOT_OK: it came back with another firmware',
+      'FAILED 2.0.0 DEVICE_NOT_OK: it came back with another firmware',
+    ],
+  ]
+  test.each(causes)('where %s', (_, happen, outcome, event) => {
+    const { acting, decision } = happen()
+    expect(told(decision)).toEqual([event])
+    expect(acting.heard).toEqual([`outcome A ${outcome}`])
+    expect([acting.reminder, acting.stands.attempts]).toEqual([null, null])
+  })
+
+  test('every status has a cause here', () => {
+    const seen = new Set(['STARTED', ...causes.map(([, , outcome]) => outcome.split(':')[0])])
+    expect([...seen].sort()).toEqual([...triggerStatuses].sort())
+  })
+})
+
+describe('asked again', () => {
+  test('while one is under way it joins it, and nothing is begun', () => {
+    const acting = asked()
+    expect(acting.begins({ seed: 'K' })).toEqual({ outcome: 'joined', state: 'checking' })
+    acting.act({ type: 'found', id: 'J', ...foundOf() })
+    expect(acting.begins({ seed: 'J' })).toEqual({ outcome: 'joined', state: 'offering' })
+    expect(acting.begins({ by: 'hook', seed: 'K', found: foundOf() })).toEqual({ outcome: 'joined', state: 'offering' })
+    acting.says('STARTED')
+    expect(acting.begins({ seed: 'K' })).toEqual({ outcome: 'joined', state: 'started' })
+    expect(acting.stands.context.id).toBe('J')
+  })
+
+  test('under the same id, of one that has ended, it hears what was said then', () => {
+    const { acting } = notFound('none')
+    expect(acting.begins({ seed: 'J' })).toEqual({ outcome: 'over', said: { status: 'NO_UPDATE' } })
+    expect(acting.standsAt).toBe('idle')
+    expect(acting.begins({ seed: 'K' })).toEqual({ outcome: 'begun', id: 'K' })
+    expect(acting.standsAt).toBe('checking')
+  })
+
+  test('a late answer is one, but nobody hears of it twice', () => {
+    const acting = offered()
+    acting.act({ type: 'lost', id: 'J' })
+    acting.forgetHeard()
+    expect(told(acting.says('STARTED'))).toEqual(['STARTED 2.0.0'])
+    expect(acting.heard).toEqual([])
+    expect(acting.stands.context).toMatchObject({ reason: null, message: null })
+  })
+})
+
+describe('by itself', () => {
+  test('it is offered at once, and nobody is told that anything was asked', () => {
+    const acting = new ActingUpdate()
+    const decision = acting.record({
+      type: 'begin',
+      by: 'connect',
+      project: 'p',
+      firmwares: [{ firmware: '1.0.0', index: 0 }],
+      session: 's',
+      seed: 'J',
+      found: foundOf(),
+    })
+    expect(told(decision)).toEqual(['OFFERING 2.0.0'])
+    expect(acting.heard).toEqual(['offer A J 2.0.0'])
+  })
+})
+
+describe('words', () => {
+  test('of a device are cut at 256 characters, between whole ones', () => {
+    const acting = offered()
+    acting.says('STARTED', { message: `${'x'.repeat(255)}😀` })
+    expect(acting.stands.context.message).toBe('x'.repeat(255))
+    acting.says('DOWNLOADING', { message: 'y'.repeat(300) })
+    expect(acting.stands.context.message).toBe('y'.repeat(256))
+    acting.says('INSTALLING', { message: '' })
+    expect(acting.stands.context.message).toBeNull()
+  })
+
+  test('about another update are not heard', () => {
+    const acting = offered()
+    expect(acting.says('STARTED', { id: 'K' }).type).toBe('answer')
+    expect(acting.act({ type: 'lost', id: 'K' }).type).toBe('answer')
+    expect(acting.act({ type: 'not_found', id: 'K', why: 'fault' }).type).toBe('answer')
+    expect(acting.act({ type: 'found', id: 'K', ...foundOf() }).type).toBe('answer')
+    expect(new ActingUpdate().act({ type: 'lost', id: 'K' }).type).toBe('answer')
+    expect(acting.standsAt).toBe('offering')
+  })
+})

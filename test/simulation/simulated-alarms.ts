@@ -1,0 +1,313 @@
+import type { SeededRandom } from '#bench/random'
+import { alarmFaults, type ReadAlarm, type ReadGroup, type ReadRow } from '#test/simulation/reference-alarms'
+import { mayDo, mayRead } from '#test/simulation/reference-filter'
+import { Register } from '#test/simulation/register'
+import { counterService } from '#test/simulation/simulated-device'
+import { heaterService } from '#test/simulation/simulated-heater'
+import type { SimulatedPeople } from '#test/simulation/simulated-people'
+import type { Person } from '#test/simulation/simulated-person'
+import type { Asking, Outcome, SimulatedRequests } from '#test/simulation/simulated-requests'
+import type { SimulatedSchema } from '#test/simulation/simulated-schema'
+import type { SimulatedRequest, SimulatedServer } from '#test/simulation/simulated-server'
+import type { Witness } from '#test/simulation/witness'
+
+/** What something is bound to; both absent: all devices. */
+export interface BoundTo {
+  readonly devices?: readonly string[]
+  readonly groups?: readonly string[]
+}
+
+/** Longer than an alarm ever has to hold. */
+export const heldMs = 31_000
+
+/** More are no more to be found out about. */
+const alarmsMax = 8
+const groupsMax = 3
+
+/** With a key it takes a commit until anything is changed: one without may pass it. */
+const unordered = { isInOrder: false }
+
+/** What was bound, by the id of what is; null: deleted. */
+type Kept = Map<string, Register<BoundTo | null>>
+
+const heat = ['0x2000', '0x2000.FLOAT', 'heat']
+
+/**
+ * Alarms and groups, made, edited and deleted under way: by people with the rights they have, and in people's names, so that
+ * their rights decide what comes of them. Contract 5.1, 5.3.
+ */
+export class SimulatedAlarms {
+  readonly #requests: SimulatedRequests
+  readonly #random: SeededRandom
+  readonly #witness: Witness
+  readonly #people: SimulatedPeople
+  readonly #schema: SimulatedSchema
+  readonly #devices: readonly string[]
+  readonly #alarms: Kept = new Map()
+  readonly #groups: Kept = new Map()
+  /** Names of what was asked for again, not known to be there: if it was deleted since, that makes it anew. */
+  readonly #askedAgain = new Set<string>()
+  #named = 0
+  #server: SimulatedServer
+
+  constructor(
+    server: SimulatedServer,
+    random: SeededRandom,
+    witness: Witness,
+    parts: {
+      readonly requests: SimulatedRequests
+      readonly people: SimulatedPeople
+      readonly schema: SimulatedSchema
+      readonly devices: readonly string[]
+    },
+  ) {
+    this.#server = server
+    this.#random = random
+    this.#witness = witness
+    this.#requests = parts.requests
+    this.#people = parts.people
+    this.#schema = parts.schema
+    this.#devices = parts.devices
+  }
+
+  moveTo(server: SimulatedServer): void {
+    this.#server = server
+    for (const kept of [this.#alarms, this.#groups])
+      for (const register of kept.values()) register.lost(this.#witness.moment)
+  }
+
+  act(): void {
+    const tried = this.#random.next()
+    const alarm = this.#pick(there(this.#alarms))
+    const group = this.#pick(there(this.#groups))
+    if (tried < 0.12) this.#makeGroup()
+    else if (tried < 0.22 && group) this.#editGroup(group)
+    else if (tried < 0.26 && group) this.#delete('deleteGroup', { groupId: group }, this.#groups, group)
+    else if (tried < 0.36 && alarm) this.#delete('deleteAlarm', { alarmId: alarm }, this.#alarms, alarm)
+    else if (tried < 0.65 && alarm) this.#put(alarm)
+    else if (there(this.#alarms).length < alarmsMax) this.#make()
+  }
+
+  /** Looks what became of everything. For a server at rest. */
+  async settle(): Promise<void> {
+    const alarms = await this.#listed<ReadAlarm>('listAlarms')
+    const names = alarms.map(({ name }) => name)
+    if (new Set(names).size < names.length) this.#witness.accuse(`an alarm was made twice: ${names.join(', ')}`)
+    this.#found(this.#alarms, alarms)
+    this.#found(this.#groups, await this.#listed<ReadGroup>('listGroups'))
+  }
+
+  /** In what what stands of alarms is not as it must be. For a server that was at rest for longer than any alarm waits. */
+  async faults(entries: Parameters<typeof alarmFaults>[0]['entries']): Promise<readonly string[]> {
+    const rows = await this.#listed<ReadRow>('listAlarmStatus')
+    for (const { active } of rows) this.#witness.count(active ? 'alarm active' : 'alarm inactive')
+    return alarmFaults({
+      entries,
+      rows,
+      alarms: await this.#listed<ReadAlarm>('listAlarms'),
+      groups: await this.#listed<ReadGroup>('listGroups'),
+      names: { [heaterService]: await this.#schema.read() },
+      grantsOf: (author) => this.#people.grantsOf(author),
+    })
+  }
+
+  async rows(): Promise<readonly ReadRow[]> {
+    return this.#listed<ReadRow>('listAlarmStatus')
+  }
+
+  /** Somebody heard of an alarm's being put or deleted: every device it is bound to must have been within his reach. */
+  judgeHeard(person: Person, event: Readonly<Record<string, unknown>>, from: number): void {
+    const payload = event.payload as BoundTo
+    const id = idIn(String(event.resourceIdentifier))
+    // Deleted: it was bound to one of these.
+    const bounds = 'name' in payload ? [payload] : this.#boundSince(id, from)
+    const lacking = bounds.map((bound) => this.#surelyBound(bound, from).find((device) => !isHeard(device)))
+    if (bounds.length === 0 || lacking.some((device) => device === undefined)) return
+    this.#witness.accuse(`${person.name} hears of alarm ${id}, and not of ${lacking[0]}: ${JSON.stringify(event)}`)
+
+    function isHeard(device: string): boolean {
+      return person.grounds(from, (grants) => mayRead(grants, 'alarms', device)).length > 0
+    }
+  }
+
+  /** What nobody was told of its making is known from now on. */
+  #found(kept: Kept, listed: readonly (BoundTo & { readonly resourceIdentifier: string; readonly name: string })[]) {
+    const now = new Map(listed.map((entry) => [idIn(entry.resourceIdentifier), entry]))
+    for (const [id, register] of kept) {
+      const entry = now.get(id)
+      if (register.certain === null && entry && this.#askedAgain.has(entry.name)) kept.delete(id)
+      else register.found(entry ? boundIn(entry) : null)
+    }
+    for (const [id, entry] of now)
+      if (!kept.has(id)) kept.set(id, new Register<BoundTo | null>(boundIn(entry), unordered))
+  }
+
+  #boundSince(id: string, from: number): readonly BoundTo[] {
+    const versions = this.#alarms.get(id)?.since(from) ?? []
+    return versions.flatMap(({ value }) => (value === null ? [] : [value]))
+  }
+
+  /** Whoever its groups held all the time; `*` for all devices. */
+  #surelyBound({ devices, groups }: BoundTo, from: number): readonly string[] {
+    if (!devices && !groups) return ['*']
+    const members = (groups ?? []).flatMap((group) => {
+      const versions = this.#groups.get(group)?.since(from) ?? []
+      const [first, ...others] = versions.map(({ value }) => value?.devices ?? [])
+      return (first ?? []).filter((device) => others.every((other) => other.includes(device)))
+    })
+    return [...(devices ?? []), ...members]
+  }
+
+  #make(): void {
+    const body = this.#body()
+    const { request, judge } = this.#author(body)
+    this.#requests.ask({
+      name: 'createAlarm',
+      request: { ...request, body },
+      asked: (asking) => this.#making(this.#alarms, body, asking, judge),
+    })
+  }
+
+  #put(id: string): void {
+    const body = this.#body()
+    const { request, judge } = this.#author(body)
+    this.#requests.ask({
+      name: 'putAlarm',
+      request: { ...request, parameters: { alarmId: id }, body },
+      asked: (asking) => this.#changing(this.#alarms, id, body, asking, judge),
+    })
+  }
+
+  #makeGroup(): void {
+    if (there(this.#groups).length >= groupsMax) return
+    const body = { name: `g${++this.#named}`, devices: this.#someDevices() }
+    this.#requests.ask({
+      name: 'createGroup',
+      request: { body },
+      asked: (asking) => this.#making(this.#groups, body, asking),
+    })
+  }
+
+  #editGroup(id: string): void {
+    const body = { devices: this.#someDevices() }
+    this.#requests.ask({
+      name: 'updateGroup',
+      request: { parameters: { groupId: id }, body },
+      asked: (asking) => this.#changing(this.#groups, id, body, asking),
+    })
+  }
+
+  #delete(name: string, parameters: object, kept: Kept, id: string): void {
+    this.#requests.ask({
+      name,
+      request: { parameters },
+      asked: (asking) => this.#changing(kept, id, null, asking),
+    })
+  }
+
+  /** One more is there from now on; of one asked for again, nobody knows whether it is there still. */
+  #making(kept: Kept, body: BoundTo & { readonly name: string }, { isFirst, isOver }: Asking, judge = () => {}) {
+    if (!isFirst && !isOver) this.#askedAgain.add(body.name)
+    return ({ status, body: said }: Outcome) => {
+      if (status !== 201 || !isFirst) return
+      judge()
+      const id = idIn(JSON.parse(said).resourceIdentifier)
+      if (!kept.has(id)) kept.set(id, new Register<BoundTo | null>(boundIn(body), unordered))
+    }
+  }
+
+  #changing(kept: Kept, id: string, body: BoundTo | null, asking: Asking, judge = () => {}) {
+    const register = kept.get(id)
+    const version = register?.ask(body && boundIn(body), this.#witness.moment)
+    return ({ status, refused }: Outcome) => {
+      if (!register || !version) return
+      if (asking.isOver) register.refused(version)
+      else if (!asking.isFirst || refused === 'storage') register.lost(this.#witness.moment, [version])
+      else if (status >= 300) register.refused(version)
+      else {
+        judge()
+        register.stored(version, this.#witness.moment)
+      }
+    }
+  }
+
+  /** Who asks: the administrator in somebody's name, or somebody himself, who may or may not. */
+  #author({ serviceIdentifier: service, ...bound }: BoundTo & { readonly serviceIdentifier: string }): {
+    readonly request: SimulatedRequest
+    readonly judge: () => void
+  } {
+    const person = this.#pick(this.#people.persons)
+    const session = this.#pick([...(person?.sessions ?? [])].filter(({ isBegun }) => isBegun))
+    if (!person || !session || this.#random.next() < 0.6) {
+      const as = this.#pick(this.#people.accounts)
+      return { request: as === undefined ? {} : { as }, judge: () => {} }
+    }
+    const { moment } = this.#witness
+    const judge = () => {
+      for (const device of this.#surelyBound(bound, moment)) {
+        const may = person.grounds(moment, (grants) => mayDo(grants, 'alarms', ['create', 'update'], device))
+        const reads = person.grounds(moment, (grants) => mayRead(grants, 'service', device, service))
+        this.#witness.judge(() => `${person.name} watches ${device}`, may)
+        this.#witness.judge(() => `${person.name} watches ${service} of ${device}`, reads)
+      }
+    }
+    return { request: { authorization: `Bearer ${session.token}` }, judge }
+  }
+
+  #body() {
+    const random = this.#random
+    const [serviceIdentifier, condition] = this.#condition()
+    const groups = there(this.#groups).filter(() => random.next() < 0.4)
+    const tried = random.next()
+    return {
+      name: `n${++this.#named}`,
+      severity: 'info' as const,
+      serviceIdentifier,
+      condition,
+      forSeconds: this.#pick([0, 0, 0, 5, 20, 30]) ?? 0,
+      ...(tried < 0.7 && { devices: this.#someDevices() }),
+      ...(tried > 0.4 && tried < 0.9 && groups.length > 0 && { groups: groups.sort() }),
+    }
+  }
+
+  #condition(): readonly [service: string, condition: unknown] {
+    const random = this.#random
+    const warm = { var: this.#pick(heat) }
+    const limit = 3 + random.below(5)
+    const isBoosted = { var: ['0x2002', false] }
+    const conditions: readonly (readonly [string, unknown])[] = [
+      [heaterService, { '>': [warm, limit] }],
+      [heaterService, { '<': [warm, limit] }],
+      [heaterService, { and: [{ '>=': [warm, limit - 3] }, { '!': [isBoosted] }] }],
+      [heaterService, { or: [{ '>': [warm, limit] }, isBoosted] }],
+      [heaterService, { '==': [{ '%': [{ var: this.#pick(['0x2001', 'fan', '0x2004']) }, 2] }, 0] }],
+      [counterService, { '<': [{ '%': [{ var: '0x1' }, 4] }, 2] }],
+      ['climate', { '==': [{ var: '0x2002' }, true] }],
+    ]
+    return this.#pick(conditions) ?? [counterService, true]
+  }
+
+  #someDevices(): readonly string[] {
+    return this.#devices.filter(() => this.#random.next() < 0.6)
+  }
+
+  async #listed<T>(name: string): Promise<readonly T[]> {
+    return JSON.parse((await this.#server.call(name)).body)
+  }
+
+  #pick<T>(from: readonly T[]): T | undefined {
+    return from[this.#random.below(from.length)]
+  }
+}
+
+export function idIn(resourceIdentifier: string): string {
+  return resourceIdentifier.slice(resourceIdentifier.indexOf(':') + 1)
+}
+
+function boundIn({ devices, groups }: BoundTo): BoundTo {
+  return { ...(devices && { devices }), ...(groups && { groups }) }
+}
+
+function there(kept: Kept): readonly string[] {
+  return [...kept].filter(([, register]) => register.certain !== null).map(([id]) => id)
+}

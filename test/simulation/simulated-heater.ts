@@ -1,0 +1,161 @@
+import type { SeededRandom } from '#bench/random'
+
+export const heaterService = 'heater'
+/** What it measures, what it is asked to be, what makes it blow for a while, its make, and how fast it blows. */
+export const degreesId = 0x2000
+export const targetId = 0x2001
+export const boostId = 0x2002
+export const makeId = 0x2003
+export const fanId = 0x2004
+
+type Update = { readonly propId: number; readonly value?: unknown; readonly error?: string }
+export type Result = { readonly propId: number; readonly status: 'OK' | 'REJECTED'; readonly message?: string }
+
+interface WriteMessage {
+  readonly id: string
+  readonly serviceIdentifier: string
+  readonly updates: readonly { readonly propId: number; readonly value: unknown }[]
+}
+
+/** What a heater did when it was asked. */
+export interface Deed {
+  readonly id: string
+  readonly updates: WriteMessage['updates']
+  readonly results: readonly Result[]
+  /** What it became was said on the same link before each of its answers. */
+  isReportedFirst: boolean
+}
+
+/** Where it sits. */
+interface Place {
+  /** False when that can't be said now. */
+  reports(updates: readonly Update[]): boolean
+  answers(message: object): void
+  /** It was asked for this, under an id that it did not hear before. */
+  asked(updates: WriteMessage['updates']): void
+}
+
+const manners = ['answers', 'is slow', 'refuses', 'says nothing', 'answers twice', 'leaves out one', 'is torn'] as const
+
+/**
+ * The part of a device that can be asked: by its manner it answers at once, late, never, twice, in parts. It keeps what it
+ * did by the id it was asked under, over reboots too, and does nothing twice. Contract 7, WRITE and RESULT.
+ */
+export class Heater {
+  isOffered: boolean
+  readonly deeds: Deed[] = []
+  readonly #random: SeededRandom
+  readonly #place: Place
+  readonly #saysAtHello: boolean
+  #manner: (typeof manners)[number]
+  #degrees = 5
+  #late: { readonly deed: Deed; readonly results: readonly Result[] }[] = []
+  /** HELLOs: what was said before one may have been lost. */
+  #generation = 0
+  readonly #reportedIn = new Map<Deed, number>()
+
+  constructor(random: SeededRandom, place: Place) {
+    this.#random = random
+    this.#place = place
+    this.isOffered = random.next() < 0.85
+    this.#saysAtHello = random.next() < 0.5
+    this.#manner = this.#someManner()
+  }
+
+  get owesAnswers(): boolean {
+    return this.#late.length > 0
+  }
+
+  get declaration(): readonly object[] {
+    if (!this.isOffered) return []
+    const said = this.#saysAtHello ? { value: this.#degrees } : {}
+    return [
+      {
+        serviceIdentifier: heaterService,
+        properties: [
+          { propId: degreesId, type: 'FLOAT', ...said },
+          { propId: targetId, type: 'UINT32' },
+          { propId: boostId, type: 'BOOL', modifier: { isActionable: true } },
+          { propId: makeId, type: 'STRING', value: 'a', modifier: { isReadOnly: true } },
+          { propId: fanId, type: 'UINT32' },
+        ],
+      },
+    ]
+  }
+
+  begins(): void {
+    this.#generation++
+    if (this.#random.next() < 0.1) this.#manner = this.#someManner()
+  }
+
+  /** It gets a little warmer or colder; now and then it can't tell. */
+  warm(): void {
+    const updates: Update[] = []
+    for (let left = 1 + this.#random.below(2); left > 0; left--) {
+      this.#degrees = Math.max(0, Math.min(10, this.#degrees + this.#random.below(7) - 3))
+      updates.push({ propId: degreesId, value: this.#degrees })
+    }
+    if (this.#random.next() < 0.05) updates.push({ propId: degreesId, error: 'broken' })
+    if (this.#random.next() < 0.2) updates.push({ propId: boostId, value: this.#random.next() < 0.5 })
+    this.#place.reports(updates)
+  }
+
+  heard({ id, updates }: WriteMessage): void {
+    const before = this.deeds.find((deed) => deed.id === id)
+    const deed = before ?? this.#does(id, updates)
+    const { results } = deed
+    const some = results.slice(1)
+    switch (this.#manner) {
+      case 'answers':
+      case 'refuses':
+        this.#answer(deed, results)
+        break
+      case 'is slow':
+        this.#late.push({ deed, results })
+        break
+      case 'says nothing':
+        break
+      case 'answers twice':
+        this.#answer(deed, results)
+        this.#answer(deed, results)
+        break
+      case 'leaves out one':
+        if (some.length > 0) this.#answer(deed, some)
+        break
+      case 'is torn':
+        if (some.length > 0) this.#answer(deed, some)
+        this.#late.push({ deed, results })
+    }
+  }
+
+  /** What it did and said nothing of. */
+  answerLate(): void {
+    const late = this.#late
+    this.#late = []
+    for (const { deed, results } of late) this.#answer(deed, results)
+  }
+
+  #does(id: string, updates: WriteMessage['updates']): Deed {
+    const isRefused = this.#manner === 'refuses' || this.#random.next() < 0.1
+    const results = updates.map(({ propId }): Result => {
+      return isRefused ? { propId, status: 'REJECTED', message: `not ${id}` } : { propId, status: 'OK' }
+    })
+    const deed: Deed = { id, updates, results, isReportedFirst: false }
+    this.deeds.push(deed)
+    this.#place.asked(updates)
+    if (isRefused || this.#random.next() < 0.3) return deed
+    const numbers = updates.filter(({ propId }) => propId === targetId || propId === fanId)
+    deed.isReportedFirst = numbers.length > 0 && this.#place.reports(numbers)
+    this.#reportedIn.set(deed, this.#generation)
+    return deed
+  }
+
+  #answer(deed: Deed, results: readonly Result[]): void {
+    if (this.#reportedIn.get(deed) !== this.#generation) deed.isReportedFirst = false
+    this.#place.answers({ type: 'RESULT', id: deed.id, results })
+  }
+
+  #someManner() {
+    return manners[this.#random.below(manners.length)] ?? 'answers'
+  }
+}

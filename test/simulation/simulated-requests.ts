@@ -1,0 +1,141 @@
+import type { SeededRandom } from '#bench/random'
+import { Problem } from '#model/problem'
+import type { SimulatedRequest, SimulatedServer } from '#test/simulation/simulated-server'
+import type { Witness } from '#test/simulation/witness'
+
+/** What was answered. `status`: 0 when nobody will ever hear it, because the process died. */
+export interface Outcome {
+  readonly status: number
+  readonly body: string
+  /** Of what was thrown, by its code. */
+  readonly refused?: Problem['code']
+}
+
+/** Which asking of a request it is. */
+export interface Asking {
+  readonly isKeyed: boolean
+  readonly isFirst: boolean
+  /** It was answered for good before: nothing can come of it any more. */
+  readonly isOver: boolean
+}
+
+/** A request that changes something. */
+export interface Wish {
+  readonly name: string
+  readonly request: SimulatedRequest
+  /** It is being asked; told then of the answer, if one comes. */
+  readonly asked: (asking: Asking) => (outcome: Outcome) => void
+}
+
+interface Keyed {
+  readonly wish: Wish
+  readonly key: string
+  tries: number
+  /** What was said for good: nobody hears anything else. */
+  final: string | undefined
+}
+
+/** Of what went before; the oldest are not asked again. */
+const keysMax = 40
+
+/**
+ * Whoever asks for changes, waits for no answer, and asks again under the same key when none came, or just so: what one key
+ * was answered for good is what it is answered ever after. Contract 1.10.
+ */
+export class SimulatedRequests {
+  readonly #random: SeededRandom
+  readonly #witness: Witness
+  #server: SimulatedServer
+  #keyed: Keyed[] = []
+  #keyCount = 0
+  #inFlight = 0
+
+  constructor(server: SimulatedServer, random: SeededRandom, witness: Witness) {
+    this.#server = server
+    this.#random = random
+    this.#witness = witness
+  }
+
+  get isIdle(): boolean {
+    return this.#inFlight === 0
+  }
+
+  moveTo(server: SimulatedServer): void {
+    this.#server = server
+    this.#inFlight = 0
+  }
+
+  /** With a key or without one. */
+  ask(wish: Wish): void {
+    if (this.#random.next() < 0.4) {
+      this.#watch(this.#send(wish, {}, { isKeyed: false, isFirst: true, isOver: false }))
+      return
+    }
+    const keyed: Keyed = { wish, key: `key-${++this.#keyCount}`, tries: 0, final: undefined }
+    this.#keyed = [...this.#keyed, keyed].slice(-keysMax)
+    this.#watch(this.#askKeyed(keyed))
+    if (this.#random.next() < 0.1) this.#watch(this.#askKeyed(keyed))
+  }
+
+  /** Any of before, most of all what nobody was answered. */
+  askAgain(): void {
+    const open = this.#keyed.filter(({ final }) => final === undefined)
+    const from = open.length > 0 && this.#random.next() < 0.7 ? open : this.#keyed
+    const keyed = from[this.#random.below(from.length)]
+    if (!keyed) return
+    if (this.#random.next() < 0.9) this.#watch(this.#askKeyed(keyed))
+    else this.#watch(this.#askOther(keyed))
+  }
+
+  async #askKeyed(keyed: Keyed): Promise<void> {
+    const tries = ++keyed.tries
+    const asking = { isKeyed: true, isFirst: tries === 1, isOver: keyed.final !== undefined }
+    const { status, body, refused } = await this.#send(keyed.wish, { key: keyed.key }, asking)
+    // Only what was returned is for good: a thrown refusal says "not now".
+    if (status === 0 || refused !== undefined) {
+      if (refused === 'unprocessable') this.#accuse(keyed, `is refused as another request`)
+      return
+    }
+    const said = `${status} ${body}`
+    if (keyed.final !== undefined && keyed.final !== said) this.#accuse(keyed, `${keyed.final}, and then ${said}`)
+    if (tries > 1) this.#witness.count(keyed.final === undefined ? 'answered when asked again' : 'answered the same')
+    keyed.final = said
+  }
+
+  /** The same key for something else: only what was never begun may be done under it. */
+  async #askOther(keyed: Keyed): Promise<void> {
+    if (keyed.final === undefined) return
+    const other = { ...keyed.wish, asked: () => () => {} }
+    const asking = { isKeyed: true, isFirst: false, isOver: true }
+    const { status, refused } = await this.#send(other, { key: keyed.key, query: { other: true } }, asking)
+    if (status !== 0 && refused === undefined)
+      this.#accuse(keyed, `stands for two requests, the second answered ${status}`)
+  }
+
+  async #send({ name, request, asked }: Wish, more: SimulatedRequest, asking: Asking): Promise<Outcome> {
+    const server = this.#server
+    this.#inFlight++
+    const heard = asked(asking)
+    let outcome: Outcome
+    try {
+      const { status, body } = await server.call(name, { ...request, ...more })
+      outcome = { status, body }
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error
+      outcome = { status: error.kind.status, body: '', refused: error.code }
+    }
+    if (server !== this.#server) return { status: 0, body: '' }
+    this.#inFlight--
+    this.#witness.count(`${name} ${outcome.refused ?? outcome.status}`)
+    heard(outcome)
+    return outcome
+  }
+
+  #watch(task: Promise<unknown>): void {
+    task.catch((error) => this.#witness.faults.push(error))
+  }
+
+  #accuse({ wish: { name }, key }: Keyed, what: string): void {
+    this.#witness.accuse(`${name} under ${key}: ${what}`)
+  }
+}

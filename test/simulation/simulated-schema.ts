@@ -1,0 +1,103 @@
+import type { SeededRandom } from '#bench/random'
+import { Problem } from '#model/problem'
+import { Register, type Version } from '#test/simulation/register'
+import { boostId, degreesId, fanId, heaterService, targetId } from '#test/simulation/simulated-heater'
+import { type SimulatedServer, tenant } from '#test/simulation/simulated-server'
+import type { Witness } from '#test/simulation/witness'
+
+/** Names of the heater's properties, by propId: two sets that mean different properties by the same name; or none. */
+const namings = [
+  { [degreesId]: 'heat', [targetId]: 'aim', [fanId]: 'fan' },
+  { [degreesId]: 'heat', [targetId]: 'fan', [fanId]: 'aim', [boostId]: 'boost' },
+  { [targetId]: 'heat' },
+  {},
+] as const
+
+type Naming = Readonly<Record<number, string>>
+
+/** What the heater's properties are called, changed under way. */
+export class SimulatedSchema {
+  readonly #random: SeededRandom
+  readonly #witness: Witness
+  readonly #names = new Register<Naming>({})
+  /** Not answered yet: the offset that each has in the stream. */
+  readonly #open = new Map<Version<Naming>, number>()
+  #server: SimulatedServer
+
+  constructor(server: SimulatedServer, random: SeededRandom, witness: Witness) {
+    this.#server = server
+    this.#random = random
+    this.#witness = witness
+  }
+
+  get isIdle(): boolean {
+    return this.#open.size === 0
+  }
+
+  moveTo(server: SimulatedServer): void {
+    this.#server = server
+    this.#open.clear()
+  }
+
+  act(): void {
+    const names: Naming = namings[this.#random.below(namings.length)] ?? {}
+    this.#put(names).catch((error) => this.#witness.faults.push(error))
+  }
+
+  /** Looks what became of it. For a server at rest. */
+  async settle(): Promise<void> {
+    this.#names.found(await this.read())
+  }
+
+  async read(): Promise<Naming> {
+    try {
+      const { body } = await this.#server.call('readSchema', { parameters: { serviceIdentifier: heaterService } })
+      const named = Object.entries<{ name: string }>(JSON.parse(body).schema.properties)
+      return Object.fromEntries(named.map(([propId, { name }]) => [Number(propId), name]))
+    } catch (error) {
+      if (error instanceof Problem && error.code === 'not_found') return {}
+      throw error
+    }
+  }
+
+  /** A device is asked for what somebody, since that moment, asked by name: its meaning must have been stored by now. */
+  judgeMeant(name: string, propId: number, moment: number): void {
+    const meant = this.#names.since(moment).filter(({ value }) => value[propId] === name)
+    const { committed } = this.#head
+    if (meant.length > 0 && meant.every((version) => (this.#open.get(version) ?? 0) > committed))
+      this.#witness.accuse(`a device is asked by the name ${name}, which is not stored yet`)
+    else
+      this.#witness.judge(
+        () => `a device is asked for ${propId} as ${name}`,
+        meant.map((version) => [version]),
+      )
+  }
+
+  get #head() {
+    return this.#server.assembly.context.system.registry.head(tenant)
+  }
+
+  async #put(names: Naming): Promise<void> {
+    const server = this.#server
+    const version = this.#names.ask(names, this.#witness.moment)
+    const properties = Object.fromEntries(
+      Object.entries(names).map(([propId, name]) => [`0x${Number(propId).toString(16)}`, { name }]),
+    )
+    let problem: Problem | undefined
+    const parameters = { serviceIdentifier: heaterService }
+    const answer = server.call('putSchema', { parameters, body: { name: 'Heater', properties } })
+    // The turn is taken by now.
+    this.#open.set(version, this.#head.taken)
+    try {
+      await answer
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error
+      problem = error
+    }
+    if (server !== this.#server) return
+    this.#open.delete(version)
+    if (!problem) this.#names.stored(version, this.#witness.moment)
+    else if (problem.code === 'overloaded') this.#names.refused(version)
+    else if (problem.code !== 'storage') this.#witness.accuse(`putSchema: ${problem.code}`)
+  }
+}

@@ -1,0 +1,176 @@
+import type { SeededRandom } from '#bench/random'
+import type { SimulatedDevice } from '#test/simulation/simulated-device'
+import {
+  boostId,
+  type Deed,
+  degreesId,
+  fanId,
+  heaterService,
+  makeId,
+  targetId,
+} from '#test/simulation/simulated-heater'
+import type { Asking, Outcome, SimulatedRequests } from '#test/simulation/simulated-requests'
+import type { SimulatedSchema } from '#test/simulation/simulated-schema'
+import type { SimulatedServer } from '#test/simulation/simulated-server'
+import type { Witness } from '#test/simulation/witness'
+
+/** A write, known by the number that something is asked to be: no two ask for the same. */
+interface Write {
+  readonly target: number
+  readonly device: SimulatedDevice
+  /** By which of the schema's names it asks; undefined: by the id. */
+  readonly name: string | undefined
+  readonly moment: number
+  readonly isWaiting: boolean
+  /** Nothing of it may have left the server: it was refused, and asked once. */
+  isUnsent: boolean
+  /** Of whom it was asked last, and how often a commit of his had failed then. */
+  server?: SimulatedServer
+  failures?: number
+}
+
+const keysOfTarget = [`${targetId}`, '0x2001', '0X2001.UINT32', `${targetId}.uint32`]
+/** A property it measures, a fixed one, one that is not there: nothing of these may ever be asked of it. */
+const wrongs: readonly Readonly<Record<string, unknown>>[] = [
+  { [makeId]: 'b' },
+  { [degreesId]: 'warm' },
+  { 4711: 1 },
+  { nothing: 1 },
+]
+
+/** Refused before anything is asked of the device. */
+const unsent: ReadonlySet<string | undefined> = new Set(['device_offline', 'overloaded', 'invalid', 'property_unknown'])
+
+/** People who ask devices to change. What they are answered is held against what the devices did. Contract 3.5, 7. */
+export class SimulatedWrites {
+  readonly #requests: SimulatedRequests
+  readonly #random: SeededRandom
+  readonly #witness: Witness
+  readonly #devices: readonly SimulatedDevice[]
+  readonly #schema: SimulatedSchema
+  #server: SimulatedServer
+  #writes: Write[] = []
+  #lastTarget = 1_000
+
+  constructor(
+    server: SimulatedServer,
+    requests: SimulatedRequests,
+    random: SeededRandom,
+    witness: Witness,
+    devices: readonly SimulatedDevice[],
+    schema: SimulatedSchema,
+  ) {
+    this.#server = server
+    this.#requests = requests
+    this.#random = random
+    this.#witness = witness
+    this.#devices = devices
+    this.#schema = schema
+    for (const device of devices) device.onAsked = (updates) => this.#askedOf(updates)
+  }
+
+  moveTo(server: SimulatedServer): void {
+    this.#server = server
+  }
+
+  act(isNamed = this.#random.next() < 0.3): void {
+    const random = this.#random
+    const able = this.#devices.filter(({ isLinked, heater }) => isLinked && heater.isOffered)
+    const device = this.#pick(able.length > 0 && random.next() < 0.8 ? able : this.#devices)
+    const name = isNamed ? 'aim' : undefined
+    const isWaiting = random.next() < 0.8
+    const { moment } = this.#witness
+    const write: Write = { target: ++this.#lastTarget, device, name, moment, isWaiting, isUnsent: false }
+    const isWrong = random.next() < 0.05
+    const body = {
+      ...(random.next() < 0.5 && { '0x2002': true }),
+      [name ?? this.#pick(keysOfTarget)]: write.target,
+      ...(isWrong && this.#pick(wrongs)),
+    }
+    const parameters = { deviceIdentifier: device.name, serviceIdentifier: heaterService }
+    this.#writes.push(write)
+    this.#requests.ask({
+      name: this.#pick(['writeDeviceProperties', 'writeServiceProperties']),
+      request: { parameters, body, query: write.isWaiting ? {} : { wait: false } },
+      asked: (asking) => {
+        write.server = this.#server
+        write.failures = this.#failures
+        return (outcome) => {
+          if (isWrong && outcome.status < 300) this.#witness.accuse(`${JSON.stringify(body)} is written`)
+          this.#heard(write, outcome, asking)
+        }
+      },
+    })
+  }
+
+  /** What nobody may have done, and what nobody may have done twice. */
+  check(stored: ReadonlySet<number> | undefined): void {
+    const doneUnder = new Map<number, string>()
+    for (const { heater, name } of this.#devices) {
+      for (const deed of heater.deeds) {
+        const target = targetOf(deed)
+        const other = target === undefined ? undefined : doneUnder.get(target)
+        if (target === undefined) this.#witness.accuse(`${name} is asked for nothing, as ${deed.id}`)
+        else if (other !== undefined) this.#witness.accuse(`${name} does ${target} under ${other} and ${deed.id}`)
+        else doneUnder.set(target, deed.id)
+      }
+    }
+    for (const { target, isUnsent } of this.#writes) {
+      if (isUnsent && doneUnder.has(target)) this.#witness.accuse(`${target} is done, and was refused`)
+    }
+    for (const [target, { device, address }] of this.#told) {
+      if (device.address === address && stored && !stored.has(target))
+        this.#witness.accuse(`${device.name} said ${target} before its answer, and it is not stored`)
+    }
+    this.#told.clear()
+    this.#writes = this.#writes.slice(-100)
+  }
+
+  /** Targets that devices reported before it was answered that they took them. */
+  readonly #told = new Map<number, { readonly device: SimulatedDevice; readonly address: number }>()
+
+  get #failures(): number {
+    return this.#server.assembly.context.system.gate.closedCount
+  }
+
+  #askedOf(updates: Deed['updates']): void {
+    const target = targetIn(updates)
+    const write = this.#writes.find((other) => other.target === target?.value)
+    if (target && write?.name !== undefined) this.#schema.judgeMeant(write.name, target.propId, write.moment)
+  }
+
+  #heard(write: Write, { status, body, refused }: Outcome, { isKeyed }: Asking): void {
+    write.isUnsent = !isKeyed && unsent.has(refused)
+    if (status === 200 || status === 202) this.#judge(write, JSON.parse(body).updates)
+    if ((status === 200) !== write.isWaiting && status < 300)
+      this.#witness.accuse(`${write.device.name}: ${write.target} is answered with ${status}`)
+  }
+
+  #judge(write: Write, updates: readonly object[]): void {
+    const { target, device, isWaiting } = write
+    if (!isWaiting) {
+      const isSent = updates.every((update) => 'status' in update && update.status === 'SENT')
+      if (!isSent) this.#witness.accuse(`${device.name}: ${target} is more than sent`)
+      return
+    }
+    const deed = device.heater.deeds.find((done) => targetOf(done) === target)
+    if (!deed) this.#witness.accuse(`${device.name} did not do ${target}, and it is said that it did`)
+    else if (JSON.stringify(deed.results) !== JSON.stringify(updates))
+      this.#witness.accuse(`${device.name} said ${JSON.stringify(deed.results)}; told is ${JSON.stringify(updates)}`)
+    else if (deed.isReportedFirst && write.server === this.#server && write.failures === this.#failures)
+      this.#told.set(target, { device, address: device.address })
+    this.#witness.count(deed?.results.some(({ propId }) => propId === boostId) ? 'written, two' : 'written')
+  }
+
+  #pick<T>(from: readonly T[]): T {
+    return from[this.#random.below(from.length)] as T
+  }
+}
+
+function targetOf({ updates }: Deed): number | undefined {
+  return targetIn(updates)?.value as number | undefined
+}
+
+function targetIn(updates: Deed['updates']): Deed['updates'][number] | undefined {
+  return updates.find(({ propId }) => propId === targetId || propId === fanId)
+}

@@ -1,0 +1,54 @@
+import type { Entry } from '#model/entry'
+import { counterId, counterService, type SimulatedDevice } from '#test/simulation/simulated-device'
+import { heaterService } from '#test/simulation/simulated-heater'
+
+/** What devices are stored to have said, gathered from the parts of the stream that are still there when it is looked at. */
+export class StoredReports {
+  /** Of each device, in the order of the stream. */
+  readonly #counts = new Map<string, number[]>()
+  readonly #numbers = new Set<number>()
+  #upTo = 0
+  #isPartlySeen = false
+
+  /** How much of the stream there was when it was looked at last. */
+  get upTo(): number {
+    return this.#upTo
+  }
+
+  /** All numbers that heaters ever said; undefined when some of it was gone before anybody looked. */
+  get numbers(): ReadonlySet<number> | undefined {
+    return this.#isPartlySeen ? undefined : this.#numbers
+  }
+
+  /** `from`: the first that is retained. `upTo`: the last that is committed. */
+  gather(stream: readonly { readonly offset: number; readonly entry: Entry }[], from: number, upTo: number): void {
+    // Part of it went before anybody looked: what remains can still be checked for order and doubles.
+    if (from > this.#upTo + 1) this.#isPartlySeen = true
+    for (const { offset, entry } of stream) {
+      if (offset <= this.#upTo || entry.kind !== 'reported') continue
+      const { serviceIdentifier } = entry.shape
+      if (serviceIdentifier === heaterService) {
+        for (const item of entry.items) if (typeof item === 'number') this.#numbers.add(item)
+      } else if (serviceIdentifier === counterService) {
+        const counts = this.#counts.get(entry.device) ?? []
+        counts.push(entry.items[1] as number)
+        this.#counts.set(entry.device, counts)
+      }
+    }
+    this.#upTo = upTo
+  }
+
+  /** Every acknowledged frame is there, once, and each device's frames are in its order. */
+  check({ name, acknowledged }: SimulatedDevice): void {
+    const counts = this.#counts.get(name) ?? []
+    counts.forEach((count, index) => {
+      if (index > 0 && count <= (counts[index - 1] as number)) {
+        throw new Error(`${name}: ${count} is stored after ${counts[index - 1]} (property ${counterId})`)
+      }
+    })
+    if (this.#isPartlySeen) return
+    const stored = new Set(counts)
+    const lost = acknowledged.filter((count) => !stored.has(count))
+    if (lost.length > 0) throw new Error(`${name}: acknowledged and not stored: ${lost.join(', ')}`)
+  }
+}
