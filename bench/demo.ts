@@ -5,7 +5,8 @@ import type { DemoCommand } from '#bench/demo/command'
 import { demoHelp, readDemoCommand } from '#bench/demo/command'
 import { DemoSamples } from '#bench/demo/samples'
 import { DemoScreen } from '#bench/demo/screen'
-import { deviceKinds } from '#bench/fleet/kinds'
+import { kindsOf } from '#bench/fleet/fleet'
+import { controlsService } from '#bench/fleet/kinds'
 import { fleetDefaults } from '#bench/fleet/options'
 import { putSchemas } from '#bench/fleet/schemas'
 import type { FleetSecond } from '#bench/fleet/second'
@@ -33,7 +34,8 @@ async function run(command: DemoCommand): Promise<number> {
     return 0
   }
 
-  const kinds = deviceKinds(fleetDefaults.mix, fleetDefaults.properties)
+  const { writes, flap } = command
+  const kinds = kindsOf({ ...fleetDefaults, writes, flap })
   await putSchemas(server.url, kinds)
   const samples = new DemoSamples(kinds)
   const dashboard = new Dashboard({
@@ -46,7 +48,9 @@ async function run(command: DemoCommand): Promise<number> {
   let latest: FleetSecond | undefined
   const links = Math.min(command.links ?? devices, devices)
   const fleet = new FleetProcess(
-    ['--url', server.url.replace(/^http/, 'ws'), '--devices', `${devices}`, '--links', `${links}`, '--rate', `${rate}`],
+    Object.entries({ url: server.url.replace(/^http/, 'ws'), devices, links, rate, writes, flap }).map(
+      ([name, value]) => `--${name}=${value}`,
+    ),
     (second) => {
       latest = second
     },
@@ -114,9 +118,17 @@ function introduction(url: string, command: DemoCommand): string {
     `  curl '${api}/schemas?depth=1'                      # what the names and units are`,
     `  curl '${api}/meta?depth=1'                         # who is online`,
     `  curl '${api}/events/ticket'                        # then a websocket at ${api.replace(/^http/, 'ws')}/events/<ticket>`,
+    ...(command.writes === 'none' ? [] : [writeExample(api)]),
     'Ctrl-C stops everything.',
     '',
   ].join('\n')
+}
+
+function writeExample(api: string): string {
+  const { serviceIdentifier } = controlsService
+  const path = `${api}/devices/SIM-CLIMATE-000000/services/${serviceIdentifier}/properties`
+  const header = "-H 'content-type: application/json'"
+  return `  curl -X PUT ${header} -d '{"Setpoint":21.5}' '${path}'   # asks a device to change`
 }
 
 /** Resolves with `asked` when the time is up or somebody wants the demo to end. */

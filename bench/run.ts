@@ -8,6 +8,7 @@ import { markdownOf, type Report } from '#bench/harness/report'
 import { turnIdentityOn } from '#bench/harness/servers'
 import { judge } from '#bench/harness/verdict'
 import { projectRoot } from '#bench/project-root'
+import { alarms } from '#bench/questions/alarms'
 import { auth } from '#bench/questions/auth'
 import { fanout } from '#bench/questions/fanout'
 import { filter } from '#bench/questions/filter'
@@ -29,6 +30,7 @@ const questions: Readonly<Record<string, Question>> = {
   restart,
   growth,
   auth,
+  alarms,
 }
 
 /** Those that start a server by themselves, or decide for each variant: `--iam` says nothing to them. */

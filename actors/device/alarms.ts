@@ -15,10 +15,38 @@ export interface AlarmState {
 }
 
 /** By id. Changed only by `apply` and `change`. */
-export type DeviceAlarms = ReadonlyMap<string, AlarmState>
+export interface DeviceAlarms extends ReadonlyMap<string, AlarmState> {
+  /** How many are active or wait. Of all others only a condition that holds makes anything else. */
+  readonly unsettled: number
+}
+
+/** What stands on one device. */
+export class StandingAlarms extends Map<string, AlarmState> implements DeviceAlarms {
+  unsettled = 0
+
+  static of(alarms: Iterable<readonly [string, AlarmState]>): StandingAlarms {
+    const standing = new StandingAlarms()
+    for (const [id, stands] of alarms) standing.set(id, stands)
+    return standing
+  }
+
+  override set(id: string, stands: AlarmState): this {
+    this.unsettled += unsettled(stands) - unsettled(this.get(id))
+    return super.set(id, stands)
+  }
+
+  override delete(id: string): boolean {
+    this.unsettled -= unsettled(this.get(id))
+    return super.delete(id)
+  }
+}
+
+function unsettled(stands: AlarmState | undefined): number {
+  return stands && (stands.isActive || stands.waitingSince > 0) ? 1 : 0
+}
 
 /** What most devices have: one for all of them. */
-export const noAlarms: DeviceAlarms = new Map()
+export const noAlarms: DeviceAlarms = new StandingAlarms()
 
 /** Where nothing stands of an alarm. */
 export const neverActive: AlarmState = Object.freeze({ isActive: false, since: 0, waitingSince: 0 })
@@ -53,8 +81,8 @@ export function applyAlarmsJudged(state: DeviceState, { waiting, forgotten }: Al
 
 /** In place: one turn may change ten thousand of them. */
 function put(state: DeviceState, alarm: string, stands: AlarmState): void {
-  if (state.alarms === noAlarms) state.alarms = new Map()
-  const alarms = state.alarms as Map<string, AlarmState>
+  if (state.alarms === noAlarms) state.alarms = new StandingAlarms()
+  const alarms = state.alarms as StandingAlarms
   if (stands.since > 0 || stands.waitingSince > 0) alarms.set(alarm, stands)
   else alarms.delete(alarm)
   if (alarms.size === 0) state.alarms = noAlarms
@@ -69,7 +97,7 @@ export function storedAlarms(alarms: DeviceAlarms): StoredAlarms {
 
 export function alarmsOf(stored: StoredAlarms): DeviceAlarms {
   if (stored.length === 0) return noAlarms
-  const alarms = new Map<string, AlarmState>()
+  const alarms = new StandingAlarms()
   for (let at = 0; at < stored.length; at += storedPerAlarm) {
     const [id, isActive, since, waitingSince] = stored.slice(at, at + storedPerAlarm) as [
       string,

@@ -60,6 +60,7 @@ function judgeChanged(
   concerned: ServiceRules,
   turn: Turn,
 ): Judgement | undefined {
+  const { alarms } = state
   let isBegun = false
   try {
     let judging: Judging | undefined
@@ -73,9 +74,11 @@ function judgeChanged(
         const which = reading[index] as number
         if (!after.isFirst(which)) continue
         const shaped = concerned.rules[which] as ShapedRule
+        const verdict = shaped.judge(after)
+        if (!verdict && alarms.unsettled === 0) continue
         const { rule } = shaped
-        const stands = state.alarms.get(rule.id) ?? neverActive
-        const next = nextOf(shaped.judge(after), stands, turn.now, rule.forMs)
+        const stands = alarms.get(rule.id) ?? neverActive
+        const next = nextOf(verdict, stands, turn.now, rule.forMs)
         // Of one that waits on, its reminder is set.
         if (next === stands) continue
         judging ??= new Judging(state.device, turn.now)

@@ -1,8 +1,8 @@
 import {
-  type AlarmState,
   alarmsOf,
   type DeviceAlarms,
   noAlarms,
+  StandingAlarms,
   type StoredAlarms,
   storedAlarms,
   storedPerAlarm,
@@ -226,7 +226,7 @@ function readService(reader: ValueReader, shapeById: (id: string) => Shape): Ser
 function readAlarms(reader: ValueReader): DeviceAlarms | undefined {
   const length = reader.array()
   if (length === 0 || length % storedPerAlarm !== 0) return undefined
-  const alarms = new Map<string, AlarmState>()
+  const alarms = new StandingAlarms()
   for (let at = 0; at < length; at += storedPerAlarm) {
     const id = reader.text()
     const isActive = reader.any()

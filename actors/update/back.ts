@@ -1,5 +1,5 @@
 import type { DeviceBack, ResumeUpdate } from '#actors/update/commands'
-import { decideMove, type UpdateOptions } from '#actors/update/move'
+import { decideMove, type UpdateParts } from '#actors/update/move'
 import type { UpdateActorState, UpdateContext } from '#actors/update/state'
 import type { Entry, Firmware } from '#model/entry'
 import { hasArrived } from '#model/firmware-order'
@@ -10,11 +10,11 @@ export function decideBack(
   actor: UpdateActorState,
   { session, firmwares }: DeviceBack,
   turn: Turn,
-  options: UpdateOptions,
+  parts: UpdateParts,
 ): Decision<Entry> {
   const { stored } = actor
   if (!stored) return answer(undefined)
-  return decideMove(actor, [backOf(session, reported(stored.context, firmwares), turn, options)], turn, options)
+  return decideMove(actor, [backOf(session, reported(stored.context, firmwares), turn, parts)], turn, parts)
 }
 
 /**
@@ -26,7 +26,7 @@ export function decideResume(
   actor: UpdateActorState,
   { firmwares }: ResumeUpdate,
   turn: Turn,
-  options: UpdateOptions,
+  parts: UpdateParts,
 ): Decision<Entry> {
   const { device, stored } = actor
   if (!stored) return answer(undefined)
@@ -34,14 +34,14 @@ export function decideResume(
   const { offer, from, session } = context
   const has = reported(context, firmwares)
   if (offer && has !== undefined && hasArrived(has, offer.firmware, from)) {
-    return decideMove(actor, [backOf(session, has, turn, options)], turn, options)
+    return decideMove(actor, [backOf(session, has, turn, parts)], turn, parts)
   }
   if (state !== 'checking') return answer(undefined)
   const { tenant } = turn
-  return record<Entry>([], { effects: [() => options.notices.ask(tenant, device, context)] })
+  return record<Entry>([], { effects: [() => parts.notices.ask(tenant, device, context)] })
 }
 
-function backOf(session: string, reported: string | undefined, { now }: Turn, { offerTimeoutMs }: UpdateOptions) {
+function backOf(session: string, reported: string | undefined, { now }: Turn, { offerTimeoutMs }: UpdateParts) {
   return { type: 'BACK', now, offerUntil: now + offerTimeoutMs, session, reported } as const
 }
 

@@ -1,7 +1,7 @@
 import { isHeldBack } from '#actors/update/attempts'
 import type { BeginAnswer, BeginUpdate } from '#actors/update/commands'
 import { isRunning, noUpdate } from '#actors/update/machine'
-import { decideMove, type UpdateOptions } from '#actors/update/move'
+import { decideMove, type UpdateParts } from '#actors/update/move'
 import type { UpdateActorState, UpdateContext } from '#actors/update/state'
 import type { Entry } from '#model/entry'
 import { answer, type Decision, type Turn } from '#runtime/actor'
@@ -14,7 +14,7 @@ export function decideBegin(
   actor: UpdateActorState,
   command: BeginUpdate,
   turn: Turn,
-  options: UpdateOptions,
+  parts: UpdateParts,
 ): Decision<Entry> {
   const { stored } = actor
   const { by, seed, found } = command
@@ -22,10 +22,10 @@ export function decideBegin(
   if (stored?.context.id === seed && stored.context.outcome)
     return said({ outcome: 'over', said: stored.context.outcome })
   if (found && by !== 'post' && isHeldBack(stored?.attempts, found, turn.now)) return said({ outcome: 'held_back' })
-  const moment = { now: turn.now, offerUntil: turn.now + options.offerTimeoutMs }
+  const moment = { now: turn.now, offerUntil: turn.now + parts.offerTimeoutMs }
   const begin = { type: 'BEGIN', ...moment, begun: begun(command, turn.now) } as const
   const events = found ? [begin, { type: 'FOUND', ...moment, found } as const] : [begin]
-  return decideMove(actor, events, turn, options, { outcome: 'begun', id: seed } satisfies BeginAnswer)
+  return decideMove(actor, events, turn, parts, { outcome: 'begun', id: seed } satisfies BeginAnswer)
 }
 
 function begun({ by, project, firmwares, session, seed }: BeginUpdate, now: number): UpdateContext {

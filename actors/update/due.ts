@@ -1,11 +1,11 @@
 import { isRunning } from '#actors/update/machine'
-import { decideMove, type UpdateOptions } from '#actors/update/move'
+import { decideMove, type UpdateParts } from '#actors/update/move'
 import type { UpdateActorState } from '#actors/update/state'
 import type { Entry } from '#model/entry'
 import { answer, type Decision, record, type Turn } from '#runtime/actor'
 
 /** Its time is over, or it may be tried once more; or a clock was put back since, and neither is so. */
-export function decideDue(actor: UpdateActorState, turn: Turn, options: UpdateOptions): Decision<Entry> {
+export function decideDue(actor: UpdateActorState, turn: Turn, parts: UpdateParts): Decision<Entry> {
   const { device, stored } = actor
   if (!stored) return answer(undefined)
   const { state, context, attempts } = stored
@@ -14,7 +14,7 @@ export function decideDue(actor: UpdateActorState, turn: Turn, options: UpdateOp
   if (dueAt === null) return answer(undefined)
   if (dueAt > now) return record<Entry>([], { reminder: dueAt })
   if (isRunning(state)) {
-    return decideMove(actor, [{ type: 'DUE', now, offerUntil: now + options.offerTimeoutMs }], turn, options)
+    return decideMove(actor, [{ type: 'DUE', now, offerUntil: now + parts.offerTimeoutMs }], turn, parts)
   }
-  return record<Entry>([], { effects: [() => options.notices.retry(tenant, device, context.by)] })
+  return record<Entry>([], { effects: [() => parts.notices.retry(tenant, device, context.by)] })
 }

@@ -11,7 +11,7 @@ import type { UpdateState } from '#model/firmware'
 import { answer, type Decision, type IndexChange, record, type Turn } from '#runtime/actor'
 
 /** What turns of updates need beside the state. */
-export interface UpdateOptions {
+export interface UpdateParts {
   readonly notices: UpdateNotices
   /** How long a device has to answer an offer. */
   readonly offerTimeoutMs: number
@@ -40,7 +40,7 @@ export function decideMove(
   actor: UpdateActorState,
   events: readonly UpdateEvent[],
   turn: Turn,
-  options: UpdateOptions,
+  parts: UpdateParts,
   said?: unknown,
 ): Decision<Entry> {
   const { device, stored: before } = actor
@@ -68,8 +68,8 @@ export function decideMove(
     ...(reminder !== turn.reminder() && { reminder }),
     tells: countTells(turn.tenant, before?.counted ?? null, stands.counted),
     effects: [
-      () => options.notices.moved(turn.tenant, device, stands),
-      ...effectsOf(turn.tenant, device, context, actions, options.notices),
+      () => parts.notices.moved(turn.tenant, device, stands),
+      ...effectsOf(turn.tenant, device, context, actions, parts.notices),
     ],
     answer: said,
   })

@@ -1,6 +1,6 @@
 import type { FirmwareSaid, NoUpdateFound, OfferLost, UpdateFound } from '#actors/update/commands'
 import type { UpdateEvent } from '#actors/update/events'
-import { decideMove, type UpdateOptions } from '#actors/update/move'
+import { decideMove, type UpdateParts } from '#actors/update/move'
 import type { UpdateActorState } from '#actors/update/state'
 import type { Entry } from '#model/entry'
 import { updateMessageCharactersMax } from '#model/firmware'
@@ -13,11 +13,11 @@ export function decideSaid(
   actor: UpdateActorState,
   command: UpdateFound | NoUpdateFound | FirmwareSaid | OfferLost,
   turn: Turn,
-  options: UpdateOptions,
+  parts: UpdateParts,
 ): Decision<Entry> {
   if (command.id !== actor.stored?.context.id) return answer(undefined)
-  const moment = { now: turn.now, offerUntil: turn.now + options.offerTimeoutMs }
-  return decideMove(actor, [{ ...eventOf(command), ...moment } as UpdateEvent], turn, options)
+  const moment = { now: turn.now, offerUntil: turn.now + parts.offerTimeoutMs }
+  return decideMove(actor, [{ ...eventOf(command), ...moment } as UpdateEvent], turn, parts)
 }
 
 function eventOf(

@@ -5,7 +5,7 @@ import type { UpdateCommand } from '#actors/update/commands'
 import { countTells } from '#actors/update/counted'
 import { decideDue } from '#actors/update/due'
 import { machineVersion } from '#actors/update/machine'
-import { type UpdateOptions, updating } from '#actors/update/move'
+import { type UpdateParts, updating } from '#actors/update/move'
 import { decideSaid } from '#actors/update/said'
 import { type StoredUpdate, type UpdateActorState, updateRecord } from '#actors/update/state'
 import type { Entry } from '#model/entry'
@@ -16,7 +16,7 @@ import { type ActorDefinition, answer, type Decision, type RecordChange, record,
  * leaves one that goes on, or ends when its time is over. Where it stands is decided by `updateMachine` alone; the turn
  * turns what that wants into entries, tells and effects. Contract 6.
  */
-export function updateActor(options: UpdateOptions): ActorDefinition<UpdateActorState, UpdateCommand, Entry> {
+export function updateActor(parts: UpdateParts): ActorDefinition<UpdateActorState, UpdateCommand, Entry> {
   return {
     kind: 'update',
     rest: 'written_through',
@@ -30,20 +30,20 @@ export function updateActor(options: UpdateOptions): ActorDefinition<UpdateActor
     decide(state, command, turn) {
       switch (command.type) {
         case 'begin':
-          return decideBegin(state, command, turn, options)
+          return decideBegin(state, command, turn, parts)
         case 'found':
         case 'not_found':
         case 'said':
         case 'lost':
-          return decideSaid(state, command, turn, options)
+          return decideSaid(state, command, turn, parts)
         case 'back':
-          return decideBack(state, command, turn, options)
+          return decideBack(state, command, turn, parts)
         case 'resume':
-          return decideResume(state, command, turn, options)
+          return decideResume(state, command, turn, parts)
         case 'forget':
-          return decideForget(state, turn, options)
+          return decideForget(state, turn, parts)
         case 'reminder_due':
-          return decideDue(state, turn, options)
+          return decideDue(state, turn, parts)
       }
     },
   }
@@ -54,7 +54,7 @@ function put(state: UpdateActorState, { value }: RecordChange): void {
 }
 
 /** The device is gone: nobody is told of its update any more, and it counts no more. */
-function decideForget({ device, stored }: UpdateActorState, turn: Turn, { notices }: UpdateOptions): Decision<Entry> {
+function decideForget({ device, stored }: UpdateActorState, turn: Turn, { notices }: UpdateParts): Decision<Entry> {
   if (!stored) return answer(undefined)
   const { tenant } = turn
   const records = [{ name: updateRecord, value: null }]

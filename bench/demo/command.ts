@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util'
+import { type WriteManner, writeManners } from '#bench/fleet/writes'
 
 export interface DemoCommand {
   readonly devices: number
@@ -8,6 +9,9 @@ export interface DemoCommand {
   /** 0: until Ctrl-C. */
   readonly seconds: number
   readonly port: number
+  /** See `FleetOptions`; likewise the next. */
+  readonly writes: WriteManner
+  readonly flap: number
   readonly dataFolder: string
   readonly isHelp: boolean
 }
@@ -21,6 +25,8 @@ listens on 127.0.0.1 alone.
   --links N      websockets that the devices share (as many as devices)
   --rate N       changes/s in all (2000)
   --seconds S    then stop; 0: until Ctrl-C (0)
+  --writes HOW   how devices take writes: answer, slow, reject, never, mixed or none (answer)
+  --flap N       every N frames of a device its level crosses 50 %; 0: it has none (0)
   --port N       (8080)
   --data DIR     (./data/demo)`
 
@@ -33,6 +39,8 @@ export function readDemoCommand(args: readonly string[]): DemoCommand {
       links: { type: 'string' },
       rate: { type: 'string', default: '2000' },
       seconds: { type: 'string', default: '0' },
+      writes: { type: 'string', default: 'answer' },
+      flap: { type: 'string', default: '0' },
       port: { type: 'string', default: '8080' },
       data: { type: 'string', default: './data/demo' },
       help: { type: 'boolean', default: false },
@@ -43,6 +51,8 @@ export function readDemoCommand(args: readonly string[]): DemoCommand {
     links: values.links === undefined ? undefined : integer('links', values.links, 1, 100_000),
     rate: integer('rate', values.rate, 0, 10_000_000),
     seconds: integer('seconds', values.seconds, 0, 86_400),
+    writes: manner(values.writes),
+    flap: integer('flap', values.flap, 0, 1_000_000),
     port: integer('port', values.port, 1, 65_535),
     dataFolder: values.data,
     isHelp: values.help,
@@ -53,4 +63,10 @@ function integer(name: string, text: string, low: number, high: number): number 
   const number = Number(text)
   if (text !== '' && Number.isInteger(number) && number >= low && number <= high) return number
   throw new RangeError(`--${name}: an integer from ${low} to ${high}; got '${text}'`)
+}
+
+function manner(text: string): WriteManner {
+  const found = writeManners.find((each) => each === text)
+  if (found) return found
+  throw new RangeError(`--writes: one of ${writeManners.join(', ')}; got '${text}'`)
 }

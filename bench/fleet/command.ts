@@ -2,6 +2,7 @@ import { parseArgs } from 'node:util'
 import { propertiesPerDeviceMax, propertiesPerDeviceMin } from '#bench/fleet/kinds'
 import type { FleetOptions } from '#bench/fleet/options'
 import { fleetDefaults } from '#bench/fleet/options'
+import { writeManners } from '#bench/fleet/writes'
 
 /** The fleet's options and those of the command around it. */
 export interface FleetCommand {
@@ -122,6 +123,20 @@ const flags: readonly Flag[] = [
     standard: standard.session,
     about: 'numbering over reconnects',
     read: oneOf('named', 'none'),
+  },
+  {
+    name: 'writes',
+    value: 'HOW',
+    standard: standard.writes,
+    about: `a service Controls, and how it takes writes: ${writeManners.join(', ')}`,
+    read: oneOf(...writeManners),
+  },
+  {
+    name: 'flap',
+    value: 'N',
+    standard: String(standard.flap),
+    about: 'every N frames of a device its level crosses 50 %; 0: it has none',
+    read: between(0, 1_000_000),
   },
   { name: 'seed', value: 'N', standard: String(standard.seed), about: 'of chance', read: between(0, 2 ** 32 - 1) },
   {

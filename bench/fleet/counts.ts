@@ -16,12 +16,28 @@ export interface FleetReport {
   readonly framesSkipped: number
   readonly connects: number
   readonly cuts: number
+  readonly writes: WriteCounts
   readonly latencyMs: LatencySummary
   readonly errors: Readonly<Record<string, number>>
   readonly closes: Readonly<Record<string, number>>
   readonly faultCount: number
   readonly faults: readonly string[]
 }
+
+/** What became of WRITEs. Each id is counted once but in `heard` and `again`. */
+export interface WriteCounts {
+  readonly heard: number
+  /** Of an id that was heard before. */
+  readonly again: number
+  readonly done: number
+  readonly rejected: number
+  /** Never answered, on purpose. */
+  readonly left: number
+  /** How often something actionable was triggered. */
+  readonly triggers: number
+}
+
+const noWrites: WriteCounts = { heard: 0, again: 0, done: 0, rejected: 0, left: 0, triggers: 0 }
 
 /** Codes come from the other side: what is beyond this many is counted together. */
 const codesMax = 64
@@ -40,6 +56,7 @@ export class FleetCounts {
   framesSkipped = 0
   connects = 0
   cuts = 0
+  writes: { -readonly [Count in keyof WriteCounts]: number } = { ...noWrites }
   readonly errors = new Map<string, number>()
   readonly closes = new Map<string, number>()
   faultCount = 0
@@ -75,6 +92,7 @@ export class FleetCounts {
     this.#recent.clear()
     this.framesSent = this.framesResent = this.framesAcknowledged = this.changesAcknowledged = 0
     this.framesRefused = this.framesSkipped = this.connects = this.cuts = 0
+    this.writes = { ...noWrites }
     this.errors.clear()
     this.closes.clear()
   }

@@ -1,6 +1,8 @@
-import { encodeChange } from '#bench/fleet/encoding'
-import type { Frame, FramePlan } from '#bench/fleet/frames'
+import { type DeviceValue, encodeChange, type SimulatedProperty } from '#bench/fleet/encoding'
+import type { Change, Frame, FramePlan } from '#bench/fleet/frames'
+import { controlsService } from '#bench/fleet/kinds'
 import type { LinkWire } from '#bench/fleet/wire'
+import type { DeviceControls } from '#bench/fleet/writes'
 
 /** A frame on its way: sent, neither acknowledged nor refused. */
 export interface InFlight {
@@ -23,12 +25,16 @@ export type SessionKind = 'named' | 'none'
  * - `settled`: every frame up to this one was acknowledged or refused or given up; an acknowledged one is stored.
  * - `refused`: answered with an ERROR that names its seq. It must never be heard.
  * - `uncertain`: given up at a cut. It may have been stored or not, but at most once.
+ *
+ * What it was written is said in frames of the same numbering, which are remembered.
  */
 export class SimulatedDevice {
   readonly index: number
   readonly identifier: string
   readonly plan: FramePlan
   readonly session: string | undefined
+  /** With a service that takes WRITEs. */
+  readonly controls: DeviceControls | undefined
   readonly refused = new Set<number>()
   readonly uncertain = new Set<number>()
   readonly inFlight: InFlight[] = []
@@ -38,12 +44,20 @@ export class SimulatedDevice {
   isWelcome = false
   /** seq = frame − offset. */
   #seqOffset = 0
+  readonly #controlFrames = new Map<number, Frame>()
 
-  constructor(index: number, identifier: string, plan: FramePlan, session: string | undefined) {
+  constructor(
+    index: number,
+    identifier: string,
+    plan: FramePlan,
+    session: string | undefined,
+    controls?: DeviceControls,
+  ) {
     this.index = index
     this.identifier = identifier
     this.plan = plan
     this.session = session
+    this.controls = controls
   }
 
   hello(wire: LinkWire): object {
@@ -56,12 +70,19 @@ export class SimulatedDevice {
       firmwares: [{ firmware: '1.4.2', hardware: 'rev-b', index: 0 }],
       services: kind.services.map((service) => ({
         serviceIdentifier: service.serviceIdentifier,
-        properties: service.properties.map((property) => ({
-          propId: property.propId,
-          type: property.type,
-          modifier: { isReadOnly: true, ...(property.type.endsWith('-ARRAY') && { isArray: true }) },
-          ...(property.isConstant && { value: wire.value({ property, value: encodeChange(property, this.index, 0) }) }),
-        })),
+        properties: service.properties.map((property) => {
+          const value = this.#declared(property)
+          return {
+            propId: property.propId,
+            type: property.type,
+            modifier: {
+              ...(property.order === undefined && { isReadOnly: true }),
+              ...(property.order === 'actionable' && { isActionable: true }),
+              ...(property.type.endsWith('-ARRAY') && { isArray: true }),
+            },
+            ...(value !== undefined && { value: wire.value({ property, value }) }),
+          }
+        }),
       })),
     }
   }
@@ -88,8 +109,13 @@ export class SimulatedDevice {
     return { settled }
   }
 
-  next(dueAt: number, timestamp: number | undefined): InFlight {
+  /** `changes`: what the controls became, where the frame tells that. */
+  next(dueAt: number, timestamp: number | undefined, changes?: readonly Change[]): InFlight {
     this.sent++
+    if (changes) {
+      const serviceIndex = this.plan.kind.services.indexOf(controlsService)
+      this.#controlFrames.set(this.sent, { number: this.sent, service: controlsService, serviceIndex, changes })
+    }
     const sent = { frame: this.sent, dueAt, timestamp, isResent: false }
     this.inFlight.push(sent)
     return sent
@@ -116,12 +142,27 @@ export class SimulatedDevice {
   }
 
   frame(number: number): Frame {
-    return this.plan.frame(this.index, number)
+    return this.#controlFrames.get(number) ?? this.plan.frame(this.index, number)
+  }
+
+  changeCount(number: number): number {
+    return this.#controlFrames.get(number)?.changes.length ?? this.plan.changeCount(this.index, number)
+  }
+
+  /** Tells of what was written, and carries no number. */
+  isOfControls(frame: number): boolean {
+    return this.#controlFrames.has(frame)
   }
 
   /** Stored, by the server's own word. */
   isAcknowledged(frame: number): boolean {
     return frame <= this.settled && !this.refused.has(frame) && !this.uncertain.has(frame)
+  }
+
+  /** What HELLO says of a property: of those alone that are not reported all the time. */
+  #declared(property: SimulatedProperty): DeviceValue | undefined {
+    if (property.isConstant) return encodeChange(property, this.index, 0)
+    return property.order === undefined ? undefined : this.controls?.valueOf(property)
   }
 
   #settle(frame: number): readonly InFlight[] {

@@ -45,6 +45,8 @@ export interface SimulatedProperty {
   readonly enumeration?: readonly string[]
   /** Said once, in HELLO, and never changed. */
   readonly isConstant?: true
+  /** Takes WRITEs; it is said when it was written, and its values carry no number. Else read-only. */
+  readonly order?: 'writable' | 'actionable'
 }
 
 /** What a device holds in memory, before a protocol writes it down. */
@@ -77,7 +79,7 @@ const wideTypes: ReadonlySet<PropertyType> = new Set<PropertyType>([
 ])
 
 export function isWide(property: SimulatedProperty): boolean {
-  return wideTypes.has(property.type) && !property.isConstant
+  return wideTypes.has(property.type) && !property.isConstant && property.order === undefined
 }
 
 export function encodeChange(property: SimulatedProperty, deviceIndex: number, number: number): DeviceValue {
@@ -117,6 +119,11 @@ export function encodeChange(property: SimulatedProperty, deviceIndex: number, n
     case 'BOOL':
       return number % 2 === 1
   }
+}
+
+/** A FLOAT on this or that side of the middle of its range, and the number behind it. */
+export function encodeCrossing({ low, high }: SimulatedProperty, isAbove: boolean, number: number): DeviceValue {
+  return ((isAbove ? high : low) * 10 * numbersPerTenth + number) / floatScale
 }
 
 /** The number in a value as events show it; `undefined` when it is no value of a wide property. */

@@ -8,6 +8,7 @@ import { FleetLink } from '#bench/fleet/link'
 import type { FleetOptions } from '#bench/fleet/options'
 import { fleetDefaults } from '#bench/fleet/options'
 import { Pace } from '#bench/fleet/pace'
+import { controlsOf } from '#bench/fleet/writes'
 import { SeededRandom } from '#bench/random'
 
 /** How often the schedule looks at the clock. */
@@ -45,12 +46,12 @@ export class Fleet {
   constructor(given: Partial<FleetOptions>) {
     const options: FleetOptions = { ...fleetDefaults, ...given }
     this.options = options
-    this.kinds = deviceKinds(options.mix, options.properties)
+    this.kinds = kindsOf(options)
     for (const kind of this.kinds) {
       const most = changesPerFrameMax(kind)
       if (options.changes > most) throw new RangeError(`a frame of ${kind.name} holds at most ${most} changes`)
     }
-    const plans = this.kinds.map((kind) => new FramePlan(kind, options.changes))
+    const plans = this.kinds.map((kind) => new FramePlan(kind, options.changes, options.flap))
     // The session is new at each boot of a device: content follows the seed, this does not.
     const boot = Date.now().toString(36)
     const random = new SeededRandom(options.seed)
@@ -58,7 +59,7 @@ export class Fleet {
       const plan = plans[index % plans.length] as FramePlan
       const identifier = `${options.prefix}-${plan.kind.code}-${String(index).padStart(6, '0')}`
       const session = options.session === 'named' ? `${boot}-${options.seed}-${index}` : undefined
-      return new SimulatedDevice(index, identifier, plan, session)
+      return new SimulatedDevice(index, identifier, plan, session, controlsOf(options.writes, index))
     })
     this.#links = spread(this.devices, Math.min(options.links, options.devices)).map(
       (devices) => new FleetLink(devices, { options, counts: this.counts, random, onRoom: (link) => this.#fill(link) }),
@@ -104,7 +105,8 @@ export class Fleet {
 
   /** After `pause`: waits until nothing is on its way any more; `false` when that took longer. */
   async settled(timeoutMs: number): Promise<boolean> {
-    return until(() => this.devices.every((device) => device.isWelcome && device.inFlight.length === 0), timeoutMs)
+    const isSettled = (device: SimulatedDevice) => device.isWelcome && device.inFlight.length === 0
+    return until(() => this.devices.every(isSettled) && this.#links.every((link) => !link.isOwing), timeoutMs)
   }
 
   /** Ends all links; politely (BYE) unless told otherwise. */
@@ -130,6 +132,7 @@ export class Fleet {
       framesSkipped: counts.framesSkipped,
       connects: counts.connects,
       cuts: counts.cuts,
+      writes: { ...counts.writes },
       latencyMs: counts.latency.summary(),
       errors: Object.fromEntries(counts.errors),
       closes: Object.fromEntries(counts.closes),
@@ -197,6 +200,11 @@ export class Fleet {
       link.send(device, now)
     }
   }
+}
+
+/** What the devices of such a fleet are. */
+export function kindsOf({ mix, properties, flap, writes }: FleetOptions): readonly DeviceKind[] {
+  return deviceKinds(mix, properties, { isFlapping: flap > 0, isControlled: writes !== 'none' })
 }
 
 function spread(devices: readonly SimulatedDevice[], linkCount: number): readonly (readonly SimulatedDevice[])[] {

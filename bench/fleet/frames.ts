@@ -1,6 +1,6 @@
 import type { DeviceValue, SimulatedProperty } from '#bench/fleet/encoding'
-import { decodeChange, encodeChange, isWide } from '#bench/fleet/encoding'
-import type { DeviceKind, SimulatedService } from '#bench/fleet/kinds'
+import { decodeChange, encodeChange, encodeCrossing, isWide } from '#bench/fleet/encoding'
+import { type DeviceKind, levelService, type SimulatedService } from '#bench/fleet/kinds'
 
 export interface Change {
   readonly property: SimulatedProperty
@@ -25,20 +25,25 @@ const diagnosticsEvery = 8
  *
  * Frame `n` (from 1) of a device with K changes a frame carries the changes (n − 1)·K + 1 … n·K, in this order; the
  * first is of a wide property, which tells the number, and no property is in a frame twice. A frame of the diagnostics
- * has at most as many changes as they have properties; the numbers left over are skipped.
+ * has at most as many changes as they have properties, one of a level that flaps has one; the numbers left over are
+ * skipped.
  */
 export class FramePlan {
   readonly kind: DeviceKind
   readonly changesPerFrame: number
+  /** Every so many frames a level crosses its threshold; 0: never. */
+  readonly #flap: number
   readonly #services: readonly {
     readonly wide: readonly SimulatedProperty[]
     readonly all: readonly SimulatedProperty[]
   }[]
   readonly #propertyOf = new Map<string, Map<number, SimulatedProperty>>()
 
-  constructor(kind: DeviceKind, changesPerFrame: number) {
+  /** `flap`: with a kind that has a level. */
+  constructor(kind: DeviceKind, changesPerFrame: number, flap = 0) {
     this.kind = kind
     this.changesPerFrame = changesPerFrame
+    this.#flap = flap
     this.#services = kind.services.map(({ properties }) => ({
       wide: properties.filter(isWide),
       all: properties.filter((property) => !property.isConstant),
@@ -49,12 +54,14 @@ export class FramePlan {
   }
 
   frame(deviceIndex: number, number: number): Frame {
+    const crossing = this.#crossingOf(deviceIndex, number)
+    if (crossing !== undefined) return this.#crossingFrame(number, crossing)
     const serviceIndex = serviceIndexOf(deviceIndex, number)
     const service = this.kind.services[serviceIndex]
     const available = this.#services[serviceIndex]
     if (!service || !available) throw new RangeError(`${this.kind.name} has no service ${serviceIndex}`)
     const properties = pick(available.wide, available.all, this.#sizeOf(available.all), number)
-    const firstChange = (number - 1) * this.changesPerFrame + 1
+    const firstChange = this.#firstChangeOf(number)
     return {
       number,
       service,
@@ -68,14 +75,15 @@ export class FramePlan {
 
   /** How many changes frame `number` of a device carries. */
   changeCount(deviceIndex: number, number: number): number {
+    if (this.#crossingOf(deviceIndex, number) !== undefined) return 1
     return this.#sizeOf(this.#services[serviceIndexOf(deviceIndex, number)]?.all ?? [])
   }
 
-  /** Over a round of services. */
+  /** In the long run. */
   get meanChangesPerFrame(): number {
-    let changes = 0
-    for (let number = 1; number <= diagnosticsEvery; number++) changes += this.changeCount(0, number)
-    return changes / diagnosticsEvery
+    const [measured, diagnostics] = this.#services.map(({ all }) => this.#sizeOf(all))
+    const others = ((measured ?? 0) * (diagnosticsEvery - 1) + (diagnostics ?? 0)) / diagnosticsEvery
+    return this.#flap > 0 ? others + (1 - others) / this.#flap : others
   }
 
   property(serviceIdentifier: string, propId: number): SimulatedProperty | undefined {
@@ -90,6 +98,24 @@ export class FramePlan {
       if (change !== undefined) return Math.ceil(change / this.changesPerFrame)
     }
     return undefined
+  }
+
+  /** Which crossing of the level a frame tells; nothing for all others. Not all devices cross at once. */
+  #crossingOf(deviceIndex: number, number: number): number | undefined {
+    const turn = this.#flap > 0 ? (number + deviceIndex) / this.#flap : 0.5
+    return Number.isInteger(turn) ? turn : undefined
+  }
+
+  #crossingFrame(number: number, crossing: number): Frame {
+    const [property] = levelService.properties
+    if (!property) throw new RangeError('there is no level')
+    const value = encodeCrossing(property, crossing % 2 === 1, this.#firstChangeOf(number))
+    const serviceIndex = this.kind.services.indexOf(levelService)
+    return { number, service: levelService, serviceIndex, changes: [{ property, value }] }
+  }
+
+  #firstChangeOf(number: number): number {
+    return (number - 1) * this.changesPerFrame + 1
   }
 
   #sizeOf(available: readonly SimulatedProperty[]): number {

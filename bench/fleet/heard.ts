@@ -1,6 +1,7 @@
 import type { SimulatedDevice } from '#bench/fleet/device'
 import { encodeChange, isSameValue, jsonForm } from '#bench/fleet/encoding'
 import type { Change } from '#bench/fleet/frames'
+import { controlsService } from '#bench/fleet/kinds'
 
 /** An OBJECT_UPDATED as it comes out of the stream (§6, contract 4). */
 export interface HeardUpdate {
@@ -70,7 +71,7 @@ const searchFramesMax = 1_000
 
 /**
  * Holds what was heard on the stream against what a fleet sent: every frame is found once, in its device's order, with
- * exactly the items that were sent. Where values may be left out, a newer one of the same property must have been heard.
+ * exactly the items that were sent, but for what devices say because it was written. Where values may be left out, a newer one of the same property must have been heard.
  */
 export class HeardBooks {
   readonly #books = new Map<string, DeviceBooks>()
@@ -103,6 +104,7 @@ export class HeardBooks {
   hear(event: HeardUpdate): boolean {
     const books = this.#books.get(event.deviceIdentifier)
     if (!books) return false
+    if (event.serviceIdentifier === controlsService.serviceIdentifier) return true
     if (this.#isConstant(books, event)) return true
     const { device } = books
     const number = device.plan.frameNumberOf(event.serviceIdentifier, event.updates)
@@ -133,7 +135,7 @@ export class HeardBooks {
     for (const { device, last, settledAtMark, unplaced } of this.#books.values()) {
       if (unplaced.length > 0) continue
       for (let frame = last + 1; frame <= settledAtMark; frame++) {
-        if (!device.isAcknowledged(frame)) continue
+        if (!device.isAcknowledged(frame) || device.isOfControls(frame)) continue
         missing.push(`${device.identifier}: frame ${frame} was acknowledged, heard up to ${last}`)
         break
       }
@@ -149,6 +151,7 @@ export class HeardBooks {
       const { device, bits } = books
       this.#placeUnplaced(books, device.sent + 1)
       for (let frame = 1; frame <= device.sent; frame++) {
+        if (device.isOfControls(frame)) continue
         const isHeard = hasBit(bits, frame)
         if (device.isAcknowledged(frame)) {
           counts.acknowledged++

@@ -10,7 +10,7 @@ export interface SimulatedService {
   readonly properties: readonly SimulatedProperty[]
 }
 
-/** What a simulated device is: its measuring service first, its diagnostics second. */
+/** What a simulated device is: its measuring service first, its diagnostics second, then what was asked for beside. */
 export interface DeviceKind {
   readonly name: string
   /** In device identifiers. */
@@ -98,8 +98,74 @@ export const propertiesPerDeviceMin = diagnosticsRows.length + 1
 /** 1 024 properties a service (contract 3.11), and the diagnostics. */
 export const propertiesPerDeviceMax = 1024 + diagnosticsRows.length
 
-/** The kinds of a fleet whose devices have `propertiesPerDevice` properties each; channels are added above ten. */
-export function deviceKinds(mix: PropertyMix, propertiesPerDevice: number): readonly DeviceKind[] {
+/** What devices have beside what they measure, in services of their own. */
+export interface Besides {
+  readonly isFlapping?: boolean
+  readonly isControlled?: boolean
+}
+
+/** One property that crosses its threshold, 50, again and again. */
+export const levelService: SimulatedService = {
+  serviceIdentifier: '5f2a7c10-000e-4b6d-9e3f-c00000000001',
+  name: 'Level',
+  description: 'A level that crosses 50 %, up and down',
+  properties: [
+    {
+      propId: 0x2000,
+      name: 'Level',
+      description: 'From 40 to 60 and back',
+      type: 'FLOAT',
+      unit: '%',
+      low: 40,
+      high: 60,
+    },
+  ],
+}
+
+/** What takes WRITEs. */
+export const controlsService: SimulatedService = {
+  serviceIdentifier: '5f2a7c10-000f-4b6d-9e3f-c00000000003',
+  name: 'Controls',
+  description: 'What the device may be asked to be and to do',
+  properties: [
+    {
+      propId: 0x2000,
+      name: 'Setpoint',
+      description: 'What it aims at',
+      type: 'FLOAT',
+      unit: '°C',
+      low: 5,
+      high: 30,
+      order: 'writable',
+    },
+    {
+      propId: 0x2001,
+      name: 'Reset',
+      description: 'Starts it anew',
+      type: 'BOOL',
+      low: 0,
+      high: 1,
+      order: 'actionable',
+    },
+    {
+      propId: 0x2002,
+      name: 'Mode',
+      description: 'What it does',
+      type: 'UINT8',
+      low: 0,
+      high: 2,
+      enumeration: ['Off', 'Automatic', 'Manual'],
+      order: 'writable',
+    },
+  ],
+}
+
+/** The kinds of a fleet whose devices measure `propertiesPerDevice` properties each; channels are added above ten. */
+export function deviceKinds(
+  mix: PropertyMix,
+  propertiesPerDevice: number,
+  { isFlapping = false, isControlled = false }: Besides = {},
+): readonly DeviceKind[] {
   return kinds.map((kind, place) => {
     const channels = propertiesPerDevice - diagnosticsRows.length
     const rows: Row[] = kind.rows.slice(0, channels)
@@ -110,6 +176,8 @@ export function deviceKinds(mix: PropertyMix, propertiesPerDevice: number): read
       services: [
         service(kind.service, `Measurements of a ${kind.name.toLowerCase()}`, place + 1, rows, mix),
         service('Diagnostics', 'What every device tells of itself', 0xd, diagnosticsRows, mix),
+        ...(isFlapping ? [levelService] : []),
+        ...(isControlled ? [controlsService] : []),
       ],
     }
   })

@@ -3,9 +3,11 @@ import { connect as connectTcp } from 'node:net'
 import WebSocket from 'ws'
 import type { FleetCounts } from '#bench/fleet/counts'
 import type { InFlight, SimulatedDevice } from '#bench/fleet/device'
+import type { Change } from '#bench/fleet/frames'
 import type { FleetOptions } from '#bench/fleet/options'
 import type { LinkWire } from '#bench/fleet/wire'
 import { wires } from '#bench/fleet/wire'
+import { WriteAnswers } from '#bench/fleet/writes'
 import { authorizationHeader, gateway } from '#bench/harness/identity'
 import type { SeededRandom } from '#bench/random'
 
@@ -34,6 +36,9 @@ export class FleetLink {
   readonly #wire: LinkWire
   readonly #byAddress = new Map<number, SimulatedDevice>()
   readonly #byIdentifier: ReadonlyMap<string, SimulatedDevice>
+  readonly #writes: WriteAnswers
+  /** What devices became because it was written, and there was no room yet to say so. */
+  #owed: { readonly device: SimulatedDevice; readonly changes: readonly Change[] }[] = []
   #socket: WebSocket | undefined
   #tcp: Socket | undefined
   #isCorked = false
@@ -54,6 +59,15 @@ export class FleetLink {
     this.#wire = wires[settings.options.protocol]
     this.#byIdentifier = new Map(devices.map((device) => [device.identifier, device]))
     this.#window = settings.options.window
+    this.#writes = new WriteAnswers({
+      counts: settings.counts,
+      random: settings.random,
+      say: (message) => this.#say(message),
+      report: (device, changes) => {
+        this.#owed.push({ device, changes })
+        this.#sayOwed()
+      },
+    })
   }
 
   get isOpen(): boolean {
@@ -62,6 +76,10 @@ export class FleetLink {
 
   get hasRoom(): boolean {
     return this.#unacknowledged < this.#window
+  }
+
+  get isOwing(): boolean {
+    return this.#owed.length > 0
   }
 
   connect(): void {
@@ -115,9 +133,10 @@ export class FleetLink {
     return undefined
   }
 
-  send(device: SimulatedDevice, dueAt: number): void {
+  /** `changes`: see `SimulatedDevice.next`. */
+  send(device: SimulatedDevice, dueAt: number, changes?: readonly Change[]): void {
     // Every other device has a clock of its own and sends its time along.
-    const it = device.next(dueAt, device.index % 2 === 1 ? Date.now() : undefined)
+    const it = device.next(dueAt, device.index % 2 === 1 ? Date.now() : undefined, changes)
     this.#settings.counts.framesSent++
     this.#transmit(device, it)
   }
@@ -190,7 +209,7 @@ export class FleetLink {
       this.#transmit(device, it)
     }
     this.#greet()
-    this.#settings.onRoom(this)
+    this.#hasRoomNow()
   }
 
   onAck(message: Record<string, unknown>): void {
@@ -211,18 +230,13 @@ export class FleetLink {
     if (!device || typeof seq !== 'number' || !isFinal || !device.refuse(seq)) return
     this.#unacknowledged--
     this.#settings.counts.framesRefused++
-    this.#settings.onRoom(this)
+    this.#hasRoomNow()
   }
 
-  /** A simulated device takes no orders: its properties are read-only. */
   onWrite(message: Record<string, unknown>): void {
-    const { flakeAddress, id, updates } = message
-    const results = (Array.isArray(updates) ? updates : []).map((update: { propId?: unknown }) => ({
-      propId: update.propId,
-      status: 'REJECTED',
-      message: 'read-only',
-    }))
-    this.#say({ type: 'RESULT', flakeAddress, id, results })
+    const device = this.#byAddress.get(Number(message.flakeAddress))
+    if (device) this.#writes.hear(device, message)
+    else this.#settings.counts.fault(`a WRITE to nobody: ${JSON.stringify(message).slice(0, 200)}`)
   }
 
   onFirmware(message: Record<string, unknown>): void {
@@ -239,13 +253,28 @@ export class FleetLink {
     }
     this.#unacknowledged -= settled.length
     for (const it of settled) this.#settle(device, it)
+    this.#hasRoomNow()
+  }
+
+  #hasRoomNow(): void {
+    this.#sayOwed()
     this.#settings.onRoom(this)
+  }
+
+  /** Behind what is sent again: so what a device became last is what is shown of it. */
+  #sayOwed(): void {
+    if (this.#owed.length === 0) return
+    this.#owed = this.#owed.filter(({ device, changes }) => {
+      if (!device.isWelcome || !this.hasRoom) return true
+      this.send(device, performance.now(), changes)
+      return false
+    })
   }
 
   #settle(device: SimulatedDevice, it: InFlight): void {
     const { counts } = this.#settings
     counts.framesAcknowledged++
-    counts.changesAcknowledged += device.plan.changeCount(device.index, it.frame)
+    counts.changesAcknowledged += device.changeCount(it.frame)
     if (!it.isResent) counts.recordLatency(this.#heardAt - it.dueAt)
   }
 

@@ -1,6 +1,7 @@
 import type { SessionKind } from '#bench/fleet/device'
 import type { PropertyMix } from '#bench/fleet/kinds'
 import type { LinkForm, LinkProtocol } from '#bench/fleet/wire'
+import type { WriteManner } from '#bench/fleet/writes'
 
 export interface FleetOptions {
   /** `ws://host:port` */
@@ -25,6 +26,10 @@ export interface FleetOptions {
   readonly session: SessionKind
   /** After each HELLO a device also says its last stored frame again, which the server must not apply twice. */
   readonly isRepeating: boolean
+  /** How devices take WRITEs; `none`: they have nothing that could be written. */
+  readonly writes: WriteManner
+  /** A level crosses its threshold every so many frames of a device; 0: there is none. */
+  readonly flap: number
   readonly seed: number
   /** In front of every device identifier, so that several fleets share a server. */
   readonly prefix: string
@@ -49,6 +54,8 @@ export const fleetDefaults: FleetOptions = {
   storm: 0,
   session: 'named',
   isRepeating: false,
+  writes: 'none',
+  flap: 0,
   seed: 1,
   prefix: 'SIM',
   backoffMsMin: 100,

@@ -31,7 +31,8 @@ function schemaOfProperty(property: SimulatedProperty): object {
     name: property.name,
     description: property.description,
     type: property.type.toLowerCase(),
-    readonly: true,
+    ...(property.order === undefined && { readonly: true }),
+    ...(property.order === 'actionable' && { actionable: true }),
     ...(property.unit !== undefined && { unit: property.unit }),
     ...(property.enumeration && {
       enum: Object.fromEntries(property.enumeration.map((name, value) => [String(value), { name }])),

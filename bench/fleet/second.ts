@@ -1,4 +1,4 @@
-import type { FleetReport } from '#bench/fleet/counts'
+import type { FleetReport, WriteCounts } from '#bench/fleet/counts'
 import type { Fleet } from '#bench/fleet/fleet'
 import type { LatencySummary } from '#bench/histogram'
 
@@ -49,6 +49,11 @@ export function lineOf(second: FleetSecond): string {
   )
 }
 
+function writesLine({ heard, again, done, rejected, left, triggers }: WriteCounts): string {
+  const ids = `${done} done once each (${triggers} triggers), ${rejected} rejected, ${left} left without an answer`
+  return `writes                ${heard} heard, ${again} of them again; ${ids}`
+}
+
 export function totalsOf(report: FleetReport, seconds: number): string {
   const { latencyMs } = report
   return [
@@ -58,6 +63,7 @@ export function totalsOf(report: FleetReport, seconds: number): string {
     `acknowledgement       p50 ${latencyMs.p50} ms, p99 ${latencyMs.p99} ms, p99.9 ${latencyMs.p999} ms, max ${latencyMs.max} ms`,
     `links                 ${report.connects} connects, ${report.cuts} cuts, closes ${JSON.stringify(report.closes)}`,
     `errors                ${JSON.stringify(report.errors)}`,
+    ...(report.writes.heard > 0 ? [writesLine(report.writes)] : []),
     ...(report.faultCount > 0 ? [`FAULTS                ${report.faultCount}`, ...report.faults] : []),
   ].join('\n')
 }

@@ -6,9 +6,15 @@ import { HeardCounts } from '#bench/load/heard-counts'
 import { RawSocket } from '#bench/load/raw-socket'
 import { numberOf } from '#bench/load/update-template'
 
-/** An OBJECT_UPDATED as far as its offset, whose place is always the same: contract 4 fixes the first fields. */
-const eventStart = '{"type":"OBJECT_UPDATED","timestamp":'
-const offsetAt = `${eventStart}1700000000000,"offset":`.length
+/** An event as far as its offset, whose place is always the same for a type: contract 4 fixes the first fields. */
+const startOf = (type: string) => `{"type":"${type}","timestamp":`
+const offsetBehind = (start: string) => `${start}1700000000000,"offset":`.length
+const updated = startOf('OBJECT_UPDATED')
+const offsetAt = offsetBehind(updated)
+const turned = [true, false].map((isActive) => {
+  const start = startOf(isActive ? 'ALARM_STATUS_ACTIVE' : 'ALARM_STATUS_INACTIVE')
+  return { isActive, start, offsetAt: offsetBehind(start) }
+})
 const comma = 0x2c
 const colon = 0x3a
 const zero = 0x30
@@ -24,6 +30,8 @@ export interface LoadDashboardsOptions {
   readonly authorizations?: Authorizations | undefined
   /** The first one reads every event: told the number that its last value carries. */
   readonly heard?: (number: number) => void
+  /** Likewise that an alarm turned. Without it none may. */
+  readonly alarmTurned?: (isActive: boolean) => void
   /** Some of them heard something; called often. */
   readonly moved?: () => void
 }
@@ -133,14 +141,25 @@ export class LoadDashboards {
   }
 
   #witness(bytes: Buffer, start: number, end: number): void {
-    if (!bytes.subarray(start, end).toString('latin1', 0, offsetAt).startsWith(eventStart)) {
-      this.#failure ??= new Error(`a dashboard heard ${bytes.toString('utf8', start, Math.min(end, start + 200))}`)
+    const head = bytes.subarray(start, end).toString('latin1', 0, offsetAt)
+    if (head.startsWith(updated)) {
+      this.#heardOffset(naturalAt(bytes, start + offsetAt))
+      this.#options.heard?.(numberOf(lastValue(bytes, end)))
       return
     }
-    const offset = naturalAt(bytes, start + offsetAt)
+    const { alarmTurned } = this.#options
+    const turn = turned.find((each) => head.startsWith(each.start.slice(0, offsetAt)))
+    if (alarmTurned && turn) {
+      this.#heardOffset(naturalAt(bytes, start + turn.offsetAt))
+      alarmTurned(turn.isActive)
+    } else {
+      this.#failure ??= new Error(`a dashboard heard ${bytes.toString('utf8', start, Math.min(end, start + 200))}`)
+    }
+  }
+
+  #heardOffset(offset: number): void {
     if (offset !== this.#lastOffset + 1 && this.#lastOffset > 0) this.gaps++
     this.#lastOffset = offset
-    this.#options.heard?.(numberOf(lastValue(bytes, end)))
   }
 }
 

@@ -24,6 +24,8 @@ export interface FleetLinkOptions {
   readonly step: number
   readonly count: number
   readonly template: UpdateTemplate
+  /** One call a frame, before it leaves; only where somebody wants to know. */
+  readonly sent?: ((device: number, number: number) => void) | undefined
   /** One call a frame. `number`: what it carried, where that is known: nothing newer of its device is on its way. */
   readonly acknowledged: (device: number, sequence: number, number: number | undefined) => void
   /** All that came in one piece was heard. */
@@ -90,7 +92,7 @@ export class FleetLink {
 
   /** Writes as many frames as asked, of its devices in turn, which carry `number`, `number + step` and so on. */
   send(count: number, number: number, step: number): void {
-    const { template, count: devices } = this.#options
+    const { template, count: devices, first, step: deviceStep, sent } = this.#options
     const bytes = Buffer.allocUnsafe(count * template.bytes)
     for (let written = 0; written < count; written++) {
       const place = this.#turn
@@ -99,6 +101,7 @@ export class FleetLink {
       this.#sent[place] = sequence
       const carried = number + written * step
       this.#numbers[place] = carried
+      sent?.(first + place * deviceStep, carried)
       template.write(bytes, written * template.bytes, this.#addresses[place] as number, sequence, carried)
     }
     this.unacknowledged += count

@@ -49,7 +49,8 @@ export class LoadFleet {
   #limit = 0
   #timer: NodeJS.Timeout | undefined
 
-  constructor(options: LoadFleetOptions) {
+  /** `sent`: told of each frame before it leaves, by its device and the number that it carries. */
+  constructor(options: LoadFleetOptions, sent?: (device: number, number: number) => void) {
     this.options = options
     const { devices, links, port, prefix, properties, changes, authorizations } = options
     this.numbers = new Float64Array(devices).fill(-1)
@@ -63,6 +64,7 @@ export class LoadFleet {
         prefix,
         properties,
         template,
+        sent,
         first,
         step: links,
         count: Math.floor((devices - first + links - 1) / links),

@@ -45,13 +45,17 @@ export class UpdateTemplate {
     into.writeUInt32BE(flakeAddress, at + this.#addressAt)
     into.writeUInt32BE(sequence, at + this.#sequenceAt)
     for (let place = 0; place < this.#changes; place++) {
-      const value = (number + this.#changes - 1 - place) / valuesPerUnit
-      into.writeDoubleBE(value, at + this.#firstValueAt + place * itemBytes)
+      into.writeDoubleBE(carriedValue(number, this.#changes, place), at + this.#firstValueAt + place * itemBytes)
     }
   }
 }
 
 const itemBytes = 12
+
+/** What the property at this place, from 0, is said to be by a frame that carries `number`. */
+export function carriedValue(number: number, changes: number, place: number): number {
+  return (number + changes - 1 - place) / valuesPerUnit
+}
 
 /** The number that a frame carries, by its last value. */
 export function numberOf(value: number): number {

@@ -78,12 +78,33 @@ export class Rule implements AlarmRule {
   }
 
   shaped(places: readonly number[]): ShapedRule {
-    return { rule: this, judge: (source) => this.#judge(places, source) }
+    return new RuleInShape(this, places, this.#counts)
   }
 
-  #judge(places: readonly number[], source: ValueSource): boolean | undefined {
+  get compiled(): CompiledCondition {
     this.#compiled ??= compile(this.#condition)
-    const { neededCount, evaluate } = this.#compiled
+    return this.#compiled
+  }
+}
+
+class RuleInShape implements ShapedRule {
+  readonly rule: Rule
+  readonly #places: readonly number[]
+  readonly #counts: JudgingCounts
+  #compiled: CompiledCondition | undefined
+
+  constructor(rule: Rule, places: readonly number[], counts: JudgingCounts) {
+    this.rule = rule
+    this.#places = places
+    this.#counts = counts
+    this.#compiled = undefined
+  }
+
+  judge(source: ValueSource): boolean | undefined {
+    this.#compiled ??= this.rule.compiled
+    const compiled = this.#compiled
+    const { neededCount } = compiled
+    const places = this.#places
     for (let slot = 0; slot < places.length; slot++) {
       const place = places[slot] as number
       const state = place < 0 ? null : source.at(place)
@@ -93,7 +114,7 @@ export class Rule implements AlarmRule {
     }
     this.#counts.judged++
     try {
-      return evaluate(values)
+      return compiled.evaluate(values)
     } catch {
       this.#counts.errors++
       return undefined

@@ -30,12 +30,17 @@ logic.truthy = isTrue
  * differ in nothing else, and code that is met once in a thousand alarms is never made fast (measured: 120–500 ns a
  * judgement each with its own function, 10–40 with one for all; and 70 µs for making it).
  */
-const forms = new Map<string, (context: Context) => unknown>()
+const forms = new Map<string, Apply>()
+
+type Apply = (context: Context) => unknown
 
 /** Forms that people think of; a few KB each. */
 const formsMax = 1_024
 
-const noValues: readonly unknown[] = Object.freeze([])
+const nothing: readonly unknown[] = Object.freeze([])
+
+/** One for all: to evaluate is synchronous, and no condition evaluates another. */
+const context: Context = { values: nothing, constants: nothing }
 
 /** Takes conditions that `Condition` has checked. */
 export function compile(condition: Condition): CompiledCondition {
@@ -43,27 +48,41 @@ export function compile(condition: Condition): CompiledCondition {
   const names = [...needed, ...optional]
   const constants: unknown[] = []
   const apply = functionOf(rewrite(condition, new Map(names.map((name, slot) => [name, slot])), constants))
-  const context: Context = { values: noValues, constants }
-  return {
-    names,
-    neededCount: needed.length,
-    evaluate(values) {
-      resetSearches()
-      context.values = values
-      try {
-        return isTrue(apply(context))
-      } finally {
-        context.values = noValues
-      }
-    },
+  return new FormedCondition(names, needed.length, apply, constants)
+}
+
+/** A class, and its parts side by side: among a thousand alarms each step to another object costs more than to compare. */
+class FormedCondition implements CompiledCondition {
+  readonly names: readonly string[]
+  readonly neededCount: number
+  readonly #apply: Apply
+  readonly #constants: readonly unknown[]
+
+  constructor(names: readonly string[], neededCount: number, apply: Apply, constants: readonly unknown[]) {
+    this.names = names
+    this.neededCount = neededCount
+    this.#apply = apply
+    this.#constants = constants
+  }
+
+  evaluate(values: readonly unknown[]): boolean {
+    resetSearches()
+    context.values = values
+    context.constants = this.#constants
+    try {
+      return isTrue(this.#apply(context))
+    } finally {
+      context.values = nothing
+      context.constants = nothing
+    }
   }
 }
 
-function functionOf(form: unknown): (context: Context) => unknown {
+function functionOf(form: unknown): Apply {
   const text = JSON.stringify(form)
   const known = forms.get(text)
   if (known) return known
-  const made = logic.build(form) as (context: Context) => unknown
+  const made = logic.build(form) as Apply
   if (forms.size >= formsMax) forms.clear()
   forms.set(text, made)
   return made

@@ -66,7 +66,8 @@ export function compileFilter(condition: Condition): DeviceFilter {
     )
     throw new Problem('invalid', undefined, { details })
   }
-  const { names, neededCount, evaluate } = compile(condition)
+  const compiled = compile(condition)
+  const { names, neededCount } = compiled
   const getters = names.map((name) => getterOf(name) as Get)
   // A property that is waited for; `meta` and `status` are null where they are not there.
   const isNeeded = names.map((name, slot) => slot < neededCount && name.startsWith(servicesStart))
@@ -80,7 +81,7 @@ export function compileFilter(condition: Condition): DeviceFilter {
         values[slot] = value
       }
       try {
-        return evaluate(values)
+        return compiled.evaluate(values)
       } catch {
         return false
       }

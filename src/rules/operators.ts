@@ -48,7 +48,7 @@ export function isTrue(value: unknown): boolean {
 export interface Context {
   /** By slot; null where there is none. */
   values: readonly unknown[]
-  readonly constants: readonly unknown[]
+  constants: readonly unknown[]
 }
 
 /** A constant of `missing`. */

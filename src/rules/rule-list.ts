@@ -23,6 +23,9 @@ class ListedRules implements RuleList {
   readonly rules: readonly Rule[]
   /** Null: nothing concerns it. */
   readonly #byShape = new WeakMap<Shape, ServiceRules | null>()
+  /** What was asked for last: the devices of a list are mostly alike. */
+  #lastShape: Shape | undefined
+  #last: ServiceRules | undefined
   #byId: ReadonlyMap<string, Rule> | undefined
 
   constructor(rules: readonly Rule[]) {
@@ -30,12 +33,15 @@ class ListedRules implements RuleList {
   }
 
   of(shape: Shape): ServiceRules | undefined {
+    if (shape === this.#lastShape) return this.#last
     let found = this.#byShape.get(shape)
     if (found === undefined) {
       found = shapedRules(this.rules, shape) ?? null
       this.#byShape.set(shape, found)
     }
-    return found ?? undefined
+    this.#lastShape = shape
+    this.#last = found ?? undefined
+    return this.#last
   }
 
   rule(id: string): AlarmRule | undefined {

@@ -186,6 +186,8 @@ class Ground {
     const { device, standing } = this
     expect(device.standing).toEqual(Object.fromEntries(standing))
     if (standing.size === 0) expect(device.state.alarms).toBe(noAlarms)
+    const unsettled = [...standing.values()].filter(({ isActive, waitingSince }) => isActive || waitingSince > 0)
+    expect(device.state.alarms.unsettled).toBe(unsettled.length)
     const rows = [...standing].filter(([, { since }]) => since > 0).map(([id]) => `${id}/A`)
     expect([...device.rows].sort()).toEqual(rows.sort())
   }

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { type DeviceAlarms, noAlarms } from '#actors/device/alarms'
+import { type DeviceAlarms, noAlarms, StandingAlarms } from '#actors/device/alarms'
 import { ServiceState } from '#actors/device/service-state'
 import { deviceOf, readSnapshot, snapshotOf, writeSnapshot } from '#actors/device/snapshot'
 import { absentDevice, type DeviceState } from '#actors/device/state'
@@ -42,7 +42,7 @@ const alarms: fc.Arbitrary<DeviceAlarms> = fc.oneof(
       minLength: 1,
       maxLength: 20,
     })
-    .map((each) => new Map(each)),
+    .map((each) => StandingAlarms.of(each)),
 )
 
 const device: fc.Arbitrary<DeviceState> = fc

@@ -131,7 +131,7 @@ test('whatever the order of what a device says, and however often, it stands whe
         if (status === 'WHOLE') acting.says('DOWNLOADING', { progress: 100 })
         else acting.says(status as Status)
       }
-      const rank = (state: string) => updateStates.findIndex((other) => other === state)
+      const rank = (state: string) => (updateStates as readonly string[]).indexOf(state)
       const highest = statuses.map((status) => ranks[status] ?? '').sort((a, b) => rank(b) - rank(a))[0]
       expect(acting.standsAt).toBe(highest)
     }),

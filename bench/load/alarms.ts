@@ -1,0 +1,105 @@
+import { type Authorizations, askApi, authorizationHeader } from '#bench/harness/identity'
+import { identifierOf, serviceIdentifier } from '#bench/load/fleet-link'
+import { carriedValue, firstPropId } from '#bench/load/update-template'
+
+/**
+ * What becomes of the alarms of a load. `quiet`: none is ever active. `changing`: each comes to be active, or ceases,
+ * once in about a hundred changes of what it reads. `elsewhere`: as `changing`, and they mean other devices.
+ */
+export type AlarmManner = 'quiet' | 'changing' | 'elsewhere'
+
+export interface AlarmedFleet {
+  readonly devices: number
+  readonly properties: number
+  /** In a frame. */
+  readonly changes: number
+  readonly prefix: string
+}
+
+/** Devices of one alarm. They lie behind each other, and for each of their properties there is one such alarm. */
+const devicesPerAlarm = 100
+/** The values that a device reports rise by about a hundred each time; at two of two hundred places an alarm holds. */
+const period = 20_000
+const holdsBelow = 200
+/** Alarm after alarm begins a little later, so that they do not all turn at once. */
+const shiftPerAlarm = 20
+
+const otherPrefix = 'ELSEWHERE'
+const requestsAtOnce = 16
+
+/** The alarms of a fleet, so that one reads each of its properties. */
+export function alarmBodies(manner: AlarmManner, { devices, properties, prefix }: AlarmedFleet): readonly object[] {
+  const count = Math.ceil(devices / devicesPerAlarm) * properties
+  return Array.from({ length: count }, (_, alarm) => {
+    const first = Math.floor(alarm / properties) * devicesPerAlarm
+    const bound = Array.from({ length: Math.min(devicesPerAlarm, devices - first) }, (_, place) => first + place)
+    return {
+      name: `Load ${alarm}`,
+      severity: 'warning',
+      serviceIdentifier,
+      condition: conditionOf(alarm, properties, manner === 'quiet' ? 0 : holdsBelow),
+      devices: bound.map((device) => identifierOf(manner === 'elsewhere' ? otherPrefix : prefix, device)),
+    }
+  })
+}
+
+/** Makes them; before the fleet comes, so that nothing has to be swept. */
+export async function makeAlarms(
+  port: number,
+  authorizations: Authorizations | undefined,
+  bodies: readonly object[],
+): Promise<void> {
+  const headers = authorizationHeader(authorizations?.person)
+  for (let first = 0; first < bodies.length; first += requestsAtOnce) {
+    const made = bodies.slice(first, first + requestsAtOnce).map(async (body) => {
+      const { status, text } = await askApi(port, '/alarms', { method: 'POST', headers, body: JSON.stringify(body) })
+      if (status !== 201) throw new Error(`an alarm was answered ${status}: ${text.slice(0, 200)}`)
+    })
+    await Promise.all(made)
+  }
+}
+
+/** How often alarms turn. */
+export interface Turns {
+  readonly active: number
+  readonly inactive: number
+}
+
+/** Told of every frame as it is sent, and knows of it what the alarms have to do: what they do is held against it. */
+export class ExpectedTurns {
+  #active = 0
+  #inactive = 0
+  readonly #fleet: AlarmedFleet
+  /** By device and property: 1 where the alarm is active. */
+  readonly #isActive: Uint8Array
+
+  /** Of a fleet whose alarms are `changing`. */
+  constructor(fleet: AlarmedFleet) {
+    this.#fleet = fleet
+    this.#isActive = new Uint8Array(fleet.devices * fleet.properties)
+  }
+
+  get turns(): Turns {
+    return { active: this.#active, inactive: this.#inactive }
+  }
+
+  /** A device sends the frame that carries this number. */
+  sent(device: number, number: number): void {
+    const { properties, changes } = this.#fleet
+    const firstAlarm = Math.floor(device / devicesPerAlarm) * properties
+    for (let place = 0; place < changes; place++) {
+      const shifted = carriedValue(number, changes, place) + shiftPerAlarm * (firstAlarm + place)
+      const holds = shifted % period < holdsBelow ? 1 : 0
+      const at = device * properties + place
+      if (this.#isActive[at] === holds) continue
+      this.#isActive[at] = holds
+      if (holds === 1) this.#active++
+      else this.#inactive++
+    }
+  }
+}
+
+function conditionOf(alarm: number, properties: number, below: number): object {
+  const property = `0x${(firstPropId + (alarm % properties)).toString(16)}`
+  return { '<': [{ '%': [{ '+': [{ var: property }, shiftPerAlarm * alarm] }, period] }, below] }
+}

@@ -1,0 +1,87 @@
+import { expect, test } from 'vitest'
+import { deviceAddress } from '#actors/device/device'
+import { projectAddress } from '#actors/project/address'
+import { projectActor } from '#actors/project/project'
+import type { ProjectState } from '#actors/project/state'
+import { unheardRules } from '#actors/rule-notices'
+import { tenantActor } from '#actors/tenant/tenant'
+import { updateAddress } from '#actors/update/address'
+import { LateUpdateNotices } from '#actors/update/notices'
+import { updateRecord } from '#actors/update/state'
+import { updateActor } from '#actors/update/update'
+import type { Entry } from '#model/entry'
+import { type ReleaseKey, releaseName } from '#model/release'
+import type { AnyDefinition } from '#runtime/activation'
+import { deviceWith } from '#test/actors/acting'
+import { RecordingProjects } from '#test/actors/acting-project'
+import { noRuleViews } from '#test/actors/no-rule-views'
+import { RecordingNotices } from '#test/actors/recording-notices'
+import { begin, foundOf, offerTimeoutMs, sha256 } from '#test/actors/update/acting-update'
+import { Stage } from '#test/runtime/stage'
+
+const device = deviceAddress('default', 'A')
+const update = updateAddress('default', 'A')
+const project = projectAddress('default', 'p')
+const key: ReleaseKey = { firmware: '2.0.0', hardware: null, index: 0 }
+
+/** With device A, of which an update to a release of ours is under way. */
+async function updating(): Promise<{ stage: Stage; moves: string[] }> {
+  const moves: string[] = []
+  const notices = new LateUpdateNotices()
+  const unheard = { ask: () => {}, offer: () => {}, outcome: () => {}, retry: () => {}, next: () => {} }
+  notices.listen({ ...unheard, moved: (_, name, stands) => moves.push(`${name} ${stands?.state ?? 'gone'}`) })
+  const definitions = () =>
+    [
+      deviceWith(noRuleViews),
+      tenantActor(new RecordingNotices(), unheardRules),
+      projectActor(new RecordingProjects()),
+      updateActor({ notices, offerTimeoutMs }),
+    ] as unknown as AnyDefinition<Entry>[]
+  const stage = new Stage({ definitions })
+  await stage.open()
+  stage.ask(device, { type: 'add', flakeAddress: 7, meta: {} })
+  stage.ask(project, {
+    type: 'put_release',
+    release: { ...key, sha256, size: 9, createdAt: 1, createdBy: 'crn#user:U1' },
+  })
+  stage.ask(update, begin({ by: 'connect', found: foundOf() }))
+  await stage.settle()
+  return { stage, moves }
+}
+
+const usesOf = (stage: Stage) => (stage.system.look(project) as ProjectState).tally.uses[releaseName(key)]
+const storedOf = (stage: Stage) => stage.system.recordOf(update, updateRecord)
+
+test('with a device its update goes, and its count, in the same commit', async () => {
+  const { stage, moves } = await updating()
+  expect([usesOf(stage), moves, stage.system.reminders.count]).toEqual([1, ['A offering'], 1])
+  const commits = stage.commits.length
+  stage.ask(device, { type: 'remove' })
+  expect(moves).toEqual(['A offering'])
+  await stage.settle()
+  expect(stage.commits).toHaveLength(commits + 1)
+  expect(moves).toEqual(['A offering', 'A gone'])
+  expect([usesOf(stage) ?? 0, storedOf(stage), stage.system.reminders.count]).toEqual([0, undefined, 0])
+  expect([stage.bugs, stage.refusedTells]).toEqual([[], []])
+})
+
+test.each([0, 1])(
+  'a process that dies over it leaves all of it or nothing, with %i writes on the disk',
+  async (kept) => {
+    const { stage, moves } = await updating()
+    stage.ask(device, { type: 'remove' })
+    stage.world.step()
+    stage.crash(kept)
+    const reborn = await stage.reborn({ definitions: () => definitionsOf(stage) })
+    const isThere = (reborn.system.look(device) as { isThere: boolean }).isThere
+    expect([isThere, storedOf(reborn) !== undefined, usesOf(reborn) ?? 0]).toEqual(
+      kept === 0 ? [true, true, 1] : [false, false, 0],
+    )
+    expect(moves).toEqual(['A offering'])
+  },
+)
+
+/** The same actors, which outlive a process here. */
+function definitionsOf(stage: Stage): AnyDefinition<Entry>[] {
+  return ['device', 'tenant', 'project', 'update'].map((kind) => stage.system.registry.definition(kind))
+}
