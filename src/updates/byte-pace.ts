@@ -1,7 +1,7 @@
 import type { World } from '#runtime/world'
 
-/** So much may be caught up after a rest: timers come late, and nobody shall lose by that. */
-const burstMs = 50
+/** So much may go ahead of its time: timers come late and in whole milliseconds, and nobody shall lose by that. */
+const aheadMs = 50
 
 /** So many bytes a second in all, given in the order they are asked for. */
 export class BytePace {
@@ -19,8 +19,8 @@ export class BytePace {
   /** Comes back when so many bytes may go. They count from now on, whether they go or not. */
   take(byteCount: number): Promise<void> {
     const now = this.#world.monotonic()
-    this.#freeAt = Math.max(this.#freeAt, now - burstMs)
-    const waitMs = this.#freeAt - now
+    this.#freeAt = Math.max(this.#freeAt, now)
+    const waitMs = this.#freeAt - now - aheadMs
     this.#freeAt += byteCount / this.#bytesPerMs
     if (waitMs <= 0) return Promise.resolve()
     return new Promise((resolve) => void this.#world.after(waitMs, resolve))

@@ -20,6 +20,7 @@ const accesses: Readonly<Record<string, RouteAccess>> = {
   none: 'none',
   link: 'link',
   proof: 'proof',
+  hook: 'hook',
   session: 'session',
   person: 'person',
   either: 'person or proof',
@@ -73,7 +74,7 @@ const send = async (method: Method, path: string, headers: Record<string, string
 }
 
 describe('a request with a key', () => {
-  const unguarded = ['none', 'link', 'proof']
+  const unguarded = ['none', 'link', 'proof', 'hook']
   test.each(methods.flatMap((method) => Object.keys(accesses).map((name) => [method, name] as const)))(
     '%s of access %s: guarded where it changes something for somebody',
     async (method, name) => {

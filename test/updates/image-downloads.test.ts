@@ -85,13 +85,21 @@ describe('places', () => {
   })
 
   test.each([
-    ['returned before it was begun', (one: Begun) => one.iterator?.return?.()],
-    ['returned in the middle', async (one: Begun) => (await one.iterator?.next(), one.iterator?.return?.())],
-    ['aborted', (one: Begun) => one.aborter.abort()],
-    ['aborted and returned', (one: Begun) => (one.aborter.abort(), one.iterator?.return?.())],
-  ])('one that is %s gives its place back, once', async (_, end) => {
+    ['returned before it was begun', [], ['return']],
+    ['returned in the middle', ['next'], ['return']],
+    ['returned while it waits for a piece', ['ask'], ['return']],
+    ['aborted', [], ['abort']],
+    ['aborted in the middle, and returned', ['next'], ['abort', 'return']],
+  ])('one that is %s gives its place back, once', async (_, before, end) => {
     const all = await beginMany(4)
-    await end(all[0] as Begun)
+    const [first] = all
+    const steps = {
+      next: () => first?.iterator?.next(),
+      ask: () => void first?.iterator?.next(),
+      return: () => first?.iterator?.return?.(),
+      abort: () => first?.aborter.abort(),
+    }
+    for (const step of [...before, ...end] as (keyof typeof steps)[]) await steps[step]()
     await world.settle()
     expect(begunOf(all)).toEqual([true, true, true, true])
     for (const one of all) await one.iterator?.return?.()
