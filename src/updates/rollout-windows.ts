@@ -2,7 +2,7 @@ import { projectAddress, projectIndex } from '#actors/project/address'
 import type { ProjectCommand } from '#actors/project/commands'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
-import type { RolloutBody } from '#model/rollout'
+import type { StoredRollout } from '#model/rollout'
 import type { Listing } from '#runtime/listing'
 import type { System } from '#runtime/system'
 import { isOpen, nextTime } from '#updates/cron'
@@ -84,8 +84,8 @@ export class RolloutWindows {
       for (let names = await pages.next(listedAtATime); names.length > 0; names = await pages.next(listedAtATime)) {
         for (const project of names) {
           if (this.#isStopped || !isTenantThere(system, tenant)) return
-          const window = this.#note(tenant, project)
-          if (window && isOpen(window, system.world.now())) this.#walk(tenant, project)
+          const rollout = this.#note(tenant, project)
+          if (rollout && isOpen(rollout.body.window, system.world.now())) this.#walk(tenant, project, rollout)
         }
       }
     } finally {
@@ -93,8 +93,8 @@ export class RolloutWindows {
     }
   }
 
-  /** When it opens next, if it does. */
-  #note(tenant: string, project: string): RolloutBody['window'] {
+  /** When it opens next. The rollout, if it runs and has a window. */
+  #note(tenant: string, project: string): StoredRollout | undefined {
     const { system } = this.#parts
     const key = `${tenant}/${project}`
     const { rollout } = projectOf(system, tenant, project)
@@ -102,7 +102,7 @@ export class RolloutWindows {
     const at = window && nextTime(window.cron, system.world.now())
     if (at === undefined) this.#openings.delete(key)
     else this.#openings.set(key, { tenant, project, at })
-    return window
+    return window && rollout
   }
 
   #wait(): void {
@@ -119,8 +119,8 @@ export class RolloutWindows {
     try {
       for (const { tenant, project, at } of [...this.#openings.values()]) {
         if (at > system.world.now() || !isTenantThere(system, tenant)) continue
-        this.#note(tenant, project)
-        this.#walk(tenant, project)
+        const rollout = this.#note(tenant, project)
+        if (rollout) this.#walk(tenant, project, rollout)
       }
     } catch (error) {
       // A failed write: all is noted anew when the store was read.
@@ -131,8 +131,8 @@ export class RolloutWindows {
   }
 
   /** A failed write refuses it: then it is open still when the store was read. */
-  #walk(tenant: string, project: string): void {
-    const request = { by: 'rollout', devices: null, author: null } as const
+  #walk(tenant: string, project: string, { updatedBy: author }: StoredRollout): void {
+    const request = { by: 'rollout', devices: null, author } as const
     const command: ProjectCommand = { type: 'walk', request }
     this.#parts.system.ask(projectAddress(tenant, project), command, 0).catch((error: unknown) => {
       if (!(error instanceof Problem)) this.#parts.failed(error)

@@ -11,9 +11,10 @@ import { reachesDevice, type Scope } from '#model/scope'
 import { UpdateServerBusy, UpdateServerFailed } from '#model/update-offer'
 import type { Listing } from '#runtime/listing'
 import type { System } from '#runtime/system'
+import { isChosen } from '#updates/chosen'
 import { projectOf } from '#updates/project-of'
 import type { Updater } from '#updates/updater'
-import { isTenantThere, tenantsThere } from '#workers/loaded-rules'
+import { isTenantThere, tenantState, tenantsThere } from '#workers/loaded-rules'
 import { Pace, Stopped } from '#workers/pace'
 
 export interface WalksParts {
@@ -22,8 +23,6 @@ export interface WalksParts {
   readonly updater: Pick<Updater, 'consider'>
   /** What somebody may do now. */
   readonly scopeOf: (tenant: string, author: string) => Scope
-  /** Whether a rollout of a project means a device, by percent and groups. */
-  readonly isChosen: (tenant: string, project: string, rollout: StoredRollout, device: string) => boolean
   /** What could not be done is done again. */
   readonly failed: (error: unknown) => void
 }
@@ -58,6 +57,8 @@ export class Walks {
   /** By tenant and project: what goes on, and what waits in the order it was asked for. */
   readonly #running = new Map<string, Wanted>()
   readonly #waiting = new Map<string, Wanted>()
+  /** How often the store was read: what was being considered then may have come to nothing. */
+  #readings = 0
   #isStopped = false
 
   constructor(parts: WalksParts) {
@@ -77,6 +78,7 @@ export class Walks {
   /** After the store was read: goes on with what is not done. */
   async open(): Promise<void> {
     const { system } = this.#parts
+    this.#readings++
     try {
       for (const tenant of tenantsThere(system)) await this.#resume(tenant)
     } catch (error) {
@@ -155,11 +157,12 @@ export class Walks {
   }
 
   async #go(wanted: Wanted, walk: StoredWalk): Promise<void> {
-    const { tenant, project } = wanted
+    const readings = this.#readings
     let { chosen } = walk
     let count = 0
     for await (const page of this.#pagesOf(wanted, walk)) {
-      const { rollout } = projectOf(this.#parts.system, tenant, project)
+      if (this.#isCalledOff(wanted)) break
+      const rollout = this.#rolloutOf(wanted, walk)
       await this.#pace.each(page, (device) => {
         this.#check(wanted)
         if (!this.#isOfProject(wanted, device)) return undefined
@@ -167,13 +170,14 @@ export class Walks {
         return this.#consider(wanted, walk, device)
       })
       this.#check(wanted)
+      if (this.#readings !== readings) throw new Problem('storage')
       count += page.length
       if (count < devicesPerProgress) continue
       count = 0
       await this.#ask(wanted, { type: 'walk_progress', cursor: page.at(-1) ?? '', chosen })
       this.#check(wanted)
     }
-    await this.#ask(wanted, { type: 'walk_done', chosen: walk.devices ? this.#chosenBefore(wanted) : chosen })
+    await this.#ask(wanted, { type: 'walk_done', chosen })
   }
 
   /** Devices behind the walk's cursor, some at a time. */
@@ -193,6 +197,17 @@ export class Walks {
     } finally {
       await pages.close()
     }
+  }
+
+  /** The rollout that it was for is no more. */
+  #isCalledOff({ tenant, project }: Wanted): boolean {
+    return projectOf(this.#parts.system, tenant, project).walk?.devices?.length === 0
+  }
+
+  /** The one that there was when the walk began, as it is now: its devices are counted. */
+  #rolloutOf({ tenant, project }: Wanted, walk: StoredWalk): StoredRollout | undefined {
+    const { rollout } = projectOf(this.#parts.system, tenant, project)
+    return rollout?.id === walk.rollout ? rollout : undefined
   }
 
   #isOfProject({ tenant, project }: Wanted, device: string): boolean {
@@ -224,14 +239,10 @@ export class Walks {
 
   /** Whoever asked for the walk: a rollout is for whom its own author reaches. */
   #isMeantBy(rollout: StoredRollout, { tenant, project }: Wanted, device: string): boolean {
-    const { isChosen, scopeOf } = this.#parts
-    if (!isChosen(tenant, project, rollout, device)) return false
+    const { scopeOf, system } = this.#parts
+    const membersOf = (group: string) => tenantState(system, tenant).groups.get(group)?.devices
+    if (!isChosen(project, rollout, device, membersOf)) return false
     return reachesDevice(scopeOf(tenant, rollout.updatedBy), 'updates', 'update', device)
-  }
-
-  /** Who goes through some devices cannot tell how many there are. */
-  #chosenBefore({ tenant, project }: Wanted): number {
-    return projectOf(this.#parts.system, tenant, project).tally.counts.chosen
   }
 
   /** Never refused because too much waits: it follows from what was accepted. */
