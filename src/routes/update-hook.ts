@@ -41,7 +41,9 @@ function checkSignature({ hookSecret, world }: RouteContext, call: Call): void {
   const signed = { path: call.target.path, body: call.bodyBytes }
   // What anybody knows signs nothing.
   const isGood =
-    hookSecret !== undefined && hookSecret !== '' && isHookSigned(call.header(api.hookSignatureHeader), signed, hookSecret, world.now())
+    hookSecret !== undefined &&
+    hookSecret !== '' &&
+    isHookSigned(call.header(api.hookSignatureHeader), signed, hookSecret, world.now())
   if (!isGood) throw new Problem('unauthorized', 'invalid hook signature')
 }
 

@@ -7,7 +7,6 @@ import type { BlobStore } from '#runtime/blobs'
 import type { Listing } from '#runtime/listing'
 import type { System } from '#runtime/system'
 import { Checks } from '#updates/checks'
-import { isChosen } from '#updates/chosen'
 import { EmbeddedUpdateServer } from '#updates/embedded-update-server'
 import { ImageDownloads } from '#updates/image-downloads'
 import { ImageUses } from '#updates/image-uses'
@@ -16,7 +15,6 @@ import { RolloutWindows } from '#updates/rollout-windows'
 import { UpdateSchedule } from '#updates/schedule'
 import { Updater } from '#updates/updater'
 import { Walks } from '#updates/walks'
-import { tenantState } from '#workers/loaded-rules'
 
 export interface FirmwareUpdatesParts {
   readonly system: System<Entry>
@@ -78,8 +76,6 @@ export class FirmwareUpdates {
       listing,
       updater: this.updater,
       scopeOf,
-      isChosen: (tenant, project, rollout, device) =>
-        isChosen(project, rollout, device, (group) => tenantState(system, tenant).groups.get(group)?.devices),
       failed: failed('go through the devices of a project'),
     })
     this.windows = new RolloutWindows({ system, listing, failed: failed('open the window of a rollout') })

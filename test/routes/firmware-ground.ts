@@ -114,7 +114,11 @@ export class FirmwareGround {
   }
 
   upload(path: string, image: Uint8Array | string, headers: Record<string, string> = {}, by?: string) {
-    return this.call('PUT', path, { body: image as NonNullable<RequestInit['body']>, headers, ...(by !== undefined && { by }) })
+    return this.call('PUT', path, {
+      body: image as NonNullable<RequestInit['body']>,
+      headers,
+      ...(by !== undefined && { by }),
+    })
   }
 
   /** The example of a rollout, with some of it changed. */
