@@ -6,6 +6,8 @@ import type { ProjectCommand, WalkRequest } from '#actors/project/commands'
 import { projectActor } from '#actors/project/project'
 import type { ProjectState } from '#actors/project/state'
 import { tenantActor } from '#actors/tenant/tenant'
+import type { UpdateNotices } from '#actors/update/notices'
+import { updateActor } from '#actors/update/update'
 import type { Entry } from '#model/entry'
 import type { RolloutBody } from '#model/rollout'
 import { everything, type Scope } from '#model/scope'
@@ -21,6 +23,15 @@ import { ManualWorld } from '#test/runtime/manual-world'
 import { during, type Faults, faultyPlace, Stage } from '#test/runtime/stage'
 import { RolloutWindows } from '#updates/rollout-windows'
 import { Walks } from '#updates/walks'
+
+const nobody: UpdateNotices = {
+  moved: () => {},
+  ask: () => {},
+  offer: () => {},
+  outcome: () => {},
+  retry: () => {},
+  next: () => {},
+}
 
 /** What every process of a stage has: its store, and what was considered in all of them. */
 interface Kept {
@@ -60,6 +71,7 @@ export class WalkStage {
         [
           deviceActor({ shapeById: (id) => journal.shapes.byId(id), startedAt: world.now(), rules: noRuleViews }),
           projectActor(projects),
+          updateActor({ notices: nobody, offerTimeoutMs: 10_000 }),
           tenantActor(notices, new RecordingRules()),
           directoryActor(notices),
         ] as unknown as AnyDefinition<Entry>[],
