@@ -12,7 +12,8 @@ import { directoryActor } from '#actors/directory/directory'
 import { idempotencyIndex } from '#actors/idempotency/expiry'
 import { idempotencyActor } from '#actors/idempotency/idempotency'
 import { LateNotices } from '#actors/notices'
-import type { RuleNotices } from '#actors/rule-notices'
+import { projectIndex, walkingIndex } from '#actors/project/address'
+import { projectActor } from '#actors/project/project'
 import { sessionActor } from '#actors/session/session'
 import { signingKeysActor } from '#actors/signing-keys/signing-keys'
 import { defaultTenant } from '#actors/tenant/address'
@@ -22,10 +23,12 @@ import { LateUpdateNotices } from '#actors/update/notices'
 import { updateActor } from '#actors/update/update'
 import { updateScheduleActor } from '#actors/update-schedule/schedule'
 import { Hub } from '#events/hub'
+import { ImageUrls } from '#iam/image-urls'
 import { Tickets } from '#iam/tickets'
 import { type Identity, openIdentity } from '#identity/identity'
 import type { IdentitySettings } from '#identity/options'
 import { Links } from '#link/links'
+import { offerUrl } from '#link/offer-url'
 import { Presence } from '#link/presence'
 import type { Entry } from '#model/entry'
 import { everything } from '#model/scope'
@@ -40,14 +43,18 @@ import { System } from '#runtime/system'
 import type { World } from '#runtime/world'
 import type { BulkWakeLimits } from '#store/bulk-wake'
 import { Database } from '#store/database'
+import { memoryBlobs } from '#store/memory-blobs'
 import type { RetentionLimits } from '#store/retention'
 import { StoreJournal } from '#store/store-journal'
 import { StoreListing } from '#store/store-listing'
 import { TenantSweep } from '#store/tenant-sweep'
+import { FirmwareUpdates, projectNotices } from '#updates/firmware-updates'
+import { defaultImageBytesMax, defaultOfferTimeoutMs, type UpdateSettings } from '#updates/options'
 import { ActionRunner } from '#workers/action-runner'
 import { IdempotencyExpiry } from '#workers/idempotency-expiry'
 import { loadedRules } from '#workers/loaded-rules'
 import { RuleSweep } from '#workers/rule-sweep'
+import { whileServing } from '#workers/while-serving'
 
 /** All that actors have. */
 const indexes = [
@@ -59,10 +66,15 @@ const indexes = [
   idempotencyIndex,
   runningActionIndex,
   updatingIndex,
+  projectIndex,
+  walkingIndex,
 ]
 
 /** What waits to be stored or to leave, above which more is refused: some seconds of a full flood. */
 export const uncommittedBytesMax = 64 * 1024 * 1024
+
+/** Signs the addresses of images while IAM is off: then everybody may read everything. */
+const openImageKey = new Uint8Array(32)
 
 export interface AssemblyOptions {
   readonly world: World
@@ -82,6 +94,7 @@ export interface AssemblyOptions {
   readonly ticketLifetimeMs: number
   /** How long a device has to answer a write. Default 10 s. */
   readonly writeTimeoutMs?: number
+  readonly updates?: UpdateSettings
   /** Absent: IAM is off. Nobody signs in, and no key is asked for; what is stored about identity stays as it is. */
   readonly identity?: IdentitySettings
   readonly log: AssemblyLog
@@ -150,6 +163,15 @@ export function assemble(options: AssemblyOptions): Assembly {
     rules.load(loadedRules(system))
     ruleSweep.open()
   }
+  const { updates: settings = {} } = options
+  const { imageBytesMax = defaultImageBytesMax, offerTimeoutMs = defaultOfferTimeoutMs } = settings
+  const images = settings.images ?? memoryBlobs({ bytesMax: imageBytesMax })
+  let knownUrls: ImageUrls | undefined
+  const imageUrls = () => {
+    knownUrls ??= new ImageUrls(identity?.imageKey() ?? openImageKey)
+    return knownUrls
+  }
+
   const notices = new LateNotices()
   const updateNotices = new LateUpdateNotices()
   const definitions = [
@@ -165,7 +187,13 @@ export function assemble(options: AssemblyOptions): Assembly {
     idempotencyActor,
     actionActor,
     actionPageActor,
-    updateActor({ notices: updateNotices, offerTimeoutMs: 10_000 }),
+    updateActor({ notices: updateNotices, offerTimeoutMs }),
+    projectActor(
+      projectNotices(
+        () => updates,
+        () => system.isServing,
+      ),
+    ),
     updateScheduleActor,
   ] as unknown as AnyDefinition<Entry>[]
 
@@ -205,6 +233,8 @@ export function assemble(options: AssemblyOptions): Assembly {
     intern: journal.shapes.intern,
     presence,
     writeTimeoutMs: options.writeTimeoutMs ?? 10_000,
+    offerUrl: (...asked) =>
+      offerUrl({ world, imageUrls: imageUrls(), publicUrls: settings.publicUrls ?? [] })(...asked),
     log: {
       gap: (tenant, device, after, seq) => log.info({ tenant, device, after, seq }, 'a device left out numbers'),
       refused: (tenant, problem) => log.warn({ tenant, err: problem }, 'a device was not admitted'),
@@ -219,6 +249,19 @@ export function assemble(options: AssemblyOptions): Assembly {
     scopeOf,
     failed: (error) => log.warn({ err: error }, 'could not go on with an action; tried again'),
   })
+
+  const updates: FirmwareUpdates = new FirmwareUpdates({
+    system,
+    listing,
+    links,
+    images,
+    server: settings.server,
+    options: settings.options,
+    offerTimeoutMs,
+    scopeOf,
+    log,
+  })
+  updateNotices.listen(updates.updater)
 
   const database: Database = new Database({
     world,
@@ -242,6 +285,7 @@ export function assemble(options: AssemblyOptions): Assembly {
       loadRules()
       presence.start()
       actions.open()
+      updates.reloaded()
     },
   })
 
@@ -261,6 +305,7 @@ export function assemble(options: AssemblyOptions): Assembly {
           rules.tenantEnded(tenant)
           ruleSweep.tenantEnded(tenant)
           actions.tenantEnded(tenant)
+          updates.tenantEnded(tenant)
         },
       },
       sweep: new TenantSweep({ system, journal, kinds: definitions.map(({ kind }) => kind), indexes }),
@@ -277,6 +322,17 @@ export function assemble(options: AssemblyOptions): Assembly {
     hub,
     links,
     actions,
+    updater: updates.updater,
+    checks: updates.checks,
+    updateServer: updates.server,
+    images,
+    imageBytesMax,
+    imageUses: updates.imageUses,
+    downloads: updates.downloads,
+    get imageUrls() {
+      return imageUrls()
+    },
+    hookSecret: settings.hookSecret,
     presence,
     tickets: new Tickets({
       now: () => world.now(),
@@ -297,6 +353,7 @@ export function assemble(options: AssemblyOptions): Assembly {
     identity?.stop()
     ruleSweep.stop()
     actions.stop()
+    updates.stop()
     idempotencyExpiry.stop()
   }
   const close = async () => {
@@ -315,12 +372,14 @@ export function assemble(options: AssemblyOptions): Assembly {
     async open() {
       await database.open(system)
       try {
+        await images.open()
         system.registry.head(defaultTenant)
         for (const head of system.registry.heads()) hub.load(head.tenant, head.committed)
         const opened = (await identity?.open()) ?? {}
         loadRules()
         presence.start()
         actions.open()
+        await updates.open()
         idempotencyExpiry.start()
         return opened
       } catch (error) {
@@ -330,20 +389,5 @@ export function assemble(options: AssemblyOptions): Assembly {
     },
     stop,
     close,
-  }
-}
-
-/** While the store is being read nobody is told: what was stored is in what is loaded then. */
-function whileServing(rules: RuleNotices, isServing: () => boolean): RuleNotices {
-  return {
-    alarmChanged(...change) {
-      if (isServing()) rules.alarmChanged(...change)
-    },
-    groupChanged(...change) {
-      if (isServing()) rules.groupChanged(...change)
-    },
-    schemaChanged(...change) {
-      if (isServing()) rules.schemaChanged(...change)
-    },
   }
 }

@@ -2,6 +2,7 @@ import { anonymous } from '#iam/anonymous'
 import { argon2Engine } from '#iam/argon2'
 import type { IdentitySettings } from '#identity/options'
 import { WrongFileKey } from '#identity/signing-key-ring'
+import { ExternalUpdateServer } from '#outbound/external-update-server'
 import { bindingsOf, rootBindingsOf, socketsOf } from '#routes/bindings'
 import { idempotencyOf } from '#routes/idempotency'
 import { identityIsOff } from '#routes/identity'
@@ -13,8 +14,10 @@ import { assemble } from '#src/assembly'
 import { type Config, isLoopback } from '#src/config'
 import { type Log, redactPath } from '#src/log'
 import { realWorld } from '#src/world'
+import { fileBlobs } from '#store/blobs'
 import { KeyFileFailure, readOrMakeKeyFile } from '#store/key-file'
 import { levelPlace } from '#store/level'
+import type { UpdateSettings } from '#updates/options'
 
 /** How long requests under way may take to end when the server stops. Contract 8. */
 const stopGraceMs = 10_000
@@ -22,6 +25,7 @@ const stopGraceMs = 10_000
 /** Until an answer begins. One that waits for a device may take as long as the device may, and what is around it. */
 const requestDeadlineMs = 60_000
 const writeSpareMs = 15_000
+const offerSpareMs = 45_000
 
 export interface ServeOptions {
   /** Whoever shows it as Bearer may do everything, until this server stops. For who starts it for himself alone. */
@@ -52,6 +56,11 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
   const publisher: SocketPublisher = {
     publish: (topic, message) => door.server?.publisher.publish(topic, message),
   }
+  const { updateServerUrl, updateServerToken: token } = config
+  const updateServer =
+    updateServerUrl === undefined
+      ? undefined
+      : new ExternalUpdateServer({ url: updateServerUrl, world: realWorld, ...(token !== undefined && { token }) })
   const assembly = assemble({
     world: realWorld,
     place: levelPlace({ folder: config.dataDirectory, headroomBytes: config.storageHeadroomBytes }),
@@ -60,6 +69,7 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
     retention: { bytesMax: config.streamRetentionBytes, ageMsMax: config.streamRetentionMs },
     ticketLifetimeMs: config.ticketLifetimeMs,
     writeTimeoutMs: config.writeTimeoutMs,
+    updates: updatesOf(config, log, updateServer),
     ...(config.isIamOn && { identity: identityOf(config, log, options, () => door.server?.port ?? config.port) }),
     log,
   })
@@ -84,7 +94,11 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
       bodyBytesMax: config.bodyBytesMax,
       streamedBytesMax: config.imageBytesMax,
       idempotency: idempotencyOf(context),
-      requestDeadlineMs: Math.max(requestDeadlineMs, config.writeTimeoutMs + writeSpareMs),
+      requestDeadlineMs: Math.max(
+        requestDeadlineMs,
+        config.writeTimeoutMs + writeSpareMs,
+        config.updateOfferTimeoutMs + offerSpareMs,
+      ),
       closeGraceMs: stopGraceMs,
       redactPath,
       ...(!identity && { notFound: identityIsOff }),
@@ -103,12 +117,36 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
       log.info({}, 'stopping')
       server.stopListening()
       assembly.stop()
+      updateServer?.stop()
       context.links.stop()
       await server.closeSockets(closeCodes.restarting.code, closeCodes.restarting.reason)
       await server.close()
       await assembly.close()
       log.info({}, 'stopped')
     },
+  }
+}
+
+function updatesOf(config: Config, log: Log, server: ExternalUpdateServer | undefined): UpdateSettings {
+  const { dataDirectory: folder, imageBytesMax, storageHeadroomBytes: headroomBytes } = config
+  return {
+    images: fileBlobs({
+      folder,
+      bytesMax: imageBytesMax,
+      headroomBytes,
+      now: () => realWorld.now(),
+      failed: (error) => log.error({ err: error }, 'an image could not be written or read'),
+    }),
+    imageBytesMax,
+    ...(server && { server }),
+    options: {
+      isConnectUpdateDisabled: config.isConnectUpdateDisabled,
+      isHookForPinsOnly: config.isHookForPinsOnly,
+      autoUpdate: config.autoUpdate,
+    },
+    offerTimeoutMs: config.updateOfferTimeoutMs,
+    publicUrls: config.publicUrls,
+    ...(config.updateHookSecret !== undefined && { hookSecret: config.updateHookSecret }),
   }
 }
 

@@ -1,5 +1,6 @@
 import type { RouteAccess } from '#api/entry'
 import { logIn } from '#api/login'
+import { hookSignatureHeader } from '#api/update-hook'
 import type { Attempts } from '#iam/attempts'
 import type { Caller } from '#iam/caller'
 import { nobody } from '#iam/nobody'
@@ -44,6 +45,8 @@ class Authenticator {
 
   callerOf(request: AuthenticationRequest, access: RouteAccess): Caller {
     if (access === 'none') return nobody
+    // Judged by the answerer, and alone: no other credential mends a signature that is bad. Contract 6, Hook.
+    if (access === 'hook' && request.headerCount(hookSignatureHeader) > 0) return nobody
     if (!this.#parts.isServing()) throw new Problem('storage')
     if (access === 'link') return this.#linkCaller(request)
     if (access === 'proof') return this.#proven(request)

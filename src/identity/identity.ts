@@ -58,6 +58,8 @@ export interface Identity {
    * @throws Problem `storage` while the store is being read
    */
   scopeOf(tenant: string, author: string): Scope
+  /** Signs the addresses of images. Once it is open. */
+  imageKey(): Uint8Array
   /**
    * When the store is open, before anybody is let in. `printed`: the first administrator's random password, to be shown
    * once. @throws WrongFileKey, Problem `storage`, whatever keeps the file key from being had
@@ -163,6 +165,7 @@ export function openIdentity(options: IdentityOptions): Identity {
     linkCaller: linkCallerOf,
     callerOf,
     scopeOf: (tenant, author) => authors.scopeOf(tenant, author),
+    imageKey: () => fileKeys().images,
 
     async open() {
       const isNeeded = states.signingKeys.keys.size > 0 || states.directory.users.size > 0

@@ -16,7 +16,9 @@ import { linkRoutes, linkSocket } from '#routes/link'
 import { loginRoutes } from '#routes/login'
 import { metaRoutes } from '#routes/meta'
 import { provisioningKeyRoutes } from '#routes/provisioning-keys'
+import { releaseRoutes } from '#routes/releases'
 import { roleRoutes } from '#routes/roles'
+import { rolloutRoutes } from '#routes/rollouts'
 import { schemaRoutes } from '#routes/schemas'
 import { secondFactorRoutes } from '#routes/second-factors'
 import { serviceRoutes } from '#routes/services'
@@ -24,6 +26,10 @@ import { sessionRoutes } from '#routes/sessions'
 import { signUpRoutes } from '#routes/sign-up'
 import { signingKeyRoutes } from '#routes/signing-keys'
 import { tenantRoutes } from '#routes/tenants'
+import { updateHookRoutes } from '#routes/update-hook'
+import { updateImageRoutes } from '#routes/update-images'
+import { updateProjectRoutes } from '#routes/update-projects'
+import { updateRoutes } from '#routes/updates'
 import { userRoutes } from '#routes/users'
 import { webauthnRoutes } from '#routes/webauthn'
 import { writeRoutes } from '#routes/writes'
@@ -42,6 +48,12 @@ export function bindingsOf(context: RouteContext, identity: Identity | undefined
     ...metaRoutes(context),
     ...groupRoutes(context),
     ...alarmRoutes(context),
+    ...updateRoutes(context),
+    ...updateHookRoutes(context),
+    ...updateProjectRoutes(context),
+    ...releaseRoutes(context),
+    ...rolloutRoutes(context),
+    ...updateImageRoutes(context),
     ...eventRoutes(context),
     ...linkRoutes(context, identity),
     ...identityRoutes(),

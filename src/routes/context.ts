@@ -1,14 +1,21 @@
 import type { Hub } from '#events/hub'
+import type { ImageUrls } from '#iam/image-urls'
 import type { Tickets } from '#iam/tickets'
 import type { Links } from '#link/links'
 import type { Presence } from '#link/presence'
 import type { ActionStarter } from '#model/action'
 import type { Entry } from '#model/entry'
 import type { InternShape } from '#model/shape'
+import type { UpdateServer } from '#outbound/update-server'
+import type { BlobStore } from '#runtime/blobs'
 import type { Listing } from '#runtime/listing'
 import type { StreamReader } from '#runtime/stream'
 import type { System } from '#runtime/system'
 import type { World } from '#runtime/world'
+import type { Checks } from '#updates/checks'
+import type { ImageDownloads } from '#updates/image-downloads'
+import type { ImageUses } from '#updates/image-uses'
+import type { Updater } from '#updates/updater'
 
 /** What routes answer from. */
 export interface RouteContext {
@@ -22,6 +29,17 @@ export interface RouteContext {
   readonly actions: ActionStarter
   readonly presence: Presence
   readonly tickets: Tickets
+  readonly updater: Updater
+  readonly checks: Checks
+  readonly updateServer: UpdateServer
+  readonly images: BlobStore
+  /** No image may be larger. */
+  readonly imageBytesMax: number
+  readonly imageUses: Pick<ImageUses, 'keepWhile'>
+  readonly downloads: ImageDownloads
+  readonly imageUrls: ImageUrls
+  /** By which the update server signs its calls; undefined: nobody can. */
+  readonly hookSecret: string | undefined
   /** When this process began, Unix ms. */
   readonly startedAt: number
 }

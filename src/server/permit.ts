@@ -1,5 +1,6 @@
 import type { Permission, RouteAccess } from '#api/entry'
 import type { Caller } from '#iam/caller'
+import { nobody } from '#iam/nobody'
 import { Problem } from '#model/problem'
 import { type Action, holds, type Reach, type Resource } from '#model/scope'
 
@@ -13,12 +14,13 @@ import { type Action, holds, type Reach, type Resource } from '#model/scope'
  * that do, or is malformed
  */
 export function permit(access: RouteAccess, caller: Caller, parameters: unknown): void {
-  const reaches = typeof access === 'object' ? reachesOf(access, caller) : undefined
+  const permission = permissionOf(access, caller)
+  const reaches = permission && reachesOf(permission, caller)
   if (reaches?.length === 0) throw new Problem('forbidden')
   if (parameters === undefined) throw new Problem('not_found')
-  if (!reaches) return
+  if (!permission || !reaches) return
   const { deviceIdentifier, serviceIdentifier } = parameters as PathNames
-  const { within } = access as Permission
+  const { within } = permission
   const isDeviceNamed = within === 'device' || within === 'service of device'
   const isServiceNamed = within === 'service' || within === 'service of device'
   if (!isDeviceNamed && !isServiceNamed) return
@@ -41,6 +43,15 @@ export function mayPut(caller: Caller, resource: Resource, isThere: boolean): vo
 /** What putting is: contract 2, Resources. */
 export function putAction(isThere: boolean): Action {
   return isThere ? 'update' : 'create'
+}
+
+/** Of the update hook. Contract 6. */
+const hookPermission: Permission = { resource: 'updates', action: 'update', within: 'tenant' }
+
+/** Whoever signed a call of the hook is nobody here: only the answerer has the body that the signature is of. */
+function permissionOf(access: RouteAccess, caller: Caller): Permission | undefined {
+  if (access === 'hook') return caller === nobody ? undefined : hookPermission
+  return typeof access === 'object' ? access : undefined
 }
 
 interface PathNames {

@@ -1,3 +1,6 @@
+import type { UpdateServer } from '#outbound/update-server'
+import type { BlobStore } from '#runtime/blobs'
+
 /** How devices are updated without anybody asking. Contract 6, Options. */
 export interface UpdateOptions {
   /** Not because they come. */
@@ -16,3 +19,23 @@ export const defaultUpdateOptions: UpdateOptions = {
   autoUpdate: undefined,
   underWayMax: 64,
 }
+
+/** What is set about firmware. Whatever is left out is as by default. */
+export interface UpdateSettings {
+  /** Default: in memory. */
+  readonly images?: BlobStore
+  /** Default: 256 MiB. */
+  readonly imageBytesMax?: number
+  /** Default: the embedded one. */
+  readonly server?: UpdateServer
+  readonly options?: Partial<UpdateOptions>
+  /** How long a device has to answer an offer. Default 10 s. */
+  readonly offerTimeoutMs?: number
+  /** By which the update server signs its calls. Default: nobody can. */
+  readonly hookSecret?: string
+  /** Where devices find images. Default: where their link came to. */
+  readonly publicUrls?: readonly string[]
+}
+
+export const defaultImageBytesMax = 256 * 1024 * 1024
+export const defaultOfferTimeoutMs = 10_000

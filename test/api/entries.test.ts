@@ -57,7 +57,7 @@ describe.each(entries)('%s', (exported, entry) => {
     const usual = { GET: 'read', POST: 'create', PUT: 'update', PATCH: 'update', DELETE: 'delete' }
     // Contract 2, Resources.
     const exceptions =
-      /^(POST .*\/(secret|code)|POST \/devices\/actions|DELETE \/meta\/.*|DELETE \/iam\/users\/:name\/sessions.*)$/
+      /^(POST .*\/(secret|code)|POST \/devices\/actions|POST \/updates\/.*|DELETE \/meta\/.*|DELETE \/iam\/users\/:name\/sessions.*)$/
     const permission = permissionOf(entry)
     if (!permission) return
     const isException = exceptions.test(`${entry.method} ${entry.path}`)

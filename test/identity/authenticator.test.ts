@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import type { RouteAccess } from '#api/entry'
+import { nobody } from '#iam/nobody'
 import { makeKeyPair } from '#test/iam/key-pair'
 import { IdentityStage } from '#test/identity/identity-stage'
 
@@ -65,6 +66,23 @@ test.each<[Exclude<keyof Awaited<ReturnType<typeof credentials>>, number>, Recor
     }
   }
   expect(stage.caller({ headers: shown() }, 'none')).toMatchObject({ tenant: '', roles: [] })
+})
+
+test('a signature of the update hook is left to who answers, whatever comes with it', async () => {
+  const stage = await IdentityStage.open()
+  const shown = await credentials(stage)
+  const signature = { 'x-hook-signature': 't=1,sha256=ab' }
+  for (const name of ['nothing', 'bearer', 'garbage', 'two bearers'] as const) {
+    expect(stage.caller({ headers: { ...shown[name](), ...signature } }, 'hook')).toBe(nobody)
+  }
+  // One that is empty is there as well.
+  expect(stage.caller({ headers: { ...shown.bearer(), 'x-hook-signature': '' } }, 'hook')).toBe(nobody)
+  expect(stage.caller({ headers: shown.bearer() }, 'hook')).toMatchObject({ name: 'ann' })
+  expect(stage.caller({ headers: shown.dpop() }, 'hook')).toMatchObject({ name: 'ann' })
+  expect(stage.judge(() => stage.caller({ headers: shown.garbage() }, 'hook'))).toBe(invalid)
+  expect(stage.judge(() => stage.caller({ headers: {} }, 'hook'))).toBe(required)
+  // Nowhere else does it let anybody in.
+  expect(stage.judge(() => stage.caller({ headers: signature }, permission))).toBe(required)
 })
 
 test('a proof is good once, and its key is told on', async () => {

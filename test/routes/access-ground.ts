@@ -4,10 +4,13 @@ import type { AccountState } from '#actors/account/state'
 import { actionRecord } from '#actors/action/action'
 import { actionAddress, actionPageAddress } from '#actors/action/address'
 import { deviceAddress } from '#actors/device/device'
+import type { DeviceState } from '#actors/device/state'
 import { directoryAddress } from '#actors/directory/address'
 import { rowByName } from '#actors/directory/queries'
 import type { DirectoryState } from '#actors/directory/state'
 import { idempotencyIndex } from '#actors/idempotency/expiry'
+import { projectAddress } from '#actors/project/address'
+import type { ProjectState } from '#actors/project/state'
 import { sessionAddress } from '#actors/session/address'
 import type { SessionState } from '#actors/session/state'
 import { defaultTenant, tenantAddress } from '#actors/tenant/address'
@@ -16,6 +19,8 @@ import { createAction, exampleAction } from '#api/actions'
 import { createAlarm, exampleAlarm } from '#api/alarms'
 import { exampleGroup } from '#api/groups'
 import { exampleDevice, exampleService } from '#api/state-shape'
+import { putRollout } from '#api/update-projects'
+import { exampleFirmware, exampleProject } from '#api/updates'
 import { anonymous } from '#iam/anonymous'
 import { hashOf } from '#iam/secret-text'
 import type { Identity } from '#identity/identity'
@@ -169,6 +174,7 @@ export class AccessGround {
     while (this.#directory.tenants.has(tenant)) await new Promise((resolve) => setTimeout(resolve, 1))
   }
 
+  /** `body`: bytes as they are, anything else as JSON. */
   async call(
     asker: Asker | undefined,
     method: string,
@@ -183,7 +189,7 @@ export class AccessGround {
         ...(body !== undefined && { 'content-type': 'application/json' }),
         ...more,
       },
-      ...(body !== undefined && { body: JSON.stringify(body) }),
+      ...(body !== undefined && { body: body instanceof Uint8Array ? body : JSON.stringify(body) }),
     })
     return { status: response.status, text: await response.text(), headers: response.headers }
   }
@@ -220,6 +226,7 @@ export class AccessGround {
       [...groups],
       [...alarms],
       users,
+      this.#shownProject(tenant),
       devices.isThere,
       devices.meta,
     ])
@@ -252,7 +259,8 @@ export class AccessGround {
     const state = this.#tenant(tenant)
     const address = tenantAddress(tenant)
     const hash = hashOf('any')
-    // In the other tenant everything but the device, what is bound to it and its schema is there as well, under the same names.
+    await this.#nothingOf(tenant)
+    // In the other tenant everything but the device and what there is for its firmware, what is bound to it and its schema is there as well, under the same names.
     if (!state.apiKeys.has(apiKey)) {
       await this.#ask(address, {
         type: 'add_api_key',
@@ -295,6 +303,7 @@ export class AccessGround {
     const updates = [{ serviceIdentifier: exampleService, propId: 8192, value: 21.5 }]
     await this.#answered('postLink', {}, { deviceIdentifier: exampleDevice, services, updates })
     await this.#answered('patchMeta', { deviceIdentifier: exampleDevice }, { location: { building: 'A' } })
+    await this.#firmware()
     const group = { name: 'Hall 3', devices: [exampleDevice] }
     const put = { type: 'put_group', id: exampleGroup, isNew: true, body: group, author: anonymous.user }
     await this.#ask(tenantAddress(defaultTenant), put)
@@ -307,6 +316,43 @@ export class AccessGround {
     await this.#action()
     const schema = { name: 'Climate', description: 'A room', properties: {} }
     await this.#answered('putSchema', { serviceIdentifier: exampleService }, schema)
+  }
+
+  /** Takes away what is known of the project of the examples. */
+  async #nothingOf(tenant: string): Promise<void> {
+    const { rollout, pins, releases } = this.#project(tenant)
+    const address = projectAddress(tenant, exampleProject)
+    if (rollout) await this.#ask(address, { type: 'delete_rollout' })
+    for (const device of [...pins.keys()]) await this.#ask(address, { type: 'delete_pin', device })
+    for (const key of [...releases.values()]) await this.#ask(address, { type: 'delete_release', key })
+  }
+
+  /** A device with firmware, and a project that has two releases for it, holds it at one, and rolls that out. */
+  async #firmware(): Promise<void> {
+    const device = deviceAddress(defaultTenant, exampleDevice)
+    const firmwares = [{ firmware: exampleFirmware, index: 0 }]
+    const known = this.#look(device) as DeviceState
+    if (known.project !== exampleProject) {
+      const { session } = known
+      const hello = { type: 'hello', session, services: [], project: exampleProject, firmwares, isAutoUpdated: true }
+      await this.#ask(device, { ...hello, isConnect: false })
+    }
+    const address = projectAddress(defaultTenant, exampleProject)
+    for (const firmware of ['1.4.1', exampleFirmware]) {
+      const release = {
+        firmware,
+        hardware: null,
+        index: 0,
+        sha256: 'ab'.repeat(32),
+        size: 1,
+        createdAt: 1,
+        createdBy: '',
+      }
+      await this.#ask(address, { type: 'put_release', release })
+    }
+    await this.#ask(address, { type: 'put_pin', device: exampleDevice, firmware: exampleFirmware })
+    const body = putRollout.body?.schema.parse(putRollout.example.body)
+    await this.#ask(address, { type: 'put_rollout', body, id: 'abcdefghij', author: anonymous.user })
   }
 
   /** One that somebody made and nobody does. */
@@ -383,6 +429,15 @@ export class AccessGround {
     const parsed = binding.entry.body?.schema.parse(body)
     const call = { caller: anonymous, parameters, query: {}, body: parsed, bodyBytes: new Uint8Array(0) }
     await binding.answer(call as unknown as Call)
+  }
+
+  #project(tenant: string): ProjectState {
+    return this.#look(projectAddress(tenant, exampleProject)) as ProjectState
+  }
+
+  #shownProject(tenant: string): unknown {
+    const { releases, pins, rollout } = this.#project(tenant)
+    return [[...releases], [...pins], rollout?.body, rollout?.state]
   }
 
   get #directory(): DirectoryState {

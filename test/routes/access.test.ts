@@ -45,6 +45,7 @@ const ownRows: Readonly<Record<string, { readonly why: string; readonly row: Row
   putRole: { why: 'another tenant makes its own', row: tenantWhole },
   // Contract 3.1: services don't narrow devices.
   listDevices: { why: 'services narrow services', row: [401, 'empty', 403, 'empty', 'bare', 'success'] },
+  listUpdates: { why: 'services narrow services', row: [401, 'empty', 403, 'empty', 'success', 'success'] },
   listMeta: { why: 'services narrow services', row: [401, 'empty', 403, 'empty', 'success', 'success'] },
   createDevice: { why: 'made outside: as if it could not be', row: [401, 'success', 403, 404, 'success', 'success'] },
   // What is bound to devices is there for who reaches all of them; services don't narrow it.
@@ -68,6 +69,24 @@ const ownRows: Readonly<Record<string, { readonly why: string; readonly row: Row
     ]),
   ),
   listAlarmStatus: { why: 'its device', row: [401, 'empty', 403, 'empty', 'success', 'success'] },
+  // Projects tell of no device; releases, and rollouts that are for no groups, concern any of them.
+  listProjects: { why: 'no device in it', row: [401, 'empty', 403, 'success', 'success', 'success'] },
+  putRelease: {
+    why: 'another tenant makes its own; any device',
+    row: [401, 'success', 403, 403, 'success', 'success'],
+  },
+  putRollout: {
+    why: 'another tenant makes its own; any device',
+    row: [401, 'success', 403, 403, 'success', 'success'],
+  },
+  ...Object.fromEntries(
+    ['deleteRelease', 'deleteRollout', 'pauseRollout', 'resumeRollout'].map((name) => [
+      name,
+      { why: 'any device', row: [401, 404, 403, 403, 'success', 'success'] as const },
+    ]),
+  ),
+  putPin: { why: 'another tenant makes its own', row: [401, 'success', 403, 404, 'success', 'success'] },
+  readImage: { why: 'the signature is the credential', row: [403, 403, 403, 403, 403, 403] },
   // A key speaks for any device.
   createProvisioningKey: { why: 'any device', row: [401, 'success', 403, 403, 'success', 'success'] },
   // The same id is there in both tenants.
@@ -118,6 +137,7 @@ function rowOf({ name, access, path }: RouteEntry): Row {
 }
 
 function permissionOf({ access }: RouteEntry): Permission | undefined {
+  if (access === 'hook') return { resource: 'updates', action: 'update', within: 'tenant' }
   return typeof access === 'object' ? access : undefined
 }
 
@@ -177,6 +197,11 @@ async function pathOf(
   return filled
 }
 
+/** Of a streamed one as it is. */
+function bodyOf({ example, body }: RouteEntry): unknown {
+  return body?.isStreamed ? Buffer.from(example.body as string) : example.body
+}
+
 function expected(outcome: Outcome, entry: RouteEntry): number {
   return typeof outcome === 'number' ? outcome : entry.example.status
 }
@@ -193,7 +218,7 @@ describe.each(entries.map((entry) => [entry.name, entry] as const))('%s', (_, en
       const asker = caller === 'other tenant' ? 'olaf' : 'eve'
       const query = new URLSearchParams(example.query)
       const path = `${await pathOf(entry, asker)}${query.size > 0 ? `?${query}` : ''}`
-      const answer = await ground.call(caller === 'nobody' ? undefined : asker, method, path, example.body)
+      const answer = await ground.call(caller === 'nobody' ? undefined : asker, method, path, bodyOf(entry))
       expect(answer.status).toBe(expected(outcome, entry))
       if (answer.status >= 400) {
         expect(answer.text).not.toContain(exampleDevice)

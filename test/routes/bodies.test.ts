@@ -21,6 +21,8 @@ const entries = bindingsOf({} as never, {} as never, {} as never)
   .map(({ entry }) => entry)
   .filter(({ body, name, access }) => {
     const isProven = access === 'proof' || access === 'person or proof' || access === 'link'
+    // Bytes as they are, and whatever an update server says.
+    if (body?.isStreamed || access === 'hook') return false
     const isOwn = ['putSchema', 'patchMeta', 'writeDeviceProperties', 'writeServiceProperties'].includes(name)
     return body && !isProven && !isOwn
   })
@@ -44,7 +46,8 @@ async function refused(entry: RouteEntry, body: unknown): Promise<readonly strin
 
 /** Of another type than what is there; too long, where that can be. */
 function wrongFor(value: unknown): unknown[] {
-  const common = [{ surprise: 1 }, 1.5]
+  const isFraction = typeof value === 'number' && !Number.isInteger(value)
+  const common = [{ surprise: 1 }, ...(isFraction ? [] : [1.5])]
   if (typeof value === 'string') return [...common, null, ['x'], 'x'.repeat(10_000)]
   if (typeof value === 'boolean') return [...common, 'true', 0]
   if (typeof value === 'number') return [...common, '7', -1, 1e300]

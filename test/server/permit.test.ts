@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { RouteAccess } from '#api/entry'
 import { anonymous } from '#iam/anonymous'
+import type { Caller } from '#iam/caller'
 import { nobody } from '#iam/nobody'
 import { Problem } from '#model/problem'
 import { type Grant, scopeOf } from '#model/scope'
@@ -92,6 +93,21 @@ describe('what of the path lies inside', () => {
 
   test('a name that the path lacks lies inside nothing, not even of all', () => {
     expect(verdictOf(() => permit(accesses.device, who(on(['*'], ['*'])), {}))).toBe(404)
+  })
+})
+
+describe('the update hook', () => {
+  const updater = on(['A'], ['x'], { updates: ['update'] })
+
+  test.each<[string, Caller, Verdict]>([
+    ['whoever signed, as far as this goes', nobody, 'pass'],
+    ['everybody where nobody is known', anonymous, 'pass'],
+    ['who may update', who(updater), 'pass'],
+    ['who may read updates', who(on(['*'], ['*'], { updates: ['read', 'create', 'delete'] })), 403],
+    ['who may update something else', who(on(['*'], ['*'], { service: ['*'] })), 403],
+    ['who looks like nobody, and is known', { ...nobody, tenant: 'default' }, 403],
+  ])('%s', (_, caller, verdict) => {
+    expect(verdictOf(() => permit('hook', caller, {}))).toBe(verdict)
   })
 })
 

@@ -1,0 +1,34 @@
+import { z } from 'zod'
+import { defineRoute } from '#api/entry'
+import { refused } from '#api/refusals'
+import { exampleDevice } from '#api/state-shape'
+import { Sha256 } from '#model/identifier'
+
+/** Images of firmware, for the devices that were offered them. Contract 6. */
+
+/** Whatever is no such field is as good as none: the signature does not fit. */
+const signed = z.string().catch('').default('')
+
+export const readImage = defineRoute({
+  name: 'readImage',
+  method: 'GET',
+  path: '/updates/images/:sha256',
+  source: 'contract 6, RFC 9110 §14',
+  summary: 'An image, whole or one range of it; the address itself is the credential, and expires',
+  access: 'none',
+  parameters: z.object({ sha256: Sha256 }),
+  query: z.object({ device: signed, exp: signed, sig: signed }),
+  answers: {
+    200: { description: 'The image' },
+    206: { description: 'The range that was asked for' },
+    304: { description: 'As it was' },
+    403: { description: 'We did not sign this address, or it has expired' },
+    416: { description: 'The image has no such bytes; `Content-Range` says how many there are' },
+    ...refused(400, 404, 503),
+  },
+  example: {
+    parameters: { sha256: 'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad' },
+    query: { device: exampleDevice, exp: '1790086400', sig: 'Zm9vYmFyYmF6Zm9vYmFyYmF6Zm9vYmFyYmF6MDEyMzQ' },
+    status: 200,
+  },
+})

@@ -1,0 +1,268 @@
+import { z } from 'zod'
+import { defineRoute } from '#api/entry'
+import { pageFields } from '#api/query-field'
+import { refused } from '#api/refusals'
+import { exampleDevice } from '#api/state-shape'
+import { exampleFirmware, exampleProject } from '#api/updates'
+import { DeviceIdentifier, FirmwareVersion, Sha256, ShortName } from '#model/identifier'
+import { firmwareIndexMax } from '#model/link-message'
+import { PinBody, ReleaseEntry } from '#model/release'
+import { RolloutBody, RolloutEntry } from '#model/rollout'
+
+/** The embedded update server: releases of projects, devices that are held at one, rollouts. Contract 6. */
+
+const project = z.object({ project: ShortName })
+const release = z.object({ project: ShortName, firmware: FirmwareVersion })
+const pin = z.object({ project: ShortName, deviceIdentifier: DeviceIdentifier })
+
+const indexField = z
+  .string()
+  .regex(/^\d{1,10}$/, 'must be a whole number')
+  .transform(Number)
+  .refine((index) => index <= firmwareIndexMax, `must be from 0 to ${firmwareIndexMax}`)
+
+/** What tells a release from others of its version. */
+const releaseFields = { hardware: ShortName.optional(), index: indexField.optional() }
+const ReleaseQuery = z.object(releaseFields)
+export type ReleaseQuery = z.infer<typeof ReleaseQuery>
+const UploadQuery = z.object({ ...releaseFields, sha256: Sha256.optional() })
+export type UploadQuery = z.infer<typeof UploadQuery>
+
+/** A project, as listed: how many releases and pins it has. */
+export const ProjectEntry = z.object({
+  project: ShortName,
+  resourceIdentifier: z.string(),
+  releases: z.int().min(0),
+  pins: z.int().min(0),
+  rollout: RolloutEntry.nullable(),
+})
+export type ProjectEntry = z.infer<typeof ProjectEntry>
+
+/** How much of an image has come, in bytes. */
+const Received = z.object({ received: z.int().min(0), size: z.int().min(0) })
+
+/** An image that the example uploads, and its SHA-256. */
+export const exampleImage = 'the bytes of an image'
+const exampleSha256 = 'c4cb58a7ced38a9c5f95c3035efa9e5a0d1be6bf7c28dc83377398eef1632ad4'
+const exampleRelease = {
+  firmware: exampleFirmware,
+  index: 0,
+  sha256: exampleSha256,
+  size: exampleImage.length,
+  createdAt: 1_790_000_000_000,
+  createdBy: 'crn#user:2Vb7qYx9Kd',
+}
+const rolloutBody = {
+  firmware: exampleFirmware,
+  percent: 12.5,
+  errorThresholdPercent: 7.5,
+  window: { cron: '0 2 * * *', minutes: 180 },
+  maxAttempts: 3,
+}
+const exampleRollout = {
+  ...rolloutBody,
+  state: 'running',
+  counts: { chosen: 1250, running: 40, done: 800, failed: 3, refused: 2 },
+  createdBy: 'crn#user:2Vb7qYx9Kd',
+  createdAt: 1_790_000_000_000,
+  updatedBy: 'crn#user:2Vb7qYx9Kd',
+  updatedAt: 1_790_000_000_000,
+}
+
+export const listProjects = defineRoute({
+  name: 'listProjects',
+  method: 'GET',
+  path: '/updates/projects',
+  source: 'contract 6',
+  summary: 'Projects that have a release, a pin or a rollout',
+  access: { resource: 'updates', action: 'read', within: 'list' },
+  query: z.object(pageFields),
+  answers: { 200: { description: 'Projects', schema: z.array(ProjectEntry) }, ...refused(400, 401, 403, 404) },
+  example: {
+    status: 200,
+    answer: [
+      {
+        project: exampleProject,
+        resourceIdentifier: `crn#project:default/${exampleProject}`,
+        releases: 2,
+        pins: 1,
+        rollout: exampleRollout,
+      },
+    ],
+  },
+})
+
+export const listReleases = defineRoute({
+  name: 'listReleases',
+  method: 'GET',
+  path: '/updates/projects/:project/releases',
+  source: 'contract 6',
+  summary: 'The releases of a project by index, hardware and precedence',
+  access: { resource: 'updates', action: 'read', within: 'tenant' },
+  parameters: project,
+  answers: { 200: { description: 'Releases', schema: z.array(ReleaseEntry) }, ...refused(401, 403, 404) },
+  example: { parameters: { project: exampleProject }, status: 200, answer: [exampleRelease] },
+})
+
+export const readRelease = defineRoute({
+  name: 'readRelease',
+  method: 'GET',
+  path: '/updates/projects/:project/releases/:firmware',
+  source: 'contract 6',
+  summary: 'What is known of a release',
+  access: { resource: 'updates', action: 'read', within: 'tenant' },
+  parameters: release,
+  query: ReleaseQuery,
+  answers: { 200: { description: 'The release', schema: ReleaseEntry }, ...refused(400, 401, 403, 404) },
+  example: { parameters: { project: exampleProject, firmware: exampleFirmware }, status: 200, answer: exampleRelease },
+})
+
+export const putRelease = defineRoute({
+  name: 'putRelease',
+  method: 'PUT',
+  path: '/updates/projects/:project/releases/:firmware',
+  source: 'contract 6, RFC 9110 §14.4',
+  summary: 'Upload the image of a release, whole or in parts that say where they belong by `Content-Range`',
+  access: { resource: 'updates', action: 'update', mayCreate: true, within: 'tenant' },
+  parameters: release,
+  query: UploadQuery,
+  // How large it may be is asked of its length and of what comes: IMAGE_BYTES_MAX.
+  body: { schema: z.unknown(), contentTypes: 'any', bytesMax: Number.MAX_SAFE_INTEGER, isStreamed: true },
+  answers: {
+    200: { description: 'It was there already, with the same image', schema: ReleaseEntry },
+    201: { description: 'The image is stored, and offered from now on', schema: ReleaseEntry },
+    202: { description: 'The part is stored; more is expected', schema: Received },
+    413: { description: 'The image is larger than IMAGE_BYTES_MAX' },
+    ...refused(400, 401, 403, 409, 503),
+  },
+  example: {
+    parameters: { project: exampleProject, firmware: '1.5.0' },
+    body: exampleImage,
+    status: 201,
+    answer: { ...exampleRelease, firmware: '1.5.0' },
+  },
+})
+
+export const deleteRelease = defineRoute({
+  name: 'deleteRelease',
+  method: 'DELETE',
+  path: '/updates/projects/:project/releases/:firmware',
+  source: 'contract 6',
+  summary: 'Remove a release that no pin, no rollout and no update under way needs',
+  access: { resource: 'updates', action: 'delete', within: 'tenant' },
+  parameters: release,
+  query: ReleaseQuery,
+  answers: { 204: { description: 'Removed' }, ...refused(400, 401, 403, 404, 409) },
+  example: { parameters: { project: exampleProject, firmware: '1.4.1' }, status: 204 },
+})
+
+export const readPin = defineRoute({
+  name: 'readPin',
+  method: 'GET',
+  path: '/updates/projects/:project/pins/:deviceIdentifier',
+  source: 'contract 6',
+  summary: 'The version that a device is held at',
+  access: { resource: 'updates', action: 'read', within: 'device' },
+  parameters: pin,
+  answers: { 200: { description: 'The pin', schema: PinBody }, ...refused(401, 403, 404) },
+  example: {
+    parameters: { project: exampleProject, deviceIdentifier: exampleDevice },
+    status: 200,
+    answer: { firmware: exampleFirmware },
+  },
+})
+
+export const putPin = defineRoute({
+  name: 'putPin',
+  method: 'PUT',
+  path: '/updates/projects/:project/pins/:deviceIdentifier',
+  source: 'contract 6',
+  summary: 'Hold a device at a version, older or newer than what it has',
+  access: { resource: 'updates', action: 'update', mayCreate: true, within: 'device' },
+  parameters: pin,
+  body: { schema: PinBody },
+  answers: { 200: { description: 'The pin', schema: PinBody }, ...refused(400, 401, 403, 404, 409) },
+  example: {
+    parameters: { project: exampleProject, deviceIdentifier: exampleDevice },
+    body: { firmware: exampleFirmware },
+    status: 200,
+    answer: { firmware: exampleFirmware },
+  },
+})
+
+export const deletePin = defineRoute({
+  name: 'deletePin',
+  method: 'DELETE',
+  path: '/updates/projects/:project/pins/:deviceIdentifier',
+  source: 'contract 6',
+  summary: 'Hold a device no more',
+  access: { resource: 'updates', action: 'delete', within: 'device' },
+  parameters: pin,
+  answers: { 204: { description: 'Removed' }, ...refused(401, 403, 404) },
+  example: { parameters: { project: exampleProject, deviceIdentifier: exampleDevice }, status: 204 },
+})
+
+export const readRollout = defineRoute({
+  name: 'readRollout',
+  method: 'GET',
+  path: '/updates/projects/:project/rollout',
+  source: 'contract 6',
+  summary: 'The rollout of a project, and how many devices stand where',
+  access: { resource: 'updates', action: 'read', within: 'tenant' },
+  parameters: project,
+  answers: { 200: { description: 'The rollout', schema: RolloutEntry }, ...refused(401, 403, 404) },
+  example: { parameters: { project: exampleProject }, status: 200, answer: exampleRollout },
+})
+
+export const putRollout = defineRoute({
+  name: 'putRollout',
+  method: 'PUT',
+  path: '/updates/projects/:project/rollout',
+  source: 'contract 6',
+  summary: 'Bring a firmware to part of the fleet; it need not have a release yet',
+  access: { resource: 'updates', action: 'update', mayCreate: true, within: 'tenant' },
+  parameters: project,
+  body: { schema: RolloutBody },
+  answers: { 200: { description: 'The rollout', schema: RolloutEntry }, ...refused(400, 401, 403, 404, 409) },
+  example: { parameters: { project: exampleProject }, body: rolloutBody, status: 200, answer: exampleRollout },
+})
+
+export const deleteRollout = defineRoute({
+  name: 'deleteRollout',
+  method: 'DELETE',
+  path: '/updates/projects/:project/rollout',
+  source: 'contract 6',
+  summary: 'End a rollout: the newest release is for everybody again',
+  access: { resource: 'updates', action: 'delete', within: 'tenant' },
+  parameters: project,
+  answers: { 204: { description: 'Removed' }, ...refused(401, 403, 404) },
+  example: { parameters: { project: exampleProject }, status: 204 },
+})
+
+export const pauseRollout = defineRoute({
+  name: 'pauseRollout',
+  method: 'POST',
+  path: '/updates/projects/:project/rollout/pause',
+  source: 'contract 6',
+  summary: 'Begin with no further devices; updates under way go on',
+  access: { resource: 'updates', action: 'update', within: 'tenant' },
+  parameters: project,
+  answers: { 200: { description: 'The rollout', schema: RolloutEntry }, ...refused(401, 403, 404) },
+  example: {
+    parameters: { project: exampleProject },
+    status: 200,
+    answer: { ...exampleRollout, state: 'paused' },
+  },
+})
+
+export const resumeRollout = defineRoute({
+  name: 'resumeRollout',
+  method: 'POST',
+  path: '/updates/projects/:project/rollout/resume',
+  source: 'contract 6',
+  summary: 'Go on with a rollout that was paused, or stopped for its errors',
+  access: { resource: 'updates', action: 'update', within: 'tenant' },
+  parameters: project,
+  answers: { 200: { description: 'The rollout', schema: RolloutEntry }, ...refused(401, 403, 404) },
+  example: { parameters: { project: exampleProject }, status: 200, answer: exampleRollout },
+})

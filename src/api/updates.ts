@@ -1,0 +1,73 @@
+import { z } from 'zod'
+import { defineRoute } from '#api/entry'
+import { depthField, deviceIdentifiersField, pageFields } from '#api/query-field'
+import { refused } from '#api/refusals'
+import { exampleDevice } from '#api/state-shape'
+import { FirmwareInformation, TriggerOutcome } from '#model/firmware'
+import { DeviceIdentifier } from '#model/identifier'
+
+/** What is known of the firmware of devices, and asking for an update by hand. §2.7, §3.2, §4.5, contract 6. */
+
+const device = z.object({ deviceIdentifier: DeviceIdentifier })
+/** A project that the embedded update server has, in all examples. */
+export const exampleProject = 'boiler'
+/** What its device has. */
+export const exampleFirmware = '1.4.2'
+const example = {
+  deviceIdentifier: exampleDevice,
+  project: exampleProject,
+  firmwares: [{ firmware: exampleFirmware, hardware: 'rev-b', index: 0, updateAvailable: false }],
+}
+const notFound = { description: 'Nothing is known of the firmware of such a device, or it lies outside of his reach.' }
+
+export const listUpdates = defineRoute({
+  name: 'listUpdates',
+  method: 'GET',
+  path: '/updates',
+  source: '§4.5, contract 6',
+  summary: 'Devices whose project or firmware is known; with their firmware from depth 1',
+  access: { resource: 'updates', action: 'read', within: 'list' },
+  query: z.object({
+    depth: depthField.optional(),
+    ...pageFields,
+    deviceIdentifier: deviceIdentifiersField.optional(),
+  }),
+  answers: { 200: { description: 'Devices', schema: z.array(FirmwareInformation) }, ...refused(400, 401, 403) },
+  example: { query: { depth: '1' }, status: 200, answer: [example] },
+})
+
+export const readUpdate = defineRoute({
+  name: 'readUpdate',
+  method: 'GET',
+  path: '/updates/:deviceIdentifier',
+  source: '§2.7, §4.5, contract 6',
+  summary: 'The firmware of one device, and where its update stands from depth 2',
+  access: { resource: 'updates', action: 'read', within: 'device' },
+  parameters: device,
+  query: z.object({ depth: depthField.optional() }),
+  answers: {
+    200: { description: 'Its firmware', schema: FirmwareInformation },
+    404: notFound,
+    ...refused(400, 401, 403),
+  },
+  example: { parameters: { deviceIdentifier: exampleDevice }, status: 200, answer: example },
+})
+
+export const triggerUpdate = defineRoute({
+  name: 'triggerUpdate',
+  method: 'POST',
+  path: '/updates/:deviceIdentifier',
+  source: '§3.2, §4.5, contract 6',
+  summary: 'Update a device if there is something newer; also one that refuses to be updated by itself',
+  access: { resource: 'updates', action: 'update', within: 'device' },
+  parameters: device,
+  answers: {
+    200: { description: 'What became of it, refusals among them', schema: TriggerOutcome },
+    ...refused(401, 403, 404, 503),
+  },
+  example: {
+    parameters: { deviceIdentifier: exampleDevice },
+    status: 200,
+    answer: { status: 'DEVICE_OFFLINE' },
+  },
+})

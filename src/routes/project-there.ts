@@ -1,0 +1,50 @@
+import { projectAddress, projectIndex } from '#actors/project/address'
+import type { ProjectCommand } from '#actors/project/commands'
+import { type ProjectState, thingsOf } from '#actors/project/state'
+import type { Caller } from '#iam/caller'
+import { Problem } from '#model/problem'
+import { projectsMax } from '#model/release'
+import { type Action, reachesEvery } from '#model/scope'
+import type { RouteContext } from '#routes/context'
+
+/** A project as it is now, there or not; does not wake it. Wait for the gate before showing it. */
+export function lookAtProject({ system }: RouteContext, tenant: string, project: string): ProjectState {
+  return system.look(projectAddress(tenant, project)) as ProjectState
+}
+
+/** @throws Problem `not_found` for one that has nothing */
+export function projectThere(context: RouteContext, tenant: string, project: string): ProjectState {
+  const state = lookAtProject(context, tenant, project)
+  if (thingsOf(state) === 0) throw new Problem('not_found')
+  return state
+}
+
+export function askProject(
+  { system }: RouteContext,
+  tenant: string,
+  project: string,
+  command: ProjectCommand,
+  bytes = 0,
+): Promise<unknown> {
+  return system.ask(projectAddress(tenant, project), command, bytes)
+}
+
+/** @throws Problem `conflict` where this would be one project too many for the tenant */
+export async function mustHaveRoom(context: RouteContext, tenant: string, project: string): Promise<void> {
+  if (thingsOf(lookAtProject(context, tenant, project)) > 0) return
+  const pages = context.listing.entries(projectIndex, tenant)
+  try {
+    if ((await pages.next(projectsMax)).length < projectsMax) return
+  } finally {
+    await pages.close()
+  }
+  throw new Problem('conflict', `a tenant has at most ${projectsMax} projects`)
+}
+
+/**
+ * For what concerns any device: releases, and rollouts that are not for groups.
+ * @throws Problem `forbidden`
+ */
+export function mustReachAll({ scope }: Caller, action: Action): void {
+  if (!reachesEvery(scope, 'updates', action, '*')) throw new Problem('forbidden')
+}

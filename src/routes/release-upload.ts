@@ -1,0 +1,139 @@
+import { createHash } from 'node:crypto'
+import type { PutReleaseAnswer } from '#actors/project/commands'
+import type { UploadQuery } from '#api/update-projects'
+import type { Caller } from '#iam/caller'
+import { Problem } from '#model/problem'
+import { type ReleaseKey, releaseEntryOf, releaseName, type StoredRelease } from '#model/release'
+import { type ContentRange, contentRangeOf } from '#routes/byte-range'
+import type { RouteContext } from '#routes/context'
+import { askProject, lookAtProject, mustHaveRoom, mustReachAll } from '#routes/project-there'
+import type { BlobReceived } from '#runtime/blobs'
+import type { BodyStream, Call, Reply } from '#server/call'
+import { mayPut, putAction } from '#server/permit'
+
+type UploadCall = Call<{ readonly project: string; readonly firmware: string }, UploadQuery>
+
+/**
+ * The image of a release, whole or a part of it. A release is made when its image is stored for good; it never becomes
+ * another one: the same image again is the same, any other is refused. Contract 6.
+ */
+export async function upload(context: RouteContext, call: UploadCall, key: ReleaseKey): Promise<Reply> {
+  const { caller, upload: body } = call
+  const { tenant } = caller
+  const { project } = call.parameters
+  if (!body) throw new Error('an upload comes without its stream')
+  await mustHaveRoom(context, tenant, project)
+  const before = releaseOf(context, tenant, project, key)
+  mayUpload(caller, before)
+  const range = rangeOf(call)
+  checkSize(context, range ? range.size : body.lengthBytes, before)
+  const name = nameOf(tenant, project, key)
+  if (range?.part === null) return standing(context, body, name, range.size)
+  const from = range?.part.from ?? 0
+  const size = range ? range.size : (body.lengthBytes ?? null)
+  const came = await context.images.receive(name, { from, size }, checked(context, call, body, range, key))
+  if (!came.image) return { status: 202, json: { received: came.received, size } }
+  return stored(context, call, key, came.image)
+}
+
+/** What there is of it so far. */
+async function standing({ images }: RouteContext, body: BodyStream, name: string, size: number) {
+  for await (const piece of body) if (piece.byteLength > 0) throw new Problem('bad_request', 'no bytes belong there')
+  return { status: 202, json: { received: await images.receivedOf(name), size } }
+}
+
+/** @throws Problem `bad_request` for a `Content-Range` that is none */
+function rangeOf(call: Call): ContentRange | undefined {
+  const header = call.header('content-range')
+  if (header === '') return undefined
+  const range = contentRangeOf(header)
+  if (!range) throw new Problem('bad_request', 'Content-Range must be bytes <first>-<last>/<size> or bytes */<size>')
+  const length = call.upload?.lengthBytes
+  const wanted = range.part ? range.part.to - range.part.from : 0
+  if (length !== undefined && length !== wanted) {
+    throw new Problem('bad_request', 'Content-Range and the length of the body do not agree')
+  }
+  return range
+}
+
+/** What can be said before a byte is read. @throws Problem `bad_request`, `too_large`, `conflict` */
+function checkSize({ imageBytesMax }: RouteContext, size: number | undefined, before: StoredRelease | undefined): void {
+  if (size === undefined) return
+  if (size === 0) throw emptyImage()
+  if (size > imageBytesMax) throw new Problem('too_large', `the image is larger than ${imageBytesMax} bytes`)
+  if (before && before.size !== size) throw otherImage()
+}
+
+/** The pieces of a body as they come, and behind the last one all that has to be true by then. */
+async function* checked(
+  context: RouteContext,
+  call: UploadCall,
+  body: BodyStream,
+  range: ContentRange | undefined,
+  key: ReleaseKey,
+): AsyncGenerator<Uint8Array> {
+  const part = range?.part ?? undefined
+  const left = part && part.to - part.from
+  let bytes = 0
+  for await (const piece of body) {
+    bytes += piece.byteLength
+    if (left !== undefined && bytes > left) break
+    yield piece
+  }
+  if (left !== undefined && bytes !== left) {
+    throw new Problem('bad_request', 'Content-Range and the length of the body do not agree')
+  }
+  if (bytes === 0) throw emptyImage()
+  const caller = body.stillPermitted()
+  mayUpload(caller, releaseOf(context, caller.tenant, call.parameters.project, key))
+}
+
+/** The image is there for good: makes the release, or leaves nothing of it. */
+function stored(
+  context: RouteContext,
+  { caller: { tenant, user }, parameters: { project }, query }: UploadCall,
+  key: ReleaseKey,
+  { sha256, size }: NonNullable<BlobReceived['image']>,
+): Promise<Reply> {
+  return context.imageUses.keepWhile(sha256, async () => {
+    if (query.sha256 !== undefined && query.sha256 !== sha256) {
+      throw new Problem('bad_request', `the SHA-256 of the image is ${sha256}`)
+    }
+    const made: StoredRelease = { ...key, sha256, size, createdAt: context.world.now(), createdBy: user }
+    const put = await askProject(context, tenant, project, { type: 'put_release', release: made })
+    const { isNew, release } = put as PutReleaseAnswer
+    const headers = { Location: locationOf(project, key) }
+    return { status: isNew ? 201 : 200, headers, json: releaseEntryOf(release) }
+  })
+}
+
+function locationOf(project: string, { firmware, hardware, index }: ReleaseKey): string {
+  const query = new URLSearchParams({ ...(hardware !== null && { hardware }), ...(index > 0 && { index: `${index}` }) })
+  const path = `/api/v1/updates/projects/${project}/releases/${encodeURIComponent(firmware)}`
+  return query.size > 0 ? `${path}?${query}` : path
+}
+
+function releaseOf(context: RouteContext, tenant: string, project: string, key: ReleaseKey): StoredRelease | undefined {
+  return lookAtProject(context, tenant, project).releases.get(releaseName(key))
+}
+
+/** @throws Problem `forbidden` */
+function mayUpload(caller: Caller, before: StoredRelease | undefined): void {
+  mayPut(caller, 'updates', before !== undefined)
+  mustReachAll(caller, putAction(before !== undefined))
+}
+
+/** By which parts of one image find each other, also after a start. */
+function nameOf(tenant: string, project: string, key: ReleaseKey): string {
+  return createHash('sha256')
+    .update(`${tenant}/${project}/${releaseName(key)}`)
+    .digest('hex')
+}
+
+function emptyImage(): Problem {
+  return new Problem('bad_request', 'the image is empty')
+}
+
+function otherImage(): Problem {
+  return new Problem('conflict', 'the release is there, with another image')
+}

@@ -1,0 +1,97 @@
+import type { RolloutAnswer } from '#actors/project/commands'
+import type { ProjectState } from '#actors/project/state'
+import * as api from '#api/update-projects'
+import type { Caller } from '#iam/caller'
+import { meantDevices } from '#model/bound'
+import { Problem } from '#model/problem'
+import { type RolloutBody, type RolloutEntry, rolloutEntryOf, type StoredRollout } from '#model/rollout'
+import type { Action } from '#model/scope'
+import { seeded } from '#model/seeded'
+import { madeId } from '#model/server-made-id'
+import type { RouteContext } from '#routes/context'
+import { embeddedOnly } from '#routes/embedded-only'
+import { lookAtTenant } from '#routes/looking'
+import { askProject, lookAtProject, mustHaveRoom, mustReachAll } from '#routes/project-there'
+import { boundWithin, membersIn } from '#routes/sight'
+import { textReply } from '#routes/streamed'
+import { type Binding, bind, type Reply } from '#server/call'
+import { mayPut } from '#server/permit'
+import { nextTime } from '#updates/cron'
+
+/** Who answers for rollouts. Contract 6. */
+export function rolloutRoutes(context: RouteContext): Binding[] {
+  const shift = async (caller: Caller, project: string, type: 'pause' | 'resume'): Promise<Reply> => {
+    mustReach(context, caller, 'update', rolloutThere(context, caller, project).rollout.body)
+    const said = await askProject(context, caller.tenant, project, { type, author: caller.user })
+    return { status: 200, json: entryOf(said as RolloutAnswer) }
+  }
+  return embeddedOnly(context, [
+    bind(api.readRollout, ({ caller, parameters: { project } }) => {
+      const { rollout, tally } = rolloutThere(context, caller, project)
+      return textReply(context, JSON.stringify(entryOf({ rollout, counts: tally.counts })))
+    }),
+
+    bind(api.putRollout, async ({ caller, parameters: { project }, body, bodyBytes, seed }) => {
+      await mustHaveRoom(context, caller.tenant, project)
+      const { rollout } = lookAtProject(context, caller.tenant, project)
+      mayPut(caller, 'updates', rollout !== undefined)
+      // The one that is there, too: who may not touch it does not put another in its place.
+      if (rollout) mustReach(context, caller, 'update', rollout.body)
+      mustReach(context, caller, rollout ? 'update' : 'create', body)
+      mustKnow(context, caller, body)
+      mustOpen(context, body)
+      const id = madeId(seeded(seed))
+      const put = { type: 'put_rollout', body, id, author: caller.user } as const
+      const said = await askProject(context, caller.tenant, project, put, bodyBytes.byteLength)
+      return { status: 200, json: entryOf(said as RolloutAnswer) }
+    }),
+
+    bind(api.deleteRollout, async ({ caller, parameters: { project } }) => {
+      mustReach(context, caller, 'delete', rolloutThere(context, caller, project).rollout.body)
+      await askProject(context, caller.tenant, project, { type: 'delete_rollout' })
+      return { status: 204 }
+    }),
+
+    bind(api.pauseRollout, ({ caller, parameters: { project } }) => shift(caller, project, 'pause')),
+    bind(api.resumeRollout, ({ caller, parameters: { project } }) => shift(caller, project, 'resume')),
+  ])
+}
+
+type WithRollout = ProjectState & { readonly rollout: StoredRollout }
+
+/** @throws Problem `not_found` */
+function rolloutThere(context: RouteContext, { tenant }: Caller, project: string): WithRollout {
+  const state = lookAtProject(context, tenant, project)
+  if (!state.rollout) throw new Problem('not_found')
+  return state as WithRollout
+}
+
+function entryOf({ rollout, counts }: Pick<RolloutAnswer, 'rollout' | 'counts'>): RolloutEntry {
+  return rolloutEntryOf(rollout, counts)
+}
+
+/**
+ * One for groups is there for who reaches all that are in them; a group that is gone may have had anybody.
+ * @throws Problem `not_found`; `forbidden` for one that concerns any device
+ */
+function mustReach(context: RouteContext, caller: Caller, action: Action, { groups }: RolloutBody): void {
+  if (!groups) {
+    mustReachAll(caller, action)
+    return
+  }
+  const members = meantDevices({ devices: null, groups }, membersIn(lookAtTenant(context, caller.tenant)))
+  if (!boundWithin(caller.scope, 'updates', action, members)) throw new Problem('not_found')
+}
+
+/** @throws Problem `not_found` for a group that is not there */
+function mustKnow(context: RouteContext, { tenant }: Caller, { groups = [] }: RolloutBody): void {
+  const known = lookAtTenant(context, tenant).groups
+  if (!groups.every((group) => known.has(group))) throw new Problem('not_found')
+}
+
+/** @throws Problem `invalid` for a window that never opens */
+function mustOpen({ world }: RouteContext, { window }: RolloutBody): void {
+  if (!window || nextTime(window.cron, world.now()) !== undefined) return
+  const details = [{ path: 'window.cron', message: 'must be a cron expression that names a time within ten years' }]
+  throw new Problem('invalid', undefined, { details })
+}

@@ -1,0 +1,49 @@
+import * as api from '#api/update-images'
+import { Problem } from '#model/problem'
+import { type ByteRange, byteRangeOf } from '#routes/byte-range'
+import type { RouteContext } from '#routes/context'
+import { embeddedOnly } from '#routes/embedded-only'
+import { type Binding, bind, type Call, type Reply } from '#server/call'
+
+/** Who hands out images. Contract 6. */
+export function updateImageRoutes(context: RouteContext): Binding[] {
+  return embeddedOnly(context, [bind(api.readImage, (call) => read(context, call, call.parameters.sha256, call.query))])
+}
+
+async function read(
+  { images, downloads, imageUrls, world }: RouteContext,
+  call: Call,
+  sha256: string,
+  signed: { readonly device: string; readonly exp: string; readonly sig: string },
+): Promise<Reply> {
+  if (!imageUrls.isGood(sha256, signed, world.now())) throw new Problem('forbidden')
+  const size = await images.sizeOf(sha256)
+  if (size === undefined) throw new Problem('not_found')
+  const etag = `"${sha256}"`
+  const headers = { ETag: etag, 'Accept-Ranges': 'bytes' }
+  if (isNamed(call.header('if-none-match'), etag)) return { status: 304, headers }
+  const range = rangeOf(call, etag, size)
+  if (range === 'unsatisfiable') return { status: 416, headers: { ...headers, 'Content-Range': `bytes */${size}` } }
+  const { from, to } = range ?? { from: 0, to: size }
+  return {
+    status: range ? 206 : 200,
+    headers: {
+      ...headers,
+      'Content-Type': 'application/octet-stream',
+      'Content-Length': String(to - from),
+      ...(range && { 'Content-Range': `bytes ${from}-${to - 1}/${size}` }),
+    },
+    chunks: await downloads.begin(sha256, from, to, call.signal),
+  }
+}
+
+/** A range of another image than the one that is there is the whole of this one. RFC 9110 §13.1.5. */
+function rangeOf(call: Call, etag: string, size: number): ByteRange | 'unsatisfiable' | undefined {
+  const known = call.header('if-range')
+  return known === '' || known === etag ? byteRangeOf(call.header('range'), size) : undefined
+}
+
+/** RFC 9110 §13.1.2: compared weakly. */
+function isNamed(header: string, etag: string): boolean {
+  return header === '*' || header.split(',').some((known) => known.trim().replace(/^W\//, '') === etag)
+}

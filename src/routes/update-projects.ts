@@ -1,0 +1,83 @@
+import { projectIndex } from '#actors/project/address'
+import type { ProjectState } from '#actors/project/state'
+import { nameOfCursor } from '#api/query-field'
+import * as api from '#api/update-projects'
+import type { Caller } from '#iam/caller'
+import { formatCrn } from '#model/crn'
+import { Problem } from '#model/problem'
+import { rolloutEntryOf } from '#model/rollout'
+import { reachesDevice } from '#model/scope'
+import type { RouteContext } from '#routes/context'
+import { embeddedOnly } from '#routes/embedded-only'
+import { listReply } from '#routes/list-reply'
+import { askProject, lookAtProject, mustHaveRoom } from '#routes/project-there'
+import { textReply } from '#routes/streamed'
+import { type Binding, bind } from '#server/call'
+import { putAction } from '#server/permit'
+
+/** Who answers for projects of the embedded update server, and for the devices that are held at a version. Contract 6. */
+export function updateProjectRoutes(context: RouteContext): Binding[] {
+  return embeddedOnly(context, [
+    bind(api.listProjects, (call) => {
+      const { tenant } = call.caller
+      const after = nameOfCursor(call.query.cursor)
+      return listReply(
+        context,
+        call,
+        {},
+        {
+          limit: call.query.limit,
+          names: context.listing.entries(projectIndex, tenant, '', after),
+          // Reading is not narrowed: what there is for a project tells of no device.
+          isShown: () => true,
+          textOf: (project) => JSON.stringify(entryOf(tenant, lookAtProject(context, tenant, project))),
+        },
+      )
+    }),
+
+    bind(api.readPin, ({ caller, parameters: { project, deviceIdentifier } }) =>
+      textReply(context, JSON.stringify({ firmware: pinThere(context, caller, project, deviceIdentifier) })),
+    ),
+
+    bind(api.putPin, async ({ caller, parameters: { project, deviceIdentifier: device }, body, bodyBytes }) => {
+      await mustHaveRoom(context, caller.tenant, project)
+      mayPutPin(context, caller, project, device)
+      const { firmware } = body
+      await askProject(context, caller.tenant, project, { type: 'put_pin', device, firmware }, bodyBytes.byteLength)
+      return { status: 200, json: body }
+    }),
+
+    bind(api.deletePin, async ({ caller, parameters: { project, deviceIdentifier: device } }) => {
+      pinThere(context, caller, project, device)
+      await askProject(context, caller.tenant, project, { type: 'delete_pin', device })
+      return { status: 204 }
+    }),
+  ])
+}
+
+function entryOf(tenant: string, { project, releases, pins, rollout, tally }: ProjectState): api.ProjectEntry {
+  return {
+    project,
+    resourceIdentifier: formatCrn({ type: 'project', tenant, name: project }),
+    releases: releases.size,
+    pins: pins.size,
+    rollout: rollout ? rolloutEntryOf(rollout, tally.counts) : null,
+  }
+}
+
+/** The version. @throws Problem `not_found` */
+function pinThere(context: RouteContext, { tenant }: Caller, project: string, device: string): string {
+  const firmware = lookAtProject(context, tenant, project).pins.get(device)
+  if (firmware === undefined) throw new Problem('not_found')
+  return firmware
+}
+
+/**
+ * What happens decides which right is needed, and where it reaches. Contract 1.4.
+ * @throws Problem `forbidden`, `not_found`
+ */
+function mayPutPin(context: RouteContext, { tenant, scope }: Caller, project: string, device: string): void {
+  const action = putAction(lookAtProject(context, tenant, project).pins.has(device))
+  if (scope.reaches('updates', action).length === 0) throw new Problem('forbidden')
+  if (!reachesDevice(scope, 'updates', action, device)) throw new Problem('not_found')
+}

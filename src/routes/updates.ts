@@ -1,0 +1,144 @@
+import { firmwareIndex, isFirmwareKnown } from '#actors/device/firmware-index'
+import type { DeviceState } from '#actors/device/state'
+import { updateAddress } from '#actors/update/address'
+import { type StoredUpdate, updateRecord } from '#actors/update/state'
+import { nameOfCursor } from '#api/query-field'
+import * as api from '#api/updates'
+import type { Firmware } from '#model/entry'
+import type { FirmwareEntry, FirmwareInformation, UpdateEntry, UpdateStatus } from '#model/firmware'
+import { Problem } from '#model/problem'
+import { devicesWithin } from '#model/scope'
+import type { UpdateQuestion } from '#model/update-offer'
+import { checkCurrent } from '#routes/check-current'
+import type { RouteContext } from '#routes/context'
+import { listReply } from '#routes/list-reply'
+import { lookAtDevice } from '#routes/looking'
+import { streamHeaders } from '#routes/stream-position'
+import { type Names, namesOf, textReply } from '#routes/streamed'
+import { type Binding, bind, type Call, type Reply } from '#server/call'
+
+/** Who answers for the firmware of devices. §4.5, contract 6. */
+export function updateRoutes(context: RouteContext): Binding[] {
+  return [
+    bind(api.listUpdates, (call) => list(context, call)),
+    bind(api.readUpdate, (call) => read(context, call, call.parameters.deviceIdentifier)),
+    bind(api.triggerUpdate, async ({ caller, parameters, seed, signal }) => {
+      const { tenant } = caller
+      const json = await context.updater.trigger({ tenant, device: parameters.deviceIdentifier, seed, signal })
+      return { status: 200, json }
+    }),
+  ]
+}
+
+/** From here on, what became of updates is shown. */
+const updateDepth = 2
+
+/** A single answer waits so long for the update server; a list does not. */
+const freshWaitMs = 2000
+
+function list(context: RouteContext, call: Call<unknown, ListedQuery>): Promise<Reply> {
+  const { caller, query } = call
+  const { tenant } = caller
+  const depth = query.depth ?? 0
+  const known = (device: string) => knownDevice(context, tenant, device)
+  return listReply(context, call, streamHeaders(context, tenant), {
+    limit: query.limit,
+    names: deviceNames(context, tenant, query),
+    isShown: devicesWithin(caller.scope, 'updates', 'read'),
+    isMeant: query.deviceIdentifier && ((device) => known(device) !== undefined),
+    textOf: (device) => {
+      const state = known(device)
+      return state && JSON.stringify(informationOf(context, tenant, state, depth))
+    },
+  })
+}
+
+interface ListedQuery {
+  readonly depth?: number | undefined
+  readonly limit?: number | undefined
+  readonly cursor?: string | undefined
+  readonly deviceIdentifier?: readonly string[] | undefined
+}
+
+/** Those that the query names, in the order of a listing; or all of whose firmware something is known. */
+function deviceNames({ listing }: RouteContext, tenant: string, query: ListedQuery): Names {
+  const after = nameOfCursor(query.cursor)
+  if (!query.deviceIdentifier) return listing.entries(firmwareIndex, tenant, '', after)
+  return namesOf([...new Set(query.deviceIdentifier)].sort().filter((device) => device > after))
+}
+
+async function read(context: RouteContext, call: Call<unknown, ListedQuery>, device: string): Promise<Reply> {
+  const { tenant } = call.caller
+  const depth = call.query.depth ?? 1
+  const before = knownThere(context, tenant, device)
+  if (depth > 0) {
+    const asked = questionsOf(tenant, before)
+    await Promise.all(asked.map((question) => context.checks.freshOf(question, freshWaitMs)))
+    checkCurrent(call.caller)
+  }
+  const state = depth > 0 ? knownThere(context, tenant, device) : before
+  return textReply(context, JSON.stringify(informationOf(context, tenant, state, depth)))
+}
+
+/** Undefined where there is nothing to show. */
+function knownDevice(context: RouteContext, tenant: string, device: string): DeviceState | undefined {
+  const state = lookAtDevice(context, tenant, device)
+  return state && isFirmwareKnown(state) ? state : undefined
+}
+
+/** @throws Problem `not_found` */
+function knownThere(context: RouteContext, tenant: string, device: string): DeviceState {
+  const state = knownDevice(context, tenant, device)
+  if (!state) throw new Problem('not_found')
+  return state
+}
+
+function informationOf(context: RouteContext, tenant: string, state: DeviceState, depth: number): FirmwareInformation {
+  const { device: deviceIdentifier, project, firmwares } = state
+  if (depth < 1) return { deviceIdentifier, project }
+  const stored =
+    depth < updateDepth
+      ? undefined
+      : (context.system.recordOf(updateAddress(tenant, deviceIdentifier), updateRecord) as StoredUpdate | undefined)
+  return {
+    deviceIdentifier,
+    project,
+    firmwares: [...firmwares]
+      .sort((one, next) => one.index - next.index)
+      .map((firmware) => firmwareEntryOf(context, tenant, state, firmware, stored)),
+  }
+}
+
+function firmwareEntryOf(
+  { checks }: RouteContext,
+  tenant: string,
+  { device, project }: DeviceState,
+  firmware: Firmware,
+  stored: StoredUpdate | undefined,
+): FirmwareEntry {
+  const updateAvailable = project !== null && (checks.knownOf(questionOf(tenant, device, project, firmware)) ?? false)
+  const isItsUpdate = stored?.context.index === firmware.index
+  return { ...firmware, updateAvailable, ...(stored && isItsUpdate && { update: updateEntryOf(stored) }) }
+}
+
+/** What its events come to. */
+function updateEntryOf({ state, context }: StoredUpdate): UpdateEntry {
+  const { offer, progress, message, toldAt } = context
+  return {
+    status: state.toUpperCase() as UpdateStatus,
+    ...(offer && { firmware: offer.firmware }),
+    ...(progress !== null && { progress }),
+    ...(message !== null && { message }),
+    at: toldAt,
+  }
+}
+
+function questionsOf(tenant: string, { device, project, firmwares }: DeviceState): readonly UpdateQuestion[] {
+  return project === null ? [] : firmwares.map((firmware) => questionOf(tenant, device, project, firmware))
+}
+
+/** As by hand: whether there is an update is whether asking for one would bring it. */
+function questionOf(tenant: string, device: string, project: string, of: Firmware): UpdateQuestion {
+  const { firmware, hardware, index } = of
+  return { tenant, device, project, firmware, index, isAutomatic: false, ...(hardware !== undefined && { hardware }) }
+}

@@ -1,0 +1,168 @@
+import { createHash } from 'node:crypto'
+import { WebSocket } from 'ws'
+import { deviceAddress } from '#actors/device/device'
+import { putRollout } from '#api/update-projects'
+import { anonymous } from '#iam/anonymous'
+import type { Caller } from '#iam/caller'
+import { nobody } from '#iam/nobody'
+import { type Grant, scopeOf } from '#model/scope'
+import { bindingsOf, socketsOf } from '#routes/bindings'
+import { type Assembly, assemble } from '#src/assembly'
+import { memoryPlace } from '#store/memory'
+import { type Door, openDoor, world } from '#test/server/door'
+import type { UpdateSettings } from '#updates/options'
+
+export const imageBytesMax = 100_000
+export const hookSecret = 'of the update server'
+
+/** Grants on `updates`, for these devices. */
+export const onUpdates = (
+  actions: readonly ('create' | 'read' | 'update' | 'delete')[],
+  devices: readonly string[] = ['*'],
+): Grant => ({
+  permissions: { updates: [...actions] },
+  devices: [...devices],
+  services: ['*'],
+})
+
+/** What devices hear: an offer. */
+export interface Offered {
+  readonly id: string
+  readonly firmware: string
+  readonly url: string
+  readonly sha256: string
+  readonly size: number
+}
+
+/** The whole server in memory, with a door for callers that a test makes up: who asks stands in a header. */
+export class FirmwareGround {
+  readonly assembly: Assembly
+  readonly door: Door
+  readonly #callers: Map<string, Caller>
+  readonly #devices: WebSocket[] = []
+
+  private constructor(assembly: Assembly, door: Door, callers: Map<string, Caller>) {
+    this.assembly = assembly
+    this.door = door
+    this.#callers = callers
+  }
+
+  static async open(updates: UpdateSettings = {}): Promise<FirmwareGround> {
+    const callers = new Map<string, Caller>()
+    const assembly = assemble({
+      world,
+      place: memoryPlace(),
+      publisher: { publish: () => {} },
+      isSynced: false,
+      retention: { bytesMax: 2 ** 20, ageMsMax: 3_600_000 },
+      ticketLifetimeMs: 30_000,
+      log: { error: console.error, warn: () => {}, info: () => {}, debug: () => {} },
+      updates: { imageBytesMax, hookSecret, ...updates },
+    })
+    await assembly.open()
+    const { context, eventRoom } = assembly
+    const door = await openDoor({
+      world,
+      bindings: bindingsOf(context, undefined, { dataDirectory: '/', databaseStatus: () => 'ok' }),
+      sockets: socketsOf(context, undefined, eventRoom, 256 * 1024),
+      authenticate: (request, access) =>
+        access === 'hook' && request.headerCount('x-hook-signature') > 0
+          ? nobody
+          : (callers.get(request.header('x-caller')) ?? anonymous),
+    })
+    return new FirmwareGround(assembly, door, callers)
+  }
+
+  async close(): Promise<void> {
+    for (const device of this.#devices) device.terminate()
+    this.assembly.stop()
+    await this.door.server.close()
+    await this.assembly.close()
+  }
+
+  /** Somebody with these grants; `change` makes them others, as when a role is edited. */
+  caller(name: string, ...grants: Grant[]): { change(...after: Grant[]): void } {
+    const made = (given: Grant[]): Caller => ({ ...anonymous, user: `crn#user:${name}`, scope: scopeOf(given) })
+    let now = made(grants)
+    const before: Caller = { ...now, isCurrent: () => now.scope === before.scope, now: () => now }
+    this.#callers.set(name, before)
+    now = before
+    return {
+      change(...after) {
+        now = made(after)
+      },
+    }
+  }
+
+  async call(method: string, path: string, more: RequestInit & { by?: string } = {}) {
+    const { by, ...init } = more
+    const headers = { ...(by !== undefined && { 'x-caller': by }), ...(init.headers as Record<string, string>) }
+    const response = await fetch(this.door.base + path, { ...init, method, headers })
+    const bytes = Buffer.from(await response.arrayBuffer())
+    const isJson = response.headers.get('content-type')?.startsWith('application/json')
+    return {
+      status: response.status,
+      headers: response.headers,
+      bytes,
+      json: isJson ? JSON.parse(`${bytes}`) : undefined,
+    }
+  }
+
+  put(path: string, body: object, by?: string) {
+    const headers = { 'content-type': 'application/json' }
+    return this.call('PUT', path, { headers, body: JSON.stringify(body), ...(by !== undefined && { by }) })
+  }
+
+  upload(path: string, image: Uint8Array | string, headers: Record<string, string> = {}, by?: string) {
+    return this.call('PUT', path, {
+      body: image as NonNullable<RequestInit['body']>,
+      headers,
+      ...(by !== undefined && { by }),
+    })
+  }
+
+  /** The example of a rollout, with some of it changed. */
+  rollout(change: object = {}): object {
+    return { ...(putRollout.example.body as object), window: undefined, ...change }
+  }
+
+  /** A device that is on no link. */
+  async known(device: string, project: string | undefined, firmwares: readonly object[] | undefined): Promise<void> {
+    const hello = { type: 'hello', session: 'a', services: [], project, firmwares, isAutoUpdated: true }
+    const { system } = this.assembly.context
+    await system.ask({ kind: 'tenant', tenant: 'default', id: 'default' }, { type: 'admit_device', device, meta: {} })
+    await system.ask(deviceAddress('default', device), { ...hello, isConnect: false })
+  }
+
+  /** A device on a link of its own. Whatever it is offered is answered by `answer`, which may say several things. */
+  async link(
+    device: string,
+    said: object,
+    answer: (offered: Offered) => readonly object[] = () => [],
+  ): Promise<{ readonly offers: readonly Offered[] }> {
+    const socket = new WebSocket(`${this.door.ws}/link`, ['link.v1.json'])
+    this.#devices.push(socket)
+    const offers: Offered[] = []
+    await new Promise((welcomed, refused) => {
+      socket.on('error', refused)
+      socket.on('open', () => {
+        socket.send(JSON.stringify({ type: 'HELLO', deviceIdentifier: device, services: [], ...said }))
+      })
+      socket.on('message', (data) => {
+        const message = JSON.parse(String(data))
+        if (message.type === 'WELCOME') welcomed(undefined)
+        if (message.type !== 'FIRMWARE') return
+        offers.push(message)
+        const { flakeAddress, id } = message
+        for (const status of answer(message)) {
+          socket.send(JSON.stringify({ type: 'FIRMWARE_STATUS', flakeAddress, id, ...status }))
+        }
+      })
+    })
+    return { offers }
+  }
+}
+
+export function sha256Of(bytes: Uint8Array | string): string {
+  return createHash('sha256').update(bytes).digest('hex')
+}

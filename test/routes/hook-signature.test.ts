@@ -1,0 +1,60 @@
+import { createHmac } from 'node:crypto'
+import { expect, test } from 'vitest'
+import { isHookSigned } from '#routes/hook-signature'
+
+/** Contract 6, Hook. */
+
+const secret = 'of the update server'
+const nowS = 1_790_000_000
+const path = '/api/v1/updates/hook/boil%65r'
+const body = Buffer.from('{"devices":["SENSOR-1"]}')
+
+const macOf = (time: number | string, { of = path, with: key = secret, bytes = body } = {}) =>
+  createHmac('sha256', key).update(`${time}.${of}.`).update(bytes).digest('hex')
+
+const isSigned = (header: string, call = { path, body }) => isHookSigned(header, call, secret, nowS * 1000)
+const mac = macOf(nowS)
+
+test.each([
+  ['as it is written', `t=${nowS},sha256=${mac}`],
+  ['the other way round', `sha256=${mac},t=${nowS}`],
+  ['in capitals', `t=${nowS},sha256=${mac.toUpperCase()}`],
+  ['with spaces between', `t=${nowS}, sha256=${mac}`],
+  ['with a field that we do not know', `t=${nowS},sha256=${mac},v=2`],
+  ['five minutes old', `t=${nowS - 300},sha256=${macOf(nowS - 300)}`],
+  ['five minutes early', `t=${nowS + 300},sha256=${macOf(nowS + 300)}`],
+])('good: %s', (_, header) => {
+  expect(isSigned(header)).toBe(true)
+})
+
+test.each([
+  ['empty', ''],
+  ['without a time', `sha256=${mac}`],
+  ['without a signature', `t=${nowS}`],
+  ['a signature that is none', `t=${nowS},sha256=xyz`],
+  ['a part of one', `t=${nowS},sha256=${mac.slice(0, 62)}`],
+  ['more than one', `t=${nowS},sha256=${mac}00`],
+  ['the time twice', `t=${nowS},t=${nowS},sha256=${mac}`],
+  ['the signature twice', `t=${nowS},sha256=${mac},sha256=${mac}`],
+  ['the whole header twice', `t=${nowS},sha256=${mac}, t=${nowS},sha256=${mac}`],
+  ['a name in capitals', `T=${nowS},SHA256=${mac}`],
+  ['a time with a sign', `t=+${nowS},sha256=${macOf(`+${nowS}`)}`],
+  ['a time with a fraction', `t=${nowS}.0,sha256=${macOf(`${nowS}.0`)}`],
+  ['a time in milliseconds', `t=${nowS}000,sha256=${macOf(`${nowS}000`)}`],
+  ['older than five minutes', `t=${nowS - 301},sha256=${macOf(nowS - 301)}`],
+  ['earlier than five minutes', `t=${nowS + 301},sha256=${macOf(nowS + 301)}`],
+  ['another time', `t=${nowS + 1},sha256=${mac}`],
+  ['another secret', `t=${nowS},sha256=${macOf(nowS, { with: 'another' })}`],
+  ['an empty secret', `t=${nowS},sha256=${macOf(nowS, { with: '' })}`],
+  ['of the path as it is meant', `t=${nowS},sha256=${macOf(nowS, { of: '/api/v1/updates/hook/boiler' })}`],
+  ['of the path with a query', `t=${nowS},sha256=${macOf(nowS, { of: `${path}?a=b` })}`],
+  ['of no body', `t=${nowS},sha256=${macOf(nowS, { bytes: Buffer.alloc(0) })}`],
+  ['without commas', `t=${nowS} sha256=${mac}`],
+])('bad: %s', (_, header) => {
+  expect(isSigned(header)).toBe(false)
+})
+
+test('the body counts byte for byte', () => {
+  const other = Buffer.from('{ "devices": ["SENSOR-1"] }')
+  expect(isSigned(`t=${nowS},sha256=${mac}`, { path, body: other })).toBe(false)
+})

@@ -1,0 +1,235 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { FirmwareGround, imageBytesMax, onUpdates, sha256Of } from '#test/routes/firmware-ground'
+
+/** Contract 6, embedded update server: releases and their images. */
+
+const releases = '/updates/projects/boiler/releases'
+const at = `${releases}/1.5.0`
+const image = Buffer.alloc(70_000, 'firmware ')
+
+let ground: FirmwareGround
+beforeEach(async () => {
+  ground = await FirmwareGround.open()
+})
+afterEach(() => ground.close())
+
+const sizeOf = (bytes: Uint8Array | string) => ground.assembly.context.images.sizeOf(sha256Of(bytes))
+
+/** Bytes in pieces, without saying how many; `between` runs behind the first one. */
+async function* pieces(bytes: Uint8Array, between: () => Promise<void> = async () => {}) {
+  yield bytes.subarray(0, 1000)
+  await between()
+  yield bytes.subarray(1000)
+}
+const streamed = (path: string, body: AsyncIterable<Uint8Array>, by?: string) =>
+  ground.call('PUT', path, {
+    body: body as unknown as RequestInit['body'],
+    duplex: 'half',
+    ...(by !== undefined && { by }),
+  } as RequestInit)
+
+describe('an image', () => {
+  test('is a release when it is there', async () => {
+    const { status, json, headers } = await ground.upload(at, image)
+    expect([status, headers.get('location')]).toEqual([201, `/api/v1${at}`])
+    const release = { firmware: '1.5.0', index: 0, sha256: sha256Of(image), size: image.length }
+    expect(json).toEqual({ ...release, createdAt: expect.any(Number), createdBy: 'crn#user:anonymous' })
+    expect((await ground.call('GET', at)).json).toEqual(json)
+    expect((await ground.call('GET', releases)).json).toEqual([json])
+    expect(await sizeOf(image)).toBe(image.length)
+  })
+
+  test.each(['application/octet-stream', 'application/json', 'text/plain; charset=x', 'nonsense'])(
+    'may be of any type: %s',
+    async (type) => {
+      const { status } = await ground.upload(at, image, { 'content-type': type })
+      expect(status).toBe(201)
+    },
+  )
+
+  test('may come without a length', async () => {
+    expect((await streamed(at, pieces(image))).json).toMatchObject({ sha256: sha256Of(image), size: image.length })
+  })
+
+  test('is the same again, and never another', async () => {
+    const first = await ground.upload(at, image)
+    const again = await ground.upload(at, image)
+    expect([again.status, again.json]).toEqual([200, first.json])
+    for (const other of [Buffer.alloc(image.length, 'other'), Buffer.from('shorter')]) {
+      const { status, json } = await ground.upload(at, other)
+      expect([status, Object.keys(json)]).toEqual([409, ['error']])
+      expect(await sizeOf(other)).toBeUndefined()
+    }
+    expect((await ground.call('GET', at)).json).toEqual(first.json)
+  })
+
+  test('is compared with what it is said to be', async () => {
+    const wrong = await ground.upload(`${at}?sha256=${'0'.repeat(64)}`, image)
+    expect([wrong.status, wrong.json]).toEqual([400, { error: `the SHA-256 of the image is ${sha256Of(image)}` }])
+    expect([await sizeOf(image), (await ground.call('GET', at)).status]).toEqual([undefined, 404])
+    expect((await ground.upload(`${at}?sha256=${sha256Of(image)}`, image)).status).toBe(201)
+  })
+
+  test('is not empty', async () => {
+    const whole = await ground.upload(at, '')
+    expect([whole.status, whole.json]).toEqual([400, { error: 'the image is empty' }])
+    async function* nothing() {}
+    const chunked = await streamed(at, nothing())
+    expect([chunked.status, chunked.json]).toEqual([400, { error: 'the image is empty' }])
+  })
+
+  test('is not larger than may be', async () => {
+    expect((await ground.upload(at, Buffer.alloc(imageBytesMax))).status).toBe(201)
+    const larger = Buffer.alloc(imageBytesMax + 1, 'x')
+    const other = `${releases}/1.6.0`
+    expect((await ground.upload(other, larger)).status).toBe(413)
+    expect((await streamed(other, pieces(larger))).status).toBe(413)
+    const range = { 'content-range': `bytes 0-9/${imageBytesMax + 1}` }
+    expect((await ground.upload(other, Buffer.alloc(10), range)).status).toBe(413)
+  })
+
+  test('is not one to whom the right was taken meanwhile', async () => {
+    const eve = ground.caller('eve', onUpdates(['create']))
+    const lost = await streamed(
+      at,
+      pieces(image, async () => eve.change(onUpdates(['read']))),
+      'eve',
+    )
+    expect([lost.status, lost.bytes.length]).toEqual([403, 0])
+    expect([await sizeOf(image), (await ground.call('GET', at)).status]).toEqual([undefined, 404])
+  })
+
+  test('goes with the last release that names it', async () => {
+    for (const path of [at, '/updates/projects/other/releases/2.0.0']) await ground.upload(path, image)
+    expect((await ground.call('DELETE', at)).status).toBe(204)
+    expect(await sizeOf(image)).toBe(image.length)
+    expect((await ground.call('DELETE', '/updates/projects/other/releases/2.0.0')).status).toBe(204)
+    while ((await sizeOf(image)) !== undefined) await new Promise((resolve) => setTimeout(resolve, 1))
+    expect((await ground.call('GET', '/updates/projects')).json).toEqual([])
+  })
+})
+
+describe('in parts', () => {
+  const part = (from: number, to: number, size = image.length) =>
+    ground.upload(at, image.subarray(from, to), { 'content-range': `bytes ${from}-${to - 1}/${size}` })
+  const asked = () => ground.upload(at, '', { 'content-range': `bytes */${image.length}` })
+
+  test('one goes on behind the other', async () => {
+    expect((await asked()).json).toEqual({ received: 0, size: image.length })
+    const first = await part(0, 30_000)
+    expect([first.status, first.json]).toEqual([202, { received: 30_000, size: image.length }])
+    expect((await asked()).json).toEqual({ received: 30_000, size: image.length })
+    expect((await part(30_000, 60_000)).json).toEqual({ received: 60_000, size: image.length })
+    expect((await ground.call('GET', at)).status).toBe(404)
+    const last = await part(60_000, image.length)
+    expect([last.status, last.json.sha256]).toEqual([201, sha256Of(image)])
+    expect((await asked()).json).toEqual({ received: 0, size: image.length })
+  })
+
+  test('one that does not go on is refused, and one from the beginning begins anew', async () => {
+    await part(0, 30_000)
+    for (const [from, to] of [
+      [29_999, 60_000],
+      [30_001, 60_000],
+      [60_000, 70_000],
+    ] as const) {
+      const { status, json } = await part(from, to)
+      expect([status, json]).toEqual([409, { error: 'bytes from 30000 are expected' }])
+    }
+    expect((await part(0, 10_000)).json).toEqual({ received: 10_000, size: image.length })
+    expect((await ground.upload(at, image)).status).toBe(201)
+  })
+
+  test.each([
+    'bytes 0-9',
+    'bytes 0-9/*',
+    'bytes */*',
+    'bytes 9-0/10',
+    'bytes 0-10/10',
+    'items 0-9/10',
+    '0-9/10',
+    'bytes 0-8/10',
+    'bytes */10',
+  ])('a Content-Range that is none, or of another length: %j', async (range) => {
+    const { status, json } = await ground.upload(at, Buffer.alloc(10, 'x'), { 'content-range': range })
+    expect([status, Object.keys(json)]).toEqual([400, ['error']])
+  })
+
+  test('one without a length that says too little or too much', async () => {
+    for (const last of [9_999, 69_999]) {
+      const range = { 'content-range': `bytes 0-${last}/80000` }
+      const body = pieces(image.subarray(0, 20_000))
+      const init = { body: body as unknown as RequestInit['body'], duplex: 'half', headers: range } as RequestInit
+      expect((await ground.call('PUT', at, init)).status).toBe(400)
+    }
+  })
+})
+
+describe('variants', () => {
+  test('are told apart by hardware and index, and listed in order', async () => {
+    const names = [
+      '1.10.0',
+      '1.9.0?hardware=rev-b',
+      '1.9.0',
+      '1.9.0-rc.1',
+      '1.10.0?hardware=rev-a&index=1',
+      '2.0.0?index=1',
+    ]
+    for (const [place, name] of names.entries()) {
+      const { status, headers } = await ground.upload(`${releases}/${name}`, `image ${place}`)
+      expect([status, headers.get('location')]).toEqual([201, `/api/v1${releases}/${name}`])
+    }
+    const listed = (await ground.call('GET', releases)).json as { firmware: string; hardware?: string; index: number }[]
+    expect(listed.map(({ firmware, hardware, index }) => [index, hardware, firmware])).toEqual([
+      [0, undefined, '1.9.0-rc.1'],
+      [0, undefined, '1.9.0'],
+      [0, undefined, '1.10.0'],
+      [0, 'rev-b', '1.9.0'],
+      [1, undefined, '2.0.0'],
+      [1, 'rev-a', '1.10.0'],
+    ])
+    expect((await ground.call('GET', `${releases}/1.9.0?hardware=rev-b`)).json.sha256).toBe(sha256Of('image 1'))
+    expect((await ground.call('GET', `${releases}/1.9.0`)).json.sha256).toBe(sha256Of('image 2'))
+    expect((await ground.call('GET', `${releases}/2.0.0`)).status).toBe(404)
+    expect((await ground.call('DELETE', `${releases}/1.9.0?hardware=rev-c`)).status).toBe(404)
+  })
+
+  test.each(['?index=256', '?index=-1', '?index=x', '?hardware=a/b', '?hardware=', '?sha256=x', '?index=1&index=2'])(
+    'what is none: %s',
+    async (query) => {
+      const { status, json } = await ground.upload(at + query, image)
+      expect([status, json.error]).toEqual([400, 'Validation Error'])
+    },
+  )
+
+  test.each(['1', 'v1.0.0', '1.0.0.0', '01.0.0'])('a version that is none is nowhere: %s', async (version) => {
+    expect((await ground.upload(`${releases}/${version}`, image)).status).toBe(404)
+  })
+})
+
+test('what is in use is not deleted', async () => {
+  for (const version of ['1.5.0', '1.6.0']) await ground.upload(`${releases}/${version}`, image)
+  await ground.put('/updates/projects/boiler/pins/SENSOR-1', { firmware: '1.5.0' })
+  await ground.put('/updates/projects/boiler/rollout', ground.rollout({ firmware: '1.6.0' }))
+  for (const version of ['1.5.0', '1.6.0']) {
+    const { status, json } = await ground.call('DELETE', `${releases}/${version}`)
+    expect([status, json]).toEqual([409, { error: 'the release is in use' }])
+  }
+  await ground.call('DELETE', '/updates/projects/boiler/pins/SENSOR-1')
+  await ground.call('DELETE', '/updates/projects/boiler/rollout')
+  for (const version of ['1.5.0', '1.6.0']) {
+    expect((await ground.call('DELETE', `${releases}/${version}`)).status).toBe(204)
+  }
+})
+
+test('what happens decides which right is needed, and it reaches any device', async () => {
+  ground.caller('maker', onUpdates(['create']))
+  ground.caller('editor', onUpdates(['update']))
+  ground.caller('narrow', onUpdates(['create', 'update', 'delete'], ['SENSOR-1']))
+  expect((await ground.upload(at, image, {}, 'editor')).status).toBe(403)
+  expect((await ground.upload(at, image, {}, 'narrow')).status).toBe(403)
+  expect((await ground.upload(at, image, {}, 'maker')).status).toBe(201)
+  expect((await ground.upload(at, image, {}, 'maker')).status).toBe(403)
+  expect((await ground.upload(at, image, {}, 'editor')).status).toBe(200)
+  expect((await ground.call('DELETE', at, { by: 'narrow' })).status).toBe(403)
+})

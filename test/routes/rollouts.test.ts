@@ -1,0 +1,150 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { FirmwareGround, onUpdates } from '#test/routes/firmware-ground'
+
+/** Contract 6: rollouts, pins, projects. */
+
+const project = '/updates/projects/boiler'
+const rollout = `${project}/rollout`
+
+let ground: FirmwareGround
+beforeEach(async () => {
+  ground = await FirmwareGround.open()
+})
+afterEach(() => ground.close())
+
+const group = async (...devices: string[]): Promise<string> => {
+  const headers = { 'content-type': 'application/json' }
+  const body = JSON.stringify({ name: 'Hall 3', devices })
+  const { json } = await ground.call('POST', '/groups', { headers, body })
+  return json.resourceIdentifier.replace('crn#group:', '')
+}
+
+describe('a rollout', () => {
+  test('is put, paused, gone on with and ended', async () => {
+    expect((await ground.call('GET', rollout)).status).toBe(404)
+    const { status, json } = await ground.put(rollout, ground.rollout())
+    expect([status, json]).toEqual([
+      200,
+      {
+        ...JSON.parse(JSON.stringify(ground.rollout())),
+        state: 'running',
+        counts: { chosen: 0, running: 0, done: 0, failed: 0, refused: 0 },
+        createdBy: 'crn#user:anonymous',
+        createdAt: expect.any(Number),
+        updatedBy: 'crn#user:anonymous',
+        updatedAt: expect.any(Number),
+      },
+    ])
+    expect((await ground.call('GET', rollout)).json).toEqual(json)
+    for (const [verb, state] of [
+      ['pause', 'paused'],
+      ['pause', 'paused'],
+      ['resume', 'running'],
+      ['resume', 'running'],
+    ]) {
+      const answer = await ground.call('POST', `${rollout}/${verb}`)
+      expect([answer.status, answer.json.state]).toEqual([200, state])
+    }
+    expect((await ground.call('DELETE', rollout)).status).toBe(204)
+    for (const [method, path] of [
+      ['DELETE', rollout],
+      ['POST', `${rollout}/pause`],
+      ['POST', `${rollout}/resume`],
+    ] as const) {
+      expect((await ground.call(method, path)).status).toBe(404)
+    }
+  })
+
+  test.each(['0 0 30 2 *', '99 * * * *', '* * * *', '@daily'])('its window has to open some time: %j', async (cron) => {
+    const { status, json } = await ground.put(rollout, ground.rollout({ window: { cron, minutes: 60 } }))
+    expect([status, json.error, json.details[0].path]).toEqual([400, 'Validation Error', 'window.cron'])
+  })
+
+  test('without groups needs a reach over any device', async () => {
+    ground.caller('narrow', onUpdates(['create', 'read', 'update', 'delete'], ['A']))
+    ground.caller('maker', onUpdates(['create']))
+    expect((await ground.put(rollout, ground.rollout(), 'narrow')).status).toBe(403)
+    expect((await ground.put(rollout, ground.rollout(), 'maker')).status).toBe(200)
+    expect((await ground.put(rollout, ground.rollout(), 'maker')).status).toBe(403)
+    for (const [method, path] of [
+      ['DELETE', rollout],
+      ['POST', `${rollout}/pause`],
+      ['POST', `${rollout}/resume`],
+    ] as const) {
+      expect((await ground.call(method, path, { by: 'narrow' })).status).toBe(403)
+    }
+    expect((await ground.call('GET', rollout, { by: 'narrow' })).status).toBe(200)
+  })
+
+  test('for groups needs a reach over all that are in them', async () => {
+    const [ofA, ofBoth] = [await group('A'), await group('A', 'B')]
+    ground.caller('narrow', onUpdates(['create', 'read', 'update', 'delete'], ['A']))
+    ground.caller(
+      'both',
+      onUpdates(['create', 'update', 'delete'], ['A']),
+      onUpdates(['create', 'update', 'delete'], ['B']),
+    )
+    const put = (groups: readonly string[], by: string) => ground.put(rollout, ground.rollout({ groups }), by)
+    expect((await put([ofBoth], 'narrow')).status).toBe(404)
+    expect((await put([ofA, ofBoth], 'narrow')).status).toBe(404)
+    expect((await put(['9Zz9Zz9Zz9'], 'both')).status).toBe(404)
+    expect((await put([ofA], 'narrow')).status).toBe(200)
+    expect((await ground.call('POST', `${rollout}/pause`, { by: 'narrow' })).json.state).toBe('paused')
+    expect((await put([ofBoth], 'both')).status).toBe(200)
+    // What is there counts, too: who does not reach it puts nothing in its place.
+    expect((await put([ofA], 'narrow')).status).toBe(404)
+    expect((await ground.call('POST', `${rollout}/resume`, { by: 'narrow' })).status).toBe(404)
+    expect((await ground.call('DELETE', rollout, { by: 'narrow' })).status).toBe(404)
+    expect((await ground.call('DELETE', rollout, { by: 'both' })).status).toBe(204)
+  })
+
+  test('is for no group that is not there', async () => {
+    const { status, json } = await ground.put(rollout, ground.rollout({ groups: ['9Zz9Zz9Zz9'] }))
+    expect([status, json]).toEqual([404, { error: 'Not Found' }])
+  })
+})
+
+describe('a pin', () => {
+  const pin = `${project}/pins/SENSOR-1`
+
+  test('is put, read in any case, and removed', async () => {
+    expect((await ground.call('GET', pin)).status).toBe(404)
+    expect((await ground.put(`${project}/pins/sensor-1`, { firmware: '1.4.2' })).json).toEqual({ firmware: '1.4.2' })
+    expect((await ground.call('GET', pin)).json).toEqual({ firmware: '1.4.2' })
+    expect((await ground.call('DELETE', pin)).status).toBe(204)
+    expect((await ground.call('DELETE', pin)).status).toBe(404)
+  })
+
+  test('takes the right for what happens, where the device lies', async () => {
+    ground.caller('maker', onUpdates(['create'], ['SENSOR-1']), onUpdates(['update'], ['B']))
+    const put = () => ground.put(pin, { firmware: '1.4.2' }, 'maker')
+    expect((await put()).status).toBe(200)
+    // It is there now, and elsewhere he may change one.
+    expect((await put()).status).toBe(404)
+    expect((await ground.put(`${project}/pins/C`, { firmware: '1.4.2' }, 'maker')).status).toBe(404)
+    ground.caller('editor', onUpdates(['update']))
+    expect((await ground.put(pin, { firmware: '1.4.3' }, 'editor')).status).toBe(200)
+    expect((await ground.put(`${project}/pins/C`, { firmware: '1.4.3' }, 'editor')).status).toBe(403)
+  })
+})
+
+test('projects are there while they have something, page by page', async () => {
+  for (const name of ['c', 'a', 'b']) await ground.put(`/updates/projects/${name}/pins/SENSOR-1`, { firmware: '1.0.0' })
+  await ground.upload('/updates/projects/b/releases/1.0.0', 'an image')
+  await ground.put('/updates/projects/b/rollout', ground.rollout())
+  const { json } = await ground.call('GET', '/updates/projects')
+  expect(json).toMatchObject([
+    { project: 'a', resourceIdentifier: 'crn#project:default/a', releases: 0, pins: 1, rollout: null },
+    { project: 'b', releases: 1, pins: 1, rollout: { state: 'running' } },
+    { project: 'c' },
+  ])
+  const first = await ground.call('GET', '/updates/projects?limit=2')
+  const [, next = ''] = /<\/api\/v1(.*)>; rel="next"/.exec(first.headers.get('link') ?? '') ?? []
+  const second = await ground.call('GET', next)
+  expect([...first.json, ...second.json]).toEqual(json)
+  expect(second.headers.get('link')).toBeNull()
+  expect((await ground.call('GET', '/updates/projects/a/releases')).json).toEqual([])
+  await ground.call('DELETE', '/updates/projects/a/pins/SENSOR-1')
+  expect((await ground.call('GET', '/updates/projects/a/releases')).status).toBe(404)
+  expect((await ground.call('GET', '/updates/projects')).json).toHaveLength(2)
+})

@@ -1,0 +1,142 @@
+import { createHmac } from 'node:crypto'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import type { WalkRequest } from '#actors/project/commands'
+import { FirmwareGround, hookSecret, onUpdates } from '#test/routes/firmware-ground'
+
+/** Contract 6, Hook. The signature itself has a test of its own. */
+
+let ground: FirmwareGround
+beforeAll(async () => {
+  ground = await FirmwareGround.open()
+  await ground.known('SENSOR-1', 'boiler', [{ firmware: '1.0.0', index: 0 }])
+})
+afterAll(() => ground?.close())
+
+/** What projects were asked to go through, and of which it was forgotten what is known. */
+let walks: (readonly [tenant: string, project: string, request: WalkRequest])[]
+let forgotten: (readonly [string, string])[]
+beforeEach(() => {
+  walks = []
+  forgotten = []
+  const { system, checks } = ground.assembly.context
+  const ask = system.ask.bind(system)
+  vi.spyOn(system, 'ask').mockImplementation((address, command, ...more) => {
+    const { type, request } = command as { type: string; request: WalkRequest }
+    if (type === 'walk') walks.push([address.tenant, address.id, request])
+    return ask(address, command, ...more)
+  })
+  vi.spyOn(checks, 'forgetProject').mockImplementation((...of) => void forgotten.push(of))
+})
+afterEach(() => vi.restoreAllMocks())
+
+const signature = (path: string, body: string, secret = hookSecret, time = Math.floor(Date.now() / 1000)) =>
+  `t=${time},sha256=${createHmac('sha256', secret).update(`${time}.${path}.${body}`).digest('hex')}`
+
+const signed = (body: string, path = '/updates/hook/boiler') =>
+  ground.call('POST', path, { body, headers: { 'x-hook-signature': signature(`/api/v1${path}`, body) } })
+
+const call = (body: string, by?: string, project = 'boiler') =>
+  ground.call('POST', `/updates/hook/${project}`, { body, ...(by !== undefined && { by }) })
+
+const ofServer = (devices: readonly string[] | null = null) => [
+  'default',
+  'boiler',
+  { by: 'hook', devices, author: null },
+]
+
+describe('what the update server signed', () => {
+  test('is heard, and stored before it is answered', async () => {
+    const { status, bytes } = await signed('{"event":"release"}')
+    expect([status, bytes.length]).toEqual([204, 0])
+    expect([walks, forgotten]).toEqual([[ofServer()], [['default', 'boiler']]])
+  })
+
+  test('by the path as it was sent', async () => {
+    expect((await signed('', '/updates/hook/boil%65r')).status).toBe(204)
+    const path = '/updates/hook/boil%65r'
+    const meant = signature('/api/v1/updates/hook/boiler', '')
+    expect((await ground.call('POST', path, { headers: { 'x-hook-signature': meant } })).status).toBe(401)
+    expect(walks).toEqual([ofServer()])
+  })
+
+  test.each([
+    ['another secret', signature('/api/v1/updates/hook/boiler', '{}', 'another')],
+    ['another body', signature('/api/v1/updates/hook/boiler', '{ }')],
+    ['too old', signature('/api/v1/updates/hook/boiler', '{}', hookSecret, Math.floor(Date.now() / 1000) - 302)],
+    ['nothing', ''],
+    ['junk', 'junk'],
+  ])('badly is 401, whoever sends it: %s', async (_, header) => {
+    const headers = { 'x-hook-signature': header, authorization: 'Bearer good' }
+    const { status, json, headers: said } = await ground.call('POST', '/updates/hook/boiler', { body: '{}', headers })
+    expect([status, json]).toEqual([401, { error: 'invalid hook signature' }])
+    expect(said.get('www-authenticate')).not.toBeNull()
+    expect([walks, forgotten]).toEqual([[], []])
+  })
+
+  test.each<[string, readonly string[] | null]>([
+    ['', null],
+    ['not JSON', null],
+    ['[]', null],
+    ['null', null],
+    ['7', null],
+    ['"text"', null],
+    ['{"__proto__":{"devices":["A"]}}', null],
+    ['{"devices":"SENSOR-1"}', null],
+    ['{"devices":["SENSOR-1",7]}', null],
+    ['{"devices":["SENSOR-1","a:b"]}', null],
+    ['{"devices":["sensor-1","SENSOR-1"],"more":{}}', ['SENSOR-1']],
+    ['{"devices":[]}', []],
+    ['{"tenant":"default"}', null],
+    [JSON.stringify({ devices: Array.from({ length: 10_001 }, (_, index) => `D${index}`) }), null],
+  ])('means by its body %.60s', async (body, devices) => {
+    expect((await signed(body)).status).toBe(204)
+    expect(walks).toEqual([ofServer(devices)])
+  })
+
+  test.each(['{"tenant":"nowhere"}', '{"tenant":7}', '{"tenant":null}', '{"tenant":"Default"}', '{"tenant":""}'])(
+    'means nobody by %s',
+    async (body) => {
+      expect((await signed(body)).status).toBe(204)
+      expect([walks, forgotten]).toEqual([[], []])
+    },
+  )
+
+  test.each(['nobody-has-it', 'a%2Fb', '%F0%9F%98%80', 'x'.repeat(65)])(
+    'about a project that nobody has: %s',
+    async (project) => {
+      expect((await signed('', `/updates/hook/${project}`)).status).toBe(204)
+      expect(walks).toEqual([])
+    },
+  )
+})
+
+describe('somebody who is known', () => {
+  test('needs update on updates, and his reach goes along', async () => {
+    ground.caller('may', onUpdates(['update'], ['A']))
+    ground.caller('reads', onUpdates(['read', 'create', 'delete']))
+    expect((await call('{}', 'may')).status).toBe(204)
+    const refused = await call('{}', 'reads')
+    expect([refused.status, refused.bytes.length]).toEqual([403, 0])
+    expect(walks).toEqual([['default', 'boiler', { by: 'hook', devices: null, author: 'crn#user:may' }]])
+  })
+
+  test('means his own tenant', async () => {
+    ground.caller('may', onUpdates(['update']))
+    for (const tenant of ['other', '', null]) expect((await call(JSON.stringify({ tenant }), 'may')).status).toBe(204)
+    expect(walks).toEqual([])
+    await call('{"tenant":"default","devices":["SENSOR-1"]}', 'may')
+    expect(walks).toMatchObject([['default', 'boiler', { devices: ['SENSOR-1'] }]])
+  })
+})
+
+test('with no secret nobody signs', async () => {
+  const other = await FirmwareGround.open({ hookSecret: '' })
+  try {
+    for (const secret of ['', hookSecret]) {
+      const headers = { 'x-hook-signature': signature('/api/v1/updates/hook/boiler', '', secret) }
+      expect((await other.call('POST', '/updates/hook/boiler', { headers })).status).toBe(401)
+    }
+  } finally {
+    await other.close()
+  }
+})

@@ -1,0 +1,110 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { FirmwareGround, sha256Of } from '#test/routes/firmware-ground'
+
+/** Contract 6, images; RFC 9110 §13, §14. */
+
+const image = Buffer.from(Array.from({ length: 90_000 }, (_, index) => index % 251))
+const sha256 = sha256Of(image)
+
+let ground: FirmwareGround
+beforeAll(async () => {
+  ground = await FirmwareGround.open()
+  await ground.upload('/updates/projects/boiler/releases/1.5.0', image)
+})
+afterAll(() => ground?.close())
+
+/** An address as a device is told it. */
+const pathOf = (of = sha256, device = 'SENSOR-1', expiresAt = Date.now() + 60_000) =>
+  `/updates/images/${of}?${(ground.assembly.context.imageUrls as { queryOf(...of: unknown[]): string }).queryOf(of, device, expiresAt)}`
+
+const get = (headers: Record<string, string> = {}, path = pathOf()) => ground.call('GET', path, { headers })
+
+test('whole', async () => {
+  const { status, headers, bytes } = await get()
+  expect([status, bytes.equals(image)]).toEqual([200, true])
+  expect(
+    Object.fromEntries(
+      ['content-length', 'etag', 'accept-ranges', 'content-type'].map((name) => [name, headers.get(name)]),
+    ),
+  ).toEqual({
+    'content-length': '90000',
+    etag: `"${sha256}"`,
+    'accept-ranges': 'bytes',
+    'content-type': 'application/octet-stream',
+  })
+})
+
+test.each([
+  ['bytes=0-0', 0, 1],
+  ['bytes=0-65535', 0, 65_536],
+  ['bytes=65535-65536', 65_535, 65_537],
+  ['bytes=1000-', 1000, 90_000],
+  ['bytes=-10', 89_990, 90_000],
+  ['bytes=89999-100000', 89_999, 90_000],
+])('a range: %s', async (range, from, to) => {
+  for (const more of [{}, { 'if-range': `"${sha256}"` }]) {
+    const { status, headers, bytes } = await get({ range, ...more })
+    expect([status, headers.get('content-range')]).toEqual([206, `bytes ${from}-${to - 1}/90000`])
+    expect(headers.get('content-length')).toBe(String(to - from))
+    expect(bytes.equals(image.subarray(from, to))).toBe(true)
+  }
+})
+
+test.each([
+  ['several ranges', { range: 'bytes=0-1,4-5' }],
+  ['none that we know', { range: 'lines=0-1' }],
+  ['of another image', { range: 'bytes=0-1', 'if-range': '"another"' }],
+  ['by a weak tag', { range: 'bytes=0-1', 'if-range': `W/"${sha256}"` }],
+])('the whole for %s', async (_, headers) => {
+  const { status, bytes } = await get(headers as Record<string, string>)
+  expect([status, bytes.length]).toEqual([200, 90_000])
+})
+
+test('a range behind its end', async () => {
+  const { status, headers, bytes } = await get({ range: 'bytes=90000-' })
+  expect([status, headers.get('content-range'), bytes.length]).toEqual([416, 'bytes */90000', 0])
+})
+
+test.each([`"${sha256}"`, `"x", W/"${sha256}"`, '*'])('as it was: %s', async (known) => {
+  const { status, headers, bytes } = await get({ 'if-none-match': known })
+  expect([status, headers.get('etag'), bytes.length]).toEqual([304, `"${sha256}"`, 0])
+})
+
+test('another than was known', async () => {
+  expect((await get({ 'if-none-match': '"x"' })).status).toBe(200)
+})
+
+test('HEAD says the same, without it', async () => {
+  const { status, headers, bytes } = await ground.call('HEAD', pathOf())
+  expect([status, headers.get('content-length'), bytes.length]).toEqual([200, '90000', 0])
+  const part = await ground.call('HEAD', pathOf(), { headers: { range: 'bytes=0-9' } })
+  expect([part.status, part.headers.get('content-length')]).toEqual([206, '10'])
+  expect(ground.assembly.context.downloads.atOnce).toBe(0)
+})
+
+test('what we did not sign says nothing', async () => {
+  const there = new URL(pathOf(), 'http://host').searchParams
+  const wrong: Record<string, string>[] = [
+    {},
+    { device: 'SENSOR-2', exp: there.get('exp') ?? '', sig: there.get('sig') ?? '' },
+    { device: 'SENSOR-1', exp: `${Number(there.get('exp')) + 1}`, sig: there.get('sig') ?? '' },
+    { device: 'SENSOR-1', exp: there.get('exp') ?? '' },
+    { exp: there.get('exp') ?? '', sig: there.get('sig') ?? '' },
+  ]
+  const paths = [
+    ...wrong.map((query) => `/updates/images/${sha256}?${new URLSearchParams(query)}`),
+    `${pathOf()}&sig=again`,
+    `/updates/images/${'0'.repeat(64)}?${there}`,
+    pathOf(sha256, 'SENSOR-1', Date.now() - 1),
+  ]
+  for (const path of paths) {
+    const { status, bytes } = await get({}, path)
+    expect([path, status, bytes.length]).toEqual([path, 403, 0])
+  }
+})
+
+test('an image that is not there, and a name that is none', async () => {
+  expect((await get({}, pathOf('0'.repeat(64)))).status).toBe(404)
+  expect((await get({}, `/updates/images/${sha256.toUpperCase()}`)).status).toBe(404)
+  expect((await get({}, '/updates/images/..%2f..%2fidentity.key')).status).toBe(404)
+})

@@ -1,0 +1,227 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import type { OfferedFirmware, UpdateQuestion } from '#model/update-offer'
+import type { UpdateServer } from '#outbound/update-server'
+import { FirmwareGround, onUpdates, sha256Of } from '#test/routes/firmware-ground'
+import type { UpdateSettings } from '#updates/options'
+
+/** §2.7, §3.2, §4.5, contract 6. */
+
+let ground: FirmwareGround
+const open = async (updates: UpdateSettings = {}) => {
+  ground = await FirmwareGround.open(updates)
+}
+afterEach(() => ground?.close())
+
+const image = Buffer.from('an image')
+const release = (name: string) => ground.upload(`/updates/projects/boiler/releases/${name}`, image)
+
+async function someDevices(): Promise<void> {
+  await ground.known('A', 'boiler', [
+    { firmware: '2.0.0', index: 1 },
+    { firmware: '1.4.2', hardware: 'rev-b', index: 0 },
+  ])
+  await ground.known('B', undefined, [{ firmware: '1.0.0', index: 0 }])
+  await ground.known('C', 'boiler', undefined)
+  await ground.known('D', undefined, undefined)
+}
+
+describe('what is known', () => {
+  beforeEach(() => open())
+
+  test('is listed at each depth', async () => {
+    await someDevices()
+    await release('1.5.0')
+    const short = [
+      { deviceIdentifier: 'A', project: 'boiler' },
+      { deviceIdentifier: 'B', project: null },
+      { deviceIdentifier: 'C', project: 'boiler' },
+    ]
+    const listed = await ground.call('GET', '/updates')
+    expect(listed.json).toEqual(short)
+    expect(listed.headers.get('stream-offset')).toMatch(/^\d+$/)
+    const deep = [
+      {
+        ...short[0],
+        firmwares: [
+          { firmware: '1.4.2', hardware: 'rev-b', index: 0, updateAvailable: true },
+          { firmware: '2.0.0', index: 1, updateAvailable: false },
+        ],
+      },
+      { ...short[1], firmwares: [{ firmware: '1.0.0', index: 0, updateAvailable: false }] },
+      { ...short[2], firmwares: [] },
+    ]
+    for (const depth of [1, 2, 9]) expect((await ground.call('GET', `/updates?depth=${depth}`)).json).toEqual(deep)
+    expect((await ground.call('GET', '/updates/a')).json).toEqual(deep[0])
+    expect((await ground.call('GET', '/updates/A?depth=0')).json).toEqual(short[0])
+    for (const device of ['D', 'E']) expect((await ground.call('GET', `/updates/${device}`)).status).toBe(404)
+    expect((await ground.call('GET', '/updates?depth=x')).status).toBe(400)
+  })
+
+  test('comes page by page, and by name', async () => {
+    await someDevices()
+    const first = await ground.call('GET', '/updates?limit=2')
+    const [, next = ''] = /<\/api\/v1(.*)>; rel="next"/.exec(first.headers.get('link') ?? '') ?? []
+    const names = ({ json }: { json: { deviceIdentifier: string }[] }) => json.map((row) => row.deviceIdentifier)
+    const second = await ground.call('GET', next)
+    expect([names(first), names(second), second.headers.get('link')]).toEqual([['A', 'B'], ['C'], null])
+    const named = await ground.call('GET', '/updates?deviceIdentifier=d&deviceIdentifier=c&deviceIdentifier=A&limit=2')
+    expect([names(named), named.headers.get('link')]).toEqual([['A', 'C'], null])
+  })
+
+  test('is there within reach', async () => {
+    await someDevices()
+    ground.caller('narrow', onUpdates(['read'], ['C', 'D']))
+    const listed = await ground.call('GET', '/updates', { by: 'narrow' })
+    expect(listed.json).toEqual([{ deviceIdentifier: 'C', project: 'boiler' }])
+    expect((await ground.call('GET', '/updates/A', { by: 'narrow' })).status).toBe(404)
+    expect((await ground.call('POST', '/updates/C', { by: 'narrow' })).status).toBe(403)
+  })
+
+  test('goes with its device', async () => {
+    await someDevices()
+    await ground.call('DELETE', '/devices/A')
+    expect((await ground.call('GET', '/updates/A')).status).toBe(404)
+    expect((await ground.call('GET', '/updates?limit=1')).json).toMatchObject([{ deviceIdentifier: 'B' }])
+  })
+
+  test('an update is available as asking for it would bring it: pins count, rollouts do not', async () => {
+    await someDevices()
+    const isAvailable = async () => (await ground.call('GET', '/updates/B')).json.firmwares[0].updateAvailable
+    await ground.known('B', 'boiler', [{ firmware: '1.0.0', index: 0 }])
+    for (const version of ['0.9.0', '1.0.0', '1.0.0+build', '1.1.0-rc.1']) await release(version)
+    expect(await isAvailable()).toBe(true)
+    await ground.call('DELETE', '/updates/projects/boiler/releases/1.1.0-rc.1')
+    expect(await isAvailable()).toBe(false)
+    await ground.put('/updates/projects/boiler/pins/B', { firmware: '0.9.0' })
+    expect(await isAvailable()).toBe(true)
+    await ground.put('/updates/projects/boiler/pins/B', { firmware: '1.0.0' })
+    expect(await isAvailable()).toBe(false)
+    await ground.call('DELETE', '/updates/projects/boiler/pins/B')
+    await ground.put('/updates/projects/boiler/rollout', ground.rollout({ firmware: '3.0.0', percent: 0 }))
+    await release('1.2.0')
+    expect(await isAvailable()).toBe(true)
+  })
+})
+
+describe('by hand', () => {
+  beforeEach(() => open({ options: { isConnectUpdateDisabled: true } }))
+  const said = { project: 'boiler', firmwares: [{ firmware: '1.4.2', index: 0 }], autoUpdate: false }
+  const post = (device: string) => ground.call('POST', `/updates/${device}`)
+
+  test.each([
+    ['STARTED', { status: 'STARTED' }],
+    ['NOT_OK', { status: 'DEVICE_NOT_OK', message: 'battery low' }],
+  ])('a device says %s', async (status, outcome) => {
+    await release('1.5.0')
+    const answer = status === 'NOT_OK' ? { status, message: 'battery low' } : { status }
+    const device = await ground.link('A', said, () => [answer])
+    const answered = await post('A')
+    expect([answered.status, answered.json]).toEqual([200, outcome])
+    const [offered, ...more] = device.offers
+    expect([offered, more]).toMatchObject([{ firmware: '1.5.0', sha256: sha256Of(image), size: image.length }, []])
+    const { status: found, json } = await ground.call('GET', '/updates/A?depth=2')
+    const state = status === 'NOT_OK' ? 'REFUSED' : 'STARTED'
+    expect([found, json.firmwares[0].update]).toMatchObject([200, { status: state, firmware: '1.5.0' }])
+    expect((await ground.call('GET', '/updates/A')).json.firmwares[0]).not.toHaveProperty('update')
+  })
+
+  test('the image is where the device is told, and its progress is shown', async () => {
+    await release('1.5.0')
+    const device = await ground.link('A', said, () => [{ status: 'STARTED' }, { status: 'DOWNLOADING', progress: 40 }])
+    await post('A')
+    const response = await fetch(device.offers[0]?.url ?? '')
+    expect([response.status, Buffer.from(await response.arrayBuffer())]).toEqual([200, image])
+    const update = async () => (await ground.call('GET', '/updates?depth=2')).json[0].firmwares[0].update
+    while ((await update()).status !== 'DOWNLOADING') await new Promise((resolve) => setTimeout(resolve, 1))
+    expect(await update()).toEqual({ status: 'DOWNLOADING', firmware: '1.5.0', progress: 40, at: expect.any(Number) })
+    expect((await post('A')).json).toEqual({ status: 'STARTED', message: 'already running' })
+  })
+
+  test('nothing newer, nobody there, nothing known', async () => {
+    await ground.link('A', said)
+    expect((await post('A')).json).toEqual({ status: 'NO_UPDATE' })
+    await ground.link('B', {})
+    expect((await post('B')).json).toEqual({ status: 'NO_UPDATE' })
+    await ground.known('C', 'boiler', [{ firmware: '1.0.0', index: 0 }])
+    expect((await post('C')).json).toEqual({ status: 'DEVICE_OFFLINE' })
+    const unknown = await post('E')
+    expect([unknown.status, unknown.json]).toEqual([404, { error: 'Not Found' }])
+  })
+})
+
+describe('another update server', () => {
+  /** Answers when the test does. */
+  class SlowServer implements UpdateServer {
+    readonly isEmbedded = false
+    readonly asked: { readonly question: UpdateQuestion; answer(offered: OfferedFirmware | undefined): void }[] = []
+
+    check(question: UpdateQuestion): Promise<OfferedFirmware | undefined> {
+      return new Promise((answer) => this.asked.push({ question, answer }))
+    }
+  }
+  const offer: OfferedFirmware = {
+    firmware: '1.5.0',
+    index: 0,
+    sha256: 'ab'.repeat(32),
+    size: 1,
+    isPinned: false,
+    url: 'https://updates.example/1.5.0',
+    rollout: null,
+  }
+  const settled = async (holds: () => boolean | Promise<boolean>) => {
+    while (!(await holds())) await new Promise((resolve) => setTimeout(resolve, 1))
+  }
+
+  test('while it says nothing a list answers, and shows what it said later', async () => {
+    const server = new SlowServer()
+    await open({ server })
+    await ground.known('A', 'boiler', [{ firmware: '1.4.2', index: 0 }])
+    const isAvailable = async () => (await ground.call('GET', '/updates?depth=1')).json[0].firmwares[0].updateAvailable
+    expect(await isAvailable()).toBe(false)
+    await settled(() => server.asked.length > 0)
+    expect(await isAvailable()).toBe(false)
+    expect(server.asked.map(({ question }) => question)).toMatchObject([{ device: 'A', firmware: '1.4.2' }])
+    server.asked[0]?.answer(offer)
+    await settled(isAvailable)
+    expect(server.asked).toHaveLength(1)
+  })
+
+  test('a single one waits for it', async () => {
+    const server = new SlowServer()
+    await open({ server })
+    await ground.known('A', 'boiler', [{ firmware: '1.4.2', index: 0 }])
+    const asked = ground.call('GET', '/updates/A')
+    await settled(() => server.asked.length > 0)
+    server.asked[0]?.answer(offer)
+    expect((await asked).json.firmwares[0].updateAvailable).toBe(true)
+  })
+
+  test('takes the place of projects and images', async () => {
+    await open({ server: new SlowServer() })
+    const gone = [404, { error: 'another update server is set' }]
+    const calls: [string, string, RequestInit?][] = [
+      ['GET', '/updates/projects'],
+      ['GET', '/updates/projects/boiler/releases'],
+      ['GET', '/updates/projects/boiler/releases/1.0.0'],
+      ['PUT', '/updates/projects/boiler/releases/1.0.0', { body: 'an image' }],
+      ['DELETE', '/updates/projects/boiler/releases/1.0.0'],
+      ['GET', '/updates/projects/boiler/pins/A'],
+      ['DELETE', '/updates/projects/boiler/pins/A'],
+      ['GET', '/updates/projects/boiler/rollout'],
+      ['DELETE', '/updates/projects/boiler/rollout'],
+      ['POST', '/updates/projects/boiler/rollout/pause'],
+      ['POST', '/updates/projects/boiler/rollout/resume'],
+      ['GET', `/updates/images/${'0'.repeat(64)}`],
+    ]
+    for (const [method, path, init] of calls) {
+      const { status, json } = await ground.call(method, path, init)
+      expect([status, json], `${method} ${path}`).toEqual(gone)
+    }
+    const pin = await ground.put('/updates/projects/boiler/pins/A', { firmware: '1.0.0' })
+    const rollout = await ground.put('/updates/projects/boiler/rollout', ground.rollout())
+    for (const { status, json } of [pin, rollout]) expect([status, json]).toEqual(gone)
+    ground.caller('nobody')
+    expect((await ground.call('GET', '/updates/projects', { by: 'nobody' })).status).toBe(403)
+    expect((await ground.call('POST', '/updates/hook/boiler')).status).toBe(204)
+  })
+})
