@@ -4,7 +4,7 @@ import type { StoredGroup } from '#model/group'
 import type { ServiceSchema } from '#model/service-schema'
 import { type JudgingCounts, meaningUnder, Rule } from '#rules/alarm-rule'
 import type { AuthorReach, AuthorReaches } from '#rules/author-reach'
-import { Bindings, type Profile } from '#rules/bindings'
+import { type BindingChange, Bindings, bindingChanges, type Profile } from '#rules/bindings'
 import { type RuleList, RuleLists } from '#rules/rule-list'
 
 /** A tenant's alarms, as device turns and all who ask about them read them: what is committed, and nothing else. */
@@ -142,7 +142,7 @@ export class TenantView implements TenantRules {
     else this.#groups.delete(id)
     const alarms = this.#byGroup.get(id)
     if (!alarms) return []
-    this.#bindings.replace('groups', id, before?.devices ?? [], stored?.devices ?? [])
+    this.#bindings.change(bindingChanges('groups', id, before?.devices ?? [], stored?.devices ?? []))
     return this.#renew([...alarms])
   }
 
@@ -197,28 +197,30 @@ export class TenantView implements TenantRules {
   #bind(id: string, before: StoredAlarm | undefined, after: StoredAlarm | undefined): void {
     if (after && isBoundToAll(after)) this.#common.add(id)
     else this.#common.delete(id)
-    this.#bindings.replace('alarms', id, before?.devices ?? [], after?.devices ?? [])
+    const changes = [...bindingChanges('alarms', id, before?.devices ?? [], after?.devices ?? [])]
     const groups = new Set(after?.groups ?? [])
-    for (const group of before?.groups ?? []) if (!groups.has(group)) this.#unbindGroup(id, group)
-    for (const group of groups) this.#bindGroup(id, group)
+    for (const group of before?.groups ?? []) if (!groups.has(group)) changes.push(...this.#unbindGroup(id, group))
+    for (const group of groups) changes.push(...this.#bindGroup(id, group))
+    // Together: an alarm may name a hundred groups that have the same ten thousand devices.
+    this.#bindings.change(changes)
   }
 
-  #bindGroup(alarm: string, group: string): void {
+  #bindGroup(alarm: string, group: string): readonly BindingChange[] {
     const alarms = this.#byGroup.get(group)
     if (alarms) {
       alarms.add(alarm)
-    } else {
-      this.#byGroup.set(group, new Set([alarm]))
-      this.#bindings.add('groups', group, this.membersOf(group) ?? [])
+      return []
     }
+    this.#byGroup.set(group, new Set([alarm]))
+    return bindingChanges('groups', group, [], this.membersOf(group) ?? [])
   }
 
-  #unbindGroup(alarm: string, group: string): void {
+  #unbindGroup(alarm: string, group: string): readonly BindingChange[] {
     const alarms = this.#byGroup.get(group)
     alarms?.delete(alarm)
-    if (alarms?.size !== 0) return
+    if (alarms?.size !== 0) return []
     this.#byGroup.delete(group)
-    this.#bindings.remove('groups', group, this.membersOf(group) ?? [])
+    return bindingChanges('groups', group, this.membersOf(group) ?? [], [])
   }
 
   #boundOf(stored: StoredAlarm): readonly string[] | '*' {
