@@ -45,8 +45,8 @@ export class Rule implements AlarmRule {
   readonly forMs: number
   /** Unlike any other rule's, now and later: lists of rules are found by these. */
   readonly serial: number
-  /** What its names mean, by slot; in the order in which `compile` gives slots. */
-  readonly #places: readonly (PropertyPlace | undefined)[]
+  /** What its names mean. */
+  readonly #meant: Meant
   readonly #counts: JudgingCounts
   readonly #condition: StoredAlarm['condition']
   #compiled: CompiledCondition | undefined
@@ -55,26 +55,26 @@ export class Rule implements AlarmRule {
     id: string,
     serial: number,
     { serviceIdentifier, forSeconds, condition }: StoredAlarm,
-    schema: ServiceSchema | undefined,
+    meant: Meant,
     counts: JudgingCounts,
   ) {
     this.id = id
     this.service = serviceIdentifier
     this.forMs = forSeconds * 1_000
     this.serial = serial
-    this.#places = placesOf(condition, schema)
+    this.#meant = meant
     this.#counts = counts
     this.#condition = condition
   }
 
-  /** Made of what its names mean: two rules of one condition judge alike when these are equal. */
-  get meaning(): string {
-    return meaningOf(this.#places)
+  /** What its condition reads; two rules of one condition judge alike when these mean the same. */
+  get meant(): Meant {
+    return this.#meant
   }
 
   /** The places in the shape that it reads, by slot; −1 for what is not there. */
   placesIn(shape: Shape): readonly number[] {
-    return this.#places.map((place) => indexIn(shape, place))
+    return this.#meant.places.map((place) => indexIn(shape, place))
   }
 
   shaped(places: readonly number[]): ShapedRule {
@@ -101,19 +101,27 @@ export class Rule implements AlarmRule {
   }
 }
 
-/** What the names of an alarm's condition mean under a schema, as text. */
-export function meaningUnder({ condition }: StoredAlarm, schema: ServiceSchema | undefined): string {
-  return meaningOf(placesOf(condition, schema))
+/** What the names of a condition mean under a schema. */
+export interface Meant {
+  /** By slot; in the order in which `compile` gives slots. */
+  readonly names: readonly string[]
+  readonly places: readonly (PropertyPlace | undefined)[]
+  /** Equal where the places are. */
+  readonly text: string
 }
 
-function placesOf(
-  condition: StoredAlarm['condition'],
+/** @param names those of the condition, where they are known: it may have hundreds of nodes */
+export function meantUnder(
+  { condition }: StoredAlarm,
   schema: ServiceSchema | undefined,
-): readonly (PropertyPlace | undefined)[] {
-  const { needed, optional } = namesIn(condition)
-  return [...needed, ...optional].map((name) => readPropertyName(name, schema))
+  names: readonly string[] = slotNames(condition),
+): Meant {
+  const places = names.map((name) => readPropertyName(name, schema))
+  const text = places.map((place) => (place ? `${place.propId}.${place.type?.name ?? ''}` : '')).join()
+  return { names, places, text }
 }
 
-function meaningOf(places: readonly (PropertyPlace | undefined)[]): string {
-  return places.map((place) => (place ? `${place.propId}.${place.type?.name ?? ''}` : '')).join()
+function slotNames(condition: StoredAlarm['condition']): readonly string[] {
+  const { needed, optional } = namesIn(condition)
+  return [...needed, ...optional]
 }

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { StoredAlarm } from '#model/alarm'
 import type { StoredGroup } from '#model/group'
 import type { ServiceSchema } from '#model/service-schema'
-import { type JudgingCounts, meaningUnder, Rule } from '#rules/alarm-rule'
+import { type JudgingCounts, meantUnder, Rule } from '#rules/alarm-rule'
 import type { AuthorReach, AuthorReaches } from '#rules/author-reach'
 import { type BindingChange, Bindings, bindingChanges, type Profile } from '#rules/bindings'
 import { type RuleList, RuleLists } from '#rules/rule-list'
@@ -177,8 +177,10 @@ export class TenantView implements TenantRules {
 
   #viewOf(id: string, stored: StoredAlarm, before: AlarmView | undefined): AlarmView {
     const schema = this.#schemas.get(stored.serviceIdentifier)
-    const isSame = before?.stored === stored && before.rule.meaning === meaningUnder(stored, schema)
-    const rule = isSame ? before.rule : new Rule(id, this.#parts.next(), stored, schema, this.#parts.counts)
+    const old = before?.stored === stored ? before.rule : undefined
+    const meant = meantUnder(stored, schema, old?.meant.names)
+    const isSame = old?.meant.text === meant.text
+    const rule = old && isSame ? old : new Rule(id, this.#parts.next(), stored, meant, this.#parts.counts)
     const reach = this.#reachOf(stored)
     if (reach.isNothing && !before?.reach.isNothing) this.#parts.isSilenced(id, stored)
     return { stored, rule, reach, digest: this.#digest(stored, rule, reach), bound: undefined }
@@ -190,7 +192,7 @@ export class TenantView implements TenantRules {
 
   #digest({ edit, groups, forSeconds }: StoredAlarm, rule: Rule, reach: AuthorReach): string {
     const edits = (groups ?? []).map((group) => [group, this.#groups.get(group)?.edit ?? null])
-    const decides = JSON.stringify([edit, forSeconds, edits, rule.meaning, reach.digest])
+    const decides = JSON.stringify([edit, forSeconds, edits, rule.meant.text, reach.digest])
     return createHash('sha256').update(decides).digest('base64url').slice(0, digestCharacters)
   }
 

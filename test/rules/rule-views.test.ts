@@ -260,6 +260,21 @@ describe('views', () => {
     expect(rules.listOf('A').rules).toHaveLength(1)
   })
 
+  test('read no condition again when a schema is changed', () => {
+    let looks = 0
+    const condition = new Proxy({ '>': [{ var: 'Temperature' }, 80] } as const, {
+      ownKeys: (target) => {
+        looks++
+        return Reflect.ownKeys(target)
+      },
+    })
+    const { views, sweeps } = ground(storedAlarm({ condition }))
+    expect(looks).toBeGreaterThan(0)
+    looks = 0
+    for (const propId of [1, 2]) views.schemaChanged(tenant, 'Climate', schema({ Temperature: propId }))
+    expect([looks, sweeps]).toEqual([0, ['a1', 'a1']])
+  })
+
   test('count what is judged and what failed', () => {
     const { views } = ground()
     expect(views.counts).toEqual({ judged: 0, errors: 0, transitions: 0 })
