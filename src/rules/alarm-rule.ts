@@ -38,7 +38,7 @@ export interface JudgingCounts {
 /** Values by slot, of the judgement that is going on: it is synchronous and there is never a second one. */
 const values: unknown[] = []
 
-/** The rule of an alarm under a schema. Compiled when it is first judged: a start with ten thousand compiles none. */
+/** The rule of an alarm under a schema. */
 export class Rule implements AlarmRule {
   readonly id: string
   readonly service: string
@@ -48,13 +48,11 @@ export class Rule implements AlarmRule {
   /** What its names mean. */
   readonly #meant: Meant
   readonly #counts: JudgingCounts
-  readonly #condition: StoredAlarm['condition']
-  #compiled: CompiledCondition | undefined
 
   constructor(
     id: string,
     serial: number,
-    { serviceIdentifier, forSeconds, condition }: StoredAlarm,
+    { serviceIdentifier, forSeconds }: StoredAlarm,
     meant: Meant,
     counts: JudgingCounts,
   ) {
@@ -64,7 +62,6 @@ export class Rule implements AlarmRule {
     this.serial = serial
     this.#meant = meant
     this.#counts = counts
-    this.#condition = condition
   }
 
   /** What its condition reads; two rules of one condition judge alike when these mean the same. */
@@ -82,8 +79,7 @@ export class Rule implements AlarmRule {
   }
 
   #judge(places: readonly number[], source: ValueSource): boolean | undefined {
-    this.#compiled ??= compile(this.#condition)
-    const { neededCount, evaluate } = this.#compiled
+    const { neededCount, evaluate } = this.#meant.condition.compiled
     for (let slot = 0; slot < places.length; slot++) {
       const place = places[slot] as number
       const state = place < 0 ? null : source.at(place)
@@ -101,27 +97,37 @@ export class Rule implements AlarmRule {
   }
 }
 
-/** What the names of a condition mean under a schema. */
-export interface Meant {
+/** A condition, whatever a schema makes of its names. Read once and compiled once: it may have hundreds of nodes. */
+export class ReadCondition {
   /** By slot; in the order in which `compile` gives slots. */
   readonly names: readonly string[]
+  readonly #condition: StoredAlarm['condition']
+  #compiled: CompiledCondition | undefined
+
+  constructor(condition: StoredAlarm['condition']) {
+    const { needed, optional } = namesIn(condition)
+    this.names = [...needed, ...optional]
+    this.#condition = condition
+  }
+
+  /** Made when it is first judged: a start with ten thousand compiles none. */
+  get compiled(): CompiledCondition {
+    this.#compiled ??= compile(this.#condition)
+    return this.#compiled
+  }
+}
+
+/** What a condition reads under a schema. */
+export interface Meant {
+  readonly condition: ReadCondition
+  /** By slot. */
   readonly places: readonly (PropertyPlace | undefined)[]
   /** Equal where the places are. */
   readonly text: string
 }
 
-/** @param names those of the condition, where they are known: it may have hundreds of nodes */
-export function meantUnder(
-  { condition }: StoredAlarm,
-  schema: ServiceSchema | undefined,
-  names: readonly string[] = slotNames(condition),
-): Meant {
-  const places = names.map((name) => readPropertyName(name, schema))
+export function meantUnder(condition: ReadCondition, schema: ServiceSchema | undefined): Meant {
+  const places = condition.names.map((name) => readPropertyName(name, schema))
   const text = places.map((place) => (place ? `${place.propId}.${place.type?.name ?? ''}` : '')).join()
-  return { names, places, text }
-}
-
-function slotNames(condition: StoredAlarm['condition']): readonly string[] {
-  const { needed, optional } = namesIn(condition)
-  return [...needed, ...optional]
+  return { condition, places, text }
 }

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { StoredAlarm } from '#model/alarm'
 import type { StoredGroup } from '#model/group'
 import type { ServiceSchema } from '#model/service-schema'
-import { type JudgingCounts, meantUnder, Rule } from '#rules/alarm-rule'
+import { type JudgingCounts, meantUnder, ReadCondition, Rule } from '#rules/alarm-rule'
 import type { AuthorReach, AuthorReaches } from '#rules/author-reach'
 import { type BindingChange, Bindings, bindingChanges, type Profile } from '#rules/bindings'
 import { type RuleList, RuleLists } from '#rules/rule-list'
@@ -178,7 +178,7 @@ export class TenantView implements TenantRules {
   #viewOf(id: string, stored: StoredAlarm, before: AlarmView | undefined): AlarmView {
     const schema = this.#schemas.get(stored.serviceIdentifier)
     const old = before?.stored === stored ? before.rule : undefined
-    const meant = meantUnder(stored, schema, old?.meant.names)
+    const meant = meantUnder(old?.meant.condition ?? new ReadCondition(stored.condition), schema)
     const isSame = old?.meant.text === meant.text
     const rule = old && isSame ? old : new Rule(id, this.#parts.next(), stored, meant, this.#parts.counts)
     const reach = this.#reachOf(stored)
