@@ -1,19 +1,22 @@
 import { type RunSummary, Simulation } from '#test/simulation/simulation'
 
+/** How often it comes to rest, and what happens before it does. */
+const rests = 4
+const stepsBetween = 60
+
 /**
  * One life of the server from a seed: random devices, people and their dashboards, crashes, failed writes, slow and cut
  * sockets, edits of rights. Throws at the first thing that must not be; the same seed throws at the same thing.
  */
-export async function run(seed: number, steps = 300): Promise<RunSummary> {
+export async function run(seed: number): Promise<RunSummary> {
   const simulation = new Simulation(seed)
   try {
     await simulation.begin()
-    for (let step = 0; step < steps; step++) {
+    for (let step = 1; step <= rests * stepsBetween; step++) {
       simulation.step = step
       await simulation.act()
-      if (step % 60 === 59) await simulation.checkQuiet()
+      if (step % stepsBetween === 0) await simulation.checkQuiet()
     }
-    await simulation.checkQuiet()
     return simulation.summary()
   } catch (error) {
     const what = error instanceof Error ? error.message : error

@@ -18,7 +18,7 @@ export interface BoundTo {
 }
 
 /** Longer than an alarm ever has to hold. */
-export const heldMs = 31_000
+export const heldMs = 9_000
 
 /** More are no more to be found out about. */
 const alarmsMax = 8
@@ -275,7 +275,7 @@ export class SimulatedAlarms {
       severity: 'info' as const,
       serviceIdentifier,
       condition,
-      forSeconds: this.#pick([0, 0, 0, 5, 20, 30]) ?? 0,
+      forSeconds: this.#pick([0, 0, 0, 1, 3, 8]) ?? 0,
       ...(tried < 0.7 && { devices: this.#someDevices() }),
       ...(tried > 0.4 && tried < 0.9 && groups.length > 0 && { groups: groups.sort() }),
     }

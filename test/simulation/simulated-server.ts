@@ -53,6 +53,8 @@ export class SimulatedServer {
   readonly #kill: () => void
   readonly #bindings: ReadonlyMap<string, Binding>
   readonly #guard: IdempotencyGuard
+  /** Nobody turns away from an answer. */
+  readonly #signal = new AbortController().signal
 
   constructor(world: SimulatedWorld, place: MemoryPlace, limits: SimulatedLimits) {
     const process = world.process()
@@ -120,14 +122,16 @@ export class SimulatedServer {
       parameters,
       query,
       body,
-      bodyBytes: Buffer.from(JSON.stringify(body ?? null)),
+      get bodyBytes() {
+        return Buffer.from(JSON.stringify(body ?? null))
+      },
       upload: undefined,
       header: (header) => headers[header] ?? '',
       target: { path: pathOf(binding, parameters), query: JSON.stringify(query) },
       requestId: 'test',
       remoteAddress: seen.address,
       seen,
-      signal: new AbortController().signal,
+      signal: this.#signal,
       get seed() {
         return world.random(seedBytes)
       },

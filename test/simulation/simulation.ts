@@ -387,14 +387,18 @@ export class Simulation {
     this.#actions.look()
   }
 
-  /** Alarms and groups change; now and then in the last moment before something breaks. */
+  /** Alarms and groups change; now and then some devices have left, and it is the last moment before something breaks. */
   async #changeAlarms(): Promise<void> {
     const { random } = this.#world
+    const isLast = random.next() < 0.2
+    if (isLast) for (const device of this.#devices) if (random.next() < 0.4) device.bye()
+    if (isLast) await this.#steps(5)
     for (let left = 1 + random.below(2); left > 0; left--) this.#alarms.act()
+    if (!isLast) return
     const tried = random.next()
-    if (tried < 0.06) this.#failWrite()
-    else if (tried < 0.12) await this.#crashAtCommit()
-    else if (tried < 0.18) {
+    if (tried < 0.2) this.#failWrite()
+    else if (tried < 0.6) await this.#crashAtCommit()
+    else {
       await this.#steps(random.below(8))
       await this.#crash()
     }
