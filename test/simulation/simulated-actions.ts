@@ -70,6 +70,8 @@ export class SimulatedActions {
   readonly #alarms: SimulatedAlarms
   readonly #devices: readonly SimulatedDevice[]
   #server: SimulatedServer
+  /** How often an outcome was seen for the first time. */
+  outcomesSeen = 0
   /** When the process of now began: what it does, it may by what held since. */
   #serverSince = 0
   #all: readonly Asked[] = []
@@ -265,7 +267,9 @@ export class SimulatedActions {
       say(`said ${JSON.stringify(deeds.map(({ results }) => results))}`)
     const isUnasked = status === 'DEVICE_OFFLINE' || status === 'INVALID'
     if (isUnasked && action.server === this.#server && deeds.length > 0) say('did it')
-    if (!before) this.#witness.count(`action ${status}`)
+    if (before) return
+    this.outcomesSeen++
+    this.#witness.count(`action ${status}`)
   }
 
   /** No device may have done one of them twice under one address. One that was removed and is new has another. */

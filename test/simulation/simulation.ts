@@ -373,16 +373,20 @@ export class Simulation {
   async #askMany(): Promise<void> {
     const { random } = this.#world
     this.#actions.act()
-    for (let left = random.below(4); left > 0; left--) {
-      await this.#steps(random.below(8))
-      for (const device of this.#devices) device.socket?.read(8)
-      await this.#advance(random.between(0, 30))
-    }
-    this.#actions.look()
     const tried = random.next()
-    if (tried > 0.4) return
-    await this.#steps(random.below(6))
-    if (tried < 0.1) this.#failWrite()
+    const { outcomesSeen } = this.#actions
+    // In the moment in which he sees the first one, or whenever it may be.
+    const roundsMax = tried < 0.3 ? 40 : random.below(4)
+    for (let left = roundsMax; left > 0 && this.#actions.outcomesSeen === outcomesSeen; left--) {
+      for (const device of this.#devices) device.socket?.read(8)
+      await this.#advance(random.between(0, 6))
+      this.#actions.look()
+      await this.#steps(6)
+    }
+    if (tried > 0.5) return
+    if (tried > 0.3) for (let left = random.below(4); left > 0; left--) this.#people.act()
+    if (tried > 0.3) await this.#steps(random.below(20))
+    if (tried > 0.45) this.#failWrite()
     else await this.#crash()
     this.#actions.look()
   }
