@@ -1,7 +1,7 @@
 import { type RunSummary, Simulation } from '#test/simulation/simulation'
 
 /** How often it comes to rest, and what happens before it does. */
-const rests = 4
+const rests = 3
 const stepsBetween = 60
 
 /**
