@@ -14,6 +14,8 @@ export interface LoadFleetOptions {
   readonly properties: number
   readonly prefix: string
   readonly authorizations?: Authorizations | undefined
+  /** Its devices have one property more, which they let be changed. */
+  readonly isAnswering?: boolean
 }
 
 /** What a link may have unacknowledged; the server closes it beyond 1 024. Contract 7. */
@@ -51,7 +53,7 @@ export class LoadFleet {
 
   constructor(options: LoadFleetOptions) {
     this.options = options
-    const { devices, links, port, prefix, properties, changes, authorizations } = options
+    const { devices, links, port, prefix, properties, changes, authorizations, isAnswering = false } = options
     this.numbers = new Float64Array(devices).fill(-1)
     this.#before = new Uint32Array(devices)
     this.#next = Float64Array.from({ length: links }, (_, link) => link)
@@ -62,6 +64,7 @@ export class LoadFleet {
         authorization: authorizations?.link,
         prefix,
         properties,
+        isAnswering,
         template,
         first,
         step: links,

@@ -18,7 +18,7 @@ export interface BoundTo {
 }
 
 /** Longer than an alarm ever has to hold. */
-export const heldMs = 9_000
+export const heldMs = 31_000
 
 /** More are no more to be found out about. */
 const alarmsMax = 8
@@ -250,7 +250,8 @@ export class SimulatedAlarms {
     const person = this.#pick(this.#people.persons)
     const session = this.#pick([...(person?.sessions ?? [])].filter(({ isBegun }) => isBegun))
     if (!person || !session || this.#random.next() < 0.6) {
-      const as = this.#pick(this.#people.accounts)
+      // Else hardly anything would come of most of them.
+      const as = this.#random.next() < 0.4 ? this.#people.root : this.#pick(this.#people.accounts)
       return { request: as === undefined ? {} : { as }, judge: () => {} }
     }
     const { moment } = this.#witness
@@ -275,7 +276,7 @@ export class SimulatedAlarms {
       severity: 'info' as const,
       serviceIdentifier,
       condition,
-      forSeconds: this.#pick([0, 0, 0, 1, 3, 8]) ?? 0,
+      forSeconds: this.#pick([0, 0, 0, 5, 20, 30]) ?? 0,
       ...(tried < 0.7 && { devices: this.#someDevices() }),
       ...(tried > 0.4 && tried < 0.9 && groups.length > 0 && { groups: groups.sort() }),
     }

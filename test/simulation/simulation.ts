@@ -111,10 +111,10 @@ export class Simulation {
     const { random } = this.#world
     const tried = random.next()
     const device = this.#pick(this.#devices)
-    if (tried < 0.22) device?.report()
-    else if (tried < 0.26) await this.#writeProperties()
-    else if (tried < 0.28) this.#requests.askAgain()
-    else if (tried < 0.3) await this.#askMany()
+    if (tried < 0.21) device?.report()
+    else if (tried < 0.25) await this.#writeProperties()
+    else if (tried < 0.27) this.#requests.askAgain()
+    else if (tried < 0.29) await this.#askMany()
     else if (tried < 0.32) await this.#changeAlarms()
     else if (tried < 0.33) this.#schema.act()
     else if (tried < 0.36) await this.#flood(device)
@@ -394,14 +394,15 @@ export class Simulation {
   /** Alarms and groups change; now and then some devices have left, and it is the last moment before something breaks. */
   async #changeAlarms(): Promise<void> {
     const { random } = this.#world
-    const isLast = random.next() < 0.2
+    const isLast = random.next() < 0.3
     if (isLast) for (const device of this.#devices) if (random.next() < 0.4) device.bye()
     if (isLast) await this.#steps(5)
-    for (let left = 1 + random.below(2); left > 0; left--) this.#alarms.act()
+    for (let left = 1 + random.below(isLast ? 4 : 2); left > 0; left--) this.#alarms.act()
     if (!isLast) return
+    if (random.next() < 0.3) this.#schema.act()
     const tried = random.next()
-    if (tried < 0.2) this.#failWrite()
-    else if (tried < 0.6) await this.#crashAtCommit()
+    if (tried < 0.15) this.#failWrite()
+    else if (tried < 0.8) await this.#crashAtCommit()
     else {
       await this.#steps(random.below(8))
       await this.#crash()
