@@ -1,5 +1,7 @@
 import { runningActionIndex } from '#actors/action/action'
 import { memoryPlace, type WriteFault } from '#store/memory'
+import { changeSomething } from '#test/simulation/changes'
+import { linkDevices } from '#test/simulation/gateway'
 import { SimulatedActions } from '#test/simulation/simulated-actions'
 import { heldMs, SimulatedAlarms } from '#test/simulation/simulated-alarms'
 import { SimulatedDashboard } from '#test/simulation/simulated-dashboard'
@@ -127,7 +129,7 @@ export class Simulation {
     else if (tried < 0.64) this.#connectDashboard()
     else if (tried < 0.78) this.#pick([...this.#server.sockets.sockets])?.read(1 + random.below(8))
     else if (tried < 0.8) this.#pick(this.#dashboards)?.askPosition()
-    else if (tried < 0.85) this.#change()
+    else if (tried < 0.85) changeSomething(this.#server, random, device?.name ?? '')
     else if (tried < 0.9) await this.#changeRights()
     else if (tried < 0.91) this.#failWrite()
     else if (tried < 0.92) await this.#crash()
@@ -190,7 +192,7 @@ export class Simulation {
       // With jitter, as devices are told to: all at once they would refuse each other for ever.
       for (const device of this.#devices) {
         const isMissing = !device.hasSocket && !device.isAway
-        if (isMissing && this.#world.random.next() < 0.3) this.#linkDevices([device])
+        if (isMissing && this.#world.random.next() < 0.3) linkDevices(this.#server, [device])
       }
       for (const socket of [...this.#server.sockets.sockets]) socket.read(1_000)
       for (const dashboard of this.#dashboards) {
@@ -288,23 +290,7 @@ export class Simulation {
     const { random } = this.#world
     const free = this.#devices.filter((device) => random.next() < (device.hasSocket || device.isAway ? 0.1 : 1))
     for (const device of free) device.isAway = false
-    this.#linkDevices(free.slice(0, 1 + random.below(3)))
-  }
-
-  /** Opens one link for some devices, as a gateway does. */
-  #linkDevices(devices: readonly SimulatedDevice[]): void {
-    if (devices.length === 0) return
-    const peer = {
-      heard: (message: string) => {
-        for (const device of devices) if (device.socket === socket) device.heard(message)
-      },
-      closed: () => {
-        for (const device of devices) if (device.socket === socket) device.closed()
-      },
-    }
-    const opening = { tenant, protocol: 'json' as const, origin: 'http://simulated' }
-    const socket = this.#server.sockets.open(this.#server.assembly.context.links, opening, peer, 1_000_000)
-    for (const device of devices) device.hello(socket)
+    linkDevices(this.#server, free.slice(0, 1 + random.below(3)))
   }
 
   #connectDashboard(): void {
@@ -320,23 +306,6 @@ export class Simulation {
     const dashboard = new SimulatedDashboard(this.#server, person, this.#witness, this.#alarms)
     dashboard.connect(300 + random.below(3_000))
     this.#dashboards = [...this.#dashboards, dashboard]
-  }
-
-  /** People change something. Refusals are none of our business here. */
-  #change(): void {
-    const { random } = this.#world
-    const device = this.#pick(this.#devices)?.name ?? ''
-    const parameters = { deviceIdentifier: device, serviceIdentifier: 'climate' }
-    const calls = [
-      () =>
-        this.#server.call('patchMeta', { parameters, body: { note: random.below(5), [`k${random.below(3)}`]: null } }),
-      () => this.#server.call('putSchema', { parameters, body: { name: `n${random.below(3)}`, properties: {} } }),
-      () => this.#server.call('deleteSchema', { parameters }),
-      () => this.#server.call('deleteDevice', { parameters }),
-      () => this.#server.call('listServices', { query: { depth: 2 } }),
-      () => this.#server.call('readMeta', { parameters, query: {} }),
-    ]
-    this.#pick(calls)?.().catch(() => {})
   }
 
   /** People's rights change; now and then in the last moment before something breaks. */
