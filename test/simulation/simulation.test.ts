@@ -25,6 +25,13 @@ const tried = [
   'alarm inactive',
   'alarms compared',
   'heard ALARM_CONFIG_UPDATE',
+  'actions seen running',
+  'action OK',
+  'action REJECTED',
+  'action DEVICE_OFFLINE',
+  'action DEVICE_TIMEOUT',
+  'action NOT_FOUND',
+  'action INVALID',
 ]
 
 describe.skipIf(SEED !== undefined)('the whole server, simulated from a seed', () => {
