@@ -75,7 +75,7 @@ function judgeChanged(
         const shaped = concerned.rules[which] as ShapedRule
         const { rule } = shaped
         const stands = state.alarms.get(rule.id) ?? neverActive
-        const next = nextOf(shaped.judge(after), stands, turn.now, rule.forMs)
+        const next = nextOf(shaped.judge(after), stands, turn.now, rule)
         // Of one that waits on, its reminder is set.
         if (next === stands) continue
         judging ??= new Judging(state.device, turn.now)
