@@ -12,6 +12,8 @@ export interface AlarmRule {
   readonly service: string
   /** How long it has to hold, in ms. */
   readonly forMs: number
+  /** Since when it has this condition, Unix ms; 0: always. What another one held before does not count. */
+  readonly conditionAt: number
 }
 
 /** What the properties of a service stand at, by their place in its shape. */
@@ -43,6 +45,7 @@ export class Rule implements AlarmRule {
   readonly id: string
   readonly service: string
   readonly forMs: number
+  readonly conditionAt: number
   /** Unlike any other rule's, now and later: lists of rules are found by these. */
   readonly serial: number
   /** What its names mean. */
@@ -52,13 +55,14 @@ export class Rule implements AlarmRule {
   constructor(
     id: string,
     serial: number,
-    { serviceIdentifier, forSeconds }: StoredAlarm,
+    { serviceIdentifier, forSeconds, conditionAt = 0 }: StoredAlarm,
     meant: Meant,
     counts: JudgingCounts,
   ) {
     this.id = id
     this.service = serviceIdentifier
     this.forMs = forSeconds * 1_000
+    this.conditionAt = conditionAt
     this.serial = serial
     this.#meant = meant
     this.#counts = counts
