@@ -36,7 +36,6 @@ const tried = [
 
 describe.skipIf(SEED !== undefined)('the whole server, simulated from a seed', () => {
   const sums = new Map<string, number>()
-
   for (let first = 1; first <= seeds; first += perTest) {
     test(`seeds ${first} to ${first + perTest - 1}`, { timeout: 120_000 }, async () => {
       for (let seed = first; seed < first + perTest; seed++) {
@@ -45,12 +44,11 @@ describe.skipIf(SEED !== undefined)('the whole server, simulated from a seed', (
           sums.set(what, (sums.get(what) ?? 0) + count)
         }
       }
-      expect(sums.get('acknowledged')).toBeGreaterThan(0)
     })
   }
 
-  test.each(tried)('%s: often', (what) => {
-    expect(sums.get(what)).toBeGreaterThan(seeds / perTest)
+  test('all of it came to pass', () => {
+    for (const what of [...tried, 'acknowledged']) expect(sums.get(what) ?? 0, what).toBeGreaterThan(seeds / 100)
   })
 
   test('the same seed is the same run', { timeout: 30_000 }, async () => {
