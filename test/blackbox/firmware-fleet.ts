@@ -35,10 +35,10 @@ export async function putImage(
   return { status: response.status, headers: response.headers, text, json: text && JSON.parse(text) }
 }
 
-/** A release of project `boiler` with an image of its own. */
-export async function release(server: StartedServer, firmware: string, query = ''): Promise<Buffer> {
-  const image = imageOf(`${firmware}${query}`)
-  expect((await putImage(server, `boiler/${firmware}`, image, { query })).status).toBe(201)
+/** `project/firmware`, with an image of its own. */
+export async function release(server: StartedServer, name: string, query = ''): Promise<Buffer> {
+  const image = imageOf(`${name}${query}`)
+  expect((await putImage(server, name, image, { query })).status).toBe(201)
   return image
 }
 

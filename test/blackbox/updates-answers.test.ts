@@ -14,7 +14,7 @@ let names = 0
 
 beforeAll(async () => {
   server = await StartedServer.start({ UPDATE_OFFER_TIMEOUT_S: '1', DISABLE_CONNECT_UPDATE: 'on' })
-  await release(server, '1.1.0')
+  await release(server, 'boiler/1.1.0')
 })
 afterAll(async () => {
   for (const each of open) each.cut()
@@ -70,6 +70,13 @@ describe('the device', () => {
       return heard.status === 'DEVICE_OFFLINE'
     }, 'the device to be offline')
     expect((await server.ask('/updates/NOBODY', { method: 'POST' })).status).toBe(404)
+  })
+
+  test('came by an address that is none: we could not say where the image is', async () => {
+    const device = await linked({ headers: { host: 'nowhere/at/all' } })
+    const said = { status: 'SERVER_ERROR', message: 'no address of this server is known' }
+    expect(await trigger(server, device.name)).toEqual(said)
+    expect(device.offers).toEqual([])
   })
 
   test('answers late: what it does is so', async () => {
