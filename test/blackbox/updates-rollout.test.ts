@@ -113,7 +113,7 @@ test('stops when too many fail, goes on when it is resumed', async () => {
   })
   expect([await standing(server, one.name), await standing(server, two.name)]).toMatchObject([
     { status: 'REFUSED' },
-    { status: 'FAILED', message: 'no room' },
+    { status: 'FAILED', message: 'DEVICE_NOT_OK: no room' },
   ])
   const remove = (path: string) => server.ask(`/updates/projects/${project}/${path}`, { method: 'DELETE' })
   expect((await remove('releases/1.1.0')).status).toBe(409)
