@@ -74,6 +74,13 @@ test.each([
   const done = await putImage(server, name, image.subarray(from), { headers: range(from, image) })
   expect([done.status, done.json]).toMatchObject([201, { sha256: sha256Of(image), size: image.length }])
   expect(readdirSync(uploads)).toEqual([])
+
+  // Whoever did not hear that answer asks: there is nothing left to send.
+  expect(await received(name, image)).toBe(image.length)
+  const asks = (query: string, size = image.length) =>
+    putImage(server, name, new Uint8Array(), { query, headers: { 'content-range': `bytes */${size}` } })
+  const asked = [await asks(`?sha256=${sha256Of(image)}`), await asks(`?sha256=${'0'.repeat(64)}`), await asks('', 9)]
+  expect(asked.map(({ status }) => status)).toEqual([202, 409, 409])
 })
 
 test('an image that is too large is refused, with its length and without, and leaves nothing', async () => {
