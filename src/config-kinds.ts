@@ -1,3 +1,5 @@
+import { nextTime } from '#updates/cron'
+
 /** What a setting can take: said in words, and read. `read` answers `undefined` for what it does not take. */
 export interface Kind<T> {
   readonly takes: string
@@ -40,6 +42,15 @@ export function oneOf<const W extends string>(...words: readonly W[]): Kind<W> {
 export function matching(pattern: RegExp, takes: string): Kind<string> {
   return { takes, read: (text) => (pattern.test(text) ? text : undefined) }
 }
+
+/** Five or six fields of cron whose time comes: a schedule for 30 February would be none. */
+export const cronPattern: Kind<string> = {
+  takes: 'a cron pattern of 5 or 6 fields whose time comes, such as 0 3 * * *',
+  // From any moment: what comes within ten years comes again and again.
+  read: (text) => (cronFields.test(text) && nextTime(text, 0) !== undefined ? text : undefined),
+}
+
+const cronFields = /^[\dA-Za-z*/,?#-]+( +[\dA-Za-z*/,?#-]+){4,5}$/
 
 /** Parts separated by commas, each of which must be taken; none where there is no text. */
 export function listOf<T>(item: Kind<T>, takes: string): Kind<readonly T[]> {

@@ -1,5 +1,6 @@
 import {
   baseUrl,
+  cronPattern,
   type Kind,
   listOf,
   matching,
@@ -195,10 +196,7 @@ export const settings = {
   },
   autoUpdate: {
     name: 'AUTO_UPDATE',
-    kind: matching(
-      /^[\dA-Za-z*/,?#-]+( +[\dA-Za-z*/,?#-]+){4,5}$/,
-      'a cron pattern of 5 or 6 fields, such as 0 3 * * *',
-    ),
+    kind: cronPattern,
     about: 'When devices are offered new firmware by themselves; UTC. Without it never.',
   },
   isConnectUpdateDisabled: withFallback({

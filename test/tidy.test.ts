@@ -50,7 +50,8 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   'src/world': ['src/runtime'],
   'src/log': [],
   'src/config': ['src/config-kinds', 'src/config-settings', 'src/config-text'],
-  'src/config-kinds': [],
+  // What a schedule is.
+  'src/config-kinds': ['src/updates'],
   'src/config-settings': ['src/config-kinds'],
   'src/config-text': ['src/config-settings'],
   // Everything between the sockets and the disk, put together: the same for the real server and for a simulated one.

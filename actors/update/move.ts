@@ -6,6 +6,7 @@ import type { UpdateEvent } from '#actors/update/events'
 import { isRunning, machineVersion, updateMachine } from '#actors/update/machine'
 import type { UpdateNotices } from '#actors/update/notices'
 import { type StoredUpdate, type UpdateActorState, type UpdateContext, updateRecord } from '#actors/update/state'
+import { earlierAfter, passedOver, toldOf } from '#actors/update/told'
 import type { Entry, UpdateChanged } from '#model/entry'
 import type { UpdateState } from '#model/firmware'
 import { answer, type Decision, type IndexChange, record, type Turn } from '#runtime/actor'
@@ -52,16 +53,21 @@ export function decideMove(
   }
   if (!step) return answer(said)
   const { state, context, actions } = step
+  const passed = passedOver(before, context.index, turn.now)
+  const earlier = earlierAfter(before, context.index, passed)
   const stands: StoredUpdate = {
     machine: machineVersion,
     state,
     context,
     attempts: attemptsAfter(before, state, context, turn),
     counted: countedAfter(before?.counted ?? null, state, context),
+    ...(earlier && { earlier }),
   }
   const records = [{ name: updateRecord, value: stands }]
   const reminder = reminderOf(stands)
-  return record<Entry>(actions.has('tell_status') ? [changed(device, stands, turn.now)] : [], {
+  const told = [...(passed ? [passed] : []), ...(actions.has('tell_status') ? [toldOf(stands)] : [])]
+  const entries = told.map((each): UpdateChanged => ({ kind: 'update_changed', device, ...each }))
+  return record<Entry>(entries, {
     changes: records,
     records,
     indexes: updating(device, before, isRunning(state)),
@@ -84,20 +90,6 @@ export function updating(device: string, before: StoredUpdate | undefined, isPre
 /** The one moment at which something is to happen by itself. */
 function reminderOf({ state, context, attempts }: StoredUpdate): number | null {
   return isRunning(state) ? context.deadline : (attempts?.nextAt ?? null)
-}
-
-function changed(device: string, { state, context }: StoredUpdate, at: number): UpdateChanged {
-  const { index, offer, progress, message } = context
-  return {
-    kind: 'update_changed',
-    device,
-    at,
-    index,
-    status: state,
-    ...(offer && { firmware: offer.firmware }),
-    ...(progress !== null && { progress }),
-    ...(message !== null && { message }),
-  }
 }
 
 /** A turn's moment and tenant are looked at now: the turn is another's by the time that these run. */

@@ -1,4 +1,5 @@
 import type { Stage } from '#actors/project/commands'
+import type { UpdateChanged } from '#model/entry'
 import type { Trigger, TriggerOutcome, UpdateState } from '#model/firmware'
 import type { ReleaseKey } from '#model/release'
 import type { OfferedFirmware } from '#model/update-offer'
@@ -20,7 +21,12 @@ export interface StoredUpdate {
   readonly context: UpdateContext
   readonly attempts: UpdateAttempts | null
   readonly counted: CountedUpdate | null
+  /** What was last told of the device's other firmwares; of one that is not in it, nothing. */
+  readonly earlier?: readonly ToldUpdate[]
 }
+
+/** What events of one firmware come to. */
+export type ToldUpdate = Omit<UpdateChanged, 'kind' | 'device'>
 
 /** What the machine knows beside its state. Times are Unix ms, 0 for never. */
 export interface UpdateContext {

@@ -28,7 +28,10 @@ export async function upload(context: RouteContext, call: UploadCall, key: Relea
   const range = rangeOf(call)
   checkSize(context, range ? range.size : body.lengthBytes, before)
   const name = nameOf(tenant, project, key)
-  if (range?.part === null) return standing(context, body, name, range.size)
+  if (range?.part === null) {
+    if (before && (call.query.sha256 ?? before.sha256) !== before.sha256) throw otherImage()
+    return standing(context, body, before ? undefined : name, range.size)
+  }
   const from = range?.part.from ?? 0
   const size = range ? range.size : (body.lengthBytes ?? null)
   const came = await context.images.receive(name, { from, size }, checked(context, call, body, range, key))
@@ -36,10 +39,10 @@ export async function upload(context: RouteContext, call: UploadCall, key: Relea
   return stored(context, call, key, came.image)
 }
 
-/** What there is of it so far. */
-async function standing({ images }: RouteContext, body: BodyStream, name: string, size: number) {
+/** What there is of it so far. Without a name: the release is there, perhaps by a request whose answer did not arrive. */
+async function standing({ images }: RouteContext, body: BodyStream, name: string | undefined, size: number) {
   for await (const piece of body) if (piece.byteLength > 0) throw new Problem('bad_request', 'no bytes belong there')
-  return { status: 202, json: { received: await images.receivedOf(name), size } }
+  return { status: 202, json: { received: name === undefined ? size : await images.receivedOf(name), size } }
 }
 
 /** @throws Problem `bad_request` for a `Content-Range` that is none */

@@ -1,7 +1,8 @@
 import { firmwareIndex, isFirmwareKnown } from '#actors/device/firmware-index'
 import type { DeviceState } from '#actors/device/state'
 import { updateAddress } from '#actors/update/address'
-import { type StoredUpdate, updateRecord } from '#actors/update/state'
+import { type StoredUpdate, type ToldUpdate, updateRecord } from '#actors/update/state'
+import { toldAbout } from '#actors/update/told'
 import { nameOfCursor } from '#api/query-field'
 import * as api from '#api/updates'
 import type { Firmware } from '#model/entry'
@@ -117,20 +118,13 @@ function firmwareEntryOf(
   stored: StoredUpdate | undefined,
 ): FirmwareEntry {
   const updateAvailable = project !== null && (checks.knownOf(questionOf(tenant, device, project, firmware)) ?? false)
-  const isItsUpdate = stored?.context.index === firmware.index
-  return { ...firmware, updateAvailable, ...(stored && isItsUpdate && { update: updateEntryOf(stored) }) }
+  const told = stored && toldAbout(stored, firmware.index)
+  return { ...firmware, updateAvailable, ...(told && { update: updateEntryOf(told) }) }
 }
 
 /** What its events come to. */
-function updateEntryOf({ state, context }: StoredUpdate): UpdateEntry {
-  const { offer, progress, message, toldAt } = context
-  return {
-    status: state.toUpperCase() as UpdateStatus,
-    ...(offer && { firmware: offer.firmware }),
-    ...(progress !== null && { progress }),
-    ...(message !== null && { message }),
-    at: toldAt,
-  }
+function updateEntryOf({ index: _, status, ...told }: ToldUpdate): UpdateEntry {
+  return { ...told, status: status.toUpperCase() as UpdateStatus }
 }
 
 function questionsOf(tenant: string, { device, project, firmwares }: DeviceState): readonly UpdateQuestion[] {

@@ -30,6 +30,14 @@ export function mayGrow(received: number, part: BlobPart, bytesMax: number): voi
   if (received > bytesMax) throw tooLarge(bytesMax)
 }
 
+/**
+ * Whether what came is of use to nobody: an image that turned out too large when nobody had said how large it is. One whose
+ * size was said is gone on with.
+ */
+export function isInVain(error: unknown, part: BlobPart): boolean {
+  return part.size === null && error instanceof Problem && error.code === 'too_large'
+}
+
 /** Whether that is all: to be asked behind the last piece. */
 export function isWhole(received: number, part: BlobPart): boolean {
   return part.size === null || received === part.size

@@ -2,7 +2,7 @@ import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs
 import { join } from 'node:path'
 import { Problem } from '#model/problem'
 import { type BlobPart, type BlobReceived, type BlobStore, pieceBytesMax } from '#runtime/blobs'
-import { freshMsMax, isWhole, mayBegin, mayGrow, mustGoOn, partAgeMsMax } from '#store/blob-limits'
+import { freshMsMax, isInVain, isWhole, mayBegin, mayGrow, mustGoOn, partAgeMsMax } from '#store/blob-limits'
 import { BlobParts, type OpenPart } from '#store/blob-parts'
 import { failureFrom } from '#store/failure'
 import { freeBytes } from '#store/headroom'
@@ -138,8 +138,9 @@ class FileBlobs implements BlobStore {
         await this.#written(name, () => this.#append(opened, piece))
       }
     } catch (error) {
-      if (!(error instanceof DiskRefused))
-        await this.#written(name, () => this.#parts.rest(name, opened)).catch(() => {})
+      const parts = this.#parts
+      const left = () => (isInVain(error, part) ? parts.remove(name) : parts.rest(name, opened))
+      if (!(error instanceof DiskRefused)) await this.#written(name, left).catch(() => {})
       throw asked(error)
     }
     try {

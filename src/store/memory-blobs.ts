@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { Problem } from '#model/problem'
 import { type BlobPart, type BlobReceived, type BlobStore, pieceBytesMax } from '#runtime/blobs'
-import { freshMsMax, isWhole, mayBegin, mayGrow, mustGoOn, partAgeMsMax } from '#store/blob-limits'
+import { freshMsMax, isInVain, isWhole, mayBegin, mayGrow, mustGoOn, partAgeMsMax } from '#store/blob-limits'
 
 export interface MemoryBlobsOptions {
   readonly bytesMax: number
@@ -56,6 +56,9 @@ class MemoryBlobs implements BlobStore {
       }
       if (underWay !== this.#underWay) throw new Problem('storage')
       return isWhole(stored.received, part) ? this.#finish(name, stored) : { received: stored.received }
+    } catch (error) {
+      if (isInVain(error, part)) this.#parts.delete(name)
+      throw error
     } finally {
       underWay.delete(name)
     }

@@ -198,6 +198,13 @@ export function blobSuite(name: string, open: () => Promise<BlobStage>): void {
       await expect(more).rejects.toMatchObject({ ...tooLarge, message: 'more than 9 bytes came' })
     })
 
+    test('of an image that turns out too large nothing is left, unless its size was said', async () => {
+      await expect(put(bytesOf(bytesMax + 1))).rejects.toMatchObject({ code: 'too_large' })
+      expect(await store.receivedOf('a')).toBe(0)
+      await expect(store.receive('b', { from: 0, size: 9 }, piecesOf(bytesOf(10), 4))).rejects.toThrow('more than 9')
+      expect(await store.receivedOf('b')).toBe(8)
+    })
+
     test('what nothing names is swept, at a start', async () => {
       const [kept, left] = [bytesOf(10, 1), bytesOf(10, 2)]
       await put(kept)
