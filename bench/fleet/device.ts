@@ -1,7 +1,7 @@
 import { type DeviceValue, encodeChange, type SimulatedProperty } from '#bench/fleet/encoding'
 import type { Change, Frame, FramePlan } from '#bench/fleet/frames'
 import { controlsService } from '#bench/fleet/kinds'
-import type { DeviceFirmware } from '#bench/fleet/updates'
+import { DeviceFirmware } from '#bench/fleet/updates'
 import type { LinkWire } from '#bench/fleet/wire'
 import type { DeviceControls } from '#bench/fleet/writes'
 
@@ -62,8 +62,8 @@ export class SimulatedDevice {
     identifier: string,
     plan: FramePlan,
     session: string | undefined,
-    firmware: DeviceFirmware,
     controls?: DeviceControls,
+    firmware = new DeviceFirmware('refuse'),
   ) {
     this.index = index
     this.identifier = identifier

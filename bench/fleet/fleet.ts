@@ -61,7 +61,7 @@ export class Fleet {
       const identifier = `${options.prefix}-${plan.kind.code}-${String(index).padStart(6, '0')}`
       const session = options.session === 'named' ? `${boot}-${options.seed}-${index}` : undefined
       const firmware = firmwareOf(options.updates, index)
-      return new SimulatedDevice(index, identifier, plan, session, firmware, controlsOf(options.writes, index))
+      return new SimulatedDevice(index, identifier, plan, session, controlsOf(options.writes, index), firmware)
     })
     this.#links = spread(this.devices, Math.min(options.links, options.devices)).map(
       (devices) => new FleetLink(devices, { options, counts: this.counts, random, onRoom: (link) => this.#fill(link) }),
