@@ -8,6 +8,7 @@ import { markdownOf, type Report } from '#bench/harness/report'
 import { turnIdentityOn } from '#bench/harness/servers'
 import { judge } from '#bench/harness/verdict'
 import { projectRoot } from '#bench/project-root'
+import { actions } from '#bench/questions/actions'
 import { alarms } from '#bench/questions/alarms'
 import { auth } from '#bench/questions/auth'
 import { fanout } from '#bench/questions/fanout'
@@ -27,6 +28,7 @@ const questions: Readonly<Record<string, Question>> = {
   latency,
   'full-state': fullState,
   filter,
+  actions,
   memory,
   restart,
   growth,

@@ -78,7 +78,7 @@ function judgeChanged(
         if (!verdict && alarms.unsettled === 0) continue
         const { rule } = shaped
         const stands = alarms.get(rule.id) ?? neverActive
-        const next = nextOf(verdict, stands, turn.now, rule.forMs)
+        const next = nextOf(verdict, stands, turn.now, rule)
         // Of one that waits on, its reminder is set.
         if (next === stands) continue
         judging ??= new Judging(state.device, turn.now)

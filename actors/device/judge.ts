@@ -21,9 +21,14 @@ export interface Judgement {
 /**
  * What becomes of an alarm by a verdict: the same object where nothing changes.
  * @param verdict undefined: it cannot be said whether the condition holds, so things stay as they are
- * @param forMs how long the condition has to hold
+ * @param rule how long its condition has to hold, and since when it has it
  */
-export function nextOf(verdict: boolean | undefined, stands: AlarmState, now: number, forMs: number): AlarmState {
+export function nextOf(
+  verdict: boolean | undefined,
+  stands: AlarmState,
+  now: number,
+  { forMs, conditionAt }: Pick<AlarmRule, 'forMs' | 'conditionAt'>,
+): AlarmState {
   const { isActive, since, waitingSince } = stands
   if (verdict === undefined || (verdict && isActive)) return stands
   if (!verdict) {
@@ -31,9 +36,9 @@ export function nextOf(verdict: boolean | undefined, stands: AlarmState, now: nu
     return waitingSince === 0 ? stands : { isActive, since, waitingSince: 0 }
   }
   // Long ago, when the server was down at that moment.
-  const holdsSince = waitingSince === 0 ? now : waitingSince
+  const holdsSince = waitingSince === 0 ? now : Math.max(waitingSince, conditionAt)
   if (now >= holdsSince + forMs) return { isActive: true, since: holdsSince + forMs, waitingSince: 0 }
-  return waitingSince === 0 ? { isActive, since, waitingSince: now } : stands
+  return holdsSince === waitingSince ? stands : { isActive, since, waitingSince: holdsSince }
 }
 
 /** A judgement that is being made. */
@@ -117,7 +122,7 @@ export function judgeWhole(
     for (const shaped of list.of(service.shape)?.rules ?? []) {
       const { rule } = shaped
       const stands = after.alarms.get(rule.id) ?? neverActive
-      judging.became(rule, stands, nextOf(shaped.judge(source), stands, now, rule.forMs))
+      judging.became(rule, stands, nextOf(shaped.judge(source), stands, now, rule))
     }
   }
   for (const [id, stands] of after.alarms) {

@@ -39,6 +39,7 @@ export function decidePutAlarm(
     updatedBy: author,
     updatedAt: turn.now,
     edit: newEdit(turn),
+    ...conditionAtOf(before, wanted, turn),
   }
   const entry: AlarmSet = { kind: 'alarm_set', alarm: id, at: turn.now, stored }
   // From its making on there is a record of how far it was judged, until what devices hold of it is gone.
@@ -66,6 +67,18 @@ export function decideDeleteAlarm(
   })
 }
 
+/** Since when it watches for what it watches for, where that is not since it was made. */
+function conditionAtOf(
+  before: StoredAlarm | undefined,
+  { condition, serviceIdentifier }: AlarmContent,
+  { now }: Turn,
+): Pick<StoredAlarm, 'conditionAt'> {
+  if (!before) return {}
+  const isSame = isDeepStrictEqual([before.condition, before.serviceIdentifier], [condition, serviceIdentifier])
+  const conditionAt = isSame ? before.conditionAt : now
+  return conditionAt === undefined ? {} : { conditionAt }
+}
+
 /** Recorded, and not just answered: while the store takes no writes nobody can say that it stays so. */
 function unchanged(stored: StoredAlarm): Decision<Entry> {
   return record([], { answer: stored })
@@ -74,7 +87,7 @@ function unchanged(stored: StoredAlarm): Decision<Entry> {
 const neverJudged: StoredJudged = { digest: '', sweeping: null, cursor: '' }
 
 /** What of an alarm people say. */
-type AlarmContent = Omit<StoredAlarm, 'createdBy' | 'createdAt' | 'updatedBy' | 'updatedAt' | 'edit'>
+type AlarmContent = Omit<StoredAlarm, 'createdBy' | 'createdAt' | 'updatedBy' | 'updatedAt' | 'edit' | 'conditionAt'>
 
 function contentOf(said: AlarmBody | StoredAlarm): AlarmContent {
   const { name, severity, serviceIdentifier, condition, forSeconds = 0, devices = null, groups = null } = said

@@ -19,6 +19,8 @@ export interface FleetLinkOptions {
   readonly authorization?: string | undefined
   readonly prefix: string
   readonly properties: number
+  /** Whether devices have one property more, behind the others, and do at once what they are asked. */
+  readonly isAnswering: boolean
   /** Index of this link's first device, and how far it is to the next one. */
   readonly first: number
   readonly step: number
@@ -128,7 +130,9 @@ export class FleetLink {
       type: 'FLOAT',
       modifier: { isReadOnly: true },
     }))
-    return { type: 'HELLO', deviceIdentifier, session: sessionName, services: [{ serviceIdentifier, properties }] }
+    const asked = this.#options.isAnswering ? [{ propId: firstPropId + properties.length, type: 'UINT32' }] : []
+    const service = { serviceIdentifier, properties: [...properties, ...asked] }
+    return { type: 'HELLO', deviceIdentifier, session: sessionName, services: [service] }
   }
 
   #heard(bytes: Buffer, start: number, end: number, opcode: number): void {
@@ -165,6 +169,12 @@ export class FleetLink {
   }
 
   #heardMessage(message: Message): void {
+    if (message.type === 'WRITE' && this.#options.isAnswering) {
+      const { flakeAddress, id, updates } = message
+      const results = updates.map(({ propId }) => ({ propId, status: 'OK' }))
+      this.#socket?.write(clientFrame(packr.pack({ type: 'RESULT', flakeAddress, id, results })))
+      return
+    }
     if (message.type !== 'WELCOME') {
       this.#fail(`a link heard ${JSON.stringify(message)}`)
       return
@@ -189,10 +199,19 @@ export class FleetLink {
   }
 }
 
-interface Message {
-  readonly type: string
+type Message = WelcomeMessage | WriteMessage
+
+interface WelcomeMessage {
+  readonly type: 'WELCOME'
   readonly deviceIdentifier: string
   readonly flakeAddress: number
+}
+
+interface WriteMessage {
+  readonly type: 'WRITE'
+  readonly flakeAddress: number
+  readonly id: string
+  readonly updates: readonly { readonly propId: number }[]
 }
 
 /** New at each start of a load, so that numbering begins at 1. */

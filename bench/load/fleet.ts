@@ -14,6 +14,8 @@ export interface LoadFleetOptions {
   readonly properties: number
   readonly prefix: string
   readonly authorizations?: Authorizations | undefined
+  /** Its devices have one property more, which they let be changed. */
+  readonly isAnswering?: boolean
 }
 
 /** What a link may have unacknowledged; the server closes it beyond 1 024. Contract 7. */
@@ -53,7 +55,7 @@ export class LoadFleet {
   /** `sent`: told of each frame before it leaves, by its device and the number that it carries. */
   constructor(options: LoadFleetOptions, sent?: (device: number, number: number) => void) {
     this.options = options
-    const { devices, links, port, prefix, properties, changes, authorizations } = options
+    const { devices, links, port, prefix, properties, changes, authorizations, isAnswering = false } = options
     this.numbers = new Float64Array(devices).fill(-1)
     this.#last = new Uint32Array(devices)
     this.#before = new Uint32Array(devices)
@@ -65,6 +67,7 @@ export class LoadFleet {
         authorization: authorizations?.link,
         prefix,
         properties,
+        isAnswering,
         template,
         sent,
         first,

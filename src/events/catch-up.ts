@@ -91,7 +91,10 @@ export class CatchUp {
     const { tenant } = connection
     while (connection.state === 'behind') {
       const told = toldTo(tenant)
-      if (connection.socket.bufferedBytes() > highWaterBytes) return
+      if (connection.socket.bufferedBytes() > highWaterBytes) {
+        isSlow(connection, told)
+        return
+      }
       if (connection.position >= told) {
         caughtUp(connection)
         return
@@ -161,8 +164,10 @@ export class CatchUp {
       if (!entry) return true
       const message = this.#encodeFor(connection, entry, offset, told)
       if (message !== undefined) {
-        if (connection.socket.bufferedBytes() > this.#options.highWaterBytes) return false
-        if (!connection.socket.send(message)) return false
+        if (connection.socket.bufferedBytes() > this.#options.highWaterBytes || !connection.socket.send(message)) {
+          isSlow(connection, told)
+          return false
+        }
       }
       if (connection.state !== 'behind') return false
       connection.position = offset
@@ -183,4 +188,9 @@ export class CatchUp {
       isOverridden({ tenant, device, service, propId, isRemoval, offset }, told),
     )
   }
+}
+
+/** It takes no more for now: what is told from here on comes to it stripped. */
+function isSlow(connection: Connection, told: number): void {
+  connection.unstrippedUntil = Math.min(connection.unstrippedUntil, told)
 }

@@ -16,7 +16,7 @@ export interface Connection {
   state: 'live' | 'behind' | 'closed'
   /** While behind: the last offset it has been sent or may not hear. */
   position: number
-  /** Up to here it hears everything; beyond, it is slow and hears what was not overridden. */
+  /** Up to here it hears everything; beyond, it was slow and hears what was not overridden. Infinite until it is. */
   unstrippedUntil: number
   /** A chunk is being read for it. */
   isLoading: boolean

@@ -133,7 +133,7 @@ export class Hub implements EventListener<Entry> {
       audience,
       state: 'behind',
       position: hub.told,
-      unstrippedUntil: hub.told,
+      unstrippedUntil: Number.POSITIVE_INFINITY,
       isLoading: false,
       isQueued: false,
     }

@@ -53,6 +53,8 @@ export interface StoredAlarm {
   readonly updatedBy: string
   readonly updatedAt: number
   readonly edit: number
+  /** When its condition or its service last became another, Unix ms; absent while they are those it was made with. */
+  readonly conditionAt?: number
 }
 
 /** An alarm, as shown. */
@@ -68,7 +70,7 @@ export const AlarmEntry = z.object({
 export type AlarmEntry = z.infer<typeof AlarmEntry>
 
 export function alarmEntryOf(id: string, stored: StoredAlarm): AlarmEntry {
-  const { edit: _, devices, groups, ...shown } = stored
+  const { edit: _, conditionAt: __, devices, groups, ...shown } = stored
   return {
     ...shown,
     ...(devices && { devices: [...devices] }),

@@ -12,14 +12,23 @@ export type MeantDevices = readonly string[] | '*'
 /** Who is in a group now; undefined for one that is gone. */
 export type MembersOf = (group: string) => readonly string[] | undefined
 
-/** What it comes to. A group that is gone may have had anybody: only who reaches any device is then known to reach them. */
-export function meantDevices({ devices, groups }: Bound, membersOf: MembersOf): MeantDevices {
-  if (groups === null) return devices ?? '*'
-  const all = devices === null ? [] : [...devices]
+/**
+ * What it comes to, list by list as they stand: a hundred groups may have a million members. A group that is gone may have
+ * had anybody: only who reaches any device is then known to reach them.
+ */
+export function meantLists({ devices, groups }: Bound, membersOf: MembersOf): readonly (readonly string[])[] | '*' {
+  if (groups === null) return devices ? [devices] : '*'
+  const lists = [devices ?? []]
   for (const group of groups) {
     const members = membersOf(group)
     if (!members) return '*'
-    for (const member of members) all.push(member)
+    lists.push(members)
   }
-  return all
+  return lists
+}
+
+/** The same in one list. */
+export function meantDevices(bound: Bound, membersOf: MembersOf): MeantDevices {
+  const lists = meantLists(bound, membersOf)
+  return lists === '*' ? '*' : lists.flat()
 }

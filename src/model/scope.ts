@@ -105,10 +105,32 @@ export function reachesEvery(
   service?: string,
 ): boolean {
   const all = scope.reaches(resource, action)
-  const reaches = service === undefined ? all : all.filter((reach) => holds(reach.services, service))
+  const isGivenAlike = service === undefined || all.every((reach) => holds(reach.services, service))
+  const reaches = isGivenAlike ? all : all.filter((reach) => holds(reach.services, service))
   if (reaches.some((reach) => reach.devices === '*')) return true
   if (reaches.length === 0 || devices === '*') return false
-  return devices.every((device) => reaches.some((reach) => holds(reach.devices, device)))
+  const isReached = () => devices.every((device) => reaches.some((reach) => holds(reach.devices, device)))
+  return devices.length < longList || reaches !== all ? isReached() : knownOf(reaches, devices, isReached)
+}
+
+/** Names of a list that is gone through once for everybody who may do the same: what is bound to it is looked at often. */
+const longList = 256
+
+/** By what is reached, then by the list. Neither is ever changed in place. */
+const known = new WeakMap<readonly Reach[], WeakMap<readonly string[], boolean>>()
+
+function knownOf(reaches: readonly Reach[], devices: readonly string[], find: () => boolean): boolean {
+  let answers = known.get(reaches)
+  if (!answers) {
+    answers = new WeakMap()
+    known.set(reaches, answers)
+  }
+  let answer = answers.get(devices)
+  if (answer === undefined) {
+    answer = find()
+    answers.set(devices, answer)
+  }
+  return answer
 }
 
 /** Tells device for device whether it lies inside, for lists: what there is to know of the scope is known before. */

@@ -5,7 +5,7 @@ import * as api from '#api/alarms'
 import { nameOfCursor } from '#api/query-field'
 import type { Caller } from '#iam/caller'
 import { type AlarmBody, alarmEntryOf, type StoredAlarm } from '#model/alarm'
-import { type Bound, meantDevices } from '#model/bound'
+import { type Bound, meantLists } from '#model/bound'
 import { Problem } from '#model/problem'
 import type { Action } from '#model/scope'
 import { seeded } from '#model/seeded'
@@ -89,14 +89,17 @@ function alarmThere(context: RouteContext, caller: Caller, action: Action, id: s
 function isSeen({ scope }: Caller, action: Action, tenant: TenantState, bound: Bound): boolean {
   // First, for who reaches any device: an alarm may name a million of them.
   if (boundWithin(scope, 'alarms', action, '*')) return true
-  return boundWithin(scope, 'alarms', action, meantDevices(bound, membersIn(tenant)))
+  const lists = meantLists(bound, membersIn(tenant))
+  return lists !== '*' && lists.every((devices) => boundWithin(scope, 'alarms', action, devices))
 }
 
 /** @throws Problem `not_found` */
 function mustBind({ scope }: Caller, action: Action, tenant: TenantState, body: AlarmBody): void {
   const { serviceIdentifier, devices = null, groups = null } = body
   const may = (bound: readonly string[] | '*') => mayBind(scope, 'alarms', action, bound, serviceIdentifier)
-  if (!may('*') && !may(meantDevices({ devices, groups }, membersIn(tenant)))) throw new Problem('not_found')
+  if (may('*')) return
+  const lists = meantLists({ devices, groups }, membersIn(tenant))
+  if (lists === '*' || !lists.every(may)) throw new Problem('not_found')
 }
 
 function textOf(id: string, alarm: StoredAlarm): string {

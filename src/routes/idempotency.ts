@@ -17,8 +17,8 @@ import { bodyOf } from '#server/write-reply'
 
 /** At once; each is a request under way. Beyond it: 503. */
 const runningMax = 100_000
-/** Larger answers are given once: nobody repeats what he can read. */
-export const storedBytesMax = 64 * 1024
+/** As large as a body may be, unless more was allowed: what somebody made is hardly larger than what he sent. */
+export const storedBytesMax = 1024 * 1024
 
 /** Visible ASCII. */
 const keyPattern = /^[\x21-\x7e]{1,255}$/
@@ -92,13 +92,17 @@ class KeyedRequests implements IdempotencyGuard {
 
   /** Whoever hears an answer hears the same again: so it is not said before it is stored, nor when it cannot be. */
   async #keep(address: ActorAddress, reply: Reply): Promise<Reply> {
-    const stored = storedOf(reply)
-    if (!stored) {
+    if (!mayBeStored(reply)) {
       await this.#ask(address, { type: 'forget' }, 0)
       return reply
     }
+    const { status, headers } = reply
+    const body = bodyOf(reply)
+    // Larger, it is done again under the same key: what it made is found by that, and not made twice.
+    if (Buffer.byteLength(body) > storedBytesMax) return reply
+    const stored: StoredReply = { status, location: headerOf(reply, 'location') ?? null, body }
     await this.#ask(address, { type: 'finish', reply: stored }, 0)
-    return { status: reply.status, ...(reply.headers && { headers: reply.headers }), text: stored.body }
+    return { status, ...(headers && { headers }), text: body }
   }
 
   #ask(address: ActorAddress, command: IdempotencyCommand, bytes?: number): Promise<unknown> {
@@ -138,12 +142,8 @@ function isFinal(status: number): boolean {
   return (status >= 200 && status < 300) || finalRefusals.has(status)
 }
 
-/** Undefined: it is not for keeping. */
-function storedOf(reply: Reply): StoredReply | undefined {
-  if (reply.chunks || headerOf(reply, 'cache-control')?.includes('no-store')) return undefined
-  const body = bodyOf(reply)
-  if (Buffer.byteLength(body) > storedBytesMax) return undefined
-  return { status: reply.status, location: headerOf(reply, 'location') ?? null, body }
+function mayBeStored(reply: Reply): boolean {
+  return !reply.chunks && !headerOf(reply, 'cache-control')?.includes('no-store')
 }
 
 function repeated({ status, location, body }: StoredReply): Reply {

@@ -12,6 +12,8 @@ export interface AlarmRule {
   readonly service: string
   /** How long it has to hold, in ms. */
   readonly forMs: number
+  /** Since when it has this condition, Unix ms; 0: always. What another one held before does not count. */
+  readonly conditionAt: number
 }
 
 /** What the properties of a service stand at, by their place in its shape. */
@@ -38,43 +40,42 @@ export interface JudgingCounts {
 /** Values by slot, of the judgement that is going on: it is synchronous and there is never a second one. */
 const values: unknown[] = []
 
-/** The rule of an alarm under a schema. Compiled when it is first judged: a start with ten thousand compiles none. */
+/** The rule of an alarm under a schema. */
 export class Rule implements AlarmRule {
   readonly id: string
   readonly service: string
   readonly forMs: number
+  readonly conditionAt: number
   /** Unlike any other rule's, now and later: lists of rules are found by these. */
   readonly serial: number
-  /** What its names mean, by slot; in the order in which `compile` gives slots. */
-  readonly #places: readonly (PropertyPlace | undefined)[]
+  /** What its names mean. */
+  readonly #meant: Meant
   readonly #counts: JudgingCounts
-  readonly #condition: StoredAlarm['condition']
-  #compiled: CompiledCondition | undefined
 
   constructor(
     id: string,
     serial: number,
-    { serviceIdentifier, forSeconds, condition }: StoredAlarm,
-    schema: ServiceSchema | undefined,
+    { serviceIdentifier, forSeconds, conditionAt = 0 }: StoredAlarm,
+    meant: Meant,
     counts: JudgingCounts,
   ) {
     this.id = id
     this.service = serviceIdentifier
     this.forMs = forSeconds * 1_000
+    this.conditionAt = conditionAt
     this.serial = serial
-    this.#places = placesOf(condition, schema)
+    this.#meant = meant
     this.#counts = counts
-    this.#condition = condition
   }
 
-  /** Made of what its names mean: two rules of one condition judge alike when these are equal. */
-  get meaning(): string {
-    return meaningOf(this.#places)
+  /** What its condition reads; two rules of one condition judge alike when these mean the same. */
+  get meant(): Meant {
+    return this.#meant
   }
 
   /** The places in the shape that it reads, by slot; −1 for what is not there. */
   placesIn(shape: Shape): readonly number[] {
-    return this.#places.map((place) => indexIn(shape, place))
+    return this.#meant.places.map((place) => indexIn(shape, place))
   }
 
   shaped(places: readonly number[]): ShapedRule {
@@ -82,8 +83,7 @@ export class Rule implements AlarmRule {
   }
 
   get compiled(): CompiledCondition {
-    this.#compiled ??= compile(this.#condition)
-    return this.#compiled
+    return this.#meant.condition.compiled
   }
 }
 
@@ -122,19 +122,37 @@ class RuleInShape implements ShapedRule {
   }
 }
 
-/** What the names of an alarm's condition mean under a schema, as text. */
-export function meaningUnder({ condition }: StoredAlarm, schema: ServiceSchema | undefined): string {
-  return meaningOf(placesOf(condition, schema))
+/** A condition, whatever a schema makes of its names. Read once and compiled once: it may have hundreds of nodes. */
+export class ReadCondition {
+  /** By slot; in the order in which `compile` gives slots. */
+  readonly names: readonly string[]
+  readonly #condition: StoredAlarm['condition']
+  #compiled: CompiledCondition | undefined
+
+  constructor(condition: StoredAlarm['condition']) {
+    const { needed, optional } = namesIn(condition)
+    this.names = [...needed, ...optional]
+    this.#condition = condition
+  }
+
+  /** Made when it is first judged: a start with ten thousand compiles none. */
+  get compiled(): CompiledCondition {
+    this.#compiled ??= compile(this.#condition)
+    return this.#compiled
+  }
 }
 
-function placesOf(
-  condition: StoredAlarm['condition'],
-  schema: ServiceSchema | undefined,
-): readonly (PropertyPlace | undefined)[] {
-  const { needed, optional } = namesIn(condition)
-  return [...needed, ...optional].map((name) => readPropertyName(name, schema))
+/** What a condition reads under a schema. */
+export interface Meant {
+  readonly condition: ReadCondition
+  /** By slot. */
+  readonly places: readonly (PropertyPlace | undefined)[]
+  /** Equal where the places are. */
+  readonly text: string
 }
 
-function meaningOf(places: readonly (PropertyPlace | undefined)[]): string {
-  return places.map((place) => (place ? `${place.propId}.${place.type?.name ?? ''}` : '')).join()
+export function meantUnder(condition: ReadCondition, schema: ServiceSchema | undefined): Meant {
+  const places = condition.names.map((name) => readPropertyName(name, schema))
+  const text = places.map((place) => (place ? `${place.propId}.${place.type?.name ?? ''}` : '')).join()
+  return { condition, places, text }
 }

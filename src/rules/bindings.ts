@@ -1,3 +1,12 @@
+/** Devices that something names from now on, or names no more. */
+export interface BindingChange {
+  readonly kind: BindingKind
+  readonly id: string
+  /** Each once. */
+  readonly devices: readonly string[]
+  readonly isNamed: boolean
+}
+
 /** What a device is named in: by alarms, and by groups that alarms name. */
 export type BindingKind = 'alarms' | 'groups'
 
@@ -53,52 +62,49 @@ export class Bindings<T> {
     }
   }
 
-  add(kind: BindingKind, id: string, devices: Iterable<string>): void {
-    this.#change(devices, (profile) =>
-      this.#profileOf({ ...profile, [kind]: [...profile[kind].filter((other) => other !== id), id].sort() }),
-    )
-  }
-
-  remove(kind: BindingKind, id: string, devices: Iterable<string>): void {
-    this.#change(devices, (profile) =>
-      this.#profileOf({ ...profile, [kind]: profile[kind].filter((other) => other !== id) }),
-    )
-  }
-
-  /** Brings what names `before` to name `after`. */
-  replace(kind: BindingKind, id: string, before: readonly string[], after: readonly string[]): void {
-    if (before === after) return
-    const [old, fresh] = [new Set(before), new Set(after)]
-    this.remove(
-      kind,
-      id,
-      before.filter((device) => !fresh.has(device)),
-    )
-    this.add(
-      kind,
-      id,
-      after.filter((device) => !old.has(device)),
-    )
-  }
-
-  #change(devices: Iterable<string>, changed: (profile: Profile<T>) => Profile<T>): void {
-    // Where one goes, all go that were together with it.
-    const moves = new Map<Profile<T>, Profile<T>>()
-    for (const device of devices) {
-      const from = this.of(device)
-      let to = moves.get(from)
-      if (!to) {
-        to = changed(from)
-        moves.set(from, to)
+  /**
+   * All at once: one step for each device, not one for each time it is named.
+   * @returns how many devices are named in something else now
+   */
+  change(changes: readonly BindingChange[]): number {
+    const concerned = new Map<string, number[]>()
+    for (const [place, { devices }] of changes.entries()) {
+      for (const device of devices) {
+        const places = concerned.get(device)
+        if (places) places.push(place)
+        else concerned.set(device, [place])
       }
-      to.devices++
-      from.devices--
-      if (to === this.#unnamed) this.#byDevice.delete(device)
-      else this.#byDevice.set(device, to)
     }
-    for (const from of moves.keys()) {
-      if (from.devices === 0) this.#profiles.delete(from.key)
+    // Where one goes, all go that were together with it and change alike.
+    const moves = new Map<Profile<T>, Map<string, Profile<T>>>()
+    let moved = 0
+    for (const [device, places] of concerned) {
+      const from = this.of(device)
+      let ways = moves.get(from)
+      if (!ways) {
+        ways = new Map()
+        moves.set(from, ways)
+      }
+      const way = places.join()
+      let to = ways.get(way)
+      if (!to) {
+        to = this.#profileOf(changed(from, changes, places))
+        ways.set(way, to)
+      }
+      if (to !== from) {
+        moved++
+        this.#move(device, from, to)
+      }
     }
+    for (const from of moves.keys()) if (from.devices === 0) this.#profiles.delete(from.key)
+    return moved
+  }
+
+  #move(device: string, from: Profile<T>, to: Profile<T>): void {
+    to.devices++
+    from.devices--
+    if (to === this.#unnamed) this.#byDevice.delete(device)
+    else this.#byDevice.set(device, to)
   }
 
   #profileOf({ alarms, groups }: Pick<Profile<T>, BindingKind>): Profile<T> {
@@ -111,6 +117,36 @@ export class Bindings<T> {
     }
     return profile
   }
+}
+
+/** What brings `before` to `after`. */
+export function bindingChanges(
+  kind: BindingKind,
+  id: string,
+  before: readonly string[],
+  after: readonly string[],
+): readonly BindingChange[] {
+  if (before === after) return []
+  const [old, fresh] = [new Set(before), new Set(after)]
+  return [
+    { kind, id, devices: before.filter((device) => !fresh.has(device)), isNamed: false },
+    { kind, id, devices: after.filter((device) => !old.has(device)), isNamed: true },
+  ]
+}
+
+/** In what a device is named behind those of the changes that concern it. */
+function changed(
+  { alarms, groups }: Pick<Profile<unknown>, BindingKind>,
+  changes: readonly BindingChange[],
+  places: readonly number[],
+): Pick<Profile<unknown>, BindingKind> {
+  const named = { alarms: new Set(alarms), groups: new Set(groups) }
+  for (const place of places) {
+    const { kind, id, isNamed } = changes[place] as BindingChange
+    if (isNamed) named[kind].add(id)
+    else named[kind].delete(id)
+  }
+  return { alarms: [...named.alarms].sort(), groups: [...named.groups].sort() }
 }
 
 /** Ids hold neither a comma nor a bar. */

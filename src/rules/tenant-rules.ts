@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto'
 import type { StoredAlarm } from '#model/alarm'
 import type { StoredGroup } from '#model/group'
 import type { ServiceSchema } from '#model/service-schema'
-import { type JudgingCounts, meaningUnder, Rule } from '#rules/alarm-rule'
+import { type JudgingCounts, meantUnder, ReadCondition, Rule } from '#rules/alarm-rule'
 import type { AuthorReach, AuthorReaches } from '#rules/author-reach'
-import { Bindings, type Profile } from '#rules/bindings'
+import { type BindingChange, Bindings, bindingChanges, type Profile } from '#rules/bindings'
 import { type RuleList, RuleLists } from '#rules/rule-list'
 
 /** A tenant's alarms, as device turns and all who ask about them read them: what is committed, and nothing else. */
@@ -142,7 +142,7 @@ export class TenantView implements TenantRules {
     else this.#groups.delete(id)
     const alarms = this.#byGroup.get(id)
     if (!alarms) return []
-    this.#bindings.replace('groups', id, before?.devices ?? [], stored?.devices ?? [])
+    this.#bindings.change(bindingChanges('groups', id, before?.devices ?? [], stored?.devices ?? []))
     return this.#renew([...alarms])
   }
 
@@ -177,8 +177,10 @@ export class TenantView implements TenantRules {
 
   #viewOf(id: string, stored: StoredAlarm, before: AlarmView | undefined): AlarmView {
     const schema = this.#schemas.get(stored.serviceIdentifier)
-    const isSame = before?.stored === stored && before.rule.meaning === meaningUnder(stored, schema)
-    const rule = isSame ? before.rule : new Rule(id, this.#parts.next(), stored, schema, this.#parts.counts)
+    const old = before?.stored === stored ? before.rule : undefined
+    const meant = meantUnder(old?.meant.condition ?? new ReadCondition(stored.condition), schema)
+    const isSame = old?.meant.text === meant.text
+    const rule = old && isSame ? old : new Rule(id, this.#parts.next(), stored, meant, this.#parts.counts)
     const reach = this.#reachOf(stored)
     if (reach.isNothing && !before?.reach.isNothing) this.#parts.isSilenced(id, stored)
     return { stored, rule, reach, digest: this.#digest(stored, rule, reach), bound: undefined }
@@ -190,35 +192,37 @@ export class TenantView implements TenantRules {
 
   #digest({ edit, groups, forSeconds }: StoredAlarm, rule: Rule, reach: AuthorReach): string {
     const edits = (groups ?? []).map((group) => [group, this.#groups.get(group)?.edit ?? null])
-    const decides = JSON.stringify([edit, forSeconds, edits, rule.meaning, reach.digest])
+    const decides = JSON.stringify([edit, forSeconds, edits, rule.meant.text, reach.digest])
     return createHash('sha256').update(decides).digest('base64url').slice(0, digestCharacters)
   }
 
   #bind(id: string, before: StoredAlarm | undefined, after: StoredAlarm | undefined): void {
     if (after && isBoundToAll(after)) this.#common.add(id)
     else this.#common.delete(id)
-    this.#bindings.replace('alarms', id, before?.devices ?? [], after?.devices ?? [])
+    const changes = [...bindingChanges('alarms', id, before?.devices ?? [], after?.devices ?? [])]
     const groups = new Set(after?.groups ?? [])
-    for (const group of before?.groups ?? []) if (!groups.has(group)) this.#unbindGroup(id, group)
-    for (const group of groups) this.#bindGroup(id, group)
+    for (const group of before?.groups ?? []) if (!groups.has(group)) changes.push(...this.#unbindGroup(id, group))
+    for (const group of groups) changes.push(...this.#bindGroup(id, group))
+    // Together: an alarm may name a hundred groups that have the same ten thousand devices.
+    this.#bindings.change(changes)
   }
 
-  #bindGroup(alarm: string, group: string): void {
+  #bindGroup(alarm: string, group: string): readonly BindingChange[] {
     const alarms = this.#byGroup.get(group)
     if (alarms) {
       alarms.add(alarm)
-    } else {
-      this.#byGroup.set(group, new Set([alarm]))
-      this.#bindings.add('groups', group, this.membersOf(group) ?? [])
+      return []
     }
+    this.#byGroup.set(group, new Set([alarm]))
+    return bindingChanges('groups', group, [], this.membersOf(group) ?? [])
   }
 
-  #unbindGroup(alarm: string, group: string): void {
+  #unbindGroup(alarm: string, group: string): readonly BindingChange[] {
     const alarms = this.#byGroup.get(group)
     alarms?.delete(alarm)
-    if (alarms?.size !== 0) return
+    if (alarms?.size !== 0) return []
     this.#byGroup.delete(group)
-    this.#bindings.remove('groups', group, this.membersOf(group) ?? [])
+    return bindingChanges('groups', group, this.membersOf(group) ?? [], [])
   }
 
   #boundOf(stored: StoredAlarm): readonly string[] | '*' {

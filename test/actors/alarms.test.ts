@@ -40,6 +40,19 @@ describe('a report', () => {
     expect(device.rules.counts.transitions).toBe(2)
   })
 
+  test('counts towards how long a condition has to hold from when the alarm has it', () => {
+    const device = new Linked({ I1: long })
+    device.says(0, 11, 1, 11)
+    device.at += 1_500
+    device.set('I1', { ...long, condition: over('0x02', 10), conditionAt: device.at, edit: 2 })
+    device.act({ type: 'judge' })
+    expect(device.standing).toEqual({ I1: { isActive: false, since: 0, waitingSince: now + 1_500 } })
+    device.at += 1_999
+    expect(turnsOf(device.act({ type: 'judge' }))).toEqual([])
+    device.at += 1
+    expect(turnsOf(device.act({ type: 'judge' }))).toEqual([`I1 active ${now + 3_500}`])
+  })
+
   test('puts the row of the index once', () => {
     const device = new Linked({ I1: high })
     expect(device.says(0, 11)).toMatchObject({ indexes: [{ entry: 'I1/A', isPresent: true }] })

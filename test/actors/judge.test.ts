@@ -37,7 +37,21 @@ test.each<
     [0, 4_000, 5_000].map((forMs) => [undefined, stands, forMs, 'same'] as const),
   ),
 ])('%s where %o stands, to hold for %d ms: %o', (verdict, stands, forMs, next) => {
-  const found = nextOf(verdict, stands, now, forMs)
+  const found = nextOf(verdict, stands, now, { forMs, conditionAt: 0 })
+  if (next === 'same') expect(found).toBe(stands)
+  else expect(found).toEqual({ ...never, ...next })
+})
+
+test.each<readonly [stands: AlarmState, conditionAt: number, next: Partial<AlarmState> | 'same']>([
+  [waits, now - 4_000, { isActive: true, since: now }],
+  [waits, now - 3_999, { waitingSince: now - 3_999 }],
+  [waits, now, { waitingSince: now }],
+  [again, now, { since: 9, waitingSince: now }],
+  [{ ...waits, waitingSince: now - 3_000 }, now - 3_500, 'same'],
+  [never, now - 5_000, { waitingSince: now }],
+  [active, now, 'same'],
+])('where %o stands, and the condition is from %d, to hold for 4 s: %o', (stands, conditionAt, next) => {
+  const found = nextOf(true, stands, now, { forMs: 4_000, conditionAt })
   if (next === 'same') expect(found).toBe(stands)
   else expect(found).toEqual({ ...never, ...next })
 })

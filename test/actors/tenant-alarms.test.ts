@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { TenantCommand } from '#actors/tenant/commands'
 import type { TenantState } from '#actors/tenant/state'
 import { tenantActor } from '#actors/tenant/tenant'
-import { type AlarmBody, alarmBindingsMax, alarmsMax } from '#model/alarm'
+import { type AlarmBody, alarmBindingsMax, alarmEntryOf, alarmsMax, type StoredAlarm } from '#model/alarm'
 import type { Entry } from '#model/entry'
 import { groupsMax } from '#model/group'
 import type { Decision } from '#runtime/actor'
@@ -143,6 +143,24 @@ describe('a group', () => {
 })
 
 describe('an alarm', () => {
+  test('knows since when it has its condition, and shows it to nobody', () => {
+    const tenant = new ActingTenant()
+    const conditionAt = () => tenant.state.alarms.get('I1')?.conditionAt
+    tenant.makeAlarm('I1')
+    expect(conditionAt()).toBeUndefined()
+    tenant.at += 5
+    tenant.putAlarm('I1', { name: 'Hotter', forSeconds: 9, devices: ['A'] })
+    expect(conditionAt()).toBeUndefined()
+    tenant.putAlarm('I1', { condition: { '>': [{ var: 'temperature' }, 31] } })
+    expect(conditionAt()).toBe(now + 5)
+    tenant.at += 5
+    tenant.putAlarm('I1', { condition: { '>': [{ var: 'temperature' }, 31] }, name: 'Hottest' })
+    expect(conditionAt()).toBe(now + 5)
+    tenant.putAlarm('I1', { condition: { '>': [{ var: 'temperature' }, 31] }, serviceIdentifier: 'other' })
+    expect(conditionAt()).toBe(now + 10)
+    expect(alarmEntryOf('I1', tenant.state.alarms.get('I1') as StoredAlarm)).not.toHaveProperty('conditionAt')
+  })
+
   test('is made, changed and removed, and each is told', () => {
     const tenant = new ActingTenant()
     const stored = { ...hot, forSeconds: 0, devices: null, groups: null, createdBy: ann, createdAt: now }

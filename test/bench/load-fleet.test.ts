@@ -4,7 +4,7 @@ import { Packr, Unpackr } from 'msgpackr'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type WebSocket, WebSocketServer } from 'ws'
 import { LoadFleet } from '#bench/load/fleet'
-import { numberOf } from '#bench/load/update-template'
+import { firstPropId, numberOf } from '#bench/load/update-template'
 
 const packr = new Packr({ useRecords: false })
 const unpackr = new Unpackr({ useRecords: false, int64AsType: 'number' })
@@ -15,11 +15,14 @@ let fleet: LoadFleet
 let links: WebSocket[]
 /** The numbers that frames carried, as they came. */
 let numbers: number[]
+// biome-ignore lint/suspicious/noExplicitAny: whatever came
+let hellos: any[]
 let heardFrame: (link: WebSocket, flakeAddress: number, seq: number) => void
 
 beforeEach(async () => {
   links = []
   numbers = []
+  hellos = []
   heardFrame = () => {}
   server = new WebSocketServer({ host: '127.0.0.1', port: 0, handleProtocols: (asked) => [...asked][0] ?? false })
   await once(server, 'listening')
@@ -32,7 +35,8 @@ beforeEach(async () => {
         const [, flakeAddress, seq, , items] = frame
         numbers.push(numberOf(items.at(-1)))
         heardFrame(link, flakeAddress, seq)
-      } else {
+      } else if (frame.type === 'HELLO') {
+        hellos.push(frame)
         const { deviceIdentifier } = frame
         say(link, { type: 'WELCOME', flakeAddress: ++addresses, deviceIdentifier, seq: 0 })
       }
@@ -52,9 +56,10 @@ function say(link: WebSocket, message: unknown): void {
 
 const acknowledge = (link: WebSocket, flakeAddress: number, seq: number) => say(link, ['A', flakeAddress, seq])
 
-async function opened(devices = 4, linkCount = 2): Promise<void> {
+async function opened(devices = 4, linkCount = 2, more: { isAnswering?: boolean } = {}): Promise<void> {
   const { port } = server.address() as AddressInfo
-  fleet = new LoadFleet({ port, devices, links: linkCount, window: 8, changes: 1, properties: 1, prefix: 'T' })
+  const options = { port, devices, links: linkCount, window: 8, changes: 1, properties: 1, prefix: 'T' }
+  fleet = new LoadFleet({ ...options, ...more })
   await fleet.open()
 }
 
@@ -115,6 +120,35 @@ describe('a pace', () => {
     fleet.check()
     expect([...numbers].sort((a, b) => a - b)).toEqual(Array.from(numbers, (_, index) => index))
     expect(numbers.length).toBeGreaterThan(290)
+  })
+})
+
+describe('a device that is asked to change', () => {
+  const write = {
+    type: 'WRITE',
+    flakeAddress: 1,
+    id: 'w:1',
+    serviceIdentifier: 's',
+    updates: [{ propId: 9, value: 1 }],
+  }
+
+  test('says that it did, where it lets itself be changed', async () => {
+    await opened(1, 1, { isAnswering: true })
+    expect(hellos[0].services[0].properties.at(-1)).toEqual({ propId: firstPropId + 1, type: 'UINT32' })
+    const [link] = links as [WebSocket]
+    const heard = once(link, 'message')
+    say(link, write)
+    const [data] = await heard
+    const results = [{ propId: 9, status: 'OK' }]
+    expect(unpackr.unpack(data)).toEqual({ type: 'RESULT', flakeAddress: 1, id: 'w:1', results })
+    fleet.check()
+  })
+
+  test('fails the measurement, where it does not', async () => {
+    await opened(1, 1)
+    fleet.sendTogether(1)
+    say(links[0] as WebSocket, write)
+    await expect(fleet.settled(2_000)).rejects.toThrow('a link heard {"type":"WRITE"')
   })
 })
 

@@ -45,6 +45,23 @@ describe('without identity', () => {
     expect(await server.get('/schemas/later')).toMatchObject({ status: 200 })
   })
 
+  test('of ten thousand devices one group is made, and one alarm', async () => {
+    const devices = Array.from({ length: 10_000 }, (_, number) => `DEVICE-${number}`)
+    const alarm = { name: 'x', severity: 'info', serviceIdentifier: 'x', condition: { var: '0x1' }, devices }
+    for (const [path, body] of [
+      ['/groups', { name: 'x', devices }],
+      ['/alarms', alarm],
+    ] as const) {
+      const make = () => server.ask(path, { method: 'POST', body, headers: keyed(`large${path}`) })
+      const first = await make()
+      const again = await make()
+      expect(first.status).toBe(201)
+      expect([again.status, again.text === first.text]).toEqual([201, true])
+      expect(again.headers.get('location')).toBe(first.headers.get('location'))
+      expect((await server.get(path)).json).toHaveLength(1)
+    }
+  })
+
   test.each(['', 'a b', 'x'.repeat(256)])('%j is no key', async (key) => {
     const refused = await put('/schemas/no-key', key)
     expect([refused.status, refused.json]).toEqual([400, { error: expect.stringContaining('Idempotency-Key') }])

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import {
   actions,
   devicesWithin,
@@ -206,6 +206,20 @@ describe('every one of some devices', () => {
     ['none, where the service is not given', [on(['A'], ['y'])], [], 'x', false],
   ])('%s', (_, grants, devices, service, isInside) => {
     expect(reachesEvery(scopeOf(grants), 'alarms', 'read', devices, service)).toBe(isInside)
+  })
+
+  test('are known of a long list once it was gone through', () => {
+    const devices = Array.from({ length: 1_000 }, (_, number) => `D-${number}`)
+    const looks = vi.spyOn(devices, 'every')
+    const scope = scopeOf([on(devices.slice(1), ['x']), on(['D-0'], ['x'])])
+    const other = scopeOf([on(devices.slice(1), ['x'])])
+    for (let time = 0; time < 2; time++) {
+      expect(reachesEvery(scope, 'alarms', 'read', devices)).toBe(true)
+      expect(reachesEvery(scope, 'alarms', 'read', devices, 'x')).toBe(true)
+      expect(reachesEvery(scope, 'alarms', 'read', devices, 'y')).toBe(false)
+      expect(reachesEvery(other, 'alarms', 'read', devices)).toBe(false)
+    }
+    expect(looks).toHaveBeenCalledTimes(2)
   })
 
   test('are those each of which is reached', () => {

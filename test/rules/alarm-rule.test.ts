@@ -1,9 +1,10 @@
 import { describe, expect, test } from 'vitest'
+import type { StoredAlarm } from '#model/alarm'
 import { Condition } from '#model/condition'
 import type { PropertyState } from '#model/entry'
 import type { JsonValue } from '#model/json-value'
 import type { ServiceSchema } from '#model/service-schema'
-import { Rule } from '#rules/alarm-rule'
+import { type JudgingCounts, meantUnder, ReadCondition, Rule } from '#rules/alarm-rule'
 import { unknownNamesIn } from '#rules/property-name'
 import { noRules, RuleLists, type ServiceRules } from '#rules/rule-list'
 import { schema, shape, storedAlarm } from '#test/rules/stored-rules'
@@ -16,8 +17,18 @@ const climate = shape('Climate', [
 ])
 const named = schema({ Temperature: 0x2000, Mode: 0x2001, 'Set.Point': 0x2002, __proto: 0x2003, Gone: 0x2fff })
 
+function ruleOf(
+  id: string,
+  serial: number,
+  stored: StoredAlarm,
+  names: ServiceSchema | undefined,
+  counts: JudgingCounts,
+): Rule {
+  return new Rule(id, serial, stored, meantUnder(new ReadCondition(stored.condition), names), counts)
+}
+
 function listed(condition: JsonValue, names: ServiceSchema | undefined = named, counts = { judged: 0, errors: 0 }) {
-  const rule = new Rule('1', 1, storedAlarm({ condition: Condition.parse(condition) }), names, counts)
+  const rule = ruleOf('1', 1, storedAlarm({ condition: Condition.parse(condition) }), names, counts)
   return { rule, counts, service: new RuleLists().of([rule], 1).of(climate) as ServiceRules }
 }
 
@@ -127,8 +138,8 @@ describe('a rule', () => {
       { '<': [{ var: '0x2000' }, { var: 'Temperature' }, { var: 'Mode' }] },
       { missing: ['Mode'] },
     ]
-    const rules = conditions.map((condition, n) => new Rule(`${n}`, n, storedAlarm({ condition }), named, counts))
-    const elsewhere = new Rule('3', 3, storedAlarm({ serviceIdentifier: 'Other' }), named, counts)
+    const rules = conditions.map((condition, n) => ruleOf(`${n}`, n, storedAlarm({ condition }), named, counts))
+    const elsewhere = ruleOf('3', 3, storedAlarm({ serviceIdentifier: 'Other' }), named, counts)
     const list = lists.of([...rules, elsewhere], 1)
     expect(list.of(climate)?.readers).toEqual([[0, 1], [1, 2], undefined, undefined])
     expect(list.of(climate)?.rules.map(({ rule }) => rule)).toEqual(rules)
@@ -139,13 +150,13 @@ describe('a rule', () => {
   })
 
   test('says how long it has to hold, in milliseconds', () => {
-    expect(new Rule('1', 1, storedAlarm({ forSeconds: 90 }), named, { judged: 0, errors: 0 }).forMs).toBe(90_000)
+    expect(ruleOf('1', 1, storedAlarm({ forSeconds: 90 }), named, { judged: 0, errors: 0 }).forMs).toBe(90_000)
   })
 })
 
 describe('lists of rules', () => {
   const rules = Array.from({ length: 3_000 }, (_, n) => {
-    return new Rule(`${n}`, n, storedAlarm(), named, { judged: 0, errors: 0 })
+    return ruleOf(`${n}`, n, storedAlarm(), named, { judged: 0, errors: 0 })
   })
 
   test('are one object for the same rules', () => {

@@ -8,7 +8,7 @@ import { noRules, type RuleList } from '#rules/rule-list'
 import { RuleViews } from '#rules/rule-views'
 import type { TenantRules } from '#rules/tenant-rules'
 import { grants } from '#test/model/grants'
-import { author, schema, storedAlarm, storedGroup } from '#test/rules/stored-rules'
+import { author, schema, shape, storedAlarm, storedGroup } from '#test/rules/stored-rules'
 
 const devices = ['A', 'B', 'C', 'D']
 const tenant = 'default'
@@ -258,6 +258,33 @@ describe('views', () => {
     world.scopes.set(author, everything)
     views.accessChanged(tenant)
     expect(rules.listOf('A').rules).toHaveLength(1)
+  })
+
+  test('read no condition again when a schema is changed', () => {
+    let looks = 0
+    const condition = new Proxy({ '>': [{ var: 'Temperature' }, 80] } as const, {
+      ownKeys: (target) => {
+        looks++
+        return Reflect.ownKeys(target)
+      },
+    })
+    const { views, rules, sweeps } = ground(storedAlarm({ condition }))
+    const climate = shape('Climate', [
+      [1, 'float'],
+      [2, 'float'],
+    ])
+    const judge = () =>
+      rules
+        .listOf('A')
+        .of(climate)
+        ?.rules[0]?.judge({ at: (place) => [90, 70][place] ?? null })
+    expect(judge()).toBeUndefined()
+    views.schemaChanged(tenant, 'Climate', schema({ Temperature: 1 }))
+    expect(judge()).toBe(true)
+    expect(looks).toBeGreaterThan(0)
+    looks = 0
+    views.schemaChanged(tenant, 'Climate', schema({ Temperature: 2 }))
+    expect([judge(), looks, sweeps]).toEqual([false, 0, ['a1', 'a1']])
   })
 
   test('count what is judged and what failed', () => {

@@ -66,10 +66,19 @@ export function readable(grants: readonly Grant[], entries: readonly DeviceEntry
   return left
 }
 
-/** Whether any of these actions is given on something of a device. */
-export function mayDo(grants: readonly Grant[], resource: string, actions: readonly string[], device: string): boolean {
+/** Whether any of these actions is given on something of a device; with a service, on that. */
+export function mayDo(
+  grants: readonly Grant[],
+  resource: string,
+  actions: readonly string[],
+  device: string,
+  service?: string,
+): boolean {
   return grants.some(
-    (grant) => lists(grant.devices, device) && actions.some((action) => gives(grant, resource, action)),
+    (grant) =>
+      lists(grant.devices, device) &&
+      (service === undefined || lists(grant.services, service)) &&
+      actions.some((action) => gives(grant, resource, action)),
   )
 }
 

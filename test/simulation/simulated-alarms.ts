@@ -76,6 +76,11 @@ export class SimulatedAlarms {
       for (const register of kept.values()) register.lost(this.#witness.moment)
   }
 
+  /** Ids of groups that are there, as far as it is known. */
+  get groupsThere(): readonly string[] {
+    return there(this.#groups)
+  }
+
   act(): void {
     const tried = this.#random.next()
     const alarm = this.#pick(there(this.#alarms))
@@ -121,7 +126,7 @@ export class SimulatedAlarms {
     const id = idIn(String(event.resourceIdentifier))
     // Deleted: it was bound to one of these.
     const bounds = 'name' in payload ? [payload] : this.#boundSince(id, from)
-    const lacking = bounds.map((bound) => this.#surelyBound(bound, from).find((device) => !isHeard(device)))
+    const lacking = bounds.map((bound) => this.surelyBound(bound, from).find((device) => !isHeard(device)))
     if (bounds.length === 0 || lacking.some((device) => device === undefined)) return
     this.#witness.accuse(`${person.name} hears of alarm ${id}, and not of ${lacking[0]}: ${JSON.stringify(event)}`)
 
@@ -148,7 +153,7 @@ export class SimulatedAlarms {
   }
 
   /** Whoever its groups held all the time; `*` for all devices. */
-  #surelyBound({ devices, groups }: BoundTo, from: number): readonly string[] {
+  surelyBound({ devices, groups }: BoundTo, from: number): readonly string[] {
     if (!devices && !groups) return ['*']
     const members = (groups ?? []).flatMap((group) => {
       const versions = this.#groups.get(group)?.since(from) ?? []
@@ -156,6 +161,12 @@ export class SimulatedAlarms {
       return (first ?? []).filter((device) => others.every((other) => other.includes(device)))
     })
     return [...(devices ?? []), ...members]
+  }
+
+  /** Whoever its groups held at some moment since. */
+  possiblyBound({ groups = [] }: BoundTo, from: number): readonly string[] {
+    const versions = groups.flatMap((group) => this.#groups.get(group)?.since(from) ?? [])
+    return versions.flatMap(({ value }) => value?.devices ?? [])
   }
 
   #make(): void {
@@ -239,12 +250,13 @@ export class SimulatedAlarms {
     const person = this.#pick(this.#people.persons)
     const session = this.#pick([...(person?.sessions ?? [])].filter(({ isBegun }) => isBegun))
     if (!person || !session || this.#random.next() < 0.6) {
-      const as = this.#pick(this.#people.accounts)
+      // Else hardly anything would come of most of them.
+      const as = this.#random.next() < 0.4 ? this.#people.root : this.#pick(this.#people.accounts)
       return { request: as === undefined ? {} : { as }, judge: () => {} }
     }
     const { moment } = this.#witness
     const judge = () => {
-      for (const device of this.#surelyBound(bound, moment)) {
+      for (const device of this.surelyBound(bound, moment)) {
         const may = person.grounds(moment, (grants) => mayDo(grants, 'alarms', ['create', 'update'], device))
         const reads = person.grounds(moment, (grants) => mayRead(grants, 'service', device, service))
         this.#witness.judge(() => `${person.name} watches ${device}`, may)
@@ -257,7 +269,7 @@ export class SimulatedAlarms {
   #body() {
     const random = this.#random
     const [serviceIdentifier, condition] = this.#condition()
-    const groups = there(this.#groups).filter(() => random.next() < 0.4)
+    const groups = this.groupsThere.filter(() => random.next() < 0.4)
     const tried = random.next()
     return {
       name: `n${++this.#named}`,

@@ -8,10 +8,14 @@ export const boostId = 0x2002
 export const makeId = 0x2003
 export const fanId = 0x2004
 
+/** Numbers above it are what actions ask for, and those below what somebody asks of one device. */
+export const firstActionTarget = 1_000_000
+
 type Update = { readonly propId: number; readonly value?: unknown; readonly error?: string }
 export type Result = { readonly propId: number; readonly status: 'OK' | 'REJECTED'; readonly message?: string }
 
 interface WriteMessage {
+  readonly flakeAddress: number
   readonly id: string
   readonly serviceIdentifier: string
   readonly updates: readonly { readonly propId: number; readonly value: unknown }[]
@@ -20,6 +24,8 @@ interface WriteMessage {
 /** What a heater did when it was asked. */
 export interface Deed {
   readonly id: string
+  /** By which it was spoken to. */
+  readonly address: number
   readonly updates: WriteMessage['updates']
   readonly results: readonly Result[]
   /** What it became was said on the same link before each of its answers. */
@@ -100,9 +106,9 @@ export class Heater {
     this.#place.reports(updates)
   }
 
-  heard({ id, updates }: WriteMessage): void {
-    const before = this.deeds.find((deed) => deed.id === id)
-    const deed = before ?? this.#does(id, updates)
+  heard(message: WriteMessage): void {
+    const before = this.deeds.find((deed) => deed.id === message.id)
+    const deed = before ?? this.#does(message)
     const { results } = deed
     const some = results.slice(1)
     switch (this.#manner) {
@@ -135,12 +141,12 @@ export class Heater {
     for (const { deed, results } of late) this.#answer(deed, results)
   }
 
-  #does(id: string, updates: WriteMessage['updates']): Deed {
+  #does({ flakeAddress: address, id, updates }: WriteMessage): Deed {
     const isRefused = this.#manner === 'refuses' || this.#random.next() < 0.1
     const results = updates.map(({ propId }): Result => {
       return isRefused ? { propId, status: 'REJECTED', message: `not ${id}` } : { propId, status: 'OK' }
     })
-    const deed: Deed = { id, updates, results, isReportedFirst: false }
+    const deed: Deed = { id, address, updates, results, isReportedFirst: false }
     this.deeds.push(deed)
     this.#place.asked(updates)
     if (isRefused || this.#random.next() < 0.3) return deed

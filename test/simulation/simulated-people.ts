@@ -87,6 +87,11 @@ export class SimulatedPeople {
     }
   }
 
+  /** The resource name of who may do everything. */
+  get root(): string {
+    return this.#root
+  }
+
   /** By whom something may be said to be made: people, some of them gone, root, and who nobody knows. */
   get accounts(): readonly (string | undefined)[] {
     return [...this.persons.map(({ account }) => account), this.#root, undefined]
@@ -336,7 +341,8 @@ export class SimulatedPeople {
     if (tried < 0.75) {
       const alarms: Action[] = random.next() < 0.4 ? ['read', 'create', 'update'] : ['read']
       const more = { ...(random.next() < 0.4 && { meta: ['*' as const] }), ...(random.next() < 0.7 && { alarms }) }
-      return { service: ['read'], device: ['read'], ...more }
+      const service: Action[] = random.next() < 0.3 ? ['read', 'update'] : ['read']
+      return { service, device: ['read'], ...more }
     }
     const resources: readonly (Resource | '*')[] = [
       'service',

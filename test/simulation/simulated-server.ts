@@ -51,8 +51,10 @@ export class SimulatedServer {
   readonly identity: Identity
   readonly now: () => number
   readonly #kill: () => void
-  readonly #bindings: readonly Binding[]
+  readonly #bindings: ReadonlyMap<string, Binding>
   readonly #guard: IdempotencyGuard
+  /** Nobody turns away from an answer. */
+  readonly #signal = new AbortController().signal
 
   constructor(world: SimulatedWorld, place: MemoryPlace, limits: SimulatedLimits) {
     const process = world.process()
@@ -91,7 +93,8 @@ export class SimulatedServer {
     const { context, identity } = this.assembly
     if (!identity) throw new Error('IAM is off')
     this.identity = identity
-    this.#bindings = bindingsOf(context, identity, { dataDirectory: '/', databaseStatus: () => 'ok' })
+    const bindings = bindingsOf(context, identity, { dataDirectory: '/', databaseStatus: () => 'ok' })
+    this.#bindings = new Map(bindings.map((binding) => [binding.entry.name, binding]))
     this.#guard = idempotencyOf(context)
   }
 
@@ -107,7 +110,7 @@ export class SimulatedServer {
 
   /** Calls a route. Rejects with a Problem. */
   async call(name: string, request: SimulatedRequest = {}): Promise<Reply & { body: string }> {
-    const binding = this.#bindings.find(({ entry }) => entry.name === name)
+    const binding = this.#bindings.get(name)
     if (!binding) throw new Error(`no route ${name}`)
     const { world } = this.assembly.context
     const { authorization = '', as, key = '', ...given } = request
@@ -119,14 +122,16 @@ export class SimulatedServer {
       parameters,
       query,
       body,
-      bodyBytes: Buffer.from(JSON.stringify(body ?? null)),
+      get bodyBytes() {
+        return Buffer.from(JSON.stringify(body ?? null))
+      },
       upload: undefined,
       header: (header) => headers[header] ?? '',
       target: { path: pathOf(binding, parameters), query: JSON.stringify(query) },
       requestId: 'test',
       remoteAddress: seen.address,
       seen,
-      signal: new AbortController().signal,
+      signal: this.#signal,
       get seed() {
         return world.random(seedBytes)
       },

@@ -4,7 +4,7 @@ import {
   boostId,
   type Deed,
   degreesId,
-  fanId,
+  firstActionTarget,
   heaterService,
   makeId,
   targetId,
@@ -12,6 +12,7 @@ import {
 import type { Asking, Outcome, SimulatedRequests } from '#test/simulation/simulated-requests'
 import type { SimulatedSchema } from '#test/simulation/simulated-schema'
 import type { SimulatedServer } from '#test/simulation/simulated-server'
+import { targetIn, targetOf } from '#test/simulation/target'
 import type { Witness } from '#test/simulation/witness'
 
 /** A write, known by the number that something is asked to be: no two ask for the same. */
@@ -66,7 +67,6 @@ export class SimulatedWrites {
     this.#witness = witness
     this.#devices = devices
     this.#schema = schema
-    for (const device of devices) device.onAsked = (updates) => this.#askedOf(updates)
   }
 
   moveTo(server: SimulatedServer): void {
@@ -109,6 +109,7 @@ export class SimulatedWrites {
     for (const { heater, name } of this.#devices) {
       for (const deed of heater.deeds) {
         const target = targetOf(deed)
+        if (target !== undefined && target > firstActionTarget) continue
         const other = target === undefined ? undefined : doneUnder.get(target)
         if (target === undefined) this.#witness.accuse(`${name} is asked for nothing, as ${deed.id}`)
         else if (other !== undefined) this.#witness.accuse(`${name} does ${target} under ${other} and ${deed.id}`)
@@ -133,7 +134,8 @@ export class SimulatedWrites {
     return this.#server.assembly.context.system.gate.closedCount
   }
 
-  #askedOf(updates: Deed['updates']): void {
+  /** A device is asked for the first time. */
+  askedOf(updates: Deed['updates']): void {
     const target = targetIn(updates)
     const write = this.#writes.find((other) => other.target === target?.value)
     if (target && write?.name !== undefined) this.#schema.judgeMeant(write.name, target.propId, write.moment)
@@ -165,12 +167,4 @@ export class SimulatedWrites {
   #pick<T>(from: readonly T[]): T {
     return from[this.#random.below(from.length)] as T
   }
-}
-
-function targetOf({ updates }: Deed): number | undefined {
-  return targetIn(updates)?.value as number | undefined
-}
-
-function targetIn(updates: Deed['updates']): Deed['updates'][number] | undefined {
-  return updates.find(({ propId }) => propId === targetId || propId === fanId)
 }

@@ -122,7 +122,7 @@ describe('the access of its author', () => {
     await stage.link(...devices)
     stage.manner = silent
     await stage.begin('J', devices)
-    await stage.stage.world.settle()
+    await stage.stage.world.advance(100)
     expect(stage.heard).toHaveLength(64)
     await stage.stage.putRole('ops', [])
     await stage.stage.world.advance(15_000)
@@ -164,11 +164,24 @@ describe('many actions', () => {
     await stage.link(...devices)
     stage.manner = silent
     for (let count = 0; count < 6; count++) await stage.begin(`J${count}`, devices)
-    await stage.stage.world.settle()
+    await stage.stage.world.advance(100)
     expect(stage.heard).toHaveLength(256)
     await stage.stage.world.advance(40_000)
     for (let count = 0; count < 6; count++) expect(stage.outcomes(`J${count}`)).toEqual(all(devices, 'DEVICE_TIMEOUT'))
     expect(stage.heard).toHaveLength(600)
+  })
+
+  test('ask few devices in a moment', async () => {
+    stage = await ActionStage.open()
+    const devices = namesOf(60)
+    await stage.link(...devices)
+    for (let count = 0; count < 3; count++) await stage.begin(`J${count}`, devices)
+    let most = 0
+    for (let before = 0; before < 180; before = stage.heard.length) {
+      most = Math.max(most, stage.heard.length - before)
+      await stage.stage.world.advance(4)
+    }
+    expect(most).toBeLessThanOrEqual(32)
   })
 
   test('of a tenant are a hundred; another one may begin when one is done', async () => {
@@ -287,10 +300,11 @@ describe('a process that dies', () => {
 
 test('a failed write loses no outcome', async () => {
   stage = await ActionStage.open()
-  const devices = namesOf(40)
+  // As many as are asked in one moment.
+  const devices = namesOf(16)
   await stage.link(...devices)
   const begun = stage.beginning('J', devices)
-  while (stage.heard.length < 40) {
+  while (stage.heard.length < 16) {
     stage.stage.world.step()
     await new Promise((resolve) => setImmediate(resolve))
   }
@@ -300,7 +314,7 @@ test('a failed write loses no outcome', async () => {
   expect(stage.stage.errors.splice(0).length).toBeGreaterThan(0)
   expect(stage.outcomes('J')).toEqual(all(devices, 'OK'))
   expect(stage.action('J')?.isDone).toBe(true)
-  expect(stage.heard).toHaveLength(40)
+  expect(stage.heard).toHaveLength(16)
 })
 
 test('a server that stops keeps what it heard, and takes its own refusals for nothing', async () => {

@@ -1,0 +1,18 @@
+import type { SimulatedDevice } from '#test/simulation/simulated-device'
+import { type SimulatedServer, tenant } from '#test/simulation/simulated-server'
+
+/** Opens one link for some devices, as a gateway does. */
+export function linkDevices(server: SimulatedServer, devices: readonly SimulatedDevice[]): void {
+  if (devices.length === 0) return
+  const peer = {
+    heard: (message: string) => {
+      for (const device of devices) if (device.socket === socket) device.heard(message)
+    },
+    closed: () => {
+      for (const device of devices) if (device.socket === socket) device.closed()
+    },
+  }
+  const opening = { tenant, protocol: 'json' as const, origin: 'http://simulated' }
+  const socket = server.sockets.open(server.assembly.context.links, opening, peer, 1_000_000)
+  for (const device of devices) device.hello(socket)
+}

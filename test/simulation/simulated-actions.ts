@@ -1,0 +1,312 @@
+import type { SeededRandom } from '#bench/random'
+import { Problem } from '#model/problem'
+import { mayDo } from '#test/simulation/reference-filter'
+import type { BoundTo, SimulatedAlarms } from '#test/simulation/simulated-alarms'
+import type { SimulatedDevice } from '#test/simulation/simulated-device'
+import { type Deed, degreesId, firstActionTarget, heaterService, makeId } from '#test/simulation/simulated-heater'
+import type { SimulatedPeople } from '#test/simulation/simulated-people'
+import type { Person } from '#test/simulation/simulated-person'
+import type { Outcome, SimulatedRequests } from '#test/simulation/simulated-requests'
+import type { SimulatedSchema } from '#test/simulation/simulated-schema'
+import type { SimulatedRequest, SimulatedServer } from '#test/simulation/simulated-server'
+import { targetIn, targetOf } from '#test/simulation/target'
+import type { Ground, Witness } from '#test/simulation/witness'
+
+type Row = Readonly<Record<string, unknown>> & { readonly deviceIdentifier: string; readonly status: string }
+
+/** `GET /devices/actions/:actionId`. */
+interface ReadAction {
+  readonly id: string
+  readonly state: 'running' | 'done'
+  readonly counts: Readonly<Record<string, number>>
+  readonly devices: readonly Row[]
+}
+
+/** By whose rights it is done: root's, nobody's, or somebody's. */
+type Author = 'root' | 'nobody' | Person
+
+/** A write for many, known by the number that each of them is asked to be: no two ask for the same. */
+interface Asked {
+  readonly target: number
+  readonly name: string | undefined
+  readonly author: Author
+  readonly moment: number
+  /** It asks for what no device can take. */
+  readonly isWrong: boolean
+  readonly devices: readonly string[]
+  /** Known once it is answered, or heard of. */
+  id: string | undefined
+  /** The process that took it; another one may ask again what was done. */
+  server: SimulatedServer | undefined
+  /** Devices that its groups held all the time while it was taken, and those that they may have held. */
+  members: { readonly surely: readonly string[]; readonly possibly: readonly string[] } | undefined
+  /** What anybody was ever told. */
+  shown: ReadonlyMap<string, Row>
+  isDone: boolean
+}
+
+/** Who is nowhere. */
+const nobody = 'NOBODY'
+const openMax = 5
+const keptMax = 40
+
+const wrongs: readonly Readonly<Record<string, unknown>>[] = [
+  { [makeId]: 'b' },
+  { [degreesId]: 'warm' },
+  { 4711: 1 },
+  { nothing: 1 },
+]
+
+/**
+ * People who ask many devices at once, and look how far it is. What they are told is held against what the devices did, and
+ * against what they were told before: an outcome stands. Contract 3.6.
+ */
+export class SimulatedActions {
+  readonly #requests: SimulatedRequests
+  readonly #random: SeededRandom
+  readonly #witness: Witness
+  readonly #people: SimulatedPeople
+  readonly #schema: SimulatedSchema
+  readonly #alarms: SimulatedAlarms
+  readonly #devices: readonly SimulatedDevice[]
+  #server: SimulatedServer
+  /** How often an outcome was seen for the first time. */
+  outcomesSeen = 0
+  /** When the process of now began: what it does, it may by what held since. */
+  #serverSince = 0
+  #all: readonly Asked[] = []
+  #lastTarget = firstActionTarget
+
+  constructor(
+    server: SimulatedServer,
+    random: SeededRandom,
+    witness: Witness,
+    parts: {
+      readonly requests: SimulatedRequests
+      readonly people: SimulatedPeople
+      readonly schema: SimulatedSchema
+      readonly alarms: SimulatedAlarms
+      readonly devices: readonly SimulatedDevice[]
+    },
+  ) {
+    this.#server = server
+    this.#random = random
+    this.#witness = witness
+    this.#requests = parts.requests
+    this.#people = parts.people
+    this.#schema = parts.schema
+    this.#alarms = parts.alarms
+    this.#devices = parts.devices
+  }
+
+  moveTo(server: SimulatedServer): void {
+    this.#server = server
+    this.#serverSince = this.#witness.moment
+  }
+
+  act(): void {
+    if (this.#open.length < openMax) this.#ask()
+    else this.look()
+  }
+
+  /** Somebody looks how far they are. */
+  look(): void {
+    for (const action of this.#open) {
+      this.#read(action).catch((error) => this.#witness.faults.push(error))
+    }
+  }
+
+  /** A device is asked for the first time. */
+  askedOf(device: SimulatedDevice, updates: Deed['updates']): void {
+    const target = targetIn(updates)
+    const action = this.#all.find((other) => other.target === target?.value)
+    if (!target || !action) return
+    const from = Math.max(action.moment, this.#serverSince)
+    if (action.name !== undefined) this.#schema.judgeMeant(action.name, target.propId, from)
+    const { author } = action
+    if (author === 'root') return
+    const what = () => `${device.name} is asked for ${action.target} by who may not change it`
+    this.#witness.judge(what, author === 'nobody' ? [] : groundsOf(author, from, device.name))
+  }
+
+  /** Looks what became of all. For a server at rest, on which nothing of them goes on any more. */
+  async settle(): Promise<void> {
+    this.#checkDeeds()
+    for (const action of this.#all) {
+      if (action.id === undefined) continue
+      await this.#read(action)
+      if (!action.isDone) this.#witness.accuse(`${nameOf(action)} is not done, and nothing goes on`)
+    }
+    this.#all = this.#all.slice(-keptMax)
+  }
+
+  get #open(): readonly Asked[] {
+    return this.#all.filter(({ id, isDone }) => id !== undefined && !isDone)
+  }
+
+  #ask(): void {
+    const random = this.#random
+    const name = random.next() < 0.15 ? 'aim' : undefined
+    const isWrong = random.next() < 0.05
+    const groups = this.#alarms.groupsThere.filter(() => random.next() < 0.5)
+    const devices = this.#devices.map((device) => device.name).filter(() => random.next() < 0.7)
+    if (random.next() < 0.1) devices.push(nobody)
+    const isNamed = groups.length === 0 || random.next() < 0.7
+    const bound: BoundTo = { ...(isNamed && { devices }), ...(groups.length > 0 && { groups }) }
+    const [author, request] = this.#author()
+    const { moment } = this.#witness
+    const action: Asked = {
+      ...{ target: ++this.#lastTarget, name, author, moment, isWrong, devices: isNamed ? devices : [] },
+      ...{ id: undefined, server: undefined, members: undefined, shown: new Map(), isDone: false },
+    }
+    const updates = {
+      ...(random.next() < 0.5 && { '0x2002': true }),
+      [name ?? '0x2001']: action.target,
+      ...(isWrong && wrongs[random.below(wrongs.length)]),
+    }
+    this.#all = [...this.#all, action]
+    this.#requests.ask({
+      name: 'createAction',
+      request: { ...request, body: { ...bound, serviceIdentifier: heaterService, updates } },
+      asked: ({ isOver }) => {
+        const server = this.#server
+        return (outcome) => this.#taken(action, outcome, { groups }, isOver ? undefined : server)
+      },
+    })
+  }
+
+  #taken(action: Asked, { status, body }: Outcome, bound: BoundTo, server: SimulatedServer | undefined): void {
+    if (status !== 202) return
+    const { id } = JSON.parse(body)
+    if (action.id !== undefined && action.id !== id) this.#witness.accuse(`${nameOf(action)} is ${id} too`)
+    action.id = id
+    action.server ??= server
+    action.members ??= {
+      surely: this.#alarms.surelyBound(bound, action.moment),
+      possibly: this.#alarms.possiblyBound(bound, action.moment),
+    }
+    // It was let go, and asked for again under its key.
+    if (!this.#all.includes(action)) this.#all = [...this.#all, action]
+  }
+
+  /** The administrator in root's name or in somebody's, or somebody himself, who may or may not. */
+  #author(): readonly [Author, SimulatedRequest] {
+    const { root, persons } = this.#people
+    const tried = this.#random.next()
+    const person = persons[this.#random.below(persons.length)]
+    if (!person || tried < 0.55) return ['root', { as: root }]
+    if (tried < 0.6) return ['nobody', {}]
+    const session = [...person.sessions].find(({ isBegun }) => isBegun)
+    return [person, session && tried < 0.8 ? { authorization: `Bearer ${session.token}` } : { as: person.account }]
+  }
+
+  async #read(action: Asked): Promise<void> {
+    const server = this.#server
+    const known = action.shown
+    const wasDone = action.isDone
+    let entry: ReadAction
+    try {
+      const { body } = await server.call('readAction', { parameters: { actionId: action.id } })
+      entry = JSON.parse(body)
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error
+      if (error.code === 'not_found') this.#witness.accuse(`${nameOf(action)} was taken, and is gone`)
+      return
+    }
+    // Of a dead process nobody hears anything.
+    if (server !== this.#server) return
+    action.shown = new Map([...action.shown, ...entry.devices.filter(isSettled).map(byDevice)])
+    action.isDone ||= entry.state === 'done'
+    if (wasDone && entry.state !== 'done') this.#witness.accuse(`${nameOf(action)} was done, and goes on`)
+    this.#checkCounts(action, entry, known)
+    for (const row of entry.devices) this.#checkRow(action, row, known.get(row.deviceIdentifier))
+    this.#checkDevices(action, entry)
+    this.#witness.count(`actions seen ${entry.state}`)
+  }
+
+  #checkDevices(action: Asked, { devices: rows }: ReadAction): void {
+    const names = rows.map(({ deviceIdentifier }) => deviceIdentifier)
+    if (JSON.stringify(names) !== JSON.stringify([...new Set(names)].sort()))
+      this.#witness.accuse(`${nameOf(action)} is for ${names.join(', ')}`)
+    const { devices, members } = action
+    if (!members) return
+    const missing = [...devices, ...members.surely].filter((device) => !names.includes(device))
+    const others = names.filter((device) => !devices.includes(device) && !members.possibly.includes(device))
+    if (missing.length > 0) this.#witness.accuse(`${nameOf(action)} is not for ${missing.join(', ')}`)
+    if (others.length > 0) this.#witness.accuse(`${nameOf(action)} is for ${others.join(', ')} too`)
+  }
+
+  /** Counted first: rows may be further, and are no further than that once it is done. */
+  #checkCounts(action: Asked, { state, counts, devices: rows }: ReadAction, known: Asked['shown']): void {
+    const { total, ...standing } = counts
+    const wrong = Object.entries(standing).filter(([status, count]) => {
+      const shown = rows.filter((row) => row.status === status).length
+      const before = [...known.values()].filter((row) => row.status === status).length
+      if (count < before) return true
+      return state === 'done' ? count !== shown : status === 'PENDING' ? count < shown : count > shown
+    })
+    const sum = Object.values(standing).reduce((all, count) => all + count, 0)
+    const isPendingDone = state === 'done' && counts.PENDING !== 0
+    if (wrong.length > 0 || total !== rows.length || total !== sum || isPendingDone)
+      this.#witness.accuse(`${nameOf(action)}, ${state}, counts ${JSON.stringify(counts)} of ${JSON.stringify(rows)}`)
+  }
+
+  #checkRow(action: Asked, row: Row, before: Row | undefined): void {
+    const { deviceIdentifier: name, status } = row
+    const say = (what: string) => this.#witness.accuse(`${nameOf(action)}: ${name} ${what}: ${JSON.stringify(row)}`)
+    if (before && JSON.stringify(before) !== JSON.stringify(row)) say(`was told as ${JSON.stringify(before)}`)
+    if (status === 'PENDING') return
+    const device = this.#devices.find((other) => other.name === name)
+    const deeds = device?.heater.deeds.filter((deed) => targetOf(deed) === action.target) ?? []
+    if (!device && status !== 'NOT_FOUND') say('is nowhere')
+    if (action.isWrong && status !== 'INVALID' && status !== 'NOT_FOUND') say('cannot take this')
+    if (action.isWrong && deeds.length > 0) say('did what it cannot take')
+    if (action.author === 'nobody' && status !== 'NOT_FOUND') say('is not his to change')
+    if (status === 'OK' && !deeds.some(isAllOk)) say('did not do it')
+    if (status === 'REJECTED' && !deeds.some((deed) => JSON.stringify(deed.results) === JSON.stringify(row.updates)))
+      say(`said ${JSON.stringify(deeds.map(({ results }) => results))}`)
+    const isUnasked = status === 'DEVICE_OFFLINE' || status === 'INVALID'
+    if (isUnasked && action.server === this.#server && deeds.length > 0) say('did it')
+    if (before) return
+    this.outcomesSeen++
+    this.#witness.count(`action ${status}`)
+  }
+
+  /** No device may have done one of them twice under one address. One that was removed and is new has another. */
+  #checkDeeds(): void {
+    for (const { name, heater } of this.#devices) {
+      const doneUnder = new Map<string, string>()
+      for (const deed of heater.deeds) {
+        const target = targetOf(deed)
+        if (target === undefined || target <= firstActionTarget) continue
+        const place = `${target} at ${deed.address}`
+        const other = doneUnder.get(place)
+        if (other !== undefined) this.#witness.accuse(`${name} does ${place} under ${other} and ${deed.id}`)
+        doneUnder.set(place, deed.id)
+      }
+    }
+  }
+}
+
+/** By what somebody may have been allowed to change the heater of a device at some moment since. */
+function groundsOf(person: Person, from: number, device: string): readonly Ground[] {
+  const active = person.state.since(from).filter(({ value }) => value === 'active')
+  const may = person.grounds(from, (grants) => mayDo(grants, 'service', ['update'], device, heaterService))
+  return may.flatMap((ground) => active.map((state) => [...ground, state]))
+}
+
+function isAllOk({ results }: Deed): boolean {
+  return results.every(({ status }) => status === 'OK')
+}
+
+function isSettled({ status }: Row): boolean {
+  return status !== 'PENDING'
+}
+
+function byDevice(row: Row): readonly [string, Row] {
+  return [row.deviceIdentifier, row]
+}
+
+function nameOf({ target, id }: Asked): string {
+  return `action ${id ?? 'unknown'} of ${target}`
+}

@@ -1,0 +1,10 @@
+import { type Deed, fanId, targetId } from '#test/simulation/simulated-heater'
+
+/** The number that a write asks for, which tells it from all others. */
+export function targetOf({ updates }: Pick<Deed, 'updates'>): number | undefined {
+  return targetIn(updates)?.value as number | undefined
+}
+
+export function targetIn(updates: Deed['updates']): Deed['updates'][number] | undefined {
+  return updates.find(({ propId }) => propId === targetId || propId === fanId)
+}
