@@ -19,6 +19,7 @@ import { ingest } from '#bench/questions/ingest'
 import { latency } from '#bench/questions/latency'
 import { memory } from '#bench/questions/memory'
 import { restart } from '#bench/questions/restart'
+import { rollout } from '#bench/questions/rollout'
 
 /** `npm run bench -- <name>`: measures, judges, and writes down what came out. */
 const questions: Readonly<Record<string, Question>> = {
@@ -33,6 +34,7 @@ const questions: Readonly<Record<string, Question>> = {
   growth,
   auth,
   alarms,
+  rollout,
 }
 
 /** Those that start a server by themselves, or decide for each variant: `--iam` says nothing to them. */

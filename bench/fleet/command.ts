@@ -2,6 +2,7 @@ import { parseArgs } from 'node:util'
 import { propertiesPerDeviceMax, propertiesPerDeviceMin } from '#bench/fleet/kinds'
 import type { FleetOptions } from '#bench/fleet/options'
 import { fleetDefaults } from '#bench/fleet/options'
+import { updateManners } from '#bench/fleet/updates'
 import { writeManners } from '#bench/fleet/writes'
 
 /** The fleet's options and those of the command around it. */
@@ -130,6 +131,13 @@ const flags: readonly Flag[] = [
     standard: standard.writes,
     about: `a service Controls, and how it takes writes: ${writeManners.join(', ')}`,
     read: oneOf(...writeManners),
+  },
+  {
+    name: 'updates',
+    value: 'HOW',
+    standard: standard.updates,
+    about: `how firmware is taken: ${updateManners.join(', ')}`,
+    read: oneOf(...updateManners),
   },
   {
     name: 'flap',

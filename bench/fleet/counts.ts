@@ -17,6 +17,7 @@ export interface FleetReport {
   readonly connects: number
   readonly cuts: number
   readonly writes: WriteCounts
+  readonly updates: UpdateCounts
   readonly latencyMs: LatencySummary
   readonly errors: Readonly<Record<string, number>>
   readonly closes: Readonly<Record<string, number>>
@@ -39,6 +40,41 @@ export interface WriteCounts {
 
 const noWrites: WriteCounts = { heard: 0, again: 0, done: 0, rejected: 0, left: 0, triggers: 0 }
 
+/** What became of FIRMWAREs. Each id is counted once but in `heard`, `again` and `resumed`. */
+export interface UpdateCounts {
+  readonly heard: number
+  /** Of an id that was heard before. */
+  readonly again: number
+  readonly installed: number
+  /** Of those: came back with it, or with the old one. */
+  readonly updated: number
+  readonly wrong: number
+  readonly refused: number
+  /** Could not be installed. */
+  readonly failed: number
+  /** Could not be downloaded. */
+  readonly notHad: number
+  /** Lost their power on the way, and went on. */
+  readonly vanished: number
+  readonly resumed: number
+  /** Downloaded. */
+  readonly bytes: number
+}
+
+const noUpdates: UpdateCounts = {
+  heard: 0,
+  again: 0,
+  installed: 0,
+  updated: 0,
+  wrong: 0,
+  refused: 0,
+  failed: 0,
+  notHad: 0,
+  vanished: 0,
+  resumed: 0,
+  bytes: 0,
+}
+
 /** Codes come from the other side: what is beyond this many is counted together. */
 const codesMax = 64
 const faultsKeptMax = 50
@@ -57,6 +93,7 @@ export class FleetCounts {
   connects = 0
   cuts = 0
   writes: { -readonly [Count in keyof WriteCounts]: number } = { ...noWrites }
+  updates: { -readonly [Count in keyof UpdateCounts]: number } = { ...noUpdates }
   readonly errors = new Map<string, number>()
   readonly closes = new Map<string, number>()
   faultCount = 0
@@ -93,6 +130,7 @@ export class FleetCounts {
     this.framesSent = this.framesResent = this.framesAcknowledged = this.changesAcknowledged = 0
     this.framesRefused = this.framesSkipped = this.connects = this.cuts = 0
     this.writes = { ...noWrites }
+    this.updates = { ...noUpdates }
     this.errors.clear()
     this.closes.clear()
   }

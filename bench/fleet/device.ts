@@ -1,6 +1,7 @@
 import { type DeviceValue, encodeChange, type SimulatedProperty } from '#bench/fleet/encoding'
 import type { Change, Frame, FramePlan } from '#bench/fleet/frames'
 import { controlsService } from '#bench/fleet/kinds'
+import { DeviceFirmware } from '#bench/fleet/updates'
 import type { LinkWire } from '#bench/fleet/wire'
 import type { DeviceControls } from '#bench/fleet/writes'
 
@@ -27,12 +28,14 @@ export type SessionKind = 'named' | 'none'
  * - `uncertain`: given up at a cut. It may have been stored or not, but at most once.
  *
  * What it was written is said in frames of the same numbering, which are remembered.
+ *
+ * A device that begins anew (`restart`) has another session: what was on its way is given up likewise.
  */
 export class SimulatedDevice {
   readonly index: number
   readonly identifier: string
   readonly plan: FramePlan
-  readonly session: string | undefined
+  readonly firmware: DeviceFirmware
   /** With a service that takes WRITEs. */
   readonly controls: DeviceControls | undefined
   readonly refused = new Set<number>()
@@ -42,6 +45,14 @@ export class SimulatedDevice {
   sent = 0
   settled = 0
   isWelcome = false
+  /** Without power, until it begins anew. */
+  isDown = false
+  /** When it last did, on the monotonic clock. */
+  begunAt = 0
+  #session: string | undefined
+  #starts = 0
+  /** Its session is not known to the server yet. */
+  #isFresh = false
   /** seq = frame − offset. */
   #seqOffset = 0
   readonly #controlFrames = new Map<number, Frame>()
@@ -52,12 +63,27 @@ export class SimulatedDevice {
     plan: FramePlan,
     session: string | undefined,
     controls?: DeviceControls,
+    firmware = new DeviceFirmware('refuse'),
   ) {
     this.index = index
     this.identifier = identifier
     this.plan = plan
-    this.session = session
+    this.#session = session
+    this.firmware = firmware
     this.controls = controls
+  }
+
+  /** As it is named in HELLO. */
+  get session(): string | undefined {
+    return this.#session !== undefined && this.#starts > 0 ? `${this.#session}-${this.#starts}` : this.#session
+  }
+
+  /** From now on it is another session, whose frames are numbered anew. It says nothing before it is welcome. */
+  restart(): void {
+    this.isWelcome = false
+    this.isDown = true
+    this.#starts++
+    this.#isFresh = true
   }
 
   hello(wire: LinkWire): object {
@@ -67,7 +93,7 @@ export class SimulatedDevice {
       deviceIdentifier: this.identifier,
       ...(this.session !== undefined && { session: this.session }),
       project: kind.code.toLowerCase(),
-      firmwares: [{ firmware: '1.4.2', hardware: 'rev-b', index: 0 }],
+      firmwares: [{ firmware: this.firmware.version, hardware: 'rev-b', index: 0 }],
       services: kind.services.map((service) => ({
         serviceIdentifier: service.serviceIdentifier,
         properties: service.properties.map((property) => {
@@ -95,16 +121,19 @@ export class SimulatedDevice {
   welcome(flakeAddress: number, seq: number): { readonly settled: readonly InFlight[]; readonly fault?: string } {
     this.flakeAddress = flakeAddress
     this.isWelcome = true
-    if (this.session === undefined) {
+    if (this.session === undefined || this.#isFresh) {
+      this.#isFresh = false
       this.#giveUp()
-      return seq === 0 ? { settled: [] } : { settled: [], fault: `WELCOME without a session has seq ${seq}, not 0` }
+      return seq === 0 ? { settled: [] } : { settled: [], fault: `WELCOME of a new session has seq ${seq}, not 0` }
     }
+    const stored = this.frameOf(seq)
     const before = this.settled
-    const settled = this.#settle(Math.min(seq, this.sent))
+    const settled = this.#settle(Math.min(stored, this.sent))
     for (const it of this.inFlight) it.isResent = true
-    if (seq > this.sent) return { settled, fault: `WELCOME has seq ${seq}, but only ${this.sent} were sent` }
-    if (seq < before && !this.#isAllRefused(seq + 1, before)) {
-      return { settled, fault: `WELCOME has seq ${seq}, but ${before} was acknowledged` }
+    if (stored > this.sent)
+      return { settled, fault: `WELCOME has seq ${seq}, but only ${this.seqOf(this.sent)} were sent` }
+    if (stored < before && !this.#isAllRefused(stored + 1, before)) {
+      return { settled, fault: `WELCOME has seq ${seq}, but ${this.seqOf(before)} was acknowledged` }
     }
     return { settled }
   }
@@ -123,13 +152,13 @@ export class SimulatedDevice {
 
   /** Everything up to `seq` is settled. Answers the frames that this settled, or nothing if it was never sent. */
   acknowledge(seq: number): readonly InFlight[] | undefined {
-    const frame = seq + this.#seqOffset
+    const frame = this.frameOf(seq)
     return frame <= this.sent ? this.#settle(frame) : undefined
   }
 
   /** The server refused one frame for its content. */
   refuse(seq: number): boolean {
-    const frame = seq + this.#seqOffset
+    const frame = this.frameOf(seq)
     const place = this.inFlight.findIndex((it) => it.frame === frame)
     if (place < 0) return false
     this.inFlight.splice(place, 1)
@@ -139,6 +168,10 @@ export class SimulatedDevice {
 
   seqOf(frame: number): number {
     return frame - this.#seqOffset
+  }
+
+  frameOf(seq: number): number {
+    return seq + this.#seqOffset
   }
 
   frame(number: number): Frame {

@@ -8,6 +8,7 @@ import { FleetLink } from '#bench/fleet/link'
 import type { FleetOptions } from '#bench/fleet/options'
 import { fleetDefaults } from '#bench/fleet/options'
 import { Pace } from '#bench/fleet/pace'
+import { firmwareOf } from '#bench/fleet/updates'
 import { controlsOf } from '#bench/fleet/writes'
 import { SeededRandom } from '#bench/random'
 
@@ -59,7 +60,8 @@ export class Fleet {
       const plan = plans[index % plans.length] as FramePlan
       const identifier = `${options.prefix}-${plan.kind.code}-${String(index).padStart(6, '0')}`
       const session = options.session === 'named' ? `${boot}-${options.seed}-${index}` : undefined
-      return new SimulatedDevice(index, identifier, plan, session, controlsOf(options.writes, index))
+      const firmware = firmwareOf(options.updates, index)
+      return new SimulatedDevice(index, identifier, plan, session, controlsOf(options.writes, index), firmware)
     })
     this.#links = spread(this.devices, Math.min(options.links, options.devices)).map(
       (devices) => new FleetLink(devices, { options, counts: this.counts, random, onRoom: (link) => this.#fill(link) }),
@@ -133,6 +135,7 @@ export class Fleet {
       connects: counts.connects,
       cuts: counts.cuts,
       writes: { ...counts.writes },
+      updates: { ...counts.updates },
       latencyMs: counts.latency.summary(),
       errors: Object.fromEntries(counts.errors),
       closes: Object.fromEntries(counts.closes),

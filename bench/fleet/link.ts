@@ -5,6 +5,7 @@ import type { FleetCounts } from '#bench/fleet/counts'
 import type { InFlight, SimulatedDevice } from '#bench/fleet/device'
 import type { Change } from '#bench/fleet/frames'
 import type { FleetOptions } from '#bench/fleet/options'
+import { UpdateAnswers } from '#bench/fleet/updates'
 import type { LinkWire } from '#bench/fleet/wire'
 import { wires } from '#bench/fleet/wire'
 import { WriteAnswers } from '#bench/fleet/writes'
@@ -17,6 +18,8 @@ const hellosUnansweredMax = 32
 const silenceMsMax = 30_000
 /** A link that is open for so long while the server has not welcomed one of its devices is cut, to try again. */
 const unwelcomeMsMax = 15_000
+/** How often a device that ends looks whether what it sent is answered. */
+const answeredPollMs = 10
 
 interface LinkSettings {
   readonly options: FleetOptions
@@ -37,6 +40,7 @@ export class FleetLink {
   readonly #byAddress = new Map<number, SimulatedDevice>()
   readonly #byIdentifier: ReadonlyMap<string, SimulatedDevice>
   readonly #writes: WriteAnswers
+  readonly #updates: UpdateAnswers
   /** What devices became because it was written, and there was no room yet to say so. */
   #owed: { readonly device: SimulatedDevice; readonly changes: readonly Change[] }[] = []
   #socket: WebSocket | undefined
@@ -67,6 +71,12 @@ export class FleetLink {
         this.#owed.push({ device, changes })
         this.#sayOwed()
       },
+    })
+    this.#updates = new UpdateAnswers({
+      counts: settings.counts,
+      random: settings.random,
+      say: (message) => this.#say(message),
+      restart: (device, afterMs, isSudden) => void this.#restart(device, afterMs, isSudden),
     })
   }
 
@@ -145,7 +155,10 @@ export class FleetLink {
   checkLiveness(now: number): void {
     if (!this.isOpen) return
     const isSilent = this.#unacknowledged > 0 && now - this.#heardAt > silenceMsMax
-    const isUnwelcome = now - this.#openedAt > unwelcomeMsMax && this.devices.some((device) => !device.isWelcome)
+    const isUnwelcome = this.devices.some(
+      ({ isWelcome, isDown, begunAt }) =>
+        !isWelcome && !isDown && now - Math.max(this.#openedAt, begunAt) > unwelcomeMsMax,
+    )
     if (!isSilent && !isUnwelcome) return
     this.#settings.counts.error(isSilent ? 'CLIENT_SILENCE' : 'CLIENT_UNWELCOME')
     this.cut()
@@ -164,9 +177,33 @@ export class FleetLink {
     while (this.#hellosUnanswered < hellosUnansweredMax && this.#helloNext < this.devices.length) {
       const device = this.devices[this.#helloNext++]
       if (!device) break
-      this.#hellosUnanswered++
-      this.#say(device.hello(this.#wire))
+      if (!device.isDown) this.#sayHello(device)
     }
+  }
+
+  #sayHello(device: SimulatedDevice): void {
+    this.#hellosUnanswered++
+    this.#say(device.hello(this.#wire))
+  }
+
+  /**
+   * A device ends and begins anew. BYE is said for it when what it sent is answered: what is on its way is counted by link.
+   * One that ends suddenly takes a link of its own along; a gateway stays, and says BYE.
+   */
+  async #restart(device: SimulatedDevice, afterMs: number, isSudden: boolean): Promise<void> {
+    device.restart()
+    const socket = this.#socket
+    const isSame = () => this.#socket === socket
+    if (isSudden && this.devices.length === 1) this.cut()
+    else {
+      while (device.inFlight.length > 0 && isSame()) await pause(answeredPollMs)
+      if (isSame()) this.#say({ type: 'BYE', flakeAddress: device.flakeAddress })
+    }
+    await pause(afterMs)
+    device.isDown = false
+    device.begunAt = performance.now()
+    // Else it is in turn, or the link is not there.
+    if (this.isOpen && this.devices.indexOf(device) < this.#helloNext) this.#sayHello(device)
   }
 
   #received(data: Buffer): void {
@@ -208,6 +245,7 @@ export class FleetLink {
       this.#settings.counts.framesResent++
       this.#transmit(device, it)
     }
+    this.#updates.welcomed(device)
     this.#greet()
     this.#hasRoomNow()
   }
@@ -240,8 +278,10 @@ export class FleetLink {
   }
 
   onFirmware(message: Record<string, unknown>): void {
-    const { flakeAddress, id } = message
-    this.#say({ type: 'FIRMWARE_STATUS', flakeAddress, id, status: 'NOT_OK', message: 'a simulated device' })
+    const device = this.#byAddress.get(Number(message.flakeAddress))
+    if (device?.isDown) return
+    if (device) this.#updates.hear(device, message)
+    else this.#settings.counts.fault(`a FIRMWARE to nobody: ${JSON.stringify(message).slice(0, 200)}`)
   }
 
   #acknowledged(flakeAddress: unknown, seq: unknown): void {
@@ -280,8 +320,9 @@ export class FleetLink {
 
   /** What a device does that missed an ACK: the server acknowledges it, and does not apply it again. */
   #repeat(device: SimulatedDevice, seq: number): void {
-    if (seq < 1 || device.session === undefined || !device.isAcknowledged(seq)) return
-    this.#say(this.#wire.update(this.#settings.options.form, device.flakeAddress, seq, device.frame(seq), undefined))
+    const number = device.frameOf(seq)
+    if (seq < 1 || device.session === undefined || !device.isAcknowledged(number)) return
+    this.#say(this.#wire.update(this.#settings.options.form, device.flakeAddress, seq, device.frame(number), undefined))
   }
 
   #transmit(device: SimulatedDevice, it: InFlight): void {
@@ -327,3 +368,7 @@ const answers: ReadonlyMap<unknown, 'onWelcome' | 'onAck' | 'onError' | 'onWrite
   ['WRITE', 'onWrite'],
   ['FIRMWARE', 'onFirmware'],
 ])
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms).unref())
+}

@@ -1,5 +1,6 @@
 import type { SessionKind } from '#bench/fleet/device'
 import type { PropertyMix } from '#bench/fleet/kinds'
+import type { UpdateManner } from '#bench/fleet/updates'
 import type { LinkForm, LinkProtocol } from '#bench/fleet/wire'
 import type { WriteManner } from '#bench/fleet/writes'
 
@@ -28,6 +29,8 @@ export interface FleetOptions {
   readonly isRepeating: boolean
   /** How devices take WRITEs; `none`: they have nothing that could be written. */
   readonly writes: WriteManner
+  /** How devices take FIRMWARE; `none`: as they refuse it. */
+  readonly updates: UpdateManner
   /** A level crosses its threshold every so many frames of a device; 0: there is none. */
   readonly flap: number
   readonly seed: number
@@ -55,6 +58,7 @@ export const fleetDefaults: FleetOptions = {
   session: 'named',
   isRepeating: false,
   writes: 'none',
+  updates: 'none',
   flap: 0,
   seed: 1,
   prefix: 'SIM',

@@ -1,4 +1,4 @@
-import type { FleetReport, WriteCounts } from '#bench/fleet/counts'
+import type { FleetReport, UpdateCounts, WriteCounts } from '#bench/fleet/counts'
 import type { Fleet } from '#bench/fleet/fleet'
 import type { LatencySummary } from '#bench/histogram'
 
@@ -54,6 +54,15 @@ function writesLine({ heard, again, done, rejected, left, triggers }: WriteCount
   return `writes                ${heard} heard, ${again} of them again; ${ids}`
 }
 
+function updatesLine(counts: UpdateCounts): string {
+  const { heard, again, installed, updated, wrong, refused, failed, notHad, vanished, resumed, bytes } = counts
+  return (
+    `updates               ${heard} heard, ${again} of them again; ${installed} installed once each ` +
+    `(${updated} came back with it, ${wrong} with the old), ${failed} failed, ${notHad} not to be had, ${refused} refused; ` +
+    `${vanished} vanished, ${resumed} went on; ${Math.round(bytes / 1024)} KiB`
+  )
+}
+
 export function totalsOf(report: FleetReport, seconds: number): string {
   const { latencyMs } = report
   return [
@@ -64,6 +73,7 @@ export function totalsOf(report: FleetReport, seconds: number): string {
     `links                 ${report.connects} connects, ${report.cuts} cuts, closes ${JSON.stringify(report.closes)}`,
     `errors                ${JSON.stringify(report.errors)}`,
     ...(report.writes.heard > 0 ? [writesLine(report.writes)] : []),
+    ...(report.updates.heard > 0 ? [updatesLine(report.updates)] : []),
     ...(report.faultCount > 0 ? [`FAULTS                ${report.faultCount}`, ...report.faults] : []),
   ].join('\n')
 }

@@ -17,6 +17,9 @@ const turned = [true, false].map((isActive) => {
 })
 const comma = 0x2c
 const colon = 0x3a
+const offsetName = '"offset":'
+/** Wherever the offset of an event is, it is before this. */
+const headBytes = 100
 const zero = 0x30
 const nothing = new Uint8Array(0)
 /** So many sockets knock at a time. */
@@ -32,6 +35,8 @@ export interface LoadDashboardsOptions {
   readonly heard?: (number: number) => void
   /** Likewise that an alarm turned. Without it none may. */
   readonly alarmTurned?: (isActive: boolean) => void
+  /** Likewise of any other event; those do not count. With one dashboard. Without it there may be none. */
+  readonly heardOther?: () => void
   /** Some of them heard something; called often. */
   readonly moved?: () => void
 }
@@ -129,9 +134,7 @@ export class LoadDashboards {
     let texts = 0
     const reader = new FrameReader((bytes, start, end, opcode) => {
       if (opcode === opcodes.ping) this.#sockets[0]?.pong(bytes.subarray(start, end))
-      if (opcode !== opcodes.text) return
-      texts++
-      this.#witness(bytes, start, end)
+      if (opcode === opcodes.text && this.#witness(bytes, start, end)) texts++
     })
     return (bytes) => {
       texts = 0
@@ -140,21 +143,29 @@ export class LoadDashboards {
     }
   }
 
-  #witness(bytes: Buffer, start: number, end: number): void {
+  /** Whether it counts. */
+  #witness(bytes: Buffer, start: number, end: number): boolean {
     const head = bytes.subarray(start, end).toString('latin1', 0, offsetAt)
     if (head.startsWith(updated)) {
       this.#heardOffset(naturalAt(bytes, start + offsetAt))
       this.#options.heard?.(numberOf(lastValue(bytes, end)))
-      return
+      return true
     }
-    const { alarmTurned } = this.#options
+    const { alarmTurned, heardOther } = this.#options
     const turn = turned.find((each) => head.startsWith(each.start.slice(0, offsetAt)))
     if (alarmTurned && turn) {
       this.#heardOffset(naturalAt(bytes, start + turn.offsetAt))
       alarmTurned(turn.isActive)
+      return true
+    }
+    if (heardOther) {
+      const place = bytes.toString('latin1', start, Math.min(end, start + headBytes)).indexOf(offsetName)
+      this.#heardOffset(naturalAt(bytes, start + place + offsetName.length))
+      heardOther()
     } else {
       this.#failure ??= new Error(`a dashboard heard ${bytes.toString('utf8', start, Math.min(end, start + 200))}`)
     }
+    return false
   }
 
   #heardOffset(offset: number): void {

@@ -45,7 +45,8 @@ export class LoadFleet {
   #pace: { readonly startedAt: number; readonly intervalMs: number; readonly firstNumber: number } | undefined
   /** By link: the number of its next frame. */
   readonly #next: Float64Array
-  /** The last sequence of each device before the pace began. */
+  /** The last sequence acknowledged of each device, and what it was before the pace began. */
+  readonly #last: Uint32Array
   readonly #before: Uint32Array
   /** Of a pace that was ended: up to which number, exclusive, frames were due. */
   #limit = 0
@@ -56,6 +57,7 @@ export class LoadFleet {
     this.options = options
     const { devices, links, port, prefix, properties, changes, authorizations, isAnswering = false } = options
     this.numbers = new Float64Array(devices).fill(-1)
+    this.#last = new Uint32Array(devices)
     this.#before = new Uint32Array(devices)
     this.#next = Float64Array.from({ length: links }, (_, link) => link)
     const template = new UpdateTemplate(changes)
@@ -124,6 +126,7 @@ export class LoadFleet {
     const { devices } = this.options
     const startedAt = performance.now()
     const intervalMs = 1000 / framesPerSecond
+    this.#before.set(this.#last)
     // Whole rounds, so that a frame's device tells its number.
     this.sent = Math.ceil(this.sent / devices) * devices
     const firstNumber = this.sent
@@ -197,11 +200,9 @@ export class LoadFleet {
   #acknowledgedOne(device: number, sequence: number, number: number | undefined): void {
     this.acknowledged++
     if (number !== undefined) this.numbers[device] = number
+    this.#last[device] = sequence
     const pace = this.#pace
-    if (!pace) {
-      this.#before[device] = sequence
-      return
-    }
+    if (!pace) return
     const round = sequence - (this.#before[device] as number) - 1
     const dueAt = this.dueAt(pace.firstNumber + round * this.options.devices + device)
     if (dueAt !== undefined) this.latency.record(performance.now() - dueAt)

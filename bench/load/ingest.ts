@@ -12,6 +12,8 @@ export interface IngestSpec extends LoadFleetOptions, LoadedServer {
   readonly dashboards: number
   /** Alarms over what the fleet reports; absent: none. */
   readonly alarms?: AlarmManner
+  /** Something else happens on the server at the same time, and is heard: it does not count. With one dashboard. */
+  readonly isBeside?: boolean
 }
 
 export interface PhaseSpec {
@@ -67,6 +69,7 @@ answerWith({
       alarmTurned: (isActive) => {
         heardTurns[isActive ? 'active' : 'inactive']++
       },
+      ...(spec.isBeside && { heardOther: () => {} }),
     })
     await dashboards.open()
   },

@@ -6,6 +6,12 @@ export const waitingMax = 100_000
 /** Without a sign for so long an update gives its place up, though it may still come to an end. */
 export const silentMs = 60_000
 
+/**
+ * So many begin a second, and as many at once after a pause: what an update costs the server, from the offer to the device
+ * that came back, must not hold up those that report. Devices that download for a while leave places more slowly.
+ */
+export const beginningsPerSecond = 128
+
 /** How long those that waited are begun before the loop is given back. */
 const sliceMs = 1
 
@@ -32,6 +38,8 @@ export class UnderWay<T extends Placed> {
   /** World.monotonic of the last sign of each, by tenant and device, in that order. */
   readonly #places = new Map<string, number>()
   readonly #waiting = new Map<string, T>()
+  /** World.monotonic of when all that were begun would be, one after the other. */
+  #pacedUntil = Number.NEGATIVE_INFINITY
   #isBeginning = false
   #cancel: (() => void) | undefined
 
@@ -55,7 +63,8 @@ export class UnderWay<T extends Placed> {
 
   /** A place, if there is one that nobody waits for. */
   take(tenant: string, device: string): boolean {
-    if (this.#waiting.size > 0 || this.#places.size >= this.#options.countMax) return false
+    if (this.#waiting.size > 0 || this.#places.size >= this.#options.countMax || this.#earlyMs() > 0) return false
+    this.#paced()
     this.hold(tenant, device)
     return true
   }
@@ -99,20 +108,35 @@ export class UnderWay<T extends Placed> {
   #beginSoon(): void {
     if (this.#isBeginning || this.#waiting.size === 0 || this.#places.size >= this.#options.countMax) return
     this.#isBeginning = true
-    this.#options.world.soon(() => this.#begin())
+    const { world } = this.#options
+    const earlyMs = this.#earlyMs()
+    if (earlyMs > 0) world.after(Math.max(1, earlyMs), () => this.#begin())
+    else world.soon(() => this.#begin())
   }
 
   #begin(): void {
     const { world, countMax, begin } = this.#options
     const started = world.monotonic()
     for (const [key, waited] of this.#waiting) {
-      if (this.#places.size >= countMax || world.monotonic() - started > sliceMs) break
+      if (this.#places.size >= countMax || world.monotonic() - started > sliceMs || this.#earlyMs() > 0) break
       this.#waiting.delete(key)
+      this.#paced()
       this.hold(waited.tenant, waited.device)
       begin(waited)
     }
     this.#isBeginning = false
     this.#beginSoon()
+  }
+
+  /** How much too early it is for the next to begin. */
+  #earlyMs(): number {
+    return this.#pacedUntil - this.#options.world.monotonic()
+  }
+
+  #paced(): void {
+    const pauseMs = 1_000 / beginningsPerSecond
+    const earliest = this.#options.world.monotonic() - 1_000 + pauseMs
+    this.#pacedUntil = Math.max(this.#pacedUntil, earliest) + pauseMs
   }
 
   #watch(delayMs: number): void {

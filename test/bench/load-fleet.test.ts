@@ -93,6 +93,23 @@ describe('a pace', () => {
     expect(numbers.length).toBeGreaterThan(2_900)
   })
 
+  test('counts from when its own frames were due, when another was kept before', async () => {
+    await opened(2, 1)
+    heardFrame = acknowledge
+    for (const _ of ['first', 'second']) {
+      fleet.latency.clear()
+      const before = fleet.acknowledged
+      fleet.beginPace(1_000)
+      await pause(100)
+      fleet.pause()
+      await fleet.settled(5_000)
+      expect(fleet.latency.count).toBe(fleet.acknowledged - before)
+      // Each was acknowledged behind its own moment, and none behind that of one which is not due yet.
+      expect(fleet.latency.summary().p50).toBeGreaterThan(0)
+    }
+    fleet.check()
+  })
+
   test('is the same over several links', async () => {
     await opened(6, 3)
     heardFrame = acknowledge

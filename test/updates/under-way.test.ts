@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { ManualWorld } from '#test/runtime/manual-world'
-import { type Placed, silentMs, UnderWay, waitingMax } from '#updates/under-way'
+import { beginningsPerSecond, type Placed, silentMs, UnderWay, waitingMax } from '#updates/under-way'
 
 const tenant = 'default'
 let world: ManualWorld
@@ -32,6 +32,23 @@ describe('places', () => {
       ['C', 'D'],
       [2, 0],
     ])
+  })
+
+  test('are given to so many a second, and to as many at once after a pause', async () => {
+    places = new UnderWay({ world, countMax: 10_000, begin: ({ device }) => begun.push(device) })
+    const names = Array.from({ length: 5 * beginningsPerSecond }, (_, place) => `D${place}`)
+    const taken = names.filter((device) => places.take(tenant, device))
+    expect(taken).toEqual(names.slice(0, beginningsPerSecond))
+    const others = names.slice(beginningsPerSecond)
+    for (const device of others) wait(device)
+    await world.settle()
+    expect(begun).toEqual([])
+    await world.advance(1_000)
+    expect(begun).toEqual(others.slice(0, beginningsPerSecond))
+    await world.advance(3_000)
+    expect(begun).toEqual(others)
+    await world.advance(10_000)
+    expect(names.filter((_, place) => places.take(tenant, `E${place}`))).toHaveLength(beginningsPerSecond)
   })
 
   test('are not taken by who comes while others wait', async () => {

@@ -1,0 +1,153 @@
+// Answers: what a rollout costs the changes on their way: 10 000 devices that take an image of 64 KiB, and 100 that take one of 16 MiB, each beside another fleet that reports at 30 % of what the server takes at full speed; the p99 of those reports on a dashboard, before and during, and how long the rollout takes. It may take twice as long as before, or 10 ms longer: that is 1 and below in the column of shares. Downloads at once are counted by the devices. Does not count: the network, slow devices, what devices need to install.
+
+import { type Case, type Figures, loadFigure, type Question, type Round, type Target } from '#bench/harness/question'
+import { Remote } from '#bench/harness/remote'
+import { ours } from '#bench/harness/servers'
+import { type RunPhase, underLoad } from '#bench/harness/under-load'
+import type { PhaseResult, PhaseSpec } from '#bench/load/ingest'
+import type { RolloutResult } from '#bench/load/rollout'
+
+const load = { devices: 10_000, links: 50, window: 64, changes: 1, properties: 10, prefix: 'LOAD', dashboards: 1 }
+const start = ours({ DURABILITY: 'process' })
+
+const variant = 'process'
+const fullSpeed = 'full speed'
+const part = 0.3
+
+/** `measuredMs`: less than it takes, by how many the server begins and how much it gives away a second. */
+interface RolloutCase {
+  readonly name: string
+  readonly devices: number
+  readonly links: number
+  readonly imageBytes: number
+  readonly measuredMs: number
+}
+
+const small: RolloutCase = {
+  name: '10 000 devices, 64 KiB',
+  devices: 10_000,
+  links: 100,
+  imageBytes: 64 * 1024,
+  measuredMs: 40_000,
+}
+const large: RolloutCase = {
+  name: '100 devices, 16 MiB',
+  devices: 100,
+  links: 100,
+  imageBytes: 16 * 1024 * 1024,
+  measuredMs: 40_000,
+}
+const quick = { devices: 200, links: 10, imageBytes: 64 * 1024, measuredMs: 300 }
+
+/** What p99 may come to while something else goes on. */
+const allowed = (before: number) => Math.max(2 * before, before + 10)
+
+const fastest: Case = {
+  name: fullSpeed,
+  variants: [
+    {
+      name: variant,
+      async measure({ isQuick }) {
+        const phase: PhaseSpec = isQuick ? { warmupMs: 300, measuredMs: 500 } : { warmupMs: 2_000, measuredMs: 8_000 }
+        const { frames, seconds, serverCpuSeconds, loadCpuSeconds } = await underLoad(
+          start,
+          'load/ingest',
+          load,
+          (run) => run<PhaseResult>(phase),
+        )
+        return {
+          framesPerSecond: frames / seconds,
+          serverCpu: (serverCpuSeconds / seconds) * 100,
+          [loadFigure]: (loadCpuSeconds / seconds) * 100,
+        }
+      },
+    },
+  ],
+}
+
+function beside(asked: RolloutCase): Case {
+  return {
+    name: asked.name,
+    variants: [
+      {
+        name: variant,
+        measure(round) {
+          const rate = round.earlier(fullSpeed, variant, 'framesPerSecond') * part
+          const rollout = round.isQuick ? { ...asked, ...quick } : asked
+          return underLoad(start, 'load/ingest', { ...load, isBeside: true }, async (run, _, place) => {
+            const updated = new Remote('load/rollout')
+            try {
+              await updated.ask('open', { ...rollout, ...place })
+              return await measured(run, () => updated.ask('run'), rollout.measuredMs, rate, round)
+            } finally {
+              await updated.stop()
+            }
+          })
+        },
+      },
+    ],
+  }
+}
+
+async function measured(
+  run: RunPhase,
+  rollOut: () => Promise<RolloutResult>,
+  measuredMs: number,
+  rate: number,
+  { isQuick }: Round,
+): Promise<Figures> {
+  const quiet: PhaseSpec = isQuick
+    ? { warmupMs: 100, measuredMs: 300, rate }
+    : { warmupMs: 2_000, measuredMs: 8_000, rate }
+  const warmupMs = isQuick ? 50 : 1_000
+  const before = await run<PhaseResult>(quiet)
+  const [rollout, during] = await Promise.all([rollOut(), run<PhaseResult>({ warmupMs, measuredMs, rate })])
+  if (!isQuick && rollout.seconds * 1000 < warmupMs + measuredMs) {
+    throw new Error(`the rollout was over in ${rollout.seconds} s, before what is beside it was measured`)
+  }
+  return {
+    framesPerSecond: during.frames / during.seconds,
+    rolloutSeconds: rollout.seconds,
+    mebibytesPerSecond: rollout.bytes / rollout.seconds / 2 ** 20,
+    downloadsAtOnce: rollout.downloadsAtOnceMax,
+    heardP99Before: before.delivery.p99,
+    heardP99: during.delivery.p99,
+    heardP999: during.delivery.p999,
+    heardShare: during.delivery.p99 / allowed(before.delivery.p99),
+    ackP99Before: before.acknowledgement.p99,
+    ackP99: during.acknowledgement.p99,
+    serverCpuBefore: (before.serverCpuSeconds / before.seconds) * 100,
+    serverCpu: (during.serverCpuSeconds / during.seconds) * 100,
+    [loadFigure]: (during.loadCpuSeconds / during.seconds) * 100,
+    updatedCpu: (rollout.loadCpuSeconds / rollout.seconds) * 100,
+  }
+}
+
+function targets(name: string): readonly Target[] {
+  return [
+    { case: name, variant, figure: 'heardShare', atMost: 1 },
+    { case: name, variant, figure: 'downloadsAtOnce', atMost: 64 },
+  ]
+}
+
+export const rollout: Question = {
+  figures: {
+    framesPerSecond: { title: 'frames/s', digits: 0, isOfLoad: true },
+    rolloutSeconds: { title: 'rollout, s', digits: 1 },
+    mebibytesPerSecond: { title: 'MiB/s', digits: 1 },
+    downloadsAtOnce: { title: 'downloads at once', digits: 0 },
+    heardP99Before: { title: 'heard p99 before, ms', digits: 1, isOfLoad: true },
+    heardP99: { title: 'heard p99, ms', digits: 1, isOfLoad: true },
+    heardP999: { title: 'heard p99.9, ms', digits: 1, isOfLoad: true },
+    heardShare: { title: 'share of what p99 may take', digits: 2, isOfLoad: true },
+    ackP99Before: { title: 'acknowledged p99 before, ms', digits: 1, isOfLoad: true },
+    ackP99: { title: 'acknowledged p99, ms', digits: 1, isOfLoad: true },
+    serverCpuBefore: { title: 'server CPU before, %', digits: 0 },
+    serverCpu: { title: 'server CPU, %', digits: 0 },
+    [loadFigure]: { title: 'load CPU, %', digits: 0 },
+    updatedCpu: { title: 'CPU of updated devices, %', digits: 0 },
+  },
+  cases: [fastest, beside(small), beside(large)],
+  targets: [small, large].flatMap(({ name }) => targets(name)),
+  rounds: 3,
+}
