@@ -104,8 +104,8 @@ const doors: Readonly<Record<string, readonly string[]>> = {
   'node:timers/promises': ['src/world'],
   'node:perf_hooks': ['src/world', 'src/metrics'],
   // One thread, below all others.
-  'node:worker_threads': [],
-  'node:child_process': ['src/iam/argon2'],
+  'node:worker_threads': ['src/iam/argon2'],
+  'node:child_process': [],
   'node:cluster': [],
   'node:*': ['*'],
 }
