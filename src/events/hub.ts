@@ -276,9 +276,7 @@ export class Hub implements EventListener<Entry> {
 
   /** Nothing more is published to it. It has been told everything up to `position`. */
   #fall(connection: Connection, position: number): void {
-    this.counts.fallen++
-    connection.state = 'behind'
-    connection.socket.unsubscribe(connection.audience.topic)
+    this.#leave(connection)
     connection.position = position
     connection.unstrippedUntil = position
     this.#catchUp.ready(connection)
@@ -287,12 +285,14 @@ export class Hub implements EventListener<Entry> {
   /** It lost a message, and may have been told what came behind it: there is nothing to catch up with. */
   #lost(connection: Connection): void {
     if (connection.state === 'closed') return
-    if (connection.state === 'live') {
-      this.counts.fallen++
-      connection.state = 'behind'
-      connection.socket.unsubscribe(connection.audience.topic)
-    }
+    if (connection.state === 'live') this.#leave(connection)
     this.#resync(connection)
+  }
+
+  #leave(connection: Connection): void {
+    this.counts.fallen++
+    connection.state = 'behind'
+    connection.socket.unsubscribe(connection.audience.topic)
   }
 
   /** It has to read the full state again, and hears everything from now on. */

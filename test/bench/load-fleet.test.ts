@@ -15,8 +15,7 @@ let fleet: LoadFleet
 let links: WebSocket[]
 /** The numbers that frames carried, as they came. */
 let numbers: number[]
-// biome-ignore lint/suspicious/noExplicitAny: whatever came
-let hellos: any[]
+let hellos: { readonly services: readonly { readonly properties: readonly unknown[] }[] }[]
 let heardFrame: (link: WebSocket, flakeAddress: number, seq: number) => void
 
 beforeEach(async () => {
@@ -134,7 +133,7 @@ describe('a device that is asked to change', () => {
 
   test('says that it did, where it lets itself be changed', async () => {
     await opened(1, 1, { isAnswering: true })
-    expect(hellos[0].services[0].properties.at(-1)).toEqual({ propId: firstPropId + 1, type: 'UINT32' })
+    expect(hellos[0]?.services[0]?.properties.at(-1)).toEqual({ propId: firstPropId + 1, type: 'UINT32' })
     const [link] = links as [WebSocket]
     const heard = once(link, 'message')
     say(link, write)
