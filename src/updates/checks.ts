@@ -13,7 +13,7 @@ const byHandMax = 64
 export interface ChecksParts {
   readonly server: UpdateServer
   readonly world: World
-  /** The update server begins to fail. */
+  /** The update server begins to fail, or fails in another way. */
   readonly failing?: (error: unknown) => void
 }
 
@@ -27,6 +27,8 @@ export class Checks {
   readonly #queue: CheckQueue
   readonly #availability: Availability
   #byHand = 0
+  /** How it failed last. */
+  #saidFailing = ''
 
   constructor(parts: ChecksParts) {
     const { world } = parts
@@ -104,7 +106,8 @@ export class Checks {
       return offered
     } catch (error) {
       if (error instanceof UpdateServerBusy || error instanceof UpdateServerFailed) {
-        if (!this.#backOff.isFailing) failing?.(error)
+        if (!this.#backOff.isFailing || error.message !== this.#saidFailing) failing?.(error)
+        this.#saidFailing = error.message
         this.#backOff.failed(error instanceof UpdateServerBusy ? error.retryAfterMs : undefined)
       }
       throw error
