@@ -39,18 +39,11 @@ export class Checks {
   }
 
   /**
-   * By hand: past all that wait, also while the server is left alone.
+   * By hand: past all that wait, also while the server is left alone. At once where the server is embedded.
    * @throws UpdateServerBusy, UpdateServerFailed; Problem `overloaded`
    */
-  async now(question: UpdateQuestion): Promise<OfferedFirmware | undefined> {
-    if (this.#parts.server.isEmbedded) return this.#parts.server.check(question)
-    if (this.#byHand >= byHandMax) throw new Problem('overloaded')
-    this.#byHand++
-    try {
-      return await this.#ask(question)
-    } finally {
-      this.#byHand--
-    }
+  now(question: UpdateQuestion): Promise<OfferedFirmware | undefined> | OfferedFirmware | undefined {
+    return this.#parts.server.isEmbedded ? this.#parts.server.check(question) : this.#askByHand(question)
   }
 
   /**
@@ -93,6 +86,16 @@ export class Checks {
   /** What waits is refused. */
   stop(): void {
     this.#queue.stop()
+  }
+
+  async #askByHand(question: UpdateQuestion): Promise<OfferedFirmware | undefined> {
+    if (this.#byHand >= byHandMax) throw new Problem('overloaded')
+    this.#byHand++
+    try {
+      return await this.#ask(question)
+    } finally {
+      this.#byHand--
+    }
   }
 
   async #ask(question: UpdateQuestion): Promise<OfferedFirmware | undefined> {

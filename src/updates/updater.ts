@@ -269,11 +269,13 @@ export class Updater implements FirmwareEar, UpdateNotices {
     const questions = known ? questionsOf(tenant, known, by !== 'post', [index, ...rest]) : []
     let answer: UpdateCommand
     try {
-      const found = await firstUpdate(
+      const asked = firstUpdate(
         questions,
         (question) => checks.now(question),
         () => true,
       )
+      // What is known at once is offered at once: nobody takes the release away in between.
+      const found = asked instanceof Promise ? await asked : asked
       answer = found ? { type: 'found', id, ...found } : { type: 'not_found', id, why: 'none' }
     } catch (error) {
       if (error instanceof Problem) this.#waiters.refuse(tenant, device, error)

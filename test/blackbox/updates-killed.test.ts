@@ -206,7 +206,8 @@ describe('the walk of a rollout', () => {
     installed.clear()
     project = `walked-${count}-${set}`
     await server.stop()
-    await server.startAgain({ DISABLE_CONNECT_UPDATE: set })
+    // Time enough for a start on a machine that has much to do.
+    await server.startAgain({ DISABLE_CONNECT_UPDATE: set, UPDATE_OFFER_TIMEOUT_S: '60' })
     await release(server, `${project}/1.1.0`)
     expect((await put(server, `${project}/rollout`, { firmware: '1.1.0', percent: 0 })).status).toBe(200)
     await linkAll()
