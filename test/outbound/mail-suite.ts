@@ -2,11 +2,15 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { closedCode, type Mail, type MailMessage, MailRefused, mailsAtOnceMax } from '#outbound/mail'
 import { sampleMail } from '#test/outbound/sample-mail'
 
+interface ArrivedMail extends Pick<MailMessage, 'id' | 'to' | 'subject' | 'text'> {
+  readonly html: string | undefined
+}
+
 /** An implementation on its own ground. */
 export interface MailGround {
   readonly mail: Mail
   /** What arrived, in order: of each what whoever gets it reads. */
-  arrived(): Promise<readonly Pick<MailMessage, 'id' | 'to' | 'subject' | 'text' | 'html'>[]>
+  arrived(): Promise<readonly ArrivedMail[]>
   close(): Promise<void>
 }
 
@@ -24,7 +28,7 @@ export function mailSuite(open: (from: string) => Promise<MailGround>): void {
     await ground.close()
   })
 
-  function read({ id, to, subject, text, html }: MailMessage) {
+  function read({ id, to, subject, text, html }: MailMessage): ArrivedMail {
     return { id, to, subject, text, html }
   }
 

@@ -9,8 +9,7 @@ export interface ReadMail {
 
 export function readMail(raw: string): ReadMail {
   const { headers, body } = partOf(raw)
-  const valueOf = headerOf(headers, 'content-type')
-  const boundary = /boundary="([^"]+)"/.exec(valueOf)?.[1]
+  const boundary = /boundary="([^"]+)"/.exec(headerOf(headers, 'content-type'))?.[1]
   const parts = boundary === undefined ? [{ headers, body }] : partsOf(body, boundary)
   const wordsOf = (type: string) => {
     const part = parts.find((each) => headerOf(each.headers, 'content-type').startsWith(type))
@@ -34,7 +33,10 @@ export function headerOf(headers: ReadMail['headers'], name: string): string {
 
 function partOf(raw: string): { headers: ReadMail['headers']; body: string } {
   const end = raw.indexOf('\r\n\r\n')
-  const lines = raw.slice(0, end).replace(/\r\n(?=[ \t])/g, '').split('\r\n')
+  const lines = raw
+    .slice(0, end)
+    .replace(/\r\n(?=[ \t])/g, '')
+    .split('\r\n')
   const headers = lines.map((line): [string, string] => {
     const [, name = '', value = ''] = /^([!-9;-~]+):[ \t]?(.*)$/s.exec(line) ?? []
     if (name === '') throw new Error(`no header: ${JSON.stringify(line)}`)

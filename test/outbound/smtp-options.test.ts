@@ -18,7 +18,14 @@ test.each([
   ],
   [
     'smtps://a%40b:%2F%3A@mail.example',
-    { host: 'mail.example', port: 465, secure: true, requireTLS: false, auth: { user: 'a@b', pass: '/:' }, tls: checked },
+    {
+      host: 'mail.example',
+      port: 465,
+      secure: true,
+      requireTLS: false,
+      auth: { user: 'a@b', pass: '/:' },
+      tls: checked,
+    },
   ],
   [
     'smtp://a:b@localhost',
@@ -26,7 +33,14 @@ test.each([
   ],
   [
     'smtp://a:b@localhost.example',
-    { host: 'localhost.example', port: 587, secure: false, requireTLS: true, auth: { user: 'a', pass: 'b' }, tls: checked },
+    {
+      host: 'localhost.example',
+      port: 587,
+      secure: false,
+      requireTLS: true,
+      auth: { user: 'a', pass: 'b' },
+      tls: checked,
+    },
   ],
 ])('%s', (url, options) => {
   expect(smtpOptionsOf(url)).toEqual(options)
