@@ -127,7 +127,7 @@ export class SimulatedServer {
       },
       upload: undefined,
       header: (header) => headers[header] ?? '',
-      target: { path: pathOf(binding, parameters), query: JSON.stringify(query) },
+      target: { method: binding.entry.method, path: pathOf(binding, parameters), query: JSON.stringify(query) },
       requestId: 'test',
       remoteAddress: seen.address,
       seen,
