@@ -110,18 +110,35 @@ class BoundedWriter extends Mustache.Writer {
 
 /** The library's own finds what prototypes hold, and calls it. */
 class OwnContext extends Mustache.Context {
+  /** Names by their dots, of one rendering: the same ones come again and again. */
+  readonly #paths: Map<string, readonly string[]>
+
+  constructor(view: JsonValue, parent?: OwnContext) {
+    super(view, parent)
+    this.#paths = parent ? parent.#paths : new Map()
+  }
+
   override push(view: JsonValue): OwnContext {
     return new OwnContext(view, this)
   }
 
   override lookup(name: string): JsonValue | undefined {
     if (name === '.') return this.view
-    const path = name.indexOf('.') > 0 ? name.split('.') : []
+    const path = this.#pathOf(name)
     for (let context: Mustache.Context | undefined = this; context; context = context.parent) {
       const found = foundIn(context.view, name, path)
       if (found !== undefined) return found
     }
     return undefined
+  }
+
+  #pathOf(name: string): readonly string[] {
+    let path = this.#paths.get(name)
+    if (!path) {
+      path = name.indexOf('.') > 0 ? name.split('.') : []
+      this.#paths.set(name, path)
+    }
+    return path
   }
 }
 

@@ -1,6 +1,10 @@
 import MailComposer from 'nodemailer/lib/mail-composer'
+import { encodeWord } from 'nodemailer/lib/mime-funcs'
 import { senderOf } from '#model/mail-address'
 import type { MailMessage } from '#outbound/mail'
+
+/** RFC 2047 §2: 75 with what stands around it. */
+const encodedWordCharactersMax = 52
 
 /**
  * The mail as it goes over the wire or into a file, RFC 5322. The same message gives the same bytes: date, Message-ID and
@@ -8,7 +12,8 @@ import type { MailMessage } from '#outbound/mail'
  */
 export function mimeOf({ id, date, from, to, subject, text, html, listId, unsubscribe }: MailMessage): Promise<Buffer> {
   const { name, address } = senderOf(from) ?? { name: '', address: from }
-  const headers: Record<string, string | { prepared: true; value: string }> = {
+  const headers: Record<string, string | { prepared: true; foldLines?: true; value: string }> = {
+    Subject: { prepared: true, foldLines: true, value: headerText(subject) },
     // RFC 3834: nobody's holiday is answered.
     'Auto-Submitted': 'auto-generated',
     'X-Auto-Response-Suppress': 'All',
@@ -19,7 +24,6 @@ export function mimeOf({ id, date, from, to, subject, text, html, listId, unsubs
   const composer = new MailComposer({
     from: { name, address },
     to: { name: '', address: to },
-    subject,
     messageId: `<${id}>`,
     date: new Date(date),
     text,
@@ -31,4 +35,9 @@ export function mimeOf({ id, date, from, to, subject, text, html, listId, unsubs
     disableUrlAccess: true,
   })
   return composer.compile().build()
+}
+
+/** RFC 2047. nodemailer's own lets through what looks encoded already, and whoever reads it would decode it. */
+function headerText(text: string): string {
+  return /^[ -~]*$/.test(text) && !text.includes('=?') ? text : encodeWord(text, 'Q', encodedWordCharactersMax)
 }

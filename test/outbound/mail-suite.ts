@@ -59,8 +59,8 @@ export function mailSuite(open: (from: string) => Promise<MailGround>): void {
       for (let next = waiting.shift(); next; next = waiting.shift()) await ground.mail.send(next)
     }
     await Promise.all(Array.from({ length: mailsAtOnceMax }, send))
-    const arrived = [...(await ground.arrived())].sort((a, b) => (a.id < b.id ? -1 : 1))
-    expect(arrived).toEqual(messages.map(read))
+    const byId = (mails: readonly ArrivedMail[]) => [...mails].sort((a, b) => (a.id < b.id ? -1 : 1))
+    expect(byId(await ground.arrived())).toEqual(byId(messages.map(read)))
   })
 
   test('ends what is under way when it closes, and takes nothing more', async () => {

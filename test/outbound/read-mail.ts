@@ -57,21 +57,22 @@ function wordsIn(body: string, encoding: string): string {
     encoding === 'base64'
       ? Buffer.from(body, 'base64').toString()
       : encoding === 'quoted-printable'
-        ? fromHex(body.replace(/=\r\n/g, ''), /=([0-9A-F]{2})/g)
+        ? Buffer.from(bytesOfHex(body.replace(/=\r\n/g, '')), 'latin1').toString()
         : body
   return decoded.replace(/\r\n/g, '\n').replace(/\n$/, '')
 }
 
+/** Once: what was encoded may look encoded again. */
 function decodedWords(value: string): string {
-  return value
-    .replace(/\?=[ \t]+=\?/g, '?==?')
-    .replace(/(?:=\?utf-8\?q\?([^?]*)\?=)+/gi, (words) =>
-      fromHex(words.replace(/=\?utf-8\?q\?([^?]*)\?=/gi, '$1').replaceAll('_', ' '), /=([0-9A-F]{2})/g),
-    )
-    .replace(/=\?utf-8\?b\?([^?]*)\?=/gi, (_, text: string) => Buffer.from(text, 'base64').toString())
+  const words = /=\?utf-8\?([qb])\?([^?]*)\?=(?:[ \t]+(?==\?))?/gi
+  const bytes = value.replace(words, (_, kind: string, text: string) =>
+    kind.toLowerCase() === 'b'
+      ? Buffer.from(text, 'base64').toString('latin1')
+      : bytesOfHex(text.replaceAll('_', ' ')),
+  )
+  return Buffer.from(bytes, 'latin1').toString()
 }
 
-function fromHex(text: string, pattern: RegExp): string {
-  const bytes = text.replace(pattern, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
-  return Buffer.from(bytes, 'latin1').toString()
+function bytesOfHex(text: string): string {
+  return text.replace(/=([0-9A-F]{2})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
 }

@@ -14,7 +14,7 @@ export interface GotMail {
 export class RealSmtpServer {
   readonly got: GotMail[] = []
   /** What people signed in with. */
-  readonly signedIn: { readonly user: string | undefined; readonly password: string | undefined }[] = []
+  readonly signedIn: { readonly user: string | null | undefined; readonly password: string | null | undefined }[] = []
   connectionsMade = 0
   /** At once. */
   connectionsMax = 0
