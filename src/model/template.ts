@@ -3,6 +3,7 @@ import { formatCrn, ResourceIdentifier } from '#model/crn'
 import { ShortName, Timestamp } from '#model/identifier'
 import { jsonWithin } from '#model/json-value'
 import { parseMustache } from '#model/mustache'
+import { utf8BytesOf } from '#model/property-type'
 import { Locale } from '#model/subscription'
 
 /** What mails say, by locale. Contract 5.5. */
@@ -36,7 +37,7 @@ const Subject = z
 
 const Text = z
   .string()
-  .refine((text) => Buffer.byteLength(text) <= templateTextBytesMax, {
+  .refine((text) => utf8BytesOf(text) <= templateTextBytesMax, {
     message: `must be at most ${templateTextBytesMax} bytes`,
     abort: true,
   })
