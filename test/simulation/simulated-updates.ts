@@ -293,7 +293,9 @@ export class SimulatedUpdates {
 
   /** What is offered must be stored: of what is not, nothing may ever be seen. */
   #sent(id: string): void {
-    const { registry } = this.#server.assembly.context.system
+    const { registry, isServing } = this.#server.assembly.context.system
+    // What is being read can't be looked at.
+    if (!isServing) return
     for (const { name } of this.#devices) {
       const { state, lastOffset } = registry.look(updateAddress(tenant, name))
       const { stored } = state as UpdateActorState
@@ -301,7 +303,9 @@ export class SimulatedUpdates {
       const isOffered = stored.state === 'offering' || (stored.state === 'started' && stored.context.resends > 0)
       if (isOffered && lastOffset > registry.head(tenant).committed)
         this.#witness.accuse(`${name} is offered ${id}, which is not stored yet`)
+      return
     }
+    this.#witness.accuse(`${id} is offered, and nobody knows of it`)
   }
 
   /** A device hears of something new. */

@@ -104,7 +104,8 @@ export class UpdatesAtRest {
       await life.advance(ms)
       await life.comeToRest()
       const isGoingOn = (await life.pumped(this.#has(updatingIndex))) || (await life.pumped(this.#has(walkingIndex)))
-      const isWaiting = isPatient && devices.some(({ name }) => (this.#storedOf(name)?.attempts?.nextAt ?? 0) > this.#life.server.now())
+      const isWaiting =
+        isPatient && devices.some(({ name }) => (this.#storedOf(name)?.attempts?.nextAt ?? 0) > this.#life.server.now())
       if (!isGoingOn && !isWaiting && round > 0) return
     }
     throw new Error('an update does not end')
