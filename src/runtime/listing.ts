@@ -10,10 +10,7 @@ export interface Listing {
 }
 
 export interface Pages {
-  /**
-   * The next names, at most `countMax`; empty when there are none left.
-   * @throws Problem `storage` when the store was closed meanwhile, to be read anew or for good
-   */
+  /** The next names, at most `countMax`; empty when there are none left. */
   next(countMax: number): Promise<readonly string[]>
   close(): Promise<void>
 }

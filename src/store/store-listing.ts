@@ -1,6 +1,5 @@
-import { Problem } from '#model/problem'
 import type { Listing, Pages } from '#runtime/listing'
-import { type Storage, StorageFailure } from '#runtime/storage'
+import type { Storage } from '#runtime/storage'
 import { below } from '#store/keys'
 
 /** Lists from the key space: names are what follows the prefix of a key. */
@@ -30,18 +29,8 @@ export class StoreListing implements Listing {
     })
     const start = range.after.length
     return {
-      next: async (countMax) => {
-        const rows = await scan.next(countMax).catch((error: unknown) => {
-          throw isClosed(error) ? new Problem('storage') : error
-        })
-        return rows.map(({ key }) => key.slice(start))
-      },
+      next: async (countMax) => (await scan.next(countMax)).map(({ key }) => key.slice(start)),
       close: () => scan.close(),
     }
   }
-}
-
-/** Behind a failed write the store is read anew under whoever lists: who comes again is answered. */
-function isClosed(error: unknown): boolean {
-  return error instanceof StorageFailure && error.code === 'closed'
 }

@@ -1,3 +1,5 @@
+import { deviceAddress } from '#actors/device/device'
+import type { DeviceState } from '#actors/device/state'
 import { updateAddress } from '#actors/update/address'
 import type { UpdateActorState } from '#actors/update/state'
 import type { SeededRandom } from '#bench/random'
@@ -275,7 +277,8 @@ export class SimulatedUpdates {
     try {
       return await server.call('putRelease', { parameters: { project, firmware }, query, headers, pieces: body })
     } catch (error) {
-      if (error instanceof Gone || error instanceof Problem) return undefined
+      // What is left of a dead process says nothing.
+      if (error instanceof Gone || error instanceof Problem || server !== this.#server) return undefined
       throw error
     }
   }
@@ -286,7 +289,7 @@ export class SimulatedUpdates {
     try {
       await task
     } catch (error) {
-      if (!(error instanceof Problem)) throw error
+      if (server === this.#server && !(error instanceof Problem)) throw error
     }
     if (server === this.#server) this.#inFlight--
   }
@@ -305,7 +308,10 @@ export class SimulatedUpdates {
         this.#witness.accuse(`${name} is offered ${id}, which is not stored yet`)
       return
     }
-    this.#witness.accuse(`${id} is offered, and nobody knows of it`)
+    // With a device that was removed in that moment its update is forgotten.
+    const isThere = (name: string) => (registry.look(deviceAddress(tenant, name)).state as DeviceState).isThere
+    if (this.#devices.every(({ name }) => isThere(name)))
+      this.#witness.accuse(`${id} is offered, and nobody knows of it`)
   }
 
   /** A device hears of something new. */

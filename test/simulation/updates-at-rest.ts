@@ -146,22 +146,23 @@ export class UpdatesAtRest {
         const what = wanted(stand, had)
         if (what === undefined) return []
         this.#witness.count('an update is lacking')
-        if (!firmware.isAccepting || this.#isHeldBack(name, said.index, what, stand.rollout)) return []
+        if (!firmware.isAccepting || this.#isHeldBack(name, said.index, what)) return []
         return [`${name} is to have ${what} of ${said.index}`]
       })
     })
   }
 
   /** It was tried with this before, and that is too often, or too short a time ago. */
-  #isHeldBack(device: string, index: number, firmware: string, rollout: ReadRollout | undefined): boolean {
+  #isHeldBack(device: string, index: number, firmware: string): boolean {
     const attempts = this.#storedOf(device)?.attempts
-    if (!attempts || attempts.firmware !== firmware || attempts.index !== index) return false
-    const { count, nextAt } = attempts
-    const countMax = (attempts.rollout !== null && rollout?.maxAttempts) || 3
+    if (!attempts) return false
+    const { nextAt } = attempts
+    const isOver = nextAt === null || nextAt > this.#life.server.now()
+    // Of firmwares that fail in turns only the last one is remembered.
+    if (attempts.index !== index) return isOver
+    if (attempts.firmware !== firmware) return false
     if (attempts.rollout !== null && attempts.rollout !== this.#projectNow().rollout?.id) return false
-    if (nextAt === null && count < countMax && rollout?.maxAttempts === undefined)
-      this.#witness.accuse(`${device} is given up with ${firmware} after ${count} attempts`)
-    return nextAt === null || nextAt > this.#life.server.now()
+    return isOver
   }
 
   async #check(since: number): Promise<void> {

@@ -1,18 +1,16 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import type { Pages } from '#runtime/listing'
-import type { Storage } from '#runtime/storage'
 import { keys } from '#store/keys'
 import { memoryPlace } from '#store/memory'
 import { StoreListing } from '#store/store-listing'
 
 let listing: StoreListing
-let storage: Storage
 
 const devices = ['#$A-1', 'A', 'A-1', 'A=', 'AB', 'Z']
 const entries = ['a.b/A', 'a/A', 'a/B', 'a/C', 'ab/A', 'b/A']
 
 beforeEach(async () => {
-  storage = await memoryPlace().open()
+  const storage = await memoryPlace().open()
   listing = new StoreListing(() => storage)
   const present = (key: string) => ({ key, value: new Uint8Array(0) })
   await storage.write(
@@ -68,11 +66,4 @@ describe('entries of an index', () => {
     expect((await pages.next(4)).length).toBeLessThanOrEqual(4)
     await pages.close()
   })
-})
-
-test('what the store was closed under may be asked for again', async () => {
-  const pages = listing.actors('device', 'one')
-  await pages.next(1)
-  await storage.close()
-  await expect(pages.next(1)).rejects.toMatchObject({ code: 'storage' })
 })
