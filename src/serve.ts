@@ -52,6 +52,7 @@ export function isPlainFailure(error: unknown): error is Error {
 
 /** The whole server, from its settings to an open port. */
 export async function serve(config: Config, log: Log, options: ServeOptions = {}): Promise<Running> {
+  if (config.isIamOn) argon2Engine.begin()
   const door: { server?: Server } = {}
   const publisher: SocketPublisher = {
     publish: (topic, message) => door.server?.publisher.publish(topic, message),

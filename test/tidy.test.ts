@@ -93,7 +93,7 @@ const doors: Readonly<Record<string, readonly string[]>> = {
   pino: ['src/log'],
   'pino-pretty': ['src/log'],
   zod: ['*'],
-  'node:fs': ['src/store', 'src/outbound', 'src/cli', 'src/main', 'src/metrics'],
+  'node:fs': ['src/store', 'src/outbound', 'src/cli', 'src/main', 'src/metrics', 'src/iam/argon2'],
   'node:fs/promises': ['src/store', 'src/outbound', 'src/cli', 'src/main', 'src/metrics', 'src/routes/health'],
   'node:http': ['src/outbound', 'src/server'],
   'node:https': ['src/outbound'],
@@ -103,9 +103,9 @@ const doors: Readonly<Record<string, readonly string[]>> = {
   'node:timers': ['src/world'],
   'node:timers/promises': ['src/world'],
   'node:perf_hooks': ['src/world', 'src/metrics'],
-  // One thread, below all others.
-  'node:worker_threads': ['src/iam/argon2'],
-  'node:child_process': [],
+  'node:worker_threads': [],
+  // One process, below all others.
+  'node:child_process': ['src/iam/argon2'],
   'node:cluster': [],
   'node:*': ['*'],
 }

@@ -1,28 +1,49 @@
-import { Worker } from 'node:worker_threads'
+import { type ChildProcess, spawn } from 'node:child_process'
 import type { PasswordEngine } from '#iam/password-hashing'
 
 /**
- * argon2id (RFC 9106) with what OWASP asks for at least: 19 MiB, twice over, one lane. 15 to 22 ms of a core. Written out,
- * so that a library that changes its mind does not change ours.
+ * argon2id (RFC 9106) with what OWASP asks for at least: 12 MiB, three times over, one lane. Of its pairs of equal strength
+ * the one that costs least here: 6 whole huge pages of Linux, 8 ms of a core. Written out, so that a library that changes
+ * its mind does not change ours.
  */
-const cost = { memoryCost: 19_456, timeCost: 2, parallelism: 1, outputLen: 32 }
+const cost = { memoryCost: 12_288, timeCost: 3, parallelism: 1, outputLen: 32 }
 
 /**
- * What runs in the thread. As text, because the module it would be is no file where the sources are run as they are. On
- * Linux a thread has a priority of its own; elsewhere it would be that of the whole process.
+ * What runs in the process. As text, because the module it would be is no file where the sources are run as they are. It
+ * ends with the channel to us, and not by a signal that both of us get: requests under way are still answered then.
+ *
+ * Being nice is not enough on Linux: whoever has a processor keeps it for a millisecond or more before others are let in,
+ * and an event waits for that two or three times on its way. Idle priority (sched(7)) gives it up at once; Node can't ask
+ * for it, so `chrt` of util-linux does, where it is there.
+ *
+ * Files of the database that are open already when it begins are let go: LevelDB's are inherited, and what it deletes would
+ * keep its place on the disk.
  */
 const program = `
+  import { execFileSync } from 'node:child_process'
+  import { closeSync, fstatSync, readdirSync } from 'node:fs'
   import { createRequire } from 'node:module'
   import { constants, setPriority } from 'node:os'
-  import { parentPort, workerData } from 'node:worker_threads'
-  if (process.platform === 'linux') setPriority(constants.priority.PRIORITY_LOW)
-  const { hashSync, verifySync } = createRequire(workerData.from)('@node-rs/argon2')
-  parentPort.on('message', ({ stored, password }) => {
+  const inherited = process.platform === 'linux' ? readdirSync('/proc/self/fd').map(Number) : []
+  for (const file of inherited) {
     try {
-      const value = stored === undefined ? hashSync(password, workerData.cost) : verifySync(stored, password)
-      parentPort.postMessage({ value })
+      if (file > 2 && fstatSync(file).isFile()) closeSync(file)
+    } catch {}
+  }
+  try {
+    setPriority(constants.priority.PRIORITY_LOW)
+    if (process.platform === 'linux') execFileSync('chrt', ['--idle', '--pid', '0', process.pid], { stdio: 'ignore' })
+  } catch {}
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => {})
+  process.once('disconnect', () => process.exit())
+  process.channel.ref()
+  const { hashSync, verifySync } = createRequire(${JSON.stringify(import.meta.url)})('@node-rs/argon2')
+  process.on('message', ({ stored, password }) => {
+    try {
+      const value = stored === undefined ? hashSync(password, ${JSON.stringify(cost)}) : verifySync(stored, password)
+      process.send({ value })
     } catch (error) {
-      parentPort.postMessage({ error: error.message })
+      process.send({ error: error.message })
     }
   })
 `
@@ -44,12 +65,13 @@ interface Asked {
 }
 
 /**
- * A thread for passwords, below all others of the process: somebody who signs in can wait, and events can't. With two cores
- * a flood of logins made half of all events take ten times as long otherwise. Begun with the first password, and anew when it
- * has died; it keeps no process alive but while it is asked.
+ * A process for passwords, below all others: somebody who signs in can wait, and events can't. With two cores a flood of
+ * logins made half of all events take ten times as long otherwise. No thread: one that waits for a processor while it holds
+ * a lock of the memory they share would hold up all others with it. Begun anew when it has died; it keeps us alive only while
+ * it is asked.
  */
-class PasswordThread implements PasswordEngine {
-  #worker: Worker | undefined
+class PasswordProcess implements PasswordEngine {
+  #child: ChildProcess | undefined
   /** In the order in which they are answered. */
   readonly #asked: Asked[] = []
 
@@ -61,34 +83,41 @@ class PasswordThread implements PasswordEngine {
     return this.#ask({ stored, password }) as Promise<boolean>
   }
 
+  /** Best while there is little memory: a process that begins another stands still meanwhile. Else with the first password. */
+  begin(): void {
+    this.#child ??= this.#begun()
+  }
+
   #ask(question: Question): Promise<unknown> {
     return new Promise((resolve, reject) => {
-      this.#worker ??= this.#begin()
+      this.#child ??= this.#begun()
       this.#asked.push({ resolve, reject })
-      this.#worker.ref()
-      this.#worker.postMessage(question)
+      this.#child.channel?.ref()
+      this.#child.send(question, () => {})
     })
   }
 
-  #begin(): Worker {
-    const workerData = { from: import.meta.url, cost }
-    const worker = new Worker(new URL(`data:text/javascript,${encodeURIComponent(program)}`), { workerData })
-    worker.on('message', ({ value, error }: Answer) => {
+  #begun(): ChildProcess {
+    const line = [...process.execArgv, '--input-type=module', '--eval', program]
+    const child = spawn(process.execPath, line, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+    child.unref()
+    child.channel?.unref()
+    child.on('message', ({ value, error }: Answer) => {
       const asked = this.#asked.shift()
-      if (this.#asked.length === 0) worker.unref()
+      if (this.#asked.length === 0) child.channel?.unref()
       if (error === undefined) asked?.resolve(value)
       else asked?.reject(new Error(error))
     })
-    worker.on('error', (error) => this.#ended(worker, error))
-    worker.on('exit', () => this.#ended(worker, new Error('the thread for passwords ended')))
-    return worker
+    child.on('error', (error) => this.#ended(child, error))
+    child.on('exit', () => this.#ended(child, new Error('the process for passwords ended')))
+    return child
   }
 
-  #ended(worker: Worker, error: Error): void {
-    if (this.#worker !== worker) return
-    this.#worker = undefined
+  #ended(child: ChildProcess, error: Error): void {
+    if (this.#child !== child) return
+    this.#child = undefined
     for (const { reject } of this.#asked.splice(0)) reject(error)
   }
 }
 
-export const argon2Engine: PasswordEngine = new PasswordThread()
+export const argon2Engine = new PasswordProcess()

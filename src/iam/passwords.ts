@@ -9,14 +9,14 @@ const queueMaxByDefault = 32
  * costs, so that how long an answer takes does not tell whether there was an account.
  */
 export const dummyHash =
-  '$argon2id$v=19$m=19456,t=2,p=1$srZb+jLk0wxL9NCEma3e0Q$ConSrB+pxzmJomDGQd7oM8DpGuFU0FYux7K+jNip3CY'
+  '$argon2id$v=19$m=12288,t=3,p=1$Sm7+wJcFhxTUQM6UfzbDtA$yhKOCBOJuMn2Bi5ZKmOYYNn5KIfIieA/tQ6aFSKRPbU'
 
 interface Job {
   run(): Promise<void>
 }
 
 /**
- * Passwords, one at a time: each takes a core for 20 ms and 19 MiB, and everything else this process does waits for the
+ * Passwords, one at a time: each takes a core for 10 to 20 ms and 12 MiB, and everything else this process does waits for the
  * same cores. Whoever finds the queue full is told to come again. Contract 2, architecture: bounded queues.
  */
 export class Passwords {

@@ -1,19 +1,46 @@
-import { readdirSync, readFileSync } from 'node:fs'
-import { describe, expect, test } from 'vitest'
+import { mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Level } from 'level'
+import { describe, expect, test, vi } from 'vitest'
 import { argon2Engine } from '#iam/argon2'
 
-/** How nice the threads of this process are, as Linux has it: the 19th field of their `stat`. */
-function niceness(): number[] {
-  return readdirSync('/proc/self/task').map((thread) => {
-    const stat = readFileSync(`/proc/self/task/${thread}/stat`, 'latin1')
-    return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[16])
+/** Processes that this one has begun, with how nice they are: the 4th and the 19th field of their `stat`. */
+function children(): { readonly processId: number; readonly nice: number }[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .flatMap((name) => {
+      const fields = statOf(name)
+      return Number(fields[1]) === process.pid ? [{ processId: Number(name), nice: Number(fields[16]) }] : []
+    })
+}
+
+/** From the 3rd field on; empty for a process that is gone. */
+function statOf(name: string): readonly string[] {
+  try {
+    const stat = readFileSync(`/proc/${name}/stat`, 'latin1')
+    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  } catch {
+    return []
+  }
+}
+
+/** What a process has open. */
+function filesOf(processId: number | string): string[] {
+  const folder = `/proc/${processId}/fd`
+  return readdirSync(folder).flatMap((name) => {
+    try {
+      return [readlinkSync(join(folder, name))]
+    } catch {
+      return []
+    }
   })
 }
 
 describe('passwords', () => {
   test('are hashed with argon2id at what it costs by OWASP, each time anew', async () => {
     const [one, other] = await Promise.all([argon2Engine.hash('correct horse'), argon2Engine.hash('correct horse')])
-    expect(one).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/)
+    expect(one).toMatch(/^\$argon2id\$v=19\$m=12288,t=3,p=1\$/)
     expect(one).not.toBe(other)
   })
 
@@ -31,9 +58,42 @@ describe('passwords', () => {
     expect(await argon2Engine.verify(await hash, 'correct horse')).toBe(true)
   })
 
-  test.runIf(process.platform === 'linux')('are hashed in a thread below all others', async () => {
-    await argon2Engine.hash('correct horse')
-    const [own = 0] = niceness()
-    expect(niceness().filter((nice) => nice > own)).toEqual([19])
+  test.runIf(process.platform === 'linux')(
+    'are hashed in a process below all others, which ends and is begun anew',
+    async () => {
+      await argon2Engine.hash('correct horse')
+      const [one, ...others] = children()
+      expect([one?.nice, others]).toEqual([19, []])
+      const unanswered = argon2Engine.hash('correct horse')
+      process.kill(one?.processId ?? 0, 'SIGKILL')
+      await expect(unanswered).rejects.toThrow('the process for passwords ended')
+      // What the terminal sends to all of us does not end it: who waits is answered.
+      const answered = argon2Engine.hash('correct horse')
+      await vi.waitFor(() => expect(children()[0]?.nice).toBe(19))
+      const [another] = children()
+      expect(another?.processId).not.toBe(one?.processId)
+      process.kill(another?.processId ?? 0, 'SIGTERM')
+      expect(await answered).toContain('argon2id')
+      expect(await argon2Engine.verify(await answered, 'correct horse')).toBe(true)
+      expect(children().map(({ processId }) => processId)).toEqual([another?.processId])
+    },
+  )
+
+  test.runIf(process.platform === 'linux')('keep no file of a database open that was there before', async () => {
+    for (const { processId } of children()) process.kill(processId, 'SIGKILL')
+    await vi.waitFor(() => expect(children()).toEqual([]))
+    const folder = mkdtempSync(join(tmpdir(), 'argon2-'))
+    const database = new Level(folder)
+    try {
+      await database.open()
+      expect(filesOf('self').filter((name) => name.startsWith(folder))).not.toEqual([])
+      argon2Engine.begin()
+      await argon2Engine.hash('correct horse')
+      const [child] = children()
+      expect(filesOf(child?.processId ?? 0).filter((name) => name.startsWith(folder))).toEqual([])
+    } finally {
+      await database.close()
+      rmSync(folder, { recursive: true })
+    }
   })
 })

@@ -32,7 +32,7 @@ describe('argon2', () => {
 
   test('costs what was decided, and the dummy costs the same', async () => {
     const hash = await argon2Engine.hash('a password of somebody')
-    expect(costOf(hash)).toBe('$argon2id$v=19$m=19456,t=2,p=1')
+    expect(costOf(hash)).toBe('$argon2id$v=19$m=12288,t=3,p=1')
     expect(costOf(dummyHash)).toBe(costOf(hash))
     expect(dummyHash).toHaveLength(hash.length)
     expect(hash).not.toContain('somebody')

@@ -141,7 +141,7 @@ export class SimulatedServer {
         stillPermitted: () => caller,
       },
       header: (header) => headers[header] ?? '',
-      target: { path: pathOf(binding, parameters), query: JSON.stringify(query) },
+      target: { method: binding.entry.method, path: pathOf(binding, parameters), query: JSON.stringify(query) },
       requestId: 'test',
       remoteAddress: seen.address,
       seen,
