@@ -14,7 +14,7 @@ let name: string
 let device: UpdatingDevice
 let killed = 0
 beforeAll(async () => {
-  server = await StartedServer.start({ UPDATE_OFFER_TIMEOUT_S: '2', DISABLE_CONNECT_UPDATE: 'on' })
+  server = await StartedServer.start({ UPDATE_OFFER_TIMEOUT_S: '5', DISABLE_CONNECT_UPDATE: 'on' })
   await release(server, 'boiler/1.1.0')
 })
 beforeEach(() => {
