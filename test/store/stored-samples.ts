@@ -44,6 +44,7 @@ import {
   tenant,
   written,
 } from '#test/store/samples-of/entries'
+import { functionSamples, notificationSamples } from '#test/store/samples-of/notifications'
 import { watchedSamples } from '#test/store/samples-of/tenant'
 import { updateSamples } from '#test/store/samples-of/update'
 
@@ -113,7 +114,9 @@ const accessSamples: readonly (readonly [
   record: string,
   means: unknown,
 ])[] = [
-  ...watchedSamples.map(([name, record, means]) => [name, tenants, tenant, record, means] as const),
+  ...[...watchedSamples, ...functionSamples].map(
+    ([name, record, means]) => [name, tenants, tenant, record, means] as const,
+  ),
   [
     'tenant-role',
     tenants,
@@ -299,6 +302,7 @@ const accessSamples: readonly (readonly [
       reply: { status: 204, location: null, body: '' },
     },
   ],
+  ...notificationSamples,
 ]
 
 export const storedSamples: readonly StoredSample[] = [
