@@ -10,7 +10,7 @@ export const windowMinutesMax = 10_080
 /** How often one device may be tried. */
 export const attemptsMax = 100
 
-/** The same where a rollout does not say, or there is none. */
+/** How often one device is tried with one firmware by itself, where a rollout does not say, or there is none. */
 export const defaultAttempts = 3
 
 /** Lists of minutes are long. */
