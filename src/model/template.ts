@@ -18,10 +18,10 @@ export const templateLocalesMax = 64
 export const subjectCharactersMax = 256
 
 /** Of one text. */
-export const templateTextBytesMax = 65_536
+export const templateTextBytesMax = 32_768
 
-/** Of a template as JSON: eight full texts. */
-export const templateBytesMax = 524_288
+/** Of a template as JSON: four full texts. */
+export const templateBytesMax = 131_072
 
 /** What a locale falls back to in the end. */
 export const lastLocale = 'en'

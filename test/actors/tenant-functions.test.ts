@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { TenantCommand } from '#actors/tenant/commands'
 import { alarmBindingsMax } from '#model/alarm'
-import { type FunctionBody, functionsMax } from '#model/function'
+import { FunctionBody, functionsMax } from '#model/function'
 import type { Problem } from '#model/problem'
 import { now, outcomeOf, toldOf, turnAt } from '#test/actors/acting-actor'
 import { ActingTenant, ann, ben, told } from '#test/actors/acting-tenant'
@@ -84,6 +84,26 @@ describe('a function', () => {
     expect(tenant.rules.heard).toHaveLength(2)
   })
 
+  test('put again as it is, is recognised as it comes out of a request and out of the store', () => {
+    const tenant = new ActingTenant()
+    const said = {
+      name: 'Told',
+      binding: { devices: ['B', 'A'] },
+      graph: {
+        nodes: [
+          { id: 'when', type: 'trigger', on: 'property', serviceIdentifier: 'svc', propId: '0x2000', to: null },
+          { id: 'warm', type: 'condition', logic: { '>': [{ var: 'value' }, 30.5] } },
+        ],
+        edges: [['when', 'warm']],
+      },
+    }
+    tenant.makeFunction('F1', FunctionBody.parse(said))
+    const again = put('F1', false, FunctionBody.parse(structuredClone(said)))
+    expect(tenant.definition.decide(tenant.woken(), again, turnAt())).toMatchObject({ records: [] })
+    const other = put('F1', false, FunctionBody.parse({ ...said, binding: {} }))
+    expect(tenant.definition.decide(tenant.woken(), other, turnAt())).toMatchObject({ records: [expect.anything()] })
+  })
+
   test.each<[string, TenantCommand, string]>([
     ['made where there is another', put('F1', true, { name: 'Other' }), 'conflict: the id is taken'],
     ['made again by somebody else', put('F1', true, {}, ben), 'conflict: the id is taken'],
@@ -117,8 +137,8 @@ describe('an alarm that a function names', () => {
     expect(problem satisfies Problem | undefined).toMatchObject({
       code: 'invalid',
       details: [
-        { path: expect.stringMatching(/^graph\.nodes\.0/), message: 'node "t0" must name an alarm that is there' },
-        { path: expect.stringMatching(/^graph\.nodes\.2/), message: 'node "t2" must name an alarm that is there' },
+        { path: expect.stringMatching(/^graph\.nodes\.0/), message: 'node "t0": must name an alarm that is there' },
+        { path: expect.stringMatching(/^graph\.nodes\.2/), message: 'node "t2": must name an alarm that is there' },
       ],
     })
     expect(outcomeOf(tenant.makeFunction('F1', { graph: watching('A1') }))).toMatchObject({ name: 'Told' })
