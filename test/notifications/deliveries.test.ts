@@ -348,14 +348,14 @@ describe('a mail that is refused', () => {
 describe('a store that takes no writes', () => {
   test('what left is stored when it takes them again, and not sent once more', async () => {
     await open()
-    await room.request(1)
-    // Of the mail's end, the first write.
     let answered = () => {}
     room.answering = () =>
       new Promise<void>((resolve) => {
         answered = resolve
       })
+    await room.request(1)
     await room.pass()
+    // The next write says that it left.
     room.faults.next = { fail: 'full', reachedDisk: false }
     answered()
     await room.pass(60_000)

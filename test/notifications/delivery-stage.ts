@@ -191,10 +191,14 @@ export class DeliveryStage {
     this.people.set(name, { ...known, ...more })
   }
 
-  async subscribe(name: string, fn = 'F', { locale = 'en', tenant = 'default' } = {}): Promise<void> {
+  async subscribe(
+    name: string,
+    fn = 'F',
+    { locale = 'en', tenant = 'default', id = `${name}-${fn}` } = {},
+  ): Promise<void> {
     if (!this.people.has(name)) this.person(name)
     const createdBy = `crn#user:${name}`
-    const subscription = subscriptionOf(fn, `${name}-${fn}`, { locale, createdBy })
+    const subscription = subscriptionOf(fn, id, { locale, createdBy })
     const { head } = this.stage.system.look(deliveryAddress(tenant, fn)) as DeliveryState
     await this.ask(subscriberAddress(tenant, name), { type: 'subscribe', subscription, from: head.seq })
   }
