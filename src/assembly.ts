@@ -6,6 +6,7 @@ import { serviceIndex } from '#actors/device/declare'
 import { deviceActor, deviceAddress } from '#actors/device/device'
 import { firmwareIndex, projectDeviceIndex } from '#actors/device/firmware-index'
 import { isOverridden } from '#actors/device/overridden'
+import { noDeviceFunctions } from '#actors/device/turn-runs'
 import type { DeviceState } from '#actors/device/state'
 import { presentIndex } from '#actors/device/status'
 import { directoryActor } from '#actors/directory/directory'
@@ -175,7 +176,7 @@ export function assemble(options: AssemblyOptions): Assembly {
   const notices = new LateNotices()
   const updateNotices = new LateUpdateNotices()
   const definitions = [
-    deviceActor({ shapeById: (id) => journal.shapes.byId(id), startedAt, rules }),
+    deviceActor({ shapeById: (id) => journal.shapes.byId(id), startedAt, rules, functions: noDeviceFunctions }),
     tenantActor(
       notices,
       whileServing(rules, () => system.isServing),
