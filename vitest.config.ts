@@ -5,8 +5,9 @@ export default defineConfig({
   resolve: { conditions: ['source', 'node', 'import', 'module', 'default'] },
   test: {
     include: ['test/**/*.test.ts'],
-    testTimeout: 30_000,
+    testTimeout: 60_000,
     hookTimeout: 60_000,
     pool: 'forks',
+    maxWorkers: 2,
   },
 })

@@ -1,16 +1,32 @@
 import type { StoredAlarm } from '#model/alarm'
+import type { StoredFunction } from '#model/function'
 import type { StoredGroup } from '#model/group'
 import type { ServiceSchema } from '#model/service-schema'
+import type { StoredTemplate } from '#model/template'
 
 /**
- * What those who judge devices by alarms are told when something that decides is stored. Called as effects: after the
+ * What those who judge devices by alarms and run functions are told when something that decides is stored. Called as effects: after the
  * commit, with what that commit holds. Undefined: it is no more.
  */
 export interface RuleNotices {
   alarmChanged(tenant: string, id: string, stored: StoredAlarm | undefined): void
   groupChanged(tenant: string, id: string, stored: StoredGroup | undefined): void
   schemaChanged(tenant: string, service: string, schema: ServiceSchema | undefined): void
+  functionChanged(tenant: string, id: string, stored: StoredFunction | undefined): void
+  templateChanged(tenant: string, name: string, stored: StoredTemplate | undefined): void
 }
 
+/** What of it alarms are about. */
+export type AlarmNotices = Pick<RuleNotices, 'alarmChanged' | 'groupChanged' | 'schemaChanged'>
+
+/** And functions. */
+export type FunctionNotices = Pick<RuleNotices, 'functionChanged' | 'templateChanged' | 'groupChanged'>
+
 /** Where nobody judges. */
-export const unheardRules: RuleNotices = { alarmChanged() {}, groupChanged() {}, schemaChanged() {} }
+export const unheardRules: RuleNotices = {
+  alarmChanged() {},
+  groupChanged() {},
+  schemaChanged() {},
+  functionChanged() {},
+  templateChanged() {},
+}

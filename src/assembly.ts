@@ -15,6 +15,7 @@ import { idempotencyActor } from '#actors/idempotency/idempotency'
 import { LateNotices } from '#actors/notices'
 import { projectIndex, walkingIndex } from '#actors/project/address'
 import { projectActor } from '#actors/project/project'
+import { unheardRules } from '#actors/rule-notices'
 import { sessionActor } from '#actors/session/session'
 import { signingKeysActor } from '#actors/signing-keys/signing-keys'
 import { defaultTenant } from '#actors/tenant/address'
@@ -55,7 +56,7 @@ import { ActionRunner } from '#workers/action-runner'
 import { IdempotencyExpiry } from '#workers/idempotency-expiry'
 import { loadedRules } from '#workers/loaded-rules'
 import { RuleSweep } from '#workers/rule-sweep'
-import { whileServing } from '#workers/while-serving'
+import { bothViews } from '#workers/while-serving'
 
 /** All that actors have. */
 const indexes = [
@@ -179,7 +180,7 @@ export function assemble(options: AssemblyOptions): Assembly {
     deviceActor({ shapeById: (id) => journal.shapes.byId(id), startedAt, rules, functions: noDeviceFunctions }),
     tenantActor(
       notices,
-      whileServing(rules, () => system.isServing),
+      bothViews(rules, unheardRules, () => system.isServing),
     ),
     directoryActor(notices),
     accountActor,

@@ -67,7 +67,9 @@ function warningsAbout(config: Config): string[] {
     )
   }
   if (config.isConnectUpdateDisabled && !config.autoUpdate) {
-    warnings.push('DISABLE_CONNECT_UPDATE is on without AUTO_UPDATE: no device is offered firmware by itself')
+    warnings.push(
+      'DISABLE_CONNECT_UPDATE is on without AUTO_UPDATE: only hook, rollouts and calls by hand offer firmware',
+    )
   }
   return warnings
 }

@@ -13,6 +13,7 @@ export type ProjectCommand =
   | Walk
   | WalkProgress
   | WalkDone
+  | { readonly type: 'walks_begun' | 'walk_again' }
   | JobMoved
 
 /** Its image is there already. Answered with `PutReleaseAnswer`. */
@@ -85,6 +86,8 @@ export interface WalkProgress {
 export interface WalkDone {
   readonly type: 'walk_done'
   readonly chosen: number
+  /** Whether nothing waits for its turn any more, of this walk and of those before it. */
+  readonly isBegun: boolean
 }
 
 /** Go through the devices of a project, and see who needs an update. */

@@ -16,7 +16,7 @@ import {
   walkRecord,
 } from '#actors/project/state'
 import { decideJobMoved } from '#actors/project/tally'
-import { decideWalk, decideWalkDone, decideWalkProgress } from '#actors/project/walk'
+import { decideWalk, decideWalkAgain, decideWalkDone, decideWalkProgress, decideWalksBegun } from '#actors/project/walk'
 import type { Entry } from '#model/entry'
 import type { ActorDefinition, RecordChange, RecordFormat } from '#runtime/actor'
 
@@ -66,6 +66,10 @@ export function projectActor(notices: ProjectNotices): ActorDefinition<ProjectSt
           return decideWalkProgress(state, command)
         case 'walk_done':
           return decideWalkDone(state, command, turn, notices)
+        case 'walks_begun':
+          return decideWalksBegun(state)
+        case 'walk_again':
+          return decideWalkAgain(state)
         case 'job_moved':
           return decideJobMoved(state, command, turn, notices)
       }

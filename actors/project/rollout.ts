@@ -4,7 +4,7 @@ import type { ProjectNotices } from '#actors/project/notices'
 import { presenceAfter } from '#actors/project/presence'
 import { noCounts, type ProjectState, rolloutRecord, type StoredTally } from '#actors/project/state'
 import { finishedOf, tallyChange } from '#actors/project/tally'
-import { withoutRolloutWalks, withWalk } from '#actors/project/walk'
+import { withoutRolloutWalks, withRolloutWalk } from '#actors/project/walk'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import type { StoredRollout } from '#model/rollout'
@@ -38,9 +38,9 @@ export function decideDeleteRollout(state: ProjectState, { tenant }: Turn, notic
   const { project, rollout, tally } = state
   if (!rollout) return refuse(new Problem('not_found'))
   const uncounted: StoredTally = { ...tally, counts: noCounts, isChosenKnown: false }
-  const records = [{ name: rolloutRecord, value: null }, tallyChange(uncounted, false), ...withoutRolloutWalks(state)]
-  return keep(records, {
-    indexes: presenceAfter(state, -1),
+  const walks = withoutRolloutWalks(state)
+  return keep([{ name: rolloutRecord, value: null }, tallyChange(uncounted, false), ...walks.records], {
+    indexes: [...presenceAfter(state, -1), ...walks.indexes],
     effects: [() => notices.rolloutChanged(tenant, project)],
   })
 }
@@ -92,10 +92,7 @@ function changed(
   more: Pick<Recorded<Entry>, 'indexes' | 'answer'> & { readonly records?: readonly RecordChange[] },
 ): Decision<Entry> {
   const { project } = state
-  // Of an earlier author's nothing waits any more.
-  const nextWalks = state.nextWalks.filter(({ by }) => by !== 'rollout')
-  const request = { by: 'rollout', devices: null, author: rollout.updatedBy } as const
-  const walk = rollout.state === 'running' ? withWalk({ ...state, nextWalks }, request, rollout.id) : undefined
+  const walk = rollout.state === 'running' ? withRolloutWalk(state, rollout) : undefined
   return keep([{ name: rolloutRecord, value: rollout }, ...(more.records ?? []), ...(walk?.records ?? [])], {
     indexes: [...(more.indexes ?? []), ...(walk?.indexes ?? [])],
     effects: [

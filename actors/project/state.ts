@@ -17,6 +17,8 @@ export interface ProjectState {
   /** The devices that are being gone through, and those that will be next, in that order. */
   readonly walk: StoredWalk | undefined
   readonly nextWalks: readonly WalkRequest[]
+  /** Walks that are through, and of whose devices some still waited for their turn when that was stored. */
+  readonly openWalks: readonly WalkRequest[]
 }
 
 /** The same, where it is made of its records. */
@@ -48,8 +50,10 @@ export interface StoredWalk extends WalkRequest {
 
 /** The record of all walks: null when there are none. */
 export interface StoredWalks {
-  readonly running: StoredWalk
+  readonly running: StoredWalk | null
   readonly waiting: readonly WalkRequest[]
+  /** What a process that dies leaves undone of those that are through; left out for none. */
+  readonly open?: readonly WalkRequest[]
 }
 
 /** Names of records: one for each release and pin, after what it is, and one for each of the rest. */
@@ -72,6 +76,7 @@ export function emptyProject(project: string): ProjectState {
     tally: noTally,
     walk: undefined,
     nextWalks: [],
+    openWalks: [],
   }
 }
 
@@ -82,7 +87,12 @@ export function thingsOf({ releases, pins, rollout }: ProjectState): number {
 
 /** Whether it has no record at all. */
 export function isNothing(state: ProjectState): boolean {
-  return thingsOf(state) === 0 && !state.walk && state.tally === noTally
+  return thingsOf(state) === 0 && !isWalking(state) && state.tally === noTally
+}
+
+/** Whether its devices are being gone through, or would have to be once more if the process died. */
+export function isWalking({ walk, openWalks }: Pick<ProjectState, 'walk' | 'openWalks'>): boolean {
+  return walk !== undefined || openWalks.length > 0
 }
 
 export function putRecord(state: ProjectState, { name, value }: RecordChange): void {
@@ -96,8 +106,9 @@ export function putRecord(state: ProjectState, { name, value }: RecordChange): v
       return
     case walkRecord: {
       const walks = value as StoredWalks | null
-      woken.walk = walks?.running
+      woken.walk = walks?.running ?? undefined
       woken.nextWalks = walks?.waiting ?? []
+      woken.openWalks = walks?.open ?? []
       return
     }
   }

@@ -2,20 +2,28 @@ import { keep } from '#actors/kept'
 import { walkingIndex } from '#actors/project/address'
 import type { Walk, WalkDone, WalkProgress, WalkRequest } from '#actors/project/commands'
 import type { ProjectNotices } from '#actors/project/notices'
-import { type ProjectState, type StoredWalk, type StoredWalks, walkRecord } from '#actors/project/state'
+import { isWalking, type ProjectState, type StoredWalk, walkRecord } from '#actors/project/state'
 import { tallyChanges } from '#actors/project/tally'
 import type { Entry } from '#model/entry'
 import { boundDevicesMax } from '#model/group'
 import { Problem } from '#model/problem'
+import type { StoredRollout } from '#model/rollout'
 import { answer, type Decision, type IndexChange, type RecordChange, refuse, type Turn } from '#runtime/actor'
 
 /** Walks that wait behind the one under way. Those that one author wants for one reason are one. */
 export const waitingWalksMax = 100
 
-/** What is recorded when a walk is wanted. */
-export interface WantedWalk {
+/** All walks of a project. */
+type Walks = Pick<ProjectState, 'walk' | 'nextWalks' | 'openWalks'>
+
+/** What is recorded when walks are others. */
+interface WalkChanges {
   readonly records: readonly RecordChange[]
   readonly indexes: readonly IndexChange[]
+}
+
+/** What is recorded when a walk is wanted. */
+export interface WantedWalk extends WalkChanges {
   /** False: it waits behind another one. */
   readonly isBegun: boolean
 }
@@ -42,54 +50,55 @@ export function decideWalk(
 
 /** `rollout`: id of the one there is when it begins. */
 export function withWalk(state: ProjectState, request: WalkRequest, rollout: string | null): WantedWalk {
-  const { project, walk, nextWalks } = state
-  const wanted = { ...request, devices: request.devices && listOf(request.devices) }
-  if (!walk) {
-    return {
-      records: recordsOf({ running: begun(wanted, rollout), waiting: [] }),
-      indexes: [{ index: walkingIndex, entry: project, isPresent: true }],
-      isBegun: true,
-    }
-  }
-  const place = nextWalks.findIndex((waiting) => isAlike(waiting, wanted))
-  const waiting =
-    place < 0 ? [...nextWalks, wanted] : nextWalks.with(place, united(nextWalks[place] as WalkRequest, wanted))
-  return { records: recordsOf({ running: walk, waiting }), indexes: [], isBegun: false }
+  return { ...changesOf(state, wanted(state, request, rollout)), isBegun: !state.walk }
 }
 
 /** The rollout is no more: nothing is begun because of it. The walk under way goes through no more devices. */
-export function withoutRolloutWalks({ walk, nextWalks }: ProjectState): readonly RecordChange[] {
-  if (!walk) return []
-  const running = walk.by === 'rollout' ? { ...walk, devices: [] } : walk
-  return recordsOf({ running, waiting: nextWalks.filter(({ by }) => by !== 'rollout') })
+export function withoutRolloutWalks(state: ProjectState): WalkChanges {
+  if (!isWalking(state)) return { records: [], indexes: [] }
+  const { walk } = state
+  return changesOf(state, {
+    walk: walk?.by === 'rollout' ? { ...walk, devices: [] } : walk,
+    nextWalks: notForRollouts(state.nextWalks),
+    openWalks: notForRollouts(state.openWalks),
+  })
+}
+
+/** For a rollout as it was put last: of an earlier author's nothing waits any more. */
+export function withRolloutWalk(state: ProjectState, { id, updatedBy }: StoredRollout): WantedWalk {
+  const others = { ...state, nextWalks: notForRollouts(state.nextWalks), openWalks: notForRollouts(state.openWalks) }
+  const walks = wanted(others, { by: 'rollout', devices: null, author: updatedBy }, id)
+  return { ...changesOf(state, walks), isBegun: !state.walk }
 }
 
 /** Nobody waits to hear of one that is over. */
-export function decideWalkProgress(
-  { walk, nextWalks }: ProjectState,
-  { cursor, chosen }: WalkProgress,
-): Decision<Entry> {
+export function decideWalkProgress(state: ProjectState, { cursor, chosen }: WalkProgress): Decision<Entry> {
+  const { walk } = state
   if (!walk) return answer(undefined)
-  return keep(recordsOf({ running: { ...walk, cursor, chosen }, waiting: nextWalks }))
+  return keep(changesOf(state, { ...state, walk: { ...walk, cursor, chosen } }).records)
 }
 
 /** The next one begins. What went through all devices for a rollout knows how many it means. */
 export function decideWalkDone(
   state: ProjectState,
-  { chosen }: WalkDone,
+  { chosen, isBegun }: WalkDone,
   { tenant }: Turn,
   notices: ProjectNotices,
 ): Decision<Entry> {
-  const { project, walk, nextWalks, rollout, tally } = state
+  const { project, walk, nextWalks, openWalks, rollout, tally } = state
   if (!walk) return answer(undefined)
   const [next, ...waiting] = nextWalks
   const counted = isWhole(walk) && rollout && walk.rollout === rollout.id
   const tallied = counted
     ? tallyChanges(state, { ...tally, counts: { ...tally.counts, chosen }, isChosenKnown: true })
     : undefined
-  const walks = recordsOf(next ? { running: begun(next, rollout?.id ?? null), waiting } : null)
-  return keep([...walks, ...(tallied?.records ?? [])], {
-    indexes: next ? [] : [{ index: walkingIndex, entry: project, isPresent: false }],
+  const walks = changesOf(state, {
+    walk: next && begun(next, rollout?.id ?? null),
+    nextWalks: waiting,
+    openWalks: isBegun ? [] : withOpen(openWalks, walk),
+  })
+  return keep([...walks.records, ...(tallied?.records ?? [])], {
+    indexes: walks.indexes,
     effects: [
       ...(next ? [() => notices.walkWanted(tenant, project)] : []),
       ...(tallied?.isStopped ? [() => notices.rolloutChanged(tenant, project)] : []),
@@ -97,8 +106,55 @@ export function decideWalkDone(
   })
 }
 
-function recordsOf(walks: StoredWalks | null): readonly RecordChange[] {
-  return [{ name: walkRecord, value: walks }]
+/** Of all walks that are through nothing waits for its turn any more. */
+export function decideWalksBegun(state: ProjectState): Decision<Entry> {
+  if (state.openWalks.length === 0) return answer(undefined)
+  const { records, indexes } = changesOf(state, { ...state, openWalks: [] })
+  return keep(records, { indexes })
+}
+
+/** A new process: what waited for its turn did so in memory. It is found by going through the devices once more. */
+export function decideWalkAgain(state: ProjectState): Decision<Entry> {
+  const { openWalks, rollout } = state
+  if (openWalks.length === 0) return answer(undefined)
+  let walks: Walks = { ...state, openWalks: [] }
+  for (const request of openWalks) {
+    if (request.by === 'rollout' && rollout?.state !== 'running') continue
+    walks = wanted(walks, request, rollout?.id ?? null)
+  }
+  const { records, indexes } = changesOf(state, walks)
+  return keep(records, { indexes })
+}
+
+function wanted(walks: Walks, request: WalkRequest, rollout: string | null): Walks {
+  const listed = { ...request, devices: request.devices && listOf(request.devices) }
+  if (!walks.walk) return { ...walks, walk: begun(listed, rollout) }
+  return { ...walks, nextWalks: withRequest(walks.nextWalks, listed) }
+}
+
+/** Those whose authors come first give way where there are too many. One that was called off leaves nothing open. */
+function withOpen(open: readonly WalkRequest[], { by, devices, author }: StoredWalk): readonly WalkRequest[] {
+  if (devices?.length === 0) return open
+  return withRequest(open, { by, devices, author }).slice(-waitingWalksMax)
+}
+
+function withRequest(requests: readonly WalkRequest[], request: WalkRequest): readonly WalkRequest[] {
+  const place = requests.findIndex((other) => isAlike(other, request))
+  return place < 0 ? [...requests, request] : requests.with(place, united(requests[place] as WalkRequest, request))
+}
+
+function notForRollouts(requests: readonly WalkRequest[]): readonly WalkRequest[] {
+  return requests.filter(({ by }) => by !== 'rollout')
+}
+
+function changesOf(before: ProjectState, after: Walks): WalkChanges {
+  const { walk = null, nextWalks: waiting, openWalks: open } = after
+  const isPresent = isWalking(after)
+  const value = isPresent ? { running: walk, waiting, ...(open.length > 0 && { open }) } : null
+  return {
+    records: [{ name: walkRecord, value }],
+    indexes: isWalking(before) === isPresent ? [] : [{ index: walkingIndex, entry: before.project, isPresent }],
+  }
 }
 
 function begun(request: WalkRequest, rollout: string | null): StoredWalk {

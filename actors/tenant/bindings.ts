@@ -1,13 +1,14 @@
 import { putIn, type TenantState } from '#actors/tenant/state'
 import type { StoredAlarm } from '#model/alarm'
 import type { Bound } from '#model/bound'
+import type { StoredFunction } from '#model/function'
 import type { StoredGroup } from '#model/group'
 
-/** What alarms are bound to by name. It follows from alarms and groups, whichever came first. */
+/** What alarms and functions are bound to by name. It follows from them and from groups, whichever came first. */
 export interface BindingCounts {
   /** Devices, groups counted by their members. */
   total: number
-  /** How many alarms name each group; none has no row. */
+  /** How many alarms and functions name each group; none has no row. */
   readonly uses: Map<string, number>
 }
 
@@ -23,15 +24,28 @@ export function bindingsAdded({ groups, bindings }: TenantState, group: string, 
 }
 
 export function putAlarm(state: TenantState, id: string, stored: StoredAlarm | null): void {
-  const before = state.alarms.get(id)
-  if (before) count(state, before, -1)
-  putIn(state.alarms, id, stored)
-  if (stored) count(state, stored, 1)
+  putBound(state, state.alarms, id, stored)
+}
+
+export function putFunction(state: TenantState, id: string, stored: StoredFunction | null): void {
+  putBound(state, state.functions, id, stored)
 }
 
 export function putGroup(state: TenantState, id: string, stored: StoredGroup | null): void {
   state.bindings.total += bindingsAdded(state, id, stored?.devices.length ?? 0)
   putIn(state.groups, id, stored)
+}
+
+function putBound<Stored extends Bound>(
+  state: TenantState,
+  all: Map<string, Stored>,
+  id: string,
+  stored: Stored | null,
+): void {
+  const before = all.get(id)
+  if (before) count(state, before, -1)
+  putIn(all, id, stored)
+  if (stored) count(state, stored, 1)
 }
 
 function count(state: TenantState, bound: Bound, times: 1 | -1): void {

@@ -1,9 +1,11 @@
 import type { KeyKind } from '#actors/tenant/state'
 import type { AlarmBody } from '#model/alarm'
+import type { FunctionBody } from '#model/function'
 import type { StoredGroup } from '#model/group'
 import type { JsonObject } from '#model/json-value'
 import type { Grant } from '#model/scope'
 import type { ServiceSchema } from '#model/service-schema'
+import type { TemplateBody } from '#model/template'
 import type { ReminderDue } from '#runtime/system'
 
 /** What a tenant actor can be asked or told. */
@@ -145,4 +147,38 @@ export interface SweepDone {
   readonly type: 'sweep_done'
   readonly alarm: string
   readonly digest: string
+}
+
+/** The same of a function, whose runs see what its author may read. Of an edit, `body` is whole too. */
+export interface PutFunction {
+  readonly type: 'put_function'
+  readonly id: string
+  readonly isNew: boolean
+  readonly body: FunctionBody
+  readonly author: string
+}
+
+/** Its subscriptions end behind it. */
+export interface DeleteFunction {
+  readonly type: 'delete_function'
+  readonly id: string
+}
+
+/** Answered with the template as it is stored. */
+export interface PutTemplate {
+  readonly type: 'put_template'
+  readonly name: string
+  readonly body: TemplateBody
+  readonly author: string
+}
+
+export interface DeleteTemplate {
+  readonly type: 'delete_template'
+  readonly name: string
+}
+
+/** Nobody is subscribed any more to a function that is no more. */
+export interface TopicSwept {
+  readonly type: 'topic_swept'
+  readonly function: string
 }

@@ -1,12 +1,14 @@
 import type { BindingCounts } from '#actors/tenant/bindings'
 import type { StoredAlarm } from '#model/alarm'
+import type { StoredFunction } from '#model/function'
 import type { StoredGroup } from '#model/group'
 import type { Grant } from '#model/scope'
 import type { ServiceSchema } from '#model/service-schema'
+import type { StoredTemplate } from '#model/template'
 
 /**
  * A tenant: what its devices' services mean, which addresses its devices have, what its roles and keys allow, what is
- * watched for.
+ * watched for and who is told of it.
  */
 export interface TenantState {
   readonly tenant: string
@@ -23,6 +25,9 @@ export interface TenantState {
   /** By id. */
   readonly groups: Map<string, StoredGroup>
   readonly alarms: Map<string, StoredAlarm>
+  readonly functions: Map<string, StoredFunction>
+  /** By name. */
+  readonly templates: Map<string, StoredTemplate>
   readonly bindings: BindingCounts
   /** By alarm, also for a while after its end. */
   readonly judged: Map<string, StoredJudged>
@@ -93,6 +98,8 @@ export const provisioningKeyPrefix = 'provisioning_key/'
 export const groupPrefix = 'group/'
 export const alarmPrefix = 'alarm/'
 export const judgedPrefix = 'judged/'
+export const functionPrefix = 'function/'
+export const templatePrefix = 'template/'
 
 export function schemaRecord(serviceIdentifier: string): string {
   return `${schemaPrefix}${serviceIdentifier}`
@@ -116,6 +123,14 @@ export function alarmRecord(id: string): string {
 
 export function judgedRecord(alarm: string): string {
   return `${judgedPrefix}${alarm}`
+}
+
+export function functionRecord(id: string): string {
+  return `${functionPrefix}${id}`
+}
+
+export function templateRecord(name: string): string {
+  return `${templatePrefix}${name}`
 }
 
 /** Null: it is no more. */

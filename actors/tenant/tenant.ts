@@ -2,7 +2,7 @@ import { wokenBy } from '#actors/kept'
 import type { IdentityNotices } from '#actors/notices'
 import type { RuleNotices } from '#actors/rule-notices'
 import { decideDeleteAlarm, decidePutAlarm } from '#actors/tenant/alarms'
-import { putAlarm, putGroup } from '#actors/tenant/bindings'
+import { putAlarm, putFunction, putGroup } from '#actors/tenant/bindings'
 import type { TenantCommand } from '#actors/tenant/commands'
 import { decideAdmit, decideGone } from '#actors/tenant/devices'
 import { decideDeleteGroup, decidePutGroup } from '#actors/tenant/groups'
@@ -13,6 +13,7 @@ import {
   alarmPrefix,
   apiKeyPrefix,
   countersRecord,
+  functionPrefix,
   groupPrefix,
   judgedPrefix,
   provisioningKeyPrefix,
@@ -21,10 +22,12 @@ import {
   schemaPrefix,
   type TenantCounters,
   type TenantState,
+  templatePrefix,
 } from '#actors/tenant/state'
 import { decideSweepDone, decideSweepProgress } from '#actors/tenant/sweeps'
 import type { StoredAlarm } from '#model/alarm'
 import type { Entry } from '#model/entry'
+import type { StoredFunction } from '#model/function'
 import type { StoredGroup } from '#model/group'
 import type { ServiceSchema } from '#model/service-schema'
 import type { ActorDefinition, RecordChange, RecordFormat } from '#runtime/actor'
@@ -32,7 +35,7 @@ import type { ActorDefinition, RecordChange, RecordFormat } from '#runtime/actor
 const format = (name: string): RecordFormat => ({ name, version: 1, upgrades: {} })
 
 /**
- * One tenant: its schemas, roles, keys, groups and alarms are records of their own, beside the counters. It is kept awake,
+ * One tenant: its schemas, roles, keys, groups, alarms, functions and templates are records of their own, beside the counters. It is kept awake,
  * because every device's turn and every request may need it. Of schemas and alarms people hear; of the rest nobody does.
  */
 export function tenantActor(
@@ -51,6 +54,8 @@ export function tenantActor(
       [`${groupPrefix}*`]: format('group'),
       [`${alarmPrefix}*`]: format('alarm'),
       [`${judgedPrefix}*`]: format('judged alarm'),
+      [`${functionPrefix}*`]: format('function'),
+      [`${templatePrefix}*`]: format('template'),
     },
     isForgettable: () => false,
     wake: ({ tenant }, records) => wokenBy(emptyTenant(tenant), records, put),
@@ -127,6 +132,8 @@ function emptyTenant(tenant: string): TenantState {
     provisioningKeys: new Map(),
     groups: new Map(),
     alarms: new Map(),
+    functions: new Map(),
+    templates: new Map(),
     bindings: { total: 0, uses: new Map() },
     judged: new Map(),
   }
@@ -160,6 +167,12 @@ function put(state: TenantState, { name, value }: RecordChange): void {
       break
     case judgedPrefix:
       putIn(state.judged, id, value)
+      break
+    case functionPrefix:
+      putFunction(state, id, value as StoredFunction | null)
+      break
+    case templatePrefix:
+      putIn(state.templates, id, value)
       break
     default:
       throw new Error(`a tenant has no record ${name}`)

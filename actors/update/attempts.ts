@@ -1,10 +1,8 @@
 import type { FoundUpdate } from '#actors/update/commands'
 import type { StoredUpdate, UpdateAttempts, UpdateContext } from '#actors/update/state'
 import type { UpdateState } from '#model/firmware'
+import { defaultAttempts } from '#model/rollout'
 import type { Turn } from '#runtime/actor'
-
-/** How often one device is tried with one firmware by itself, unless a rollout says otherwise. */
-export const defaultAttemptsMax = 3
 
 /** Behind the first attempt that was in vain; behind each further one twice as long, at most a day. */
 export const retryMsMin = 5 * 60_000
@@ -31,7 +29,7 @@ export function attemptsAfter(
   if (!attempts) return null
   if (state !== 'failed' && state !== 'refused')
     return attempts.nextAt === null ? attempts : { ...attempts, nextAt: null }
-  const countMax = offer.rollout?.maxAttempts ?? defaultAttemptsMax
+  const countMax = offer.rollout?.maxAttempts ?? defaultAttempts
   return { ...attempts, nextAt: attempts.count < countMax ? turn.now + retryMs(attempts.count, turn) : null }
 }
 

@@ -36,7 +36,9 @@ export function decideResume(
   if (offer && has !== undefined && hasArrived(has, offer.firmware, from)) {
     return decideMove(actor, [backOf(session, has, turn, parts)], turn, parts)
   }
-  if (state !== 'checking') return answer(undefined)
+  // One whose time is over ends by its reminder.
+  const isOver = context.deadline !== null && context.deadline <= turn.now
+  if (state !== 'checking' || isOver) return answer(undefined)
   const { tenant } = turn
   return record<Entry>([], { effects: [() => parts.notices.ask(tenant, device, context)] })
 }

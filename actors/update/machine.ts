@@ -17,7 +17,10 @@ export const verifyingMsMax = 10 * minuteMs
 export const installingMsMax = 30 * minuteMs
 export const rebootingMsMax = 10 * minuteMs
 
-/** A device that starts anew on its way is offered the same so often again. */
+/**
+ * A device that starts anew on its way is offered the same so often again. One that has not answered yet, and comes back over
+ * and over, has time anew as often: perhaps it is the offer that breaks it.
+ */
 export const resendsMax = 3
 
 /** Progress is told this often, or when it grew by so much. Contract 4, UPDATE_STATUS. */
@@ -131,7 +134,7 @@ const definition = setup({
       progress: progress ?? context.progress,
       message: message ?? null,
     })),
-    accept: assign({ outcome: { status: 'STARTED' as const } }),
+    accept: assign({ outcome: { status: 'STARTED' as const }, resends: 0 }),
     find_nothing: assign({ message: 'NO_UPDATE', outcome: { status: 'NO_UPDATE' as const } }),
     be_there: assign({ progress: null, message: null, reason: null }),
     need_nothing: assign({ outcome: { status: 'NO_UPDATE' as const } }),
@@ -146,6 +149,9 @@ const definition = setup({
     note_told: assign(({ context: { progress }, event: { now } }) => ({ toldAt: now, toldProgress: progress ?? 0 })),
     wait: assign(({ event: { now } }, { forMs }: { forMs: number }) => ({ deadline: now + forMs })),
     wait_for_answer: assign(({ event: { offerUntil } }) => ({ deadline: offerUntil })),
+    wait_again: assign(({ context: { resends, deadline }, event: { offerUntil } }) => ({
+      deadline: resends > resendsMax ? deadline : offerUntil,
+    })),
     limit_download: assign(({ event: { now } }) => ({ downloadsUntil: now + downloadMsMax })),
     wait_for_download: assign(({ context: { downloadsUntil }, event: { now } }) => ({
       deadline: Math.min(now + downloadSilenceMsMax, downloadsUntil),
@@ -246,7 +252,7 @@ export const updateMachine = definition.createMachine({
               ...end({ status: 'DEVICE_NOT_OK', reason: 'device', words: 'it came back with another firmware' }),
             ],
           },
-          { actions: ['take_session', 'wait_for_answer', 'send_offer'] },
+          { actions: [...resend, 'wait_again'] },
         ],
       },
     },

@@ -133,6 +133,7 @@ export const putRelease = defineRoute({
     201: { description: 'The image is stored, and offered from now on', schema: ReleaseEntry },
     202: { description: 'The part is stored; more is expected', schema: Received },
     413: { description: 'The image is larger than IMAGE_BYTES_MAX' },
+    415: { description: 'The image came packed: with `Content-Encoding`' },
     ...refused(400, 401, 403, 409, 503),
   },
   example: {

@@ -6,6 +6,7 @@ import { formatCrn } from '#model/crn'
 import type { Discovered, Entry, EntryKind, UpdateChanged } from '#model/entry'
 import type { EventType } from '#model/event'
 import { modifierFlags, modifierOf } from '#model/property'
+import { type StoredSubscription, subscriptionEntryOf } from '#model/subscription'
 
 /**
  * The wire form of every event, and what one must be allowed to read to hear it. §6, contract 4.
@@ -19,6 +20,8 @@ interface WireForm<E extends Entry> {
   readonly service: (entry: E) => string | undefined
   /** Of what names no device of its own, but is bound to some. */
   readonly bound?: (entry: E) => Bound
+  /** The resource name of the one user who hears it. */
+  readonly owner?: (entry: E) => string
   /** The fields after `type`, `timestamp` and `offset`, as JSON text that begins with a comma. */
   readonly fields: (entry: E) => string
 }
@@ -68,6 +71,15 @@ const forms: WireForms = {
     fields: (e) => `${alarmField(e)}${deviceField(e)},"since":${e.since}`,
   },
   update_changed: { ...ofDevice('UPDATE_STATUS'), fields: updateFields },
+  subscribed: { ...ofOwner('NOTIFICATION_SUBSCRIBE'), fields: (e) => subscriptionFields(e.stored) },
+  subscription_updated: {
+    ...ofOwner('NOTIFICATION_SUBSCRIPTION_UPDATE'),
+    fields: (e) => subscriptionFields(e.stored),
+  },
+  unsubscribed: {
+    ...ofOwner('NOTIFICATION_UNSUBSCRIBE'),
+    fields: (e) => `${subscriptionField(e.subscription)},"payload":{}`,
+  },
 }
 
 /** What an entry is about: who may hear it is decided by this alone. */
@@ -86,6 +98,11 @@ export function serviceOf(entry: Entry): string | undefined {
 /** To what the thing is bound that it tells of: who hears of it reaches all of these devices. Contract 5.1. */
 export function boundOf(entry: Entry): Bound | undefined {
   return formOf(entry).bound?.(entry)
+}
+
+/** Whose it is, of what nobody else hears; undefined for everything that is told by what one may read. §6 */
+export function ownerOf(entry: Entry): string | undefined {
+  return formOf(entry).owner?.(entry)
 }
 
 /** The event as every socket gets it. */
@@ -135,6 +152,11 @@ function ofBound(type: EventType) {
   return { type: () => type, device: () => undefined, service: () => undefined }
 }
 
+/** What only one user hears. */
+function ofOwner(type: EventType) {
+  return { ...ofBound(type), owner: (entry: { user: string }) => entry.user }
+}
+
 function deviceField(entry: { readonly device: string }): string {
   return `,"deviceIdentifier":${JSON.stringify(entry.device)}`
 }
@@ -145,6 +167,14 @@ function serviceField(entry: { readonly service: string }): string {
 
 function alarmField(entry: { readonly alarm: string }): string {
   return `,"resourceIdentifier":"${formatCrn({ type: 'alarm', id: entry.alarm })}"`
+}
+
+function subscriptionField(id: string): string {
+  return `,"resourceIdentifier":"${formatCrn({ type: 'subscription', id })}"`
+}
+
+function subscriptionFields(stored: StoredSubscription): string {
+  return `${subscriptionField(stored.id)},"payload":${JSON.stringify(subscriptionEntryOf(stored))}`
 }
 
 function updateFields({ index, status, firmware, progress, message, ...entry }: UpdateChanged): string {

@@ -71,11 +71,8 @@ export class Attempts {
     return waitMs
   }
 
-  /**
-   * `account`: as above; several where one password was tried on all of them. At its address that was one attempt: how
-   * many there are must not show in how soon one has to wait.
-   */
-  failed(address: string, account?: string | readonly string[]): void {
+  /** `account`: as above. */
+  failed(address: string, account?: string): void {
     this.#count(keysOf(address, account))
   }
 
@@ -111,12 +108,14 @@ export class Attempts {
   }
 }
 
-function keysOf(address: string, account: string | readonly string[] = []): readonly (readonly [Bound, string])[] {
+function keysOf(address: string, account: string | undefined): readonly (readonly [Bound, string])[] {
   const group = addressGroupOf(address)
-  const ofAccounts = [account].flat().flatMap((text) => {
-    const name = text.slice(0, accountCharactersMax)
-    // An address has no space in it.
-    return [['accountAndAddress', `${group.replaceAll(' ', '_')} ${name}`] as const, ['account', name] as const]
-  })
-  return [['address', group], ...ofAccounts]
+  if (account === undefined) return [['address', group]]
+  const name = account.slice(0, accountCharactersMax)
+  // An address has no space in it.
+  return [
+    ['address', group],
+    ['accountAndAddress', `${group.replaceAll(' ', '_')} ${name}`],
+    ['account', name],
+  ]
 }

@@ -8,6 +8,8 @@ export interface FileKeys {
   readonly seal: Uint8Array
   /** Signs the addresses of images. */
   readonly images: Uint8Array
+  /** Signs the addresses by which mails are ended. */
+  readonly unsubscribe: Uint8Array
   /** Says which file it was, and nothing about it: kept in the store, so that a wrong file is noticed. */
   readonly fingerprint: Uint8Array
 }
@@ -27,6 +29,7 @@ export function fileKeysOf(fileKey: Uint8Array): FileKeys {
     refresh: derived('refresh'),
     seal: derived('seal'),
     images: derived('images'),
+    unsubscribe: derived('unsubscribe'),
     fingerprint: derived('fingerprint'),
   }
 }

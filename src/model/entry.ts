@@ -5,6 +5,7 @@ import type { DeviceStatus } from '#model/meta'
 import type { PropertyValue } from '#model/property-type'
 import type { ServiceSchema } from '#model/service-schema'
 import type { Shape } from '#model/shape'
+import type { StoredSubscription } from '#model/subscription'
 
 /**
  * What the stream keeps: a fact, past and decided. One entry has one offset and is told to clients as one event. The
@@ -29,6 +30,9 @@ export type Entry =
   | AlarmDeleted
   | AlarmChanged
   | UpdateChanged
+  | Subscribed
+  | SubscriptionUpdated
+  | Unsubscribed
 
 export type EntryKind = Entry['kind']
 
@@ -73,10 +77,18 @@ export interface Reported {
   readonly items: Items
   /** Which alarms began or ceased to wait by this report; absent when none did. No event tells it. */
   readonly alarms?: Waits
+  /** Which throttles let something through by this report; absent when none did. No event tells it. */
+  readonly throttles?: Stamps
 }
 
 /** Ids of alarms and since when each has been waiting, Unix ms, in turn; 0: it waits no more. Contract 5.3, `forSeconds`. */
 export type Waits = readonly (string | number)[]
+
+/**
+ * Throttles of functions as `<functionId>/<nodeId>`, and when each let something of this device through last, Unix ms, in
+ * turn. Contract 5.4.
+ */
+export type Stamps = readonly (string | number)[]
 
 /** A device declared a service anew; `items` holds what differs from before, `removed` what is declared no more. */
 export interface Declared {
@@ -206,6 +218,29 @@ export interface UpdateChanged {
   /** In percent. */
   readonly progress?: number
   readonly message?: string
+}
+
+/** Somebody subscribed to a function: only he hears of it. §3.1 */
+export interface Subscribed {
+  readonly kind: 'subscribed'
+  readonly at: number
+  /** Whose it is: `crn#user:…`, or the name of the API key that acts as one. */
+  readonly user: string
+  /** Whole, after. */
+  readonly stored: StoredSubscription
+}
+
+/** A subscription has another locale. */
+export interface SubscriptionUpdated extends Omit<Subscribed, 'kind'> {
+  readonly kind: 'subscription_updated'
+}
+
+export interface Unsubscribed {
+  readonly kind: 'unsubscribed'
+  readonly at: number
+  readonly user: string
+  /** Its id. */
+  readonly subscription: string
 }
 
 export function isPropertyError(state: PropertyState): state is PropertyError {

@@ -10,7 +10,7 @@ export const windowMinutesMax = 10_080
 /** How often one device may be tried. */
 export const attemptsMax = 100
 
-/** The same where a rollout does not say, or there is none. */
+/** How often one device is tried with one firmware by itself, where a rollout does not say, or there is none. */
 export const defaultAttempts = 3
 
 /** Lists of minutes are long. */
@@ -24,7 +24,7 @@ export const CronPattern = z
 
 /**
  * A rollout as it is put. `percent` of the devices, chosen by their names; of those in `groups`, if there are any. It stops
- * by itself when more than `errorThresholdPercent` of those that finished failed. Devices are only begun with while the
+ * by itself when at least `errorThresholdPercent` of those that finished failed. Devices are only begun with while the
  * window is open: from each time that `cron` names, in UTC, for so many minutes.
  */
 export const RolloutBody = z.strictObject({

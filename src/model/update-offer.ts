@@ -39,7 +39,10 @@ export class UpdateServerBusy extends Error {
   }
 }
 
-/** The update server failed, was not to be reached, or said what means nothing. */
+/**
+ * The update server failed, was not to be reached, or said what means nothing. The message is for whoever asked; what it
+ * came from is the cause, for the log.
+ */
 export class UpdateServerFailed extends Error {
   constructor(message: string, options?: { cause?: unknown }) {
     super(message, options)

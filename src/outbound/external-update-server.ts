@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { isNewer } from '#model/firmware-order'
 import { FirmwareVersion, Sha256 } from '#model/identifier'
 import { type OfferedFirmware, type UpdateQuestion, UpdateServerBusy, UpdateServerFailed } from '#model/update-offer'
-import { type Answer, GetJson } from '#outbound/get-json'
+import { type Answer, AnswerTooLate, GetJson } from '#outbound/get-json'
 import { retryAfterMs } from '#outbound/retry-after'
 import type { UpdateServer } from '#outbound/update-server'
 import type { World } from '#runtime/world'
@@ -38,7 +38,8 @@ export interface ExternalUpdateServerOptions {
  * An update server somewhere else, asked over HTTP for one firmware of one device at a time:
  * `GET {url}/projects/:project/devices/:deviceIdentifier/update?firmware=&hardware=&index=`. Contract 6, External.
  *
- * What it offers counts only if it is newer, or the device is pinned to it. Errors never hold the token.
+ * What it offers counts only if it is newer, or the device is pinned to it. Errors never hold the token; where the server is,
+ * and what the connection said, is in their cause alone.
  */
 export class ExternalUpdateServer implements UpdateServer {
   readonly isEmbedded = false
@@ -75,7 +76,7 @@ export class ExternalUpdateServer implements UpdateServer {
     try {
       return await this.#connections.get(this.#urlOf(question), this.#headers, signal)
     } catch (error) {
-      throw new UpdateServerFailed(`the update server was not to be heard: ${String(error)}`, { cause: error })
+      throw new UpdateServerFailed(wordsOf(error), { cause: error })
     }
   }
 
@@ -89,6 +90,13 @@ export class ExternalUpdateServer implements UpdateServer {
     url.searchParams.set('index', String(index))
     return url
   }
+}
+
+/** For whoever asked: people of a tenant, who are not to learn where the server is. */
+function wordsOf(error: unknown): string {
+  if (error instanceof AnswerTooLate) return 'the update server did not answer in time'
+  if (error instanceof RangeError) return 'the update server answered at too great a length'
+  return 'the update server could not be reached'
 }
 
 /** @throws UpdateServerFailed */

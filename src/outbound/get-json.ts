@@ -5,6 +5,14 @@ import type { World } from '#runtime/world'
 /** An update in some words; nobody needs more of them. */
 const bodyBytesMax = 64 * 1024
 
+/** It took too long. */
+export class AnswerTooLate extends Error {
+  constructor(afterMs: number) {
+    super(`no answer in ${afterMs} ms`)
+    this.name = 'AnswerTooLate'
+  }
+}
+
 /** What a server answered. */
 export interface Answer {
   readonly status: number
@@ -38,7 +46,7 @@ export class GetJson {
     this.#agent = this.#isSecure ? new HttpsAgent(sockets) : new HttpAgent(sockets)
   }
 
-  /** @throws what the connection ended with, or the reason of the signal; a RangeError for an answer that is too long */
+  /** @throws AnswerTooLate; a RangeError for an answer that is too long; what the connection ended with; the signal's reason */
   get(url: URL, headers: Readonly<Record<string, string>>, signal: AbortSignal | undefined): Promise<Answer> {
     return new Promise((answered, failed) => {
       let request: ClientRequest | undefined
@@ -56,7 +64,7 @@ export class GetJson {
       }
       const abort = () => fail(signal?.reason)
       const { timeoutMs, world } = this.#options
-      const cancel = world.after(timeoutMs, () => fail(new Error(`no answer in ${timeoutMs} ms`)))
+      const cancel = world.after(timeoutMs, () => fail(new AnswerTooLate(timeoutMs)))
       const send = (isFirst: boolean) => {
         const sent = this.#request(url, headers)
         request = sent

@@ -22,27 +22,30 @@ export async function upload(context: RouteContext, call: UploadCall, key: Relea
   const { tenant } = caller
   const { project } = call.parameters
   if (!body) throw new Error('an upload comes without its stream')
+  mustBePlain(call)
   await mustHaveRoom(context, tenant, project)
   const before = releaseOf(context, tenant, project, key)
   mayUpload(caller, before)
   const range = rangeOf(call)
   checkSize(context, range ? range.size : body.lengthBytes, before)
-  const name = nameOf(tenant, project, key)
+  const name = nameOf(tenant, project, key, range ? range.size : body.lengthBytes)
   if (range?.part === null) {
     if (before && (call.query.sha256 ?? before.sha256) !== before.sha256) throw otherImage()
-    return standing(context, body, before ? undefined : name, range.size)
+    const received = before ? range.size : await context.images.receivedOf(name)
+    if (before || received !== range.size) return standing(body, received, range.size)
+    // All of it is there, and no release: who took the last byte in could not make one. There is nothing left to send.
   }
-  const from = range?.part.from ?? 0
+  const from = range ? (range.part?.from ?? range.size) : 0
   const size = range ? range.size : (body.lengthBytes ?? null)
   const came = await context.images.receive(name, { from, size }, checked(context, call, body, range, key))
   if (!came.image) return { status: 202, json: { received: came.received, size } }
   return stored(context, call, key, came.image)
 }
 
-/** What there is of it so far. Without a name: the release is there, perhaps by a request whose answer did not arrive. */
-async function standing({ images }: RouteContext, body: BodyStream, name: string | undefined, size: number) {
+/** What there is of it so far: all where the release is there, perhaps by a request whose answer did not arrive. */
+async function standing(body: BodyStream, received: number, size: number): Promise<Reply> {
   for await (const piece of body) if (piece.byteLength > 0) throw new Problem('bad_request', 'no bytes belong there')
-  return { status: 202, json: { received: name === undefined ? size : await images.receivedOf(name), size } }
+  return { status: 202, json: { received, size } }
 }
 
 /** @throws Problem `bad_request` for a `Content-Range` that is none */
@@ -52,11 +55,20 @@ function rangeOf(call: Call): ContentRange | undefined {
   const range = contentRangeOf(header)
   if (!range) throw new Problem('bad_request', 'Content-Range must be bytes <first>-<last>/<size> or bytes */<size>')
   const length = call.upload?.lengthBytes
-  const wanted = range.part ? range.part.to - range.part.from : 0
-  if (length !== undefined && length !== wanted) {
+  if (length !== undefined && length !== lengthOf(range)) {
     throw new Problem('bad_request', 'Content-Range and the length of the body do not agree')
   }
   return range
+}
+
+/** Of the body that comes with it. */
+function lengthOf({ part }: ContentRange): number {
+  return part ? part.to - part.from : 0
+}
+
+/** An image is the bytes that a device is to install: packed for the way they would be others. RFC 9110 §8.4. */
+function mustBePlain(call: UploadCall): void {
+  if (!/^(identity)?$/i.test(call.header('content-encoding'))) throw new Problem('unsupported_media_type')
 }
 
 /** What can be said before a byte is read. @throws Problem `bad_request`, `too_large`, `conflict` */
@@ -75,8 +87,7 @@ async function* checked(
   range: ContentRange | undefined,
   key: ReleaseKey,
 ): AsyncGenerator<Uint8Array> {
-  const part = range?.part ?? undefined
-  const left = part && part.to - part.from
+  const left = range && lengthOf(range)
   let bytes = 0
   for await (const piece of body) {
     bytes += piece.byteLength
@@ -86,7 +97,7 @@ async function* checked(
   if (left !== undefined && bytes !== left) {
     throw new Problem('bad_request', 'Content-Range and the length of the body do not agree')
   }
-  if (bytes === 0) throw emptyImage()
+  if (bytes === 0 && !range) throw emptyImage()
   const caller = body.stillPermitted()
   mayUpload(caller, releaseOf(context, caller.tenant, call.parameters.project, key))
 }
@@ -126,10 +137,10 @@ function mayUpload(caller: Caller, before: StoredRelease | undefined): void {
   mustReachAll(caller, putAction(before !== undefined))
 }
 
-/** By which parts of one image find each other, also after a start. */
-function nameOf(tenant: string, project: string, key: ReleaseKey): string {
+/** By which parts of one image find each other, also after a start. What is of another size is of another image. */
+function nameOf(tenant: string, project: string, key: ReleaseKey, size: number | undefined): string {
   return createHash('sha256')
-    .update(`${tenant}/${project}/${releaseName(key)}`)
+    .update(`${tenant}/${project}/${releaseName(key)}/${size ?? ''}`)
     .digest('hex')
 }
 

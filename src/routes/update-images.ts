@@ -33,12 +33,13 @@ async function read(
       'Content-Length': String(to - from),
       ...(range && { 'Content-Range': `bytes ${from}-${to - 1}/${size}` }),
     },
-    chunks: await downloads.begin(sha256, from, to, call.signal),
+    chunks: await downloads.begin(sha256, from, to, call.signal, signed.device),
   }
 }
 
-/** A range of another image than the one that is there is the whole of this one. RFC 9110 §13.1.5. */
+/** A range of another image than the one that is there is the whole of this one; only GET has any. RFC 9110 §13.1.5, §14.2. */
 function rangeOf(call: Call, etag: string, size: number): ByteRange | 'unsatisfiable' | undefined {
+  if (call.target.method !== 'GET') return undefined
   const known = call.header('if-range')
   return known === '' || known === etag ? byteRangeOf(call.header('range'), size) : undefined
 }

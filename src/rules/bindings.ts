@@ -7,8 +7,8 @@ export interface BindingChange {
   readonly isNamed: boolean
 }
 
-/** What a device is named in: by alarms, and by groups that alarms name. */
-export type BindingKind = 'alarms' | 'groups'
+/** What a device is named in: by rules, which are rules or functions, and by groups that rules name. */
+export type BindingKind = 'rules' | 'groups'
 
 /**
  * What devices have in common that are named in the same: thousands of devices, few of these. Whoever works something
@@ -16,22 +16,22 @@ export type BindingKind = 'alarms' | 'groups'
  */
 export class Profile<T> {
   readonly key: string
-  readonly alarms: readonly string[]
+  readonly rules: readonly string[]
   readonly groups: readonly string[]
   devices = 0
   /** What was worked out, and at which version of what it depends on. */
   kept: T | undefined
   keptAt = -1
 
-  constructor(key: string, alarms: readonly string[], groups: readonly string[]) {
+  constructor(key: string, rules: readonly string[], groups: readonly string[]) {
     this.key = key
-    this.alarms = alarms
+    this.rules = rules
     this.groups = groups
   }
 }
 
 /**
- * Who is named in what, by device: one entry each, 40–50 bytes, however many alarms name it together with others.
+ * Who is named in what, by device: one entry each, 40–50 bytes, however many rules name it together with others.
  */
 export class Bindings<T> {
   readonly #profiles = new Map<string, Profile<T>>()
@@ -46,17 +46,17 @@ export class Bindings<T> {
   /** Everything at once, into empty bindings: one step for each device, not one for each time it is named. */
   fill(lists: Readonly<Record<BindingKind, readonly (readonly [id: string, devices: readonly string[]])[]>>): void {
     const named = new Map<string, Record<BindingKind, string[]>>()
-    for (const kind of ['alarms', 'groups'] as const) {
+    for (const kind of ['rules', 'groups'] as const) {
       for (const [id, devices] of lists[kind]) {
         for (const device of devices) {
           const known = named.get(device)
           if (known) known[kind].push(id)
-          else named.set(device, { alarms: kind === 'alarms' ? [id] : [], groups: kind === 'groups' ? [id] : [] })
+          else named.set(device, { rules: kind === 'rules' ? [id] : [], groups: kind === 'groups' ? [id] : [] })
         }
       }
     }
-    for (const [device, { alarms, groups }] of named) {
-      const profile = this.#profileOf({ alarms: alarms.sort(), groups: groups.sort() })
+    for (const [device, { rules, groups }] of named) {
+      const profile = this.#profileOf({ rules: rules.sort(), groups: groups.sort() })
       profile.devices++
       this.#byDevice.set(device, profile)
     }
@@ -107,12 +107,12 @@ export class Bindings<T> {
     else this.#byDevice.set(device, to)
   }
 
-  #profileOf({ alarms, groups }: Pick<Profile<T>, BindingKind>): Profile<T> {
-    const key = keyOf(alarms, groups)
+  #profileOf({ rules, groups }: Pick<Profile<T>, BindingKind>): Profile<T> {
+    const key = keyOf(rules, groups)
     if (key === this.#unnamed.key) return this.#unnamed
     let profile = this.#profiles.get(key)
     if (!profile) {
-      profile = new Profile(key, alarms, groups)
+      profile = new Profile(key, rules, groups)
       this.#profiles.set(key, profile)
     }
     return profile
@@ -136,20 +136,20 @@ export function bindingChanges(
 
 /** In what a device is named behind those of the changes that concern it. */
 function changed(
-  { alarms, groups }: Pick<Profile<unknown>, BindingKind>,
+  { rules, groups }: Pick<Profile<unknown>, BindingKind>,
   changes: readonly BindingChange[],
   places: readonly number[],
 ): Pick<Profile<unknown>, BindingKind> {
-  const named = { alarms: new Set(alarms), groups: new Set(groups) }
+  const named = { rules: new Set(rules), groups: new Set(groups) }
   for (const place of places) {
     const { kind, id, isNamed } = changes[place] as BindingChange
     if (isNamed) named[kind].add(id)
     else named[kind].delete(id)
   }
-  return { alarms: [...named.alarms].sort(), groups: [...named.groups].sort() }
+  return { rules: [...named.rules].sort(), groups: [...named.groups].sort() }
 }
 
 /** Ids hold neither a comma nor a bar. */
-function keyOf(alarms: readonly string[], groups: readonly string[]): string {
-  return `${alarms.join()}|${groups.join()}`
+function keyOf(rules: readonly string[], groups: readonly string[]): string {
+  return `${rules.join()}|${groups.join()}`
 }

@@ -119,7 +119,7 @@ export class TenantView implements TenantRules {
       for (const group of stored.groups ?? []) this.#byGroup.set(group, (this.#byGroup.get(group) ?? new Set()).add(id))
     }
     this.#bindings.fill({
-      alarms: [...alarms].map(([id, stored]) => [id, stored.devices ?? []]),
+      rules: [...alarms].map(([id, stored]) => [id, stored.devices ?? []]),
       groups: [...this.#byGroup.keys()].map((id) => [id, this.membersOf(id) ?? []]),
     })
     this.#publish()
@@ -199,7 +199,7 @@ export class TenantView implements TenantRules {
   #bind(id: string, before: StoredAlarm | undefined, after: StoredAlarm | undefined): void {
     if (after && isBoundToAll(after)) this.#common.add(id)
     else this.#common.delete(id)
-    const changes = [...bindingChanges('alarms', id, before?.devices ?? [], after?.devices ?? [])]
+    const changes = [...bindingChanges('rules', id, before?.devices ?? [], after?.devices ?? [])]
     const groups = new Set(after?.groups ?? [])
     for (const group of before?.groups ?? []) if (!groups.has(group)) changes.push(...this.#unbindGroup(id, group))
     for (const group of groups) changes.push(...this.#bindGroup(id, group))
@@ -237,7 +237,7 @@ export class TenantView implements TenantRules {
   }
 
   #keep(profile: Profile<ProfileRules>): ProfileRules {
-    const ids = new Set([...this.#common, ...profile.alarms])
+    const ids = new Set([...this.#common, ...profile.rules])
     for (const group of profile.groups) for (const id of this.#byGroup.get(group) ?? []) ids.add(id)
     const views = [...ids]
       .sort()

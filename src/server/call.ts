@@ -15,8 +15,8 @@ export interface Call<P = unknown, Q = unknown, B = unknown> {
   readonly upload: BodyStream | undefined
   /** A request header by its lower-case name; empty when absent. */
   header(name: string): string
-  /** Path and query as they came, for links to further pages. */
-  readonly target: { readonly path: string; readonly query: string }
+  /** Method, path and query as they came: HEAD is answered by GET's entry; links to further pages are made of the others. */
+  readonly target: { readonly method: string; readonly path: string; readonly query: string }
   readonly requestId: string
   /** The connection's other side, for limits and logs; behind a proxy that is the proxy. */
   readonly remoteAddress: string

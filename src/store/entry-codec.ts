@@ -1,9 +1,10 @@
 import type { StoredAlarm } from '#model/alarm'
-import type { Entry, EntryKind, Items, RemovedProperty, Waits } from '#model/entry'
+import type { Entry, EntryKind, Items, RemovedProperty, Stamps, Waits } from '#model/entry'
 import type { UpdateState } from '#model/firmware'
 import type { JsonObject } from '#model/json-value'
 import type { ServiceSchema } from '#model/service-schema'
 import type { Shape } from '#model/shape'
+import type { StoredSubscription } from '#model/subscription'
 import type { EntryReader, KnownDevice, News, NewsSearch } from '#store/entry-reader'
 import type { EntryWriter } from '#store/entry-writer'
 import { pack } from '#store/record-codec'
@@ -34,28 +35,31 @@ type Forms = { readonly [K in EntryKind]: EntryForm<Extract<Entry, { kind: K }>>
 const forms: Forms = {
   reported: {
     code: 1,
-    // The timestamp is null when it is the arrival, which it mostly is. `session` is there only when it begins, or as
-    // null before `alarms`, which are there only when some wait or cease to.
+    // The timestamp is null when it is the arrival, which it mostly is. `session` is there only when it begins, `alarms`
+    // only when some wait or cease to, `throttles` only when one let something through: each else as null before a later one.
     pack: (e, shapes) => {
       const timestamp = e.timestamp === e.at ? null : e.timestamp
       const place = shapes.placeOf(e.shape)
       const packed: Packed = [1, e.device, e.flakeAddress, place, e.at, timestamp, e.seq, e.items]
+      if (e.throttles !== undefined) return [...packed, e.session ?? null, e.alarms ?? null, e.throttles]
       if (e.alarms !== undefined) return [...packed, e.session ?? null, e.alarms]
       return e.session === undefined ? packed : [...packed, e.session]
     },
     unpack: (packed, shapes) => {
-      const [, device, flakeAddress, place, at, timestamp, seq, items, session, alarms] = packed as unknown as [
-        number,
-        string,
-        number,
-        number,
-        number,
-        number | null,
-        number,
-        Items,
-        (string | null)?,
-        Waits?,
-      ]
+      const [, device, flakeAddress, place, at, timestamp, seq, items, session, alarms, throttles] =
+        packed as unknown as [
+          number,
+          string,
+          number,
+          number,
+          number,
+          number | null,
+          number,
+          Items,
+          (string | null)?,
+          (Waits | null)?,
+          Stamps?,
+        ]
       const entry = {
         kind: 'reported' as const,
         device,
@@ -66,8 +70,13 @@ const forms: Forms = {
         seq,
         items,
       }
-      if (alarms !== undefined) return { ...entry, ...(session !== null && { session: session ?? '' }), alarms }
-      return packed.length > 8 ? { ...entry, session: session ?? '' } : entry
+      if (packed.length <= 8) return entry
+      return {
+        ...entry,
+        ...(!(session === null && packed.length > 9) && { session: session ?? '' }),
+        ...(alarms !== undefined && alarms !== null && { alarms }),
+        ...(throttles !== undefined && { throttles }),
+      }
     },
   },
   declared: {
@@ -251,6 +260,37 @@ const forms: Forms = {
       ...(firmware !== null && { firmware: firmware as string }),
       ...(progress !== null && { progress: progress as number }),
       ...(message !== null && { message: message as string }),
+    }),
+  },
+  // A name comes second, as in all others: whoever looks for entries about something reads no further.
+  subscribed: {
+    code: 16,
+    pack: (e) => [16, e.user, e.at, e.stored],
+    unpack: ([, user, at, stored]) => ({
+      kind: 'subscribed',
+      at: at as number,
+      user: user as string,
+      stored: stored as StoredSubscription,
+    }),
+  },
+  subscription_updated: {
+    code: 17,
+    pack: (e) => [17, e.user, e.at, e.stored],
+    unpack: ([, user, at, stored]) => ({
+      kind: 'subscription_updated',
+      at: at as number,
+      user: user as string,
+      stored: stored as StoredSubscription,
+    }),
+  },
+  unsubscribed: {
+    code: 18,
+    pack: (e) => [18, e.user, e.at, e.subscription],
+    unpack: ([, user, at, subscription]) => ({
+      kind: 'unsubscribed',
+      at: at as number,
+      user: user as string,
+      subscription: subscription as string,
     }),
   },
 }

@@ -8,12 +8,12 @@ import { MsgpackWriter } from '#store/msgpack-writer'
  */
 export class EntryWriter extends MsgpackWriter {
   /**
-   * A report in the form of the table in `entry-codec`, if its values are numbers, it begins no session and no alarm
-   * waits by it. False, and nothing is written, for any other.
+   * A report in the form of the table in `entry-codec`, if its values are numbers, it begins no session, no alarm waits
+   * and no throttle lets anything through by it. False, and nothing is written, for any other.
    */
   writeReported(code: number, place: number, entry: Reported): boolean {
     const { items } = entry
-    if (entry.session !== undefined || entry.alarms !== undefined) return false
+    if (entry.session !== undefined || entry.alarms !== undefined || entry.throttles !== undefined) return false
     const before = this.length
     this.array(8)
     this.number(code)

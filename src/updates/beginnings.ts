@@ -4,14 +4,16 @@ import type { BeginUpdate, FoundUpdate } from '#actors/update/commands'
 import { isRunning } from '#actors/update/machine'
 import type { StoredUpdate } from '#actors/update/state'
 import type { Links } from '#link/links'
+import { graceMs } from '#link/presence'
 import type { Entry } from '#model/entry'
-import type { Trigger } from '#model/firmware'
 import { Problem } from '#model/problem'
 import { UpdateServerBusy, UpdateServerFailed } from '#model/update-offer'
 import type { System } from '#runtime/system'
 import type { Checks } from '#updates/checks'
+import { type Considered, type Waiting, waitingOf } from '#updates/considered'
 import { deviceNow, updateNow } from '#updates/looking'
 import type { UpdateOptions } from '#updates/options'
+import { Returning } from '#updates/returning'
 import { needsPlace } from '#updates/running'
 import { firstUpdate, questionsOf } from '#updates/search'
 import { isMeant } from '#updates/trigger-rules'
@@ -25,14 +27,6 @@ export interface BeginningsParts {
   readonly bug: (error: unknown, where: string) => void
 }
 
-/** A device to be looked at. `only`: these indexes. */
-interface Considered {
-  readonly tenant: string
-  readonly device: string
-  readonly by: Trigger
-  readonly only: readonly number[] | undefined
-}
-
 /**
  * Begins the updates that nobody waits for: those that begin by themselves, and those of further firmwares of a device. The
  * update server is asked first, and only where there is an update one is begun: a fleet that comes back leaves no trace.
@@ -40,13 +34,15 @@ interface Considered {
  */
 export class Beginnings {
   readonly #parts: BeginningsParts
-  readonly #places: UnderWay<Considered>
+  readonly #places: UnderWay<Waiting>
+  readonly #returning: Returning
   /** By tenant and device: as stored, some moments late. */
   readonly #running = new Map<string, StoredUpdate>()
   #isStopped = false
 
   constructor(parts: BeginningsParts) {
     this.#parts = parts
+    this.#returning = new Returning(parts.system.world)
     this.#places = new UnderWay({
       world: parts.system.world,
       countMax: parts.options.underWayMax,
@@ -76,15 +72,43 @@ export class Beginnings {
     this.#places.sign(tenant, device)
   }
 
-  /** Begins an update if there is one for the device, and it is meant. At once where the server answers at once. */
-  consider(tenant: string, device: string, by: Trigger, only?: readonly number[]): void | Promise<void> {
-    if (this.#isStopped || this.#running.has(keyOf(tenant, device)) || this.#places.has(tenant, device)) return
-    return this.#safely(() => this.#consider({ tenant, device, by, only }, false))
+  /** The store was read, by a new process or anew: devices have a while to come back. */
+  open(): void {
+    this.#returning.open(graceMs)
+  }
+
+  /**
+   * Begins an update if there is one for the device, and it is meant. At once where the server answers at once.
+   * @throws Problem `overloaded` when too many wait, to who holds it
+   */
+  consider(considered: Considered): void | Promise<void> {
+    if (considered.hold && this.#places.isFull) throw new Problem('overloaded')
+    return this.#look(considered)
+  }
+
+  /**
+   * The device is back. Where that alone begins nothing, it is considered for what it was awaited for, or because it was
+   * away when it was to be tried again.
+   */
+  returned(tenant: string, device: string): void | Promise<void> {
+    const awaited = this.#returning.take(tenant, device)
+    const wanted = this.#parts.options.isConnectUpdateDisabled ? (awaited ?? this.retryOf(tenant, device)) : undefined
+    const looked = this.#look({ ...(wanted ?? { by: 'connect' }), tenant, device })
+    return awaited ? Promise.resolve(looked).finally(awaited.release) : looked
+  }
+
+  /** How it is tried again; undefined: it is not to be, or not yet. */
+  retryOf(tenant: string, device: string): Pick<Considered, 'by' | 'isForRollout'> | undefined {
+    const { system } = this.#parts
+    const { attempts, context } = updateNow(system, tenant, device) ?? {}
+    const isDue = attempts?.nextAt != null && attempts.nextAt <= system.world.now()
+    return isDue && context ? { by: context.by, isForRollout: attempts.rollout !== null } : undefined
   }
 
   /** Of all tenants, or of one: nothing is under way, and nothing waits. */
   clear(tenant = ''): void {
     this.#places.clear(tenant)
+    this.#returning.clear(tenant)
     const prefix = tenant === '' ? '' : keyOf(tenant, '')
     for (const key of [...this.#running.keys()]) if (key.startsWith(prefix)) this.#running.delete(key)
   }
@@ -92,20 +116,32 @@ export class Beginnings {
   stop(): void {
     this.#isStopped = true
     this.#places.clear()
+    this.#returning.stop()
+  }
+
+  #look(considered: Considered): void | Promise<void> {
+    const { tenant, device } = considered
+    if (this.#isStopped || this.#running.has(keyOf(tenant, device)) || this.#places.has(tenant, device)) return
+    return this.#safely(() => this.#consider(considered, false))
   }
 
   #consider(considered: Considered, hasPlace: boolean): void | Promise<void> {
     const { checks, links, options, system } = this.#parts
-    const { tenant, device, by, only } = considered
-    if (!links.linkedOf(tenant, device)?.link.isOpen) return
+    const { tenant, device, by, only, isForRollout = false } = considered
     const known = deviceNow(system, tenant, device)
     if (!known || !isMeant(by, options, known.isAutoUpdated, true)) return
+    if (!links.linkedOf(tenant, device)?.link.isOpen) {
+      // Recorded as present: it was when the process before this one died.
+      if (this.#returning.isOpen && known.status !== 'offline') this.#returning.wait(waitingOf(considered))
+      return
+    }
     const isAutomatic = by !== 'post'
     const found = firstUpdate(
       questionsOf(tenant, known, isAutomatic, only),
       (question) => (isAutomatic ? checks.soon(question, by) : checks.now(question)),
       (offer, { index }) => {
         if (!isMeant(by, options, known.isAutoUpdated, offer.isPinned)) return false
+        if (isForRollout && offer.rollout === null && !offer.isPinned) return false
         const { attempts } = updateNow(system, tenant, device) ?? {}
         return !isAutomatic || !isHeldBack(attempts, { index, offer }, system.world.now())
       },
@@ -121,7 +157,9 @@ export class Beginnings {
     // Another trigger came first, while the server was asked.
     if (this.#places.has(tenant, device)) return
     if (!this.#places.take(tenant, device)) {
-      this.#places.wait(considered)
+      const isForRollout = by !== 'connect' && found.offer.rollout !== null
+      const waiting = waitingOf({ ...considered, isForRollout: considered.isForRollout || isForRollout })
+      if (!this.#places.wait(waiting)) waiting.release()
       return
     }
     return this.#begin(considered, found).finally(() => this.#leaveUnlessRunning(considered))
@@ -144,9 +182,10 @@ export class Beginnings {
   }
 
   /** There is a place for one that waited for it: it is looked at anew, for that may be long ago. */
-  async #placed(considered: Considered): Promise<void> {
+  async #placed(considered: Waiting): Promise<void> {
     if (!this.#isStopped) await this.#safely(() => this.#consider(considered, true))
     this.#leaveUnlessRunning(considered)
+    considered.release()
   }
 
   #leaveUnlessRunning({ tenant, device }: Considered): void {

@@ -13,7 +13,7 @@ const byHandMax = 64
 export interface ChecksParts {
   readonly server: UpdateServer
   readonly world: World
-  /** The update server begins to fail. */
+  /** The update server begins to fail, or fails in another way. */
   readonly failing?: (error: unknown) => void
 }
 
@@ -27,6 +27,8 @@ export class Checks {
   readonly #queue: CheckQueue
   readonly #availability: Availability
   #byHand = 0
+  /** How it failed last. */
+  #saidFailing = ''
 
   constructor(parts: ChecksParts) {
     const { world } = parts
@@ -37,18 +39,11 @@ export class Checks {
   }
 
   /**
-   * By hand: past all that wait, also while the server is left alone.
+   * By hand: past all that wait, also while the server is left alone. At once where the server is embedded.
    * @throws UpdateServerBusy, UpdateServerFailed; Problem `overloaded`
    */
-  async now(question: UpdateQuestion): Promise<OfferedFirmware | undefined> {
-    if (this.#parts.server.isEmbedded) return this.#parts.server.check(question)
-    if (this.#byHand >= byHandMax) throw new Problem('overloaded')
-    this.#byHand++
-    try {
-      return await this.#ask(question)
-    } finally {
-      this.#byHand--
-    }
+  now(question: UpdateQuestion): Promise<OfferedFirmware | undefined> | OfferedFirmware | undefined {
+    return this.#parts.server.isEmbedded ? this.#parts.server.check(question) : this.#askByHand(question)
   }
 
   /**
@@ -93,6 +88,16 @@ export class Checks {
     this.#queue.stop()
   }
 
+  async #askByHand(question: UpdateQuestion): Promise<OfferedFirmware | undefined> {
+    if (this.#byHand >= byHandMax) throw new Problem('overloaded')
+    this.#byHand++
+    try {
+      return await this.#ask(question)
+    } finally {
+      this.#byHand--
+    }
+  }
+
   async #ask(question: UpdateQuestion): Promise<OfferedFirmware | undefined> {
     const { server, failing } = this.#parts
     const number = this.#availability.asked()
@@ -104,7 +109,8 @@ export class Checks {
       return offered
     } catch (error) {
       if (error instanceof UpdateServerBusy || error instanceof UpdateServerFailed) {
-        if (!this.#backOff.isFailing) failing?.(error)
+        if (!this.#backOff.isFailing || error.message !== this.#saidFailing) failing?.(error)
+        this.#saidFailing = error.message
         this.#backOff.failed(error instanceof UpdateServerBusy ? error.retryAfterMs : undefined)
       }
       throw error

@@ -10,6 +10,8 @@ const defaultBytesPerSecondMax = 32 * 1024 * 1024
 const waitMsMax = 30_000
 /** Who would wait behind so many is told so at once. */
 const waitingMax = 1000
+/** Who has so many, or waits for them, is told to come again: one device must not keep the others out. */
+const perAskerMax = 8
 /** Pieces read at once: the database shares its threads with them. */
 const readsMax = 4
 
@@ -39,6 +41,8 @@ export class ImageDownloads {
   readonly #pace: BytePace
   readonly #reads = new Turns(readsMax)
   readonly #waiting = new Set<Waiting>()
+  /** Of each that asked for some: how many it has, or waits for. */
+  readonly #byAsker = new Map<string, number>()
   #atOnce = 0
 
   constructor({ images, world, atOnceMax, bytesPerSecondMax }: ImageDownloadsParts) {
@@ -54,19 +58,47 @@ export class ImageDownloads {
   }
 
   /**
-   * The bytes from `from` to before `to`, when it is their turn. To be iterated once, or returned.
-   * @throws Problem `overloaded` when that takes too long
+   * The bytes from `from` to before `to`, when it is their turn. To be iterated once, or returned. `asker`: whoever they are
+   * for.
+   * @throws Problem `overloaded` when that takes too long, or he has too many
    */
-  async begin(sha256: string, from: number, to: number, signal: AbortSignal): Promise<AsyncIterable<Uint8Array>> {
-    await this.#place(signal)
+  async begin(
+    sha256: string,
+    from: number,
+    to: number,
+    signal: AbortSignal,
+    asker: string,
+  ): Promise<AsyncIterable<Uint8Array>> {
+    const letGo = this.#count(asker)
+    try {
+      await this.#place(signal)
+    } catch (error) {
+      letGo()
+      throw error
+    }
     return new Download({
       pieces: this.#images.read(sha256, from, to)[Symbol.asyncIterator](),
       byteCount: to - from,
       pace: this.#pace,
       reads: this.#reads,
       signal,
-      left: () => this.#leave(),
+      left: () => {
+        letGo()
+        this.#leave()
+      },
     })
+  }
+
+  /** Answers what takes it back; to be called once. */
+  #count(asker: string): () => void {
+    const before = this.#byAsker.get(asker) ?? 0
+    if (before >= perAskerMax) throw new Problem('overloaded')
+    this.#byAsker.set(asker, before + 1)
+    return () => {
+      const left = (this.#byAsker.get(asker) ?? 1) - 1
+      if (left > 0) this.#byAsker.set(asker, left)
+      else this.#byAsker.delete(asker)
+    }
   }
 
   #place(signal: AbortSignal): Promise<void> {

@@ -55,6 +55,11 @@ export class UnderWay<T extends Placed> {
     return this.#waiting.size
   }
 
+  /** No more can wait. */
+  get isFull(): boolean {
+    return this.#waiting.size >= waitingMax
+  }
+
   /** Whether it has a place, or waits for one. */
   has(tenant: string, device: string): boolean {
     const key = keyOf(tenant, device)
@@ -86,7 +91,7 @@ export class UnderWay<T extends Placed> {
   wait(waiting: T): boolean {
     const key = keyOf(waiting.tenant, waiting.device)
     if (this.#waiting.has(key)) return true
-    if (this.#waiting.size >= waitingMax) return false
+    if (this.isFull) return false
     this.#waiting.set(key, waiting)
     this.#beginSoon()
     return true

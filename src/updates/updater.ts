@@ -15,6 +15,7 @@ import { Problem } from '#model/problem'
 import { UpdateServerBusy, UpdateServerFailed } from '#model/update-offer'
 import type { Listing } from '#runtime/listing'
 import { Beginnings, type BeginningsParts } from '#updates/beginnings'
+import type { Manner } from '#updates/considered'
 import { deviceNow, updateNow } from '#updates/looking'
 import { hasBegunAt } from '#updates/running'
 import { firstUpdate, questionsOf } from '#updates/search'
@@ -79,6 +80,7 @@ export class Updater implements FirmwareEar, UpdateNotices {
   async open(): Promise<void> {
     const { system, listing } = this.#parts
     const found: { readonly tenant: string; readonly device: string }[] = []
+    this.#beginnings.open()
     for (const tenant of tenantsThere(system)) {
       const pages = listing.entries(updatingIndex, tenant)
       try {
@@ -172,10 +174,11 @@ export class Updater implements FirmwareEar, UpdateNotices {
 
   /**
    * By itself: begins an update if there is one for the device, and it is meant. Settled when it was begun, waits for its
-   * turn, or needs nothing: whoever goes through many devices waits for it. `only`: these indexes.
+   * turn, or needs nothing: whoever goes through many devices waits for it.
+   * @throws Problem `overloaded` when too many wait, to who holds it
    */
-  async consider(tenant: string, device: string, by: Trigger, only?: readonly number[]): Promise<void> {
-    await this.#beginnings.consider(tenant, device, by, only)
+  async consider(tenant: string, device: string, by: Trigger, manner: Manner = {}): Promise<void> {
+    await this.#beginnings.consider({ ...manner, tenant, device, by })
   }
 
   welcomed(linked: LinkedDevice, said: readonly Firmware[]): void {
@@ -186,9 +189,10 @@ export class Updater implements FirmwareEar, UpdateNotices {
     const stored = updateNow(this.#parts.system, tenant, device)
     if (stored && concernsReturn(stored, said)) {
       // What else there is for it is looked at when that is settled, and behind its next firmware.
-      const settled = () => this.#parts.system.world.soon(() => this.#soon(tenant, device, 'connect'))
+      const { world } = this.#parts.system
+      const settled = () => world.soon(() => world.soon(() => void this.#beginnings.returned(tenant, device)))
       this.#tell(tenant, device, { type: 'back', session, firmwares: said }, settled)
-    } else void this.#beginnings.consider(tenant, device, 'connect')
+    } else void this.#beginnings.returned(tenant, device)
   }
 
   said(linked: LinkedDevice, { id, status, progress, message }: FirmwareStatusMessage): void {
@@ -247,16 +251,16 @@ export class Updater implements FirmwareEar, UpdateNotices {
   }
 
   retry(tenant: string, device: string, by: Trigger): void {
-    this.#soon(tenant, device, by)
+    this.#soon(tenant, device, by, this.#beginnings.retryOf(tenant, device))
   }
 
   next(tenant: string, device: string, by: Trigger, rest: readonly number[]): void {
-    this.#soon(tenant, device, by, rest)
+    this.#soon(tenant, device, by, { only: rest })
   }
 
   /** Behind all that follows from the same turn. */
-  #soon(tenant: string, device: string, by: Trigger, only?: readonly number[]): void {
-    this.#parts.system.world.soon(() => void this.consider(tenant, device, by, only))
+  #soon(tenant: string, device: string, by: Trigger, manner: Manner = {}): void {
+    this.#parts.system.world.soon(() => void this.consider(tenant, device, by, manner))
   }
 
   async #ask(tenant: string, device: string, { id, index, rest, by }: UpdateContext): Promise<void> {
@@ -265,11 +269,13 @@ export class Updater implements FirmwareEar, UpdateNotices {
     const questions = known ? questionsOf(tenant, known, by !== 'post', [index, ...rest]) : []
     let answer: UpdateCommand
     try {
-      const found = await firstUpdate(
+      const asked = firstUpdate(
         questions,
         (question) => checks.now(question),
         () => true,
       )
+      // What is known at once is offered at once: nobody takes the release away in between.
+      const found = asked instanceof Promise ? await asked : asked
       answer = found ? { type: 'found', id, ...found } : { type: 'not_found', id, why: 'none' }
     } catch (error) {
       if (error instanceof Problem) this.#waiters.refuse(tenant, device, error)

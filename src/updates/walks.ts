@@ -49,6 +49,8 @@ interface Wanted {
  *
  * - What is to be gone through is stored by the project before anybody comes here; how far it came is stored behind what was
  *   considered. Whatever dies goes on from there: a device may be considered twice, and is at least once.
+ * - An update that waits for its turn waits in memory. How far a walk came is not stored while any does, and one that is
+ *   through is remembered until none does: whatever dies goes through its devices once more.
  * - Devices are looked at where they sleep, each as it is at that moment, as is the reach of whoever asked for it.
  */
 export class Walks {
@@ -57,6 +59,13 @@ export class Walks {
   /** By tenant and project: what goes on, and what waits in the order it was asked for. */
   readonly #running = new Map<string, Wanted>()
   readonly #waiting = new Map<string, Wanted>()
+  /** By tenant and project: how many devices that were considered wait until their updates can begin. */
+  readonly #held = new Map<string, number>()
+  /** What waited in the process before is known: of all projects, or of these. */
+  #isResumed = false
+  readonly #resumed = new Set<string>()
+  /** Went through before that was known of them. */
+  readonly #early = new Map<string, Wanted>()
   /** How often the store was read: what was being considered then may have come to nothing. */
   #readings = 0
   #isStopped = false
@@ -68,7 +77,7 @@ export class Walks {
 
   /** A project has stored that its devices are to be gone through. */
   want(tenant: string, project: string): void {
-    const key = `${tenant}/${project}`
+    const key = keyOf(tenant, project)
     // What runs asks its project for more when it is done.
     if (this.#isStopped || this.#running.has(key)) return
     this.#waiting.set(key, { tenant, project, isEnded: false })
@@ -79,8 +88,13 @@ export class Walks {
   async open(): Promise<void> {
     const { system } = this.#parts
     this.#readings++
+    this.#isResumed = false
+    for (const known of [this.#held, this.#resumed, this.#early]) known.clear()
     try {
       for (const tenant of tenantsThere(system)) await this.#resume(tenant)
+      this.#isResumed = true
+      for (const [key, wanted] of this.#early) this.#tellBegun(key, wanted)
+      this.#early.clear()
     } catch (error) {
       // A failed write: it is opened again when the store was read.
       if (this.#isStopped || error instanceof Problem) return
@@ -98,6 +112,9 @@ export class Walks {
         if (walks === this.#waiting) walks.delete(key)
       }
     }
+    for (const known of [this.#held, this.#early]) {
+      for (const key of [...known.keys()]) if (key.startsWith(keyOf(tenant, ''))) known.delete(key)
+    }
   }
 
   /** Before the update server is asked no more: what that refuses was not considered. */
@@ -111,7 +128,12 @@ export class Walks {
     const pages = this.#parts.listing.entries(walkingIndex, tenant)
     try {
       for (let names = await pages.next(listedAtATime); names.length > 0; names = await pages.next(listedAtATime)) {
-        for (const project of names) this.want(tenant, project)
+        for (const project of names) {
+          await this.#ask({ tenant, project }, { type: 'walk_again' })
+          if (!isTenantThere(this.#parts.system, tenant)) return
+          this.#resumed.add(keyOf(tenant, project))
+          this.want(tenant, project)
+        }
       }
     } finally {
       await pages.close()
@@ -138,6 +160,7 @@ export class Walks {
       this.#retryLater(wanted, error)
     }
     this.#running.delete(key)
+    this.#tellBegun(key, wanted)
     this.#begin()
   }
 
@@ -172,12 +195,48 @@ export class Walks {
       this.#check(wanted)
       if (this.#readings !== readings) throw new Problem('storage')
       count += page.length
-      if (count < devicesPerProgress) continue
+      if (count < devicesPerProgress || this.#isHeld(wanted)) continue
       count = 0
       await this.#ask(wanted, { type: 'walk_progress', cursor: page.at(-1) ?? '', chosen })
       this.#check(wanted)
     }
-    await this.#ask(wanted, { type: 'walk_done', chosen })
+    await this.#ask(wanted, { type: 'walk_done', chosen, isBegun: !this.#isHeld(wanted) })
+  }
+
+  #isHeld(wanted: Wanted): boolean {
+    const key = keyOf(wanted.tenant, wanted.project)
+    const isKnown = this.#isResumed || this.#resumed.has(key)
+    if (!isKnown) this.#early.set(key, wanted)
+    return !isKnown || this.#held.has(key)
+  }
+
+  /** One more waits. Answers what is to be called when it does not any more. */
+  #hold(wanted: Wanted): () => void {
+    const readings = this.#readings
+    const key = keyOf(wanted.tenant, wanted.project)
+    this.#held.set(key, (this.#held.get(key) ?? 0) + 1)
+    return () => {
+      const before = this.#held.get(key)
+      // Of what is found anew since the store was read nothing is said.
+      if (before === undefined || readings !== this.#readings) return
+      if (before > 1) this.#held.set(key, before - 1)
+      else {
+        this.#held.delete(key)
+        this.#tellBegun(key, wanted)
+      }
+    }
+  }
+
+  /** If so: nothing waits any more. What fails leaves walks remembered, to be gone through once more. */
+  #tellBegun(key: string, wanted: Wanted): void {
+    const { system, failed } = this.#parts
+    const { tenant, project, isEnded } = wanted
+    if (this.#isStopped || isEnded || this.#running.has(key) || !system.isServing || !isTenantThere(system, tenant))
+      return
+    if (this.#isHeld(wanted) || projectOf(system, tenant, project).openWalks.length === 0) return
+    this.#ask(wanted, { type: 'walks_begun' }).catch((error: unknown) => {
+      if (!(error instanceof Problem)) failed(error)
+    })
   }
 
   /** Devices behind the walk's cursor, some at a time. */
@@ -218,13 +277,16 @@ export class Walks {
   #consider(wanted: Wanted, { by, author }: StoredWalk, device: string): Promise<void> | undefined {
     const scope = author === null ? undefined : this.#parts.scopeOf(wanted.tenant, author)
     if (scope && !reachesDevice(scope, 'updates', 'update', device)) return undefined
-    return this.#settled(wanted, device, by === 'cron' ? 'cron' : 'hook')
+    return this.#settled(wanted, device, by)
   }
 
-  async #settled(wanted: Wanted, device: string, by: 'cron' | 'hook'): Promise<void> {
+  async #settled(wanted: Wanted, device: string, by: StoredWalk['by']): Promise<void> {
     const { updater, failed, system } = this.#parts
     try {
-      await updater.consider(wanted.tenant, device, by)
+      await updater.consider(wanted.tenant, device, by === 'cron' ? 'cron' : 'hook', {
+        isForRollout: by === 'rollout',
+        hold: () => this.#hold(wanted),
+      })
     } catch (error) {
       if (error instanceof Problem && error.code === 'overloaded') {
         await new Promise<void>((resolve) => system.world.after(retryMs, resolve))
@@ -246,7 +308,7 @@ export class Walks {
   }
 
   /** Never refused because too much waits: it follows from what was accepted. */
-  #ask({ tenant, project }: Wanted, command: ProjectCommand): Promise<unknown> {
+  #ask({ tenant, project }: Pick<Wanted, 'tenant' | 'project'>, command: ProjectCommand): Promise<unknown> {
     return this.#parts.system.ask(projectAddress(tenant, project), command, 0)
   }
 
@@ -255,4 +317,9 @@ export class Walks {
     if (this.#isStopped) throw new Stopped()
     if (isEnded || !isTenantThere(this.#parts.system, tenant)) throw new Problem('not_found')
   }
+}
+
+/** No tenant's name has a stroke. */
+function keyOf(tenant: string, project: string): string {
+  return `${tenant}/${project}`
 }

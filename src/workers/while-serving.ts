@@ -1,16 +1,27 @@
-import type { RuleNotices } from '#actors/rule-notices'
+import type { AlarmNotices, FunctionNotices, RuleNotices } from '#actors/rule-notices'
 
-/** While the store is being read nobody is told: what was stored is in what is loaded then. */
-export function whileServing(rules: RuleNotices, isServing: () => boolean): RuleNotices {
+/**
+ * Tells alarms and functions what concerns them. While the store is being read nobody is told: what was stored is in what
+ * is loaded then.
+ */
+export function bothViews(alarms: AlarmNotices, functions: FunctionNotices, isServing: () => boolean): RuleNotices {
   return {
     alarmChanged(...change) {
-      if (isServing()) rules.alarmChanged(...change)
+      if (isServing()) alarms.alarmChanged(...change)
     },
     groupChanged(...change) {
-      if (isServing()) rules.groupChanged(...change)
+      if (!isServing()) return
+      alarms.groupChanged(...change)
+      functions.groupChanged(...change)
     },
     schemaChanged(...change) {
-      if (isServing()) rules.schemaChanged(...change)
+      if (isServing()) alarms.schemaChanged(...change)
+    },
+    functionChanged(...change) {
+      if (isServing()) functions.functionChanged(...change)
+    },
+    templateChanged(...change) {
+      if (isServing()) functions.templateChanged(...change)
     },
   }
 }

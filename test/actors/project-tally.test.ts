@@ -71,7 +71,7 @@ describe('a rollout stops for its errors', () => {
   ])('of %i at %s %%: %j: %s', (chosen, errorThresholdPercent, outcomes, isStopped) => {
     const project = new ActingProject()
     const threshold = errorThresholdPercent === undefined ? {} : { errorThresholdPercent }
-    project.all(putRollout('2.0.0', threshold), { type: 'walk_done', chosen })
+    project.all(putRollout('2.0.0', threshold), { type: 'walk_done', chosen, isBegun: true })
     project.notices.heard
     for (const [stage, count] of outcomes) project.move(null, stage, count)
     expect(project.state.rollout?.state).toBe(isStopped ? 'stopped' : 'running')
@@ -84,14 +84,14 @@ describe('a rollout stops for its errors', () => {
     project.move(null, 'failed', 3)
     expect(project.state.rollout?.state).toBe('running')
     project.notices.heard
-    project.act({ type: 'walk_done', chosen: 10 })
+    project.act({ type: 'walk_done', chosen: 10, isBegun: true })
     expect(project.state.rollout?.state).toBe('stopped')
     expect(project.notices.heard).toEqual(['rollout t/boiler'])
   })
 
   test('and goes on when it is resumed: what was before counts no more', () => {
     const project = new ActingProject()
-    project.all(putRollout('2.0.0', { errorThresholdPercent: 20 }), { type: 'walk_done', chosen: 10 })
+    project.all(putRollout('2.0.0', { errorThresholdPercent: 20 }), { type: 'walk_done', chosen: 10, isBegun: true })
     project.move(null, 'failed', 2)
     project.act({ type: 'resume', author: ada })
     expect(project.state.rollout).toMatchObject({ state: 'running', countedFrom: { finished: 2, failed: 2 } })
@@ -104,7 +104,7 @@ describe('a rollout stops for its errors', () => {
 
   test('also for those that failed before it was resumed, and fail again', () => {
     const project = new ActingProject()
-    project.all(putRollout('2.0.0', { errorThresholdPercent: 20 }), { type: 'walk_done', chosen: 10 })
+    project.all(putRollout('2.0.0', { errorThresholdPercent: 20 }), { type: 'walk_done', chosen: 10, isBegun: true })
     project.move(null, 'failed', 2)
     project.act({ type: 'resume', author: ada })
     project.move('failed', 'running', 2)
@@ -117,7 +117,7 @@ describe('a rollout stops for its errors', () => {
 
   test('not for those that come right at last', () => {
     const project = new ActingProject()
-    project.all(putRollout('2.0.0', { errorThresholdPercent: 20 }), { type: 'walk_done', chosen: 10 })
+    project.all(putRollout('2.0.0', { errorThresholdPercent: 20 }), { type: 'walk_done', chosen: 10, isBegun: true })
     for (let device = 0; device < 10; device++) {
       project.move(null, 'failed')
       project.move('failed', 'running')
@@ -191,7 +191,8 @@ const command: fc.Arbitrary<ProjectCommand> = fc.oneof(
     .tuple(few('hook', 'cron', 'rollout'), few(null, ['A'], ['B']), fc.option(author))
     .map(([by, devices, of]) => walk(by, devices, of)),
   fc.record({ type: few('walk_progress'), cursor: few('A', 'B'), chosen: few(1, 2) }),
-  fc.record({ type: few('walk_done'), chosen: few(1, 30) }),
+  fc.record({ type: few('walk_done'), chosen: few(1, 30), isBegun: fc.boolean() }),
+  fc.record({ type: few('walks_begun', 'walk_again') }),
 )
 
 test('whatever is put, taken away and told: woken as it stands, found as it is, indexed when it is there', () => {
@@ -210,9 +211,9 @@ test('whatever is put, taken away and told: woken as it stands, found as it is, 
             indexed.set(index, isPresent)
           }
         }
-        const { releases, shelves, pins, rollout, walk: running, nextWalks } = project.state
+        const { releases, shelves, pins, rollout, walk: running, nextWalks, openWalks } = project.state
         expect(indexed.get('project')).toBe(releases.size + pins.size + (rollout ? 1 : 0) > 0)
-        expect(indexed.get('walking')).toBe(running !== undefined)
+        expect(indexed.get('walking')).toBe(running !== undefined || openWalks.length > 0)
         if (!running) expect(nextWalks).toEqual([])
         for (const { index, hardware, firmware: version } of releases.values()) {
           const newest = shelves.newest.get(`${index}/${hardware ?? ''}`)

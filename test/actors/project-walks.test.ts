@@ -17,7 +17,7 @@ describe('walks', () => {
       chosen: 1,
       rollout: null,
     })
-    expect(project.indexed({ type: 'walk_done', chosen: 1 })).toEqual(['- walking boiler'])
+    expect(project.indexed({ type: 'walk_done', chosen: 1, isBegun: true })).toEqual(['- walking boiler'])
     expect(project.state.walk).toBeUndefined()
     expect(project.records.size).toBe(0)
     expect(project.notices.heard).toEqual([])
@@ -25,10 +25,9 @@ describe('walks', () => {
 
   test('what is said of one that is over is not heard', () => {
     const project = new ActingProject()
-    expect(project.all({ type: 'walk_progress', cursor: 'A', chosen: 1 }, { type: 'walk_done', chosen: 1 })).toEqual([
-      undefined,
-      undefined,
-    ])
+    expect(
+      project.all({ type: 'walk_progress', cursor: 'A', chosen: 1 }, { type: 'walk_done', chosen: 1, isBegun: true }),
+    ).toEqual([undefined, undefined])
     expect(project.state.walk).toBeUndefined()
   })
 
@@ -38,7 +37,7 @@ describe('walks', () => {
     project.notices.heard
     expect(project.state.walk?.devices).toEqual(['A'])
     expect(project.state.nextWalks).toEqual([{ by: 'hook', devices: ['B', 'C'], author: null }])
-    expect(project.indexed({ type: 'walk_done', chosen: 0 })).toEqual([])
+    expect(project.indexed({ type: 'walk_done', chosen: 0, isBegun: true })).toEqual([])
     expect(project.notices.heard).toEqual(['walk t/boiler'])
     expect(project.state.walk).toMatchObject({ devices: ['B', 'C'], cursor: '', chosen: 0 })
     expect(project.state.nextWalks).toEqual([])
@@ -82,15 +81,84 @@ describe('walks', () => {
   })
 })
 
+describe('a walk that is through, while devices of it wait for their turn,', () => {
+  const done = (isBegun: boolean) => ({ type: 'walk_done', chosen: 1, isBegun }) as const
+
+  test('is remembered until none does', () => {
+    const project = new ActingProject()
+    project.all(walk('hook', ['A'], bob))
+    expect(project.indexed(done(false))).toEqual([])
+    expect([project.state.walk, project.state.openWalks]).toEqual([
+      undefined,
+      [{ by: 'hook', devices: ['A'], author: bob }],
+    ])
+    // Another one runs beside that.
+    expect(project.indexed(walk('cron', null))).toEqual([])
+    expect(project.state.openWalks).toHaveLength(1)
+    expect(project.indexed(done(false))).toEqual([])
+    expect(project.indexed({ type: 'walks_begun' })).toEqual(['- walking boiler'])
+    expect(project.records.size).toBe(0)
+    expect(project.all({ type: 'walks_begun' })).toEqual([undefined])
+  })
+
+  test('is over with one behind it of which none does', () => {
+    const project = new ActingProject()
+    project.all(walk('hook', ['A']), done(false), walk('cron', null))
+    expect(project.indexed(done(true))).toEqual(['- walking boiler'])
+    expect(project.state.openWalks).toEqual([])
+  })
+
+  test('is gone through again by a new process, in front of nothing that runs', () => {
+    const project = new ActingProject()
+    project.all(walk('hook', ['B']), done(false), walk('hook', ['A']), done(false), walk('cron', null))
+    expect(project.indexed({ type: 'walk_again' })).toEqual([])
+    expect(project.state).toMatchObject({
+      walk: { by: 'cron', cursor: '' },
+      nextWalks: [{ by: 'hook', devices: ['A', 'B'], author: null }],
+      openWalks: [],
+    })
+    const other = new ActingProject()
+    other.all(walk('hook', ['B'], bob), done(false), { type: 'walk_again' })
+    expect(other.state.walk).toEqual({ by: 'hook', devices: ['B'], author: bob, cursor: '', chosen: 0, rollout: null })
+    expect(other.all({ type: 'walk_again' })).toEqual([undefined])
+  })
+
+  test('is not, where it was for a rollout that does not run; nor behind another author of it', () => {
+    const project = new ActingProject()
+    project.all(putRollout('2.0.0'), done(false), { type: 'pause', author: ada })
+    expect(project.indexed({ type: 'walk_again' })).toEqual(['- walking boiler'])
+    project.all({ type: 'resume', author: ada }, done(false))
+    project.act({ type: 'pause', author: bob })
+    project.act({ type: 'resume', author: bob })
+    expect(project.state).toMatchObject({ walk: { author: bob }, nextWalks: [], openWalks: [] })
+    project.act(done(false))
+    expect(project.indexed({ type: 'delete_rollout' })).toEqual(['- project boiler', '- walking boiler'])
+    expect(project.records.size).toBe(0)
+  })
+
+  test('is forgotten, the first of all, where too many authors want some', () => {
+    const project = new ActingProject()
+    for (let author = 0; author <= waitingWalksMax; author++) {
+      project.all(walk('hook', ['A'], `crn#user:${author}`), done(false))
+    }
+    expect(project.state.openWalks).toHaveLength(waitingWalksMax)
+    expect(project.state.openWalks[0]?.author).toBe('crn#user:1')
+  })
+})
+
 describe('walks for a rollout', () => {
   test('do not begin while none runs', () => {
     const project = new ActingProject()
     project.act(walk('rollout', null, ada))
     expect(project.state.walk).toBeUndefined()
-    project.all(putRollout('2.0.0'), { type: 'walk_done', chosen: 1 }, { type: 'pause', author: ada })
+    project.all(putRollout('2.0.0'), { type: 'walk_done', chosen: 1, isBegun: true }, { type: 'pause', author: ada })
     project.act(walk('rollout', null, ada))
     expect(project.state.walk).toBeUndefined()
-    project.all({ type: 'resume', author: ada }, { type: 'walk_done', chosen: 1 }, walk('rollout', null, ada))
+    project.all(
+      { type: 'resume', author: ada },
+      { type: 'walk_done', chosen: 1, isBegun: true },
+      walk('rollout', null, ada),
+    )
     expect(project.state.walk).toMatchObject({ by: 'rollout', rollout: 'R1' })
   })
 
@@ -124,15 +192,19 @@ describe('walks for a rollout', () => {
     ['a hook for some devices', walk('hook', ['A', 'B']), 3],
   ])('how many are chosen is known from all: %s', (_, request, chosen) => {
     const project = new ActingProject()
-    project.all(putRollout('2.0.0'), { type: 'walk_done', chosen: 3 }, request, { type: 'walk_done', chosen: 7 })
+    project.all(putRollout('2.0.0'), { type: 'walk_done', chosen: 3, isBegun: true }, request, {
+      type: 'walk_done',
+      chosen: 7,
+      isBegun: true,
+    })
     expect(project.state.tally.counts.chosen).toBe(chosen)
   })
 
   test('how many are chosen by a new one is not known from a walk that began before it', () => {
     const project = new ActingProject()
-    project.all(putRollout('2.0.0'), putRollout('2.0.1', {}, 'R2'), { type: 'walk_done', chosen: 3 })
+    project.all(putRollout('2.0.0'), putRollout('2.0.1', {}, 'R2'), { type: 'walk_done', chosen: 3, isBegun: true })
     expect(project.state.tally).toMatchObject({ counts: { chosen: 0 }, isChosenKnown: false })
-    project.act({ type: 'walk_done', chosen: 5 })
+    project.act({ type: 'walk_done', chosen: 5, isBegun: true })
     expect(project.state.tally).toMatchObject({ counts: { chosen: 5 }, isChosenKnown: true })
     expect(project.state.walk).toBeUndefined()
   })

@@ -126,7 +126,7 @@ test('a project is there while it has a release, a pin or a rollout, and forgott
   expect(project.indexed({ type: 'delete_pin', device: 'A' })).toEqual([])
   expect(project.indexed(deletion)).toEqual([])
   expect(project.indexed({ type: 'delete_rollout' })).toEqual(['- project boiler'])
-  expect(project.indexed({ type: 'walk_done', chosen: 0 })).toEqual(['- walking boiler'])
+  expect(project.indexed({ type: 'walk_done', chosen: 0, isBegun: true })).toEqual(['- walking boiler'])
   expect(isNothing(project.state)).toBe(true)
   expect(project.records.size).toBe(0)
   expect(project.indexed(pin)).toEqual(['+ project boiler'])
@@ -206,7 +206,7 @@ describe('a rollout', () => {
   test('paused or stopped stays so when it is put with the same firmware, and nothing is gone through', () => {
     for (const state of ['paused', 'stopped']) {
       const project = new ActingProject()
-      project.all(putRollout('2.0.0', { errorThresholdPercent: 0 }), { type: 'walk_done', chosen: 9 })
+      project.all(putRollout('2.0.0', { errorThresholdPercent: 0 }), { type: 'walk_done', chosen: 9, isBegun: true })
       if (state === 'paused') project.act({ type: 'pause', author: ada })
       else project.move(null, 'failed')
       project.act(putRollout('2.0.0', { percent: 10 }))
@@ -217,7 +217,7 @@ describe('a rollout', () => {
 
   test('is paused and resumed by whoever does it, once; each way again changes nothing', () => {
     const project = new ActingProject()
-    project.all(putRollout('2.0.0'), { type: 'walk_done', chosen: 9 })
+    project.all(putRollout('2.0.0'), { type: 'walk_done', chosen: 9, isBegun: true })
     project.notices.heard
     const known = { ...counts, chosen: 9 }
     project.at = now + 5
@@ -246,13 +246,13 @@ describe('a rollout', () => {
 
   test('that waits for its release begins with it; no other release is gone through for', () => {
     const project = new ActingProject()
-    project.all(putRollout('2.0.0'), { type: 'walk_done', chosen: 9 })
+    project.all(putRollout('2.0.0'), { type: 'walk_done', chosen: 9, isBegun: true })
     project.notices.heard
     project.all(putRelease('2.0.1'))
     expect(project.state.walk).toBeUndefined()
     expect(project.indexed(putRelease('2.0.0'))).toEqual(['+ walking boiler'])
     expect(project.notices.heard.slice(1)).toEqual(['t/boiler/0//2.0.0 none → a', 'walk t/boiler'])
-    project.all({ type: 'walk_done', chosen: 9 }, { type: 'pause', author: ada })
+    project.all({ type: 'walk_done', chosen: 9, isBegun: true }, { type: 'pause', author: ada })
     project.all(putRelease('2.0.0', { hardware: 'revA' }))
     expect(project.state.walk).toBeUndefined()
   })

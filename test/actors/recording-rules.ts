@@ -17,6 +17,14 @@ export class RecordingRules implements RuleNotices {
     this.said.push(`group ${tenant}/${id} ${stored ? stored.devices.join() : 'gone'}`)
   }
 
+  functionChanged: RuleNotices['functionChanged'] = (tenant, id, stored) => {
+    this.said.push(`function ${tenant}/${id} ${stored ? `${stored.name} by ${stored.updatedBy}` : 'gone'}`)
+  }
+
+  templateChanged: RuleNotices['templateChanged'] = (tenant, name, stored) => {
+    this.said.push(`template ${tenant}/${name} ${stored ? Object.keys(stored.locales).join() : 'gone'}`)
+  }
+
   schemaChanged: RuleNotices['schemaChanged'] = (tenant, service, schema) => {
     this.said.push(`schema ${tenant}/${service} ${schema ? schema.name : 'gone'}`)
   }

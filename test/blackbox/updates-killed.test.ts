@@ -14,7 +14,7 @@ let name: string
 let device: UpdatingDevice
 let killed = 0
 beforeAll(async () => {
-  server = await StartedServer.start({ UPDATE_OFFER_TIMEOUT_S: '2', DISABLE_CONNECT_UPDATE: 'on' })
+  server = await StartedServer.start({ UPDATE_OFFER_TIMEOUT_S: '5', DISABLE_CONNECT_UPDATE: 'on' })
   await release(server, 'boiler/1.1.0')
 })
 beforeEach(() => {
@@ -169,11 +169,6 @@ describe('the walk of a rollout', () => {
   let project: string
   const installed = new Map<string, string[]>()
 
-  beforeAll(async () => {
-    await server.stop()
-    await server.startAgain({ DISABLE_CONNECT_UPDATE: 'off' })
-  })
-
   /** All on one link; each installs what it is offered, and comes back at once. */
   async function linkAll(): Promise<void> {
     link = await LinkClient.open(server, 'msgpack')
@@ -203,9 +198,16 @@ describe('the walk of a rollout', () => {
     )
   }
 
-  test.each([0, 300])('killed when %i have it: it goes on, and all have it in the end, each once', async (count) => {
+  test.each([
+    [0, 'on'],
+    [300, 'on'],
+    [300, 'off'],
+  ])('killed when %i have it, DISABLE_CONNECT_UPDATE %s: all have it in the end, each once', async (count, set) => {
     installed.clear()
-    project = `walked-${count}`
+    project = `walked-${count}-${set}`
+    await server.stop()
+    // Time enough for a start on a machine that has much to do.
+    await server.startAgain({ DISABLE_CONNECT_UPDATE: set, UPDATE_OFFER_TIMEOUT_S: '60' })
     await release(server, `${project}/1.1.0`)
     expect((await put(server, `${project}/rollout`, { firmware: '1.1.0', percent: 0 })).status).toBe(200)
     await linkAll()

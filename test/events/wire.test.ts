@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { boundOf, deviceOf, encode, encodeStripped, serviceOf, typeOf } from '#events/wire'
+import { boundOf, deviceOf, encode, encodeStripped, ownerOf, serviceOf, typeOf } from '#events/wire'
 import type { StoredAlarm } from '#model/alarm'
 import type { Entry, PropertyState } from '#model/entry'
 import { eventKinds, StreamEvent } from '#model/event'
@@ -36,6 +36,7 @@ test('who may hear it is told by what it names', () => {
       expect(deviceOf(said)).toBe(kind.hasDevice ? event.deviceIdentifier : undefined)
       expect(serviceOf(said)).toBe(kind.hasService ? event.serviceIdentifier : undefined)
       expect(boundOf(said) !== undefined).toBe('isBound' in kind)
+      expect(ownerOf(said) !== undefined).toBe(kind.audience === 'owner')
       if (kind.hasDevice) expect(event.deviceIdentifier).toBeDefined()
       if (kind.hasService) expect(event.serviceIdentifier).toBeDefined()
     }),
@@ -54,6 +55,9 @@ test.each([
   ['alarm_set', 'ALARM_CONFIG_UPDATE'],
   ['alarm_deleted', 'ALARM_CONFIG_UPDATE'],
   ['update_changed', 'UPDATE_STATUS'],
+  ['subscribed', 'NOTIFICATION_SUBSCRIBE'],
+  ['subscription_updated', 'NOTIFICATION_SUBSCRIPTION_UPDATE'],
+  ['unsubscribed', 'NOTIFICATION_UNSUBSCRIBE'],
 ] as const)('%s is %s', (kind, type) => {
   const [said] = fc.sample(entryOf[kind] as fc.Arbitrary<Entry>, { numRuns: 1, seed: 1 })
   expect(said && typeOf(said)).toBe(type)
@@ -98,6 +102,38 @@ test('an alarm is told as it is shown, and whether it is active on a device', ()
   const ended = { type: 'ALARM_STATUS_INACTIVE', ...status }
   expect(told({ ...changed, isActive: false })).toEqual(ended)
   expect(told({ ...changed, isActive: false, isEnded: true })).toEqual(ended)
+})
+
+test('a subscription is told as it is shown, and when it ends by its name alone', () => {
+  const user = 'crn#user:2Vb7qYx9Kd'
+  const stored = {
+    id: '5Tn2bGh9Kd',
+    function: '6Hn3wRt5Mz',
+    type: 'email',
+    locale: 'de-CH',
+    createdBy: user,
+    createdAt: 4,
+    origin: 'https://acme.example',
+  } as const
+  const shown = {
+    topic: 'crn#function:6Hn3wRt5Mz',
+    type: 'email',
+    locale: 'de-CH',
+    resourceIdentifier: 'crn#subscription:5Tn2bGh9Kd',
+    createdBy: user,
+    createdAt: 4,
+  }
+  const told = (entry: Entry) => [ownerOf(entry), JSON.parse(encode(entry, 9)) as unknown]
+  const rest = { timestamp: 5, offset: 9, resourceIdentifier: 'crn#subscription:5Tn2bGh9Kd' }
+  for (const [kind, type] of [
+    ['subscribed', 'NOTIFICATION_SUBSCRIBE'],
+    ['subscription_updated', 'NOTIFICATION_SUBSCRIPTION_UPDATE'],
+  ] as const) {
+    expect(told({ kind, at: 5, user, stored })).toEqual([user, { type, ...rest, payload: shown }])
+  }
+  const type = 'NOTIFICATION_UNSUBSCRIBE'
+  const ended = told({ kind: 'unsubscribed', at: 5, user, subscription: '5Tn2bGh9Kd' })
+  expect(ended).toEqual([user, { type, ...rest, payload: {} }])
 })
 
 test('an update is told with its state in upper case, and with nothing that is not known', () => {

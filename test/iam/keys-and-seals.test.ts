@@ -20,7 +20,7 @@ describe('the keys of the file', () => {
     const keys = fileKeysOf(bytes)
     expect(fileKeysOf(bytes)).toEqual(keys)
     const texts = [...Object.values(keys), bytes].map((key) => Buffer.from(key).toString('hex'))
-    expect(new Set(texts).size).toBe(5)
+    expect(new Set(texts).size).toBe(6)
     for (const text of texts) expect(text).toHaveLength(64)
     expect(fileKeysOf(Uint8Array.from(bytes, (byte) => byte ^ 1)).seal).not.toEqual(keys.seal)
   })

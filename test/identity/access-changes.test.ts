@@ -68,6 +68,35 @@ describe('an edit reaches', () => {
   })
 })
 
+describe('who is removed and made anew under his name', () => {
+  test('is another: what he had before is over, and edits reach what he has now, each with its offset', async () => {
+    const stage = await withAnn()
+    const before = await stage.basic('ann')
+    const { id } = stage.row('ann')
+    await happen(stage, 'one')
+    await stage.directory({ type: 'remove_user', user: id })
+    await stage.addUser('ann', { roles: ['ops'] })
+    expect([stage.row('ann').id === id, stage.row('ann').rolesSince]).toEqual([false, -1])
+    const { token } = await stage.basic('ann')
+    const socket = stage.connect(stage.bearer(token))
+
+    await stage.putRole('ops', [readOf('meta')])
+    expect(stage.bearer(token).scope.reaches('meta', 'read')).toHaveLength(1)
+    expect(socket.types).toEqual(['RESYNC'])
+    await stage.directory({ type: 'update_user', user: stage.row('ann').id, roles: ['viewer'] })
+    expect(stage.bearer(token)).toMatchObject({ access: 'viewer', roles: ['viewer'] })
+    expect(socket.types).toEqual(['RESYNC', 'RESYNC'])
+    await stage.world.settle()
+    const heard = stage.assembly.context.hub.toldTo('default')
+    expect([stage.row('ann').rolesSince, stage.bearer(token).scopeSince]).toEqual([heard, heard])
+
+    expect(stage.judge(() => stage.bearer(before.token))).toBe('unauthorized session over')
+    const reborn = await stage.restart()
+    expect(reborn.judge(() => reborn.bearer(before.token))).toBe('unauthorized session over')
+    expect(reborn.bearer(token)).toMatchObject({ access: 'viewer', scopeSince: heard })
+  })
+})
+
 describe('4403', () => {
   test('is for who could hear something and may hear nothing any more', async () => {
     const stage = await withAnn()

@@ -144,6 +144,8 @@ describe('busy is', () => {
 })
 
 const newer = { firmware: '1.3.0', ...image }
+/** Numbers or names of where something is, and words of the machinery. */
+const addresses = /\d+\.\d+\.\d+\.\d+|:\d|localhost|\.invalid|\/|E[A-Z]{5,}|Error/
 
 describe('failed is', () => {
   test.each<[what: string, answering: Answering]>([
@@ -185,18 +187,35 @@ describe('failed is', () => {
     expect(error).toBeInstanceOf(UpdateServerFailed)
     expect(server.asked).toHaveLength(1)
     expect(inspect(error, { depth: 10, showHidden: true })).not.toContain(token)
+    expect((error as Error).message).not.toMatch(addresses)
+  })
+
+  test.each<[Answering, string]>([
+    ['silence', 'the update server did not answer in time'],
+    ['endless', 'the update server answered at too great a length'],
+    ['reset', 'the update server could not be reached'],
+    ['half an answer', 'the update server could not be reached'],
+    [{ status: 500 }, 'the update server answered 500'],
+    [{ text: '<html>' }, 'the update server answered what is no JSON'],
+  ])('in words for whoever asked: %j', async (answering, words) => {
+    answers(answering)
+    expect(await refusal()).toMatchObject({ message: words })
   })
 
   test('nobody there', async () => {
+    const { port } = new URL(server.url)
     await server.close()
-    expect(await refusal()).toBeInstanceOf(UpdateServerFailed)
+    const error = (await refusal()) as UpdateServerFailed
+    expect(error).toMatchObject({ name: 'UpdateServerFailed', message: 'the update server could not be reached' })
+    // For the log.
+    expect(inspect(error.cause)).toContain(`127.0.0.1:${port}`)
     server = await ReferenceUpdateServer.open()
   })
 
   test('no such host', async () => {
     client.stop()
     client = clientOf('http://no-such-host.invalid')
-    expect(await refusal()).toBeInstanceOf(UpdateServerFailed)
+    expect(await refusal()).toMatchObject({ message: 'the update server could not be reached' })
   })
 
   test('whoever asked does not wait any longer', async () => {

@@ -98,7 +98,7 @@ export class KeyedStage {
       bodyBytes: Buffer.from(asked.body ?? '{}'),
       upload: undefined,
       header: (name) => (name === 'idempotency-key' ? key : ''),
-      target: { path, query },
+      target: { method: 'POST', path, query },
       requestId: 'test',
       remoteAddress: '192.0.2.1',
       seen: { origins: [], host: 'h', address: '192.0.2.1' },

@@ -47,6 +47,14 @@ describe('an image', () => {
     },
   )
 
+  test('comes as it is, and not packed for the way', async () => {
+    for (const coding of ['gzip', 'identity, br']) {
+      expect((await ground.upload(at, image, { 'content-encoding': coding })).status).toBe(415)
+    }
+    expect((await ground.call('GET', at)).status).toBe(404)
+    expect((await ground.upload(at, image, { 'content-encoding': 'identity' })).status).toBe(201)
+  })
+
   test('may come without a length', async () => {
     expect((await streamed(at, pieces(image))).json).toMatchObject({ sha256: sha256Of(image), size: image.length })
   })
@@ -124,6 +132,40 @@ describe('in parts', () => {
     const last = await part(60_000, image.length)
     expect([last.status, last.json.sha256]).toEqual([201, sha256Of(image)])
     // Whoever did not hear that has nothing left to send.
+    expect((await asked()).json).toEqual({ received: image.length, size: image.length })
+  })
+
+  test('one of another size goes on nowhere', async () => {
+    await part(0, 30_000)
+    const other = await part(30_000, 40_000, 40_000)
+    expect([other.status, other.json]).toEqual([409, { error: 'bytes from 0 are expected' }])
+    const shorter = await ground.upload(at, '', { 'content-range': 'bytes */30000' })
+    expect([shorter.status, shorter.json]).toEqual([202, { received: 0, size: 30_000 }])
+    expect((await asked()).json).toEqual({ received: 30_000, size: image.length })
+    expect((await ground.call('GET', at)).status).toBe(404)
+  })
+
+  test('all of one of which no release was made is one when it is asked for', async () => {
+    const rest = { 'content-range': `bytes 30000-${image.length - 1}/${image.length}` }
+    expect((await part(0, 30_000)).status).toBe(202)
+    const eve = ground.caller('eve', onUpdates(['create']))
+    const last = {
+      body: pieces(image.subarray(30_000), async () =>
+        eve.change(onUpdates(['read'])),
+      ) as unknown as RequestInit['body'],
+      duplex: 'half',
+      by: 'eve',
+      headers: rest,
+    } as RequestInit
+    expect((await ground.call('PUT', at, last)).status).toBe(403)
+    // Every byte is there, and none is left to send.
+    expect((await part(image.length - 1, image.length)).status).toBe(409)
+    const range = { 'content-range': `bytes */${image.length}` }
+    expect((await ground.upload(`${at}?sha256=${sha256Of(image)}`, '', range)).json).toMatchObject({
+      sha256: sha256Of(image),
+      size: image.length,
+    })
+    expect((await ground.call('GET', at)).status).toBe(200)
     expect((await asked()).json).toEqual({ received: image.length, size: image.length })
   })
 

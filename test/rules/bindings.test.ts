@@ -21,12 +21,12 @@ describe('bindings', () => {
 
   test('leave a device where it is that is named in nothing else', () => {
     const bindings = new Bindings<never>()
-    bindings.change(bindingChanges('alarms', 'a', [], ['X', 'Y']))
+    bindings.change(bindingChanges('rules', 'a', [], ['X', 'Y']))
     const before = bindings.of('X')
-    expect(bindings.change(bindingChanges('alarms', 'a', ['X', 'Y'], ['X', 'Z']))).toBe(2)
+    expect(bindings.change(bindingChanges('rules', 'a', ['X', 'Y'], ['X', 'Z']))).toBe(2)
     expect(bindings.of('X')).toBe(before)
     expect(bindings.of('Z')).toBe(before)
-    expect([before.alarms, before.devices, bindings.of('Y').alarms]).toEqual([['a'], 2, []])
-    expect(bindings.change([{ kind: 'alarms', id: 'a', devices: ['X'], isNamed: true }])).toBe(0)
+    expect([before.rules, before.devices, bindings.of('Y').rules]).toEqual([['a'], 2, []])
+    expect(bindings.change([{ kind: 'rules', id: 'a', devices: ['X'], isNamed: true }])).toBe(0)
   })
 })

@@ -136,7 +136,7 @@ test('a keyed call is the request, but for its seed', () => {
     bodyBytes: Uint8Array.of(4),
     upload: { lengthBytes: 1, stillPermitted: () => admin, async *[Symbol.asyncIterator]() {} },
     header: (name) => `header ${name}`,
-    target: { path: '/p', query: 'q' },
+    target: { method: 'POST', path: '/p', query: 'q' },
     requestId: 'r',
     remoteAddress: '192.0.2.1',
     seen: { origins: [], host: 'h', address: '192.0.2.1' },

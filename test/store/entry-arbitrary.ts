@@ -7,6 +7,7 @@ import type { JsonObject } from '#model/json-value'
 import { type PropertyType, propertyTypes } from '#model/property-type'
 import { ServiceSchema } from '#model/service-schema'
 import type { Shape, ShapeProperty } from '#model/shape'
+import type { StoredSubscription } from '#model/subscription'
 import { Shapes } from '#store/shapes'
 
 /** Entries of every kind, such as our own actors make them of what devices and people may say. */
@@ -197,6 +198,25 @@ const waits = fc
   })
   .map((pairs) => pairs.flat())
 
+/** Throttles, and when each let something through. */
+const stamps = fc
+  .uniqueArray(fc.tuple(alarmId, fc.stringMatching(/^[A-Za-z0-9._-]{1,64}$/), time), {
+    minLength: 1,
+    maxLength: 4,
+    selector: ([fn, node]) => `${fn}/${node}`,
+  })
+  .map((passes) => passes.flatMap(([fn, node, at]) => [`${fn}/${node}`, at]))
+
+const storedSubscription: fc.Arbitrary<StoredSubscription> = recordOf({
+  id: alarmId,
+  function: alarmId,
+  type: fc.constant('email' as const),
+  locale: fc.constantFrom('en', 'de', 'de-CH'),
+  createdBy: author,
+  createdAt: time,
+  origin: fc.constantFrom('', 'https://acme.example', 'http://localhost:8080'),
+})
+
 const of = { device: deviceName, flakeAddress, at: time }
 
 export const entryOf: { readonly [K in EntryKind]: fc.Arbitrary<Extract<Entry, { kind: K }>> } = {
@@ -211,6 +231,7 @@ export const entryOf: { readonly [K in EntryKind]: fc.Arbitrary<Extract<Entry, {
         session: fc.oneof(fc.uuid(), fc.constant(''), hostileText),
         items: itemsOf(which),
         alarms: waits,
+        throttles: stamps,
       },
       { requiredKeys: ['kind', 'device', 'flakeAddress', 'at', 'shape', 'timestamp', 'seq', 'items'] },
     ),
@@ -281,6 +302,24 @@ export const entryOf: { readonly [K in EntryKind]: fc.Arbitrary<Extract<Entry, {
     },
     { requiredKeys: ['kind', 'device', 'at', 'index', 'status'] },
   ),
+  subscribed: recordOf({
+    kind: fc.constant('subscribed' as const),
+    at: time,
+    user: author,
+    stored: storedSubscription,
+  }),
+  subscription_updated: recordOf({
+    kind: fc.constant('subscription_updated' as const),
+    at: time,
+    user: author,
+    stored: storedSubscription,
+  }),
+  unsubscribed: recordOf({
+    kind: fc.constant('unsubscribed' as const),
+    at: time,
+    user: author,
+    subscription: alarmId,
+  }),
 }
 
 export const entryKinds = Object.keys(entryOf) as EntryKind[]

@@ -64,7 +64,7 @@ describe('an entry comes back as it was', () => {
   })
 })
 
-test('the arrival is not written twice, a session only where it begins, alarms only where they wait', () => {
+test('the arrival is not written twice, a session only where it begins, alarms only where they wait, throttles where they let through', () => {
   const places = { placeOf: () => 0, shapeAt: () => shape }
   const shape = new Shapes(() => undefined).intern('svc', [])
   const said = {
@@ -87,6 +87,21 @@ test('the arrival is not written twice, a session only where it begins, alarms o
   const alarms = ['2Vb7qYx9Kd', 5, '5Kd9tVw3Cx', 0]
   expect(packed({ ...said, alarms })).toEqual([1, 'A', 1, 0, 5, null, 2, [], null, alarms])
   expect(packed({ ...said, session: 's', alarms })).toEqual([1, 'A', 1, 0, 5, null, 2, [], 's', alarms])
+  const throttles = ['6Hn3wRt5Mz/once', 5]
+  expect(packed({ ...said, throttles })).toEqual([1, 'A', 1, 0, 5, null, 2, [], null, null, throttles])
+  expect(packed({ ...said, session: 's', alarms, throttles })).toEqual([
+    1,
+    'A',
+    1,
+    0,
+    5,
+    null,
+    2,
+    [],
+    's',
+    alarms,
+    throttles,
+  ])
 })
 
 describe('what is written by hand is what the general encoder writes', () => {
@@ -205,8 +220,8 @@ test('what is gone through again is what is unpacked, but for what those who are
         const heard: (readonly [Entry, number])[] = []
         const held: number[] = []
         entries.forEach((each, index) => {
-          // One by which alarms wait is read whole, and left out by whoever it is about.
-          const isShort = each.kind === 'reported' && each.alarms === undefined
+          // One by which alarms wait or throttles let through is read whole, and left out by whoever it is about.
+          const isShort = each.kind === 'reported' && each.alarms === undefined && each.throttles === undefined
           const isReport = isShort && each.device === who.id && !who.isMistaken
           if (isReport && index + 1 <= who.lastOffset) held.push(index + 1)
         })
@@ -232,7 +247,11 @@ test('the names of a chunk are told by their hashes, and of a damaged one at mos
   fc.assert(
     fc.property(fc.array(entry, { maxLength: 20 }), fc.nat(), (entries, cut) => {
       const bytes = packChunk(entries, 1, 0)
-      const nameOf = (each: Entry) => ('device' in each ? each.device : 'service' in each ? each.service : each.alarm)
+      const nameOf = (each: Entry) => {
+        if ('device' in each) return each.device
+        if ('service' in each) return each.service
+        return 'user' in each ? each.user : each.alarm
+      }
       const expected = entries.map((each) => textHash(nameOf(each), 0))
       const told: number[] = []
       hashNames(bytes, (hash) => told.push(hash))

@@ -23,6 +23,7 @@ import { unheardUpdates } from '#test/actors/unheard-updates'
 import { storedAlarm } from '#test/rules/stored-rules'
 import { startMs } from '#test/runtime/manual-world'
 import { openStage, type Stage, type StageOptions } from '#test/runtime/stage'
+import { subscription } from '#test/store/samples-of/subscription'
 
 const names = ['A', 'B', 'C']
 
@@ -295,7 +296,7 @@ test('of a removed device nothing comes back, though others keep its entries in 
   expect(again.system.look(deviceAddress('default', 'B'))).toMatchObject({ isThere: false, services: [] })
 })
 
-/** One that writes of a device what is none of that device's own. */
+/** One that writes of a device what is none of that device's own, and of what is no device's. */
 const beside: ActorDefinition<object, { readonly type: 'say' }, Entry> = {
   kind: 'beside',
   rest: 'written_through',
@@ -303,11 +304,16 @@ const beside: ActorDefinition<object, { readonly type: 'say' }, Entry> = {
   wake: () => ({}),
   apply: () => {},
   decide: (_, __, { now }) =>
-    record([{ kind: 'update_changed', device: 'A', at: now, index: 0, status: 'downloading', progress: 5 }]),
+    record([
+      { kind: 'update_changed', device: 'A', at: now, index: 0, status: 'downloading', progress: 5 },
+      { kind: 'subscribed', at: now, user: subscription.createdBy, stored: subscription },
+      { kind: 'subscription_updated', at: now, user: subscription.createdBy, stored: subscription },
+      { kind: 'unsubscribed', at: now, user: subscription.createdBy, subscription: subscription.id },
+    ]),
 }
 
 test.each([1, 1_000_000])(
-  'what becomes of an update is replayed on no device, woken in bulk from %s on',
+  'what becomes of updates and subscriptions is replayed on no device, woken in bulk from %s on',
   async (min) => {
     const withUpdates = {
       ...options,

@@ -46,6 +46,7 @@ import {
   tenant,
   written,
 } from '#test/store/samples-of/entries'
+import { functionSamples, notificationSamples } from '#test/store/samples-of/notifications'
 import { watchedSamples } from '#test/store/samples-of/tenant'
 import { updateSamples } from '#test/store/samples-of/update'
 
@@ -122,7 +123,9 @@ const accessSamples: readonly (readonly [
   record: string,
   means: unknown,
 ])[] = [
-  ...watchedSamples.map(([name, record, means]) => [name, tenants, tenant, record, means] as const),
+  ...[...watchedSamples, ...functionSamples].map(
+    ([name, record, means]) => [name, tenants, tenant, record, means] as const,
+  ),
   [
     'tenant-role',
     tenants,
@@ -308,6 +311,7 @@ const accessSamples: readonly (readonly [
       reply: { status: 204, location: null, body: '' },
     },
   ],
+  ...notificationSamples,
 ]
 
 export const storedSamples: readonly StoredSample[] = [

@@ -14,7 +14,7 @@ async function open(options: Partial<UpdateOptions> = {}): Promise<void> {
 beforeEach(() => open())
 
 async function consider(...[device, by, only]: [string, 'cron' | 'hook', (readonly number[])?]): Promise<void> {
-  const considered = stage.updater.consider('default', device, by, only)
+  const considered = stage.updater.consider('default', device, by, only && { only })
   await stage.settle()
   await considered
 }

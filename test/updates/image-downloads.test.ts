@@ -52,10 +52,12 @@ interface Begun {
   readonly aborter: AbortController
 }
 
-function begin(name = sha256, from = 0, to = imageBytes): Begun {
+/** Each for a device of its own, unless said otherwise. */
+let askers = 0
+function begin(name = sha256, from = 0, to = imageBytes, asker = `SENSOR-${askers++}`): Begun {
   const aborter = new AbortController()
   const begun: Begun = { iterator: undefined, error: undefined, aborter }
-  downloads.begin(name, from, to, aborter.signal).then(
+  downloads.begin(name, from, to, aborter.signal, asker).then(
     (pieces) => {
       begun.iterator = pieces[Symbol.asyncIterator]()
     },
@@ -111,7 +113,8 @@ describe('places', () => {
     const aborter = new AbortController()
     let bytes = 0
     const taking = (async () => {
-      for await (const next of await downloads.begin(sha256, 10, 10 + 2 * piece, aborter.signal)) bytes += next.length
+      for await (const next of await downloads.begin(sha256, 10, 10 + 2 * piece, aborter.signal, 'A'))
+        bytes += next.length
     })()
     await world.advance(5000)
     await taking
@@ -146,7 +149,7 @@ describe('places', () => {
     expect(all[3]?.error).toMatchObject({ code: 'overloaded' })
     const gone = new AbortController()
     gone.abort()
-    await expect(downloads.begin(sha256, 0, 1, gone.signal)).rejects.toMatchObject({ code: 'overloaded' })
+    await expect(downloads.begin(sha256, 0, 1, gone.signal, 'A')).rejects.toMatchObject({ code: 'overloaded' })
   })
 
   test('behind a thousand nobody waits', async () => {
@@ -203,6 +206,20 @@ describe('pace', () => {
   })
 })
 
+test('one device has eight, or waits for them, and keeps no other out', async () => {
+  const own = Array.from({ length: 9 }, () => begin(sha256, 0, 1, 'SENSOR'))
+  const other = begin(sha256, 0, 1)
+  await world.settle()
+  expect(own.map(({ error }) => error !== undefined)).toEqual([...Array(8).fill(false), true])
+  expect(own[8]?.error).toMatchObject({ code: 'overloaded' })
+  for (const { aborter } of own) aborter.abort()
+  await world.settle()
+  expect([other.error, other.iterator !== undefined]).toEqual([undefined, true])
+  const again = Array.from({ length: 2 }, () => begin(sha256, 0, 1, 'SENSOR'))
+  await world.settle()
+  expect(again.map(({ iterator }) => iterator !== undefined)).toEqual([true, true])
+})
+
 describe('over a connection', () => {
   test('it arrives with its length, and whoever reads nothing gives his place back', async () => {
     const begins: AbortSignal[] = []
@@ -220,7 +237,7 @@ describe('over a connection', () => {
           return {
             status: 206,
             headers: { 'Content-Length': String(count), 'Content-Type': 'application/octet-stream' },
-            chunks: await large.begin(sha256, 0, count, call.signal),
+            chunks: await large.begin(sha256, 0, count, call.signal, 'A'),
           }
         }),
       ],

@@ -170,11 +170,11 @@ export interface Hello {
 
 /** A device's end of its link, as far as firmware is concerned. */
 export class TestDevice {
-  readonly #stage: UpdateStage
+  readonly #stage: Pick<UpdateStage, 'room' | 'settle'>
   readonly name: string
   link: TestLink
 
-  constructor(stage: UpdateStage, name: string, link: TestLink) {
+  constructor(stage: Pick<UpdateStage, 'room' | 'settle'>, name: string, link: TestLink) {
     this.#stage = stage
     this.name = name
     this.link = link

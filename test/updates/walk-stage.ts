@@ -100,6 +100,7 @@ export class WalkStage {
     const world = kept?.world ?? new ManualWorld()
     const made = new WalkStage(kept ?? { world, ...faultyPlace(world), considered: [] })
     await made.stage.open()
+    if (!kept) await made.resume()
     return made
   }
 

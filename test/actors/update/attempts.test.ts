@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { defaultAttemptsMax, isHeldBack, retryMsMax, retryMsMin } from '#actors/update/attempts'
+import { isHeldBack, retryMsMax, retryMsMin } from '#actors/update/attempts'
 import type { BeginUpdate } from '#actors/update/commands'
+import { defaultAttempts } from '#model/rollout'
 import { now } from '#test/actors/acting-actor'
 import { ActingUpdate, foundOf, offerOf } from '#test/actors/update/acting-update'
 
@@ -13,7 +14,7 @@ describe('an update that began by itself and was in vain', () => {
     'by %s is tried again, each time later, and three times in all',
     (status) => {
       const acting = new ActingUpdate()
-      for (let count = 1; count <= defaultAttemptsMax; count++) {
+      for (let count = 1; count <= defaultAttempts; count++) {
         expect(begins(acting, `J${count}`, { by: 'cron' })).toBe('begun')
         expect(acting.stands.attempts).toMatchObject({
           firmware: '2.0.0',
@@ -24,7 +25,7 @@ describe('an update that began by itself and was in vain', () => {
         })
         acting.says(status)
         acting.forgetHeard()
-        if (count === defaultAttemptsMax) break
+        if (count === defaultAttempts) break
         const waitMs = (acting.reminder ?? 0) - acting.at
         const meanMs = retryMsMin * 2 ** (count - 1)
         expect(waitMs).toBeGreaterThanOrEqual(meanMs * 0.8)

@@ -170,6 +170,30 @@ describe('a device that starts anew on its way', () => {
     }
   })
 
+  test('over and over instead of answering, has its time to answer again three times, and is given up then', () => {
+    const acting = ActingUpdate.offering()
+    for (let count = 1; count <= resendsMax; count++) {
+      acting.at += 5_000
+      acting.back('1.0.0', `s${count}`)
+      expect(acting.reminder).toBe(acting.at + offerTimeoutMs)
+    }
+    const until = acting.reminder
+    acting.at += 5_000
+    acting.forgetHeard()
+    expect(told(acting.back('1.0.0', 'last'))).toEqual([])
+    expect([acting.heard, acting.reminder]).toEqual([['offer A J 2.0.0'], until])
+    acting.at += 5_000
+    expect(told(acting.due())).toEqual(['FAILED 2.0.0 DEVICE_OFFLINE: it did not answer in time'])
+  })
+
+  test('and answers then, is offered it again as often as any other', () => {
+    const acting = ActingUpdate.offering()
+    for (let count = 1; count <= resendsMax; count++) acting.back('1.0.0', `s${count}`)
+    acting.says('STARTED')
+    acting.back('1.0.0', 'later')
+    expect([acting.standsAt, acting.stands.context.resends]).toEqual(['started', 1])
+  })
+
   test('while the update server is asked, is not taken for one that does so later', () => {
     const acting = new ActingUpdate()
     acting.begins()

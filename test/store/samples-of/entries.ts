@@ -5,6 +5,7 @@ import { contentOf, type ShapeProperty } from '#model/shape'
 import { keys } from '#store/keys'
 import { packRecord } from '#store/record-codec'
 import { Shapes, shapeFormat } from '#store/shapes'
+import { subscription } from '#test/store/samples-of/subscription'
 
 /** What entries of every kind are stored as. */
 
@@ -123,6 +124,9 @@ const waiting: Reported = {
   alarms: ['7Lf2wZs6Dy', at, '8Mg3xAt7Ez', 0],
 }
 
+const stamped: Reported = { ...waiting, throttles: ['6Hn3wRt5Mz/once-an-hour', at, '6Hn3wRt5Mz/2', at - 1] }
+const { alarms: _, ...unwaiting } = stamped
+
 /** With the name of their sample: more than the first release wrote. */
 export const laterEntries: readonly (readonly [name: string, entry: Entry])[] = [
   ['alarm-set', { kind: 'alarm_set', alarm: '7Lf2wZs6Dy', at, stored: alarm }],
@@ -151,4 +155,19 @@ export const laterEntries: readonly (readonly [name: string, entry: Entry])[] = 
     },
   ],
   ['update-changed-bare', { kind: 'update_changed', device: device.id, at, index: 0, status: 'refused' }],
+  ['reported-with-throttles', unwaiting],
+  ['reported-with-session-and-throttles', { ...unwaiting, session: 's-1' }],
+  ['reported-with-alarms-and-throttles', stamped],
+  ['reported-with-everything', { ...stamped, session: '' }],
+  ['subscribed', { kind: 'subscribed', at, user: subscription.createdBy, stored: subscription }],
+  [
+    'subscription-updated',
+    {
+      kind: 'subscription_updated',
+      at: at + 1,
+      user: subscription.createdBy,
+      stored: { ...subscription, locale: 'de', origin: '' },
+    },
+  ],
+  ['unsubscribed', { kind: 'unsubscribed', at, user: 'crn#user:anonymous', subscription: subscription.id }],
 ]

@@ -1,0 +1,9 @@
+import type { ActorAddress } from '#runtime/actor'
+
+/** What a function asked to be told. */
+export function deliveryAddress(tenant: string, fn: string): ActorAddress {
+  return { kind: 'delivery', tenant, id: fn }
+}
+
+/** Functions of which requests are kept: entries `<functionId>`. */
+export const deliveringIndex = 'delivering'

@@ -1,0 +1,29 @@
+import { parseCrn } from '#model/crn'
+import type { ActorAddress } from '#runtime/actor'
+
+/** What somebody is subscribed to, and how far he has heard of it. `id`: see `subscriberIdOf`. */
+export function subscriberAddress(tenant: string, id: string): ActorAddress {
+  return { kind: 'subscriber', tenant, id }
+}
+
+/** The bare id of a user, of an API key that acts as one, or `anonymous`. `user`: its resource name. */
+export function subscriberIdOf(user: string): string {
+  const crn = parseCrn(user)
+  return crn && 'id' in crn ? crn.id : user.slice(user.indexOf(':') + 1)
+}
+
+/** Who is subscribed to which function: entries `<functionId>/<subscriber>/<subscriptionId>`. */
+export const topicIndex = 'topic'
+
+export function topicRow(fn: string, subscriber: string, subscription: string): string {
+  return `${fn}/${subscriber}/${subscription}`
+}
+
+export function partsOfTopicRow(row: string): {
+  readonly function: string
+  readonly subscriber: string
+  readonly subscription: string
+} {
+  const [fn = '', subscriber = '', subscription = ''] = row.split('/')
+  return { function: fn, subscriber, subscription }
+}

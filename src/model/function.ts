@@ -1,0 +1,92 @@
+import { z } from 'zod'
+import type { Bound } from '#model/bound'
+import { formatCrn, ResourceIdentifier } from '#model/crn'
+import { Graph } from '#model/graph'
+import { BoundDevices, BoundGroups, BoundName } from '#model/group'
+import { Timestamp } from '#model/identifier'
+import type { ProblemDetail } from '#model/problem'
+
+/** What is done when something happens to a device. §2.6, contract 5.4. */
+
+/** Functions of a tenant. */
+export const functionsMax = 1_000
+
+/** `devices` and `groups` are united; with neither, it is about all devices, with an empty one about none. */
+const Binding = z.strictObject({ devices: BoundDevices.optional(), groups: BoundGroups.optional() })
+
+const fields = { name: BoundName, binding: Binding, graph: Graph }
+
+/** A function as it is made. */
+export const FunctionBody = z.strictObject({ ...fields, enabled: z.boolean().default(true) })
+export type FunctionBody = Readonly<z.infer<typeof FunctionBody>>
+
+/** What of it becomes another; `binding` and `graph` are whole. */
+export const FunctionPatch = z.strictObject({ ...fields, enabled: z.boolean() }).partial()
+export type FunctionPatch = Readonly<z.infer<typeof FunctionPatch>>
+
+/**
+ * A function at rest. `updatedBy` is its author, whose access counts when it runs; he and `createdBy` are resource names.
+ * Times are Unix ms; `edit` grows with every change.
+ */
+export interface StoredFunction extends Bound {
+  readonly name: string
+  readonly enabled: boolean
+  readonly graph: Graph
+  readonly createdBy: string
+  readonly createdAt: number
+  readonly updatedBy: string
+  readonly updatedAt: number
+  readonly edit: number
+}
+
+/** A function, as shown. */
+export const FunctionEntry = z.object({
+  ...fields,
+  enabled: z.boolean(),
+  resourceIdentifier: ResourceIdentifier,
+  createdBy: z.string(),
+  createdAt: Timestamp,
+  updatedBy: z.string(),
+  updatedAt: Timestamp,
+})
+export type FunctionEntry = Readonly<z.infer<typeof FunctionEntry>>
+
+export function functionEntryOf(id: string, stored: StoredFunction): FunctionEntry {
+  const { name, enabled, devices, groups, graph, createdBy, createdAt, updatedBy, updatedAt } = stored
+  return {
+    name,
+    enabled,
+    binding: { ...(devices && { devices: [...devices] }), ...(groups && { groups: [...groups] }) },
+    graph,
+    resourceIdentifier: formatCrn({ type: 'function', id }),
+    createdBy,
+    createdAt,
+    updatedBy,
+    updatedAt,
+  }
+}
+
+/** An alarm that a graph names: by which node, at which place among the nodes. */
+export interface NamedAlarm {
+  readonly node: string
+  readonly place: number
+  /** Its id. */
+  readonly alarm: string
+}
+
+/** In the order of the nodes; whether they are there is the tenant's to know. */
+export function alarmsNamed({ nodes }: Graph): readonly NamedAlarm[] {
+  return nodes.flatMap((node, place) =>
+    node.type === 'trigger' && node.on === 'alarm' ? [{ node: node.id, place, alarm: node.alarmId }] : [],
+  )
+}
+
+/** The same of templates, by name. */
+export function templatesNamed({ nodes }: Graph): ReadonlySet<string> {
+  return new Set(nodes.flatMap((node) => (node.type === 'email' ? [node.template] : [])))
+}
+
+/** What is wrong with the node at this place. `message`: "must …". Contract 5.4. */
+export function nodeFault({ nodes }: Graph, place: number, message: string): ProblemDetail {
+  return { path: `graph.nodes.${place}`, message: `node "${nodes[place]?.id ?? ''}" ${message}` }
+}

@@ -1,0 +1,105 @@
+import type { PropertyState } from '#model/entry'
+import type { StoredFunction } from '#model/function'
+import type { EmailNode, GraphNode } from '#model/graph'
+import type { JsonObject } from '#model/json-value'
+import type { Shape } from '#model/shape'
+import type { StoredTemplate } from '#model/template'
+
+/** What happened: values of a property, whether an alarm is active, a status. */
+export type Happened = PropertyState | boolean
+
+/** What a run sees. One object, filled anew for each: a run is synchronous. */
+export interface Happening {
+  value: Happened
+  /** Null: there was none. */
+  previous: Happened
+  device: string
+  /** Unix ms, the server's. */
+  time: number
+  /** Asked only when a condition reads it. */
+  meta: () => JsonObject
+  /** When a throttle last let something of this device through, Unix ms. `key`: `<functionId>/<nodeId>`. */
+  passedAt: (key: string) => number | undefined
+}
+
+/** What came of a run; not touched where nothing did. */
+export interface RunSink {
+  stamped(key: string): void
+  reached(node: EmailNode): void
+  /** A condition had no outcome. */
+  failed(): void
+}
+
+/** Hears every step of a run, for whoever tries a function out. `because`: why it went no further there. */
+export interface RunTrace {
+  entered(node: GraphNode): void
+  stopped(node: GraphNode, because: string): void
+}
+
+/** The graph of one function, compiled: one for all devices. */
+export interface RunGraph {
+  /** Of the function. */
+  readonly id: string
+  /** `trigger`: its place among the nodes. */
+  run(trigger: number, happening: Happening, sink: RunSink, trace?: RunTrace): void
+  /** Whether that trigger waits for this value. */
+  fits(trigger: number, value: Happened): boolean
+}
+
+export interface FunctionRule {
+  /** Of the function. */
+  readonly id: string
+  readonly graph: RunGraph
+  /** How many requests may be kept of it: false when it is one too many. `now` in Unix ms. */
+  readonly rate: { take(now: number): boolean }
+  /** Keys of its stamps. */
+  readonly throttles: ReadonlySet<string>
+}
+
+export interface ShapedTrigger {
+  readonly rule: FunctionRule
+  /** Its place among the nodes. */
+  readonly trigger: number
+}
+
+/** The functions bound to one device. Never changed, and shared by all that are bound to the same ones. */
+export interface FunctionList {
+  readonly rules: readonly FunctionRule[]
+  /** Who waits for which property, by its place in the shape; undefined where nobody waits for any. */
+  of(shape: Shape): readonly (readonly ShapedTrigger[] | undefined)[] | undefined
+  ofAlarm(alarm: string): readonly ShapedTrigger[]
+  readonly ofStatus: readonly ShapedTrigger[]
+  /** Whether its author may read what people recorded about the device. */
+  mayReadMeta(rule: FunctionRule): boolean
+}
+
+/** Of one tenant, where at least one function is enabled. */
+export interface TenantFunctions {
+  /** Another when any list may be another. */
+  readonly version: number
+  listOf(device: string): FunctionList
+}
+
+/** Since the process started. */
+export interface FunctionCounts {
+  runs: number
+  /** Conditions without an outcome. */
+  errors: number
+  requests: number
+  /** Those that were only counted. */
+  overflown: number
+}
+
+/** Requests that were one too many, until they are counted where the others are. */
+export interface Overflows {
+  add(tenant: string, fn: string): void
+  /** And forgets them. */
+  drain(): readonly { readonly tenant: string; readonly function: string; readonly count: number }[]
+}
+
+/** What is committed of functions, and nothing else: by this mails are sent. */
+export interface PublishedFunctions {
+  storedOf(tenant: string, fn: string): StoredFunction | undefined
+  templateOf(tenant: string, name: string): StoredTemplate | undefined
+  membersOf(tenant: string, group: string): readonly string[] | undefined
+}

@@ -1,0 +1,149 @@
+import { deliveryAddress } from '#actors/delivery/address'
+import { deliveryFormats } from '#actors/delivery/state'
+import { outboxAddress } from '#actors/outbox/address'
+import { type OutboxTally, outboxFormats } from '#actors/outbox/state'
+import { subscriberAddress } from '#actors/subscriber/address'
+import { type MailState, subscriberFormats } from '#actors/subscriber/state'
+import type { DeliveryHead, DeliveryRequest } from '#model/delivery'
+import type { StoredFunction } from '#model/function'
+import type { StoredTemplate } from '#model/template'
+import { at, device, shape } from '#test/store/samples-of/entries'
+import { subscription } from '#test/store/samples-of/subscription'
+
+/** Every kind of node, with and without what it need not say. */
+const storedFunction: StoredFunction = {
+  name: 'Zu heiß, per Mail',
+  enabled: true,
+  devices: [device.id, 'A'],
+  groups: null,
+  graph: {
+    nodes: [
+      {
+        id: 'value',
+        type: 'trigger',
+        on: 'property',
+        serviceIdentifier: shape.serviceIdentifier,
+        propId: 0x2000,
+        to: 21.5,
+      },
+      { id: 'any.value', type: 'trigger', on: 'property', serviceIdentifier: 'climate', propId: 4_294_967_295 },
+      { id: 'alarm', type: 'trigger', on: 'alarm', alarmId: '7Lf2wZs6Dy', to: 'active' },
+      { id: 'status', type: 'trigger', on: 'status', to: 'offline' },
+      { id: 'hot', type: 'condition', logic: { '>': [{ var: 'value' }, { var: ['previous', 30.5] }] } },
+      { id: 'once-an-hour', type: 'throttle', seconds: 3_600 },
+      { id: 'tell_them', type: 'email', template: 'too-hot.1' },
+    ],
+    edges: [
+      ['value', 'hot'],
+      ['any.value', 'hot'],
+      ['alarm', 'once-an-hour'],
+      ['status', 'once-an-hour'],
+      ['hot', 'once-an-hour'],
+      ['once-an-hour', 'tell_them'],
+    ],
+  },
+  createdBy: 'crn#user:2Vb7qYx9Kd',
+  createdAt: at - 1_000,
+  updatedBy: 'crn#key:4Qm8sUx2Bw',
+  updatedAt: at,
+  edit: 281_474_976_710_655,
+}
+
+const storedTemplate: StoredTemplate = {
+  locales: {
+    en: { subject: '{{device}} is hot', text: '{{value}} °C', html: '<b>{{value}}</b>' },
+    'de-CH': { subject: '{{device}} ist heiss', text: 'Jetzt {{value}} °C, vorher {{previous}}.\n' },
+  },
+  createdBy: 'crn#user:2Vb7qYx9Kd',
+  createdAt: at,
+  updatedBy: 'crn#user:anonymous',
+  updatedAt: at + 1,
+}
+
+/** Of a tenant: its sample, its record, what it means. */
+export const functionSamples: readonly (readonly [name: string, record: string, means: unknown])[] = [
+  ['tenant-function', 'function/6Hn3wRt5Mz', storedFunction],
+  [
+    'tenant-function-of-all',
+    'function/7Hn3wRt5Mz',
+    {
+      ...storedFunction,
+      enabled: false,
+      devices: null,
+      graph: { nodes: [{ id: 's', type: 'trigger', on: 'status' }], edges: [] },
+    } satisfies StoredFunction,
+  ],
+  ['tenant-template', 'template/too-hot.1', storedTemplate],
+]
+
+const requested = { at, device: device.id, node: 'tell_them', template: 'too-hot.1' }
+
+const requests: readonly (readonly [name: string, means: DeliveryRequest])[] = [
+  [
+    'delivery-request',
+    {
+      seq: 9_007_199_254_740_991,
+      ...requested,
+      value: 31.5,
+      previous: null,
+      cause: { on: 'property', service: shape.serviceIdentifier, propId: 0x2000 },
+    },
+  ],
+  [
+    'delivery-request-of-alarm',
+    { seq: 2, ...requested, value: true, previous: false, cause: { on: 'alarm', alarm: '7Lf2wZs6Dy' } },
+  ],
+  [
+    'delivery-request-of-status',
+    { seq: 3, ...requested, value: 'offline', previous: 'online', cause: { on: 'status' } },
+  ],
+]
+
+const mail: MailState = {
+  cursors: { '5Tn2bGh9Kd': 17, '6Tn2bGh9Kd': 0 },
+  hour: { from: at, count: 60 },
+  missed: { '6Hn3wRt5Mz': 4_096 },
+  retry: { attempts: 3, nextAt: at + 240_000 },
+  refusals: { inRow: 3, address: '0123456789abcdef', restsUntil: at + 86_400_000 },
+}
+
+const tally: OutboxTally = {
+  sent: 4_294_967_296,
+  digests: 2,
+  digested: 700,
+  failures: { no_address: { count: 1, lastAt: at }, rejected: { count: 3, lastAt: at + 1 } },
+}
+
+const delivery = deliveryAddress('acme', '6Hn3wRt5Mz')
+const subscriber = subscriberAddress('acme', '2Vb7qYx9Kd')
+
+/** Of actors of their own: with formats and address. */
+export const notificationSamples = [
+  [
+    'delivery-head',
+    { formats: deliveryFormats },
+    delivery,
+    'head',
+    { seq: 4_294_967_296, trimmed: 17, at } satisfies DeliveryHead,
+  ],
+  ...requests.map(
+    ([name, means]) =>
+      [name, { formats: deliveryFormats }, delivery, `request/${String(means.seq).padStart(16, '0')}`, means] as const,
+  ),
+  ['outbox-tally', { formats: outboxFormats }, outboxAddress('acme'), 'tally', tally],
+  [
+    'subscriber-subscriptions',
+    { formats: subscriberFormats },
+    subscriber,
+    'subscriptions',
+    [subscription, { ...subscription, id: '6Tn2bGh9Kd', locale: 'en', origin: '' }],
+  ],
+  ['subscriber-mail', { formats: subscriberFormats }, subscriber, 'mail', mail],
+  [
+    'subscriber-mail-at-rest',
+    { formats: subscriberFormats },
+    subscriberAddress('acme', 'anonymous'),
+    'mail',
+    { cursors: {}, hour: { from: 0, count: 0 }, missed: {}, retry: null, refusals: null } satisfies MailState,
+  ],
+] as const
