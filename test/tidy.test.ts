@@ -52,8 +52,8 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   'src/world': ['src/runtime'],
   'src/log': [],
   'src/config': ['src/config-kinds', 'src/config-settings', 'src/config-text'],
-  // What a schedule is.
-  'src/config-kinds': ['src/updates'],
+  // What a schedule is, and an address.
+  'src/config-kinds': ['src/model', 'src/updates'],
   'src/config-settings': ['src/config-kinds'],
   'src/config-text': ['src/config-settings'],
   // Everything between the sockets and the disk, put together: the same for the real server and for a simulated one.
