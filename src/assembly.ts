@@ -1,25 +1,21 @@
 import { accountActor } from '#actors/account/account'
-import { actionActor, runningActionIndex } from '#actors/action/action'
+import { actionActor } from '#actors/action/action'
 import { actionPageActor } from '#actors/action/page'
-import { alarmIndex } from '#actors/device/alarms'
-import { serviceIndex } from '#actors/device/declare'
+import { LateDeliveryNotices } from '#actors/delivery/notices'
 import { deviceActor, deviceAddress } from '#actors/device/device'
-import { firmwareIndex, projectDeviceIndex } from '#actors/device/firmware-index'
 import { isOverridden } from '#actors/device/overridden'
 import type { DeviceState } from '#actors/device/state'
-import { presentIndex } from '#actors/device/status'
 import { directoryActor } from '#actors/directory/directory'
-import { idempotencyIndex } from '#actors/idempotency/expiry'
 import { idempotencyActor } from '#actors/idempotency/idempotency'
+import { indexes } from '#actors/indexes'
 import { LateNotices } from '#actors/notices'
-import { projectIndex, walkingIndex } from '#actors/project/address'
 import { projectActor } from '#actors/project/project'
 import { unheardRules } from '#actors/rule-notices'
 import { sessionActor } from '#actors/session/session'
 import { signingKeysActor } from '#actors/signing-keys/signing-keys'
+import { subscriberActor } from '#actors/subscriber/subscriber'
 import { defaultTenant } from '#actors/tenant/address'
 import { tenantActor } from '#actors/tenant/tenant'
-import { updatingIndex } from '#actors/update/address'
 import { LateUpdateNotices } from '#actors/update/notices'
 import { updateActor } from '#actors/update/update'
 import { updateScheduleActor } from '#actors/update-schedule/schedule'
@@ -56,20 +52,6 @@ import { IdempotencyExpiry } from '#workers/idempotency-expiry'
 import { loadedRules } from '#workers/loaded-rules'
 import { RuleSweep } from '#workers/rule-sweep'
 import { bothViews } from '#workers/while-serving'
-
-/** All that actors have. */
-const indexes = [
-  presentIndex,
-  serviceIndex,
-  alarmIndex,
-  firmwareIndex,
-  projectDeviceIndex,
-  idempotencyIndex,
-  runningActionIndex,
-  updatingIndex,
-  projectIndex,
-  walkingIndex,
-]
 
 /** What waits to be stored or to leave, above which more is refused: some seconds of a full flood. */
 export const uncommittedBytesMax = 64 * 1024 * 1024
@@ -175,12 +157,15 @@ export function assemble(options: AssemblyOptions): Assembly {
 
   const notices = new LateNotices()
   const updateNotices = new LateUpdateNotices()
+  const deliveryNotices = new LateDeliveryNotices()
   const definitions = [
     deviceActor({ shapeById: (id) => journal.shapes.byId(id), startedAt, rules }),
     tenantActor(
       notices,
       bothViews(rules, unheardRules, () => system.isServing),
+      deliveryNotices,
     ),
+    subscriberActor(deliveryNotices),
     directoryActor(notices),
     accountActor,
     sessionActor(notices),

@@ -1,39 +1,14 @@
+import { ListView, type ViewedEvent } from '#test/simulation/list-view'
 import type { ReadRow } from '#test/simulation/reference-alarms'
 
-type Event = Readonly<Record<string, unknown>> & { readonly offset: number }
-
-/** Where alarms are or were active, as a client holds it: read once, then kept up by events alone. */
-export class AlarmView {
-  needsRead = true
-  isReading = false
-  #position = 0
-  #waiting: Event[] = []
+/** Where alarms are or were active, as a client holds it. */
+export class AlarmView extends ListView<ReadRow> {
+  readonly list = 'listAlarmStatus'
+  readonly resource = 'alarms'
   #rows = new Map<string, { readonly active: boolean; readonly since: unknown }>()
 
-  /** It may have missed something. */
-  forget(): void {
-    this.needsRead = true
-    this.#waiting = []
-  }
-
-  replace(rows: readonly ReadRow[], position: number): void {
-    this.needsRead = false
-    this.#position = position
-    this.#rows = new Map(rows.map((row) => [pairOf(row), { active: row.active, since: row.since }]))
-    const waiting = this.#waiting
-    this.#waiting = []
-    for (const event of waiting) this.told(event)
-  }
-
-  told(event: Event): void {
-    if (!String(event.type).startsWith('ALARM_STATUS_')) return
-    if (this.needsRead) this.#waiting.push(event)
-    else if (event.offset > this.#position)
-      this.#rows.set(pairOf(event), { active: event.type === 'ALARM_STATUS_ACTIVE', since: event.since })
-  }
-
-  /** In what it is not as it should be. What ended is told as inactive, and is no row any more. */
-  differences(rows: readonly ReadRow[]): readonly string[] {
+  /** What ended is told as inactive, and is no row any more. */
+  protected differences(rows: readonly ReadRow[]): readonly string[] {
     const there = new Map(rows.map((row) => [pairOf(row), { active: row.active, since: row.since }]))
     const found: string[] = []
     for (const [pair, row] of there) {
@@ -45,6 +20,18 @@ export class AlarmView {
       if (active && !there.has(pair)) found.push(`${pair} is active here only`)
     }
     return found
+  }
+
+  protected concerns(type: string): boolean {
+    return type.startsWith('ALARM_STATUS_')
+  }
+
+  protected take(rows: readonly ReadRow[]): void {
+    this.#rows = new Map(rows.map((row) => [pairOf(row), { active: row.active, since: row.since }]))
+  }
+
+  protected apply(event: ViewedEvent): void {
+    this.#rows.set(pairOf(event), { active: event.type === 'ALARM_STATUS_ACTIVE', since: event.since })
   }
 }
 

@@ -8,6 +8,9 @@ export function linkDevices(server: SimulatedServer, devices: readonly Simulated
     heard: (message: string) => {
       for (const device of devices) if (device.socket === socket) device.heard(message)
     },
+    sent: (message: string) => {
+      if (message.startsWith('{"type":"FIRMWARE"')) server.firmwareSent(JSON.parse(message).id)
+    },
     closed: () => {
       for (const device of devices) if (device.socket === socket) device.closed()
     },

@@ -11,6 +11,7 @@ const concerns: Readonly<Record<string, readonly [resource: string, ...named: Na
   DEVICE_ADD: ['device', 'device'],
   DEVICE_DELETE: ['device', 'device'],
   DEVICE_DISCOVERY: ['updates', 'device'],
+  UPDATE_STATUS: ['updates', 'device'],
   META_STATUS_CHANGE: ['meta', 'device'],
   META_SET: ['meta', 'device'],
   META_DELETE: ['meta', 'device'],

@@ -5,13 +5,14 @@ import { Problem } from '#model/problem'
 import { AlarmView } from '#test/simulation/alarm-view'
 import { answerOf } from '#test/simulation/answer'
 import { withoutEmptyDevices, withoutWhatMayBeGone } from '#test/simulation/known-devices'
-import type { ReadRow } from '#test/simulation/reference-alarms'
+import type { ListedRow, Lists, ListView } from '#test/simulation/list-view'
 import { mayHear, mayHearAnything, mayRead, readable } from '#test/simulation/reference-filter'
 import type { SimulatedAlarms } from '#test/simulation/simulated-alarms'
 import { counterId, counterService } from '#test/simulation/simulated-device'
 import type { Person, Session } from '#test/simulation/simulated-person'
 import { type SimulatedServer, tenant, ticketLifetimeMs } from '#test/simulation/simulated-server'
 import type { Peer, SimulatedSocket } from '#test/simulation/simulated-sockets'
+import { UpdateView } from '#test/simulation/update-view'
 import type { Witness } from '#test/simulation/witness'
 
 type Event = Readonly<Record<string, unknown>> & { readonly type: string; readonly offset: number }
@@ -23,7 +24,7 @@ type Event = Readonly<Record<string, unknown>> & { readonly type: string; readon
 export class SimulatedDashboard implements Peer {
   readonly person: Person
   readonly state = new FoldedState()
-  readonly #alarmView = new AlarmView()
+  readonly #views: readonly ListView[] = [new AlarmView(), new UpdateView()]
   readonly #alarms: SimulatedAlarms
   readonly #witness: Witness
   #server: SimulatedServer
@@ -68,10 +69,11 @@ export class SimulatedDashboard implements Peer {
 
   /** There is nothing left to do for it: it knows all it can know, or it can't come in. */
   get isAtRest(): boolean {
-    if (this.#isEntering || this.#isReading || this.#alarmView.isReading) return false
+    if (this.#isEntering || this.#isReading || this.#views.some(({ isReading }) => isReading)) return false
     if (!this.#socket) return !this.person.isActive
     if (this.#socket.hasUnread) return false
-    return this.isIntruder || ((!this.#needsRead || this.#isBlind) && !this.#alarmView.needsRead)
+    const isRead = !this.#needsRead || this.#isBlind
+    return this.isIntruder || (isRead && !this.#views.some(({ needsRead }) => needsRead))
   }
 
   /** It is connected, and its session is over. */
@@ -92,7 +94,7 @@ export class SimulatedDashboard implements Peer {
 
   /** Does the next thing there is to do, if any. */
   proceed(): void {
-    const tasks = this.#socket ? [this.#read(), this.#readAlarms()] : [this.#enter()]
+    const tasks = this.#socket ? [this.#read(), ...this.#views.map((view) => this.#readList(view))] : [this.#enter()]
     for (const task of tasks) task.catch((error) => this.#witness.faults.push(error))
   }
 
@@ -109,7 +111,7 @@ export class SimulatedDashboard implements Peer {
     if (code === 4401) this.#session = undefined
     this.#socket = undefined
     this.#isReading = false
-    this.#alarmView.isReading = false
+    for (const view of this.#views) view.isReading = false
     this.#waiting = []
   }
 
@@ -121,8 +123,8 @@ export class SimulatedDashboard implements Peer {
     else this.#told(event)
   }
 
-  /** In what it is not as it should be: `entries` is all there is, `rows` all that stands of alarms. */
-  differences(entries: readonly DeviceEntry[], rows: readonly ReadRow[]): readonly string[] {
+  /** In what it is not as it should be: `entries` is all there is, `lists` what lists beside it are, by their names. */
+  differences(entries: readonly DeviceEntry[], lists: Lists): readonly string[] {
     const { grants } = this.person
     const there = new FoldedState()
     there.replace(readable(grants, entries))
@@ -130,9 +132,8 @@ export class SimulatedDashboard implements Peer {
     withoutEmptyDevices(this.state)
     withoutWhatMayBeGone(this.state, there, grants)
     if (there.devices.size > 0) this.#witness.count('compared')
-    const seen = rows.filter(({ deviceIdentifier }) => mayRead(grants, 'alarms', deviceIdentifier))
-    if (seen.length > 0) this.#witness.count('alarms compared')
-    return [...this.state.differences(there), ...this.#alarmView.differences(seen)]
+    const faults = this.#views.flatMap((view) => view.faults(lists, grants, this.#witness))
+    return [...this.state.differences(there), ...faults]
   }
 
   /** One step nearer. */
@@ -198,7 +199,7 @@ export class SimulatedDashboard implements Peer {
     if (wasOver) this.#accuse('comes in by a ticket, and its session is over')
     this.#limitBytes = undefined
     this.#asked = this.#needsRead ? 'now' : { after: { epoch: this.#epoch, offset: this.#position } }
-    if (this.#needsRead) this.#alarmView.forget()
+    if (this.#needsRead) this.#forgetLists()
     this.#retainedFrom = context.reader.retainedFrom(tenant)
     this.#mustRecover = !this.#needsRead && this.#isRecoverable(server)
     this.#lastHeard = 0
@@ -261,32 +262,36 @@ export class SimulatedDashboard implements Peer {
     for (const event of waiting) if (event.offset > this.#position) this.#fold(event)
   }
 
-  /** Reads where alarms are active when it has to: a list of its own, with a position of its own. */
-  async #readAlarms(): Promise<void> {
+  /** Reads a list of its own when it has to, with a position of its own. */
+  async #readList(view: ListView): Promise<void> {
     const session = this.#session
-    const view = this.#alarmView
     if (!view.needsRead || view.isReading || !session) return
     view.isReading = true
     const server = this.#server
     const socket = this.#socket
     const resyncs = this.#resyncs
     const { moment } = this.#witness
-    const answer = await answerOf(server.call('listAlarmStatus', { authorization: `Bearer ${session.token}` }))
+    const { list, query, resource } = view
+    const answer = await answerOf(server.call(list, { query, authorization: `Bearer ${session.token}` }))
     if (server !== this.#server) return
     if (this.#socket === socket) view.isReading = false
     const isStale = this.#socket !== socket || this.#resyncs !== resyncs
     if ('refused' in answer) {
       if (!this.#isForbidden(session, answer.refused)) return
-      if (!this.person.mayLack(moment, (grants) => mayRead(grants, 'alarms'))) this.#accuse('may read alarms')
+      if (!this.person.mayLack(moment, (grants) => mayRead(grants, resource))) this.#accuse(`may read ${resource}`)
       if (!isStale) view.replace([], this.#lastHeard)
       return
     }
-    const rows = JSON.parse(answer.body) as readonly ReadRow[]
+    const rows = JSON.parse(answer.body) as readonly ListedRow[]
     for (const { deviceIdentifier: device } of rows) {
-      const grounds = this.person.grounds(moment, (grants) => mayRead(grants, 'alarms', device))
-      this.#witness.judge(() => `${this.person.name} is shown an alarm of ${device}`, grounds)
+      const grounds = this.person.grounds(moment, (grants) => mayRead(grants, resource, device))
+      this.#witness.judge(() => `${this.person.name} is shown ${resource} of ${device}`, grounds)
     }
     if (!isStale) view.replace(rows, Number(answer.headers?.['Stream-Offset']))
+  }
+
+  #forgetLists(): void {
+    for (const view of this.#views) view.forget()
   }
 
   /** False when it may come later; who may not read may have lost his session. */
@@ -329,7 +334,7 @@ export class SimulatedDashboard implements Peer {
     if (this.#mustRecover)
       this.#accuse(`reads anew at ${asked}, where nothing changed for it since ${this.person.sameSince}`)
     this.#needsRead = true
-    this.#alarmView.forget()
+    this.#forgetLists()
   }
 
   #positioned({ epoch, offset }: Event): void {
@@ -341,7 +346,7 @@ export class SimulatedDashboard implements Peer {
 
   #resync({ offset }: Event): void {
     this.#needsRead = true
-    this.#alarmView.forget()
+    this.#forgetLists()
     this.#isBlind = false
     this.#resyncs++
     this.#witness.count('told to read anew')
@@ -360,7 +365,7 @@ export class SimulatedDashboard implements Peer {
     this.#witness.count(`heard ${event.type}`)
     if (event.type === 'ALARM_CONFIG_UPDATE') this.#alarms.judgeHeard(this.person, event, from)
     this.#checkOrder(event)
-    this.#alarmView.told(event)
+    for (const view of this.#views) view.told(event)
     if (this.#isBlind) return
     if (this.#needsRead) {
       this.#waiting.push(event)

@@ -1,4 +1,5 @@
 import type { SeededRandom } from '#bench/random'
+import { DeviceFirmware, type Order, type Piece } from '#test/simulation/simulated-firmware'
 import { Heater, heaterService } from '#test/simulation/simulated-heater'
 import type { Peer, SimulatedSocket } from '#test/simulation/simulated-sockets'
 
@@ -45,12 +46,23 @@ interface Frame {
   readonly timestamp?: number
 }
 
+/** What a device needs to take firmware, beside its link. */
+export interface FirmwareGround {
+  download(order: Order, from: number, to: number): Promise<Piece>
+  offered(device: SimulatedDevice, order: Order): void
+  /** It is known now whether it takes firmware by itself. */
+  welcomed(device: SimulatedDevice): void
+  accuse(what: string): void
+}
+
 /** A device as a client of the link that never gives up: it keeps what is not acknowledged and sends it again. */
 export class SimulatedDevice implements Peer {
   readonly name: string
   /** It comes back when it likes: what becomes of it meanwhile is not its doing. */
   isAway = false
   readonly heater: Heater
+  readonly firmware: DeviceFirmware
+  ground: FirmwareGround | undefined
   /** Told of what its heater is asked for the first time. */
   onAsked: (updates: readonly { readonly propId: number; readonly value: unknown }[]) => void = () => {}
   readonly #random: SeededRandom
@@ -75,6 +87,13 @@ export class SimulatedDevice implements Peer {
       answers: (message) => this.#socket?.say({ flakeAddress: this.#address, ...message }),
       asked: (updates) => this.onAsked(updates),
     })
+    this.firmware = new DeviceFirmware(random, {
+      says: (message) => this.#socket?.say({ flakeAddress: this.#address, ...message }),
+      restarts: () => this.#restart(),
+      download: async (...asked) => (await this.ground?.download(...asked)) ?? 'not now',
+      offered: (order) => this.ground?.offered(this, order),
+      accuse: (what) => this.ground?.accuse(`${name} ${what}`),
+    })
   }
 
   get isLinked(): boolean {
@@ -96,7 +115,8 @@ export class SimulatedDevice implements Peer {
 
   get isSettled(): boolean {
     if (this.isAway) return true
-    return this.isLinked && this.#unacknowledged.length === 0 && !this.heater.owesAnswers
+    const owesNothing = !this.heater.owesAnswers && this.firmware.isSettled
+    return this.isLinked && this.#unacknowledged.length === 0 && owesNothing
   }
 
   /** A link is open: say who we are. The socket may be shared with others. */
@@ -105,10 +125,12 @@ export class SimulatedDevice implements Peer {
     this.#socket = socket
     this.#address = 0
     this.heater.begins()
+    this.firmware.begins()
     socket.say({
       type: 'HELLO',
       deviceIdentifier: this.name,
       session: `s${this.#session}`,
+      ...this.firmware.declaration,
       services: [
         { serviceIdentifier: counterService, properties: [{ propId: counterId, type: 'UINT32' }] },
         ...this.heater.declaration,
@@ -123,15 +145,30 @@ export class SimulatedDevice implements Peer {
    */
   reboot(): void {
     if (this.#socket && this.#unwelcomed > 0) return
+    this.#boot()
+    if (this.#socket) this.hello(this.#socket)
+  }
+
+  /** The same, and its connection is gone with it. */
+  #restart(): void {
+    const socket = this.#socket
+    if (this.#random.next() < 0.3) socket?.say({ type: 'BYE', flakeAddress: this.#address })
+    this.lost()
+    this.#boot()
+    if (this.#random.next() < 0.5) socket?.cut()
+  }
+
+  #boot(): void {
     this.#session++
     this.#seq = 0
     this.#unacknowledged = []
-    if (this.#socket) this.hello(this.#socket)
+    this.firmware.boots()
   }
 
   redeclare(): void {
     this.#declaration = this.#random.below(declarations.length)
     this.heater.isOffered = this.#random.next() < 0.8
+    this.firmware.isAccepting = this.#random.next() < 0.75
     // What it offers no more it has nothing to say about.
     if (!this.heater.isOffered)
       this.#unacknowledged = this.#unacknowledged.filter(({ serviceIdentifier }) => serviceIdentifier !== heaterService)
@@ -148,7 +185,9 @@ export class SimulatedDevice implements Peer {
 
   /** Does something that it put off, now and then. At rest all of it. */
   proceed(isAtRest = false): void {
-    if (this.isLinked && (isAtRest || this.#random.next() < 0.1)) this.heater.answerLate()
+    if (!this.isLinked) return
+    if (isAtRest || this.#random.next() < 0.1) this.heater.answerLate()
+    if (isAtRest || this.#random.next() < 0.3) this.firmware.proceed()
   }
 
   /** A frame with something wrong in it: it costs nobody anything. */
@@ -174,6 +213,7 @@ export class SimulatedDevice implements Peer {
     if (message.type === 'WELCOME' && message.deviceIdentifier === this.name) this.#welcomed(message)
     if (message.type === 'ACK' && message.flakeAddress === this.#address) this.#acked(message.seq)
     if (message.type === 'WRITE' && message.flakeAddress === this.#address) this.heater.heard(message)
+    if (message.type === 'FIRMWARE' && message.flakeAddress === this.#address) this.firmware.hear(message)
     if (message.type !== 'ERROR' || message.flakeAddress !== this.#address) return
     if (message.code === 'REPLACED') this.lost()
     // Somebody removed us: then we are new.
@@ -198,6 +238,8 @@ export class SimulatedDevice implements Peer {
     // Stored though we did not hear of it.
     this.#acked(seq)
     for (const frame of this.#unacknowledged) this.#send(frame)
+    this.firmware.welcomed()
+    if (this.#unwelcomed === 0) this.ground?.welcomed(this)
   }
 
   #acked(seq: number): void {

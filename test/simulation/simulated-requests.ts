@@ -121,6 +121,8 @@ export class SimulatedRequests {
       const { status, body } = await server.call(name, { ...request, ...more })
       outcome = { status, body }
     } catch (error) {
+      // What is left of a dead process says nothing.
+      if (server !== this.#server) return { status: 0, body: '' }
       if (!(error instanceof Problem)) throw error
       outcome = { status: error.kind.status, body: '', refused: error.code }
     }

@@ -15,11 +15,13 @@ import type { MemoryPlace } from '#store/memory'
 import { plainEngine } from '#test/iam/plain-hashing'
 import { SimulatedSockets } from '#test/simulation/simulated-sockets'
 import { type SimulatedWorld, settle } from '#test/simulation/simulated-world'
+import type { UpdateSettings } from '#updates/options'
 
 export const tenant = 'default'
 export const ticketLifetimeMs = 30_000
-/** How long a device has to answer a write. */
+/** How long a device has to answer a write, and what it is offered. */
 const writeTimeoutMs = 600
+const offerTimeoutMs = 900
 const seen = { origins: ['http://127.0.0.1'], host: '127.0.0.1', address: '127.0.0.1' }
 
 /** Limits that differ from run to run. */
@@ -28,6 +30,7 @@ export interface SimulatedLimits {
   readonly uncommittedBytesMax: number
   /** For how long a sign-in holds. */
   readonly tokenMs: number
+  readonly updates: Required<Pick<UpdateSettings, 'images' | 'options'>>
 }
 
 /** Somebody who may do everything, and whose right to it never ends: what he is shown is held against what others are. */
@@ -41,6 +44,10 @@ export type SimulatedRequest = Partial<Call> & {
   readonly authorization?: string
   readonly as?: string
   readonly key?: string
+  /** Others, by their lower-case names. */
+  readonly headers?: Readonly<Record<string, string>>
+  /** A body that comes piece by piece. */
+  readonly pieces?: AsyncIterable<Uint8Array> & { readonly lengthBytes: number }
 }
 
 /** One process of the server: everything but uWebSockets.js and LevelDB. */
@@ -50,6 +57,8 @@ export class SimulatedServer {
   readonly errors: Error[] = []
   readonly identity: Identity
   readonly now: () => number
+  /** A FIRMWARE of this id leaves. */
+  firmwareSent: (id: string) => void = () => {}
   readonly #kill: () => void
   readonly #bindings: ReadonlyMap<string, Binding>
   readonly #guard: IdempotencyGuard
@@ -70,7 +79,7 @@ export class SimulatedServer {
       place,
       publisher: this.sockets,
       isSynced: false,
-      retention: { bytesMax: limits.retainedBytesMax, ageMsMax: 3_600_000 },
+      retention: { bytesMax: limits.retainedBytesMax, ageMsMax: 24 * 3_600_000 },
       redo: { eventsMax: 60, bytesMax: 1024 * 1024, growth: { eventsPerActor: 8, timesMax: 2 } },
       // Some are woken in bulk, and others one by one.
       bulkWake: { entriesMin: 1, actorsMin: 1, rowsAhead: 3, rowsPerActor: 2 },
@@ -78,6 +87,7 @@ export class SimulatedServer {
       highWaterBytes: 100,
       ticketLifetimeMs,
       writeTimeoutMs,
+      updates: { ...limits.updates, offerTimeoutMs, publicUrls: ['https://simulated'] },
       identity: {
         fileKey: async () => new Uint8Array(32).fill(7),
         engine: plainEngine(),
@@ -113,10 +123,10 @@ export class SimulatedServer {
     const binding = this.#bindings.get(name)
     if (!binding) throw new Error(`no route ${name}`)
     const { world } = this.assembly.context
-    const { authorization = '', as, key = '', ...given } = request
+    const { authorization = '', as, key = '', headers: more = {}, pieces, ...given } = request
     const caller = authorization === '' ? actingAs(as) : this.#callerBy(authorization, binding)
     const { parameters = {}, query = {}, body } = given
-    const headers: Readonly<Record<string, string>> = { authorization, [idempotencyKeyHeader]: key }
+    const headers: Readonly<Record<string, string>> = { ...more, authorization, [idempotencyKeyHeader]: key }
     const call: Call = {
       caller,
       parameters,
@@ -125,7 +135,11 @@ export class SimulatedServer {
       get bodyBytes() {
         return Buffer.from(JSON.stringify(body ?? null))
       },
-      upload: undefined,
+      upload: pieces && {
+        lengthBytes: pieces.lengthBytes,
+        [Symbol.asyncIterator]: () => pieces[Symbol.asyncIterator](),
+        stillPermitted: () => caller,
+      },
       header: (header) => headers[header] ?? '',
       target: { method: binding.entry.method, path: pathOf(binding, parameters), query: JSON.stringify(query) },
       requestId: 'test',
@@ -141,7 +155,7 @@ export class SimulatedServer {
     permit(binding.entry.access, caller, call.parameters)
     const reply = await (key === '' ? binding.answer(call) : this.#guard.run(call, binding.entry, binding.answer))
     let text = reply.json === undefined ? (reply.text ?? '') : JSON.stringify(reply.json)
-    for await (const chunk of reply.chunks ?? []) text += chunk
+    for await (const chunk of reply.chunks ?? []) text += typeof chunk === 'string' ? chunk : Buffer.from(chunk)
     return { ...reply, body: text }
   }
 

@@ -4,6 +4,8 @@ import type { World } from '#runtime/world'
 /** What the other end of a simulated socket is. */
 export interface Peer {
   heard(message: string): void
+  /** It is on its way, and not heard yet. */
+  sent?(message: string): void
   closed(code: number): void
 }
 
@@ -169,6 +171,7 @@ export class SimulatedSocket implements Socket {
     }
     this.#buffer.push(message)
     this.#bufferedBytes += message.length
+    this.#peer.sent?.(message)
     return true
   }
 

@@ -127,7 +127,10 @@ export class SimulatedWrites {
     this.#writes = this.#writes.slice(-100)
   }
 
-  /** Targets that devices reported before it was answered that they took them. */
+  /**
+   * Targets that devices reported before it was answered that they took them, and by which address they did: what one that
+   * was removed in that moment said may be gone with it.
+   */
   readonly #told = new Map<number, { readonly device: SimulatedDevice; readonly address: number }>()
 
   get #failures(): number {
@@ -160,7 +163,7 @@ export class SimulatedWrites {
     else if (JSON.stringify(deed.results) !== JSON.stringify(updates))
       this.#witness.accuse(`${device.name} said ${JSON.stringify(deed.results)}; told is ${JSON.stringify(updates)}`)
     else if (deed.isReportedFirst && write.server === this.#server && write.failures === this.#failures)
-      this.#told.set(target, { device, address: device.address })
+      this.#told.set(target, { device, address: deed.address })
     this.#witness.count(deed?.results.some(({ propId }) => propId === boostId) ? 'written, two' : 'written')
   }
 

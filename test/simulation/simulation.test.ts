@@ -32,6 +32,21 @@ const tried = [
   'action DEVICE_TIMEOUT',
   'action NOT_FOUND',
   'action INVALID',
+  'release made',
+  'firmware offered by post',
+  'firmware offered by hook',
+  'firmware offered by connect',
+  'firmware offered by cron',
+  'firmware offered again, or an older one',
+  'update STARTED',
+  'update DEVICE_OFFLINE',
+  'update DEVICE_NOT_OK',
+  'update NO_UPDATE',
+  'rolled out',
+  'chosen compared',
+  'update statuses compared',
+  'updates compared',
+  'heard UPDATE_STATUS',
 ]
 
 describe.skipIf(SEED !== undefined)('the whole server, simulated from a seed', () => {

@@ -1,18 +1,20 @@
 import { runningActionIndex } from '#actors/action/action'
 import { memoryPlace, type WriteFault } from '#store/memory'
 import { changeSomething } from '#test/simulation/changes'
+import { Everybody } from '#test/simulation/everybody'
 import { linkDevices } from '#test/simulation/gateway'
-import { SimulatedActions } from '#test/simulation/simulated-actions'
-import { heldMs, SimulatedAlarms } from '#test/simulation/simulated-alarms'
+import type { Life } from '#test/simulation/life'
+import { someLimits } from '#test/simulation/limits'
+import type { Lists } from '#test/simulation/list-view'
+import { heldMs } from '#test/simulation/simulated-alarms'
 import { SimulatedDashboard } from '#test/simulation/simulated-dashboard'
 import { SimulatedDevice } from '#test/simulation/simulated-device'
-import { SimulatedPeople } from '#test/simulation/simulated-people'
-import { SimulatedRequests } from '#test/simulation/simulated-requests'
-import { SimulatedSchema } from '#test/simulation/simulated-schema'
 import { type SimulatedLimits, SimulatedServer, tenant } from '#test/simulation/simulated-server'
 import { SimulatedWorld } from '#test/simulation/simulated-world'
-import { SimulatedWrites } from '#test/simulation/simulated-writes'
 import { StoredReports } from '#test/simulation/stored-reports'
+import { StoredStatuses } from '#test/simulation/stored-statuses'
+import { Troubles } from '#test/simulation/troubles'
+import { UpdatesAtRest } from '#test/simulation/updates-at-rest'
 import { Witness } from '#test/simulation/witness'
 
 /** What a run did, for the reader of a report. */
@@ -39,12 +41,10 @@ export class Simulation {
   readonly #limits: SimulatedLimits
   readonly #witness = new Witness()
   readonly #stored = new StoredReports()
-  readonly #people: SimulatedPeople
-  readonly #schema: SimulatedSchema
-  readonly #requests: SimulatedRequests
-  readonly #writes: SimulatedWrites
-  readonly #alarms: SimulatedAlarms
-  readonly #actions: SimulatedActions
+  readonly #statuses = new StoredStatuses()
+  readonly #everybody: Everybody
+  readonly #troubles: Troubles
+  readonly #updatesAtRest: UpdatesAtRest
   #dashboards: SimulatedDashboard[] = []
   #server: SimulatedServer
   #fault: WriteFault | undefined
@@ -54,14 +54,7 @@ export class Simulation {
   constructor(seed: number) {
     this.#world = new SimulatedWorld(seed)
     const { random } = this.#world
-    this.#limits = {
-      // Little enough that redo holds retention back, or enough that nobody has to read anew.
-      retainedBytesMax: this.#pick([1_000, 3_000, 20_000]) ?? 0,
-      // Little enough that a few frames are too many, or enough for all.
-      uncommittedBytesMax: this.#pick([1_200, 4_000, 1_000_000]) ?? 0,
-      // Sessions that end by themselves in between, or hold throughout.
-      tokenMs: this.#pick([200_000, 3_600_000]) ?? 0,
-    }
+    this.#limits = someLimits(random, () => this.#world.now())
     this.#place = memoryPlace({
       world: this.#world.process().world,
       delayMsMax: random.next() < 0.5 ? 0 : 6,
@@ -76,26 +69,20 @@ export class Simulation {
     })
     this.#devices = Array.from({ length: 2 + random.below(5) }, (_, index) => new SimulatedDevice(`D${index}`, random))
     this.#server = new SimulatedServer(this.#world, this.#place, this.#limits)
-    const names = this.#devices.map(({ name }) => name)
-    this.#people = new SimulatedPeople(this.#server, random, this.#witness, names)
-    this.#schema = new SimulatedSchema(this.#server, random, this.#witness)
-    this.#requests = new SimulatedRequests(this.#server, random, this.#witness)
-    this.#writes = new SimulatedWrites(this.#server, this.#requests, random, this.#witness, this.#devices, this.#schema)
-    const parts = { requests: this.#requests, people: this.#people, schema: this.#schema }
-    this.#alarms = new SimulatedAlarms(this.#server, random, this.#witness, { ...parts, devices: names })
-    const many = { ...parts, alarms: this.#alarms, devices: this.#devices }
-    this.#actions = new SimulatedActions(this.#server, random, this.#witness, many)
-    for (const device of this.#devices) {
-      device.onAsked = (updates) => {
-        this.#writes.askedOf(updates)
-        this.#actions.askedOf(device, updates)
-      }
-    }
+    this.#everybody = new Everybody(this.#server, random, this.#witness, this.#devices)
+    const life = this.#lifeOf()
+    this.#troubles = new Troubles(random, life, this.#everybody, this.#devices)
+    const { people, updates } = this.#everybody
+    this.#updatesAtRest = new UpdatesAtRest(random, this.#witness, life, {
+      ...{ people, updates, troubles: this.#troubles, devices: this.#devices },
+      ...this.#limits.updates,
+    })
   }
 
   async begin(): Promise<void> {
     await this.#pumped(this.#server.open())
-    await this.#pumped(this.#people.begin())
+    await this.#pumped(this.#everybody.people.begin())
+    for (let count = 0; count < 2; count++) this.#everybody.updates.upload()
     for (let count = 0; count < 2; count++) this.#connectDashboard()
   }
 
@@ -113,16 +100,17 @@ export class Simulation {
     const { random } = this.#world
     const tried = random.next()
     const device = this.#pick(this.#devices)
-    if (tried < 0.21) device?.report()
-    else if (tried < 0.25) await this.#writeProperties()
-    else if (tried < 0.27) this.#requests.askAgain()
-    else if (tried < 0.29) await this.#askMany()
-    else if (tried < 0.32) await this.#changeAlarms()
-    else if (tried < 0.33) this.#schema.act()
-    else if (tried < 0.36) await this.#flood(device)
-    else if (tried < 0.46) this.#link()
-    else if (tried < 0.5) this.#pick([...this.#server.sockets.sockets])?.cut()
-    else if (tried < 0.53) device?.redeclare()
+    if (tried < 0.19) device?.report()
+    else if (tried < 0.23) await this.#troubles.writeProperties()
+    else if (tried < 0.25) this.#everybody.requests.askAgain()
+    else if (tried < 0.27) await this.#troubles.askMany()
+    else if (tried < 0.3) await this.#troubles.changeAlarms()
+    else if (tried < 0.31) this.#everybody.schema.act()
+    else if (tried < 0.34) await this.#flood(device)
+    else if (tried < 0.4) await this.#troubles.changeFirmware()
+    else if (tried < 0.48) this.#link()
+    else if (tried < 0.51) this.#pick([...this.#server.sockets.sockets])?.cut()
+    else if (tried < 0.54) device?.redeclare()
     else if (tried < 0.55) device?.misreport()
     else if (tried < 0.57) device?.reboot()
     else if (tried < 0.58) device?.bye()
@@ -130,8 +118,8 @@ export class Simulation {
     else if (tried < 0.78) this.#pick([...this.#server.sockets.sockets])?.read(1 + random.below(8))
     else if (tried < 0.8) this.#pick(this.#dashboards)?.askPosition()
     else if (tried < 0.85) changeSomething(this.#server, random, device?.name ?? '')
-    else if (tried < 0.9) await this.#changeRights()
-    else if (tried < 0.91) this.#failWrite()
+    else if (tried < 0.9) await this.#troubles.changeRights()
+    else if (tried < 0.91) this.#fillDisk()
     else if (tried < 0.92) await this.#crash()
     else if (tried < 0.97) await this.#advance(random.between(0, 40))
     else await this.#advance(random.next() < 0.3 ? random.between(0, 400_000) : random.between(0, 3_000))
@@ -146,26 +134,32 @@ export class Simulation {
   async checkQuiet(): Promise<void> {
     this.#place.setRoom(true)
     this.#fault = undefined
-    await this.#comeToRest(() => this.#people.isIdle && this.#schema.isIdle, 3)
+    const { people, schema, requests, alarms, actions } = this.#everybody
+    await this.#comeToRest(() => people.isIdle && schema.isIdle, 3)
     await this.#endActions()
+    await this.#comeToRest(() => requests.isIdle && this.#everybody.updates.isIdle)
+    await this.#updatesAtRest.end()
     // The last word is a device's own: nothing that was edited has it judged once more.
     for (const device of this.#devices) if (this.#world.random.next() < 0.7) device.report()
     await this.#comeToRest(() => true)
     await this.#advance(heldMs)
-    await this.#comeToRest(() => this.#requests.isIdle)
-    await this.#pumped(Promise.all([this.#people.settle(), this.#schema.settle(), this.#alarms.settle()]))
+    await this.#comeToRest(() => requests.isIdle)
+    await this.#pumped(this.#everybody.settle())
     await this.#comeToRest(() => this.#dashboards.every((dashboard) => dashboard.isAtRest))
     await this.#checkStream()
-    await this.#pumped(this.#actions.settle())
+    await this.#pumped(actions.settle())
     const { body } = await this.#pumped(this.#server.call('listDevices', { query: { depth: 2 } }))
-    const [fault] = await this.#pumped(this.#alarms.faults(JSON.parse(body)))
+    const [fault] = await this.#pumped(alarms.faults(JSON.parse(body)))
     if (fault) throw new Error(fault)
-    const rows = await this.#pumped(this.#alarms.rows())
+    const lists: Lists = {
+      listAlarmStatus: await this.#pumped(alarms.rows()),
+      listUpdates: await this.#pumped(this.#updatesAtRest.shown()),
+    }
     const open = this.#dashboards.filter((dashboard) => dashboard.isOpen)
     for (const dashboard of open) {
       const { name } = dashboard.person
       if (dashboard.isIntruder) throw new Error(`${name} is connected, and the session is over`)
-      const found = dashboard.differences(JSON.parse(body), rows)
+      const found = dashboard.differences(JSON.parse(body), lists)
       if (found.length > 0) throw new Error(`${name} knows otherwise: ${found.join('; ')}`)
     }
     const { size } = this.#server.identity.sockets
@@ -223,7 +217,9 @@ export class Simulation {
     const stream = await this.#pumped(this.#server.stream())
     const { reader, system } = this.#server.assembly.context
     this.#stored.gather(stream, reader.retainedFrom(tenant), system.registry.head(tenant).committed)
-    this.#writes.check(this.#stored.numbers)
+    this.#statuses.gather(stream, reader.retainedFrom(tenant), system.registry.head(tenant).committed)
+    await this.#updatesAtRest.checkStatuses(this.#statuses)
+    this.#everybody.writes.check(this.#stored.numbers)
     for (const device of this.#devices) this.#stored.check(device)
   }
 
@@ -267,8 +263,7 @@ export class Simulation {
     this.#place.setRoom(true)
     this.#place.crash(this.#world.random.below(3))
     this.#server = new SimulatedServer(this.#world, this.#place, this.#limits)
-    const people = [this.#people, this.#schema, this.#requests, this.#writes, this.#alarms]
-    for (const part of [...people, this.#actions, ...this.#dashboards]) part.moveTo(this.#server)
+    for (const part of [this.#everybody, ...this.#dashboards]) part.moveTo(this.#server)
     await this.#pumped(this.#server.open())
   }
 
@@ -281,9 +276,12 @@ export class Simulation {
   }
 
   #failWrite(): void {
-    const { random } = this.#world
-    this.#fault = { fail: 'full', reachedDisk: random.next() < 0.5 }
-    this.#place.setRoom(random.next() < 0.5)
+    this.#fault = { fail: 'full', reachedDisk: this.#world.random.next() < 0.5 }
+  }
+
+  #fillDisk(): void {
+    this.#failWrite()
+    this.#place.setRoom(this.#world.random.next() < 0.5)
   }
 
   #link(): void {
@@ -301,89 +299,32 @@ export class Simulation {
       return
     }
     if (this.#dashboards.length >= 5) return
-    const person = this.#pick(this.#people.persons)
+    const person = this.#pick(this.#everybody.people.persons)
     if (!person) return
-    const dashboard = new SimulatedDashboard(this.#server, person, this.#witness, this.#alarms)
+    const dashboard = new SimulatedDashboard(this.#server, person, this.#witness, this.#everybody.alarms)
     dashboard.connect(300 + random.below(3_000))
     this.#dashboards = [...this.#dashboards, dashboard]
   }
 
-  /** People's rights change; now and then in the last moment before something breaks. */
-  async #changeRights(): Promise<void> {
-    const { random } = this.#world
-    for (let left = 1 + random.below(2); left > 0; left--) this.#people.act()
-    const tried = random.next()
-    if (tried < 0.1) this.#fault = { fail: 'full', reachedDisk: random.next() < 0.5 }
-    else if (tried < 0.13) await this.#crashAtCommit()
-    else if (tried < 0.2) {
-      await this.#steps(random.below(5))
-      await this.#crash()
+  /** The run, for those who wait for it or break it. */
+  #lifeOf(): Life {
+    const server = () => this.#server
+    return {
+      get server() {
+        return server()
+      },
+      steps: (count) => this.#steps(count),
+      advance: (ms) => this.#advance(ms),
+      comeToRest: () => {
+        this.#fault = undefined
+        this.#place.setRoom(true)
+        return this.#comeToRest(() => this.#everybody.updates.isIdle && this.#everybody.requests.isIdle)
+      },
+      pumped: (promise) => this.#pumped(promise),
+      crash: () => this.#crash(),
+      failWrite: () => this.#failWrite(),
+      fillDisk: () => this.#fillDisk(),
     }
-  }
-
-  /** Somebody writes; now and then the store fails, or the process dies, while the device is being asked. */
-  async #writeProperties(): Promise<void> {
-    const { random } = this.#world
-    const isMeantAnew = random.next() < 0.2
-    if (isMeantAnew) this.#schema.act()
-    this.#writes.act(isMeantAnew)
-    const tried = random.next()
-    if (tried > 0.2 && !isMeantAnew) return
-    for (let left = 1 + random.below(5); left > 0; left--) {
-      await this.#steps(1)
-      for (const device of this.#devices) device.socket?.read(8)
-    }
-    if (tried > 0.2) return
-    if (tried < 0.15) this.#failWrite()
-    else await this.#crash()
-  }
-
-  /** Somebody asks many at once, and looks how far it is; now and then all breaks behind what he saw, and he looks again. */
-  async #askMany(): Promise<void> {
-    const { random } = this.#world
-    this.#actions.act()
-    const tried = random.next()
-    const { outcomesSeen } = this.#actions
-    // In the moment in which he sees the first one, or whenever it may be.
-    const roundsMax = tried < 0.3 ? 40 : random.below(4)
-    for (let left = roundsMax; left > 0 && this.#actions.outcomesSeen === outcomesSeen; left--) {
-      for (const device of this.#devices) device.socket?.read(8)
-      await this.#advance(random.between(0, 6))
-      this.#actions.look()
-      await this.#steps(6)
-    }
-    if (tried > 0.5) return
-    if (tried > 0.3) for (let left = random.below(4); left > 0; left--) this.#people.act()
-    if (tried > 0.3) await this.#steps(random.below(20))
-    if (tried > 0.45) this.#failWrite()
-    else await this.#crash()
-    this.#actions.look()
-  }
-
-  /** Alarms and groups change; now and then some devices have left, and it is the last moment before something breaks. */
-  async #changeAlarms(): Promise<void> {
-    const { random } = this.#world
-    const isLast = random.next() < 0.3
-    if (isLast) for (const device of this.#devices) if (random.next() < 0.4) device.bye()
-    if (isLast) await this.#steps(5)
-    for (let left = 1 + random.below(isLast ? 4 : 2); left > 0; left--) this.#alarms.act()
-    if (!isLast) return
-    if (random.next() < 0.3) this.#schema.act()
-    const tried = random.next()
-    if (tried < 0.15) this.#failWrite()
-    else if (tried < 0.8) await this.#crashAtCommit()
-    else {
-      await this.#steps(random.below(8))
-      await this.#crash()
-    }
-  }
-
-  /** What was asked is stored, and the process dies before anything comes of it. */
-  async #crashAtCommit(): Promise<void> {
-    const head = () => this.#server.assembly.context.system.registry.head(tenant)
-    const { committed } = head()
-    for (let left = 20; left > 0 && head().committed === committed; left--) await this.#steps(1)
-    await this.#crash()
   }
 
   #checkErrors(): void {

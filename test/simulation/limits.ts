@@ -1,0 +1,27 @@
+import type { SeededRandom } from '#bench/random'
+import { memoryBlobs } from '#store/memory-blobs'
+import type { SimulatedLimits } from '#test/simulation/simulated-server'
+
+/** Limits and options of one run. */
+export function someLimits(random: SeededRandom, now: () => number): SimulatedLimits {
+  const pick = <T>(from: readonly T[]) => from[random.below(from.length)] as T
+  return {
+    // Little enough that redo holds retention back, or enough that nobody has to read anew.
+    retainedBytesMax: pick([1_000, 3_000, 20_000]),
+    // Little enough that a few frames are too many, or enough for all.
+    uncommittedBytesMax: pick([1_200, 4_000, 1_000_000]),
+    // Sessions that end by themselves in between, or hold throughout.
+    tokenMs: pick([200_000, 3_600_000]),
+    updates: {
+      images: memoryBlobs({ bytesMax: 1_000, now }),
+      options: pick([
+        {},
+        { underWayMax: 1 },
+        { isHookForPinsOnly: true, autoUpdate: '*/2 * * * *' },
+        { isConnectUpdateDisabled: true },
+        { isConnectUpdateDisabled: true, isHookForPinsOnly: true, autoUpdate: '* * * * *' },
+        { isConnectUpdateDisabled: true, autoUpdate: '* * * * *', underWayMax: 2 },
+      ]),
+    },
+  }
+}

@@ -1,0 +1,397 @@
+import { deviceAddress } from '#actors/device/device'
+import type { DeviceState } from '#actors/device/state'
+import { updateAddress } from '#actors/update/address'
+import type { UpdateActorState } from '#actors/update/state'
+import type { SeededRandom } from '#bench/random'
+import { Problem } from '#model/problem'
+import { Gone } from '#server/body-stream'
+import { answerOf } from '#test/simulation/answer'
+import { isAbove } from '#test/simulation/reference-updates'
+import type { SimulatedAlarms } from '#test/simulation/simulated-alarms'
+import type { SimulatedDevice } from '#test/simulation/simulated-device'
+import type { Order, Piece } from '#test/simulation/simulated-firmware'
+import type { SimulatedPeople } from '#test/simulation/simulated-people'
+import type { Outcome, SimulatedRequests } from '#test/simulation/simulated-requests'
+import { type SimulatedRequest, type SimulatedServer, tenant } from '#test/simulation/simulated-server'
+import type { Witness } from '#test/simulation/witness'
+
+export const project = 'boiler'
+const parameters = { project }
+
+/** A release that somebody wants to be there. */
+interface Upload {
+  readonly firmware: string
+  readonly hardware?: string
+  readonly index: number
+  readonly image: string
+}
+
+/** The firmwares of devices begin with these numbers. */
+const firstNumber = 3
+const sharedImage = 'an image that several releases have'
+const silentRefusals: ReadonlySet<string | undefined> = new Set(['storage', 'overloaded', 'conflict', 'not_found'])
+
+/**
+ * People who bring firmware to devices: they upload releases, hold devices at versions, roll out, ask for an update by hand
+ * and call the hook. What devices are offered by that is judged when they hear it. Contract 6.
+ */
+export class SimulatedUpdates {
+  readonly #requests: SimulatedRequests
+  readonly #random: SeededRandom
+  readonly #witness: Witness
+  readonly #people: SimulatedPeople
+  readonly #alarms: SimulatedAlarms
+  readonly #devices: readonly SimulatedDevice[]
+  /** Versions that each device may have been held at since the last rest. */
+  readonly #pins = new Map<string, Set<string>>()
+  /** By name: what was answered to be there, unless somebody asked for its end since. */
+  readonly #releases = new Map<string, Upload>()
+  readonly images = new Set<string>()
+  /** When each device was last welcomed as one that refuses, Unix ms; absent: it accepts. */
+  readonly #refusingSince = new Map<string, number>()
+  #lastNumber = firstNumber
+  #inFlight = 0
+  #server: SimulatedServer
+
+  constructor(
+    server: SimulatedServer,
+    random: SeededRandom,
+    witness: Witness,
+    parts: {
+      readonly requests: SimulatedRequests
+      readonly people: SimulatedPeople
+      readonly alarms: SimulatedAlarms
+      readonly devices: readonly SimulatedDevice[]
+    },
+  ) {
+    this.#server = server
+    this.#random = random
+    this.#witness = witness
+    this.#requests = parts.requests
+    this.#people = parts.people
+    this.#alarms = parts.alarms
+    this.#devices = parts.devices
+    server.firmwareSent = (id) => this.#sent(id)
+    for (const device of parts.devices) {
+      device.ground = {
+        download: (...asked) => this.#download(...asked),
+        offered: (...offered) => this.#offered(...offered),
+        welcomed: (welcomed) => this.#welcomed(welcomed),
+        accuse: (what) => this.#witness.accuse(what),
+      }
+    }
+  }
+
+  get isIdle(): boolean {
+    return this.#inFlight === 0
+  }
+
+  moveTo(server: SimulatedServer): void {
+    this.#server = server
+    this.#inFlight = 0
+    server.firmwareSent = (id) => this.#sent(id)
+  }
+
+  act(): void {
+    const tried = this.#random.next()
+    if (tried < 0.18) this.upload()
+    else if (tried < 0.31) this.#pin()
+    else if (tried < 0.35) this.#unpin()
+    else if (tried < 0.48) this.putRollout()
+    else if (tried < 0.53) this.#switch('pauseRollout')
+    else if (tried < 0.58) this.#switch('resumeRollout')
+    else if (tried < 0.61) this.#switch('deleteRollout')
+    else if (tried < 0.64) this.#deleteRelease()
+    else if (tried < 0.7) this.hook(this.#random.next() < 0.6 ? null : this.#someDevices())
+    else this.#trigger()
+  }
+
+  /** Whoever puts it, or gives it back to what it was before, asks for it anew. */
+  putRollout(request: SimulatedRequest = this.#author()): void {
+    const random = this.#random
+    const groups = this.#alarms.groupsThere.filter(() => random.next() < 0.3).sort()
+    const body = {
+      firmware: this.#someVersion(),
+      percent: this.#pick([100, 100, 100, 50, 20]),
+      ...(groups.length > 0 && { groups }),
+      ...(random.next() < 0.2 && { errorThresholdPercent: this.#pick([20, 60]) }),
+      ...(random.next() < 0.5 && { maxAttempts: 1 + random.below(3) }),
+      ...(random.next() < 0.1 && { window: { cron: '* * * * *', minutes: 1 } }),
+    }
+    this.#ask('putRollout', { ...request, parameters, body })
+  }
+
+  /** Of some devices, or of the whole project. */
+  hook(devices: readonly string[] | null, by: SimulatedRequest = this.#author()): void {
+    const body = devices ? { devices } : {}
+    const named = { parameters: { projectIdentifier: project }, bodyBytes: Buffer.from(JSON.stringify(body)) }
+    this.#watch(this.#alone(this.#server.call('callUpdateHook', { ...by, ...named })))
+  }
+
+  /** Somebody looks at what is known by now: the pins that devices may have had before mean nothing any more. */
+  settle(pins: ReadonlyMap<string, string>, names: ReadonlySet<string>): void {
+    this.#pins.clear()
+    for (const [device, firmware] of pins) this.#pins.set(device, new Set([firmware]))
+    for (const name of this.#releases.keys())
+      if (!names.has(name)) this.#witness.accuse(`release ${name} was made, and is gone`)
+  }
+
+  #ask(name: string, request: SimulatedRequest, heard: (outcome: Outcome) => void = () => {}, asked = () => {}): void {
+    this.#requests.ask({
+      name,
+      request,
+      asked: () => {
+        asked()
+        return heard
+      },
+    })
+  }
+
+  /** The administrator in root's name or in somebody's, whose reach decides what comes of it. */
+  #author(): SimulatedRequest {
+    const { root, persons } = this.#people
+    const person = this.#pick(persons)
+    return { as: this.#random.next() < 0.75 ? root : person.account }
+  }
+
+  #pin(): void {
+    const device = this.#pick(this.#devices).name
+    const firmware = this.#someVersion()
+    const request = { parameters: { project, deviceIdentifier: device }, body: { firmware } }
+    this.#ask('putPin', request, undefined, () => {
+      const held = this.#pins.get(device)
+      this.#pins.set(device, new Set([...(held ?? []), firmware]))
+    })
+  }
+
+  #unpin(): void {
+    const deviceIdentifier = this.#pick([...this.#pins.keys(), this.#pick(this.#devices).name])
+    this.#ask('deletePin', { parameters: { project, deviceIdentifier } })
+  }
+
+  /** One that there is, mostly; or one that is still to come, or older than what anybody has. */
+  #someVersion(): string {
+    const known = [...this.#releases.values()].map(({ firmware }) => firmware)
+    if (known.length > 0 && this.#random.next() < 0.7) return this.#pick(known.slice(-4))
+    return versionOf(this.#random.below(this.#lastNumber + 2))
+  }
+
+  #switch(name: string): void {
+    this.#ask(name, { ...this.#author(), parameters })
+  }
+
+  #trigger(): void {
+    const linked = this.#devices.filter(({ isLinked }) => isLinked)
+    const device = this.#pick(linked.length > 0 && this.#random.next() < 0.8 ? linked : this.#devices)
+    const request = { parameters: { deviceIdentifier: device.name } }
+    this.#ask('triggerUpdate', request, (outcome) => this.#heard(device, outcome))
+  }
+
+  /** Each asks once and is told once: that it is told at all shows at rest. */
+  #heard({ name, firmware }: SimulatedDevice, { status, body, refused }: Outcome): void {
+    if (refused !== undefined || status !== 200) {
+      const isOver = status === 0 || status === 404 || silentRefusals.has(refused)
+      if (!isOver) this.#witness.accuse(`updating ${name} is refused: ${refused ?? `${status} ${body}`}`)
+      return
+    }
+    const said = JSON.parse(body)
+    this.#witness.count(`update ${said.status}`)
+    const say = (what: string) => this.#witness.accuse(`${name} ${what}, and told is ${body}`)
+    if (said.status === 'STARTED' && !firmware.hasBegun) say('never began')
+    if (said.status === 'DEVICE_NOT_OK' && !firmware.hasFailed) say('never failed')
+    const isOurs = said.status === 'SERVER_ERROR' || said.status.startsWith('UPDATE_SERVER')
+    if (isOurs && this.#failures === 0) say('was asked for, and nothing failed')
+  }
+
+  get #failures(): number {
+    return this.#server.assembly.context.system.gate.closedCount
+  }
+
+  #deleteRelease(): void {
+    const release = this.#pick([...this.#releases.values()])
+    if (!release) return
+    const { firmware, hardware, index } = release
+    this.#ask(
+      'deleteRelease',
+      { parameters: { project, firmware }, query: { index, ...(hardware !== undefined && { hardware }) } },
+      undefined,
+      () => this.#releases.delete(nameOf(release)),
+    )
+  }
+
+  /** A new one, mostly; one that is there, with the same bytes or others. Whole, in parts, or broken off. */
+  upload(): void {
+    const random = this.#random
+    const before = random.next() < 0.2 ? this.#pick([...this.#releases.values()]) : undefined
+    const number = random.next() < 0.7 ? ++this.#lastNumber : 1 + random.below(this.#lastNumber)
+    const image = random.next() < 0.2 ? sharedImage : `image ${random.below(1_000_000)} of ${number}`
+    const made: Upload = {
+      firmware: versionOf(number),
+      ...(random.next() < 0.25 && { hardware: 'h1' }),
+      index: random.next() < 0.8 ? 0 : 1,
+      image,
+    }
+    const upload = before ? { ...before, ...(random.next() < 0.2 && { image: `${before.image}!` }) } : made
+    this.#watch(this.#alone(random.next() < 0.6 ? this.#send(upload, 0, undefined) : this.#sendParts(upload)))
+  }
+
+  async #sendParts(upload: Upload): Promise<void> {
+    const { length } = upload.image
+    const standing = await this.#put(upload, { 'content-range': `bytes */${length}` }, 0, 0)
+    const from = standing?.status === 202 ? JSON.parse(standing.body).received : 0
+    const middle = Math.floor((from + length) / 2)
+    if (middle > from) await this.#send(upload, from, middle)
+    await this.#send(upload, Math.max(from, middle), length)
+  }
+
+  /** The whole when no end is named. */
+  async #send(upload: Upload, from: number, to: number | undefined): Promise<void> {
+    const { length } = upload.image
+    const headers = to === undefined ? {} : { 'content-range': `bytes ${from}-${to - 1}/${length}` }
+    if (to === from) return
+    const answer = await this.#put(upload, headers, from, to ?? length)
+    if (answer === undefined || answer.status === 202) return
+    const name = nameOf(upload)
+    const before = this.#releases.get(name)
+    if (before && before.image !== upload.image) this.#witness.accuse(`release ${name} has other bytes now`)
+    this.#releases.set(name, upload)
+    this.#witness.count('release made')
+  }
+
+  async #put(upload: Upload, headers: Readonly<Record<string, string>>, from: number, to: number) {
+    const { firmware, hardware, index, image } = upload
+    const server = this.#server
+    const bytes = Buffer.from(image.slice(from, to))
+    const goneAt = this.#random.next() < 0.1 ? this.#random.below(bytes.length + 1) : bytes.length
+    const { world } = server.assembly.context
+    async function* pieces(): AsyncGenerator<Uint8Array> {
+      for (let at = 0; at < bytes.length; at += 20) {
+        await new Promise<void>((resolve) => world.soon(resolve))
+        if (at + 20 > goneAt && goneAt < bytes.length) throw new Gone()
+        yield bytes.subarray(at, at + 20)
+      }
+    }
+    this.images.add(image)
+    const query = { index, ...(hardware !== undefined && { hardware }) }
+    const body = { lengthBytes: bytes.length, [Symbol.asyncIterator]: pieces }
+    try {
+      return await server.call('putRelease', { parameters: { project, firmware }, query, headers, pieces: body })
+    } catch (error) {
+      // What is left of a dead process says nothing.
+      if (error instanceof Gone || error instanceof Problem || server !== this.#server) return undefined
+      throw error
+    }
+  }
+
+  async #alone<T>(task: Promise<T>): Promise<void> {
+    const server = this.#server
+    this.#inFlight++
+    try {
+      await task
+    } catch (error) {
+      if (server === this.#server && !(error instanceof Problem)) throw error
+    }
+    if (server === this.#server) this.#inFlight--
+  }
+
+  /** What is offered must be stored: of what is not, nothing may ever be seen. */
+  #sent(id: string): void {
+    const { registry, isServing } = this.#server.assembly.context.system
+    // What is being read can't be looked at.
+    if (!isServing) return
+    for (const { name } of this.#devices) {
+      const { state, lastOffset } = registry.look(updateAddress(tenant, name))
+      const { stored } = state as UpdateActorState
+      if (stored?.context.id !== id) continue
+      const isOffered = stored.state === 'offering' || (stored.state === 'started' && stored.context.resends > 0)
+      if (isOffered && lastOffset > registry.head(tenant).committed)
+        this.#witness.accuse(`${name} is offered ${id}, which is not stored yet`)
+      return
+    }
+    // With a device that was removed in that moment its update is forgotten.
+    const isThere = (name: string) => (registry.look(deviceAddress(tenant, name)).state as DeviceState).isThere
+    if (this.#devices.every(({ name }) => isThere(name)))
+      this.#witness.accuse(`${id} is offered, and nobody knows of it`)
+  }
+
+  /** A device hears of something new. */
+  #offered(device: SimulatedDevice, { id, firmware, index }: Order): void {
+    const { name } = device
+    const { registry, isServing } = this.#server.assembly.context.system
+    this.#witness.count('firmware offered')
+    // What is being read can't be looked at.
+    if (!isServing) return
+    const { stored } = registry.look(updateAddress(tenant, name)).state as UpdateActorState
+    // It is over already.
+    if (stored?.context.id !== id) return
+    const { by, from, beganAt } = stored.context
+    this.#witness.count(`firmware offered by ${by}`)
+    const since = this.#refusingSince.get(name)
+    if (by !== 'post' && since !== undefined && beganAt > since)
+      this.#witness.accuse(`${name} refuses, and is offered ${firmware} by ${by}`)
+    if (isAbove(firmware, from)) return
+    this.#witness.count('firmware offered again, or an older one')
+    if (!this.#pins.get(name)?.has(firmware))
+      this.#witness.accuse(`${name} is offered ${firmware} of ${index} in place of ${from}, and is not held there`)
+  }
+
+  /** A device was welcomed as one that takes firmware by itself, or does not. */
+  #welcomed({ name, firmware }: SimulatedDevice): void {
+    if (firmware.isAccepting) this.#refusingSince.delete(name)
+    else if (!this.#refusingSince.has(name)) this.#refusingSince.set(name, this.#server.now())
+  }
+
+  async #download({ id, url, sha256 }: Order, from: number, to: number): Promise<Piece> {
+    const { pathname, searchParams } = new URL(url)
+    if (!pathname.endsWith(`/updates/images/${sha256}`)) this.#witness.accuse(`${sha256} is offered at ${url}`)
+    const answer = await answerOf(
+      this.#server.call('readImage', {
+        parameters: { sha256 },
+        query: Object.fromEntries(searchParams),
+        headers: { range: `bytes=${from}-${to - 1}` },
+      }),
+    )
+    if (!('refused' in answer)) return { text: answer.body }
+    if (answer.refused !== 'not_found') {
+      if (answer.refused !== 'storage' && answer.refused !== 'overloaded')
+        this.#witness.accuse(`the image at ${url} is refused: ${answer.refused}`)
+      return 'not now'
+    }
+    if (this.#isUnderWay(id)) this.#witness.accuse(`the image at ${url} is gone, and somebody is at it`)
+    return 'gone'
+  }
+
+  /** An update under way holds its image. */
+  #isUnderWay(id: string): boolean {
+    const { registry, isServing, gate } = this.#server.assembly.context.system
+    return (
+      isServing &&
+      gate.isQuiet &&
+      this.#devices.some(({ name }) => {
+        const { stored } = registry.look(updateAddress(tenant, name)).state as UpdateActorState
+        return stored?.context.id === id && (stored.counted?.stage ?? '') === 'running'
+      })
+    )
+  }
+
+  #someDevices(): readonly string[] {
+    return this.#devices.map(({ name }) => name).filter(() => this.#random.next() < 0.5)
+  }
+
+  #watch(task: Promise<unknown>): void {
+    task.catch((error) => this.#witness.faults.push(error))
+  }
+
+  #pick<T>(from: readonly T[]): T {
+    return from[this.#random.below(from.length)] as T
+  }
+}
+
+/** By which it is found. */
+export function nameOf({ firmware, hardware, index }: Omit<Upload, 'image'>): string {
+  return `${firmware} for ${hardware ?? 'any'} at ${index}`
+}
+
+function versionOf(number: number): string {
+  return `1.${number}.0`
+}

@@ -1,0 +1,116 @@
+import type { SeededRandom } from '#bench/random'
+import type { Everybody } from '#test/simulation/everybody'
+import type { Life } from '#test/simulation/life'
+import type { SimulatedDevice } from '#test/simulation/simulated-device'
+import { tenant } from '#test/simulation/simulated-server'
+
+/** People ask for something, and now and then everything breaks behind it: in the moment in which it is felt most. */
+export class Troubles {
+  readonly #random: SeededRandom
+  readonly #life: Life
+  readonly #everybody: Everybody
+  readonly #devices: readonly SimulatedDevice[]
+
+  constructor(random: SeededRandom, life: Life, everybody: Everybody, devices: readonly SimulatedDevice[]) {
+    this.#random = random
+    this.#life = life
+    this.#everybody = everybody
+    this.#devices = devices
+  }
+
+  /** People's rights change; now and then in the last moment before something breaks. */
+  async changeRights(): Promise<void> {
+    for (let left = 1 + this.#random.below(2); left > 0; left--) this.#everybody.people.act()
+    const tried = this.#random.next()
+    if (tried < 0.1) this.#life.failWrite()
+    else if (tried < 0.13) await this.#crashAtCommit()
+    else if (tried < 0.2) {
+      await this.#life.steps(this.#random.below(5))
+      await this.#life.crash()
+    }
+  }
+
+  /** Somebody writes; now and then the store fails, or the process dies, while the device is being asked. */
+  async writeProperties(): Promise<void> {
+    const { schema, writes } = this.#everybody
+    const isMeantAnew = this.#random.next() < 0.2
+    if (isMeantAnew) schema.act()
+    writes.act(isMeantAnew)
+    const tried = this.#random.next()
+    if (tried > 0.2 && !isMeantAnew) return
+    for (let left = 1 + this.#random.below(5); left > 0; left--) {
+      await this.#life.steps(1)
+      for (const device of this.#devices) device.socket?.read(8)
+    }
+    if (tried > 0.2) return
+    if (tried < 0.15) this.#life.fillDisk()
+    else await this.#life.crash()
+  }
+
+  /** Somebody asks many at once, and looks how far it is; now and then all breaks behind what he saw, and he looks again. */
+  async askMany(): Promise<void> {
+    const { actions, people } = this.#everybody
+    actions.act()
+    const tried = this.#random.next()
+    const { outcomesSeen } = actions
+    // In the moment in which he sees the first one, or whenever it may be.
+    const roundsMax = tried < 0.3 ? 40 : this.#random.below(4)
+    for (let left = roundsMax; left > 0 && actions.outcomesSeen === outcomesSeen; left--) {
+      for (const device of this.#devices) device.socket?.read(8)
+      await this.#life.advance(this.#random.between(0, 6))
+      actions.look()
+      await this.#life.steps(6)
+    }
+    if (tried > 0.5) return
+    if (tried > 0.3) for (let left = this.#random.below(4); left > 0; left--) people.act()
+    if (tried > 0.3) await this.#life.steps(this.#random.below(20))
+    if (tried > 0.45) this.#life.fillDisk()
+    else await this.#life.crash()
+    actions.look()
+  }
+
+  /** Alarms and groups change; now and then some devices have left, and it is the last moment before something breaks. */
+  async changeAlarms(): Promise<void> {
+    const { alarms, schema } = this.#everybody
+    const isLast = this.#random.next() < 0.3
+    if (isLast) for (const device of this.#devices) if (this.#random.next() < 0.4) device.bye()
+    if (isLast) await this.#life.steps(5)
+    for (let left = 1 + this.#random.below(isLast ? 4 : 2); left > 0; left--) alarms.act()
+    if (!isLast) return
+    if (this.#random.next() < 0.3) schema.act()
+    const tried = this.#random.next()
+    if (tried < 0.15) this.#life.fillDisk()
+    else if (tried < 0.8) await this.#crashAtCommit()
+    else {
+      await this.#life.steps(this.#random.below(8))
+      await this.#life.crash()
+    }
+  }
+
+  /** Somebody brings firmware; now and then it all breaks while devices take it. */
+  async changeFirmware(): Promise<void> {
+    for (let left = 1 + this.#random.below(2); left > 0; left--) this.#everybody.updates.act()
+    if (this.#random.next() < 0.15) await this.breakSoon(8)
+  }
+
+  /** Some moments pass in which devices hear and answer, and then the store fails, or the process dies. */
+  async breakSoon(momentsMax: number): Promise<void> {
+    for (let left = this.#random.below(momentsMax); left > 0; left--) {
+      await this.#life.steps(2)
+      for (const device of this.#devices) {
+        device.socket?.read(8)
+        device.proceed()
+      }
+    }
+    if (this.#random.next() < 0.3) this.#life.fillDisk()
+    else await this.#life.crash()
+  }
+
+  /** What was asked is stored, and the process dies before anything comes of it. */
+  async #crashAtCommit(): Promise<void> {
+    const head = () => this.#life.server.assembly.context.system.registry.head(tenant)
+    const { committed } = head()
+    for (let left = 20; left > 0 && head().committed === committed; left--) await this.#life.steps(1)
+    await this.#life.crash()
+  }
+}

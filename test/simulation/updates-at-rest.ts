@@ -1,0 +1,267 @@
+import { createHash } from 'node:crypto'
+import { projectAddress, walkingIndex } from '#actors/project/address'
+import type { ProjectState } from '#actors/project/state'
+import { updateAddress, updatingIndex } from '#actors/update/address'
+import { type StoredUpdate, updateRecord } from '#actors/update/state'
+import type { SeededRandom } from '#bench/random'
+import type { BlobStore } from '#runtime/blobs'
+import { answerOf } from '#test/simulation/answer'
+import type { Life } from '#test/simulation/life'
+import { mayDo } from '#test/simulation/reference-filter'
+import {
+  isChosen,
+  type ReadRelease,
+  type ReadRollout,
+  type ReadUpdates,
+  type Stand,
+  wanted,
+  wantedByHand,
+} from '#test/simulation/reference-updates'
+import type { SimulatedDevice } from '#test/simulation/simulated-device'
+import type { SimulatedPeople } from '#test/simulation/simulated-people'
+import { tenant } from '#test/simulation/simulated-server'
+import { nameOf, project, type SimulatedUpdates } from '#test/simulation/simulated-updates'
+import type { StoredStatuses } from '#test/simulation/stored-statuses'
+import type { Troubles } from '#test/simulation/troubles'
+import type { Witness } from '#test/simulation/witness'
+import type { UpdateOptions } from '#updates/options'
+
+interface Parts {
+  readonly people: SimulatedPeople
+  readonly updates: SimulatedUpdates
+  readonly troubles: Troubles
+  readonly devices: readonly SimulatedDevice[]
+  readonly images: BlobStore
+  readonly options: Partial<UpdateOptions>
+}
+
+/** A device that has two firmwares, of which one can't be installed, has the other one by then. */
+const triggersMax = 4
+const roundsMax = 90
+const parameters = { project }
+
+/** Brings all updates to their end, and sees to it that every device has what it is to have. */
+export class UpdatesAtRest {
+  readonly #random: SeededRandom
+  readonly #witness: Witness
+  readonly #life: Life
+  readonly #parts: Parts
+
+  constructor(random: SeededRandom, witness: Witness, life: Life, parts: Parts) {
+    this.#random = random
+    this.#witness = witness
+    this.#life = life
+    this.#parts = parts
+  }
+
+  /** For a server at which nobody asks for anything any more. */
+  async end(): Promise<void> {
+    const life = this.#life
+    const { updates, people, troubles } = this.#parts
+    const since = this.#random.next() < 0.5 ? life.server.now() : Number.POSITIVE_INFINITY
+    if (this.#random.next() < 0.7) updates.upload()
+    await life.comeToRest()
+    if (since < Number.POSITIVE_INFINITY) {
+      updates.putRollout({ as: people.root })
+      if (this.#random.next() < 0.4) await troubles.breakSoon(6)
+    }
+    await life.comeToRest()
+    await this.#endJobs()
+    for (let count = 0; ; count++) {
+      const lacking = await life.pumped(this.#lacking())
+      if (lacking.length === 0) break
+      if (count >= triggersMax) throw new Error(`${lacking.join(', ')}, and has not`)
+      await this.#trigger()
+      await this.#endJobs()
+    }
+    await life.pumped(this.#check(since))
+  }
+
+  /** What events of updates came to is what is shown of them. */
+  async checkStatuses(statuses: StoredStatuses): Promise<void> {
+    for (const { deviceIdentifier: device, firmwares } of await this.#life.pumped(this.shown())) {
+      for (const { index, update } of firmwares) {
+        const told = statuses.of(device, index)
+        if (told === 'unknown') continue
+        const [here, there] = [JSON.stringify(sorted(told)), JSON.stringify(sorted(update))]
+        if (here !== there) this.#witness.accuse(`${device}: updates of ${index} are told as ${here}, and are ${there}`)
+        if (update) this.#witness.count('update statuses compared')
+      }
+    }
+  }
+
+  /** Devices that died on the way begin anew, and are back; of a few nothing is heard any more. */
+  async #endJobs(): Promise<void> {
+    const life = this.#life
+    const { devices } = this.#parts
+    const isPatient = this.#random.next() < 0.03
+    for (const device of devices) {
+      if (this.#random.next() < 0.03) continue
+      if (device.isAway && this.#isRunning(device)) device.isAway = false
+      if (device.firmware.isDead) device.reboot()
+    }
+    for (let round = 0, ms = 50; round < roundsMax; round++, ms = Math.min(60_000, ms * 1.5)) {
+      await life.advance(ms)
+      await life.comeToRest()
+      const isGoingOn = (await life.pumped(this.#has(updatingIndex))) || (await life.pumped(this.#has(walkingIndex)))
+      const isWaiting =
+        isPatient && devices.some(({ name }) => (this.#storedOf(name)?.attempts?.nextAt ?? 0) > this.#life.server.now())
+      if (!isGoingOn && !isWaiting && round > 0) return
+    }
+    throw new Error('an update does not end')
+  }
+
+  /** By what considers every device. */
+  async #trigger(): Promise<void> {
+    const life = this.#life
+    const { devices, options, people, updates } = this.#parts
+    const ways = [
+      ...(options.isConnectUpdateDisabled ? [] : ['connect']),
+      ...(options.isHookForPinsOnly ? [] : ['hook']),
+      ...(options.autoUpdate === undefined ? [] : ['cron']),
+    ]
+    const way = ways[this.#random.below(ways.length)]
+    this.#witness.count(`all are considered by ${way}`)
+    if (way === 'hook') updates.hook(null, { as: people.root })
+    else if (way === 'cron') await life.advance(60_000)
+    else for (const device of devices) if (device.socket && device.isLinked) device.hello(device.socket)
+    await life.comeToRest()
+  }
+
+  /** Who is to have something by itself, and has it not. */
+  async #lacking(): Promise<readonly string[]> {
+    const stand = await this.#stand()
+    const shown = await this.shown()
+    return this.#parts.devices.flatMap(({ name, firmware, isLinked }) => {
+      const entry = shown.find(({ deviceIdentifier }) => deviceIdentifier === name)
+      if (!entry || !isLinked) return []
+      const known = entry.firmwares.map(({ updateAvailable: _, update: __, ...said }) => said)
+      if (JSON.stringify(known) !== JSON.stringify(firmware.firmwares))
+        this.#witness.accuse(`${name} has ${JSON.stringify(firmware.firmwares)}, and shown is ${JSON.stringify(known)}`)
+      if (entry.project === null) return []
+      return entry.firmwares.flatMap(({ updateAvailable, ...said }) => {
+        const had = { ...said, device: name }
+        if (updateAvailable !== (wantedByHand(stand, had) !== undefined))
+          this.#witness.accuse(`${name}: there is ${updateAvailable ? 'an' : 'no'} update of ${JSON.stringify(said)}`)
+        const what = wanted(stand, had)
+        if (what === undefined) return []
+        this.#witness.count('an update is lacking')
+        if (!firmware.isAccepting || this.#isHeldBack(name, said.index, what)) return []
+        return [`${name} is to have ${what} of ${said.index}`]
+      })
+    })
+  }
+
+  /** It was tried with this before, and that is too often, or too short a time ago. */
+  #isHeldBack(device: string, index: number, firmware: string): boolean {
+    const attempts = this.#storedOf(device)?.attempts
+    if (!attempts) return false
+    const { nextAt } = attempts
+    const isOver = nextAt === null || nextAt > this.#life.server.now()
+    // Of firmwares that fail in turns only the last one is remembered.
+    if (attempts.index !== index) return isOver
+    if (attempts.firmware !== firmware) return false
+    if (attempts.rollout !== null && attempts.rollout !== this.#projectNow().rollout?.id) return false
+    return isOver
+  }
+
+  async #check(since: number): Promise<void> {
+    const stand = await this.#stand()
+    this.#checkCounts(stand, since, await this.shown())
+    await this.#checkImages(stand.releases)
+    this.#parts.updates.settle(stand.pins, new Set(stand.releases.map(nameOf)))
+  }
+
+  /** As told while it went on, and as counted now, are the same. */
+  #checkCounts(stand: Stand, since: number, shown: readonly ReadUpdates[]): void {
+    const { rollout: stored, tally } = this.#projectNow()
+    if (Object.keys(tally.uses).length > 0)
+      this.#witness.accuse(`nothing is under way, and in use is ${JSON.stringify(tally.uses)}`)
+    const { rollout } = stand
+    if (!rollout || !stored) return
+    const counted = { running: 0, done: 0, failed: 0, refused: 0 }
+    for (const { name } of this.#parts.devices) {
+      const counts = this.#storedOf(name)?.counted
+      if (counts?.rollout === stored.id) counted[counts.stage]++
+    }
+    const { chosen, running, done, failed, refused } = rollout.counts
+    const told = { running, done, failed, refused }
+    if (JSON.stringify(told) !== JSON.stringify(counted))
+      this.#witness.accuse(`counted is ${JSON.stringify(told)}, and is ${JSON.stringify(counted)}`)
+    if (done !== undefined && done > 0) this.#witness.count('rolled out')
+    if (rollout.updatedAt < since || rollout.state !== 'running') return
+    const meant = shown.filter((each) => each.project === project && isChosen(stand, rollout, each.deviceIdentifier))
+    this.#witness.count('chosen compared')
+    if (chosen !== meant.length) this.#witness.accuse(`chosen are ${chosen}, and are ${meant.length}`)
+  }
+
+  /** On disk is what releases name. Behind a failed write more may be left, until the next start. */
+  async #checkImages(releases: readonly ReadRelease[]): Promise<void> {
+    const { images, updates } = this.#parts
+    const named = new Map(releases.map(({ sha256, size }) => [sha256, size]))
+    const isExact = this.#life.server.assembly.context.system.gate.closedCount === 0
+    const known = [...updates.images].map((text) => createHash('sha256').update(text).digest('hex'))
+    for (const sha256 of new Set([...known, ...named.keys()])) {
+      const size = await images.sizeOf(sha256)
+      const isAsNamed = size === named.get(sha256)
+      if (!isAsNamed && (isExact || named.has(sha256)))
+        this.#witness.accuse(`of ${sha256} there are ${size} bytes, and named ${named.get(sha256)}`)
+    }
+  }
+
+  async #stand(): Promise<Stand> {
+    const { devices, people } = this.#parts
+    const { server } = this.#life
+    const read = async <T>(name: string, more: object = {}): Promise<T | undefined> => {
+      const answer = await answerOf(server.call(name, { parameters: { ...parameters, ...more } }))
+      if (!('refused' in answer)) return JSON.parse(answer.body)
+      if (answer.refused !== 'not_found') throw new Error(`${name}: ${answer.refused}`)
+      return undefined
+    }
+    const pins = new Map<string, string>()
+    for (const { name } of devices) {
+      const pin = await read<{ firmware: string }>('readPin', { deviceIdentifier: name })
+      if (pin) pins.set(name, pin.firmware)
+    }
+    const groups = (await read<{ resourceIdentifier: string; devices: string[] }[]>('listGroups')) ?? []
+    return {
+      project,
+      pins,
+      releases: (await read<ReadRelease[]>('listReleases')) ?? [],
+      rollout: await read<ReadRollout>('readRollout'),
+      groups: new Map(groups.map((group) => [group.resourceIdentifier.split(':')[1] ?? '', group.devices])),
+      mayUpdate: (author, device) => mayDo(people.grantsOf(author), 'updates', ['update'], device),
+    }
+  }
+
+  /** What is shown to who may see all. */
+  async shown(): Promise<readonly ReadUpdates[]> {
+    return JSON.parse((await this.#life.server.call('listUpdates', { query: { depth: 2 } })).body)
+  }
+
+  async #has(index: string): Promise<boolean> {
+    const pages = this.#life.server.assembly.context.listing.entries(index, tenant)
+    try {
+      return (await pages.next(1)).length > 0
+    } finally {
+      await pages.close()
+    }
+  }
+
+  #isRunning({ name }: SimulatedDevice): boolean {
+    return (this.#storedOf(name)?.context.deadline ?? null) !== null
+  }
+
+  #storedOf(device: string): StoredUpdate | undefined {
+    const { system } = this.#life.server.assembly.context
+    return system.recordOf(updateAddress(tenant, device), updateRecord) as StoredUpdate | undefined
+  }
+
+  #projectNow(): ProjectState {
+    return this.#life.server.assembly.context.system.look(projectAddress(tenant, project)) as ProjectState
+  }
+}
+
+function sorted(fields: object | undefined): object | undefined {
+  return fields && Object.fromEntries(Object.entries(fields).sort(([one], [next]) => (one < next ? -1 : 1)))
+}
