@@ -60,6 +60,8 @@ export interface Identity {
   scopeOf(tenant: string, author: string): Scope
   /** Signs the addresses of images. Once it is open. */
   imageKey(): Uint8Array
+  /** The same for the addresses in mails by which subscriptions end. */
+  unsubscribeKey(): Uint8Array
   /**
    * When the store is open, before anybody is let in. `printed`: the first administrator's random password, to be shown
    * once. @throws WrongFileKey, Problem `storage`, whatever keeps the file key from being had
@@ -166,6 +168,7 @@ export function openIdentity(options: IdentityOptions): Identity {
     callerOf,
     scopeOf: (tenant, author) => authors.scopeOf(tenant, author),
     imageKey: () => fileKeys().images,
+    unsubscribeKey: () => fileKeys().unsubscribe,
 
     async open() {
       const isNeeded = states.signingKeys.keys.size > 0 || states.directory.users.size > 0
