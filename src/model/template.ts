@@ -3,6 +3,7 @@ import { formatCrn, ResourceIdentifier } from '#model/crn'
 import { ShortName, Timestamp } from '#model/identifier'
 import { jsonWithin } from '#model/json-value'
 import { parseMustache } from '#model/mustache'
+import { utf8BytesOf } from '#model/property-type'
 import { Locale } from '#model/subscription'
 
 /** What mails say, by locale. Contract 5.5. */
@@ -17,10 +18,10 @@ export const templateLocalesMax = 64
 export const subjectCharactersMax = 256
 
 /** Of one text. */
-export const templateTextBytesMax = 65_536
+export const templateTextBytesMax = 32_768
 
-/** Of a template as JSON: eight full texts. */
-export const templateBytesMax = 524_288
+/** Of a template as JSON: four full texts. */
+export const templateBytesMax = 131_072
 
 /** What a locale falls back to in the end. */
 export const lastLocale = 'en'
@@ -36,7 +37,7 @@ const Subject = z
 
 const Text = z
   .string()
-  .refine((text) => Buffer.byteLength(text) <= templateTextBytesMax, {
+  .refine((text) => utf8BytesOf(text) <= templateTextBytesMax, {
     message: `must be at most ${templateTextBytesMax} bytes`,
     abort: true,
   })

@@ -51,9 +51,9 @@ export interface Mail {
   /** The domain of Message-IDs. */
   readonly host: string
   open(): Promise<void>
-  /** @throws MailRefused and nothing else */
+  /** @throws MailRefused */
   send(message: MailMessage): Promise<void>
-  /** What is under way ends first; what comes later is refused. */
+  /** What is under way ends first, within some seconds; what comes later is refused. */
   close(): Promise<void>
 }
 

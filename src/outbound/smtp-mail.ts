@@ -15,6 +15,8 @@ export interface SmtpTimeouts {
   readonly silenceMs: number
   /** For all of it, the wait for a connection included. */
   readonly wholeMs: number
+  /** How long what is under way may go on when no more is to come. */
+  readonly closeMs: number
 }
 
 export interface SmtpMailOptions {
@@ -26,7 +28,13 @@ export interface SmtpMailOptions {
   readonly timeouts?: SmtpTimeouts
 }
 
-const usualTimeouts: SmtpTimeouts = { connectMs: 10_000, greetingMs: 10_000, silenceMs: 30_000, wholeMs: 60_000 }
+const usualTimeouts: SmtpTimeouts = {
+  connectMs: 10_000,
+  greetingMs: 10_000,
+  silenceMs: 30_000,
+  wholeMs: 60_000,
+  closeMs: 5_000,
+}
 
 /** Then a connection is made anew: servers end those that go on for ever. */
 const mailsAConnectionMax = 100
@@ -96,7 +104,9 @@ export function smtpMail({ url, from, world, timeouts = usualTimeouts }: SmtpMai
     },
     async close() {
       isClosed = true
+      const cancel = world.after(timeouts.closeMs, () => pool.close({ force: true }))
       await Promise.allSettled(underWay)
+      cancel()
       pool.close()
     },
   }

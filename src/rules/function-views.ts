@@ -5,7 +5,7 @@ import type { Scope } from '#model/scope'
 import type { StoredTemplate } from '#model/template'
 import { AuthorReaches } from '#rules/author-reach'
 import type { FunctionCounts, PublishedFunctions, TenantFunctions } from '#rules/function-list'
-import { Overflows, rateOfAll, rateOfFunction } from '#rules/request-rate'
+import { CountedOverflows, rateOfAll, rateOfFunction } from '#rules/request-rate'
 import { TenantFunctionsView } from '#rules/tenant-functions'
 
 export interface FunctionViewsParts {
@@ -45,7 +45,7 @@ export class FunctionViews implements PublishedFunctions {
   /** Never given twice, by no tenant and over no loading: versions and rules are compared by it. */
   #last = 0
   #isLoaded = false
-  readonly overflows = new Overflows()
+  readonly overflows = new CountedOverflows()
   /** Counted by the devices' turns. */
   readonly counts: FunctionCounts = { runs: 0, errors: 0, requests: 0, overflown: 0 }
 

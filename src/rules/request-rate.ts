@@ -1,3 +1,5 @@
+import type { Overflows } from '#rules/function-list'
+
 /**
  * How many requests may be made: so many at once, and then so many a second. By the server's clock of the turns; one that
  * is put back gives nothing until it has gone on again. What may be made by all together is asked too.
@@ -50,7 +52,7 @@ export function rateOfFunction(all: RequestRate, kept: number, mailsPerHourMax: 
 }
 
 /** What came above the rate, by function: told as a number, from time to time. */
-export class Overflows {
+export class CountedOverflows implements Overflows {
   #counts = new Map<string, Map<string, number>>()
 
   add(tenant: string, fn: string): void {

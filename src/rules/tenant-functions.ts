@@ -142,7 +142,7 @@ export class TenantFunctionsView implements TenantFunctions {
     const isSilent = own.isNothing || triggers.every(({ reach }) => reach.isNothing)
     if (isSilent && !before?.isSilent) this.#parts.isSilenced(id, stored)
     const reaches = [own, meta, ...triggers.map(({ reach }) => reach)]
-    const isUniform = own.isWhole && reaches.every((reach) => reach.isWhole || reach.isNothing)
+    const isUniform = reaches.every((reach) => reach.isWhole || reach.isNothing)
     return {
       stored,
       rule,

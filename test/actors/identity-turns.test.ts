@@ -16,6 +16,7 @@ import type { SessionCommand } from '#actors/session/commands'
 import { sessionActor } from '#actors/session/session'
 import type { SessionState } from '#actors/session/state'
 import { signingKeysActor } from '#actors/signing-keys/signing-keys'
+import { subscriberActor } from '#actors/subscriber/subscriber'
 import { tenantAddress } from '#actors/tenant/address'
 import type { TenantCommand } from '#actors/tenant/commands'
 import type { TenantState } from '#actors/tenant/state'
@@ -25,6 +26,7 @@ import type { AnyDefinition } from '#runtime/activation'
 import type { ActorAddress } from '#runtime/actor'
 import type { StoreJournal } from '#store/store-journal'
 import { begunSession, hash } from '#test/actors/acting-account'
+import { RecordingTopics } from '#test/actors/acting-subscriber'
 import { noRuleViews } from '#test/actors/no-rule-views'
 import { RecordingNotices } from '#test/actors/recording-notices'
 import { unheardUpdates } from '#test/actors/unheard-updates'
@@ -118,6 +120,7 @@ function definitionsWith(notices: RecordingNotices): (journal: StoreJournal) => 
       accountActor,
       sessionActor(notices),
       signingKeysActor(notices),
+      subscriberActor(new RecordingTopics()),
       unheardUpdates,
     ] as unknown as AnyDefinition<Entry>[]
 }

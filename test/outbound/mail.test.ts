@@ -1,14 +1,16 @@
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { emlMail } from '#outbound/eml-mail'
+import { MailRefused } from '#outbound/mail'
 import { MemoryMail } from '#outbound/memory-mail'
 import { smtpMail } from '#outbound/smtp-mail'
 import { realWorld } from '#src/world'
 import { mailSuite } from '#test/outbound/mail-suite'
 import { headerOf, readMail } from '#test/outbound/read-mail'
 import { RealSmtpServer } from '#test/outbound/real-smtp-server'
+import { sampleMail } from '#test/outbound/sample-mail'
 
 function arrivedOf(raw: string) {
   const { headers, subject, text, html } = readMail(raw)
@@ -48,5 +50,15 @@ describe('mail in memory', () => {
     const mail = new MemoryMail(from)
     const arrived = async () => mail.sent.map(({ id, to, subject, text, html }) => ({ id, to, subject, text, html }))
     return { mail, arrived, close: async () => {} }
+  })
+
+  test('is refused as it is told to', async () => {
+    const mail = new MemoryMail()
+    mail.answering = ({ subject }) => {
+      if (subject === 'Boiler 1') throw new MailRefused('recipient', '550')
+    }
+    await expect(mail.send(sampleMail(1))).rejects.toMatchObject({ kind: 'recipient', code: '550' })
+    await mail.send(sampleMail(2))
+    expect(mail.sent).toEqual([sampleMail(2)])
   })
 })

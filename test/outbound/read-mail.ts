@@ -66,9 +66,7 @@ function wordsIn(body: string, encoding: string): string {
 function decodedWords(value: string): string {
   const words = /=\?utf-8\?([qb])\?([^?]*)\?=(?:[ \t]+(?==\?))?/gi
   const bytes = value.replace(words, (_, kind: string, text: string) =>
-    kind.toLowerCase() === 'b'
-      ? Buffer.from(text, 'base64').toString('latin1')
-      : bytesOfHex(text.replaceAll('_', ' ')),
+    kind.toLowerCase() === 'b' ? Buffer.from(text, 'base64').toString('latin1') : bytesOfHex(text.replaceAll('_', ' ')),
   )
   return Buffer.from(bytes, 'latin1').toString()
 }

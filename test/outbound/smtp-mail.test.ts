@@ -8,8 +8,14 @@ import { RefusingSmtpServer, type SmtpAnswer, type SmtpStep } from '#test/outbou
 import { sampleMail } from '#test/outbound/sample-mail'
 
 const from = 'devices@devices.example'
-const patient: SmtpTimeouts = { connectMs: 60_000, greetingMs: 60_000, silenceMs: 60_000, wholeMs: 60_000 }
-const short: SmtpTimeouts = { connectMs: 5_000, greetingMs: 200, silenceMs: 200, wholeMs: 5_000 }
+const patient: SmtpTimeouts = {
+  connectMs: 60_000,
+  greetingMs: 60_000,
+  silenceMs: 60_000,
+  wholeMs: 60_000,
+  closeMs: 100,
+}
+const short: SmtpTimeouts = { connectMs: 5_000, greetingMs: 200, silenceMs: 200, wholeMs: 5_000, closeMs: 5_000 }
 
 const opened: Mail[] = []
 
@@ -106,11 +112,6 @@ describe('a server that does not take it', () => {
     expect(await refusalOf(mailTo(`smtp://127.0.0.1:${server.port}`))).toBeUndefined()
   })
 
-  test('a mail above the limit of the server is not sent at all', async () => {
-    server.answering = (step) => (step === 'END' ? '552 too large' : undefined)
-    expect(await refusalOf(mailTo(url()))).toMatchObject({ kind: 'message', code: '552' })
-  })
-
   test('one that answers a little and never ends is given up after all', async () => {
     server.answering = (step) => (step === 'MAIL' ? 'silence' : undefined)
     const mail = mailTo(url(), { ...patient, wholeMs: 200 })
@@ -157,6 +158,25 @@ describe('a server that does not take it', () => {
     server.answering = (step) => (step === 'END' ? 'drop' : undefined)
     expect(await refusalOf(mail, 1)).toMatchObject({ kind: 'later' })
     expect(server.mails).toBe(2)
+  })
+
+  test.each<[step: SmtpStep, kind: MailFault]>([
+    ['GREETING', 'transport'],
+    ['RCPT', 'transport'],
+    ['END', 'later'],
+  ])('one that is silent at %s does not hold up whoever closes', async (step, kind) => {
+    const mail = mailTo(url(), patient)
+    const isSilent = new Promise<void>((resolve) => {
+      server.answering = (each) => {
+        if (each !== step) return undefined
+        resolve()
+        return 'silence'
+      }
+    })
+    const refused = refusalOf(mail)
+    await isSilent
+    await mail.close()
+    expect(await refused).toMatchObject({ kind, code: 'CONNECTION' })
   })
 
   test('what is refused costs no connection', async () => {

@@ -330,11 +330,14 @@ describe('views', () => {
     expect(lines).toEqual([])
   })
 
-  test('keep the version while access changes that no author of functions has', () => {
+  test('keep the version while nothing changes that an enabled function depends on', () => {
     const { views, world } = ground()
     const version = views.of(tenant)?.version
     world.scopes.set('crn#user:3Vb7qYx9Kd', everything)
     views.accessChanged(tenant)
+    views.functionChanged(tenant, 'f2', storedFunction({ enabled: false }))
+    views.functionChanged(tenant, 'f2', undefined)
+    views.groupChanged(tenant, 'g1', storedGroup(['A']))
     expect(views.of(tenant)?.version).toBe(version)
     world.scopes.set(author, scopeOf([{ permissions: { '*': ['*'] }, devices: ['A'], services: ['*'] }]))
     views.accessChanged(tenant)

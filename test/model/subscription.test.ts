@@ -1,0 +1,119 @@
+import { describe, expect, test } from 'vitest'
+import type { Bound } from '#model/bound'
+import { everything, type Grant, scopeOf } from '#model/scope'
+import {
+  LocalePatch,
+  maySubscribe,
+  SubscribeBody,
+  SubscriptionEntry,
+  SubscriptionId,
+  subscriptionEntryOf,
+} from '#model/subscription'
+
+const body = { topic: 'crn#function:6Hn3wRt5Mz', type: 'email', locale: 'de-CH' }
+
+describe('a body', () => {
+  test.each([
+    body,
+    { ...body, topic: 'anything' },
+    { ...body, type: 'apn' },
+    { ...body, type: 'gcm' },
+    { ...body, type: 'webpush' },
+    { ...body, locale: 'en' },
+  ])('%j is good', (good) => {
+    expect(SubscribeBody.parse(good)).toEqual(good)
+  })
+
+  test.each<[unknown, string[]]>([
+    [{ type: 'email', locale: 'en' }, ['topic']],
+    [{ topic: 'a', locale: 'en' }, ['type']],
+    [{ topic: 'a', type: 'email' }, ['locale']],
+    [{}, ['topic', 'type', 'locale']],
+    [{ ...body, topic: 5 }, ['topic']],
+    [{ ...body, type: 'sms' }, ['type']],
+    ...['EN', 'de-ch', 'de_CH', 'deu', 'd', '', 'de-CH ', 'de-CHE'].map((locale): [unknown, string[]] => [
+      { ...body, locale },
+      ['locale'],
+    ]),
+    [{ ...body, user: 'crn#user:2Vb7qYx9Kd' }, ['']],
+  ])('%j is not', (bad, paths) => {
+    const { error } = SubscribeBody.safeParse(bad)
+    expect(error?.issues.map(({ path }) => path.join('.'))).toEqual(paths)
+  })
+
+  test('of a patch holds the locale and nothing else', () => {
+    expect(LocalePatch.parse({ locale: 'fr' })).toEqual({ locale: 'fr' })
+    for (const bad of [{}, { locale: 'FR' }, { locale: 'fr', type: 'email' }, { locale: 'fr', topic: 'a' }]) {
+      expect(LocalePatch.safeParse(bad).success).toBe(false)
+    }
+  })
+})
+
+test.each([
+  ['123456789', true],
+  ['5Tn2bGh9Kd', true],
+  ['1234567890abcdef', true],
+  ['12345678', false],
+  ['1234567890abcdefg', false],
+  ['5Tn2bGh9KI', false],
+  ['5Tn2bGh9KO', false],
+  ['5Tn2bGh9Kl', false],
+  ['5Tn2bGh9K/', false],
+])('%s is the id of one: %s', (id, isGood) => {
+  expect(SubscriptionId.safeParse(id).success).toBe(isGood)
+})
+
+test('one is shown by resource names, without what only mails need', () => {
+  const stored = { ...body, id: '5Tn2bGh9Kd', function: '6Hn3wRt5Mz', type: 'email', origin: 'https://a' } as const
+  const shown = subscriptionEntryOf({ ...stored, createdBy: 'crn#key:4Qm8sUx2Bw', createdAt: 7 })
+  expect(shown).toEqual({
+    ...body,
+    resourceIdentifier: 'crn#subscription:5Tn2bGh9Kd',
+    createdBy: 'crn#key:4Qm8sUx2Bw',
+    createdAt: 7,
+  })
+  expect(SubscriptionEntry.parse(shown)).toEqual(shown)
+})
+
+describe('whoever subscribes', () => {
+  const grant = (resource: 'functions' | 'service', devices: string[], services = ['*']): Grant => ({
+    permissions: { [resource]: ['read'] },
+    devices,
+    services,
+  })
+  const both = (devices: string[], services?: string[]): Grant => ({
+    ...grant('functions', devices, services),
+    permissions: { functions: ['read'], service: ['read'] },
+  })
+  const members: Record<string, readonly string[]> = { G: ['B', 'C'], none: [] }
+  const membersOf = (group: string) => members[group]
+  const A: Bound = { devices: ['A'], groups: null }
+  const all: Bound = { devices: null, groups: null }
+  const none: Bound = { devices: [], groups: null }
+  const grouped: Bound = { devices: ['A'], groups: ['G'] }
+  const gone: Bound = { devices: ['A'], groups: ['G', 'gone'] }
+
+  test.each([
+    ['everything, of all', [...everything.grants], all, true],
+    ['everything, of a group that is gone', [...everything.grants], gone, true],
+    ['one device, of it', [both(['A'])], A, true],
+    ['one service of it', [both(['A'], ['climate'])], A, true],
+    ['another device', [both(['B'])], A, false],
+    ['functions alone', [grant('functions', ['A'])], A, false],
+    ['services alone', [grant('service', ['A'])], A, false],
+    ['each by a grant of its own', [grant('functions', ['A']), grant('service', ['A', 'B'])], A, true],
+    ['some devices, of all', [both(['A', 'B', 'C'])], all, false],
+    ['functions of all, services of some', [grant('functions', ['*']), grant('service', ['A'])], all, false],
+    ['functions of all, services of the one', [grant('functions', ['*']), grant('service', ['A'])], A, true],
+    ['all members', [both(['A', 'B', 'C'])], grouped, true],
+    ['all members by several grants', [both(['A']), both(['B']), both(['C'])], grouped, true],
+    ['not every member', [both(['A', 'B'])], grouped, false],
+    ['functions of not every member', [both(['A', 'B']), grant('service', ['C'])], grouped, false],
+    ['all named, of a group that is gone', [both(['A', 'B', 'C'])], gone, false],
+    ['anything, of none', [both(['X'])], none, true],
+    ['nothing, of none', [], none, false],
+    ['anything, of a group of nobody', [both(['X'])], { devices: null, groups: ['none'] }, true],
+  ] as const)('reads %s', (_, grants, bound, isAllowed) => {
+    expect(maySubscribe(scopeOf(grants), bound, membersOf)).toBe(isAllowed)
+  })
+})
