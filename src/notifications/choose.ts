@@ -71,7 +71,10 @@ function isExpired({ at }: DeliveryRequest, now: number): boolean {
 }
 
 /** The first ones, as many as are too old. */
-function expiredOf(pending: Pending, now: number): { readonly pending: Pending; readonly requests: Pending['requests'] } {
+function expiredOf(
+  pending: Pending,
+  now: number,
+): { readonly pending: Pending; readonly requests: Pending['requests'] } {
   const { requests } = pending
   const firstYoung = requests.findIndex((request) => !isExpired(request, now))
   return { pending, requests: firstYoung < 0 ? requests : requests.slice(0, firstYoung) }
