@@ -1,5 +1,5 @@
 import type { IdentitySettings } from '#identity/options'
-import type { Mail } from '#outbound/mail'
+import type { NotificationSettings } from '#notifications/options'
 import type { RedoLimits } from '#runtime/redo-pace'
 import type { SocketPublisher } from '#runtime/socket'
 import type { StoragePlace } from '#runtime/storage'
@@ -15,7 +15,7 @@ export interface AssemblyOptions {
   readonly publisher: SocketPublisher
   readonly isSynced: boolean
   readonly retention: RetentionLimits
-  /** Default: see above. */
+  /** What waits to be stored or to leave, above which more is refused; default: some seconds of a full flood. */
   readonly uncommittedBytesMax?: number
   /** Default: `redoLimits`. */
   readonly redo?: RedoLimits
@@ -27,18 +27,10 @@ export interface AssemblyOptions {
   /** How long a device has to answer a write. Default 10 s. */
   readonly writeTimeoutMs?: number
   readonly updates?: UpdateSettings
-  readonly mail?: MailSettings
+  readonly notifications?: NotificationSettings
   /** Absent: IAM is off. Nobody signs in, and no key is asked for; what is stored about identity stays as it is. */
   readonly identity?: IdentitySettings
   readonly log: AssemblyLog
-}
-
-/** What is set about mail. */
-export interface MailSettings {
-  /** Default: mail goes nowhere, and is remembered. */
-  readonly transport?: Mail
-  /** To one subscriber. Default 60. */
-  readonly perHourMax?: number
 }
 
 /** The little of a log that the rooms need. */

@@ -32,6 +32,7 @@ import { requestsKept } from '#model/delivery'
 import type { Entry } from '#model/entry'
 import { everything } from '#model/scope'
 import { Deliveries } from '#notifications/deliveries'
+import { defaultMailsPerHourMax } from '#notifications/options'
 import { MemoryMail } from '#outbound/memory-mail'
 import type { RouteContext } from '#routes/context'
 import { EventRoom } from '#routes/event-room'
@@ -60,10 +61,8 @@ export const uncommittedBytesMax = 64 * 1024 * 1024
 /** Signs addresses while IAM is off: then everybody may do everything. */
 const openKey = new Uint8Array(32)
 
-/** How long what became of mails may take to be stored when the server stops. */
-const mailSettledMs = 5_000
-
-const mailsPerHourMaxByDefault = 60
+/** So long an end waits for mails that are on their way: what is not stored as sent is sent once more. */
+const mailsSettledMs = 5_000
 
 /**
  * The server without its sockets and its disk: everything between two ports, put together. The same for the real one and
@@ -116,19 +115,19 @@ export function assemble(options: AssemblyOptions): Assembly {
     sweep: (tenant, alarm) => ruleSweep.want(tenant, alarm),
     log,
   })
-  const { transport: mail = new MemoryMail(), perHourMax: mailsPerHourMax = mailsPerHourMaxByDefault } =
-    options.mail ?? {}
+  const { mail = new MemoryMail(), mailsPerHourMax = defaultMailsPerHourMax } = options.notifications ?? {}
   const functions = new FunctionViews({ mailsPerHourMax, scopeOf, log })
   const loadRules = () => {
     rules.load(loadedRules(system))
+    functions.load(loadedFunctions(system))
     ruleSweep.open()
     functions.load(loadedFunctions(system))
   }
   const { updates: settings = {} } = options
   const { imageBytesMax = defaultImageBytesMax, offerTimeoutMs = defaultOfferTimeoutMs } = settings
   const images = settings.images ?? memoryBlobs({ bytesMax: imageBytesMax })
-  const imageUrls = onceMade(() => new ImageUrls(identity?.imageKey() ?? openKey))
-  const unsubscribeUrls = onceMade(() => new UnsubscribeUrls(identity?.unsubscribeKey() ?? openKey))
+  const imageUrls = once(() => new ImageUrls(identity?.imageKey() ?? openKey))
+  const unsubscribeUrls = once(() => new UnsubscribeUrls(identity?.unsubscribeKey() ?? openKey))
 
   const notices = new LateNotices()
   const updateNotices = new LateUpdateNotices()
@@ -226,17 +225,16 @@ export function assemble(options: AssemblyOptions): Assembly {
   })
   updateNotices.listen(updates.updater)
 
-  const deliveries = new Deliveries({
+  const deliveries: Deliveries = new Deliveries({
     system,
     listing,
     functions,
     mail,
     mailsPerHourMax,
     scopeOf,
-    // With IAM off nobody has an account that mail could go to.
     addressOf: (tenant, user) => identity?.addressOf(tenant, user) ?? { isActive: true, address: null },
     unsubscribeUrls,
-    publicUrls: settings.publicUrls ?? [],
+    publicUrls: options.identity?.publicUrls ?? [],
     log,
   })
   deliveryNotices.listen(deliveries)
@@ -349,8 +347,8 @@ export function assemble(options: AssemblyOptions): Assembly {
     stop()
     presence.stop()
     eventRoom.stop()
+    await deliveries.settled(mailsSettledMs)
     await mail.close()
-    await deliveries.settled(mailSettledMs)
     if (system.gate.isOpen) await system.gate.settled().catch(() => {})
     await database.close()
   }
@@ -385,11 +383,11 @@ export function assemble(options: AssemblyOptions): Assembly {
   }
 }
 
-/** Made when it is first asked for: what it is made of is there by then. */
-function onceMade<T>(make: () => T): () => T {
-  let made: T | undefined
+/** Made when it is first asked for. */
+function once<T>(make: () => T): () => T {
+  let made: { readonly it: T } | undefined
   return () => {
-    made ??= make()
-    return made
+    made ??= { it: make() }
+    return made.it
   }
 }
