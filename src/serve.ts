@@ -75,7 +75,7 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
     ticketLifetimeMs: config.ticketLifetimeMs,
     writeTimeoutMs: config.writeTimeoutMs,
     updates: updatesOf(config, log, updateServer),
-    mail: { transport: mailOf(config, log), perHourMax: config.mailsPerHourMax },
+    notifications: { mail: mailOf(config, log), mailsPerHourMax: config.mailsPerHourMax },
     ...(config.isIamOn && { identity: identityOf(config, log, options, () => door.server?.port ?? config.port) }),
     log,
   })
