@@ -89,13 +89,7 @@ test('the way to a mail, and the mail, with its HTML escaped', async () => {
 describe('where it stops, and why', () => {
   test.each<[string, object[], object, string[], object[]]>([
     ['it is not so', [onProperty, hot, tell], { value: 3 }, ['value', 'hot'], [{ node: 'hot', because: 'false' }]],
-    [
-      'there is no value',
-      [onProperty, hot, tell],
-      {},
-      ['value', 'hot'],
-      [{ node: 'hot', because: 'no value: value' }],
-    ],
+    ['there is no value', [onProperty, hot, tell], {}, ['value', 'hot'], [{ node: 'hot', because: 'no value: value' }]],
     [
       'there was none before',
       [onProperty, rising, tell],
@@ -150,6 +144,7 @@ describe('which triggers', () => {
     edges: [
       ['value', 'tell'],
       ['alarm', 'shout'],
+      ['gone', 'tell'],
       ['gone', 'shout'],
     ],
   })
@@ -160,7 +155,7 @@ describe('which triggers', () => {
     [{ value: false }, ['value', 'tell']],
     // Each is what its trigger waits for.
     [{}, ['value', 'tell', 'alarm', 'shout', 'gone']],
-    [{ trigger: 'gone' }, ['gone', 'shout']],
+    [{ trigger: 'gone' }, ['gone', 'tell', 'shout']],
     [{ trigger: 'alarm', value: true }, ['alarm', 'shout']],
   ])('%j', async (sample, path) => {
     const { path: found, mails } = await tried(all(), sample)
@@ -238,7 +233,7 @@ test.each<[string, unknown]>([
   ['sample.meta', { meta: [] }],
   ['sample.time', { time: 'now' }],
   ['sample.locale', { locale: 'english' }],
-  ['sample.deviceIdentifier', { deviceIdentifier: 'a b' }],
+  ['sample.deviceIdentifier', { deviceIdentifier: 'a b c' }],
   ['sample.trigger', { trigger: 7 }],
 ])('%s is named where it is wrong', async (path, sample) => {
   const id = await made(chain(onProperty, tell))

@@ -177,7 +177,7 @@ describe('alarms that it names', () => {
       400,
       {
         error: 'Validation Error',
-        details: [{ path: 'graph.nodes.0', message: expect.stringMatching(/^node "start"\b/) }],
+        details: [{ path: 'graph.nodes.0', message: expect.stringMatching(/^node "start": /) }],
       },
     ])
     expect([unseen.status, unseen.text]).toEqual([unknown.status, unknown.text])

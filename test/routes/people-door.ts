@@ -85,7 +85,7 @@ export class PeopleDoor {
       ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
     })
     const text = await response.text()
-    const isJson = response.headers.get('content-type')?.startsWith('application/json')
+    const isJson = text !== '' && response.headers.get('content-type')?.startsWith('application/json')
     return { status: response.status, text, json: isJson ? JSON.parse(text) : undefined, headers: response.headers }
   }
 
