@@ -1,61 +1,51 @@
+import type { AlarmedFleet } from '#bench/load/alarms'
 import { identifierOf, serviceIdentifier } from '#bench/load/fleet-link'
 import { firstPropId } from '#bench/load/update-template'
 
 /**
- * What becomes of a load's function, which each change of its devices' first property triggers. `quiet`: its condition
- * never holds. `unthrottled`: it always holds, and somebody is to hear of each change. `throttled`: the same, but of each
- * device once in a minute at most. `elsewhere`: as `unthrottled`, and it means other devices.
+ * What becomes of the function of a load, which each change triggers. `quiet`: its condition never holds. `throttled`: one
+ * mail a minute and device. `unthrottled`: every change asks for one. `elsewhere`: as that, and it means other devices.
  */
 export type FunctionManner = 'quiet' | 'throttled' | 'unthrottled' | 'elsewhere'
 
-/** The ids of groups: the devices of the load, and as many that there are not. */
-export interface FunctionGroups {
-  readonly ours: string
-  readonly others: string
-}
+/** Of every mail of a load. */
+export const loadTemplate = 'load'
 
-/** What mails say. Contract 5.5. */
-export const template = {
-  name: 'load',
-  locales: {
-    en: {
-      subject: '{{deviceIdentifier}}: {{value}}',
-      text: '{{function}}: {{deviceIdentifier}} is at {{value}}, and was at {{previous}}.\n',
-    },
-  },
-} as const
-
-const otherPrefix = 'ELSEWHERE'
 const throttleSeconds = 60
+const otherPrefix = 'ELSEWHERE'
 
-/** As `POST /groups` takes it; a group has 10 000 devices at most. */
-export function groupBodies(devices: number, prefix: string): Readonly<Record<keyof FunctionGroups, object>> {
-  const named = (of: string) => Array.from({ length: devices }, (_, device) => identifierOf(of, device))
-  return {
-    ours: { name: 'Load', devices: named(prefix) },
-    others: { name: 'Elsewhere', devices: named(otherPrefix) },
-  }
+/** The group that the function is bound to: the whole fleet, or as many devices that are none of it. */
+export function functionGroupBody(manner: FunctionManner, { devices, prefix }: AlarmedFleet): object {
+  const names = Array.from({ length: devices }, (_, device) =>
+    identifierOf(manner === 'elsewhere' ? otherPrefix : prefix, device),
+  )
+  return { name: 'Load', devices: names }
 }
 
-/** As `PATCH /functions/:functionId` takes it. */
-export function functionBody(manner: FunctionManner, groups: FunctionGroups): object {
-  return {
-    name: 'Load',
-    enabled: true,
-    binding: { groups: [manner === 'elsewhere' ? groups.others : groups.ours] },
-    graph: graphOf(manner),
-  }
-}
-
-/** Values are never below 0. */
-function graphOf(manner: FunctionManner): object {
-  const isThrottled = manner === 'throttled'
-  const nodes = [
-    { id: 'change', type: 'trigger', on: 'property', serviceIdentifier, propId: firstPropId },
-    { id: 'range', type: 'condition', logic: { [manner === 'quiet' ? '<' : '>=']: [{ var: 'value' }, 0] } },
-    ...(isThrottled ? [{ id: 'minute', type: 'throttle', seconds: throttleSeconds }] : []),
-    { id: 'mail', type: 'email', template: template.name },
+/** A trigger for each property that a frame changes, all leading the same way. `group`: its id. */
+export function functionBody(manner: FunctionManner, { changes }: AlarmedFleet, group: string): object {
+  const triggers = Array.from({ length: changes }, (_, place) => ({
+    id: `change-${place}`,
+    type: 'trigger',
+    on: 'property',
+    serviceIdentifier,
+    propId: firstPropId + place,
+  }))
+  const behind = [...between(manner), { id: 'tell', type: 'email', template: loadTemplate }]
+  const [first] = behind
+  const edges = [
+    ...triggers.map(({ id }) => [id, first?.id]),
+    ...behind.slice(1).map(({ id }, place) => [behind[place]?.id, id]),
   ]
-  const edges = nodes.slice(1).map(({ id }, place) => [nodes[place]?.id, id])
-  return { nodes, edges }
+  return { name: 'Load', binding: { groups: [group] }, graph: { nodes: [...triggers, ...behind], edges } }
+}
+
+/** Values of a load are never negative. */
+function between(manner: FunctionManner): readonly { readonly id: string; readonly type: string }[] {
+  if (manner === 'quiet') {
+    const never = { id: 'never', type: 'condition', logic: { '<': [{ var: 'value' }, 0] } }
+    return [never]
+  }
+  const seldom = { id: 'seldom', type: 'throttle', seconds: throttleSeconds }
+  return manner === 'throttled' ? [seldom] : []
 }
