@@ -3,7 +3,8 @@ import { asked, identityOn } from '#bench/harness/identity'
 import { Remote } from '#bench/harness/remote'
 import { type RunningServer, startOn } from '#bench/harness/servers'
 import { temporaryFolder } from '#bench/harness/temporary-folder'
-import { type FunctionGroups, type FunctionManner, functionBody, groupBodies, template } from '#bench/load/functions'
+import type { AlarmedFleet } from '#bench/load/alarms'
+import { type FunctionManner, functionBody, functionGroupBody, loadTemplate, templateBody } from '#bench/load/functions'
 import type { MailsSeen } from '#bench/load/mail-sink'
 import { bringInSubscribers } from '#bench/load/subscribers'
 import { processUsage } from '#bench/process-usage'
@@ -16,24 +17,22 @@ export interface LeftSubscribed {
   readonly folder: string
   /** The function's id. */
   readonly fn: string
-  readonly groups: FunctionGroups
-}
-
-export interface SubscribedSizes {
-  readonly devices: number
-  readonly prefix: string
-  readonly subscribers: number
+  /** Ids of groups: the fleet, and as many devices that are none of it. */
+  readonly groups: { readonly ours: string; readonly others: string }
 }
 
 /** Mails to one of them in an hour, so that a short storm is more than that. */
 export const mailsPerHourMax = 5
 
 const lookEveryMs = 250
-/** What is looked at costs little. */
 const mailsPollMs = 50
 
 /** Makes it all in an empty folder. Passwords are cheap there: nobody signs in while something is measured. */
-export async function leaveSubscribed(folder: string, sizes: SubscribedSizes): Promise<LeftSubscribed> {
+export async function leaveSubscribed(
+  folder: string,
+  fleet: AlarmedFleet,
+  subscribers: number,
+): Promise<LeftSubscribed> {
   const server = await startOn(folder, identityOn, 'harness/cheap-passwords')
   const { port } = server
   try {
@@ -42,15 +41,11 @@ export async function leaveSubscribed(folder: string, sizes: SubscribedSizes): P
       const made = await asked<{ resourceIdentifier: string }>(port, path, { person, body, method })
       return made.resourceIdentifier
     }
-    const bodies = groupBodies(sizes.devices, sizes.prefix)
-    const groups = {
-      ours: idOf(await make('/groups', bodies.ours)),
-      others: idOf(await make('/groups', bodies.others)),
-    }
-    const { name, ...texts } = template
-    await make(`/templates/${name}`, texts, 'PUT')
-    const topic = await make('/functions', { ...functionBody('unthrottled', groups), enabled: false })
-    await bringInSubscribers({ port, person, count: sizes.subscribers, topic })
+    const groupOf = async (manner: FunctionManner) => idOf(await make('/groups', functionGroupBody(manner, fleet)))
+    const groups = { ours: await groupOf('unthrottled'), others: await groupOf('elsewhere') }
+    await make(`/templates/${loadTemplate}`, templateBody, 'PUT')
+    const topic = await make('/functions', { ...functionBody('unthrottled', fleet, groups.ours), enabled: false })
+    await bringInSubscribers({ port, person, count: subscribers, topic })
     return { folder, fn: idOf(topic), groups }
   } finally {
     await server.stop()
@@ -60,7 +55,7 @@ export async function leaveSubscribed(folder: string, sizes: SubscribedSizes): P
 /** A copy of what was left, and a mail server for it. */
 export interface Notified {
   readonly mails: Mails
-  /** Until the next one is started this one has to be stopped. `before`: see `loadedBefore`. */
+  /** `before`: see `loadedBefore`. One at a time. */
   start(manner: FunctionManner | undefined, before?: string): Promise<RunningServer>
 }
 
@@ -73,9 +68,10 @@ export interface Mails {
   until(isThere: (seen: MailsSeen) => boolean, timeoutMs: number): Promise<MailsSeen>
 }
 
-/** When `use` is done, nothing of it is left. */
+/** `fleet`: whose changes trigger. When `use` is done, nothing of it is left. */
 export async function withNotified<Result>(
   { folder: left, fn, groups }: LeftSubscribed,
+  fleet: AlarmedFleet,
   use: (notified: Notified) => Promise<Result>,
 ): Promise<Result> {
   const folder = temporaryFolder('bench-')
@@ -94,8 +90,15 @@ export async function withNotified<Result>(
       mails: mailsOf(remote),
       async start(manner, before) {
         const server = await startOn(folder.path, environment, before)
-        const body = manner === undefined ? { enabled: false } : functionBody(manner, groups)
-        await asked(server.port, `/functions/${fn}`, { person: personOf(server), body, method: 'PATCH' })
+        if (manner === undefined) return server
+        const group = manner === 'elsewhere' ? groups.others : groups.ours
+        const body = { ...functionBody(manner, fleet, group), enabled: true }
+        try {
+          await asked(server.port, `/functions/${fn}`, { person: personOf(server), body, method: 'PATCH' })
+        } catch (error) {
+          await server.stop()
+          throw error
+        }
         return server
       },
     })
