@@ -1,5 +1,5 @@
-import { anonymous } from '#iam/anonymous'
 import { argon2Engine } from '#iam/argon2'
+import { anonymousCallers } from '#identity/anonymous-callers'
 import type { IdentitySettings } from '#identity/options'
 import { WrongFileKey } from '#identity/signing-key-ring'
 import { ExternalUpdateServer } from '#outbound/external-update-server'
@@ -89,7 +89,7 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
       bindings: bindingsOf(context, identity, { dataDirectory, databaseStatus: () => database.status }),
       rootBindings: rootBindingsOf(identity),
       sockets: socketsOf(context, identity, eventRoom, linkFrameBytesMax),
-      authenticate: identity?.authenticate ?? (() => anonymous),
+      authenticate: identity?.authenticate ?? anonymousCallers(config.updateHookSecret),
       cors: { corsOrigins: config.corsOrigins, publicUrls: config.publicUrls, iamOff: !config.isIamOn },
       isProxyTrusted: config.isProxyTrusted,
       bodyBytesMax: config.bodyBytesMax,
