@@ -6,7 +6,6 @@ import { LateDeliveryNotices } from '#actors/delivery/notices'
 import { deviceActor, deviceAddress } from '#actors/device/device'
 import { isOverridden } from '#actors/device/overridden'
 import type { DeviceState } from '#actors/device/state'
-import { noDeviceFunctions } from '#actors/device/turn-runs'
 import { directoryActor } from '#actors/directory/directory'
 import { idempotencyActor } from '#actors/idempotency/idempotency'
 import { indexes } from '#actors/indexes'
@@ -133,7 +132,7 @@ export function assemble(options: AssemblyOptions): Assembly {
   const updateNotices = new LateUpdateNotices()
   const deliveryNotices = new LateDeliveryNotices()
   const definitions = [
-    deviceActor({ shapeById: (id) => journal.shapes.byId(id), startedAt, rules, functions: noDeviceFunctions }),
+    deviceActor({ shapeById: (id) => journal.shapes.byId(id), startedAt, rules, functions }),
     tenantActor(
       notices,
       bothViews(rules, functions, () => system.isServing),
