@@ -1,3 +1,4 @@
+import { senderOf } from '#model/mail-address'
 import { nextTime } from '#updates/cron'
 
 /** What a setting can take: said in words, and read. `read` answers `undefined` for what it does not take. */
@@ -86,13 +87,30 @@ export const webOrigin: Kind<string> = {
   },
 }
 
-/** Where mail is handed over; may hold a user and a password. */
+/** Where mail is handed over; may hold a user and a password. Nothing else in it would be heard. */
 export const smtpUrl: Kind<string> = {
   takes: 'smtp://[user:password@]host[:port] or smtps://…',
   read(text) {
     const url = urlOf(text)
-    return url && ['smtp:', 'smtps:'].includes(url.protocol) && url.hostname ? text : undefined
+    if (!url || !['smtp:', 'smtps:'].includes(url.protocol) || !url.hostname) return undefined
+    if (/[?#]/.test(text) || !['', '/'].includes(url.pathname)) return undefined
+    const credentials = [url.username, url.password]
+    return credentials.every(isEscapedText) || credentials.every((part) => part === '') ? text : undefined
   },
+}
+
+/** Who mail is from. */
+export const mailFrom: Kind<string> = {
+  takes: 'an address such as devices@example.com or Devices <devices@example.com>',
+  read: (text) => (senderOf(text) ? text : undefined),
+}
+
+function isEscapedText(part: string): boolean {
+  try {
+    return decodeURIComponent(part) !== ''
+  } catch {
+    return false
+  }
 }
 
 function urlOf(text: string): URL | undefined {

@@ -3,6 +3,7 @@ import {
   cronPattern,
   type Kind,
   listOf,
+  mailFrom,
   matching,
   oneOf,
   onOrOff,
@@ -215,14 +216,12 @@ export const settings = {
     name: 'SMTP_URL',
     kind: smtpUrl,
     isSecret: true,
-    about: 'Where mail is handed over. Without it mail is put as .eml files into <DATA_DIR>/outbox.',
+    about:
+      'Where mail is handed over; port 587, of smtps 465. Without it mail is put as .eml files into <DATA_DIR>/outbox.',
   },
   mailFrom: withFallback({
     name: 'MAIL_FROM',
-    kind: matching(
-      /^([^\p{Cc}<>@]+ <[^\s<>@\p{Cc}]+@[^\s<>@\p{Cc}]+>|[^\s<>@\p{Cc}]+@[^\s<>@\p{Cc}]+)$/u,
-      'an address such as devices@example.com or Devices <devices@example.com>',
-    ),
+    kind: mailFrom,
     fallback: 'device-data-backend@localhost',
     about: 'Who mail is from.',
   }),

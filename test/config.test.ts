@@ -75,7 +75,11 @@ describe('a bad value is one line: name, what it got, what it takes', () => {
     ['DISABLE_CONNECT_UPDATE', ['never']],
     ['HOOK_PINS_ONLY', ['never']],
     ['SMTP_URL', ['mail.example', 'http://mail.example', 'smtp:', 'smtp://', 'smtp://me:hunter2@']],
-    ['MAIL_FROM', ['nobody', 'a@b\nBcc: c@d', '<a@b>', 'A <a@b> c']],
+    [
+      'SMTP_URL',
+      ['smtp://a?secure=false', 'smtp://a#b', 'smtp://a/b', 'smtp://me@a', 'smtp://:hunter2@a', 'smtp://me:%zz@a'],
+    ],
+    ['MAIL_FROM', ['"a"@b', 'a@[127.0.0.1]', 'A <"a"@b>', 'a@b,c@d', 'nobody', 'a@b\nBcc: c@d', '<a@b>', 'A <a@b> c']],
     ['MAILS_PER_HOUR_MAX', ['0']],
     ['METRICS_TOKEN', ['a b']],
     ['LOG_LEVEL', ['loud', 'warning']],

@@ -6,11 +6,17 @@ export interface DeliveryNotices {
   requested(tenant: string, fn: string, head: DeliveryHead): void
 }
 
-/** What whoever delivers hears. */
-export interface DeliveryListener extends DeliveryNotices, SubscriberNotices {
+/** What tenants say of what people are subscribed to, in the same way. */
+export interface TopicNotices {
   /** The function is no more: its subscriptions are to end. */
   topicEnded(tenant: string, fn: string): void
 }
+
+/** Where nobody ends them. */
+export const unheardTopics: TopicNotices = { topicEnded() {} }
+
+/** What whoever delivers hears. */
+export interface DeliveryListener extends DeliveryNotices, SubscriberNotices, TopicNotices {}
 
 /** Notices for who is made later than the actors. Before `listen` nobody is told: what waits is then read from the store. */
 export class LateDeliveryNotices implements DeliveryListener {

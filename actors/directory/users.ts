@@ -15,6 +15,7 @@ import { type DirectoryState, tenantRecord, type UserRow, userRecord } from '#ac
 import { newEdit } from '#actors/edit'
 import { keep } from '#actors/kept'
 import type { IdentityNotices } from '#actors/notices'
+import { erasing } from '#actors/subscriber/erasing'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import { foldEmail, foldName } from '#model/user'
@@ -80,7 +81,7 @@ export function decideRemoveUser(
   if (!row) return refuse(new Problem('not_found'))
   if (isLastAdministrator(state, row)) return refuse(lastAdministrator())
   return keep([{ name: userRecord(user), value: null }], {
-    tells: [tell(row, { type: 'erase' })],
+    tells: [tell(row, { type: 'erase' }), erasing(row.tenant, user)],
     effects: [() => notices.userChanged(row.tenant, user, undefined)],
   })
 }

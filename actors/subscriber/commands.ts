@@ -58,7 +58,10 @@ export interface AdvanceMail {
   readonly refusals: MailState['refusals']
 }
 
-/** `missed`: so many of them were never kept; undefined: as it was. */
+/**
+ * `to`: the last request that he has heard of, or never will. `missed`: how many requests of this function that were never
+ * kept wait for his next digest from now on, 0 for none; undefined: as many as did.
+ */
 export interface CursorMove {
   readonly subscription: string
   readonly to: number

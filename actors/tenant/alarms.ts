@@ -1,10 +1,11 @@
 import { isDeepStrictEqual } from 'node:util'
 import { newEdit } from '#actors/edit'
 import type { RuleNotices } from '#actors/rule-notices'
-import { bindingsOf } from '#actors/tenant/bindings'
+import { authoredBy, decideMisput, unchanged } from '#actors/tenant/authored'
+import { bindingsFault } from '#actors/tenant/bindings'
 import type { DeleteAlarm, PutAlarm } from '#actors/tenant/commands'
 import { alarmRecord, judgedRecord, type StoredJudged, type TenantState } from '#actors/tenant/state'
-import { type AlarmBody, alarmBindingsMax, alarmsMax, type StoredAlarm } from '#model/alarm'
+import { type AlarmBody, alarmsMax, type StoredAlarm } from '#model/alarm'
 import type { AlarmSet, Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import { unknownNamesIn } from '#rules/property-name'
@@ -23,21 +24,14 @@ export function decidePutAlarm(
   const before = state.alarms.get(id)
   const wanted = contentOf(body)
   const isSame = before !== undefined && isDeepStrictEqual(contentOf(before), wanted)
-  if (isNew && before) {
-    // Whoever makes one again by the same id asks again, not having heard the answer.
-    const isAgain = isSame && before.createdBy === author
-    return isAgain ? unchanged(before) : refuse(new Problem('conflict', 'the id is taken'))
-  }
-  if (!isNew && !before) return refuse(new Problem('not_found'))
+  const misput = decideMisput(before, { isNew, author }, isSame)
+  if (misput) return misput
   if (isSame && before.updatedBy === author) return unchanged(before)
   const problem = faultOf(state, wanted) ?? limitOf(state, wanted, before)
   if (problem) return refuse(problem)
   const stored: StoredAlarm = {
     ...wanted,
-    createdBy: before?.createdBy ?? author,
-    createdAt: before?.createdAt ?? turn.now,
-    updatedBy: author,
-    updatedAt: turn.now,
+    ...authoredBy(before, author, turn),
     edit: newEdit(turn),
     ...conditionAtOf(before, wanted, turn),
   }
@@ -79,11 +73,6 @@ function conditionAtOf(
   return conditionAt === undefined ? {} : { conditionAt }
 }
 
-/** Recorded, and not just answered: while the store takes no writes nobody can say that it stays so. */
-function unchanged(stored: StoredAlarm): Decision<Entry> {
-  return record([], { answer: stored })
-}
-
 const neverJudged: StoredJudged = { digest: '', sweeping: null, cursor: '' }
 
 /** What of an alarm people say. */
@@ -107,7 +96,5 @@ function limitOf(state: TenantState, wanted: AlarmContent, before: StoredAlarm |
   if (!before && state.alarms.size >= alarmsMax) {
     return new Problem('conflict', `a tenant has at most ${alarmsMax} alarms`)
   }
-  const total = state.bindings.total + bindingsOf(state, wanted) - (before ? bindingsOf(state, before) : 0)
-  if (total <= alarmBindingsMax) return undefined
-  return new Problem('conflict', `the alarms of a tenant are bound to at most ${alarmBindingsMax} devices by name`)
+  return bindingsFault(state, wanted, before)
 }

@@ -1,8 +1,9 @@
 import { putIn, type TenantState } from '#actors/tenant/state'
-import type { StoredAlarm } from '#model/alarm'
+import { alarmBindingsMax, type StoredAlarm } from '#model/alarm'
 import type { Bound } from '#model/bound'
 import type { StoredFunction } from '#model/function'
 import type { StoredGroup } from '#model/group'
+import { Problem } from '#model/problem'
 
 /** What alarms and functions are bound to by name. It follows from them and from groups, whichever came first. */
 export interface BindingCounts {
@@ -13,14 +14,24 @@ export interface BindingCounts {
 }
 
 /** How many devices it names; of groups that are not there, none. */
-export function bindingsOf({ groups }: TenantState, bound: Bound): number {
+function bindingsOf({ groups }: TenantState, bound: Bound): number {
   const members = (bound.groups ?? []).map((group) => groups.get(group)?.devices.length ?? 0)
   return members.reduce((sum, count) => sum + count, bound.devices?.length ?? 0)
 }
 
 /** How many more it would be if a group had so many members. */
-export function bindingsAdded({ groups, bindings }: TenantState, group: string, members: number): number {
+function bindingsAdded({ groups, bindings }: TenantState, group: string, members: number): number {
   return (bindings.uses.get(group) ?? 0) * (members - (groups.get(group)?.devices.length ?? 0))
+}
+
+/** What is wrong with binding something to this, where `before` was bound; undefined where nothing is. */
+export function bindingsFault(state: TenantState, wanted: Bound, before: Bound | undefined): Problem | undefined {
+  return tooManyAt(state.bindings.total + bindingsOf(state, wanted) - (before ? bindingsOf(state, before) : 0))
+}
+
+/** The same of a group that comes to have so many members. */
+export function membersFault(state: TenantState, group: string, members: number): Problem | undefined {
+  return tooManyAt(state.bindings.total + bindingsAdded(state, group, members))
 }
 
 export function putAlarm(state: TenantState, id: string, stored: StoredAlarm | null): void {
@@ -34,6 +45,14 @@ export function putFunction(state: TenantState, id: string, stored: StoredFuncti
 export function putGroup(state: TenantState, id: string, stored: StoredGroup | null): void {
   state.bindings.total += bindingsAdded(state, id, stored?.devices.length ?? 0)
   putIn(state.groups, id, stored)
+}
+
+function tooManyAt(total: number): Problem | undefined {
+  if (total <= alarmBindingsMax) return undefined
+  return new Problem(
+    'conflict',
+    `the alarms and functions of a tenant are bound to at most ${alarmBindingsMax} devices by name`,
+  )
 }
 
 function putBound<Stored extends Bound>(

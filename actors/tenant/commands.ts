@@ -24,6 +24,11 @@ export type TenantCommand =
   | DeleteGroup
   | PutAlarm
   | DeleteAlarm
+  | PutFunction
+  | DeleteFunction
+  | TopicSwept
+  | PutTemplate
+  | DeleteTemplate
   | SweepProgress
   | SweepDone
   | ReminderDue

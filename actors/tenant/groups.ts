@@ -2,10 +2,10 @@ import { isDeepStrictEqual } from 'node:util'
 import { newEdit } from '#actors/edit'
 import { keep } from '#actors/kept'
 import type { RuleNotices } from '#actors/rule-notices'
-import { bindingsAdded } from '#actors/tenant/bindings'
+import { authoredBy, decideMisput, unchanged } from '#actors/tenant/authored'
+import { membersFault } from '#actors/tenant/bindings'
 import type { DeleteGroup, PutGroup } from '#actors/tenant/commands'
 import { groupRecord, type TenantState } from '#actors/tenant/state'
-import { alarmBindingsMax } from '#model/alarm'
 import type { Entry } from '#model/entry'
 import { groupsMax, type StoredGroup } from '#model/group'
 import { Problem } from '#model/problem'
@@ -21,37 +21,22 @@ export function decidePutGroup(
   const { name, devices } = body
   const before = state.groups.get(id)
   const isSame = before !== undefined && isDeepStrictEqual([before.name, before.devices], [name, devices])
-  // Whoever makes one again by the same id asks again, not having heard the answer.
-  if (isNew && before && !(isSame && before.createdBy === author)) {
-    return refuse(new Problem('conflict', 'the id is taken'))
-  }
-  if (!isNew && !before) return refuse(new Problem('not_found'))
-  // Recorded, and not just answered: while the store takes no writes nobody can say that it stays so.
-  if (before && isSame) return keep([], { answer: before })
+  const misput = decideMisput(before, { isNew, author }, isSame)
+  if (misput) return misput
+  if (isSame) return unchanged(before)
   if (!before && state.groups.size >= groupsMax) {
     return refuse(new Problem('conflict', `a tenant has at most ${groupsMax} groups`))
   }
-  if (state.bindings.total + bindingsAdded(state, id, devices.length) > alarmBindingsMax) {
-    return refuse(
-      new Problem('conflict', `the alarms of a tenant are bound to at most ${alarmBindingsMax} devices by name`),
-    )
-  }
-  const stored: StoredGroup = {
-    name,
-    devices,
-    createdBy: before?.createdBy ?? author,
-    createdAt: before?.createdAt ?? turn.now,
-    updatedBy: author,
-    updatedAt: turn.now,
-    edit: newEdit(turn),
-  }
+  const problem = membersFault(state, id, devices.length)
+  if (problem) return refuse(problem)
+  const stored: StoredGroup = { name, devices, ...authoredBy(before, author, turn), edit: newEdit(turn) }
   return keep([{ name: groupRecord(id), value: stored }], {
     effects: [() => rules.groupChanged(state.tenant, id, stored)],
     answer: stored,
   })
 }
 
-/** Contract 5.1. Not one that an alarm names. */
+/** Contract 5.1. Not one that an alarm or a function names. */
 export function decideDeleteGroup(
   { tenant, groups, bindings }: TenantState,
   { id }: DeleteGroup,

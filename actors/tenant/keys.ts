@@ -1,5 +1,6 @@
 import { keep } from '#actors/kept'
 import type { IdentityNotices } from '#actors/notices'
+import { erasing } from '#actors/subscriber/erasing'
 import type { AddApiKey, AddProvisioningKey, DeleteKey } from '#actors/tenant/commands'
 import {
   isExpired,
@@ -13,7 +14,7 @@ import {
 } from '#actors/tenant/state'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
-import { type Decision, refuse, type Turn } from '#runtime/actor'
+import { type Decision, refuse, type Tell, type Turn } from '#runtime/actor'
 
 /** Of either kind, in one tenant: all are in memory, and are listed whole. */
 export const keysMax = 1_000
@@ -43,6 +44,7 @@ export function decideDeleteKey(
 ): Decision<Entry> {
   if (!keysOf(state, kind).has(id)) return refuse(new Problem('not_found'))
   return keep([{ name: keyRecord(kind, id), value: null }], {
+    tells: subscriptionsEnded(state, [{ kind, id }]),
     effects: [() => notices.keyEnded(state.tenant, id, kind)],
   })
 }
@@ -55,6 +57,7 @@ export function decideKeysDue(state: TenantState, { now }: Turn, notices: Identi
     ended.map(({ kind, id }) => ({ name: keyRecord(kind, id), value: null })),
     {
       reminder: nextExpiry(all.filter((one) => !ended.includes(one)).map(({ key }) => key)),
+      tells: subscriptionsEnded(state, ended),
       effects: ended.map(
         ({ kind, id }) =>
           () =>
@@ -62,6 +65,14 @@ export function decideKeysDue(state: TenantState, { now }: Turn, notices: Identi
       ),
     },
   )
+}
+
+/** What a key is subscribed to, as a user would be, ends with it. Contract 5.6. */
+function subscriptionsEnded(
+  { tenant }: TenantState,
+  keys: readonly { readonly kind: KeyKind; readonly id: string }[],
+): readonly Tell[] {
+  return keys.filter(({ kind }) => kind === 'api_key').map(({ id }) => erasing(tenant, id))
 }
 
 function decideAdd(

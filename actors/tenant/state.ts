@@ -28,6 +28,8 @@ export interface TenantState {
   readonly functions: Map<string, StoredFunction>
   /** By name. */
   readonly templates: Map<string, StoredTemplate>
+  /** Of all templates as JSON text. */
+  templateCharacters: number
   readonly bindings: BindingCounts
   /** By alarm, also for a while after its end. */
   readonly judged: Map<string, StoredJudged>

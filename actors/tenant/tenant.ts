@@ -1,3 +1,4 @@
+import { type TopicNotices, unheardTopics } from '#actors/delivery/notices'
 import { wokenBy } from '#actors/kept'
 import type { IdentityNotices } from '#actors/notices'
 import type { RuleNotices } from '#actors/rule-notices'
@@ -5,6 +6,7 @@ import { decideDeleteAlarm, decidePutAlarm } from '#actors/tenant/alarms'
 import { putAlarm, putFunction, putGroup } from '#actors/tenant/bindings'
 import type { TenantCommand } from '#actors/tenant/commands'
 import { decideAdmit, decideGone } from '#actors/tenant/devices'
+import { decideDeleteFunction, decidePutFunction, decideTopicSwept } from '#actors/tenant/functions'
 import { decideDeleteGroup, decidePutGroup } from '#actors/tenant/groups'
 import { decideAddApiKey, decideAddProvisioningKey, decideDeleteKey, decideKeysDue } from '#actors/tenant/keys'
 import { decideDeleteRole, decidePutRole, decideRoleSettled } from '#actors/tenant/roles'
@@ -25,22 +27,26 @@ import {
   templatePrefix,
 } from '#actors/tenant/state'
 import { decideSweepDone, decideSweepProgress } from '#actors/tenant/sweeps'
+import { decideDeleteTemplate, decidePutTemplate, putTemplate } from '#actors/tenant/templates'
 import type { StoredAlarm } from '#model/alarm'
 import type { Entry } from '#model/entry'
 import type { StoredFunction } from '#model/function'
 import type { StoredGroup } from '#model/group'
 import type { ServiceSchema } from '#model/service-schema'
+import type { StoredTemplate } from '#model/template'
 import type { ActorDefinition, RecordChange, RecordFormat } from '#runtime/actor'
 
 const format = (name: string): RecordFormat => ({ name, version: 1, upgrades: {} })
 
 /**
- * One tenant: its schemas, roles, keys, groups, alarms, functions and templates are records of their own, beside the counters. It is kept awake,
- * because every device's turn and every request may need it. Of schemas and alarms people hear; of the rest nobody does.
+ * One tenant: its schemas, roles, keys, groups, alarms, functions and templates are records of their own, beside the
+ * counters. It is kept awake, because every device's turn and every request may need it. Of schemas and alarms people hear;
+ * of the rest nobody does.
  */
 export function tenantActor(
   notices: IdentityNotices,
   rules: RuleNotices,
+  topics: TopicNotices = unheardTopics,
 ): ActorDefinition<TenantState, TenantCommand, Entry> {
   return {
     kind: 'tenant',
@@ -108,6 +114,16 @@ export function tenantActor(
           return decidePutAlarm(state, command, turn, rules)
         case 'delete_alarm':
           return decideDeleteAlarm(state, command, turn, rules)
+        case 'put_function':
+          return decidePutFunction(state, command, turn, rules)
+        case 'delete_function':
+          return decideDeleteFunction(state, command, rules, topics)
+        case 'topic_swept':
+          return decideTopicSwept(command)
+        case 'put_template':
+          return decidePutTemplate(state, command, turn, rules)
+        case 'delete_template':
+          return decideDeleteTemplate(state, command, rules)
         case 'sweep_progress':
           return decideSweepProgress(state, command)
         case 'sweep_done':
@@ -134,6 +150,7 @@ function emptyTenant(tenant: string): TenantState {
     alarms: new Map(),
     functions: new Map(),
     templates: new Map(),
+    templateCharacters: 0,
     bindings: { total: 0, uses: new Map() },
     judged: new Map(),
   }
@@ -172,7 +189,7 @@ function put(state: TenantState, { name, value }: RecordChange): void {
       putFunction(state, id, value as StoredFunction | null)
       break
     case templatePrefix:
-      putIn(state.templates, id, value)
+      putTemplate(state, id, value as StoredTemplate | null)
       break
     default:
       throw new Error(`a tenant has no record ${name}`)

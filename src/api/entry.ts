@@ -106,6 +106,8 @@ export interface RouteEntry<
   readonly isSecret?: true
   /** Of path parameters; one that does not fit makes the path unknown (404). */
   readonly parameters?: P
+  /** What is wrong with them is a 400 that says so, for who may act here at all. §7, contract 1.4. */
+  readonly areParametersTold?: true
   /**
    * Of query fields, each a string, or an array of strings when repeated; unknown names are ignored (contract 1.5).
    */

@@ -4,7 +4,8 @@ import type { RouteAnswer } from '#api/entry'
 /** What several routes refuse alike. Contract 1.3, 1.4. */
 
 const ErrorBody = z.object({ error: z.string() })
-const ValidationBody = z.object({
+/** Of `400 Validation Error`. */
+export const ValidationBody = z.object({
   error: z.string(),
   details: z.array(z.object({ path: z.string(), message: z.string() })).optional(),
 })

@@ -12,7 +12,7 @@ export interface Access {
   readonly version: number
 }
 
-/** A user who can be signed in, as far as his rights go. */
+/** A user who can be signed in, as far as his rights go, and where mails reach him. */
 export interface PublishedUser {
   readonly id: string
   readonly tenant: string
@@ -20,6 +20,15 @@ export interface PublishedUser {
   readonly roles: readonly string[]
   /** The offset at which he came to hold other roles; -1 never. */
   readonly rolesSince: number
+  /** Null: nowhere. */
+  readonly email: string | null
+}
+
+/** Whether both say the same of who he is and what he may do, and since when. Where mails reach him is no matter of that. */
+export function hasSameRights(user: PublishedUser, other: PublishedUser | undefined): boolean {
+  if (user === other) return true
+  if (user.tenant !== other?.tenant || user.name !== other.name) return false
+  return user.rolesSince === other.rolesSince && user.roles.join() === other.roles.join()
 }
 
 export interface PublishedRole {

@@ -1,17 +1,21 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 
-/** Whose subscription it is, by ids. */
+/** Whose subscription an address ends. None of them can hold the end of a line. */
 export interface UnsubscribeSubject {
   readonly tenant: string
+  /** As the subscription names its owner. */
   readonly user: string
   readonly subscription: string
 }
 
+const path = '/api/v1/notifications/unsubscribe/'
+
 /**
- * Signs the addresses under which a subscription ends: whoever got the mail needs nothing else. They never expire, because
- * old mails must work. RFC 8058.
+ * Signs the addresses in `List-Unsubscribe`: whoever has the mail may end the subscription it came by, and nothing else.
+ * RFC 8058.
  *
- * The signature is HMAC-SHA-256 over tenant, user and subscription, a line each: none of them can hold the end of a line.
+ * The signature is HMAC-SHA-256 over its use, tenant, user and subscription, a line each. It never expires, since old mail
+ * must work, and says nothing about whether there is such a subscription (still).
  */
 export class UnsubscribeUrls {
   readonly #key: Uint8Array
@@ -20,22 +24,22 @@ export class UnsubscribeUrls {
     this.#key = key
   }
 
-  /** `base`: `https://host`, without a slash at its end. */
-  urlOf(base: string, of: UnsubscribeSubject): string {
-    const query = new URLSearchParams({ tenant: of.tenant, user: of.user, sig: this.#signatureOf(of) })
-    return `${base}/api/v1/notifications/unsubscribe/${of.subscription}?${query}`
+  /** `base`: scheme and host, with a path in front of ours if there is one, and no slash at the end. */
+  urlOf(base: string, subject: UnsubscribeSubject): string {
+    const { tenant, user, subscription } = subject
+    const query = `tenant=${encodeURIComponent(tenant)}&user=${encodeURIComponent(user)}`
+    return `${base}${path}${encodeURIComponent(subscription)}?${query}&sig=${this.#signatureOf(subject)}`
   }
 
-  /** Whether we signed it. */
-  isGood(of: UnsubscribeSubject, sig: string): boolean {
-    const right = Buffer.from(this.#signatureOf(of))
+  /** Whether we signed it, for this subscription of this user. */
+  isGood(subject: UnsubscribeSubject, sig: string): boolean {
+    const right = Buffer.from(this.#signatureOf(subject))
     const given = Buffer.from(sig)
     return given.length === right.length && timingSafeEqual(given, right)
   }
 
   #signatureOf({ tenant, user, subscription }: UnsubscribeSubject): string {
-    return createHmac('sha256', this.#key)
-      .update(`unsubscribe\n${tenant}\n${user}\n${subscription}`)
-      .digest('base64url')
+    const said = `unsubscribe\n${tenant}\n${user}\n${subscription}`
+    return createHmac('sha256', this.#key).update(said).digest('base64url')
   }
 }

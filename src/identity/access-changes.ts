@@ -3,7 +3,7 @@ import type { IdentityNotices } from '#actors/notices'
 import type { StoredSigningKey } from '#actors/signing-keys/state'
 import type { KeyKind, StoredRole } from '#actors/tenant/state'
 import type { Hub } from '#events/hub'
-import type { Accesses, PublishedUser } from '#iam/accesses'
+import { type Accesses, hasSameRights, type PublishedUser } from '#iam/accesses'
 import type { Caller, SessionKey } from '#iam/caller'
 import type { ActorStates } from '#identity/actor-states'
 import type { AuthoredRules, CredentialLinks } from '#identity/options'
@@ -68,8 +68,9 @@ export class AccessChanges implements IdentityNotices {
     if (row?.state !== 'active' && accesses.publishUser(undefined, user)) rules.accessChanged(tenant)
     if (!row || !accesses.hasTenant(tenant)) return
     const since = row.rolesSince ?? this.#sinceOf(tenant, row)
-    if (row.state === 'active' && !isKnown(accesses.user(user), row, since)) {
-      const isOther = accesses.publishUser(publishedUser(row, since), user)
+    const published = publishedUser(row, since)
+    if (row.state === 'active' && !isKnown(published, accesses.user(user))) {
+      const isOther = accesses.publishUser(published, user)
       if (isOther) {
         this.#move(this.#parts.sockets.ofUser(tenant, user))
         rules.accessChanged(tenant)
@@ -193,7 +194,7 @@ function settlingKey(unsettled: Unsettled): string {
   return unsettled.type === 'role' ? `role/${unsettled.tenant}/${unsettled.role}` : `user/${unsettled.user}`
 }
 
-/** What else there is about a user changes nothing in what he may do, and breaks off no answer of his. */
-function isKnown(known: PublishedUser | undefined, { name, roles }: UserRow, since: number): boolean {
-  return known?.name === name && known.rolesSince === since && known.roles.join() === roles.join()
+/** What else there is about a user nobody judges by. */
+function isKnown(user: PublishedUser, known: PublishedUser | undefined): boolean {
+  return hasSameRights(user, known) && known?.email === user.email
 }

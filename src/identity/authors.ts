@@ -1,6 +1,6 @@
 import { defaultTenant } from '#actors/tenant/address'
 import { isExpired } from '#actors/tenant/state'
-import type { Accesses } from '#iam/accesses'
+import type { Accesses, PublishedUser } from '#iam/accesses'
 import type { ActorStates } from '#identity/actor-states'
 import { operator } from '#identity/operator'
 import { idOfCrn } from '#model/crn'
@@ -12,9 +12,15 @@ export interface AuthorsParts {
   readonly now: () => number
 }
 
+/** Whether somebody is there, and where mails reach him; null: nowhere. */
+export interface Recipient {
+  readonly isActive: boolean
+  readonly address: string | null
+}
+
 /**
- * What somebody may do now who made something that goes on without him: an alarm, an action. By the roles that he holds
- * now, whether anybody is signed in or not. Contract 5.1.
+ * What somebody may do now who made something that goes on without him: an alarm, an action, a subscription; and where he
+ * hears of it. By the roles and the address that he has now, whether anybody is signed in or not. Contract 5.1, 5.7.
  */
 export class Authors {
   readonly #parts: AuthorsParts
@@ -34,11 +40,28 @@ export class Authors {
     return roles ? this.#parts.accesses.of(tenant, roles).scope : nothing
   }
 
+  /**
+   * By the same names. Nowhere for a key and for the operator, who have no account. An address is told as it is stored: one
+   * that a crash takes back was never his.
+   * @throws Problem `storage` while the store is being read
+   */
+  addressOf(tenant: string, author: string): Recipient {
+    const user = this.#userOf(tenant, author)
+    if (user) return { isActive: true, address: user.email }
+    const isOperator = author === operator.user && tenant === defaultTenant
+    return { isActive: isOperator || this.#rolesOf(tenant, author) !== undefined, address: null }
+  }
+
+  #userOf(tenant: string, author: string): PublishedUser | undefined {
+    const user = this.#parts.accesses.user(idOfCrn(author, 'user') ?? '')
+    return user?.tenant === tenant ? user : undefined
+  }
+
   #rolesOf(tenant: string, author: string): readonly string[] | undefined {
     const { accesses, states, now } = this.#parts
     if (!accesses.hasTenant(tenant)) return undefined
-    const user = accesses.user(idOfCrn(author, 'user') ?? '')
-    if (user) return user.tenant === tenant ? user.roles : undefined
+    const user = this.#userOf(tenant, author)
+    if (user) return user.roles
     const key = states.tenant(tenant).apiKeys.get(idOfCrn(author, 'key') ?? '')
     return key && !isExpired(key, now()) ? key.roles : undefined
   }

@@ -15,7 +15,7 @@ import { Webauthn } from '#iam/webauthn'
 import { AccessChanges } from '#identity/access-changes'
 import { ActorStates } from '#identity/actor-states'
 import { authenticatorOf } from '#identity/authenticator'
-import { Authors } from '#identity/authors'
+import { Authors, type Recipient } from '#identity/authors'
 import { FactorConfirmations } from '#identity/factor-confirmation'
 import { firstAdministrator } from '#identity/first-administrator'
 import { loginsOf, secondFactorsOf } from '#identity/flows'
@@ -58,8 +58,15 @@ export interface Identity {
    * @throws Problem `storage` while the store is being read
    */
   scopeOf(tenant: string, author: string): Scope
+  /**
+   * Where mails reach him, by his resource name, as it is stored.
+   * @throws Problem `storage` while the store is being read
+   */
+  addressOf(tenant: string, user: string): Recipient
   /** Signs the addresses of images. Once it is open. */
   imageKey(): Uint8Array
+  /** Signs the addresses under which subscriptions end. Once it is open. */
+  unsubscribeKey(): Uint8Array
   /**
    * When the store is open, before anybody is let in. `printed`: the first administrator's random password, to be shown
    * once. @throws WrongFileKey, Problem `storage`, whatever keeps the file key from being had
@@ -165,7 +172,9 @@ export function openIdentity(options: IdentityOptions): Identity {
     linkCaller: linkCallerOf,
     callerOf,
     scopeOf: (tenant, author) => authors.scopeOf(tenant, author),
+    addressOf: (tenant, user) => authors.addressOf(tenant, user),
     imageKey: () => fileKeys().images,
+    unsubscribeKey: () => fileKeys().unsubscribe,
 
     async open() {
       const isNeeded = states.signingKeys.keys.size > 0 || states.directory.users.size > 0

@@ -1,5 +1,5 @@
 import { isExpired, type StoredApiKey } from '#actors/tenant/state'
-import type { Access, Accesses, PublishedUser } from '#iam/accesses'
+import { type Access, type Accesses, hasSameRights, type PublishedUser } from '#iam/accesses'
 import type { Caller, SessionKey } from '#iam/caller'
 import { isHashOf, readApiKey } from '#iam/secret-text'
 import type { VerifiedToken } from '#iam/tokens'
@@ -144,7 +144,7 @@ export class SessionCaller implements Caller {
 
   /** Whether he is still there, holds the same roles, and these mean what they meant. */
   hasSameRights(): boolean {
-    return this.#access.version === this.#version && this.#accesses.user(this.#user.id) === this.#user
+    return this.#access.version === this.#version && hasSameRights(this.#user, this.#accesses.user(this.#user.id))
   }
 
   isCurrent(): boolean {

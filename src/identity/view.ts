@@ -45,6 +45,6 @@ function publishedUsers(
   return published
 }
 
-export function publishedUser({ id, tenant, name, roles }: UserRow, rolesSince: number): PublishedUser {
-  return { id, tenant, name, roles, rolesSince }
+export function publishedUser({ id, tenant, name, roles, email }: UserRow, rolesSince: number): PublishedUser {
+  return { id, tenant, name, roles, rolesSince, email }
 }

@@ -9,7 +9,7 @@ import { ServiceIdentifier, Timestamp } from '#model/identifier'
 /** Alarms of a tenant. */
 export const alarmsMax = 10_000
 
-/** Devices that a tenant's alarms name, those of their groups counted: each is a few words in memory. */
+/** Devices that a tenant's alarms and functions name, those of their groups counted: each is a few words in memory. */
 export const alarmBindingsMax = 1_000_000
 
 /** A week, in seconds: what has to hold for longer is a report, not an alarm. */

@@ -32,3 +32,21 @@ export function meantDevices(bound: Bound, membersOf: MembersOf): MeantDevices {
   const lists = meantLists(bound, membersOf)
   return lists === '*' ? '*' : lists.flat()
 }
+
+/** Whether that means this device. Of a group that is gone nobody is known. */
+export function isBoundTo({ devices, groups }: Bound, device: string, membersOf: MembersOf): boolean {
+  if (devices === null && groups === null) return true
+  if (isAmong(devices ?? [], device)) return true
+  return groups?.some((group) => isAmong(membersOf(group) ?? [], device)) ?? false
+}
+
+/** Names of lists are sorted by UTF-16 units. */
+export function isAmong(members: readonly string[], device: string): boolean {
+  let [low, high] = [0, members.length]
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if ((members[middle] as string) < device) low = middle + 1
+    else high = middle
+  }
+  return members[low] === device
+}

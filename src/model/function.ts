@@ -2,6 +2,7 @@ import { z } from 'zod'
 import type { Bound } from '#model/bound'
 import { formatCrn, ResourceIdentifier } from '#model/crn'
 import { Graph } from '#model/graph'
+import { ofNode } from '#model/graph-joining'
 import { BoundDevices, BoundGroups, BoundName } from '#model/group'
 import { Timestamp } from '#model/identifier'
 import type { ProblemDetail } from '#model/problem'
@@ -88,5 +89,5 @@ export function templatesNamed({ nodes }: Graph): ReadonlySet<string> {
 
 /** What is wrong with the node at this place. `message`: "must …". Contract 5.4. */
 export function nodeFault({ nodes }: Graph, place: number, message: string): ProblemDetail {
-  return { path: `graph.nodes.${place}`, message: `node "${nodes[place]?.id ?? ''}" ${message}` }
+  return { path: `graph.nodes.${place}`, message: ofNode(nodes[place]?.id ?? '', message) }
 }

@@ -1,62 +1,71 @@
 import { z } from 'zod'
-import { Condition } from '#model/condition'
-import { isServerMadeId, PropertyId, ServiceIdentifier, ShortName } from '#model/identifier'
+import { Condition, variablesIn } from '#model/condition'
+import { idOfCrn } from '#model/crn'
+import { joiningFaults, ofNode } from '#model/graph-joining'
+import { isServerMadeId, PropertyId, parsePropertyKey, ServiceIdentifier, ShortName } from '#model/identifier'
+import type { JsonFault } from '#model/json-value'
 import { DeviceStatus } from '#model/meta'
+import { utf8BytesOf } from '#model/property-type'
 
-/** What a function does: nodes, and which follows which. Contract 5.4. */
+/** What a function does: triggers, and what stands behind them, node by node. Contract 5.4. */
 
+/** Contract 5.4. */
 export const graphNodesMax = 64
+
+/** Every node has a few in front of it. */
 export const graphEdgesMax = 256
 
-/** As JSON. */
+/** As JSON: what people draw takes some KB. A function is one record, read and written whole. */
 export const graphBytesMax = 65_536
 
-/** A week, in seconds: what may be told more seldom is a report. */
+/** A week: what is told more seldom is a report. */
 export const throttleSecondsMax = 604_800
 
-/** Where a run begins. `to`: only when it came to be this. */
-export type TriggerNode = { readonly id: string; readonly type: 'trigger' } & (
-  | PropertyTrigger
-  | AlarmTrigger
-  | StatusTrigger
-)
-
-/** A property has another value. */
+/** A property of a service came to have another value, or this one. */
 export interface PropertyTrigger {
+  readonly id: string
+  readonly type: 'trigger'
   readonly on: 'property'
   readonly serviceIdentifier: string
   readonly propId: number
   readonly to?: boolean | number | string | null
 }
 
-/** An alarm began or ended. `alarmId` is its bare id. */
+/** An alarm came to be active or inactive. */
 export interface AlarmTrigger {
+  readonly id: string
+  readonly type: 'trigger'
   readonly on: 'alarm'
+  /** Bare. */
   readonly alarmId: string
   readonly to?: 'active' | 'inactive'
 }
 
-/** A device has another status. */
+/** A device came or went. */
 export interface StatusTrigger {
+  readonly id: string
+  readonly type: 'trigger'
   readonly on: 'status'
   readonly to?: DeviceStatus
 }
 
-/** Lets through when `logic` is true. */
+export type TriggerNode = PropertyTrigger | AlarmTrigger | StatusTrigger
+
+/** Lets through where the condition holds. */
 export interface ConditionNode {
   readonly id: string
   readonly type: 'condition'
   readonly logic: Condition
 }
 
-/** Lets through once in so many seconds, for each device. */
+/** Lets through once in so long, for each device. */
 export interface ThrottleNode {
   readonly id: string
   readonly type: 'throttle'
   readonly seconds: number
 }
 
-/** Tells whoever is subscribed. `template` is its name. */
+/** A mail by this template to everybody who subscribed. */
 export interface EmailNode {
   readonly id: string
   readonly type: 'email'
@@ -65,40 +74,130 @@ export interface EmailNode {
 
 export type GraphNode = TriggerNode | ConditionNode | ThrottleNode | EmailNode
 
-/** Edges are pairs of node ids, from and to. */
+/** An edge leads from what is reached first to what stands behind it, by their ids. */
 export interface Graph {
   readonly nodes: readonly GraphNode[]
-  readonly edges: readonly (readonly [string, string])[]
+  readonly edges: readonly (readonly [from: string, to: string])[]
 }
 
-const id = z.string().regex(/^[A-Za-z0-9._-]{1,64}$/, 'must consist of letters, digits and . _ -')
-const trigger = { id, type: z.literal('trigger') }
+const NodeId = ShortName
 
-const Trigger = z.discriminatedUnion('on', [
-  z.strictObject({
-    ...trigger,
-    on: z.literal('property'),
-    serviceIdentifier: ServiceIdentifier,
-    propId: PropertyId,
-    to: z.union([z.boolean(), z.number(), z.string(), z.null()]).optional(),
-  }),
-  z.strictObject({
-    ...trigger,
-    on: z.literal('alarm'),
-    alarmId: z.string().refine(isServerMadeId),
-    to: z.enum(['active', 'inactive']).optional(),
-  }),
-  z.strictObject({ ...trigger, on: z.literal('status'), to: DeviceStatus.optional() }),
-])
+/** By its id or its resource name; the id comes out. Contract 1.7. */
+const AlarmReference = z
+  .string()
+  .refine((text) => alarmIdOf(text) !== undefined, 'must be the id of an alarm or its resource name')
+  .overwrite((text) => alarmIdOf(text) ?? text)
 
-const Node = z.discriminatedUnion('type', [
-  Trigger,
-  z.strictObject({ id, type: z.literal('condition'), logic: Condition }),
-  z.strictObject({ id, type: z.literal('throttle'), seconds: z.int().min(1).max(throttleSecondsMax) }),
-  z.strictObject({ id, type: z.literal('email'), template: ShortName }),
-])
+/** As a number, or written as in paths: `"0x2000"`; the number comes out. */
+const PropertyReference = z.union([PropertyId, z.string().transform(parsePropertyKey).pipe(PropertyId)], {
+  error: 'must be the id of a property, such as 8192 or "0x2000"',
+})
 
-export const Graph = z.strictObject({
-  nodes: z.array(Node).min(1).max(graphNodesMax),
-  edges: z.array(z.tuple([id, id])).max(graphEdgesMax),
-}) as unknown as z.ZodType<Graph>
+/** What a property may come to; lists are not compared. */
+const Scalar = z.union([z.boolean(), z.number(), z.string().refine((text) => text.isWellFormed()), z.null()], {
+  error: 'must be a text, a number, true, false or null',
+})
+
+const trigger = { id: NodeId, type: z.literal('trigger') }
+
+const Trigger = z.discriminatedUnion(
+  'on',
+  [
+    z.strictObject({
+      ...trigger,
+      on: z.literal('property'),
+      serviceIdentifier: ServiceIdentifier,
+      propId: PropertyReference,
+      to: Scalar.exactOptional(),
+    }),
+    z.strictObject({
+      ...trigger,
+      on: z.literal('alarm'),
+      alarmId: AlarmReference,
+      to: z.enum(['active', 'inactive']).exactOptional(),
+    }),
+    z.strictObject({ ...trigger, on: z.literal('status'), to: DeviceStatus.exactOptional() }),
+  ],
+  { error: 'must be property, alarm or status' },
+)
+
+/** Behind `meta.` stands a key, or keys joined by dots: the whole rest is tried as a key first. */
+const GraphCondition = Condition.superRefine((condition, context) => {
+  for (const { name, path } of variablesIn(condition)) {
+    if (!isGraphName(name)) context.addIssue({ code: 'custom', path: [...path], message: mustName })
+  }
+})
+
+const Node = z.discriminatedUnion(
+  'type',
+  [
+    Trigger,
+    z.strictObject({ id: NodeId, type: z.literal('condition'), logic: GraphCondition }),
+    z.strictObject({
+      id: NodeId,
+      type: z.literal('throttle'),
+      seconds: z.int().min(1).max(throttleSecondsMax),
+    }),
+    z.strictObject({ id: NodeId, type: z.literal('email'), template: ShortName }),
+  ],
+  { error: ({ code }) => (code === 'invalid_union' ? 'must be trigger, condition, throttle or email' : undefined) },
+)
+
+/** Counted before any of it is looked at: a megabyte holds a hundred thousand. */
+const nodesFew = z
+  .array(z.unknown())
+  .min(1, { abort: true })
+  .max(graphNodesMax, { abort: true, error: `must be at most ${graphNodesMax} nodes` })
+const edgesFew = z
+  .array(z.unknown())
+  .max(graphEdgesMax, { abort: true, error: `must be at most ${graphEdgesMax} edges` })
+
+/** Every node and edge by itself. */
+const GraphParts = z.strictObject({
+  nodes: nodesFew.pipe(z.array(Node)),
+  edges: edgesFew.pipe(z.array(z.tuple([NodeId, NodeId]))),
+})
+
+/**
+ * 1–64 nodes, each reached from a trigger, nothing in front of triggers and behind emails, no cycle, one piece. What is
+ * wrong with a node is told with its id in front: `node "hot": must be …`. Contract 5.4.
+ */
+export const Graph: z.ZodType<Graph> = z.unknown().transform((value, context): Graph => {
+  const result = GraphParts.safeParse(value)
+  if (!result.success) {
+    for (const issue of result.error.issues) {
+      const place = issue.path[0] === 'nodes' ? issue.path[1] : undefined
+      const id = typeof place === 'number' ? idAt(value, place) : undefined
+      const message = id === undefined ? issue.message : ofNode(id, issue.message)
+      context.issues.push({ ...issue, message, input: value } as z.core.$ZodRawIssue)
+    }
+    return z.NEVER
+  }
+  const graph: Graph = result.data
+  const isLarge = utf8BytesOf(JSON.stringify(graph)) > graphBytesMax
+  const faults = isLarge ? [tooLarge] : joiningFaults(graph)
+  for (const { path, message } of faults) context.addIssue({ code: 'custom', path: [...path], message })
+  return faults.length === 0 ? graph : z.NEVER
+})
+
+const tooLarge: JsonFault = { path: [], message: `must be at most ${graphBytesMax} bytes as JSON` }
+
+const metaStart = 'meta.'
+
+const graphNames: ReadonlySet<string> = new Set(['value', 'previous', 'device', 'time', 'meta'])
+
+const mustName = `must be ${[...graphNames].join(', ')} or meta.<key>`
+
+function isGraphName(name: string): boolean {
+  return graphNames.has(name) || (name.startsWith(metaStart) && name.length > metaStart.length)
+}
+
+/** The id of a node of something that is perhaps no graph. */
+function idAt(value: unknown, place: number): string | undefined {
+  const id = (value as { readonly nodes: readonly ({ readonly id?: unknown } | null | undefined)[] }).nodes[place]?.id
+  return NodeId.safeParse(id).data
+}
+
+function alarmIdOf(text: string): string | undefined {
+  return isServerMadeId(text) ? text : idOfCrn(text, 'alarm')
+}

@@ -1,11 +1,54 @@
-/** RFC 5321 §4.5.3.1.3, without the angle brackets. */
-const addressCharactersMax = 254
+import { domainToASCII } from 'node:url'
+import { utf8BytesOf } from '#model/property-type'
 
-/** Dot-atom of RFC 5322 §3.2.3 with the characters of RFC 6531, and a host name. No quotes, comments, lists or groups. */
-const addressPattern =
-  /^(?=[^@]{1,64}@)[\p{L}\p{N}\p{M}!#$%&'*+/=?^_`{|}~-]+(?:\.[\p{L}\p{N}\p{M}!#$%&'*+/=?^_`{|}~-]+)*@[\p{L}\p{N}\p{M}](?:[\p{L}\p{N}\p{M}-]*[\p{L}\p{N}\p{M}])?(?:\.[\p{L}\p{N}\p{M}](?:[\p{L}\p{N}\p{M}-]*[\p{L}\p{N}\p{M}])?)*$/u
+/** Addresses that mail goes to and comes from. */
 
-/** Whether a mail goes to this address: one mailbox, written so that nothing reads it as anything else. */
+/** RFC 5321 §4.5.3.1.3, without the angle brackets of a path. */
+const addressBytesMax = 254
+/** RFC 5321 §4.5.3.1.1. */
+const localPartBytesMax = 64
+
+/** Dot-atom of RFC 5322 §3.2.3, with what RFC 6531 §3.3 adds. */
+const localPart =
+  /^(?:[\w!#$%&'*+/=?^`{|}~-]|[^\p{ASCII}\p{C}\p{Z}])+(?:\.(?:[\w!#$%&'*+/=?^`{|}~-]|[^\p{ASCII}\p{C}\p{Z}])+)*$/u
+/** As typed: what is not ASCII is judged by what it becomes. */
+const typedDomain = /^(?:[A-Za-z0-9.-]|[^\p{ASCII}\p{C}\p{Z}])+$/u
+/** RFC 1123 §2.1; the last label is no number, so that it is no IP address. */
+const hostName = /^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)*(?!\d+$)[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/i
+
+/**
+ * Whether mail goes to this address: one mailbox, written plainly, at a host name. Quoted local parts, address literals,
+ * lists, groups, routes and names beside the address are left out, although they have the shape of an account's address:
+ * each of them means something else to somebody on the way.
+ */
 export function isMailable(address: string): boolean {
-  return address.length <= addressCharactersMax && addressPattern.test(address)
+  const at = address.indexOf('@')
+  const local = address.slice(0, at)
+  const domain = address.slice(at + 1)
+  return (
+    at > 0 &&
+    address.isWellFormed() &&
+    utf8BytesOf(address) <= addressBytesMax &&
+    utf8BytesOf(local) <= localPartBytesMax &&
+    localPart.test(local) &&
+    typedDomain.test(domain) &&
+    hostName.test(domainToASCII(domain))
+  )
+}
+
+/** Who mail is from: the address, and a name in front of it, empty without one. */
+export interface Sender {
+  readonly name: string
+  readonly address: string
+}
+
+/** Of `devices@example.com` or `Devices <devices@example.com>`; undefined for whatever else. */
+export function senderOf(text: string): Sender | undefined {
+  const [, name = '', address = text] = /^([^\p{Cc}<>@]+) <([^<>]+)>$/u.exec(text) ?? []
+  return isMailable(address) ? { name: name.trim(), address } : undefined
+}
+
+/** What stands behind the `@` of an address that mail goes to, in ASCII. */
+export function domainOf(address: string): string {
+  return domainToASCII(address.slice(address.indexOf('@') + 1))
 }

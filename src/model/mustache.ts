@@ -1,24 +1,196 @@
 import Mustache from 'mustache'
-import type { JsonObject } from '#model/json-value'
+import type { JsonObject, JsonValue } from '#model/json-value'
+import { utf8BytesOf } from '#model/property-type'
 
-/** A text that came to be longer than anybody wants it. */
+/**
+ * Mustache as templates may use it: `{{name}}`, `{{#section}}`, `{{^inverted}}`, `{{/end}}` and `{{! comment }}`. Nothing
+ * that leaves a value unescaped, fetches another text or changes what a tag looks like. Contract 5.5.
+ *
+ * Names are looked up among own properties alone: the whole name first, then by its dots, then further out. So nothing
+ * that is not in the data can be reached or called, whatever a template says.
+ */
+
+/** Tags of one text. */
+export const tagsMax = 1_000
+
+/** Sections inside each other. */
+export const sectionDepthMax = 16
+
+/** Of one tag, braces counted: the library looks for its end in time that grows with the square of its white space. */
+export const tagCharactersMax = 256
+
+/** Texts, tags and rounds of sections in one rendering: sections over lists inside each other multiply and need not say anything. */
+const stepsMax = 32_768
+
+/** As the library takes texts apart. */
+export type MustacheTokens = ReturnType<typeof Mustache.parse>
+
+/** What is wrong with a template, and in which line, from 1. */
+export interface MustacheFault {
+  readonly line: number
+  readonly message: string
+}
+
+/** More than a mail may hold, or more work than it may cost. */
 export class OutputTooLarge extends Error {
-  constructor(charactersMax: number) {
-    super(`more than ${charactersMax} characters`)
-    this.name = 'OutputTooLarge'
+  override readonly name = 'OutputTooLarge'
+}
+
+const refusedTags: ReadonlyMap<string, string> = new Map([
+  ['{', 'values cannot be left unescaped'],
+  ['&', 'values cannot be left unescaped'],
+  ['>', 'there are no partials'],
+  ['=', 'tags cannot be changed'],
+])
+
+const faultMessage = /^(Un\w+ \w+(?: ".*")?) at (\d+)$/s
+
+export function parseMustache(text: string): MustacheTokens | MustacheFault {
+  const fault = tagFaultOf(text)
+  if (fault) return fault
+  try {
+    // A writer keeps what it parsed for as long as it lives.
+    return new Mustache.Writer().parse(text)
+  } catch (error) {
+    const [, message, at] = faultMessage.exec((error as Error).message) ?? []
+    if (message === undefined) throw error
+    return { line: lineOf(text, Number(at)), message: `${message.charAt(0).toLowerCase()}${message.slice(1)}` }
   }
 }
 
-/**
- * A template with its data in it. `escape` is for every value that comes from the data.
- * @throws OutputTooLarge
- */
-export function renderMustache(
-  template: string,
-  data: JsonObject,
-  options: { readonly escape: (text: string) => string; readonly charactersMax: number },
-): string {
-  const text = Mustache.render(template, data, {}, { escape: (value: unknown) => options.escape(String(value)) })
-  if (text.length > options.charactersMax) throw new OutputTooLarge(options.charactersMax)
-  return text
+export interface MustacheOptions {
+  /** What a value becomes in its surroundings. */
+  readonly escape: (text: string) => string
+  /** Of the result in UTF-8. */
+  readonly bytesMax: number
+}
+
+/** @throws OutputTooLarge */
+export function renderMustache(template: MustacheTokens, data: JsonObject, options: MustacheOptions): string {
+  // The declared type of the library's own tokens is not the one it declares for taking them.
+  return new BoundedWriter(options).renderTokens(template as unknown as string[][], new OwnContext(data))
+}
+
+/** Escaped for text and attributes of HTML, as Mustache does it. */
+export const escapeHtml: (text: string) => string = Mustache.escape
+
+/** Stops as soon as too much was said or done. */
+class BoundedWriter extends Mustache.Writer {
+  readonly #escape: (text: string) => string
+  #bytesLeft: number
+  #stepsLeft = stepsMax
+
+  constructor(options: MustacheOptions) {
+    super()
+    this.#escape = options.escape
+    this.#bytesLeft = options.bytesMax
+  }
+
+  override renderTokens(tokens: string[][], context: Mustache.Context): string {
+    this.#stepsLeft -= 1 + tokens.length
+    if (this.#stepsLeft < 0) throw new OutputTooLarge(`more than ${stepsMax} texts and tags`)
+    return super.renderTokens(tokens, context)
+  }
+
+  override rawValue(token: string[]): string {
+    return this.#counted(super.rawValue(token))
+  }
+
+  override escapedValue([, name = '']: string[], context: Mustache.Context): string {
+    const value: JsonValue | undefined = context.lookup(name)
+    return value === undefined ? '' : this.#counted(this.#escape(textOf(value)))
+  }
+
+  #counted(text: string): string {
+    this.#bytesLeft -= utf8BytesOf(text)
+    if (this.#bytesLeft < 0) throw new OutputTooLarge('more bytes than it may have')
+    return text
+  }
+}
+
+/** The library's own finds what prototypes hold, and calls it. */
+class OwnContext extends Mustache.Context {
+  /** Names by their dots, of one rendering: the same ones come again and again. */
+  readonly #paths: Map<string, readonly string[]>
+
+  constructor(view: JsonValue, parent?: OwnContext) {
+    super(view, parent)
+    this.#paths = parent ? parent.#paths : new Map()
+  }
+
+  override push(view: JsonValue): OwnContext {
+    return new OwnContext(view, this)
+  }
+
+  override lookup(name: string): JsonValue | undefined {
+    if (name === '.') return this.view
+    const path = this.#pathOf(name)
+    for (let context: Mustache.Context | undefined = this; context; context = context.parent) {
+      const found = foundIn(context.view, name, path)
+      if (found !== undefined) return found
+    }
+    return undefined
+  }
+
+  #pathOf(name: string): readonly string[] {
+    let path = this.#paths.get(name)
+    if (!path) {
+      path = name.indexOf('.') > 0 ? name.split('.') : []
+      this.#paths.set(name, path)
+    }
+    return path
+  }
+}
+
+/** `path`: the name by its dots, empty without any. Null is found, undefined is not. */
+function foundIn(view: JsonValue, name: string, path: readonly string[]): JsonValue | undefined {
+  if (typeof view !== 'object' || view === null) return undefined
+  const whole = ownOf(view, name)
+  if (whole !== undefined || path.length === 0) return whole
+  let value: JsonValue | undefined = view
+  for (const key of path) value = ownOf(value, key)
+  return value
+}
+
+/** Of a text too: it has a length. */
+function ownOf(value: JsonValue | undefined, key: string): JsonValue | undefined {
+  if (value === undefined || value === null || !Object.hasOwn(value as JsonObject, key)) return undefined
+  return (value as JsonObject)[key]
+}
+
+/** As JavaScript writes it, but without asking the value: an object may hold a `toString` of its own. */
+function textOf(value: JsonValue): string {
+  if (value === null) return ''
+  if (typeof value !== 'object') return String(value)
+  return Array.isArray(value) ? value.map(textOf).join(',') : '[object Object]'
+}
+
+/** What the library would take, or take long to refuse. Sees the tags that it sees, as long as none changes them. */
+function tagFaultOf(text: string): MustacheFault | undefined {
+  let depth = 0
+  let count = 0
+  for (let open = text.indexOf('{{'); open >= 0; ) {
+    const fault = (message: string) => ({ line: lineOf(text, open), message })
+    const kind = /^\s*(\S?)/.exec(text.slice(open + 2, open + tagCharactersMax))?.[1] ?? ''
+    const close = text.indexOf('}}', open + 2)
+    const word = shortened(text.slice(open, close < 0 ? text.length : close + 2))
+    const refusal = refusedTags.get(kind)
+    if (refusal) return fault(`${word}: ${refusal}`)
+    if (close < 0) return fault(`${word}: the tag has no end`)
+    if (close + 2 - open > tagCharactersMax) return fault(`${word}: a tag has at most ${tagCharactersMax} characters`)
+    if (++count > tagsMax) return fault(`${word}: there can be at most ${tagsMax} tags`)
+    if (kind === '#' || kind === '^') depth++
+    if (kind === '/') depth--
+    if (depth > sectionDepthMax) return fault(`${word}: sections can be at most ${sectionDepthMax} inside each other`)
+    open = text.indexOf('{{', close + 2)
+  }
+  return undefined
+}
+
+function shortened(word: string): string {
+  return word.length > 40 ? `${word.slice(0, 40)}…` : word
+}
+
+function lineOf(text: string, at: number): number {
+  return text.slice(0, at).split('\n').length
 }

@@ -1,39 +1,61 @@
 import { z } from 'zod'
 import { formatCrn, ResourceIdentifier } from '#model/crn'
 import { ShortName, Timestamp } from '#model/identifier'
+import { jsonWithin } from '#model/json-value'
+import { parseMustache } from '#model/mustache'
+import { utf8BytesOf } from '#model/property-type'
 import { Locale } from '#model/subscription'
 
-/** The words of mails, in the languages of those who read them. Contract 5.5. */
+/** What mails say, by locale. Contract 5.5. */
 
 /** Templates of a tenant. */
 export const templatesMax = 1_000
 
-/** Locales of one. */
+/** Locales of one template. */
 export const templateLocalesMax = 64
 
-/** Characters (UTF-16 units) of a subject, and of a text or its HTML, as they are written. */
+/** Code points of a subject, as written and as rendered: mail programs show less. */
 export const subjectCharactersMax = 256
-export const textCharactersMax = 65_536
 
-/** Mustache. */
-export const TemplateText = z.strictObject({
-  subject: z.string().min(1).max(subjectCharactersMax),
-  text: z.string().min(1).max(textCharactersMax),
-  html: z.string().min(1).max(textCharactersMax).optional(),
-})
+/** Of one text. */
+export const templateTextBytesMax = 32_768
+
+/** Of a template as JSON: four full texts. */
+export const templateBytesMax = 131_072
+
+/** What a locale falls back to in the end. */
+export const lastLocale = 'en'
+
+const Subject = z
+  .string()
+  .min(1)
+  // A character is at most two units.
+  .max(2 * subjectCharactersMax, { abort: true })
+  .refine((text) => [...text].length <= subjectCharactersMax, `must be at most ${subjectCharactersMax} characters`)
+  .regex(/^[^\p{Cc}\p{Zl}\p{Zp}]*$/u, 'must be one line without control characters')
+  .superRefine(checkMustache)
+
+const Text = z
+  .string()
+  .refine((text) => utf8BytesOf(text) <= templateTextBytesMax, {
+    message: `must be at most ${templateTextBytesMax} bytes`,
+    abort: true,
+  })
+  .regex(/^(?:[^\p{Cc}]|[\t\n\r])*$/u, 'must not contain control characters')
+  .superRefine(checkMustache)
+
+/** What a mail says in one locale; Mustache all three. `html` stands beside `text`, never instead of it. */
+export const TemplateText = z.strictObject({ subject: Subject, text: Text, html: Text.optional() })
 export type TemplateText = Readonly<z.infer<typeof TemplateText>>
 
-/** By locale; `en` is there, for everybody whose own is not. */
-export const TemplateBody = z.strictObject({
-  locales: z
-    .record(Locale, TemplateText)
-    .refine((locales) => Object.hasOwn(locales, 'en'), 'must have en')
-    .refine(
-      (locales) => Object.keys(locales).length <= templateLocalesMax,
-      `must have at most ${templateLocalesMax} locales`,
-    ),
-})
-export type TemplateBody = Readonly<z.infer<typeof TemplateBody>>
+const locales = z
+  .record(Locale, TemplateText)
+  .refine((texts) => Object.keys(texts).length <= templateLocalesMax, `must have at most ${templateLocalesMax} locales`)
+  .refine((texts) => Object.hasOwn(texts, lastLocale), `must have ${lastLocale}, which other locales fall back to`)
+
+/** A template as it is put. */
+export const TemplateBody = jsonWithin(z.strictObject({ locales }), { depthMax: 4, bytesMax: templateBytesMax })
+export type TemplateBody = { readonly locales: Readonly<Record<string, TemplateText>> }
 
 /** A template at rest. Users are named by their resource names; times are Unix ms. */
 export interface StoredTemplate extends TemplateBody {
@@ -46,22 +68,26 @@ export interface StoredTemplate extends TemplateBody {
 /** A template, as shown. */
 export const TemplateEntry = z.object({
   name: ShortName,
-  ...TemplateBody.shape,
+  locales: z.record(Locale, z.object({ subject: z.string(), text: z.string(), html: z.string().optional() })),
   resourceIdentifier: ResourceIdentifier,
   createdBy: z.string(),
   createdAt: Timestamp,
   updatedBy: z.string(),
   updatedAt: Timestamp,
 })
-export type TemplateEntry = Readonly<z.infer<typeof TemplateEntry>>
+export type TemplateEntry = z.infer<typeof TemplateEntry>
 
 export function templateEntryOf(tenant: string, name: string, stored: StoredTemplate): TemplateEntry {
-  const { locales, createdBy, createdAt, updatedBy, updatedAt } = stored
-  const resourceIdentifier = formatCrn({ type: 'template', tenant, name })
-  return { name, locales, resourceIdentifier, createdBy, createdAt, updatedBy, updatedAt }
+  return { name, ...stored, resourceIdentifier: formatCrn({ type: 'template', tenant, name }) }
 }
 
-/** Which of them somebody gets: his locale, its language, `en`. Contract 5.5. */
+/** The locale that is taken for the one wanted: itself, its language, else `en`, which is there. */
 export function localeIn(locales: TemplateBody['locales'], wanted: string): string {
-  return [wanted, wanted.slice(0, 2)].find((locale) => Object.hasOwn(locales, locale)) ?? 'en'
+  const [language = ''] = wanted.split('-')
+  return [wanted, language].find((locale) => Object.hasOwn(locales, locale)) ?? lastLocale
+}
+
+function checkMustache(text: string, context: z.RefinementCtx): void {
+  const parsed = parseMustache(text)
+  if ('message' in parsed) context.addIssue({ code: 'custom', message: `line ${parsed.line}: ${parsed.message}` })
 }

@@ -4,21 +4,24 @@ import type { Mail, MailMessage } from '#outbound/mail'
 
 export interface MailParts {
   readonly mail: Mail
-  /** One address. */
+  /** One address that mail goes to. */
   readonly to: string
   /** What the Message-ID is made of: the same for the same mail, however often it is made. */
   readonly seed: string
-  /** Unix ms. */
+  /** Of what it tells, Unix ms. */
   readonly date: number
   readonly text: Omit<RenderedText, 'locale'>
+  /** RFC 2919, without angle brackets. */
   readonly listId?: string
   readonly unsubscribeUrl?: string
 }
 
-/** Everything that is sent to one person, and to nobody else. Contract 5.7. */
-export function mailOf({ mail, to, seed, date, text, listId, unsubscribeUrl }: MailParts): MailMessage {
+/** A line holds 998 characters, RFC 5322 §2.1.1; an address has no place where it could be broken. */
+const urlCharactersMax = 900
+
+/** Everything that goes to one person, and to nobody else. Contract 5.7. */
+export function mailOf({ mail, to, seed, date, text, listId, unsubscribeUrl: url }: MailParts): MailMessage {
   const { subject, html } = text
-  const unsubscribe = unsubscribeUrl === undefined ? undefined : unsubscribeOf(unsubscribeUrl)
   return {
     id: `${createHash('sha256').update(seed).digest('hex').slice(0, 32)}@${mail.host}`,
     date,
@@ -28,10 +31,12 @@ export function mailOf({ mail, to, seed, date, text, listId, unsubscribeUrl }: M
     text: text.text,
     ...(html !== undefined && { html }),
     ...(listId !== undefined && { listId }),
-    ...(unsubscribe && { unsubscribe }),
+    // RFC 8058 §3.1: one click is for https.
+    ...(url !== undefined && isHeaderUrl(url) && { unsubscribe: { url, isOneClick: url.startsWith('https:') } }),
   }
 }
 
-function unsubscribeOf(url: string): NonNullable<MailMessage['unsubscribe']> {
-  return { url, isOneClick: url.startsWith('https:') }
+/** The origin in it may be what somebody said in `Host`. */
+function isHeaderUrl(url: string): boolean {
+  return url.length <= urlCharactersMax && /^https?:\/\/[!-;=?-~]+$/.test(url)
 }

@@ -1,52 +1,63 @@
-/** A mail to one person. All texts are plain; none but `subject`, `text` and `html` holds what people wrote. */
+/** One mail to one person, before it is written as RFC 5322 has it. Nothing in it but `subject`, `text` and `html` is anybody's words. */
 export interface MailMessage {
-  /** The Message-ID, without angle brackets: the same for the same mail, however often it is sent. */
+  /** Message-ID without its angle brackets: the same each time this mail is sent. */
   readonly id: string
-  /** Unix ms. */
+  /** Of what it tells, Unix ms. */
   readonly date: number
+  /** An address, or a name and an address: `Devices <devices@example.com>`. */
   readonly from: string
-  /** One address. */
+  /** One address that mail goes to (`isMailable`). */
   readonly to: string
+  /** One line. */
   readonly subject: string
   readonly text: string
   readonly html?: string
-  /** RFC 2919, without angle brackets. */
+  /** RFC 2919, without its angle brackets. */
   readonly listId?: string
-  /** RFC 2369; `isOneClick` by RFC 8058. */
+  /** RFC 2369; with one click by RFC 8058. */
   readonly unsubscribe?: { readonly url: string; readonly isOneClick: boolean }
 }
 
 /**
- * Whose fault it is that a mail did not leave. `recipient`, `message`: this one never will. `later`: this one may.
- * `transport`: nobody's; nothing leaves for a while.
+ * Why a mail did not go. `recipient`, `message`: it never will, to this address or with these words. `later`: this one may
+ * go later. `transport`: nobody's fault, no mail goes now.
  */
 export type MailFault = 'recipient' | 'message' | 'later' | 'transport'
 
-/** `code`: that of SMTP, or a word of ours (`TIMEOUT`): never what the server wrote, which repeats addresses. */
+/** What a mail server says repeats addresses, so of it only the code is kept. */
 export class MailRefused extends Error {
+  override readonly name = 'MailRefused'
   readonly kind: MailFault
+  /** The reply's code, `550`, or a word of ours, `TIMEOUT`. */
   readonly code: string
 
   constructor(kind: MailFault, code: string) {
-    super(`mail refused: ${code}`)
-    this.name = 'MailRefused'
+    super(`mail was refused: ${kind}, ${code}`)
     this.kind = kind
     this.code = code
   }
 }
 
-/** How mails leave. Two implementations: SMTP, and files for whoever has no server for it. Contract 5.7. */
+/**
+ * Where mail is handed over. Three implementations: a mail server, a folder, memory.
+ *
+ * A mail that was sent may arrive twice if it is sent twice, under one Message-ID; one that was refused may have arrived if
+ * the refusal is `later` or `transport`. Whoever calls has at most `mailsAtOnceMax` under way.
+ */
 export interface Mail {
   readonly kind: 'smtp' | 'eml' | 'memory'
-  /** The sender's address. */
+  /** Who mail is from, as configured. */
   readonly from: string
-  /** Right of the @ in Message-IDs. */
+  /** The domain of Message-IDs. */
   readonly host: string
   open(): Promise<void>
-  /**
-   * Fulfilled when somebody else has it. Four at once at most.
-   * @throws MailRefused
-   */
+  /** @throws MailRefused */
   send(message: MailMessage): Promise<void>
+  /** What is under way ends first, within some seconds; what comes later is refused. */
   close(): Promise<void>
 }
+
+export const mailsAtOnceMax = 4
+
+/** Of a mail that comes when it is too late: `transport`. */
+export const closedCode = 'CLOSED'

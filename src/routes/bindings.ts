@@ -8,6 +8,7 @@ import type { RouteContext } from '#routes/context'
 import { deviceRoutes } from '#routes/devices'
 import type { EventRoom } from '#routes/event-room'
 import { eventRoutes, eventSockets } from '#routes/events'
+import { functionRoutes } from '#routes/functions'
 import { groupRoutes } from '#routes/groups'
 import { type HealthOptions, healthRoutes } from '#routes/health'
 import { identityRoutes } from '#routes/identity'
@@ -15,6 +16,7 @@ import { jwksRoutes } from '#routes/jwks'
 import { linkRoutes, linkSocket } from '#routes/link'
 import { loginRoutes } from '#routes/login'
 import { metaRoutes } from '#routes/meta'
+import { outboxRoutes } from '#routes/outbox'
 import { provisioningKeyRoutes } from '#routes/provisioning-keys'
 import { releaseRoutes } from '#routes/releases'
 import { roleRoutes } from '#routes/roles'
@@ -25,7 +27,10 @@ import { serviceRoutes } from '#routes/services'
 import { sessionRoutes } from '#routes/sessions'
 import { signUpRoutes } from '#routes/sign-up'
 import { signingKeyRoutes } from '#routes/signing-keys'
+import { subscriptionRoutes } from '#routes/subscriptions'
+import { templateRoutes } from '#routes/templates'
 import { tenantRoutes } from '#routes/tenants'
+import { unsubscribeRoutes } from '#routes/unsubscribe'
 import { updateHookRoutes } from '#routes/update-hook'
 import { updateImageRoutes } from '#routes/update-images'
 import { updateProjectRoutes } from '#routes/update-projects'
@@ -48,6 +53,11 @@ export function bindingsOf(context: RouteContext, identity: Identity | undefined
     ...metaRoutes(context),
     ...groupRoutes(context),
     ...alarmRoutes(context),
+    ...functionRoutes(context),
+    ...templateRoutes(context),
+    ...subscriptionRoutes(context),
+    ...unsubscribeRoutes(context),
+    ...outboxRoutes(context),
     ...updateRoutes(context),
     ...updateHookRoutes(context),
     ...updateProjectRoutes(context),

@@ -1,11 +1,14 @@
 import type { Hub } from '#events/hub'
 import type { ImageUrls } from '#iam/image-urls'
 import type { Tickets } from '#iam/tickets'
+import type { UnsubscribeUrls } from '#iam/unsubscribe-urls'
 import type { Links } from '#link/links'
 import type { Presence } from '#link/presence'
 import type { ActionStarter } from '#model/action'
 import type { Entry } from '#model/entry'
 import type { InternShape } from '#model/shape'
+import type { DeliveryFigures } from '#notifications/delivery-figures'
+import type { Mail } from '#outbound/mail'
 import type { UpdateServer } from '#outbound/update-server'
 import type { BlobStore } from '#runtime/blobs'
 import type { Listing } from '#runtime/listing'
@@ -40,6 +43,9 @@ export interface RouteContext {
   readonly imageUrls: ImageUrls
   /** By which the update server signs its calls; undefined: nobody can. */
   readonly hookSecret: string | undefined
+  readonly deliveries: DeliveryFigures
+  readonly mail: Pick<Mail, 'kind'>
+  readonly unsubscribeUrls: Pick<UnsubscribeUrls, 'isGood'>
   /** When this process began, Unix ms. */
   readonly startedAt: number
 }

@@ -1,7 +1,6 @@
 import { tenantAddress } from '#actors/tenant/address'
 import type { DeleteGroup, PutGroup } from '#actors/tenant/commands'
 import * as api from '#api/groups'
-import { nameOfCursor } from '#api/query-field'
 import type { Caller } from '#iam/caller'
 import { groupEntryOf, type StoredGroup } from '#model/group'
 import { Problem } from '#model/problem'
@@ -9,38 +8,22 @@ import type { Action } from '#model/scope'
 import { seeded } from '#model/seeded'
 import { madeId } from '#model/server-made-id'
 import type { RouteContext } from '#routes/context'
-import { listReply } from '#routes/list-reply'
+import { thingsReply } from '#routes/list-reply'
 import { lookAtTenant } from '#routes/looking'
 import { boundWithin, mayBind } from '#routes/sight'
-import { namesOf, textReply } from '#routes/streamed'
+import { textReply } from '#routes/streamed'
 import { type Binding, bind } from '#server/call'
 
 /** Who answers for groups. Contract 5.1. */
 export function groupRoutes(context: RouteContext): Binding[] {
   const { system } = context
   return [
-    bind(api.listGroups, (call) => {
-      const { caller, query } = call
-      const { groups } = lookAtTenant(context, caller.tenant)
-      const after = nameOfCursor(query.cursor)
-      return listReply(
-        context,
-        call,
-        {},
-        {
-          limit: query.limit,
-          names: namesOf([...groups.keys()].filter((id) => id > after).sort()),
-          isShown: (id) => {
-            const group = groups.get(id)
-            return group !== undefined && isSeen(caller, 'read', group)
-          },
-          textOf: (id) => {
-            const group = groups.get(id)
-            return group && textOf(id, group)
-          },
-        },
-      )
-    }),
+    bind(api.listGroups, (call) =>
+      thingsReply(context, call, lookAtTenant(context, call.caller.tenant).groups, {
+        isShown: (group) => isSeen(call.caller, 'read', group),
+        textOf,
+      }),
+    ),
 
     bind(api.createGroup, async ({ caller, body, bodyBytes, seed }) => {
       mustBind(caller, 'create', body.devices)

@@ -1,3 +1,4 @@
+import { nameOfCursor } from '#api/query-field'
 import type { RouteContext } from '#routes/context'
 import { pageOf } from '#routes/page'
 import { type Names, namesOf, streamed } from '#routes/streamed'
@@ -29,4 +30,37 @@ export async function listReply(
   const page = await pageOf(context, call, limit, names, isCounted)
   const chunks = streamed(context, call.caller, namesOf(page.names), frame, shownText)
   return { status: 200, headers: { ...headers, ...page.headers }, chunks }
+}
+
+/** What is there under names of its own, all at hand. */
+export interface Things<Thing> {
+  readonly isShown: (thing: Thing) => boolean
+  /** Undefined for what is gone meanwhile. */
+  readonly textOf: (name: string, thing: Thing) => string | undefined
+}
+
+/** A list of them, by name: whole, or a page of it. */
+export function thingsReply<Thing>(
+  context: RouteContext,
+  call: Call<unknown, { readonly limit?: number | undefined; readonly cursor?: string | undefined }>,
+  things: ReadonlyMap<string, Thing>,
+  { isShown, textOf }: Things<Thing>,
+  headers: Record<string, string> = {},
+): Promise<Reply> {
+  const { limit, cursor } = call.query
+  const after = nameOfCursor(cursor)
+  // Each is looked at when its turn comes: it may be another by then, or gone.
+  const shownThing = (name: string) => {
+    const thing = things.get(name)
+    return thing !== undefined && isShown(thing) ? thing : undefined
+  }
+  return listReply(context, call, headers, {
+    limit,
+    names: namesOf([...things.keys()].filter((name) => name > after).sort()),
+    isShown: (name) => shownThing(name) !== undefined,
+    textOf: (name) => {
+      const thing = things.get(name)
+      return thing && textOf(name, thing)
+    },
+  })
 }

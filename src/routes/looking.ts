@@ -3,7 +3,7 @@ import type { DeviceState } from '#actors/device/state'
 import { directoryAddress } from '#actors/directory/address'
 import { rowByName } from '#actors/directory/queries'
 import type { DirectoryState, UserRow } from '#actors/directory/state'
-import { tenantAddress } from '#actors/tenant/address'
+import { defaultTenant, tenantAddress } from '#actors/tenant/address'
 import type { TenantState } from '#actors/tenant/state'
 import { Problem } from '#model/problem'
 import type { RouteContext } from '#routes/context'
@@ -25,6 +25,11 @@ export function deviceThere(context: RouteContext, tenant: string, device: strin
 export function lookAtTenant({ system }: RouteContext, tenant: string): TenantState {
   if (!system.isServing) throw new Problem('storage')
   return system.registry.wake(tenantAddress(tenant)).state as TenantState
+}
+
+/** False for one that is being deleted: none of its actors may be asked any more. */
+export function isTenantThere(context: RouteContext, tenant: string): boolean {
+  return tenant === defaultTenant || lookAtDirectory(context).tenants.get(tenant)?.state === 'active'
 }
 
 /** Who there is, in all tenants, as it is now. It is kept awake as well. */

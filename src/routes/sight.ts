@@ -1,5 +1,6 @@
 import type { TenantState } from '#actors/tenant/state'
-import type { MeantDevices, MembersOf } from '#model/bound'
+import { type Bound, type MeantDevices, type MembersOf, meantLists } from '#model/bound'
+import { Problem } from '#model/problem'
 import { type Action, type Resource, reachesEvery, type Scope } from '#model/scope'
 
 /**
@@ -10,6 +11,11 @@ import { type Action, type Resource, reachesEvery, type Scope } from '#model/sco
 /** Whether all that it is bound to lies within the reach of what is to be done. Services do not narrow it. */
 export function boundWithin(scope: Scope, resource: Resource, action: Action, bound: MeantDevices): boolean {
   return reachesEvery(scope, resource, action, bound)
+}
+
+/** The same of what names devices and groups, list by list as they stand. */
+export function isSeen(scope: Scope, resource: Resource, action: Action, bound: Bound, membersOf: MembersOf): boolean {
+  return allOf(bound, membersOf, (devices) => boundWithin(scope, resource, action, devices))
 }
 
 /**
@@ -26,6 +32,27 @@ export function mayBind(
   service?: string,
 ): boolean {
   return boundWithin(scope, resource, action, bound) && reachesEvery(scope, 'service', 'read', bound, service)
+}
+
+/** @throws Problem `not_found` for who may not bind something to all that is named, with values of each of these services */
+export function mustBindAll(
+  scope: Scope,
+  resource: Resource,
+  action: Action,
+  bound: Bound,
+  membersOf: MembersOf,
+  services: readonly string[],
+): void {
+  const told = services.length === 0 ? [undefined] : services
+  const may = (devices: MeantDevices) => told.every((service) => mayBind(scope, resource, action, devices, service))
+  if (!allOf(bound, membersOf, may)) throw new Problem('not_found')
+}
+
+/** First whether it is so of any device: something may name a million of them. */
+function allOf(bound: Bound, membersOf: MembersOf, isSo: (devices: MeantDevices) => boolean): boolean {
+  if (isSo('*')) return true
+  const lists = meantLists(bound, membersOf)
+  return lists !== '*' && lists.every(isSo)
 }
 
 /** Who is in the groups of a tenant, at the moment of each question. */

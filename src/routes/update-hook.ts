@@ -8,7 +8,7 @@ import { deviceIdentifierOf, isShortName } from '#model/identifier'
 import { Problem } from '#model/problem'
 import type { RouteContext } from '#routes/context'
 import { isHookSigned } from '#routes/hook-signature'
-import { lookAtDirectory } from '#routes/looking'
+import { isTenantThere } from '#routes/looking'
 import { type Binding, bind, type Call, type Reply } from '#server/call'
 import { parseJson } from '#server/json-body'
 
@@ -26,7 +26,7 @@ async function hear(context: RouteContext, call: Call, project: string): Promise
   const isSigned = caller === nobody
   if (isSigned) checkSignature(context, call)
   const { tenant, devices } = meant(call.bodyBytes, isSigned ? defaultTenant : caller.tenant)
-  const isReached = isSigned ? isActive(context, tenant) : tenant === caller.tenant
+  const isReached = isSigned ? isTenantThere(context, tenant) : tenant === caller.tenant
   if (!isReached || !isShortName(project)) return { status: 204 }
   context.checks.forgetProject(tenant, project)
   if (await hasDevices(context, tenant, project)) {
@@ -73,10 +73,6 @@ function namesOf(devices: unknown): readonly string[] | null {
   const names = devices.map((name) => (typeof name === 'string' ? deviceIdentifierOf(name) : undefined))
   const known = new Set(names.filter((name) => name !== undefined))
   return names.includes(undefined) || known.size > namedMax ? null : [...known]
-}
-
-function isActive(context: RouteContext, tenant: string): boolean {
-  return tenant === defaultTenant || lookAtDirectory(context).tenants.get(tenant)?.state === 'active'
 }
 
 /** A project that no device is of is stored nowhere for it. */

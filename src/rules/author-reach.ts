@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
-import { holds, type Scope } from '#model/scope'
+import { holds, type Resource, type Scope } from '#model/scope'
 
 /**
- * The devices on which somebody may read a service: an alarm tells of values, so it counts only where its author might
- * look at them himself. Contract 5.1.
+ * The devices on which somebody may read a service, or something else that is not by service: what tells of values counts
+ * only where its author might look at them himself. Contract 5.1.
  */
 export interface AuthorReach {
   readonly isWhole: boolean
@@ -16,8 +16,9 @@ export interface AuthorReach {
 const whole: AuthorReach = { isWhole: true, isNothing: false, digest: '*', holds: () => true }
 const nothing: AuthorReach = { isWhole: false, isNothing: true, digest: '', holds: () => false }
 
-export function reachOfAuthor(scope: Scope, service: string): AuthorReach {
-  const reaches = scope.reaches('service', 'read').filter(({ services }) => holds(services, service))
+export function reachOfAuthor(scope: Scope, resource: Resource, service?: string): AuthorReach {
+  const all = scope.reaches(resource, 'read')
+  const reaches = service === undefined ? all : all.filter(({ services }) => holds(services, service))
   const sets = reaches.flatMap(({ devices }) => (devices === '*' ? [] : [devices]))
   if (sets.length < reaches.length) return whole
   if (sets.every(({ size }) => size === 0)) return nothing
@@ -43,7 +44,7 @@ export class AuthorReaches {
     this.#scopeOf = scopeOf
   }
 
-  of(author: string, service: string): AuthorReach {
+  of(author: string, resource: Resource, service?: string): AuthorReach {
     let scope = this.#scopes.get(author)
     if (!scope) {
       scope = this.#scopeOf(author)
@@ -54,10 +55,11 @@ export class AuthorReaches {
       reaches = new Map()
       this.#known.set(scope, reaches)
     }
-    let reach = reaches.get(service)
+    const asked = service === undefined ? resource : `${resource} ${service}`
+    let reach = reaches.get(asked)
     if (!reach) {
-      reach = reachOfAuthor(scope, service)
-      reaches.set(service, reach)
+      reach = reachOfAuthor(scope, resource, service)
+      reaches.set(asked, reach)
     }
     return reach
   }

@@ -1,12 +1,13 @@
 import { type Condition, variablesIn } from '#model/condition'
 import { isPropertyError, type PropertyState } from '#model/entry'
 import { serviceIdentifierOf } from '#model/identifier'
-import { isJsonObject, type JsonObject, type JsonValue } from '#model/json-value'
+import type { JsonObject, JsonValue } from '#model/json-value'
 import { Problem, type ProblemDetail } from '#model/problem'
 import type { PropertyValue } from '#model/property-type'
 import type { ServiceSchema } from '#model/service-schema'
 import type { Shape } from '#model/shape'
 import { compile } from '#rules/compile'
+import { valueIn } from '#rules/meta-value'
 import { indexIn, readPropertyName } from '#rules/property-name'
 
 /**
@@ -152,15 +153,4 @@ function propertyGetter(path: string): Get {
 /** Whether the path goes on behind this start with a dot and something more. */
 function isFollowed(path: string, start: string): boolean {
   return path.startsWith(start) && path[start.length] === '.' && path.length > start.length + 1
-}
-
-function valueIn(value: JsonValue, path: string): JsonValue {
-  if (!isJsonObject(value)) return null
-  if (Object.hasOwn(value, path)) return value[path] as JsonValue
-  for (let dot = path.lastIndexOf('.'); dot >= 0; dot = path.lastIndexOf('.', dot - 1)) {
-    const key = path.slice(0, dot)
-    if (Object.hasOwn(value, key)) return valueIn(value[key] as JsonValue, path.slice(dot + 1))
-    if (dot === 0) break
-  }
-  return null
 }

@@ -1,21 +1,137 @@
-import type { Graph } from '#model/graph'
+import type { Graph, GraphNode } from '#model/graph'
 import type { Happened, Happening, RunGraph, RunSink, RunTrace } from '#rules/function-list'
+import { GraphCondition } from '#rules/graph-condition'
 
-/** The graph of a function, compiled once and run for every device that it is bound to. Contract 5.4. */
+/**
+ * The graph of a function, as it is run. From a trigger everything behind it is gone through in an order in which each
+ * node comes before what is behind it; entered is what something in front of it let through to, once. Contract 5.4.
+ *
+ * A run allocates nothing of its own. Takes graphs that `Graph` has checked.
+ */
 export class FunctionGraph implements RunGraph {
+  /** The function's. */
   readonly id: string
-  readonly graph: Graph
+  /** Of its throttles: `<function>/<node>`. Devices keep under them when each let through last. */
+  readonly throttles: ReadonlySet<string>
+  readonly #nodes: readonly GraphNode[]
+  readonly #steps: readonly Step[]
+  /** By place of a node: its step. */
+  readonly #positions: readonly number[]
 
-  constructor(id: string, graph: Graph) {
+  constructor(id: string, { nodes, edges }: Graph) {
     this.id = id
-    this.graph = graph
+    this.#nodes = nodes
+    const order = inOrder(nodes, edges)
+    this.#positions = nodes.map((_, place) => order.indexOf(place))
+    this.#steps = order.map((place) => new Step(id, nodes[place] as GraphNode))
+    const places = new Map(nodes.map((node, place) => [node.id, place]))
+    const positionOf = (node: string) => this.#positions[places.get(node) as number] as number
+    for (const [from, to] of edges) this.#steps[positionOf(from)]?.leadTo(positionOf(to))
+    this.throttles = new Set(this.#steps.flatMap(({ node, key }) => (node.type === 'throttle' ? [key] : [])))
   }
 
-  run(_trigger: number, _happening: Happening, _sink: RunSink, _trace?: RunTrace): void {
-    throw new Error('graphs do not run yet')
+  fits(trigger: number, value: Happened): boolean {
+    const node = this.#nodes[trigger]
+    if (node?.type !== 'trigger') return false
+    if (node.to === undefined) return true
+    return node.on === 'alarm' ? value === (node.to === 'active') : value === node.to
   }
 
-  fits(_trigger: number, _value: Happened): boolean {
-    throw new Error('graphs do not run yet')
+  run(trigger: number, happening: Happening, sink: RunSink, trace?: RunTrace): void {
+    const start = this.#positions[trigger] as number
+    // Steps that are entered and were not yet taken, a bit each: the lowest comes before all that is behind it.
+    let low = start < wordBits ? 1 << start : 0
+    let high = start < wordBits ? 0 : 1 << (start - wordBits)
+    while ((low | high) !== 0) {
+      let step: Step
+      if (low !== 0) {
+        step = this.#steps[lowestBit(low)] as Step
+        low &= low - 1
+      } else {
+        step = this.#steps[wordBits + lowestBit(high)] as Step
+        high &= high - 1
+      }
+      trace?.entered(step.node)
+      if (letsThrough(step, happening, sink, trace)) {
+        low |= step.low
+        high |= step.high
+      }
+    }
   }
+}
+
+const wordBits = 32
+
+function lowestBit(word: number): number {
+  return wordBits - 1 - Math.clz32(word & -word)
+}
+
+/** A node and, as bits, the steps behind it. */
+class Step {
+  readonly node: GraphNode
+  readonly key: string
+  readonly condition: GraphCondition | undefined
+  low = 0
+  high = 0
+
+  constructor(id: string, node: GraphNode) {
+    this.node = node
+    this.key = `${id}/${node.id}`
+    this.condition = node.type === 'condition' ? new GraphCondition(node.logic) : undefined
+  }
+
+  leadTo(position: number): void {
+    if (position < wordBits) this.low |= 1 << position
+    else this.high |= 1 << (position - wordBits)
+  }
+}
+
+function letsThrough(step: Step, happening: Happening, sink: RunSink, trace: RunTrace | undefined): boolean {
+  const { node } = step
+  switch (node.type) {
+    case 'trigger':
+      return true
+    case 'condition':
+      return holds(step, happening, sink, trace)
+    case 'throttle': {
+      const passedAt = happening.passedAt(step.key)
+      const { time } = happening
+      // A clock that was put back must not hold back for longer than was asked for.
+      if (passedAt !== undefined && time >= passedAt && time - passedAt < node.seconds * 1_000) {
+        trace?.stopped(node, 'throttled')
+        return false
+      }
+      sink.stamped(step.key)
+      return true
+    }
+    case 'email':
+      sink.reached(node)
+      return false
+  }
+}
+
+function holds(step: Step, happening: Happening, sink: RunSink, trace: RunTrace | undefined): boolean {
+  const condition = step.condition as GraphCondition
+  const verdict = condition.judge(happening)
+  if (verdict === 'true') return true
+  if (verdict === 'error') sink.failed()
+  if (trace) trace.stopped(step.node, verdict === 'no value' ? `no value: ${condition.lackingIn(happening)}` : verdict)
+  return false
+}
+
+/** Places of the nodes, each before those behind it; of those that may come next the first. */
+function inOrder(nodes: readonly GraphNode[], edges: Graph['edges']): readonly number[] {
+  const inFront = new Map(nodes.map(({ id }) => [id, 0]))
+  for (const [, to] of edges) inFront.set(to, (inFront.get(to) ?? 0) + 1)
+  const order: number[] = []
+  const waiting = new Set(nodes.keys())
+  while (waiting.size > 0) {
+    const next = [...waiting].find((place) => inFront.get((nodes[place] as GraphNode).id) === 0)
+    if (next === undefined) throw new Error('a graph that was checked has a cycle')
+    const { id } = nodes[next] as GraphNode
+    waiting.delete(next)
+    order.push(next)
+    for (const [from, to] of edges) if (from === id) inFront.set(to, (inFront.get(to) ?? 0) - 1)
+  }
+  return order
 }

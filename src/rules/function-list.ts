@@ -16,8 +16,8 @@ export interface Happening {
   device: string
   /** Unix ms, the server's. */
   time: number
-  /** Asked only when a condition reads it. */
-  meta: () => JsonObject
+  /** Asked only when a condition reads it. Null: the author may not, see `mayReadMeta`. */
+  meta: () => JsonObject | null
   /** When a throttle last let something of this device through, Unix ms. `key`: `<functionId>/<nodeId>`. */
   passedAt: (key: string) => number | undefined
 }
@@ -30,9 +30,10 @@ export interface RunSink {
   failed(): void
 }
 
-/** Hears every step of a run, for whoever tries a function out. `because`: why it went no further there. */
+/** For trying out: what a run did, in its order. */
 export interface RunTrace {
   entered(node: GraphNode): void
+  /** `because`: `false`, `no value: <name>`, `error`, `throttled`. */
   stopped(node: GraphNode, because: string): void
 }
 
@@ -40,7 +41,7 @@ export interface RunTrace {
 export interface RunGraph {
   /** Of the function. */
   readonly id: string
-  /** `trigger`: its place among the nodes. */
+  /** `trigger`: its place among the nodes. Whatever its `to` says: whoever calls has asked `fits`. */
   run(trigger: number, happening: Happening, sink: RunSink, trace?: RunTrace): void
   /** Whether that trigger waits for this value. */
   fits(trigger: number, value: Happened): boolean
@@ -71,6 +72,15 @@ export interface FunctionList {
   readonly ofStatus: readonly ShapedTrigger[]
   /** Whether its author may read what people recorded about the device. */
   mayReadMeta(rule: FunctionRule): boolean
+}
+
+/** Of devices that no function is bound to. */
+export const noFunctions: FunctionList = {
+  rules: [],
+  of: () => undefined,
+  ofAlarm: () => [],
+  ofStatus: [],
+  mayReadMeta: () => false,
 }
 
 /** Of one tenant, where at least one function is enabled. */

@@ -1,5 +1,6 @@
 import type { Shape } from '#model/shape'
 import type { AlarmRule, Rule, ShapedRule } from '#rules/alarm-rule'
+import { InternedLists } from '#rules/interned-lists'
 
 /**
  * The rules that one device is judged by. Never changed, and shared by all that are judged by the same ones: whoever
@@ -52,37 +53,21 @@ class ListedRules implements RuleList {
 
 export const noRules: RuleList = new ListedRules([])
 
-/** Finds the list of these rules, or makes it: equal ones are the same object while they are in use. */
+/** Finds the list of these rules, or makes it. */
 export class RuleLists {
-  readonly #lists = new Map<string, { readonly list: RuleList; usedAt: number }>()
-  #sizeMax = listsMin
+  readonly #lists = new InternedLists<RuleList>()
 
   /** `rules` come in one order; `version` says when. */
   of(rules: readonly Rule[], version: number): RuleList {
     if (rules.length === 0) return noRules
     const key = rules.map(({ serial }) => serial).join()
-    let known = this.#lists.get(key)
-    if (!known) {
-      known = { list: new ListedRules(rules), usedAt: version }
-      this.#lists.set(key, known)
-    }
-    known.usedAt = version
-    return known.list
+    return this.#lists.of(key, version, () => new ListedRules(rules))
   }
 
-  /**
-   * Lets go of lists that nobody asked for lately, once there are twice as many as last time. Whoever still holds such
-   * a list gets another one with the same rules and judges once for nothing.
-   */
   sweep(version: number): void {
-    if (this.#lists.size <= this.#sizeMax) return
-    for (const [key, { usedAt }] of this.#lists) if (usedAt < version) this.#lists.delete(key)
-    this.#sizeMax = Math.max(listsMin, 2 * this.#lists.size)
+    this.#lists.sweep(version)
   }
 }
-
-/** Lists that are kept without a look: a few hundred KB. */
-const listsMin = 1_024
 
 function shapedRules(rules: readonly Rule[], shape: Shape): ServiceRules | undefined {
   const shaped: ShapedRule[] = []

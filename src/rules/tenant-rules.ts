@@ -4,7 +4,8 @@ import type { StoredGroup } from '#model/group'
 import type { ServiceSchema } from '#model/service-schema'
 import { type JudgingCounts, meantUnder, ReadCondition, Rule } from '#rules/alarm-rule'
 import type { AuthorReach, AuthorReaches } from '#rules/author-reach'
-import { type BindingChange, Bindings, bindingChanges, type Profile } from '#rules/bindings'
+import type { Profile } from '#rules/bindings'
+import { RuleBindings } from '#rules/rule-bindings'
 import { type RuleList, RuleLists } from '#rules/rule-list'
 
 /** A tenant's alarms, as device turns and all who ask about them read them: what is committed, and nothing else. */
@@ -61,12 +62,8 @@ export interface TenantRulesParts {
 export class TenantView implements TenantRules {
   readonly #parts: TenantRulesParts
   readonly #alarms = new Map<string, AlarmView>()
-  readonly #groups = new Map<string, StoredGroup>()
   readonly #schemas = new Map<string, ServiceSchema>()
-  readonly #bindings = new Bindings<ProfileRules>()
-  /** Alarms bound to all devices, and alarms by a group they name. */
-  readonly #common = new Set<string>()
-  readonly #byGroup = new Map<string, Set<string>>()
+  readonly #bindings = new RuleBindings<ProfileRules>()
   readonly #lists = new RuleLists()
   #version: number
 
@@ -84,7 +81,7 @@ export class TenantView implements TenantRules {
   }
 
   listOf(device: string): RuleList {
-    const profile = this.#bindings.of(device)
+    const profile = this.#bindings.profileOf(device)
     const isKept = profile.keptAt === this.#version
     const { views, list } = isKept ? (profile.kept as ProfileRules) : this.#keep(profile)
     return list ?? this.#listOf(views.filter(({ reach }) => reach.holds(device)))
@@ -97,12 +94,12 @@ export class TenantView implements TenantRules {
   boundOf(alarm: string): readonly string[] | '*' | undefined {
     const view = this.#alarms.get(alarm)
     if (!view) return undefined
-    view.bound ??= this.#boundOf(view.stored)
+    view.bound ??= this.#bindings.boundOf(view.stored)
     return view.bound
   }
 
   membersOf(group: string): readonly string[] | undefined {
-    return this.#groups.get(group)?.devices
+    return this.#bindings.membersOf(group)
   }
 
   alarmIds(): Iterable<string> {
@@ -112,23 +109,15 @@ export class TenantView implements TenantRules {
   /** Everything that is there, at once, into an empty view. */
   load({ alarms, groups, schemas }: StoredRules): void {
     for (const [service, schema] of schemas) this.#schemas.set(service, schema)
-    for (const [id, stored] of groups) this.#groups.set(id, stored)
-    for (const [id, stored] of alarms) {
-      this.#alarms.set(id, this.#viewOf(id, stored, undefined))
-      if (isBoundToAll(stored)) this.#common.add(id)
-      for (const group of stored.groups ?? []) this.#byGroup.set(group, (this.#byGroup.get(group) ?? new Set()).add(id))
-    }
-    this.#bindings.fill({
-      rules: [...alarms].map(([id, stored]) => [id, stored.devices ?? []]),
-      groups: [...this.#byGroup.keys()].map((id) => [id, this.membersOf(id) ?? []]),
-    })
+    this.#bindings.load([...alarms], groups)
+    for (const [id, stored] of alarms) this.#alarms.set(id, this.#viewOf(id, stored, undefined))
     this.#publish()
   }
 
   /** @returns whether it is decided otherwise than before. */
   alarmChanged(id: string, stored: StoredAlarm | undefined): boolean {
     const before = this.#alarms.get(id)
-    this.#bind(id, before?.stored, stored)
+    this.#bindings.bind(id, before?.stored, stored)
     if (stored) this.#alarms.set(id, this.#viewOf(id, stored, before))
     else this.#alarms.delete(id)
     this.#publish()
@@ -137,13 +126,7 @@ export class TenantView implements TenantRules {
 
   /** @returns the alarms that name it. */
   groupChanged(id: string, stored: StoredGroup | undefined): readonly string[] {
-    const before = this.#groups.get(id)
-    if (stored) this.#groups.set(id, stored)
-    else this.#groups.delete(id)
-    const alarms = this.#byGroup.get(id)
-    if (!alarms) return []
-    this.#bindings.change(bindingChanges('groups', id, before?.devices ?? [], stored?.devices ?? []))
-    return this.#renew([...alarms])
+    return this.#renew(this.#bindings.groupChanged(id, stored))
   }
 
   /** @returns the alarms that mean something else by it. */
@@ -187,48 +170,13 @@ export class TenantView implements TenantRules {
   }
 
   #reachOf({ updatedBy, serviceIdentifier }: StoredAlarm): AuthorReach {
-    return this.#parts.reaches.of(updatedBy, serviceIdentifier)
+    return this.#parts.reaches.of(updatedBy, 'service', serviceIdentifier)
   }
 
   #digest({ edit, groups, forSeconds }: StoredAlarm, rule: Rule, reach: AuthorReach): string {
-    const edits = (groups ?? []).map((group) => [group, this.#groups.get(group)?.edit ?? null])
+    const edits = (groups ?? []).map((group) => [group, this.#bindings.editOf(group) ?? null])
     const decides = JSON.stringify([edit, forSeconds, edits, rule.meant.text, reach.digest])
     return createHash('sha256').update(decides).digest('base64url').slice(0, digestCharacters)
-  }
-
-  #bind(id: string, before: StoredAlarm | undefined, after: StoredAlarm | undefined): void {
-    if (after && isBoundToAll(after)) this.#common.add(id)
-    else this.#common.delete(id)
-    const changes = [...bindingChanges('rules', id, before?.devices ?? [], after?.devices ?? [])]
-    const groups = new Set(after?.groups ?? [])
-    for (const group of before?.groups ?? []) if (!groups.has(group)) changes.push(...this.#unbindGroup(id, group))
-    for (const group of groups) changes.push(...this.#bindGroup(id, group))
-    // Together: an alarm may name a hundred groups that have the same ten thousand devices.
-    this.#bindings.change(changes)
-  }
-
-  #bindGroup(alarm: string, group: string): readonly BindingChange[] {
-    const alarms = this.#byGroup.get(group)
-    if (alarms) {
-      alarms.add(alarm)
-      return []
-    }
-    this.#byGroup.set(group, new Set([alarm]))
-    return bindingChanges('groups', group, [], this.membersOf(group) ?? [])
-  }
-
-  #unbindGroup(alarm: string, group: string): readonly BindingChange[] {
-    const alarms = this.#byGroup.get(group)
-    alarms?.delete(alarm)
-    if (alarms?.size !== 0) return []
-    this.#byGroup.delete(group)
-    return bindingChanges('groups', group, this.membersOf(group) ?? [], [])
-  }
-
-  #boundOf(stored: StoredAlarm): readonly string[] | '*' {
-    if (isBoundToAll(stored)) return '*'
-    if (!stored.groups?.length) return stored.devices ?? []
-    return [...new Set([...(stored.devices ?? []), ...stored.groups.flatMap((group) => this.membersOf(group) ?? [])])]
   }
 
   #publish(): void {
@@ -237,10 +185,8 @@ export class TenantView implements TenantRules {
   }
 
   #keep(profile: Profile<ProfileRules>): ProfileRules {
-    const ids = new Set([...this.#common, ...profile.rules])
-    for (const group of profile.groups) for (const id of this.#byGroup.get(group) ?? []) ids.add(id)
-    const views = [...ids]
-      .sort()
+    const views = this.#bindings
+      .rulesOf(profile)
       .map((id) => this.#alarms.get(id) as AlarmView)
       .filter(({ reach }) => !reach.isNothing)
     const isForAll = views.every(({ reach }) => reach.isWhole)
@@ -259,7 +205,3 @@ export class TenantView implements TenantRules {
 
 /** 132 bits. */
 const digestCharacters = 22
-
-function isBoundToAll({ devices, groups }: StoredAlarm): boolean {
-  return devices === null && groups === null
-}

@@ -127,8 +127,7 @@ function answer(
   rawParameters: PathMatch<Destination>['rawParameters'],
 ): void {
   const { entry } = binding
-  const parameters = entry.parameters ? entry.parameters.safeParse(rawParameters).data : rawParameters
-  permit(entry.access, caller, parameters)
+  const parameters = parametersOf(binding, caller, rawParameters)
   const rawQuery = parseQuery(exchange.query)
   const query = entry.query ? validate(entry.query, rawQuery) : rawQuery
 
@@ -159,6 +158,18 @@ function answer(
     )
     exchange.proceed(answered(exchange, binding, call), (reply) => exchange.respond(reply))
   })
+}
+
+/** Those of a path, parsed, for who may enter. @throws Problem as `permit` does; `invalid` where their faults are told */
+function parametersOf({ entry }: Binding, caller: Caller, raw: PathMatch<Destination>['rawParameters']): unknown {
+  const { access, parameters: schema, areParametersTold } = entry
+  if (schema && areParametersTold) {
+    permit(access, caller, raw)
+    return validate(schema, raw)
+  }
+  const parameters = schema ? schema.safeParse(raw).data : raw
+  permit(access, caller, parameters)
+  return parameters
 }
 
 /**

@@ -2,9 +2,9 @@ import { Problem } from '#model/problem'
 import { type OfferedFirmware, type UpdateQuestion, UpdateServerBusy, UpdateServerFailed } from '#model/update-offer'
 import type { World } from '#runtime/world'
 import { isSame, keyOf } from '#updates/availability'
-import type { BackOff } from '#updates/back-off'
-import { EarliestFirst } from '#updates/earliest-first'
-import { fractionOf } from '#updates/fraction'
+import type { BackOff } from '#workers/back-off'
+import { EarliestFirst } from '#workers/earliest-first'
+import { fractionOf } from '#workers/fraction'
 
 /** So many at once after a pause, and so many a second: 15 000 devices that come back are asked for within 13 minutes. */
 const bucketMax = 50

@@ -4,8 +4,8 @@ import { type OfferedFirmware, type UpdateQuestion, UpdateServerBusy, UpdateServ
 import type { UpdateServer } from '#outbound/update-server'
 import type { World } from '#runtime/world'
 import { Availability } from '#updates/availability'
-import { BackOff } from '#updates/back-off'
 import { CheckQueue, type Place } from '#updates/check-queue'
+import { BackOff } from '#workers/back-off'
 
 /** By hand, beside those that wait for their turn. */
 const byHandMax = 64

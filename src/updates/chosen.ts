@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { MembersOf } from '#model/bound'
+import { isAmong, type MembersOf } from '#model/bound'
 import type { StoredRollout } from '#model/rollout'
 
 /**
@@ -15,15 +15,4 @@ export function isChosen(project: string, { body }: StoredRollout, device: strin
 /** From 0 to below 1, by the first four bytes of the SHA-256. */
 function shareOf(name: string): number {
   return createHash('sha256').update(name).digest().readUInt32BE(0) / 2 ** 32
-}
-
-/** Members are sorted by UTF-16 units. */
-function isAmong(members: readonly string[], device: string): boolean {
-  let [low, high] = [0, members.length]
-  while (low < high) {
-    const middle = (low + high) >>> 1
-    if ((members[middle] as string) < device) low = middle + 1
-    else high = middle
-  }
-  return members[low] === device
 }

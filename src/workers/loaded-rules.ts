@@ -4,6 +4,7 @@ import { defaultTenant, tenantAddress } from '#actors/tenant/address'
 import type { TenantState } from '#actors/tenant/state'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
+import type { LoadedFunctions } from '#rules/function-views'
 import type { LoadedRules } from '#rules/rule-views'
 import type { System } from '#runtime/system'
 
@@ -12,6 +13,14 @@ export function* loadedRules(system: System<Entry>): Iterable<LoadedRules> {
   for (const tenant of tenantsThere(system)) {
     const { alarms, groups, schemas } = tenantState(system, tenant)
     yield { tenant, alarms, groups, schemas }
+  }
+}
+
+/** The same of functions and of what their mails say. @throws Problem `storage` */
+export function* loadedFunctions(system: System<Entry>): Iterable<LoadedFunctions> {
+  for (const tenant of tenantsThere(system)) {
+    const { functions, templates, groups } = tenantState(system, tenant)
+    yield { tenant, functions, templates, groups }
   }
 }
 

@@ -106,7 +106,7 @@ describe('a user', () => {
     const empty = structuredClone(directory.state)
     directory.add('ann', { email: 'ann@example.org', roles: ['ops'] })
     const decision = directory.act({ type: 'remove_user', user: 'ANN' })
-    expect(toldOf(decision)).toEqual(['account/default/ANN erase'])
+    expect(toldOf(decision)).toEqual(['account/default/ANN erase', 'subscriber/default/ANN erase'])
     expect(directory.notices.heard).toEqual(['user default/ANN gone'])
     expect(directory.state).toEqual(empty)
     expect(directory.records.size).toBe(0)

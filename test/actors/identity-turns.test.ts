@@ -5,6 +5,7 @@ import type { AccountCommand } from '#actors/account/commands'
 import type { AccountState } from '#actors/account/state'
 import type { DeviceCommand } from '#actors/device/commands'
 import { deviceActor, deviceAddress, registrarRecord, secretRecord } from '#actors/device/device'
+import { noDeviceFunctions } from '#actors/device/turn-runs'
 import { directoryAddress } from '#actors/directory/address'
 import type { DirectoryCommand } from '#actors/directory/commands'
 import { directoryActor } from '#actors/directory/directory'
@@ -16,6 +17,7 @@ import type { SessionCommand } from '#actors/session/commands'
 import { sessionActor } from '#actors/session/session'
 import type { SessionState } from '#actors/session/state'
 import { signingKeysActor } from '#actors/signing-keys/signing-keys'
+import { subscriberActor } from '#actors/subscriber/subscriber'
 import { tenantAddress } from '#actors/tenant/address'
 import type { TenantCommand } from '#actors/tenant/commands'
 import type { TenantState } from '#actors/tenant/state'
@@ -25,6 +27,7 @@ import type { AnyDefinition } from '#runtime/activation'
 import type { ActorAddress } from '#runtime/actor'
 import type { StoreJournal } from '#store/store-journal'
 import { begunSession, hash } from '#test/actors/acting-account'
+import { RecordingTopics } from '#test/actors/acting-subscriber'
 import { noRuleViews } from '#test/actors/no-rule-views'
 import { RecordingNotices } from '#test/actors/recording-notices'
 import { unheardUpdates } from '#test/actors/unheard-updates'
@@ -112,12 +115,18 @@ class IdentityStage {
 function definitionsWith(notices: RecordingNotices): (journal: StoreJournal) => AnyDefinition<Entry>[] {
   return (journal) =>
     [
-      deviceActor({ shapeById: (id) => journal.shapes.byId(id), startedAt: startMs, rules: noRuleViews }),
+      deviceActor({
+        shapeById: (id) => journal.shapes.byId(id),
+        startedAt: startMs,
+        rules: noRuleViews,
+        functions: noDeviceFunctions,
+      }),
       tenantActor(notices, unheardRules),
       directoryActor(notices),
       accountActor,
       sessionActor(notices),
       signingKeysActor(notices),
+      subscriberActor(new RecordingTopics()),
       unheardUpdates,
     ] as unknown as AnyDefinition<Entry>[]
 }

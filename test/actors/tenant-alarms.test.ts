@@ -1,54 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import type { TenantCommand } from '#actors/tenant/commands'
-import type { TenantState } from '#actors/tenant/state'
-import { tenantActor } from '#actors/tenant/tenant'
 import { type AlarmBody, alarmBindingsMax, alarmEntryOf, alarmsMax, type StoredAlarm } from '#model/alarm'
 import type { Entry } from '#model/entry'
 import { groupsMax } from '#model/group'
 import type { Decision } from '#runtime/actor'
-import { ActingActor, now, outcomeOf, turnAt } from '#test/actors/acting-actor'
-import { RecordingNotices } from '#test/actors/recording-notices'
-import { RecordingRules } from '#test/actors/recording-rules'
+import { now, outcomeOf, turnAt } from '#test/actors/acting-actor'
+import { ActingTenant, ann, ben, hot } from '#test/actors/acting-tenant'
 
-const ann = 'crn#user:2Vb7qYx9Kd'
-const ben = 'crn#user:3Nc7xJr4Vq'
-
-const hot: AlarmBody = {
-  name: 'Hot',
-  severity: 'warning',
-  serviceIdentifier: 'svc',
-  condition: { '>': [{ var: 'temperature' }, 30] },
-}
 const schema = { name: 'Boiler', properties: { '0x2000': { name: 'temperature' } } }
-
-class ActingTenant extends ActingActor<TenantState, TenantCommand> {
-  readonly rules: RecordingRules
-
-  constructor(rules = new RecordingRules()) {
-    super(tenantActor(new RecordingNotices(), rules), { tenant: 't', id: 't' })
-    this.rules = rules
-  }
-
-  makeGroup(id: string, devices: readonly string[], name = 'Hall'): Decision<Entry> {
-    return this.act({ type: 'put_group', id, isNew: true, body: { name, devices }, author: ann })
-  }
-
-  editGroup(id: string, devices: readonly string[], name = 'Hall', author = ann): Decision<Entry> {
-    return this.act({ type: 'put_group', id, isNew: false, body: { name, devices }, author })
-  }
-
-  makeAlarm(id: string, more: Partial<AlarmBody> = {}, author = ann): Decision<Entry> {
-    return this.act({ type: 'put_alarm', id, isNew: true, body: { ...hot, ...more }, author })
-  }
-
-  putAlarm(id: string, more: Partial<AlarmBody> = {}, author = ann): Decision<Entry> {
-    return this.act({ type: 'put_alarm', id, isNew: false, body: { ...hot, ...more }, author })
-  }
-
-  judged(alarm: string) {
-    return this.state.judged.get(alarm)
-  }
-}
 
 const kinds = (decision: Decision<Entry>) =>
   decision.type === 'record' ? decision.events.map(({ kind }) => kind) : decision.type
@@ -183,7 +142,7 @@ describe('an alarm', () => {
   test('put again as it is says nothing, but by another author', () => {
     const tenant = new ActingTenant()
     const made = outcomeOf(tenant.makeAlarm('A1'))
-    const unchanged = { type: 'record', events: [], answer: made }
+    const unchanged = { type: 'record', events: [], changes: [], records: [], answer: made }
     const same = { forSeconds: 0, condition: structuredClone(hot.condition) }
     expect(tenant.putAlarm('A1', same)).toEqual(unchanged)
     expect(tenant.makeAlarm('A1')).toEqual(unchanged)
@@ -306,7 +265,7 @@ describe('bindings to devices by name', () => {
     tenant.makeAlarm('A1', { groups: ['G1'] })
     tenant.makeAlarm('A2', { groups: ['G1'] })
     tenant.state.bindings.total = alarmBindingsMax - 2
-    const refused = `conflict: the alarms of a tenant are bound to at most ${alarmBindingsMax} devices by name`
+    const refused = `conflict: the alarms and functions of a tenant are bound to at most ${alarmBindingsMax} devices by name`
     const decided = (command: TenantCommand) =>
       outcomeOf(tenant.definition.decide(tenant.state, command, turnAt())) === refused ? 'refused' : 'taken'
     const alarm = (id: string, isNew: boolean, more: Partial<AlarmBody>): TenantCommand => ({

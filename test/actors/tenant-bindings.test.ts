@@ -3,7 +3,9 @@ import { expect, test } from 'vitest'
 import type { TenantCommand } from '#actors/tenant/commands'
 import { tenantActor } from '#actors/tenant/tenant'
 import { meantDevices } from '#model/bound'
+import type { FunctionBody } from '#model/function'
 import { ActingActor } from '#test/actors/acting-actor'
+import { words } from '#test/actors/acting-tenant'
 import { RecordingNotices } from '#test/actors/recording-notices'
 import { RecordingRules } from '#test/actors/recording-rules'
 
@@ -11,6 +13,7 @@ const few = <const Value>(...values: Value[]) => fc.constantFrom(...values)
 const devices = fc.subarray(['A', 'B', 'C'])
 const alarm = few('A1', 'A2')
 const group = few('G1', 'G2')
+const others = { locales: { en: { subject: 'Other', text: 'Longer than that.' } } }
 const author = few('crn#user:2Vb7qYx9Kd', 'crn#user:3Nc7xJr4Vq')
 
 const command: fc.Arbitrary<TenantCommand> = fc.oneof(
@@ -41,6 +44,24 @@ const command: fc.Arbitrary<TenantCommand> = fc.oneof(
     author,
   }),
   fc.record({ type: fc.constant('delete_alarm' as const), id: alarm }),
+  fc.record({
+    type: fc.constant('put_function' as const),
+    id: few('F1', 'F2'),
+    isNew: fc.boolean(),
+    body: fc.record({
+      name: few('Told'),
+      enabled: fc.boolean(),
+      binding: fc.record({ devices, groups: fc.subarray(['G1', 'G2']) }, { requiredKeys: [] }),
+      graph: alarm.map((alarmId): FunctionBody['graph'] => ({
+        nodes: [{ id: 'when', type: 'trigger', on: 'alarm', alarmId }],
+        edges: [],
+      })),
+    }),
+    author,
+  }),
+  fc.record({ type: fc.constant('delete_function' as const), id: few('F1', 'F2') }),
+  fc.record({ type: fc.constant('put_template' as const), name: few('T1', 'T2'), body: few(words, others), author }),
+  fc.record({ type: fc.constant('delete_template' as const), name: few('T1', 'T2') }),
   fc.record({ type: fc.constant('sweep_progress' as const), alarm, digest: few('', 'd'), cursor: few('', 'B') }),
   fc.record({ type: fc.constant('sweep_done' as const), alarm, digest: few('', 'd') }),
   fc.record({
@@ -57,12 +78,14 @@ test('whatever is put and removed: counted as it stands, woken as it stands, and
       const acting = new ActingActor(definition, { tenant: 't', id: 't' })
       for (const each of commands) {
         acting.act(each)
-        const { alarms, groups, bindings, judged } = acting.state
-        const named = [...alarms.values()].map((stored) =>
+        const { alarms, functions, groups, bindings, judged } = acting.state
+        const named = [...alarms.values(), ...functions.values()].map((stored) =>
           meantDevices({ devices: stored.devices ?? [], groups: stored.groups }, (of) => groups.get(of)?.devices),
         )
         expect(named).not.toContain('*')
         expect(bindings.total).toBe(named.flat().length)
+        const templates = [...acting.state.templates.values()].map(({ locales }) => JSON.stringify(locales).length)
+        expect(acting.state.templateCharacters).toBe(templates.reduce((sum, count) => sum + count, 0))
         // None is there of which nobody knows how far it was judged.
         for (const id of alarms.keys()) expect(judged.has(id)).toBe(true)
       }

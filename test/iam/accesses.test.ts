@@ -1,7 +1,7 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { Accesses, type PublishedUser } from '#iam/accesses'
+import { Accesses, hasSameRights, type PublishedUser } from '#iam/accesses'
 import { type Action, type Grant, isPermitted, type Resource, type Scope } from '#model/scope'
 
 const grant = (resource: Resource | '*', action: Action | '*', devices = ['*']): Grant => ({
@@ -9,7 +9,14 @@ const grant = (resource: Resource | '*', action: Action | '*', devices = ['*']):
   devices,
   services: ['*'],
 })
-const ann: PublishedUser = { id: 'Ann1111111', tenant: 'acme', name: 'Ann', roles: ['ops', 'viewer'], rolesSince: -1 }
+const ann: PublishedUser = {
+  id: 'Ann1111111',
+  tenant: 'acme',
+  name: 'Ann',
+  roles: ['ops', 'viewer'],
+  rolesSince: -1,
+  email: 'ann@acme.example',
+}
 
 let accesses: Accesses
 
@@ -125,6 +132,8 @@ describe('a user', () => {
     [{ roles: ['viewer', 'ops'] }, false],
     [{ rolesSince: 41 }, false],
     [{ name: 'Anna' }, false],
+    [{ email: 'anna@acme.example' }, false],
+    [{ email: null }, false],
     [{ roles: ['ops'] }, true],
     [{ roles: [] }, true],
     [{ tenant: 'default' }, true],
@@ -133,6 +142,21 @@ describe('a user', () => {
     expect(accesses.publishUser({ ...ann, ...change }, ann.id)).toBe(isElse)
     expect(accesses.user(ann.id)).toEqual({ ...ann, ...change })
   })
+})
+
+test.each<[Partial<PublishedUser>, boolean]>([
+  [{}, true],
+  [{ email: null }, true],
+  [{ email: 'anna@acme.example' }, true],
+  [{ name: 'Anna' }, false],
+  [{ tenant: 'default' }, false],
+  [{ rolesSince: 41 }, false],
+  [{ roles: ['ops'] }, false],
+  [{ roles: ['viewer', 'ops'] }, false],
+])('with %j a user is judged as before: %s', (change, isSame) => {
+  expect(hasSameRights(ann, { ...ann, ...change })).toBe(isSame)
+  expect(hasSameRights({ ...ann, ...change }, ann)).toBe(isSame)
+  expect(hasSameRights(ann, undefined)).toBe(false)
 })
 
 describe('a tenant that is gone', () => {

@@ -60,6 +60,6 @@ test('what it names is known, each alarm with its node, each template once', () 
 })
 
 test('a fault of a node says where it is, and begins with its name', () => {
-  const fault = { path: 'graph.nodes.1', message: 'node "hot" must name an alarm' }
+  const fault = { path: 'graph.nodes.1', message: 'node "hot": must name an alarm' }
   expect(nodeFault(graph, 1, 'must name an alarm')).toEqual(fault)
 })

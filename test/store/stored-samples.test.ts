@@ -4,15 +4,18 @@ import { accountActor } from '#actors/account/account'
 import { actionActor } from '#actors/action/action'
 import { actionPageActor } from '#actors/action/page'
 import { deviceActor } from '#actors/device/device'
+import { noDeviceFunctions } from '#actors/device/turn-runs'
 import { directoryActor } from '#actors/directory/directory'
 import { idempotencyActor } from '#actors/idempotency/idempotency'
 import { LateNotices } from '#actors/notices'
 import { unheardRules } from '#actors/rule-notices'
 import { sessionActor } from '#actors/session/session'
 import { signingKeysActor } from '#actors/signing-keys/signing-keys'
+import { subscriberActor } from '#actors/subscriber/subscriber'
 import { tenantActor } from '#actors/tenant/tenant'
 import { updateScheduleActor } from '#actors/update-schedule/schedule'
 import { unpack } from '#store/record-codec'
+import { RecordingTopics } from '#test/actors/acting-subscriber'
 import { noRuleViews } from '#test/actors/no-rule-views'
 import { unheardUpdates } from '#test/actors/unheard-updates'
 import { entryKinds } from '#test/store/entry-arbitrary'
@@ -58,6 +61,7 @@ test('every record of our actors has a sample', () => {
     shapeById: () => expect.fail('no shape is asked for'),
     startedAt: 0,
     rules: noRuleViews,
+    functions: noDeviceFunctions,
   })
   const notices = new LateNotices()
   const definitions = [
@@ -72,6 +76,7 @@ test('every record of our actors has a sample', () => {
     actionPageActor,
     unheardUpdates,
     updateScheduleActor,
+    subscriberActor(new RecordingTopics()),
   ]
   for (const { kind, formats } of definitions) {
     for (const [record, format] of Object.entries(formats)) {

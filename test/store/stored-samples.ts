@@ -7,6 +7,8 @@ import { deviceActor } from '#actors/device/device'
 import { ServiceState } from '#actors/device/service-state'
 import { deviceFormat, deviceOf, snapshotOf } from '#actors/device/snapshot'
 import type { DeviceState } from '#actors/device/state'
+import { noThrottles, throttlesOf } from '#actors/device/throttles'
+import { noDeviceFunctions } from '#actors/device/turn-runs'
 import { directoryActor } from '#actors/directory/directory'
 import { idempotencyAddress } from '#actors/idempotency/address'
 import { idempotencyActor } from '#actors/idempotency/idempotency'
@@ -80,7 +82,9 @@ const state: DeviceState = {
   isAutoUpdated: true,
   meta: { place: 'Keller' },
   alarms: noAlarms,
+  throttles: noThrottles,
   rules: undefined,
+  functions: undefined,
 }
 
 /** One that is active, one that was and waits to be again, and one that waits. */
@@ -89,6 +93,8 @@ const alarms = StandingAlarms.of([
   ['9Pk4vRt8Ab', { isActive: false, since: at - 5, waitingSince: at + 1 }],
   ['3Qm5xUy7Bc', { isActive: false, since: 0, waitingSince: at + 2 }],
 ])
+
+const throttles = throttlesOf(['6Hn3wRt5Mz/2', at - 1, '6Hn3wRt5Mz/once-an-hour', at])
 
 const notices = new LateNotices()
 const tenants = tenantActor(notices, unheardRules)
@@ -100,7 +106,12 @@ const keyedPrint = 'NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs'
 const signingKeys = { kind: 'signing_keys', tenant: 'default', id: 'signing_keys' }
 
 /** Shapes are asked for by who wakes one, which nobody does here. */
-const deviceFormats = deviceActor({ shapeById: (id) => shapes.byId(id), startedAt: 0, rules: noRuleViews })
+const deviceFormats = deviceActor({
+  shapeById: (id) => shapes.byId(id),
+  startedAt: 0,
+  rules: noRuleViews,
+  functions: noDeviceFunctions,
+})
 
 /** 32 bytes, the first of which is this. */
 function bytes(first: number): Buffer {
@@ -333,6 +344,8 @@ export const storedSamples: readonly StoredSample[] = [
   ),
   snapshotSample('device-snapshot', state),
   snapshotSample('device-snapshot-with-alarms', { ...state, alarms }),
+  snapshotSample('device-snapshot-with-throttles', { ...state, throttles }),
+  snapshotSample('device-snapshot-with-alarms-and-throttles', { ...state, alarms, throttles }),
   ...accessSamples.map(([name, formats, to, record, means]) =>
     recordSample(name, keys.part(to, record), formatOf(formats, record), means),
   ),

@@ -1,5 +1,5 @@
 import type { World } from '#runtime/world'
-import { fractionOf } from '#updates/fraction'
+import { fractionOf } from '#workers/fraction'
 
 const firstMs = 1_000
 const longestMs = 5 * 60_000

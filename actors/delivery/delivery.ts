@@ -1,0 +1,141 @@
+import { deliveringIndex } from '#actors/delivery/address'
+import type { AddRequest, CountOverflow, DeliveryCommand, TrimRequests } from '#actors/delivery/commands'
+import type { DeliveryNotices } from '#actors/delivery/notices'
+import { type DeliveryState, deliveryFormats, headRecord, requestPrefix, requestRecord } from '#actors/delivery/state'
+import { changedByNone, keep, wokenBy } from '#actors/kept'
+import type { DeliveryHead, DeliveryRequest } from '#model/delivery'
+import type { Entry } from '#model/entry'
+import {
+  type ActorDefinition,
+  answer,
+  type Decision,
+  type IndexChange,
+  type RecordChange,
+  type Recorded,
+  type Turn,
+} from '#runtime/actor'
+
+export interface DeliveryOptions {
+  readonly notices: DeliveryNotices
+  /** Requests of a function; the oldest go, and are only a number then. */
+  readonly kept: number
+}
+
+/**
+ * The requests of one function, each a record of its own, and how far they have come. Whoever happens tells it one in the
+ * commit of what happened, so that either both are there or neither; who is to hear of it is found out afterwards. Numbers
+ * are given without a gap, also to what is only counted: a number without a record is a request that nobody can be told
+ * any more. Contract 5.7.
+ *
+ * While any is kept the actor is awake, because every subscriber looks at them, and in the index. No event tells of it.
+ */
+export function deliveryActor({
+  notices,
+  kept,
+}: DeliveryOptions): ActorDefinition<DeliveryState, DeliveryCommand, Entry> {
+  return {
+    kind: 'delivery',
+    rest: 'written_through',
+    formats: deliveryFormats,
+    isForgettable: ({ requests }) => requests.size === 0,
+    wake: ({ tenant, id }, records) =>
+      wokenBy({ tenant, function: id, head: noRequests, requests: new Map() }, inOrder(records), put),
+    change: (state, change) => put(state, change as RecordChange),
+    apply: changedByNone,
+    decide(state, command, turn) {
+      switch (command.type) {
+        case 'request':
+          return decideRequest(state, command, turn, kept, notices)
+        case 'overflowed':
+          return decideOverflowed(state, command, turn, notices)
+        case 'trim':
+          return decideTrim(state, command, notices)
+        case 'forget':
+          return decideForget(state, notices)
+      }
+    },
+  }
+}
+
+/** Before the first. */
+const noRequests: DeliveryHead = Object.freeze({ seq: 0, trimmed: 0, at: 0 })
+
+/** The oldest first, in whatever order the names of records come. */
+function inOrder(records: ReadonlyMap<string, unknown>): ReadonlyMap<string, unknown> {
+  return new Map([...records].sort(([a], [b]) => (a < b ? -1 : 1)))
+}
+
+function put(state: DeliveryState, { name, value }: RecordChange): void {
+  if (name === headRecord) state.head = (value as DeliveryHead | null) ?? noRequests
+  else if (value === null) state.requests.delete(Number(name.slice(requestPrefix.length)))
+  else state.requests.set((value as DeliveryRequest).seq, value as DeliveryRequest)
+}
+
+function decideRequest(
+  state: DeliveryState,
+  { request }: AddRequest,
+  { now }: Turn,
+  kept: number,
+  notices: DeliveryNotices,
+): Decision<Entry> {
+  const { head, requests } = state
+  const seq = head.seq + 1
+  const value: DeliveryRequest = { ...request, seq }
+  const [oldest] = requests.keys()
+  const falling = requests.size >= kept && oldest !== undefined ? [gone(oldest)] : []
+  return moved(state, { ...head, seq, at: now }, notices, [{ name: requestRecord(seq), value }, ...falling])
+}
+
+function decideOverflowed(
+  state: DeliveryState,
+  { count }: CountOverflow,
+  { now }: Turn,
+  notices: DeliveryNotices,
+): Decision<Entry> {
+  const { head } = state
+  return moved(state, { ...head, seq: head.seq + count, at: now }, notices)
+}
+
+function decideTrim(state: DeliveryState, { to }: TrimRequests, notices: DeliveryNotices): Decision<Entry> {
+  const { head, requests } = state
+  const trimmed = Math.min(to, head.seq)
+  if (trimmed <= head.trimmed) return answer(undefined)
+  const needless = [...requests.keys()].filter((seq) => seq <= trimmed)
+  return moved(state, { ...head, trimmed }, notices, needless.map(gone))
+}
+
+function decideForget(state: DeliveryState, notices: DeliveryNotices): Decision<Entry> {
+  const { tenant, function: fn, head, requests } = state
+  if (head === noRequests && requests.size === 0) return answer(undefined)
+  return keep([{ name: headRecord, value: null }, ...[...requests.keys()].map(gone)], {
+    indexes: indexedWhen(state, false),
+    effects: [() => notices.requested(tenant, fn, noRequests)],
+  })
+}
+
+/** What every turn comes to that leaves something: the head, the index by it, and who delivers told of it. */
+function moved(
+  state: DeliveryState,
+  head: DeliveryHead,
+  notices: DeliveryNotices,
+  records: readonly RecordChange[] = [],
+): Recorded<Entry> {
+  const { tenant, function: fn } = state
+  return keep([{ name: headRecord, value: head }, ...records], {
+    indexes: indexedWhen(state, isWaiting(head)),
+    effects: [() => notices.requested(tenant, fn, head)],
+  })
+}
+
+function indexedWhen({ function: entry, head }: DeliveryState, isPresent: boolean): readonly IndexChange[] {
+  return isWaiting(head) === isPresent ? [] : [{ index: deliveringIndex, entry, isPresent }]
+}
+
+/** Somebody may not have heard of all of them. */
+export function isWaiting({ seq, trimmed }: DeliveryHead): boolean {
+  return seq > trimmed
+}
+
+function gone(seq: number): RecordChange {
+  return { name: requestRecord(seq), value: null }
+}

@@ -1,0 +1,28 @@
+import { runningActionIndex } from '#actors/action/action'
+import { deliveringIndex } from '#actors/delivery/address'
+import { alarmIndex } from '#actors/device/alarms'
+import { serviceIndex } from '#actors/device/declare'
+import { firmwareIndex, projectDeviceIndex } from '#actors/device/firmware-index'
+import { presentIndex } from '#actors/device/status'
+import { idempotencyIndex } from '#actors/idempotency/expiry'
+import { projectIndex, walkingIndex } from '#actors/project/address'
+import { topicIndex } from '#actors/subscriber/address'
+import { endingIndex } from '#actors/tenant/address'
+import { updatingIndex } from '#actors/update/address'
+
+/** Every index that actors put something into: what goes with a tenant is found by these. */
+export const indexes = [
+  presentIndex,
+  serviceIndex,
+  alarmIndex,
+  firmwareIndex,
+  projectDeviceIndex,
+  idempotencyIndex,
+  runningActionIndex,
+  updatingIndex,
+  projectIndex,
+  walkingIndex,
+  topicIndex,
+  endingIndex,
+  deliveringIndex,
+]

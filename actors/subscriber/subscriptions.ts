@@ -1,0 +1,155 @@
+import { keep } from '#actors/kept'
+import { topicIndex, topicRow } from '#actors/subscriber/address'
+import type { SetLocale, Subscribe, TopicEnded, Unsubscribe } from '#actors/subscriber/commands'
+import { mailAfter, noMail } from '#actors/subscriber/mail'
+import type { SubscriberNotices } from '#actors/subscriber/notices'
+import { mailRecord, type SubscriberState, subscriptionsRecord } from '#actors/subscriber/state'
+import type { Entry, Unsubscribed } from '#model/entry'
+import { Problem } from '#model/problem'
+import { type StoredSubscription, subscriptionsMax } from '#model/subscription'
+import {
+  answer,
+  type Decision,
+  type IndexChange,
+  type RecordChange,
+  type Recorded,
+  record,
+  refuse,
+  type Turn,
+} from '#runtime/actor'
+
+/** §3.1. Whoever subscribes again by the same id asks again, not having heard the answer. */
+export function decideSubscribe(
+  state: SubscriberState,
+  { subscription, from }: Subscribe,
+  { now }: Turn,
+  notices: SubscriberNotices,
+): Decision<Entry> {
+  const { tenant, subscriptions, mail } = state
+  const known = subscriptions.find(({ id }) => id === subscription.id)
+  // Recorded, and not just answered: while the store takes no writes nobody can say that it stays so.
+  if (known && isSame(known, subscription)) return record([], { answer: known })
+  if (subscriptions.some((other) => isOfSame(other, subscription))) return refuse(new Problem('conflict_empty'))
+  if (known) return refuse(new Problem('conflict', 'the id is taken'))
+  if (subscriptions.length >= subscriptionsMax) {
+    return refuse(new Problem('bad_request_message', `a user has at most ${subscriptionsMax} subscriptions`))
+  }
+  const cursors = { ...mail.cursors, [subscription.id]: from }
+  return told([{ kind: 'subscribed', at: now, user: subscription.createdBy, stored: subscription }], {
+    records: [
+      { name: subscriptionsRecord, value: [...subscriptions, subscription] },
+      { name: mailRecord, value: { ...mail, cursors } },
+    ],
+    indexes: [rowOf(state, subscription, true)],
+    effects: [() => notices.subscribed(tenant, subscription.function)],
+    answer: subscription,
+  })
+}
+
+/** §3.1. One that is set again as it is is told again. */
+export function decideSetLocale(
+  { subscriptions }: SubscriberState,
+  { id, locale }: SetLocale,
+  { now }: Turn,
+): Decision<Entry> {
+  const before = subscriptions.find((each) => each.id === id)
+  if (!before) return refuse(new Problem('not_found_empty'))
+  const stored = { ...before, locale }
+  const all = subscriptions.map((each) => (each === before ? stored : each))
+  return told([{ kind: 'subscription_updated', at: now, user: stored.createdBy, stored }], {
+    records: [{ name: subscriptionsRecord, value: all }],
+    answer: stored,
+  })
+}
+
+/** §3.1. */
+export function decideUnsubscribe(
+  state: SubscriberState,
+  { id, isByLink }: Unsubscribe,
+  turn: Turn,
+  notices: SubscriberNotices,
+): Decision<Entry> {
+  const ended = state.subscriptions.filter((each) => each.id === id)
+  if (ended.length > 0) return decideEnd(state, ended, turn, notices)
+  return isByLink ? answer(undefined) : refuse(new Problem('not_found_empty'))
+}
+
+/** §3.1. Of a function that ended once more there is nothing left. */
+export function decideTopicEnded(
+  state: SubscriberState,
+  topic: TopicEnded,
+  turn: Turn,
+  notices: SubscriberNotices,
+): Decision<Entry> {
+  const ended = state.subscriptions.filter((each) => each.function === topic.function)
+  return ended.length > 0 ? decideEnd(state, ended, turn, notices) : answer(undefined)
+}
+
+/** Contract 5.6. Nobody is left to hear of it. */
+export function decideErase(state: SubscriberState, notices: SubscriberNotices): Decision<Entry> {
+  if (state.subscriptions.length === 0 && state.mail === noMail) return answer(undefined)
+  return keep(
+    [
+      { name: subscriptionsRecord, value: null },
+      { name: mailRecord, value: null },
+    ],
+    goneFrom(state, state.subscriptions, notices),
+  )
+}
+
+function decideEnd(
+  state: SubscriberState,
+  ended: readonly StoredSubscription[],
+  { now }: Turn,
+  notices: SubscriberNotices,
+): Recorded<Entry> {
+  const left = state.subscriptions.filter((each) => !ended.includes(each))
+  const entries = ended.map(
+    ({ id, createdBy }): Unsubscribed => ({ kind: 'unsubscribed', at: now, user: createdBy, subscription: id }),
+  )
+  return told(entries, {
+    records: [
+      { name: subscriptionsRecord, value: left.length === 0 ? null : left },
+      { name: mailRecord, value: mailAfter(state.mail, left, now) },
+    ],
+    ...goneFrom(state, ended, notices),
+  })
+}
+
+/** Their rows, and whom it is said to. */
+function goneFrom(
+  state: SubscriberState,
+  ended: readonly StoredSubscription[],
+  notices: SubscriberNotices,
+): Pick<Recorded<Entry>, 'indexes' | 'effects'> {
+  return {
+    indexes: ended.map((each) => rowOf(state, each, false)),
+    effects: ended.map(
+      ({ function: fn }) =>
+        () =>
+          notices.unsubscribed(state.tenant, fn),
+    ),
+  }
+}
+
+/** Entries about what the records of the same turn hold. */
+function told(
+  entries: readonly Entry[],
+  { records, ...more }: { readonly records: readonly RecordChange[] } & Omit<Recorded<Entry>, 'type' | 'events'>,
+): Recorded<Entry> {
+  return record(entries, { ...more, changes: records, records })
+}
+
+function rowOf({ id }: SubscriberState, stored: StoredSubscription, isPresent: boolean): IndexChange {
+  return { index: topicIndex, entry: topicRow(stored.function, id, stored.id), isPresent }
+}
+
+/** What a subscription is known by; a user has it once. §2.6 */
+function isOfSame(one: StoredSubscription, other: StoredSubscription): boolean {
+  return one.function === other.function && one.type === other.type
+}
+
+/** When and under which origin it was asked for may differ from one time to the next. */
+function isSame(one: StoredSubscription, other: StoredSubscription): boolean {
+  return isOfSame(one, other) && one.locale === other.locale && one.createdBy === other.createdBy
+}

@@ -1,0 +1,69 @@
+import { isDeepStrictEqual } from 'node:util'
+import { keep } from '#actors/kept'
+import type { RuleNotices } from '#actors/rule-notices'
+import { authoredBy, unchanged } from '#actors/tenant/authored'
+import type { DeleteTemplate, PutTemplate } from '#actors/tenant/commands'
+import { type TenantState, templateRecord } from '#actors/tenant/state'
+import type { Entry } from '#model/entry'
+import { Problem } from '#model/problem'
+import { type StoredTemplate, type TemplateBody, templatesMax } from '#model/template'
+import { type Decision, refuse, type Turn } from '#runtime/actor'
+
+/** All of a tenant as JSON text: they are kept in memory, because every mail needs one. */
+export const templateCharactersMax = 16 * 1024 * 1024
+
+/** Contract 5.5. One that is put again unchanged stays who changed it last. */
+export function decidePutTemplate(
+  state: TenantState,
+  { name, body, author }: PutTemplate,
+  turn: Turn,
+  rules: RuleNotices,
+): Decision<Entry> {
+  const { locales } = body
+  const before = state.templates.get(name)
+  if (before && isDeepStrictEqual(before.locales, locales)) return unchanged(before)
+  const problem = limitOf(state, body, before)
+  if (problem) return refuse(problem)
+  const stored: StoredTemplate = { locales, ...authoredBy(before, author, turn) }
+  return keep([{ name: templateRecord(name), value: stored }], {
+    effects: [() => rules.templateChanged(state.tenant, name, stored)],
+    answer: stored,
+  })
+}
+
+/** Contract 5.5. Also one that functions name: their mails are counted as not sent until there is one again. */
+export function decideDeleteTemplate(
+  { tenant, templates }: TenantState,
+  { name }: DeleteTemplate,
+  rules: RuleNotices,
+): Decision<Entry> {
+  if (!templates.has(name)) return refuse(new Problem('not_found'))
+  return keep([{ name: templateRecord(name), value: null }], {
+    effects: [() => rules.templateChanged(tenant, name, undefined)],
+  })
+}
+
+/** A template in the place of the one before, if any; null: none. */
+export function putTemplate(state: TenantState, name: string, stored: StoredTemplate | null): void {
+  const before = state.templates.get(name)
+  if (before) state.templateCharacters -= charactersOf(before)
+  if (!stored) {
+    state.templates.delete(name)
+    return
+  }
+  state.templates.set(name, stored)
+  state.templateCharacters += charactersOf(stored)
+}
+
+function limitOf(state: TenantState, wanted: TemplateBody, before: StoredTemplate | undefined): Problem | undefined {
+  if (!before && state.templates.size >= templatesMax) {
+    return new Problem('conflict', `a tenant has at most ${templatesMax} templates`)
+  }
+  const characters = charactersOf(wanted) - (before ? charactersOf(before) : 0)
+  if (state.templateCharacters + characters <= templateCharactersMax) return undefined
+  return new Problem('conflict', `the templates of a tenant hold at most ${templateCharactersMax} characters`)
+}
+
+function charactersOf({ locales }: TemplateBody): number {
+  return JSON.stringify(locales).length
+}

@@ -1,0 +1,170 @@
+import { z } from 'zod'
+import { defineRoute } from '#api/entry'
+import { pageFields } from '#api/query-field'
+import { refused } from '#api/refusals'
+import { exampleDevice, exampleService } from '#api/state-shape'
+import { exampleTemplate } from '#api/templates'
+import { FunctionBody, FunctionEntry, FunctionPatch } from '#model/function'
+import { DeviceIdentifier, ServerMadeId, ShortName, Timestamp } from '#model/identifier'
+import { Meta } from '#model/meta'
+import { PropertyValue } from '#model/property-type'
+import { Locale } from '#model/subscription'
+
+/** What is done when something happens to a device. Contract 5.1, 5.4. */
+
+const fn = z.object({ functionId: ServerMadeId })
+export const exampleFunction = '7Gm2sXv5Hd'
+const body = {
+  name: 'Heat',
+  enabled: true,
+  binding: { devices: [exampleDevice] },
+  graph: {
+    nodes: [
+      { id: 'heat', type: 'trigger', on: 'property', serviceIdentifier: exampleService, propId: 8192 },
+      { id: 'hot', type: 'condition', logic: { '>': [{ var: 'value' }, 30] } },
+      { id: 'hourly', type: 'throttle', seconds: 3600 },
+      { id: 'tell', type: 'email', template: exampleTemplate },
+    ],
+    edges: [
+      ['heat', 'hot'],
+      ['hot', 'hourly'],
+      ['hourly', 'tell'],
+    ],
+  },
+}
+const example = {
+  ...body,
+  resourceIdentifier: `crn#function:${exampleFunction}`,
+  createdBy: 'crn#user:2Vb7qYx9Kd',
+  createdAt: 1_790_000_000_000,
+  updatedBy: 'crn#user:2Vb7qYx9Kd',
+  updatedAt: 1_790_000_000_000,
+}
+
+/** What happened, as properties, alarms (true: active) and statuses have it; null: there is none. */
+const Happened = PropertyValue.nullable()
+
+/**
+ * What a run is to see; nothing of it is looked up. `trigger`: a node; without it the run begins at each trigger that waits
+ * for `value`. Without `value` it is what a trigger waits for by its `to`. `time` in Unix ms.
+ */
+const Sample = z.strictObject({
+  trigger: ShortName.optional(),
+  deviceIdentifier: DeviceIdentifier.optional(),
+  value: Happened.optional(),
+  previous: Happened.optional(),
+  meta: Meta.optional(),
+  time: Timestamp.optional(),
+  locale: Locale.optional(),
+})
+export type Sample = z.infer<typeof Sample>
+
+/** Why a mail would not be sent; `left_out`: it would be, but the answer would be too long with it. */
+const mailFaults = ['no_template', 'too_large', 'left_out'] as const
+
+/** A mail that would be sent, by the node that asks for it. */
+export const TriedMail = z.union([
+  z.object({
+    node: ShortName,
+    template: ShortName,
+    locale: Locale,
+    subject: z.string(),
+    text: z.string(),
+    html: z.string().optional(),
+  }),
+  z.object({ node: ShortName, template: ShortName, error: z.enum(mailFaults) }),
+])
+export type TriedMail = Readonly<z.infer<typeof TriedMail>>
+
+/** `path`: the nodes that were entered, in order, each once. `because`: `false`, `error` or `no value: <name>`. */
+export const TriedFunction = z.object({
+  path: z.array(ShortName),
+  stopped: z.array(z.object({ node: ShortName, because: z.string() })),
+  mails: z.array(TriedMail),
+})
+export type TriedFunction = Readonly<z.infer<typeof TriedFunction>>
+
+export const listFunctions = defineRoute({
+  name: 'listFunctions',
+  method: 'GET',
+  path: '/functions',
+  source: 'contract 5.4',
+  summary: 'Functions all of whose devices the caller may reach',
+  access: { resource: 'functions', action: 'read', within: 'list' },
+  query: z.object(pageFields),
+  answers: { 200: { description: 'Functions', schema: z.array(FunctionEntry) }, ...refused(400, 401, 403) },
+  example: { status: 200, answer: [example] },
+})
+
+export const createFunction = defineRoute({
+  name: 'createFunction',
+  method: 'POST',
+  path: '/functions',
+  source: 'contract 5.4',
+  summary: 'Tell people by mail when something happens to devices that the caller may read',
+  access: { resource: 'functions', action: 'create', within: 'tenant' },
+  body: { schema: FunctionBody },
+  answers: { 201: { description: 'Made', schema: FunctionEntry }, ...refused(400, 401, 403, 404, 409) },
+  example: { body, status: 201, answer: example },
+})
+
+export const readFunction = defineRoute({
+  name: 'readFunction',
+  method: 'GET',
+  path: '/functions/:functionId',
+  source: 'contract 5.4',
+  summary: 'One function',
+  access: { resource: 'functions', action: 'read', within: 'tenant' },
+  parameters: fn,
+  answers: { 200: { description: 'The function', schema: FunctionEntry }, ...refused(401, 403, 404) },
+  example: { parameters: { functionId: exampleFunction }, status: 200, answer: example },
+})
+
+export const updateFunction = defineRoute({
+  name: 'updateFunction',
+  method: 'PATCH',
+  path: '/functions/:functionId',
+  source: 'contract 5.4',
+  summary: 'Change a function; from then on it counts by what the caller may read',
+  access: { resource: 'functions', action: 'update', within: 'tenant' },
+  parameters: fn,
+  body: { schema: FunctionPatch },
+  answers: { 200: { description: 'The function', schema: FunctionEntry }, ...refused(400, 401, 403, 404, 409) },
+  example: { parameters: { functionId: exampleFunction }, body, status: 200, answer: example },
+})
+
+export const deleteFunction = defineRoute({
+  name: 'deleteFunction',
+  method: 'DELETE',
+  path: '/functions/:functionId',
+  source: 'contract 5.4',
+  summary: 'Remove a function; subscriptions to it end',
+  access: { resource: 'functions', action: 'delete', within: 'tenant' },
+  parameters: fn,
+  answers: { 204: { description: 'Removed' }, ...refused(401, 403, 404) },
+  example: { parameters: { functionId: exampleFunction }, status: 204 },
+})
+
+export const testFunction = defineRoute({
+  name: 'testFunction',
+  method: 'POST',
+  path: '/functions/:functionId/test',
+  source: 'contract 2, 5.4',
+  summary: 'Which way a function takes through its graph, and what it would mail; nothing is sent',
+  access: { resource: 'functions', action: 'read', within: 'tenant' },
+  parameters: fn,
+  body: { schema: z.strictObject({ sample: Sample }) },
+  answers: { 200: { description: 'What it would do', schema: TriedFunction }, ...refused(400, 401, 403, 404) },
+  example: {
+    parameters: { functionId: exampleFunction },
+    body: { sample: { deviceIdentifier: exampleDevice, value: 31.5, previous: 29, locale: 'de-CH' } },
+    status: 200,
+    answer: {
+      path: ['heat', 'hot', 'hourly', 'tell'],
+      stopped: [],
+      mails: [
+        { node: 'tell', template: exampleTemplate, locale: 'de', subject: 'Zu warm', text: 'SENSOR-1: 31.5, war 29' },
+      ],
+    },
+  },
+})

@@ -1,0 +1,89 @@
+import { z } from 'zod'
+import { defineRoute } from '#api/entry'
+import { exampleFunction } from '#api/functions'
+import { pageFields } from '#api/query-field'
+import { refused, ValidationBody } from '#api/refusals'
+import { ResourceIdentifier } from '#model/crn'
+import { LocalePatch, SubscribeBody, SubscriptionEntry, SubscriptionId } from '#model/subscription'
+
+/** Who hears what functions find. §2.6, §3.1, §4.4, §7, contract 5.6. */
+
+const subscription = z.object({ subscriptionId: SubscriptionId })
+export const exampleSubscription = '9Pw3tKc8Lb'
+const body = { topic: `crn#function:${exampleFunction}`, type: 'email', locale: 'de-CH' }
+const example = {
+  ...body,
+  resourceIdentifier: `crn#subscription:${exampleSubscription}`,
+  createdBy: 'crn#user:2Vb7qYx9Kd',
+  createdAt: 1_790_000_000_000,
+}
+const notFound = { description: 'The caller has no subscription of this id, whoever else may have one' }
+
+export const listSubscriptions = defineRoute({
+  name: 'listSubscriptions',
+  method: 'GET',
+  path: '/notifications/subscribe',
+  source: '§2.6, §4.4',
+  summary: 'What the caller himself is subscribed to, in the order in which it was made',
+  access: { resource: 'notifications', action: 'read', within: 'list' },
+  query: z.object(pageFields),
+  answers: { 200: { description: 'Subscriptions', schema: z.array(SubscriptionEntry) }, ...refused(400, 401, 403) },
+  example: { status: 200, answer: [example] },
+})
+
+export const subscribe = defineRoute({
+  name: 'subscribe',
+  method: 'POST',
+  path: '/notifications/subscribe',
+  source: '§2.6, §3.1, §4.4, §7, contract 5.6',
+  summary: 'Subscribe the caller to a function that he may read, with all that it is bound to',
+  access: { resource: 'notifications', action: 'create', within: 'tenant' },
+  body: { schema: SubscribeBody },
+  answers: {
+    201: { description: 'Made', schema: z.object({ resourceIdentifier: ResourceIdentifier }) },
+    400: {
+      description:
+        'The body does not fit; or `type` is not delivered yet, `topic` is no function, or there are too many',
+      schema: z.union([ValidationBody, z.object({ message: z.string() })]),
+    },
+    409: { description: 'The caller is subscribed to this topic over this transport' },
+    ...refused(401, 403),
+  },
+  example: { body, status: 201, answer: { resourceIdentifier: example.resourceIdentifier } },
+})
+
+export const updateSubscription = defineRoute({
+  name: 'updateSubscription',
+  method: 'PATCH',
+  path: '/notifications/subscribe/:subscriptionId',
+  source: '§2.6, §3.1, §4.4, §7',
+  summary: 'Set the language of a subscription of the caller',
+  access: { resource: 'notifications', action: 'update', within: 'tenant' },
+  parameters: subscription,
+  areParametersTold: true,
+  body: { schema: LocalePatch },
+  answers: {
+    200: { description: 'The subscription', schema: SubscriptionEntry },
+    404: notFound,
+    ...refused(400, 401, 403),
+  },
+  example: {
+    parameters: { subscriptionId: exampleSubscription },
+    body: { locale: 'de-CH' },
+    status: 200,
+    answer: example,
+  },
+})
+
+export const unsubscribe = defineRoute({
+  name: 'unsubscribe',
+  method: 'DELETE',
+  path: '/notifications/subscribe/:subscriptionId',
+  source: '§2.6, §3.1, §4.4, §7',
+  summary: 'End a subscription of the caller',
+  access: { resource: 'notifications', action: 'delete', within: 'tenant' },
+  parameters: subscription,
+  areParametersTold: true,
+  answers: { 204: { description: 'Ended' }, 404: notFound, ...refused(400, 401, 403) },
+  example: { parameters: { subscriptionId: exampleSubscription }, status: 204 },
+})

@@ -1,0 +1,75 @@
+import { z } from 'zod'
+import { defineRoute } from '#api/entry'
+import { pageFields } from '#api/query-field'
+import { refused } from '#api/refusals'
+import { ShortName } from '#model/identifier'
+import { TemplateBody, TemplateEntry } from '#model/template'
+
+/** What mails of functions say. Contract 5.5. */
+
+const template = z.object({ name: ShortName })
+export const exampleTemplate = 'too-hot'
+const body = {
+  locales: {
+    en: { subject: 'Too hot', text: '{{deviceIdentifier}}: {{value}}, was {{previous}}' },
+    de: { subject: 'Zu warm', text: '{{deviceIdentifier}}: {{value}}, war {{previous}}' },
+  },
+}
+const example = {
+  name: exampleTemplate,
+  ...body,
+  resourceIdentifier: `crn#template:default/${exampleTemplate}`,
+  createdBy: 'crn#user:2Vb7qYx9Kd',
+  createdAt: 1_790_000_000_000,
+  updatedBy: 'crn#user:2Vb7qYx9Kd',
+  updatedAt: 1_790_000_000_000,
+}
+
+export const listTemplates = defineRoute({
+  name: 'listTemplates',
+  method: 'GET',
+  path: '/templates',
+  source: 'contract 5.5',
+  summary: 'Templates of mails, by name',
+  access: { resource: 'functions', action: 'read', within: 'list' },
+  query: z.object(pageFields),
+  answers: { 200: { description: 'Templates', schema: z.array(TemplateEntry) }, ...refused(400, 401, 403) },
+  example: { status: 200, answer: [example] },
+})
+
+export const readTemplate = defineRoute({
+  name: 'readTemplate',
+  method: 'GET',
+  path: '/templates/:name',
+  source: 'contract 5.5',
+  summary: 'One template',
+  access: { resource: 'functions', action: 'read', within: 'tenant' },
+  parameters: template,
+  answers: { 200: { description: 'The template', schema: TemplateEntry }, ...refused(401, 403, 404) },
+  example: { parameters: { name: exampleTemplate }, status: 200, answer: example },
+})
+
+export const putTemplate = defineRoute({
+  name: 'putTemplate',
+  method: 'PUT',
+  path: '/templates/:name',
+  source: 'contract 5.5',
+  summary: 'Say what mails say; needs create where there was no template, update where there was one, for any device',
+  access: { resource: 'functions', action: 'update', mayCreate: true, within: 'tenant' },
+  parameters: template,
+  body: { schema: TemplateBody },
+  answers: { 200: { description: 'The template', schema: TemplateEntry }, ...refused(400, 401, 403, 404, 409) },
+  example: { parameters: { name: exampleTemplate }, body, status: 200, answer: example },
+})
+
+export const deleteTemplate = defineRoute({
+  name: 'deleteTemplate',
+  method: 'DELETE',
+  path: '/templates/:name',
+  source: 'contract 5.5',
+  summary: 'Remove a template; mails by it are not sent any more',
+  access: { resource: 'functions', action: 'delete', within: 'tenant' },
+  parameters: template,
+  answers: { 204: { description: 'Removed' }, ...refused(401, 403, 404) },
+  example: { parameters: { name: exampleTemplate }, status: 204 },
+})

@@ -1,0 +1,308 @@
+import { deviceAddress } from '#actors/device/device'
+import type { DeviceState } from '#actors/device/state'
+import { subscriberAddress } from '#actors/subscriber/address'
+import type { CursorMove, MailOutcome } from '#actors/subscriber/commands'
+import type { SubscriberState } from '#actors/subscriber/state'
+import type { DeliveryRequest, PassReason } from '#model/delivery'
+import type { Entry } from '#model/entry'
+import type { StoredFunction } from '#model/function'
+import type { JsonObject } from '#model/json-value'
+import { isMailable } from '#model/mail-address'
+import { OutputTooLarge } from '#model/mustache'
+import { reachesDevice } from '#model/scope'
+import type { StoredSubscription } from '#model/subscription'
+import { type Choice, gapUpTo, type Pending } from '#notifications/choose'
+import {
+  type DigestLine,
+  type DigestSection,
+  digestCharactersMax,
+  digestLinesMax,
+  digestOf,
+} from '#notifications/digest'
+import { dataOf } from '#notifications/mail-data'
+import { mailOf } from '#notifications/mail-of'
+import { type Hearer, mayHear, mayHearOf } from '#notifications/may-hear'
+import { isResting } from '#notifications/refusals'
+import { type RenderedText, rendered } from '#notifications/render'
+import type { Mail, MailMessage } from '#outbound/mail'
+import type { PublishedFunctions } from '#rules/function-list'
+import type { System } from '#runtime/system'
+import { tenantState } from '#workers/loaded-rules'
+import type { Pace } from '#workers/pace'
+
+export interface ComposerParts {
+  readonly system: System<Entry>
+  readonly functions: PublishedFunctions
+  readonly mail: Mail
+  /** Somebody as he is stored. `user`: his resource name. */
+  readonly hearerOf: (tenant: string, user: string) => Hearer
+  readonly pace: Pace
+  /** Where one subscription can be ended, by who got a mail about it. */
+  readonly unsubscribeUrl: (base: string, of: { tenant: string; user: string; subscription: string }) => string
+  /** The first leads to us; where there is none, that under which a subscription was made. */
+  readonly publicUrls: readonly string[]
+}
+
+/** How far somebody comes by it, and what is counted. */
+export interface Progress {
+  readonly moves: readonly CursorMove[]
+  readonly outcome: MailOutcome | null
+  /** Requests that a digest does not tell, by reason. */
+  readonly beside: readonly { readonly reason: PassReason; readonly count: number }[]
+}
+
+/** What somebody is told next; or what he is told in no way. */
+export type NextMail =
+  | { readonly type: 'pass'; readonly progress: Progress }
+  | {
+      readonly type: 'mail'
+      readonly message: MailMessage
+      readonly progress: Progress
+      /** Whether he may still be told all of it. Asked at the moment in which it is handed over. */
+      readonly isStillMeant: () => boolean
+    }
+
+type Chosen = Extract<Choice, { readonly type: 'send' | 'digest' }>
+
+/** Somebody as he was when his mail was begun, and all that decides what he hears of each function. */
+interface Moment {
+  readonly state: SubscriberState
+  readonly user: string
+  readonly who: Hearer
+  readonly grounds: ReadonlyMap<Pending, Ground>
+}
+
+/** A function, who is in its groups, and templates: never changed in place, so the same objects are the same. */
+type Ground = readonly [fn: StoredFunction | undefined, ...others: unknown[]]
+
+/** Of a line of a digest, beside the subject. */
+const timeCharacters = 30
+
+/** Requests of one subscription that are passed over in one turn. */
+const passedAtOnce = 256
+
+/**
+ * Makes the mail that was chosen, by what is stored of functions, templates and rights at that moment. Each request is
+ * judged as if it were a mail of its own, also in a digest. Contract 5.7.
+ */
+export class Composer {
+  readonly #parts: ComposerParts
+
+  constructor(parts: ComposerParts) {
+    this.#parts = parts
+  }
+
+  /** @throws Stopped; Problem `storage` */
+  async next(state: SubscriberState, choice: Chosen): Promise<NextMail> {
+    if (choice.type === 'digest') return this.#digest(state, choice.pendings)
+    return this.#single(state, choice.pending, choice.request)
+  }
+
+  #single(state: SubscriberState, pending: Pending, request: DeliveryRequest): NextMail {
+    const moment = this.#momentOf(state, [pending])
+    const text = this.#textOf(moment, pending, request)
+    if (typeof text === 'string') return { type: 'pass', progress: this.#passed(moment, pending, request, text) }
+    const progress = { moves: [moveTo(pending, request.seq)], outcome: { sent: 'mail', of: 1 } as const, beside: [] }
+    return this.#mail(moment, this.#messageOf(moment, pending, request, text), progress)
+  }
+
+  async #digest(state: SubscriberState, pendings: readonly Pending[]): Promise<NextMail> {
+    const moment = this.#momentOf(state, pendings)
+    const { pace } = this.#parts
+    const sections: DigestSection[] = []
+    const passed = new Map<PassReason, number>()
+    let only: { readonly pending: Pending; readonly request: DeliveryRequest; readonly text: RenderedText } | undefined
+    let charactersLeft = digestCharactersMax
+    for (const pending of pendings) {
+      const lines: DigestLine[] = []
+      let more = 0
+      // The last ones are told, so they come first.
+      await pace.each([...pending.requests].reverse(), (request) => {
+        const isListed = lines.length < digestLinesMax && charactersLeft > 0
+        const text = isListed ? this.#textOf(moment, pending, request) : this.#reasonOf(moment, pending, request)
+        if (typeof text === 'string') {
+          passed.set(text, (passed.get(text) ?? 0) + 1)
+          return
+        }
+        if (!text) {
+          more++
+          return
+        }
+        charactersLeft -= text.subject.length + timeCharacters
+        lines.push({ at: request.at, subject: text.subject })
+        only = { pending, request, text }
+      })
+      if (this.#isToldOf(moment, pending)) more += pending.missed + gapUpTo(pending, pending.head.seq)
+      const name = functionOf(moment, pending)?.name ?? ''
+      if (lines.length + more > 0) sections.push({ name, lines: lines.reverse(), more })
+    }
+    const count = sections.reduce((sum, { lines, more }) => sum + lines.length + more, 0)
+    const moves = pendings.map((pending) => ({ ...moveTo(pending, pending.head.seq), missed: 0 }))
+    const beside = [...passed].map(([reason, number]) => ({ reason, count: number }))
+    if (count === 0) return { type: 'pass', progress: { moves, outcome: null, beside } }
+    if (count === 1 && only) {
+      const message = this.#messageOf(moment, only.pending, only.request, only.text)
+      return this.#mail(moment, message, { moves, outcome: { sent: 'mail', of: 1 }, beside })
+    }
+    const message = this.#digestMessageOf(moment, pendings, sections)
+    return this.#mail(moment, message, { moves, outcome: { sent: 'digest', of: count }, beside })
+  }
+
+  /** And those behind it that are passed over for the same reason. */
+  #passed(moment: Moment, pending: Pending, request: DeliveryRequest, reason: PassReason): Progress {
+    let last = request
+    let count = 0
+    for (const other of pending.requests.slice(0, passedAtOnce)) {
+      if (other !== request && this.#reasonOf(moment, pending, other) !== reason) break
+      last = other
+      count++
+    }
+    return { moves: [moveTo(pending, last.seq)], outcome: { passed: reason, count }, beside: [] }
+  }
+
+  #mail(moment: Moment, message: MailMessage, progress: Progress): NextMail {
+    return { type: 'mail', message, progress, isStillMeant: () => this.#isStillMeant(moment) }
+  }
+
+  /** Whether all that decided is as it was: then so is what was decided. */
+  #isStillMeant({ state: before, user, who, grounds }: Moment): boolean {
+    const { system, hearerOf } = this.#parts
+    const { tenant, id } = before
+    const { subscriptions } = system.look(subscriberAddress(tenant, id)) as SubscriberState
+    const now = hearerOf(tenant, user)
+    if (now.address !== who.address || now.isActive !== who.isActive) return false
+    // What he may read is in the text too.
+    if (now.scope !== who.scope && now.scope.fingerprint !== who.scope.fingerprint) return false
+    return [...grounds].every(([pending, ground]) => {
+      const { id: subscription, locale } = pending.subscription
+      if (!subscriptions.some((each) => each.id === subscription && each.locale === locale)) return false
+      const groundNow = this.#groundOf(tenant, pending)
+      return groundNow.length === ground.length && groundNow.every((each, place) => each === ground[place])
+    })
+  }
+
+  /** The words; or why there are none. */
+  #textOf(moment: Moment, pending: Pending, request: DeliveryRequest): RenderedText | PassReason {
+    const reason = this.#reasonOf(moment, pending, request)
+    if (reason) return reason
+    const { tenant } = moment.state
+    const template = this.#parts.functions.templateOf(tenant, request.template)
+    if (!template) return 'no_template'
+    try {
+      return rendered(template, pending.subscription.locale, this.#dataOf(moment, pending, request))
+    } catch (error) {
+      if (error instanceof OutputTooLarge) return 'too_large'
+      throw error
+    }
+  }
+
+  #reasonOf(moment: Moment, pending: Pending, request: DeliveryRequest): PassReason | undefined {
+    const { who, state } = moment
+    const fn = functionOf(moment, pending)
+    const reason = mayHear({ who, function: fn, request, membersOf: this.#membersIn(state.tenant) })
+    if (reason || who.address === null) return reason
+    return isResting(state.mail.refusals, who.address, this.#now) ? 'resting' : undefined
+  }
+
+  /** Whether he hears how much happened of which nothing is kept. */
+  #isToldOf(moment: Moment, pending: Pending): boolean {
+    const { who, state } = moment
+    const fn = functionOf(moment, pending)
+    if (!fn?.enabled || !who.isActive || who.address === null || !isMailable(who.address)) return false
+    if (isResting(state.mail.refusals, who.address, this.#now)) return false
+    return mayHearOf(who.scope, fn, this.#membersIn(state.tenant))
+  }
+
+  #dataOf(moment: Moment, pending: Pending, request: DeliveryRequest): JsonObject {
+    const { system } = this.#parts
+    const { tenant } = moment.state
+    const { device, cause } = request
+    const { alarms, schemas } = tenantState(system, tenant)
+    const schema = cause.on === 'property' ? schemas.get(cause.service) : undefined
+    const alarmName = cause.on === 'alarm' ? alarms.get(cause.alarm)?.name : undefined
+    const mayReadMeta = reachesDevice(moment.who.scope, 'meta', 'read', device)
+    return dataOf(request, {
+      functionName: functionOf(moment, pending)?.name ?? '',
+      meta: mayReadMeta ? (system.look(deviceAddress(tenant, device)) as DeviceState).meta : {},
+      ...(schema && { schema }),
+      ...(alarmName !== undefined && { alarmName }),
+    })
+  }
+
+  #messageOf({ state, who }: Moment, pending: Pending, request: DeliveryRequest, text: RenderedText): MailMessage {
+    const { mail, unsubscribeUrl } = this.#parts
+    const { tenant, id } = state
+    const { subscription } = pending
+    const base = this.#originOf(subscription)
+    const of = { tenant, user: id, subscription: subscription.id }
+    return mailOf({
+      mail,
+      to: who.address ?? '',
+      seed: ['request', tenant, subscription.function, request.seq, id].join('\n'),
+      date: request.at,
+      text,
+      listId: `${subscription.function}.${mail.host}`,
+      ...(base !== '' && { unsubscribeUrl: unsubscribeUrl(base, of) }),
+    })
+  }
+
+  /** One an hour, whatever is in it: that hour is in its name. It is about many functions, so that none can be ended by it. */
+  #digestMessageOf(
+    { state, who }: Moment,
+    pendings: readonly Pending[],
+    sections: readonly DigestSection[],
+  ): MailMessage {
+    const { mail } = this.#parts
+    const { tenant, id } = state
+    const [first] = pendings
+    return mailOf({
+      mail,
+      to: who.address ?? '',
+      seed: ['digest', tenant, id, state.mail.hour.from].join('\n'),
+      date: Math.max(...pendings.map(({ head }) => head.at)),
+      text: digestOf(sections, first ? this.#originOf(first.subscription) : ''),
+    })
+  }
+
+  #momentOf(state: SubscriberState, pendings: readonly Pending[]): Moment {
+    const { tenant } = state
+    const user = pendings[0]?.subscription.createdBy
+    if (user === undefined) throw new Error('a mail about nothing')
+    const grounds = new Map(pendings.map((pending) => [pending, this.#groundOf(tenant, pending)]))
+    return { state, user, who: this.#parts.hearerOf(tenant, user), grounds }
+  }
+
+  #groundOf(tenant: string, { subscription, requests }: Pending): Ground {
+    const { functions } = this.#parts
+    const fn = functions.storedOf(tenant, subscription.function)
+    const templates = new Set(requests.map(({ template }) => template))
+    return [
+      fn,
+      ...(fn?.groups ?? []).map(this.#membersIn(tenant)),
+      ...[...templates].map((name) => functions.templateOf(tenant, name)),
+    ]
+  }
+
+  #membersIn(tenant: string) {
+    return (group: string) => this.#parts.functions.membersOf(tenant, group)
+  }
+
+  #originOf({ origin }: StoredSubscription): string {
+    return this.#parts.publicUrls[0] ?? origin
+  }
+
+  get #now(): number {
+    return this.#parts.system.world.now()
+  }
+}
+
+function functionOf({ grounds }: Moment, pending: Pending): StoredFunction | undefined {
+  return grounds.get(pending)?.[0]
+}
+
+/** What lies between and was never kept is remembered for the next digest. */
+export function moveTo(pending: Pending, to: number): CursorMove {
+  const gap = gapUpTo(pending, to)
+  const move = { subscription: pending.subscription.id, to }
+  return gap === 0 ? move : { ...move, missed: pending.missed + gap }
+}

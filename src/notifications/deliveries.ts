@@ -1,0 +1,274 @@
+import type { DeliveryListener } from '#actors/delivery/notices'
+import type { MailState } from '#actors/subscriber/state'
+import type { DeliveryHead } from '#model/delivery'
+import type { Entry } from '#model/entry'
+import { Problem } from '#model/problem'
+import type { Scope } from '#model/scope'
+import { Composer } from '#notifications/composer'
+import { type After, Deliverer, type DelivererLog, type Subscriber } from '#notifications/deliverer'
+import type { DeliveryFigures } from '#notifications/delivery-figures'
+import { OverflowCounts } from '#notifications/overflow-counts'
+import { SubscriberCounts } from '#notifications/subscriber-counts'
+import { TopicEnds } from '#notifications/topic-ends'
+import { TopicPasses } from '#notifications/topic-passes'
+import { Waiting } from '#notifications/waiting'
+import type { Mail } from '#outbound/mail'
+import type { Overflows, PublishedFunctions } from '#rules/function-list'
+import type { Listing } from '#runtime/listing'
+import type { System } from '#runtime/system'
+import { Pace, Stopped } from '#workers/pace'
+
+export interface DeliveriesParts {
+  readonly system: System<Entry>
+  readonly listing: Listing
+  readonly functions: PublishedFunctions & { readonly overflows: Overflows }
+  readonly mail: Mail
+  readonly mailsPerHourMax: number
+  /** What somebody may do now. `user`: his resource name, or that of an API key. */
+  readonly scopeOf: (tenant: string, user: string) => Scope
+  /** His account as it is stored: whether he may sign in, and where mail goes to. */
+  readonly addressOf: (tenant: string, user: string) => { readonly isActive: boolean; readonly address: string | null }
+  readonly unsubscribeUrls: () => { readonly urlOf: ConstructorParameters<typeof Composer>[0]['unsubscribeUrl'] }
+  readonly publicUrls: readonly string[]
+  readonly log: DelivererLog
+}
+
+/** Somebody for whom nothing is done for a time. */
+interface Resting {
+  readonly who: Subscriber
+  readonly mail: MailState | undefined
+}
+
+/** As many as are handed over at once. */
+const pace = { sliceMs: 1, underWayMax: 4 }
+const retryMs = 1_000
+/** What fails by a mistake of ours is not tried all the time. */
+const bugMs = 60_000
+
+/**
+ * Brings what functions asked to be told to whoever is subscribed then and may hear it at the moment in which his mail is
+ * handed over. Contract 5.7.
+ *
+ * - One mail of somebody is on its way at a time. That it left is stored behind its being taken: whatever dies in between
+ *   sends it once more, under the same Message-ID.
+ * - What is handed over, and what decides about it, is stored by then: nobody hears of what a crash takes back.
+ * - While the mail server does not answer, one mail at a time is tried, after a pause that grows.
+ */
+export class Deliveries implements DeliveryListener, DeliveryFigures {
+  readonly #parts: DeliveriesParts
+  readonly #pace: Pace
+  readonly #deliverer: Deliverer
+  readonly #passes: TopicPasses
+  readonly #ends: TopicEnds
+  readonly #counts: SubscriberCounts
+  readonly #overflows: OverflowCounts
+  /** In turn. */
+  readonly #ready = new Map<string, Subscriber>()
+  readonly #waiting: Waiting<Resting>
+  readonly #underWay = new Map<string, Subscriber>()
+  #isRunning = false
+  #isStopped = false
+  #wake: () => void = () => {}
+  #settled: () => void = () => {}
+
+  constructor(parts: DeliveriesParts) {
+    this.#parts = parts
+    const { system, listing, functions, log } = parts
+    const { world } = system
+    const failed = (what: string) => (error: unknown) => log.warn({ err: error }, `could not ${what}; tried again`)
+    this.#pace = new Pace(world, pace)
+    this.#waiting = new Waiting(world, ({ who }) => this.#becomesReady(who))
+    const composer = new Composer({
+      ...parts,
+      pace: this.#pace,
+      hearerOf: (tenant, user) => ({ ...parts.addressOf(tenant, user), scope: parts.scopeOf(tenant, user) }),
+      unsubscribeUrl: (...asked) => parts.unsubscribeUrls().urlOf(...asked),
+    })
+    this.#passes = new TopicPasses({
+      system,
+      listing,
+      functions,
+      pace: new Pace(world, pace),
+      seenTo: (tenant, id) => this.#seenTo(keyOf({ tenant, id })),
+      found: (tenant, id) => this.#becomesReady({ tenant, id }),
+      failed: failed('find who is to hear of something'),
+    })
+    this.#deliverer = new Deliverer({ ...parts, composer, passes: this.#passes })
+    this.#ends = new TopicEnds({ system, listing, failed: failed('end the subscriptions to a function') })
+    this.#counts = new SubscriberCounts(system, listing)
+    this.#overflows = new OverflowCounts({ system, functions, failed: failed('count what came too often') })
+  }
+
+  /** After the store was read, and functions and who may do what are known. */
+  async open(): Promise<void> {
+    if (this.#isStopped) return
+    this.#overflows.start()
+    if (!this.#isRunning) void this.#deliver()
+    try {
+      await this.#counts.open()
+      await this.#passes.open()
+      await this.#ends.open()
+    } catch (error) {
+      // A failed write: it is opened again when the store was read.
+      if (this.#isStopped || error instanceof Problem) return
+      this.#parts.log.warn({ err: error }, 'could not go on with mails; tried again')
+      this.#parts.system.world.after(retryMs, () => void this.open())
+    }
+  }
+
+  /** The store was read again after a failed write. What is on its way is stored when it has left. */
+  reloaded(): void {
+    this.#ready.clear()
+    this.#waiting.clear()
+    void this.open()
+  }
+
+  requested(tenant: string, fn: string, head: DeliveryHead): void {
+    if (!this.#isStopped) this.#passes.requested(tenant, fn, head)
+  }
+
+  subscribed(tenant: string, fn: string): void {
+    this.#counts.subscribed(tenant, fn)
+  }
+
+  /** Perhaps he was the last who had not heard of something. */
+  unsubscribed(tenant: string, fn: string): void {
+    this.#counts.unsubscribed(tenant, fn)
+    this.#passes.movedOn(tenant, [fn])
+  }
+
+  topicEnded(tenant: string, fn: string): void {
+    this.#ends.want(tenant, fn)
+  }
+
+  /** The tenant is being deleted: none of its actors is asked any more. */
+  tenantEnded(tenant: string): void {
+    this.#passes.tenantEnded(tenant)
+    this.#ends.tenantEnded(tenant)
+    this.#counts.tenantEnded(tenant)
+    for (const who of this.#waitingFor(tenant)) {
+      this.#ready.delete(keyOf(who))
+      this.#waiting.delete(keyOf(who))
+    }
+  }
+
+  countOf(tenant: string, fn: string): number {
+    return this.#counts.of(tenant, fn)
+  }
+
+  figuresOf(tenant: string): { readonly requests: number; readonly subscribers: number } {
+    const underWay = [...this.#underWay.values()].filter((who) => who.tenant === tenant)
+    return {
+      requests: this.#passes.keptOf(tenant),
+      subscribers: this.#waitingFor(tenant).length + underWay.length,
+    }
+  }
+
+  get transport(): { readonly state: 'ok' | 'resting'; readonly lastError?: string } {
+    const { isFailing, lastError } = this.#deliverer
+    return { state: isFailing ? 'resting' : 'ok', ...(lastError !== undefined && { lastError }) }
+  }
+
+  /** Nothing more is begun. Before sockets are closed. */
+  stop(): void {
+    if (this.#isStopped) return
+    this.#isStopped = true
+    this.#overflows.stop()
+    this.#deliverer.stop()
+    this.#pace.stop()
+    this.#passes.stop()
+    this.#ends.stop()
+    this.#ready.clear()
+    this.#waiting.clear()
+    this.#wake()
+  }
+
+  /** Fulfilled when what is on its way has left and that is stored, or after so long. */
+  settled(withinMs: number): Promise<void> {
+    if (this.#underWay.size === 0) return Promise.resolve()
+    return new Promise((resolve) => {
+      const cancel = this.#parts.system.world.after(withinMs, resolve)
+      this.#settled = () => {
+        cancel()
+        resolve()
+      }
+    })
+  }
+
+  async #deliver(): Promise<void> {
+    this.#isRunning = true
+    while (!this.#isStopped) {
+      try {
+        await this.#pace.each(this.#tasks(), (who) => this.#see(who))
+      } catch (error) {
+        if (!(error instanceof Stopped)) this.#parts.log.error({ err: error }, 'a bug: sending mails')
+      }
+    }
+  }
+
+  /** Without end: who has nothing to do is woken when there is. */
+  async *#tasks(): AsyncGenerator<Subscriber> {
+    while (!this.#isStopped) {
+      const [who] = this.#ready.values()
+      const isProbing = this.#deliverer.isFailing && this.#underWay.size > 0
+      const restMs = this.#deliverer.restMs
+      if (!who || isProbing || restMs > 0) {
+        await new Promise<void>((resolve) => {
+          this.#wake = resolve
+          if (who && restMs > 0) this.#parts.system.world.after(restMs, resolve)
+        })
+        continue
+      }
+      this.#ready.delete(keyOf(who))
+      this.#underWay.set(keyOf(who), who)
+      yield who
+    }
+  }
+
+  #becomesReady(who: Subscriber): void {
+    if (this.#isStopped || this.#seenTo(keyOf(who))) return
+    this.#ready.set(keyOf(who), who)
+    this.#wake()
+  }
+
+  /** Where he only waits: how far he has heard. */
+  #seenTo(key: string): 'busy' | MailState | undefined {
+    if (this.#underWay.has(key) || this.#ready.has(key)) return 'busy'
+    const resting = this.#waiting.get(key)
+    return resting && (resting.mail ?? 'busy')
+  }
+
+  /** In turn or for a time. */
+  #waitingFor(tenant: string): readonly Subscriber[] {
+    const all = [...this.#ready.values(), ...[...this.#waiting].map(({ who }) => who)]
+    return all.filter((who) => who.tenant === tenant)
+  }
+
+  async #see(who: Subscriber): Promise<void> {
+    let after: After
+    try {
+      after = await this.#deliverer.next(who)
+    } catch (error) {
+      after = this.#afterError(error)
+    }
+    this.#underWay.delete(keyOf(who))
+    if (this.#underWay.size === 0) this.#settled()
+    if (this.#isStopped) return
+    if (after === 'again') this.#becomesReady(who)
+    else if (after !== 'nothing') this.#waiting.add(keyOf(who), { who, mail: after.mail }, after.waitMs)
+    this.#wake()
+  }
+
+  #afterError(error: unknown): After {
+    if (error instanceof Stopped) return 'nothing'
+    // A failed write, which others say: it goes on when the store takes writes again.
+    if (error instanceof Problem) return { waitMs: retryMs }
+    this.#parts.log.error({ err: error }, 'a bug: a mail')
+    return { waitMs: bugMs }
+  }
+}
+
+/** No tenant's name has a stroke. */
+function keyOf({ tenant, id }: Subscriber): string {
+  return `${tenant}/${id}`
+}

@@ -1,0 +1,51 @@
+import { isBoundTo, type MembersOf } from '#model/bound'
+import type { DeliveryCause, DeliveryRequest, PassReason } from '#model/delivery'
+import type { StoredFunction } from '#model/function'
+import { isMailable } from '#model/mail-address'
+import { isPermitted, reachesDevice, reachesService, type Scope } from '#model/scope'
+import { maySubscribe } from '#model/subscription'
+
+/** Somebody and what he is to be told, as both are at this moment. */
+export interface Hearing {
+  readonly who: Hearer
+  /** Undefined: it is no more. */
+  readonly function: StoredFunction | undefined
+  readonly request: Pick<DeliveryRequest, 'device' | 'cause'>
+  readonly membersOf: MembersOf
+}
+
+/** Somebody who is subscribed, as far as it is stored. */
+export interface Hearer {
+  readonly scope: Scope
+  /** Whether he is there and may sign in. */
+  readonly isActive: boolean
+  /** Null: his account has none. */
+  readonly address: string | null
+}
+
+/** Why he does not hear of it; undefined: he does. The first reason that there is. Contract 5.7. */
+export function mayHear({ who, function: fn, request, membersOf }: Hearing): PassReason | undefined {
+  if (!fn?.enabled || !isBoundTo(fn, request.device, membersOf)) return 'unbound'
+  const { scope, address, isActive } = who
+  if (!isActive) return 'disabled'
+  if (!mayHearOf(scope, fn, membersOf) || !readsCause(scope, request.device, request.cause)) return 'forbidden'
+  if (address === null) return 'no_address'
+  return isMailable(address) ? undefined : 'bad_address'
+}
+
+/** Whether he hears that anything happened, whatever it was. */
+export function mayHearOf(scope: Scope, fn: StoredFunction, membersOf: MembersOf): boolean {
+  return isPermitted(scope, 'notifications', 'read') && maySubscribe(scope, fn, membersOf)
+}
+
+/** What triggered it is in what he is told. */
+function readsCause(scope: Scope, device: string, cause: DeliveryCause): boolean {
+  switch (cause.on) {
+    case 'property':
+      return reachesService(scope, 'service', 'read', device, cause.service)
+    case 'alarm':
+      return reachesDevice(scope, 'alarms', 'read', device)
+    case 'status':
+      return reachesDevice(scope, 'meta', 'read', device)
+  }
+}

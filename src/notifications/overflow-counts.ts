@@ -1,0 +1,57 @@
+import { deliveryAddress } from '#actors/delivery/address'
+import type { CountOverflow } from '#actors/delivery/commands'
+import type { Entry } from '#model/entry'
+import { Problem } from '#model/problem'
+import type { Overflows, PublishedFunctions } from '#rules/function-list'
+import type { System } from '#runtime/system'
+import { isTenantThere } from '#workers/loaded-rules'
+
+export interface OverflowCountsParts {
+  readonly system: System<Entry>
+  readonly functions: Pick<PublishedFunctions, 'storedOf'> & { readonly overflows: Overflows }
+  readonly failed: (error: unknown) => void
+}
+
+const everyMs = 1_000
+
+/**
+ * Stores once a second how many requests came that were too many to be kept: one turn a function for thousands of them.
+ * What was not stored when the process dies is lost; it is a number in a digest, and nobody's mail.
+ */
+export class OverflowCounts {
+  readonly #parts: OverflowCountsParts
+  #cancel: (() => void) | undefined
+
+  constructor(parts: OverflowCountsParts) {
+    this.#parts = parts
+  }
+
+  start(): void {
+    this.#cancel?.()
+    this.#cancel = this.#parts.system.world.after(everyMs, () => {
+      this.store()
+      this.start()
+    })
+  }
+
+  /** What came since the last time. */
+  store(): void {
+    const { system, functions, failed } = this.#parts
+    if (!system.isServing || !system.gate.isOpen) return
+    for (const { tenant, function: fn, count } of functions.overflows.drain()) {
+      if (!isTenantThere(system, tenant) || !functions.storedOf(tenant, fn)) continue
+      const counted: CountOverflow = { type: 'overflowed', count }
+      system.ask(deliveryAddress(tenant, fn), counted, 0).catch((error: unknown) => {
+        // A failed write, which others say.
+        if (!(error instanceof Problem)) failed(error)
+      })
+    }
+  }
+
+  /** Before the last commit: what came by then is stored with it. */
+  stop(): void {
+    this.#cancel?.()
+    this.#cancel = undefined
+    this.store()
+  }
+}

@@ -1,0 +1,74 @@
+import type { World } from '#runtime/world'
+import { EarliestFirst } from '#workers/earliest-first'
+
+interface Waiter<T> {
+  readonly thing: T
+}
+
+/** Things that are to come back after a while, each once, by a name; one timer for all. */
+export class Waiting<T> {
+  readonly #world: World
+  readonly #due: (thing: T) => void
+  readonly #byKey = new Map<string, Waiter<T>>()
+  /** What was replaced or dropped stands here until its time, and is none of the above by then. */
+  readonly #order = new EarliestFirst<readonly [key: string, waiter: Waiter<T>]>()
+  #cancel: (() => void) | undefined
+  /** World.monotonic. */
+  #armedFor = Number.POSITIVE_INFINITY
+
+  constructor(world: World, due: (thing: T) => void) {
+    this.#world = world
+    this.#due = due
+  }
+
+  get(key: string): T | undefined {
+    return this.#byKey.get(key)?.thing
+  }
+
+  *[Symbol.iterator](): Iterator<T> {
+    for (const { thing } of this.#byKey.values()) yield thing
+  }
+
+  /** One that waits already waits so long from now instead. */
+  add(key: string, thing: T, waitMs: number): void {
+    const waiter = { thing }
+    this.#byKey.set(key, waiter)
+    this.#order.add(this.#world.monotonic() + waitMs, [key, waiter])
+    this.#arm()
+  }
+
+  delete(key: string): void {
+    this.#byKey.delete(key)
+  }
+
+  clear(): void {
+    this.#cancel?.()
+    this.#cancel = undefined
+    this.#armedFor = Number.POSITIVE_INFINITY
+    this.#byKey.clear()
+    while (this.#order.first) this.#order.removeFirst()
+  }
+
+  #arm(): void {
+    const first = this.#order.first
+    if (!first || first.at >= this.#armedFor) return
+    this.#cancel?.()
+    this.#armedFor = first.at
+    const waitMs = Math.max(first.at - this.#world.monotonic(), 0)
+    this.#cancel = this.#world.after(waitMs, () => this.#run())
+  }
+
+  #run(): void {
+    this.#cancel = undefined
+    this.#armedFor = Number.POSITIVE_INFINITY
+    const now = this.#world.monotonic()
+    for (let first = this.#order.first; first && first.at <= now; first = this.#order.first) {
+      this.#order.removeFirst()
+      const [key, waiter] = first.thing
+      if (this.#byKey.get(key) !== waiter) continue
+      this.#byKey.delete(key)
+      this.#due(waiter.thing)
+    }
+    this.#arm()
+  }
+}

@@ -1,0 +1,89 @@
+import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { domainOf, senderOf } from '#model/mail-address'
+import { closedCode, type Mail, type MailMessage, MailRefused } from '#outbound/mail'
+import { mimeOf } from '#outbound/mime-message'
+
+export interface EmlMailOptions {
+  /** Made when it is not there. */
+  readonly folder: string
+  /** As `MAIL_FROM` takes it. */
+  readonly from: string
+  /** Then the oldest go; 10 000 by default. */
+  readonly filesMax?: number
+  /** An old file that could not be removed is no reason to refuse a new one. */
+  failed(error: unknown): void
+}
+
+const filesMaxByDefault = 10_000
+const unfinished = /\.eml\.tmp$/
+/** Time of the mail in Unix ms and the beginning of its Message-ID: names in order are mails in order. */
+const finished = /^\d{14}-[0-9a-f]{16}\.eml$/
+
+/**
+ * Mail into a folder, a file each, named by its Message-ID: sent twice, it is one file. A file is there whole or not at all.
+ * Only its owner reads it.
+ */
+export function emlMail({ folder, from, filesMax = filesMaxByDefault, failed }: EmlMailOptions): Mail {
+  const underWay = new Set<Promise<void>>()
+  /** Ascending. */
+  let names: string[] = []
+  let isClosed = false
+
+  async function put(message: MailMessage): Promise<void> {
+    const name = nameOf(message)
+    const path = join(folder, name)
+    try {
+      await writeFile(`${path}.tmp`, await mimeOf(message), { mode: 0o600 })
+      await rename(`${path}.tmp`, path)
+    } catch (error) {
+      await rm(`${path}.tmp`, { force: true }).catch(failed)
+      throw new MailRefused('transport', (error as NodeJS.ErrnoException).code ?? 'WRITE')
+    }
+    insert(names, name)
+    await removeOldest()
+  }
+
+  async function removeOldest(): Promise<void> {
+    const old = names.splice(0, Math.max(0, names.length - filesMax))
+    for (const name of old) await rm(join(folder, name), { force: true }).catch(failed)
+  }
+
+  return {
+    kind: 'eml',
+    from,
+    host: domainOf(senderOf(from)?.address ?? from),
+    async open() {
+      await mkdir(folder, { recursive: true, mode: 0o700 })
+      const all = await readdir(folder)
+      for (const name of all.filter((name) => unfinished.test(name))) await rm(join(folder, name), { force: true })
+      names = all.filter((name) => finished.test(name)).sort()
+      await removeOldest()
+    },
+    async send(message) {
+      if (isClosed) throw new MailRefused('transport', closedCode)
+      const written = put(message)
+      underWay.add(written)
+      try {
+        await written
+      } finally {
+        underWay.delete(written)
+      }
+    },
+    async close() {
+      isClosed = true
+      await Promise.allSettled(underWay)
+    },
+  }
+}
+
+function nameOf({ id, date }: MailMessage): string {
+  return `${String(Math.max(date, 0)).padStart(14, '0')}-${id.slice(0, 16)}.eml`
+}
+
+/** Mails come nearly in order: the place is at the end or close to it. */
+function insert(names: string[], name: string): void {
+  let at = names.length
+  while (at > 0 && (names[at - 1] ?? '') > name) at--
+  if (names[at - 1] !== name) names.splice(at, 0, name)
+}

@@ -1,0 +1,43 @@
+import MailComposer from 'nodemailer/lib/mail-composer'
+import { encodeWord } from 'nodemailer/lib/mime-funcs'
+import { senderOf } from '#model/mail-address'
+import type { MailMessage } from '#outbound/mail'
+
+/** RFC 2047 §2: 75 with what stands around it. */
+const encodedWordCharactersMax = 52
+
+/**
+ * The mail as it goes over the wire or into a file, RFC 5322. The same message gives the same bytes: date, Message-ID and
+ * boundaries come from it.
+ */
+export function mimeOf({ id, date, from, to, subject, text, html, listId, unsubscribe }: MailMessage): Promise<Buffer> {
+  const { name, address } = senderOf(from) ?? { name: '', address: from }
+  const headers: Record<string, string | { prepared: true; foldLines?: true; value: string }> = {
+    Subject: { prepared: true, foldLines: true, value: headerText(subject) },
+    // RFC 3834: nobody's holiday is answered.
+    'Auto-Submitted': 'auto-generated',
+    'X-Auto-Response-Suppress': 'All',
+  }
+  if (listId !== undefined) headers['List-Id'] = { prepared: true, value: `<${listId}>` }
+  if (unsubscribe) headers['List-Unsubscribe'] = { prepared: true, value: `<${unsubscribe.url}>` }
+  if (unsubscribe?.isOneClick) headers['List-Unsubscribe-Post'] = 'List-Unsubscribe=One-Click'
+  const composer = new MailComposer({
+    from: { name, address },
+    to: { name: '', address: to },
+    messageId: `<${id}>`,
+    date: new Date(date),
+    text,
+    ...(html !== undefined && { html }),
+    headers,
+    baseBoundary: id.slice(0, 32),
+    newline: 'win',
+    disableFileAccess: true,
+    disableUrlAccess: true,
+  })
+  return composer.compile().build()
+}
+
+/** RFC 2047. nodemailer's own lets through what looks encoded already, and whoever reads it would decode it. */
+function headerText(text: string): string {
+  return /^[ -~]*$/.test(text) && !text.includes('=?') ? text : encodeWord(text, 'Q', encodedWordCharactersMax)
+}

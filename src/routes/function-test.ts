@@ -1,0 +1,206 @@
+import type { TenantState } from '#actors/tenant/state'
+import type { Sample, TriedFunction, TriedMail } from '#api/functions'
+import type { Caller } from '#iam/caller'
+import { type DeliveryCause, keptValue } from '#model/delivery'
+import type { StoredFunction } from '#model/function'
+import type { EmailNode, Graph, TriggerNode } from '#model/graph'
+import type { JsonObject } from '#model/json-value'
+import { OutputTooLarge } from '#model/mustache'
+import { Problem } from '#model/problem'
+import { utf8BytesOf } from '#model/property-type'
+import { servicesWithin } from '#model/scope'
+import { dataOf, type RunSurroundings } from '#notifications/mail-data'
+import { rendered } from '#notifications/render'
+import type { RouteContext } from '#routes/context'
+import { lookAtTenant } from '#routes/looking'
+import { ReadSlices } from '#routes/read-slices'
+import { isSeen, membersIn } from '#routes/sight'
+import { textReply } from '#routes/streamed'
+import { FunctionGraph } from '#rules/function-graph'
+import type { Happened, Happening } from '#rules/function-list'
+import type { Reply } from '#server/call'
+
+/** Of the mails in one answer, as JSON; those that do not fit any more are left out. */
+const mailsBytesMax = 786_432
+
+/** Of whom it is said to be, where the sample does not say. */
+const someDevice = 'TEST'
+
+interface TriedThing {
+  readonly id: string
+  readonly stored: StoredFunction
+}
+
+/**
+ * What a function would do with a sample. All that it sees is in the sample, and its throttles let through: nothing of any
+ * device is read, and nothing is counted, kept or sent. Contract 5.4.
+ *
+ * @throws Problem `invalid` for a node that is no trigger
+ */
+export async function tryFunction(
+  context: RouteContext,
+  caller: Caller,
+  { id, stored }: TriedThing,
+  sample: Sample,
+): Promise<Reply> {
+  const triggers = triggersOf(stored.graph, sample)
+  const trial = new Trial(new FunctionGraph(id, stored.graph), sample, context.world.now())
+  const slices = new ReadSlices(context.world, caller)
+  await slices.next()
+  for (const { place, node } of triggers) {
+    trial.run(place, node)
+    if (slices.isOver) await slices.next()
+  }
+  const tenant = lookAtTenant(context, caller.tenant)
+  const mails: TriedMail[] = []
+  let bytesLeft = mailsBytesMax
+  for (const asked of trial.asked) {
+    const mail = bytesLeft > 0 ? triedMail(tenant, caller, stored, sample, asked) : undefined
+    bytesLeft -= mail ? utf8BytesOf(JSON.stringify(mail)) : 0
+    mails.push(mail && bytesLeft > 0 ? mail : leftOut(asked.node))
+    if (slices.isOver) await slices.next()
+  }
+  return textReply(context, JSON.stringify({ path: trial.path, stopped: trial.stopped, mails } satisfies TriedFunction))
+}
+
+interface PlacedTrigger {
+  readonly place: number
+  readonly node: TriggerNode
+}
+
+/** The one that is asked for, or all. */
+function triggersOf({ nodes }: Graph, { trigger: asked }: Sample): readonly PlacedTrigger[] {
+  const all = nodes.flatMap((node, place) => (node.type === 'trigger' ? [{ place, node }] : []))
+  if (asked === undefined) return all
+  const found = all.filter(({ node }) => node.id === asked)
+  if (found.length > 0) return found
+  const details = [{ path: 'sample.trigger', message: `node "${asked}" must be a trigger` }]
+  throw new Problem('invalid', undefined, { details })
+}
+
+/** A mail that a run asked for: by which node, and what it would tell. */
+interface AskedMail {
+  readonly node: EmailNode
+  readonly cause: DeliveryCause
+  readonly value: Happened
+  readonly previous: Happened
+  readonly device: string
+  readonly time: number
+}
+
+/** The runs of one sample. What several of them did is told once. */
+class Trial {
+  readonly #graph: FunctionGraph
+  readonly #sample: Sample
+  readonly #now: number
+  readonly #path = new Set<string>()
+  readonly #stopped = new Map<string, TriedFunction['stopped'][number]>()
+  readonly #asked = new Map<string, AskedMail>()
+
+  constructor(graph: FunctionGraph, sample: Sample, now: number) {
+    this.#graph = graph
+    this.#sample = sample
+    this.#now = now
+  }
+
+  get path(): string[] {
+    return [...this.#path]
+  }
+
+  get stopped(): TriedFunction['stopped'] {
+    return [...this.#stopped.values()]
+  }
+
+  get asked(): Iterable<AskedMail> {
+    return this.#asked.values()
+  }
+
+  run(place: number, trigger: TriggerNode): void {
+    const { trigger: asked, deviceIdentifier = someDevice, previous = null, meta = {}, time = this.#now } = this.#sample
+    const value = this.#sample.value === undefined ? waitedFor(trigger) : this.#sample.value
+    if (!this.#graph.fits(place, value)) {
+      // Whoever means this one hears that it does not begin.
+      if (asked !== undefined) this.#stop(trigger.id, 'false')
+      return
+    }
+    const happening: Happening = {
+      value,
+      previous,
+      device: deviceIdentifier,
+      time,
+      meta: () => meta as JsonObject,
+      passedAt: () => undefined,
+    }
+    const cause = causeOf(trigger)
+    const reached = (node: EmailNode) => {
+      if (this.#asked.has(node.id)) return
+      this.#asked.set(node.id, { node, cause, value, previous, device: deviceIdentifier, time })
+    }
+    this.#graph.run(
+      place,
+      happening,
+      { stamped() {}, reached, failed() {} },
+      { entered: ({ id }) => this.#path.add(id), stopped: ({ id }, because) => this.#stop(id, because) },
+    )
+  }
+
+  #stop(node: string, because: string): void {
+    this.#path.add(node)
+    this.#stopped.set(`${node} ${because}`, { node, because })
+  }
+}
+
+/** Null: for anything. */
+function waitedFor(trigger: TriggerNode): Happened {
+  const { to } = trigger
+  if (to === undefined) return null
+  return trigger.on === 'alarm' ? to === 'active' : to
+}
+
+function causeOf(trigger: TriggerNode): DeliveryCause {
+  switch (trigger.on) {
+    case 'property':
+      return { on: 'property', service: trigger.serviceIdentifier, propId: trigger.propId }
+    case 'alarm':
+      return { on: 'alarm', alarm: trigger.alarmId }
+    case 'status':
+      return { on: 'status' }
+  }
+}
+
+function leftOut({ id: node, template }: EmailNode): TriedMail {
+  return { node, template, error: 'left_out' }
+}
+
+function triedMail(
+  tenant: TenantState,
+  caller: Caller,
+  { name }: StoredFunction,
+  { meta = {}, locale = 'en' }: Sample,
+  { node: { id: node, template }, cause, value, previous, device, time }: AskedMail,
+): TriedMail {
+  const stored = tenant.templates.get(template)
+  if (!stored) return { node, template, error: 'no_template' }
+  const run = { device, at: time, value: keptValue(value), previous: keptValue(previous), cause }
+  const surroundings = { functionName: name, meta: meta as JsonObject, ...namesFor(tenant, caller, cause) }
+  try {
+    return { node, template, ...rendered(stored, locale, dataOf(run, surroundings)) }
+  } catch (error) {
+    if (error instanceof OutputTooLarge) return { node, template, error: 'too_large' }
+    throw error
+  }
+}
+
+/** What things are called, as far as he who tries may know it. */
+function namesFor(
+  tenant: TenantState,
+  { scope }: Caller,
+  cause: DeliveryCause,
+): Pick<RunSurroundings, 'schema' | 'alarmName'> {
+  if (cause.on === 'property') {
+    const schema = tenant.schemas.get(cause.service)
+    return schema && servicesWithin(scope, 'schemas', 'read')(cause.service) ? { schema } : {}
+  }
+  const alarm = cause.on === 'alarm' ? tenant.alarms.get(cause.alarm) : undefined
+  return alarm && isSeen(scope, 'alarms', 'read', alarm, membersIn(tenant)) ? { alarmName: alarm.name } : {}
+}

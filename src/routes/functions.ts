@@ -1,0 +1,127 @@
+import { isDeepStrictEqual } from 'node:util'
+import { tenantAddress } from '#actors/tenant/address'
+import type { DeleteFunction, PutFunction } from '#actors/tenant/commands'
+import { alarmFault } from '#actors/tenant/functions'
+import * as api from '#api/functions'
+import type { Caller } from '#iam/caller'
+import {
+  alarmsNamed,
+  type FunctionBody,
+  type FunctionPatch,
+  functionEntryOf,
+  type StoredFunction,
+} from '#model/function'
+import type { Graph } from '#model/graph'
+import { Problem } from '#model/problem'
+import type { Action } from '#model/scope'
+import { seeded } from '#model/seeded'
+import { madeId } from '#model/server-made-id'
+import type { RouteContext } from '#routes/context'
+import { tryFunction } from '#routes/function-test'
+import { thingsReply } from '#routes/list-reply'
+import { lookAtTenant } from '#routes/looking'
+import { isSeen, membersIn, mustBindAll } from '#routes/sight'
+import { textReply } from '#routes/streamed'
+import { type Binding, bind } from '#server/call'
+
+/** Who answers for functions. Contract 5.1, 5.4. */
+export function functionRoutes(context: RouteContext): Binding[] {
+  const { system } = context
+  return [
+    bind(api.listFunctions, (call) => {
+      const tenant = lookAtTenant(context, call.caller.tenant)
+      const membersOf = membersIn(tenant)
+      return thingsReply(context, call, tenant.functions, {
+        isShown: (stored) => isSeen(call.caller.scope, resource, 'read', stored, membersOf),
+        textOf,
+      })
+    }),
+
+    bind(api.createFunction, async ({ caller, body, bodyBytes, seed }) => {
+      mustBind(context, caller, 'create', body)
+      mustSeeAlarms(context, caller, body.graph)
+      const id = madeId(seeded(seed))
+      const put: PutFunction = { type: 'put_function', id, isNew: true, body, author: caller.user }
+      const stored = await system.ask(tenantAddress(caller.tenant), put, bodyBytes.byteLength)
+      const headers = { Location: `/api/v1/functions/${id}` }
+      return { status: 201, headers, json: functionEntryOf(id, stored as StoredFunction) }
+    }),
+
+    bind(api.readFunction, ({ caller, parameters: { functionId } }) =>
+      textReply(context, textOf(functionId, functionThere(context, caller, 'read', functionId))),
+    ),
+
+    // Looked at and turned in one breath: what stays as it is, is what stands then.
+    bind(api.updateFunction, async ({ caller, parameters: { functionId: id }, body: change, bodyBytes }) => {
+      const before = functionThere(context, caller, 'update', id)
+      const body = bodyAfter(before, change)
+      mustBind(context, caller, 'update', body)
+      // One that is there already may have outlived its alarms.
+      if (!isDeepStrictEqual(body.graph, before.graph)) mustSeeAlarms(context, caller, body.graph)
+      const put: PutFunction = { type: 'put_function', id, isNew: false, body, author: caller.user }
+      const stored = await system.ask(tenantAddress(caller.tenant), put, bodyBytes.byteLength)
+      return { status: 200, json: functionEntryOf(id, stored as StoredFunction) }
+    }),
+
+    bind(api.deleteFunction, async ({ caller, parameters: { functionId: id } }) => {
+      functionThere(context, caller, 'delete', id)
+      await system.ask(tenantAddress(caller.tenant), { type: 'delete_function', id } satisfies DeleteFunction)
+      return { status: 204 }
+    }),
+
+    bind(api.testFunction, ({ caller, parameters: { functionId: id }, body: { sample } }) =>
+      tryFunction(context, caller, { id, stored: functionThere(context, caller, 'read', id) }, sample),
+    ),
+  ]
+}
+
+const resource = 'functions'
+
+/** @throws Problem `not_found`, also for one that is not all within his reach */
+function functionThere(context: RouteContext, caller: Caller, action: Action, id: string): StoredFunction {
+  const tenant = lookAtTenant(context, caller.tenant)
+  const stored = tenant.functions.get(id)
+  if (!stored || !isSeen(caller.scope, resource, action, stored, membersIn(tenant))) throw new Problem('not_found')
+  return stored
+}
+
+/** Also the services whose values it tells must be his to read. @throws Problem `not_found` */
+function mustBind(context: RouteContext, { tenant, scope }: Caller, action: Action, body: FunctionBody): void {
+  const { devices = null, groups = null } = body.binding
+  const membersOf = membersIn(lookAtTenant(context, tenant))
+  mustBindAll(scope, resource, action, { devices, groups }, membersOf, servicesNamed(body.graph))
+}
+
+function servicesNamed({ nodes }: Graph): readonly string[] {
+  const named = nodes.flatMap((node) =>
+    node.type === 'trigger' && node.on === 'property' ? [node.serviceIdentifier] : [],
+  )
+  return [...new Set(named)]
+}
+
+/** @throws Problem `invalid` that names the nodes whose alarms are not there for him */
+function mustSeeAlarms(context: RouteContext, caller: Caller, graph: Graph): void {
+  const tenant = lookAtTenant(context, caller.tenant)
+  const membersOf = membersIn(tenant)
+  const details = alarmsNamed(graph)
+    .filter(({ alarm: id }) => {
+      const alarm = tenant.alarms.get(id)
+      return !alarm || !isSeen(caller.scope, 'alarms', 'read', alarm, membersOf)
+    })
+    .map(({ place }) => alarmFault(graph, place))
+  if (details.length > 0) throw new Problem('invalid', undefined, { details })
+}
+
+function bodyAfter(before: StoredFunction, change: FunctionPatch): FunctionBody {
+  const { devices, groups } = before
+  return {
+    name: change.name ?? before.name,
+    enabled: change.enabled ?? before.enabled,
+    binding: change.binding ?? { ...(devices && { devices: [...devices] }), ...(groups && { groups: [...groups] }) },
+    graph: change.graph ?? before.graph,
+  }
+}
+
+function textOf(id: string, stored: StoredFunction): string {
+  return JSON.stringify(functionEntryOf(id, stored))
+}

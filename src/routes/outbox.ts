@@ -1,0 +1,45 @@
+import { outboxAddress } from '#actors/outbox/address'
+import type { OutboxState } from '#actors/outbox/state'
+import * as api from '#api/outbox'
+import type { Caller } from '#iam/caller'
+import { passReasons } from '#model/delivery'
+import { Problem } from '#model/problem'
+import type { BuiltInRole } from '#model/role'
+import { everything } from '#model/scope'
+import type { RouteContext } from '#routes/context'
+import { textReply } from '#routes/streamed'
+import { type Binding, bind } from '#server/call'
+
+/** Who tells what becomes of mails. Contract 5.7. */
+export function outboxRoutes(context: RouteContext): Binding[] {
+  return [
+    bind(api.readOutbox, ({ caller }) => {
+      if (!isAdministrator(caller)) throw new Problem('forbidden')
+      return textReply(context, JSON.stringify(outboxOf(context, caller.tenant)))
+    }),
+  ]
+}
+
+/**
+ * Operators and viewers may do everything with notifications, their own: so what is everybody's asks for the role itself.
+ * Where nobody signs in there are no roles, and for who has the whole machine neither.
+ */
+function isAdministrator({ roles, scope }: Caller): boolean {
+  return roles.includes('admin' satisfies BuiltInRole) || scope === everything
+}
+
+function outboxOf({ system, deliveries, mail }: RouteContext, tenant: string): api.Outbox {
+  const { sent, digests, digested, failures } = (system.look(outboxAddress(tenant)) as OutboxState).tally
+  const { requests, subscribers } = deliveries.figuresOf(tenant)
+  return {
+    waiting: { requests, subscribers },
+    sent,
+    digests,
+    digested,
+    failures: passReasons.flatMap((reason) => {
+      const failed = failures[reason]
+      return failed ? [{ reason, count: failed.count, lastAt: failed.lastAt }] : []
+    }),
+    transport: { kind: mail.kind, ...deliveries.transport },
+  }
+}

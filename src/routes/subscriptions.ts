@@ -1,0 +1,137 @@
+import { deliveryAddress } from '#actors/delivery/address'
+import type { DeliveryState } from '#actors/delivery/state'
+import { subscriberAddress, subscriberIdOf } from '#actors/subscriber/address'
+import type { SubscriberCommand } from '#actors/subscriber/commands'
+import type { SubscriberState } from '#actors/subscriber/state'
+import * as api from '#api/subscriptions'
+import type { Caller } from '#iam/caller'
+import { formatCrn, idOfCrn } from '#model/crn'
+import type { StoredFunction } from '#model/function'
+import { Problem } from '#model/problem'
+import { seeded } from '#model/seeded'
+import { madeId } from '#model/server-made-id'
+import {
+  maySubscribe,
+  type StoredSubscription,
+  type SubscribeBody,
+  subscribersMax,
+  subscriptionEntryOf,
+} from '#model/subscription'
+import type { RouteContext } from '#routes/context'
+import { thingsReply } from '#routes/list-reply'
+import { lookAtTenant } from '#routes/looking'
+import { membersIn } from '#routes/sight'
+import { streamHeaders } from '#routes/stream-position'
+import { type Binding, bind } from '#server/call'
+
+/** Who answers for subscriptions. §2.6, §3.1, §4.4, §7, contract 5.6. */
+export function subscriptionRoutes(context: RouteContext): Binding[] {
+  const { world } = context
+  return [
+    bind(api.listSubscriptions, (call) => {
+      const { caller } = call
+      // Before the list: what it shows is at least what had been told by then.
+      const headers = streamHeaders(context, caller.tenant)
+      const own = new Map(ownOf(context, caller).map((stored) => [nameOf(stored), stored.id]))
+      const things = {
+        isShown: (id: string) => shownOf(context, caller, id) !== undefined,
+        textOf: (_: string, id: string) => textOf(shownOf(context, caller, id)),
+      }
+      return thingsReply(context, call, own, things, headers)
+    }),
+
+    // Looked at and turned in one breath: the function is there, and he may hear of it, when he is subscribed.
+    bind(api.subscribe, async ({ caller, body, bodyBytes, seed, seen }) => {
+      const fn = topicOf(context, caller, body)
+      mustHaveRoom(context, caller, fn)
+      const id = madeId(seeded(seed))
+      const subscription: StoredSubscription = {
+        id,
+        function: fn,
+        type: 'email',
+        locale: body.locale,
+        createdBy: caller.user,
+        createdAt: world.now(),
+        origin: seen.origins[0] ?? '',
+      }
+      const from = headOf(context, caller.tenant, fn)
+      await askSubscriber(context, caller, { type: 'subscribe', subscription, from }, bodyBytes.byteLength)
+      return {
+        status: 201,
+        headers: { Location: `/api/v1/notifications/subscribe/${id}` },
+        json: { resourceIdentifier: formatCrn({ type: 'subscription', id }) },
+      }
+    }),
+
+    bind(api.updateSubscription, async ({ caller, parameters: { subscriptionId: id }, body, bodyBytes }) => {
+      mustBeThere(context, caller, id)
+      const set = { type: 'set_locale', id, locale: body.locale } as const
+      const stored = await askSubscriber(context, caller, set, bodyBytes.byteLength)
+      return { status: 200, json: subscriptionEntryOf(stored as StoredSubscription) }
+    }),
+
+    bind(api.unsubscribe, async ({ caller, parameters: { subscriptionId: id } }) => {
+      mustBeThere(context, caller, id)
+      await askSubscriber(context, caller, { type: 'unsubscribe', id }, 0)
+      return { status: 204 }
+    }),
+  ]
+}
+
+/** The function that is meant, by its id. @throws Problem in the order of contract 5.6 */
+function topicOf(context: RouteContext, { tenant, scope }: Caller, { type, topic }: SubscribeBody): string {
+  if (type !== 'email') throw new Problem('bad_request_message', `${type} is not delivered yet; only email is`)
+  const state = lookAtTenant(context, tenant)
+  const fn = idOfCrn(topic, 'function')
+  const stored = fn === undefined ? undefined : state.functions.get(fn)
+  if (fn === undefined || !stored) {
+    throw new Problem('bad_request_message', 'the topic is no function instance of this tenant')
+  }
+  if (!maySubscribe(scope, stored satisfies StoredFunction, membersIn(state))) throw new Problem('forbidden')
+  return fn
+}
+
+/** Whoever is subscribed already hears that, and not that there are too many. @throws Problem `bad_request_message` */
+function mustHaveRoom(context: RouteContext, caller: Caller, fn: string): void {
+  if (ownOf(context, caller).some((stored) => stored.function === fn)) return
+  if (context.deliveries.countOf(caller.tenant, fn) < subscribersMax) return
+  throw new Problem('bad_request_message', `a function has at most ${subscribersMax} subscriptions`)
+}
+
+/** The last request by now: he hears of those behind it. */
+function headOf({ system }: RouteContext, tenant: string, fn: string): number {
+  return (system.look(deliveryAddress(tenant, fn)) as DeliveryState).head.seq
+}
+
+/** @throws Problem `not_found_empty`, also for one that is somebody else's */
+function mustBeThere(context: RouteContext, caller: Caller, id: string): void {
+  if (!shownOf(context, caller, id)) throw new Problem('not_found_empty')
+}
+
+/** Not one whose function is no more: it is about to end. */
+function shownOf(context: RouteContext, caller: Caller, id: string): StoredSubscription | undefined {
+  const stored = ownOf(context, caller).find((each) => each.id === id)
+  return stored && lookAtTenant(context, caller.tenant).functions.has(stored.function) ? stored : undefined
+}
+
+function ownOf({ system }: RouteContext, { tenant, user }: Caller): readonly StoredSubscription[] {
+  return (system.look(subscriberAddress(tenant, subscriberIdOf(user))) as SubscriberState).subscriptions
+}
+
+function askSubscriber(
+  { system }: RouteContext,
+  { tenant, user }: Caller,
+  command: SubscriberCommand,
+  bytes: number,
+): Promise<unknown> {
+  return system.ask(subscriberAddress(tenant, subscriberIdOf(user)), command, bytes)
+}
+
+/** In the order in which they were made. */
+function nameOf({ createdAt, id }: StoredSubscription): string {
+  return `${String(createdAt).padStart(16, '0')}/${id}`
+}
+
+function textOf(stored: StoredSubscription | undefined): string | undefined {
+  return stored && JSON.stringify(subscriptionEntryOf(stored))
+}

@@ -1,0 +1,62 @@
+import { tenantAddress } from '#actors/tenant/address'
+import type { DeleteTemplate, PutTemplate } from '#actors/tenant/commands'
+import * as api from '#api/templates'
+import type { Caller } from '#iam/caller'
+import { Problem } from '#model/problem'
+import { type Action, reachesEvery } from '#model/scope'
+import { type StoredTemplate, templateEntryOf } from '#model/template'
+import type { RouteContext } from '#routes/context'
+import { thingsReply } from '#routes/list-reply'
+import { lookAtTenant } from '#routes/looking'
+import { textReply } from '#routes/streamed'
+import { type Binding, bind } from '#server/call'
+import { putAction } from '#server/permit'
+
+/** Who answers for what mails say. Contract 5.5. */
+export function templateRoutes(context: RouteContext): Binding[] {
+  const { system } = context
+  return [
+    bind(api.listTemplates, (call) => {
+      const { tenant } = call.caller
+      return thingsReply(context, call, lookAtTenant(context, tenant).templates, {
+        isShown: () => true,
+        textOf: (name, stored) => textOf(tenant, name, stored),
+      })
+    }),
+
+    bind(api.readTemplate, ({ caller: { tenant }, parameters: { name } }) =>
+      textReply(context, textOf(tenant, name, templateThere(context, tenant, name))),
+    ),
+
+    bind(api.putTemplate, async ({ caller, parameters: { name }, body, bodyBytes }) => {
+      const { tenant, user } = caller
+      mustReachAll(caller, putAction(lookAtTenant(context, tenant).templates.has(name)))
+      const put: PutTemplate = { type: 'put_template', name, body, author: user }
+      const stored = await system.ask(tenantAddress(tenant), put, bodyBytes.byteLength)
+      return { status: 200, json: templateEntryOf(tenant, name, stored as StoredTemplate) }
+    }),
+
+    bind(api.deleteTemplate, async ({ caller, parameters: { name } }) => {
+      mustReachAll(caller, 'delete')
+      templateThere(context, caller.tenant, name)
+      await system.ask(tenantAddress(caller.tenant), { type: 'delete_template', name } satisfies DeleteTemplate)
+      return { status: 204 }
+    }),
+  ]
+}
+
+/** They are what everybody's functions say, of any device. @throws Problem `forbidden` */
+function mustReachAll({ scope }: Caller, action: Action): void {
+  if (!reachesEvery(scope, 'functions', action, '*')) throw new Problem('forbidden')
+}
+
+/** @throws Problem `not_found` */
+function templateThere(context: RouteContext, tenant: string, name: string): StoredTemplate {
+  const stored = lookAtTenant(context, tenant).templates.get(name)
+  if (!stored) throw new Problem('not_found')
+  return stored
+}
+
+function textOf(tenant: string, name: string, stored: StoredTemplate): string {
+  return JSON.stringify(templateEntryOf(tenant, name, stored))
+}

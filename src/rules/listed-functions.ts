@@ -1,0 +1,90 @@
+import type { TriggerNode } from '#model/graph'
+import type { Shape } from '#model/shape'
+import type { FunctionList, FunctionRule, ShapedTrigger } from '#rules/function-list'
+
+/** A function as it counts on some devices: by the triggers whose happenings its author may read there. */
+export interface ListedFunction {
+  readonly rule: FunctionRule
+  readonly triggers: readonly PlacedTrigger[]
+  readonly mayReadMeta: boolean
+}
+
+export interface PlacedTrigger {
+  /** Among the nodes. */
+  readonly place: number
+  readonly node: TriggerNode
+}
+
+type ByPlace = readonly (readonly ShapedTrigger[] | undefined)[]
+
+const none: readonly ShapedTrigger[] = Object.freeze([])
+
+export class ListedFunctions implements FunctionList {
+  readonly rules: readonly FunctionRule[]
+  readonly ofStatus: readonly ShapedTrigger[]
+  readonly #listed: readonly ListedFunction[]
+  readonly #metaReaders: ReadonlySet<FunctionRule>
+  readonly #byAlarm: ReadonlyMap<string, readonly ShapedTrigger[]>
+  /** Null: nothing concerns it. */
+  readonly #byShape = new WeakMap<Shape, ByPlace | null>()
+  /** What was asked for last: the devices of a list are mostly alike. */
+  #lastShape: Shape | undefined
+  #last: ByPlace | undefined
+
+  constructor(listed: readonly ListedFunction[]) {
+    this.rules = listed.map(({ rule }) => rule)
+    this.#listed = listed
+    this.#metaReaders = new Set(listed.filter(({ mayReadMeta }) => mayReadMeta).map(({ rule }) => rule))
+    const byAlarm = new Map<string, ShapedTrigger[]>()
+    const ofStatus: ShapedTrigger[] = []
+    for (const { rule, triggers } of listed) {
+      for (const { place, node } of triggers) {
+        if (node.on === 'status') ofStatus.push({ rule, trigger: place })
+        if (node.on === 'alarm') {
+          const triggersOf = byAlarm.get(node.alarmId) ?? []
+          triggersOf.push({ rule, trigger: place })
+          byAlarm.set(node.alarmId, triggersOf)
+        }
+      }
+    }
+    this.ofStatus = ofStatus
+    this.#byAlarm = byAlarm
+  }
+
+  of(shape: Shape): ByPlace | undefined {
+    if (shape === this.#lastShape) return this.#last
+    let found = this.#byShape.get(shape)
+    if (found === undefined) {
+      found = this.#byPlaceOf(shape) ?? null
+      this.#byShape.set(shape, found)
+    }
+    this.#lastShape = shape
+    this.#last = found ?? undefined
+    return this.#last
+  }
+
+  ofAlarm(alarm: string): readonly ShapedTrigger[] {
+    return this.#byAlarm.get(alarm) ?? none
+  }
+
+  mayReadMeta(rule: FunctionRule): boolean {
+    return this.#metaReaders.has(rule)
+  }
+
+  #byPlaceOf(shape: Shape): ByPlace | undefined {
+    const byPlace: (ShapedTrigger[] | undefined)[] = shape.properties.map(() => undefined)
+    let isConcerned = false
+    for (const { rule, triggers } of this.#listed) {
+      for (const { place, node } of triggers) {
+        if (node.on !== 'property' || node.serviceIdentifier !== shape.serviceIdentifier) continue
+        const index = shape.indexOf.get(node.propId)
+        if (index === undefined) continue
+        const triggersOf = byPlace[index]
+        if (triggersOf) triggersOf.push({ rule, trigger: place })
+        else byPlace[index] = [{ rule, trigger: place }]
+        isConcerned = true
+      }
+    }
+    return isConcerned ? byPlace : undefined
+  }
+}

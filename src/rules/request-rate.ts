@@ -1,0 +1,84 @@
+import type { Overflows } from '#rules/function-list'
+
+/**
+ * How many requests may be made: so many at once, and then so many a second. By the server's clock of the turns; one that
+ * is put back gives nothing until it has gone on again. What may be made by all together is asked too.
+ */
+export class RequestRate {
+  readonly #all: RequestRate | undefined
+  readonly #atOnce: number
+  readonly #perSecond: number
+  #left: number
+  /** When `left` was what it is, Unix ms. */
+  #at = Number.NEGATIVE_INFINITY
+
+  constructor(all: RequestRate | undefined, atOnce: number, perSecond: number) {
+    this.#all = all
+    this.#atOnce = atOnce
+    this.#perSecond = perSecond
+    this.#left = atOnce
+  }
+
+  /** Whether one may be made now, Unix ms; it counts then. */
+  take(now: number): boolean {
+    this.#fill(now)
+    if (this.#left < 1 || this.#all?.take(now) === false) return false
+    this.#left--
+    return true
+  }
+
+  #fill(now: number): void {
+    if (now > this.#at && this.#left < this.#atOnce) {
+      this.#left = Math.min(this.#atOnce, this.#left + ((now - this.#at) * this.#perSecond) / 1_000)
+    }
+    this.#at = now
+  }
+}
+
+/** Of all functions together: what stores and mails them has to keep up, and devices come first. */
+const allAtOnce = 8_192
+const allPerSecond = 500
+
+/** Of one function, whoever may get many mails an hour; those who may get few are told how many more there were. */
+const perSecondMin = 16
+
+export function rateOfAll(): RequestRate {
+  return new RequestRate(undefined, allAtOnce, allPerSecond)
+}
+
+/** `kept`: as many as are kept of one function. */
+export function rateOfFunction(all: RequestRate, kept: number, mailsPerHourMax: number): RequestRate {
+  return new RequestRate(all, kept, Math.max(perSecondMin, (2 * mailsPerHourMax) / 3_600))
+}
+
+/** What came above the rate, by function: told as a number, from time to time. */
+export class CountedOverflows implements Overflows {
+  #counts = new Map<string, Map<string, number>>()
+
+  add(tenant: string, fn: string): void {
+    let functions = this.#counts.get(tenant)
+    if (!functions) {
+      functions = new Map()
+      this.#counts.set(tenant, functions)
+    }
+    functions.set(fn, (functions.get(fn) ?? 0) + 1)
+  }
+
+  /** All that was added since the last time. */
+  drain(): readonly { readonly tenant: string; readonly function: string; readonly count: number }[] {
+    const drained = [...this.#counts].flatMap(([tenant, functions]) =>
+      [...functions].map(([fn, count]) => ({ tenant, function: fn, count })),
+    )
+    this.#counts = new Map()
+    return drained
+  }
+
+  /** Of a function that is no more nobody has to hear. */
+  forget(tenant: string, fn: string): void {
+    this.#counts.get(tenant)?.delete(fn)
+  }
+
+  forgetTenant(tenant: string): void {
+    this.#counts.delete(tenant)
+  }
+}

@@ -1,0 +1,208 @@
+import type { StoredFunction } from '#model/function'
+import type { GraphNode } from '#model/graph'
+import type { StoredGroup } from '#model/group'
+import type { AuthorReach, AuthorReaches } from '#rules/author-reach'
+import type { Profile } from '#rules/bindings'
+import { FunctionGraph } from '#rules/function-graph'
+import { type FunctionList, type FunctionRule, noFunctions, type TenantFunctions } from '#rules/function-list'
+import { InternedLists } from '#rules/interned-lists'
+import { type ListedFunction, ListedFunctions, type PlacedTrigger } from '#rules/listed-functions'
+import type { RequestRate } from '#rules/request-rate'
+import { RuleBindings } from '#rules/rule-bindings'
+
+/** What a view of a tenant's functions needs to know beside what it is told. */
+export interface TenantFunctionsParts {
+  readonly reaches: AuthorReaches
+  /** A number that was never given before. */
+  next(): number
+  /** For one function. */
+  newRate(): RequestRate
+  /** An enabled function whose author may read nowhere what it is about. */
+  isSilenced(fn: string, stored: StoredFunction): void
+}
+
+/** An enabled function, and what was worked out of it. */
+interface FunctionView {
+  readonly stored: StoredFunction
+  readonly rule: Rule
+  /** `functions` of its author, and what he may know of devices. */
+  readonly own: AuthorReach
+  readonly meta: AuthorReach
+  readonly triggers: readonly (PlacedTrigger & { readonly reach: AuthorReach })[]
+  readonly isSilent: boolean
+  /** Equal where all reaches are. */
+  readonly digest: string
+  /** Where it counts alike on all devices it is bound to. */
+  readonly everywhere: ListedFunction | undefined
+}
+
+/** One object for one graph, however often the rest of its function is edited. */
+interface Rule extends FunctionRule {
+  /** Unlike any other rule's, now and later: lists are found by these. */
+  readonly serial: number
+}
+
+/** The functions of devices that are named in the same. */
+interface ProfileFunctions {
+  /** In the order of their ids, but those that are silent. */
+  readonly views: readonly FunctionView[]
+  /** Theirs, when every one of them counts alike on every device. */
+  readonly list: FunctionList | undefined
+}
+
+/** The functions of one tenant as device turns read them. Told of changes after their commits. Contract 5.1, 5.4. */
+export class TenantFunctionsView implements TenantFunctions {
+  readonly #parts: TenantFunctionsParts
+  /** The disabled ones too. */
+  readonly #stored = new Map<string, StoredFunction>()
+  readonly #views = new Map<string, FunctionView>()
+  /** Kept over edits: they give nobody more mails. */
+  readonly #rates = new Map<string, RequestRate>()
+  readonly #bindings = new RuleBindings<ProfileFunctions>()
+  readonly #lists = new InternedLists<FunctionList>()
+  #version: number
+
+  constructor(parts: TenantFunctionsParts) {
+    this.#parts = parts
+    this.#version = parts.next()
+  }
+
+  get version(): number {
+    return this.#version
+  }
+
+  get isIdle(): boolean {
+    return this.#views.size === 0
+  }
+
+  listOf(device: string): FunctionList {
+    const profile = this.#bindings.profileOf(device)
+    const isKept = profile.keptAt === this.#version
+    const { views, list } = isKept ? (profile.kept as ProfileFunctions) : this.#keep(profile)
+    return list ?? this.#listOf(views.flatMap((view) => listedOn(view, device) ?? []))
+  }
+
+  storedOf(fn: string): StoredFunction | undefined {
+    return this.#stored.get(fn)
+  }
+
+  membersOf(group: string): readonly string[] | undefined {
+    return this.#bindings.membersOf(group)
+  }
+
+  /** Everything that is there, at once, into an empty view. */
+  load(functions: ReadonlyMap<string, StoredFunction>, groups: ReadonlyMap<string, StoredGroup>): void {
+    for (const [id, stored] of functions) this.#stored.set(id, stored)
+    const enabled = [...functions].filter(([, stored]) => stored.enabled)
+    this.#bindings.load(enabled, groups)
+    for (const [id, stored] of enabled) this.#views.set(id, this.#viewOf(id, stored, undefined))
+    this.#publish()
+  }
+
+  functionChanged(id: string, stored: StoredFunction | undefined): void {
+    if (stored) {
+      this.#stored.set(id, stored)
+    } else {
+      this.#stored.delete(id)
+      this.#rates.delete(id)
+    }
+    const before = this.#views.get(id)
+    // A disabled one is bound to nothing.
+    const enabled = stored?.enabled ? stored : undefined
+    if (!before && !enabled) return
+    this.#bindings.bind(id, before?.stored, enabled)
+    if (enabled) this.#views.set(id, this.#viewOf(id, enabled, before))
+    else this.#views.delete(id)
+    this.#publish()
+  }
+
+  groupChanged(id: string, stored: StoredGroup | undefined): void {
+    if (this.#bindings.groupChanged(id, stored).length > 0) this.#publish()
+  }
+
+  accessChanged(): void {
+    let isChanged = false
+    for (const [id, before] of this.#views) {
+      const after = this.#viewOf(id, before.stored, before)
+      if (after.digest === before.digest) continue
+      this.#views.set(id, after)
+      isChanged = true
+    }
+    if (isChanged) this.#publish()
+  }
+
+  #viewOf(id: string, stored: StoredFunction, before: FunctionView | undefined): FunctionView {
+    const rule = before?.stored.graph === stored.graph ? before.rule : this.#ruleOf(id, stored)
+    const own = this.#parts.reaches.of(stored.updatedBy, 'functions')
+    const meta = this.#parts.reaches.of(stored.updatedBy, 'meta')
+    const triggers = [...stored.graph.nodes.entries()].flatMap(([place, node]) => {
+      const reach = this.#reachOf(stored.updatedBy, node)
+      return node.type === 'trigger' && reach ? [{ place, node, reach }] : []
+    })
+    const isSilent = own.isNothing || triggers.every(({ reach }) => reach.isNothing)
+    if (isSilent && !before?.isSilent) this.#parts.isSilenced(id, stored)
+    const reaches = [own, meta, ...triggers.map(({ reach }) => reach)]
+    const isUniform = reaches.every((reach) => reach.isWhole || reach.isNothing)
+    return {
+      stored,
+      rule,
+      own,
+      meta,
+      triggers,
+      isSilent,
+      digest: reaches.map(({ digest }) => digest).join(),
+      everywhere: isUniform
+        ? { rule, triggers: triggers.filter(({ reach }) => reach.isWhole), mayReadMeta: meta.isWhole }
+        : undefined,
+    }
+  }
+
+  #ruleOf(id: string, { graph: uncompiled }: StoredFunction): Rule {
+    const graph = new FunctionGraph(id, uncompiled)
+    const rate = this.#rates.get(id) ?? this.#parts.newRate()
+    this.#rates.set(id, rate)
+    return { id, serial: this.#parts.next(), graph, rate, throttles: graph.throttles }
+  }
+
+  /** Where its author may read what a trigger tells of. */
+  #reachOf(author: string, node: GraphNode): AuthorReach | undefined {
+    if (node.type !== 'trigger') return undefined
+    const { reaches } = this.#parts
+    if (node.on === 'property') return reaches.of(author, 'service', node.serviceIdentifier)
+    return reaches.of(author, node.on === 'alarm' ? 'alarms' : 'meta')
+  }
+
+  #publish(): void {
+    this.#lists.sweep(this.#version)
+    this.#version = this.#parts.next()
+  }
+
+  #keep(profile: Profile<ProfileFunctions>): ProfileFunctions {
+    const views = this.#bindings
+      .rulesOf(profile)
+      .map((id) => this.#views.get(id) as FunctionView)
+      .filter(({ isSilent }) => !isSilent)
+    const listed = views.flatMap(({ everywhere }) => everywhere ?? [])
+    profile.kept = { views, list: listed.length === views.length ? this.#listOf(listed) : undefined }
+    profile.keptAt = this.#version
+    return profile.kept
+  }
+
+  #listOf(listed: readonly ListedFunction[]): FunctionList {
+    if (listed.length === 0) return noFunctions
+    return this.#lists.of(listed.map(keyOf).join(), this.#version, () => new ListedFunctions(listed))
+  }
+}
+
+/** What counts of it on this device; undefined for nothing. */
+function listedOn({ rule, own, meta, triggers, everywhere }: FunctionView, device: string): ListedFunction | undefined {
+  if (everywhere) return everywhere
+  if (!own.holds(device)) return undefined
+  const heard = triggers.filter(({ reach }) => reach.holds(device))
+  return heard.length > 0 ? { rule, triggers: heard, mayReadMeta: meta.holds(device) } : undefined
+}
+
+function keyOf({ rule, triggers, mayReadMeta }: ListedFunction): string {
+  const places = triggers.map(({ place }) => place).join('.')
+  return `${(rule as Rule).serial}:${places}${mayReadMeta ? '+' : ''}`
+}

@@ -1,0 +1,94 @@
+import { partsOfTopicRow, topicIndex } from '#actors/subscriber/address'
+import type { AdvanceMail, SubscriberCommand } from '#actors/subscriber/commands'
+import type { SubscriberNotices } from '#actors/subscriber/notices'
+import type { SubscriberState } from '#actors/subscriber/state'
+import { subscriberActor } from '#actors/subscriber/subscriber'
+import type { Entry } from '#model/entry'
+import type { StoredSubscription } from '#model/subscription'
+import type { Decision, Recorded } from '#runtime/actor'
+import { ActingActor, now } from '#test/actors/acting-actor'
+
+export const ada = 'crn#user:2Vb7qYx9Kd'
+
+/** Notices of subscribers as lines, in the order in which they came. */
+export class RecordingTopics implements SubscriberNotices {
+  readonly said: string[] = []
+
+  /** What was said since the last look. */
+  get heard(): string[] {
+    return this.said.splice(0)
+  }
+
+  subscribed(tenant: string, fn: string): void {
+    this.said.push(`+ ${tenant}/${fn}`)
+  }
+
+  unsubscribed(tenant: string, fn: string): void {
+    this.said.push(`- ${tenant}/${fn}`)
+  }
+}
+
+/** Ada in tenant `t`, without a runtime, with the rows of the index of topics. */
+export class ActingSubscriber extends ActingActor<SubscriberState, SubscriberCommand> {
+  readonly notices: RecordingTopics
+  readonly rows = new Set<string>()
+  readonly entries: Entry[] = []
+
+  constructor() {
+    const notices = new RecordingTopics()
+    super(subscriberActor(notices), { tenant: 't', id: '2Vb7qYx9Kd' })
+    this.notices = notices
+  }
+
+  override apply(decision: Recorded<Entry>): void {
+    for (const { index, entry, isPresent } of decision.indexes ?? []) {
+      if (index !== topicIndex) throw new Error(`a subscriber has nothing in ${index}`)
+      if (isPresent) this.rows.add(entry)
+      else this.rows.delete(entry)
+    }
+    this.entries.push(...decision.events)
+    super.apply(decision)
+  }
+
+  /** Subscribes to a function, whose last request is `from`. */
+  subscribe(fn: string, id: string, { from = 0, ...more }: Partial<StoredSubscription> & { from?: number } = {}) {
+    return this.act({ type: 'subscribe', subscription: subscriptionOf(fn, id, more), from })
+  }
+
+  unsubscribe(id: string): Decision<Entry> {
+    return this.act({ type: 'unsubscribe', id })
+  }
+
+  /** The rows as `<function> <subscription>`, sorted. */
+  get topics(): string[] {
+    return [...this.rows]
+      .map(partsOfTopicRow)
+      .map((row) => `${row.function} ${row.subscription}`)
+      .sort()
+  }
+}
+
+export function subscriptionOf(fn: string, id: string, more: Partial<StoredSubscription> = {}): StoredSubscription {
+  return {
+    id,
+    function: fn,
+    type: 'email',
+    locale: 'de',
+    createdBy: ada,
+    createdAt: now,
+    origin: 'https://iot.example',
+    ...more,
+  }
+}
+
+/** One mail was sent, the first of an hour that began now. */
+export function sent(subscription: string, to: number, more: Partial<AdvanceMail> = {}): AdvanceMail {
+  return {
+    type: 'advance',
+    moves: [{ subscription, to }],
+    outcome: { sent: 'mail', of: 1 },
+    hour: { from: now, count: 1 },
+    refusals: null,
+    ...more,
+  }
+}

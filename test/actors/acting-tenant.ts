@@ -1,0 +1,84 @@
+import type { TenantCommand } from '#actors/tenant/commands'
+import type { TenantState } from '#actors/tenant/state'
+import { tenantActor } from '#actors/tenant/tenant'
+import type { AlarmBody } from '#model/alarm'
+import type { Entry } from '#model/entry'
+import type { FunctionBody } from '#model/function'
+import type { TemplateBody } from '#model/template'
+import type { Decision } from '#runtime/actor'
+import { ActingActor } from '#test/actors/acting-actor'
+import { RecordingNotices } from '#test/actors/recording-notices'
+import { RecordingRules } from '#test/actors/recording-rules'
+
+export const ann = 'crn#user:2Vb7qYx9Kd'
+export const ben = 'crn#user:3Nc7xJr4Vq'
+
+export const hot: AlarmBody = {
+  name: 'Hot',
+  severity: 'warning',
+  serviceIdentifier: 'svc',
+  condition: { '>': [{ var: 'temperature' }, 30] },
+}
+
+/** Mails of each change of one property. */
+export const told: FunctionBody = {
+  name: 'Told',
+  enabled: true,
+  binding: {},
+  graph: {
+    nodes: [
+      { id: 'when', type: 'trigger', on: 'property', serviceIdentifier: 'svc', propId: 1 },
+      { id: 'mail', type: 'email', template: 'words' },
+    ],
+    edges: [['when', 'mail']],
+  },
+}
+
+export const words: TemplateBody = { locales: { en: { subject: 'It is {{value}}', text: 'Now.' } } }
+
+/** Tenant `t` without a runtime. */
+export class ActingTenant extends ActingActor<TenantState, TenantCommand> {
+  readonly rules: RecordingRules
+  /** Functions that were said to be no more. */
+  readonly endedTopics: string[]
+
+  constructor(rules = new RecordingRules()) {
+    const endedTopics: string[] = []
+    const topics = { topicEnded: (tenant: string, fn: string) => void endedTopics.push(`${tenant}/${fn}`) }
+    super(tenantActor(new RecordingNotices(), rules, topics), { tenant: 't', id: 't' })
+    this.rules = rules
+    this.endedTopics = endedTopics
+  }
+
+  makeGroup(id: string, devices: readonly string[], name = 'Hall'): Decision<Entry> {
+    return this.act({ type: 'put_group', id, isNew: true, body: { name, devices }, author: ann })
+  }
+
+  editGroup(id: string, devices: readonly string[], name = 'Hall', author = ann): Decision<Entry> {
+    return this.act({ type: 'put_group', id, isNew: false, body: { name, devices }, author })
+  }
+
+  makeAlarm(id: string, more: Partial<AlarmBody> = {}, author = ann): Decision<Entry> {
+    return this.act({ type: 'put_alarm', id, isNew: true, body: { ...hot, ...more }, author })
+  }
+
+  putAlarm(id: string, more: Partial<AlarmBody> = {}, author = ann): Decision<Entry> {
+    return this.act({ type: 'put_alarm', id, isNew: false, body: { ...hot, ...more }, author })
+  }
+
+  makeFunction(id: string, more: Partial<FunctionBody> = {}, author = ann): Decision<Entry> {
+    return this.act({ type: 'put_function', id, isNew: true, body: { ...told, ...more }, author })
+  }
+
+  putFunction(id: string, more: Partial<FunctionBody> = {}, author = ann): Decision<Entry> {
+    return this.act({ type: 'put_function', id, isNew: false, body: { ...told, ...more }, author })
+  }
+
+  putTemplate(name: string, body = words, author = ann): Decision<Entry> {
+    return this.act({ type: 'put_template', name, body, author })
+  }
+
+  judged(alarm: string) {
+    return this.state.judged.get(alarm)
+  }
+}

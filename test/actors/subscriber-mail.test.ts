@@ -1,0 +1,161 @@
+import { describe, expect, test } from 'vitest'
+import type { AdvanceMail } from '#actors/subscriber/commands'
+import { mailAfter, mailHourMs, noMail } from '#actors/subscriber/mail'
+import type { MailState } from '#actors/subscriber/state'
+import { now } from '#test/actors/acting-actor'
+import { ActingSubscriber, sent, subscriptionOf } from '#test/actors/acting-subscriber'
+
+const refusals = { inRow: 2, address: '0123456789abcdef', restsUntil: 0 }
+
+/** Subscribed to F1 by S1 from 3 on, and to F2 by S2 from 5 on. */
+function subscribed(): ActingSubscriber {
+  const subscriber = new ActingSubscriber()
+  subscriber.subscribe('F1', 'S1', { from: 3 })
+  subscriber.subscribe('F2', 'S2', { from: 5 })
+  return subscriber
+}
+
+describe('what became of a mail', () => {
+  test('moves the cursor, and is counted in the same commit; no event tells it', () => {
+    const subscriber = subscribed()
+    expect(subscriber.record(sent('S1', 4))).toMatchObject({
+      events: [],
+      tells: [{ to: { kind: 'outbox', tenant: 't', id: 'outbox' }, command: { type: 'count', sent: 1 } }],
+    })
+    expect(subscriber.state.mail).toEqual({
+      cursors: { S1: 4, S2: 5 },
+      hour: { from: now, count: 1 },
+      missed: {},
+      retry: null,
+      refusals: null,
+    })
+  })
+
+  test.each<[string, AdvanceMail['outcome'], unknown]>([
+    ['a mail', { sent: 'mail', of: 1 }, { type: 'count', sent: 1 }],
+    ['a digest of seven', { sent: 'digest', of: 7 }, { type: 'count', digests: 1, digested: 7 }],
+    [
+      'three passed over',
+      { passed: 'forbidden', count: 3 },
+      { type: 'count', passed: { reason: 'forbidden', count: 3 } },
+    ],
+    ['nothing but a move', null, undefined],
+  ])('is counted: %s', (_, outcome, command) => {
+    const { tells = [] } = subscribed().record(sent('S1', 4, { outcome }))
+    expect(tells.map((tell) => tell.command)).toEqual(command === undefined ? [] : [command])
+  })
+
+  test('never moves a cursor back', () => {
+    const subscriber = subscribed()
+    subscriber.act(sent('S1', 9))
+    subscriber.act(sent('S1', 8))
+    expect(subscriber.state.mail.cursors).toEqual({ S1: 9, S2: 5 })
+  })
+
+  test('of a digest moves all that it tells of', () => {
+    const subscriber = subscribed()
+    const moves = [
+      { subscription: 'S1', to: 40, missed: 0 },
+      { subscription: 'S2', to: 50 },
+    ]
+    subscriber.act(sent('S1', 10, { moves: [{ subscription: 'S1', to: 10, missed: 6 }], outcome: null }))
+    expect(subscriber.state.mail.missed).toEqual({ F1: 6 })
+    subscriber.act(sent('S2', 6))
+    expect(subscriber.state.mail.missed).toEqual({ F1: 6 })
+    subscriber.act(sent('S1', 0, { moves, outcome: { sent: 'digest', of: 75 } }))
+    expect(subscriber.state.mail).toMatchObject({ cursors: { S1: 40, S2: 50 }, missed: {} })
+  })
+
+  test('takes hour and refusals as they are given', () => {
+    const subscriber = subscribed()
+    const hour = { from: now - 5, count: 60 }
+    subscriber.act(sent('S1', 4, { outcome: { passed: 'rejected', count: 1 }, hour, refusals }))
+    expect(subscriber.state.mail).toMatchObject({ hour, refusals })
+    subscriber.act(sent('S1', 5))
+    expect(subscriber.state.mail.refusals).toBeNull()
+  })
+})
+
+describe('a mail that failed', () => {
+  const failed = { type: 'failed', retry: { attempts: 2, nextAt: now + 120_000 } } as const
+
+  test('waits, and nothing else is another', () => {
+    const subscriber = subscribed()
+    subscriber.act(sent('S1', 4))
+    const { mail } = subscriber.state
+    subscriber.act(failed)
+    expect(subscriber.state.mail).toEqual({ ...mail, retry: failed.retry })
+  })
+
+  test('is behind with the next move', () => {
+    const subscriber = subscribed()
+    subscriber.act(failed)
+    subscriber.act(sent('S1', 4))
+    expect(subscriber.state.mail.retry).toBeNull()
+  })
+
+  test('is nothing to wait for where nothing is subscribed to', () => {
+    expect(new ActingSubscriber().act(failed)).toEqual({ type: 'answer' })
+  })
+})
+
+describe('a mail on its way to who meanwhile', () => {
+  test('unsubscribed is counted, and its subscription does not come back', () => {
+    const subscriber = subscribed()
+    subscriber.unsubscribe('S1')
+    expect(subscriber.record(sent('S1', 4)).tells).toHaveLength(1)
+    expect(subscriber.state.mail).toMatchObject({ cursors: { S2: 5 }, hour: { count: 1 } })
+  })
+
+  test('was erased is counted, and nothing of him comes back', () => {
+    const subscriber = subscribed()
+    subscriber.act({ type: 'erase' })
+    expect(subscriber.record(sent('S1', 4)).tells).toHaveLength(1)
+    expect(subscriber.records.size).toBe(0)
+  })
+})
+
+test('a function that ends takes what was missed of it along', () => {
+  const subscriber = subscribed()
+  const moves = [
+    { subscription: 'S1', to: 10, missed: 6 },
+    { subscription: 'S2', to: 10, missed: 2 },
+  ]
+  subscriber.act(sent('S1', 10, { moves, outcome: null }))
+  subscriber.act({ type: 'topic_ended', function: 'F1' })
+  expect(subscriber.state.mail).toMatchObject({ cursors: { S2: 10 }, missed: { F2: 2 } })
+})
+
+describe('what is left of who unsubscribed from everything', () => {
+  const mail: MailState = {
+    ...noMail,
+    cursors: { S1: 4 },
+    missed: { F1: 2 },
+    hour: { from: now, count: 60 },
+    retry: { attempts: 3, nextAt: now + 5 },
+  }
+
+  test.each([
+    ['no mail in an hour', { ...mail, hour: { from: now, count: 0 } }, now, false],
+    ['an hour that begins', mail, now, true],
+    ['the last moment of an hour', mail, now + mailHourMs - 1, true],
+    ['an hour that is over', mail, now + mailHourMs, false],
+    ['an hour to come, as the clock was put back', mail, now - 1, false],
+    ['an address that refused', { ...mail, refusals }, now + mailHourMs, true],
+  ])('after %s: %#', (_, before, at, isKept) => {
+    const { hour, refusals: kept } = before
+    expect(mailAfter(before, [], at)).toEqual(isKept ? { ...noMail, hour, refusals: kept } : null)
+  })
+
+  test('counts on where he subscribes again', () => {
+    const subscriber = subscribed()
+    subscriber.act(sent('S1', 4))
+    for (const id of ['S1', 'S2']) subscriber.unsubscribe(id)
+    subscriber.subscribe('F1', 'S3', { from: 4 })
+    expect(subscriber.state.mail).toMatchObject({ cursors: { S3: 4 }, hour: { from: now, count: 1 } })
+  })
+
+  test('is all but what ended, where something is left', () => {
+    expect(mailAfter(mail, [subscriptionOf('F2', 'S2')], now)).toEqual({ ...mail, cursors: { S2: 0 }, missed: {} })
+  })
+})

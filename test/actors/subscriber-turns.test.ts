@@ -1,0 +1,178 @@
+import { describe, expect, test } from 'vitest'
+import { accountActor } from '#actors/account/account'
+import { directoryAddress } from '#actors/directory/address'
+import type { DirectoryCommand } from '#actors/directory/commands'
+import { directoryActor } from '#actors/directory/directory'
+import { changedByNone, keep } from '#actors/kept'
+import { outboxAddress } from '#actors/outbox/address'
+import { outboxFormats, tallyRecord } from '#actors/outbox/state'
+import { unheardRules } from '#actors/rule-notices'
+import { subscriberAddress, topicIndex, topicRow } from '#actors/subscriber/address'
+import type { SubscriberCommand } from '#actors/subscriber/commands'
+import type { SubscriberState } from '#actors/subscriber/state'
+import { subscriberActor } from '#actors/subscriber/subscriber'
+import { tenantAddress } from '#actors/tenant/address'
+import type { TenantCommand } from '#actors/tenant/commands'
+import { tenantActor } from '#actors/tenant/tenant'
+import type { Entry } from '#model/entry'
+import type { AnyDefinition } from '#runtime/activation'
+import type { ActorAddress, ActorDefinition } from '#runtime/actor'
+import { hash } from '#test/actors/acting-account'
+import { RecordingTopics, sent, subscriptionOf } from '#test/actors/acting-subscriber'
+import { RecordingNotices } from '#test/actors/recording-notices'
+import { ManualWorld, startMs } from '#test/runtime/manual-world'
+import { faultyPlace, openStage, type Stage, type StageOptions } from '#test/runtime/stage'
+
+const acme = 'acme'
+const ann = subscriberAddress(acme, 'U1')
+const key = subscriberAddress(acme, 'K1')
+
+/** Counts how often it was told something. */
+const counting: ActorDefinition<{ told: number }, unknown, Entry> = {
+  kind: outboxAddress(acme).kind,
+  rest: 'written_through',
+  formats: outboxFormats,
+  wake: (_, records) => ({ told: (records.get(tallyRecord) as number | undefined) ?? 0 }),
+  change: (state) => void state.told++,
+  apply: changedByNone,
+  decide: ({ told }) => keep([{ name: tallyRecord, value: told + 1 }]),
+}
+
+/** User `U1` and API key `K1` of tenant `acme`, and what they are subscribed to. */
+class SubscriberStage {
+  readonly topics: RecordingTopics
+  readonly stage: Stage
+
+  private constructor(stage: Stage, topics: RecordingTopics) {
+    this.stage = stage
+    this.topics = topics
+  }
+
+  static async open(options: StageOptions = {}): Promise<SubscriberStage> {
+    const topics = new RecordingTopics()
+    const subscribers = new SubscriberStage(
+      await openStage({ definitions: definitionsWith(topics), ...options }),
+      topics,
+    )
+    const tenant = { tenantIdentifier: acme, name: acme, hosts: [], twoFactor: 'optional', basic: true } as const
+    subscribers.ask(directoryAddress, { type: 'add_tenant', tenant })
+    const user = { id: 'U1', tenant: acme, name: 'ann', email: null, roles: ['viewer'] }
+    const code = { hash: hash(1), expiresAt: startMs + 9e8, resetsFactors: false }
+    subscribers.ask(directoryAddress, { type: 'add_user', user, code })
+    const added = { id: 'K1', name: 'k', hash: hash(2), roles: [], expiresAt: startMs + 60_000 }
+    subscribers.ask(tenantAddress(acme), { type: 'add_api_key', ...added })
+    await subscribers.stage.settle()
+    subscribers.stage.said.length = 0
+    return subscribers
+  }
+
+  async reborn(): Promise<SubscriberStage> {
+    const topics = new RecordingTopics()
+    return new SubscriberStage(await this.stage.reborn({ definitions: definitionsWith(topics) }), topics)
+  }
+
+  ask(to: ActorAddress, command: SubscriberCommand | DirectoryCommand | TenantCommand, label?: string): void {
+    this.stage.ask(to, command, label)
+  }
+
+  subscribe(who: ActorAddress, fn: string, id: string): void {
+    this.ask(who, { type: 'subscribe', subscription: subscriptionOf(fn, id), from: 0 }, id)
+  }
+
+  stateOf(who: ActorAddress): SubscriberState {
+    return this.stage.system.look(who) as SubscriberState
+  }
+
+  isRowStored(fn: string, who: ActorAddress, id: string): boolean {
+    const { journal } = this.stage
+    return journal.get(journal.indexKey(acme, topicIndex, topicRow(fn, who.id, id))) !== undefined
+  }
+}
+
+function definitionsWith(topics: RecordingTopics): () => AnyDefinition<Entry>[] {
+  const notices = new RecordingNotices()
+  return () =>
+    [
+      directoryActor(notices),
+      accountActor,
+      tenantActor(notices, unheardRules),
+      subscriberActor(topics),
+      counting,
+    ] as unknown as AnyDefinition<Entry>[]
+}
+
+test('of fifty who subscribe one user to one topic at once, one does', async () => {
+  const subscribers = await SubscriberStage.open()
+  for (let index = 1; index <= 50; index++) subscribers.subscribe(ann, 'F1', `S${index}`)
+  await subscribers.stage.settle()
+  const { said } = subscribers.stage
+  expect(said.filter((line) => line.startsWith('answered'))).toHaveLength(1)
+  expect(said.filter((line) => line.endsWith('conflict_empty'))).toHaveLength(49)
+  expect(subscribers.stage.events.map(({ event }) => event.kind)).toEqual(['subscribed'])
+  expect(subscribers.topics.heard).toEqual([`+ ${acme}/F1`])
+})
+
+test('records, row and entry are one commit, and stand after a crash as they stood', async () => {
+  const before = await SubscriberStage.open()
+  const commits = before.stage.commits.length
+  before.subscribe(ann, 'F1', 'S1')
+  await before.stage.settle()
+  expect(before.stage.commits).toHaveLength(commits + 1)
+  expect([...(before.stage.commits.at(-1)?.records.keys() ?? [])].sort()).toEqual([
+    `index/topic/${acme}/F1/U1/S1`,
+    `part/subscriber/${acme}/U1/mail`,
+    `part/subscriber/${acme}/U1/subscriptions`,
+  ])
+  before.ask(ann, sent('S1', 4))
+  await before.stage.settle()
+  before.stage.crash()
+  const after = await before.reborn()
+  expect(after.stateOf(ann)).toEqual(before.stateOf(ann))
+  expect(after.isRowStored('F1', ann, 'S1')).toBe(true)
+  expect((after.stage.system.look(outboxAddress(acme)) as { told: number }).told).toBe(1)
+})
+
+test('what could not be stored was never subscribed to, and nobody is told', async () => {
+  const world = new ManualWorld()
+  const { place, faults } = faultyPlace(world)
+  const subscribers = await SubscriberStage.open({ world, place })
+  subscribers.subscribe(ann, 'F1', 'S1')
+  await subscribers.stage.settle()
+  faults.next = { fail: 'full', reachedDisk: false }
+  subscribers.subscribe(ann, 'F2', 'S2')
+  subscribers.ask(ann, { type: 'unsubscribe', id: 'S1' }, 'the other')
+  await subscribers.stage.settle()
+  expect(subscribers.stage.said.slice(2)).toEqual(['refused S2 storage', 'refused the other storage'])
+  expect(subscribers.stateOf(ann).subscriptions.map(({ id }) => id)).toEqual(['S1'])
+  expect([subscribers.isRowStored('F1', ann, 'S1'), subscribers.isRowStored('F2', ann, 'S2')]).toEqual([true, false])
+  expect(subscribers.topics.heard).toEqual([`+ ${acme}/F1`])
+})
+
+describe('subscriptions end in the commit in which ends', () => {
+  test.each<[string, ActorAddress, (stage: SubscriberStage) => void]>([
+    ['their user', ann, (stage) => stage.ask(directoryAddress, { type: 'remove_user', user: 'U1' })],
+    [
+      'the key that has them',
+      key,
+      (stage) => stage.ask(tenantAddress(acme), { type: 'delete_key', kind: 'api_key', id: 'K1' }),
+    ],
+    ['the life of the key that has them', key, (stage) => stage.stage.world.spend(60_000)],
+  ])('%s; nobody hears of it', async (_, who, end) => {
+    const subscribers = await SubscriberStage.open()
+    for (const each of [ann, key]) subscribers.subscribe(each, 'F1', `S${each.id}`)
+    await subscribers.stage.settle()
+    const [events, commits] = [subscribers.stage.events.length, subscribers.stage.commits.length]
+    subscribers.topics.said.length = 0
+    end(subscribers)
+    await subscribers.stage.world.advance(0)
+    await subscribers.stage.settle()
+    expect(subscribers.stage.commits).toHaveLength(commits + 1)
+    expect(subscribers.stage.events).toHaveLength(events)
+    expect(subscribers.topics.heard).toEqual([`- ${acme}/F1`])
+    const left = [ann, key].filter((each) => subscribers.isRowStored('F1', each, `S${each.id}`))
+    expect(left).toEqual(who === ann ? [key] : [ann])
+    for (const each of [ann, key])
+      expect(subscribers.stateOf(each).subscriptions).toHaveLength(left.includes(each) ? 1 : 0)
+    expect([subscribers.stage.refusedTells, subscribers.stage.bugs]).toEqual([[], []])
+  })
+})

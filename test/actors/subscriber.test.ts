@@ -1,0 +1,177 @@
+import { describe, expect, test } from 'vitest'
+import { subscriberIdOf, topicRow } from '#actors/subscriber/address'
+import { mailRecord, subscriptionsRecord } from '#actors/subscriber/state'
+import { subscriptionsMax } from '#model/subscription'
+import { now, outcomeOf } from '#test/actors/acting-actor'
+import { ActingSubscriber, ada, sent, subscriptionOf } from '#test/actors/acting-subscriber'
+
+const row = (fn: string, id: string) => topicRow(fn, '2Vb7qYx9Kd', id)
+
+describe('to subscribe', () => {
+  test('makes entry, row and both records in one turn, and is said behind it', () => {
+    const subscriber = new ActingSubscriber()
+    const stored = subscriptionOf('F1', 'S1')
+    const decision = subscriber.record({ type: 'subscribe', subscription: stored, from: 7 })
+    expect(decision).toMatchObject({
+      events: [{ kind: 'subscribed', at: now, user: ada, stored }],
+      indexes: [{ index: 'topic', entry: row('F1', 'S1'), isPresent: true }],
+      answer: stored,
+    })
+    expect(decision.records?.map(({ name }) => name)).toEqual([subscriptionsRecord, mailRecord])
+    expect(subscriber.state).toMatchObject({ subscriptions: [stored], mail: { cursors: { S1: 7 } } })
+    expect(subscriber.notices.heard).toEqual(['+ t/F1'])
+  })
+
+  test('again by the same id is answered as the first time, whenever and from wherever; nothing is told', () => {
+    const subscriber = new ActingSubscriber()
+    subscriber.subscribe('F1', 'S1', { from: 7 })
+    subscriber.notices.said.length = 0
+    subscriber.at += 5_000
+    const again = { createdAt: subscriber.at, origin: 'https://other.example', from: 9 }
+    expect(subscriber.subscribe('F1', 'S1', again)).toEqual({
+      type: 'record',
+      events: [],
+      answer: subscriptionOf('F1', 'S1'),
+    })
+    expect(subscriber.state.mail.cursors).toEqual({ S1: 7 })
+    expect(subscriber.notices.heard).toEqual([])
+  })
+
+  test.each([
+    ['to the same by another id', 'F1', 'S2', {}, 'conflict_empty: Conflict'],
+    ['to the same by another id, in another locale', 'F1', 'S2', { locale: 'en' }, 'conflict_empty: Conflict'],
+    ['by the same id, in another locale', 'F1', 'S1', { locale: 'en' }, 'conflict_empty: Conflict'],
+    ['by the same id, to something else', 'F2', 'S1', {}, 'conflict: the id is taken'],
+  ])('%s is refused', (_, fn, id, more, refusal) => {
+    const subscriber = new ActingSubscriber()
+    subscriber.subscribe('F1', 'S1')
+    expect(outcomeOf(subscriber.subscribe(fn, id, more))).toBe(refusal)
+    expect(subscriber.topics).toEqual(['F1 S1'])
+  })
+
+  test('is possible so many times, and again when there is room', () => {
+    const subscriber = new ActingSubscriber()
+    for (let index = 1; index <= subscriptionsMax; index++) subscriber.subscribe(`F${index}`, `S${index}`)
+    expect(subscriber.rows.size).toBe(subscriptionsMax)
+    const more = () => outcomeOf(subscriber.subscribe('F0', 'S0'))
+    expect(more()).toBe(`bad_request_message: a user has at most ${subscriptionsMax} subscriptions`)
+    // What is there already is no matter of room.
+    expect(outcomeOf(subscriber.subscribe('F1', 'S0'))).toBe('conflict_empty: Conflict')
+    subscriber.unsubscribe('S7')
+    expect(more()).toEqual(subscriptionOf('F0', 'S0'))
+  })
+})
+
+describe('a locale', () => {
+  test('is set and told, also to what it is', () => {
+    const subscriber = new ActingSubscriber()
+    subscriber.subscribe('F1', 'S1')
+    subscriber.subscribe('F2', 'S2')
+    const { mail } = subscriber.state
+    for (const locale of ['en', 'en']) {
+      subscriber.at += 1
+      const stored = subscriptionOf('F1', 'S1', { locale })
+      expect(subscriber.record({ type: 'set_locale', id: 'S1', locale })).toMatchObject({
+        events: [{ kind: 'subscription_updated', at: subscriber.at, user: ada, stored }],
+        answer: stored,
+      })
+    }
+    expect(subscriber.state.subscriptions.map(({ id, locale }) => `${id} ${locale}`)).toEqual(['S1 en', 'S2 de'])
+    expect(subscriber.state.mail).toEqual(mail)
+    expect(subscriber.topics).toEqual(['F1 S1', 'F2 S2'])
+  })
+
+  test('of what is not there is 404 without a body', () => {
+    const subscriber = new ActingSubscriber()
+    subscriber.subscribe('F1', 'S1')
+    expect(outcomeOf(subscriber.act({ type: 'set_locale', id: 'S2', locale: 'en' }))).toBe('not_found_empty: Not Found')
+  })
+})
+
+describe('to unsubscribe', () => {
+  test.each([
+    ['', { type: 'unsubscribe', id: 'S1' }],
+    ['by a link', { type: 'unsubscribe', id: 'S1', isByLink: true }],
+    ['as the function ends', { type: 'topic_ended', function: 'F1' }],
+  ] as const)('%s takes away entry, row and cursor in one turn, and is said behind it', (_, command) => {
+    const subscriber = new ActingSubscriber()
+    subscriber.subscribe('F1', 'S1', { from: 1 })
+    subscriber.subscribe('F2', 'S2', { from: 2 })
+    subscriber.notices.said.length = 0
+    subscriber.at += 5
+    expect(subscriber.record(command)).toMatchObject({
+      events: [{ kind: 'unsubscribed', at: now + 5, user: ada, subscription: 'S1' }],
+      indexes: [{ index: 'topic', entry: row('F1', 'S1'), isPresent: false }],
+    })
+    expect(subscriber.state.subscriptions).toEqual([subscriptionOf('F2', 'S2')])
+    expect(subscriber.state.mail.cursors).toEqual({ S2: 2 })
+    expect(subscriber.notices.heard).toEqual(['- t/F1'])
+  })
+
+  test('from what is not there is 404 without a body, but by a link it is done', () => {
+    const subscriber = new ActingSubscriber()
+    subscriber.subscribe('F1', 'S1')
+    expect(outcomeOf(subscriber.unsubscribe('S2'))).toBe('not_found_empty: Not Found')
+    expect(subscriber.act({ type: 'unsubscribe', id: 'S2', isByLink: true })).toEqual({ type: 'answer' })
+  })
+
+  test('from everything leaves no record', () => {
+    const subscriber = new ActingSubscriber()
+    subscriber.subscribe('F1', 'S1')
+    subscriber.unsubscribe('S1')
+    expect(subscriber.records.size).toBe(0)
+  })
+
+  test('and again to subscribe begins anew behind what was', () => {
+    const subscriber = new ActingSubscriber()
+    subscriber.subscribe('F1', 'S1', { from: 3 })
+    subscriber.unsubscribe('S1')
+    subscriber.subscribe('F1', 'S2', { from: 8 })
+    expect(subscriber.state.mail.cursors).toEqual({ S2: 8 })
+  })
+})
+
+test('a function that ends twice is told once', () => {
+  const subscriber = new ActingSubscriber()
+  subscriber.subscribe('F1', 'S1')
+  const end = () => subscriber.act({ type: 'topic_ended', function: 'F1' })
+  expect(end()).toMatchObject({ events: [{ subscription: 'S1' }] })
+  expect(end()).toEqual({ type: 'answer' })
+  expect(subscriber.entries.map(({ kind }) => kind)).toEqual(['subscribed', 'unsubscribed'])
+})
+
+describe('who is erased', () => {
+  test('leaves neither record nor row, and tells nobody but who counts', () => {
+    const subscriber = new ActingSubscriber()
+    subscriber.subscribe('F1', 'S1')
+    subscriber.subscribe('F2', 'S2')
+    subscriber.act(sent('S1', 1))
+    subscriber.notices.said.length = 0
+    expect(subscriber.record({ type: 'erase' }).events).toEqual([])
+    expect([subscriber.records.size, subscriber.topics]).toEqual([0, []])
+    expect(subscriber.notices.heard).toEqual(['- t/F1', '- t/F2'])
+  })
+
+  test('and never was, writes nothing', () => {
+    expect(new ActingSubscriber().act({ type: 'erase' })).toEqual({ type: 'answer' })
+  })
+
+  test('leaves nothing of the hour that runs, though he had unsubscribed', () => {
+    const subscriber = new ActingSubscriber()
+    subscriber.subscribe('F1', 'S1')
+    subscriber.act(sent('S1', 1))
+    subscriber.unsubscribe('S1')
+    expect([...subscriber.records.keys()]).toEqual([mailRecord])
+    subscriber.act({ type: 'erase' })
+    expect(subscriber.records.size).toBe(0)
+  })
+})
+
+test.each([
+  ['crn#user:2Vb7qYx9Kd', '2Vb7qYx9Kd'],
+  ['crn#key:5Kd9tVw3Cx', '5Kd9tVw3Cx'],
+  ['crn#user:anonymous', 'anonymous'],
+  ['crn#user:operator', 'operator'],
+])('%s subscribes as %s', (user, id) => {
+  expect(subscriberIdOf(user)).toBe(id)
+})

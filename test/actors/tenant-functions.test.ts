@@ -1,0 +1,193 @@
+import { describe, expect, test } from 'vitest'
+import type { TenantCommand } from '#actors/tenant/commands'
+import { alarmBindingsMax } from '#model/alarm'
+import { FunctionBody, functionsMax } from '#model/function'
+import type { Problem } from '#model/problem'
+import { now, outcomeOf, toldOf, turnAt } from '#test/actors/acting-actor'
+import { ActingTenant, ann, ben, told } from '#test/actors/acting-tenant'
+
+/** Mails when one of these alarms begins. */
+const watching = (...alarms: string[]): FunctionBody['graph'] => ({
+  nodes: [
+    ...alarms.map((alarmId, place) => ({ id: `t${place}`, type: 'trigger', on: 'alarm', alarmId }) as const),
+    { id: 'mail', type: 'email', template: 'words' },
+  ],
+  edges: alarms.map((_, place) => [`t${place}`, 'mail'] as const),
+})
+
+const put = (id: string, isNew: boolean, more: Partial<FunctionBody> = {}, author = ann): TenantCommand => ({
+  type: 'put_function',
+  id,
+  isNew,
+  body: { ...told, ...more },
+  author,
+})
+
+describe('a function', () => {
+  test('is made, changed and removed; whoever runs functions hears of it, and nobody else', () => {
+    const tenant = new ActingTenant()
+    const { name, enabled, graph } = told
+    const made = { name, enabled, graph, devices: null, groups: null, createdBy: ann, createdAt: now, updatedBy: ann }
+    expect(outcomeOf(tenant.makeFunction('F1'))).toMatchObject({ ...made, updatedAt: now })
+    const edit = tenant.state.functions.get('F1')?.edit
+    tenant.at += 5
+    const binding = { devices: ['A'], groups: [] }
+    const edited = tenant.record(put('F1', false, { name: 'Other', enabled: false, binding }, ben))
+    expect(edited.answer).toMatchObject({
+      ...made,
+      name: 'Other',
+      enabled: false,
+      devices: ['A'],
+      groups: [],
+      updatedBy: ben,
+      updatedAt: now + 5,
+    })
+    expect(edited.events).toEqual([])
+    expect(tenant.state.functions.get('F1')?.edit).not.toBe(edit)
+    tenant.act({ type: 'delete_function', id: 'F1' })
+    expect(tenant.state.functions.size).toBe(0)
+    expect(tenant.rules.heard).toEqual([
+      `function t/F1 Told by ${ann}`,
+      `function t/F1 Other by ${ben}`,
+      'function t/F1 gone',
+    ])
+  })
+
+  test('leaves a row of those that end, and what it asked for is forgotten, in one commit; then it is said', () => {
+    const tenant = new ActingTenant()
+    tenant.makeFunction('F1')
+    const decision = tenant.decide({ type: 'delete_function', id: 'F1' })
+    expect(decision).toMatchObject({
+      events: [],
+      records: [{ name: 'function/F1', value: null }],
+      indexes: [{ index: 'ending', entry: 'F1', isPresent: true }],
+    })
+    expect(toldOf(decision)).toEqual(['delivery/t/F1 forget'])
+    expect(tenant.endedTopics).toEqual([])
+    tenant.act({ type: 'delete_function', id: 'F1' })
+    expect(tenant.endedTopics).toEqual(['t/F1'])
+    expect(tenant.record({ type: 'topic_swept', function: 'F1' })).toMatchObject({
+      events: [],
+      indexes: [{ index: 'ending', entry: 'F1', isPresent: false }],
+    })
+  })
+
+  test('put again as it is stays as it is, unless somebody else becomes its author', () => {
+    const tenant = new ActingTenant()
+    const made = outcomeOf(tenant.makeFunction('F1'))
+    tenant.at += 5
+    const unchanged = { type: 'record', events: [], changes: [], records: [], answer: made }
+    expect(tenant.putFunction('F1')).toEqual(unchanged)
+    // Asked again by who did not hear the answer.
+    expect(tenant.makeFunction('F1')).toEqual(unchanged)
+    expect(outcomeOf(tenant.putFunction('F1', {}, ben))).toMatchObject({ createdBy: ann, updatedBy: ben })
+    expect(tenant.rules.heard).toHaveLength(2)
+  })
+
+  test('put again as it is, is recognised as it comes out of a request and out of the store', () => {
+    const tenant = new ActingTenant()
+    const said = {
+      name: 'Told',
+      binding: { devices: ['B', 'A'] },
+      graph: {
+        nodes: [
+          { id: 'when', type: 'trigger', on: 'property', serviceIdentifier: 'svc', propId: '0x2000', to: null },
+          { id: 'warm', type: 'condition', logic: { '>': [{ var: 'value' }, 30.5] } },
+        ],
+        edges: [['when', 'warm']],
+      },
+    }
+    tenant.makeFunction('F1', FunctionBody.parse(said))
+    const again = put('F1', false, FunctionBody.parse(structuredClone(said)))
+    expect(tenant.definition.decide(tenant.woken(), again, turnAt())).toMatchObject({ records: [] })
+    const other = put('F1', false, FunctionBody.parse({ ...said, binding: {} }))
+    expect(tenant.definition.decide(tenant.woken(), other, turnAt())).toMatchObject({ records: [expect.anything()] })
+  })
+
+  test.each<[string, TenantCommand, string]>([
+    ['made where there is another', put('F1', true, { name: 'Other' }), 'conflict: the id is taken'],
+    ['made again by somebody else', put('F1', true, {}, ben), 'conflict: the id is taken'],
+    ['changed where there is none', put('F2', false), 'not_found: Not Found'],
+    ['removed where there is none', { type: 'delete_function', id: 'F2' }, 'not_found: Not Found'],
+    ['bound to a group that is not there', put('F2', true, { binding: { groups: ['G9'] } }), 'not_found: Not Found'],
+  ])('is not %s', (_, command, problem) => {
+    const tenant = new ActingTenant()
+    tenant.makeFunction('F1')
+    expect(outcomeOf(tenant.act(command))).toBe(problem)
+    expect([...tenant.state.functions.keys()]).toEqual(['F1'])
+  })
+
+  test('is one of so many; those that are there may still change', () => {
+    const tenant = new ActingTenant()
+    tenant.makeFunction('F1')
+    const one = tenant.state.functions.get('F1')
+    for (let index = 1; index < functionsMax; index++) if (one) tenant.state.functions.set(`X${index}`, one)
+    const decided = (command: TenantCommand) => outcomeOf(tenant.definition.decide(tenant.state, command, turnAt()))
+    expect(decided(put('F2', true))).toBe(`conflict: a tenant has at most ${functionsMax} functions`)
+    expect(decided(put('F1', false, { name: 'Other' }))).toMatchObject({ name: 'Other' })
+  })
+})
+
+describe('an alarm that a function names', () => {
+  test('has to be there; every node that names none is named', () => {
+    const tenant = new ActingTenant()
+    tenant.makeAlarm('A1')
+    const decision = tenant.makeFunction('F1', { graph: watching('A2', 'A1', 'A3') })
+    const problem = decision.type === 'refuse' ? decision.problem : undefined
+    expect(problem satisfies Problem | undefined).toMatchObject({
+      code: 'invalid',
+      details: [
+        { path: expect.stringMatching(/^graph\.nodes\.0/), message: 'node "t0": must name an alarm that is there' },
+        { path: expect.stringMatching(/^graph\.nodes\.2/), message: 'node "t2": must name an alarm that is there' },
+      ],
+    })
+    expect(outcomeOf(tenant.makeFunction('F1', { graph: watching('A1') }))).toMatchObject({ name: 'Told' })
+  })
+
+  test('may be deleted; then the function can still be edited, but not its graph with that alarm in it', () => {
+    const tenant = new ActingTenant()
+    tenant.makeAlarm('A1')
+    const graph = watching('A1')
+    tenant.makeFunction('F1', { graph })
+    expect(tenant.act({ type: 'delete_alarm', id: 'A1' }).type).toBe('record')
+    expect(outcomeOf(tenant.putFunction('F1', { graph, enabled: false }))).toMatchObject({ enabled: false })
+    expect(outcomeOf(tenant.putFunction('F1', { graph: watching('A1', 'A1') }))).toMatch(/^invalid/)
+    expect(outcomeOf(tenant.putFunction('F1', { graph: told.graph }))).toMatchObject({ graph: told.graph })
+  })
+})
+
+describe('a group that functions are bound to', () => {
+  test('stays while one is', () => {
+    const tenant = new ActingTenant()
+    tenant.makeGroup('G1', ['A', 'B'])
+    const binding = { groups: ['G1'] }
+    tenant.makeFunction('F1', { binding })
+    tenant.makeAlarm('A1', binding)
+    expect(tenant.state.bindings.total).toBe(4)
+    const remove = () => outcomeOf(tenant.act({ type: 'delete_group', id: 'G1' }))
+    expect(remove()).toBe('conflict: the group is in use')
+    tenant.act({ type: 'delete_alarm', id: 'A1' })
+    expect(remove()).toBe('conflict: the group is in use')
+    tenant.putFunction('F1', { binding: { devices: ['A'] } })
+    expect(remove()).toBeUndefined()
+    expect(tenant.state.bindings.total).toBe(1)
+  })
+
+  test('has an end with all that is bound by name', () => {
+    const tenant = new ActingTenant()
+    tenant.makeGroup('G1', ['A'])
+    tenant.makeFunction('F1', { binding: { groups: ['G1'] } })
+    tenant.state.bindings.total = alarmBindingsMax - 1
+    const refused = `conflict: the alarms and functions of a tenant are bound to at most ${alarmBindingsMax} devices by name`
+    const decided = (command: TenantCommand) =>
+      outcomeOf(tenant.definition.decide(tenant.state, command, turnAt())) === refused ? 'refused' : 'taken'
+    expect(decided(put('F2', true, { binding: { devices: ['A'] } }))).toBe('taken')
+    expect(decided(put('F2', true, { binding: { devices: ['A', 'B'] } }))).toBe('refused')
+    expect(decided(put('F2', true))).toBe('taken')
+    // What it was bound to counts no more.
+    expect(decided(put('F1', false, { binding: { devices: ['A', 'B'] } }))).toBe('taken')
+    const group = { type: 'put_group', id: 'G1', isNew: false, author: ann } as const
+    expect(decided({ ...group, body: { name: 'Hall', devices: ['A', 'B'] } })).toBe('taken')
+    expect(decided({ ...group, body: { name: 'Hall', devices: ['A', 'B', 'C'] } })).toBe('refused')
+  })
+})

@@ -1,0 +1,81 @@
+import { describe, expect, test } from 'vitest'
+import type { TenantCommand } from '#actors/tenant/commands'
+import { templateCharactersMax } from '#actors/tenant/templates'
+import { TemplateBody, templatesMax } from '#model/template'
+import { now, outcomeOf, turnAt } from '#test/actors/acting-actor'
+import { ActingTenant, ann, ben, words } from '#test/actors/acting-tenant'
+
+const german: TemplateBody = { locales: { ...words.locales, de: { subject: 'Es ist {{value}}', text: 'Jetzt.' } } }
+
+describe('a template', () => {
+  test('is made, changed and removed; whoever sends mails hears of it, and nobody else', () => {
+    const tenant = new ActingTenant()
+    const made = { ...words, createdBy: ann, createdAt: now, updatedBy: ann, updatedAt: now }
+    expect(outcomeOf(tenant.putTemplate('words'))).toEqual(made)
+    tenant.at += 5
+    const edited = tenant.putTemplate('words', german, ben)
+    expect(edited).toMatchObject({ events: [], answer: { ...made, ...german, updatedBy: ben, updatedAt: now + 5 } })
+    expect(tenant.act({ type: 'delete_template', name: 'words' })).toMatchObject({
+      events: [],
+      records: [{ name: 'template/words', value: null }],
+    })
+    expect([tenant.state.templates.size, tenant.state.templateCharacters]).toEqual([0, 0])
+    expect(tenant.rules.heard).toEqual(['template t/words en', 'template t/words en,de', 'template t/words gone'])
+  })
+
+  test('put again as it is stays as it is, whoever does it', () => {
+    const tenant = new ActingTenant()
+    const made = outcomeOf(tenant.putTemplate('words'))
+    tenant.at += 5
+    const unchanged = { type: 'record', events: [], changes: [], records: [], answer: made }
+    expect(tenant.putTemplate('words', structuredClone(words), ben)).toEqual(unchanged)
+    expect(tenant.rules.heard).toHaveLength(1)
+  })
+
+  test('put again as it is, is recognised as it comes out of a request and out of the store', () => {
+    const tenant = new ActingTenant()
+    tenant.putTemplate('words', TemplateBody.parse(german))
+    const put = (body: TemplateBody): TenantCommand => ({ type: 'put_template', name: 'words', body, author: ann })
+    const decided = (body: TemplateBody) => tenant.definition.decide(tenant.woken(), put(body), turnAt())
+    expect(decided(TemplateBody.parse(structuredClone(german)))).toMatchObject({ records: [] })
+    expect(decided(TemplateBody.parse(words))).toMatchObject({ records: [expect.anything()] })
+  })
+
+  test('may be removed though a function names it, but not where there is none', () => {
+    const tenant = new ActingTenant()
+    tenant.putTemplate('words')
+    tenant.makeFunction('F1')
+    const remove = () => outcomeOf(tenant.act({ type: 'delete_template', name: 'words' }))
+    expect([remove(), remove()]).toEqual([undefined, 'not_found: Not Found'])
+    expect(tenant.state.functions.has('F1')).toBe(true)
+  })
+})
+
+describe('templates have an end', () => {
+  const decided = (tenant: ActingTenant, name: string, body: TemplateBody) => {
+    const command: TenantCommand = { type: 'put_template', name, body, author: ann }
+    return outcomeOf(tenant.definition.decide(tenant.state, command, turnAt()))
+  }
+
+  test('by their count; those that are there may still change', () => {
+    const tenant = new ActingTenant()
+    tenant.putTemplate('words')
+    const one = tenant.state.templates.get('words')
+    for (let index = 1; index < templatesMax; index++) if (one) tenant.state.templates.set(`x${index}`, one)
+    expect(decided(tenant, 'more', words)).toBe(`conflict: a tenant has at most ${templatesMax} templates`)
+    expect(decided(tenant, 'words', german)).toMatchObject(german)
+  })
+
+  test('by their characters, of which those replaced count no more', () => {
+    const tenant = new ActingTenant()
+    tenant.putTemplate('words')
+    tenant.putTemplate('both', german)
+    const [short, long] = [words, german].map(({ locales }) => JSON.stringify(locales).length) as [number, number]
+    expect(tenant.state.templateCharacters).toBe(short + long)
+    tenant.state.templateCharacters = templateCharactersMax - (long - short)
+    const refused = `conflict: the templates of a tenant hold at most ${templateCharactersMax} characters`
+    expect(decided(tenant, 'more', words)).toMatchObject(words)
+    expect(decided(tenant, 'more', german)).toBe(refused)
+    expect(decided(tenant, 'words', german)).toMatchObject(german)
+  })
+})

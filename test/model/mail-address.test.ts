@@ -1,0 +1,103 @@
+import { describe, expect, test } from 'vitest'
+import { domainOf, isMailable, senderOf } from '#model/mail-address'
+
+const label = (length: number) => 'a'.repeat(length)
+const longHost = [63, 63, 61].map(label).join('.')
+
+describe('mail goes to', () => {
+  test.each([
+    'ann@example.com',
+    'ann@localhost',
+    'a@b',
+    'ann.b-c+d_e@sub.example.co.uk',
+    "!#$%&'*+/=?^_`{|}~-@example.com",
+    'ANN@EXAMPLE.COM',
+    'ann@1and1.example',
+    'ann@xn--mnchen-3ya.example',
+    'ann@münchen.example',
+    'jürgen@münchen.example',
+    '用户@例え.example',
+    `${label(64)}@${longHost}`,
+  ])('%s', (address) => {
+    expect(isMailable(address)).toBe(true)
+  })
+})
+
+describe('mail does not go to', () => {
+  test.each([
+    ['nothing', ''],
+    ['no address', 'ann'],
+    ['no name', '@example.com'],
+    ['no host', 'ann@'],
+    ['two', 'ann@example.com@example.org'],
+    ['a list', 'ann@example.com,bob@example.com'],
+    ['a list with a semicolon', 'ann@example.com;bob@example.com'],
+    ['a list in the name', 'ann,bob@example.com'],
+    ['a group', 'all:ann@example.com;'],
+    ['a quoted name', '"ann"@example.com'],
+    ['a quoted name with an at', '"a@b"@example.com'],
+    ['a route', '@relay.example:ann@example.com'],
+    ['a percent route is a name, but an UUCP one with a colon is none', 'host:ann@example.com'],
+    ['a name in front', 'Ann <ann@example.com>'],
+    ['angle brackets', '<ann@example.com>'],
+    ['more behind a bracket', 'a@b>,<c@d'],
+    ['a comment', 'ann(x)@example.com'],
+    ['a space in front', ' ann@example.com'],
+    ['a space behind', 'ann@example.com '],
+    ['a space inside', 'an n@example.com'],
+    ['a line break', 'ann@example.com\r\nBcc: bob@example.com'],
+    ['a line break alone', 'ann@example.com\n'],
+    ['a zero', 'ann\0@example.com'],
+    ['a line separator', 'ann@example.com\u2028'],
+    ['a no-break space', 'ann\u00a0b@example.com'],
+    ['a zero-width space', 'ann\u200b@example.com'],
+    ['half a character', 'ann\ud800@example.com'],
+    ['an IP address', 'ann@127.0.0.1'],
+    ['an IP address in brackets', 'ann@[127.0.0.1]'],
+    ['a number for a host', 'ann@17'],
+    ['a dot in front', '.ann@example.com'],
+    ['a dot behind', 'ann.@example.com'],
+    ['two dots', 'an..n@example.com'],
+    ['a host with two dots', 'ann@example..com'],
+    ['a host with a dot in front', 'ann@.example.com'],
+    ['a host with a dot behind', 'ann@example.com.'],
+    ['a host with a hyphen in front', 'ann@-example.com'],
+    ['a host with an underscore', 'ann@ex_ample.com'],
+    ['a host with a port', 'ann@example.com:25'],
+    ['a host with a path', 'ann@example.com/x'],
+    ['a host escaped', 'ann@example%2ecom'],
+    ['a host that becomes another one', 'ann@example＠evil.com'],
+    ['a host that is no name in any script', 'ann@\u00ad'],
+    ['a label of 64 characters', `ann@${label(64)}.example`],
+    ['a name of 65 bytes', `${label(65)}@example.com`],
+    ['a name of 66 bytes in 33 characters', `${'ä'.repeat(33)}@example.com`],
+    ['255 characters', `${label(64)}@${longHost}a`],
+    ['10 000 characters', `${label(10_000)}@example.com`],
+  ])('%s', (_, address) => {
+    expect(isMailable(address)).toBe(false)
+  })
+
+  test('what takes long to look at', () => {
+    expect(isMailable(`${'a.'.repeat(100_000)}@${'a.'.repeat(100_000)}`)).toBe(false)
+  })
+})
+
+describe('the sender', () => {
+  test.each([
+    ['devices@example.com', { name: '', address: 'devices@example.com' }],
+    ['Devices <devices@example.com>', { name: 'Devices', address: 'devices@example.com' }],
+    ['Ärzte, "Dr." & Co. <d@localhost>', { name: 'Ärzte, "Dr." & Co.', address: 'd@localhost' }],
+    ['<devices@example.com>', undefined],
+    ['Devices <devices@example.com> x', undefined],
+    ['Devices <"d"@example.com>', undefined],
+    ['Devices\n <d@example.com>', undefined],
+    ['d@example.com, e@example.com', undefined],
+    ['Devices', undefined],
+  ])('%s', (text, sender) => {
+    expect(senderOf(text)).toEqual(sender)
+  })
+
+  test('has a host in ASCII', () => {
+    expect(['a@Example.com', 'a@münchen.example'].map(domainOf)).toEqual(['example.com', 'xn--mnchen-3ya.example'])
+  })
+})

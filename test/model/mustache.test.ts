@@ -1,0 +1,272 @@
+import fc from 'fast-check'
+import Mustache from 'mustache'
+import { describe, expect, test } from 'vitest'
+import type { JsonObject, JsonValue } from '#model/json-value'
+import {
+  escapeHtml,
+  type MustacheFault,
+  type MustacheTokens,
+  OutputTooLarge,
+  parseMustache,
+  renderMustache,
+  sectionDepthMax,
+  tagCharactersMax,
+  tagsMax,
+} from '#model/mustache'
+
+const plain = (text: string) => text
+
+function tokensOf(template: string): MustacheTokens {
+  const tokens = parseMustache(template)
+  if ('message' in tokens) throw new Error(`${template}: line ${tokens.line}: ${tokens.message}`)
+  return tokens
+}
+
+function faultOf(template: string): MustacheFault | undefined {
+  const parsed = parseMustache(template)
+  return 'message' in parsed ? parsed : undefined
+}
+
+function render(template: string, data: JsonObject, bytesMax = 1_000): string {
+  return renderMustache(tokensOf(template), data, { escape: plain, bytesMax })
+}
+
+describe('renders what Mustache renders', () => {
+  const names = ['a', 'b', 'c', 'list', 'a.b', 'a.b.c', 'list.length', '.', 'no', 'text.length']
+  const scalar = fc.oneof(
+    fc.boolean(),
+    fc.integer(),
+    fc.double({ noNaN: true }),
+    fc.string(),
+    fc.constantFrom('', 0, '<&"'),
+  )
+  const inner = fc.record(
+    { a: scalar, b: scalar, c: fc.array(scalar, { maxLength: 3 }) },
+    { requiredKeys: [], noNullPrototype: true },
+  )
+  const middle = fc.record(
+    { a: inner, b: fc.oneof(scalar, inner), c: scalar },
+    { requiredKeys: [], noNullPrototype: true },
+  )
+  const data: fc.Arbitrary<JsonObject> = fc.record(
+    {
+      a: fc.oneof(scalar, inner, middle, fc.constant(null)),
+      b: fc.oneof(scalar, middle, fc.array(middle, { maxLength: 3 })),
+      c: fc.array(fc.array(scalar, { maxLength: 2 }), { maxLength: 2 }),
+      list: fc.array(fc.oneof(scalar, inner, middle), { maxLength: 3 }),
+      text: fc.string(),
+    },
+    { requiredKeys: [], noNullPrototype: true },
+  )
+  const white = fc.constantFrom('', ' ', '\t', '\n', '\r\n', '  ')
+  const word = fc.oneof(white, fc.constantFrom('x', '{', '}', '<b>', 'ä', '{ {', '}}'))
+  const { template } = fc.letrec<{ template: string; part: string }>((tie) => ({
+    template: fc.array(tie('part'), { maxLength: 6 }).map((parts) => parts.join('')),
+    part: fc.oneof(
+      { depthSize: 'small', withCrossShrink: true },
+      word,
+      fc.tuple(white, fc.constantFrom(...names), white).map(([left, name, right]) => `{{${left}${name}${right}}}`),
+      fc.tuple(white, fc.constantFrom(...names, '# =')).map(([left, name]) => `{{!${left}${name}}}`),
+      fc
+        .tuple(fc.constantFrom('#', '^'), fc.constantFrom(...names), white, tie('template'), white)
+        .map(
+          ([kind, name, left, body, right]) => `${left}{{${kind}${name}}}${right}${body}${left}{{/ ${name} }}${right}`,
+        ),
+    ),
+  }))
+
+  test('whatever the tags, the data and the white space', () => {
+    let compared = 0
+    fc.assert(
+      fc.property(template, data, (text, values) => {
+        // A brace beside a tag makes another tag of it.
+        fc.pre(faultOf(text) === undefined)
+        compared++
+        const bytesMax = 1_000_000
+        const expected = Mustache.render(text, values, {}, { escape: String })
+        expect(renderMustache(tokensOf(text), values, { escape: plain, bytesMax })).toBe(expected)
+        expect(renderMustache(tokensOf(text), values, { escape: escapeHtml, bytesMax })).toBe(
+          Mustache.render(text, values),
+        )
+      }),
+      { numRuns: 2_000 },
+    )
+    expect(compared).toBeGreaterThan(1_000)
+  })
+})
+
+describe('looks up', () => {
+  test.each<[template: string, data: JsonObject, said: string]>([
+    ['{{meta.site.floor}}', { meta: { site: { floor: 3 } } }, '3'],
+    ['{{meta.site.floor}}', { 'meta.site.floor': 4, meta: { site: { floor: 3 } } }, '4'],
+    ['{{#meta}}{{site.floor}}{{/meta}}', { meta: { 'site.floor': 5, site: { floor: 3 } } }, '5'],
+    ['{{#a}}{{b}}{{/a}}', { a: { c: 1 }, b: 'outer' }, 'outer'],
+    ['{{#a}}{{b}}{{/a}}', { a: { b: null }, b: 'outer' }, ''],
+    ['{{#a}}{{b.c}}{{/a}}', { a: { b: {} }, b: { c: 'outer' } }, 'outer'],
+    ['{{#list}}[{{x}}]{{/list}}', { list: [null, 1, 'text', true], x: 'y' }, '[y][y][y][y]'],
+    ['{{#list}}{{.}},{{/list}}', { list: [null, 0, '', false, 'a'] }, ',0,,false,a,'],
+    ['{{#list}}{{#.}}{{.}}{{/.}};{{/list}}', { list: [[1, 2], [3]] }, '12;3;'],
+    ['{{list}} {{list.length}} {{list.1}}', { list: ['a', null, ['b', 1.5]] }, 'a,,b,1.5 3 '],
+    [
+      '{{object}} {{objects}}',
+      { object: { a: 1 }, objects: [{}, {}] },
+      '[object Object] [object Object],[object Object]',
+    ],
+    ['{{a}}{{a}}', { a: 1 }, '11'],
+  ])('%s in %j', (template, data, said) => {
+    expect(render(template, data)).toBe(said)
+  })
+})
+
+describe('finds nothing that is not in the data', () => {
+  const names = [
+    ...['constructor', '__proto__', 'toString', 'hasOwnProperty', 'valueOf', 'isPrototypeOf', '__defineGetter__'],
+    ...['length', 'name', 'call', 'map', 'cache', 'view', 'parent', 'lookup', 'push', 'at', 'prototype'],
+  ]
+  const holders: [string, JsonValue][] = [
+    ['an object', {}],
+    ['a text', 'text'],
+    ['a number', 1],
+    ['a boolean', true],
+    ['null', null],
+  ]
+
+  test.each(holders)('in %s', (_, value) => {
+    for (const name of names) {
+      const paths = [
+        name,
+        `value.${name}`,
+        `value.constructor.${name}`,
+        `value.__proto__.${name}`,
+        `value.${name}.${name}`,
+      ]
+      for (const path of paths) {
+        const isOwn = typeof value === 'string' && path === 'value.length'
+        expect(render(`{{${path}}}`, { value }), path).toBe(isOwn ? '4' : '')
+        const inside = render(`{{#value}}{{${name}}}{{/value}}{{#${path}}}yes{{/${path}}}{{^${path}}}no{{/${path}}}`, {
+          value,
+        })
+        expect(inside, path).toBe(isOwn ? 'yes' : 'no')
+      }
+    }
+  })
+
+  test('and a list has its length alone', () => {
+    for (const name of names) {
+      const isOwn = name === 'length'
+      expect(render(`{{list.${name}}}`, { list: [1, 2] }), name).toBe(isOwn ? '2' : '')
+    }
+  })
+
+  test('also behind a name that was looked for before', () => {
+    expect(render('{{hasOwnProperty}}{{a}}{{__proto__}}{{a}}', { a: 1 })).toBe('11')
+  })
+
+  test('and what is there under such a name is shown as what it is', () => {
+    const data: JsonObject = { toString: 'a', valueOf: 'b', hasOwnProperty: 'c', inner: { toString: 1, valueOf: 2 } }
+    expect(render('{{toString}}{{valueOf}}{{hasOwnProperty}} {{inner}} {{inner.toString}}', data)).toBe(
+      'abc [object Object] 1',
+    )
+  })
+})
+
+describe('refuses', () => {
+  const many = (count: number, text: string) => text.repeat(count)
+  test.each<[template: string, line: number, said: string]>([
+    ['{{{a}}}', 1, '{{{a}}: values cannot be left unescaped'],
+    ['a\n{{ { a } }}', 2, 'values cannot be left unescaped'],
+    ['{{& a}}', 1, '{{& a}}: values cannot be left unescaped'],
+    ['{{\n&a}}', 1, 'values cannot be left unescaped'],
+    ['\r\n\r\n{{> part }}', 3, '{{> part }}: there are no partials'],
+    ['{{=<% %>=}}<%& a%>', 1, '{{=<% %>=}}: tags cannot be changed'],
+    ['{{=}}', 1, 'tags cannot be changed'],
+    ['{{a', 1, '{{a: the tag has no end'],
+    ['a\n{{', 2, '{{: the tag has no end'],
+    ['{{a}', 1, 'the tag has no end'],
+    ['{{! a', 1, 'the tag has no end'],
+    ['{{#a}}', 1, 'unclosed section "a"'],
+    ['{{#a}}\n{{/b}}', 2, 'unclosed section "a"'],
+    ['{{#a}}{{#b}}\n\n{{/a}}{{/b}}', 3, 'unclosed section "b"'],
+    ['{{#a b}}\n', 2, 'unclosed section "a b"'],
+    ['\n{{/a}}', 2, 'unopened section "a"'],
+    ['{{/}}', 1, 'unopened section'],
+    ['{{^a}}', 1, 'unclosed section "a"'],
+    [`${many(sectionDepthMax + 1, '{{#a}}')}${many(sectionDepthMax + 1, '{{/a}}')}`, 1, '16 inside each other'],
+    [`\n${many(tagsMax + 1, '{{a}}')}`, 2, 'at most 1000 tags'],
+    [`{{${many(tagCharactersMax, 'a')}}}`, 1, 'a tag has at most 256 characters'],
+    [`{{!${many(65_000, ' ')}}}`, 1, 'a tag has at most 256 characters'],
+    [`{{${many(65_000, ' ')}`, 1, 'the tag has no end'],
+  ])('%.30j', (template, line, said) => {
+    const fault = faultOf(template)
+    expect(fault).toMatchObject({ line, message: expect.stringContaining(said) })
+    expect(fault?.message.length).toBeLessThan(120)
+  })
+
+  test('nothing up to its limits', () => {
+    const nested = `${many(sectionDepthMax, '{{#a}}')}x${many(sectionDepthMax, '{{/a}}')}`
+    expect(render(nested, { a: true })).toBe('x')
+    expect(render(many(tagsMax, '{{a}}'), { a: 'x' })).toBe(many(tagsMax, 'x'))
+    expect(render(`{{!${many(tagCharactersMax - 5, 'a')}}}b`, {})).toBe('b')
+  })
+
+  test('any other text never, and never with anything but a fault', () => {
+    const pieces = fc.constantFrom(
+      '{{',
+      '}}',
+      '{',
+      '}',
+      '#',
+      '^',
+      '/',
+      '!',
+      '&',
+      '>',
+      '=',
+      ' ',
+      '\n',
+      'a',
+      'b',
+      '.',
+      '"',
+    )
+    fc.assert(
+      fc.property(fc.array(pieces, { maxLength: 30 }), (parts) => {
+        const text = parts.join('')
+        const fault = faultOf(text)
+        if (fault) expect(fault.line).toBeLessThanOrEqual(text.split('\n').length)
+        else expect(() => render(text, { a: [1], b: 'b' }, 100_000)).not.toThrow()
+      }),
+      { numRuns: 2_000 },
+    )
+  })
+})
+
+describe('ends', () => {
+  const list = (count: number): JsonValue => Array.from({ length: count }, () => 1)
+
+  test('as soon as there is too much, not when all of it is there', () => {
+    let escaped = 0
+    const counting = (text: string) => {
+      escaped++
+      return text
+    }
+    const template = tokensOf('{{#list}}{{value}}{{/list}}')
+    const data = { list: list(10_000), value: 'x'.repeat(1_024) }
+    expect(() => renderMustache(template, data, { escape: counting, bytesMax: 262_144 })).toThrow(OutputTooLarge)
+    expect(escaped).toBe(257)
+  })
+
+  test('by bytes', () => {
+    expect(render('{{a}}b', { a: 'ä€' }, 6)).toBe('ä€b')
+    expect(() => render('{{a}}b', { a: 'ä€' }, 5)).toThrow(OutputTooLarge)
+    expect(() => render('äb', {}, 2)).toThrow(OutputTooLarge)
+  })
+
+  test.each([
+    ['says nothing', ''],
+    ['says nothing of what is not there', '{{no}}'],
+  ])('when it goes round and round and %s', (_, body) => {
+    const template = `${'{{#list}}'.repeat(8)}${body}${'{{/list}}'.repeat(8)}`
+    expect(() => render(template, { list: list(64) })).toThrow(OutputTooLarge)
+  })
+})

@@ -1,0 +1,106 @@
+import { describe, expect, test } from 'vitest'
+import { localeIn, TemplateBody, type TemplateText, templateEntryOf } from '#model/template'
+
+const text: TemplateText = { subject: 'Too hot', text: 'It is {{value}} °C.' }
+
+function issuesOf(body: unknown): { path: string; message: string }[] {
+  const { error } = TemplateBody.safeParse(body)
+  return (error?.issues ?? []).map(({ path, message }) => ({ path: path.join('.'), message }))
+}
+
+describe('a template is', () => {
+  test.each<[what: string, body: unknown]>([
+    ['words in en', { locales: { en: text } }],
+    ['words with HTML', { locales: { en: { ...text, html: '<p>{{value}}</p>' } } }],
+    ['several locales', { locales: { en: text, de: text, 'de-CH': text } }],
+    ['64 of them', { locales: localesOf(64) }],
+    [
+      'words with every tag',
+      { locales: { en: { subject: '{{value}}', text: '{{#a}}{{b.c}}{{/a}}{{^a}}-{{/a}}{{! x }}' } } },
+    ],
+    ['no words but a subject', { locales: { en: { subject: 'Too hot', text: '' } } }],
+    ['256 characters of subject', { locales: { en: { ...text, subject: '🔥'.repeat(256) } } }],
+    ['32 KiB of text', { locales: { en: { ...text, text: 'ä'.repeat(16_384) } } }],
+    ['lines and tabs', { locales: { en: { ...text, text: 'a\n\tb\r\nc' } } }],
+  ])('%s', (_, body) => {
+    expect(TemplateBody.parse(body)).toEqual(body)
+  })
+})
+
+function localesOf(count: number): Record<string, TemplateText> {
+  const letters = 'abcdefghijklmnopqrstuvwxyz'
+  const names = Array.from({ length: count - 1 }, (_, n) => `${letters[Math.floor(n / 26)]}${letters[n % 26]}`)
+  return Object.fromEntries(['en', ...names].map((name) => [name, text]))
+}
+
+describe('a template is not', () => {
+  const one = (more: object) => ({ locales: { en: { ...text, ...more } } })
+
+  test.each<[what: string, body: unknown, path: string, said?: string]>([
+    ['nothing', undefined, ''],
+    ['a text', 'Too hot', ''],
+    ['without locales', {}, 'locales'],
+    ['with something else', { locales: { en: text }, name: 'hot' }, ''],
+    ['empty', { locales: {} }, 'locales', 'must have en'],
+    ['without en', { locales: { de: text } }, 'locales', 'must have en'],
+    ['of 65 locales', { locales: localesOf(65) }, 'locales', 'at most 64'],
+    ['in a locale in capitals', { locales: { en: text, DE: text } }, 'locales.DE'],
+    ['in a language of three letters', { locales: { en: text, deu: text } }, 'locales.deu'],
+    ['in a region in small letters', { locales: { en: text, 'de-ch': text } }, 'locales.de-ch'],
+    ['in __proto__', JSON.parse('{"locales":{"en":{"subject":"a","text":"b"},"__proto__":{}}}'), 'locales'],
+    ['without a subject', { locales: { en: { text: 'a' } } }, 'locales.en.subject'],
+    ['without a text', { locales: { en: { subject: 'a', html: '<p>a</p>' } } }, 'locales.en.text'],
+    ['with a recipient', one({ to: 'bob@example.com' }), 'locales.en'],
+    ['with an empty subject', one({ subject: '' }), 'locales.en.subject'],
+    ['with a subject of 257 characters', one({ subject: 'a'.repeat(257) }), 'locales.en.subject', 'at most 256'],
+    ['with a subject of 257 large characters', one({ subject: '🔥'.repeat(257) }), 'locales.en.subject'],
+    ['with a line break in the subject', one({ subject: 'a\nb' }), 'locales.en.subject', 'one line'],
+    ['with a carriage return in the subject', one({ subject: 'a\rBcc: b@c' }), 'locales.en.subject', 'one line'],
+    ['with a line separator in the subject', one({ subject: 'a\u2028b' }), 'locales.en.subject', 'one line'],
+    ['with a zero in the subject', one({ subject: 'a\0b' }), 'locales.en.subject', 'one line'],
+    ['with a zero in the text', one({ text: 'a\0b' }), 'locales.en.text', 'control characters'],
+    ['with an escape in the HTML', one({ html: 'a\x1bb' }), 'locales.en.html', 'control characters'],
+    ['with half a character', one({ text: 'a\ud800' }), 'locales.en.text', 'well-formed'],
+    ['of more than 32 KiB', one({ text: 'ä'.repeat(16_385) }), 'locales.en.text', '32768 bytes'],
+    ['of more than 128 KiB', { locales: manyLarge() }, '', '131072 bytes'],
+    ['unescaped', one({ subject: '{{{value}}}' }), 'locales.en.subject', 'line 1: {{{value}}: values'],
+    ['unescaped in HTML', one({ html: '<p>\n{{& value}}</p>' }), 'locales.en.html', 'line 2: {{& value}}: values'],
+    ['of parts', one({ text: 'a\r\n\r\n{{> part}}' }), 'locales.en.text', 'line 3: {{> part}}: there are no partials'],
+    ['with other tags', one({ text: '{{=<% %>=}}' }), 'locales.en.text', 'line 1: {{=<% %>=}}: tags'],
+    ['open at its end', one({ text: '{{#value}}' }), 'locales.en.text', 'line 1: unclosed section "value"'],
+    ['closed too often', one({ text: '{{/value}}' }), 'locales.en.text', 'line 1: unopened section "value"'],
+  ])('%s', (_, body, path, said = '') => {
+    expect(issuesOf(body)).toEqual([{ path, message: expect.stringContaining(said) }])
+  })
+})
+
+function manyLarge(): Record<string, TemplateText> {
+  return Object.fromEntries(Object.keys(localesOf(10)).map((name) => [name, { ...text, text: 'a'.repeat(60_000) }]))
+}
+
+describe('the words that somebody gets', () => {
+  test.each([
+    ['de-CH', ['en', 'de', 'de-CH'], 'de-CH'],
+    ['de-CH', ['en', 'de', 'de-AT'], 'de'],
+    ['de-CH', ['en', 'de-AT'], 'en'],
+    ['de', ['en', 'de-CH'], 'en'],
+    ['de', ['en', 'de'], 'de'],
+    ['en-US', ['en', 'de'], 'en'],
+    ['fr', ['en', 'de'], 'en'],
+    ['', ['en'], 'en'],
+    ['__proto__', ['en'], 'en'],
+    ['constructor', ['en'], 'en'],
+    ['toString-XX', ['en'], 'en'],
+  ])('%s of %j are those in %s', (wanted, there, found) => {
+    expect(localeIn(Object.fromEntries(there.map((locale) => [locale, text])), wanted)).toBe(found)
+  })
+})
+
+test('a template is shown with its name', () => {
+  const stored = { locales: { en: text }, createdBy: 'crn#user:a', createdAt: 1, updatedBy: 'crn#user:b', updatedAt: 2 }
+  expect(templateEntryOf('acme', 'too.hot', stored)).toEqual({
+    ...stored,
+    name: 'too.hot',
+    resourceIdentifier: 'crn#template:acme/too.hot',
+  })
+})

@@ -1,0 +1,173 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { JsonObject } from '#model/json-value'
+import { TemplateBody } from '#model/template'
+import { dataOf } from '#notifications/mail-data'
+import { mailOf } from '#notifications/mail-of'
+import { rendered } from '#notifications/render'
+import type { Mail } from '#outbound/mail'
+import { smtpMail } from '#outbound/smtp-mail'
+import { realWorld } from '#src/world'
+import { headerOf, readMail } from '#test/outbound/read-mail'
+import { RealSmtpServer } from '#test/outbound/real-smtp-server'
+
+/** Everything that somebody may say about a mail, each in its place. */
+interface Said {
+  readonly function: string
+  readonly alarm: string
+  readonly device: string
+  readonly value: string
+  readonly meta: string
+  readonly subject: string
+  readonly text: string
+  readonly html: string
+  readonly locale: string
+  readonly to: string
+}
+
+const harmless: Said = {
+  function: 'Too hot',
+  alarm: 'Fire',
+  device: 'PUMP-7',
+  value: '91.5',
+  meta: 'cellar',
+  subject: '',
+  text: '',
+  html: '',
+  locale: 'en',
+  to: 'ann@people.example',
+}
+
+const attempts: readonly (readonly [what: string, text: string])[] = [
+  ['a line break', 'a\nBcc: bob@evil.example'],
+  ['a carriage return', 'a\rBcc: bob@evil.example'],
+  ['both', 'a\r\nBcc: bob@evil.example'],
+  ['a folded line', 'a\r\n Bcc: bob@evil.example'],
+  ['a folded line with a tab', 'a\r\n\tBcc: bob@evil.example'],
+  ['the end of headers', 'a\r\n\r\nfrom here it is mine'],
+  ['the end of the mail', 'a\r\n.\r\nMAIL FROM:<bob@evil.example>\r\nRCPT TO:<bob@evil.example>\r\nDATA\r\n'],
+  ['a bare dot', '\n.\n'],
+  ['a zero', 'a\0Bcc: bob@evil.example'],
+  ['a line separator', 'a\u2028Bcc: bob@evil.example'],
+  ['a paragraph separator', 'a\u2029Bcc: bob@evil.example'],
+  ['a next line', 'a\u0085Bcc: bob@evil.example'],
+  ['a vertical tab', 'a\vBcc: bob@evil.example\fTo: bob@evil.example'],
+  ['characters that become line breaks by their low byte', 'a\u560d\u560aBcc: bob@evil.example'],
+  ['an encoded word', '=?utf-8?Q?a=0D=0ABcc:_bob@evil.example?='],
+  ['an encoded word in base64', '=?utf-8?B?YQ0KQmNjOiBib2JAZXZpbC5leGFtcGxl?='],
+  ['half an encoded word', '=?utf-8?Q?a'],
+  ['a boundary', '--0123-Part_1\r\nContent-Type: text/html\r\n\r\n<script>'],
+  ['an address', '"Ann" <bob@evil.example>, bob@evil.example;'],
+  ['10 000 characters', 'x'.repeat(10_000)],
+  ['10 000 large ones', '🔥'.repeat(10_000)],
+  ['a tag', '{{{value}}}{{meta}}'],
+]
+
+const headerNames = [
+  'auto-submitted',
+  'x-auto-response-suppress',
+  'list-id',
+  'list-unsubscribe',
+  'list-unsubscribe-post',
+  'from',
+  'to',
+  'subject',
+  'message-id',
+  'date',
+  'mime-version',
+  'content-type',
+]
+
+let server: RealSmtpServer
+let mail: Mail
+
+beforeAll(async () => {
+  server = await RealSmtpServer.open()
+  mail = smtpMail({
+    url: `smtp://127.0.0.1:${server.port}`,
+    from: 'Devices, "Dr." <devices@devices.example>',
+    world: realWorld,
+  })
+})
+
+afterAll(async () => {
+  await mail.close()
+  await server.close()
+})
+
+/** What a template makes of it, unless it may not be kept. */
+function bodyOf({ subject, text, html }: Said): TemplateBody | undefined {
+  const tags = '{{function}} {{alarm}} {{device}} {{value}} {{meta.place}}'
+  const en = { subject: `${tags}${subject}`, text: `${tags}\n${text}`, html: `<p>${tags}</p>${html}` }
+  return TemplateBody.safeParse({ locales: { en } }).data
+}
+
+async function got(said: Said) {
+  const body = bodyOf(said)
+  if (!body) return undefined
+  const { device, value, meta } = said
+  const run = { device, at: 1_700_000_000_000, value, previous: null, cause: { on: 'alarm', alarm: 'a' } } as const
+  const around: { meta: JsonObject; functionName: string; alarmName: string } = {
+    functionName: said.function,
+    alarmName: said.alarm,
+    meta: { place: meta },
+  }
+  const text = rendered(body, said.locale, dataOf(run, around))
+  const before = server.got.length
+  const unsubscribeUrl = 'https://devices.example/api/v1/notifications/unsubscribe/a?tenant=b&user=c&sig=d'
+  await mail.send(
+    mailOf({ mail, to: said.to, seed: 'seed', date: run.at, text, listId: 'f.devices.example', unsubscribeUrl }),
+  )
+  return { mails: server.got.slice(before), text }
+}
+
+function expectHarmless(
+  { mails, text }: NonNullable<Awaited<ReturnType<typeof got>>>,
+  to = harmless.to,
+  header = to,
+): void {
+  expect(mails).toHaveLength(1)
+  const [{ from, to: recipients, raw } = { from: '', to: [], raw: '' }] = mails
+  expect(from).toBe('devices@devices.example')
+  expect(recipients).toEqual([to])
+  const { headers, subject, text: plain, html } = readMail(raw)
+  expect(headers.map(([name]) => name).sort()).toEqual([...headerNames].sort())
+  expect(headerOf(headers, 'to')).toBe(header)
+  expect(headerOf(headers, 'from')).toBe('"Devices, \\"Dr.\\"" <devices@devices.example>')
+  expect(headerOf(headers, 'list-id')).toBe('<f.devices.example>')
+  // A header's value may begin and end with white space that nobody sees.
+  expect(subject.trim()).toBe(text.subject.trim())
+  expect(subject).not.toMatch(/[\p{Cc}\p{Zl}\p{Zp}]/u)
+  expect(plain.trimEnd()).toBe(text.text.replace(/\r\n?/g, '\n').trimEnd())
+  expect(html?.trimEnd()).toBe(text.html?.replace(/\r\n?/g, '\n').trimEnd())
+  for (const line of raw.split('\r\n')) expect(Buffer.byteLength(line, 'latin1')).toBeLessThanOrEqual(998)
+}
+
+test('a mail of harmless words arrives as it is', async () => {
+  const arrived = await got(harmless)
+  expect(arrived?.text.subject).toBe('Too hot Fire PUMP-7 91.5 cellar')
+  if (arrived) expectHarmless(arrived)
+})
+
+describe.each(['function', 'alarm', 'device', 'value', 'meta', 'subject', 'text', 'html', 'locale'] as const)(
+  'a mail is one mail to one person, whatever stands in %s:',
+  (place) => {
+    test.each(attempts)('%s', async (_, text) => {
+      const arrived = await got({ ...harmless, [place]: text })
+      // What nobody may keep as a template cannot come this far.
+      const mayKeep = bodyOf({ ...harmless, [place]: text }) !== undefined
+      expect(arrived !== undefined).toBe(mayKeep)
+      if (!['subject', 'text', 'html'].includes(place)) expect(mayKeep).toBe(true)
+      if (arrived) expectHarmless(arrived)
+    })
+  },
+)
+
+test.each<[to: string, header?: string]>([
+  ["!#$%&'*+/=?^_`{|}~-@people.example"],
+  ["o'hara+a/b=c@people.example"],
+  ['ann@münchen.example', 'ann@xn--mnchen-3ya.example'],
+])('an address is one address: %s', async (to, header) => {
+  const arrived = await got({ ...harmless, to })
+  if (arrived) expectHarmless(arrived, to, header)
+  expect(arrived).toBeDefined()
+})

@@ -1,0 +1,47 @@
+import { describe, expect, test } from 'vitest'
+import { ServiceSchema } from '#model/service-schema'
+import { dataOf, type RunData, type RunSurroundings } from '#notifications/mail-data'
+
+const run: RunData = {
+  device: 'PUMP-7',
+  at: 1_700_000_000_000,
+  value: 91.5,
+  previous: 20,
+  cause: { on: 'property', service: 'heat', propId: 0x2000 },
+}
+const schema = ServiceSchema.parse({ name: 'Heating', properties: { '0x2000': { name: 'temperature' } } })
+const around: RunSurroundings = { functionName: 'Too hot', meta: { site: { floor: 3 } } }
+
+const common = {
+  value: 91.5,
+  previous: 20,
+  device: 'PUMP-7',
+  deviceIdentifier: 'PUMP-7',
+  time: 1_700_000_000_000,
+  date: '2023-11-14T22:13:20.000Z',
+  meta: { site: { floor: 3 } },
+  function: 'Too hot',
+}
+
+describe('what a template reads', () => {
+  test.each<[what: string, cause: RunData['cause'], more: Partial<RunSurroundings>, said: object]>([
+    ['of a property without a schema', run.cause, {}, { on: 'property', service: 'heat', property: '0x2000' }],
+    [
+      'of a property by its names',
+      run.cause,
+      { schema },
+      { on: 'property', service: 'Heating', property: 'temperature' },
+    ],
+    [
+      'of one that the schema does not know',
+      { on: 'property', service: 'heat', propId: 1 },
+      { schema },
+      { on: 'property', service: 'Heating', property: '0x0001' },
+    ],
+    ['of an alarm', { on: 'alarm', alarm: '2Vb7qYx9Kd' }, { alarmName: 'Fire' }, { on: 'alarm', alarm: 'Fire' }],
+    ['of an alarm that is gone', { on: 'alarm', alarm: '2Vb7qYx9Kd' }, {}, { on: 'alarm', alarm: '2Vb7qYx9Kd' }],
+    ['of a status', { on: 'status' }, {}, { on: 'status' }],
+  ])('%s', (_, cause, more, said) => {
+    expect(dataOf({ ...run, cause }, { ...around, ...more })).toEqual({ ...common, ...said })
+  })
+})

@@ -1,0 +1,76 @@
+/** A mail as whoever gets it reads it. RFC 5322, 2045, 2047. */
+export interface ReadMail {
+  /** In order, names in lower case, unfolded and as they stand. */
+  readonly headers: readonly (readonly [name: string, value: string])[]
+  readonly subject: string
+  readonly text: string
+  readonly html: string | undefined
+}
+
+export function readMail(raw: string): ReadMail {
+  const { headers, body } = partOf(raw)
+  const boundary = /boundary="([^"]+)"/.exec(headerOf(headers, 'content-type'))?.[1]
+  const parts = boundary === undefined ? [{ headers, body }] : partsOf(body, boundary)
+  const wordsOf = (type: string) => {
+    const part = parts.find((each) => headerOf(each.headers, 'content-type').startsWith(type))
+    return part && wordsIn(part.body, headerOf(part.headers, 'content-transfer-encoding'))
+  }
+  return {
+    headers,
+    subject: decodedWords(headerOf(headers, 'subject')),
+    text: wordsOf('text/plain') ?? '',
+    html: wordsOf('text/html'),
+  }
+}
+
+/** All values of this name, joined: a name that stands twice shows. */
+export function headerOf(headers: ReadMail['headers'], name: string): string {
+  return headers
+    .filter(([each]) => each === name)
+    .map(([, value]) => value)
+    .join(' AND ')
+}
+
+function partOf(raw: string): { headers: ReadMail['headers']; body: string } {
+  const end = raw.indexOf('\r\n\r\n')
+  const lines = raw
+    .slice(0, end)
+    .replace(/\r\n(?=[ \t])/g, '')
+    .split('\r\n')
+  const headers = lines.map((line): [string, string] => {
+    const [, name = '', value = ''] = /^([!-9;-~]+):[ \t]?(.*)$/s.exec(line) ?? []
+    if (name === '') throw new Error(`no header: ${JSON.stringify(line)}`)
+    return [name.toLowerCase(), value]
+  })
+  return { headers, body: raw.slice(end + 4) }
+}
+
+function partsOf(body: string, boundary: string) {
+  return body
+    .split(`--${boundary}`)
+    .slice(1, -1)
+    .map((part) => partOf(part.replace(/^\r\n/, '').replace(/\r\n$/, '')))
+}
+
+function wordsIn(body: string, encoding: string): string {
+  const decoded =
+    encoding === 'base64'
+      ? Buffer.from(body, 'base64').toString()
+      : encoding === 'quoted-printable'
+        ? Buffer.from(bytesOfHex(body.replace(/=\r\n/g, '')), 'latin1').toString()
+        : body
+  return decoded.replace(/\r\n/g, '\n').replace(/\n$/, '')
+}
+
+/** Once: what was encoded may look encoded again. */
+function decodedWords(value: string): string {
+  const words = /=\?utf-8\?([qb])\?([^?]*)\?=(?:[ \t]+(?==\?))?/gi
+  const bytes = value.replace(words, (_, kind: string, text: string) =>
+    kind.toLowerCase() === 'b' ? Buffer.from(text, 'base64').toString('latin1') : bytesOfHex(text.replaceAll('_', ' ')),
+  )
+  return Buffer.from(bytes, 'latin1').toString()
+}
+
+function bytesOfHex(text: string): string {
+  return text.replace(/=([0-9A-F]{2})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
+}

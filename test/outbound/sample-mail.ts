@@ -1,0 +1,14 @@
+import type { MailMessage } from '#outbound/mail'
+
+/** A mail; `n` makes it another. */
+export function sampleMail(n = 0, more: Partial<MailMessage> = {}): MailMessage {
+  return {
+    id: `${String(n).padStart(32, 'a')}@devices.example`,
+    date: 1_700_000_000_000 + n,
+    from: 'Devices <devices@devices.example>',
+    to: 'ann@people.example',
+    subject: `Boiler ${n}`,
+    text: `It is too hot: ${n}.`,
+    ...more,
+  }
+}

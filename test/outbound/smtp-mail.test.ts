@@ -1,0 +1,248 @@
+import { inspect } from 'node:util'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { type Mail, type MailFault, MailRefused } from '#outbound/mail'
+import { type SmtpTimeouts, smtpMail } from '#outbound/smtp-mail'
+import { realWorld } from '#src/world'
+import { RealSmtpServer } from '#test/outbound/real-smtp-server'
+import { RefusingSmtpServer, type SmtpAnswer, type SmtpStep } from '#test/outbound/refusing-smtp-server'
+import { sampleMail } from '#test/outbound/sample-mail'
+
+const from = 'devices@devices.example'
+const patient: SmtpTimeouts = {
+  connectMs: 60_000,
+  greetingMs: 60_000,
+  silenceMs: 60_000,
+  wholeMs: 60_000,
+  closeMs: 100,
+}
+const short: SmtpTimeouts = { connectMs: 5_000, greetingMs: 200, silenceMs: 200, wholeMs: 5_000, closeMs: 5_000 }
+
+const opened: Mail[] = []
+
+function mailTo(url: string, timeouts = short): Mail {
+  const mail = smtpMail({ url, from, world: realWorld, timeouts })
+  opened.push(mail)
+  return mail
+}
+
+async function refusalOf(mail: Mail, n = 0): Promise<MailRefused | undefined> {
+  try {
+    await mail.send(sampleMail(n))
+    return undefined
+  } catch (error) {
+    expect(error).toBeInstanceOf(MailRefused)
+    return error as MailRefused
+  }
+}
+
+afterEach(async () => {
+  for (const mail of opened.splice(0)) await mail.close()
+})
+
+describe('a server that does not take it', () => {
+  let server: RefusingSmtpServer
+
+  beforeEach(async () => {
+    server = await RefusingSmtpServer.open()
+  })
+
+  afterEach(() => server.close())
+
+  const url = () => `smtp://me:secret@127.0.0.1:${server.port}`
+
+  const rows: [step: SmtpStep, answer: SmtpAnswer, kind: MailFault, code: string][] = [
+    ['GREETING', '554 no service', 'transport', '554'],
+    ['GREETING', '421 busy', 'transport', '421'],
+    ['GREETING', 'drop', 'transport', 'CONNECTION'],
+    ['GREETING', 'silence', 'transport', 'TIMEOUT'],
+    ['EHLO', '421 busy', 'transport', '421'],
+    ['EHLO', 'drop', 'transport', 'CONNECTION'],
+    ['EHLO', 'silence', 'transport', 'TIMEOUT'],
+    ['AUTH', '535 wrong', 'transport', '535'],
+    ['AUTH', '454 later', 'transport', '454'],
+    ['AUTH', '421 busy', 'transport', '421'],
+    ['AUTH', 'drop', 'transport', 'CONNECTION'],
+    ['AUTH', 'silence', 'transport', 'TIMEOUT'],
+    ['MAIL', '553 not you', 'transport', '553'],
+    ['MAIL', '451 later', 'transport', '451'],
+    ['MAIL', '530 sign in first', 'transport', '530'],
+    ['MAIL', '421 busy', 'transport', '421'],
+    ['MAIL', 'drop', 'transport', 'CONNECTION'],
+    ['MAIL', 'silence', 'transport', 'TIMEOUT'],
+    ['RCPT', '550 ann@people.example is unknown', 'recipient', '550'],
+    ['RCPT', '553 no such name', 'recipient', '553'],
+    ['RCPT', '450 mailbox is busy', 'later', '450'],
+    ['RCPT', '452 mailbox is full', 'later', '452'],
+    ['RCPT', '503 bad sequence', 'later', '503'],
+    ['RCPT', '530 sign in first', 'transport', '530'],
+    ['RCPT', '421 busy', 'transport', '421'],
+    ['RCPT', 'drop', 'transport', 'CONNECTION'],
+    ['RCPT', 'silence', 'transport', 'TIMEOUT'],
+    ['DATA', '554 no', 'message', '554'],
+    ['DATA', '451 later', 'later', '451'],
+    ['DATA', '421 busy', 'transport', '421'],
+    ['DATA', 'drop', 'transport', 'CONNECTION'],
+    ['DATA', 'silence', 'transport', 'TIMEOUT'],
+    ['END', '554 spam', 'message', '554'],
+    ['END', '552 too large', 'message', '552'],
+    ['END', '451 later', 'later', '451'],
+    ['END', '421 busy', 'transport', '421'],
+    ['END', 'drop', 'later', 'CONNECTION'],
+    ['END', 'silence', 'later', 'TIMEOUT'],
+  ]
+
+  test.each(rows)('at %s: %s is %s %s, and it is asked again', async (step, answer, kind, code) => {
+    server.answering = (each) => (each === step ? answer : undefined)
+    const mail = mailTo(url())
+    const refused = await refusalOf(mail)
+    expect([refused?.kind, refused?.code]).toEqual([kind, code])
+    expect(inspect(refused, { depth: 10, showHidden: true })).not.toMatch(/ann@|people\.example|secret|devices@/)
+    server.answering = () => undefined
+    expect(await refusalOf(mail, 1)).toBeUndefined()
+  })
+
+  test('what was sent whole and not answered may have arrived', async () => {
+    server.answering = (step) => (step === 'END' ? 'drop' : undefined)
+    expect(await refusalOf(mailTo(url()))).toMatchObject({ kind: 'later' })
+    expect(server.mails).toBe(1)
+  })
+
+  test('an old HELO is enough without a password', async () => {
+    server.answering = (step) => (step === 'EHLO' ? '500 what' : undefined)
+    expect(await refusalOf(mailTo(`smtp://127.0.0.1:${server.port}`))).toBeUndefined()
+  })
+
+  test('one that answers a little and never ends is given up after all', async () => {
+    server.answering = (step) => (step === 'MAIL' ? 'silence' : undefined)
+    const mail = mailTo(url(), { ...patient, wholeMs: 200 })
+    expect(await refusalOf(mail)).toMatchObject({ kind: 'transport', code: 'TIMEOUT' })
+    server.answering = (step) => (step === 'END' ? 'silence' : undefined)
+    expect(await refusalOf(mail, 1)).toMatchObject({ kind: 'later', code: 'TIMEOUT' })
+    server.answering = () => undefined
+    expect(await refusalOf(mail, 2)).toBeUndefined()
+  })
+
+  test('one that speaks no TLS is given up', async () => {
+    server.answering = () => 'silence'
+    const mail = mailTo(`smtps://127.0.0.1:${server.port}`, { ...patient, connectMs: 200 })
+    expect(await refusalOf(mail)).toMatchObject({ kind: 'transport', code: 'TIMEOUT' })
+  })
+
+  test('one that is away and comes back', async () => {
+    const { port } = server
+    await server.close()
+    const mail = mailTo(`smtp://127.0.0.1:${port}`)
+    expect(await refusalOf(mail)).toMatchObject({ kind: 'transport', code: 'CONNECTION' })
+    await server.listen(port)
+    expect(await refusalOf(mail, 1)).toBeUndefined()
+  })
+
+  test('no such host', async () => {
+    const refused = await refusalOf(mailTo('smtp://no-such-host.invalid', patient))
+    expect(refused).toMatchObject({ kind: 'transport', code: 'DNS' })
+  })
+
+  test.each<[what: string, drops: readonly number[], kind: MailFault | undefined]>([
+    ['once', [2], undefined],
+    ['twice', [2, 3], 'transport'],
+  ])('a connection that was closed meanwhile is replaced: %s', async (_, drops, kind) => {
+    server.answering = (step, nth) => (step === 'MAIL' && drops.includes(nth) ? 'drop' : undefined)
+    const mail = mailTo(url())
+    expect(await refusalOf(mail)).toBeUndefined()
+    expect((await refusalOf(mail, 1))?.kind).toBe(kind)
+  })
+
+  test('a mail that was begun is never sent again by itself', async () => {
+    const mail = mailTo(url())
+    await mail.send(sampleMail(0))
+    server.answering = (step) => (step === 'END' ? 'drop' : undefined)
+    expect(await refusalOf(mail, 1)).toMatchObject({ kind: 'later' })
+    expect(server.mails).toBe(2)
+  })
+
+  test.each<[step: SmtpStep, kind: MailFault]>([
+    ['GREETING', 'transport'],
+    ['RCPT', 'transport'],
+    ['END', 'later'],
+  ])('one that is silent at %s does not hold up whoever closes', async (step, kind) => {
+    const mail = mailTo(url(), patient)
+    const isSilent = new Promise<void>((resolve) => {
+      server.answering = (each) => {
+        if (each !== step) return undefined
+        resolve()
+        return 'silence'
+      }
+    })
+    const refused = refusalOf(mail)
+    await isSilent
+    await mail.close()
+    expect(await refused).toMatchObject({ kind, code: 'CONNECTION' })
+  })
+
+  test('what is refused costs no connection', async () => {
+    server.answering = (step) => (step === 'RCPT' ? '550 unknown' : undefined)
+    const mail = mailTo(url())
+    for (let n = 0; n < 3; n++) expect(await refusalOf(mail, n)).toMatchObject({ kind: 'recipient' })
+    expect(server.connections).toBe(1)
+  })
+})
+
+describe('connections', () => {
+  test('are at most four, kept, and made anew after a hundred mails', async () => {
+    const server = await RealSmtpServer.open()
+    const mail = mailTo(`smtp://127.0.0.1:${server.port}`)
+    await Promise.all(Array.from({ length: 40 }, (_, n) => mail.send(sampleMail(n))))
+    expect(server.connectionsMade).toBeLessThanOrEqual(4)
+    for (let n = 40; n < 500; n++) await mail.send(sampleMail(n))
+    expect(server.got).toHaveLength(500)
+    expect(server.connectionsMax).toBeLessThanOrEqual(4)
+    expect(server.connectionsMade).toBeGreaterThan(4)
+    await mail.close()
+    await server.close()
+  })
+})
+
+describe('a password', () => {
+  const offering = { hideSTARTTLS: false }
+
+  test.each<[what: string, open: () => Promise<RealSmtpServer>, isSecure: boolean]>([
+    ['as it is to this machine', () => RealSmtpServer.open(), false],
+    [
+      'by TLS where it is offered, whoever signed the certificate of this machine',
+      () => RealSmtpServer.open(offering),
+      true,
+    ],
+  ])('goes %s', async (_, open, isSecure) => {
+    const server = await open()
+    const mail = mailTo(`smtp://m%C3%A9:pa%40ss@127.0.0.1:${server.port}`)
+    expect(await refusalOf(mail)).toBeUndefined()
+    expect(server.signedIn).toEqual([{ user: 'mé', password: 'pa@ss' }])
+    expect(server.got).toMatchObject([{ isSecure }])
+    await mail.close()
+    await server.close()
+  })
+
+  // 0.0.0.0 leads to this machine and is not known to.
+  test.each<[what: string, open: () => Promise<RealSmtpServer>, url: string]>([
+    ['without TLS', () => RealSmtpServer.open(), 'smtp://me:secret@0.0.0.0'],
+    ['to a certificate that nobody signed', () => RealSmtpServer.open(offering), 'smtp://me:secret@0.0.0.0'],
+    ['to one with TLS from the start', () => RealSmtpServer.open({ secure: true }), 'smtps://me:secret@127.0.0.1'],
+  ])('goes nowhere %s', async (_, open, url) => {
+    const server = await open()
+    const mail = mailTo(`${url}:${server.port}`)
+    expect(await refusalOf(mail)).toMatchObject({ kind: 'transport' })
+    expect(server.signedIn).toEqual([])
+    expect(server.got).toEqual([])
+    await mail.close()
+    await server.close()
+  })
+
+  test('without one, mail goes over the network without TLS where none is offered', async () => {
+    const server = await RealSmtpServer.open()
+    const mail = mailTo(`smtp://0.0.0.0:${server.port}`)
+    expect(await refusalOf(mail)).toBeUndefined()
+    expect(server.got).toMatchObject([{ isSecure: false, from, to: ['ann@people.example'] }])
+    await mail.close()
+    await server.close()
+  })
+})

@@ -1,0 +1,395 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import type { PropertyState } from '#model/entry'
+import { Graph, type GraphNode } from '#model/graph'
+import { isJsonObject, type JsonObject, type JsonValue } from '#model/json-value'
+import { FunctionGraph } from '#rules/function-graph'
+import type { Happened, Happening, RunSink, RunTrace } from '#rules/function-list'
+import { evaluatePlainly, NoOutcome, truth } from '#test/rules/reference-logic'
+import { graphOf } from '#test/rules/stored-functions'
+
+const now = 1_790_000_000_000
+
+const heat: GraphNode = { id: 'heat', type: 'trigger', on: 'property', serviceIdentifier: 'Climate', propId: 1 }
+const siren: GraphNode = { id: 'siren', type: 'trigger', on: 'alarm', alarmId: '8Hj4wRt6Zp' }
+const gone: GraphNode = { id: 'gone', type: 'trigger', on: 'status' }
+const tell: GraphNode = { id: 'tell', type: 'email', template: 'a' }
+
+function happened(more: Partial<Happening> = {}): Happening {
+  return { value: 31, previous: 29, device: 'A', time: now, meta: () => ({}), passedAt: () => undefined, ...more }
+}
+
+/** Writes down all that comes of runs. */
+class Heard implements RunSink, RunTrace {
+  readonly said: string[] = []
+  stamped(key: string) {
+    this.said.push(`stamp ${key}`)
+  }
+  reached({ id, template }: { id: string; template: string }) {
+    this.said.push(`mail ${id} ${template}`)
+  }
+  failed() {
+    this.said.push('failed')
+  }
+  entered({ id }: GraphNode) {
+    this.said.push(id)
+  }
+  stopped({ id }: GraphNode, because: string) {
+    this.said.push(`${id} stops: ${because}`)
+  }
+}
+
+/** What comes of a condition behind a trigger, without the trigger. */
+function judged(logic: JsonValue, more: Partial<Happening> = {}): string[] {
+  const graph = graphOf([heat, { id: 'if', type: 'condition', logic }, tell], 'heat if, if tell')
+  const heard = new Heard()
+  new FunctionGraph('f', Graph.parse(graph)).run(0, happened(more), heard, heard)
+  return heard.said.slice(1)
+}
+
+const through = ['if', 'tell', 'mail tell a']
+const stops = (because: string) => ['if', `if stops: ${because}`]
+
+describe('a condition', () => {
+  const meta = () => ({ site: { floor: 2, 'a.b': 3 }, 'site.room': 'K', tags: [], none: null }) as JsonObject
+
+  test.each<[what: string, logic: JsonValue, more: Partial<Happening>, said: string[]]>([
+    ['of a value that fits', { '>': [{ var: 'value' }, 30] }, {}, through],
+    ['of a value that does not', { '<': [{ var: 'value' }, 30] }, {}, stops('false')],
+    ['of a change', { '>=': [{ '-': [{ var: 'value' }, { var: 'previous' }] }, 2] }, {}, through],
+    ['of true', { var: 'value' }, { value: true }, through],
+    ['of false', { var: 'value' }, { value: false }, stops('false')],
+    ['of a text', { '==': [{ var: 'value' }, 'offline'] }, { value: 'offline' }, through],
+    ['of a list', { in: [3, { var: 'value' }] }, { value: [1, 3] }, through],
+    [
+      'of the first value',
+      { '>': [{ var: 'value' }, { var: 'previous' }] },
+      { previous: null },
+      stops('no value: previous'),
+    ],
+    [
+      'of the first value, with a default',
+      { '>': [{ var: 'value' }, { var: ['previous', 0] }] },
+      { previous: null },
+      through,
+    ],
+    [
+      'of a value after an error',
+      { var: 'previous' },
+      { previous: { error: 'NOT_READABLE' } },
+      stops('no value: previous'),
+    ],
+    ['of no value', { var: 'value' }, { value: null }, stops('no value: value')],
+    ['of the device', { in: [{ var: 'device' }, ['A', 'B']] }, {}, through],
+    ['of the time', { '===': [{ var: 'time' }, now] }, {}, through],
+    ['of meta', { '===': [{ var: 'meta.site.floor' }, 2] }, { meta }, through],
+    ['of meta by a whole name', { '===': [{ var: 'meta.site.room' }, 'K'] }, { meta }, through],
+    ['of meta by a name with dots below', { '===': [{ var: 'meta.site.a.b' }, 3] }, { meta }, through],
+    ['of meta as a whole', { '!!': { var: 'meta' } }, { meta }, through],
+    ['of what meta lacks', { '!': { var: 'meta.site.owner' } }, { meta }, stops('no value: meta.site.owner')],
+    ['of what is null in meta', { '!': { var: 'meta.none' } }, { meta }, stops('no value: meta.none')],
+    ['of what meta lacks, with a default', { '==': [{ var: ['meta.site.owner', 'me'] }, 'me'] }, { meta }, through],
+    ['of a prototype', { '!!': { var: 'meta.constructor' } }, { meta }, stops('no value: meta.constructor')],
+    [
+      'of the own method of a text',
+      { '!!': { var: 'meta.site.room.length' } },
+      { meta },
+      stops('no value: meta.site.room.length'),
+    ],
+    ['of meta that may not be read', { '!!': { var: 'meta' } }, { meta: () => null }, stops('no value: meta')],
+    [
+      'of a key that may not be read',
+      { '!!': { var: 'meta.site.floor' } },
+      { meta: () => null },
+      stops('no value: meta.site.floor'),
+    ],
+    ['of what is missing', { missing: ['previous', 'meta.site', 'value'] }, { previous: null }, through],
+    ['that says nothing', { '>': [{ var: 'value' }, 30] }, { value: [1] }, ['if', 'failed', 'if stops: error']],
+    ['of nothing', true, {}, through],
+  ])('%s is judged', (_, logic, more, said) => {
+    expect(judged(logic, more)).toEqual(said)
+  })
+
+  test('asks for meta only where it reads it', () => {
+    const meta = () => {
+      throw new Error('asked')
+    }
+    expect(judged({ var: 'value' }, { meta })).toEqual(through)
+    expect(() => judged({ var: 'meta.a' }, { meta })).toThrow('asked')
+  })
+})
+
+describe('a throttle', () => {
+  const graph = new FunctionGraph(
+    'f',
+    graphOf([heat, { id: 'hourly', type: 'throttle', seconds: 3_600 }, tell], 'heat hourly, hourly tell'),
+  )
+
+  test.each<[what: string, passedAt: number | undefined, isOpen: boolean]>([
+    ['lets the first through', undefined, true],
+    ['holds back at once', now, false],
+    ['holds back a moment before', now - 3_599_999, false],
+    ['lets through when it is time', now - 3_600_000, true],
+    ['lets through by a clock that was put back', now + 1, true],
+  ])('%s', (_, passedAt, isOpen) => {
+    const heard = new Heard()
+    const keys: string[] = []
+    const askedFor = (key: string) => {
+      keys.push(key)
+      return passedAt
+    }
+    graph.run(0, happened({ passedAt: askedFor }), heard)
+    expect(heard.said).toEqual(isOpen ? ['stamp f/hourly', 'mail tell a'] : [])
+    expect(keys).toEqual(['f/hourly'])
+  })
+
+  test('that holds back says so', () => {
+    const heard = new Heard()
+    graph.run(0, happened({ passedAt: () => now }), heard, heard)
+    expect(heard.said).toEqual(['heat', 'hourly', 'hourly stops: throttled'])
+    expect([...graph.throttles]).toEqual(['f/hourly'])
+  })
+})
+
+describe('a trigger', () => {
+  const to = (node: GraphNode, value: unknown) =>
+    graphOf([value === undefined ? node : ({ ...node, to: value } as GraphNode)])
+
+  test.each<[node: GraphNode, to: unknown, fitting: Happened[], others: Happened[]]>([
+    [heat, undefined, [1, 'a', true, [1]], []],
+    [heat, 31, [31], [30, '31', true, [31]]],
+    [heat, 'on', ['on'], ['off', 1]],
+    [heat, true, [true], [1, 'true', false]],
+    [heat, false, [false], [0, null]],
+    [heat, null, [null], [0, false, '']],
+    [siren, undefined, [true, false], []],
+    [siren, 'active', [true], [false]],
+    [siren, 'inactive', [false], [true]],
+    [gone, undefined, ['online', 'offline'], []],
+    [gone, 'offline', ['offline'], ['online', 'idle']],
+  ])('%j to %j waits for %j, not for %j', (node, value, fitting, others) => {
+    const graph = new FunctionGraph('f', to(node, value))
+    expect(fitting.map((happening) => graph.fits(0, happening))).toEqual(fitting.map(() => true))
+    expect(others.map((happening) => graph.fits(0, happening))).toEqual(others.map(() => false))
+  })
+
+  test('is nothing else', () => {
+    expect(new FunctionGraph('f', graphOf([heat, tell], 'heat tell')).fits(1, 31)).toBe(false)
+  })
+
+  test('begins a run of its own', () => {
+    const graph = new FunctionGraph(
+      'f',
+      graphOf([heat, gone, tell, { ...tell, id: 'mail' }], 'heat tell, gone mail, gone tell'),
+    )
+    const runOf = (trigger: number) => {
+      const heard = new Heard()
+      graph.run(trigger, happened(), heard)
+      return heard.said
+    }
+    expect([runOf(0), runOf(1)]).toEqual([['mail tell a'], ['mail tell a', 'mail mail a']])
+  })
+})
+
+/** Any good graph: nodes in any order, each led to by some that come before it in another one. */
+const graphs = fc
+  .array(
+    fc.record({
+      kind: fc.constantFrom('condition', 'condition', 'throttle', 'email', 'trigger'),
+      logic: fc.constantFrom<JsonValue>(
+        true,
+        false,
+        { var: 'value' },
+        { '>': [{ var: 'value' }, 1] },
+        { '>': [{ var: 'value' }, { var: 'previous' }] },
+        { '==': [{ var: ['previous', 1] }, 1] },
+        { '!': { var: 'meta.a.b' } },
+        { '+': [{ var: 'device' }] },
+      ),
+      seconds: fc.constantFrom(1, 2, 3),
+      inFront: fc.array(fc.nat(), { minLength: 1, maxLength: 3 }),
+    }),
+    { maxLength: 63, size: 'max' },
+  )
+  .chain((drawn) => {
+    const nodes: GraphNode[] = [{ ...gone, id: 'n0' }]
+    const edges = new Map<string, [string, string]>()
+    const lead = (from: GraphNode, to: GraphNode) => edges.set(`${from.id} ${to.id}`, [from.id, to.id])
+    for (const [place, { kind, logic, seconds, inFront }] of drawn.entries()) {
+      const id = `n${place + 1}`
+      const leading = nodes.filter(({ type }) => type !== 'email')
+      if (kind === 'trigger') {
+        nodes.push({ ...heat, id })
+        continue
+      }
+      const node: GraphNode =
+        kind === 'condition'
+          ? { id, type: 'condition', logic }
+          : kind === 'throttle'
+            ? { id, type: 'throttle', seconds }
+            : { id, type: 'email', template: 'a' }
+      for (const one of inFront) lead(leading[one % leading.length] as GraphNode, node)
+      nodes.push(node)
+    }
+    // In one piece: all triggers lead to one more, where there is room for it and them.
+    const last: GraphNode = { id: 'last', type: 'condition', logic: true }
+    for (const node of nodes) if (node.type === 'trigger') lead(node, last)
+    const all = nodes.length < 64 ? [...nodes, last] : nodes
+    const kept = [...edges.values()].filter(([, to]) => all.length > nodes.length || to !== 'last')
+    return fc
+      .shuffledSubarray(all, { minLength: all.length })
+      .map((shuffled) => ({ nodes: shuffled, edges: kept.slice(0, 256) }))
+  })
+  .filter((graph) => Graph.safeParse(graph).success)
+
+const states = fc.constantFrom<PropertyState[]>(null, 0, 1, 2, 'a', true, [1], { error: 'a' })
+
+/** What is let through, by going from node to node and asking each in front whether it let through. */
+function plainRun({ nodes, edges }: Graph, start: GraphNode, happening: Happening): Map<string, string> {
+  const outcomes = new Map<string, string>()
+  const outcomeOf = (id: string): string => {
+    const known = outcomes.get(id)
+    if (known) return known
+    const node = nodes.find((one) => one.id === id) as GraphNode
+    const isEntered = node === start || edges.some(([from, to]) => to === id && outcomeOf(from) === 'through')
+    const outcome = isEntered ? plainOutcome(node) : 'not entered'
+    outcomes.set(id, outcome)
+    return outcome
+  }
+  const plainOutcome = (node: GraphNode): string => {
+    if (node.type === 'trigger') return 'through'
+    if (node.type === 'email') return 'mail'
+    if (node.type === 'throttle') {
+      const last = happening.passedAt(`f/${node.id}`) ?? Number.NEGATIVE_INFINITY
+      const isHeld = last <= happening.time && last > happening.time - node.seconds * 1_000
+      return isHeld ? 'held' : 'through'
+    }
+    try {
+      if (namesNeeded(node.logic).some((name) => read(name) === null)) return 'no value'
+      return truth(evaluatePlainly(node.logic, read)) ? 'through' : 'false'
+    } catch (error) {
+      if (error instanceof NoOutcome) return 'error'
+      throw error
+    }
+  }
+  const read = (name: string): JsonValue => {
+    if (name === 'meta.a.b') return happening.meta()?.['a.b'] ?? null
+    const value = { value: happening.value, previous: happening.previous, device: happening.device }[name] ?? null
+    return isJsonObject(value) ? null : (value as JsonValue)
+  }
+  for (const { id } of nodes) outcomeOf(id)
+  return outcomes
+}
+
+function namesNeeded(logic: JsonValue): string[] {
+  if (Array.isArray(logic)) return logic.flatMap(namesNeeded)
+  if (!isJsonObject(logic)) return []
+  return Object.entries(logic).flatMap(([operator, operand]) =>
+    operator === 'var' ? (typeof operand === 'string' ? [operand] : []) : namesNeeded(operand),
+  )
+}
+
+test('a run enters each node once and lets through what a plain reading does, whatever the graph', () => {
+  const met = new Set<string>()
+  let largest = 0
+  fc.assert(
+    fc.property(
+      graphs,
+      states,
+      states,
+      fc.dictionary(
+        fc.integer({ min: 1, max: 63 }).map((place) => `f/n${place}`),
+        fc.integer({ min: now - 4_000, max: now + 500 }),
+      ),
+      fc.constantFrom<(JsonObject | null)[]>(null, {}, { 'a.b': 0 }, { 'a.b': 1 }),
+      (drawn, value, previous, stamps, meta) => {
+        const graph = Graph.parse(drawn)
+        largest = Math.max(largest, graph.nodes.length)
+        const compiled = new FunctionGraph('f', graph)
+        const happening = happened({ value, previous, meta: () => meta, passedAt: (key) => stamps[key] })
+        for (const [place, node] of graph.nodes.entries()) {
+          if (node.type !== 'trigger') continue
+          const outcomes = [...plainRun(graph, node, happening)]
+          const ids = (wanted: string[]) =>
+            outcomes
+              .filter(([, outcome]) => wanted.includes(outcome))
+              .map(([id]) => id)
+              .sort()
+          const entered: string[] = []
+          const [mails, stamped, stopped]: string[][] = [[], [], []]
+          let failures = 0
+          const sink: RunSink & RunTrace = {
+            entered: ({ id }) => entered.push(id),
+            stopped: ({ id }) => stopped?.push(id),
+            stamped: (key) => stamped?.push(key),
+            reached: ({ id }) => mails?.push(id),
+            failed: () => failures++,
+          }
+          compiled.run(place, happening, sink, sink)
+          expect([...entered].sort()).toEqual(
+            outcomes
+              .filter(([, outcome]) => outcome !== 'not entered')
+              .map(([id]) => id)
+              .sort(),
+          )
+          expect(mails?.sort()).toEqual(ids(['mail']))
+          expect(stopped?.sort()).toEqual(ids(['held', 'false', 'no value', 'error']))
+          expect(failures).toBe(ids(['error']).length)
+          expect(stamped?.sort()).toEqual(
+            ids(['through'])
+              .filter((id) => compiled.throttles.has(`f/${id}`))
+              .map((id) => `f/${id}`),
+          )
+          for (const [from, to] of graph.edges) {
+            if (entered.includes(from) && entered.includes(to))
+              expect(entered.indexOf(from)).toBeLessThan(entered.indexOf(to))
+          }
+          for (const [, outcome] of outcomes) met.add(outcome)
+        }
+      },
+    ),
+    { numRuns: 500 },
+  )
+  expect([...met].sort()).toEqual(['error', 'false', 'held', 'mail', 'no value', 'not entered', 'through'])
+  expect(largest).toBeGreaterThan(40)
+})
+
+test('a run that lets nothing through allocates nothing', () => {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  const nodes: GraphNode[] = [
+    heat,
+    {
+      id: 'hot',
+      type: 'condition',
+      logic: { and: [{ '>': [{ var: 'value' }, { var: ['previous', 0] }] }, { '==': [{ var: 'device' }, 'B'] }] },
+    },
+    { id: 'hourly', type: 'throttle', seconds: 3_600 },
+    tell,
+  ]
+  const graph = new FunctionGraph('f', graphOf(nodes, 'heat hot, heat hourly, hot tell, hourly tell'))
+  const stamps = new Map([['f/hourly', now - 1]])
+  const happening = happened({ passedAt: (key) => stamps.get(key) })
+  const heard = new Heard()
+  // Not only numbers, which would lie unboxed and be boxed with each look.
+  const values: PropertyState[] = ['100', ...Array.from({ length: 63 }, (_, number) => 28 + number / 3)]
+  const runs = (count: number) => {
+    for (let number = 0; number < count; number++) {
+      happening.value = values[number % values.length] as PropertyState
+      graph.run(0, happening, heard)
+    }
+  }
+  runs(400_000)
+  // Few enough for no collection to come between; what the test itself needs is in some of them.
+  const grown = Array.from({ length: 50 }, () => {
+    collect()
+    const before = process.memoryUsage().heapUsed
+    runs(20_000)
+    return process.memoryUsage().heapUsed - before
+  })
+  // One number on the heap in each run would be 320 KB.
+  expect(grown.sort((a, b) => a - b)[25]).toBeLessThan(50_000)
+  expect(heard.said).toEqual([])
+})

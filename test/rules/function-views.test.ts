@@ -1,0 +1,424 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import type { StoredFunction } from '#model/function'
+import type { GraphNode } from '#model/graph'
+import type { StoredGroup } from '#model/group'
+import { everything, type Grant, type Resource, type Scope, scopeOf } from '#model/scope'
+import { type FunctionList, noFunctions } from '#rules/function-list'
+import { FunctionViews } from '#rules/function-views'
+import { graphOf, heatGraph, storedFunction } from '#test/rules/stored-functions'
+import { author, shape, storedGroup } from '#test/rules/stored-rules'
+
+const devices = ['A', 'B', 'C', 'D']
+const tenant = 'default'
+
+interface World {
+  readonly functions: Map<string, StoredFunction>
+  readonly groups: Map<string, StoredGroup>
+  readonly scopes: Map<string, Scope>
+}
+
+function emptyWorld(): World {
+  return { functions: new Map(), groups: new Map(), scopes: new Map() }
+}
+
+function viewsOf(world: World) {
+  const lines: object[] = []
+  const views = new FunctionViews({
+    mailsPerHourMax: 60,
+    scopeOf: (_, who) => world.scopes.get(who) ?? scopeOf([]),
+    log: { info: (fields) => lines.push(fields) },
+  })
+  return { views, lines }
+}
+
+function loaded(world: World) {
+  return { tenant, templates: new Map(), ...world }
+}
+
+const climate = shape('x', [
+  [7, 'float'],
+  [8, 'float'],
+])
+
+const nodes: readonly GraphNode[] = [
+  { id: 'x', type: 'trigger', on: 'property', serviceIdentifier: 'x', propId: 8 },
+  { id: 'y', type: 'trigger', on: 'property', serviceIdentifier: 'y', propId: 1 },
+  { id: 'siren', type: 'trigger', on: 'alarm', alarmId: '8Hj4wRt6Zp' },
+  { id: 'gone', type: 'trigger', on: 'status' },
+]
+const hourly: GraphNode = { id: 'hourly', type: 'throttle', seconds: 3_600 }
+
+/** Triggers of every kind, each one function has some of them. */
+const graphs = fc
+  .subarray([...nodes], { minLength: 1 })
+  .map((triggers) => graphOf([hourly, ...triggers], triggers.map(({ id }) => `${id} hourly`).join(', ')))
+
+/** Whether somebody may read this of a device, or of a service there, from his grants as they are written. */
+function mayRead({ scopes }: World, who: string, resource: Resource, device: string, service?: string): boolean {
+  return (scopes.get(who)?.grants ?? []).some(({ permissions, devices, services }) => {
+    const words = [...(permissions[resource] ?? []), ...(permissions['*'] ?? [])]
+    const isService = service === undefined || services.includes('*') || services.includes(service)
+    return (
+      (words.includes('read') || words.includes('*')) &&
+      isService &&
+      (devices.includes('*') || devices.includes(device))
+    )
+  })
+}
+
+function mayHear(world: World, who: string, node: GraphNode, device: string): boolean {
+  if (node.type !== 'trigger' || !mayRead(world, who, 'functions', device)) return false
+  if (node.on === 'property') return mayRead(world, who, 'service', device, node.serviceIdentifier)
+  return mayRead(world, who, node.on === 'alarm' ? 'alarms' : 'meta', device)
+}
+
+function isBound({ groups }: World, { devices, groups: named }: StoredFunction, device: string): boolean {
+  if (devices === null && named === null) return true
+  return [...(devices ?? []), ...(named ?? []).flatMap((group) => groups.get(group)?.devices ?? [])].includes(device)
+}
+
+/** What should count on a device: `function/node` of triggers, `function meta`. */
+function plainList(world: World, device: string): string[] {
+  return [...world.functions].flatMap(([id, stored]) => {
+    const { enabled, graph, updatedBy } = stored
+    if (!enabled || !isBound(world, stored, device)) return []
+    const heard = graph.nodes.filter((node) => mayHear(world, updatedBy, node, device))
+    if (heard.length === 0) return []
+    const isMeta = mayRead(world, updatedBy, 'meta', device)
+    return [...heard.map((node) => `${id}/${node.id}`), ...(isMeta ? [`${id} meta`] : [])]
+  })
+}
+
+/** The same as a list has it. */
+function listed(world: World, list: FunctionList): string[] {
+  const y = shape('y', [[1, 'bool']])
+  const triggers = [climate, y].flatMap((of) => list.of(of)?.flatMap((each) => each ?? []) ?? [])
+  return [
+    ...[...triggers, ...list.ofAlarm('8Hj4wRt6Zp'), ...list.ofStatus].map(
+      ({ rule, trigger }) => `${rule.id}/${world.functions.get(rule.id)?.graph.nodes[trigger]?.id}`,
+    ),
+    ...list.rules.filter((rule) => list.mayReadMeta(rule)).map(({ id }) => `${id} meta`),
+  ]
+}
+
+/** Two devices, and of services one. */
+const somewhere: Grant = { permissions: { '*': ['read'] }, devices: ['A', 'B'], services: ['x'] }
+
+type Step = (world: World, views: FunctionViews, edit: number) => void
+
+const optional = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { nil: null })
+const functionIds = fc.constantFrom('f1', 'f2', 'f3', 'f4')
+const authors = fc.constantFrom('u1', 'u2', 'u3')
+const words = fc.subarray(['create', 'read', '*'] as const)
+const grants: fc.Arbitrary<Grant[]> = fc.array(
+  fc.record({
+    permissions: fc.record(
+      { functions: words, service: words, alarms: words, meta: words, '*': words },
+      { requiredKeys: [] },
+    ),
+    devices: fc.subarray(['A', 'B', 'C', '*']),
+    services: fc.subarray(['x', 'y', '*']),
+  }),
+  { maxLength: 4 },
+)
+
+const steps: fc.Arbitrary<Step> = fc.oneof(
+  fc
+    .record({
+      id: functionIds,
+      who: authors,
+      enabled: fc.constantFrom(true, true, false),
+      named: optional(fc.subarray(devices)),
+      groups: optional(fc.subarray(['g1', 'g2'])),
+      graph: optional(graphs),
+    })
+    .map(
+      ({ id, who, enabled, named, groups, graph }): Step =>
+        (world, views, edit) => {
+          const before = world.functions.get(id)?.graph ?? graphOf(nodes.slice(0, 1))
+          const more = { enabled, updatedBy: who, devices: named, groups, graph: graph ?? before, edit }
+          world.functions.set(id, storedFunction(more))
+          views.functionChanged(tenant, id, world.functions.get(id))
+        },
+    ),
+  functionIds.map(
+    (id): Step =>
+      (world, views) => {
+        world.functions.delete(id)
+        views.functionChanged(tenant, id, undefined)
+      },
+  ),
+  fc.tuple(fc.constantFrom('g1', 'g2'), optional(fc.subarray(devices))).map(
+    ([id, members]): Step =>
+      (world, views, edit) => {
+        if (members) world.groups.set(id, storedGroup(members, edit))
+        else world.groups.delete(id)
+        views.groupChanged(tenant, id, world.groups.get(id))
+      },
+  ),
+  fc.tuple(authors, grants).map(
+    ([who, given]): Step =>
+      (world, views) => {
+        world.scopes.set(who, scopeOf(given))
+        views.accessChanged(tenant)
+      },
+  ),
+)
+
+test('views are what plain reading gives, after any change, told one by one or loaded', () => {
+  let total = 0
+  let partial = 0
+  fc.assert(
+    fc.property(fc.array(steps, { maxLength: 30 }), (script) => {
+      const world = emptyWorld()
+      world.scopes.set('u1', everything).set('u2', scopeOf([somewhere]))
+      const { views } = viewsOf(world)
+      views.load([])
+      let version = 0
+      let before = new Map<string, { readonly plain: string; readonly version: number }>()
+      for (const [place, step] of script.entries()) {
+        step(world, views, place + 1)
+        const anew = viewsOf(world).views
+        anew.load([loaded(world)])
+        const view = views.of(tenant)
+        expect(view === undefined).toBe([...world.functions.values()].every(({ enabled }) => !enabled))
+        expect(view?.version ?? version).toBeGreaterThanOrEqual(version)
+        version = view?.version ?? version
+        const after: typeof before = new Map()
+        const lists = new Map<string, FunctionList>()
+        for (const device of [...devices, 'Z']) {
+          const list = view?.listOf(device) ?? noFunctions
+          const wanted = plainList(world, device).sort()
+          expect(listed(world, list).sort()).toEqual(wanted)
+          expect(listed(world, anew.of(tenant)?.listOf(device) ?? noFunctions).sort()).toEqual(wanted)
+          const graphs = list.rules.map(({ id }) => world.functions.get(id)?.graph)
+          const plain = JSON.stringify([wanted, graphs])
+          // A turn that holds the version may hold its list.
+          const old = before.get(device)
+          if (old?.version === version && view) expect(old.plain).toBe(plain)
+          for (const [other, same] of lists) {
+            const isAlike = after.get(other)?.plain === plain
+            expect(same === list).toBe(isAlike)
+          }
+          after.set(device, { plain, version })
+          lists.set(device, list)
+          total += wanted.length
+          if (
+            list.rules.some(
+              ({ id }) =>
+                wanted.filter((name) => name.startsWith(`${id}/`)).length <
+                (world.functions.get(id)?.graph.nodes.length ?? 0) - 1,
+            )
+          )
+            partial++
+        }
+        before = after
+        for (const id of ['f1', 'f2', 'f3', 'f4']) expect(views.storedOf(tenant, id)).toBe(world.functions.get(id))
+        for (const group of ['g1', 'g2']) {
+          expect(views.membersOf(tenant, group)).toEqual(world.groups.get(group)?.devices)
+        }
+      }
+    }),
+    { numRuns: 400 },
+  )
+  expect(total).toBeGreaterThan(1_000)
+  expect(partial).toBeGreaterThan(100)
+})
+
+describe('views', () => {
+  function ground(stored = storedFunction()) {
+    const world = emptyWorld()
+    world.scopes.set(author, everything)
+    world.functions.set('f1', stored)
+    const told = viewsOf(world)
+    told.views.load([loaded(world)])
+    return { world, ...told }
+  }
+  const listOf = (views: FunctionViews, device = 'A') => views.of(tenant)?.listOf(device) ?? noFunctions
+
+  test('are there once they are loaded, and what was told before is in that', () => {
+    const { views } = viewsOf(emptyWorld())
+    expect(views.isLoaded).toBe(false)
+    views.functionChanged(tenant, 'f1', storedFunction())
+    views.templateChanged(tenant, 'a', undefined)
+    views.accessChanged(tenant)
+    expect([views.of(tenant), views.storedOf(tenant, 'f1')]).toEqual([undefined, undefined])
+    views.load([])
+    expect([views.isLoaded, views.of(tenant)]).toEqual([true, undefined])
+  })
+
+  test('are loaded anew', () => {
+    const { views } = ground()
+    views.load([{ tenant, functions: new Map([['f2', storedFunction()]]), groups: new Map(), templates: new Map() }])
+    expect(listOf(views).rules.map(({ id }) => id)).toEqual(['f2'])
+    expect(views.storedOf(tenant, 'f1')).toBeUndefined()
+    views.load([])
+    expect(views.of(tenant)).toBeUndefined()
+  })
+
+  test('of tenants do not mix, and end', () => {
+    const { views } = ground()
+    views.functionChanged('other', 'f2', storedFunction({ devices: ['A'] }))
+    views.groupChanged('other', 'g1', storedGroup(['A']))
+    expect([views.storedOf(tenant, 'f2'), views.membersOf(tenant, 'g1')]).toEqual([undefined, undefined])
+    views.overflows.add('other', 'f2')
+    views.tenantEnded('other')
+    expect([views.of('other'), views.storedOf('other', 'f2'), views.membersOf('other', 'g1')]).toEqual([
+      undefined,
+      undefined,
+      undefined,
+    ])
+    expect(views.overflows.drain()).toEqual([])
+    expect(listOf(views).rules).toHaveLength(1)
+  })
+
+  test('know templates', () => {
+    const { views } = ground()
+    const template = {
+      locales: { en: { subject: 'a', text: 'b' } },
+      createdBy: author,
+      createdAt: 1,
+      updatedBy: author,
+      updatedAt: 1,
+    }
+    views.templateChanged(tenant, 'a', template)
+    expect([views.templateOf(tenant, 'a'), views.templateOf(tenant, 'b'), views.templateOf('other', 'a')]).toEqual([
+      template,
+      undefined,
+      undefined,
+    ])
+    views.templateChanged(tenant, 'a', undefined)
+    expect(views.templateOf(tenant, 'a')).toBeUndefined()
+    views.load([{ tenant, functions: new Map(), groups: new Map(), templates: new Map([['b', template]]) }])
+    expect(views.templateOf(tenant, 'b')).toBe(template)
+  })
+
+  test('never show a version again, also after the last function and another loading', () => {
+    const { views, world } = ground()
+    const versions = [views.of(tenant)?.version as number]
+    views.functionChanged(tenant, 'f1', storedFunction({ enabled: false }))
+    expect(views.of(tenant)).toBeUndefined()
+    views.functionChanged(tenant, 'f1', storedFunction())
+    versions.push(views.of(tenant)?.version as number)
+    views.tenantEnded(tenant)
+    views.functionChanged(tenant, 'f1', storedFunction())
+    versions.push(views.of(tenant)?.version as number)
+    views.load([loaded(world)])
+    versions.push(views.of(tenant)?.version as number)
+    expect(versions).toEqual([...new Set(versions)].sort((a, b) => a - b))
+  })
+
+  test('say once that an author may read nothing of it any more', () => {
+    const { views, world, lines } = ground()
+    expect(listOf(views).rules).toHaveLength(1)
+    world.scopes.delete(author)
+    views.accessChanged(tenant)
+    views.accessChanged(tenant)
+    views.functionChanged(tenant, 'f1', storedFunction({ name: 'Hot' }))
+    expect(listOf(views)).toBe(noFunctions)
+    expect(lines).toEqual([{ tenant, function: 'f1', author }])
+    world.scopes.set(author, everything)
+    views.accessChanged(tenant)
+    expect(listOf(views).rules).toHaveLength(1)
+  })
+
+  test('say nothing of a disabled one', () => {
+    const { views, lines } = viewsOf(emptyWorld())
+    views.load([])
+    views.functionChanged(tenant, 'f1', storedFunction({ enabled: false }))
+    expect(lines).toEqual([])
+  })
+
+  test('keep the version while nothing changes that an enabled function depends on', () => {
+    const { views, world } = ground()
+    const version = views.of(tenant)?.version
+    world.scopes.set('crn#user:3Vb7qYx9Kd', everything)
+    views.accessChanged(tenant)
+    views.functionChanged(tenant, 'f2', storedFunction({ enabled: false }))
+    views.functionChanged(tenant, 'f2', undefined)
+    views.groupChanged(tenant, 'g1', storedGroup(['A']))
+    expect(views.of(tenant)?.version).toBe(version)
+    world.scopes.set(author, scopeOf([{ permissions: { '*': ['*'] }, devices: ['A'], services: ['*'] }]))
+    views.accessChanged(tenant)
+    expect(views.of(tenant)?.version).not.toBe(version)
+    expect([listOf(views, 'A').rules.length, listOf(views, 'B')]).toEqual([1, noFunctions])
+  })
+
+  test('keep what was compiled, and the list, while only the rest is edited', () => {
+    const { views } = ground()
+    const [list, version] = [listOf(views), views.of(tenant)?.version]
+    views.functionChanged(tenant, 'f1', storedFunction({ name: 'Hot', edit: 2 }))
+    expect(views.of(tenant)?.version).not.toBe(version)
+    expect(listOf(views)).toBe(list)
+    const graph = graphOf(heatGraph.nodes.slice(0, 1))
+    views.functionChanged(tenant, 'f1', storedFunction({ graph, edit: 3 }))
+    expect(listOf(views)).not.toBe(list)
+    expect(listOf(views).rules[0]?.graph).not.toBe(list.rules[0]?.graph)
+  })
+
+  test('keep how many requests were made of a function over its edits', () => {
+    const { views } = ground()
+    const now = 1_790_000_000_000
+    const takenOf = () => {
+      const rate = listOf(views).rules[0]?.rate
+      return Array.from({ length: 1_000 }, () => rate?.take(now)).filter(Boolean).length
+    }
+    expect(takenOf()).toBe(256)
+    views.functionChanged(tenant, 'f1', storedFunction({ graph: graphOf(heatGraph.nodes.slice(0, 1)), edit: 2 }))
+    expect(takenOf()).toBe(0)
+    views.functionChanged(tenant, 'f1', storedFunction({ enabled: false, edit: 3 }))
+    views.functionChanged(tenant, 'f1', storedFunction({ edit: 4 }))
+    expect(takenOf()).toBe(0)
+    views.overflows.add(tenant, 'f1')
+    views.functionChanged(tenant, 'f1', undefined)
+    expect(views.overflows.drain()).toEqual([])
+    views.functionChanged(tenant, 'f1', storedFunction())
+    expect(takenOf()).toBe(256)
+  })
+
+  test('find by place who waits for a property of a shape', () => {
+    const trigger = (id: string, propId: number): GraphNode => ({
+      id,
+      type: 'trigger',
+      on: 'property',
+      serviceIdentifier: 'x',
+      propId,
+    })
+    const { views } = ground(
+      storedFunction({
+        graph: graphOf([hourly, trigger('a', 8), trigger('b', 8), trigger('c', 9)], 'a hourly, b hourly, c hourly'),
+      }),
+    )
+    const list = listOf(views)
+    const byPlace = list.of(climate)
+    expect(byPlace?.map((triggers) => triggers?.map(({ trigger: place }) => place))).toEqual([undefined, [1, 2]])
+    expect([
+      list.of(climate),
+      list.of(shape('x', [[7, 'float']])),
+      list.of(shape('y', [[8, 'float']])),
+      list.of(climate),
+    ]).toEqual([byPlace, undefined, undefined, byPlace])
+    expect([list.ofAlarm('8Hj4wRt6Zp'), list.ofStatus]).toEqual([[], []])
+    expect([...(list.rules[0]?.throttles ?? [])]).toEqual(['f1/hourly'])
+  })
+
+  test('of a thousand functions and ten thousand devices hold one list', () => {
+    const { views, world } = viewsOfMany()
+    const list = listOf(views, 'D-0')
+    expect(list.rules).toHaveLength(1_000)
+    for (const device of world.groups.get('g1')?.devices ?? [])
+      if (listOf(views, device) !== list) expect(device).toBe('alike')
+    expect(listOf(views, 'D-10000')).toBe(noFunctions)
+  })
+
+  function viewsOfMany() {
+    const world = emptyWorld()
+    world.scopes.set(author, everything)
+    world.groups.set('g1', storedGroup(Array.from({ length: 10_000 }, (_, number) => `D-${number}`)))
+    for (let number = 0; number < 1_000; number++) world.functions.set(`f${number}`, storedFunction({ groups: ['g1'] }))
+    const told = viewsOf(world)
+    told.views.load([loaded(world)])
+    return { world, ...told }
+  }
+})

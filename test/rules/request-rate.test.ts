@@ -1,0 +1,76 @@
+import { describe, expect, test } from 'vitest'
+import { CountedOverflows, RequestRate, rateOfAll, rateOfFunction } from '#rules/request-rate'
+
+/** How many of many that are wanted at this moment are given. */
+function takenAt(rate: RequestRate, now: number, wanted = 10_000): number {
+  return Array.from({ length: wanted }, () => rate.take(now)).filter(Boolean).length
+}
+
+const start = 1_790_000_000_000
+
+describe('a rate', () => {
+  test('gives so many at once, and then so many a second, never more than at once', () => {
+    const rate = rateOfFunction(rateOfAll(), 256, 60)
+    expect(takenAt(rate, start)).toBe(256)
+    expect(takenAt(rate, start)).toBe(0)
+    expect(takenAt(rate, start + 62)).toBe(0)
+    expect(takenAt(rate, start + 63)).toBe(1)
+    expect(takenAt(rate, start + 1_000)).toBe(15)
+    expect(takenAt(rate, start + 11_000)).toBe(160)
+    expect(takenAt(rate, start + 3_600_000)).toBe(256)
+  })
+
+  test('gives whoever may get many mails an hour each of them', () => {
+    const rate = rateOfFunction(rateOfAll(), 4_096, 90_000)
+    expect(takenAt(rate, start)).toBe(4_096)
+    expect(takenAt(rate, start + 1_000)).toBe(50)
+  })
+
+  test('goes on from a clock that was put back', () => {
+    const rate = new RequestRate(undefined, 10, 1)
+    expect(takenAt(rate, start)).toBe(10)
+    expect(takenAt(rate, start - 3_600_000)).toBe(0)
+    expect(takenAt(rate, start - 3_600_000 + 2_000)).toBe(2)
+    expect(takenAt(rate, start)).toBe(10)
+  })
+
+  test('gives all together no more than all may have, and takes nothing where those have none left', () => {
+    const all = new RequestRate(undefined, 15, 10)
+    const [one, other] = [new RequestRate(all, 10, 5), new RequestRate(all, 10, 5)]
+    expect([takenAt(one, start), takenAt(other, start)]).toEqual([10, 5])
+    expect([takenAt(other, start), takenAt(one, start)]).toEqual([0, 0])
+    // Five are left of its own, which were not lost by asking for them.
+    expect(takenAt(other, start + 1_000)).toBe(10)
+    expect(takenAt(one, start + 1_000)).toBe(0)
+  })
+
+  test('of all is what storing and mailing keep up with', () => {
+    const all = rateOfAll()
+    expect(takenAt(all, start)).toBe(8_192)
+    expect(takenAt(all, start + 1_000)).toBe(500)
+  })
+})
+
+describe('what came above', () => {
+  test('is told once, by function', () => {
+    const overflows = new CountedOverflows()
+    for (const [tenant, fn] of ['a 1', 'a 2', 'b 1', 'a 1'].map((both) => both.split(' '))) {
+      overflows.add(tenant as string, fn as string)
+    }
+    expect(overflows.drain()).toEqual([
+      { tenant: 'a', function: '1', count: 2 },
+      { tenant: 'a', function: '2', count: 1 },
+      { tenant: 'b', function: '1', count: 1 },
+    ])
+    expect(overflows.drain()).toEqual([])
+  })
+
+  test('is forgotten with its function and its tenant', () => {
+    const overflows = new CountedOverflows()
+    for (const fn of ['1', '2']) for (const tenant of ['a', 'b']) overflows.add(tenant, fn)
+    overflows.forget('a', '1')
+    overflows.forget('none', '1')
+    overflows.forgetTenant('b')
+    expect(overflows.drain()).toEqual([{ tenant: 'a', function: '2', count: 1 }])
+  })
+})

@@ -1,0 +1,37 @@
+import type { StoredFunction } from '#model/function'
+import type { Graph, GraphNode } from '#model/graph'
+import { author } from '#test/rules/stored-rules'
+
+/** Temperature of Climate: a condition, a mail. */
+export const heatGraph: Graph = graphOf(
+  [
+    { id: 'heat', type: 'trigger', on: 'property', serviceIdentifier: 'Climate', propId: 0x2000 },
+    { id: 'hot', type: 'condition', logic: { '>': [{ var: 'value' }, 30] } },
+    { id: 'tell', type: 'email', template: 'too-hot' },
+  ],
+  'heat hot, hot tell',
+)
+
+export function storedFunction(more: Partial<StoredFunction> = {}): StoredFunction {
+  return {
+    name: 'Too hot',
+    enabled: true,
+    devices: null,
+    groups: null,
+    graph: heatGraph,
+    createdBy: author,
+    createdAt: 1,
+    updatedBy: author,
+    updatedAt: 1,
+    edit: 1,
+    ...more,
+  }
+}
+
+/** `edges` in short: `a b, b c`. */
+export function graphOf(nodes: readonly GraphNode[], edges = ''): Graph {
+  return {
+    nodes,
+    edges: edges === '' ? [] : edges.split(', ').map((edge) => edge.split(' ') as [string, string]),
+  }
+}
