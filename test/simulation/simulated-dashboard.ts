@@ -367,11 +367,12 @@ export class SimulatedDashboard implements Peer {
     const { offset } = event
     if (offset <= this.#lastHeard) this.#accuse(`hears offset ${offset} after ${this.#lastHeard}`)
     this.#lastHeard = offset
-    const from = Math.max(this.#openedAt, this.#witness.toldAt(offset))
+    const toldAt = this.#witness.toldAt(offset)
+    const from = Math.max(this.#openedAt, toldAt)
     const grounds = this.person.grounds(from, (grants) => mayHear(grants, event))
     this.#witness.judge(() => `${this.person.name} hears ${JSON.stringify(event)}`, grounds)
     this.#witness.count(`heard ${event.type}`)
-    if (event.type === 'ALARM_CONFIG_UPDATE') this.#alarms.judgeHeard(this.person, event, from)
+    if (event.type === 'ALARM_CONFIG_UPDATE') this.#alarms.judgeHeard(this.person, event, toldAt, from)
     this.#checkOrder(event)
     for (const view of this.#views) view.told(event)
     if (this.#isBlind) return
