@@ -198,10 +198,11 @@ export class SimulatedDashboard implements Peer {
     }
     if (wasOver) this.#accuse('comes in by a ticket, and its session is over')
     this.#limitBytes = undefined
-    this.#asked = this.#needsRead ? 'now' : { after: { epoch: this.#epoch, offset: this.#position } }
+    const offset = this.#resumesAt
+    this.#asked = this.#needsRead ? 'now' : { after: { epoch: this.#epoch, offset } }
     if (this.#needsRead) this.#forgetLists()
     this.#retainedFrom = context.reader.retainedFrom(tenant)
-    this.#mustRecover = !this.#needsRead && this.#isRecoverable(server)
+    this.#mustRecover = !this.#needsRead && this.#isRecoverable(server, offset)
     this.#lastHeard = 0
     this.#isBlind = false
     this.#counts = new Map()
@@ -209,11 +210,17 @@ export class SimulatedDashboard implements Peer {
     this.#socket = server.sockets.open(eventRoom, { caller, filter: {}, resume: this.#asked }, this, limitBytes)
   }
 
+  /** Each list was read at a moment of its own: from the first of them on it hears what came since. */
+  get #resumesAt(): number {
+    const read = this.#views.filter(({ needsRead }) => !needsRead)
+    return Math.min(this.#position, ...read.map(({ position }) => position))
+  }
+
   /** What he may is as it was when he heard the last, all of that is stored, and so is all that came after. */
-  #isRecoverable({ assembly: { context } }: SimulatedServer): boolean {
+  #isRecoverable({ assembly: { context } }: SimulatedServer, offset: number): boolean {
     const { sameSince } = this.person
-    if (sameSince === undefined || this.#position <= sameSince) return false
-    return this.#position + 1 >= this.#retainedFrom && context.reader.lastOffsetUnder(tenant, this.#epoch) !== undefined
+    if (sameSince === undefined || offset <= sameSince) return false
+    return offset + 1 >= this.#retainedFrom && context.reader.lastOffsetUnder(tenant, this.#epoch) !== undefined
   }
 
   /** A session that is over is one no more; one that holds is refused for a while at most. */
@@ -279,7 +286,7 @@ export class SimulatedDashboard implements Peer {
     if ('refused' in answer) {
       if (!this.#isForbidden(session, answer.refused)) return
       if (!this.person.mayLack(moment, (grants) => mayRead(grants, resource))) this.#accuse(`may read ${resource}`)
-      if (!isStale) view.replace([], this.#lastHeard)
+      if (!isStale) view.replace([], Math.max(this.#lastHeard, this.#position))
       return
     }
     const rows = JSON.parse(answer.body) as readonly ListedRow[]
@@ -342,6 +349,7 @@ export class SimulatedDashboard implements Peer {
     if (offset < this.#lastHeard) this.#accuse(`hears a PONG go back from ${this.#lastHeard} to ${offset}`)
     this.#epoch = String(epoch)
     this.#position = Math.max(this.#position, offset)
+    for (const view of this.#views) view.positioned(offset)
   }
 
   #resync({ offset }: Event): void {
@@ -359,11 +367,12 @@ export class SimulatedDashboard implements Peer {
     const { offset } = event
     if (offset <= this.#lastHeard) this.#accuse(`hears offset ${offset} after ${this.#lastHeard}`)
     this.#lastHeard = offset
-    const from = Math.max(this.#openedAt, this.#witness.toldAt(offset))
+    const toldAt = this.#witness.toldAt(offset)
+    const from = Math.max(this.#openedAt, toldAt)
     const grounds = this.person.grounds(from, (grants) => mayHear(grants, event))
     this.#witness.judge(() => `${this.person.name} hears ${JSON.stringify(event)}`, grounds)
     this.#witness.count(`heard ${event.type}`)
-    if (event.type === 'ALARM_CONFIG_UPDATE') this.#alarms.judgeHeard(this.person, event, from)
+    if (event.type === 'ALARM_CONFIG_UPDATE') this.#alarms.judgeHeard(this.person, event, toldAt, from)
     this.#checkOrder(event)
     for (const view of this.#views) view.told(event)
     if (this.#isBlind) return
