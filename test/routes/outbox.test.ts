@@ -85,7 +85,9 @@ test('a change of a value becomes a mail, and one that goes to nobody is counted
     // Where nobody signs in nobody has an address.
     whole.give('admin', [everywhere(everything)], ['admin'])
     const failures = async () => ((await whole.call('admin', 'GET', path)).json as { failures: unknown }).failures
-    await expect.poll(failures, { timeout: 4000 }).toEqual([{ reason: 'no_address', count: 1, lastAt: expect.any(Number) }])
+    await expect
+      .poll(failures, { timeout: 4000 })
+      .toEqual([{ reason: 'no_address', count: 1, lastAt: expect.any(Number) }])
   } finally {
     await whole.close()
   }
