@@ -4,6 +4,7 @@ import { actionPageActor } from '#actors/action/page'
 import { LateDeliveryNotices } from '#actors/delivery/notices'
 import { deviceActor, deviceAddress } from '#actors/device/device'
 import { isOverridden } from '#actors/device/overridden'
+import { noDeviceFunctions } from '#actors/device/turn-runs'
 import type { DeviceState } from '#actors/device/state'
 import { directoryActor } from '#actors/directory/directory'
 import { idempotencyActor } from '#actors/idempotency/idempotency'
@@ -159,7 +160,7 @@ export function assemble(options: AssemblyOptions): Assembly {
   const updateNotices = new LateUpdateNotices()
   const deliveryNotices = new LateDeliveryNotices()
   const definitions = [
-    deviceActor({ shapeById: (id) => journal.shapes.byId(id), startedAt, rules }),
+    deviceActor({ shapeById: (id) => journal.shapes.byId(id), startedAt, rules, functions: noDeviceFunctions }),
     tenantActor(
       notices,
       bothViews(rules, unheardRules, () => system.isServing),

@@ -3,11 +3,12 @@ import type { ServiceDeclared } from '#actors/device/declare'
 import { ServiceState } from '#actors/device/service-state'
 import { absentDevice, type DeviceState, serviceOf } from '#actors/device/state'
 import { applyConnected, type Connected } from '#actors/device/status'
+import { applyStamps, applyThrottled, type Throttled } from '#actors/device/throttles'
 import type { Declared, Entry, Items, PropertyState, Reported } from '#model/entry'
 import type { Shape } from '#model/shape'
 
 /** What changes in a device and nobody hears of. */
-export type DeviceChange = Connected | ServiceDeclared | AlarmsJudged
+export type DeviceChange = Connected | ServiceDeclared | AlarmsJudged | Throttled
 
 export function applyChange(state: DeviceState, change: DeviceChange): void {
   switch (change.type) {
@@ -19,6 +20,9 @@ export function applyChange(state: DeviceState, change: DeviceChange): void {
       break
     case 'alarms_judged':
       applyAlarmsJudged(state, change)
+      break
+    case 'throttled':
+      applyThrottled(state, change)
   }
 }
 
@@ -85,6 +89,7 @@ function applyReported(state: DeviceState, entry: Reported, offset: number): voi
   }
   if (entry.seq > 0) state.seq = entry.seq
   if (entry.alarms !== undefined) applyWaiting(state, entry.alarms)
+  if (entry.throttles !== undefined) applyStamps(state, entry.throttles)
 }
 
 function applyDeclared(state: DeviceState, entry: Declared, offset: number): void {

@@ -9,6 +9,8 @@ import type { DeviceRules } from '#actors/device/judge-report'
 import { judgedAfter, withJudgement } from '#actors/device/judged'
 import { decideDeleteMetaKey, decidePatchMeta } from '#actors/device/meta'
 import { decidePost, decideReport } from '#actors/device/report'
+import { withRuns } from '#actors/device/runs'
+import type { DeviceFunctions } from '#actors/device/turn-runs'
 import { deviceFormat, deviceOf, readSnapshot, snapshotOf, writeSnapshot } from '#actors/device/snapshot'
 import { absentDevice, type DeviceState } from '#actors/device/state'
 import { decideStatus, presence } from '#actors/device/status'
@@ -35,6 +37,7 @@ export interface DeviceOptions {
   /** When this process began, Unix ms: connects are counted from then. */
   readonly startedAt: number
   readonly rules: DeviceRules
+  readonly functions: DeviceFunctions
 }
 
 /**
@@ -58,6 +61,7 @@ export function deviceActor({
   shapeById,
   startedAt,
   rules,
+  functions,
 }: DeviceOptions): ActorDefinition<DeviceState, DeviceCommand, Entry> {
   return {
     kind: 'device',
@@ -71,34 +75,44 @@ export function deviceActor({
     concerns: (entry) => ('device' in entry && entry.kind !== 'update_changed' ? entry.device : undefined),
     apply: applyEntry,
     change: (state, change) => applyChange(state, change as DeviceChange),
-    decide(state, command, turn) {
-      switch (command.type) {
-        case 'report':
-          return decideReport(state, command, turn, rules)
-        case 'hello':
-          return judgedAfter(state, decideHello(state, command, turn, startedAt), turn, rules)
-        case 'post':
-          return judgedAfter(state, decidePost(state, command, turn, startedAt), turn, rules)
-        case 'status':
-          return decideStatus(state, command, turn, startedAt)
-        case 'patch_meta':
-          return decidePatchMeta(state, command, turn)
-        case 'delete_meta_key':
-          return decideDeleteMetaKey(state, command, turn)
-        case 'write':
-          return decideWrite(state, command)
-        case 'add':
-          return decideAdd(state, command, turn)
-        case 'set_secret':
-          return decideSetSecret(state, command)
-        case 'remove':
-          return decideRemove(state, command, turn, rules)
-        case 'judge':
-          return decideJudge(state, turn, rules)
-        case 'reminder_due':
-          return decideDue(state, turn, rules)
-      }
-    },
+    decide: (state, command, turn) =>
+      withRuns(state, decideCommand(state, command, turn, rules, startedAt), turn, functions),
+  }
+}
+
+/** What a command comes to, before anybody is told of it by functions. */
+function decideCommand(
+  state: DeviceState,
+  command: DeviceCommand,
+  turn: Turn,
+  rules: DeviceRules,
+  startedAt: number,
+): Decision<Entry> {
+  switch (command.type) {
+    case 'report':
+      return decideReport(state, command, turn, rules)
+    case 'hello':
+      return judgedAfter(state, decideHello(state, command, turn, startedAt), turn, rules)
+    case 'post':
+      return judgedAfter(state, decidePost(state, command, turn, startedAt), turn, rules)
+    case 'status':
+      return decideStatus(state, command, turn, startedAt)
+    case 'patch_meta':
+      return decidePatchMeta(state, command, turn)
+    case 'delete_meta_key':
+      return decideDeleteMetaKey(state, command, turn)
+    case 'write':
+      return decideWrite(state, command)
+    case 'add':
+      return decideAdd(state, command, turn)
+    case 'set_secret':
+      return decideSetSecret(state, command)
+    case 'remove':
+      return decideRemove(state, command, turn, rules)
+    case 'judge':
+      return decideJudge(state, turn, rules)
+    case 'reminder_due':
+      return decideDue(state, turn, rules)
   }
 }
 

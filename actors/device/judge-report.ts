@@ -92,7 +92,7 @@ function judgeChanged(
 }
 
 /** Whether nothing could come out otherwise. */
-function isSame(one: PropertyState, other: PropertyState): boolean {
+export function isSame(one: PropertyState, other: PropertyState): boolean {
   return Object.is(one, other) || (typeof one === 'object' && isDeepStrictEqual(one, other))
 }
 

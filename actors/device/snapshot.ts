@@ -9,7 +9,8 @@ import {
 } from '#actors/device/alarms'
 import { ServiceState } from '#actors/device/service-state'
 import { absentDevice, type DeviceState, noFirmwares, noMeta } from '#actors/device/state'
-import type { Firmware, PropertyState } from '#model/entry'
+import { type DeviceThrottles, noThrottles, stampsOf, throttlesOf } from '#actors/device/throttles'
+import type { Firmware, PropertyState, Stamps } from '#model/entry'
 import type { JsonObject } from '#model/json-value'
 import type { DeviceStatus } from '#model/meta'
 import type { Shape } from '#model/shape'
@@ -20,8 +21,11 @@ import type { ValueWriter } from '#runtime/value-writer'
 /** A new field goes to the end; one whose meaning changes raises the version and leads the old one up. */
 export const deviceFormat: RecordFormat = { name: 'device', version: 1, upgrades: {} }
 
-/** The stored form: an array, because there may be millions of them. The last is there where something stands of alarms. */
-type DeviceSnapshot = readonly [...DeviceFields, alarms?: StoredAlarms]
+/**
+ * The stored form: an array, because there may be millions of them. `alarms` are there where something stands of them,
+ * `throttles` where one let something through; `alarms` are empty then where nothing stands.
+ */
+type DeviceSnapshot = readonly [...DeviceFields, alarms?: StoredAlarms, throttles?: Stamps]
 
 type DeviceFields = readonly [
   flakeAddress: number,
@@ -55,13 +59,15 @@ export function snapshotOf(state: DeviceState): DeviceSnapshot | undefined {
     state.meta,
     state.services.map((service) => [service.shape.id, service.states(), service.times(), service.offsets()]),
   ]
+  if (state.throttles.size > 0) return [...fields, storedAlarms(state.alarms), stampsOf(state.throttles)]
   return state.alarms.size > 0 ? [...fields, storedAlarms(state.alarms)] : fields
 }
 
 /** The same to the byte (a property test compares the two), without a list being made of anything. */
 export function writeSnapshot(state: DeviceState, writer: ValueWriter): boolean {
   if (!state.isThere) return false
-  writer.array(state.alarms.size > 0 ? 13 : 12)
+  const length = lengthOf(state)
+  writer.array(length)
   writer.number(state.flakeAddress)
   writer.text(state.status)
   writer.number(state.lastMessage)
@@ -75,8 +81,14 @@ export function writeSnapshot(state: DeviceState, writer: ValueWriter): boolean 
   writer.any(state.meta)
   writer.array(state.services.length)
   for (const service of state.services) writeService(service, writer)
-  if (state.alarms.size > 0) writeAlarms(state.alarms, writer)
+  if (length > 12) writeAlarms(state.alarms, writer)
+  if (length > 13) writeThrottles(state.throttles, writer)
   return true
+}
+
+function lengthOf({ alarms, throttles }: DeviceState): number {
+  if (throttles.size > 0) return 14
+  return alarms.size > 0 ? 13 : 12
 }
 
 function writeAlarms(alarms: DeviceAlarms, writer: ValueWriter): void {
@@ -86,6 +98,14 @@ function writeAlarms(alarms: DeviceAlarms, writer: ValueWriter): void {
     writer.any(isActive)
     writer.number(since)
     writer.number(waitingSince)
+  }
+}
+
+function writeThrottles(throttles: DeviceThrottles, writer: ValueWriter): void {
+  writer.array(throttles.size * 2)
+  for (const [key, at] of throttles) {
+    writer.text(key)
+    writer.number(at)
   }
 }
 
@@ -123,6 +143,7 @@ export function deviceOf(device: string, stored: unknown, shapeById: (id: string
     meta,
     services,
     alarms = [],
+    throttles = [],
   ] = stored as DeviceSnapshot
   return {
     device,
@@ -140,7 +161,9 @@ export function deviceOf(device: string, stored: unknown, shapeById: (id: string
     isAutoUpdated,
     meta: Object.keys(meta).length === 0 ? noMeta : meta,
     alarms: alarmsOf(alarms),
+    throttles: throttlesOf(throttles),
     rules: undefined,
+    functions: undefined,
   }
 }
 
@@ -155,7 +178,7 @@ export function readSnapshot(
   shapeById: (id: string) => Shape,
 ): DeviceState | undefined {
   const length = reader.array()
-  if (length !== 12 && length !== 13) return undefined
+  if (length < 12 || length > 14) return undefined
   const flakeAddress = reader.number()
   const status = statuses.get(reader.text())
   const lastMessage = reader.number()
@@ -169,8 +192,10 @@ export function readSnapshot(
   const meta = reader.any()
   const services = readServices(reader, shapeById)
   if (services === undefined) return undefined
-  const alarms = length === 12 ? noAlarms : readAlarms(reader)
-  if (status === undefined || alarms === undefined || typeof isAutoUpdated !== 'boolean') return undefined
+  const alarms = length === 12 ? noAlarms : readAlarms(reader, length === 14)
+  if (alarms === undefined) return undefined
+  const throttles = length < 14 ? noThrottles : readThrottles(reader)
+  if (status === undefined || throttles === undefined || typeof isAutoUpdated !== 'boolean') return undefined
   if (!(project === null || typeof project === 'string')) return undefined
   if (!Array.isArray(firmwares) || typeof meta !== 'object' || meta === null || Array.isArray(meta)) return undefined
   return {
@@ -189,7 +214,9 @@ export function readSnapshot(
     isAutoUpdated,
     meta: Object.keys(meta).length === 0 ? noMeta : (meta as JsonObject),
     alarms,
+    throttles,
     rules: undefined,
+    functions: undefined,
   }
 }
 
@@ -223,8 +250,10 @@ function readService(reader: ValueReader, shapeById: (id: string) => Shape): Ser
   return service
 }
 
-function readAlarms(reader: ValueReader): DeviceAlarms | undefined {
+/** @param mayBeNone there is more behind them */
+function readAlarms(reader: ValueReader, mayBeNone: boolean): DeviceAlarms | undefined {
   const length = reader.array()
+  if (length === 0 && mayBeNone) return noAlarms
   if (length === 0 || length % storedPerAlarm !== 0) return undefined
   const alarms = new StandingAlarms()
   for (let at = 0; at < length; at += storedPerAlarm) {
@@ -236,4 +265,15 @@ function readAlarms(reader: ValueReader): DeviceAlarms | undefined {
     alarms.set(id, { isActive, since, waitingSince })
   }
   return alarms
+}
+
+function readThrottles(reader: ValueReader): DeviceThrottles | undefined {
+  const length = reader.array()
+  if (length === 0 || length % 2 !== 0) return undefined
+  const throttles = new Map<string, number>()
+  for (let at = 0; at < length; at += 2) {
+    const key = reader.text()
+    throttles.set(key, reader.number())
+  }
+  return throttles
 }

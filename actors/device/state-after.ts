@@ -4,7 +4,7 @@ import type { Entry } from '#model/entry'
 
 /**
  * The device as a turn leaves it, for who has to look at it before: the state itself is not touched. What stands of its
- * alarms is the state's own, so no entry and no change may be about them.
+ * alarms and throttles is the state's own, so no entry and no change may be about them.
  */
 export function stateAfter(
   state: DeviceState,

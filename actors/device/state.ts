@@ -1,8 +1,10 @@
 import { type DeviceAlarms, noAlarms } from '#actors/device/alarms'
 import type { ServiceState } from '#actors/device/service-state'
+import { type DeviceThrottles, noThrottles } from '#actors/device/throttles'
 import type { Firmware } from '#model/entry'
 import type { JsonObject } from '#model/json-value'
 import type { DeviceStatus } from '#model/meta'
+import type { FunctionList } from '#rules/function-list'
 import type { RuleList } from '#rules/rule-list'
 
 /** A device as its actor knows it. One that does not exist has an actor too: it says so. */
@@ -25,18 +27,27 @@ export interface DeviceState {
   isAutoUpdated: boolean
   meta: JsonObject
   alarms: DeviceAlarms
+  throttles: DeviceThrottles
   /**
    * By which rules it is known to be judged. Forgotten when others brought something, for they may be these again before
    * it is looked at. Worked out again when it is missing: no part of what is kept, shown or compared, and nothing for
    * `apply` to look at.
    */
   rules: KnownRules | undefined
+  /** The functions that it is known to be bound to. No part of what is kept either. */
+  functions: KnownFunctions | undefined
 }
 
 /** A device's rules at a version of its tenant's. */
 export interface KnownRules {
   readonly version: number
   readonly list: RuleList
+}
+
+/** A device's functions at a version of its tenant's. */
+export interface KnownFunctions {
+  readonly version: number
+  readonly list: FunctionList
 }
 
 /** What most devices have: one of each for all of them. Never changed, only replaced. */
@@ -61,7 +72,9 @@ export function absentDevice(device: string): DeviceState {
     isAutoUpdated: true,
     meta: noMeta,
     alarms: noAlarms,
+    throttles: noThrottles,
     rules: undefined,
+    functions: undefined,
   }
 }
 

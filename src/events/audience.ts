@@ -207,6 +207,7 @@ function namedDevices(audience: AudienceClass): ReadonlySet<string> {
   return new Set(allReaches(audience).flatMap(({ devices }) => (devices === '*' ? [] : [...devices])))
 }
 
-function keyOf(access: string, { types, devices, services }: EventFilter): string {
+/** Equal for the same access and the same filter. */
+export function keyOf(access: string, { types, devices, services }: EventFilter): string {
   return JSON.stringify([access, ...[types, devices, services].map((names) => names && [...names].sort())])
 }

@@ -1,6 +1,6 @@
 import { isHeard } from '#events/audience'
 import type { Connection } from '#events/connection'
-import { deviceOf, encode, encodeStripped, serviceOf, typeOf } from '#events/wire'
+import { deviceOf, encode, encodeStripped, ownerOf, serviceOf, typeOf } from '#events/wire'
 import type { MeantDevices } from '#model/bound'
 import type { Entry } from '#model/entry'
 import type { Chunk, StreamReader } from '#runtime/stream'
@@ -176,6 +176,8 @@ export class CatchUp {
   }
 
   #encodeFor(connection: Connection, entry: Entry, offset: number, told: number): string | undefined {
+    const owner = ownerOf(entry)
+    if (owner !== undefined && owner !== connection.personal.user) return undefined
     const device = deviceOf(entry)
     const service = serviceOf(entry)
     const bound = this.#options.boundTo(connection.tenant, entry)

@@ -1,18 +1,21 @@
 import type { AudienceClass } from '#events/audience'
+import type { PersonalClass } from '#events/personal-audiences'
 import type { Socket } from '#runtime/socket'
 
 /**
  * A dashboard's socket.
  *
- * - `live`: subscribed to its class; every event is published to it.
+ * - `live`: subscribed to its two classes; every event is published to them.
  * - `behind`: not subscribed; it has everything it may hear up to `position`, and waits for its buffer to drain, for a
  *   chunk to be read or for its turn to be sent more.
  */
 export interface Connection {
   readonly socket: Socket
   readonly tenant: string
-  /** Another one when its access becomes another. */
+  /** Another one when its access becomes another, like the next. */
   audience: AudienceClass
+  /** By it alone it hears what concerns its user. */
+  personal: PersonalClass
   state: 'live' | 'behind' | 'closed'
   /** While behind: the last offset it has been sent or may not hear. */
   position: number

@@ -1,7 +1,8 @@
 import { type AudienceClass, Audiences, type EventFilter } from '#events/audience'
 import { CatchUp, type IsOverridden } from '#events/catch-up'
 import type { Connection } from '#events/connection'
-import { boundOf, deviceOf, encodeLive, serviceOf, typeOf } from '#events/wire'
+import { PersonalAudiences } from '#events/personal-audiences'
+import { boundOf, deviceOf, encodeLive, ownerOf, serviceOf, typeOf } from '#events/wire'
 import { type MeantDevices, meantDevices } from '#model/bound'
 import type { Entry } from '#model/entry'
 import type { Scope } from '#model/scope'
@@ -33,6 +34,8 @@ const slowHighWaters = 4
 /** Whose socket it is, as far as hearing goes. */
 export interface Listener {
   readonly tenant: string
+  /** CRN of whoever is signed in there: what concerns that user alone is heard by no other. */
+  readonly user: string
   /** Names the access, so that changing it once reaches every socket that has it. */
   readonly access: string
   readonly scope: Scope
@@ -50,6 +53,7 @@ export type Resume = { readonly after: Position } | 'now' | undefined
 interface TenantHub {
   readonly tenant: string
   readonly audiences: Audiences
+  readonly personal: PersonalAudiences
   readonly connections: Set<Connection>
   /** The last offset that live sockets were told. */
   told: number
@@ -115,7 +119,7 @@ export class Hub implements EventListener<Entry> {
     const hearers =
       entry.kind === 'reported'
         ? hub.audiences.hearers('OBJECT_UPDATED', entry.device, entry.shape.serviceIdentifier)
-        : hub.audiences.hearers(typeOf(entry), deviceOf(entry), serviceOf(entry), this.#boundTo(head.tenant, entry))
+        : this.#hearers(hub, entry)
     if (hearers.length === 0) return 0
     const message = encodeLive(entry, offset)
     for (const audience of hearers) this.#publish(audience, message)
@@ -126,11 +130,12 @@ export class Hub implements EventListener<Entry> {
 
   add(socket: Socket, listener: Listener, resume: Resume): void {
     const hub = this.#tenant(listener.tenant)
-    const audience = hub.audiences.join(listener.access, listener.scope, listener.filter)
+    const { user, access, scope, filter } = listener
     const connection: Connection = {
       socket,
       tenant: listener.tenant,
-      audience,
+      audience: hub.audiences.join(access, scope, filter),
+      personal: hub.personal.join(user, access, scope, filter),
       state: 'behind',
       position: hub.told,
       unstrippedUntil: Number.POSITIVE_INFINITY,
@@ -152,6 +157,7 @@ export class Hub implements EventListener<Entry> {
     const hub = this.#tenant(connection.tenant)
     hub.connections.delete(connection)
     hub.audiences.leave(connection.audience)
+    hub.personal.leave(connection.personal)
   }
 
   /** Remembers that a message was lost. */
@@ -187,6 +193,7 @@ export class Hub implements EventListener<Entry> {
   redefine(tenant: string, changed: ReadonlyMap<string, Scope>): void {
     const hub = this.#tenant(tenant)
     const redefined = new Set(hub.audiences.redefine(changed))
+    hub.personal.redefine(changed)
     if (redefined.size === 0) return
     this.beforeRelease()
     for (const audience of redefined) this.#publish(audience, this.#resyncMessage(hub.told))
@@ -203,14 +210,16 @@ export class Hub implements EventListener<Entry> {
     this.beforeRelease()
     const connection = this.#connections.get(socket)
     if (!connection) return
-    const { audiences, told } = this.#tenant(connection.tenant)
-    const { audience: before, state } = connection
+    const { audiences, personal, told } = this.#tenant(connection.tenant)
+    const { audience: before, personal: personalBefore, state } = connection
     const isTold = state === 'live' && this.#isSent(connection, this.#resyncMessage(told))
-    if (state === 'live') connection.socket.unsubscribe(before.topic)
+    if (state === 'live') unsubscribe(connection)
     connection.state = 'behind'
     connection.position = nowhere
     connection.audience = audiences.join(access, scope, before.filter)
+    connection.personal = personal.join(personalBefore.user, access, scope, before.filter)
     audiences.leave(before)
+    personal.leave(personalBefore)
     if (isTold) this.#beginAnew(connection, told)
     else if (state === 'live') this.#catchUp.ready(connection)
     else this.#resync(connection)
@@ -260,6 +269,7 @@ export class Hub implements EventListener<Entry> {
   #golive(connection: Connection): void {
     connection.state = 'live'
     connection.socket.subscribe(connection.audience.topic)
+    connection.socket.subscribe(connection.personal.topic)
   }
 
   /**
@@ -292,7 +302,7 @@ export class Hub implements EventListener<Entry> {
   #leave(connection: Connection): void {
     this.counts.fallen++
     connection.state = 'behind'
-    connection.socket.unsubscribe(connection.audience.topic)
+    unsubscribe(connection)
   }
 
   /** It has to read the full state again, and hears everything from now on. */
@@ -332,6 +342,13 @@ export class Hub implements EventListener<Entry> {
     return JSON.stringify({ type: 'RESYNC', epoch: this.#options.reader.epoch, offset })
   }
 
+  /** What concerns one user goes to that user's own classes and to no shared one. */
+  #hearers({ tenant, audiences, personal }: TenantHub, entry: Entry): readonly AudienceClass[] {
+    const owner = ownerOf(entry)
+    if (owner !== undefined) return personal.hearers(owner, typeOf(entry))
+    return audiences.hearers(typeOf(entry), deviceOf(entry), serviceOf(entry), this.#boundTo(tenant, entry))
+  }
+
   /** By the groups of now, live and catching up alike. */
   #boundTo(tenant: string, entry: Entry): MeantDevices | undefined {
     const bound = boundOf(entry)
@@ -347,11 +364,23 @@ export class Hub implements EventListener<Entry> {
   #tenant(tenant: string): TenantHub {
     let hub = this.#tenants.get(tenant)
     if (!hub) {
-      hub = { tenant, audiences: new Audiences(`events/${tenant}`), connections: new Set(), told: 0, unlookedBytes: 0 }
+      hub = {
+        tenant,
+        audiences: new Audiences(`events/${tenant}`),
+        personal: new PersonalAudiences(`events/${tenant}/u`),
+        connections: new Set(),
+        told: 0,
+        unlookedBytes: 0,
+      }
       this.#tenants.set(tenant, hub)
     }
     return hub
   }
+}
+
+function unsubscribe({ socket, audience, personal }: Connection): void {
+  socket.unsubscribe(audience.topic)
+  socket.unsubscribe(personal.topic)
 }
 
 /** A position from which nothing can be caught up with. */

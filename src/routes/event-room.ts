@@ -43,8 +43,8 @@ export class EventRoom implements SocketRoom<EventsOpening> {
   opened(socket: Socket, { caller, filter, resume }: EventsOpening): void {
     const now = this.#sessions ? this.#sessions.add(socket, caller) : caller
     if (!now) return
-    const { tenant, access, scope, scopeSince } = now
-    this.#hub.add(socket, { tenant, access, scope, scopeSince, filter }, resume)
+    const { tenant, user, access, scope, scopeSince } = now
+    this.#hub.add(socket, { tenant, user, access, scope, scopeSince, filter }, resume)
     this.#liveness.watch(socket)
   }
 

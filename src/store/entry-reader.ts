@@ -27,7 +27,7 @@ export interface News<Known extends KnownDevice> {
 export class EntryReader extends MsgpackReader {
   /**
    * A report in the form of the table in `entry-codec`. Undefined, and nothing is passed, for any other entry, and for the
-   * few reports by which alarms wait: they have a field more.
+   * few reports by which alarms wait or throttles let something through: they have a field more, or two.
    */
   readReported(code: number, shapeAt: (place: number) => Shape): Reported | undefined {
     const before = this.place

@@ -1,6 +1,7 @@
 import type { DeclaredService, DeviceCommand, Hello, Post, Report } from '#actors/device/commands'
 import { deviceActor } from '#actors/device/device'
 import type { DeviceRules } from '#actors/device/judge-report'
+import { type DeviceFunctions, noDeviceFunctions } from '#actors/device/turn-runs'
 import type { DeviceState } from '#actors/device/state'
 import type { Entry, Items } from '#model/entry'
 import { propertyTypeOf } from '#model/property-type'
@@ -29,9 +30,9 @@ export function shapeOf(
   )
 }
 
-/** The device actor that judges by these rules. */
-export function deviceWith(rules: DeviceRules) {
-  return deviceActor({ shapeById: (id) => shapes.byId(id), startedAt, rules })
+/** The device actor that judges by these rules and runs these functions. */
+export function deviceWith(rules: DeviceRules, functions: DeviceFunctions = noDeviceFunctions) {
+  return deviceActor({ shapeById: (id) => shapes.byId(id), startedAt, rules, functions })
 }
 
 const definition = deviceWith(noRuleViews)

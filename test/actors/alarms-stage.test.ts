@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { deviceActor, deviceAddress } from '#actors/device/device'
+import { noDeviceFunctions } from '#actors/device/turn-runs'
 import type { DeviceState } from '#actors/device/state'
 import type { StoredAlarm } from '#model/alarm'
 import type { Entry } from '#model/entry'
@@ -36,7 +37,12 @@ class AlarmStage {
     this.rules = new RuleViews({ scopeOf: () => everything, sweep: () => {}, log: { info: () => {} } })
     const definitions = (journal: StoreJournal) =>
       [
-        deviceActor({ shapeById: (id) => journal.shapes.byId(id), startedAt: startMs, rules: this.rules }),
+        deviceActor({
+          shapeById: (id) => journal.shapes.byId(id),
+          startedAt: startMs,
+          rules: this.rules,
+          functions: noDeviceFunctions,
+        }),
       ] as unknown as AnyDefinition<Entry>[]
     this.stage = new Stage({ ...options, definitions })
   }

@@ -5,6 +5,7 @@ import type { AccountCommand } from '#actors/account/commands'
 import type { AccountState } from '#actors/account/state'
 import type { DeviceCommand } from '#actors/device/commands'
 import { deviceActor, deviceAddress, registrarRecord, secretRecord } from '#actors/device/device'
+import { noDeviceFunctions } from '#actors/device/turn-runs'
 import { directoryAddress } from '#actors/directory/address'
 import type { DirectoryCommand } from '#actors/directory/commands'
 import { directoryActor } from '#actors/directory/directory'
@@ -114,7 +115,12 @@ class IdentityStage {
 function definitionsWith(notices: RecordingNotices): (journal: StoreJournal) => AnyDefinition<Entry>[] {
   return (journal) =>
     [
-      deviceActor({ shapeById: (id) => journal.shapes.byId(id), startedAt: startMs, rules: noRuleViews }),
+      deviceActor({
+        shapeById: (id) => journal.shapes.byId(id),
+        startedAt: startMs,
+        rules: noRuleViews,
+        functions: noDeviceFunctions,
+      }),
       tenantActor(notices, unheardRules),
       directoryActor(notices),
       accountActor,

@@ -4,6 +4,7 @@ import { type DeviceAlarms, noAlarms, StandingAlarms } from '#actors/device/alar
 import { ServiceState } from '#actors/device/service-state'
 import { deviceOf, readSnapshot, snapshotOf, writeSnapshot } from '#actors/device/snapshot'
 import { absentDevice, type DeviceState } from '#actors/device/state'
+import { noThrottles, throttlesOf } from '#actors/device/throttles'
 import type { PropertyState } from '#model/entry'
 import type { JsonObject } from '#model/json-value'
 import type { Shape } from '#model/shape'
@@ -45,9 +46,15 @@ const alarms: fc.Arbitrary<DeviceAlarms> = fc.oneof(
     .map((each) => StandingAlarms.of(each)),
 )
 
+const throttles = fc.oneof(
+  fc.constant(noThrottles),
+  fc.array(fc.tuple(fc.string(), time), { minLength: 1, maxLength: 20 }).map((each) => throttlesOf(each.flat())),
+)
+
 const device: fc.Arbitrary<DeviceState> = fc
   .record({
     alarms,
+    throttles,
     flakeAddress: fc.integer({ min: 1, max: 0xffffffff }),
     services: fc.array(service, { maxLength: 18 }),
     status: fc.constantFrom('online' as const, 'idle' as const, 'offline' as const),
@@ -82,19 +89,20 @@ test('a snapshot written piece by piece is the one that is packed, and comes bac
   )
 })
 
-describe('a snapshot read piece by piece is what the unpacked one makes', () => {
-  const shapesOf = ({ services }: DeviceState) => {
-    const shapes = new Map<string, Shape>(services.map(({ shape }) => [shape.id, shape]))
-    return (id: string) => {
-      const found = shapes.get(id)
-      if (!found) throw new Error('no such shape')
-      return found
-    }
+const shapesOf = ({ services }: DeviceState) => {
+  const shapes = new Map<string, Shape>(services.map(({ shape }) => [shape.id, shape]))
+  return (id: string) => {
+    const found = shapes.get(id)
+    if (!found) throw new Error('no such shape')
+    return found
   }
+}
+const read = (bytes: Uint8Array, before: DeviceState) =>
+  new MsgpackReader().whole(bytes, (reader) => readSnapshot('A', reader, shapesOf(before)))
+
+describe('a snapshot read piece by piece is what the unpacked one makes', () => {
   const shown = (state: DeviceState) => ({ ...state, services: state.services.map(shownService) })
   const shownService = (each: ServiceState) => [each.shape, each.states(), each.times(), each.offsets()]
-  const read = (bytes: Uint8Array, before: DeviceState) =>
-    new MsgpackReader().whole(bytes, (reader) => readSnapshot('A', reader, shapesOf(before)))
 
   test('for any device', () => {
     fc.assert(
@@ -134,8 +142,18 @@ describe('a snapshot read piece by piece is what the unpacked one makes', () => 
 
   test('of a newer form: with one field more', () => {
     const before = { ...absentDevice('A'), isThere: true }
-    for (const more of [['more'], [[], 'more'], [[]], [['id', true, 1]], [['id', 1, 1, 1]]]) {
-      expect(read(pack([...(snapshotOf(before) ?? []), ...more]), before), JSON.stringify(more)).toBeUndefined()
+    const more = [
+      ['more'],
+      [[], 'more'],
+      [[]],
+      [['id', true, 1]],
+      [['id', 1, 1, 1]],
+      [[], []],
+      [[], ['F1/n']],
+      [[], ['F1/n', 1], 'more'],
+    ]
+    for (const each of more) {
+      expect(read(pack([...(snapshotOf(before) ?? []), ...each]), before), JSON.stringify(each)).toBeUndefined()
     }
     expect(read(Buffer.concat([pack(snapshotOf(before)), Buffer.of(1)]), before)).toBeUndefined()
     expect(read(pack(snapshotOf(before)), before)).toEqual(before)
@@ -148,6 +166,18 @@ test('where nothing stands of alarms it is what it was before there were any', (
   expect(Buffer.from(pack(snapshotOf(before))).toString('hex')).toBe(bytes)
   const after = deviceOf('A', unpack(Buffer.from(bytes, 'hex')), () => expect.fail('no shape is asked for'))
   expect(after.alarms).toBe(noAlarms)
+  expect(after.throttles).toBe(noThrottles)
+})
+
+test('what throttles let through stands behind the alarms, of which there may be none', () => {
+  const before = { ...absentDevice('A'), isThere: true, throttles: throttlesOf(['F1/seldom', 5]) }
+  expect(snapshotOf(before)?.slice(12)).toEqual([[], ['F1/seldom', 5]])
+  expect(read(pack(snapshotOf(before)), before)).toEqual(before)
+  const alarms = StandingAlarms.of([['I1', { isActive: true, since: 3, waitingSince: 0 }]])
+  expect(snapshotOf({ ...before, alarms })?.slice(12)).toEqual([
+    ['I1', true, 3, 0],
+    ['F1/seldom', 5],
+  ])
 })
 
 test('of a device that is gone nothing is written', () => {

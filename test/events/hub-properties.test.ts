@@ -5,6 +5,7 @@ import type { Entry } from '#model/entry'
 import { everything, type Scope, scopeOf } from '#model/scope'
 import type { Position } from '#runtime/stream'
 import type { HeardMessage, StallingSocket } from '#test/events/stalling-sockets'
+import { ann, bob, subscribed } from '#test/events/subscribed'
 import { readAll, ToldStream, tenant } from '#test/events/told-stream'
 
 const read = { service: ['read' as const], device: ['read' as const] }
@@ -12,10 +13,12 @@ const scopes: readonly Scope[] = [
   everything,
   scopeOf([{ permissions: read, devices: ['A'], services: ['*'] }]),
   scopeOf([
-    { permissions: read, devices: ['A', 'B'], services: ['s'] },
+    { permissions: { ...read, notifications: ['read'] }, devices: ['A', 'B'], services: ['s'] },
     { permissions: { service: ['read'] }, devices: ['*'], services: ['t'] },
   ]),
 ]
+/** One user with two dashboards, and another. */
+const users = [ann, bob, ann]
 const filters: readonly EventFilter[] = [{}, { devices: new Set(['A', 'C']) }, { types: new Set(['OBJECT_UPDATED']) }]
 
 const step = fc.oneof(
@@ -43,6 +46,10 @@ const step = fc.oneof(
     arbitrary: fc.record({ what: fc.constant('add device' as const), device: fc.constantFrom('A', 'B', 'C') }),
   },
   {
+    weight: 2,
+    arbitrary: fc.record({ what: fc.constant('subscribe' as const), user: fc.constantFrom(ann, bob, 'crn#user:none') }),
+  },
+  {
     weight: 6,
     arbitrary: fc.record({ what: fc.constant('read' as const), who: fc.nat(2), count: fc.integer({ min: 1, max: 6 }) }),
   },
@@ -64,6 +71,7 @@ const step = fc.oneof(
 class Dashboard {
   readonly #stream: ToldStream
   access: string
+  readonly #user: string
   readonly #filter: EventFilter
   readonly #limitBytes: number
   scope: Scope
@@ -76,6 +84,7 @@ class Dashboard {
   constructor(stream: ToldStream, index: number) {
     this.#stream = stream
     this.access = `access ${index}`
+    this.#user = users[index] as string
     this.#filter = filters[index] as EventFilter
     this.#limitBytes = [Number.POSITIVE_INFINITY, 800, 250][index] as number
     this.scope = scopes[index] as Scope
@@ -86,13 +95,17 @@ class Dashboard {
   #connect(after: Position | undefined): StallingSocket {
     const { scope, scopeSince } = this
     return this.#stream.connect({
-      listener: { access: this.access, scope, scopeSince, filter: this.#filter },
+      listener: { user: this.#user, access: this.access, scope, scopeSince, filter: this.#filter },
       limitBytes: this.#limitBytes,
       ...(after ? { resume: { after } } : {}),
     })
   }
 
   mayHear(entry: Entry): boolean {
+    if (entry.kind === 'subscribed') {
+      const isWanted = this.#filter.types?.has('NOTIFICATION_SUBSCRIBE') ?? true
+      return isWanted && entry.user === this.#user && this.scope.reaches('notifications', 'read').length > 0
+    }
     const device = 'device' in entry ? entry.device : ''
     const service = entry.kind === 'reported' ? entry.shape.serviceIdentifier : undefined
     const resource = entry.kind === 'reported' ? 'service' : 'device'
@@ -130,7 +143,7 @@ class Dashboard {
       last = offset
       const entry = this.#stream.entries[offset] as Entry
       expect(this.mayHear(entry), `may hear ${offset}`).toBe(true)
-      if (type === 'DEVICE_ADD') added.push(offset)
+      if (type === 'DEVICE_ADD' || type === 'NOTIFICATION_SUBSCRIBE') added.push(offset)
       for (const { propId, value } of updates ?? [])
         values.set(`${deviceIdentifier}/${serviceIdentifier}/${propId}`, value ?? 0)
     }
@@ -210,6 +223,9 @@ test('whatever stalls, breaks, is trimmed, redefined or moved: pictures are whol
             break
           case 'add device':
             stream.tell({ kind: 'device_added', device: each.device, flakeAddress: 1, at: 5 })
+            break
+          case 'subscribe':
+            stream.tell(subscribed(each.user))
             break
           case 'read':
             of(each.who).socket.read(each.count)

@@ -56,26 +56,30 @@ describe('a socket that is given another access', () => {
 
   test('is told so before it leaves its class, and is in the other one only then', () => {
     const socket = stream.connect({ listener: { access: 'a', scope: onlyA } })
-    const [before] = socket.topics
+    const before = [...socket.topics]
     const calls = callsOf(socket)
     reports('A')
     stream.hub.move(socket, toB)
-    const [after] = socket.topics
-    expect(after).not.toBe(before)
-    expect(calls).toEqual(['send RESYNC', `unsubscribe ${before}`, `subscribe ${after}`])
+    const after = [...socket.topics]
+    expect(after.filter((topic) => before.includes(topic))).toEqual([])
+    expect(calls).toEqual([
+      'send RESYNC',
+      ...before.map((topic) => `unsubscribe ${topic}`),
+      ...after.map((topic) => `subscribe ${topic}`),
+    ])
   })
 
   test('in no class while it can not be told', async () => {
     const socket = stream.connect({ listener: { access: 'a', scope: onlyA }, limitBytes: 300 })
-    const [before] = socket.topics
+    const before = [...socket.topics]
     while (socket.bufferedBytes() <= 300) reports('A')
     const calls = callsOf(socket)
     stream.hub.move(socket, toB)
-    expect(calls).toEqual(['send RESYNC', `unsubscribe ${before}`])
+    expect(calls).toEqual(['send RESYNC', ...before.map((topic) => `unsubscribe ${topic}`)])
     expect(socket.topics.size).toBe(0)
     await readAll(stream)
-    const [after] = socket.topics
-    expect(calls.slice(2)).toEqual(['send RESYNC', `subscribe ${after}`])
+    const after = [...socket.topics]
+    expect(calls.slice(3)).toEqual(['send RESYNC', ...after.map((topic) => `subscribe ${topic}`)])
   })
 
   test('with several in one tick: each RESYNC stands between what its classes heard', async () => {
@@ -109,7 +113,7 @@ describe('a socket that is given another access', () => {
     const first = stream.connect({ listener: { access: 'a', scope: onlyA } })
     const second = stream.connect({ listener: toB })
     stream.hub.move(first, toB)
-    expect(first.topics).toEqual(second.topics)
+    expect([...first.topics][0]).toBe([...second.topics][0])
     const before = { ...stream.hub.counts }
     reports('B')
     expect(stream.hub.counts.publishes - before.publishes).toBe(1)

@@ -8,6 +8,7 @@ import type { Chunk, StreamReader } from '#runtime/stream'
 import { StreamHead } from '#runtime/stream-head'
 import { Shapes } from '#store/shapes'
 import { type StallingSocket, StallingSockets } from '#test/events/stalling-sockets'
+import { ann } from '#test/events/subscribed'
 import { ManualWorld } from '#test/runtime/manual-world'
 
 export const tenant = 'default'
@@ -101,7 +102,7 @@ export class ToldStream implements StreamReader<Entry> {
   }
 
   listener(more: Partial<Listener> = {}): Listener {
-    return { tenant, access: 'all', scope: everything, scopeSince: -1, filter: {}, ...more }
+    return { tenant, user: ann, access: 'all', scope: everything, scopeSince: -1, filter: {}, ...more }
   }
 
   connect(options: { resume?: Resume; listener?: Partial<Listener>; limitBytes?: number } = {}): StallingSocket {

@@ -1,4 +1,5 @@
 import { deviceActor, deviceAddress, registrarRecord, secretRecord } from '#actors/device/device'
+import { noDeviceFunctions } from '#actors/device/turn-runs'
 import type { DeviceState } from '#actors/device/state'
 import { type IdentityNotices, LateNotices } from '#actors/notices'
 import { unheardRules } from '#actors/rule-notices'
@@ -25,7 +26,12 @@ import { Stage, type StageOptions } from '#test/runtime/stage'
 
 const definitions = (notices: IdentityNotices) => (journal: StoreJournal) =>
   [
-    deviceActor({ shapeById: (id) => journal.shapes.byId(id), startedAt: startMs, rules: noRuleViews }),
+    deviceActor({
+      shapeById: (id) => journal.shapes.byId(id),
+      startedAt: startMs,
+      rules: noRuleViews,
+      functions: noDeviceFunctions,
+    }),
     tenantActor(notices, unheardRules),
     unheardUpdates,
   ] as unknown as AnyDefinition<Entry>[]

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { DeviceCommand, Hello } from '#actors/device/commands'
 import { deviceActor, deviceAddress } from '#actors/device/device'
+import { noDeviceFunctions } from '#actors/device/turn-runs'
 import type { DeviceState } from '#actors/device/state'
 import { LateNotices } from '#actors/notices'
 import { unheardRules } from '#actors/rule-notices'
@@ -40,7 +41,12 @@ rules.load([{ tenant: 'default', alarms, groups: new Map(), schemas: new Map() }
 /** The actors of the server, on the stage. */
 const definitions = (journal: StoreJournal) =>
   [
-    deviceActor({ shapeById: (id) => journal.shapes.byId(id), startedAt: startMs, rules }),
+    deviceActor({
+      shapeById: (id) => journal.shapes.byId(id),
+      startedAt: startMs,
+      rules,
+      functions: noDeviceFunctions,
+    }),
     tenantActor(new LateNotices(), unheardRules),
     unheardUpdates,
   ] as unknown as AnyDefinition<Entry>[]

@@ -4,6 +4,7 @@ import { accountActor } from '#actors/account/account'
 import { actionActor } from '#actors/action/action'
 import { actionPageActor } from '#actors/action/page'
 import { deviceActor } from '#actors/device/device'
+import { noDeviceFunctions } from '#actors/device/turn-runs'
 import { directoryActor } from '#actors/directory/directory'
 import { idempotencyActor } from '#actors/idempotency/idempotency'
 import { LateNotices } from '#actors/notices'
@@ -57,6 +58,7 @@ test('every record of our actors has a sample', () => {
     shapeById: () => expect.fail('no shape is asked for'),
     startedAt: 0,
     rules: noRuleViews,
+    functions: noDeviceFunctions,
   })
   const notices = new LateNotices()
   const definitions = [

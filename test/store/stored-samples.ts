@@ -4,9 +4,11 @@ import { actionAddress, actionPageAddress } from '#actors/action/address'
 import { actionPageActor } from '#actors/action/page'
 import { noAlarms, StandingAlarms } from '#actors/device/alarms'
 import { deviceActor } from '#actors/device/device'
+import { noDeviceFunctions } from '#actors/device/turn-runs'
 import { ServiceState } from '#actors/device/service-state'
 import { deviceFormat, deviceOf, snapshotOf } from '#actors/device/snapshot'
 import type { DeviceState } from '#actors/device/state'
+import { noThrottles } from '#actors/device/throttles'
 import { directoryActor } from '#actors/directory/directory'
 import { idempotencyAddress } from '#actors/idempotency/address'
 import { idempotencyActor } from '#actors/idempotency/idempotency'
@@ -80,7 +82,9 @@ const state: DeviceState = {
   isAutoUpdated: true,
   meta: { place: 'Keller' },
   alarms: noAlarms,
+  throttles: noThrottles,
   rules: undefined,
+  functions: undefined,
 }
 
 /** One that is active, one that was and waits to be again, and one that waits. */
@@ -100,7 +104,12 @@ const keyedPrint = 'NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs'
 const signingKeys = { kind: 'signing_keys', tenant: 'default', id: 'signing_keys' }
 
 /** Shapes are asked for by who wakes one, which nobody does here. */
-const deviceFormats = deviceActor({ shapeById: (id) => shapes.byId(id), startedAt: 0, rules: noRuleViews })
+const deviceFormats = deviceActor({
+  shapeById: (id) => shapes.byId(id),
+  startedAt: 0,
+  rules: noRuleViews,
+  functions: noDeviceFunctions,
+})
 
 /** 32 bytes, the first of which is this. */
 function bytes(first: number): Buffer {

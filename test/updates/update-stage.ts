@@ -1,4 +1,5 @@
 import { deviceActor } from '#actors/device/device'
+import { noDeviceFunctions } from '#actors/device/turn-runs'
 import { directoryActor } from '#actors/directory/directory'
 import { LateNotices } from '#actors/notices'
 import { unheardRules } from '#actors/rule-notices'
@@ -87,7 +88,12 @@ export class UpdateStage {
       ...(offerUrl && { offerUrl }),
       definitions: (journal) =>
         [
-          deviceActor({ shapeById: (id) => journal.shapes.byId(id), startedAt: startMs, rules: noRuleViews }),
+          deviceActor({
+            shapeById: (id) => journal.shapes.byId(id),
+            startedAt: startMs,
+            rules: noRuleViews,
+            functions: noDeviceFunctions,
+          }),
           tenantActor(notices, unheardRules),
           directoryActor(notices),
           updateActor({ notices: updateNotices, offerTimeoutMs }),

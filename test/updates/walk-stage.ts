@@ -1,5 +1,6 @@
 import type { Hello } from '#actors/device/commands'
 import { deviceActor, deviceAddress } from '#actors/device/device'
+import { noDeviceFunctions } from '#actors/device/turn-runs'
 import { directoryActor } from '#actors/directory/directory'
 import { projectAddress } from '#actors/project/address'
 import type { ProjectCommand, WalkRequest } from '#actors/project/commands'
@@ -69,7 +70,12 @@ export class WalkStage {
       place,
       definitions: (journal) =>
         [
-          deviceActor({ shapeById: (id) => journal.shapes.byId(id), startedAt: world.now(), rules: noRuleViews }),
+          deviceActor({
+            shapeById: (id) => journal.shapes.byId(id),
+            startedAt: world.now(),
+            rules: noRuleViews,
+            functions: noDeviceFunctions,
+          }),
           projectActor(projects),
           updateActor({ notices: nobody, offerTimeoutMs: 10_000 }),
           tenantActor(notices, new RecordingRules()),

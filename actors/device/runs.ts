@@ -1,0 +1,163 @@
+import { applyEntry, type DeviceChange } from '#actors/device/apply'
+import { isSame } from '#actors/device/judge-report'
+import { type DeviceState, serviceOf } from '#actors/device/state'
+import { stateAfter } from '#actors/device/state-after'
+import { staleAmong, type Throttled } from '#actors/device/throttles'
+import { type DeviceFunctions, type RunsOutcome, TurnRuns } from '#actors/device/turn-runs'
+import {
+  type Declared,
+  type Entry,
+  type Items,
+  isPropertyError,
+  type PropertyState,
+  type Reported,
+  type Stamps,
+} from '#model/entry'
+import type { Shape, ShapeProperty } from '#model/shape'
+import { type FunctionList, noFunctions, type TenantFunctions } from '#rules/function-list'
+import type { Decision, Recorded, Turn } from '#runtime/actor'
+
+/** One for all: turns are synchronous and there is never a second one. */
+const runs = new TurnRuns()
+
+/**
+ * What was decided, and in the same commit what comes of it by the functions that the device is bound to: each entry is
+ * a happening to the triggers that wait for it, in the order of the entries, alarms that a report turned behind it. What a
+ * throttle let through stays with the report; where there is none, the device's snapshot rests at once. Contract 5.4.
+ */
+export function withRuns(
+  state: DeviceState,
+  decision: Decision<Entry>,
+  turn: Turn,
+  functions: DeviceFunctions,
+): Decision<Entry> {
+  if (decision.type !== 'record') return decision
+  const view = functions.of(turn.tenant)
+  if (view === undefined) return decision
+  const list = listFor(state, view)
+  if (list === noFunctions) return decision
+  try {
+    runs.begin(state, list, turn, functions)
+    runBy(state, decision, list)
+    const outcome = runs.outcome()
+    return outcome ? withOutcome(state, decision, outcome, turn.tenant, functions) : decision
+  } finally {
+    runs.end()
+  }
+}
+
+function listFor(state: DeviceState, view: TenantFunctions): FunctionList {
+  const { version } = view
+  let known = state.functions
+  if (known?.version !== version) {
+    known = { version, list: view.listOf(state.device) }
+    state.functions = known
+  }
+  return known.list
+}
+
+function runBy(state: DeviceState, { events, changes }: Recorded<Entry>, list: FunctionList): void {
+  const isOne = events.length < 2 || !saysAgain(events)
+  const before = isOne
+    ? state
+    : stateAfter(state, [], (changes as readonly DeviceChange[] | undefined)?.filter(declares))
+  for (let at = 0; at < events.length; at++) {
+    const entry = events[at] as Entry
+    switch (entry.kind) {
+      case 'reported':
+      case 'declared':
+        runByItems(entry, before, list)
+        break
+      case 'status_changed':
+        runs.run(list.ofStatus, entry.status, state.status, entry)
+        break
+      case 'alarm_changed':
+        // What ends because the alarm was edited or removed happened to the alarm.
+        if (!entry.isEnded) runs.run(list.ofAlarm(entry.alarm), entry.isActive, !entry.isActive, entry)
+    }
+    // What stands of alarms is not the copy's own.
+    if (!isOne && entry.kind !== 'alarm_changed') applyEntry(before, entry, 0)
+  }
+}
+
+/** Whether some report comes behind another entry about properties: it may be about the same one. Only a POST does that. */
+function saysAgain(events: readonly Entry[]): boolean {
+  const first = events.findIndex(({ kind }) => kind === 'reported' || kind === 'declared')
+  return first >= 0 && events.some(({ kind }, at) => at > first && kind === 'reported')
+}
+
+function declares({ type }: DeviceChange): boolean {
+  return type === 'service_declared'
+}
+
+/**
+ * Of several items about one property counts the last. An error is no value, and one that is the same as before did not
+ * happen.
+ */
+function runByItems(entry: Reported | Declared, before: DeviceState, list: FunctionList): void {
+  const { shape, items } = entry
+  const byPlace = list.of(shape)
+  if (byPlace === undefined) return
+  let isNumbered = items.length === 2
+  for (let at = 0; at < items.length; at += 2) {
+    const place = items[at] as number
+    const triggers = byPlace[place]
+    if (triggers === undefined) continue
+    if (!isNumbered) numberLast(items, shape)
+    isNumbered = true
+    if (items.length > 2 && lastAt[place] !== at) continue
+    const value = items[at + 1] as PropertyState
+    if (value === null || isPropertyError(value)) continue
+    const stood = stoodAt(before, shape, place)
+    if (!isSame(value, stood))
+      runs.run(triggers, value, stood !== null && isPropertyError(stood) ? null : stood, entry, place)
+  }
+}
+
+/** By place in the shape of the items that were numbered last: where in them the last one about it is. */
+let lastAt = new Uint32Array(64)
+
+function numberLast(items: Items, { properties }: Shape): void {
+  if (lastAt.length < properties.length) lastAt = new Uint32Array(2 * properties.length)
+  for (let at = 0; at < items.length; at += 2) lastAt[items[at] as number] = at
+}
+
+/** By its number, in whatever shape the service was. */
+function stoodAt(before: DeviceState, shape: Shape, place: number): PropertyState {
+  const service = serviceOf(before, shape.serviceIdentifier)
+  if (service === undefined) return null
+  if (service.shape === shape) return service.stateOf(place)
+  const there = service.shape.indexOf.get((shape.properties[place] as ShapeProperty).propId)
+  return there === undefined ? null : service.stateOf(there)
+}
+
+function withOutcome(
+  state: DeviceState,
+  decision: Recorded<Entry>,
+  { stamps, requests, effects }: RunsOutcome,
+  tenant: string,
+  functions: DeviceFunctions,
+): Recorded<Entry> {
+  const counted: Recorded<Entry> = {
+    ...decision,
+    effects: decision.effects === undefined ? effects : [...decision.effects, ...effects],
+  }
+  const asked =
+    requests.length === 0 ? counted : { ...counted, tells: [...(decision.tells ?? []), ...requests] }
+  if (stamps.length === 0) return asked
+  const isThrottle = (fn: string, node: string) =>
+    functions.storedOf(tenant, fn)?.graph.nodes.some(({ id, type }) => id === node && type === 'throttle') ?? false
+  return withStamps(asked, stamps, staleAmong(state.throttles, stamps, isThrottle))
+}
+
+function withStamps(recorded: Recorded<Entry>, stamps: Stamps, dropped: readonly string[]): Recorded<Entry> {
+  const { events, changes = [] } = recorded
+  const place = events.findIndex(({ kind }) => kind === 'reported')
+  const isTold = place >= 0
+  const throttled: Throttled = { type: 'throttled', stamps: isTold ? [] : stamps, dropped }
+  return {
+    ...recorded,
+    ...(isTold && { events: events.map((entry, at) => (at === place ? { ...entry, throttles: stamps } : entry)) }),
+    ...((!isTold || dropped.length > 0) && { changes: [...changes, throttled], isCheckpointed: true }),
+  }
+}

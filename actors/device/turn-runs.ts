@@ -1,0 +1,199 @@
+import { deliveryAddress } from '#actors/delivery/address'
+import type { AddRequest } from '#actors/delivery/commands'
+import { absentDevice, type DeviceState } from '#actors/device/state'
+import { noThrottles, stampsOf } from '#actors/device/throttles'
+import { type DeliveryCause, keptValue } from '#model/delivery'
+import type { AlarmChanged, Declared, PropertyState, Reported, Stamps, StatusChanged } from '#model/entry'
+import type { StoredFunction } from '#model/function'
+import type { EmailNode } from '#model/graph'
+import {
+  type FunctionCounts,
+  type FunctionList,
+  type FunctionRule,
+  type Happening,
+  noFunctions,
+  type Overflows,
+  type RunSink,
+  type ShapedTrigger,
+  type TenantFunctions,
+} from '#rules/function-list'
+import type { Tell, Turn } from '#runtime/actor'
+
+/** Entries that triggers wait for. */
+export type TriggeringEntry = Reported | Declared | StatusChanged | AlarmChanged
+
+/** What device turns know of functions: those of all tenants, after their commits. */
+export interface DeviceFunctions {
+  /** Undefined: the tenant has none that is enabled. */
+  of(tenant: string): TenantFunctions | undefined
+  /** Enabled or not; undefined: it is no more. */
+  storedOf(tenant: string, id: string): StoredFunction | undefined
+  readonly counts: FunctionCounts
+  readonly overflows: Pick<Overflows, 'add'>
+}
+
+/** Where nobody has functions. */
+export const noDeviceFunctions: DeviceFunctions = {
+  of: () => undefined,
+  storedOf: () => undefined,
+  counts: { runs: 0, errors: 0, requests: 0, overflown: 0 },
+  overflows: { add() {} },
+}
+
+/** What came of the runs of a turn. */
+export interface RunsOutcome {
+  readonly stamps: Stamps
+  readonly requests: readonly Tell[]
+  /** They count what was asked for, once that is stored. */
+  readonly effects: readonly (() => void)[]
+}
+
+/** Whose turn it is when there is none. */
+const nobody = absentDevice('')
+const nothing: readonly never[] = Object.freeze([])
+
+/**
+ * The runs of one turn. One object does for all turns, for each is synchronous: where nothing comes of a run, nothing is
+ * made.
+ */
+export class TurnRuns implements RunSink {
+  #state: DeviceState = nobody
+  #list: FunctionList = noFunctions
+  #functions = noDeviceFunctions
+  #tenant = ''
+  /** Of the run that goes on: whose it is, and the entry that triggered it. */
+  #rule: FunctionRule | undefined
+  #entry: TriggeringEntry | undefined
+  /** Of an entry about properties, the place in its shape. */
+  #place = 0
+  #stamped: ReadonlyMap<string, number> = noThrottles
+  #requests: Tell[] | undefined
+  #effects: (() => void)[] | undefined
+  /** A storm is of few functions, and what counts one request too many of each is made once. */
+  readonly #overflowing = new WeakMap<FunctionRule, () => void>()
+  readonly #happening: Happening = {
+    value: null,
+    previous: null,
+    device: '',
+    time: 0,
+    meta: () => (this.#rule && this.#list.mayReadMeta(this.#rule) ? this.#state.meta : null),
+    passedAt: (key) => this.#stamped.get(key) ?? this.#state.throttles.get(key),
+  }
+
+  begin(state: DeviceState, list: FunctionList, turn: Turn, functions: DeviceFunctions): void {
+    this.#state = state
+    this.#list = list
+    this.#functions = functions
+    this.#tenant = turn.tenant
+    this.#happening.device = state.device
+    this.#happening.time = turn.now
+  }
+
+  /** Runs each trigger that waits for this value. `place`: of an entry about properties, that in its shape. */
+  run(
+    triggers: readonly ShapedTrigger[],
+    value: PropertyState | boolean,
+    previous: PropertyState | boolean,
+    entry: TriggeringEntry,
+    place = 0,
+  ): void {
+    const happening = this.#happening
+    const { counts } = this.#functions
+    happening.value = value
+    happening.previous = previous
+    this.#entry = entry
+    this.#place = place
+    for (let index = 0; index < triggers.length; index++) {
+      const { rule, trigger } = triggers[index] as ShapedTrigger
+      if (!rule.graph.fits(trigger, value)) continue
+      this.#rule = rule
+      counts.runs++
+      rule.graph.run(trigger, happening, this)
+    }
+  }
+
+  stamped(key: string): void {
+    if (this.#stamped === noThrottles) this.#stamped = new Map()
+    const stamped = this.#stamped as Map<string, number>
+    stamped.set(key, this.#happening.time)
+  }
+
+  reached({ id, template }: EmailNode): void {
+    const { value, previous, device, time } = this.#happening
+    const rule = this.#rule as FunctionRule
+    if (!rule.rate.take(time)) {
+      this.#effects ??= []
+      this.#effects.push(this.#overflowOf(rule))
+      return
+    }
+    const kept = { value: keptValue(value), previous: keptValue(previous) }
+    const cause = causeOf(this.#entry as TriggeringEntry, this.#place)
+    const command: AddRequest = { type: 'request', request: { at: time, device, node: id, template, ...kept, cause } }
+    this.#requests ??= []
+    this.#requests.push({ to: deliveryAddress(this.#tenant, rule.id), command })
+  }
+
+  failed(): void {
+    this.#functions.counts.errors++
+  }
+
+  /** Undefined when nothing came of any. */
+  outcome(): RunsOutcome | undefined {
+    const stamped = this.#stamped
+    const requests = this.#requests
+    const effects = this.#effects
+    if (stamped === noThrottles && requests === undefined && effects === undefined) return undefined
+    return {
+      stamps: stamped === noThrottles ? nothing : stampsOf(stamped),
+      requests: requests ?? nothing,
+      effects: requests === undefined ? (effects ?? nothing) : [...(effects ?? nothing), this.#countOf(requests.length)],
+    }
+  }
+
+  #countOf(requests: number): () => void {
+    const { counts } = this.#functions
+    return () => {
+      counts.requests += requests
+    }
+  }
+
+  #overflowOf(rule: FunctionRule): () => void {
+    const known = this.#overflowing.get(rule)
+    if (known) return known
+    const { counts, overflows } = this.#functions
+    const tenant = this.#tenant
+    const overflow = () => {
+      counts.overflown++
+      overflows.add(tenant, rule.id)
+    }
+    this.#overflowing.set(rule, overflow)
+    return overflow
+  }
+
+  /** Nothing of the turn is held on to. */
+  end(): void {
+    this.#state = nobody
+    this.#list = noFunctions
+    this.#functions = noDeviceFunctions
+    this.#rule = undefined
+    this.#entry = undefined
+    this.#stamped = noThrottles
+    this.#requests = undefined
+    this.#effects = undefined
+    this.#happening.value = null
+    this.#happening.previous = null
+  }
+}
+
+function causeOf(entry: TriggeringEntry, place: number): DeliveryCause {
+  switch (entry.kind) {
+    case 'alarm_changed':
+      return { on: 'alarm', alarm: entry.alarm }
+    case 'status_changed':
+      return { on: 'status' }
+    default: {
+      const { serviceIdentifier, properties } = entry.shape
+      return { on: 'property', service: serviceIdentifier, propId: properties[place]?.propId ?? 0 }
+    }
+  }
+}

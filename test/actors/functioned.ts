@@ -1,0 +1,105 @@
+import type { AddRequest } from '#actors/delivery/commands'
+import type { StoredAlarm } from '#model/alarm'
+import type { Condition } from '#model/condition'
+import type { Entry, Stamps } from '#model/entry'
+import type { StoredFunction } from '#model/function'
+import type { Graph, GraphNode } from '#model/graph'
+import { everything, type Scope } from '#model/scope'
+import { FunctionViews } from '#rules/function-views'
+import { RuleViews } from '#rules/rule-views'
+import type { Decision } from '#runtime/actor'
+import { ActingDevice, deviceWith } from '#test/actors/acting'
+
+const author = 'crn#user:2Vb7qYx9Kd'
+
+export function storedFunction(graph: Graph, more: Partial<StoredFunction> = {}): StoredFunction {
+  const who = { createdBy: author, createdAt: 1, updatedBy: author, updatedAt: 1, edit: 1 }
+  return { name: 'Tell me', enabled: true, devices: null, groups: null, graph, ...who, ...more }
+}
+
+/** Nodes one behind the other. */
+export function chain(...nodes: readonly GraphNode[]): Graph {
+  return { nodes, edges: nodes.slice(1).map((node, place) => [nodes[place]?.id ?? '', node.id] as const) }
+}
+
+type To = boolean | number | string | null
+
+/** A trigger by a property of `svc`. */
+export function onProperty(propId: number, to?: To): GraphNode {
+  const said = to === undefined ? {} : { to }
+  return { id: 'when', type: 'trigger', on: 'property', serviceIdentifier: 'svc', propId, ...said }
+}
+
+export const mail: GraphNode = { id: 'mail', type: 'email', template: 'words' }
+
+export function throttle(seconds: number, id = 'seldom'): GraphNode {
+  return { id, type: 'throttle', seconds }
+}
+
+export function condition(logic: Condition): GraphNode {
+  return { id: 'if', type: 'condition', logic }
+}
+
+/** Views of functions in which everybody may do what `scopeOf` says. */
+export function functionViews(scopeOf: () => Scope = () => everything, mailsPerHourMax = 60): FunctionViews {
+  return new FunctionViews({ mailsPerHourMax, scopeOf, log: { info: () => {} } })
+}
+
+/** A device without a runtime, in a tenant with functions and alarms. */
+export class FunctionedDevice extends ActingDevice {
+  readonly functions: FunctionViews
+  readonly rules: RuleViews
+  /** What authors may do. */
+  scope: Scope
+
+  constructor(device = 'A') {
+    const scopeOf = () => this.scope
+    const rules = new RuleViews({ scopeOf, sweep: () => {}, log: { info: () => {} } })
+    const functions = functionViews(scopeOf)
+    super(device, deviceWith(rules, functions))
+    this.scope = everything
+    this.rules = rules
+    this.functions = functions
+    this.rules.load([])
+    this.functions.load([])
+    this.act({ type: 'add', flakeAddress: 7, meta: {} })
+  }
+
+  /** A function is there from now on, or is no more. */
+  put(id: string, stored: StoredFunction | undefined): void {
+    this.functions.functionChanged('default', id, stored)
+  }
+
+  alarm(id: string, stored: StoredAlarm | undefined): void {
+    this.rules.alarmChanged('default', id, stored)
+  }
+
+  /** When its throttles let through last. */
+  get stamps(): Record<string, number> {
+    return Object.fromEntries(this.state.throttles)
+  }
+}
+
+/** What a turn asked to be told: `F1/mail 5, was null`. */
+export function requestsOf(decision: Decision<Entry>): string[] {
+  return askedOf(decision).map(
+    ({ fn, request: { node, value, previous } }) =>
+      `${fn}/${node} ${JSON.stringify(value)}, was ${JSON.stringify(previous)}`,
+  )
+}
+
+/** The same, whole. */
+export function askedOf(decision: Decision<Entry>) {
+  if (decision.type !== 'record') return []
+  return (decision.tells ?? []).flatMap(({ to, command }) =>
+    to.kind === 'delivery' ? [{ fn: to.id, tenant: to.tenant, request: (command as AddRequest).request }] : [],
+  )
+}
+
+/** The stamps in the reports of a turn. */
+export function stampsIn(decision: Decision<Entry>): Stamps[] {
+  if (decision.type !== 'record') return []
+  return decision.events.flatMap((entry) =>
+    entry.kind === 'reported' && entry.throttles !== undefined ? [entry.throttles] : [],
+  )
+}

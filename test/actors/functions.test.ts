@@ -1,0 +1,425 @@
+import { describe, expect, test } from 'vitest'
+import type { DeviceCommand } from '#actors/device/commands'
+import { withRuns } from '#actors/device/runs'
+import { type DeviceFunctions, noDeviceFunctions } from '#actors/device/turn-runs'
+import type { PropertyState } from '#model/entry'
+import type { GraphNode } from '#model/graph'
+import { type Grant, scopeOf } from '#model/scope'
+import { noFunctions } from '#rules/function-list'
+import { answer, record } from '#runtime/actor'
+import { ActingDevice, deviceWith, hello, kindsOf, post, report, shapeOf } from '#test/actors/acting'
+import { now, turnAt } from '#test/actors/acting-actor'
+import {
+  askedOf,
+  chain,
+  condition,
+  FunctionedDevice,
+  functionViews,
+  mail,
+  onProperty,
+  requestsOf,
+  storedFunction,
+} from '#test/actors/functioned'
+import { noRuleViews } from '#test/actors/no-rule-views'
+import { storedAlarm } from '#test/rules/stored-rules'
+
+const svc = shapeOf('svc', { 1: 'uint8', 2: 'string', 3: 'bool' })
+const other = shapeOf('other', { 1: 'uint8' })
+const error = { error: 'broken' }
+
+/** Linked, with one function F1 of these nodes in a row and a mail at the end. */
+class Linked extends FunctionedDevice {
+  seq = 0
+
+  constructor(...nodes: readonly GraphNode[]) {
+    super()
+    this.act(hello([svc, other].map((shape) => ({ shape, items: [] }))))
+    this.put('F1', storedFunction(chain(...nodes, mail)))
+  }
+
+  says(...items: (number | PropertyState)[]) {
+    return this.act(report(svc, ++this.seq, items))
+  }
+}
+
+describe('a trigger by a property', () => {
+  test.each<
+    [
+      string,
+      to: Parameters<typeof onProperty>[1],
+      before: PropertyState | undefined,
+      said: (number | PropertyState)[],
+      string[],
+    ]
+  >([
+    ['the first value', undefined, undefined, [0, 5], ['5, was null']],
+    ['another value', undefined, 4, [0, 5], ['5, was 4']],
+    ['the same value', undefined, 5, [0, 5], []],
+    ['zero in place of nothing', undefined, undefined, [0, 0], ['0, was null']],
+    ['an error', undefined, 5, [0, error], []],
+    ['a value behind an error', undefined, error, [0, 5], ['5, was null']],
+    ['another property', undefined, 4, [1, 'x', 2, true], []],
+    ['twice in one report: the last counts', undefined, 4, [0, 5, 0, 6], ['6, was 4']],
+    ['twice, back to what it was', undefined, 4, [0, 5, 0, 4], []],
+    ['twice, an error at last', undefined, 4, [0, 5, 0, error], []],
+    ['among others', undefined, 4, [1, 'x', 0, 5, 2, true], ['5, was 4']],
+    ['the value it waits for', 5, 4, [0, 5], ['5, was 4']],
+    ['another than it waits for', 5, 4, [0, 6], []],
+    ['the value it waits for, which stands', 5, 5, [0, 5], []],
+    ['the value it waits for, and away again in one report', 5, 4, [0, 5, 0, 6], []],
+  ])('%s', (_, to, before, said, expected) => {
+    const device = new Linked(onProperty(1, to))
+    if (before !== undefined) device.says(0, before)
+    expect(requestsOf(device.says(...said))).toEqual(expected.map((each) => `F1/mail ${each}`))
+  })
+
+  test.each<[propId: number, to: string | boolean, place: number, matches: PropertyState, not: PropertyState]>([
+    [2, 'open', 1, 'open', 'shut'],
+    [3, true, 2, true, false],
+    [3, false, 2, false, true],
+  ])('of property %i waits for %s', (propId, to, place, matches, not) => {
+    const device = new Linked(onProperty(propId, to))
+    expect(requestsOf(device.says(place, not))).toEqual([])
+    expect(requestsOf(device.says(place, matches))).toHaveLength(1)
+  })
+
+  test('of another service or number hears nothing', () => {
+    const device = new Linked({ ...onProperty(1), serviceIdentifier: 'other' } as GraphNode)
+    expect(requestsOf(device.says(0, 5))).toEqual([])
+    expect(requestsOf(device.act(report(other, ++device.seq, [0, 5])))).toEqual(['F1/mail 5, was null'])
+    const none = new Linked(onProperty(9))
+    expect(requestsOf(none.says(0, 5, 1, 'x'))).toEqual([])
+  })
+
+  test('says what, when and by what, and who is to be asked', () => {
+    const device = new Linked(onProperty(2))
+    device.says(1, 'shut')
+    device.at += 500
+    expect(askedOf(device.says(1, 'x'.repeat(2_000)))).toEqual([
+      {
+        fn: 'F1',
+        tenant: 'default',
+        request: {
+          at: now + 500,
+          device: 'A',
+          node: 'mail',
+          template: 'words',
+          value: 'x'.repeat(1_024),
+          previous: 'shut',
+          cause: { on: 'property', service: 'svc', propId: 2 },
+        },
+      },
+    ])
+  })
+
+  test('hears of nothing that was heard before', () => {
+    const device = new Linked(onProperty(1))
+    device.says(0, 5)
+    expect(kindsOf(device.act(report(svc, device.seq, [0, 6])))).toEqual(['answer'])
+  })
+})
+
+describe('HELLO', () => {
+  const retyped = shapeOf('svc', { 1: 'uint16', 2: 'string' })
+  const marked = shapeOf('svc', { 1: ['uint8', 1], 2: 'string', 3: 'bool' })
+  const fewer = shapeOf('svc', { 2: 'string' })
+
+  test.each<[string, DeviceCommand, string[]]>([
+    ['with another value', hello([{ shape: svc, items: [0, 6] }]), ['6, was 5']],
+    ['with the same value', hello([{ shape: svc, items: [0, 5] }]), []],
+    ['without a value', hello([{ shape: svc, items: [] }]), []],
+    ['by another type, with another value', hello([{ shape: retyped, items: [0, 6] }]), ['6, was 5']],
+    ['by another type, with the same value', hello([{ shape: retyped, items: [0, 5] }]), []],
+    ['by another type, without one', hello([{ shape: retyped, items: [] }]), []],
+    ['the same value, shown otherwise', hello([{ shape: marked, items: [0, 5] }]), []],
+    ['declared no more', hello([{ shape: fewer, items: [0, 'x'] }]), []],
+    ['the service gone', hello([]), []],
+  ])('%s', (_, command, expected) => {
+    const device = new Linked(onProperty(1))
+    device.says(0, 5)
+    expect(requestsOf(device.act(command))).toEqual(expected.map((each) => `F1/mail ${each}`))
+  })
+
+  test('of what it lost before it is the first value', () => {
+    const device = new Linked(onProperty(1))
+    device.says(0, 5)
+    device.act(hello([]))
+    expect(requestsOf(device.act(hello([{ shape: svc, items: [0, 5] }])))).toEqual(['F1/mail 5, was null'])
+  })
+})
+
+describe('a POST', () => {
+  test.each<[string, ReturnType<typeof post>, string[]]>([
+    ['with one update', post([['svc', 1, 6]]), ['6, was 5']],
+    ['with what stands', post([['svc', 1, 5]]), []],
+    [
+      'with several of one time',
+      post([
+        ['svc', 1, 6],
+        ['svc', 1, 7],
+      ]),
+      ['7, was 5'],
+    ],
+    [
+      'with several times: each happened',
+      post([
+        ['svc', 1, 6, 1_000],
+        ['svc', 1, 7, 2_000],
+      ]),
+      ['6, was 5', '7, was 6'],
+    ],
+    [
+      'there and back',
+      post([
+        ['svc', 1, 6, 1_000],
+        ['svc', 1, 5, 2_000],
+      ]),
+      ['6, was 5', '5, was 6'],
+    ],
+    [
+      'other services between',
+      post([
+        ['svc', 1, 6],
+        ['other', 1, 9],
+        ['svc', 1, 6],
+      ]),
+      ['6, was 5'],
+    ],
+    [
+      'with a declaration of the same value',
+      post([['svc', 1, 6]], { services: [{ shape: svc, items: [0, 6] }] }),
+      ['6, was 5'],
+    ],
+    [
+      'with a declaration of another',
+      post([['svc', 1, 7]], { services: [{ shape: svc, items: [0, 6] }] }),
+      ['6, was 5', '7, was 6'],
+    ],
+  ])('%s', (_, command, expected) => {
+    const device = new Linked(onProperty(1))
+    device.says(0, 5)
+    expect(requestsOf(device.act(command))).toEqual(expected.map((each) => `F1/mail ${each}`))
+  })
+
+  test('that declares a service without values, and then says some', () => {
+    const device = new FunctionedDevice()
+    device.put('F1', storedFunction(chain(onProperty(1), mail)))
+    const declared = { services: [{ shape: svc, items: [] }] }
+    const said = device.act(
+      post(
+        [
+          ['svc', 1, 6, 1_000],
+          ['svc', 1, 7, 2_000],
+        ],
+        declared,
+      ),
+    )
+    expect(requestsOf(said)).toEqual(['F1/mail 6, was null', 'F1/mail 7, was 6'])
+  })
+})
+
+describe('a trigger by the status', () => {
+  const onStatus = (to?: 'online' | 'idle' | 'offline'): GraphNode => ({
+    id: 'when',
+    type: 'trigger',
+    on: 'status',
+    ...(to && { to }),
+  })
+
+  test.each([
+    [
+      undefined,
+      ['"online", was "offline"', '"idle", was "online"', '"offline", was "idle"', '"online", was "offline"'],
+    ],
+    ['online' as const, ['"online", was "offline"', '"online", was "offline"']],
+    ['idle' as const, ['"idle", was "online"']],
+    ['offline' as const, ['"offline", was "idle"']],
+  ])('to %s', (to, expected) => {
+    const device = new FunctionedDevice()
+    device.put('F1', storedFunction(chain(onStatus(to), mail)))
+    const commands: DeviceCommand[] = [
+      hello([]),
+      hello([]),
+      { type: 'status', status: 'idle' },
+      { type: 'status', status: 'idle' },
+      { type: 'status', status: 'offline' },
+      post([]),
+    ]
+    const decisions = commands.map((command) => device.act(command))
+    expect(decisions.flatMap(requestsOf)).toEqual(expected.map((each) => `F1/mail ${each}`))
+    expect(decisions.flatMap(askedOf)[0]?.request.cause).toEqual({ on: 'status' })
+  })
+})
+
+describe('a trigger by an alarm', () => {
+  const onAlarm = (to?: 'active' | 'inactive'): GraphNode => ({
+    id: 'when',
+    type: 'trigger',
+    on: 'alarm',
+    alarmId: 'I1',
+    ...(to && { to }),
+  })
+  const high = storedAlarm({ serviceIdentifier: 'svc', condition: { '>': [{ var: '0x01' }, 10] } })
+
+  test.each([
+    [undefined, ['true, was false', 'false, was true']],
+    ['active' as const, ['true, was false']],
+    ['inactive' as const, ['false, was true']],
+  ])('to %s, in the commit that turns it', (to, expected) => {
+    const device = new Linked(onAlarm(to))
+    device.alarm('I1', high)
+    device.alarm('I2', high)
+    const decisions = [11, 12, 1].map((value) => device.says(0, value))
+    expect(decisions.flatMap(requestsOf)).toEqual(expected.map((each) => `F1/mail ${each}`))
+    expect(decisions.flatMap(askedOf)[0]?.request.cause).toEqual({ on: 'alarm', alarm: 'I1' })
+  })
+
+  test('that had to hold for a while, when it has', () => {
+    const device = new Linked(onAlarm())
+    device.alarm('I1', { ...high, forSeconds: 2 })
+    expect(requestsOf(device.says(0, 11))).toEqual([])
+    device.at += 2_000
+    expect(requestsOf(device.due())).toEqual(['F1/mail true, was false'])
+  })
+
+  test('by a POST, by a HELLO, and by an edit that finds it active', () => {
+    const device = new Linked(onAlarm())
+    device.alarm('I1', high)
+    expect(requestsOf(device.act(post([['svc', 1, 11]])))).toHaveLength(1)
+    expect(requestsOf(device.act(hello([{ shape: svc, items: [0, 1] }])))).toHaveLength(1)
+    device.alarm('I1', { ...high, condition: { '<': [{ var: '0x01' }, 10] }, edit: 2 })
+    expect(requestsOf(device.act({ type: 'judge' }))).toEqual(['F1/mail true, was false'])
+  })
+
+  test('that ends by being removed, or with the device, did not happen to it', () => {
+    const device = new Linked(onAlarm())
+    device.alarm('I1', high)
+    device.says(0, 11)
+    device.alarm('I1', undefined)
+    const ended = device.act({ type: 'judge' })
+    expect([kindsOf(ended), requestsOf(ended)]).toEqual([['alarm_changed'], []])
+    device.alarm('I1', high)
+    device.act({ type: 'judge' })
+    expect(requestsOf(device.act({ type: 'remove' }))).toEqual([])
+  })
+})
+
+describe('what stands between a trigger and a mail', () => {
+  const over = condition({ '>': [{ var: 'value' }, 10] })
+
+  test('a condition', () => {
+    const device = new Linked(onProperty(1), over)
+    expect([5, 11, 12, 3].map((value) => requestsOf(device.says(0, value)).length)).toEqual([0, 1, 1, 0])
+    expect(device.functions.counts).toEqual({ runs: 4, errors: 0, requests: 2, overflown: 0 })
+  })
+
+  test('one that fails lets nothing through and is counted', () => {
+    const device = new Linked(onProperty(2), condition({ '>': [{ '+': [{ var: 'value' }, 1] }, 10] }))
+    expect(requestsOf(device.says(1, 'no number'))).toEqual([])
+    expect(device.functions.counts.errors).toBe(1)
+  })
+
+  test('reads the device, the time, what was before, and what people recorded', () => {
+    const device = new Linked(
+      onProperty(1),
+      condition({
+        and: [
+          { '==': [{ var: 'device' }, 'A'] },
+          { '==': [{ var: 'time' }, now] },
+          { '==': [{ var: ['previous', null] }, null] },
+          { '==': [{ var: 'meta.floor' }, 3] },
+        ],
+      }),
+    )
+    device.act({ type: 'patch_meta', patch: { floor: 3 } })
+    expect(requestsOf(device.says(0, 5))).toHaveLength(1)
+    expect(requestsOf(device.says(0, 6))).toHaveLength(0)
+  })
+
+  test('sees nothing recorded where its author may not read that', () => {
+    const device = new Linked(onProperty(1), condition({ '==': [{ var: ['meta.floor', 0] }, 3] }))
+    device.act({ type: 'patch_meta', patch: { floor: 3 } })
+    expect(requestsOf(device.says(0, 5))).toHaveLength(1)
+    const permissions: Grant['permissions'] = { functions: ['read'], service: ['read'] }
+    device.scope = scopeOf([{ permissions, devices: ['*'], services: ['*'] }])
+    device.functions.accessChanged('default')
+    expect(requestsOf(device.says(0, 6))).toHaveLength(0)
+    expect(device.functions.counts.runs).toBe(2)
+  })
+})
+
+describe('the functions of a device', () => {
+  test('are those bound to it, and each asks for itself', () => {
+    const device = new Linked(onProperty(1))
+    const graph = chain(onProperty(1), mail)
+    device.put('F2', storedFunction(graph, { devices: ['A', 'B'] }))
+    device.put('F3', storedFunction(graph, { devices: ['B'] }))
+    device.put('F4', storedFunction(graph, { enabled: false }))
+    expect(requestsOf(device.says(0, 5)).sort()).toEqual(['F1/mail 5, was null', 'F2/mail 5, was null'])
+    device.put('F1', undefined)
+    device.put('F2', storedFunction(graph, { devices: [], edit: 2 }))
+    expect(requestsOf(device.says(0, 6))).toEqual([])
+  })
+
+  test('above their rate are counted, when the turn is stored', () => {
+    const device = new Linked(onProperty(1))
+    const decisions = Array.from({ length: 300 }, (_, times) => device.says(0, times % 250))
+    expect(decisions.flatMap(requestsOf)).toHaveLength(256)
+    expect(device.functions.counts).toMatchObject({ runs: 300, requests: 256, overflown: 44 })
+    expect(device.functions.overflows.drain()).toEqual([{ tenant: 'default', function: 'F1', count: 44 }])
+    const decision = device.decide(report(svc, ++device.seq, [0, 251]))
+    expect([decision.type, device.functions.counts.overflown]).toEqual(['record', 44])
+  })
+})
+
+describe('where no function is bound to the device, the very decision comes back', () => {
+  const said = record([])
+  const known: [string, DeviceFunctions][] = [
+    ['no tenant has any', noDeviceFunctions],
+    ['they are another device’s', views(['B'])],
+  ]
+
+  test.each(known)('%s', (_, functions) => {
+    const device = new ActingDevice('A', deviceWith(noRuleViews, functions))
+    device.act({ type: 'add', flakeAddress: 7, meta: {} })
+    device.act(hello([{ shape: svc, items: [] }]))
+    const reported = record([{ kind: 'meta_set' as const, device: 'A', at: 1, meta: {} }])
+    for (const decision of [said, reported, answer(1)]) {
+      expect(withRuns(device.state, decision, turnAt(), functions)).toBe(decision)
+    }
+    expect(device.act(report(svc, 1, [0, 5]))).not.toHaveProperty('effects')
+    expect(functions.counts.runs).toBe(0)
+  })
+
+  test('the functions of a device are asked for again only when something about them is another', () => {
+    const functions = views(['A'])
+    let asked = 0
+    const counting: DeviceFunctions = {
+      ...noDeviceFunctions,
+      of: (tenant) => {
+        const view = functions.of(tenant)
+        const listOf = (device: string) => {
+          asked++
+          return view?.listOf(device) ?? noFunctions
+        }
+        return view && { version: view.version, listOf }
+      },
+    }
+    const device = new ActingDevice('A', deviceWith(noRuleViews, counting))
+    device.act({ type: 'add', flakeAddress: 7, meta: {} })
+    device.act(hello([{ shape: svc, items: [] }]))
+    asked = 0
+    for (let seq = 1; seq < 10; seq++) device.act(report(svc, seq, [0, seq]))
+    expect(asked).toBe(0)
+    functions.functionChanged('default', 'F1', storedFunction(chain(onProperty(1), mail), { edit: 2 }))
+    for (let seq = 10; seq < 20; seq++) device.act(report(svc, seq, [0, seq]))
+    expect(asked).toBe(1)
+  })
+})
+
+function views(devices: readonly string[]) {
+  const functions = functionViews()
+  functions.load([])
+  functions.functionChanged('default', 'F1', storedFunction(chain(onProperty(1), mail), { devices }))
+  return functions
+}

@@ -1,0 +1,220 @@
+import { describe, expect, test } from 'vitest'
+import type { Throttled } from '#actors/device/throttles'
+import { noThrottles, throttlesMax } from '#actors/device/throttles'
+import type { Graph, GraphNode } from '#model/graph'
+import { hello, post, report, shapeOf } from '#test/actors/acting'
+import { now } from '#test/actors/acting-actor'
+import {
+  chain,
+  FunctionedDevice,
+  mail,
+  onProperty,
+  requestsOf,
+  stampsIn,
+  storedFunction,
+  throttle,
+} from '#test/actors/functioned'
+import { shownState } from '#test/actors/shown-state'
+import { storedAlarm } from '#test/rules/stored-rules'
+
+const svc = shapeOf('svc', { 1: 'uint8', 2: 'uint8' })
+
+/** Linked, with one function F1 that mails once in ten seconds, of property 1. */
+class Linked extends FunctionedDevice {
+  seq = 0
+
+  constructor(graph: Graph = chain(onProperty(1), throttle(10), mail)) {
+    super()
+    this.act(hello([{ shape: svc, items: [] }]))
+    this.put('F1', storedFunction(graph))
+  }
+
+  says(...items: number[]) {
+    return this.act(report(svc, ++this.seq, items))
+  }
+}
+
+const onStatus: GraphNode = { id: 'when', type: 'trigger', on: 'status' }
+
+describe('a throttle', () => {
+  test.each([
+    [0, false],
+    [9_999, false],
+    [10_000, true],
+    [60_000, true],
+    [-1, true],
+  ])('%i ms after it let something through: %s', (afterMs, passes) => {
+    const device = new Linked()
+    expect(requestsOf(device.says(0, 1))).toHaveLength(1)
+    device.at += afterMs
+    expect(requestsOf(device.says(0, 2))).toHaveLength(passes ? 1 : 0)
+    expect(device.stamps).toEqual({ 'F1/seldom': passes ? now + afterMs : now })
+  })
+
+  test('counts from when it let through, not from when it held back', () => {
+    const device = new Linked()
+    const passed = [0, 4_000, 8_000, 10_000, 14_000, 20_000].filter((afterMs) => {
+      device.at = now + afterMs
+      return requestsOf(device.says(0, 1 + afterMs / 1_000)).length > 0
+    })
+    expect(passed).toEqual([0, 10_000, 20_000])
+  })
+
+  test('is said by the report that it let through, and by no other', () => {
+    const device = new Linked()
+    expect(stampsIn(device.says(0, 1))).toEqual([['F1/seldom', now]])
+    expect(stampsIn(device.says(0, 2))).toEqual([])
+    expect(stampsIn(device.says(1, 2))).toEqual([])
+  })
+
+  test('lets one of several happenings of one turn through', () => {
+    const device = new Linked()
+    const decision = device.act(
+      post([
+        ['svc', 1, 6, 1_000],
+        ['svc', 1, 7, 2_000],
+      ]),
+    )
+    expect(requestsOf(decision)).toEqual(['F1/mail 6, was null'])
+    expect(stampsIn(decision)).toEqual([['F1/seldom', now]])
+  })
+
+  test('is one for all that comes to it: two triggers, one mail', () => {
+    const nodes = [onProperty(1), { ...onProperty(2), id: 'or' }, throttle(10), mail]
+    const edges = [
+      ['when', 'seldom'],
+      ['or', 'seldom'],
+      ['seldom', 'mail'],
+    ] as const
+    const device = new Linked({ nodes, edges })
+    expect(requestsOf(device.says(0, 1, 1, 1))).toHaveLength(1)
+    expect(requestsOf(device.says(0, 2, 1, 2))).toHaveLength(0)
+  })
+
+  test('of every device is its own, and so is every throttle', () => {
+    const nodes = [onProperty(1), throttle(10), mail, throttle(20, 'rare'), { ...mail, id: 'other' }]
+    const edges = [
+      ['when', 'seldom'],
+      ['seldom', 'mail'],
+      ['when', 'rare'],
+      ['rare', 'other'],
+    ] as const
+    const device = new Linked({ nodes, edges })
+    device.says(0, 1)
+    device.at += 10_000
+    expect(requestsOf(device.says(0, 2))).toEqual(['F1/mail 2, was 1'])
+    expect(device.stamps).toEqual({ 'F1/seldom': now + 10_000, 'F1/rare': now })
+  })
+})
+
+describe('what it let through, where no report says so', () => {
+  const alarm = storedAlarm({ serviceIdentifier: 'svc', condition: { '>': [{ var: '0x01' }, 10] }, forSeconds: 2 })
+  const onAlarm: GraphNode = { id: 'when', type: 'trigger', on: 'alarm', alarmId: 'I1' }
+  const throttled = { type: 'throttled', stamps: ['F1/seldom', now], dropped: [] }
+
+  test('a status: the snapshot rests with it', () => {
+    const device = new Linked(chain(onStatus, throttle(10), mail))
+    const decision = device.record({ type: 'status', status: 'idle' })
+    expect(decision).toMatchObject({ changes: [throttled], isCheckpointed: true })
+    expect(device.stamps).toEqual({ 'F1/seldom': now })
+    expect(shownState(device.restored())).toEqual(shownState(device.state))
+    expect(device.act({ type: 'status', status: 'offline' })).not.toHaveProperty('isCheckpointed')
+  })
+
+  test('an alarm that had to hold for a while, and one that a report turned at once', () => {
+    const device = new Linked(chain(onAlarm, throttle(10), mail))
+    device.alarm('I1', alarm)
+    device.says(0, 11)
+    device.at += 2_000
+    const due = device.due()
+    expect(due).toMatchObject({ changes: [{ stamps: ['F1/seldom', now + 2_000] }], isCheckpointed: true })
+    device.alarm('I1', { ...alarm, forSeconds: 0, edit: 2 })
+    device.at += 60_000
+    device.says(0, 1)
+    device.at += 60_000
+    expect(stampsIn(device.says(0, 11))).toEqual([['F1/seldom', device.at]])
+  })
+
+  test('a HELLO', () => {
+    const device = new Linked()
+    const decision = device.record(hello([{ shape: svc, items: [0, 5] }]))
+    expect(decision.changes).toContainEqual(throttled)
+    expect(decision.isCheckpointed).toBe(true)
+    expect(shownState(device.restored())).toEqual(shownState(device.state))
+  })
+})
+
+describe('stamps', () => {
+  test('come out of the snapshot, with alarms and without', () => {
+    const device = new Linked()
+    device.says(0, 11)
+    expect(shownState(device.restored())).toEqual(shownState(device.state))
+    device.alarm('I1', storedAlarm({ serviceIdentifier: 'svc', condition: { '>': [{ var: '0x01' }, 10] } }))
+    device.says(0, 12)
+    const restored = device.restored()
+    expect([restored.throttles.size, restored.alarms.size]).toEqual([1, 1])
+    expect(shownState(restored)).toEqual(shownState(device.state))
+  })
+
+  test('survive an edit of the function, and its being disabled for a while', () => {
+    const device = new Linked()
+    const graph = chain(onProperty(1), throttle(10), mail)
+    device.says(0, 1)
+    device.put('F1', storedFunction(graph, { name: 'Other', edit: 2 }))
+    expect(requestsOf(device.says(0, 2))).toEqual([])
+    device.put('F1', storedFunction(graph, { enabled: false, edit: 3 }))
+    device.put('F2', storedFunction(chain(onProperty(2), throttle(10), mail)))
+    device.says(0, 3, 1, 1)
+    device.put('F1', storedFunction(graph, { edit: 4 }))
+    expect(requestsOf(device.says(0, 4))).toEqual([])
+    expect(Object.keys(device.stamps)).toEqual(['F1/seldom', 'F2/seldom'])
+  })
+
+  test('of nodes and functions that are no more go when another comes, and that rests', () => {
+    const device = new Linked()
+    device.says(0, 1)
+    device.put('F2', storedFunction(chain(onProperty(1), throttle(10), mail)))
+    device.says(0, 2)
+    device.put('F1', storedFunction(chain(onProperty(1), mail), { edit: 2 }))
+    device.put('F2', undefined)
+    device.says(0, 3)
+    expect(Object.keys(device.stamps)).toEqual(['F1/seldom', 'F2/seldom'])
+    device.put('F3', storedFunction(chain(onProperty(1), throttle(10, 'other'), mail)))
+    const decision = device.record(report(svc, ++device.seq, [0, 4]))
+    const dropped: Throttled = { type: 'throttled', stamps: [], dropped: ['F1/seldom', 'F2/seldom'] }
+    expect(decision).toMatchObject({ changes: [dropped], isCheckpointed: true })
+    expect(device.stamps).toEqual({ 'F3/other': now })
+    expect(shownState(device.restored())).toEqual(shownState(device.state))
+  })
+
+  test('go with the device', () => {
+    const device = new Linked()
+    device.says(0, 1)
+    device.act({ type: 'remove' })
+    expect(device.state.throttles).toBe(noThrottles)
+    device.act({ type: 'add', flakeAddress: 8, meta: {} })
+    device.act(hello([{ shape: svc, items: [] }]))
+    device.seq = 0
+    expect(requestsOf(device.says(0, 1))).toHaveLength(1)
+  })
+
+  test('have an end: those of longest ago go first, live and replayed alike', () => {
+    const device = new Linked(chain(onProperty(2), mail))
+    const count = 20
+    for (let fn = 0; fn < count; fn++) {
+      const throttles = Array.from({ length: 15 }, (_, index) => throttle(10, `n${index}`))
+      device.put(`G${String(fn).padStart(2, '0')}`, storedFunction(chain(onProperty(1), ...throttles, mail)))
+    }
+    const before = device.restored()
+    const offsetBefore = device.offset
+    const decision = device.record(report(svc, ++device.seq, [0, 1]))
+    expect(stampsIn(decision)[0]).toHaveLength(2 * count * 15)
+    expect(device.state.throttles.size).toBe(throttlesMax)
+    expect([...device.state.throttles.keys()][0]).toBe('G02/n14')
+    expect(device.state.throttles.has('G19/n14')).toBe(true)
+    for (const [at, event] of decision.events.entries()) {
+      device.definition.apply(before, event, offsetBefore + 1 + at)
+    }
+    expect(shownState(before)).toEqual(shownState(device.state))
+  })
+})

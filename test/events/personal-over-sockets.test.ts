@@ -1,0 +1,121 @@
+import { afterEach, expect, test } from 'vitest'
+import { WebSocket } from 'ws'
+import type { Socket, SocketRoom } from '#runtime/socket'
+import { websocketRoute } from '#server/websocket-route'
+import { ann, bob, subscribed } from '#test/events/subscribed'
+import { ToldStream } from '#test/events/told-stream'
+import { type Door, openDoor, until } from '#test/server/door'
+
+/** A socket is in two classes: in which order uWebSockets.js lets out what was published to both is not ours to say. */
+
+let door: Door
+let stream: ToldStream
+let client: WebSocket
+let socket: Socket | undefined
+
+/** As the room of dashboards does. */
+const room: SocketRoom<unknown> = {
+  opened(opened) {
+    socket = opened
+    stream.hub.add(opened, stream.listener({ user: ann }), undefined)
+  },
+  received: () => {},
+  dropped: (dropped) => stream.hub.dropped(dropped),
+  drained: (drained) => stream.hub.drained(drained),
+  ponged: () => {},
+  closed: (closed) => stream.hub.remove(closed),
+}
+
+/** What the other side hears: type and offset. */
+async function open(maxBackpressureBytes: number): Promise<[type: string, offset: number][]> {
+  const route = websocketRoute({
+    path: '/events',
+    room,
+    upgrade: () => ({}),
+    maxPayloadBytes: 4096,
+    maxBackpressureBytes,
+  })
+  door = await openDoor({ sockets: [route] })
+  stream = new ToldStream(maxBackpressureBytes / 4, {
+    publish: (...message) => door.server.publisher.publish(...message),
+  })
+  const heard: [string, number][] = []
+  client = new WebSocket(`${door.ws}/events`, { perMessageDeflate: false })
+  client.on('message', (data) => {
+    const { type, offset } = JSON.parse(String(data))
+    heard.push([type, offset])
+  })
+  await until(() => socket !== undefined && client.readyState === WebSocket.OPEN)
+  return heard
+}
+
+afterEach(async () => {
+  socket = undefined
+  client.terminate()
+  await door.server.close()
+})
+
+const tick = () => new Promise((resolve) => setImmediate(resolve))
+
+/** A note of so many characters, which everybody hears. */
+function note(characters: number): void {
+  stream.tell({ kind: 'meta_set', device: 'A', at: 5, meta: { note: 'x'.repeat(characters) } })
+}
+
+// From 16 KiB on a message is not gathered with others.
+test.each([
+  ['small', [10]],
+  ['large', [20_000]],
+  ['of both kinds', [10, 20_000, 300]],
+])('thousands by turns to everybody and to one keep their order, where the others are %s', async (_, sizes) => {
+  const heard = await open(1024 * 1024 * 1024)
+  const expected: [string, number][] = []
+  const roundsOf = sizes.includes(20_000) ? 1_000 : 5_000
+  for (let round = 0; round < roundsOf; round++) {
+    note(sizes[round % sizes.length] as number)
+    expected.push(['META_SET', stream.last])
+    stream.tell(subscribed(bob), subscribed(ann))
+    expected.push(['NOTIFICATION_SUBSCRIBE', stream.last])
+    if (round % 7 === 0) await tick()
+  }
+  await until(() => heard.length >= expected.length)
+  expect(heard).toEqual(expected)
+})
+
+test('whoever stalls falls behind with both, and hears everything of his own once, or a RESYNC', async () => {
+  const heard = await open(64 * 1024)
+  const own: number[] = []
+  for (let round = 0; round < 600; round++) {
+    if (round === 20) client.pause()
+    note(30_000)
+    stream.tell(subscribed(ann))
+    own.push(stream.last)
+    note(500)
+    if (round === 500) client.resume()
+    if (round % 3 === 0) await tick()
+    stream.world.step()
+  }
+  expect(stream.hub.counts.fallen).toBeGreaterThan(0)
+  stream.hub.beforeRelease()
+  while (stream.hub.behindCount() > 0) {
+    await stream.settle()
+    await tick()
+    stream.hub.beforeRelease()
+  }
+  stream.tell(subscribed(ann))
+  const { last } = stream
+  await until(() => {
+    stream.hub.beforeRelease()
+    stream.world.step()
+    return heard.at(-1)?.[1] === last
+  })
+  let offset = 0
+  for (const [type, at] of heard) {
+    expect(at).toBeGreaterThanOrEqual(type === 'RESYNC' ? offset : offset + 1)
+    offset = at
+  }
+  // Behind the last RESYNC nothing of his own is missing, and without one nothing at all.
+  const begun = heard.findLast(([type]) => type === 'RESYNC')?.[1] ?? 0
+  const heardOwn = heard.filter(([type, at]) => type === 'NOTIFICATION_SUBSCRIBE' && at > begun).map(([, at]) => at)
+  expect(heardOwn).toEqual([...own, last].filter((at) => at > begun))
+})

@@ -1,0 +1,226 @@
+import { beforeEach, describe, expect, test } from 'vitest'
+import { PersonalAudiences } from '#events/personal-audiences'
+import { StreamEvent } from '#model/event'
+import { everything, type Grant, scopeOf } from '#model/scope'
+import type { StallingSocket } from '#test/events/stalling-sockets'
+import { ann, bob, localeSet, subscribed, unsubscribed } from '#test/events/subscribed'
+import { readAll, ToldStream } from '#test/events/told-stream'
+
+/** Events of subscriptions: their owner's own sockets hear them, and no other. §3.1 */
+
+let stream: ToldStream
+
+beforeEach(() => {
+  stream = new ToldStream(400)
+})
+
+const grant = (...permissions: (keyof Grant['permissions'])[]): Grant => ({
+  permissions: Object.fromEntries(permissions.map((resource) => [resource, ['read']])),
+  devices: ['*'],
+  services: ['*'],
+})
+const reader = scopeOf([grant('notifications', 'service')])
+const deaf = scopeOf([grant('service')])
+
+const offsets = ({ heard }: StallingSocket) => heard.filter(({ type }) => type !== 'STREAM').map(({ offset }) => offset)
+const lines = ({ heard }: StallingSocket) => heard.map(({ type, offset }) => `${type} ${offset}`)
+
+/** Each about somebody: offsets 1 to 6. */
+function tellSix(): void {
+  stream.tell(subscribed(ann), subscribed(bob), localeSet(ann), localeSet(bob), unsubscribed(ann), unsubscribed(bob))
+}
+
+describe('what concerns one user', () => {
+  test('is heard by each of his own sockets, once, and by nobody of the same access', async () => {
+    const mine = [stream.connect({ listener: { user: ann } }), stream.connect({ listener: { user: ann } })]
+    const other = stream.connect({ listener: { user: bob } })
+    const key = stream.connect({ listener: { user: 'crn#key:3Nc8rTu5Ha' } })
+    tellSix()
+    await readAll(stream)
+    for (const socket of mine) expect(offsets(socket)).toEqual([1, 3, 5])
+    expect(offsets(other)).toEqual([2, 4, 6])
+    expect(offsets(key)).toEqual([])
+  })
+
+  test('has the three types and shapes of the table', async () => {
+    const socket = stream.connect({ listener: { user: ann } })
+    tellSix()
+    await readAll(stream)
+    for (const event of socket.heard) expect(StreamEvent.safeParse(event)).toMatchObject({ success: true })
+    const [made, changed, ended] = socket.heard as unknown as Record<string, unknown>[]
+    const payload = { topic: 'crn#function:9Pm4xQe7Jk', resourceIdentifier: 'crn#subscription:3Nc8rTu5Ha' }
+    expect(made).toMatchObject({ type: 'NOTIFICATION_SUBSCRIBE', payload: { ...payload, locale: 'en' } })
+    expect(changed).toMatchObject({ type: 'NOTIFICATION_SUBSCRIPTION_UPDATE', payload: { ...payload, locale: 'de' } })
+    expect(ended).toMatchObject({
+      type: 'NOTIFICATION_UNSUBSCRIBE',
+      resourceIdentifier: 'crn#subscription:3Nc8rTu5Ha',
+      payload: {},
+    })
+  })
+
+  test('is published once to each of his classes, however many sockets they have, and to no other', () => {
+    for (const user of [ann, ann, ann, bob]) stream.connect({ listener: { user } })
+    stream.connect({ listener: { user: ann, access: 'another' } })
+    const before = { ...stream.hub.counts }
+    stream.tell(subscribed(ann))
+    expect(stream.hub.counts.publishes - before.publishes).toBe(2)
+    expect(stream.hub.counts.deliveries - before.deliveries).toBe(4)
+    stream.tell(subscribed('crn#user:nobody'))
+    expect(stream.hub.counts.publishes - before.publishes).toBe(2)
+  })
+
+  test('is not heard without read on notifications, though it is his', async () => {
+    const socket = stream.connect({ listener: { user: ann, access: 'deaf', scope: deaf } })
+    tellSix()
+    const resumed = stream.connect({
+      listener: { user: ann, access: 'deaf', scope: deaf },
+      resume: { after: { epoch: 'now', offset: 0 } },
+    })
+    stream.report()
+    await readAll(stream)
+    expect([offsets(socket), offsets(resumed)]).toEqual([[7], [7]])
+  })
+
+  test('passes a filter of devices or services, which it does not name, and is left out by one of types', async () => {
+    const filters = [
+      { devices: new Set(['Z']) },
+      { services: new Set(['z']) },
+      { types: new Set(['NOTIFICATION_UNSUBSCRIBE']) },
+      { types: new Set(['OBJECT_UPDATED']) },
+    ]
+    const sockets = filters.map((filter) => stream.connect({ listener: { user: ann, filter } }))
+    tellSix()
+    await readAll(stream)
+    expect(sockets.map(offsets)).toEqual([[1, 3, 5], [1, 3, 5], [5], []])
+  })
+
+  test('stands in its place among what everybody hears', async () => {
+    const socket = stream.connect({ listener: { user: ann } })
+    for (const user of [ann, bob, ann]) stream.tell(stream.reportOf(), subscribed(user))
+    await readAll(stream)
+    expect(lines(socket)).toEqual([
+      'OBJECT_UPDATED 1',
+      'NOTIFICATION_SUBSCRIBE 2',
+      'OBJECT_UPDATED 3',
+      'OBJECT_UPDATED 5',
+      'NOTIFICATION_SUBSCRIBE 6',
+    ])
+  })
+
+  test('of another tenant is of somebody else, whatever his name', async () => {
+    const socket = stream.connect({ listener: { tenant: 'other', user: ann } })
+    tellSix()
+    await readAll(stream)
+    expect(offsets(socket)).toEqual([])
+  })
+})
+
+describe('resuming', () => {
+  test.each([0, 1, 2, 3, 4, 5, 6])('after %i gives his own and nobody else’s', async (offset) => {
+    tellSix()
+    const resume = { after: { epoch: 'now', offset } }
+    const [mine, other] = [ann, bob].map((user) => stream.connect({ listener: { user }, resume })) as [
+      StallingSocket,
+      StallingSocket,
+    ]
+    stream.tell(unsubscribed(ann), unsubscribed(bob))
+    await readAll(stream)
+    expect(offsets(mine)).toEqual([1, 3, 5, 7].filter((each) => each > offset))
+    expect(offsets(other)).toEqual([2, 4, 6, 8].filter((each) => each > offset))
+    for (const socket of [mine, other]) {
+      expect(stream.hub.positionOf(socket)).toEqual({ epoch: 'now', offset: 8 })
+    }
+  })
+
+  test('from the store, too', async () => {
+    stream.recentFrom = 1_000
+    tellSix()
+    const socket = stream.connect({ listener: { user: bob }, resume: { after: { epoch: 'now', offset: 1 } } })
+    await readAll(stream)
+    expect(offsets(socket)).toEqual([2, 4, 6])
+  })
+})
+
+describe('a socket that does not keep up', () => {
+  test('is in neither class until it has everything, and hears his events all the same, each once', async () => {
+    const socket = stream.connect({ listener: { user: ann }, limitBytes: 2_000 })
+    expect(socket.topics.size).toBe(2)
+    for (let round = 0; round < 15; round++) {
+      stream.tell(stream.reportOf(), subscribed(ann), subscribed(bob))
+    }
+    expect(stream.hub.behindCount()).toBe(1)
+    expect(socket.topics.size).toBe(0)
+    await readAll(stream)
+    expect(socket.topics.size).toBe(2)
+    const own = socket.heard.filter(({ type }) => type === 'NOTIFICATION_SUBSCRIBE').map(({ offset }) => offset)
+    expect(own).toEqual(Array.from({ length: 15 }, (_, round) => 3 * round + 2))
+    expect(offsets(socket)).toEqual([...new Set(offsets(socket))].sort((x, y) => x - y))
+    expect(socket.lostCount).toBe(0)
+  })
+
+  test('and loses one of his own events reads the full state again', async () => {
+    const socket = stream.connect({ listener: { user: ann }, limitBytes: 200 })
+    stream.tell(stream.reportOf(), stream.reportOf(), subscribed(ann))
+    expect(socket.lostCount).toBeGreaterThan(0)
+    await readAll(stream)
+    stream.tell(unsubscribed(ann))
+    await readAll(stream)
+    expect(lines(socket).slice(-2)).toEqual(['RESYNC 3', 'NOTIFICATION_UNSUBSCRIBE 4'])
+  })
+})
+
+describe('rights that change', () => {
+  test('redefined: one RESYNC, and his events by what he may read from then on', async () => {
+    const socket = stream.connect({ listener: { user: ann, access: 'a', scope: reader } })
+    const same = stream.connect({ listener: { user: bob, access: 'a', scope: reader } })
+    tellSix()
+    stream.hub.redefine('default', new Map([['a', deaf]]))
+    tellSix()
+    stream.hub.redefine('default', new Map([['a', reader]]))
+    stream.tell(subscribed(ann))
+    await readAll(stream)
+    expect(lines(socket).filter((line) => line.startsWith('RESYNC'))).toEqual(['RESYNC 6', 'RESYNC 12'])
+    expect(offsets(socket).filter((offset) => offset !== 6 && offset !== 12)).toEqual([1, 3, 5, 13])
+    expect(offsets(same).filter((offset) => offset !== 12)).toEqual([2, 4, 6, 6])
+  })
+
+  test('moved to another access: still his own, by the new one alone', async () => {
+    const socket = stream.connect({ listener: { user: ann, access: 'a', scope: reader } })
+    const [shared, personal] = socket.topics
+    stream.hub.move(socket, { access: 'b', scope: deaf })
+    expect([...socket.topics].some((topic) => topic === shared || topic === personal)).toBe(false)
+    tellSix()
+    stream.hub.move(socket, { access: 'c', scope: everything })
+    tellSix()
+    await readAll(stream)
+    expect(lines(socket)).toEqual([
+      'RESYNC 0',
+      'RESYNC 6',
+      'NOTIFICATION_SUBSCRIBE 7',
+      'NOTIFICATION_SUBSCRIPTION_UPDATE 9',
+      'NOTIFICATION_UNSUBSCRIBE 11',
+    ])
+    expect(socket.topics.size).toBe(2)
+  })
+})
+
+describe('classes of users', () => {
+  test('are one for each access and filter of a user, and end with their last socket', () => {
+    const audiences = new PersonalAudiences('t')
+    const one = audiences.join(ann, 'a', everything, { types: new Set(['X', 'Y']) })
+    expect(audiences.join(ann, 'a', everything, { types: new Set(['Y', 'X']) })).toBe(one)
+    const others = [
+      audiences.join(ann, 'a', everything, {}),
+      audiences.join(ann, 'b', everything, {}),
+      audiences.join(bob, 'a', everything, {}),
+    ]
+    expect(new Set([one, ...others].map(({ topic }) => topic)).size).toBe(4)
+    expect(audiences.hearers(ann, 'NOTIFICATION_SUBSCRIBE')).toEqual(others.slice(0, 2))
+    audiences.leave(one)
+    audiences.leave(one)
+    for (const audience of others) audiences.leave(audience)
+    expect(audiences.size).toBe(0)
+    expect(audiences.hearers(ann, 'NOTIFICATION_SUBSCRIBE')).toEqual([])
+    expect(audiences.join(ann, 'a', everything, {}).topic).not.toBe(others[0]?.topic)
+  })
+})

@@ -1,0 +1,33 @@
+import type { Subscribed, SubscriptionUpdated, Unsubscribed } from '#model/entry'
+import type { StoredSubscription } from '#model/subscription'
+
+/** Users as callers are named. */
+export const ann = 'crn#user:2Vb7qYx9Kd'
+export const bob = 'crn#user:7Lf2wZs6Dy'
+
+export function storedSubscription(user: string, more: Partial<StoredSubscription> = {}): StoredSubscription {
+  return {
+    id: '3Nc8rTu5Ha',
+    function: '9Pm4xQe7Jk',
+    type: 'email',
+    locale: 'en',
+    createdBy: user,
+    createdAt: 5,
+    origin: '',
+    ...more,
+  }
+}
+
+/** Somebody subscribed. */
+export function subscribed(user: string): Subscribed {
+  return { kind: 'subscribed', at: 5, user, stored: storedSubscription(user) }
+}
+
+/** His subscription has another locale. */
+export function localeSet(user: string): SubscriptionUpdated {
+  return { kind: 'subscription_updated', at: 6, user, stored: storedSubscription(user, { locale: 'de' }) }
+}
+
+export function unsubscribed(user: string): Unsubscribed {
+  return { kind: 'unsubscribed', at: 7, user, subscription: '3Nc8rTu5Ha' }
+}
