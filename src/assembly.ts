@@ -1,17 +1,17 @@
 import { accountActor } from '#actors/account/account'
 import { actionActor } from '#actors/action/action'
 import { actionPageActor } from '#actors/action/page'
+import { deliveryActor } from '#actors/delivery/delivery'
 import { LateDeliveryNotices } from '#actors/delivery/notices'
 import { deviceActor, deviceAddress } from '#actors/device/device'
 import { isOverridden } from '#actors/device/overridden'
-import { noDeviceFunctions } from '#actors/device/turn-runs'
 import type { DeviceState } from '#actors/device/state'
 import { directoryActor } from '#actors/directory/directory'
 import { idempotencyActor } from '#actors/idempotency/idempotency'
 import { indexes } from '#actors/indexes'
 import { LateNotices } from '#actors/notices'
+import { outboxActor } from '#actors/outbox/outbox'
 import { projectActor } from '#actors/project/project'
-import { unheardRules } from '#actors/rule-notices'
 import { sessionActor } from '#actors/session/session'
 import { signingKeysActor } from '#actors/signing-keys/signing-keys'
 import { subscriberActor } from '#actors/subscriber/subscriber'
@@ -23,74 +23,46 @@ import { updateScheduleActor } from '#actors/update-schedule/schedule'
 import { Hub } from '#events/hub'
 import { ImageUrls } from '#iam/image-urls'
 import { Tickets } from '#iam/tickets'
+import { UnsubscribeUrls } from '#iam/unsubscribe-urls'
 import { type Identity, openIdentity } from '#identity/identity'
-import type { IdentitySettings } from '#identity/options'
 import { Links } from '#link/links'
 import { offerUrl } from '#link/offer-url'
 import { Presence } from '#link/presence'
+import { requestsKept } from '#model/delivery'
 import type { Entry } from '#model/entry'
 import { everything } from '#model/scope'
+import { Deliveries } from '#notifications/deliveries'
+import { defaultMailsPerHourMax } from '#notifications/options'
+import { MemoryMail } from '#outbound/memory-mail'
 import type { RouteContext } from '#routes/context'
 import { EventRoom } from '#routes/event-room'
+import { FunctionViews } from '#rules/function-views'
 import { RuleViews } from '#rules/rule-views'
 import type { AnyDefinition } from '#runtime/activation'
-import type { RedoLimits } from '#runtime/redo-pace'
-import type { SocketPublisher } from '#runtime/socket'
-import { StorageFailure, type StoragePlace } from '#runtime/storage'
+import { StorageFailure } from '#runtime/storage'
 import { System } from '#runtime/system'
-import type { World } from '#runtime/world'
-import type { BulkWakeLimits } from '#store/bulk-wake'
+import type { AssemblyOptions } from '#src/assembly-options'
 import { Database } from '#store/database'
 import { memoryBlobs } from '#store/memory-blobs'
-import type { RetentionLimits } from '#store/retention'
 import { StoreJournal } from '#store/store-journal'
 import { StoreListing } from '#store/store-listing'
 import { TenantSweep } from '#store/tenant-sweep'
 import { FirmwareUpdates, projectNotices } from '#updates/firmware-updates'
-import { defaultImageBytesMax, defaultOfferTimeoutMs, type UpdateSettings } from '#updates/options'
+import { defaultImageBytesMax, defaultOfferTimeoutMs } from '#updates/options'
 import { ActionRunner } from '#workers/action-runner'
 import { IdempotencyExpiry } from '#workers/idempotency-expiry'
-import { loadedRules } from '#workers/loaded-rules'
+import { loadedFunctions, loadedRules } from '#workers/loaded-rules'
 import { RuleSweep } from '#workers/rule-sweep'
 import { bothViews } from '#workers/while-serving'
 
 /** What waits to be stored or to leave, above which more is refused: some seconds of a full flood. */
 export const uncommittedBytesMax = 64 * 1024 * 1024
 
-/** Signs the addresses of images while IAM is off: then everybody may read everything. */
-const openImageKey = new Uint8Array(32)
+/** Signs addresses while IAM is off: then everybody may do everything. */
+const openKey = new Uint8Array(32)
 
-export interface AssemblyOptions {
-  readonly world: World
-  readonly place: StoragePlace
-  /** Where events go; told later, because the server that has the sockets is opened last. */
-  readonly publisher: SocketPublisher
-  readonly isSynced: boolean
-  readonly retention: RetentionLimits
-  /** Default: see above. */
-  readonly uncommittedBytesMax?: number
-  /** Default: `redoLimits`. */
-  readonly redo?: RedoLimits
-  /** Default: when a start saves time by it. */
-  readonly bulkWake?: BulkWakeLimits
-  /** Default: that of the hub. */
-  readonly highWaterBytes?: number
-  readonly ticketLifetimeMs: number
-  /** How long a device has to answer a write. Default 10 s. */
-  readonly writeTimeoutMs?: number
-  readonly updates?: UpdateSettings
-  /** Absent: IAM is off. Nobody signs in, and no key is asked for; what is stored about identity stays as it is. */
-  readonly identity?: IdentitySettings
-  readonly log: AssemblyLog
-}
-
-/** The little of a log that the rooms need. */
-export interface AssemblyLog {
-  error(fields: object, message: string): void
-  warn(fields: object, message: string): void
-  info(fields: object, message: string): void
-  debug(fields: object, message: string): void
-}
+/** So long an end waits for mails that are on their way: what is not stored as sent is sent once more. */
+const mailsSettledMs = 5_000
 
 /**
  * The server without its sockets and its disk: everything between two ports, put together. The same for the real one and
@@ -143,30 +115,33 @@ export function assemble(options: AssemblyOptions): Assembly {
     sweep: (tenant, alarm) => ruleSweep.want(tenant, alarm),
     log,
   })
+  const { mail = new MemoryMail(), mailsPerHourMax = defaultMailsPerHourMax } = options.notifications ?? {}
+  const functions = new FunctionViews({ mailsPerHourMax, scopeOf, log })
   const loadRules = () => {
     rules.load(loadedRules(system))
+    functions.load(loadedFunctions(system))
     ruleSweep.open()
+    functions.load(loadedFunctions(system))
   }
   const { updates: settings = {} } = options
   const { imageBytesMax = defaultImageBytesMax, offerTimeoutMs = defaultOfferTimeoutMs } = settings
   const images = settings.images ?? memoryBlobs({ bytesMax: imageBytesMax })
-  let knownUrls: ImageUrls | undefined
-  const imageUrls = () => {
-    knownUrls ??= new ImageUrls(identity?.imageKey() ?? openImageKey)
-    return knownUrls
-  }
+  const imageUrls = once(() => new ImageUrls(identity?.imageKey() ?? openKey))
+  const unsubscribeUrls = once(() => new UnsubscribeUrls(identity?.unsubscribeKey() ?? openKey))
 
   const notices = new LateNotices()
   const updateNotices = new LateUpdateNotices()
   const deliveryNotices = new LateDeliveryNotices()
   const definitions = [
-    deviceActor({ shapeById: (id) => journal.shapes.byId(id), startedAt, rules, functions: noDeviceFunctions }),
+    deviceActor({ shapeById: (id) => journal.shapes.byId(id), startedAt, rules, functions }),
     tenantActor(
       notices,
-      bothViews(rules, unheardRules, () => system.isServing),
+      bothViews(rules, functions, () => system.isServing),
       deliveryNotices,
     ),
     subscriberActor(deliveryNotices),
+    deliveryActor({ notices: deliveryNotices, kept: requestsKept(mailsPerHourMax) }),
+    outboxActor,
     directoryActor(notices),
     accountActor,
     sessionActor(notices),
@@ -250,6 +225,20 @@ export function assemble(options: AssemblyOptions): Assembly {
   })
   updateNotices.listen(updates.updater)
 
+  const deliveries: Deliveries = new Deliveries({
+    system,
+    listing,
+    functions,
+    mail,
+    mailsPerHourMax,
+    scopeOf,
+    addressOf: (tenant, user) => identity?.addressOf(tenant, user) ?? { isActive: true, address: null },
+    unsubscribeUrls,
+    publicUrls: options.identity?.publicUrls ?? [],
+    log,
+  })
+  deliveryNotices.listen(deliveries)
+
   const database: Database = new Database({
     world,
     place,
@@ -273,6 +262,7 @@ export function assemble(options: AssemblyOptions): Assembly {
       presence.start()
       actions.open()
       updates.reloaded()
+      deliveries.reloaded()
     },
   })
 
@@ -286,13 +276,17 @@ export function assemble(options: AssemblyOptions): Assembly {
       links,
       rules: {
         accessChanged: (tenant) => {
-          if (system.isServing) rules.accessChanged(tenant)
+          if (!system.isServing) return
+          rules.accessChanged(tenant)
+          functions.accessChanged(tenant)
         },
         tenantEnded: (tenant) => {
           rules.tenantEnded(tenant)
           ruleSweep.tenantEnded(tenant)
           actions.tenantEnded(tenant)
           updates.tenantEnded(tenant)
+          functions.tenantEnded(tenant)
+          deliveries.tenantEnded(tenant)
         },
       },
       sweep: new TenantSweep({ system, journal, kinds: definitions.map(({ kind }) => kind), indexes }),
@@ -320,6 +314,11 @@ export function assemble(options: AssemblyOptions): Assembly {
       return imageUrls()
     },
     hookSecret: settings.hookSecret,
+    deliveries,
+    mail,
+    get unsubscribeUrls() {
+      return unsubscribeUrls()
+    },
     presence,
     tickets: new Tickets({
       now: () => world.now(),
@@ -341,12 +340,15 @@ export function assemble(options: AssemblyOptions): Assembly {
     ruleSweep.stop()
     actions.stop()
     updates.stop()
+    deliveries.stop()
     idempotencyExpiry.stop()
   }
   const close = async () => {
     stop()
     presence.stop()
     eventRoom.stop()
+    await deliveries.settled(mailsSettledMs)
+    await mail.close()
     if (system.gate.isOpen) await system.gate.settled().catch(() => {})
     await database.close()
   }
@@ -360,6 +362,7 @@ export function assemble(options: AssemblyOptions): Assembly {
       await database.open(system)
       try {
         await images.open()
+        await mail.open()
         system.registry.head(defaultTenant)
         for (const head of system.registry.heads()) hub.load(head.tenant, head.committed)
         const opened = (await identity?.open()) ?? {}
@@ -367,6 +370,7 @@ export function assemble(options: AssemblyOptions): Assembly {
         presence.start()
         actions.open()
         await updates.open()
+        await deliveries.open()
         idempotencyExpiry.start()
         return opened
       } catch (error) {
@@ -376,5 +380,14 @@ export function assemble(options: AssemblyOptions): Assembly {
     },
     stop,
     close,
+  }
+}
+
+/** Made when it is first asked for. */
+function once<T>(make: () => T): () => T {
+  let made: { readonly it: T } | undefined
+  return () => {
+    made ??= { it: make() }
+    return made.it
   }
 }

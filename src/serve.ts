@@ -1,8 +1,12 @@
+import { join } from 'node:path'
 import { anonymous } from '#iam/anonymous'
 import { argon2Engine } from '#iam/argon2'
 import type { IdentitySettings } from '#identity/options'
 import { WrongFileKey } from '#identity/signing-key-ring'
+import { emlMail } from '#outbound/eml-mail'
 import { ExternalUpdateServer } from '#outbound/external-update-server'
+import type { Mail } from '#outbound/mail'
+import { smtpMail } from '#outbound/smtp-mail'
 import { bindingsOf, rootBindingsOf, socketsOf } from '#routes/bindings'
 import { idempotencyOf } from '#routes/idempotency'
 import { identityIsOff } from '#routes/identity'
@@ -71,6 +75,7 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
     ticketLifetimeMs: config.ticketLifetimeMs,
     writeTimeoutMs: config.writeTimeoutMs,
     updates: updatesOf(config, log, updateServer),
+    mail: { transport: mailOf(config, log), perHourMax: config.mailsPerHourMax },
     ...(config.isIamOn && { identity: identityOf(config, log, options, () => door.server?.port ?? config.port) }),
     log,
   })
@@ -149,6 +154,18 @@ function updatesOf(config: Config, log: Log, server: ExternalUpdateServer | unde
     publicUrls: config.publicUrls,
     ...(config.updateHookSecret !== undefined && { hookSecret: config.updateHookSecret }),
   }
+}
+
+/** Where mails are put when nobody said who takes them: below the data folder. Contract 5.7. */
+const outboxFolder = 'outbox'
+
+function mailOf({ smtpUrl: url, mailFrom: from, dataDirectory }: Config, log: Log): Mail {
+  if (url !== undefined) return smtpMail({ url, from, world: realWorld })
+  return emlMail({
+    folder: join(dataDirectory, outboxFolder),
+    from,
+    failed: (error) => log.warn({ err: error }, 'an old mail could not be removed'),
+  })
 }
 
 function identityOf(config: Config, log: Log, { operatorToken }: ServeOptions, port: () => number): IdentitySettings {

@@ -56,8 +56,10 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   'src/config-kinds': ['src/model', 'src/updates'],
   'src/config-settings': ['src/config-kinds'],
   'src/config-text': ['src/config-settings'],
+  'src/assembly-options': ['src/runtime', 'src/store', 'src/identity', 'src/updates', 'src/notifications'],
   // Everything between the sockets and the disk, put together: the same for the real server and for a simulated one.
   'src/assembly': [
+    'src/assembly-options',
     'src/model',
     'src/runtime',
     'src/events',

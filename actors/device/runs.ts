@@ -17,6 +17,8 @@ import type { Shape, ShapeProperty } from '#model/shape'
 import { type FunctionList, noFunctions, type TenantFunctions } from '#rules/function-list'
 import type { Decision, Recorded, Turn } from '#runtime/actor'
 
+const none: readonly string[] = Object.freeze([])
+
 /** One for all: turns are synchronous and there is never a second one. */
 const runs = new TurnRuns()
 
@@ -109,8 +111,9 @@ function runByItems(entry: Reported | Declared, before: DeviceState, list: Funct
     const value = items[at + 1] as PropertyState
     if (value === null || isPropertyError(value)) continue
     const stood = stoodAt(before, shape, place)
-    if (!isSame(value, stood))
-      runs.run(triggers, value, stood !== null && isPropertyError(stood) ? null : stood, entry, place)
+    if (isSame(value, stood)) continue
+    const previous = stood !== null && isPropertyError(stood) ? null : stood
+    runs.run(triggers, value, previous, entry, place)
   }
 }
 
@@ -138,26 +141,41 @@ function withOutcome(
   tenant: string,
   functions: DeviceFunctions,
 ): Recorded<Entry> {
-  const counted: Recorded<Entry> = {
-    ...decision,
-    effects: decision.effects === undefined ? effects : [...decision.effects, ...effects],
-  }
-  const asked =
-    requests.length === 0 ? counted : { ...counted, tells: [...(decision.tells ?? []), ...requests] }
-  if (stamps.length === 0) return asked
   const isThrottle = (fn: string, node: string) =>
     functions.storedOf(tenant, fn)?.graph.nodes.some(({ id, type }) => id === node && type === 'throttle') ?? false
-  return withStamps(asked, stamps, staleAmong(state.throttles, stamps, isThrottle))
+  const dropped = stamps.length === 0 ? none : staleAmong(state.throttles, stamps, isThrottle)
+  const told = stamps.length === 0 ? -1 : decision.events.findIndex(({ kind }) => kind === 'reported')
+  const events = told < 0 ? decision.events : withStamps(decision.events, told, stamps)
+  const isUntold = (stamps.length > 0 && told < 0) || dropped.length > 0
+  if (!isUntold && isBare(decision)) {
+    return { type: 'record', events, answer: decision.answer, tells: requests, effects }
+  }
+  const throttled: Throttled = { type: 'throttled', stamps: told < 0 ? stamps : [], dropped }
+  return {
+    ...decision,
+    events,
+    tells: [...(decision.tells ?? []), ...requests],
+    effects: [...(decision.effects ?? []), ...effects],
+    ...(isUntold && { changes: [...(decision.changes ?? []), throttled], isCheckpointed: true }),
+  }
 }
 
-function withStamps(recorded: Recorded<Entry>, stamps: Stamps, dropped: readonly string[]): Recorded<Entry> {
-  const { events, changes = [] } = recorded
-  const place = events.findIndex(({ kind }) => kind === 'reported')
-  const isTold = place >= 0
-  const throttled: Throttled = { type: 'throttled', stamps: isTold ? [] : stamps, dropped }
-  return {
-    ...recorded,
-    ...(isTold && { events: events.map((entry, at) => (at === place ? { ...entry, throttles: stamps } : entry)) }),
-    ...((!isTold || dropped.length > 0) && { changes: [...changes, throttled], isCheckpointed: true }),
-  }
+/**
+ * Whether it is a report and no more, as those of a storm are: what comes of all of them is written as one form. Spread
+ * objects are of ever other forms, which cost the runtime more than all the rest of such a turn (measured: 5 µs for 1.7).
+ */
+function isBare({ changes, records, indexes, shared, isCheckpointed, tells, effects, reminder }: Recorded<Entry>) {
+  const isChanging = changes ?? records ?? indexes ?? shared ?? isCheckpointed
+  return isChanging === undefined && tells === undefined && effects === undefined && reminder === undefined
+}
+
+function withStamps(events: readonly Entry[], place: number, throttles: Stamps): readonly Entry[] {
+  return events.map((entry, at) => (at === place && entry.kind === 'reported' ? stamped(entry, throttles) : entry))
+}
+
+/** One form for most, as above. */
+function stamped(entry: Reported, throttles: Stamps): Reported {
+  if (entry.session !== undefined || entry.alarms !== undefined) return { ...entry, throttles }
+  const { kind, device, flakeAddress, shape, at, timestamp, seq, items } = entry
+  return { kind, device, flakeAddress, shape, at, timestamp, seq, items, throttles }
 }

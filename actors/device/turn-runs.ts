@@ -146,7 +146,8 @@ export class TurnRuns implements RunSink {
     return {
       stamps: stamped === noThrottles ? nothing : stampsOf(stamped),
       requests: requests ?? nothing,
-      effects: requests === undefined ? (effects ?? nothing) : [...(effects ?? nothing), this.#countOf(requests.length)],
+      effects:
+        requests === undefined ? (effects ?? nothing) : [...(effects ?? nothing), this.#countOf(requests.length)],
     }
   }
 

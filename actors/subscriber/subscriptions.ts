@@ -23,7 +23,7 @@ export function decideSubscribe(
   state: SubscriberState,
   { subscription, from }: Subscribe,
   { now }: Turn,
-  { subscribed }: SubscriberNotices,
+  notices: SubscriberNotices,
 ): Decision<Entry> {
   const { tenant, subscriptions, mail } = state
   const known = subscriptions.find(({ id }) => id === subscription.id)
@@ -41,7 +41,7 @@ export function decideSubscribe(
       { name: mailRecord, value: { ...mail, cursors } },
     ],
     indexes: [rowOf(state, subscription, true)],
-    effects: [() => subscribed(tenant, subscription.function)],
+    effects: [() => notices.subscribed(tenant, subscription.function)],
     answer: subscription,
   })
 }
@@ -120,14 +120,14 @@ function decideEnd(
 function goneFrom(
   state: SubscriberState,
   ended: readonly StoredSubscription[],
-  { unsubscribed }: SubscriberNotices,
+  notices: SubscriberNotices,
 ): Pick<Recorded<Entry>, 'indexes' | 'effects'> {
   return {
     indexes: ended.map((each) => rowOf(state, each, false)),
     effects: ended.map(
       ({ function: fn }) =>
         () =>
-          unsubscribed(state.tenant, fn),
+          notices.unsubscribed(state.tenant, fn),
     ),
   }
 }

@@ -42,7 +42,8 @@ export const subscribe = defineRoute({
   answers: {
     201: { description: 'Made', schema: z.object({ resourceIdentifier: ResourceIdentifier }) },
     400: {
-      description: 'The body does not fit; or `type` is not delivered yet, `topic` is no function, or there are too many',
+      description:
+        'The body does not fit; or `type` is not delivered yet, `topic` is no function, or there are too many',
       schema: z.union([ValidationBody, z.object({ message: z.string() })]),
     },
     409: { description: 'The caller is subscribed to this topic over this transport' },

@@ -26,7 +26,8 @@ export const readUnsubscribe = defineRoute({
   name: 'readUnsubscribe',
   method: 'GET',
   source: 'contract 5.7, RFC 2369',
-  summary: 'A page with a button that ends the subscription; by itself it changes nothing, for links are followed by machines',
+  summary:
+    'A page with a button that ends the subscription; by itself it changes nothing, for links are followed by machines',
   answers: { 200: { description: 'The page' }, 403: forbidden, ...refused(400) },
   example: { ...example, status: 200 },
 })

@@ -19,11 +19,11 @@ export class RecordingTopics implements SubscriberNotices {
     return this.said.splice(0)
   }
 
-  subscribed: SubscriberNotices['subscribed'] = (tenant, fn) => {
+  subscribed(tenant: string, fn: string): void {
     this.said.push(`+ ${tenant}/${fn}`)
   }
 
-  unsubscribed: SubscriberNotices['unsubscribed'] = (tenant, fn) => {
+  unsubscribed(tenant: string, fn: string): void {
     this.said.push(`- ${tenant}/${fn}`)
   }
 }

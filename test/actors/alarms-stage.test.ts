@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { deviceActor, deviceAddress } from '#actors/device/device'
-import { noDeviceFunctions } from '#actors/device/turn-runs'
 import type { DeviceState } from '#actors/device/state'
+import { noDeviceFunctions } from '#actors/device/turn-runs'
 import type { StoredAlarm } from '#model/alarm'
 import type { Entry } from '#model/entry'
 import { everything } from '#model/scope'

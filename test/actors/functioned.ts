@@ -24,10 +24,10 @@ export function chain(...nodes: readonly GraphNode[]): Graph {
 
 type To = boolean | number | string | null
 
-/** A trigger by a property of `svc`. */
-export function onProperty(propId: number, to?: To): GraphNode {
+/** A trigger by a property. */
+export function onProperty(propId: number, to?: To, serviceIdentifier = 'svc'): GraphNode {
   const said = to === undefined ? {} : { to }
-  return { id: 'when', type: 'trigger', on: 'property', serviceIdentifier: 'svc', propId, ...said }
+  return { id: 'when', type: 'trigger', on: 'property', serviceIdentifier, propId, ...said }
 }
 
 export const mail: GraphNode = { id: 'mail', type: 'email', template: 'words' }

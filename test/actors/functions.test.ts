@@ -84,7 +84,7 @@ describe('a trigger by a property', () => {
   })
 
   test('of another service or number hears nothing', () => {
-    const device = new Linked({ ...onProperty(1), serviceIdentifier: 'other' } as GraphNode)
+    const device = new Linked(onProperty(1, undefined, 'other'))
     expect(requestsOf(device.says(0, 5))).toEqual([])
     expect(requestsOf(device.act(report(other, ++device.seq, [0, 5])))).toEqual(['F1/mail 5, was null'])
     const none = new Linked(onProperty(9))

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { TenantCommand } from '#actors/tenant/commands'
 import { alarmBindingsMax } from '#model/alarm'
-import { type FunctionBody, functionsMax } from '#model/function'
+import { FunctionBody, functionsMax } from '#model/function'
 import type { Problem } from '#model/problem'
 import { now, outcomeOf, toldOf, turnAt } from '#test/actors/acting-actor'
 import { ActingTenant, ann, ben, told } from '#test/actors/acting-tenant'
@@ -82,6 +82,26 @@ describe('a function', () => {
     expect(tenant.makeFunction('F1')).toEqual(unchanged)
     expect(outcomeOf(tenant.putFunction('F1', {}, ben))).toMatchObject({ createdBy: ann, updatedBy: ben })
     expect(tenant.rules.heard).toHaveLength(2)
+  })
+
+  test('put again as it is, is recognised as it comes out of a request and out of the store', () => {
+    const tenant = new ActingTenant()
+    const said = {
+      name: 'Told',
+      binding: { devices: ['B', 'A'] },
+      graph: {
+        nodes: [
+          { id: 'when', type: 'trigger', on: 'property', serviceIdentifier: 'svc', propId: '0x2000', to: null },
+          { id: 'warm', type: 'condition', logic: { '>': [{ var: 'value' }, 30.5] } },
+        ],
+        edges: [['when', 'warm']],
+      },
+    }
+    tenant.makeFunction('F1', FunctionBody.parse(said))
+    const again = put('F1', false, FunctionBody.parse(structuredClone(said)))
+    expect(tenant.definition.decide(tenant.woken(), again, turnAt())).toMatchObject({ records: [] })
+    const other = put('F1', false, FunctionBody.parse({ ...said, binding: {} }))
+    expect(tenant.definition.decide(tenant.woken(), other, turnAt())).toMatchObject({ records: [expect.anything()] })
   })
 
   test.each<[string, TenantCommand, string]>([

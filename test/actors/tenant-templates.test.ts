@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { TenantCommand } from '#actors/tenant/commands'
 import { templateCharactersMax } from '#actors/tenant/templates'
-import { type TemplateBody, templatesMax } from '#model/template'
+import { TemplateBody, templatesMax } from '#model/template'
 import { now, outcomeOf, turnAt } from '#test/actors/acting-actor'
 import { ActingTenant, ann, ben, words } from '#test/actors/acting-tenant'
 
@@ -30,6 +30,15 @@ describe('a template', () => {
     const unchanged = { type: 'record', events: [], changes: [], records: [], answer: made }
     expect(tenant.putTemplate('words', structuredClone(words), ben)).toEqual(unchanged)
     expect(tenant.rules.heard).toHaveLength(1)
+  })
+
+  test('put again as it is, is recognised as it comes out of a request and out of the store', () => {
+    const tenant = new ActingTenant()
+    tenant.putTemplate('words', TemplateBody.parse(german))
+    const put = (body: TemplateBody): TenantCommand => ({ type: 'put_template', name: 'words', body, author: ann })
+    const decided = (body: TemplateBody) => tenant.definition.decide(tenant.woken(), put(body), turnAt())
+    expect(decided(TemplateBody.parse(structuredClone(german)))).toMatchObject({ records: [] })
+    expect(decided(TemplateBody.parse(words))).toMatchObject({ records: [expect.anything()] })
   })
 
   test('may be removed though a function names it, but not where there is none', () => {

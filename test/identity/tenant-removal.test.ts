@@ -1,4 +1,7 @@
 import { expect, test } from 'vitest'
+import { subscriberAddress, topicIndex, topicRow } from '#actors/subscriber/address'
+import type { SubscriberState } from '#actors/subscriber/state'
+import { subscriptionOf } from '#test/actors/acting-subscriber'
 import { makeKeyPair } from '#test/iam/key-pair'
 import { IdentityStage, place } from '#test/identity/identity-stage'
 
@@ -46,6 +49,29 @@ test('what it left is swept, and the name is free again, with nothing of before'
   expect(stage.tenantState('acme')).toMatchObject({ counters: { devices: 0 } })
   expect(stage.tenantState('acme').roles.size).toBe(0)
   expect(stage.judge(() => stage.bearer(token))).toBe('unauthorized session over')
+})
+
+test('what its people were subscribed to is swept along, and nobody hears of it', async () => {
+  const { stage, token } = await withAcme()
+  const { system, listing } = stage.assembly.context
+  const ann = subscriberAddress('acme', stage.row('ann').id)
+  const rows = async () => {
+    const pages = listing.entries(topicIndex, 'acme')
+    const found = await stage.wait(pages.next(10))
+    await stage.wait(pages.close())
+    return found
+  }
+  const subscription = subscriptionOf('6Hn3wRt5Mz', '7Jn3wRt5Mz')
+  await stage.wait(system.ask(ann, { type: 'subscribe', subscription, from: 0 }))
+  expect(await rows()).toEqual([topicRow('6Hn3wRt5Mz', ann.id, '7Jn3wRt5Mz')])
+  const socket = stage.connect(stage.bearer(token), 'now')
+  const { types } = socket
+  await stage.directory({ type: 'delete_tenant', tenant: 'acme' })
+  await stage.world.advance(10_000)
+  await stage.addTenant('acme')
+  expect(await rows()).toEqual([])
+  expect((system.look(ann) as SubscriberState).subscriptions).toEqual([])
+  expect([socket.types, stage.errors]).toEqual([types, []])
 })
 
 test('another tenant of the same name begins clean: its dashboards hear what happens in it, at offsets of its own', async () => {

@@ -1,6 +1,6 @@
 import { deviceActor, deviceAddress, registrarRecord, secretRecord } from '#actors/device/device'
-import { noDeviceFunctions } from '#actors/device/turn-runs'
 import type { DeviceState } from '#actors/device/state'
+import { noDeviceFunctions } from '#actors/device/turn-runs'
 import { type IdentityNotices, LateNotices } from '#actors/notices'
 import { unheardRules } from '#actors/rule-notices'
 import { tenantAddress } from '#actors/tenant/address'

@@ -2,7 +2,6 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { DeviceCommand, Hello } from '#actors/device/commands'
 import { deviceActor, deviceAddress } from '#actors/device/device'
-import { noDeviceFunctions } from '#actors/device/turn-runs'
 import type { DeviceState } from '#actors/device/state'
 import { LateNotices } from '#actors/notices'
 import { unheardRules } from '#actors/rule-notices'
@@ -11,6 +10,8 @@ import type { TenantCommand } from '#actors/tenant/commands'
 import type { TenantState } from '#actors/tenant/state'
 import { tenantActor } from '#actors/tenant/tenant'
 import type { Entry } from '#model/entry'
+import type { StoredFunction } from '#model/function'
+import type { GraphNode } from '#model/graph'
 import { propertyTypeOf } from '#model/property-type'
 import { everything as everyScope } from '#model/scope'
 import type { Shape } from '#model/shape'
@@ -18,6 +19,7 @@ import { RuleViews } from '#rules/rule-views'
 import type { AnyDefinition } from '#runtime/activation'
 import { type ActorDefinition, record } from '#runtime/actor'
 import type { StoreJournal } from '#store/store-journal'
+import { chain, functionViews, onProperty, storedFunction, throttle } from '#test/actors/functioned'
 import { shownState } from '#test/actors/shown-state'
 import { unheardUpdates } from '#test/actors/unheard-updates'
 import { storedAlarm } from '#test/rules/stored-rules'
@@ -38,6 +40,16 @@ const alarms = new Map(
 )
 rules.load([{ tenant: 'default', alarms, groups: new Map(), schemas: new Map() }])
 
+/** Some throttles, on all devices, that let reports, alarms and a status through now and then. Nobody is told of it. */
+const functions = functionViews()
+const triggers = [onProperty(1, undefined, 'one'), { id: 'turned', type: 'trigger', on: 'alarm', alarmId: 'I0' }]
+const throttled = [...triggers, { id: 'came', type: 'trigger', on: 'status' }].map((trigger, index) => [
+  `F${index}`,
+  storedFunction(chain(trigger as GraphNode, throttle(index + 1))),
+]) as [string, StoredFunction][]
+const none = new Map<string, never>()
+functions.load([{ tenant: 'default', functions: new Map(throttled), templates: none, groups: none }])
+
 /** The actors of the server, on the stage. */
 const definitions = (journal: StoreJournal) =>
   [
@@ -45,7 +57,7 @@ const definitions = (journal: StoreJournal) =>
       shapeById: (id) => journal.shapes.byId(id),
       startedAt: startMs,
       rules,
-      functions: noDeviceFunctions,
+      functions,
     }),
     tenantActor(new LateNotices(), unheardRules),
     unheardUpdates,

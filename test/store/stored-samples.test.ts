@@ -11,8 +11,10 @@ import { LateNotices } from '#actors/notices'
 import { unheardRules } from '#actors/rule-notices'
 import { sessionActor } from '#actors/session/session'
 import { signingKeysActor } from '#actors/signing-keys/signing-keys'
+import { subscriberActor } from '#actors/subscriber/subscriber'
 import { tenantActor } from '#actors/tenant/tenant'
 import { updateScheduleActor } from '#actors/update-schedule/schedule'
+import { RecordingTopics } from '#test/actors/acting-subscriber'
 import { noRuleViews } from '#test/actors/no-rule-views'
 import { unheardUpdates } from '#test/actors/unheard-updates'
 import { entryKinds } from '#test/store/entry-arbitrary'
@@ -73,6 +75,7 @@ test('every record of our actors has a sample', () => {
     actionPageActor,
     unheardUpdates,
     updateScheduleActor,
+    subscriberActor(new RecordingTopics()),
   ]
   const sampled = storedSamples.map(({ key }) => key)
   for (const { kind, formats } of definitions) {

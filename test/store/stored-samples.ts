@@ -4,11 +4,11 @@ import { actionAddress, actionPageAddress } from '#actors/action/address'
 import { actionPageActor } from '#actors/action/page'
 import { noAlarms, StandingAlarms } from '#actors/device/alarms'
 import { deviceActor } from '#actors/device/device'
-import { noDeviceFunctions } from '#actors/device/turn-runs'
 import { ServiceState } from '#actors/device/service-state'
 import { deviceFormat, deviceOf, snapshotOf } from '#actors/device/snapshot'
 import type { DeviceState } from '#actors/device/state'
-import { noThrottles } from '#actors/device/throttles'
+import { noThrottles, throttlesOf } from '#actors/device/throttles'
+import { noDeviceFunctions } from '#actors/device/turn-runs'
 import { directoryActor } from '#actors/directory/directory'
 import { idempotencyAddress } from '#actors/idempotency/address'
 import { idempotencyActor } from '#actors/idempotency/idempotency'
@@ -93,6 +93,8 @@ const alarms = StandingAlarms.of([
   ['9Pk4vRt8Ab', { isActive: false, since: at - 5, waitingSince: at + 1 }],
   ['3Qm5xUy7Bc', { isActive: false, since: 0, waitingSince: at + 2 }],
 ])
+
+const throttles = throttlesOf(['6Hn3wRt5Mz/2', at - 1, '6Hn3wRt5Mz/once-an-hour', at])
 
 const notices = new LateNotices()
 const tenants = tenantActor(notices, unheardRules)
@@ -342,6 +344,8 @@ export const storedSamples: readonly StoredSample[] = [
   ),
   snapshotSample('device-snapshot', state),
   snapshotSample('device-snapshot-with-alarms', { ...state, alarms }),
+  snapshotSample('device-snapshot-with-throttles', { ...state, throttles }),
+  snapshotSample('device-snapshot-with-alarms-and-throttles', { ...state, alarms, throttles }),
   ...accessSamples.map(([name, formats, to, record, means]) =>
     recordSample(name, keys.part(to, record), formatOf(formats, record), means),
   ),

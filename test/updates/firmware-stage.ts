@@ -1,4 +1,5 @@
 import { deviceActor } from '#actors/device/device'
+import { noDeviceFunctions } from '#actors/device/turn-runs'
 import { directoryActor } from '#actors/directory/directory'
 import { LateNotices } from '#actors/notices'
 import { projectAddress } from '#actors/project/address'
@@ -47,7 +48,12 @@ export class FirmwareStage {
       offerUrl: (_, device, { url, sha256 }) => url ?? `http://here/${sha256}?device=${device}`,
       definitions: (journal) =>
         [
-          deviceActor({ shapeById: (id) => journal.shapes.byId(id), startedAt: startMs, rules: noRuleViews }),
+          deviceActor({
+            shapeById: (id) => journal.shapes.byId(id),
+            startedAt: startMs,
+            rules: noRuleViews,
+            functions: noDeviceFunctions,
+          }),
           tenantActor(notices, unheardRules),
           directoryActor(notices),
           updateActor({ notices: updateNotices, offerTimeoutMs }),

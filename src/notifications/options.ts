@@ -1,0 +1,11 @@
+import type { Mail } from '#outbound/mail'
+
+export interface NotificationSettings {
+  /** Where mail goes; default: into memory. */
+  readonly mail?: Mail
+  /** Default: see below. */
+  readonly mailsPerHourMax?: number
+}
+
+/** Mails that one subscriber gets in an hour, before they are told together. Contract 5.7. */
+export const defaultMailsPerHourMax = 60
