@@ -61,7 +61,7 @@ export const uncommittedBytesMax = 64 * 1024 * 1024
 /** Signs addresses while IAM is off: then everybody may do everything. */
 const openKey = new Uint8Array(32)
 
-/** So long an end waits for mails that are on their way: what is not stored as sent is sent once more. */
+/** So long an end waits until it is stored what became of mails: what is not stored as sent is sent once more. */
 const mailsSettledMs = 5_000
 
 /**
@@ -121,7 +121,6 @@ export function assemble(options: AssemblyOptions): Assembly {
     rules.load(loadedRules(system))
     functions.load(loadedFunctions(system))
     ruleSweep.open()
-    functions.load(loadedFunctions(system))
   }
   const { updates: settings = {} } = options
   const { imageBytesMax = defaultImageBytesMax, offerTimeoutMs = defaultOfferTimeoutMs } = settings
@@ -347,8 +346,8 @@ export function assemble(options: AssemblyOptions): Assembly {
     stop()
     presence.stop()
     eventRoom.stop()
-    await deliveries.settled(mailsSettledMs)
     await mail.close()
+    await deliveries.settled(mailsSettledMs)
     if (system.gate.isOpen) await system.gate.settled().catch(() => {})
     await database.close()
   }

@@ -75,7 +75,7 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
     ticketLifetimeMs: config.ticketLifetimeMs,
     writeTimeoutMs: config.writeTimeoutMs,
     updates: updatesOf(config, log, updateServer),
-    mail: { transport: mailOf(config, log), perHourMax: config.mailsPerHourMax },
+    notifications: { mail: mailOf(config, log), mailsPerHourMax: config.mailsPerHourMax },
     ...(config.isIamOn && { identity: identityOf(config, log, options, () => door.server?.port ?? config.port) }),
     log,
   })
@@ -199,6 +199,9 @@ function urlOf({ host }: Config, port: number): string {
 
 function greet(config: Config, log: Log, url: string, port: number): void {
   const { dataDirectory } = config
+  if (config.smtpUrl === undefined) {
+    log.info({ folder: join(dataDirectory, outboxFolder) }, 'mails are not sent but kept as files: SMTP_URL is not set')
+  }
   if (config.isIamOn) {
     log.info({ port, dataDirectory }, `serving ${url}, sign in at ${url}/iam/token`)
     return

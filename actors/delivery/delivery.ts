@@ -104,12 +104,12 @@ function decideTrim(state: DeliveryState, { to }: TrimRequests, notices: Deliver
   return moved(state, { ...head, trimmed }, notices, needless.map(gone))
 }
 
-function decideForget(state: DeliveryState, { requested }: DeliveryNotices): Decision<Entry> {
+function decideForget(state: DeliveryState, notices: DeliveryNotices): Decision<Entry> {
   const { tenant, function: fn, head, requests } = state
   if (head === noRequests && requests.size === 0) return answer(undefined)
   return keep([{ name: headRecord, value: null }, ...[...requests.keys()].map(gone)], {
     indexes: indexedWhen(state, false),
-    effects: [() => requested(tenant, fn, noRequests)],
+    effects: [() => notices.requested(tenant, fn, noRequests)],
   })
 }
 
@@ -117,13 +117,13 @@ function decideForget(state: DeliveryState, { requested }: DeliveryNotices): Dec
 function moved(
   state: DeliveryState,
   head: DeliveryHead,
-  { requested }: DeliveryNotices,
+  notices: DeliveryNotices,
   records: readonly RecordChange[] = [],
 ): Recorded<Entry> {
   const { tenant, function: fn } = state
   return keep([{ name: headRecord, value: head }, ...records], {
     indexes: indexedWhen(state, isWaiting(head)),
-    effects: [() => requested(tenant, fn, head)],
+    effects: [() => notices.requested(tenant, fn, head)],
   })
 }
 

@@ -72,8 +72,8 @@ interface Moment {
   readonly grounds: ReadonlyMap<Pending, Ground>
 }
 
-/** A function, and who is in its groups: never changed in place, so the same objects are the same. */
-type Ground = readonly [fn: StoredFunction | undefined, ...members: (readonly string[] | undefined)[]]
+/** A function, who is in its groups, and templates: never changed in place, so the same objects are the same. */
+type Ground = readonly [fn: StoredFunction | undefined, ...others: unknown[]]
 
 /** Of a line of a digest, beside the subject. */
 const timeCharacters = 30
@@ -173,9 +173,10 @@ export class Composer {
     if (now.address !== who.address || now.isActive !== who.isActive) return false
     // What he may read is in the text too.
     if (now.scope !== who.scope && now.scope.fingerprint !== who.scope.fingerprint) return false
-    return [...grounds].every(([{ subscription }, ground]) => {
-      if (!subscriptions.some((each) => each.id === subscription.id)) return false
-      const groundNow = this.#groundOf(tenant, subscription)
+    return [...grounds].every(([pending, ground]) => {
+      const { id: subscription, locale } = pending.subscription
+      if (!subscriptions.some((each) => each.id === subscription && each.locale === locale)) return false
+      const groundNow = this.#groundOf(tenant, pending)
       return groundNow.length === ground.length && groundNow.every((each, place) => each === ground[place])
     })
   }
@@ -267,13 +268,19 @@ export class Composer {
     const { tenant } = state
     const user = pendings[0]?.subscription.createdBy
     if (user === undefined) throw new Error('a mail about nothing')
-    const grounds = new Map(pendings.map((pending) => [pending, this.#groundOf(tenant, pending.subscription)]))
+    const grounds = new Map(pendings.map((pending) => [pending, this.#groundOf(tenant, pending)]))
     return { state, user, who: this.#parts.hearerOf(tenant, user), grounds }
   }
 
-  #groundOf(tenant: string, subscription: StoredSubscription): Ground {
-    const fn = this.#parts.functions.storedOf(tenant, subscription.function)
-    return [fn, ...(fn?.groups ?? []).map(this.#membersIn(tenant))]
+  #groundOf(tenant: string, { subscription, requests }: Pending): Ground {
+    const { functions } = this.#parts
+    const fn = functions.storedOf(tenant, subscription.function)
+    const templates = new Set(requests.map(({ template }) => template))
+    return [
+      fn,
+      ...(fn?.groups ?? []).map(this.#membersIn(tenant)),
+      ...[...templates].map((name) => functions.templateOf(tenant, name)),
+    ]
   }
 
   #membersIn(tenant: string) {

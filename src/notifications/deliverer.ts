@@ -2,7 +2,7 @@ import { outboxAddress } from '#actors/outbox/address'
 import type { CountMails } from '#actors/outbox/commands'
 import { subscriberAddress } from '#actors/subscriber/address'
 import type { AdvanceMail, MailFailed, SubscriberCommand } from '#actors/subscriber/commands'
-import type { SubscriberState } from '#actors/subscriber/state'
+import type { MailState, SubscriberState } from '#actors/subscriber/state'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import { choose, isHourOver, type Pending } from '#notifications/choose'
@@ -39,7 +39,13 @@ export interface Subscriber {
 }
 
 /** What comes after what was done for somebody. */
-export type After = 'again' | 'nothing' | { readonly waitMs: number }
+export type After = 'again' | 'nothing' | Wait
+
+/** Nothing is done for somebody for so long. `mail`: how far he has heard until then, where that is known. */
+export interface Wait {
+  readonly waitMs: number
+  readonly mail?: MailState
+}
 
 /** A hundred a second. */
 const sentAtMost = { countMax: 10, withinMs: 100 }
@@ -94,13 +100,11 @@ export class Deliverer {
     const choice = choose(state.mail, this.#pendingsOf(state), world.now(), mailsPerHourMax)
     switch (choice.type) {
       case 'idle':
-        this.#parts.passes.movedOn(
-          who.tenant,
-          state.subscriptions.map((each) => each.function),
-        )
+        this.#cameTo(state)
         return 'nothing'
       case 'wait':
-        return { waitMs: Math.max(choice.until - world.now(), 0) }
+        this.#cameTo(state)
+        return { waitMs: Math.max(choice.until - world.now(), 0), mail: state.mail }
       case 'expire': {
         const { pending, requests } = choice
         const moves = [moveTo(pending, requests.at(-1)?.seq ?? pending.cursor)]
@@ -117,6 +121,14 @@ export class Deliverer {
         return this.#handOver(who, state, await this.#parts.composer.next(state, choice))
       }
     }
+  }
+
+  /** For now: of what he heard, perhaps nobody needs anything any more. */
+  #cameTo({ tenant, subscriptions }: SubscriberState): void {
+    this.#parts.passes.movedOn(
+      tenant,
+      subscriptions.map((each) => each.function),
+    )
   }
 
   #pendingsOf({ tenant, subscriptions, mail }: SubscriberState): readonly Pending[] {

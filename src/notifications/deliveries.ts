@@ -1,4 +1,5 @@
 import type { DeliveryListener } from '#actors/delivery/notices'
+import type { MailState } from '#actors/subscriber/state'
 import type { DeliveryHead } from '#model/delivery'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
@@ -32,6 +33,12 @@ export interface DeliveriesParts {
   readonly log: DelivererLog
 }
 
+/** Somebody for whom nothing is done for a time. */
+interface Resting {
+  readonly who: Subscriber
+  readonly mail: MailState | undefined
+}
+
 /** As many as are handed over at once. */
 const pace = { sliceMs: 1, underWayMax: 4 }
 const retryMs = 1_000
@@ -57,7 +64,7 @@ export class Deliveries implements DeliveryListener, DeliveryFigures {
   readonly #overflows: OverflowCounts
   /** In turn. */
   readonly #ready = new Map<string, Subscriber>()
-  readonly #waiting: Waiting<Subscriber>
+  readonly #waiting: Waiting<Resting>
   readonly #underWay = new Map<string, Subscriber>()
   #isRunning = false
   #isStopped = false
@@ -70,7 +77,7 @@ export class Deliveries implements DeliveryListener, DeliveryFigures {
     const { world } = system
     const failed = (what: string) => (error: unknown) => log.warn({ err: error }, `could not ${what}; tried again`)
     this.#pace = new Pace(world, pace)
-    this.#waiting = new Waiting(world, (who) => this.#becomesReady(who))
+    this.#waiting = new Waiting(world, ({ who }) => this.#becomesReady(who))
     const composer = new Composer({
       ...parts,
       pace: this.#pace,
@@ -82,7 +89,7 @@ export class Deliveries implements DeliveryListener, DeliveryFigures {
       listing,
       functions,
       pace: new Pace(world, pace),
-      isSeenTo: (tenant, id) => this.#isSeenTo({ tenant, id }),
+      seenTo: (tenant, id) => this.#seenTo(keyOf({ tenant, id })),
       found: (tenant, id) => this.#becomesReady({ tenant, id }),
       failed: failed('find who is to hear of something'),
     })
@@ -139,8 +146,9 @@ export class Deliveries implements DeliveryListener, DeliveryFigures {
     this.#passes.tenantEnded(tenant)
     this.#ends.tenantEnded(tenant)
     this.#counts.tenantEnded(tenant)
-    for (const waiting of [this.#ready.values(), this.#waiting]) {
-      for (const who of [...waiting]) if (who.tenant === tenant) this.#forget(keyOf(who))
+    for (const who of this.#waitingFor(tenant)) {
+      this.#ready.delete(keyOf(who))
+      this.#waiting.delete(keyOf(who))
     }
   }
 
@@ -149,10 +157,10 @@ export class Deliveries implements DeliveryListener, DeliveryFigures {
   }
 
   figuresOf(tenant: string): { readonly requests: number; readonly subscribers: number } {
-    const all = [...this.#ready.values(), ...this.#waiting, ...this.#underWay.values()]
+    const underWay = [...this.#underWay.values()].filter((who) => who.tenant === tenant)
     return {
       requests: this.#passes.keptOf(tenant),
-      subscribers: all.filter((who) => who.tenant === tenant).length,
+      subscribers: this.#waitingFor(tenant).length + underWay.length,
     }
   }
 
@@ -218,19 +226,22 @@ export class Deliveries implements DeliveryListener, DeliveryFigures {
   }
 
   #becomesReady(who: Subscriber): void {
-    if (this.#isStopped || this.#isSeenTo(who)) return
+    if (this.#isStopped || this.#seenTo(keyOf(who))) return
     this.#ready.set(keyOf(who), who)
     this.#wake()
   }
 
-  #isSeenTo(who: Subscriber): boolean {
-    const key = keyOf(who)
-    return this.#underWay.has(key) || this.#ready.has(key) || this.#waiting.has(key)
+  /** Where he only waits: how far he has heard. */
+  #seenTo(key: string): 'busy' | MailState | undefined {
+    if (this.#underWay.has(key) || this.#ready.has(key)) return 'busy'
+    const resting = this.#waiting.get(key)
+    return resting && (resting.mail ?? 'busy')
   }
 
-  #forget(key: string): void {
-    this.#ready.delete(key)
-    this.#waiting.delete(key)
+  /** In turn or for a time. */
+  #waitingFor(tenant: string): readonly Subscriber[] {
+    const all = [...this.#ready.values(), ...[...this.#waiting].map(({ who }) => who)]
+    return all.filter((who) => who.tenant === tenant)
   }
 
   async #see(who: Subscriber): Promise<void> {
@@ -244,7 +255,7 @@ export class Deliveries implements DeliveryListener, DeliveryFigures {
     if (this.#underWay.size === 0) this.#settled()
     if (this.#isStopped) return
     if (after === 'again') this.#becomesReady(who)
-    else if (after !== 'nothing') this.#waiting.add(keyOf(who), who, after.waitMs)
+    else if (after !== 'nothing') this.#waiting.add(keyOf(who), { who, mail: after.mail }, after.waitMs)
     this.#wake()
   }
 

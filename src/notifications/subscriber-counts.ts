@@ -7,6 +7,9 @@ import { tenantsThere } from '#workers/loaded-rules'
 
 const listedAtATime = 1_024
 
+/** By tenant, then by function; only those that have any. */
+type Counts = Map<string, Map<string, number>>
+
 /**
  * How many are subscribed to each function: counted at the start, and told of each that comes or goes from then on. What
  * comes and goes while it is counted anew may be counted wrong by as many: it is for a bound, and for nothing else.
@@ -14,8 +17,7 @@ const listedAtATime = 1_024
 export class SubscriberCounts implements SubscriberNotices {
   readonly #system: System<Entry>
   readonly #listing: Listing
-  /** By tenant, then by function; only those that have any. */
-  #counts = new Map<string, Map<string, number>>()
+  #counts: Counts = new Map()
 
   constructor(system: System<Entry>, listing: Listing) {
     this.#system = system
@@ -24,12 +26,13 @@ export class SubscriberCounts implements SubscriberNotices {
 
   /** After the store was read. @throws Problem `storage` */
   async open(): Promise<void> {
-    this.#counts = new Map()
+    const counts: Counts = new Map()
+    this.#counts = counts
     for (const tenant of tenantsThere(this.#system)) {
       const pages = this.#listing.entries(topicIndex, tenant)
       try {
         for (let rows = await pages.next(listedAtATime); rows.length > 0; rows = await pages.next(listedAtATime)) {
-          for (const row of rows) this.#add(tenant, partsOfTopicRow(row).function, 1)
+          for (const row of rows) add(counts, tenant, partsOfTopicRow(row).function, 1)
         }
       } finally {
         await pages.close()
@@ -42,23 +45,23 @@ export class SubscriberCounts implements SubscriberNotices {
   }
 
   subscribed(tenant: string, fn: string): void {
-    this.#add(tenant, fn, 1)
+    add(this.#counts, tenant, fn, 1)
   }
 
   unsubscribed(tenant: string, fn: string): void {
-    this.#add(tenant, fn, -1)
+    add(this.#counts, tenant, fn, -1)
   }
 
   tenantEnded(tenant: string): void {
     this.#counts.delete(tenant)
   }
+}
 
-  #add(tenant: string, fn: string, more: 1 | -1): void {
-    const counts = this.#counts.get(tenant) ?? new Map<string, number>()
-    const count = (counts.get(fn) ?? 0) + more
-    if (count > 0) counts.set(fn, count)
-    else counts.delete(fn)
-    if (counts.size > 0) this.#counts.set(tenant, counts)
-    else this.#counts.delete(tenant)
-  }
+function add(all: Counts, tenant: string, fn: string, more: 1 | -1): void {
+  const counts = all.get(tenant) ?? new Map<string, number>()
+  const count = (counts.get(fn) ?? 0) + more
+  if (count > 0) counts.set(fn, count)
+  else counts.delete(fn)
+  if (counts.size > 0) all.set(tenant, counts)
+  else all.delete(tenant)
 }

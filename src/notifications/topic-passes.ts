@@ -3,7 +3,7 @@ import type { DeliveryCommand } from '#actors/delivery/commands'
 import { isWaiting } from '#actors/delivery/delivery'
 import type { DeliveryState } from '#actors/delivery/state'
 import { partsOfTopicRow, subscriberAddress, topicIndex } from '#actors/subscriber/address'
-import type { SubscriberState } from '#actors/subscriber/state'
+import type { MailState, SubscriberState } from '#actors/subscriber/state'
 import type { DeliveryHead, DeliveryRequest } from '#model/delivery'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
@@ -18,8 +18,11 @@ export interface TopicPassesParts {
   readonly listing: Listing
   readonly functions: Pick<PublishedFunctions, 'storedOf'>
   readonly pace: Pace
-  /** Whether somebody's next mail is being seen to already; if so he is not looked at. */
-  readonly isSeenTo: (tenant: string, subscriber: string) => boolean
+  /**
+   * Whether somebody's next mail is being seen to already: he is not found then. Where he only waits for a time, how far he
+   * has heard.
+   */
+  readonly seenTo: (tenant: string, subscriber: string) => 'busy' | MailState | undefined
   /** Somebody has not heard all of it. */
   readonly found: (tenant: string, subscriber: string) => void
   /** What could not be done is done again. */
@@ -197,18 +200,21 @@ export class TopicPasses {
 
   /** Up to which request, of those up to this head, everybody has heard. */
   async #heardTo({ tenant, function: fn }: Topic, head: DeliveryHead): Promise<number> {
-    const { listing, pace, isSeenTo, found } = this.#parts
+    const { listing, pace, found } = this.#parts
     let lowest = head.seq
     const rows = listing.entries(topicIndex, tenant, `${fn}/`)
     try {
       for (let page = await rows.next(listedAtATime); page.length > 0; page = await rows.next(listedAtATime)) {
         await pace.each(page, (row) => {
           const { subscriber, subscription } = partsOfTopicRow(row)
-          if (isSeenTo(tenant, subscriber)) {
+          const seenTo = this.#parts.seenTo(tenant, subscriber)
+          if (seenTo === 'busy') {
             lowest = head.trimmed
             return
           }
-          const heard = this.#heardBy(tenant, subscriber, subscription)
+          // He may have subscribed while he waited.
+          const waiting = seenTo && heardIn(seenTo, fn, subscription)
+          const heard = waiting ?? this.#heardBy(tenant, fn, row)
           if (heard >= head.seq) return
           lowest = Math.min(lowest, heard)
           found(tenant, subscriber)
@@ -221,15 +227,13 @@ export class TopicPasses {
   }
 
   /** The last request that somebody heard of; infinity for who is subscribed no more. */
-  #heardBy(tenant: string, subscriber: string, subscription: string): number {
+  #heardBy(tenant: string, fn: string, row: string): number {
     const { system } = this.#parts
     if (!isTenantThere(system, tenant)) throw new Problem('not_found')
+    const { subscriber, subscription } = partsOfTopicRow(row)
     const { subscriptions, mail } = system.look(subscriberAddress(tenant, subscriber)) as SubscriberState
-    const stored = subscriptions.find(({ id }) => id === subscription)
-    if (!stored) return Number.POSITIVE_INFINITY
-    const cursor = mail.cursors[subscription] ?? 0
-    // What he is to be told the number of alone is not told yet.
-    return mail.missed[stored.function] ? cursor - 1 : cursor
+    if (!subscriptions.some(({ id }) => id === subscription)) return Number.POSITIVE_INFINITY
+    return heardIn(mail, fn, subscription) ?? 0
   }
 
   async #ask({ tenant, function: fn }: Topic, command: DeliveryCommand): Promise<void> {
@@ -242,6 +246,12 @@ export class TopicPasses {
     if (!system.isServing) throw new Problem('storage')
     return system.registry.wake(deliveryAddress(tenant, fn)).state as DeliveryState
   }
+}
+
+/** What he is to be told the number of alone is not told yet. Undefined: he was not subscribed then. */
+function heardIn({ cursors, missed }: MailState, fn: string, subscription: string): number | undefined {
+  const cursor = cursors[subscription]
+  return cursor !== undefined && missed[fn] ? cursor - 1 : cursor
 }
 
 /** No tenant's name has a stroke. */

@@ -21,8 +21,8 @@ export class Waiting<T> {
     this.#due = due
   }
 
-  has(key: string): boolean {
-    return this.#byKey.has(key)
+  get(key: string): T | undefined {
+    return this.#byKey.get(key)?.thing
   }
 
   *[Symbol.iterator](): Iterator<T> {

@@ -1,14 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import { deliveryAddress } from '#actors/delivery/address'
-import type { DeliveryCommand } from '#actors/delivery/commands'
+import { deliveryActor } from '#actors/delivery/delivery'
+import type { DeliveryState } from '#actors/delivery/state'
 import { deviceActor, deviceAddress } from '#actors/device/device'
 import type { DeviceState } from '#actors/device/state'
-import type { DeliveryRequest } from '#model/delivery'
 import type { Entry } from '#model/entry'
 import type { StoredFunction } from '#model/function'
 import type { FunctionViews } from '#rules/function-views'
 import type { AnyDefinition } from '#runtime/activation'
-import { type ActorDefinition, answer, record } from '#runtime/actor'
 import type { StoreJournal } from '#store/store-journal'
 import { hello, report } from '#test/actors/acting'
 import { chain, functionViews, mail, onProperty, storedFunction, throttle } from '#test/actors/functioned'
@@ -25,23 +24,6 @@ const svc = shape('svc', [
 const address = deviceAddress('default', 'A')
 const throttled = storedFunction(chain(onProperty(1), throttle(60), mail))
 const each = storedFunction(chain({ ...onProperty(1), id: 'each' }, mail))
-
-type Request = Omit<DeliveryRequest, 'seq'>
-
-/** Keeps what it is told, each under its number: what stands here was in a commit. */
-const deliveries: ActorDefinition<{ requests: Request[] }, DeliveryCommand, Entry> = {
-  kind: 'delivery',
-  rest: 'written_through',
-  formats: { '*': { name: 'request', version: 1, upgrades: {} } },
-  wake: (_, records) => ({ requests: [...records.keys()].sort().map((name) => records.get(name) as Request) }),
-  apply: () => {},
-  change: (state, change) => state.requests.push(change as Request),
-  decide: (state, command) => {
-    if (command.type !== 'request') return answer(undefined)
-    const name = String(state.requests.length).padStart(4, '0')
-    return record([], { changes: [command.request], records: [{ name, value: command.request }] })
-  },
-}
 
 /** A device on a real store, in a tenant with these functions. */
 class FunctionStage {
@@ -61,7 +43,7 @@ class FunctionStage {
           rules: noRuleViews,
           functions,
         }),
-        deliveries,
+        deliveryActor({ notices: { requested() {} }, kept: 256 }),
       ] as unknown as AnyDefinition<Entry>[]
     this.stage = new Stage({ ...options, definitions })
   }
@@ -105,8 +87,8 @@ class FunctionStage {
 
   /** Values that were asked to be told. */
   requestsOf(fn: string) {
-    const { requests } = this.stage.system.look(deliveryAddress('default', fn)) as { requests: Request[] }
-    return requests.map(({ value }) => value)
+    const { requests } = this.stage.system.look(deliveryAddress('default', fn)) as DeliveryState
+    return [...requests.values()].map(({ value }) => value)
   }
 
   says(...items: Parameters<typeof report>[2]): void {
@@ -189,6 +171,7 @@ test('one commit holds the report and the request', async () => {
   await ground.stage.settle()
   const commits = ground.stage.commits.slice(before)
   expect(commits).toHaveLength(1)
-  expect([...(commits[0]?.records.keys() ?? [])].filter((key) => key.includes('/delivery/'))).toHaveLength(1)
+  const [head, request] = [...(commits[0]?.records.keys() ?? [])].filter((key) => key.includes('/delivery/'))
+  expect([head, request]).toEqual([expect.stringMatching(/head$/), expect.stringMatching(/request\/0*1$/)])
   expect(ground.functions.counts).toMatchObject({ requests: 1, overflown: 0 })
 })

@@ -10,9 +10,12 @@ export interface GotMail {
   readonly isSecure: boolean
 }
 
-/** A mail server that takes everything, on this machine. */
+/** A mail server on this machine that takes everything, unless it is told otherwise. */
 export class RealSmtpServer {
+  /** All that came whole, whatever was answered. */
   readonly got: GotMail[] = []
+  /** What becomes of a mail that came whole: refused by what this throws, or gives when it is awaited. */
+  answering: (mail: GotMail) => void | Promise<void> = () => {}
   /** What people signed in with. */
   readonly signedIn: { readonly user: string | null | undefined; readonly password: string | null | undefined }[] = []
   connectionsMade = 0
@@ -44,8 +47,9 @@ export class RealSmtpServer {
           const { mailFrom, rcptTo } = envelope
           const from = mailFrom === false ? '' : mailFrom.address
           const raw = Buffer.concat(pieces).toString('latin1')
-          this.got.push({ from, to: rcptTo.map(({ address }) => address), raw, isSecure: secure })
-          done()
+          const mail = { from, to: rcptTo.map(({ address }) => address), raw, isSecure: secure }
+          this.got.push(mail)
+          this.#answer(mail).then(() => done(), done)
         })
       },
       ...options,
@@ -54,9 +58,13 @@ export class RealSmtpServer {
     this.#server.on('error', () => {})
   }
 
-  static async open(options: SMTPServerOptions = { disabledCommands: ['STARTTLS'] }): Promise<RealSmtpServer> {
+  /** `port` 0: any that is free. */
+  static async open(
+    options: SMTPServerOptions = { disabledCommands: ['STARTTLS'] },
+    port = 0,
+  ): Promise<RealSmtpServer> {
     const server = new RealSmtpServer(options)
-    await new Promise<void>((resolve) => server.#server.listen(0, '127.0.0.1', resolve))
+    await new Promise<void>((resolve) => server.#server.listen(port, '127.0.0.1', resolve))
     return server
   }
 
@@ -66,5 +74,9 @@ export class RealSmtpServer {
 
   close(): Promise<void> {
     return new Promise((closed) => this.#server.close(() => closed()))
+  }
+
+  async #answer(mail: GotMail): Promise<void> {
+    await this.answering(mail)
   }
 }

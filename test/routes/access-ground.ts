@@ -13,12 +13,17 @@ import { projectAddress } from '#actors/project/address'
 import type { ProjectState } from '#actors/project/state'
 import { sessionAddress } from '#actors/session/address'
 import type { SessionState } from '#actors/session/state'
-import { defaultTenant, tenantAddress } from '#actors/tenant/address'
+import { subscriberAddress } from '#actors/subscriber/address'
+import type { SubscriberState } from '#actors/subscriber/state'
+import { defaultTenant, endingIndex, tenantAddress } from '#actors/tenant/address'
 import type { TenantState } from '#actors/tenant/state'
 import { createAction, exampleAction } from '#api/actions'
 import { createAlarm, exampleAlarm } from '#api/alarms'
+import { createFunction, exampleFunction } from '#api/functions'
 import { exampleGroup } from '#api/groups'
 import { exampleDevice, exampleService } from '#api/state-shape'
+import { exampleSubscription } from '#api/subscriptions'
+import { exampleTemplate, putTemplate } from '#api/templates'
 import { putRollout } from '#api/update-projects'
 import { exampleFirmware, exampleProject } from '#api/updates'
 import { anonymous } from '#iam/anonymous'
@@ -48,6 +53,8 @@ const provisioningKey = '6Rk2vNd8Yj'
 export const exampleSession = '3Nc7xJr4Vq'
 const examplePassword = 'correct horse battery'
 export const other = 'other'
+/** What `eve` is subscribed to; not to the one that the examples name. */
+const subscribedFunction = '7Gm2sXv5He'
 
 /** Who asks. `eve` is of tenant `default` and holds role `eve`, which allows what a test says; `olaf` administers `other`. */
 export type Asker = 'eve' | 'olaf'
@@ -127,6 +134,7 @@ export class AccessGround {
     await this.#gone('bob')
     for (const tenant of [defaultTenant, other]) await this.#thingsIn(tenant)
     for (const asker of ['eve', 'olaf'] as const) await this.#signedIn(asker)
+    await this.#subscribed('eve')
     await this.#ask(tenantAddress(defaultTenant), { type: 'put_role', role: 'eve', grants })
     await this.judged(defaultTenant)
   }
@@ -214,7 +222,7 @@ export class AccessGround {
 
   /** All that a tenant holds, as text; what is always another (the role and sessions of who asks) left out. */
   whole(tenant: string): string {
-    const { schemas, roles, apiKeys, provisioningKeys, groups, alarms } = this.#tenant(tenant)
+    const { schemas, roles, apiKeys, provisioningKeys, groups, alarms, functions, templates } = this.#tenant(tenant)
     const users = [...this.#directory.users.values()].filter((row) => row.tenant === tenant && !(row.name in askers))
     const devices = this.#look({ kind: 'device', tenant, id: exampleDevice }) as { isThere: boolean; meta: object }
     const named = [...roles].filter(([name]) => name !== 'eve')
@@ -225,6 +233,9 @@ export class AccessGround {
       [...provisioningKeys],
       [...groups],
       [...alarms],
+      [...functions],
+      [...templates],
+      tenant === defaultTenant ? this.#subscriber('eve').subscriptions : [],
       users,
       this.#shownProject(tenant),
       devices.isThere,
@@ -286,6 +297,7 @@ export class AccessGround {
     await this.#ask(address, { type: 'put_role', role: 'ops', grants })
     await this.#user(tenant, tenant === defaultTenant ? 'ann' : 'ona', ['operator'], true)
     for (const id of state.alarms.keys()) await this.#ask(address, { type: 'delete_alarm', id })
+    await this.#functionsIn(tenant)
     for (const id of state.groups.keys()) await this.#ask(address, { type: 'delete_group', id })
     if (tenant === defaultTenant) await this.#data()
     else {
@@ -293,6 +305,58 @@ export class AccessGround {
       const made = { kind: 'device', tenant, id: 'PUMP-7' }
       if ((this.#look(made) as { isThere: boolean }).isThere) await this.#ask(made, { type: 'remove' })
     }
+  }
+
+  /** Two and what they say, and nobody subscribed to any; in the other tenant none. */
+  async #functionsIn(tenant: string): Promise<void> {
+    const { functions, templates } = this.#tenant(tenant)
+    const address = tenantAddress(tenant)
+    const kept = tenant === defaultTenant ? [exampleFunction, subscribedFunction] : []
+    const left = [...functions.keys()].filter((id) => !kept.includes(id))
+    for (const id of left) await this.#ask(address, { type: 'delete_function', id })
+    for (const name of [...templates.keys()]) await this.#ask(address, { type: 'delete_template', name })
+    await this.#swept(tenant)
+    const body = createFunction.body?.schema.parse(createFunction.example.body)
+    for (const id of kept) {
+      await this.#ask(address, { type: 'put_function', id, isNew: !functions.has(id), body, author: anonymous.user })
+    }
+    if (tenant !== defaultTenant) return
+    const said = putTemplate.body?.schema.parse(putTemplate.example.body)
+    await this.#ask(address, { type: 'put_template', name: exampleTemplate, body: said, author: anonymous.user })
+  }
+
+  /** Until nobody is subscribed any more to functions that are no more. */
+  async #swept(tenant: string): Promise<void> {
+    const isDue = async () => {
+      const pages = this.#assembly.context.listing.entries(endingIndex, tenant)
+      const found = await pages.next(1)
+      await pages.close()
+      return found.length > 0
+    }
+    while (await isDue()) await new Promise((resolve) => setTimeout(resolve, 1))
+  }
+
+  /** To one function, by the id that the examples name. */
+  async #subscribed(name: string): Promise<void> {
+    const { tenant, id } = this.#subscriber(name)
+    const address = subscriberAddress(tenant, id)
+    await this.#ask(address, { type: 'erase' })
+    const createdBy = formatCrn({ type: 'user', id })
+    const subscription = {
+      id: exampleSubscription,
+      function: subscribedFunction,
+      type: 'email',
+      locale: 'en',
+      createdBy,
+      createdAt: 1,
+      origin: '',
+    }
+    await this.#ask(address, { type: 'subscribe', subscription, from: 0 })
+  }
+
+  #subscriber(name: string): SubscriberState {
+    const row = rowByName(this.#directory, name)
+    return this.#look(subscriberAddress(row?.tenant ?? '', row?.id ?? '')) as SubscriberState
   }
 
   async #data(): Promise<void> {

@@ -1,0 +1,142 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import type { DeliveryCommand } from '#actors/delivery/commands'
+import { deliveryActor } from '#actors/delivery/delivery'
+import type { DeliveryState } from '#actors/delivery/state'
+import type { DeliveryHead } from '#model/delivery'
+import type { Entry } from '#model/entry'
+import type { Decision } from '#runtime/actor'
+import { ActingActor, now, outcomeOf } from '#test/actors/acting-actor'
+
+const request: Extract<DeliveryCommand, { readonly type: 'request' }> = {
+  type: 'request',
+  request: {
+    at: now - 5,
+    device: 'A',
+    node: 'mail',
+    template: 'words',
+    value: 31,
+    previous: 30,
+    cause: { on: 'status' },
+  },
+}
+
+/** Function `F` of tenant `t`, which keeps three requests, without a runtime. */
+class ActingDelivery extends ActingActor<DeliveryState, DeliveryCommand> {
+  readonly heads: DeliveryHead[]
+  readonly rows = new Set<string>()
+
+  constructor(kept = 3) {
+    const heads: DeliveryHead[] = []
+    const requested = (tenant: string, fn: string, head: DeliveryHead) => {
+      expect(`${tenant}/${fn}`).toBe('t/F')
+      heads.push(head)
+    }
+    super(deliveryActor({ notices: { requested }, kept }), { tenant: 't', id: 'F' })
+    this.heads = heads
+  }
+
+  override act(command: DeliveryCommand): Decision<Entry> {
+    const decision = super.act(command)
+    for (const { index, entry, isPresent } of decision.type === 'record' ? (decision.indexes ?? []) : []) {
+      expect([index, entry]).toEqual(['delivering', 'F'])
+      expect(this.rows.has(entry)).toBe(!isPresent)
+      if (isPresent) this.rows.add(entry)
+      else this.rows.delete(entry)
+    }
+    return decision
+  }
+
+  get kept(): number[] {
+    return [...this.state.requests.keys()]
+  }
+}
+
+describe('requests of a function', () => {
+  test('are numbered, kept as they were told, and said with the head', () => {
+    const delivery = new ActingDelivery()
+    delivery.act(request)
+    delivery.at += 7
+    delivery.act(request)
+    expect(delivery.state.requests.get(1)).toEqual({ ...request.request, seq: 1 })
+    expect(delivery.heads).toEqual([
+      { seq: 1, trimmed: 0, at: now },
+      { seq: 2, trimmed: 0, at: now + 7 },
+    ])
+    expect([...delivery.records.keys()]).toEqual(['head', 'request/0000000000000001', 'request/0000000000000002'])
+    expect([...delivery.rows]).toEqual(['F'])
+  })
+
+  test('the oldest goes when one is too many', () => {
+    const delivery = new ActingDelivery()
+    for (let count = 0; count < 5; count++) delivery.act(request)
+    expect(delivery.kept).toEqual([3, 4, 5])
+  })
+
+  test('those that are only counted have numbers, and nothing goes for them', () => {
+    const delivery = new ActingDelivery()
+    delivery.act(request)
+    delivery.act({ type: 'overflowed', count: 100_000 })
+    delivery.act(request)
+    expect(delivery.kept).toEqual([1, 100_002])
+    expect(delivery.state.head.seq).toBe(100_002)
+  })
+
+  test('those that everybody heard of go, and with the last one the row', () => {
+    const delivery = new ActingDelivery()
+    for (let count = 0; count < 3; count++) delivery.act(request)
+    delivery.act({ type: 'trim', to: 2 })
+    expect([delivery.kept, [...delivery.rows]]).toEqual([[3], ['F']])
+    delivery.act({ type: 'trim', to: 9 })
+    expect([delivery.kept, [...delivery.rows], delivery.state.head]).toEqual([[], [], { seq: 3, trimmed: 3, at: now }])
+    expect([...delivery.records.keys()]).toEqual(['head'])
+    delivery.act(request)
+    expect([delivery.kept, [...delivery.rows]]).toEqual([[4], ['F']])
+  })
+
+  test('trimmed once more nothing changes', () => {
+    const delivery = new ActingDelivery()
+    delivery.act(request)
+    delivery.act({ type: 'trim', to: 1 })
+    for (const to of [0, 1, 2]) expect(delivery.act({ type: 'trim', to }).type).toBe('answer')
+  })
+
+  test('nothing is left of a function that is no more; once more is as well', () => {
+    const delivery = new ActingDelivery()
+    delivery.act(request)
+    delivery.act(request)
+    delivery.act({ type: 'forget' })
+    expect([delivery.records.size, delivery.rows.size]).toEqual([0, 0])
+    expect(delivery.heads.at(-1)).toEqual({ seq: 0, trimmed: 0, at: 0 })
+    expect(outcomeOf(delivery.act({ type: 'forget' }))).toBeUndefined()
+  })
+
+  test('the actor may sleep only while it keeps none', () => {
+    const delivery = new ActingDelivery()
+    expect(delivery.definition.isForgettable?.(delivery.state)).toBe(true)
+    delivery.act(request)
+    expect(delivery.definition.isForgettable?.(delivery.state)).toBe(false)
+  })
+
+  test('whatever comes: at most so many are kept, ascending, above what was trimmed; the row stands while any waits', () => {
+    const command = fc.oneof(
+      fc.constant(request),
+      fc.nat(5).map((count) => ({ type: 'overflowed', count: count + 1 }) as const),
+      fc.nat(30).map((to) => ({ type: 'trim', to }) as const),
+      fc.constant({ type: 'forget' } as const),
+    )
+    fc.assert(
+      fc.property(fc.array(command, { maxLength: 40 }), (commands) => {
+        const delivery = new ActingDelivery()
+        for (const each of commands) {
+          delivery.act(each)
+          const { head } = delivery.state
+          expect(delivery.kept).toEqual([...delivery.kept].sort((a, b) => a - b))
+          expect(delivery.kept.length).toBeLessThanOrEqual(3)
+          expect(delivery.kept.every((seq) => seq > head.trimmed && seq <= head.seq)).toBe(true)
+          expect(delivery.rows.has('F')).toBe(head.seq > head.trimmed)
+        }
+      }),
+    )
+  })
+})

@@ -1,0 +1,288 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import type { MailState } from '#actors/subscriber/state'
+import type { DeliveryRequest } from '#model/delivery'
+import { type Choice, choose, type Pending } from '#notifications/choose'
+import { moveTo } from '#notifications/composer'
+import { subscriptionOf } from '#test/actors/acting-subscriber'
+
+const now = 1_763_700_000_000
+const minute = 60_000
+const hour = 60 * minute
+const day = 24 * hour
+
+function requestAt(seq: number, at = now): DeliveryRequest {
+  return { seq, at, device: 'A', node: 'n', template: 't', value: 1, previous: 0, cause: { on: 'status' } }
+}
+
+/** Requests by number, with how long ago they came; `seq` of the head is the last one's unless said. */
+function pending(
+  fn: string,
+  requests: readonly (readonly [seq: number, ageMs: number])[],
+  more: { readonly cursor?: number; readonly seq?: number; readonly missed?: number } = {},
+): Pending {
+  const { cursor = 0, seq = requests.at(-1)?.[0] ?? 0, missed = 0 } = more
+  return {
+    subscription: subscriptionOf(fn, `${fn}-sub`),
+    cursor,
+    head: { seq, trimmed: 0, at: now },
+    requests: requests.map(([number, ageMs]) => requestAt(number, now - ageMs)),
+    missed,
+  }
+}
+
+type Mail = Pick<MailState, 'hour' | 'retry'>
+const fresh: Mail = { hour: { from: 0, count: 0 }, retry: null }
+const inHour = (count: number, agoMs = minute): Mail => ({ hour: { from: now - agoMs, count }, retry: null })
+const retrying = (inMs: number): Mail => ({ ...fresh, retry: { attempts: 1, nextAt: now + inMs } })
+
+/** In a word. */
+function shortOf(choice: Choice): string {
+  switch (choice.type) {
+    case 'idle':
+      return 'idle'
+    case 'wait':
+      return `wait ${(choice.until - now) / minute} min`
+    case 'expire':
+      return `expire ${choice.pending.subscription.function} ${choice.requests.map(({ seq }) => seq).join()}`
+    case 'send':
+      return `send ${choice.pending.subscription.function} ${choice.request.seq}`
+    case 'digest':
+      return `digest ${choice.pendings.map(({ subscription }) => subscription.function).join()}`
+  }
+}
+
+const one = pending('F', [[1, 0]])
+const two = pending('F', [
+  [1, 5],
+  [2, 0],
+])
+
+describe('what is next', () => {
+  test.each<readonly [string, Mail, readonly Pending[], string]>([
+    ['nothing', fresh, [], 'idle'],
+    ['nothing, though an hour runs', inHour(60), [], 'idle'],
+    ['the first mail', fresh, [one], 'send F 1'],
+    ['the oldest of one function', fresh, [two], 'send F 1'],
+    ['the oldest of several', fresh, [one, pending('G', [[7, 1]])], 'send G 7'],
+    ['of those of one time the function that comes first', fresh, [pending('G', [[1, 0]]), one], 'send F 1'],
+    [
+      'of one function by number, whatever the clock',
+      fresh,
+      [
+        pending('F', [
+          [1, 0],
+          [2, 9],
+        ]),
+      ],
+      'send F 1',
+    ],
+    ['one more within the hour', inHour(59), [two], 'send F 1'],
+    ['none within a full hour', inHour(60), [two], 'wait 59 min'],
+    ['none within an hour that is fuller than it may be now', inHour(90), [one], 'wait 59 min'],
+    ['one, when the hour was full and is over', inHour(60, hour), [one], 'send F 1'],
+    ['a digest, when the hour was full and is over', inHour(60, hour), [two], 'digest F'],
+    ['a digest of all functions', inHour(60, hour), [one, pending('G', [[1, 1]])], 'digest F,G'],
+    ['the hour ends to the millisecond', inHour(60, hour - 1), [one], `wait ${1 / minute} min`],
+    ['one by one, when the hour was not full', inHour(59, hour), [two], 'send F 1'],
+    ['an hour that begins later than now is over', inHour(60, -minute), [two], 'digest F'],
+    ['no more than is left of a retry', retrying(minute), [one], 'wait 1 min'],
+    ['a retry whose time has come', retrying(0), [one], 'send F 1'],
+    ['a retry so far ahead that the clock was put back', retrying(2 * hour), [one], 'send F 1'],
+    ['too old', fresh, [pending('F', [[1, day]])], 'expire F 1'],
+    ['as old as may be', fresh, [pending('F', [[1, day - 1]])], 'send F 1'],
+    [
+      'all that are too old',
+      fresh,
+      [
+        pending('F', [
+          [1, day + 9],
+          [3, day],
+          [4, 5],
+        ]),
+      ],
+      'expire F 1,3',
+    ],
+    ['from the future', fresh, [pending('F', [[1, -hour]])], 'send F 1'],
+    ['too old, but the hour is full', inHour(60), [pending('F', [[1, day]])], 'wait 59 min'],
+    [
+      'too old before a digest',
+      inHour(60, hour),
+      [
+        pending('F', [
+          [1, day],
+          [2, 0],
+        ]),
+      ],
+      'expire F 1',
+    ],
+    ['behind a gap', fresh, [pending('F', [[9, 0]])], 'send F 9'],
+    ['behind a gap when the hour was full', inHour(60, hour), [pending('F', [[9, 0]])], 'digest F'],
+    ['one, and others were missed', inHour(60, hour), [pending('F', [[9, 0]], { cursor: 8, missed: 3 })], 'digest F'],
+    ['only a gap, and no hour runs', fresh, [pending('F', [], { seq: 4 })], 'digest F'],
+    ['only a gap', inHour(1), [pending('F', [], { seq: 4 })], 'wait 59 min'],
+    ['only missed ones', inHour(1), [pending('F', [], { cursor: 4, seq: 4, missed: 2 })], 'wait 59 min'],
+    [
+      'only missed ones, and the hour is over',
+      inHour(1, hour),
+      [pending('F', [], { cursor: 4, seq: 4, missed: 2 })],
+      'digest F',
+    ],
+    [
+      'one of another function before what was missed',
+      inHour(1),
+      [pending('F', [], { seq: 4 }), pending('G', [[1, 0]])],
+      'send G 1',
+    ],
+  ])('%s', (_, mail, pendings, expected) => {
+    expect(shortOf(choose(mail, pendings, now, 60))).toBe(expected)
+  })
+
+  test.each([
+    [1, 1, 'wait 59 min'],
+    [1, 0, 'send F 1'],
+    [5, 60, 'wait 59 min'],
+    [100_000, 60, 'send F 1'],
+  ])('with %i an hour and %i sent: %s', (mailsPerHourMax, count, expected) => {
+    expect(shortOf(choose(inHour(count), [two], now, mailsPerHourMax))).toBe(expected)
+  })
+})
+
+test.each([
+  [1, undefined],
+  [4, 2],
+  [5, 2],
+  [9, 6],
+])('moved to %i, what lies between and was never kept is remembered', (to, missed) => {
+  const from = pending(
+    'F',
+    [
+      [1, 0],
+      [4, 0],
+      [5, 0],
+    ],
+    { seq: 9 },
+  )
+  expect(moveTo(from, to).missed).toBe(missed)
+  const again = pending(
+    'F',
+    [
+      [1, 0],
+      [4, 0],
+      [5, 0],
+    ],
+    { seq: 9, missed: 10 },
+  )
+  expect(moveTo(again, to).missed).toBe(missed && missed + 10)
+})
+
+/** What a course of requests, failures and hours comes to, in a plain model that does what was chosen. */
+describe('whatever comes', () => {
+  const step = fc.oneof(
+    { weight: 4, arbitrary: fc.record({ type: fc.constant('request' as const), fn: fc.constantFrom('F', 'G') }) },
+    fc.record({
+      type: fc.constant('overflow' as const),
+      fn: fc.constantFrom('F', 'G'),
+      count: fc.integer({ min: 1, max: 9 }),
+    }),
+    { weight: 4, arbitrary: fc.record({ type: fc.constant('run' as const), fails: fc.boolean() }) },
+    fc.record({
+      type: fc.constant('later' as const),
+      ms: fc.constantFrom(1, minute, 20 * minute, hour, 7 * hour, -hour),
+    }),
+  )
+
+  interface Topic {
+    seq: number
+    cursor: number
+    missed: number
+    requests: DeliveryRequest[]
+  }
+
+  test('no more than so many an hour, everything is heard once, in its turn or too late', () => {
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 120 }), fc.integer({ min: 1, max: 4 }), (steps, max) => {
+        let at = now
+        let mail: Mail = fresh
+        const topics: Record<'F' | 'G', Topic> = {
+          F: { seq: 0, cursor: 0, missed: 0, requests: [] },
+          G: { seq: 0, cursor: 0, missed: 0, requests: [] },
+        }
+        const told = { sent: 0, digested: 0, expired: 0 }
+        const sentAt: number[] = []
+        let clockPutBack = false
+        let last = ''
+
+        const pendings = () =>
+          (['F', 'G'] as const).flatMap((fn) => {
+            const { seq, cursor, missed, requests } = topics[fn]
+            if (seq <= cursor && missed === 0) return []
+            return [
+              { ...pending(fn, [], { cursor, seq, missed }), requests: requests.filter((each) => each.seq > cursor) },
+            ]
+          })
+        const move = (from: Pending, to: number) => {
+          const topic = topics[from.subscription.function as 'F' | 'G']
+          topic.missed = moveTo(from, to).missed ?? topic.missed
+          expect(to).toBeGreaterThanOrEqual(topic.cursor)
+          topic.cursor = to
+        }
+        const leaves = () => {
+          const isOver = at >= mail.hour.from + hour || at < mail.hour.from
+          mail = { hour: isOver ? { from: at, count: 1 } : { ...mail.hour, count: mail.hour.count + 1 }, retry: null }
+          expect(mail.hour.count).toBeLessThanOrEqual(max)
+          sentAt.push(at)
+        }
+        const run = (fails: boolean): boolean => {
+          const choice = choose(mail, pendings(), at, max)
+          last = choice.type
+          if (choice.type === 'wait') expect(choice.until).toBeGreaterThan(at)
+          if (choice.type === 'idle' || choice.type === 'wait') return false
+          if (choice.type === 'expire') {
+            told.expired += choice.requests.length
+            move(choice.pending, choice.requests.at(-1)?.seq ?? 0)
+            mail = { ...mail, retry: null }
+          } else if (fails) mail = { ...mail, retry: { attempts: 1, nextAt: at + minute } }
+          else if (choice.type === 'send') {
+            told.sent++
+            expect(choice.request.seq).toBeGreaterThan(choice.pending.cursor)
+            move(choice.pending, choice.request.seq)
+            leaves()
+          } else {
+            for (const each of choice.pendings) {
+              const topic = topics[each.subscription.function as 'F' | 'G']
+              move(each, each.head.seq)
+              told.digested += each.requests.length + topic.missed
+              topic.missed = 0
+            }
+            leaves()
+          }
+          return true
+        }
+
+        for (const each of steps) {
+          if (each.type === 'later') {
+            at += each.ms
+            clockPutBack ||= each.ms < 0
+          } else if (each.type === 'run') run(each.fails)
+          else {
+            const topic = topics[each.fn]
+            topic.seq += each.type === 'request' ? 1 : each.count
+            if (each.type === 'request') topic.requests = [...topic.requests, requestAt(topic.seq, at)].slice(-3)
+          }
+        }
+        // Nothing fails any more, and time goes by.
+        last = ''
+        for (let rounds = 0; rounds < 200 && last !== 'idle'; rounds++) if (!run(false)) at += 30 * minute
+        const all = topics.F.seq + topics.G.seq
+        expect(told.sent + told.digested + told.expired).toBe(all)
+        if (clockPutBack) return
+        // Within any hour: as many as fill what is left of one and of the next.
+        for (const [index, first] of sentAt.entries()) {
+          expect(sentAt.slice(index).filter((time) => time < first + hour).length).toBeLessThanOrEqual(2 * max)
+        }
+      }),
+      { numRuns: 300 },
+    )
+  })
+})

@@ -1,0 +1,243 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { deliveryAddress } from '#actors/delivery/address'
+import type { DeliveryState } from '#actors/delivery/state'
+import type { TriedFunction } from '#api/functions'
+import { everywhere, on, PeopleDoor } from '#test/routes/people-door'
+
+/** Trying functions out: what is said of the way, and of mails that are not sent. Contract 5.4. */
+
+let door: PeopleDoor
+let alarm: string
+beforeAll(async () => {
+  door = await PeopleDoor.open()
+  await template('words', {
+    en: {
+      subject: '{{function}}: {{value}}',
+      text: '{{deviceIdentifier}} {{value}} was {{previous}} {{meta.hall}}',
+      html: '<b>{{value}}</b>',
+    },
+    de: { subject: 'Ist {{value}}', text: '{{on}} {{service}} {{property}} {{alarm}}' },
+  })
+  const properties = { '0x0001': { name: 'heat', description: '', type: 'float' } }
+  await door.call('root', 'PUT', '/schemas/climate', { name: 'Climate', description: '', properties })
+  const made = await door.call('root', 'POST', '/alarms', {
+    name: 'Too warm',
+    severity: 'info',
+    serviceIdentifier: 'climate',
+    condition: { '>': [{ var: '0x1' }, 1] },
+    devices: ['A'],
+  })
+  alarm = made.headers.get('location')?.split('/').at(-1) ?? ''
+})
+afterAll(() => door?.close())
+
+async function template(name: string, locales: object): Promise<void> {
+  expect((await door.call('root', 'PUT', `/templates/${name}`, { locales })).status).toBe(200)
+}
+
+const onProperty = { id: 'value', type: 'trigger', on: 'property', serviceIdentifier: 'climate', propId: 1 }
+const onAlarm = () => ({ id: 'alarm', type: 'trigger', on: 'alarm', alarmId: alarm, to: 'active' })
+const onStatus = { id: 'gone', type: 'trigger', on: 'status', to: 'offline' }
+const hot = { id: 'hot', type: 'condition', logic: { '>': [{ var: 'value' }, 30] } }
+const rising = { id: 'rising', type: 'condition', logic: { '>': [{ var: 'value' }, { var: 'previous' }] } }
+const here = { id: 'here', type: 'condition', logic: { '==': [{ var: 'meta.hall' }, 'A'] } }
+const senseless = { id: 'senseless', type: 'condition', logic: { '/': [{ var: 'value' }, 0] } }
+const hourly = { id: 'hourly', type: 'throttle', seconds: 3600 }
+const tell = { id: 'tell', type: 'email', template: 'words' }
+const shout = { id: 'shout', type: 'email', template: 'nowhere' }
+
+/** Nodes one behind the other; from each of several triggers to what is behind it. */
+const chain = (...nodes: { id: string }[]) => ({
+  nodes,
+  edges: nodes.slice(1).map(({ id }, place) => [nodes[place]?.id, id]),
+})
+
+async function made(graph: object, more: object = {}): Promise<string> {
+  const body = { name: 'Heat <1>', binding: { devices: ['A'] }, graph, ...more }
+  const { status, headers } = await door.call('root', 'POST', '/functions', body)
+  expect(status).toBe(201)
+  return headers.get('location')?.split('/').at(-1) ?? ''
+}
+
+async function tried(graph: object, sample: object, who = 'root'): Promise<TriedFunction> {
+  const id = await made(graph)
+  const { status, json } = await door.call(who, 'POST', `/functions/${id}/test`, { sample })
+  expect(status).toBe(200)
+  const { head, requests } = door.look(deliveryAddress('default', id)) as DeliveryState
+  expect([head.seq, requests.size]).toEqual([0, 0])
+  return json as TriedFunction
+}
+
+test('the way to a mail, and the mail, with its HTML escaped', async () => {
+  const sample = { deviceIdentifier: 'a', value: '<i>31</i>', previous: 29, meta: { hall: 'A & B' } }
+  expect(await tried(chain(onProperty, hourly, tell), sample)).toEqual({
+    path: ['value', 'hourly', 'tell'],
+    stopped: [],
+    mails: [
+      {
+        node: 'tell',
+        template: 'words',
+        locale: 'en',
+        subject: 'Heat <1>: <i>31</i>',
+        text: 'A <i>31</i> was 29 A & B',
+        html: '<b>&lt;i&gt;31&lt;&#x2F;i&gt;</b>',
+      },
+    ],
+  })
+})
+
+describe('where it stops, and why', () => {
+  test.each<[string, object[], object, string[], object[]]>([
+    ['it is not so', [onProperty, hot, tell], { value: 3 }, ['value', 'hot'], [{ node: 'hot', because: 'false' }]],
+    ['there is no value', [onProperty, hot, tell], {}, ['value', 'hot'], [{ node: 'hot', because: 'no value: value' }]],
+    [
+      'there was none before',
+      [onProperty, rising, tell],
+      { value: 3 },
+      ['value', 'rising'],
+      [{ node: 'rising', because: 'no value: previous' }],
+    ],
+    [
+      'nothing is noted',
+      [onProperty, here, tell],
+      { value: 3, meta: { site: 'A' } },
+      ['value', 'here'],
+      [{ node: 'here', because: 'no value: meta.hall' }],
+    ],
+    [
+      'it makes no sense',
+      [onProperty, senseless, tell],
+      { value: 'x' },
+      ['value', 'senseless'],
+      [{ node: 'senseless', because: 'error' }],
+    ],
+    ['it is another status', [onStatus, tell], { value: 'online' }, [], []],
+    [
+      'the trigger that is meant waits for something else',
+      [onStatus, tell],
+      { value: 'online', trigger: 'gone' },
+      ['gone'],
+      [{ node: 'gone', because: 'false' }],
+    ],
+  ])('%s', async (_, nodes, sample, path, stopped) => {
+    expect(await tried(chain(...(nodes as { id: string }[])), sample)).toEqual({ path, stopped, mails: [] })
+  })
+
+  test('a throttle never does', async () => {
+    const id = await made(chain(onProperty, hourly, tell))
+    for (let times = 0; times < 2; times++) {
+      const { json } = await door.call('root', 'POST', `/functions/${id}/test`, { sample: { value: 1 } })
+      expect((json as TriedFunction).mails).toHaveLength(1)
+    }
+  })
+
+  test('nor that the function is disabled', async () => {
+    const id = await made(chain(onProperty, tell), { enabled: false })
+    const { json } = await door.call('root', 'POST', `/functions/${id}/test`, { sample: { value: 1 } })
+    expect((json as TriedFunction).mails).toHaveLength(1)
+  })
+})
+
+describe('which triggers', () => {
+  const all = () => ({
+    nodes: [onProperty, onAlarm(), onStatus, tell, shout],
+    edges: [
+      ['value', 'tell'],
+      ['alarm', 'shout'],
+      ['gone', 'tell'],
+      ['gone', 'shout'],
+    ],
+  })
+
+  test.each<[object, string[]]>([
+    [{ value: 'offline' }, ['value', 'tell', 'gone', 'shout']],
+    [{ value: true }, ['value', 'tell', 'alarm', 'shout']],
+    [{ value: false }, ['value', 'tell']],
+    // Each is what its trigger waits for.
+    [{}, ['value', 'tell', 'alarm', 'shout', 'gone']],
+    [{ trigger: 'gone' }, ['gone', 'tell', 'shout']],
+    [{ trigger: 'alarm', value: true }, ['alarm', 'shout']],
+  ])('%j', async (sample, path) => {
+    const { path: found, mails } = await tried(all(), sample)
+    expect(found).toEqual(path)
+    // A node that several led to has one mail.
+    expect(mails.map(({ node }) => node)).toEqual(path.filter((id) => id === 'tell' || id === 'shout'))
+  })
+
+  test.each(['tell', 'nobody'])('%s is none', async (trigger) => {
+    const id = await made(all())
+    const { status, json } = await door.call('root', 'POST', `/functions/${id}/test`, { sample: { trigger } })
+    const details = [{ path: 'sample.trigger', message: `node "${trigger}" must be a trigger` }]
+    expect([status, json]).toEqual([400, { error: 'Validation Error', details }])
+  })
+})
+
+describe('what it would mail', () => {
+  test('a template that is not there is said', async () => {
+    const { mails } = await tried(chain(onProperty, shout), { value: 1 })
+    expect(mails).toEqual([{ node: 'shout', template: 'nowhere', error: 'no_template' }])
+  })
+
+  test('so is one that comes to too much', async () => {
+    const rounds = '{{#meta.list}}{{#meta.list}}{{#meta.list}}{{value}}{{/meta.list}}{{/meta.list}}{{/meta.list}}'
+    await template('flood', { en: { subject: 's', text: rounds } })
+    const flood = { id: 'flood', type: 'email', template: 'flood' }
+    const meta = { list: Array.from({ length: 100 }, (_, index) => index) }
+    const { mails } = await tried(chain(onProperty, flood), { value: 'x'.repeat(1000), meta })
+    expect(mails).toEqual([{ node: 'flood', template: 'flood', error: 'too_large' }])
+  })
+
+  test('those that would make the answer too long are left out', async () => {
+    await template('long', { en: { subject: 's', text: '{{#meta.list}}{{value}}{{/meta.list}}' } })
+    const nodes = Array.from({ length: 8 }, (_, index) => ({ id: `m${index}`, type: 'email', template: 'long' }))
+    const graph = { nodes: [onProperty, ...nodes], edges: nodes.map(({ id }) => ['value', id]) }
+    const meta = { list: Array.from({ length: 200 }, (_, index) => index) }
+    const { mails } = await tried(graph, { value: 'x'.repeat(1000), meta })
+    const left = mails.map((mail) => ('error' in mail ? mail.error : mail.text.length))
+    expect(left).toEqual([...Array(3).fill(200_000), ...Array(5).fill('left_out')])
+  })
+
+  test.each([
+    ['de-CH', 'de'],
+    ['de', 'de'],
+    ['fr-CH', 'en'],
+    [undefined, 'en'],
+  ])('in %s it is in %s', async (locale, found) => {
+    const { mails } = await tried(chain(onProperty, tell), { value: 1, ...(locale && { locale }) })
+    expect(mails).toMatchObject([{ locale: found }])
+  })
+
+  const textFor = async (who: string, graph: object) => {
+    const { mails } = await tried(graph, { value: true, locale: 'de' }, who)
+    return mails.map((mail) => 'text' in mail && mail.text)
+  }
+
+  test('things are called as who tries may know it', async () => {
+    const runs = { functions: ['read' as const] }
+    door.give('eve', [everywhere(runs)])
+    expect(await textFor('root', chain(onProperty, tell))).toEqual(['property Climate heat '])
+    expect(await textFor('eve', chain(onProperty, tell))).toEqual(['property climate 0x0001 '])
+    expect(await textFor('root', chain(onAlarm(), tell))).toEqual(['alarm   Too warm'])
+    expect(await textFor('eve', chain(onAlarm(), tell))).toEqual([`alarm   ${alarm}`])
+    door.give('eve', [everywhere(runs), on(['A'], ['climate'], { schemas: ['read'], alarms: ['read'] })])
+    expect(await textFor('eve', chain(onProperty, tell))).toEqual(['property Climate heat '])
+    expect(await textFor('eve', chain(onAlarm(), tell))).toEqual(['alarm   Too warm'])
+  })
+})
+
+test.each<[string, unknown]>([
+  ['sample', undefined],
+  ['sample.surprise', { surprise: 1 }],
+  ['sample.value', { value: {} }],
+  ['sample.previous', { previous: [[]] }],
+  ['sample.meta', { meta: [] }],
+  ['sample.time', { time: 'now' }],
+  ['sample.locale', { locale: 'english' }],
+  ['sample.deviceIdentifier', { deviceIdentifier: 'a b c' }],
+  ['sample.trigger', { trigger: 7 }],
+])('%s is named where it is wrong', async (path, sample) => {
+  const id = await made(chain(onProperty, tell))
+  const { status, json } = await door.call('root', 'POST', `/functions/${id}/test`, { sample })
+  expect(status).toBe(400)
+  expect((json as { details: { path: string }[] }).details.map((detail) => detail.path)).toContain(path)
+})

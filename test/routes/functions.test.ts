@@ -1,0 +1,217 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { tenantAddress } from '#actors/tenant/address'
+import type { TenantState } from '#actors/tenant/state'
+import { everywhere, on, PeopleDoor, userOf } from '#test/routes/people-door'
+
+/** Functions as somebody who may reach some devices and not others makes, sees and edits them. Contract 5.1, 5.4. */
+
+let door: PeopleDoor
+beforeAll(async () => {
+  door = await PeopleDoor.open()
+})
+afterAll(() => door?.close())
+
+const state = () => door.look(tenantAddress('default')) as TenantState
+const alarms = { ofA: '8Hj4wRt6Za', ofB: '8Hj4wRt6Zb', nowhere: '8Hj4wRt6Zc' }
+
+beforeEach(async () => {
+  const { functions, groups } = state()
+  for (const id of [...functions.keys()]) await door.askTenant({ type: 'delete_function', id })
+  for (const id of [...groups.keys()]) await door.askTenant({ type: 'delete_group', id })
+  for (const [id, device] of [
+    [alarms.ofA, 'A'],
+    [alarms.ofB, 'B'],
+  ] as const) {
+    const body = {
+      name: 'x',
+      severity: 'info',
+      serviceIdentifier: 'x',
+      condition: { '>': [{ var: '0x1' }, 1] },
+      devices: [device],
+    }
+    const isNew = !state().alarms.has(id)
+    await door.askTenant({ type: 'put_alarm', id, isNew, body, author: userOf('root') })
+  }
+})
+
+const onProperty = (serviceIdentifier = 'x') => ({
+  id: 'start',
+  type: 'trigger',
+  on: 'property',
+  serviceIdentifier,
+  propId: 1,
+})
+const onAlarm = (alarmId: string) => ({ id: 'start', type: 'trigger', on: 'alarm', alarmId })
+const onStatus = { id: 'start', type: 'trigger', on: 'status' }
+const tell = { id: 'tell', type: 'email', template: 'words' }
+const graphOf = (trigger: object) => ({ nodes: [trigger, tell], edges: [['start', 'tell']] })
+const bodyOf = (binding: object, trigger: object = onProperty()) => ({ name: 'F', binding, graph: graphOf(trigger) })
+
+async function make(binding: object, trigger?: object): Promise<string> {
+  const { status, headers } = await door.call('root', 'POST', '/functions', bodyOf(binding, trigger))
+  expect(status).toBe(201)
+  return headers.get('location')?.split('/').at(-1) ?? ''
+}
+
+test('made, read, edited and deleted', async () => {
+  const made = await door.call('root', 'POST', '/functions', bodyOf({ devices: ['b', 'A'] }))
+  const id = made.headers.get('location')?.replace('/api/v1/functions/', '')
+  const whole = {
+    name: 'F',
+    enabled: true,
+    binding: { devices: ['A', 'B'] },
+    graph: graphOf(onProperty()),
+    resourceIdentifier: `crn#function:${id}`,
+    createdBy: userOf('root'),
+    createdAt: expect.any(Number),
+    updatedBy: userOf('root'),
+    updatedAt: expect.any(Number),
+  }
+  expect([made.status, made.json]).toEqual([201, whole])
+  const read = await door.call('root', 'GET', `/functions/${id}`)
+  expect([read.status, read.text]).toEqual([200, made.text])
+
+  door.give('eve', [everywhere({ functions: ['update'], service: ['read'] })])
+  const change = { enabled: false, binding: {} }
+  const patched = await door.call('eve', 'PATCH', `/functions/${id}`, change)
+  expect([patched.status, patched.json]).toEqual([200, { ...whole, ...change, updatedBy: userOf('eve') }])
+  const same = await door.call('eve', 'PATCH', `/functions/${id}`, {})
+  expect([same.status, same.text]).toEqual([200, patched.text])
+
+  const gone = await door.call('root', 'DELETE', `/functions/${id}`)
+  expect([gone.status, gone.text]).toEqual([204, ''])
+  expect((await door.call('root', 'GET', `/functions/${id}`)).status).toBe(404)
+  expect((await door.call('root', 'PATCH', `/functions/${id}`, change)).status).toBe(404)
+})
+
+describe('seen by who reaches all that it is bound to', () => {
+  const sees = (...devices: string[]) => [on(devices, ['*'], { functions: ['read'] })]
+  test.each<[string, string[], string[]]>([
+    ['any device', ['*'], ['A', 'A and B', 'all', 'group of B', 'none']],
+    ['A', ['A'], ['A', 'none']],
+    ['B', ['B'], ['group of B', 'none']],
+    ['A and B', ['A', 'B'], ['A', 'A and B', 'group of B', 'none']],
+    ['nothing of it', ['C'], ['none']],
+  ])('%s', async (_, devices, seen) => {
+    const group = await door.call('root', 'POST', '/groups', { name: 'G', devices: ['B'] })
+    const groups = [group.headers.get('location')?.split('/').at(-1)]
+    const bindings = {
+      A: { devices: ['A'] },
+      'A and B': { devices: ['A', 'B'] },
+      all: {},
+      'group of B': { groups },
+      none: { devices: [] },
+    }
+    const names = new Map<string, string>()
+    for (const [name, binding] of Object.entries(bindings)) names.set(await make(binding), name)
+    door.give('eve', sees(...devices))
+    const list = (await door.call('eve', 'GET', '/functions')).json as { resourceIdentifier: string }[]
+    const idOf = (crn: string) => crn.slice('crn#function:'.length)
+    expect(list.map((each) => names.get(idOf(each.resourceIdentifier))).sort()).toEqual(seen)
+    for (const [id, name] of names) {
+      const expected = seen.includes(name) ? 200 : 404
+      expect((await door.call('eve', 'GET', `/functions/${id}`)).status).toBe(expected)
+      expect((await door.call('eve', 'POST', `/functions/${id}/test`, { sample: {} })).status).toBe(expected)
+    }
+    // By pages as well.
+    const found: string[] = []
+    for (let next: string | undefined = '/functions?limit=1'; next !== undefined; ) {
+      const page = await door.call('eve', 'GET', next)
+      found.push(...(page.json as { resourceIdentifier: string }[]).map((each) => idOf(each.resourceIdentifier)))
+      next = /^<\/api\/v1([^>]+)>; rel="next"$/.exec(page.headers.get('link') ?? '')?.[1]
+    }
+    expect(found).toEqual([...names.keys()].filter((id) => seen.includes(names.get(id) ?? '')).sort())
+  })
+})
+
+describe('made by who may do so, and may read what it tells', () => {
+  const makes = (...devices: string[]) => on(devices, ['*'], { functions: ['create', 'update'] })
+  const reads = (devices: string[], ...services: string[]) => on(devices, services, { service: ['read'] })
+  test.each<[string, Parameters<PeopleDoor['give']>[1], object, object, number]>([
+    ['both', [makes('A'), reads(['A'], 'x')], { devices: ['A'] }, onProperty(), 201],
+    ['another service', [makes('A'), reads(['A'], 'y')], { devices: ['A'] }, onProperty(), 404],
+    ['any service where none is told', [makes('A'), reads(['A'], 'y')], { devices: ['A'] }, onStatus, 201],
+    ['none read where none is told', [makes('A')], { devices: ['A'] }, onStatus, 404],
+    ['one outside', [makes('A'), reads(['A', 'B'], 'x')], { devices: ['A', 'B'] }, onProperty(), 404],
+    ['one that he may not read', [makes('A', 'B'), reads(['A'], 'x')], { devices: ['A', 'B'] }, onProperty(), 404],
+    ['all, where some are his', [makes('A'), reads(['*'], 'x')], {}, onProperty(), 404],
+    ['all', [makes('*'), reads(['*'], 'x')], {}, onProperty(), 201],
+    ['a group that is not there', [makes('*'), reads(['*'], 'x')], { groups: ['5Kd9tVw3Cx'] }, onProperty(), 404],
+    ['who may not make any', [reads(['*'], 'x')], { devices: ['A'] }, onProperty(), 403],
+  ])('%s', async (_, grants, binding, trigger, status) => {
+    door.give('eve', grants)
+    const made = await door.call('eve', 'POST', '/functions', bodyOf(binding, trigger))
+    expect(made.status).toBe(status)
+    expect(state().functions.size).toBe(status === 201 ? 1 : 0)
+    // Editing makes him its author: he may no less.
+    const id = await make({ devices: [] })
+    const edited = await door.call('eve', 'PATCH', `/functions/${id}`, { binding, graph: graphOf(trigger) })
+    expect(edited.status).toBe(status === 201 ? 200 : status)
+  })
+
+  test('two services, of which one is not his', async () => {
+    const second = { ...onProperty('y'), id: 'second' }
+    const graph = {
+      nodes: [onProperty('x'), second, tell],
+      edges: [
+        ['start', 'tell'],
+        ['second', 'tell'],
+      ],
+    }
+    const send = () => door.call('eve', 'POST', '/functions', { ...bodyOf({ devices: ['A'] }), graph })
+    door.give('eve', [makes('A'), reads(['A'], 'x')])
+    expect((await send()).status).toBe(404)
+    door.give('eve', [makes('A'), reads(['A'], 'x'), reads(['A'], 'y')])
+    expect((await send()).status).toBe(201)
+  })
+})
+
+describe('alarms that it names', () => {
+  const may = [everywhere({ functions: ['*'], service: ['read'] }), on(['A'], ['*'], { alarms: ['read'] })]
+
+  test('one that is not there and one that he may not see are refused alike, by their node', async () => {
+    door.give('eve', may)
+    const send = (alarm: string) => door.call('eve', 'POST', '/functions', bodyOf({ devices: ['A'] }, onAlarm(alarm)))
+    const [unknown, unseen] = [await send(alarms.nowhere), await send(alarms.ofB)]
+    expect([unknown.status, unknown.json]).toEqual([
+      400,
+      {
+        error: 'Validation Error',
+        details: [{ path: 'graph.nodes.0', message: expect.stringMatching(/^node "start": /) }],
+      },
+    ])
+    expect([unseen.status, unseen.text]).toEqual([unknown.status, unknown.text])
+    expect((await send(`crn#alarm:${alarms.ofA}`)).status).toBe(201)
+  })
+
+  test('one that went does not keep its function from being disabled, only from another graph', async () => {
+    const id = await make({ devices: ['A'] }, onAlarm(alarms.ofA))
+    expect((await door.call('root', 'DELETE', `/alarms/${alarms.ofA}`)).status).toBe(204)
+    const patch = (change: object) => door.call('root', 'PATCH', `/functions/${id}`, change)
+    expect((await patch({ enabled: false })).status).toBe(200)
+    expect((await patch({ graph: graphOf(onAlarm(alarms.ofA)) })).status).toBe(200)
+    const other = { nodes: [{ ...onAlarm(alarms.ofA), to: 'active' }, tell], edges: [['start', 'tell']] }
+    expect((await patch({ graph: other })).status).toBe(400)
+    expect((await patch({ graph: graphOf(onStatus) })).status).toBe(200)
+  })
+})
+
+test('a group that a function names stays', async () => {
+  const group = await door.call('root', 'POST', '/groups', { name: 'G', devices: ['B'] })
+  const path = group.headers.get('location')?.replace('/api/v1', '') ?? ''
+  const id = await make({ groups: [path.split('/').at(-1)] })
+  expect(await door.call('root', 'DELETE', path)).toMatchObject({ status: 409, json: { error: expect.any(String) } })
+  await door.call('root', 'DELETE', `/functions/${id}`)
+  expect((await door.call('root', 'DELETE', path)).status).toBe(204)
+})
+
+test.each<[string, object, string, RegExp]>([
+  ['a cycle', { nodes: [onStatus, tell], edges: [['start', 'start']] }, 'graph', /^node "start"/],
+  ['an unknown node', { nodes: [onStatus], edges: [['start', 'nobody']] }, 'graph.edges.0', /nobody/],
+  ['a field too many', { nodes: [{ ...onStatus, propId: 1 }], edges: [] }, 'graph.nodes.0', /^node "start"/],
+])('%s is told by its node', async (_, graph, path, message) => {
+  const { status, json } = await door.call('root', 'POST', '/functions', { ...bodyOf({}), graph })
+  const { details } = json as { details: { path: string; message: string }[] }
+  expect([status, details[0]?.path.startsWith(path)]).toEqual([400, true])
+  expect(details[0]?.message).toMatch(message)
+})

@@ -1,0 +1,62 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { outboxAddress } from '#actors/outbox/address'
+import type { Grant } from '#model/scope'
+import { everywhere, PeopleDoor } from '#test/routes/people-door'
+
+/** What becomes of mails, in numbers, for administrators. Contract 5.7. */
+
+const deliveries = {
+  countOf: () => 0,
+  figuresOf: (tenant: string) => ({ requests: tenant === 'default' ? 3 : 0, subscribers: 2 }),
+  transport: { state: 'resting', lastError: 'TIMEOUT' },
+} as const
+
+let door: PeopleDoor
+beforeAll(async () => {
+  door = await PeopleDoor.open({ deliveries, mail: { kind: 'smtp' } })
+})
+afterAll(() => door?.close())
+
+const path = '/notifications/outbox'
+const everything = { '*': ['*' as const] }
+
+test.each<[string, Grant[], string[], number]>([
+  ['the role admin', [everywhere(everything)], ['admin'], 200],
+  ['it among others', [everywhere(everything)], ['viewer', 'admin'], 200],
+  ['a made role that may do everything', [everywhere(everything)], ['boss'], 403],
+  ['operators', [everywhere({ notifications: ['*'] })], ['operator'], 403],
+  ['viewers', [everywhere({ notifications: ['*'] })], ['viewer'], 403],
+  ['the role without the right', [everywhere({ notifications: ['read'] })], ['admin'], 403],
+])('%s', async (_, grants, roles, status) => {
+  door.give('eve', grants, roles)
+  const answer = await door.call('eve', 'GET', path)
+  expect(answer.status).toBe(status)
+  if (status === 403) expect(answer.text).toBe('')
+})
+
+test('what waits, went and did not, and of nobody', async () => {
+  door.give('eve', [everywhere(everything)], ['admin'])
+  const count = (counted: object) => door.ask(outboxAddress('default'), { type: 'count', ...counted })
+  await count({ sent: 5 })
+  await count({ digests: 1, digested: 40 })
+  await count({ passed: { reason: 'no_template', count: 2 } })
+  await count({ passed: { reason: 'forbidden', count: 1 } })
+  await count({ passed: { reason: 'no_template', count: 3 } })
+  const { status, json, text } = await door.call('eve', 'GET', path)
+  const lastAt = expect.any(Number)
+  expect([status, json]).toEqual([
+    200,
+    {
+      waiting: { requests: 3, subscribers: 2 },
+      sent: 5,
+      digests: 1,
+      digested: 40,
+      failures: [
+        { reason: 'forbidden', count: 1, lastAt },
+        { reason: 'no_template', count: 5, lastAt },
+      ],
+      transport: { kind: 'smtp', state: 'resting', lastError: 'TIMEOUT' },
+    },
+  ])
+  expect(text).not.toContain('@')
+})

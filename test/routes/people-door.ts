@@ -1,0 +1,126 @@
+import { tenantAddress } from '#actors/tenant/address'
+import { anonymous } from '#iam/anonymous'
+import { Problem } from '#model/problem'
+import { type Grant, scopeOf } from '#model/scope'
+import { bindingsOf } from '#routes/bindings'
+import type { RouteContext } from '#routes/context'
+import type { ActorAddress } from '#runtime/actor'
+import { type Assembly, assemble } from '#src/assembly'
+import { memoryPlace } from '#store/memory'
+import { type Door, openDoor, world } from '#test/server/door'
+
+interface Person {
+  readonly grants: readonly Grant[]
+  readonly roles: readonly string[]
+}
+
+/** What was answered; `json` is undefined where it is none. */
+export interface Answer {
+  readonly status: number
+  readonly text: string
+  readonly json: unknown
+  readonly headers: Headers
+}
+
+/** The whole server in memory, over a real socket, and people who may do what a test says: `X-Who` is who asks. */
+export class PeopleDoor {
+  readonly #assembly: Assembly
+  readonly #door: Door
+  readonly #people: Map<string, Person>
+
+  private constructor(assembly: Assembly, door: Door, people: Map<string, Person>) {
+    this.#assembly = assembly
+    this.#door = door
+    this.#people = people
+  }
+
+  /** `more`: what routes are given in the place of what the server has. */
+  static async open(more: Partial<RouteContext> = {}): Promise<PeopleDoor> {
+    const people = new Map<string, Person>([['root', { grants: [everywhere({ '*': ['*'] })], roles: [] }]])
+    const assembly = assemble({
+      world,
+      place: memoryPlace(),
+      publisher: { publish: () => {} },
+      isSynced: false,
+      retention: { bytesMax: 2 ** 20, ageMsMax: 3_600_000 },
+      ticketLifetimeMs: 30_000,
+      log: { error: () => {}, warn: () => {}, info: () => {}, debug: () => {} },
+    })
+    await assembly.open()
+    const context: RouteContext = { ...assembly.context, ...more }
+    const door = await openDoor({
+      bindings: bindingsOf(context, undefined, { dataDirectory: '/', databaseStatus: () => 'ok' }),
+      authenticate(request) {
+        const who = request.header('x-who')
+        const person = people.get(who)
+        if (!person) throw new Problem('unauthorized')
+        const { grants, roles } = person
+        return { ...anonymous, user: userOf(who), name: who, roles, access: who, scope: scopeOf(grants) }
+      },
+    })
+    return new PeopleDoor(assembly, door, people)
+  }
+
+  async close(): Promise<void> {
+    await this.#door.server.close()
+    await this.#assembly.close()
+  }
+
+  /** From now on he may do this. */
+  give(who: string, grants: readonly Grant[], roles: readonly string[] = []): void {
+    this.#people.set(who, { grants, roles })
+  }
+
+  /** `body`: a text as it is, anything else as JSON. */
+  async call(
+    who: string,
+    method: string,
+    path: string,
+    body?: unknown,
+    headers: Record<string, string> = {},
+  ): Promise<Answer> {
+    const response = await fetch(this.#door.base + path, {
+      method,
+      headers: { 'X-Who': who, ...(body !== undefined && { 'Content-Type': 'application/json' }), ...headers },
+      ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+    })
+    const text = await response.text()
+    const isJson = text !== '' && response.headers.get('content-type')?.startsWith('application/json')
+    return { status: response.status, text, json: isJson ? JSON.parse(text) : undefined, headers: response.headers }
+  }
+
+  get base(): string {
+    return this.#door.base
+  }
+
+  ask(address: ActorAddress, command: unknown): Promise<unknown> {
+    return this.#assembly.context.system.ask(address, command)
+  }
+
+  look(address: ActorAddress): unknown {
+    return this.#assembly.context.system.look(address)
+  }
+
+  /** How many entries the stream has. */
+  get told(): number {
+    return this.#assembly.context.system.registry.head('default').taken
+  }
+
+  /** Past all that is asked for at the door. */
+  askTenant(command: unknown): Promise<unknown> {
+    return this.ask(tenantAddress('default'), command)
+  }
+}
+
+/** Somebody's resource name. */
+export function userOf(who: string): string {
+  return `crn#user:${who}`
+}
+
+export function on(devices: string[], services: string[], permissions: Grant['permissions']): Grant {
+  return { permissions, devices, services }
+}
+
+export function everywhere(permissions: Grant['permissions']): Grant {
+  return on(['*'], ['*'], permissions)
+}

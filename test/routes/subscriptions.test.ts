@@ -1,0 +1,431 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { deliveryAddress } from '#actors/delivery/address'
+import { subscriberAddress } from '#actors/subscriber/address'
+import type { SubscriberState } from '#actors/subscriber/state'
+import { Problem } from '#model/problem'
+import type { Grant } from '#model/scope'
+import type { StoredSubscription } from '#model/subscription'
+import { type Answer, everywhere, on, PeopleDoor, userOf } from '#test/routes/people-door'
+
+/** Subscriptions over a real socket: every refusal in its order, and nothing of anybody else's. §2.6, §3.1, §7, contract 5.6. */
+
+/** Subscriptions to each function, as whoever delivers counts them. */
+let count = 0
+const deliveries = {
+  countOf: () => count,
+  figuresOf: () => ({ requests: 0, subscribers: 0 }),
+  transport: { state: 'ok' },
+} as const
+
+/** Of users: their ids are in their resource names. */
+const eve = '2Vb7qYx9Ke'
+const bob = '2Vb7qYx9Kb'
+
+let door: PeopleDoor
+beforeAll(async () => {
+  door = await PeopleDoor.open({ deliveries })
+})
+afterAll(() => door?.close())
+
+const mayAll = [everywhere({ notifications: ['*'], functions: ['read'], service: ['read'] })]
+const first = '7Gm2sXv5Ha'
+const second = '7Gm2sXv5Hb'
+const unknown = '7Gm2sXv5Hc'
+const graph = {
+  nodes: [
+    { id: 'start', type: 'trigger', on: 'status' },
+    { id: 'tell', type: 'email', template: 'words' },
+  ],
+  edges: [['start', 'tell']],
+}
+
+beforeEach(async () => {
+  count = 0
+  for (const who of [eve, bob]) {
+    door.give(who, mayAll)
+    await door.ask(subscriberAddress('default', who), { type: 'erase' })
+  }
+  for (const id of [first, second]) await putFunction(id, { devices: ['A'] })
+})
+
+async function putFunction(id: string, binding: object): Promise<void> {
+  const put = { type: 'put_function', id, body: { name: 'F', enabled: true, binding, graph }, author: userOf('root') }
+  try {
+    await door.askTenant({ ...put, isNew: false })
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error
+    await door.askTenant({ ...put, isNew: true })
+  }
+}
+
+const path = '/notifications/subscribe'
+const bodyOf = (fn: string, locale = 'en') => ({ topic: `crn#function:${fn}`, type: 'email', locale })
+const post = (who: string, body: unknown) => door.call(who, 'POST', path, body)
+const stateOf = (who: string) => door.look(subscriberAddress('default', who)) as SubscriberState
+
+async function subscribe(who: string, fn: string, locale?: string): Promise<string> {
+  const { status, headers } = await post(who, bodyOf(fn, locale))
+  expect(status).toBe(201)
+  return headers.get('location')?.split('/').at(-1) ?? ''
+}
+
+/** What there is of it at rest, past all that is asked for. */
+async function keep(who: string, more: Partial<StoredSubscription> & { id: string; function: string }): Promise<void> {
+  const rest = { type: 'email', locale: 'en', createdBy: userOf(who), createdAt: 1, origin: '' }
+  await door.ask(subscriberAddress('default', who), { type: 'subscribe', subscription: { ...rest, ...more }, from: 0 })
+}
+
+/** All that an answer says but when, and to which request. */
+const said = ({ status, text, headers }: Answer) => [
+  status,
+  text,
+  [...headers].filter(([name]) => name !== 'x-request-id' && name !== 'date'),
+]
+
+describe('the order of refusals: what comes first answers', () => {
+  interface Asking {
+    grants: Grant[]
+    body: Record<string, unknown>
+    contentType?: string
+    /** Whoever asks is told who he is by a header. */
+    isUnknown?: true
+  }
+  const faults: readonly {
+    readonly name: string
+    readonly answer: readonly [status: number, body: unknown]
+    readonly make: (asking: Asking) => void | Promise<void>
+  }[] = [
+    {
+      name: 'unknown',
+      answer: [401, { error: 'Unauthorized' }],
+      make(asking) {
+        asking.isUnknown = true
+      },
+    },
+    {
+      name: 'no right to subscribe',
+      answer: [403, undefined],
+      make(asking) {
+        asking.grants = asking.grants.map(({ permissions, ...rest }) => ({
+          ...rest,
+          permissions: { ...permissions, notifications: ['read', 'update', 'delete'] },
+        }))
+      },
+    },
+    {
+      name: 'no JSON',
+      answer: [415, { error: 'Unsupported Media Type' }],
+      make(asking) {
+        asking.contentType = 'text/plain'
+      },
+    },
+    {
+      name: 'another shape',
+      answer: [
+        400,
+        { error: 'Validation Error', details: [{ path: 'locale', message: expect.stringContaining('locale') }] },
+      ],
+      make(asking) {
+        asking.body.locale = 'english'
+      },
+    },
+    {
+      name: 'a transport that is not delivered',
+      answer: [400, { message: 'apn is not delivered yet; only email is' }],
+      make(asking) {
+        asking.body.type = 'apn'
+      },
+    },
+    {
+      name: 'no function',
+      answer: [400, { message: 'the topic is no function instance of this tenant' }],
+      make(asking) {
+        asking.body.topic = `crn#function:${unknown}`
+      },
+    },
+    {
+      name: 'what it is bound to is not his to read',
+      answer: [403, undefined],
+      make(asking) {
+        asking.grants = asking.grants.map(({ permissions, ...rest }) => ({
+          ...rest,
+          permissions: { notifications: permissions.notifications ?? [] },
+        }))
+      },
+    },
+    {
+      name: 'subscribed already',
+      answer: [409, undefined],
+      make: () => keep(eve, { id: '9Pw3tKc8La', function: first }),
+    },
+    {
+      name: 'too many to the function',
+      answer: [400, { message: 'a function has at most 10000 subscriptions' }],
+      make() {
+        count = 10_000
+      },
+    },
+    {
+      name: 'too many of his',
+      answer: [400, { message: 'a user has at most 100 subscriptions' }],
+      async make() {
+        for (let index = stateOf(eve).subscriptions.length; index < 100; index++) {
+          const two = 'abcdefghij'
+          const end = `${two[Math.floor(index / 10)]}${two[index % 10]}`
+          await keep(eve, { id: `9Pw3tKc8${end}`, function: `7Gm2sXv5${end}` })
+        }
+      },
+    },
+  ]
+
+  async function answered(chosen: readonly (typeof faults)[number][]) {
+    const asking: Asking = { grants: structuredClone(mayAll), body: bodyOf(first) }
+    for (const { make } of chosen) await make(asking)
+    door.give(eve, asking.grants)
+    const { isUnknown, contentType, body } = asking
+    const headers = contentType ? { 'Content-Type': contentType } : undefined
+    const before = stateOf(eve).subscriptions.length
+    const {
+      status,
+      text,
+      json,
+      headers: got,
+    } = await door.call(isUnknown ? 'nobody' : eve, 'POST', path, body, headers)
+    if (text === '') expect(got.get('content-length')).toBe('0')
+    expect(stateOf(eve).subscriptions.length).toBe(before)
+    return [status, json]
+  }
+
+  test.each(faults.map((fault) => [fault.name, fault] as const))('%s alone', async (_, fault) => {
+    expect(await answered([fault])).toEqual(fault.answer)
+  })
+
+  const pairs = faults.flatMap((earlier, index) => faults.slice(index + 1).map((later) => [earlier, later] as const))
+  test.each(pairs.map(([earlier, later]) => [earlier.name, later.name, earlier, later] as const))(
+    '%s, and %s',
+    async (_, __, earlier, later) => {
+      expect(await answered([earlier, later])).toEqual(earlier.answer)
+    },
+  )
+})
+
+test.each<[string, unknown, readonly string[]]>([
+  ['nothing', undefined, ['']],
+  ['no object', [], ['']],
+  ['no topic', { type: 'email', locale: 'en' }, ['topic']],
+  ['a topic that is no text', { ...bodyOf(first), topic: 7 }, ['topic']],
+  ['no type', { topic: `crn#function:${first}`, locale: 'en' }, ['type']],
+  ['an unknown type', { ...bodyOf(first), type: 'sms' }, ['type']],
+  ['no locale', { topic: `crn#function:${first}`, type: 'email' }, ['locale']],
+  ['a locale in other letters', { ...bodyOf(first), locale: 'de-ch' }, ['locale']],
+  ['more', { ...bodyOf(first), createdBy: userOf(bob) }, ['createdBy']],
+])('%s does not fit, and it is said where', async (_, body, paths) => {
+  const { status, json } = await post(eve, body)
+  const { error, details } = json as { error: string; details: { path: string }[] }
+  expect([status, error, details.map((detail) => detail.path)]).toEqual([400, 'Validation Error', paths])
+})
+
+test.each([
+  '',
+  'x',
+  first,
+  `crn#function:${first}x`.repeat(40),
+  `crn#function:${unknown}`,
+  `crn#alarm:${first}`,
+  `crn#device:default/A`,
+  `crn#function:default/${first}`,
+])('topic %j is no function of this tenant', async (topic) => {
+  const { status, json } = await post(eve, { ...bodyOf(first), topic })
+  expect([status, json]).toEqual([400, { message: 'the topic is no function instance of this tenant' }])
+})
+
+describe('who may hear of all that it is bound to', () => {
+  const hears = everywhere({ notifications: ['create'] })
+  const functions = (...devices: string[]) => on(devices, ['*'], { functions: ['read'] })
+  const service = (...devices: string[]) => on(devices, ['x'], { service: ['read'] })
+  const group = '5Kd9tVw3Ca'
+
+  test.each<[string, object, Grant[], number]>([
+    ['one device', { devices: ['A'] }, [functions('A'), service('A')], 201],
+    ['of one service', { devices: ['A'] }, [functions('A'), service('B')], 403],
+    ['without functions', { devices: ['A'] }, [service('A')], 403],
+    ['functions of another', { devices: ['A'] }, [functions('B'), service('A')], 403],
+    ['two devices, one his', { devices: ['A', 'B'] }, [functions('A', 'B'), service('A')], 403],
+    ['two devices by two grants', { devices: ['A', 'B'] }, [functions('*'), service('A'), service('B')], 201],
+    ['all devices', {}, [functions('*'), service('*')], 201],
+    ['all devices, some his', {}, [functions('*'), service('A')], 403],
+    ['members of a group', { groups: [group] }, [functions('C'), service('C')], 201],
+    ['a member that is not his', { groups: [group] }, [functions('C'), service('A')], 403],
+    ['nothing', { devices: [] }, [functions('Z'), service('Z')], 201],
+  ])('%s', async (_, binding, grants, status) => {
+    const put = { type: 'put_group', id: group, body: { name: 'G', devices: ['C'] }, author: userOf('root') }
+    await door.askTenant({ ...put, isNew: true })
+    await putFunction(first, binding)
+    door.give(eve, [hears, ...grants])
+    const answer = await post(eve, bodyOf(first))
+    expect([answer.status, stateOf(eve).subscriptions.length]).toEqual([status, status === 201 ? 1 : 0])
+    if (status === 403) expect([answer.text, answer.headers.get('content-length')]).toEqual(['', '0'])
+  })
+})
+
+test('made, listed, set and ended, each told once', async () => {
+  const told = door.told
+  await door.ask(deliveryAddress('default', first), { type: 'overflowed', count: 7 })
+  const made = await post(eve, bodyOf(first, 'de-CH'))
+  const id = made.headers.get('location')?.replace('/api/v1/notifications/subscribe/', '') ?? ''
+  expect([made.status, made.json]).toEqual([201, { resourceIdentifier: `crn#subscription:${id}` }])
+  expect(id).toMatch(/^[0-9A-HJ-NP-Za-km-z]{9,16}$/)
+  const whole = {
+    topic: `crn#function:${first}`,
+    type: 'email',
+    locale: 'de-CH',
+    resourceIdentifier: `crn#subscription:${id}`,
+    createdBy: userOf(eve),
+    createdAt: expect.any(Number),
+  }
+  expect((await door.call(eve, 'GET', path)).json).toEqual([whole])
+  // He hears of what comes from now on, and his mails know where they came from.
+  expect(stateOf(eve).mail.cursors[id]).toBe(7)
+  expect(stateOf(eve).subscriptions[0]?.origin).toBe(new URL(door.base).origin)
+  await door.ask(deliveryAddress('default', first), { type: 'forget' })
+
+  const set = await door.call(eve, 'PATCH', `${path}/${id}`, { locale: 'fr' })
+  expect([set.status, set.json]).toEqual([200, { ...whole, locale: 'fr' }])
+  expect((await door.call(eve, 'PATCH', `${path}/${id}`, { locale: 'fr' })).status).toBe(200)
+  const ended = await door.call(eve, 'DELETE', `${path}/${id}`)
+  expect([ended.status, ended.text]).toEqual([204, ''])
+  expect((await door.call(eve, 'GET', path)).json).toEqual([])
+  expect(door.told - told).toBe(4)
+})
+
+test('of 50 at once one is made', async () => {
+  const answers = await Promise.all(Array.from({ length: 50 }, () => post(eve, bodyOf(first))))
+  const made = answers.filter(({ status }) => status === 201)
+  const others = answers.filter(({ status }) => status !== 201)
+  expect([made.length, others.length]).toEqual([1, 49])
+  for (const { status, text, headers } of others) {
+    expect([status, text, headers.get('content-length'), headers.get('content-type')]).toEqual([409, '', '0', null])
+  }
+  expect(stateOf(eve).subscriptions).toHaveLength(1)
+})
+
+describe('lists', () => {
+  test('are of who asks, in the order in which they were made, also by pages', async () => {
+    await keep(eve, { id: '9Pw3tKc8Lz', function: first, createdAt: 5 })
+    await keep(eve, { id: '9Pw3tKc8La', function: second, createdAt: 12 })
+    await keep(bob, { id: '9Pw3tKc8Lb', function: first, createdAt: 7 })
+    const namesOf = ({ json }: Answer) =>
+      (json as { resourceIdentifier: string }[]).map((each) => each.resourceIdentifier.slice(-10))
+    const whole = await door.call(eve, 'GET', path)
+    expect(namesOf(whole)).toEqual(['9Pw3tKc8Lz', '9Pw3tKc8La'])
+    const page = await door.call(eve, 'GET', `${path}?limit=1`)
+    expect(namesOf(page)).toEqual(['9Pw3tKc8Lz'])
+    const next = /^<\/api\/v1([^>]+)>; rel="next"$/.exec(page.headers.get('link') ?? '')?.[1] ?? ''
+    const last = await door.call(eve, 'GET', next)
+    expect([namesOf(last), last.headers.get('link')]).toEqual([['9Pw3tKc8La'], null])
+    for (const { headers } of [whole, page, last]) {
+      expect(headers.get('stream-epoch')).toMatch(/^.+$/)
+      expect(headers.get('stream-offset')).toMatch(/^\d+$/)
+    }
+    expect((await door.call(eve, 'HEAD', path)).headers.get('stream-offset')).toMatch(/^\d+$/)
+  })
+
+  test('are his also where he may read nothing any more of what they are about', async () => {
+    await subscribe(eve, first)
+    door.give(eve, [on(['Z'], ['z'], { notifications: ['read'] })])
+    expect((await door.call(eve, 'GET', path)).json).toHaveLength(1)
+  })
+})
+
+describe('a function that is no more', () => {
+  const id = '9Pw3tKc8La'
+
+  test('has no subscriptions any more, also before they have ended', async () => {
+    await keep(eve, { id, function: unknown })
+    expect((await door.call(eve, 'GET', path)).json).toEqual([])
+    const set = await door.call(eve, 'PATCH', `${path}/${id}`, { locale: 'fr' })
+    const ended = await door.call(eve, 'DELETE', `${path}/${id}`)
+    expect([set.status, set.text, ended.status, ended.text]).toEqual([404, '', 404, ''])
+  })
+
+  test('ends those to it, each told', async () => {
+    const others = await subscribe(bob, second)
+    await subscribe(eve, first)
+    await subscribe(bob, first)
+    const told = door.told
+    expect((await door.call('root', 'DELETE', `/functions/${first}`)).status).toBe(204)
+    expect((await door.call(eve, 'GET', path)).json).toEqual([])
+    await expect.poll(() => door.told - told).toBe(2)
+    expect(stateOf(eve).subscriptions).toEqual([])
+    expect(stateOf(bob).subscriptions.map((stored) => stored.id)).toEqual([others])
+  })
+})
+
+describe('ids', () => {
+  const malformed = ['9Pw3tKc8', '9Pw3tKc8Lb9Pw3tKc', '0Pw3tKc8O', '9Pw3tKc8I', '9Pw3tKc8l', '9Pw3tKc8%20', 'crn%23x']
+  const free = ['9Pw3tKc8L', '9Pw3tKc8Lb', '9Pw3tKc8Lb9Pw3tK']
+
+  test.each(malformed)('%s can be none: 400, whatever else is wrong', async (id) => {
+    for (const [method, body] of [
+      ['PATCH', { locale: 'fr' }],
+      ['PATCH', { topic: 'x' }],
+      ['PATCH'],
+      ['DELETE'],
+    ] as const) {
+      const { status, json } = await door.call(eve, method, `${path}/${id}`, body)
+      const { error, details } = json as { error: string; details: { path: string }[] }
+      expect([status, error]).toEqual([400, 'Validation Error'])
+      expect(details.map((detail) => detail.path)).toEqual(['subscriptionId'])
+    }
+  })
+
+  test.each(malformed)('%s: who may not hears that first', async (id) => {
+    door.give(eve, [everywhere({ notifications: ['read', 'create'] })])
+    for (const method of ['PATCH', 'DELETE']) {
+      const { status, text } = await door.call(eve, method, `${path}/${id}`)
+      expect([status, text]).toEqual([403, ''])
+    }
+  })
+
+  test.each(free)('%s could be one: 404 without a word', async (id) => {
+    for (const [method, body] of [['PATCH', { locale: 'fr' }], ['DELETE']] as const) {
+      const { status, text, headers } = await door.call(eve, method, `${path}/${id}`, body)
+      expect([status, text, headers.get('content-length')]).toEqual([404, '', '0'])
+    }
+  })
+
+  test('somebody else’s is as one that is not there', async () => {
+    const id = await subscribe(bob, first)
+    const before = stateOf(bob).subscriptions
+    for (const [method, body] of [['PATCH', { locale: 'fr' }], ['DELETE']] as const) {
+      const [his, nobodys] = [
+        await door.call(eve, method, `${path}/${id}`, body),
+        await door.call(eve, method, `${path}/9Pw3tKc8Lb`, body),
+      ]
+      expect(said(his)).toEqual(said(nobodys))
+      expect(his.status).toBe(404)
+    }
+    expect(stateOf(bob).subscriptions).toBe(before)
+  })
+})
+
+test.each<[string, unknown, readonly string[]]>([
+  ['nothing', undefined, ['']],
+  ['null', null, ['']],
+  ['an empty object', {}, ['locale']],
+  ['a topic', { locale: 'fr', topic: `crn#function:${second}` }, ['topic']],
+  ['a type', { locale: 'fr', type: 'email' }, ['type']],
+  ['only a topic', { topic: `crn#function:${first}` }, ['locale', 'topic']],
+  ['no locale', { locale: null }, ['locale']],
+  ['a long one', { locale: 'de-CHE' }, ['locale']],
+])('setting %s is refused, and said where', async (_, body, paths) => {
+  const id = await subscribe(eve, first)
+  const before = stateOf(eve).subscriptions
+  const { status, json } = await door.call(eve, 'PATCH', `${path}/${id}`, body)
+  const { error, details } = json as { error: string; details: { path: string }[] }
+  expect([status, error, details.map((detail) => detail.path)]).toEqual([400, 'Validation Error', paths])
+  expect(stateOf(eve).subscriptions).toBe(before)
+  // Before it is looked whether there is one.
+  const elsewhere = await door.call(eve, 'PATCH', `${path}/9Pw3tKc8Lb`, body)
+  expect(elsewhere.status).toBe(400)
+})

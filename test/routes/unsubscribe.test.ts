@@ -1,0 +1,128 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { subscriberAddress } from '#actors/subscriber/address'
+import type { SubscriberState } from '#actors/subscriber/state'
+import { UnsubscribeUrls } from '#iam/unsubscribe-urls'
+import { PeopleDoor, userOf } from '#test/routes/people-door'
+
+/** The end of a subscription by the address that stands in a mail, for who is not signed in. RFC 8058, contract 5.7. */
+
+const eve = '2Vb7qYx9Ke'
+const id = '9Pw3tKc8La'
+const urls = new UnsubscribeUrls(new Uint8Array(32).fill(3))
+const signed = urls.urlOf('https://host', { tenant: 'default', user: userOf(eve), subscription: id })
+/** As `fetch` is given it behind the base. */
+const path = signed.slice('https://host/api/v1'.length)
+
+let door: PeopleDoor
+beforeAll(async () => {
+  door = await PeopleDoor.open({ unsubscribeUrls: urls })
+})
+afterAll(() => door?.close())
+
+const address = subscriberAddress('default', eve)
+const kept = () => (door.look(address) as SubscriberState).subscriptions.map((stored) => stored.id)
+
+beforeEach(async () => {
+  await door.ask(address, { type: 'erase' })
+  for (const [subscription, fn] of [
+    [id, '7Gm2sXv5Ha'],
+    ['9Pw3tKc8Lb', '7Gm2sXv5Hb'],
+  ]) {
+    const stored = {
+      id: subscription,
+      function: fn,
+      type: 'email',
+      locale: 'en',
+      createdBy: userOf(eve),
+      createdAt: 1,
+      origin: '',
+    }
+    await door.ask(address, { type: 'subscribe', subscription: stored, from: 0 })
+  }
+})
+
+const send = (method: string, to: string, init: RequestInit = {}) => fetch(door.base + to, { method, ...init })
+
+describe('one click', () => {
+  const multipart = new FormData()
+  multipart.set('List-Unsubscribe', 'One-Click')
+  test.each<[string, RequestInit]>([
+    ['as RFC 8058 has it', { body: new URLSearchParams({ 'List-Unsubscribe': 'One-Click' }) }],
+    ['in parts', { body: multipart }],
+    ['with JSON', { body: '{', headers: { 'Content-Type': 'application/json' } }],
+    ['without a body', {}],
+  ])('%s: it ends, once told, and no other', async (_, init) => {
+    const told = door.told
+    for (let times = 0; times < 2; times++) {
+      const answer = await send('POST', path, init)
+      expect([answer.status, await answer.text(), answer.headers.get('cache-control')]).toEqual([204, '', 'no-store'])
+      expect(kept()).toEqual(['9Pw3tKc8Lb'])
+    }
+    expect(door.told - told).toBe(1)
+  })
+
+  test('of somebody who is gone', async () => {
+    await door.ask(address, { type: 'erase' })
+    expect((await send('POST', path)).status).toBe(204)
+  })
+
+  test('of a tenant that is gone', async () => {
+    const url = urls.urlOf('', { tenant: 'gone', user: userOf(eve), subscription: id })
+    expect((await send('POST', url.slice('/api/v1'.length))).status).toBe(204)
+  })
+
+  test('by a browser: it is told on a page', async () => {
+    const answer = await send('POST', path, { headers: { Accept: 'text/html,*/*;q=0.8' } })
+    expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
+    expect(await answer.text()).toContain('no more of these mails')
+    expect(kept()).toEqual(['9Pw3tKc8Lb'])
+  })
+})
+
+test.each(['GET', 'HEAD'])('%s changes nothing: machines follow links', async (method) => {
+  const told = door.told
+  const answer = await send(method, path)
+  expect(answer.status).toBe(200)
+  const { headers } = answer
+  expect(headers.get('content-type')).toBe('text/html; charset=utf-8')
+  expect(headers.get('content-security-policy')).toMatch(/^default-src 'none';.*frame-ancestors 'none'/)
+  expect([headers.get('cache-control'), headers.get('referrer-policy')]).toEqual(['no-store', 'same-origin'])
+  const text = await answer.text()
+  if (method === 'GET') expect(text.match(/<form method="post">/g)).toHaveLength(1)
+  // Nothing of the address is in it, so nothing can be put into it.
+  expect(text).not.toMatch(/2Vb7qYx9Ke|9Pw3tKc8La|default"/)
+  expect([kept().length, door.told]).toEqual([2, told])
+})
+
+describe('another address than the one that was signed', () => {
+  const sig = new URLSearchParams(path.split('?')[1]).get('sig') ?? ''
+  const place = (subscription: string, tenant: string, user: string, by: string) =>
+    `/notifications/unsubscribe/${subscription}?${new URLSearchParams({ tenant, user, sig: by })}`
+  test.each<[string, string]>([
+    ['another subscription', place('9Pw3tKc8Lb', 'default', userOf(eve), sig)],
+    ['none', place('x', 'default', userOf(eve), sig)],
+    ['another tenant', place(id, 'other', userOf(eve), sig)],
+    ['another user', place(id, 'default', userOf('2Vb7qYx9Kb'), sig)],
+    ['the user by another name', place(id, 'default', eve, sig)],
+    [
+      'another signature',
+      place(
+        id,
+        'default',
+        userOf(eve),
+        sig.replace(/^./, (one) => (one === 'A' ? 'B' : 'A')),
+      ),
+    ],
+    ['half of one', place(id, 'default', userOf(eve), sig.slice(0, 20))],
+    ['more of one', place(id, 'default', userOf(eve), `${sig}A`)],
+    ['no signature', path.replace(/&sig=.*/, '')],
+    ['two of them', `${path}&sig=${sig}`],
+    ['lines moved', place(id, 'default\ncrn#user', eve, sig)],
+  ])('%s: 403 without a word', async (_, to) => {
+    for (const method of ['GET', 'POST']) {
+      const answer = await send(method, to)
+      expect([answer.status, await answer.text()]).toEqual([403, ''])
+    }
+    expect(kept()).toHaveLength(2)
+  })
+})
