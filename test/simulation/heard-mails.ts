@@ -1,6 +1,14 @@
 import type { MailMessage, MailRefused } from '#outbound/mail'
-import { digestIn, Hours, languageOf, needsOfHearing, noteIn, type Told, toldIn } from '#test/simulation/reference-mails'
 import { mayRead } from '#test/simulation/reference-filter'
+import {
+  digestIn,
+  Hours,
+  languageOf,
+  needsOfHearing,
+  noteIn,
+  type Told,
+  toldIn,
+} from '#test/simulation/reference-mails'
 import type { Version } from '#test/simulation/register'
 import { idIn, type SimulatedAlarms } from '#test/simulation/simulated-alarms'
 import type { SimulatedFunctions } from '#test/simulation/simulated-functions'
@@ -185,7 +193,10 @@ export class HeardMails implements MailWatcher {
     this.#judgeBy(what, functions.tellingOf(fn, device, moment))
     if (to === rootAddress) return
     const { person } = people.addressed(to) ?? {}
-    if (!person) return this.#witness.accuse(`${to} is nobody's, and gets mails`)
+    if (!person) {
+      this.#witness.accuse(`${to} is nobody's, and gets mails`)
+      return
+    }
     this.#judgeBy(() => `${what()}, elsewhere`, holding(person.address.since(moment), to))
     this.#judgeBy(() => `${what()}, disabled`, holding(person.state.since(moment), 'active'))
     const [version, ...others] = fn.now.since(moment)

@@ -49,7 +49,12 @@ export class MailsAtRest {
   /** What somebody is to be told, by his address, and what it is. */
   #owed: { readonly address: string; readonly fn: KnownFunction; readonly counted: Counted }[] = []
 
-  constructor(witness: Witness, life: Life, parts: Parts, { requestsKept }: Pick<SimulatedLimits['mails'], 'requestsKept'>) {
+  constructor(
+    witness: Witness,
+    life: Life,
+    parts: Parts,
+    { requestsKept }: Pick<SimulatedLimits['mails'], 'requestsKept'>,
+  ) {
     this.#requestsKept = requestsKept
     this.#witness = witness
     this.#life = life
@@ -71,9 +76,11 @@ export class MailsAtRest {
     const { mailServer, heard } = this.#parts
     mailServer.isHealthy = true
     this.#owe()
-    for (let round = 0, ms = 1_000; !(await this.#isOver()); round++, ms = Math.min(900_000, ms * 2)) {
+    for (let round = 0, ms = 1_000; !(await this.#isOver()); round++, ms = Math.min(1_800_000, ms * 2)) {
       if (round > roundsMax) throw new Error('mails do not come to their end')
-      await this.#life.advance(ms)
+      // What comes soon comes one after the other; then long waits end.
+      if (round < 3) await this.#life.advance(ms)
+      else await this.#life.leap(ms)
       await this.#life.comeToRest()
     }
     heard.settle()
@@ -84,7 +91,9 @@ export class MailsAtRest {
   }
 
   /** Behind the look at what there is of functions and subscriptions. */
-  async checkStored(listed: readonly { readonly resourceIdentifier: string; readonly topic: string; readonly createdBy: string }[]) {
+  async checkStored(
+    listed: readonly { readonly resourceIdentifier: string; readonly topic: string; readonly createdBy: string }[],
+  ) {
     const rows = await this.#entriesOf(topicIndex)
     const meant = listed.map(
       ({ resourceIdentifier, topic, createdBy }) => `${idIn(topic)}/${idIn(createdBy)}/${idIn(resourceIdentifier)}`,
@@ -141,7 +150,8 @@ export class MailsAtRest {
     const { people, alarms, heard } = this.#parts
     const person = people.persons.find((each) => each.account === account)
     const address = person?.address.certain
-    if (!person?.isActive || !person.isSteadySince(moment) || typeof address !== 'string' || !now.certain) return undefined
+    if (!person?.isActive || !person.isSteadySince(moment) || typeof address !== 'string' || !now.certain)
+      return undefined
     if (address.includes('"') || heard.wasRefusedAt(address)) return undefined
     const bound = alarms.surelyBound(now.certain, moment)
     const isMet = needsOfHearing(bound, device, plan.cause).every(([, isMetBy]) => isMetBy(person.grants))
@@ -201,7 +211,11 @@ export class MailsAtRest {
     const pages = this.#life.server.assembly.context.listing.entries(index, tenant)
     const all: string[] = []
     try {
-      for (let page = await this.#life.pumped(pages.next(100)); page.length > 0; page = await this.#life.pumped(pages.next(100)))
+      for (
+        let page = await this.#life.pumped(pages.next(100));
+        page.length > 0;
+        page = await this.#life.pumped(pages.next(100))
+      )
         all.push(...page)
     } finally {
       await this.#life.pumped(pages.close())

@@ -25,11 +25,7 @@ type Event = Readonly<Record<string, unknown>> & { readonly type: string; readon
 export class SimulatedDashboard implements Peer {
   readonly person: Person
   readonly state = new FoldedState()
-  readonly #views: readonly ListView[] = [
-    new AlarmView(),
-    new UpdateView(),
-    new SubscriptionView(() => this.#account),
-  ]
+  readonly #views: readonly ListView[] = [new AlarmView(), new UpdateView(), new SubscriptionView(() => this.#account)]
   readonly #everybody: Pick<Everybody, 'judgeHeard'>
   readonly #witness: Witness
   #server: SimulatedServer

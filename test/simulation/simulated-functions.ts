@@ -146,7 +146,7 @@ export class SimulatedFunctions {
     const { root } = this.#parts.people
     const plan = this.#planOf({ cause: 'counter', every: 1, throttleMs: 0, ...some })
     const { name, graph } = plan
-    const { body } = await this.#server.call('createFunction', { as: root, body: { name, binding: {}, graph } })
+    const { body } = await this.#server.call('createFunction', { as: root, body: { name, enabled: true, binding: {}, graph } })
     const id = idIn(JSON.parse(body).resourceIdentifier)
     const known = this.#learn(id, name, { enabled: true })
     known.author = root

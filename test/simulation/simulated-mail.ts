@@ -35,7 +35,8 @@ export class SimulatedMailServer {
   /** It takes all that can be taken. */
   isHealthy = false
   readonly #random: SeededRandom
-  readonly #underWay = new Set<MailMessage>()
+  /** And whether it has arrived. */
+  readonly #underWay = new Map<MailMessage, boolean>()
   #isAway = false
 
   constructor(random: SeededRandom) {
@@ -66,14 +67,15 @@ export class SimulatedMailServer {
 
   /** What was under way arrives, or not. */
   senderDied(): void {
-    for (const message of this.#underWay) if (this.#random.next() < 0.5) this.watcher?.arrived(message)
+    for (const [message, hasArrived] of this.#underWay)
+      if (!hasArrived && this.#random.next() < 0.5) this.watcher?.arrived(message)
     this.#underWay.clear()
     this.watcher?.senderDied()
   }
 
   async #send(message: MailMessage, world: World): Promise<void> {
     this.watcher?.handed(message)
-    this.#underWay.add(message)
+    this.#underWay.set(message, false)
     const { arrives, refusal, delayMs } = this.#fateOf(message)
     if (arrives === 'at once') this.#arrives(message)
     if (delayMs > 0) await new Promise<void>((resolve) => world.after(delayMs, resolve))
@@ -85,6 +87,7 @@ export class SimulatedMailServer {
   }
 
   #arrives(message: MailMessage): void {
+    this.#underWay.set(message, true)
     this.watcher?.arrived(message)
   }
 

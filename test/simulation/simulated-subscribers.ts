@@ -142,7 +142,8 @@ export class SimulatedSubscribers {
   #checkHeardEnds(): void {
     for (const { account, id } of this.#heardEnds) {
       const owner = this.#owners.get(id)
-      if (owner !== undefined && owner !== account) this.#witness.accuse(`${account} heard of the end of ${owner}'s ${id}`)
+      if (owner !== undefined && owner !== account)
+        this.#witness.accuse(`${account} heard of the end of ${owner}'s ${id}`)
     }
     this.#heardEnds = []
   }
@@ -171,6 +172,7 @@ export class SimulatedSubscribers {
     this.#parts.requests.ask({
       name: 'subscribe',
       request: { ...by, body: bodyOf(fn.id, locale) },
+      isOnce: !isHimself,
       asked: ({ isFirst }) => {
         const asked = this.#witness.moment
         return ({ status, body, refused }) => {
@@ -199,7 +201,8 @@ export class SimulatedSubscribers {
       const { devices, groups } = version.value
       const bound = [...(devices ?? []), ...alarms.possiblyBound(version.value, from)]
       const needs = needsOfSubscribing(devices || groups ? bound : ['*']).map(([, isMet]) => isMet)
-      if (![mayAsk, ...needs].some((isMet) => person.mayLack(from, isMet))) this.#witness.accuse(`${what()} in vain, and may`)
+      if (![mayAsk, ...needs].some((isMet) => person.mayLack(from, isMet)))
+        this.#witness.accuse(`${what()} in vain, and may`)
     }
     this.#witness.count(`subscribing answered ${answer}`)
   }

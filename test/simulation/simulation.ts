@@ -329,6 +329,10 @@ export class Simulation {
       },
       steps: (count) => this.#steps(count),
       advance: (ms) => this.#advance(ms),
+      leap: async (ms) => {
+        await this.#world.leap(ms)
+        this.#witness.passed(this.#told)
+      },
       comeToRest: () => {
         this.#fault = undefined
         this.#place.setRoom(true)
