@@ -48,7 +48,10 @@ export class Everybody {
     this.actions = new SimulatedActions(server, random, witness, many)
     this.updates = new SimulatedUpdates(server, random, witness, many)
     const { alarms } = this
-    this.functions = new SimulatedFunctions(server, random, witness, { requests, people, alarms, devices: names })
+    this.functions = new SimulatedFunctions(server, random, witness, {
+      ...{ requests, people, alarms, devices: names },
+      isStatusTold: mails.perHourMax > 100,
+    })
     const { functions } = this
     this.subscribers = new SimulatedSubscribers(server, random, witness, { requests, people, alarms, functions })
     const { subscribers } = this

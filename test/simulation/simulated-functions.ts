@@ -50,6 +50,8 @@ interface Parts {
   readonly people: SimulatedPeople
   readonly alarms: SimulatedAlarms
   readonly devices: readonly string[]
+  /** Devices come and go while an hour passes: where people get few mails in one, that would never end. */
+  readonly isStatusTold: boolean
 }
 
 const functionsMax = 7
@@ -146,7 +148,10 @@ export class SimulatedFunctions {
     const { root } = this.#parts.people
     const plan = this.#planOf({ cause: 'counter', every: 1, throttleMs: 0, ...some })
     const { name, graph } = plan
-    const { body } = await this.#server.call('createFunction', { as: root, body: { name, enabled: true, binding: {}, graph } })
+    const { body } = await this.#server.call('createFunction', {
+      as: root,
+      body: { name, enabled: true, binding: {}, graph },
+    })
     const id = idIn(JSON.parse(body).resourceIdentifier)
     const known = this.#learn(id, name, { enabled: true })
     known.author = root
@@ -238,9 +243,10 @@ export class SimulatedFunctions {
 
   #somePlan(): Plan {
     const random = this.#random
-    const causes: readonly Cause[] = ['counter', 'counter', 'heater', 'status', 'alarm']
+    const isStatusTold = this.#parts.isStatusTold && random.next() < 0.4
+    const causes: readonly Cause[] = isStatusTold ? ['status'] : ['counter', 'counter', 'heater', 'alarm']
     const throttleMs = random.next() < 0.3 ? 20_000 : 0
-    return this.#planOf({ cause: this.#pick(causes) ?? 'status', every: 1 + random.below(3), throttleMs })
+    return this.#planOf({ cause: this.#pick(causes) ?? 'counter', every: 1 + random.below(3), throttleMs })
   }
 
   #planOf({ cause, every, throttleMs }: Omit<Plan, 'name' | 'graph'>): Plan {
@@ -252,7 +258,7 @@ export class SimulatedFunctions {
       status: { on: 'status' },
       alarm: { on: 'alarm', alarmId: alarm },
     }
-    const told = cause === 'alarm' && !isOfAlarm ? 'status' : cause
+    const told = cause === 'alarm' && !isOfAlarm ? 'counter' : cause
     const isCounted = told === 'counter' && every > 1
     const nodes = [
       { id: 'trigger', type: 'trigger', ...triggers[told] },

@@ -279,6 +279,7 @@ export class SimulatedPeople {
         ],
       })
       if (invited === undefined) return
+      person.account = JSON.parse(invited).resourceIdentifier
       await this.#ask({
         name: 'signUp',
         request: { body: signUpBody(name, invited) },

@@ -127,7 +127,7 @@ export class Simulation {
     else if (tried < 0.68) await this.#troubles.tell()
     else if (tried < 0.78) this.#pick([...this.#server.sockets.sockets])?.read(1 + random.below(8))
     else if (tried < 0.8) this.#pick(this.#dashboards)?.askPosition()
-    else if (tried < 0.85) changeSomething(this.#server, random, device?.name ?? '')
+    else if (tried < 0.85) changeSomething(this.#server, random, this.#witness, device?.name ?? '')
     else if (tried < 0.9) await this.#troubles.changeRights()
     else if (tried < 0.91) this.#fillDisk()
     else if (tried < 0.92) await this.#crash()

@@ -105,31 +105,26 @@ export class Troubles {
       else people.act()
     }
     const tried = this.#random.next()
-    if (tried < 0.1) this.#life.failWrite()
-    else if (tried < 0.2) await this.#crashAtCommit()
-    else if (tried < 0.25) {
-      await this.#life.steps(this.#random.below(8))
-      await this.#life.crash()
-    }
+    if (tried < 0.06) this.#life.failWrite()
+    else if (tried < 0.12) await this.#crashAtCommit()
   }
 
   /** Something is told; now and then all breaks while it is on its way, or what decides who hears of it changes. */
   async tell(): Promise<void> {
-    const { people, mailServer, functions, subscribers } = this.#everybody
+    const { people, mailServer, functions } = this.#everybody
     if (this.#random.next() < 0.3) mailServer.act()
-    for (const device of this.#devices) if (this.#random.next() < 0.5) device.report()
+    for (const device of this.#devices) if (this.#random.next() < 0.7) device.report()
     const tried = this.#random.next()
-    const momentsMax = this.#random.below(30)
-    for (let left = momentsMax; left > 0 && (tried > 0.6 || mailServer.underWay === 0); left--) {
+    // In the moment in which one is handed over, or whenever it may be.
+    const isAwaited = this.#random.next() < 0.6
+    for (let left = this.#random.below(30); left > 0 && !(isAwaited && mailServer.underWay > 0); left--) {
       await this.#life.advance(this.#random.below(4))
       await this.#life.steps(1)
     }
-    if (tried < 0.2) await this.#life.crash()
-    else if (tried < 0.3) this.#life.fillDisk()
-    else if (tried < 0.5) for (let left = 3; left > 0; left--) people.act()
-    else if (tried < 0.55) functions.act()
-    else if (tried < 0.6) subscribers.act()
-    else if (tried < 0.7) await this.#life.crash()
+    if (tried < 0.15) await this.#life.crash()
+    else if (tried < 0.25) this.#life.fillDisk()
+    else if (tried < 0.4) for (let left = 4; left > 0; left--) people.act()
+    else if (tried < 0.45) functions.act()
   }
 
   /** Some moments pass in which devices hear and answer, and then the store fails, or the process dies. */
