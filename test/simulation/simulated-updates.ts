@@ -78,7 +78,7 @@ export class SimulatedUpdates {
       device.ground = {
         download: (...asked) => this.#download(...asked),
         offered: (...offered) => this.#offered(...offered),
-        helloed: ({ name, firmware }) => firmware.isAccepting && this.#refusing.delete(name),
+        greets: ({ name, firmware }) => firmware.isAccepting && this.#refusing.delete(name),
         welcomed: ({ name, firmware }) => !firmware.isAccepting && this.#refusing.add(name),
         accuse: (what) => this.#witness.accuse(what),
       }

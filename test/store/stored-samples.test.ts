@@ -87,9 +87,10 @@ test('every record of our actors has a sample', () => {
       const samples = storedSamples.filter(({ key }) => isOf(key))
       const versions = new Set(samples.map(({ name }) => (unpack(stored(name).value) as [number])[0]))
       // Each version that ever was has its own.
-      expect([...versions].sort(), `${kind} ${record}`).toEqual(
-        Array.from({ length: format.version }, (_, at) => at + 1),
-      )
+      expect(
+        [...versions].sort((a, b) => a - b),
+        `${kind} ${record}`,
+      ).toEqual(Array.from({ length: format.version }, (_, at) => at + 1))
     }
   }
 })
