@@ -116,7 +116,8 @@ export function assemble(options: AssemblyOptions): Assembly {
     log,
   })
   const { mail = new MemoryMail(), mailsPerHourMax = defaultMailsPerHourMax } = options.notifications ?? {}
-  const functions = new FunctionViews({ mailsPerHourMax, scopeOf, log })
+  const kept = options.notifications?.requestsKept ?? requestsKept(mailsPerHourMax)
+  const functions = new FunctionViews({ mailsPerHourMax, requestsKept: kept, scopeOf, log })
   const loadRules = () => {
     rules.load(loadedRules(system))
     functions.load(loadedFunctions(system))
@@ -139,7 +140,7 @@ export function assemble(options: AssemblyOptions): Assembly {
       deliveryNotices,
     ),
     subscriberActor(deliveryNotices),
-    deliveryActor({ notices: deliveryNotices, kept: requestsKept(mailsPerHourMax) }),
+    deliveryActor({ notices: deliveryNotices, kept }),
     outboxActor,
     directoryActor(notices),
     accountActor,

@@ -21,13 +21,14 @@ export const noMail: MailState = Object.freeze({
 
 /**
  * A mail left, or requests were passed over: the next is another one, which was not tried yet. What he unsubscribed from
- * meanwhile is only counted.
+ * meanwhile is only counted; what is stored already, by a write that failed and reached the disk, is not counted twice.
  */
 export function decideAdvance(
   { tenant, subscriptions, mail }: SubscriberState,
   { moves, outcome, hour, refusals }: AdvanceMail,
 ): Decision<Entry> {
-  const tells = outcome ? [{ to: outboxAddress(tenant), command: countOf(outcome) }] : []
+  const isStored = moves.length > 0 && moves.every(({ subscription, to }) => (mail.cursors[subscription] ?? -1) >= to)
+  const tells = outcome && !isStored ? [{ to: outboxAddress(tenant), command: countOf(outcome) }] : []
   // Of somebody who was erased nothing may come back: nobody would take it away again.
   if (subscriptions.length === 0 && mail === noMail) return keep([], { tells })
   const cursors = { ...mail.cursors }

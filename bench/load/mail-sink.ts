@@ -9,7 +9,6 @@ export interface MailsSeen {
   /** To one recipient, of those. */
   readonly mailsLeast: number
   readonly mailsMost: number
-  readonly digestsMost: number
   /** Mails that came before, by their Message-ID. */
   readonly repeats: number
   /** What no mail of a subscriber looks like, the first of it. */
@@ -76,7 +75,6 @@ export class MailSink {
       recipients: counts.length,
       mailsLeast: counts.length === 0 ? 0 : Math.min(...mails),
       mailsMost: Math.max(0, ...mails),
-      digestsMost: Math.max(0, ...digests),
       repeats: this.#repeats,
       ...(this.#fault !== undefined && { fault: this.#fault }),
     }

@@ -5,6 +5,8 @@ export interface NotificationSettings {
   readonly mail?: Mail
   /** Default: see below. */
   readonly mailsPerHourMax?: number
+  /** Requests of a function; default: by the mails that one subscriber gets. */
+  readonly requestsKept?: number
 }
 
 /** Mails that one subscriber gets in an hour, before they are told together. Contract 5.7. */

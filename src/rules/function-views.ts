@@ -9,8 +9,10 @@ import { CountedOverflows, rateOfAll, rateOfFunction } from '#rules/request-rate
 import { TenantFunctionsView } from '#rules/tenant-functions'
 
 export interface FunctionViewsParts {
-  /** How many mails one subscriber gets at most: by it so many requests are made and kept. */
+  /** How many mails one subscriber gets at most: by it so many requests are made. */
   readonly mailsPerHourMax: number
+  /** Requests of one function; default: by these mails. */
+  readonly requestsKept?: number
   /** What somebody may do now, by his resource name; nothing when he is gone. */
   scopeOf(tenant: string, author: string): Scope
   readonly log: { info(fields: object, message: string): void }
@@ -135,12 +137,12 @@ export class FunctionViews implements PublishedFunctions {
   #entryOf(tenant: string): TenantEntry {
     const known = this.#tenants.get(tenant)
     if (known) return known
-    const { mailsPerHourMax } = this.#parts
+    const { mailsPerHourMax, requestsKept: kept = requestsKept(mailsPerHourMax) } = this.#parts
     const reaches = new AuthorReaches((author) => this.#parts.scopeOf(tenant, author))
     const view = new TenantFunctionsView({
       reaches,
       next: () => ++this.#last,
-      newRate: () => rateOfFunction(this.#rate, requestsKept(mailsPerHourMax), mailsPerHourMax),
+      newRate: () => rateOfFunction(this.#rate, kept, mailsPerHourMax),
       isSilenced: (fn, { updatedBy }) =>
         this.#parts.log.info(
           { tenant, function: fn, author: updatedBy },

@@ -34,6 +34,10 @@ test.each<[string, Grant[], string[], number]>([
   if (status === 403) expect(answer.text).toBe('')
 })
 
+test('everybody, where nobody signs in', async () => {
+  expect((await door.call('anonymous', 'GET', path)).status).toBe(200)
+})
+
 test('what waits, went and did not, and of nobody', async () => {
   door.give('eve', [everywhere(everything)], ['admin'])
   const count = (counted: object) => door.ask(outboxAddress('default'), { type: 'count', ...counted })

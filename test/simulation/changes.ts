@@ -1,14 +1,18 @@
 import type { SeededRandom } from '#bench/random'
 import type { SimulatedServer } from '#test/simulation/simulated-server'
+import type { Witness } from '#test/simulation/witness'
 
 /** People change something, or look at it. Refusals are none of our business here. */
-export function changeSomething(server: SimulatedServer, random: SeededRandom, device: string): void {
+export function changeSomething(server: SimulatedServer, random: SeededRandom, witness: Witness, device: string): void {
   const parameters = { deviceIdentifier: device, serviceIdentifier: 'climate' }
   const calls = [
     () => server.call('patchMeta', { parameters, body: { note: random.below(5), [`k${random.below(3)}`]: null } }),
     () => server.call('putSchema', { parameters, body: { name: `n${random.below(3)}`, properties: {} } }),
     () => server.call('deleteSchema', { parameters }),
-    () => server.call('deleteDevice', { parameters }),
+    () => {
+      witness.removals.push({ device, at: server.now() })
+      return server.call('deleteDevice', { parameters })
+    },
     () => server.call('listServices', { query: { depth: 2 } }),
     () => server.call('readMeta', { parameters, query: {} }),
   ]

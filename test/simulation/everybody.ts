@@ -1,11 +1,16 @@
 import type { SeededRandom } from '#bench/random'
+import { HeardMails } from '#test/simulation/heard-mails'
 import { SimulatedActions } from '#test/simulation/simulated-actions'
 import { SimulatedAlarms } from '#test/simulation/simulated-alarms'
 import type { SimulatedDevice } from '#test/simulation/simulated-device'
+import { SimulatedFunctions } from '#test/simulation/simulated-functions'
+import type { SimulatedMailServer } from '#test/simulation/simulated-mail'
 import { SimulatedPeople } from '#test/simulation/simulated-people'
+import type { Person } from '#test/simulation/simulated-person'
 import { SimulatedRequests } from '#test/simulation/simulated-requests'
 import { SimulatedSchema } from '#test/simulation/simulated-schema'
-import type { SimulatedServer } from '#test/simulation/simulated-server'
+import type { SimulatedLimits, SimulatedServer } from '#test/simulation/simulated-server'
+import { SimulatedSubscribers } from '#test/simulation/simulated-subscribers'
 import { SimulatedUpdates } from '#test/simulation/simulated-updates'
 import { SimulatedWrites } from '#test/simulation/simulated-writes'
 import type { Witness } from '#test/simulation/witness'
@@ -19,8 +24,19 @@ export class Everybody {
   readonly alarms: SimulatedAlarms
   readonly actions: SimulatedActions
   readonly updates: SimulatedUpdates
+  readonly functions: SimulatedFunctions
+  readonly subscribers: SimulatedSubscribers
 
-  constructor(server: SimulatedServer, random: SeededRandom, witness: Witness, devices: readonly SimulatedDevice[]) {
+  readonly heard: HeardMails
+  readonly mailServer: SimulatedMailServer
+
+  constructor(
+    server: SimulatedServer,
+    random: SeededRandom,
+    witness: Witness,
+    devices: readonly SimulatedDevice[],
+    mails: SimulatedLimits['mails'],
+  ) {
     const names = devices.map(({ name }) => name)
     this.people = new SimulatedPeople(server, random, witness, names)
     this.schema = new SimulatedSchema(server, random, witness)
@@ -31,6 +47,17 @@ export class Everybody {
     const many = { requests, people, schema, alarms: this.alarms, devices }
     this.actions = new SimulatedActions(server, random, witness, many)
     this.updates = new SimulatedUpdates(server, random, witness, many)
+    const { alarms } = this
+    this.functions = new SimulatedFunctions(server, random, witness, {
+      ...{ requests, people, alarms, devices: names },
+      isStatusTold: mails.perHourMax > 100,
+    })
+    const { functions } = this
+    this.subscribers = new SimulatedSubscribers(server, random, witness, { requests, people, alarms, functions })
+    const { subscribers } = this
+    this.heard = new HeardMails(witness, { people, alarms, functions, subscribers }, mails.perHourMax, server.now)
+    this.mailServer = mails.server
+    this.mailServer.watcher = this.heard
     for (const device of devices) {
       device.onAsked = (updates) => {
         this.writes.askedOf(updates)
@@ -41,12 +68,33 @@ export class Everybody {
 
   /** The process that they asked is dead. */
   moveTo(server: SimulatedServer): void {
-    const { people, schema, requests, writes, alarms, actions, updates } = this
-    for (const part of [people, schema, requests, writes, alarms, actions, updates]) part.moveTo(server)
+    const { people, schema, requests, writes, alarms, actions, updates, functions, subscribers } = this
+    for (const part of [people, schema, requests, writes, alarms, actions, updates, functions, subscribers])
+      part.moveTo(server)
+  }
+
+  /** Before anything else happens. */
+  async begin(): Promise<void> {
+    await this.people.begin()
+    await this.functions.begin()
+    await this.subscribers.begin()
+  }
+
+  /** Somebody, signed in to this account, heard of something that is not for all who may read what it is about. */
+  judgeHeard(
+    person: Person,
+    account: string,
+    event: Readonly<Record<string, unknown>>,
+    toldAt: number,
+    from: number,
+  ): void {
+    const type = String(event.type)
+    if (type === 'ALARM_CONFIG_UPDATE') this.alarms.judgeHeard(person, event, toldAt, from)
+    if (type.startsWith('NOTIFICATION_')) this.subscribers.judgeHeard(person, account, event)
   }
 
   /** Looks what became of what was asked for. For a server at rest. */
   async settle(): Promise<void> {
-    await Promise.all([this.people.settle(), this.schema.settle(), this.alarms.settle()])
+    await Promise.all([this.people.settle(), this.schema.settle(), this.alarms.settle(), this.functions.settle()])
   }
 }

@@ -8,6 +8,8 @@ export interface Life {
   steps(count: number): Promise<void>
   /** Time goes on. */
   advance(ms: number): Promise<void>
+  /** Much time passes at once. */
+  leap(ms: number): Promise<void>
   /** Until nothing is left to be done, and nobody waits for an answer. */
   comeToRest(): Promise<void>
   /** Waits for what needs tasks to run. */

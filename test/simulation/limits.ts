@@ -1,5 +1,6 @@
 import type { SeededRandom } from '#bench/random'
 import { memoryBlobs } from '#store/memory-blobs'
+import { SimulatedMailServer } from '#test/simulation/simulated-mail'
 import type { SimulatedLimits } from '#test/simulation/simulated-server'
 
 /** Limits and options of one run. */
@@ -12,6 +13,13 @@ export function someLimits(random: SeededRandom, now: () => number): SimulatedLi
     uncommittedBytesMax: pick([1_200, 4_000, 1_000_000]),
     // Sessions that end by themselves in between, or hold throughout.
     tokenMs: pick([200_000, 3_600_000]),
+    mails: {
+      server: new SimulatedMailServer(random),
+      // So few that most are told together, or enough for each.
+      perHourMax: pick([2, 5, 1_000]),
+      // So few that some of a flood are only counted, or enough for all.
+      requestsKept: pick([6, 1_000, 1_000]),
+    },
     updates: {
       images: memoryBlobs({ bytesMax: 1_000, now }),
       options: pick([

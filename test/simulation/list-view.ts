@@ -56,7 +56,7 @@ export abstract class ListView<R extends ListedRow = ListedRow> {
   /** In what it is not as it should be, for somebody with these grants. */
   faults(lists: Lists, grants: readonly Grant[], witness: Witness): readonly string[] {
     const rows = (lists[this.list] ?? []) as readonly R[]
-    const seen = rows.filter(({ deviceIdentifier }) => mayRead(grants, this.resource, deviceIdentifier))
+    const seen = rows.filter(({ deviceIdentifier }) => mayRead(grants, this.resource, deviceIdentifier || undefined))
     if (seen.length > 0) witness.count(`${this.resource} compared`)
     return this.differences(seen, grants)
   }

@@ -22,6 +22,10 @@ const concerns: Readonly<Record<string, readonly [resource: string, ...named: Na
   ALARM_STATUS_INACTIVE: ['alarms', 'device'],
   // And every device that it is bound to, which is judged apart.
   ALARM_CONFIG_UPDATE: ['alarms'],
+  // And nobody but whose subscription it is, which is judged apart too.
+  NOTIFICATION_SUBSCRIBE: ['notifications'],
+  NOTIFICATION_SUBSCRIPTION_UPDATE: ['notifications'],
+  NOTIFICATION_UNSUBSCRIBE: ['notifications'],
 }
 
 /** What nothing makes events of yet counts too for whether anything can be heard at all. */
@@ -81,6 +85,11 @@ export function mayDo(
       (service === undefined || lists(grant.services, service)) &&
       actions.some((action) => gives(grant, resource, action)),
   )
+}
+
+/** Of what lies on no device. */
+export function mayDoAnywhere(grants: readonly Grant[], resource: string, action: string): boolean {
+  return grants.some((grant) => gives(grant, resource, action))
 }
 
 function givesRead(grant: Grant, resource: string): boolean {

@@ -13,10 +13,13 @@ export interface Version<T> {
 export class Register<T> {
   readonly #isInOrder: boolean
   #versions: readonly Version<T>[]
+  /** When anything was last asked, or known of what was asked. */
+  #touched = 0
 
   /** `isInOrder`: changes come in the order in which they are asked for; else only those behind an answer are behind it. */
-  constructor(value: T, { isInOrder = true } = {}) {
+  constructor(value: T, { isInOrder = true, moment = 0 } = {}) {
     this.#isInOrder = isInOrder
+    this.#touched = moment
     this.#versions = [{ value, from: 0, until: Number.POSITIVE_INFINITY, answered: 0, fate: 'stored' }]
   }
 
@@ -24,6 +27,11 @@ export class Register<T> {
   get certain(): T | undefined {
     const [version, ...others] = this.#versions.filter(({ until }) => until === Number.POSITIVE_INFINITY)
     return others.length === 0 && version?.fate === 'stored' ? version.value : undefined
+  }
+
+  /** Whether it is what it was at that moment, without anything asked since, and that was certain by then. */
+  isSteadySince(moment: number): boolean {
+    return this.certain !== undefined && this.#touched < moment
   }
 
   /** All that may have held at some moment from then to now. */
@@ -35,10 +43,12 @@ export class Register<T> {
     const never = Number.POSITIVE_INFINITY
     const version: Version<T> = { value, from: moment, until: never, answered: never, fate: 'asked' }
     this.#versions = [...this.#versions, version]
+    this.#touched = moment
     return version
   }
 
   stored(version: Version<T>, moment: number): void {
+    this.#touched = moment
     version.fate = 'stored'
     version.answered = moment
     const place = Math.max(0, this.#versions.indexOf(version))
@@ -59,7 +69,8 @@ export class Register<T> {
   }
 
   /** What it was found to be when nobody asked for anything any more. Nothing else is remembered. */
-  found(value: T): void {
+  found(value: T, moment: number): void {
+    if (this.certain === undefined) this.#touched = moment
     const text = JSON.stringify(value)
     const possible = this.#versions.filter(({ until }) => until === Number.POSITIVE_INFINITY)
     const place = possible.findLastIndex((version) => JSON.stringify(version.value) === text)

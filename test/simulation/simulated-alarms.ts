@@ -1,6 +1,6 @@
 import type { SeededRandom } from '#bench/random'
 import { alarmFaults, type ReadAlarm, type ReadGroup, type ReadRow } from '#test/simulation/reference-alarms'
-import { mayDo, mayRead } from '#test/simulation/reference-filter'
+import { mayRead } from '#test/simulation/reference-filter'
 import { Register } from '#test/simulation/register'
 import { counterService } from '#test/simulation/simulated-device'
 import { heaterService } from '#test/simulation/simulated-heater'
@@ -8,7 +8,8 @@ import type { SimulatedPeople } from '#test/simulation/simulated-people'
 import type { Person } from '#test/simulation/simulated-person'
 import type { Asking, Outcome, SimulatedRequests } from '#test/simulation/simulated-requests'
 import type { SimulatedSchema } from '#test/simulation/simulated-schema'
-import type { SimulatedRequest, SimulatedServer } from '#test/simulation/simulated-server'
+import type { SimulatedServer } from '#test/simulation/simulated-server'
+import { type Author, someAuthor } from '#test/simulation/some-author'
 import type { Witness } from '#test/simulation/witness'
 
 /** What something is bound to; both absent: all devices. */
@@ -81,6 +82,11 @@ export class SimulatedAlarms {
     return there(this.#groups)
   }
 
+  /** The same of alarms. */
+  get alarmsThere(): readonly string[] {
+    return there(this.#alarms)
+  }
+
   act(): void {
     const tried = this.#random.next()
     const alarm = this.#pick(there(this.#alarms))
@@ -146,7 +152,7 @@ export class SimulatedAlarms {
     for (const [id, register] of kept) {
       const entry = now.get(id)
       if (register.certain === null && entry && this.#askedAgain.has(entry.name)) kept.delete(id)
-      else register.found(entry ? boundIn(entry) : null)
+      else register.found(entry ? boundIn(entry) : null, this.#witness.moment)
     }
     for (const [id, entry] of now)
       if (!kept.has(id)) kept.set(id, new Register<BoundTo | null>(boundIn(entry), unordered))
@@ -166,6 +172,11 @@ export class SimulatedAlarms {
       return (first ?? []).filter((device) => others.every((other) => other.includes(device)))
     })
     return [...(devices ?? []), ...members]
+  }
+
+  /** Whether it means now what it meant at that moment, all the time. */
+  isSteadySince({ groups = [] }: BoundTo, moment: number): boolean {
+    return groups.every((group) => this.#groups.get(group)?.isSteadySince(moment))
   }
 
   /** Whoever its groups held at some moment since. */
@@ -247,28 +258,10 @@ export class SimulatedAlarms {
     }
   }
 
-  /** Who asks: the administrator in somebody's name, or somebody himself, who may or may not. */
-  #author({ serviceIdentifier: service, ...bound }: BoundTo & { readonly serviceIdentifier: string }): {
-    readonly request: SimulatedRequest
-    readonly judge: () => void
-  } {
-    const person = this.#pick(this.#people.persons)
-    const session = this.#pick([...(person?.sessions ?? [])].filter(({ isBegun }) => isBegun))
-    if (!person || !session || this.#random.next() < 0.6) {
-      // Else hardly anything would come of most of them.
-      const as = this.#random.next() < 0.4 ? this.#people.root : this.#pick(this.#people.accounts)
-      return { request: as === undefined ? {} : { as }, judge: () => {} }
-    }
-    const { moment } = this.#witness
-    const judge = () => {
-      for (const device of this.surelyBound(bound, moment)) {
-        const may = person.grounds(moment, (grants) => mayDo(grants, 'alarms', ['create', 'update'], device))
-        const reads = person.grounds(moment, (grants) => mayRead(grants, 'service', device, service))
-        this.#witness.judge(() => `${person.name} watches ${device}`, may)
-        this.#witness.judge(() => `${person.name} watches ${service} of ${device}`, reads)
-      }
-    }
-    return { request: { authorization: `Bearer ${session.token}` }, judge }
+  #author({ serviceIdentifier: service, ...bound }: BoundTo & { readonly serviceIdentifier: string }): Author {
+    const surelyBound = (from: number) => this.surelyBound(bound, from)
+    const parts = { random: this.#random, witness: this.#witness, people: this.#people }
+    return someAuthor(parts, { resource: 'alarms', service, surelyBound })
   }
 
   #body() {

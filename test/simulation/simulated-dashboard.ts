@@ -4,14 +4,15 @@ import type { Caller } from '#iam/caller'
 import { Problem } from '#model/problem'
 import { AlarmView } from '#test/simulation/alarm-view'
 import { answerOf } from '#test/simulation/answer'
+import type { Everybody } from '#test/simulation/everybody'
 import { withoutEmptyDevices, withoutWhatMayBeGone } from '#test/simulation/known-devices'
 import type { ListedRow, Lists, ListView } from '#test/simulation/list-view'
 import { mayHear, mayHearAnything, mayRead, readable } from '#test/simulation/reference-filter'
-import type { SimulatedAlarms } from '#test/simulation/simulated-alarms'
 import { counterId, counterService } from '#test/simulation/simulated-device'
 import type { Person, Session } from '#test/simulation/simulated-person'
 import { type SimulatedServer, tenant, ticketLifetimeMs } from '#test/simulation/simulated-server'
 import type { Peer, SimulatedSocket } from '#test/simulation/simulated-sockets'
+import { SubscriptionView } from '#test/simulation/subscription-view'
 import { UpdateView } from '#test/simulation/update-view'
 import type { Witness } from '#test/simulation/witness'
 
@@ -24,8 +25,8 @@ type Event = Readonly<Record<string, unknown>> & { readonly type: string; readon
 export class SimulatedDashboard implements Peer {
   readonly person: Person
   readonly state = new FoldedState()
-  readonly #views: readonly ListView[] = [new AlarmView(), new UpdateView()]
-  readonly #alarms: SimulatedAlarms
+  readonly #views: readonly ListView[] = [new AlarmView(), new UpdateView(), new SubscriptionView(() => this.#account)]
+  readonly #everybody: Pick<Everybody, 'judgeHeard'>
   readonly #witness: Witness
   #server: SimulatedServer
   /** It is to be open, with a buffer like this. */
@@ -52,11 +53,11 @@ export class SimulatedDashboard implements Peer {
   #waiting: Event[] = []
   #counts = new Map<string, number>()
 
-  constructor(server: SimulatedServer, person: Person, witness: Witness, alarms: SimulatedAlarms) {
+  constructor(server: SimulatedServer, person: Person, witness: Witness, everybody: Pick<Everybody, 'judgeHeard'>) {
     this.#server = server
     this.person = person
     this.#witness = witness
-    this.#alarms = alarms
+    this.#everybody = everybody
   }
 
   get isOpen(): boolean {
@@ -372,7 +373,7 @@ export class SimulatedDashboard implements Peer {
     const grounds = this.person.grounds(from, (grants) => mayHear(grants, event))
     this.#witness.judge(() => `${this.person.name} hears ${JSON.stringify(event)}`, grounds)
     this.#witness.count(`heard ${event.type}`)
-    if (event.type === 'ALARM_CONFIG_UPDATE') this.#alarms.judgeHeard(this.person, event, toldAt, from)
+    this.#everybody.judgeHeard(this.person, this.#account, event, toldAt, from)
     this.#checkOrder(event)
     for (const view of this.#views) view.told(event)
     if (this.#isBlind) return

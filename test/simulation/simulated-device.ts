@@ -67,6 +67,9 @@ export class SimulatedDevice implements Peer {
   ground: FirmwareGround | undefined
   /** Told of what its heater is asked for the first time. */
   onAsked: (updates: readonly { readonly propId: number; readonly value: unknown }[]) => void = () => {}
+  /** Told of what it counts, and that it heard that this is stored. */
+  onCounted: (count: number) => void = () => {}
+  onAcknowledged: (count: number) => void = () => {}
   readonly #random: SeededRandom
   #count = 0
   #session = 0
@@ -247,7 +250,9 @@ export class SimulatedDevice implements Peer {
 
   #acked(seq: number): void {
     for (const frame of this.#unacknowledged) {
-      if (frame.seq <= seq && frame.count !== undefined) this.acknowledged.push(frame.count)
+      if (frame.seq > seq || frame.count === undefined) continue
+      this.acknowledged.push(frame.count)
+      this.onAcknowledged(frame.count)
     }
     this.#unacknowledged = this.#unacknowledged.filter((frame) => frame.seq > seq)
   }
@@ -255,6 +260,7 @@ export class SimulatedDevice implements Peer {
   #countOn(timestamp?: number): void {
     const count = ++this.#count
     const updates = [{ propId: counterId, value: count }]
+    this.onCounted(count)
     this.#take({ seq: ++this.#seq, count, serviceIdentifier: counterService, updates, ...(timestamp && { timestamp }) })
   }
 

@@ -1,27 +1,14 @@
 import type { SeededRandom } from '#bench/random'
 import { Problem } from '#model/problem'
-import type { Action, Grant, Resource } from '#model/scope'
+import type { Grant } from '#model/scope'
 import { Register, type Version } from '#test/simulation/register'
 import { Person, type PersonState, passwordOf, type Session } from '#test/simulation/simulated-person'
 import type { SimulatedRequest, SimulatedServer } from '#test/simulation/simulated-server'
+import { someGrants, viewer } from '#test/simulation/some-grants'
 import type { Witness } from '#test/simulation/witness'
 
-/** A role that everybody has at hand, and nobody changes. Contract 2, Built-in roles. */
-const viewer: Grant = {
-  permissions: {
-    service: ['read'],
-    device: ['read'],
-    schemas: ['read'],
-    meta: ['read'],
-    alarms: ['read'],
-    functions: ['read'],
-    updates: ['read'],
-    health: ['read'],
-    notifications: ['*'],
-  },
-  devices: ['*'],
-  services: ['*'],
-}
+/** Of who may do everything. */
+export const rootAddress = 'root@simulated'
 
 /** Something asked for, and not waited for. */
 interface Edit {
@@ -32,6 +19,13 @@ interface Edit {
   readonly ends?: readonly Session[]
   /** Asked when it was refused, though the store took writes. */
   readonly mayBeRefused?: () => boolean
+}
+
+/** Whose an address is. */
+interface Addressee {
+  readonly person: Person
+  /** Which of his accounts, one after the other, from 0. */
+  readonly account: number
 }
 
 /** What becomes of something's new version by how it went. */
@@ -54,6 +48,7 @@ export class SimulatedPeople {
   /** Of who may do everything. */
   #root = ''
   #inFlight = 0
+  readonly #addressees = new Map<string, Addressee>()
 
   constructor(server: SimulatedServer, random: SeededRandom, witness: Witness, devices: readonly string[]) {
     this.#server = server
@@ -63,8 +58,14 @@ export class SimulatedPeople {
     for (let count = 3 + random.below(2); count > 0; count--) this.#roles.set(`r${count}`, new Register(this.#grants()))
     this.#roles.set('viewer', new Register([viewer]))
     this.persons = Array.from({ length: 3 + random.below(3) }, (_, index) => {
-      const start = { roles: new Register(this.#someRoles()), state: new Register<PersonState>('active') }
-      return new Person(`user ${index}`, start, this.#roles, witness)
+      const start = {
+        roles: new Register(this.#someRoles()),
+        state: new Register<PersonState>('active'),
+        address: new Register<string | null>(this.#someAddress()),
+      }
+      const person = new Person(`user ${index}`, start, this.#roles, witness)
+      if (typeof start.address.certain === 'string') this.#addressees.set(start.address.certain, { person, account: 0 })
+      return person
     })
   }
 
@@ -79,9 +80,11 @@ export class SimulatedPeople {
       await this.#server.call('putRole', { parameters: { role }, body: { grants } })
     }
     this.#root = await this.#accountOf('root')
+    await this.#server.call('updateUser', { parameters: { name: 'root' }, body: { email: rootAddress } })
     for (const person of this.persons) {
-      const { name, roles } = person
-      const { body } = await this.#server.call('createUser', { body: { name, roles: roles.certain } })
+      const { name, roles, address } = person
+      const invited = { name, roles: roles.certain, ...emailOf(address.certain) }
+      const { body } = await this.#server.call('createUser', { body: invited })
       person.account = JSON.parse(body).resourceIdentifier
       await this.#server.call('signUp', { body: signUpBody(name, body) })
     }
@@ -95,6 +98,15 @@ export class SimulatedPeople {
   /** By whom something may be said to be made: people, some of them gone, root, and who nobody knows. */
   get accounts(): readonly (string | undefined)[] {
     return [...this.persons.map(({ account }) => account), this.#root, undefined]
+  }
+
+  isThere(account: string): boolean {
+    return account === this.#root || this.persons.some((person) => person.account === account && person.isThere)
+  }
+
+  /** Who has had this address. */
+  addressed(address: string): Addressee | undefined {
+    return this.#addressees.get(address)
   }
 
   /** What who made something may do. For a server at rest. */
@@ -121,7 +133,8 @@ export class SimulatedPeople {
     if (!person) return
     if (tried < 0.4) this.#editRole(this.#pick(this.#editable()))
     else if (tried < 0.6) this.#giveRoles(person)
-    else if (tried < 0.75) this.#switch(person)
+    else if (tried < 0.7) this.#switch(person)
+    else if (tried < 0.77) this.#moveMail(person)
     else if (tried < 0.87) this.#endSession(person)
     else this.#makeAnew(person)
   }
@@ -130,7 +143,7 @@ export class SimulatedPeople {
   async settle(): Promise<void> {
     for (const role of this.#editable()) {
       const { body } = await this.#server.call('readRole', { parameters: { role } })
-      this.#roles.get(role)?.found(JSON.parse(body).grants)
+      this.#roles.get(role)?.found(JSON.parse(body).grants, this.#witness.moment)
     }
     for (const person of this.persons) await this.#settlePerson(person)
     this.#witness.settle()
@@ -139,15 +152,17 @@ export class SimulatedPeople {
   async #settlePerson(person: Person): Promise<void> {
     const parameters = { name: person.name }
     const { context } = this.#server.assembly
+    const { moment } = this.#witness
     try {
       const shown = JSON.parse((await this.#server.call('readUser', { parameters })).body)
-      const { roles, state } = shown
+      const { roles, state, email = null } = shown
       person.account = shown.resourceIdentifier
-      person.state.found(state)
-      person.roles.found(roles)
+      person.state.found(state, moment)
+      person.roles.found(roles, moment)
+      person.address.found(email, moment)
     } catch (error) {
       if (!(error instanceof Problem && error.code === 'not_found')) throw error
-      person.state.found('gone')
+      person.state.found('gone', moment)
     }
     person.sameSince = context.hub.toldTo('default')
     const listed = person.state.certain === 'gone' ? '[]' : await this.#sessionsOf(person)
@@ -196,6 +211,18 @@ export class SimulatedPeople {
     })
   }
 
+  /** His mail goes somewhere else from now on, or nowhere. */
+  #moveMail(person: Person): void {
+    const { moment } = this.#witness
+    const email = this.#addressOf(person)
+    this.#send({
+      name: 'updateUser',
+      request: { parameters: { name: person.name }, body: { email } },
+      makes: [this.#asked(person.address, email)],
+      mayBeRefused: () => person.state.since(moment).some(({ value }) => value === 'gone'),
+    })
+  }
+
   /** Disables somebody, or the other way round. */
   #switch(person: Person): void {
     const { certain } = person.state
@@ -240,12 +267,19 @@ export class SimulatedPeople {
         if (removed === undefined) return
       }
       const roles = this.#someRoles()
+      person.accountCount++
+      const address = this.#addressOf(person)
       const invited = await this.#ask({
         name: 'createUser',
-        request: { body: { name, roles } },
-        makes: [this.#asked(person.state, 'invited'), this.#asked(person.roles, roles)],
+        request: { body: { name, roles, ...emailOf(address) } },
+        makes: [
+          this.#asked(person.state, 'invited'),
+          this.#asked(person.roles, roles),
+          this.#asked(person.address, address),
+        ],
       })
       if (invited === undefined) return
+      person.account = JSON.parse(invited).resourceIdentifier
       await this.#ask({
         name: 'signUp',
         request: { body: signUpBody(name, invited) },
@@ -313,6 +347,20 @@ export class SimulatedPeople {
     return [...this.#roles.keys()].filter((role) => role !== 'viewer')
   }
 
+  #addressOf(person: Person): string | null {
+    const address = this.#someAddress()
+    if (address !== null) this.#addressees.set(address, { person, account: person.accountCount })
+    return address
+  }
+
+  /** No two are the same; at some of them nobody is, and some are none. */
+  #someAddress(): string | null {
+    const tried = this.#random.next()
+    if (tried < 0.06) return null
+    const start = tried < 0.12 ? 'gone' : tried < 0.16 ? '"at home"' : 'user'
+    return `${start}${this.#random.below(1_000_000)}@simulated`
+  }
+
   #someRoles(): readonly string[] {
     const names = [...this.#roles.keys()]
     const first = this.#random.below(names.length)
@@ -320,47 +368,17 @@ export class SimulatedPeople {
     return Array.from({ length: count }, (_, index) => names[(first + index) % names.length] ?? '')
   }
 
-  /** Each with devices and services of its own; now and then none by which anything is heard. */
   #grants(): readonly Grant[] {
-    const random = this.#random
-    if (random.next() < 0.1) return [{ permissions: { roles: ['read'] }, devices: ['*'], services: ['*'] }]
-    const some = (names: readonly string[]) => (random.next() < 0.3 ? ['*'] : names.filter(() => random.next() < 0.5))
-    return Array.from({ length: 1 + random.below(3) }, () => ({
-      permissions: this.#permissions(),
-      devices: some(this.#devices),
-      services: some(['counter', 'climate', 'pump', 'heater']),
-    }))
-  }
-
-  /** Mostly what lets a dashboard follow: what devices are there, and what they say. */
-  #permissions(): Grant['permissions'] {
-    const random = this.#random
-    const tried = random.next()
-    if (tried < 0.15) return { '*': ['read'] }
-    if (tried < 0.2) return { '*': ['*'] }
-    if (tried < 0.75) {
-      const alarms: Action[] = random.next() < 0.4 ? ['read', 'create', 'update'] : ['read']
-      const more = { ...(random.next() < 0.4 && { meta: ['*' as const] }), ...(random.next() < 0.7 && { alarms }) }
-      const service: Action[] = random.next() < 0.3 ? ['read', 'update'] : ['read']
-      return { service, device: ['read'], ...more }
-    }
-    const resources: readonly (Resource | '*')[] = [
-      'service',
-      'device',
-      'meta',
-      'schemas',
-      'updates',
-      'roles',
-      'alarms',
-    ]
-    const actions: readonly (Action | '*')[] = ['read', 'read', 'read', 'update', '*']
-    const given = resources.filter(() => random.next() < 0.4)
-    return Object.fromEntries(given.map((resource) => [resource, [this.#pick(actions) ?? 'read']]))
+    return someGrants(this.#random, this.#devices)
   }
 
   #pick<T>(from: readonly T[]): T | undefined {
     return from[this.#random.below(from.length)]
   }
+}
+
+function emailOf(address: string | null | undefined) {
+  return typeof address === 'string' ? { email: address } : {}
 }
 
 function signUpBody(name: string, invitation: string) {

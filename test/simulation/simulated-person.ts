@@ -42,9 +42,13 @@ export class Person {
   readonly name: string
   readonly roles: Register<readonly string[]>
   readonly state: Register<PersonState>
+  /** Where mail to him goes; null: nowhere. */
+  readonly address: Register<string | null>
   readonly sessions = new Set<Session>()
   /** The resource name of the account he had when that was looked at last. */
   account = ''
+  /** How often he was made anew. */
+  accountCount = 0
   /** He is being disabled, deleted, made anew: one after the other. */
   isBusy = false
   /** Up to this offset what he may is as it is now, and so it is stored; undefined when anything was asked for since. */
@@ -54,19 +58,26 @@ export class Person {
 
   constructor(
     name: string,
-    start: { roles: Register<readonly string[]>; state: Register<PersonState> },
+    start: { roles: Register<readonly string[]>; state: Register<PersonState>; address: Register<string | null> },
     table: Roles,
     witness: Witness,
   ) {
     this.name = name
     this.roles = start.roles
     this.state = start.state
+    this.address = start.address
     this.#table = table
     this.#witness = witness
   }
 
   get isActive(): boolean {
     return this.state.certain === 'active'
+  }
+
+  /** He has an account, and is not about to lose it. */
+  get isThere(): boolean {
+    const { certain } = this.state
+    return certain !== undefined && certain !== 'gone'
   }
 
   get authorization(): string {
@@ -96,6 +107,12 @@ export class Person {
     return this.roles
       .since(from)
       .some(({ value }) => value.every((role) => this.#meanings(role, from).some((meaning) => !allows(meaning.value))))
+  }
+
+  /** Whether he may what he might at that moment, and mail goes to where it went, all the time. */
+  isSteadySince(moment: number): boolean {
+    const held = (this.roles.certain ?? []).map((role) => this.#table.get(role))
+    return [this.roles, this.state, this.address, ...held].every((register) => register?.isSteadySince(moment))
   }
 
   mayHold(role: string): boolean {

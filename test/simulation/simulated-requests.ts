@@ -23,6 +23,8 @@ export interface Asking {
 export interface Wish {
   readonly name: string
   readonly request: SimulatedRequest
+  /** Whoever asks is not there any more when it would be asked again. */
+  readonly isOnce?: boolean
   /** It is being asked; told then of the answer, if one comes. */
   readonly asked: (asking: Asking) => (outcome: Outcome) => void
 }
@@ -67,7 +69,7 @@ export class SimulatedRequests {
 
   /** With a key or without one. */
   ask(wish: Wish): void {
-    if (this.#random.next() < 0.4) {
+    if (wish.isOnce || this.#random.next() < 0.4) {
       this.#watch(this.#send(wish, {}, { isKeyed: false, isFirst: true, isOver: false }))
       return
     }

@@ -46,7 +46,7 @@ export class SimulatedSchema {
 
   /** Looks what became of it. For a server at rest. */
   async settle(): Promise<void> {
-    this.#names.found(await this.read())
+    this.#names.found(await this.read(), this.#witness.moment)
   }
 
   async read(): Promise<Naming> {

@@ -13,6 +13,7 @@ import { permit } from '#server/permit'
 import { type Assembly, assemble } from '#src/assembly'
 import type { MemoryPlace } from '#store/memory'
 import { plainEngine } from '#test/iam/plain-hashing'
+import type { SimulatedMailServer } from '#test/simulation/simulated-mail'
 import { SimulatedSockets } from '#test/simulation/simulated-sockets'
 import { type SimulatedWorld, settle } from '#test/simulation/simulated-world'
 import type { UpdateSettings } from '#updates/options'
@@ -30,6 +31,11 @@ export interface SimulatedLimits {
   readonly uncommittedBytesMax: number
   /** For how long a sign-in holds. */
   readonly tokenMs: number
+  readonly mails: {
+    readonly server: SimulatedMailServer
+    readonly perHourMax: number
+    readonly requestsKept: number
+  }
   readonly updates: Required<Pick<UpdateSettings, 'images' | 'options'>>
 }
 
@@ -60,6 +66,7 @@ export class SimulatedServer {
   /** A FIRMWARE of this id leaves. */
   firmwareSent: (id: string) => void = () => {}
   readonly #kill: () => void
+  readonly #mailServer: SimulatedMailServer
   readonly #bindings: ReadonlyMap<string, Binding>
   readonly #guard: IdempotencyGuard
   /** Nobody turns away from an answer. */
@@ -70,6 +77,8 @@ export class SimulatedServer {
     this.#kill = process.kill
     this.now = () => process.world.now()
     this.sockets = new SimulatedSockets(process.world)
+    const { server: mailServer, perHourMax: mailsPerHourMax, requestsKept } = limits.mails
+    this.#mailServer = mailServer
     const note = (fields: object, message: string) => {
       if (message.startsWith('a bug') || message.endsWith(' failed'))
         this.errors.push(new Error(message, { cause: (fields as { err?: unknown }).err }))
@@ -87,12 +96,13 @@ export class SimulatedServer {
       highWaterBytes: 100,
       ticketLifetimeMs,
       writeTimeoutMs,
+      notifications: { mail: mailServer.seenBy(process.world), mailsPerHourMax, requestsKept },
       updates: { ...limits.updates, offerTimeoutMs, publicUrls: ['https://simulated'] },
       identity: {
         fileKey: async () => new Uint8Array(32).fill(7),
         engine: plainEngine(),
         lifetimes: { tokenMs: limits.tokenMs, accessMs: limits.tokenMs, refreshMs: limits.tokenMs },
-        publicUrls: [],
+        publicUrls: ['https://simulated'],
         corsOrigins: [],
         areRateLimitsOn: false,
         administrator: { name: 'root', password: 'the password of root' },
@@ -115,6 +125,7 @@ export class SimulatedServer {
   /** The process dies; its sockets break. */
   die(): void {
     this.#kill()
+    this.#mailServer.senderDied()
     for (const socket of [...this.sockets.sockets]) socket.vanish()
   }
 

@@ -88,6 +88,13 @@ export class SimulatedWorld {
     this.#now = Math.max(Math.floor(this.#now), Math.floor(nowAtEnd))
   }
 
+  /** The machine sleeps so long, and wakes: what was to come meanwhile comes now. */
+  async leap(ms: number): Promise<void> {
+    this.#monotonic += ms
+    this.#now += ms
+    await this.advance(0)
+  }
+
   /** The first that is due by then. */
   #takeDue(end: number): Timer | undefined {
     let first: Timer | undefined

@@ -6,6 +6,7 @@ import { linkDevices } from '#test/simulation/gateway'
 import type { Life } from '#test/simulation/life'
 import { someLimits } from '#test/simulation/limits'
 import type { Lists } from '#test/simulation/list-view'
+import { MailsAtRest } from '#test/simulation/mails-at-rest'
 import { heldMs } from '#test/simulation/simulated-alarms'
 import { SimulatedDashboard } from '#test/simulation/simulated-dashboard'
 import { SimulatedDevice } from '#test/simulation/simulated-device'
@@ -13,6 +14,7 @@ import { type SimulatedLimits, SimulatedServer, tenant } from '#test/simulation/
 import { SimulatedWorld } from '#test/simulation/simulated-world'
 import { StoredReports } from '#test/simulation/stored-reports'
 import { StoredStatuses } from '#test/simulation/stored-statuses'
+import { subscriptionRows } from '#test/simulation/subscription-view'
 import { Troubles } from '#test/simulation/troubles'
 import { UpdatesAtRest } from '#test/simulation/updates-at-rest'
 import { Witness } from '#test/simulation/witness'
@@ -45,6 +47,7 @@ export class Simulation {
   readonly #everybody: Everybody
   readonly #troubles: Troubles
   readonly #updatesAtRest: UpdatesAtRest
+  readonly #mailsAtRest: MailsAtRest
   #dashboards: SimulatedDashboard[] = []
   #server: SimulatedServer
   #fault: WriteFault | undefined
@@ -69,7 +72,7 @@ export class Simulation {
     })
     this.#devices = Array.from({ length: 2 + random.below(5) }, (_, index) => new SimulatedDevice(`D${index}`, random))
     this.#server = new SimulatedServer(this.#world, this.#place, this.#limits)
-    this.#everybody = new Everybody(this.#server, random, this.#witness, this.#devices)
+    this.#everybody = new Everybody(this.#server, random, this.#witness, this.#devices, this.#limits.mails)
     const life = this.#lifeOf()
     this.#troubles = new Troubles(random, life, this.#everybody, this.#devices)
     const { people, updates } = this.#everybody
@@ -77,11 +80,16 @@ export class Simulation {
       ...{ people, updates, troubles: this.#troubles, devices: this.#devices },
       ...this.#limits.updates,
     })
+    this.#mailsAtRest = new MailsAtRest(this.#witness, life, this.#everybody, this.#limits.mails)
+    for (const device of this.#devices) {
+      device.onCounted = (count) => this.#mailsAtRest.counted(device.name, count)
+      device.onAcknowledged = (count) => this.#mailsAtRest.acknowledged(device.name, count)
+    }
   }
 
   async begin(): Promise<void> {
     await this.#pumped(this.#server.open())
-    await this.#pumped(this.#everybody.people.begin())
+    await this.#pumped(this.#everybody.begin())
     for (let count = 0; count < 2; count++) this.#everybody.updates.upload()
     for (let count = 0; count < 2; count++) this.#connectDashboard()
   }
@@ -114,10 +122,12 @@ export class Simulation {
     else if (tried < 0.55) device?.misreport()
     else if (tried < 0.57) device?.reboot()
     else if (tried < 0.58) device?.bye()
-    else if (tried < 0.64) this.#connectDashboard()
+    else if (tried < 0.63) this.#connectDashboard()
+    else if (tried < 0.66) await this.#troubles.changeFunctions()
+    else if (tried < 0.68) await this.#troubles.tell()
     else if (tried < 0.78) this.#pick([...this.#server.sockets.sockets])?.read(1 + random.below(8))
     else if (tried < 0.8) this.#pick(this.#dashboards)?.askPosition()
-    else if (tried < 0.85) changeSomething(this.#server, random, device?.name ?? '')
+    else if (tried < 0.85) changeSomething(this.#server, random, this.#witness, device?.name ?? '')
     else if (tried < 0.9) await this.#troubles.changeRights()
     else if (tried < 0.91) this.#fillDisk()
     else if (tried < 0.92) await this.#crash()
@@ -144,7 +154,10 @@ export class Simulation {
     await this.#comeToRest(() => true)
     await this.#advance(heldMs)
     await this.#comeToRest(() => requests.isIdle)
+    await this.#mailsAtRest.end()
     await this.#pumped(this.#everybody.settle())
+    const subscriptions = await this.#pumped(this.#everybody.subscribers.settle())
+    await this.#mailsAtRest.checkStored(subscriptions)
     await this.#comeToRest(() => this.#dashboards.every((dashboard) => dashboard.isAtRest))
     await this.#checkStream()
     await this.#pumped(actions.settle())
@@ -153,6 +166,7 @@ export class Simulation {
     if (fault) throw new Error(fault)
     const lists: Lists = {
       listAlarmStatus: await this.#pumped(alarms.rows()),
+      listSubscriptions: subscriptionRows(subscriptions),
       listUpdates: await this.#pumped(this.#updatesAtRest.shown()),
     }
     const open = this.#dashboards.filter((dashboard) => dashboard.isOpen)
@@ -301,7 +315,7 @@ export class Simulation {
     if (this.#dashboards.length >= 5) return
     const person = this.#pick(this.#everybody.people.persons)
     if (!person) return
-    const dashboard = new SimulatedDashboard(this.#server, person, this.#witness, this.#everybody.alarms)
+    const dashboard = new SimulatedDashboard(this.#server, person, this.#witness, this.#everybody)
     dashboard.connect(300 + random.below(3_000))
     this.#dashboards = [...this.#dashboards, dashboard]
   }
@@ -315,6 +329,10 @@ export class Simulation {
       },
       steps: (count) => this.#steps(count),
       advance: (ms) => this.#advance(ms),
+      leap: async (ms) => {
+        await this.#world.leap(ms)
+        this.#witness.passed(this.#told)
+      },
       comeToRest: () => {
         this.#fault = undefined
         this.#place.setRoom(true)

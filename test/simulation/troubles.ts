@@ -93,6 +93,40 @@ export class Troubles {
     if (this.#random.next() < 0.15) await this.breakSoon(8)
   }
 
+  /** Functions, and who hears of them, change; now and then in the last moment before something breaks. */
+  async changeFunctions(): Promise<void> {
+    const { functions, subscribers, people, heard } = this.#everybody
+    const link = heard.links[this.#random.below(heard.links.length)]
+    for (let left = 1 + this.#random.below(3); left > 0; left--) {
+      const tried = this.#random.next()
+      if (tried < 0.4) functions.act()
+      else if (tried < 0.85 || link === undefined) subscribers.act()
+      else if (tried < 0.93) subscribers.pressLink(link)
+      else people.act()
+    }
+    const tried = this.#random.next()
+    if (tried < 0.06) this.#life.failWrite()
+    else if (tried < 0.12) await this.#crashAtCommit()
+  }
+
+  /** Something is told; now and then all breaks while it is on its way, or what decides who hears of it changes. */
+  async tell(): Promise<void> {
+    const { people, mailServer, functions } = this.#everybody
+    if (this.#random.next() < 0.3) mailServer.act()
+    for (const device of this.#devices) if (this.#random.next() < 0.7) device.report()
+    const tried = this.#random.next()
+    // In the moment in which one is handed over, or whenever it may be.
+    const isAwaited = this.#random.next() < 0.6
+    for (let left = this.#random.below(30); left > 0 && !(isAwaited && mailServer.underWay > 0); left--) {
+      await this.#life.advance(this.#random.below(4))
+      await this.#life.steps(1)
+    }
+    if (tried < 0.15) await this.#life.crash()
+    else if (tried < 0.25) this.#life.fillDisk()
+    else if (tried < 0.4) for (let left = 4; left > 0; left--) people.act()
+    else if (tried < 0.45) functions.act()
+  }
+
   /** Some moments pass in which devices hear and answer, and then the store fails, or the process dies. */
   async breakSoon(momentsMax: number): Promise<void> {
     for (let left = this.#random.below(momentsMax); left > 0; left--) {

@@ -17,6 +17,8 @@ export class Witness {
   readonly faults: unknown[] = []
   /** How often what came to pass: a run that tries nothing finds nothing. */
   readonly counts: Record<string, number> = {}
+  /** When people asked that a device be removed, Unix ms: whether it was, nobody waits to hear. */
+  readonly removals: { readonly device: string; readonly at: number }[] = []
   #told = 0
   #tellings: { readonly upTo: number; readonly at: number }[] = []
   #doubts: Doubt[] = []

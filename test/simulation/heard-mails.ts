@@ -1,0 +1,247 @@
+import type { MailMessage, MailRefused } from '#outbound/mail'
+import { mayRead } from '#test/simulation/reference-filter'
+import {
+  digestIn,
+  Hours,
+  languageOf,
+  needsOfHearing,
+  noteIn,
+  type Told,
+  toldIn,
+} from '#test/simulation/reference-mails'
+import type { Version } from '#test/simulation/register'
+import { idIn, type SimulatedAlarms } from '#test/simulation/simulated-alarms'
+import type { SimulatedFunctions } from '#test/simulation/simulated-functions'
+import type { MailWatcher } from '#test/simulation/simulated-mail'
+import { rootAddress, type SimulatedPeople } from '#test/simulation/simulated-people'
+import type { KnownSubscription, SimulatedSubscribers } from '#test/simulation/simulated-subscribers'
+import type { Witness } from '#test/simulation/witness'
+
+interface Parts {
+  readonly people: SimulatedPeople
+  readonly alarms: SimulatedAlarms
+  readonly functions: SimulatedFunctions
+  readonly subscribers: SimulatedSubscribers
+}
+
+/** A mail that was handed over, and of which it may not be stored yet what became of it. */
+interface Open {
+  readonly id: string
+  isTaken: boolean
+}
+
+/**
+ * All mails there ever were, as they leave and as they arrive. Whoever gets one may be told of it at the moment in which it is
+ * handed over; he gets it once, but for what a process that dies, or a connection that breaks, leaves open; and not more of
+ * them in an hour than he is to get. Contract 5.7.
+ */
+export class HeardMails implements MailWatcher {
+  readonly #witness: Witness
+  readonly #parts: Parts
+  readonly #perHourMax: number
+  readonly #now: () => number
+  /** By Message-ID, as often as it arrived. */
+  readonly #arrived = new Map<string, MailMessage[]>()
+  /** How often more than once it may. */
+  readonly #again = new Map<string, number>()
+  readonly #open = new Map<string, Open>()
+  readonly #hours = new Map<string, Hours>()
+  /** Addresses that something was refused at for good. */
+  readonly #refusedAt = new Set<string>()
+  readonly #told = new Map<string, Told>()
+  /** Without its time. */
+  readonly #toldAtSomeTime = new Set<string>()
+  readonly #links: string[] = []
+  /** Mails that whoever sent them knew to have arrived; and of how many of these he may not know any more. */
+  takenCount = 0
+  forgottenCount = 0
+
+  constructor(witness: Witness, parts: Parts, perHourMax: number, now: () => number) {
+    this.#witness = witness
+    this.#parts = parts
+    this.#perHourMax = perHourMax
+    this.#now = now
+  }
+
+  /** Of mails that arrived, where they can be ended. */
+  get links(): readonly string[] {
+    return this.#links
+  }
+
+  /** All that anybody was ever told. */
+  get told(): Iterable<Told> {
+    return this.#told.values()
+  }
+
+  wasTold(address: string, told: Omit<Told, 'language' | 'time'>): boolean {
+    return this.#toldAtSomeTime.has(keyOf(address, told))
+  }
+
+  /** What one address was told, each thing once. */
+  toldTo(address: string): readonly Told[] {
+    return [...this.#told].flatMap(([key, told]) => (key.startsWith(`${address} `) ? [told] : []))
+  }
+
+  /** Of a function's requests, how many were told to an address as a number alone. */
+  countedTo(address: string, name: string): number {
+    let count = 0
+    for (const messages of this.#arrived.values()) {
+      const message = messages.at(-1)
+      if (message?.to === address && isDigest(message)) count += digestIn(message.text).more.get(name) ?? 0
+    }
+    return count
+  }
+
+  wasRefusedAt(address: string): boolean {
+    return this.#refusedAt.has(address)
+  }
+
+  handed(message: MailMessage): void {
+    const { to, id, subject, text } = message
+    const open = this.#open.get(to)
+    // One at a time: what became of the one before is stored.
+    if (open?.id !== id) this.#open.set(to, { id, isTaken: false })
+    this.#judgeOwner(message)
+    if (isDigest(message)) {
+      this.#witness.count('digest')
+      for (const told of digestIn(text).told) this.#judge(message, told)
+    } else {
+      this.#witness.count('mail')
+      const told = toldIn(subject)
+      this.#judge(message, told)
+      this.#judgeLanguage(message, told)
+      this.#judgeNote(message, told)
+    }
+  }
+
+  arrived(message: MailMessage): void {
+    const { id, to, text, subject } = message
+    this.#arrived.set(id, [...(this.#arrived.get(id) ?? []), message])
+    if (message.unsubscribe) this.#links.push(message.unsubscribe.url)
+    const all = isDigest(message) ? digestIn(text).told : [toldIn(subject)]
+    for (const told of all) {
+      const key = keyOf(to, told)
+      this.#toldAtSomeTime.add(key)
+      this.#told.set(`${key} ${told.time}`, told)
+    }
+  }
+
+  taken(message: MailMessage): void {
+    const { to, id } = message
+    const open = this.#open.get(to)
+    if (open?.id === id) open.isTaken = true
+    this.takenCount++
+    const hours = this.#hours.get(this.#keyOf(to)) ?? new Hours(this.#perHourMax)
+    this.#hours.set(this.#keyOf(to), hours)
+    if (!hours.take(this.#now())) this.#witness.accuse(`${to} gets more than ${this.#perHourMax} mails in an hour`)
+  }
+
+  refused({ id, to }: MailMessage, { kind }: MailRefused): void {
+    this.#witness.count(`mail refused: ${kind}`)
+    if (kind === 'recipient' || kind === 'message') this.#refusedAt.add(to)
+    else this.#mayComeAgain(id)
+  }
+
+  senderDied(): void {
+    for (const [to, { id, isTaken }] of this.#open) {
+      this.#mayComeAgain(id)
+      if (!isTaken) continue
+      this.forgottenCount++
+      this.#hours.get(this.#keyOf(to))?.lastMayBeForgotten()
+    }
+    this.#open.clear()
+  }
+
+  /** All that became of mails is stored. */
+  settle(): void {
+    this.#open.clear()
+    for (const [id, messages] of this.#arrived) {
+      const countMax = 1 + (this.#again.get(id) ?? 0)
+      const [first] = messages
+      if (messages.length > countMax)
+        this.#witness.accuse(`${first?.to} got ${messages.length} times, and not ${countMax}: ${first?.subject}`)
+    }
+  }
+
+  #mayComeAgain(id: string): void {
+    this.#again.set(id, (this.#again.get(id) ?? 0) + 1)
+  }
+
+  #keyOf(address: string): string {
+    const { person, account } = this.#parts.people.addressed(address) ?? {}
+    return `${person?.name} ${account}`
+  }
+
+  /** What leads out of it ends a subscription that he has. */
+  #judgeOwner({ to, unsubscribe }: MailMessage): void {
+    const known = this.#subscriptionBy(unsubscribe?.url)
+    if (!known) return
+    const isThere = known.locale.since(this.#witness.moment).some(({ value }) => value !== null)
+    if (!isThere) this.#witness.accuse(`${to} gets a mail by ${known.id}, which has ended`)
+    const isHis = unsubscribe?.url.includes(`user=${idIn(known.account)}&`)
+    if (!isHis) this.#witness.accuse(`${to} gets a mail by ${known.id}, which is ${known.account}'s`)
+  }
+
+  /** All that decides whether he hears of it is so at this moment. */
+  #judge({ to }: MailMessage, { name, device, value }: Told): void {
+    const { people, functions, alarms } = this.#parts
+    const { moment } = this.#witness
+    const what = () => `${to} is told that ${device} has ${value}, by ${name}`
+    const fn = functions.named(name)
+    // Its making was never answered.
+    if (!fn) return
+    this.#judgeBy(what, functions.tellingOf(fn, device, moment))
+    if (to === rootAddress) return
+    const { person } = people.addressed(to) ?? {}
+    if (!person) {
+      this.#witness.accuse(`${to} is nobody's, and gets mails`)
+      return
+    }
+    this.#judgeBy(() => `${what()}, elsewhere`, holding(person.address.since(moment), to))
+    this.#judgeBy(() => `${what()}, disabled`, holding(person.state.since(moment), 'active'))
+    const [version, ...others] = fn.now.since(moment)
+    const bound = version?.value && others.length === 0 ? alarms.surelyBound(version.value, moment) : []
+    for (const [need, isMet] of needsOfHearing(bound, device, fn.plan.cause))
+      this.#witness.judge(() => `${what()}, without ${need}`, person.grounds(moment, isMet))
+  }
+
+  #judgeBy(what: () => string, versions: readonly Version<unknown>[]): void {
+    this.#witness.judge(
+      what,
+      versions.map((version) => [version]),
+    )
+  }
+
+  #judgeLanguage({ to, unsubscribe }: MailMessage, { language }: Told): void {
+    const versions = this.#subscriptionBy(unsubscribe?.url)?.locale.since(this.#witness.moment) ?? []
+    const possible = versions.flatMap(({ value }) => (value === null ? [] : [languageOf(value)]))
+    if (possible.length > 0 && !possible.includes(language))
+      this.#witness.accuse(`${to} is told something in ${language}, and not in ${possible.join(' or ')}`)
+  }
+
+  /** What people recorded about a device is nobody's who may not read that. */
+  #judgeNote({ to, text }: MailMessage, { device }: Told): void {
+    const { person } = this.#parts.people.addressed(to) ?? {}
+    if (!person || noteIn(text) === '') return
+    this.#witness.count('a note in a mail')
+    const grounds = person.grounds(this.#witness.moment, (grants) => mayRead(grants, 'meta', device))
+    this.#witness.judge(() => `${to} reads the note of ${device}`, grounds)
+  }
+
+  #subscriptionBy(url = ''): KnownSubscription | undefined {
+    const [, id = ''] = /\/unsubscribe\/(\w+)\?/.exec(url) ?? []
+    return this.#parts.subscribers.by(id)
+  }
+}
+
+function holding<T>(versions: readonly Version<T>[], wanted: T): readonly Version<T>[] {
+  return versions.filter(({ value }) => value === wanted)
+}
+
+function keyOf(address: string, { name, device, value }: Omit<Told, 'language' | 'time'>): string {
+  return `${address} ${name} ${device} ${value}`
+}
+
+function isDigest({ subject }: MailMessage): boolean {
+  return /^\d+ notifications?$/.test(subject)
+}

@@ -1,0 +1,287 @@
+import type { SeededRandom } from '#bench/random'
+import type { Cause } from '#test/simulation/reference-mails'
+import { template } from '#test/simulation/reference-mails'
+import { Register, type Version } from '#test/simulation/register'
+import { type BoundTo, idIn, type SimulatedAlarms } from '#test/simulation/simulated-alarms'
+import { counterId, counterService } from '#test/simulation/simulated-device'
+import { degreesId, heaterService } from '#test/simulation/simulated-heater'
+import type { SimulatedPeople } from '#test/simulation/simulated-people'
+import type { Asking, Outcome, SimulatedRequests } from '#test/simulation/simulated-requests'
+import type { SimulatedServer } from '#test/simulation/simulated-server'
+import { type Author, someAuthor } from '#test/simulation/some-author'
+import type { Witness } from '#test/simulation/witness'
+
+/** What of a function is edited. */
+export interface FunctionNow extends BoundTo {
+  readonly enabled: boolean
+}
+
+/** What of it stays: its graph. Known by its name, which nothing else has. */
+export interface Plan {
+  readonly name: string
+  readonly cause: Cause
+  /** Only every so manyth count. */
+  readonly every: number
+  /** At most one in so long, of each device. */
+  readonly throttleMs: number
+  readonly graph: object
+}
+
+export interface KnownFunction {
+  readonly id: string
+  readonly plan: Plan
+  /** Null: deleted. */
+  readonly now: Register<FunctionNow | null>
+  /** Whose access counts when it runs; undefined when that is open. */
+  author: string | undefined
+}
+
+/** `GET /functions`. */
+interface ReadFunction {
+  readonly resourceIdentifier: string
+  readonly name: string
+  readonly enabled: boolean
+  readonly binding: BoundTo
+  readonly updatedBy: string
+}
+
+interface Parts {
+  readonly requests: SimulatedRequests
+  readonly people: SimulatedPeople
+  readonly alarms: SimulatedAlarms
+  readonly devices: readonly string[]
+  /** Devices come and go while an hour passes: where people get few mails in one, that would never end. */
+  readonly isStatusTold: boolean
+}
+
+const functionsMax = 7
+
+/** With a key it takes a commit until anything is changed: one without may pass it. */
+const unordered = { isInOrder: false }
+
+/**
+ * Functions, made, edited and deleted under way, in people's names: their rights decide what comes of them. The first two
+ * are root's, and stay as they are: what comes of these must come of them whatever happens. Contract 5.1, 5.4.
+ */
+export class SimulatedFunctions {
+  readonly #random: SeededRandom
+  readonly #witness: Witness
+  readonly #parts: Parts
+  readonly #known = new Map<string, KnownFunction>()
+  readonly #plans = new Map<string, Plan>()
+  /** Names of what was asked for again, not known to be there: if it was deleted since, that makes it anew. */
+  readonly #askedAgain = new Set<string>()
+  #lasting: readonly KnownFunction[] = []
+  #server: SimulatedServer
+
+  constructor(server: SimulatedServer, random: SeededRandom, witness: Witness, parts: Parts) {
+    this.#server = server
+    this.#random = random
+    this.#witness = witness
+    this.#parts = parts
+  }
+
+  moveTo(server: SimulatedServer): void {
+    this.#server = server
+    for (const { now } of this.#known.values()) now.lost(this.#witness.moment)
+  }
+
+  /** One that tells of some counts, and one that tells of few. */
+  async begin(): Promise<void> {
+    await this.#server.call('putTemplate', { parameters: { name: 'told' }, body: template })
+    this.#lasting = [await this.#begin({ every: 3 }), await this.#begin({ throttleMs: 30_000 })]
+  }
+
+  /** Those that stay as they are. */
+  get lasting(): readonly KnownFunction[] {
+    return this.#lasting
+  }
+
+  get there(): readonly KnownFunction[] {
+    return [...this.#known.values()].filter(({ now }) => now.certain !== null)
+  }
+
+  named(name: string): KnownFunction | undefined {
+    return [...this.#known.values()].find(({ plan }) => plan.name === name)
+  }
+
+  by(id: string): KnownFunction | undefined {
+    return this.#known.get(id)
+  }
+
+  act(): void {
+    const tried = this.#random.next()
+    const known = this.#pick(this.there.filter((each) => !this.#lasting.includes(each)))
+    if (known && tried < 0.5) this.#edit(known)
+    else if (known && tried < 0.65) this.#delete(known)
+    else if (this.there.length < functionsMax) this.#make()
+  }
+
+  /** Looks what became of everything. For a server at rest. */
+  async settle(): Promise<void> {
+    const { moment } = this.#witness
+    const listed: readonly ReadFunction[] = JSON.parse((await this.#server.call('listFunctions')).body)
+    const there = new Map(listed.map((entry) => [idIn(entry.resourceIdentifier), entry]))
+    if (new Set(listed.map(({ name }) => name)).size < listed.length) this.#witness.accuse('a function was made twice')
+    for (const [id, { now, plan }] of this.#known) {
+      const entry = there.get(id)
+      if (now.certain === null && entry && this.#askedAgain.has(plan.name)) this.#known.delete(id)
+      else now.found(entry ? nowIn(entry) : null, moment)
+    }
+    for (const [id, entry] of there) {
+      const known = this.#known.get(id) ?? this.#learn(id, entry.name, nowIn(entry))
+      known.author = entry.updatedBy
+    }
+  }
+
+  /** Its versions of now that would tell of this device. */
+  tellingOf({ now }: KnownFunction, device: string, from: number): readonly Version<FunctionNow | null>[] {
+    return now.since(from).filter(({ value }) => value?.enabled && this.#mayMean(value, device, from))
+  }
+
+  #mayMean(bound: FunctionNow, device: string, from: number): boolean {
+    if (!bound.devices && !bound.groups) return true
+    return [...(bound.devices ?? []), ...this.#parts.alarms.possiblyBound(bound, from)].includes(device)
+  }
+
+  async #begin(some: Partial<Plan>): Promise<KnownFunction> {
+    const { root } = this.#parts.people
+    const plan = this.#planOf({ cause: 'counter', every: 1, throttleMs: 0, ...some })
+    const { name, graph } = plan
+    const { body } = await this.#server.call('createFunction', {
+      as: root,
+      body: { name, enabled: true, binding: {}, graph },
+    })
+    const id = idIn(JSON.parse(body).resourceIdentifier)
+    const known = this.#learn(id, name, { enabled: true })
+    known.author = root
+    return known
+  }
+
+  #learn(id: string, name: string, now: FunctionNow): KnownFunction {
+    const plan = this.#plans.get(name)
+    if (!plan) throw new Error(`nobody asked for function ${name}`)
+    const register = new Register<FunctionNow | null>(now, { ...unordered, moment: this.#witness.moment })
+    const known: KnownFunction = { id, plan, now: register, author: undefined }
+    this.#known.set(id, known)
+    return known
+  }
+
+  #make(): void {
+    const { name, cause, graph } = this.#somePlan()
+    const bound = this.#someBinding()
+    const { request, judge } = this.#author(bound, cause)
+    const enabled = this.#random.next() < 0.9
+    this.#parts.requests.ask({
+      name: 'createFunction',
+      request: { ...request, body: { name, enabled, binding: bound, graph } },
+      asked: ({ isFirst, isOver }) => {
+        if (!isFirst && !isOver) this.#askedAgain.add(name)
+        return ({ status, body }) => {
+          if (status !== 201 || !isFirst) return
+          judge()
+          const id = idIn(JSON.parse(body).resourceIdentifier)
+          if (!this.#known.has(id)) this.#learn(id, name, { ...bound, enabled })
+        }
+      },
+    })
+  }
+
+  #edit(known: KnownFunction): void {
+    const { id, plan } = known
+    const bound = this.#someBinding()
+    const { request, judge } = this.#author(bound, plan.cause)
+    const enabled = this.#random.next() < 0.75
+    this.#parts.requests.ask({
+      name: 'updateFunction',
+      request: { ...request, parameters: { functionId: id }, body: { enabled, binding: bound } },
+      asked: (asking) => this.#changing(known, { ...bound, enabled }, asking, judge),
+    })
+  }
+
+  #delete(known: KnownFunction): void {
+    this.#parts.requests.ask({
+      name: 'deleteFunction',
+      request: { parameters: { functionId: known.id } },
+      asked: (asking) => this.#changing(known, null, asking),
+    })
+  }
+
+  #changing(known: KnownFunction, value: FunctionNow | null, asking: Asking, judge = () => {}) {
+    const register = known.now
+    known.author = undefined
+    const version = register.ask(value, this.#witness.moment)
+    return ({ status, refused }: Outcome) => {
+      if (asking.isOver) register.refused(version)
+      else if (!asking.isFirst || refused === 'storage') register.lost(this.#witness.moment, [version])
+      else if (status >= 300) register.refused(version)
+      else {
+        judge()
+        register.stored(version, this.#witness.moment)
+      }
+    }
+  }
+
+  #author(bound: BoundTo, cause: Cause): Author {
+    const { people, alarms } = this.#parts
+    const service = cause === 'counter' || cause === 'heater' ? { service: cause } : {}
+    const surelyBound = (from: number) => alarms.surelyBound(bound, from)
+    const parts = { random: this.#random, witness: this.#witness, people }
+    return someAuthor(parts, { resource: 'functions', ...service, surelyBound })
+  }
+
+  #someBinding(): BoundTo {
+    const random = this.#random
+    const some = (names: readonly string[]) => names.filter(() => random.next() < 0.6)
+    const groups = some(this.#parts.alarms.groupsThere).sort()
+    const tried = random.next()
+    return {
+      ...(tried < 0.6 && { devices: some(this.#parts.devices) }),
+      ...(tried > 0.3 && tried < 0.85 && groups.length > 0 && { groups }),
+    }
+  }
+
+  #somePlan(): Plan {
+    const random = this.#random
+    const isStatusTold = this.#parts.isStatusTold && random.next() < 0.4
+    const causes: readonly Cause[] = isStatusTold ? ['status'] : ['counter', 'counter', 'heater', 'alarm']
+    const throttleMs = random.next() < 0.3 ? 20_000 : 0
+    return this.#planOf({ cause: this.#pick(causes) ?? 'counter', every: 1 + random.below(3), throttleMs })
+  }
+
+  #planOf({ cause, every, throttleMs }: Omit<Plan, 'name' | 'graph'>): Plan {
+    const alarm = this.#pick(this.#parts.alarms.alarmsThere)
+    const isOfAlarm = cause === 'alarm' && alarm !== undefined
+    const triggers = {
+      counter: { on: 'property', serviceIdentifier: counterService, propId: counterId },
+      heater: { on: 'property', serviceIdentifier: heaterService, propId: degreesId },
+      status: { on: 'status' },
+      alarm: { on: 'alarm', alarmId: alarm },
+    }
+    const told = cause === 'alarm' && !isOfAlarm ? 'counter' : cause
+    const isCounted = told === 'counter' && every > 1
+    const nodes = [
+      { id: 'trigger', type: 'trigger', ...triggers[told] },
+      ...(isCounted ? [{ id: 'some', type: 'condition', logic: ofEvery(every) }] : []),
+      ...(throttleMs > 0 ? [{ id: 'few', type: 'throttle', seconds: throttleMs / 1_000 }] : []),
+      { id: 'mail', type: 'email', template: 'told' },
+    ]
+    const edges = nodes.slice(1).map(({ id }, index) => [nodes[index]?.id, id])
+    const name = `f${this.#plans.size}`
+    const plan = { name, cause: told, every: isCounted ? every : 1, throttleMs, graph: { nodes, edges } }
+    this.#plans.set(name, plan)
+    return plan
+  }
+
+  #pick<T>(from: readonly T[]): T | undefined {
+    return from[this.#random.below(from.length)]
+  }
+}
+
+function ofEvery(every: number): object {
+  return { '==': [{ '%': [{ var: 'value' }, every] }, 0] }
+}
+
+function nowIn({ enabled, binding: { devices, groups } }: ReadFunction): FunctionNow {
+  return { ...(devices && { devices }), ...(groups && { groups }), enabled }
+}

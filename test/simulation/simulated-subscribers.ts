@@ -1,0 +1,254 @@
+import type { SeededRandom } from '#bench/random'
+import type { Grant } from '#model/scope'
+import { mayDoAnywhere } from '#test/simulation/reference-filter'
+import { needsOfSubscribing } from '#test/simulation/reference-mails'
+import { Register } from '#test/simulation/register'
+import { idIn, type SimulatedAlarms } from '#test/simulation/simulated-alarms'
+import type { KnownFunction, SimulatedFunctions } from '#test/simulation/simulated-functions'
+import type { SimulatedPeople } from '#test/simulation/simulated-people'
+import type { Person } from '#test/simulation/simulated-person'
+import type { Outcome, SimulatedRequests } from '#test/simulation/simulated-requests'
+import type { SimulatedRequest, SimulatedServer } from '#test/simulation/simulated-server'
+import type { Witness } from '#test/simulation/witness'
+
+export interface KnownSubscription {
+  readonly id: string
+  /** The resource name of whose it is. */
+  readonly account: string
+  readonly function: string
+  /** Null: ended. */
+  readonly locale: Register<string | null>
+}
+
+/** `GET /notifications/subscribe`. */
+export interface ReadSubscription {
+  readonly resourceIdentifier: string
+  readonly topic: string
+  readonly locale: string
+  readonly createdBy: string
+}
+
+interface Parts {
+  readonly requests: SimulatedRequests
+  readonly people: SimulatedPeople
+  readonly alarms: SimulatedAlarms
+  readonly functions: SimulatedFunctions
+}
+
+const locales = ['en', 'de', 'de-CH', 'fr']
+const unordered = { isInOrder: false }
+
+/** Who subscribes to functions, and ends that again: by what he may himself, in somebody's name, or by a link in a mail. §2.6 */
+export class SimulatedSubscribers {
+  readonly #random: SeededRandom
+  readonly #witness: Witness
+  readonly #parts: Parts
+  readonly #known = new Map<string, KnownSubscription>()
+  /** Whose a subscription was, by its id; and who heard of the end of one that nobody knows yet. */
+  readonly #owners = new Map<string, string>()
+  #heardEnds: { readonly account: string; readonly id: string }[] = []
+  #server: SimulatedServer
+
+  constructor(server: SimulatedServer, random: SeededRandom, witness: Witness, parts: Parts) {
+    this.#server = server
+    this.#random = random
+    this.#witness = witness
+    this.#parts = parts
+  }
+
+  moveTo(server: SimulatedServer): void {
+    this.#server = server
+    for (const { locale } of this.#known.values()) locale.lost(this.#witness.moment)
+  }
+
+  get there(): readonly KnownSubscription[] {
+    return [...this.#known.values()].filter(({ locale }) => locale.certain !== null)
+  }
+
+  by(id: string): KnownSubscription | undefined {
+    return this.#known.get(id)
+  }
+
+  /** Root hears of what stays as it is. */
+  async begin(): Promise<void> {
+    const { functions, people } = this.#parts
+    for (const { id } of functions.lasting) {
+      const { body } = await this.#server.call('subscribe', { as: people.root, body: bodyOf(id, 'en') })
+      this.#learn(idIn(JSON.parse(body).resourceIdentifier), people.root, id, 'en')
+    }
+  }
+
+  act(): void {
+    const tried = this.#random.next()
+    const known = this.#pick(this.there.filter(({ account }) => account !== this.#parts.people.root))
+    if (known && tried < 0.2) this.#setLocale(known)
+    else if (known && tried < 0.4) this.#end(known)
+    else for (let left = tried < 0.9 ? 1 : 3; left > 0; left--) this.#subscribe()
+  }
+
+  /** Somebody presses what stands in a mail to him. */
+  pressLink(url: string): void {
+    const { pathname, searchParams } = new URL(url)
+    const id = pathname.slice(pathname.lastIndexOf('/') + 1)
+    const known = this.#known.get(id)
+    if (known?.account === this.#parts.people.root) return
+    this.#parts.requests.ask({
+      name: 'unsubscribeByLink',
+      request: { parameters: { subscriptionId: id }, query: Object.fromEntries(searchParams) },
+      asked: ({ isFirst }) => this.#changing(known, null, isFirst, (status) => this.#mustBe(204, status, url)),
+    })
+  }
+
+  /** What somebody was told of a subscription is about one of his. */
+  judgeHeard(person: Person, account: string, event: Readonly<Record<string, unknown>>): void {
+    const id = idIn(String(event.resourceIdentifier))
+    const { createdBy } = event.payload as { createdBy?: string }
+    if (createdBy !== undefined) this.#owners.set(id, createdBy)
+    const owner = this.#owners.get(id)
+    if (owner === undefined) this.#heardEnds.push({ account, id })
+    else if (owner !== account) this.#witness.accuse(`${person.name} hears of what is ${owner}'s: ${id}`)
+  }
+
+  /** What everybody has, by what is shown to him. */
+  async listed(): Promise<readonly ReadSubscription[]> {
+    const { people } = this.#parts
+    const accounts = people.accounts.filter((account) => account !== undefined)
+    const lists = accounts.map(async (as): Promise<readonly ReadSubscription[]> => {
+      const rows = JSON.parse((await this.#server.call('listSubscriptions', { as })).body) as ReadSubscription[]
+      for (const { createdBy } of rows) if (createdBy !== as) this.#witness.accuse(`${as} is shown ${createdBy}'s`)
+      return rows
+    })
+    return (await Promise.all(lists)).flat()
+  }
+
+  /** Looks what became of everything. For a server at rest. */
+  async settle(): Promise<readonly ReadSubscription[]> {
+    const { people, functions } = this.#parts
+    const listed = await this.listed()
+    const there = new Map(listed.map((entry) => [idIn(entry.resourceIdentifier), entry]))
+    for (const [id, known] of this.#known) {
+      const entry = there.get(id)
+      const isOver = !people.isThere(known.account) || functions.by(known.function)?.now.certain === null
+      if (isOver && !entry) this.#known.delete(id)
+      else known.locale.found(entry?.locale ?? null, this.#witness.moment)
+    }
+    for (const [id, { createdBy, topic, locale }] of there)
+      if (!this.#known.has(id)) this.#learn(id, createdBy, idIn(topic), locale)
+    this.#checkHeardEnds()
+    this.#checkOnce(listed)
+    return listed
+  }
+
+  #checkHeardEnds(): void {
+    for (const { account, id } of this.#heardEnds) {
+      const owner = this.#owners.get(id)
+      if (owner !== undefined && owner !== account)
+        this.#witness.accuse(`${account} heard of the end of ${owner}'s ${id}`)
+    }
+    this.#heardEnds = []
+  }
+
+  #checkOnce(listed: readonly ReadSubscription[]): void {
+    const pairs = listed.map(({ createdBy, topic }) => `${createdBy} to ${topic}`)
+    const twice = pairs.find((pair, place) => pairs.indexOf(pair) < place)
+    if (twice !== undefined) this.#witness.accuse(`subscribed twice: ${twice}`)
+  }
+
+  #learn(id: string, account: string, fn: string, locale: string): void {
+    const register = new Register<string | null>(locale, { ...unordered, moment: this.#witness.moment })
+    this.#known.set(id, { id, account, function: fn, locale: register })
+    this.#owners.set(id, account)
+  }
+
+  #subscribe(): void {
+    const person = this.#pick(this.#parts.people.persons)
+    const fn = this.#pick(this.#parts.functions.there)
+    // Of who is gone nobody would end it.
+    if (!person || !fn || person.isBusy || !person.isThere) return
+    const locale = this.#pick(locales) ?? 'en'
+    const session = this.#pick([...person.sessions].filter(({ isBegun }) => isBegun))
+    const isHimself = session !== undefined && this.#random.next() < 0.5
+    const by: SimulatedRequest = isHimself ? { authorization: `Bearer ${session.token}` } : { as: person.account }
+    this.#parts.requests.ask({
+      name: 'subscribe',
+      request: { ...by, body: bodyOf(fn.id, locale) },
+      isOnce: !isHimself,
+      asked: ({ isFirst }) => {
+        const asked = this.#witness.moment
+        return ({ status, body, refused }) => {
+          if (isHimself && isFirst) this.#judgeAnswer(person, fn, asked, refused ?? status)
+          if (status !== 201) return
+          const id = idIn(JSON.parse(body).resourceIdentifier)
+          // Asked again, it may have ended since; of his own account nobody knows which it is now.
+          if (isFirst && !isHimself && !this.#known.has(id)) this.#learn(id, person.account, fn.id, locale)
+        }
+      },
+    })
+  }
+
+  /** By what he may, he was let or not. */
+  #judgeAnswer(person: Person, fn: KnownFunction, from: number, answer: number | string): void {
+    const { alarms } = this.#parts
+    const versions = fn.now.since(from)
+    const [version] = versions
+    if (versions.length !== 1 || !version?.value) return
+    const what = () => `${person.name} subscribes to ${fn.plan.name}`
+    const mayAsk = (grants: readonly Grant[]) => mayDoAnywhere(grants, 'notifications', 'create')
+    if (answer === 201) {
+      for (const [need, isMet] of needsOfSubscribing(alarms.surelyBound(version.value, from)))
+        this.#witness.judge(() => `${what()} without ${need}`, person.grounds(from, isMet))
+    } else if (answer === 'forbidden') {
+      const { devices, groups } = version.value
+      const bound = [...(devices ?? []), ...alarms.possiblyBound(version.value, from)]
+      const needs = needsOfSubscribing(devices || groups ? bound : ['*']).map(([, isMet]) => isMet)
+      if (![mayAsk, ...needs].some((isMet) => person.mayLack(from, isMet)))
+        this.#witness.accuse(`${what()} in vain, and may`)
+    }
+    this.#witness.count(`subscribing answered ${answer}`)
+  }
+
+  #setLocale(known: KnownSubscription): void {
+    const locale = this.#pick(locales) ?? 'en'
+    this.#parts.requests.ask({
+      name: 'updateSubscription',
+      request: { as: known.account, parameters: { subscriptionId: known.id }, body: { locale } },
+      asked: ({ isFirst, isOver }) => this.#changing(known, locale, isFirst && !isOver),
+    })
+  }
+
+  #end(known: KnownSubscription): void {
+    this.#parts.requests.ask({
+      name: 'unsubscribe',
+      request: { as: known.account, parameters: { subscriptionId: known.id } },
+      asked: ({ isFirst, isOver }) => this.#changing(known, null, isFirst && !isOver),
+    })
+  }
+
+  #changing(
+    known: KnownSubscription | undefined,
+    locale: string | null,
+    isFirst: boolean,
+    check: (status: number) => void = () => {},
+  ) {
+    const version = known?.locale.ask(locale, this.#witness.moment)
+    return ({ status, refused }: Outcome) => {
+      if (refused === undefined) check(status)
+      if (!known || !version) return
+      if (!isFirst || refused === 'storage') known.locale.lost(this.#witness.moment, [version])
+      else if (status >= 300) known.locale.refused(version)
+      else known.locale.stored(version, this.#witness.moment)
+    }
+  }
+
+  #mustBe(wanted: number, status: number, what: string): void {
+    if (status !== wanted && status !== 0) this.#witness.accuse(`${what} answers ${status}`)
+  }
+
+  #pick<T>(from: readonly T[]): T | undefined {
+    return from[this.#random.below(from.length)]
+  }
+}
+
+function bodyOf(fn: string, locale: string): object {
+  return { topic: `crn#function:${fn}`, type: 'email', locale }
+}

@@ -1,0 +1,45 @@
+import type { SeededRandom } from '#bench/random'
+import { mayDo, mayRead } from '#test/simulation/reference-filter'
+import type { SimulatedPeople } from '#test/simulation/simulated-people'
+import type { SimulatedRequest } from '#test/simulation/simulated-server'
+import type { Witness } from '#test/simulation/witness'
+
+export interface Author {
+  readonly request: SimulatedRequest
+  /** He did it: he must have been allowed to. */
+  readonly judge: () => void
+}
+
+/** Something that is bound to devices, and tells of them. */
+interface Bound {
+  readonly resource: string
+  /** Of what it tells values; undefined: of none. */
+  readonly service?: string
+  /** Devices that it meant all the time since. */
+  surelyBound(from: number): readonly string[]
+}
+
+/** Who asks: the administrator in somebody's name, or somebody himself, who may or may not. */
+export function someAuthor(
+  { random, witness, people }: { random: SeededRandom; witness: Witness; people: SimulatedPeople },
+  { resource, service, surelyBound }: Bound,
+): Author {
+  const pick = <T>(from: readonly T[]): T | undefined => from[random.below(from.length)]
+  const person = pick(people.persons)
+  const session = pick([...(person?.sessions ?? [])].filter(({ isBegun }) => isBegun))
+  if (!person || !session || random.next() < 0.6) {
+    // Else hardly anything would come of most of them.
+    const as = random.next() < 0.4 ? people.root : pick(people.accounts)
+    return { request: as === undefined ? {} : { as }, judge: () => {} }
+  }
+  const { moment } = witness
+  const judge = () => {
+    for (const device of surelyBound(moment)) {
+      const may = person.grounds(moment, (grants) => mayDo(grants, resource, ['create', 'update'], device))
+      const reads = person.grounds(moment, (grants) => mayRead(grants, 'service', device, service))
+      witness.judge(() => `${person.name} has ${resource} of ${device}`, may)
+      witness.judge(() => `${person.name} has ${resource} about ${service} of ${device}`, reads)
+    }
+  }
+  return { request: { authorization: `Bearer ${session.token}` }, judge }
+}

@@ -1,0 +1,64 @@
+import type { SeededRandom } from '#bench/random'
+import type { Action, Grant, Resource } from '#model/scope'
+
+/** A role that everybody has at hand, and nobody changes. Contract 2, Built-in roles. */
+export const viewer: Grant = {
+  permissions: {
+    service: ['read'],
+    device: ['read'],
+    schemas: ['read'],
+    meta: ['read'],
+    alarms: ['read'],
+    functions: ['read'],
+    updates: ['read'],
+    health: ['read'],
+    notifications: ['*'],
+  },
+  devices: ['*'],
+  services: ['*'],
+}
+
+/** Each with devices and services of its own; now and then none by which anything is heard. */
+export function someGrants(random: SeededRandom, devices: readonly string[]): readonly Grant[] {
+  if (random.next() < 0.1) return [{ permissions: { roles: ['read'] }, devices: ['*'], services: ['*'] }]
+  const some = (names: readonly string[]) => (random.next() < 0.3 ? ['*'] : names.filter(() => random.next() < 0.5))
+  return Array.from({ length: 1 + random.below(3) }, () => ({
+    permissions: somePermissions(random),
+    devices: some(devices),
+    services: some(['counter', 'climate', 'pump', 'heater']),
+  }))
+}
+
+/** Mostly what lets a dashboard follow: what devices are there, and what they say. */
+function somePermissions(random: SeededRandom): Grant['permissions'] {
+  const pick = <T>(from: readonly T[]): T => from[random.below(from.length)] as T
+  const tried = random.next()
+  if (tried < 0.15) return { '*': ['read'] }
+  if (tried < 0.2) return { '*': ['*'] }
+  if (tried < 0.75) {
+    const alarms: Action[] = random.next() < 0.4 ? ['read', 'create', 'update'] : ['read']
+    const functions: Action[] = random.next() < 0.2 ? ['read', 'create', 'update'] : ['read']
+    const notifications = [pick<Action | '*'>(['*', '*', 'read', 'create'])]
+    const more = {
+      ...(random.next() < 0.4 && { meta: ['*' as const] }),
+      ...(random.next() < 0.7 && { alarms }),
+      ...(random.next() < 0.8 && { functions, notifications }),
+    }
+    const service: Action[] = random.next() < 0.3 ? ['read', 'update'] : ['read']
+    return { service, device: ['read'], ...more }
+  }
+  const resources: readonly (Resource | '*')[] = [
+    'service',
+    'device',
+    'meta',
+    'schemas',
+    'updates',
+    'roles',
+    'alarms',
+    'functions',
+    'notifications',
+  ]
+  const actions: readonly (Action | '*')[] = ['read', 'read', 'read', 'update', '*']
+  const given = resources.filter(() => random.next() < 0.4)
+  return Object.fromEntries(given.map((resource) => [resource, [pick(actions)]]))
+}
