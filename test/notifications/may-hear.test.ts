@@ -122,7 +122,9 @@ describe('how much happened that is not kept', () => {
   const membersOf = () => ['C']
   const toldTo = (grants: readonly Grant[]) => {
     const scope = scopeOf(grants)
-    const ofEach = triggers.filter((node) => mayHearOfAll(scope, { ...fn, graph: { nodes: [node], edges: [] } }, membersOf))
+    const ofEach = triggers.filter((node) =>
+      mayHearOfAll(scope, { ...fn, graph: { nodes: [node], edges: [] } }, membersOf),
+    )
     const ofAll = mayHearOfAll(scope, { ...fn, graph: { nodes: triggers, edges: [] } }, membersOf)
     return { ofEach: ofEach.map(({ id }) => id), ofAll }
   }
