@@ -180,6 +180,19 @@ describe('within an hour', () => {
     expect(room.tally).toMatchObject({ sent: 2, digests: 0 })
   })
 
+  test('who unsubscribes waits for nothing any more', async () => {
+    await open(['ann'], 1)
+    await room.request(1)
+    await room.request(2)
+    await room.pass()
+    expect(room.deliveries.figuresOf('default')).toEqual({ requests: 1, subscribers: 1 })
+    await room.unsubscribe('ann')
+    await room.pass()
+    expect(room.deliveries.figuresOf('default')).toEqual({ requests: 0, subscribers: 0 })
+    await room.pass(hour)
+    expect(room.subjects).toEqual(['ann@example.com: It is 1'])
+  })
+
   test('what a digest may not tell is neither in it nor counted as told', async () => {
     await open(['ann'], 1)
     await room.putFunction('G', { binding: { devices: ['A', 'B'] } })
