@@ -104,7 +104,8 @@ export class Deliverer {
         return 'nothing'
       case 'wait':
         this.#cameTo(state)
-        return { waitMs: Math.max(choice.until - world.now(), 0), mail: state.mail }
+        // The timer goes by another clock, and may fire a fraction early: never for less than a millisecond.
+        return { waitMs: Math.max(choice.until - world.now(), 1), mail: state.mail }
       case 'expire': {
         const { pending, requests } = choice
         const moves = [moveTo(pending, requests.at(-1)?.seq ?? pending.cursor)]
