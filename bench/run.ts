@@ -14,6 +14,7 @@ import { auth } from '#bench/questions/auth'
 import { fanout } from '#bench/questions/fanout'
 import { filter } from '#bench/questions/filter'
 import { fullState } from '#bench/questions/full-state'
+import { functions } from '#bench/questions/functions'
 import { growth } from '#bench/questions/growth'
 import { ingest } from '#bench/questions/ingest'
 import { latency } from '#bench/questions/latency'
@@ -34,11 +35,14 @@ const questions: Readonly<Record<string, Question>> = {
   growth,
   auth,
   alarms,
+  functions,
   rollout,
 }
 
 /** Those that start a server by themselves, or decide for each variant: `--iam` says nothing to them. */
-const ownIdentity: readonly string[] = ['restart', 'auth']
+const ownIdentity: readonly string[] = ['restart', 'auth', 'functions']
+/** Those of them that say of what they measure whether it is on. */
+const tellsIdentity: readonly string[] = ['auth', 'functions']
 
 const roundsDefault = 5
 
@@ -63,7 +67,8 @@ function aboutOf(name: string): string {
 
 async function report(name: string, question: Question, options: Options): Promise<Report> {
   const print = options.isJson ? console.error : console.log
-  const about = aboutOf(name) + (name === 'auth' ? '' : ` Measured with IAM ${options.isIdentityOn ? 'on' : 'off'}.`)
+  const isTold = tellsIdentity.includes(name)
+  const about = aboutOf(name) + (isTold ? '' : ` Measured with IAM ${options.isIdentityOn ? 'on' : 'off'}.`)
   const machine = thisMachine()
   print(`${name}: ${about}`)
   const { isQuick, rounds = question.rounds ?? roundsDefault } = options

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
-import { anonymous } from '#iam/anonymous'
 import { argon2Engine } from '#iam/argon2'
+import { anonymousCallers } from '#identity/anonymous-callers'
 import type { IdentitySettings } from '#identity/options'
 import { WrongFileKey } from '#identity/signing-key-ring'
 import { emlMail } from '#outbound/eml-mail'
@@ -94,7 +94,7 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
       bindings: bindingsOf(context, identity, { dataDirectory, databaseStatus: () => database.status }),
       rootBindings: rootBindingsOf(identity),
       sockets: socketsOf(context, identity, eventRoom, linkFrameBytesMax),
-      authenticate: identity?.authenticate ?? (() => anonymous),
+      authenticate: identity?.authenticate ?? anonymousCallers(config.updateHookSecret),
       cors: { corsOrigins: config.corsOrigins, publicUrls: config.publicUrls, iamOff: !config.isIamOn },
       isProxyTrusted: config.isProxyTrusted,
       bodyBytesMax: config.bodyBytesMax,

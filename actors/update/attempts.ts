@@ -1,4 +1,5 @@
 import type { FoundUpdate } from '#actors/update/commands'
+import { stayMsMin } from '#actors/update/machine'
 import type { StoredUpdate, UpdateAttempts, UpdateContext } from '#actors/update/state'
 import type { UpdateState } from '#model/firmware'
 import { defaultAttempts } from '#model/rollout'
@@ -9,44 +10,79 @@ export const retryMsMin = 5 * 60_000
 export const retryMsMax = 24 * 60 * 60_000
 /** So much more or less: devices that failed together do not come back together. */
 const spread = 0.2
+/** So many firmwares are remembered of one index: enough for an update server that offers two of them in turns. */
+export const rememberedMax = 4
 
-/** What is remembered of attempts behind a turn: one counts from its beginning on, whatever comes of it. */
+/**
+ * What is remembered of attempts behind a turn: one counts from its beginning on, whatever comes of it. Of a firmware that
+ * its device has by now it is remembered too, for it may fall back: until it kept that long enough, another one is chosen,
+ * or somebody asks by hand.
+ */
 export function attemptsAfter(
   before: StoredUpdate | undefined,
   state: UpdateState,
   { by, offer, index }: UpdateContext,
   turn: Turn,
-): UpdateAttempts | null {
-  const attempts = before?.attempts ?? null
-  if (state === 'done') return null
-  if (!offer) return attempts
+): readonly UpdateAttempts[] {
+  const all = before?.attempts ?? []
+  if (!offer) return all
+  const last = all.find((each) => isOf(each, index, offer.firmware))
   if (state === 'offering' && before?.state !== 'offering') {
-    if (by === 'post') return null
-    const { firmware, rollout } = offer
-    const count = attempts && isSame(attempts, { index, offer }) ? attempts.count + 1 : 1
-    return { firmware, index, rollout: rollout?.id ?? null, count, nextAt: null }
+    if (by === 'post') return all.filter((each) => each.index !== index)
+    const { firmware } = offer
+    const rollout = offer.rollout?.id ?? null
+    const isGoingOn = last !== undefined && last.rollout === rollout && !hasStayed(last, turn.now)
+    const chosen = { firmware, index, rollout, by, count: isGoingOn ? last.count + 1 : 1, nextAt: null, doneAt: null }
+    return [...besideChosen(all, chosen), chosen]
   }
-  if (!attempts) return null
-  if (state !== 'failed' && state !== 'refused')
-    return attempts.nextAt === null ? attempts : { ...attempts, nextAt: null }
-  const countMax = offer.rollout?.maxAttempts ?? defaultAttempts
-  return { ...attempts, nextAt: attempts.count < countMax ? turn.now + retryMs(attempts.count, turn) : null }
+  if (!last) return all
+  const after = movedTo(last, state, offer.rollout?.maxAttempts ?? defaultAttempts, turn)
+  return all.map((each) => (each === last ? after : each))
 }
 
 /** Whether a firmware may not begin by itself now: it was tried too often, or too short a time ago. */
 export function isHeldBack(
-  attempts: UpdateAttempts | null | undefined,
-  found: Pick<FoundUpdate, 'index' | 'offer'>,
+  attempts: readonly UpdateAttempts[] | undefined,
+  { index, offer }: Pick<FoundUpdate, 'index' | 'offer'>,
   now: number,
 ): boolean {
-  if (!attempts || !isSame(attempts, found)) return false
-  return attempts.nextAt === null || attempts.nextAt > now
+  const last = attempts?.find((each) => isOf(each, index, offer.firmware))
+  if (!last || last.rollout !== (offer.rollout?.id ?? null) || hasStayed(last, now)) return false
+  return last.nextAt === null || last.nextAt > now
 }
 
-function isSame(attempts: UpdateAttempts, { index, offer }: Pick<FoundUpdate, 'index' | 'offer'>): boolean {
-  return (
-    attempts.firmware === offer.firmware && attempts.index === index && attempts.rollout === (offer.rollout?.id ?? null)
-  )
+/** What waits to be tried again: of each index only what was chosen last. The one that is due first comes first. */
+export function waitingAttempts(attempts: readonly UpdateAttempts[]): readonly WaitingAttempts[] {
+  const chosenLast = new Map(attempts.map((each) => [each.index, each]))
+  return [...chosenLast.values()].filter(isWaiting).sort((one, next) => one.nextAt - next.nextAt)
+}
+
+type WaitingAttempts = UpdateAttempts & { readonly nextAt: number }
+
+function isWaiting(attempts: UpdateAttempts): attempts is WaitingAttempts {
+  return attempts.nextAt !== null && attempts.doneAt === null
+}
+
+function movedTo(last: UpdateAttempts, state: UpdateState, countMax: number, turn: Turn): UpdateAttempts {
+  if (state !== 'done' && state !== 'failed' && state !== 'refused')
+    return last.nextAt === null && last.doneAt === null ? last : { ...last, nextAt: null, doneAt: null }
+  const nextAt = last.count < countMax ? turn.now + retryMs(last.count, turn) : null
+  return { ...last, nextAt, doneAt: state === 'done' ? turn.now : null }
+}
+
+/** Of the same index those that failed last, and none that was done. */
+function besideChosen(all: readonly UpdateAttempts[], { index, firmware }: UpdateAttempts): readonly UpdateAttempts[] {
+  const kept = all.filter((each) => each.index === index && each.firmware !== firmware && each.doneAt === null)
+  const isKept = new Set(kept.slice(1 - rememberedMax))
+  return all.filter((each) => each.index !== index || isKept.has(each))
+}
+
+function isOf(attempts: UpdateAttempts, index: number, firmware: string): boolean {
+  return attempts.index === index && attempts.firmware === firmware
+}
+
+function hasStayed({ doneAt }: UpdateAttempts, now: number): boolean {
+  return doneAt !== null && now - doneAt >= stayMsMin
 }
 
 function retryMs(count: number, turn: Turn): number {

@@ -1,3 +1,4 @@
+import { waitingAttempts } from '#actors/update/attempts'
 import { isRunning } from '#actors/update/machine'
 import { decideMove, type UpdateParts } from '#actors/update/move'
 import type { UpdateActorState } from '#actors/update/state'
@@ -10,11 +11,16 @@ export function decideDue(actor: UpdateActorState, turn: Turn, parts: UpdatePart
   if (!stored) return answer(undefined)
   const { state, context, attempts } = stored
   const { now, tenant } = turn
-  const dueAt = isRunning(state) ? context.deadline : (attempts?.nextAt ?? null)
+  const waiting = waitingAttempts(attempts)
+  const dueAt = isRunning(state) ? context.deadline : (waiting[0]?.nextAt ?? null)
   if (dueAt === null) return answer(undefined)
   if (dueAt > now) return record<Entry>([], { reminder: dueAt })
   if (isRunning(state)) {
     return decideMove(actor, [{ type: 'DUE', now, offerUntil: now + parts.offerTimeoutMs }], turn, parts)
   }
-  return record<Entry>([], { effects: [() => parts.notices.retry(tenant, device, context.by)] })
+  const later = waiting.find(({ nextAt }) => nextAt > now)
+  return record<Entry>([], {
+    ...(later && { reminder: later.nextAt }),
+    effects: [() => parts.notices.retry(tenant, device)],
+  })
 }

@@ -2,10 +2,10 @@ import { assign, setup } from 'xstate'
 import type { UpdateEvent } from '#actors/update/events'
 import type { FailureReason, UpdateContext } from '#actors/update/state'
 import type { TriggerStatus, UpdateState } from '#model/firmware'
-import { hasArrived } from '#model/firmware-order'
+import { hasArrived, hasFallenBack } from '#model/firmware-order'
 
 /** Of all that decides where a stored update goes on: raised with an upgrade of what is stored whenever that changes. */
-export const machineVersion = 1
+export const machineVersion = 2
 
 const minuteMs = 60_000
 export const checkingMsMax = 30_000
@@ -14,7 +14,9 @@ export const startedMsMax = 10 * minuteMs
 export const downloadSilenceMsMax = 10 * minuteMs
 export const downloadMsMax = 24 * 60 * minuteMs
 export const verifyingMsMax = 10 * minuteMs
-export const installingMsMax = 30 * minuteMs
+/** Between two signs of an installation; and from its first one on. */
+export const installingSilenceMsMax = 30 * minuteMs
+export const installingMsMax = 24 * 60 * minuteMs
 export const rebootingMsMax = 10 * minuteMs
 
 /**
@@ -22,6 +24,9 @@ export const rebootingMsMax = 10 * minuteMs
  * and over, has time anew as often: perhaps it is the offer that breaks it.
  */
 export const resendsMax = 3
+
+/** A device that has its new firmware for so long has it for good: an older one behind that is no failure of the update. */
+export const stayMsMin = 24 * 60 * minuteMs
 
 /** Progress is told this often, or when it grew by so much. Contract 4, UPDATE_STATUS. */
 export const tellEveryMs = 1_000
@@ -43,6 +48,7 @@ export const noUpdate: UpdateContext = {
   outcome: null,
   deadline: null,
   downloadsUntil: 0,
+  installsUntil: 0,
   beganAt: 0,
   toldAt: 0,
   toldProgress: 0,
@@ -76,9 +82,18 @@ const isOther = (seen: Seen): boolean =>
 const isOldAnew = ({ context, event }: Seen): boolean =>
   event.reported === context.from && event.session !== context.session
 const isWhole = ({ event }: Seen): boolean => (event.progress ?? 0) >= 100
-/** Taken for dead, and is not: what a device does is so, whatever was said of it. */
-const isLate = ({ context: { offer, reason } }: Seen): boolean =>
-  offer !== null && (reason === 'offline' || reason === 'timeout')
+/** Taken for dead, and is not: what a device does is so, whatever was said of it. But not for ever. */
+const isLate = ({ context: { offer, reason, downloadsUntil, installsUntil }, event: { now } }: Seen): boolean =>
+  offer !== null &&
+  (reason === 'offline' || reason === 'timeout') &&
+  now < (installsUntil || downloadsUntil || Number.POSITIVE_INFINITY)
+/** Has what it had before, or what is older, soon after it was done. */
+const isFallenBack = ({ context, event: { now, reported, session } }: Seen): boolean =>
+  context.offer !== null &&
+  reported !== undefined &&
+  session !== context.session &&
+  hasFallenBack(reported, context.offer.firmware, context.from) &&
+  now - context.toldAt < stayMsMin
 const isTimeOver = ({ context: { deadline }, event: { now } }: Seen): boolean => deadline !== null && deadline <= now
 
 /** Also when the clock was put back since. */
@@ -108,6 +123,7 @@ const definition = setup({
     isWhole,
     isWorthTelling,
     isLate,
+    isFallenBack,
     isLateAndWhole: (seen: Seen) => isLate(seen) && isWhole(seen),
     isTimeOver,
   },
@@ -144,7 +160,10 @@ const definition = setup({
       progress: null,
       message: words ?? null,
     })),
-    count_resend: assign(({ context: { resends } }) => ({ resends: resends + 1, progress: null, message: null })),
+    count_resend: assign(({ context: { resends } }) => ({
+      ...{ resends: resends + 1, progress: null, message: null },
+      ...{ downloadsUntil: 0, installsUntil: 0 },
+    })),
 
     note_told: assign(({ context: { progress }, event: { now } }) => ({ toldAt: now, toldProgress: progress ?? 0 })),
     wait: assign(({ event: { now } }, { forMs }: { forMs: number }) => ({ deadline: now + forMs })),
@@ -152,9 +171,17 @@ const definition = setup({
     wait_again: assign(({ context: { resends, deadline }, event: { offerUntil } }) => ({
       deadline: resends > resendsMax ? deadline : offerUntil,
     })),
-    limit_download: assign(({ event: { now } }) => ({ downloadsUntil: now + downloadMsMax })),
+    limit_download: assign(({ context: { downloadsUntil }, event: { now } }) => ({
+      downloadsUntil: downloadsUntil || now + downloadMsMax,
+    })),
     wait_for_download: assign(({ context: { downloadsUntil }, event: { now } }) => ({
       deadline: Math.min(now + downloadSilenceMsMax, downloadsUntil),
+    })),
+    limit_install: assign(({ context: { installsUntil }, event: { now } }) => ({
+      installsUntil: installsUntil || now + installingMsMax,
+    })),
+    wait_for_install: assign(({ context: { installsUntil }, event: { now } }) => ({
+      deadline: Math.min(now + installingSilenceMsMax, installsUntil),
     })),
     rest: assign({ deadline: null }),
   },
@@ -294,9 +321,9 @@ export const updateMachine = definition.createMachine({
       },
     },
     installing: {
-      entry: [wait(installingMsMax), ...told],
+      entry: ['limit_install', 'wait_for_install', ...told],
       on: {
-        INSTALLING: { guard: 'isWorthTelling', actions: ['take_progress', wait(installingMsMax), ...told] },
+        INSTALLING: { guard: 'isWorthTelling', actions: ['take_progress', 'wait_for_install', ...told] },
         INSTALLED: installed,
         FAILED: onFailed,
         BACK: [...onBack],
@@ -319,7 +346,17 @@ export const updateMachine = definition.createMachine({
         DUE: onDue('did not come back'),
       },
     },
-    done: { entry: ['rest', ...told, 'want_next'], on: { BEGIN: onBegin } },
+    done: {
+      entry: ['rest', ...told, 'want_next'],
+      on: {
+        BEGIN: onBegin,
+        BACK: {
+          target: 'failed',
+          guard: 'isFallenBack',
+          actions: breakOff({ reason: 'device', words: 'fell back to an older firmware' }),
+        },
+      },
+    },
     failed: {
       entry: ['rest', ...told],
       on: {

@@ -1,6 +1,6 @@
 import { transition } from 'xstate'
 import { updatingIndex } from '#actors/update/address'
-import { attemptsAfter } from '#actors/update/attempts'
+import { attemptsAfter, waitingAttempts } from '#actors/update/attempts'
 import { countedAfter, countTells } from '#actors/update/counted'
 import type { UpdateEvent } from '#actors/update/events'
 import { isRunning, machineVersion, updateMachine } from '#actors/update/machine'
@@ -89,7 +89,7 @@ export function updating(device: string, before: StoredUpdate | undefined, isPre
 
 /** The one moment at which something is to happen by itself. */
 function reminderOf({ state, context, attempts }: StoredUpdate): number | null {
-  return isRunning(state) ? context.deadline : (attempts?.nextAt ?? null)
+  return isRunning(state) ? context.deadline : (waitingAttempts(attempts)[0]?.nextAt ?? null)
 }
 
 /** A turn's moment and tenant are looked at now: the turn is another's by the time that these run. */

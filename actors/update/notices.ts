@@ -12,7 +12,7 @@ export interface UpdateNotices {
   /** For whoever waits to hear what became of asking for it. §3.2. */
   outcome(tenant: string, device: string, outcome: TriggerOutcome): void
   /** It is time to try once more. */
-  retry(tenant: string, device: string, by: Trigger): void
+  retry(tenant: string, device: string): void
   /** One is done; these indexes were not looked at yet. */
   next(tenant: string, device: string, by: Trigger, rest: readonly number[]): void
 }
@@ -41,8 +41,8 @@ export class LateUpdateNotices implements UpdateNotices {
     this.#listener?.outcome(tenant, device, outcome)
   }
 
-  retry(tenant: string, device: string, by: Trigger): void {
-    this.#listener?.retry(tenant, device, by)
+  retry(tenant: string, device: string): void {
+    this.#listener?.retry(tenant, device)
   }
 
   next(tenant: string, device: string, by: Trigger, rest: readonly number[]): void {

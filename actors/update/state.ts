@@ -19,7 +19,8 @@ export interface StoredUpdate {
   readonly machine: number
   readonly state: UpdateState
   readonly context: UpdateContext
-  readonly attempts: UpdateAttempts | null
+  /** By index and firmware, in the order in which they were last begun. */
+  readonly attempts: readonly UpdateAttempts[]
   readonly counted: CountedUpdate | null
   /** What was last told of the device's other firmwares; of one that is not in it, nothing. */
   readonly earlier?: readonly ToldUpdate[]
@@ -55,6 +56,8 @@ export interface UpdateContext {
   readonly deadline: number | null
   /** When downloading fails whatever the device says on the way; 0 before it. */
   readonly downloadsUntil: number
+  /** The same of installing. */
+  readonly installsUntil: number
   readonly beganAt: number
   /** The last event, and the progress that it told. */
   readonly toldAt: number
@@ -75,14 +78,18 @@ export interface CountedUpdate {
   readonly stage: Stage
 }
 
-/** How often one firmware was tried by itself, and in vain. */
+/** How often one firmware was tried by itself. */
 export interface UpdateAttempts {
   readonly firmware: string
   readonly index: number
   /** Id of the rollout it came by. */
   readonly rollout: string | null
+  /** What began the last one. */
+  readonly by: Trigger
   /** With the one that is under way. */
   readonly count: number
   /** From when on it is tried again, Unix ms; null: not by itself, or it is under way. */
   readonly nextAt: number | null
+  /** Since when the device had it, Unix ms; null: it has not, or fell back. */
+  readonly doneAt: number | null
 }

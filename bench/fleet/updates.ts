@@ -33,6 +33,8 @@ interface Order {
   /** A new one each time it comes. */
   url: string
   said: FirmwareStatus | undefined
+  /** Of the device, in which that left it last; undefined: not yet. */
+  saidIn: { readonly session: string | undefined } | undefined
   isUnderWay: boolean
   hasVanished: boolean
 }
@@ -103,18 +105,22 @@ export class UpdateAnswers {
     order.url = fresh.url
     firmware.orders.set(order.id, order)
     firmware.current = order
-    const isOver = order.said !== undefined && endings.has(order.said.status)
-    if (isOver || order.isUnderWay) this.#repeat(device, order)
+    if (isOver(order) || order.isUnderWay) this.#repeat(device, order)
     else if (firmware.way === 'refuse') {
       counts.updates.refused++
       this.#say(device, order, { status: 'NOT_OK', message: 'not now' })
     } else void this.#carryOut(device, order)
   }
 
-  /** What it said last may not have been heard. */
+  /**
+   * What it said last may not have been heard, the end of an update as little as its course. Whoever began anew since has
+   * said by that how it ended, unless there was nobody to say it to.
+   */
   welcomed(device: SimulatedDevice): void {
     const { current } = device.firmware
-    if (current?.isUnderWay) this.#repeat(device, current)
+    if (!current) return
+    const hasBegunAnew = current.saidIn !== undefined && current.saidIn.session !== device.session
+    if (current.isUnderWay || (isOver(current) && !hasBegunAnew)) this.#repeat(device, current)
   }
 
   async #carryOut(device: SimulatedDevice, order: Order): Promise<void> {
@@ -197,13 +203,17 @@ export class UpdateAnswers {
 
   #say(device: SimulatedDevice, order: Order, said: FirmwareStatus): void {
     order.said = said
+    order.saidIn = undefined
     this.#repeat(device, order)
   }
 
   /** Whoever is away by now says it when it is back. */
-  #repeat(device: SimulatedDevice, { id, said }: Order): void {
-    const { flakeAddress } = device
-    if (device.isWelcome && said) this.#parts.say({ type: 'FIRMWARE_STATUS', flakeAddress, id, ...said })
+  #repeat(device: SimulatedDevice, order: Order): void {
+    const { flakeAddress, isWelcome, session } = device
+    const { id, said } = order
+    if (!isWelcome || !said) return
+    order.saidIn = { session }
+    this.#parts.say({ type: 'FIRMWARE_STATUS', flakeAddress, id, ...said })
   }
 
   #between({ low, high }: { readonly low: number; readonly high: number }): number {
@@ -216,6 +226,8 @@ export class UpdateAnswers {
 }
 
 const endings: ReadonlySet<FirmwareStatus['status']> = new Set(['NOT_OK', 'INSTALLED', 'FAILED'])
+
+const isOver = ({ said }: Order): boolean => said !== undefined && endings.has(said.status)
 
 const paceOf = (way: UpdateWay): 'quick' | 'slow' => (way === 'slow' ? 'slow' : 'quick')
 
@@ -237,6 +249,7 @@ function orderOf(
     download: new ImageDownload({ sha256, size }, pause),
     url,
     said: undefined,
+    saidIn: undefined,
     isUnderWay: false,
     hasVanished: false,
   }

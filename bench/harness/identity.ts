@@ -50,23 +50,36 @@ export async function readToken(port: number, who: Credentials): Promise<string>
   return (await asked<{ token: string }>(port, '/iam/token', { person: basic(who) })).token
 }
 
+/** Who is to be there. */
+export interface Newcomer {
+  readonly name: string
+  readonly role: string
+  /** Where mail goes to; absent: nowhere. */
+  readonly email?: string
+}
+
 /** Somebody with this role, who has signed up. `person`: of who brings him in. */
-export async function bringIn(port: number, person: string, name: string, role: string): Promise<Credentials> {
-  const { code } = await asked<{ code: string }>(port, '/iam/users', { person, body: { name, roles: [role] } })
-  const who = { name, password: `password of ${name}` }
+export async function bringIn(port: number, person: string, { role, ...account }: Newcomer): Promise<Credentials> {
+  const body = { ...account, roles: [role] }
+  const { code } = await asked<{ code: string }>(port, '/iam/users', { person, body })
+  const who = { name: account.name, password: `password of ${account.name}` }
   await asked(port, '/iam/signup', { body: { ...who, code } })
   return who
 }
 
-interface Asked {
-  readonly person?: string
+export interface Asked {
+  readonly person?: string | undefined
   readonly body?: object
+  /** Default: GET, with a body POST. */
+  readonly method?: string
 }
 
-async function asked<Value>(port: number, path: string, { person, body }: Asked): Promise<Value> {
+/** What the API answers; throws where that is a refusal. */
+export async function asked<Value>(port: number, path: string, { person, body, method }: Asked): Promise<Value> {
   const answer = await askApi(port, path, {
     headers: authorizationHeader(person),
     ...(body && { method: 'POST', body: JSON.stringify(body) }),
+    ...(method !== undefined && { method }),
   })
   if (answer.status >= 300) throw new Error(`${path} was answered ${answer.status}: ${answer.text.slice(0, 200)}`)
   return JSON.parse(answer.text) as Value

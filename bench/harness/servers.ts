@@ -75,20 +75,30 @@ export function loadedBefore(program: string): readonly string[] {
   return ['--import', pathToFileURL(join(projectRoot, `dist/bench/${program}.js`)).href]
 }
 
-/** This server, on a data folder of its own. `before`: see `loadedBefore`. */
+/** This server, on a data folder that stays where it is. `before`: see `loadedBefore`. */
+export async function startOn(dataFolder: string, own: Environment = {}, before?: string): Promise<RunningServer> {
+  const port = await freePort()
+  const nodeArguments = before === undefined ? [] : loadedBefore(before)
+  const settings = { port, dataFolder, environment: environmentOf(own), nodeArguments, isKilledAtExit: true }
+  const { server, authorizations } = await startAdmitting(settings)
+  return {
+    port,
+    processId: server.processId,
+    authorizations,
+    async stop() {
+      await server.stop()
+    },
+  }
+}
+
+/** The same on a data folder of its own. */
 export function ours(own: Environment = {}, before?: string): StartServer {
   return async () => {
-    const port = await freePort()
     const folder = temporaryFolder('bench-')
-    const environment = environmentOf(own)
-    const nodeArguments = before === undefined ? [] : loadedBefore(before)
-    const settings = { port, dataFolder: folder.path, environment, nodeArguments, isKilledAtExit: true }
     try {
-      const { server, authorizations } = await startAdmitting(settings)
+      const server = await startOn(folder.path, own, before)
       return {
-        port,
-        processId: server.processId,
-        authorizations,
+        ...server,
         async stop() {
           await server.stop()
           await folder.remove()

@@ -11,6 +11,16 @@ export type FunctionManner = 'quiet' | 'throttled' | 'unthrottled' | 'elsewhere'
 /** Of every mail of a load. */
 export const loadTemplate = 'load'
 
+/** What those say. */
+export const templateBody = {
+  locales: {
+    en: {
+      subject: '{{deviceIdentifier}}: {{value}}',
+      text: '{{function}}: {{property}} of {{deviceIdentifier}} is {{value}}, and was {{previous}}.\n',
+    },
+  },
+} as const
+
 const throttleSeconds = 60
 const otherPrefix = 'ELSEWHERE'
 

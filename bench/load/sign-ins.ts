@@ -19,7 +19,9 @@ export interface LoginPlace {
 export async function bringInMany(port: number, person: string, count: number, role: string): Promise<Credentials[]> {
   const brought: Credentials[] = []
   // One after the other: sign-ups wait for each other anyway.
-  for (let number = 0; number < count; number++) brought.push(await bringIn(port, person, `user${number}`, role))
+  for (let number = 0; number < count; number++) {
+    brought.push(await bringIn(port, person, { name: `user${number}`, role }))
+  }
   return brought
 }
 

@@ -1,4 +1,5 @@
 // Answers: what it costs to know who is asking: requests with a DPoP proof, by one key and by 10 000 in turn, against a bare server that checks nothing but the proof's signature (bench/bare/verify.ts); with a Bearer token, against the same requests with IAM off; and what 200 logins a second cost those who hear events meanwhile. Does not count: making proofs (they are made before the clock runs), a key's or a token's first request, the note once a minute that a session was used, what is read or changed by whoever is known, second factors, refreshes, TLS.
+import { allowedMs } from '#bench/harness/allowed'
 import { identityOn } from '#bench/harness/identity'
 import type { Case, Figures, Question, Round } from '#bench/harness/question'
 import { Remote } from '#bench/harness/remote'
@@ -71,9 +72,6 @@ const many = '200 logins/s'
 const loginsPerSecond = 200
 const fleet = { devices: 10_000, links: 50, window: 64, changes: 1, properties: 10, prefix: 'LOAD', dashboards: 1 }
 
-/** What an event's way may take while people sign in: twice of what it takes without, or this much longer. */
-const longerMsMax = 10
-
 function timesOf({ isQuick }: Round) {
   return isQuick ? { warmupMs: 300, measuredMs: 500 } : { warmupMs: 2_000, measuredMs: 8_000 }
 }
@@ -122,15 +120,11 @@ async function heardBeside(
       ...heard(result),
       signedInPerSecond: signedIn / seconds,
       refusedPerSecond: refused / seconds,
-      ofLimit: result.delivery.p99 / limitOf(round.earlier(loginsName(share), none, 'heardP99')),
+      ofLimit: result.delivery.p99 / allowedMs(round.earlier(loginsName(share), none, 'heardP99')),
     }
   } finally {
     await logins.stop()
   }
-}
-
-function limitOf(msWithout: number): number {
-  return Math.max(2 * msWithout, msWithout + longerMsMax)
 }
 
 function besideLogins(share: number): Case {

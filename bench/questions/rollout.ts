@@ -1,5 +1,6 @@
 // Answers: what a rollout costs the changes on their way: 10 000 devices that take an image of 64 KiB, and 100 that take one of 16 MiB, each beside another fleet that reports at 30 % of what the server takes at full speed; the p99 of those reports on a dashboard, before and during, and how long the rollout takes. It may take twice as long as before, or 10 ms longer: that is 1 and below in the column of shares. Downloads at once are counted by the devices. Does not count: the network, slow devices, what devices need to install.
 
+import { allowedMs } from '#bench/harness/allowed'
 import { type Case, type Figures, loadFigure, type Question, type Round, type Target } from '#bench/harness/question'
 import { Remote } from '#bench/harness/remote'
 import { ours } from '#bench/harness/servers'
@@ -38,9 +39,6 @@ const large: RolloutCase = {
   measuredMs: 40_000,
 }
 const quick = { devices: 200, links: 10, imageBytes: 64 * 1024, measuredMs: 300 }
-
-/** What p99 may come to while something else goes on. */
-const allowed = (before: number) => Math.max(2 * before, before + 10)
 
 const fastest: Case = {
   name: fullSpeed,
@@ -113,7 +111,7 @@ async function measured(
     heardP99Before: before.delivery.p99,
     heardP99: during.delivery.p99,
     heardP999: during.delivery.p999,
-    heardShare: during.delivery.p99 / allowed(before.delivery.p99),
+    heardShare: during.delivery.p99 / allowedMs(before.delivery.p99),
     ackP99Before: before.acknowledgement.p99,
     ackP99: during.acknowledgement.p99,
     serverCpuBefore: (before.serverCpuSeconds / before.seconds) * 100,

@@ -30,6 +30,11 @@ export function hasArrived(reported: string, target: string, from: string): bool
   return reported === target || (reported !== from && precedenceOf(reported, target) === 0)
 }
 
+/** Whether a device that had arrived at the `target` reports what it came `from`, or what is older than the `target`. */
+export function hasFallenBack(reported: string, target: string, from: string): boolean {
+  return !hasArrived(reported, target, from) && (reported === from || isNewer(target, reported))
+}
+
 /** NaN, which is neither above nor below nor equal, where there is no order. */
 function precedenceOf(a: string, b: string): number {
   return isOrdered(a) && isOrdered(b) ? compare(a, b) : Number.NaN

@@ -1,8 +1,12 @@
+import { Problem } from '#model/problem'
 import type { Listing, Pages } from '#runtime/listing'
-import type { Storage } from '#runtime/storage'
+import { type Storage, StorageFailure } from '#runtime/storage'
 import { below } from '#store/keys'
 
-/** Lists from the key space: names are what follows the prefix of a key. */
+/**
+ * Lists from the key space: names are what follows the prefix of a key. While the store is being reopened nothing is listed,
+ * as nothing else is answered then: whoever asks, or is in the middle of it, hears Problem `storage`.
+ */
 export class StoreListing implements Listing {
   readonly #storage: () => Storage
 
@@ -21,16 +25,26 @@ export class StoreListing implements Listing {
   #names(folder: string, after: string, prefix = ''): Pages {
     const range = below(folder)
     const first = range.after + prefix
-    const scan = this.#storage().scan({
-      after: after === '' ? first : `${range.after}${after}`,
-      // The highest character of our names is below '~'.
-      before: prefix === '' ? range.before : `${first}\uffff`,
-      hasValues: false,
-    })
     const start = range.after.length
-    return {
-      next: async (countMax) => (await scan.next(countMax)).map(({ key }) => key.slice(start)),
-      close: () => scan.close(),
+    try {
+      const scan = this.#storage().scan({
+        after: after === '' ? first : `${range.after}${after}`,
+        // The highest character of our names is below '~'.
+        before: prefix === '' ? range.before : `${first}\uffff`,
+        hasValues: false,
+      })
+      return {
+        next: (countMax) =>
+          scan.next(countMax).then((rows) => rows.map(({ key }) => key.slice(start)), refuseWhileClosed),
+        close: () => scan.close(),
+      }
+    } catch (error) {
+      return refuseWhileClosed(error)
     }
   }
+}
+
+/** @throws Problem `storage`; what is no closed store, as it is */
+function refuseWhileClosed(error: unknown): never {
+  throw error instanceof StorageFailure && error.code === 'closed' ? new Problem('storage') : error
 }

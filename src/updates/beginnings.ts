@@ -1,5 +1,5 @@
 import { updateAddress } from '#actors/update/address'
-import { isHeldBack } from '#actors/update/attempts'
+import { isHeldBack, waitingAttempts } from '#actors/update/attempts'
 import type { BeginUpdate, FoundUpdate } from '#actors/update/commands'
 import { isRunning } from '#actors/update/machine'
 import type { StoredUpdate } from '#actors/update/state'
@@ -100,9 +100,11 @@ export class Beginnings {
   /** How it is tried again; undefined: it is not to be, or not yet. */
   retryOf(tenant: string, device: string): Pick<Considered, 'by' | 'isForRollout'> | undefined {
     const { system } = this.#parts
-    const { attempts, context } = updateNow(system, tenant, device) ?? {}
-    const isDue = attempts?.nextAt != null && attempts.nextAt <= system.world.now()
-    return isDue && context ? { by: context.by, isForRollout: attempts.rollout !== null } : undefined
+    const waiting = waitingAttempts(updateNow(system, tenant, device)?.attempts ?? [])
+    const now = system.world.now()
+    const [first, ...others] = waiting.filter(({ nextAt }) => nextAt <= now)
+    // What one came by is for all of them.
+    return first && { by: first.by, isForRollout: [first, ...others].every(({ rollout }) => rollout !== null) }
   }
 
   /** Of all tenants, or of one: nothing is under way, and nothing waits. */

@@ -9,7 +9,7 @@ import type { FirmwareEar } from '#link/firmware-ear'
 import type { Link, LinkedDevice } from '#link/link'
 import type { Firmware } from '#model/entry'
 import type { Trigger, TriggerOutcome } from '#model/firmware'
-import { hasArrived } from '#model/firmware-order'
+import { hasArrived, hasFallenBack } from '#model/firmware-order'
 import type { FirmwareStatusMessage } from '#model/link-message'
 import { Problem } from '#model/problem'
 import { UpdateServerBusy, UpdateServerFailed } from '#model/update-offer'
@@ -250,8 +250,9 @@ export class Updater implements FirmwareEar, UpdateNotices {
     this.#waiters.settle(tenant, device, outcome)
   }
 
-  retry(tenant: string, device: string, by: Trigger): void {
-    this.#soon(tenant, device, by, this.#beginnings.retryOf(tenant, device))
+  retry(tenant: string, device: string): void {
+    const wanted = this.#beginnings.retryOf(tenant, device)
+    if (wanted) this.#soon(tenant, device, wanted.by, wanted)
   }
 
   next(tenant: string, device: string, by: Trigger, rest: readonly number[]): void {
@@ -326,12 +327,14 @@ export class Updater implements FirmwareEar, UpdateNotices {
   }
 }
 
-/** Whether an update has to hear that its device came back: it goes on, or what failed came about after all. */
+/** Whether an update has to hear that its device came back: it goes on, what failed came about after all, or what was done did not last. */
 function concernsReturn({ state, context }: StoredUpdate, said: readonly Firmware[]): boolean {
   if (isRunning(state)) return true
   const { offer, from, index } = context
-  if (state !== 'failed' || !offer) return false
-  return said.some((firmware) => firmware.index === index && hasArrived(firmware.firmware, offer.firmware, from))
+  const has = said.find((firmware) => firmware.index === index)?.firmware
+  if (has === undefined || !offer) return false
+  if (state === 'done') return hasFallenBack(has, offer.firmware, from)
+  return state === 'failed' && hasArrived(has, offer.firmware, from)
 }
 
 function isStorage(error: unknown): boolean {

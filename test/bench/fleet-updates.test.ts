@@ -24,10 +24,13 @@ let heard: Message[]
 let ranges: string[]
 /** Answers a range otherwise than it should; false: it did not. */
 let interfere: (response: ServerResponse, from: number, to: number) => boolean
+/** Whoever comes is not welcomed. */
+let isDeaf: boolean
 
 beforeEach(async () => {
   heard = []
   ranges = []
+  isDeaf = false
   interfere = () => false
   images = createServer(({ headers }, response) => {
     const { range = '' } = headers
@@ -49,6 +52,7 @@ beforeEach(async () => {
       heard.push(message)
       const { type, deviceIdentifier, session, seq } = message
       const flakeAddress = (message.flakeAddress ?? addresses.get(deviceIdentifier) ?? addresses.size + 1) as number
+      if (type === 'HELLO' && isDeaf) return
       if (type === 'HELLO') {
         addresses.set(deviceIdentifier, flakeAddress)
         sessions.set(flakeAddress, session as string)
@@ -211,6 +215,35 @@ describe('a device that is offered a firmware', () => {
       flakeAddress: 1,
       id: 'a',
     })
+  })
+
+  test.each([
+    ['fail', 'failed', 'FAILED'],
+    ['wrong', 'installed', 'INSTALLED'],
+  ] as const)(
+    'says it when it is back, where it ended while there was no server: %s',
+    async (manner, count, status) => {
+      await started(manner)
+      isDeaf = true
+      offer('a')
+      await said('INSTALLING')
+      link.terminate()
+      await until(() => fleet.report().updates[count] === 1, 'its end')
+      expect(statuses()).not.toContain(status)
+      isDeaf = false
+      link.terminate()
+      await said(status)
+      expect(all('FIRMWARE_STATUS').at(-1)).toMatchObject({ flakeAddress: 1, id: 'a', status })
+    },
+  )
+
+  test('says its end again behind each cut, for that may not have been heard', async () => {
+    await started('fail')
+    offer('a')
+    await said('FAILED')
+    fleet.cutAll()
+    await said('FAILED', 2)
+    expect(statuses().slice(-2)).toEqual(['FAILED', 'FAILED'])
   })
 
   test('takes up a range that broke off, and comes again later when it is told so', async () => {

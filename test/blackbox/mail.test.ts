@@ -286,3 +286,30 @@ test('one click in a mail ends the subscription it came by, and nothing else', a
   await office.until(ann, 3)
   expect(await untilAllTold(admin)).toMatchObject({ sent: 3 })
 })
+
+test('killed again and again in a storm: everybody hears of everything, and each time of one thing twice at most', async () => {
+  await begin({ MAILS_PER_HOUR_MAX: '200' })
+  const people = Array.from({ length: 5 }, (_, index) => `reader-${index}`)
+  for (const name of people) {
+    await subscribe(await admin.bringIn(name, ['viewer'], { email: `${name}@acme.example` }), heat)
+  }
+  const kills = 3
+  const stored: string[] = []
+  for (let round = 0; round < kills; round++) {
+    for (let degrees = 40; degrees < 60; degrees++) {
+      await report(server, oven, degrees + round * 100)
+      stored.push(`OVEN ${degrees + round * 100}`)
+    }
+    const { length } = office.arrived
+    await until(() => office.arrived.length >= length + 20, 'some of the storm to be told')
+    await killed()
+  }
+  await untilAllTold(admin)
+  for (const name of people) {
+    const mails = office.to(`${name}@acme.example`)
+    const once = [...new Map(mails.map((mail) => [mail.id, mail])).values()]
+    expect(once.map(({ subject }) => subject)).toEqual(stored)
+    expect(mails.length - once.length).toBeLessThanOrEqual(kills)
+  }
+  expect(await outboxOf(admin)).toMatchObject({ digests: 0, failures: [] })
+})

@@ -37,8 +37,14 @@ export const onTemperature = {
 }
 export const tell = { id: 'tell', type: 'email', template: 'heat' }
 
+/** A node of a graph, with whatever its type has. */
+export interface Node {
+  readonly id: string
+  readonly [field: string]: unknown
+}
+
 /** Nodes one behind the other. */
-export function chain(...nodes: readonly { readonly id: string }[]) {
+export function chain(...nodes: readonly Node[]) {
   const edges = nodes.slice(1).map(({ id }, index) => [nodes[index]?.id, id])
   return { nodes, edges }
 }

@@ -44,6 +44,9 @@ test('an image comes in parts over the death of the process, lies on the disk, a
   const signature = createHmac('sha256', hookSecret).update(`${time}.${path}.`).digest('hex')
   const headers = { 'x-hook-signature': `t=${time},sha256=${signature}` }
   expect((await server.ask('/updates/hook/boiler', { method: 'POST', headers })).status).toBe(204)
+  const bad = { 'x-hook-signature': `t=${time},sha256=${'0'.repeat(64)}` }
+  expect((await server.ask('/updates/hook/boiler', { method: 'POST', headers: bad })).status).toBe(401)
+  expect((await server.ask('/updates/hook/boiler', { method: 'POST' })).status).toBe(204)
 
   expect((await server.ask(at, { method: 'DELETE' })).status).toBe(204)
   await until(() => !existsSync(file), 'the image to go')

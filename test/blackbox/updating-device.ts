@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { expect } from 'vitest'
+import { comesTo } from '#test/blackbox/firmware-fleet'
 import { type Fields, LinkClient, type Protocol } from '#test/blackbox/link-client'
 import type { Environment, StartedServer } from '#test/blackbox/started-server'
 
@@ -103,6 +104,8 @@ export class UpdatingDevice {
   /** From being offered to coming back with it. */
   async installs(server: StartedServer, offer: Offer): Promise<void> {
     for (const status of ['STARTED', 'DOWNLOADING', 'INSTALLING', 'INSTALLED']) this.says(offer, status)
+    // A link that is cut may take with it what was said on it last.
+    await comesTo(server, this.name, 'REBOOTING', offer.index)
     await this.reboot(server, offer.firmware, offer.index)
   }
 }

@@ -81,6 +81,25 @@ describe('with a function end', () => {
     }
   })
 
+  test('it is remembered until the last of many has ended', async () => {
+    room = await DeliveryStage.open()
+    await room.putFunction('F')
+    const many = Array.from({ length: 100 }, (_, index) => `u${index}`)
+    await Promise.all(many.map((name) => room.subscribe(name)))
+    const row = room.stage.journal.indexKey('default', 'ending', 'F')
+    const left: number[] = []
+    const { journal } = room.stage
+    const write = journal.write.bind(journal)
+    journal.write = (commit) => {
+      if (commit.records.get(row) === null) left.push(many.length - ended().length)
+      return write(commit)
+    }
+    await room.tell({ type: 'delete_function', id: 'F' })
+    await room.pass(10_000)
+    expect(left).toEqual([0])
+    expect(await room.entries('ending')).toEqual([])
+  })
+
   test('a failed write is tried again', async () => {
     await open()
     await room.tell({ type: 'put_function', id: 'H', isNew: true, body: told, author: 'crn#user:u0' })

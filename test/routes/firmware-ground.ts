@@ -7,6 +7,7 @@ import type { Caller } from '#iam/caller'
 import { nobody } from '#iam/nobody'
 import { type Grant, scopeOf } from '#model/scope'
 import { bindingsOf, socketsOf } from '#routes/bindings'
+import type { StoragePlace } from '#runtime/storage'
 import { type Assembly, assemble } from '#src/assembly'
 import { memoryPlace } from '#store/memory'
 import { type Door, openDoor, world } from '#test/server/door'
@@ -47,11 +48,11 @@ export class FirmwareGround {
     this.#callers = callers
   }
 
-  static async open(updates: UpdateSettings = {}): Promise<FirmwareGround> {
+  static async open(updates: UpdateSettings = {}, place: StoragePlace = memoryPlace()): Promise<FirmwareGround> {
     const callers = new Map<string, Caller>()
     const assembly = assemble({
       world,
-      place: memoryPlace(),
+      place,
       publisher: { publish: () => {} },
       isSynced: false,
       retention: { bytesMax: 2 ** 20, ageMsMax: 3_600_000 },

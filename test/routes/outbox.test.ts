@@ -34,6 +34,10 @@ test.each<[string, Grant[], string[], number]>([
   if (status === 403) expect(answer.text).toBe('')
 })
 
+test('everybody, where nobody signs in', async () => {
+  expect((await door.call('anonymous', 'GET', path)).status).toBe(200)
+})
+
 test('what waits, went and did not, and of nobody', async () => {
   door.give('eve', [everywhere(everything)], ['admin'])
   const count = (counted: object) => door.ask(outboxAddress('default'), { type: 'count', ...counted })
@@ -59,4 +63,36 @@ test('what waits, went and did not, and of nobody', async () => {
     },
   ])
   expect(text).not.toContain('@')
+})
+
+test('a change of a value becomes a mail, and one that goes to nobody is counted', async () => {
+  const whole = await PeopleDoor.open()
+  try {
+    const ask = (method: string, to: string, body?: unknown) => whole.call('root', method, to, body)
+    const report = (value: number) =>
+      ask('POST', '/link', {
+        deviceIdentifier: 'A',
+        services: [{ serviceIdentifier: 'x', properties: [{ propId: 1, type: 'UINT8' }] }],
+        updates: [{ serviceIdentifier: 'x', propId: 1, value }],
+      })
+    await report(1)
+    await ask('PUT', '/templates/words', { locales: { en: { subject: 'S', text: 'T' } } })
+    const nodes = [
+      { id: 'start', type: 'trigger', on: 'property', serviceIdentifier: 'x', propId: 1 },
+      { id: 'tell', type: 'email', template: 'words' },
+    ]
+    const graph = { nodes, edges: [['start', 'tell']] }
+    const made = await ask('POST', '/functions', { name: 'F', binding: { devices: ['A'] }, graph })
+    const { resourceIdentifier: topic } = made.json as { resourceIdentifier: string }
+    expect((await ask('POST', '/notifications/subscribe', { topic, type: 'email', locale: 'en' })).status).toBe(201)
+    await report(2)
+    // Where nobody signs in nobody has an address.
+    whole.give('admin', [everywhere(everything)], ['admin'])
+    const failures = async () => ((await whole.call('admin', 'GET', path)).json as { failures: unknown }).failures
+    await expect
+      .poll(failures, { timeout: 4000 })
+      .toEqual([{ reason: 'no_address', count: 1, lastAt: expect.any(Number) }])
+  } finally {
+    await whole.close()
+  }
 })

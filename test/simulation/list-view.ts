@@ -19,7 +19,8 @@ export abstract class ListView<R extends ListedRow = ListedRow> {
   readonly query: object = {}
   needsRead = true
   isReading = false
-  #position = 0
+  /** What it holds is of then, or later. */
+  position = 0
   #waiting: ViewedEvent[] = []
 
   /** It may have missed something. */
@@ -30,7 +31,7 @@ export abstract class ListView<R extends ListedRow = ListedRow> {
 
   replace(rows: readonly R[], position: number): void {
     this.needsRead = false
-    this.#position = position
+    this.position = position
     this.take(rows)
     const waiting = this.#waiting
     this.#waiting = []
@@ -38,9 +39,18 @@ export abstract class ListView<R extends ListedRow = ListedRow> {
   }
 
   told(event: ViewedEvent): void {
-    if (!this.concerns(String(event.type))) return
-    if (this.needsRead) this.#waiting.push(event)
-    else if (event.offset > this.#position) this.apply(event)
+    const isConcerned = this.concerns(String(event.type))
+    if (this.needsRead) {
+      if (isConcerned) this.#waiting.push(event)
+    } else if (event.offset > this.position) {
+      this.position = event.offset
+      if (isConcerned) this.apply(event)
+    }
+  }
+
+  /** All up to there was heard. */
+  positioned(offset: number): void {
+    this.position = Math.max(this.position, offset)
   }
 
   /** In what it is not as it should be, for somebody with these grants. */

@@ -126,13 +126,18 @@ export class SimulatedAlarms {
     return this.#listed<ReadRow>('listAlarmStatus')
   }
 
-  /** Somebody heard of an alarm's being put or deleted: every device it is bound to must have been within his reach. */
-  judgeHeard(person: Person, event: Readonly<Record<string, unknown>>, from: number): void {
+  /**
+   * Somebody heard of an alarm's being put or deleted: every device it is bound to must have been within his reach.
+   *
+   * @param toldAt when that was told, which he may have missed: what it was bound to is of then
+   * @param from since when he may have heard it
+   */
+  judgeHeard(person: Person, event: Readonly<Record<string, unknown>>, toldAt: number, from: number): void {
     const payload = event.payload as BoundTo
     const id = idIn(String(event.resourceIdentifier))
     // Deleted: it was bound to one of these.
-    const bounds = 'name' in payload ? [payload] : this.#boundSince(id, from)
-    const lacking = bounds.map((bound) => this.surelyBound(bound, from).find((device) => !isHeard(device)))
+    const bounds = 'name' in payload ? [payload] : this.#boundSince(id, toldAt)
+    const lacking = bounds.map((bound) => this.surelyBound(bound, toldAt).find((device) => !isHeard(device)))
     if (bounds.length === 0 || lacking.some((device) => device === undefined)) return
     this.#witness.accuse(`${person.name} hears of alarm ${id}, and not of ${lacking[0]}: ${JSON.stringify(event)}`)
 

@@ -5,10 +5,10 @@ import { Problem } from '#model/problem'
 import { AlarmView } from '#test/simulation/alarm-view'
 import { answerOf } from '#test/simulation/answer'
 import type { Everybody } from '#test/simulation/everybody'
+import { HeardCounts } from '#test/simulation/heard-counts'
 import { withoutEmptyDevices, withoutWhatMayBeGone } from '#test/simulation/known-devices'
 import type { ListedRow, Lists, ListView } from '#test/simulation/list-view'
 import { mayHear, mayHearAnything, mayRead, readable } from '#test/simulation/reference-filter'
-import { counterId, counterService } from '#test/simulation/simulated-device'
 import type { Person, Session } from '#test/simulation/simulated-person'
 import { type SimulatedServer, tenant, ticketLifetimeMs } from '#test/simulation/simulated-server'
 import type { Peer, SimulatedSocket } from '#test/simulation/simulated-sockets'
@@ -51,7 +51,7 @@ export class SimulatedDashboard implements Peer {
   #needsRead = true
   #resyncs = 0
   #waiting: Event[] = []
-  #counts = new Map<string, number>()
+  readonly #counts = new HeardCounts()
 
   constructor(server: SimulatedServer, person: Person, witness: Witness, everybody: Pick<Everybody, 'judgeHeard'>) {
     this.#server = server
@@ -199,22 +199,29 @@ export class SimulatedDashboard implements Peer {
     }
     if (wasOver) this.#accuse('comes in by a ticket, and its session is over')
     this.#limitBytes = undefined
-    this.#asked = this.#needsRead ? 'now' : { after: { epoch: this.#epoch, offset: this.#position } }
+    const offset = this.#resumesAt
+    this.#asked = this.#needsRead ? 'now' : { after: { epoch: this.#epoch, offset } }
     if (this.#needsRead) this.#forgetLists()
     this.#retainedFrom = context.reader.retainedFrom(tenant)
-    this.#mustRecover = !this.#needsRead && this.#isRecoverable(server)
+    this.#mustRecover = !this.#needsRead && this.#isRecoverable(server, offset)
     this.#lastHeard = 0
     this.#isBlind = false
-    this.#counts = new Map()
+    this.#counts.forget()
     this.#openedAt = this.#witness.moment
     this.#socket = server.sockets.open(eventRoom, { caller, filter: {}, resume: this.#asked }, this, limitBytes)
   }
 
+  /** Each list was read at a moment of its own: from the first of them on it hears what came since. */
+  get #resumesAt(): number {
+    const read = this.#views.filter(({ needsRead }) => !needsRead)
+    return Math.min(this.#position, ...read.map(({ position }) => position))
+  }
+
   /** What he may is as it was when he heard the last, all of that is stored, and so is all that came after. */
-  #isRecoverable({ assembly: { context } }: SimulatedServer): boolean {
+  #isRecoverable({ assembly: { context } }: SimulatedServer, offset: number): boolean {
     const { sameSince } = this.person
-    if (sameSince === undefined || this.#position <= sameSince) return false
-    return this.#position + 1 >= this.#retainedFrom && context.reader.lastOffsetUnder(tenant, this.#epoch) !== undefined
+    if (sameSince === undefined || offset <= sameSince) return false
+    return offset + 1 >= this.#retainedFrom && context.reader.lastOffsetUnder(tenant, this.#epoch) !== undefined
   }
 
   /** A session that is over is one no more; one that holds is refused for a while at most. */
@@ -280,7 +287,7 @@ export class SimulatedDashboard implements Peer {
     if ('refused' in answer) {
       if (!this.#isForbidden(session, answer.refused)) return
       if (!this.person.mayLack(moment, (grants) => mayRead(grants, resource))) this.#accuse(`may read ${resource}`)
-      if (!isStale) view.replace([], this.#lastHeard)
+      if (!isStale) view.replace([], Math.max(this.#lastHeard, this.#position))
       return
     }
     const rows = JSON.parse(answer.body) as readonly ListedRow[]
@@ -343,6 +350,7 @@ export class SimulatedDashboard implements Peer {
     if (offset < this.#lastHeard) this.#accuse(`hears a PONG go back from ${this.#lastHeard} to ${offset}`)
     this.#epoch = String(epoch)
     this.#position = Math.max(this.#position, offset)
+    for (const view of this.#views) view.positioned(offset)
   }
 
   #resync({ offset }: Event): void {
@@ -352,7 +360,7 @@ export class SimulatedDashboard implements Peer {
     this.#resyncs++
     this.#witness.count('told to read anew')
     this.#lastHeard = Math.max(this.#lastHeard, offset)
-    this.#counts = new Map()
+    this.#counts.forget()
     this.#waiting = []
   }
 
@@ -360,12 +368,14 @@ export class SimulatedDashboard implements Peer {
     const { offset } = event
     if (offset <= this.#lastHeard) this.#accuse(`hears offset ${offset} after ${this.#lastHeard}`)
     this.#lastHeard = offset
-    const from = Math.max(this.#openedAt, this.#witness.toldAt(offset))
+    const toldAt = this.#witness.toldAt(offset)
+    const from = Math.max(this.#openedAt, toldAt)
     const grounds = this.person.grounds(from, (grants) => mayHear(grants, event))
     this.#witness.judge(() => `${this.person.name} hears ${JSON.stringify(event)}`, grounds)
     this.#witness.count(`heard ${event.type}`)
-    this.#everybody.judgeHeard(this.person, this.#account, event, from)
-    this.#checkOrder(event)
+    this.#everybody.judgeHeard(this.person, this.#account, event, { toldAt, from })
+    const fault = this.#counts.faultOf(event)
+    if (fault !== undefined) this.#accuse(fault)
     for (const view of this.#views) view.told(event)
     if (this.#isBlind) return
     if (this.#needsRead) {
@@ -378,18 +388,6 @@ export class SimulatedDashboard implements Peer {
   #fold(event: Event): void {
     this.state.apply(event)
     this.#position = event.offset
-  }
-
-  /** A device counts its frames: nobody hears one twice, or an older one later. */
-  #checkOrder(event: Event): void {
-    if (event.serviceIdentifier !== counterService || event.type !== 'OBJECT_UPDATED') return
-    const device = String(event.deviceIdentifier)
-    for (const { propId, tag, value } of event.updates as { propId: number; tag: string; value?: number }[]) {
-      if (propId !== counterId || tag !== 'value' || value === undefined) continue
-      const before = this.#counts.get(device) ?? 0
-      if (value <= before) this.#accuse(`hears ${device} count ${value} after ${before}`)
-      this.#counts.set(device, value)
-    }
   }
 
   #accuse(what: string): void {

@@ -50,6 +50,8 @@ interface Frame {
 export interface FirmwareGround {
   download(order: Order, from: number, to: number): Promise<Piece>
   offered(device: SimulatedDevice, order: Order): void
+  /** It says HELLO: whether it takes firmware by itself may be known from now on. */
+  greets(device: SimulatedDevice): void
   /** It is known now whether it takes firmware by itself. */
   welcomed(device: SimulatedDevice): void
   accuse(what: string): void
@@ -129,6 +131,7 @@ export class SimulatedDevice implements Peer {
     this.#address = 0
     this.heater.begins()
     this.firmware.begins()
+    this.ground?.greets(this)
     socket.say({
       type: 'HELLO',
       deviceIdentifier: this.name,

@@ -76,6 +76,7 @@ export class SimulatedUpdates {
       device.ground = {
         download: (...asked) => this.#download(...asked),
         offered: (...offered) => this.#offered(...offered),
+        greets: (greeting) => this.#greets(greeting),
         welcomed: (welcomed) => this.#welcomed(welcomed),
         accuse: (what) => this.#witness.accuse(what),
       }
@@ -335,10 +336,14 @@ export class SimulatedUpdates {
       this.#witness.accuse(`${name} is offered ${firmware} of ${index} in place of ${from}, and is not held there`)
   }
 
-  /** A device was welcomed as one that takes firmware by itself, or does not. */
-  #welcomed({ name, firmware }: SimulatedDevice): void {
+  /** A device says HELLO: from then on it may be taken for one that takes firmware by itself. */
+  #greets({ name, firmware }: SimulatedDevice): void {
     if (firmware.isAccepting) this.#refusingSince.delete(name)
-    else if (!this.#refusingSince.has(name)) this.#refusingSince.set(name, this.#server.now())
+  }
+
+  /** A device was welcomed, for all that it said: as one that does not take firmware by itself, if it said that last. */
+  #welcomed({ name, firmware }: SimulatedDevice): void {
+    if (!firmware.isAccepting && !this.#refusingSince.has(name)) this.#refusingSince.set(name, this.#server.now())
   }
 
   async #download({ id, url, sha256 }: Order, from: number, to: number): Promise<Piece> {

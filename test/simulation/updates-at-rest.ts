@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { projectAddress, walkingIndex } from '#actors/project/address'
 import type { ProjectState } from '#actors/project/state'
 import { updateAddress, updatingIndex } from '#actors/update/address'
+import { waitingAttempts } from '#actors/update/attempts'
 import { type StoredUpdate, updateRecord } from '#actors/update/state'
 import type { SeededRandom } from '#bench/random'
 import type { BlobStore } from '#runtime/blobs'
@@ -104,8 +105,7 @@ export class UpdatesAtRest {
       await life.advance(ms)
       await life.comeToRest()
       const isGoingOn = (await life.pumped(this.#has(updatingIndex))) || (await life.pumped(this.#has(walkingIndex)))
-      const isWaiting =
-        isPatient && devices.some(({ name }) => (this.#storedOf(name)?.attempts?.nextAt ?? 0) > this.#life.server.now())
+      const isWaiting = isPatient && devices.some(({ name }) => this.#waitsFor(name))
       if (!isGoingOn && !isWaiting && round > 0) return
     }
     throw new Error('an update does not end')
@@ -154,15 +154,15 @@ export class UpdatesAtRest {
 
   /** It was tried with this before, and that is too often, or too short a time ago. */
   #isHeldBack(device: string, index: number, firmware: string): boolean {
-    const attempts = this.#storedOf(device)?.attempts
-    if (!attempts) return false
-    const { nextAt } = attempts
-    const isOver = nextAt === null || nextAt > this.#life.server.now()
-    // Of firmwares that fail in turns only the last one is remembered.
-    if (attempts.index !== index) return isOver
-    if (attempts.firmware !== firmware) return false
-    if (attempts.rollout !== null && attempts.rollout !== this.#projectNow().rollout?.id) return false
-    return isOver
+    const tried = this.#storedOf(device)?.attempts.find((each) => each.index === index && each.firmware === firmware)
+    if (!tried || (tried.rollout !== null && tried.rollout !== this.#projectNow().rollout?.id)) return false
+    return tried.nextAt === null || tried.nextAt > this.#life.server.now()
+  }
+
+  /** It is still to be tried again by itself. */
+  #waitsFor(device: string): boolean {
+    const waiting = waitingAttempts(this.#storedOf(device)?.attempts ?? [])
+    return waiting.some(({ nextAt }) => nextAt > this.#life.server.now())
   }
 
   async #check(since: number): Promise<void> {

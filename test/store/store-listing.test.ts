@@ -1,16 +1,19 @@
 import { beforeEach, describe, expect, test } from 'vitest'
+import { Problem } from '#model/problem'
 import type { Pages } from '#runtime/listing'
+import { type Scan, type Storage, StorageFailure } from '#runtime/storage'
 import { keys } from '#store/keys'
 import { memoryPlace } from '#store/memory'
 import { StoreListing } from '#store/store-listing'
 
 let listing: StoreListing
+let storage: Storage
 
 const devices = ['#$A-1', 'A', 'A-1', 'A=', 'AB', 'Z']
 const entries = ['a.b/A', 'a/A', 'a/B', 'a/C', 'ab/A', 'b/A']
 
 beforeEach(async () => {
-  const storage = await memoryPlace().open()
+  storage = await memoryPlace().open()
   listing = new StoreListing(() => storage)
   const present = (key: string) => ({ key, value: new Uint8Array(0) })
   await storage.write(
@@ -65,5 +68,28 @@ describe('entries of an index', () => {
     const pages = listing.entries('service', 'one')
     expect((await pages.next(4)).length).toBeLessThanOrEqual(4)
     await pages.close()
+  })
+})
+
+describe('while the store is being reopened', () => {
+  const refusal = expect.objectContaining({ code: 'storage' })
+
+  test('nothing is listed, and who is in the middle of it hears so', async () => {
+    const pages = listing.entries('service', 'one')
+    expect(await pages.next(1)).toEqual(entries.slice(0, 1))
+    await storage.close()
+    await expect(pages.next(1)).rejects.toThrow(Problem)
+    await expect(pages.next(1)).rejects.toEqual(refusal)
+    await pages.close()
+    for (const list of [() => listing.entries('service', 'one'), () => listing.actors('device', 'one')]) {
+      expect(list).toThrow(refusal)
+    }
+  })
+
+  test('a store that is damaged is another matter', async () => {
+    const failure = new StorageFailure('damaged', 'a page is gone')
+    const scan: Scan = { next: () => Promise.reject(failure), close: async () => {} }
+    const damaged = new StoreListing(() => ({ ...storage, scan: () => scan }) as Storage)
+    await expect(damaged.entries('service', 'one').next(1)).rejects.toBe(failure)
   })
 })

@@ -46,7 +46,7 @@ export class ActingUpdate extends ActingActor<UpdateActorState, UpdateCommand> {
       offer: (_, device, { id, offer }) => said.push(`offer ${device} ${id} ${offer?.firmware}`),
       outcome: (_, device, { status, message }) =>
         said.push(`outcome ${device} ${status}${message ? `: ${message}` : ''}`),
-      retry: (_, device, by) => said.push(`retry ${device} ${by}`),
+      retry: (_, device) => said.push(`retry ${device}`),
       next: (_, device, by, rest) => said.push(`next ${device} ${by} ${rest}`),
     }
     super(updateActor({ notices, offerTimeoutMs }), { id: 'A' })

@@ -1,9 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import { isHeldBack, retryMsMax, retryMsMin } from '#actors/update/attempts'
+import { isHeldBack, rememberedMax, retryMsMax, retryMsMin } from '#actors/update/attempts'
 import type { BeginUpdate } from '#actors/update/commands'
+import { stayMsMin } from '#actors/update/machine'
 import { defaultAttempts } from '#model/rollout'
 import { now } from '#test/actors/acting-actor'
-import { ActingUpdate, foundOf, offerOf } from '#test/actors/update/acting-update'
+import { ActingUpdate, foundOf, offerOf, told } from '#test/actors/update/acting-update'
 
 const rollout = (maxAttempts: number, id = 'R') => foundOf({ rollout: { id, maxAttempts } })
 const begins = (acting: ActingUpdate, seed: string, more: Partial<BeginUpdate> = {}) =>
@@ -16,13 +17,9 @@ describe('an update that began by itself and was in vain', () => {
       const acting = new ActingUpdate()
       for (let count = 1; count <= defaultAttempts; count++) {
         expect(begins(acting, `J${count}`, { by: 'cron' })).toBe('begun')
-        expect(acting.stands.attempts).toMatchObject({
-          firmware: '2.0.0',
-          index: 0,
-          rollout: null,
-          count,
-          nextAt: null,
-        })
+        expect(acting.stands.attempts).toEqual([
+          { firmware: '2.0.0', index: 0, rollout: null, by: 'cron', count, nextAt: null, doneAt: null },
+        ])
         acting.says(status)
         acting.forgetHeard()
         if (count === defaultAttempts) break
@@ -36,9 +33,9 @@ describe('an update that began by itself and was in vain', () => {
         expect(acting.heard).toEqual([])
         acting.at += 1
         acting.due()
-        expect([acting.heard, acting.reminder]).toEqual([['retry A cron'], null])
+        expect([acting.heard, acting.reminder]).toEqual([['retry A'], null])
       }
-      expect([acting.reminder, acting.stands.attempts?.nextAt]).toEqual([null, null])
+      expect([acting.reminder, acting.stands.attempts[0]?.nextAt]).toEqual([null, null])
       acting.at += 10 * retryMsMax
       expect(begins(acting, 'more')).toBe('held_back')
     },
@@ -68,7 +65,7 @@ describe('an update that began by itself and was in vain', () => {
     acting.says('FAILED')
     expect(begins(acting, 'K')).toBe('held_back')
     expect(begins(acting, 'K', more)).toBe('begun')
-    expect(acting.stands.attempts).toMatchObject({ count, nextAt: null })
+    expect(acting.stands.attempts.at(-1)).toMatchObject({ count, nextAt: null })
   })
 
   test('does not hold back who asks by hand, and counts from the beginning then', () => {
@@ -77,28 +74,28 @@ describe('an update that began by itself and was in vain', () => {
     expect(acting.begins({ seed: 'K' }).outcome).toBe('begun')
     acting.act({ type: 'found', id: 'K', ...foundOf() })
     acting.says('FAILED')
-    expect([acting.stands.attempts, acting.reminder]).toEqual([null, null])
+    expect([acting.stands.attempts, acting.reminder]).toEqual([[], null])
     expect(begins(acting, 'L')).toBe('begun')
-    expect(acting.stands.attempts?.count).toBe(1)
+    expect(acting.stands.attempts[0]?.count).toBe(1)
   })
 
   test('is not tried again while it goes on after all, and is no other attempt', () => {
     const acting = ActingUpdate.offering()
     acting.act({ type: 'lost', id: 'J' })
-    expect(acting.stands.attempts?.nextAt).not.toBeNull()
+    expect(acting.stands.attempts[0]?.nextAt).not.toBeNull()
     acting.says('DOWNLOADING')
-    expect(acting.stands.attempts).toMatchObject({ count: 1, nextAt: null })
+    expect(acting.stands.attempts).toMatchObject([{ count: 1, nextAt: null }])
     expect(acting.reminder).toBe(acting.stands.context.deadline)
     acting.says('FAILED')
-    expect(acting.stands.attempts).toMatchObject({ count: 1 })
-    expect(acting.reminder).toBe(acting.stands.attempts?.nextAt)
+    expect(acting.stands.attempts).toMatchObject([{ count: 1 }])
+    expect(acting.reminder).toBe(acting.stands.attempts[0]?.nextAt)
   })
 
-  test('is forgotten when it is done', () => {
+  test('is not tried again when it came about after all', () => {
     const acting = ActingUpdate.offering()
     acting.says('FAILED')
     acting.back('2.0.0', 't')
-    expect([acting.standsAt, acting.stands.attempts, acting.reminder]).toEqual(['done', null, null])
+    expect([acting.standsAt, acting.reminder]).toEqual(['done', null])
   })
 
   test('is still tried again when there was nothing to be had by hand meanwhile', () => {
@@ -112,7 +109,183 @@ describe('an update that began by itself and was in vain', () => {
   })
 })
 
+describe('a device that falls back behind an update that was done', () => {
+  /** Offered by itself, done, and fallen back a minute later. */
+  const fallsBack = (acting: ActingUpdate, seed: string, more: Partial<BeginUpdate> = {}, firmware = '1.0.0') => {
+    expect(begins(acting, seed, more)).toBe('begun')
+    acting.says('INSTALLED')
+    acting.back('2.0.0', `${seed} new`)
+    expect([acting.standsAt, acting.reminder]).toEqual(['done', null])
+    acting.at += 60_000
+    return acting.back(firmware, `${seed} old`)
+  }
+
+  test.each(['1.0.0', '0.9.0'])(
+    'to %s has failed, is tried again, each time later, and as often as any other',
+    (old) => {
+      const acting = new ActingUpdate()
+      for (let count = 1; count <= defaultAttempts; count++) {
+        expect(told(fallsBack(acting, `J${count}`, {}, old))).toEqual(['FAILED 2.0.0 fell back to an older firmware'])
+        expect(acting.stands.attempts).toMatchObject([{ count, doneAt: null }])
+        expect(begins(acting, 'early')).toBe('held_back')
+        if (count === defaultAttempts) break
+        const waitMs = (acting.reminder ?? 0) - acting.at
+        expect(waitMs).toBeGreaterThanOrEqual(retryMsMin * 2 ** (count - 1) * 0.8)
+        acting.at += waitMs
+        acting.forgetHeard()
+        acting.due()
+        expect(acting.heard).toEqual(['retry A'])
+      }
+      expect(acting.reminder).toBeNull()
+      acting.at += 10 * retryMsMax
+      expect(begins(acting, 'more')).toBe('held_back')
+    },
+  )
+
+  test('is one that failed, to the rollout it came by', () => {
+    const acting = new ActingUpdate()
+    const decision = fallsBack(acting, 'J', { found: rollout(3) })
+    const tells = decision.type === 'record' ? decision.tells : []
+    expect(tells?.map(({ command }) => command)).toMatchObject([{ rollout: 'R', from: 'done', to: 'failed' }])
+  })
+
+  test('before anybody hears so, is held back as well', () => {
+    const acting = ActingUpdate.offering()
+    acting.says('INSTALLED')
+    acting.back('2.0.0', 't')
+    const [{ nextAt = 0 } = {}] = acting.stands.attempts
+    expect(nextAt).toBeGreaterThan(acting.at)
+    acting.at = (nextAt ?? 0) - 1
+    expect(begins(acting, 'K')).toBe('held_back')
+    acting.at += 1
+    expect(begins(acting, 'K')).toBe('begun')
+    expect(acting.stands.attempts).toMatchObject([{ count: 2 }])
+  })
+
+  test('after a day has not failed, and counts from the beginning', () => {
+    for (const [laterMs, state, count] of [
+      [stayMsMin - 1, 'failed', 2],
+      [stayMsMin, 'done', 1],
+    ] as const) {
+      const acting = ActingUpdate.offering()
+      acting.says('INSTALLED')
+      acting.back('2.0.0', 't')
+      acting.at += laterMs
+      acting.back('1.0.0', 'u')
+      expect(acting.standsAt).toBe(state)
+      if (state === 'failed') acting.at = acting.reminder ?? 0
+      expect(begins(acting, 'K')).toBe('begun')
+      expect(acting.stands.attempts).toMatchObject([{ count, doneAt: null }])
+    }
+  })
+
+  test('counts from the beginning when somebody asked by hand, another firmware was chosen, or the rollout is put anew', () => {
+    const acting = new ActingUpdate()
+    fallsBack(acting, 'J')
+    acting.begins({ seed: 'K', found: foundOf() })
+    expect(acting.stands.attempts).toEqual([])
+
+    const other = ActingUpdate.offering()
+    other.says('INSTALLED')
+    other.back('2.0.0', 't')
+    expect(begins(other, 'K', { found: foundOf({ firmware: '2.0.1' }) })).toBe('begun')
+    expect(other.stands.attempts).toMatchObject([{ firmware: '2.0.1', count: 1 }])
+
+    const anew = new ActingUpdate()
+    fallsBack(anew, 'J')
+    expect(begins(anew, 'K', { found: rollout(3) })).toBe('begun')
+    expect(anew.stands.attempts).toMatchObject([{ rollout: 'R', count: 1 }])
+  })
+
+  test('that went on to something newer, or only says HELLO once more, has not', () => {
+    for (const [firmware, session] of [
+      ['2.1.0', 'u'],
+      ['1.0.0', 's'],
+      ['2.0.0', 'u'],
+    ] as const) {
+      const acting = ActingUpdate.offering()
+      acting.says('INSTALLED')
+      acting.back('2.0.0', 't')
+      expect(acting.back(firmware, session).type).toBe('answer')
+    }
+  })
+})
+
+describe('several firmwares of one device', () => {
+  const fails = (acting: ActingUpdate, seed: string, offered: Parameters<typeof foundOf>[0]) => {
+    const outcome = begins(acting, seed, { found: foundOf(offered) })
+    if (outcome === 'begun') acting.says('FAILED')
+    return outcome
+  }
+
+  test.each([
+    ['of two indexes', { index: 0 }, { index: 1 }],
+    ['of one index', { firmware: '2.0.0' }, { firmware: '2.0.1' }],
+  ])('%s that fail in turns are each tried three times', (_, one, next) => {
+    const acting = new ActingUpdate()
+    for (let count = 1; count <= defaultAttempts; count++) {
+      for (const offered of [one, next]) {
+        expect(fails(acting, `${JSON.stringify(offered)} ${count}`, offered)).toBe('begun')
+        expect(fails(acting, 'early', offered)).toBe('held_back')
+      }
+      acting.at += 2 * retryMsMax
+    }
+    for (const offered of [one, next]) expect(fails(acting, 'more', offered)).toBe('held_back')
+    expect(acting.stands.attempts).toMatchObject([
+      { ...one, count: defaultAttempts, nextAt: null },
+      { ...next, count: defaultAttempts, nextAt: null },
+    ])
+  })
+
+  test('that wait are tried again one after the other', () => {
+    const acting = new ActingUpdate()
+    fails(acting, 'J', { index: 0 })
+    acting.at += 1_000
+    fails(acting, 'K', { index: 1 })
+    acting.forgetHeard()
+    const times = acting.stands.attempts.map(({ nextAt }) => nextAt ?? 0).sort((a, b) => a - b)
+    for (const time of times) {
+      expect(acting.reminder).toBe(time)
+      acting.at = time
+      acting.due()
+    }
+    expect([acting.heard, acting.reminder]).toEqual([['retry A', 'retry A'], null])
+  })
+
+  test('that are due while another one goes on are so behind it', () => {
+    const acting = new ActingUpdate()
+    fails(acting, 'J', { index: 0 })
+    const { reminder } = acting
+    begins(acting, 'K', { found: foundOf({ index: 1 }) })
+    acting.at = (reminder ?? 0) + 1
+    acting.says('FAILED')
+    expect(acting.reminder).toBe(reminder)
+  })
+
+  test('of one index wait for the one alone that was chosen last', () => {
+    const acting = new ActingUpdate()
+    fails(acting, 'J', { firmware: '2.0.0' })
+    acting.at += 1_000
+    fails(acting, 'K', { firmware: '2.0.1' })
+    expect(acting.reminder).toBe(acting.stands.attempts.find(({ firmware }) => firmware === '2.0.1')?.nextAt)
+  })
+
+  test('are forgotten where there are too many of one index, and those of others are not', () => {
+    const acting = new ActingUpdate()
+    fails(acting, 'other', { index: 1 })
+    for (let patch = 0; patch <= rememberedMax; patch++) fails(acting, `J${patch}`, { firmware: `2.0.${patch}` })
+    const known = acting.stands.attempts.map(({ index, firmware }) => `${index}: ${firmware}`)
+    expect(known).toEqual(['1: 2.0.0', ...Array.from({ length: rememberedMax }, (_, at) => `0: 2.0.${at + 1}`)])
+  })
+
+  test('are not forgotten when somebody asks for the other one by hand', () => {
+    const acting = new ActingUpdate()
+    fails(acting, 'J', { index: 0 })
+    acting.begins({ seed: 'K', found: foundOf({ index: 1 }) })
+    expect(acting.stands.attempts).toMatchObject([{ index: 0, count: 1 }])
+  })
+})
+
 test('nobody is held back where nothing was tried', () => {
-  for (const attempts of [null, undefined])
-    expect(isHeldBack(attempts, { index: 0, offer: offerOf() }, now)).toBe(false)
+  for (const attempts of [[], undefined]) expect(isHeldBack(attempts, { index: 0, offer: offerOf() }, now)).toBe(false)
 })

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { JobMoved } from '#actors/project/commands'
+import { waitingAttempts } from '#actors/update/attempts'
 import type { UpdateCommand } from '#actors/update/commands'
 import { isRunning } from '#actors/update/machine'
 import { releaseName } from '#model/release'
@@ -85,7 +86,7 @@ test('what projects are told adds up to where each update stands', () => {
         if (!stored) continue
         // Whatever happened: what goes on has its end in sight, and an image of ours that is offered is in use.
         const { state, context, attempts } = stored
-        const wakesAt = isRunning(state) ? context.deadline : (attempts?.nextAt ?? null)
+        const wakesAt = isRunning(state) ? context.deadline : (waitingAttempts(attempts)[0]?.nextAt ?? null)
         // What may be tried again by now was said to be so once.
         const isSaid = !isRunning(state) && wakesAt !== null && wakesAt <= acting.at
         if (!isSaid) expect(acting.reminder).toBe(wakesAt)

@@ -5,6 +5,7 @@ import {
   downloadMsMax,
   downloadSilenceMsMax,
   installingMsMax,
+  installingSilenceMsMax,
   isRunning,
   rebootingMsMax,
   resendsMax,
@@ -44,7 +45,7 @@ describe('a deadline', () => {
       verifyingMsMax,
       'did not verify it in time',
     ],
-    ['installing', () => ActingUpdate.behind('INSTALLING'), installingMsMax, 'did not install it in time'],
+    ['installing', () => ActingUpdate.behind('INSTALLING'), installingSilenceMsMax, 'did not install it in time'],
     ['rebooting', () => ActingUpdate.behind('INSTALLED'), rebootingMsMax, 'did not come back'],
   ])('of %s is met to the millisecond', (state, reach, ms, message) => {
     const acting = reach()
@@ -65,24 +66,46 @@ describe('a deadline', () => {
     expect(new ActingUpdate().due().type).toBe('answer')
   })
 
-  test('of a download moves on with what is told of it, up to a day', () => {
-    const acting = ActingUpdate.behind('DOWNLOADING')
-    const stepMs = downloadSilenceMsMax - 1
-    for (let at = now + stepMs; at < now + downloadMsMax; at += stepMs) {
+  test.each([
+    ['a download', 'DOWNLOADING', downloadSilenceMsMax, downloadMsMax],
+    ['an installation', 'INSTALLING', installingSilenceMsMax, installingMsMax],
+  ] as const)('of %s moves on with what is told of it, up to a day', (_, status, silenceMsMax, msMax) => {
+    const acting = ActingUpdate.behind(status)
+    const stepMs = silenceMsMax - 1
+    for (let at = now + stepMs; at < now + msMax; at += stepMs) {
       acting.at = at
-      acting.says('DOWNLOADING', { progress: 1 })
-      expect(acting.reminder).toBe(Math.min(at + downloadSilenceMsMax, now + downloadMsMax))
+      acting.says(status, { progress: 1 })
+      expect(acting.reminder).toBe(Math.min(at + silenceMsMax, now + msMax))
     }
-    acting.at = now + downloadMsMax
+    acting.at = now + msMax
     acting.due()
     expect(acting.standsAt).toBe('failed')
+    // It says so still: that holds nothing any more. What it has done after all counts.
+    expect(acting.says(status, { progress: 2 }).type).toBe('answer')
+    acting.back('2.0.0', 't')
+    expect(acting.standsAt).toBe('done')
   })
 
-  test('of an installation moves on with what is told of it', () => {
+  test.each(['DOWNLOADING', 'INSTALLING'] as const)(
+    'up to a day is not put off by falling silent in between: %s',
+    (status) => {
+      const acting = ActingUpdate.behind(status)
+      acting.at = acting.reminder ?? 0
+      acting.due()
+      expect(acting.standsAt).toBe('failed')
+      acting.at = now + downloadMsMax - 1
+      acting.says(status)
+      expect(acting.reminder).toBe(now + downloadMsMax)
+    },
+  )
+
+  test('up to a day begins anew for a device that starts anew', () => {
     const acting = ActingUpdate.behind('INSTALLING')
     acting.at += 1_000
-    acting.says('INSTALLING', { progress: 1 })
-    expect(acting.reminder).toBe(acting.at + installingMsMax)
+    acting.back('1.0.0', 't')
+    acting.at += 1_000
+    acting.says('INSTALLING')
+    expect(acting.stands.context.installsUntil).toBe(acting.at + installingMsMax)
   })
 })
 

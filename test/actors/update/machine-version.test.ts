@@ -11,6 +11,7 @@ import { arrowsOf } from '#test/actors/update/drawing'
  */
 const versions: Readonly<Record<number, string>> = {
   1: 'bb9ea7eea9719de35733ca751bf0201f20339a33eba718bea67153ba8e74edd9',
+  2: '6f1ea83f3d48439dc006baf47a543276ee20a3ac5edf96bbc5f22d75f3a29a44',
 }
 
 function printOf(machine: typeof updateMachine): string {

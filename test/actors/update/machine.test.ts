@@ -61,8 +61,8 @@ LOST            ·        ·        failed      ·           ·           ·    
 DUE             ·        failed   failed      failed      failed      failed     failed     failed    ·        ·        ·           ·
 BACK_target     ·        =        done        done        done        done       done       done      ·        done     done        ·
 BACK_old        ·        =        =           ·           ·           ·          ·          ·         ·        ·        ·           ·
-BACK_anew       ·        =        =           =           started     started    started    failed    ·        ·        ·           ·
-BACK_other      ·        =        failed      failed      failed      failed     failed     failed    ·        ·        ·           ·
+BACK_anew       ·        =        =           =           started     started    started    failed    failed   ·        ·           ·
+BACK_other      ·        =        failed      failed      failed      failed     failed     failed    failed   ·        ·           ·
 BACK_silent     ·        =        =           ·           ·           ·          ·          ·         ·        ·        ·           ·
 `
   .trim()

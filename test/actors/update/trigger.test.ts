@@ -156,7 +156,7 @@ describe('asking for an update by hand', () => {
     const { acting, decision } = happen()
     expect(told(decision)).toEqual([event])
     expect(acting.heard).toEqual([`outcome A ${outcome}`])
-    expect([acting.reminder, acting.stands.attempts]).toEqual([null, null])
+    expect([acting.reminder, acting.stands.attempts]).toEqual([null, []])
   })
 
   test('every status has a cause here', () => {

@@ -3,12 +3,15 @@ import { at } from '#test/store/samples-of/entries'
 
 const sha256 = '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08'
 
-/** One by a rollout that will be tried again, one whose image is elsewhere, and one that only asks. */
+/**
+ * One by a rollout that will be tried again, one whose image is elsewhere, one that only asks, and one of several firmwares,
+ * as the first version of the machine stored them; and one that installs, with attempts of two firmwares, by the second.
+ */
 export const updateSamples: readonly (readonly [name: string, means: StoredUpdate])[] = [
   [
     'update-failed',
     {
-      machine: 1,
+      machine: 2,
       state: 'failed',
       context: {
         id: '7Lf2wZs6Dy',
@@ -34,12 +37,23 @@ export const updateSamples: readonly (readonly [name: string, means: StoredUpdat
         outcome: { status: 'STARTED' },
         deadline: null,
         downloadsUntil: at + 86_400_000,
+        installsUntil: 0,
         beganAt: at - 9_000,
         toldAt: at,
         toldProgress: 37.5,
         resends: 2,
       },
-      attempts: { firmware: '1.3.0-rc.1', index: 1, rollout: '9Pk4vRt8Ab', count: 2, nextAt: at + 600_000 },
+      attempts: [
+        {
+          firmware: '1.3.0-rc.1',
+          index: 1,
+          rollout: '9Pk4vRt8Ab',
+          by: 'hook',
+          count: 2,
+          nextAt: at + 600_000,
+          doneAt: null,
+        },
+      ],
       counted: {
         project: 'boiler',
         release: { firmware: '1.3.0-rc.1', hardware: 'rev-B', index: 1 },
@@ -51,7 +65,7 @@ export const updateSamples: readonly (readonly [name: string, means: StoredUpdat
   [
     'update-downloading',
     {
-      machine: 1,
+      machine: 2,
       state: 'downloading',
       context: {
         id: '8e03978e-40d5-43e8-bc93-6894a57f9324',
@@ -76,19 +90,20 @@ export const updateSamples: readonly (readonly [name: string, means: StoredUpdat
         outcome: { status: 'STARTED' },
         deadline: at + 600_000,
         downloadsUntil: at + 86_400_000,
+        installsUntil: 0,
         beganAt: at - 9_000,
         toldAt: at,
         toldProgress: 37.5,
         resends: 0,
       },
-      attempts: null,
+      attempts: [],
       counted: null,
     },
   ],
   [
     'update-checking',
     {
-      machine: 1,
+      machine: 2,
       state: 'checking',
       context: {
         id: '3Qm5xUy7Bc',
@@ -105,19 +120,20 @@ export const updateSamples: readonly (readonly [name: string, means: StoredUpdat
         outcome: null,
         deadline: at + 30_000,
         downloadsUntil: 0,
+        installsUntil: 0,
         beganAt: at,
         toldAt: at,
         toldProgress: 0,
         resends: 0,
       },
-      attempts: null,
+      attempts: [],
       counted: null,
     },
   ],
   [
     'update-of-several',
     {
-      machine: 1,
+      machine: 2,
       state: 'idle',
       context: {
         id: '5Tn2bGh9Kd',
@@ -134,17 +150,57 @@ export const updateSamples: readonly (readonly [name: string, means: StoredUpdat
         outcome: { status: 'NO_UPDATE' },
         deadline: null,
         downloadsUntil: 0,
+        installsUntil: 0,
         beganAt: at,
         toldAt: at,
         toldProgress: 0,
         resends: 0,
       },
-      attempts: null,
+      attempts: [],
       counted: null,
       earlier: [
         { index: 0, at, status: 'done', firmware: '2.0.0' },
         { index: 255, at: at - 9_000, status: 'failed', firmware: '3.0.0-rc.1', message: 'zu groß' },
       ],
+    },
+  ],
+  [
+    'update-installing',
+    {
+      machine: 2,
+      state: 'installing',
+      context: {
+        id: '6Wm8cNp3Rz',
+        by: 'cron',
+        project: 'boiler',
+        index: 3,
+        from: '2.0.0',
+        offer: { firmware: '2.1.0', index: 3, sha256, size: 65_536, isPinned: false, url: null, rollout: null },
+        rest: [],
+        session: 's-2',
+        progress: 50,
+        message: 'schreibt',
+        reason: null,
+        outcome: { status: 'STARTED' },
+        deadline: at + 1_800_000,
+        downloadsUntil: at + 80_000_000,
+        installsUntil: at + 86_000_000,
+        beganAt: at - 9_000,
+        toldAt: at,
+        toldProgress: 50,
+        resends: 0,
+      },
+      attempts: [
+        { firmware: '1.1.0', index: 0, rollout: '9Pk4vRt8Ab', by: 'hook', count: 3, nextAt: null, doneAt: at - 60_000 },
+        { firmware: '2.0.5', index: 3, rollout: null, by: 'connect', count: 1, nextAt: at + 300_000, doneAt: null },
+        { firmware: '2.1.0', index: 3, rollout: null, by: 'cron', count: 1, nextAt: null, doneAt: null },
+      ],
+      counted: {
+        project: 'boiler',
+        release: { firmware: '2.1.0', hardware: null, index: 3 },
+        rollout: null,
+        stage: 'running',
+      },
     },
   ],
 ]

@@ -1,0 +1,221 @@
+// Answers: what a function over 10 000 devices, to which 1 000 people are subscribed, costs each change on its way that triggers it, against the same without: one whose condition never holds (quiet), one that tells of a device once a minute (throttled), one that tells of every change (unthrottled), and one that means other devices (elsewhere); what is kept of a minute's storm, and how many mails it comes to, at 5 an hour for each. Measured with IAM on, and a mail server that takes everything. Does not count: making functions and subscriptions, alarms and statuses that trigger, mail servers that refuse or are slow, digests while something else goes on.
+import { allowedMs } from '#bench/harness/allowed'
+import {
+  type LeftSubscribed,
+  leaveSubscribed,
+  mailsPerHourMax,
+  type Notified,
+  watching,
+  withNotified,
+} from '#bench/harness/notified'
+import type { Case, Figures, Question, Round, Target } from '#bench/harness/question'
+import { started, withFleet } from '#bench/harness/reading'
+import type { RunningServer } from '#bench/harness/servers'
+import { temporaryFolder } from '#bench/harness/temporary-folder'
+import type { FunctionManner } from '#bench/load/functions'
+import type { PhaseResult, PhaseSpec } from '#bench/load/ingest'
+import { requestsKept } from '#model/delivery'
+
+const fleet = { devices: 10_000, links: 50, window: 64, properties: 10, prefix: 'LOAD', dashboards: 1 }
+const subscribers = 1_000
+const quickly = { devices: fleet.devices / 10, subscribers: 20 }
+
+const without = 'without'
+const manners: readonly FunctionManner[] = ['quiet', 'throttled', 'unthrottled', 'elsewhere']
+/** Who mails are made for, as fast as they go out. */
+const mailing: readonly FunctionManner[] = ['throttled', 'unthrottled']
+type Variant = FunctionManner | typeof without
+
+const ones = 'frames of 1 change'
+const tens = 'frames of 10 changes'
+const half = 'frames of 1 change, at half of what it takes without a function'
+const storm = 'a minute of frames of 1 change, and the hour after'
+
+const mailsMsMax = 180_000
+const megabyte = 2 ** 20
+
+/** Made once; each measurement has a copy of it. */
+let left: LeftSubscribed | undefined
+
+function notified<Result>(changes: number, use: (notified: Notified) => Promise<Result>): Promise<Result> {
+  if (!left) throw new Error('nothing was made to measure')
+  return withNotified(left, { ...fleet, changes }, use)
+}
+
+function withReports<Result>(
+  server: RunningServer,
+  changes: number,
+  { isQuick }: Round,
+  use: (run: (phase: PhaseSpec) => Promise<PhaseResult>) => Promise<Result>,
+): Promise<Result> {
+  const devices = isQuick ? quickly.devices : fleet.devices
+  return withFleet(server, { ...fleet, devices, changes }, (load) => use((phase) => load.ask('run', phase)))
+}
+
+const mannerOf = (variant: Variant) => (variant === without ? undefined : variant)
+
+/** One phase, and what was seen of it. */
+async function measured(variant: Variant, changes: number, round: Round, pace?: { readonly rate: number }) {
+  const times = round.isQuick ? { warmupMs: 200, measuredMs: 400 } : { warmupMs: 2_000, measuredMs: 5_000 }
+  return notified(changes, ({ mails, start }) => {
+    const reporting = (server: RunningServer) =>
+      withReports(server, changes, round, async (run) => {
+        const began = performance.now()
+        const result = await run({ ...times, ...pace })
+        const seconds = (performance.now() - began) / 1000
+        return { result, mailsPerSecond: (await mails.seen()).mails / seconds }
+      })
+    return started(
+      () => start(mannerOf(variant)),
+      async (server) => {
+        const [{ result, mailsPerSecond }, { waitingMost }] = await watching(server, () => reporting(server))
+        return { result, figures: { ...costs(result), mailsPerSecond, waitingMost } }
+      },
+    )
+  })
+}
+
+function costs({ seconds, changes, serverCpuSeconds, loadCpuSeconds }: PhaseResult): Figures {
+  return {
+    changesPerSecond: changes / seconds,
+    changesPerCpuSecond: changes / serverCpuSeconds,
+    serverCpuPerChange: (serverCpuSeconds / changes) * 1e6,
+    serverCpu: (serverCpuSeconds / seconds) * 100,
+    loadCpu: (loadCpuSeconds / seconds) * 100,
+  }
+}
+
+function fullSpeed(name: string, changes: number): Case {
+  const variants: readonly Variant[] = [without, ...manners]
+  return {
+    name,
+    baseline: without,
+    variants: variants.map((variant) => ({
+      name: variant,
+      measure: async (round) => (await measured(variant, changes, round)).figures,
+    })),
+  }
+}
+
+const halfLoad: Case = {
+  name: half,
+  baseline: without,
+  variants: ([without, ...mailing] as const).map((variant) => ({
+    name: variant,
+    async measure(round) {
+      const rate = round.earlier(ones, without, 'changesPerSecond') / 2
+      const { result, figures } = await measured(variant, 1, round, { rate })
+      const ackP99 = result.acknowledgement.p99
+      const shown = { ...figures, ackP99, heardP99: result.delivery.p99 }
+      if (variant === without) return shown
+      return { ...shown, ofLimit: ackP99 / allowedMs(round.earlier(half, without, 'ackP99')) }
+    },
+  })),
+}
+
+/** Mails of the hour that did not go out beside it go out behind it; what is left is of the next. */
+async function stormed(variant: Variant, round: Round): Promise<Figures> {
+  const phase = round.isQuick ? { warmupMs: 0, measuredMs: 1_000 } : { warmupMs: 2_000, measuredMs: 60_000 }
+  const people = round.isQuick ? quickly.subscribers : subscribers
+  return notified(1, async ({ mails, start }) => {
+    const figures = await started(
+      () => start(mannerOf(variant)),
+      async (server) => {
+        const [result, { residentMostBytes, waitingMost }] = await watching(server, () =>
+          withReports(server, 1, round, (run) => run(phase)),
+        )
+        const residentMost = residentMostBytes / megabyte
+        const shown = { ...costs(result), residentMost, waitingMost }
+        if (variant === without) return shown
+        await mails.until(
+          ({ mailsLeast, recipients }) => recipients === people && mailsLeast >= mailsPerHourMax,
+          mailsMsMax,
+        )
+        return { ...shown, residentBeside: residentMost - round.earlier(storm, without, 'residentMost') }
+      },
+    )
+    if (variant === without) return figures
+    const { mailsMost } = await mails.seen()
+    await mails.clear()
+    // Nothing is reported any more: one digest of what was left over is all there is.
+    const digestsPerSecond = await started(
+      () => start(variant, 'harness/an-hour-later'),
+      async () => {
+        const began = performance.now()
+        await mails.until(({ digests }) => digests >= people, mailsMsMax)
+        return (people * 1000) / (performance.now() - began)
+      },
+    )
+    const later = await mails.seen()
+    return { ...figures, mailsMost, laterMost: later.mailsMost, digestsPerSecond }
+  })
+}
+
+const minute: Case = {
+  name: storm,
+  baseline: without,
+  variants: ([without, 'unthrottled'] as const).map((variant) => ({
+    name: variant,
+    measure: (round) => stormed(variant, round),
+  })),
+}
+
+function costTarget(name: string, variant: FunctionManner, atLeast: number): Target {
+  const whenLoadIsFull = 'changesPerCpuSecond'
+  return { case: name, variant, figure: 'changesPerSecond', whenLoadIsFull, isRatio: true, atLeast }
+}
+
+const kept = requestsKept(mailsPerHourMax)
+
+export const functions: Question = {
+  figures: {
+    changesPerSecond: { title: 'changes/s', digits: 0, isCompared: true, isOfLoad: true },
+    changesPerCpuSecond: { title: 'changes per second of server CPU', digits: 0, isCompared: true },
+    serverCpuPerChange: { title: 'server CPU, µs/change', digits: 2, isCompared: true },
+    mailsPerSecond: { title: 'mails/s', digits: 0 },
+    waitingMost: { title: 'requests kept, at most', digits: 0 },
+    residentMost: { title: 'server RSS at most, MiB', digits: 0 },
+    residentBeside: { title: 'MiB more than without', digits: 0 },
+    mailsMost: { title: 'mails to one in the hour, at most', digits: 0 },
+    laterMost: { title: 'mails to one in the next, at most', digits: 0 },
+    digestsPerSecond: { title: 'digests/s', digits: 0 },
+    ackP99: { title: 'acknowledged p99, ms', digits: 1, isOfLoad: true },
+    heardP99: { title: 'heard p99, ms', digits: 1, isOfLoad: true },
+    ofLimit: { title: 'acknowledged p99 ÷ what it may be', digits: 2, isOfLoad: true },
+    serverCpu: { title: 'server CPU, %', digits: 0 },
+    loadCpu: { title: 'load CPU, %', digits: 0 },
+  },
+  cases: [fullSpeed(ones, 1), fullSpeed(tens, 10), halfLoad, minute],
+  targets: [
+    ...[ones, tens].flatMap((name): Target[] => [
+      costTarget(name, 'quiet', 0.8),
+      costTarget(name, 'throttled', 0.8),
+      costTarget(name, 'unthrottled', 0.8),
+      costTarget(name, 'elsewhere', 0.97),
+      ...mailing.map((variant) => ({ case: name, variant, figure: 'waitingMost', atMost: kept })),
+    ]),
+    ...mailing.map((variant) => ({ case: half, variant, figure: 'ofLimit', atMost: 1 })),
+    costTarget(storm, 'unthrottled', 0.8),
+    ...Object.entries({
+      waitingMost: kept,
+      residentBeside: 64,
+      mailsMost: mailsPerHourMax,
+      laterMost: 1,
+    }).map(([figure, atMost]) => ({ case: storm, variant: 'unthrottled', figure, atMost })),
+  ],
+  rounds: 3,
+  async setUp(isQuick) {
+    const { path, remove } = temporaryFolder('bench-functions-')
+    try {
+      const people = isQuick ? quickly.subscribers : subscribers
+      left = await leaveSubscribed(path, { ...fleet, changes: 1 }, people)
+    } catch (error) {
+      await remove()
+      throw error
+    }
+    return async () => {
+      left = undefined
+      await remove()
+    }
+  },
+}

@@ -1,0 +1,62 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import type { StoragePlace } from '#runtime/storage'
+import { memoryPlace, type WriteFault } from '#store/memory'
+import { FirmwareGround } from '#test/routes/firmware-ground'
+import { until } from '#test/server/door'
+
+/** A server whose disk was full for a moment, and whose store is closed and not opened again yet. */
+let ground: FirmwareGround
+let letOpen: () => void
+
+beforeEach(async () => {
+  // That its disk is full is said.
+  vi.spyOn(console, 'error').mockImplementation(() => {})
+  let fault: WriteFault | undefined
+  let isOpened = false
+  let isReopening = false
+  const opening = new Promise<void>((resolve) => {
+    letOpen = resolve
+  })
+  const beforeWrite = () => {
+    const now = fault
+    fault = undefined
+    return now
+  }
+  const memory = memoryPlace({ faults: { beforeWrite } })
+  const place: StoragePlace = {
+    async open() {
+      if (isOpened) {
+        isReopening = true
+        await opening
+      }
+      isOpened = true
+      return memory.open()
+    },
+    hasRoom: () => memory.hasRoom(),
+    releaseHeadroom: () => memory.releaseHeadroom(),
+    restoreHeadroom: () => memory.restoreHeadroom(),
+  }
+  ground = await FirmwareGround.open({}, place)
+  await ground.known('SENSOR-1', 'boiler', [{ firmware: '1.0.0', index: 0 }])
+  fault = { fail: 'full', reachedDisk: false }
+  expect((await ground.put('/updates/projects/boiler/pins/SENSOR-1', { firmware: '1.0.0' })).status).toBe(503)
+  await until(() => isReopening)
+})
+
+afterEach(async () => {
+  letOpen()
+  await ground?.close()
+  vi.restoreAllMocks()
+})
+
+test('whoever asks for a list meanwhile hears 503, and whoever asks afterwards has it', async () => {
+  const lists = ['/devices', '/services', '/alarms/status', '/updates', '/updates?limit=1', '/updates/projects']
+  for (const list of lists) {
+    const { status, json } = await ground.call('GET', list)
+    expect([list, status, json]).toEqual([list, 503, { error: 'STORAGE' }])
+  }
+  expect(ground.door.log.lines.filter(({ level }) => level === 'error')).toEqual([])
+  letOpen()
+  await until(() => ground.assembly.database.status === 'ok')
+  for (const list of lists) expect((await ground.call('GET', list)).status).toBe(200)
+})
