@@ -146,9 +146,10 @@ export class Deliveries implements DeliveryListener, DeliveryFigures {
     this.#passes.tenantEnded(tenant)
     this.#ends.tenantEnded(tenant)
     this.#counts.tenantEnded(tenant)
-    for (const who of this.#waitingFor(tenant)) {
+    for (const who of [...this.#waitingFor(tenant), ...this.#underWayOf(tenant)]) {
       this.#ready.delete(keyOf(who))
       this.#waiting.delete(keyOf(who))
+      this.#underWay.delete(keyOf(who))
     }
   }
 
@@ -157,10 +158,9 @@ export class Deliveries implements DeliveryListener, DeliveryFigures {
   }
 
   figuresOf(tenant: string): { readonly requests: number; readonly subscribers: number } {
-    const underWay = [...this.#underWay.values()].filter((who) => who.tenant === tenant)
     return {
       requests: this.#passes.keptOf(tenant),
-      subscribers: this.#waitingFor(tenant).length + underWay.length,
+      subscribers: this.#waitingFor(tenant).length + this.#underWayOf(tenant).length,
     }
   }
 
@@ -244,6 +244,10 @@ export class Deliveries implements DeliveryListener, DeliveryFigures {
     return all.filter((who) => who.tenant === tenant)
   }
 
+  #underWayOf(tenant: string): readonly Subscriber[] {
+    return [...this.#underWay.values()].filter((who) => who.tenant === tenant)
+  }
+
   async #see(who: Subscriber): Promise<void> {
     let after: After
     try {
@@ -251,9 +255,11 @@ export class Deliveries implements DeliveryListener, DeliveryFigures {
     } catch (error) {
       after = this.#afterError(error)
     }
-    this.#underWay.delete(keyOf(who))
+    // Not any more when his tenant ended meanwhile.
+    const isMeant = this.#underWay.delete(keyOf(who))
     if (this.#underWay.size === 0) this.#settled()
     if (this.#isStopped) return
+    if (!isMeant) after = 'nothing'
     if (after === 'again') this.#becomesReady(who)
     else if (after !== 'nothing') this.#waiting.add(keyOf(who), { who, mail: after.mail }, after.waitMs)
     this.#wake()

@@ -16,6 +16,7 @@ import {
   subscriptionsOf,
   tell,
   untilAllTold,
+  untilOutbox,
 } from '#test/blackbox/notified'
 import { type Credentials, grant, newName, Person, report, startWithIdentity, told } from '#test/blackbox/people'
 import { PostOffice } from '#test/blackbox/post-office'
@@ -148,6 +149,18 @@ describe('a life of a subscription', () => {
     for (const fn of [gone, kept]) expect((await admin.delete(pathOf(fn))).status).toBe(204)
   })
 
+  test('made under a key, it is one, also when the server died before the second time', async () => {
+    const owner = await somebody()
+    const ask = { method: 'POST', body: subscribing(heat), headers: { 'idempotency-key': newName('subscribe') } }
+    const first = await owner.ask('/notifications/subscribe', ask)
+    await server.kill()
+    await server.startAgain()
+    const second = await owner.ask('/notifications/subscribe', ask)
+    expect([told(second), second.headers.get('location')]).toEqual([told(first), first.headers.get('location')])
+    expect(first.status).toBe(201)
+    expect(await subscriptionsOf(owner)).toHaveLength(1)
+  })
+
   test('ends with its function, and each owner is told; also when the server dies with it', async () => {
     const fn = await makeFunction(admin)
     const owners = [await somebody(), await somebody()]
@@ -165,6 +178,29 @@ describe('a life of a subscription', () => {
       ])
       socket.cut()
     }
+  })
+
+  test('ends with its tenant, and nobody of it gets what still waits', async () => {
+    const tenant = newName('works')
+    const make = () => admin.post('/iam/tenants', { tenantIdentifier: tenant, name: 'Works' })
+    expect((await make()).status).toBe(201)
+    const boss = await admin.bringIn(newName('boss'), ['admin'], { email: 'boss@works.example' }, `?tenant=${tenant}`)
+    await putWords(boss)
+    const fn = await makeFunction(boss)
+    await subscribe(boss, fn)
+    const oven = await makeDevice(boss, 'OVEN')
+    const named = { ...oven, name: `${tenant}/OVEN` }
+    await report(server, named, 20)
+    await office.leave()
+    await report(server, named, 40)
+    await untilOutbox(boss, { waiting: { requests: 1, subscribers: 1 }, transport: { state: 'resting' } })
+    expect((await admin.delete(`/iam/tenants/${tenant}`)).status).toBe(204)
+    await office.comeBack()
+    await until(async () => (await make()).status === 201, 'the tenant to be gone')
+    const next = await admin.bringIn(newName('boss'), ['admin'], { email: 'boss@works.example' }, `?tenant=${tenant}`)
+    expect([await subscriptionsOf(next), (await next.get('/functions')).json]).toEqual([[], []])
+    expect(await outboxOf(next)).toMatchObject({ waiting: { requests: 0, subscribers: 0 }, sent: 0, failures: [] })
+    expect(office.to('boss@works.example')).toEqual([])
   })
 
   test('ends with its user, and a new one of the name has none', async () => {
@@ -296,6 +332,7 @@ describe('what is heard', () => {
       expect((await admin.patch(`/iam/users/${who.name}`, body)).status).toBe(200)
     await office.leave()
     await report(server, oven, 60)
+    await untilOutbox(admin, { transport: { state: 'resting' } })
     await change(people.isDisabled, { state: 'disabled' })
     await admin.putRole('of-oven', reader('STOVE'))
     await change(people.moves, { email: 'moved@acme.example' })
@@ -322,12 +359,13 @@ describe('what is heard', () => {
     expect(['disabled', 'forbidden', 'no_address'].map(grown)).toEqual([1, 1, 1])
   })
 
-  test('of no device that is bound no more, and of none that came to be read by nobody', async () => {
+  test('of no device that is not bound any more', async () => {
     const owner = await somebody()
     const two = await makeFunction(admin, { name: 'Two', binding: { devices: ['OVEN'] } })
     await subscribe(owner, two)
     await office.leave()
     await report(server, oven, 70)
+    await untilOutbox(admin, { transport: { state: 'resting' } })
     expect((await admin.patch(pathOf(two), { binding: { devices: ['STOVE'] } })).status).toBe(200)
     await office.comeBack()
     await untilAllTold(admin)
