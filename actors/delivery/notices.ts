@@ -34,8 +34,8 @@ export class LateDeliveryNotices implements DeliveryListener {
     this.#listener?.subscribed(tenant, fn)
   }
 
-  unsubscribed(tenant: string, fn: string): void {
-    this.#listener?.unsubscribed(tenant, fn)
+  unsubscribed(tenant: string, fn: string, subscriber: string): void {
+    this.#listener?.unsubscribed(tenant, fn, subscriber)
   }
 
   topicEnded(tenant: string, fn: string): void {

@@ -127,7 +127,7 @@ function goneFrom(
     effects: ended.map(
       ({ function: fn }) =>
         () =>
-          notices.unsubscribed(state.tenant, fn),
+          notices.unsubscribed(state.tenant, fn, state.id),
     ),
   }
 }

@@ -1,20 +1,28 @@
 import type { DeviceBack, ResumeUpdate } from '#actors/update/commands'
-import { decideMove, type UpdateParts } from '#actors/update/move'
+import { decideMove, stepBy, type UpdateParts } from '#actors/update/move'
 import type { UpdateActorState, UpdateContext } from '#actors/update/state'
 import type { Entry, Firmware } from '#model/entry'
 import { hasArrived } from '#model/firmware-order'
 import { answer, type Decision, record, type Turn } from '#runtime/actor'
 
-/** The device said HELLO: by the firmware that it has it is seen how far it came. */
+/**
+ * The device said HELLO: by the firmware that it has it is seen how far it came. One that takes none by itself any more is
+ * not offered again what began by itself: that has failed. Contract 6, Options.
+ */
 export function decideBack(
   actor: UpdateActorState,
-  { session, firmwares }: DeviceBack,
+  { session, firmwares, isRefusing = false }: DeviceBack,
   turn: Turn,
   parts: UpdateParts,
 ): Decision<Entry> {
   const { stored } = actor
   if (!stored) return answer(undefined)
-  return decideMove(actor, [backOf(session, reported(stored.context, firmwares), turn, parts)], turn, parts)
+  const { state, context } = stored
+  const back = backOf(session, reported(context, firmwares), turn, parts)
+  const isUnwanted =
+    isRefusing && context.by !== 'post' && stepBy(state, context, back)?.actions.has('send_offer') === true
+  const event = isUnwanted ? ({ ...back, type: 'FAILED', message: 'it takes no updates by itself' } as const) : back
+  return decideMove(actor, [event], turn, parts)
 }
 
 /**

@@ -82,6 +82,8 @@ export interface DeviceBack {
   readonly type: 'back'
   readonly session: string
   readonly firmwares: readonly Firmware[]
+  /** It takes firmware by hand alone, and nobody waits who asked for this one. */
+  readonly isRefusing?: boolean
 }
 
 /** A new process goes on with it; what the device last said that it has. */

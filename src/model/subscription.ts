@@ -74,9 +74,16 @@ export function maySubscribe(scope: Scope, bound: Bound, membersOf: MembersOf): 
   return readsAll(scope, 'functions', bound, membersOf) && readsAll(scope, 'service', bound, membersOf)
 }
 
-function readsAll(scope: Scope, resource: Resource, bound: Bound, membersOf: MembersOf): boolean {
+/** Whether somebody may read all that something is bound to, members of groups as they are now; a service in each of it. */
+export function readsAll(
+  scope: Scope,
+  resource: Resource,
+  bound: Bound,
+  membersOf: MembersOf,
+  service?: string,
+): boolean {
   // First, for who reaches any device: groups may have a million of them.
-  if (reachesEvery(scope, resource, 'read', '*')) return true
+  if (reachesEvery(scope, resource, 'read', '*', service)) return true
   const lists = meantLists(bound, membersOf)
-  return lists !== '*' && lists.every((devices) => reachesEvery(scope, resource, 'read', devices))
+  return lists !== '*' && lists.every((devices) => reachesEvery(scope, resource, 'read', devices, service))
 }

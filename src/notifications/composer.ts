@@ -9,8 +9,8 @@ import type { StoredFunction } from '#model/function'
 import type { JsonObject } from '#model/json-value'
 import { isMailable } from '#model/mail-address'
 import { OutputTooLarge } from '#model/mustache'
-import { reachesDevice } from '#model/scope'
-import type { StoredSubscription } from '#model/subscription'
+import { reachesDevice, servicesWithin } from '#model/scope'
+import { readsAll, type StoredSubscription } from '#model/subscription'
 import { type Choice, gapUpTo, type Pending } from '#notifications/choose'
 import {
   type DigestLine,
@@ -21,7 +21,7 @@ import {
 } from '#notifications/digest'
 import { dataOf } from '#notifications/mail-data'
 import { mailOf } from '#notifications/mail-of'
-import { type Hearer, mayHear, mayHearOf } from '#notifications/may-hear'
+import { type Hearer, mayHear, mayHearOfAll } from '#notifications/may-hear'
 import { isResting } from '#notifications/refusals'
 import { type RenderedText, rendered } from '#notifications/render'
 import type { Mail, MailMessage } from '#outbound/mail'
@@ -210,22 +210,29 @@ export class Composer {
     const fn = functionOf(moment, pending)
     if (!fn?.enabled || !who.isActive || who.address === null || !isMailable(who.address)) return false
     if (isResting(state.mail.refusals, who.address, this.#now)) return false
-    return mayHearOf(who.scope, fn, this.#membersIn(state.tenant))
+    return mayHearOfAll(who.scope, fn, this.#membersIn(state.tenant))
   }
 
+  /** What things are called he hears where he may read it; else by their ids. */
   #dataOf(moment: Moment, pending: Pending, request: DeliveryRequest): JsonObject {
     const { system } = this.#parts
     const { tenant } = moment.state
     const { device, cause } = request
     const { alarms, schemas } = tenantState(system, tenant)
-    const schema = cause.on === 'property' ? schemas.get(cause.service) : undefined
-    const alarmName = cause.on === 'alarm' ? alarms.get(cause.alarm)?.name : undefined
-    const mayReadMeta = reachesDevice(moment.who.scope, 'meta', 'read', device)
+    const { scope } = moment.who
+    const schema =
+      cause.on === 'property' && servicesWithin(scope, 'schemas', 'read')(cause.service)
+        ? schemas.get(cause.service)
+        : undefined
+    const alarm = cause.on === 'alarm' ? alarms.get(cause.alarm) : undefined
+    // Also one of whose devices he may read only this one.
+    const mayReadAlarm = alarm && readsAll(scope, 'alarms', alarm, this.#membersIn(tenant))
+    const mayReadMeta = reachesDevice(scope, 'meta', 'read', device)
     return dataOf(request, {
       functionName: functionOf(moment, pending)?.name ?? '',
       meta: mayReadMeta ? (system.look(deviceAddress(tenant, device)) as DeviceState).meta : {},
       ...(schema && { schema }),
-      ...(alarmName !== undefined && { alarmName }),
+      ...(mayReadAlarm && { alarmName: alarm.name }),
     })
   }
 

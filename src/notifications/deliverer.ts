@@ -194,7 +194,7 @@ export class Deliverer {
 
   #rests(error: unknown): void {
     const code = error instanceof MailRefused ? error.code : 'UNKNOWN'
-    if (!this.#backOff.isFailing) this.#parts.log.warn({ code }, 'mails do not leave; tried less often')
+    if (!this.#backOff.isFailing) this.#parts.log.warn({ lastError: code }, 'mails do not leave; tried less often')
     this.#lastError = code
     this.#backOff.failed(undefined)
   }

@@ -131,10 +131,15 @@ export class Deliveries implements DeliveryListener, DeliveryFigures {
     this.#counts.subscribed(tenant, fn)
   }
 
-  /** Perhaps he was the last who had not heard of something. */
-  unsubscribed(tenant: string, fn: string): void {
+  /** Perhaps he was the last who had not heard of something, and waits for nothing any more. */
+  unsubscribed(tenant: string, fn: string, subscriber: string): void {
     this.#counts.unsubscribed(tenant, fn)
     this.#passes.movedOn(tenant, [fn])
+    const key = keyOf({ tenant, id: subscriber })
+    const resting = this.#waiting.get(key)
+    if (!resting) return
+    this.#waiting.delete(key)
+    this.#becomesReady(resting.who)
   }
 
   topicEnded(tenant: string, fn: string): void {

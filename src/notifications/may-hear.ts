@@ -1,9 +1,10 @@
 import { isBoundTo, type MembersOf } from '#model/bound'
 import type { DeliveryCause, DeliveryRequest, PassReason } from '#model/delivery'
 import type { StoredFunction } from '#model/function'
+import type { TriggerNode } from '#model/graph'
 import { isMailable } from '#model/mail-address'
 import { isPermitted, reachesDevice, reachesService, type Scope } from '#model/scope'
-import { maySubscribe } from '#model/subscription'
+import { maySubscribe, readsAll } from '#model/subscription'
 
 /** Somebody and what he is to be told, as both are at this moment. */
 export interface Hearing {
@@ -33,8 +34,26 @@ export function mayHear({ who, function: fn, request, membersOf }: Hearing): Pas
   return isMailable(address) ? undefined : 'bad_address'
 }
 
-/** Whether he hears that anything happened, whatever it was. */
-export function mayHearOf(scope: Scope, fn: StoredFunction, membersOf: MembersOf): boolean {
+/**
+ * Whether he hears how much happened, of whatever it was: all that triggers it is his to read, everywhere where it is bound.
+ */
+export function mayHearOfAll(scope: Scope, fn: StoredFunction, membersOf: MembersOf): boolean {
+  if (!mayHearOf(scope, fn, membersOf)) return false
+  return fn.graph.nodes.every((node) => node.type !== 'trigger' || readsTrigger(scope, fn, node, membersOf))
+}
+
+function readsTrigger(scope: Scope, fn: StoredFunction, trigger: TriggerNode, membersOf: MembersOf): boolean {
+  switch (trigger.on) {
+    case 'property':
+      return readsAll(scope, 'service', fn, membersOf, trigger.serviceIdentifier)
+    case 'alarm':
+      return readsAll(scope, 'alarms', fn, membersOf)
+    case 'status':
+      return readsAll(scope, 'meta', fn, membersOf)
+  }
+}
+
+function mayHearOf(scope: Scope, fn: StoredFunction, membersOf: MembersOf): boolean {
   return isPermitted(scope, 'notifications', 'read') && maySubscribe(scope, fn, membersOf)
 }
 

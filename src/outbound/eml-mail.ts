@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { domainOf, senderOf } from '#model/mail-address'
 import { closedCode, type Mail, type MailMessage, MailRefused } from '#outbound/mail'
 import { mimeOf } from '#outbound/mime-message'
+import { StorageFailure } from '#runtime/storage'
 
 export interface EmlMailOptions {
   /** Made when it is not there. */
@@ -49,16 +50,28 @@ export function emlMail({ folder, from, filesMax = filesMaxByDefault, failed }: 
     for (const name of old) await rm(join(folder, name), { force: true }).catch(failed)
   }
 
+  async function read(): Promise<void> {
+    await mkdir(folder, { recursive: true, mode: 0o700 })
+    const all = await readdir(folder)
+    for (const name of all.filter((name) => unfinished.test(name))) await rm(join(folder, name), { force: true })
+    names = all.filter((name) => finished.test(name)).sort()
+    await removeOldest()
+  }
+
   return {
     kind: 'eml',
     from,
     host: domainOf(senderOf(from)?.address ?? from),
     async open() {
-      await mkdir(folder, { recursive: true, mode: 0o700 })
-      const all = await readdir(folder)
-      for (const name of all.filter((name) => unfinished.test(name))) await rm(join(folder, name), { force: true })
-      names = all.filter((name) => finished.test(name)).sort()
-      await removeOldest()
+      try {
+        await read()
+      } catch (error) {
+        const { code = 'ERROR' } = error as NodeJS.ErrnoException
+        const kind = code === 'ENOSPC' ? 'full' : 'io'
+        throw new StorageFailure(kind, `${folder}: no place for mails (${code}); set SMTP_URL, or mend it`, {
+          cause: error,
+        })
+      }
     },
     async send(message) {
       if (isClosed) throw new MailRefused('transport', closedCode)

@@ -50,6 +50,7 @@ export interface Mail {
   readonly from: string
   /** The domain of Message-IDs. */
   readonly host: string
+  /** @throws StorageFailure of a folder that can't be one */
   open(): Promise<void>
   /** @throws MailRefused */
   send(message: MailMessage): Promise<void>

@@ -191,7 +191,9 @@ export class Updater implements FirmwareEar, UpdateNotices {
       // What else there is for it is looked at when that is settled, and behind its next firmware.
       const { world } = this.#parts.system
       const settled = () => world.soon(() => world.soon(() => void this.#beginnings.returned(tenant, device)))
-      this.#tell(tenant, device, { type: 'back', session, firmwares: said }, settled)
+      // Who asks by hand has joined it: then it is offered by hand.
+      const isRefusing = !known.isAutoUpdated && !this.#waiters.has(tenant, device)
+      this.#tell(tenant, device, { type: 'back', session, firmwares: said, isRefusing }, settled)
     } else void this.#beginnings.returned(tenant, device)
   }
 

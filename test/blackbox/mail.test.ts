@@ -1,4 +1,5 @@
-import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { clockAhead } from '#test/blackbox/moved-clock'
@@ -16,7 +17,7 @@ import {
 } from '#test/blackbox/notified'
 import { type Credentials, Person, report, startWithIdentity } from '#test/blackbox/people'
 import { PostOffice, reply } from '#test/blackbox/post-office'
-import type { Environment, StartedServer } from '#test/blackbox/started-server'
+import { type Environment, ServerRun, type StartedServer } from '#test/blackbox/started-server'
 import { until } from '#test/blackbox/until'
 import { makeDevice } from '#test/blackbox/watching'
 import { headerOf, readMail } from '#test/outbound/read-mail'
@@ -254,6 +255,21 @@ describe('without a mail server', () => {
     await untilOutbox(admin, { sent: 2 })
     expect(files().map((file) => mailIn(file).subject)).toEqual(['OVEN 40', 'OVEN 41'])
   })
+})
+
+test('a folder for mails that can be none is said, and nothing starts', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'blackbox-'))
+  try {
+    writeFileSync(join(folder, 'outbox'), 'not a folder')
+    const run = new ServerRun({ DATA_DIR: folder })
+    expect(await run.ended).toBe(1)
+    expect(run.lines.filter(({ level }) => level === 'fatal').map(({ msg }) => msg)).toEqual([
+      `${join(folder, 'outbox')}: no place for mails (EEXIST); set SMTP_URL, or mend it`,
+    ])
+    expect(run.output).not.toContain('    at ')
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
 })
 
 test('one click in a mail ends the subscription it came by, and nothing else', async () => {

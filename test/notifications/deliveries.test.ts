@@ -180,6 +180,19 @@ describe('within an hour', () => {
     expect(room.tally).toMatchObject({ sent: 2, digests: 0 })
   })
 
+  test('who unsubscribes waits for nothing any more', async () => {
+    await open(['ann'], 1)
+    await room.request(1)
+    await room.request(2)
+    await room.pass()
+    expect(room.deliveries.figuresOf('default')).toEqual({ requests: 1, subscribers: 1 })
+    await room.unsubscribe('ann')
+    await room.pass()
+    expect(room.deliveries.figuresOf('default')).toEqual({ requests: 0, subscribers: 0 })
+    await room.pass(hour)
+    expect(room.subjects).toEqual(['ann@example.com: It is 1'])
+  })
+
   test('what a digest may not tell is neither in it nor counted as told', async () => {
     await open(['ann'], 1)
     await room.putFunction('G', { binding: { devices: ['A', 'B'] } })
@@ -322,7 +335,8 @@ describe('a mail that is refused', () => {
     await room.request(1)
     await room.pass(hour)
     expect(tries).toBeLessThan(30)
-    expect(room.complaints).toEqual(['mails do not leave; tried less often'])
+    // Under a name that the log does not take for a secret.
+    expect(room.complaints).toEqual(['mails do not leave; tried less often: {"lastError":"ECONNREFUSED"}'])
     expect(room.deliveries.transport).toEqual({ state: 'resting', lastError: 'ECONNREFUSED' })
     expect(room.deliveries.figuresOf('default')).toEqual({ requests: 1, subscribers: 3 })
     room.answering = () => {}

@@ -69,7 +69,7 @@ export class DeliveryStage {
     const late = new LateDeliveryNotices()
     const log = {
       info: () => {},
-      warn: (_: object, message: string) => this.complaints.push(message),
+      warn: (fields: object, message: string) => this.complaints.push(`${message}: ${JSON.stringify(fields)}`),
       error: (fields: object, message: string) => this.complaints.push(`${message}: ${JSON.stringify(fields)}`),
     }
     this.views = new FunctionViews({ mailsPerHourMax, scopeOf: () => everything, log })

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { DeliveryCause, PassReason } from '#model/delivery'
 import type { StoredFunction } from '#model/function'
 import { type Grant, scopeOf } from '#model/scope'
-import { type Hearer, mayHear } from '#notifications/may-hear'
+import { type Hearer, mayHear, mayHearOfAll } from '#notifications/may-hear'
 import { ann, told } from '#test/actors/acting-tenant'
 
 const fn: StoredFunction = {
@@ -110,5 +110,35 @@ describe('somebody does not hear of it, and the reason is', () => {
     expect(heard({ ...all, fn: {} })).toBe('disabled')
     expect(heard({ ...all, fn: {}, who: { address: null } })).toBe('forbidden')
     expect(heard({ who: { address: null } })).toBe('no_address')
+  })
+})
+
+describe('how much happened that is not kept', () => {
+  const triggers = [
+    { id: 'property', type: 'trigger', on: 'property', serviceIdentifier: 'svc', propId: 1 },
+    { id: 'alarm', type: 'trigger', on: 'alarm', alarmId: 'Z' },
+    { id: 'status', type: 'trigger', on: 'status' },
+  ] as const
+  const membersOf = () => ['C']
+  const toldTo = (grants: readonly Grant[]) => {
+    const scope = scopeOf(grants)
+    const ofEach = triggers.filter((node) =>
+      mayHearOfAll(scope, { ...fn, graph: { nodes: [node], edges: [] } }, membersOf),
+    )
+    const ofAll = mayHearOfAll(scope, { ...fn, graph: { nodes: triggers, edges: [] } }, membersOf)
+    return { ofEach: ofEach.map(({ id }) => id), ofAll }
+  }
+  const ofAlarms = (devices: string[]): Grant => ({ ...enough, permissions: { alarms: ['read'] }, devices })
+
+  test.each<readonly [string, readonly Grant[], readonly string[]]>([
+    ['everything', [enough], ['property', 'alarm', 'status']],
+    ['no notifications', [without('notifications')], []],
+    ['another service', [{ ...enough, services: ['heating'] }], ['alarm', 'status']],
+    ['no alarms', [without('alarms')], ['property', 'status']],
+    ['alarms of some of the devices', [without('alarms'), ofAlarms(['A', 'C'])], ['property', 'status']],
+    ['alarms by another role', [without('alarms'), ofAlarms(['A', 'B', 'C'])], ['property', 'alarm', 'status']],
+    ['nothing that is said about devices', [without('meta')], ['property', 'alarm']],
+  ])('is told to who reads %s, of what he reads everywhere', (_, grants, ofEach) => {
+    expect(toldTo(grants)).toEqual({ ofEach, ofAll: ofEach.length === triggers.length })
   })
 })

@@ -49,7 +49,7 @@ interface Frame {
 /** What a device needs to take firmware, beside its link. */
 export interface FirmwareGround {
   download(order: Order, from: number, to: number): Promise<Piece>
-  offered(device: SimulatedDevice, order: Order): void
+  offered(device: SimulatedDevice, order: Order, isNew: boolean): void
   /** It says HELLO: whether it takes firmware by itself may be known from now on. */
   greets(device: SimulatedDevice): void
   /** It is known now whether it takes firmware by itself. */
@@ -96,7 +96,7 @@ export class SimulatedDevice implements Peer {
       says: (message) => this.#socket?.say({ flakeAddress: this.#address, ...message }),
       restarts: () => this.#restart(),
       download: async (...asked) => (await this.ground?.download(...asked)) ?? 'not now',
-      offered: (order) => this.ground?.offered(this, order),
+      offered: (order, isNew) => this.ground?.offered(this, order, isNew),
       accuse: (what) => this.ground?.accuse(`${name} ${what}`),
     })
   }

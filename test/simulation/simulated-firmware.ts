@@ -27,8 +27,8 @@ interface Place {
   /** It ends, and begins anew with another session. */
   restarts(): void
   download(order: Order, from: number, to: number): Promise<Piece>
-  /** It is offered something under an id that it did not hear before. */
-  offered(order: Order): void
+  /** It is offered something; `isNew`: under an id that it did not hear before. */
+  offered(order: Order, isNew: boolean): void
   accuse(what: string): void
 }
 
@@ -140,7 +140,7 @@ export class DeviceFirmware {
     order.url = message.url
     order.isPaused = false
     this.#current = order
-    if (!known) this.#place.offered(order)
+    this.#place.offered(order, known === undefined)
     if (order.said) this.#repeat(order)
     else if (order.manner === 'refuses') this.#end(order, 'NOT_OK')
     else if (order.manner !== 'says nothing' && order.manner !== 'late') this.#start(order)

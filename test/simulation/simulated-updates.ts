@@ -47,8 +47,10 @@ export class SimulatedUpdates {
   /** By name: what was answered to be there, unless somebody asked for its end since. */
   readonly #releases = new Map<string, Upload>()
   readonly images = new Set<string>()
-  /** When each device was last welcomed as one that refuses, Unix ms; absent: it accepts. */
-  readonly #refusingSince = new Map<string, number>()
+  /** Devices that were welcomed as ones that refuse, and did not say otherwise since. */
+  readonly #refusing = new Set<string>()
+  /** Those that somebody asked for by hand since the last rest: such an update may have joined one that began by itself. */
+  readonly #byHand = new Set<string>()
   #lastNumber = firstNumber
   #inFlight = 0
   #server: SimulatedServer
@@ -76,8 +78,8 @@ export class SimulatedUpdates {
       device.ground = {
         download: (...asked) => this.#download(...asked),
         offered: (...offered) => this.#offered(...offered),
-        greets: (greeting) => this.#greets(greeting),
-        welcomed: (welcomed) => this.#welcomed(welcomed),
+        greets: ({ name, firmware }) => firmware.isAccepting && this.#refusing.delete(name),
+        welcomed: ({ name, firmware }) => !firmware.isAccepting && this.#refusing.add(name),
         accuse: (what) => this.#witness.accuse(what),
       }
     }
@@ -132,6 +134,7 @@ export class SimulatedUpdates {
   /** Somebody looks at what is known by now: the pins that devices may have had before mean nothing any more. */
   settle(pins: ReadonlyMap<string, string>, names: ReadonlySet<string>): void {
     this.#pins.clear()
+    this.#byHand.clear()
     for (const [device, firmware] of pins) this.#pins.set(device, new Set([firmware]))
     for (const name of this.#releases.keys())
       if (!names.has(name)) this.#witness.accuse(`release ${name} was made, and is gone`)
@@ -185,7 +188,8 @@ export class SimulatedUpdates {
     const linked = this.#devices.filter(({ isLinked }) => isLinked)
     const device = this.#pick(linked.length > 0 && this.#random.next() < 0.8 ? linked : this.#devices)
     const request = { parameters: { deviceIdentifier: device.name } }
-    this.#ask('triggerUpdate', request, (outcome) => this.#heard(device, outcome))
+    const asked = () => this.#byHand.add(device.name)
+    this.#ask('triggerUpdate', request, (outcome) => this.#heard(device, outcome), asked)
   }
 
   /** Each asks once and is told once: that it is told at all shows at rest. */
@@ -315,35 +319,24 @@ export class SimulatedUpdates {
       this.#witness.accuse(`${id} is offered, and nobody knows of it`)
   }
 
-  /** A device hears of something new. */
-  #offered(device: SimulatedDevice, { id, firmware, index }: Order): void {
-    const { name } = device
+  /** A device hears of something new, or of the same again. */
+  #offered({ name }: SimulatedDevice, { id, firmware, index }: Order, isNew: boolean): void {
     const { registry, isServing } = this.#server.assembly.context.system
-    this.#witness.count('firmware offered')
+    this.#witness.count(isNew ? 'firmware offered' : 'firmware offered once more')
     // What is being read can't be looked at.
     if (!isServing) return
     const { stored } = registry.look(updateAddress(tenant, name)).state as UpdateActorState
     // It is over already.
     if (stored?.context.id !== id) return
-    const { by, from, beganAt } = stored.context
-    this.#witness.count(`firmware offered by ${by}`)
-    const since = this.#refusingSince.get(name)
-    if (by !== 'post' && since !== undefined && beganAt > since)
+    const { by, from } = stored.context
+    if (by !== 'post' && this.#refusing.has(name) && !this.#byHand.has(name))
       this.#witness.accuse(`${name} refuses, and is offered ${firmware} by ${by}`)
+    if (!isNew) return
+    this.#witness.count(`firmware offered by ${by}`)
     if (isAbove(firmware, from)) return
     this.#witness.count('firmware offered again, or an older one')
     if (!this.#pins.get(name)?.has(firmware))
       this.#witness.accuse(`${name} is offered ${firmware} of ${index} in place of ${from}, and is not held there`)
-  }
-
-  /** A device says HELLO: from then on it may be taken for one that takes firmware by itself. */
-  #greets({ name, firmware }: SimulatedDevice): void {
-    if (firmware.isAccepting) this.#refusingSince.delete(name)
-  }
-
-  /** A device was welcomed, for all that it said: as one that does not take firmware by itself, if it said that last. */
-  #welcomed({ name, firmware }: SimulatedDevice): void {
-    if (!firmware.isAccepting && !this.#refusingSince.has(name)) this.#refusingSince.set(name, this.#server.now())
   }
 
   async #download({ id, url, sha256 }: Order, from: number, to: number): Promise<Piece> {
