@@ -15,6 +15,12 @@ import { SimulatedUpdates } from '#test/simulation/simulated-updates'
 import { SimulatedWrites } from '#test/simulation/simulated-writes'
 import type { Witness } from '#test/simulation/witness'
 
+/** Moments: since when it may have been told at all, and since when he may have heard it. */
+interface HeardSince {
+  readonly toldAt: number
+  readonly from: number
+}
+
 /** Everybody who asks the server for something, and the devices that they ask for it. */
 export class Everybody {
   readonly people: SimulatedPeople
@@ -81,15 +87,9 @@ export class Everybody {
   }
 
   /** Somebody, signed in to this account, heard of something that is not for all who may read what it is about. */
-  judgeHeard(
-    person: Person,
-    account: string,
-    event: Readonly<Record<string, unknown>>,
-    toldAt: number,
-    from: number,
-  ): void {
+  judgeHeard(person: Person, account: string, event: Readonly<Record<string, unknown>>, since: HeardSince): void {
     const type = String(event.type)
-    if (type === 'ALARM_CONFIG_UPDATE') this.alarms.judgeHeard(person, event, toldAt, from)
+    if (type === 'ALARM_CONFIG_UPDATE') this.alarms.judgeHeard(person, event, since.toldAt, since.from)
     if (type.startsWith('NOTIFICATION_')) this.subscribers.judgeHeard(person, account, event)
   }
 

@@ -5,10 +5,10 @@ import { Problem } from '#model/problem'
 import { AlarmView } from '#test/simulation/alarm-view'
 import { answerOf } from '#test/simulation/answer'
 import type { Everybody } from '#test/simulation/everybody'
+import { HeardCounts } from '#test/simulation/heard-counts'
 import { withoutEmptyDevices, withoutWhatMayBeGone } from '#test/simulation/known-devices'
 import type { ListedRow, Lists, ListView } from '#test/simulation/list-view'
 import { mayHear, mayHearAnything, mayRead, readable } from '#test/simulation/reference-filter'
-import { counterId, counterService } from '#test/simulation/simulated-device'
 import type { Person, Session } from '#test/simulation/simulated-person'
 import { type SimulatedServer, tenant, ticketLifetimeMs } from '#test/simulation/simulated-server'
 import type { Peer, SimulatedSocket } from '#test/simulation/simulated-sockets'
@@ -51,7 +51,7 @@ export class SimulatedDashboard implements Peer {
   #needsRead = true
   #resyncs = 0
   #waiting: Event[] = []
-  #counts = new Map<string, number>()
+  readonly #counts = new HeardCounts()
 
   constructor(server: SimulatedServer, person: Person, witness: Witness, everybody: Pick<Everybody, 'judgeHeard'>) {
     this.#server = server
@@ -206,7 +206,7 @@ export class SimulatedDashboard implements Peer {
     this.#mustRecover = !this.#needsRead && this.#isRecoverable(server, offset)
     this.#lastHeard = 0
     this.#isBlind = false
-    this.#counts = new Map()
+    this.#counts.forget()
     this.#openedAt = this.#witness.moment
     this.#socket = server.sockets.open(eventRoom, { caller, filter: {}, resume: this.#asked }, this, limitBytes)
   }
@@ -360,7 +360,7 @@ export class SimulatedDashboard implements Peer {
     this.#resyncs++
     this.#witness.count('told to read anew')
     this.#lastHeard = Math.max(this.#lastHeard, offset)
-    this.#counts = new Map()
+    this.#counts.forget()
     this.#waiting = []
   }
 
@@ -373,8 +373,9 @@ export class SimulatedDashboard implements Peer {
     const grounds = this.person.grounds(from, (grants) => mayHear(grants, event))
     this.#witness.judge(() => `${this.person.name} hears ${JSON.stringify(event)}`, grounds)
     this.#witness.count(`heard ${event.type}`)
-    this.#everybody.judgeHeard(this.person, this.#account, event, toldAt, from)
-    this.#checkOrder(event)
+    this.#everybody.judgeHeard(this.person, this.#account, event, { toldAt, from })
+    const fault = this.#counts.faultOf(event)
+    if (fault !== undefined) this.#accuse(fault)
     for (const view of this.#views) view.told(event)
     if (this.#isBlind) return
     if (this.#needsRead) {
@@ -387,18 +388,6 @@ export class SimulatedDashboard implements Peer {
   #fold(event: Event): void {
     this.state.apply(event)
     this.#position = event.offset
-  }
-
-  /** A device counts its frames: nobody hears one twice, or an older one later. */
-  #checkOrder(event: Event): void {
-    if (event.serviceIdentifier !== counterService || event.type !== 'OBJECT_UPDATED') return
-    const device = String(event.deviceIdentifier)
-    for (const { propId, tag, value } of event.updates as { propId: number; tag: string; value?: number }[]) {
-      if (propId !== counterId || tag !== 'value' || value === undefined) continue
-      const before = this.#counts.get(device) ?? 0
-      if (value <= before) this.#accuse(`hears ${device} count ${value} after ${before}`)
-      this.#counts.set(device, value)
-    }
   }
 
   #accuse(what: string): void {

@@ -47,6 +47,23 @@ const tried = [
   'update statuses compared',
   'updates compared',
   'heard UPDATE_STATUS',
+  'mail',
+  'digest',
+  'mail refused: later',
+  'mail refused: recipient',
+  'mail refused: transport',
+  'root is told',
+  'told as it must be',
+  'told as a number',
+  'a note in a mail',
+  'subscribe 409',
+  'subscribe forbidden',
+  'unsubscribeByLink 204',
+  'topics compared',
+  'notifications compared',
+  'heard NOTIFICATION_SUBSCRIBE',
+  'heard NOTIFICATION_SUBSCRIPTION_UPDATE',
+  'heard NOTIFICATION_UNSUBSCRIBE',
 ]
 
 describe.skipIf(SEED !== undefined)('the whole server, simulated from a seed', () => {
