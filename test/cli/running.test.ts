@@ -103,7 +103,6 @@ describe('with a running server', () => {
     ['a tenant that can be none', ['user', 'list', '--tenant', 'No Tenant'], ['400 Valid', 'tenant:']],
     ['a key that is not there', ['key', 'delete', '3Nc7xJr4Vq'], ['404 ']],
     ['a code that is good for a second', ['user', 'add', 'zoe', '--expires', '1'], ['400 Valid', 'expiresIn:']],
-    ['a second rotation at once', ['key', 'rotate-signing'], ['409 the last rotation is younger than a minute']],
     [
       'a wrong password',
       ['user', 'list', '--user', 'nobody-has-this-name'],
@@ -112,6 +111,12 @@ describe('with a running server', () => {
   ])('%s is refused, and said', async (_, args, wanted) => {
     const said = failed(await asRoot(...args), 1)
     for (const text of wanted) expect(said).toContain(text)
+  })
+
+  test('a second rotation at once is refused, and said', async () => {
+    // The first may be refused as well: others have rotated before.
+    await asRoot('key', 'rotate-signing')
+    expect(failed(await asRoot('key', 'rotate-signing'), 1)).toContain('409 the last rotation is younger than a minute')
   })
 
   test('what is beyond the rights of who asks is refused', async () => {
