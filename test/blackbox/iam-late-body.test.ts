@@ -29,6 +29,7 @@ describe('a body that comes late', () => {
     socket.setEncoding('utf8').on('data', (part) => {
       received += part
     })
+    const ended = new Promise((done) => socket.once('close', done))
     const lines = Object.entries({
       host: `${hostname}:${port}`,
       'content-type': 'application/json',
@@ -41,7 +42,6 @@ describe('a body that comes late', () => {
     // The server has them once it has answered somebody who came later.
     expect((await server.get('/health')).status).toBe(200)
     return async () => {
-      const ended = new Promise((done) => socket.once('close', done))
       socket.write(text.slice(5))
       await ended
       return { status: Number(received.slice(9, 12)), text: received.slice(received.indexOf('\r\n\r\n') + 4) }
