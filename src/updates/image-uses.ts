@@ -34,6 +34,8 @@ export class ImageUses {
   /** How many wait to name it. */
   readonly #holds = new Map<string, number>()
   readonly #removals = new Map<string, Promise<void>>()
+  /** Their last use may have ended while it was not known yet what is stored. */
+  readonly #unsure = new Set<string>()
   #sweep: Promise<void> | undefined
   /** Grows with each reading, so that an earlier one ends. */
   #readings = 0
@@ -60,6 +62,9 @@ export class ImageUses {
       this.#isRead = true
       this.#sweep = images.sweep((sha256) => this.isNamed(sha256))
       await this.#sweep
+      // What came a moment ago is not swept.
+      for (const sha256 of this.#unsure) this.#removeUnnamed(sha256)
+      this.#unsure.clear()
     } catch (error) {
       // After a failed write it is opened again when the store was read.
       if (isLate() || (error instanceof Problem && error.code === 'storage')) return
@@ -151,6 +156,7 @@ export class ImageUses {
 
   #removeUnnamed(sha256: string): void {
     const { system, images, failed } = this.#parts
+    if (!this.#isRead) this.#unsure.add(sha256)
     // Behind a failed write nobody knows what is stored until it was read.
     if (!system.gate.isOpen || this.isNamed(sha256) || this.#removals.has(sha256)) return
     const removal = images
