@@ -24,6 +24,7 @@ const program = `
   import { closeSync, fstatSync, readdirSync } from 'node:fs'
   import { createRequire } from 'node:module'
   import { constants, setPriority } from 'node:os'
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => {})
   const inherited = process.platform === 'linux' ? readdirSync('/proc/self/fd').map(Number) : []
   for (const file of inherited) {
     try {
@@ -34,7 +35,6 @@ const program = `
     setPriority(constants.priority.PRIORITY_LOW)
     if (process.platform === 'linux') execFileSync('chrt', ['--idle', '--pid', '0', process.pid], { stdio: 'ignore' })
   } catch {}
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => {})
   process.once('disconnect', () => process.exit())
   process.channel.ref()
   const { hashSync, verifySync } = createRequire(${JSON.stringify(import.meta.url)})('@node-rs/argon2')
