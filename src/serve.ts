@@ -17,7 +17,7 @@ import { CannotListen, openServer, type Server } from '#server/listen'
 import { assemble } from '#src/assembly'
 import { type Config, isLoopback } from '#src/config'
 import { type Log, redactPath } from '#src/log'
-import { loopShareOf, realWorld } from '#src/world'
+import { realWorld } from '#src/world'
 import { fileBlobs } from '#store/blobs'
 import { KeyFileFailure, readOrMakeKeyFile } from '#store/key-file'
 import { levelPlace } from '#store/level'
@@ -178,7 +178,6 @@ function identityOf(config: Config, log: Log, { operatorToken }: ServeOptions, p
       return bytes
     },
     engine: argon2Engine,
-    loopShare: loopShareOf(),
     lifetimes: {
       tokenMs: config.tokenLifetimeMs,
       accessMs: config.accessTokenLifetimeMs,

@@ -1,6 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import type { World } from '#runtime/world'
 
+/** Shorter spans say nothing of how busy the loop is. */
+const spanMsMin = 100
+
+let spanBegan = performance.eventLoopUtilization()
+let shareBefore = 0
+
 /** The real world: the only file that looks at the clock, waits, or asks for chance. */
 export const realWorld: World = {
   now: () => Date.now(),
@@ -13,23 +19,14 @@ export const realWorld: World = {
     timer.unref()
     return () => clearTimeout(timer)
   },
-  random: (byteCount) => randomBytes(byteCount),
-}
-
-/** Shorter spans say nothing. */
-const spanMsMin = 100
-
-/** How busy Node's loop was since this was last asked, 0 to 1. */
-export function loopShareOf(): () => number {
-  let last = performance.eventLoopUtilization()
-  let share = 0
-  return () => {
+  loopShare() {
     const now = performance.eventLoopUtilization()
-    const { idle, active, utilization } = performance.eventLoopUtilization(now, last)
+    const { idle, active, utilization } = performance.eventLoopUtilization(now, spanBegan)
     if (idle + active >= spanMsMin) {
-      last = now
-      share = utilization
+      spanBegan = now
+      shareBefore = utilization
     }
-    return share
-  }
+    return shareBefore
+  },
+  random: (byteCount) => randomBytes(byteCount),
 }
