@@ -1,19 +1,10 @@
+import type { Connection } from '#client/client'
 import { Status, type Tone } from '#dashboard/parts/status'
 import { clock, duration } from '#dashboard/parts/time'
 import { problemText } from '#dashboard/parts/problem-text'
 import { type Observable, useObservable } from '#dashboard/parts/use-observable'
 
 /** How current is what is shown: as honest as the client library is. */
-
-export interface Connection {
-  readonly state: 'connecting' | 'catching up' | 'live' | 'reconnecting' | 'stale' | 'closed'
-  /** Unix milliseconds: since when it is so. */
-  readonly since: number
-  readonly attempt?: number | undefined
-  /** Unix milliseconds. */
-  readonly nextAttemptAt?: number | undefined
-  readonly problem?: unknown
-}
 
 export interface ConnectionProps {
   readonly connection: Observable<Connection>

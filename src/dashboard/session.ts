@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals'
-import { connect } from '#client/client'
+import { connect, may } from '#client/client'
 import type { Action, Resource } from '#model/scope'
 
 /** Who looks: one client for the whole page, and its session as a signal. */
@@ -18,11 +18,9 @@ export function isIn(): boolean {
 }
 
 /**
- * Whether any grant gives this at all: what nobody would be let do is not offered. Where it reaches is the server's to
- * say.
+ * Whether some grant gives this at all, or on this device and service: what would be refused anyway is not offered. The
+ * server decides by the roles of then.
  */
-export function mayI(resource: Resource, action: Action): boolean {
-  return (session.value.permissions ?? []).some(({ permissions }) =>
-    [resource, '*' as const].some((name) => permissions[name]?.some((each) => each === action || each === '*')),
-  )
+export function mayI(resource: Resource, action: Action, where?: Parameters<typeof may>[3]): boolean {
+  return may(session.value, resource, action, where)
 }

@@ -11,8 +11,10 @@ export default defineConfig({
   publicDir: false,
   cacheDir: `${root}node_modules/.vite-dashboard`,
   resolve: {
-    conditions: ['source', 'browser', 'module', 'import', 'default'],
-    alias: [{ find: /^#dashboard\//, replacement: here }],
+    alias: [
+      { find: /^#dashboard\//, replacement: here },
+      { find: /^#(client|model)\//, replacement: `${root}src/$1/` },
+    ],
   },
   oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
   build: {
