@@ -61,7 +61,11 @@ async function namesIn(folder: string): Promise<string[]> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch(noneIfMissing)
   return (entries ?? [])
     .filter((entry) => entry.isFile())
-    .map((entry) => join(entry.parentPath, entry.name).slice(folder.length).replace(/^[\\/]+/, ''))
+    .map((entry) =>
+      join(entry.parentPath, entry.name)
+        .slice(folder.length)
+        .replace(/^[\\/]+/, ''),
+    )
 }
 
 function readIfThere(path: string): Promise<Uint8Array | undefined> {
