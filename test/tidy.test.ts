@@ -35,7 +35,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
     'src/notifications',
     'actors',
   ],
-  'src/description': ['src/model', 'src/api'],
+  'src/description': ['src/model', 'src/runtime', 'src/api'],
   'src/pages': ['src/model', 'src/api', 'src/server', 'src/description'],
   'src/client': ['src/model', 'src/api'],
   'src/dashboard': ['src/client', 'src/model'],
