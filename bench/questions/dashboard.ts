@@ -9,7 +9,8 @@ import { noBrowser, OpenPage } from '#bench/load/open-page'
 const start = ours({ DURABILITY: 'process' })
 const rate = 10_000
 const fleet = { devices: 10_000, links: 50, window: 64, changes: 1, properties: 10, prefix: 'LOAD', dashboards: 0 }
-const timesOf = ({ isQuick }: Round) => (isQuick ? { warmupMs: 500, measuredMs: 1_500 } : { warmupMs: 5_000, measuredMs: 30_000 })
+const timesOf = ({ isQuick }: Round) =>
+  isQuick ? { warmupMs: 500, measuredMs: 1_500 } : { warmupMs: 5_000, measuredMs: 30_000 }
 /** Beyond the warm-up and what is measured: the page begins and ends inside of the load. */
 const marginMs = 2_000
 

@@ -64,17 +64,17 @@ function Shell() {
       </button>
       <header class="shell-top">
         <div class="shell-head">
-        <span class="menu-button">
-          <Button kind="quiet" label="Pages" isExpanded={isMenuOpen} onPress={() => setMenuOpen(!isMenuOpen)}>
-            <Icon name="menu" />
-          </Button>
-        </span>
-        <Link to="/" class="brand">
-          <Brand />
-        </Link>
-        <ConnectionMark connection={connection} />
-        <ThemeSwitch />
-        <Who />
+          <span class="menu-button">
+            <Button kind="quiet" label="Pages" isExpanded={isMenuOpen} onPress={() => setMenuOpen(!isMenuOpen)}>
+              <Icon name="menu" />
+            </Button>
+          </span>
+          <Link to="/" class="brand">
+            <Brand />
+          </Link>
+          <ConnectionMark connection={connection} />
+          <ThemeSwitch />
+          <Who />
         </div>
         <ConnectionBanner connection={connection} />
       </header>
