@@ -51,7 +51,8 @@ import { type Door, openDoor, world } from '#test/server/door'
 const apiKey = '4Qm8sUx2Bw'
 const provisioningKey = '6Rk2vNd8Yj'
 export const exampleSession = '3Nc7xJr4Vq'
-const examplePassword = 'correct horse battery'
+/** Everybody's. */
+export const examplePassword = 'correct horse battery'
 export const other = 'other'
 /** What `eve` is subscribed to; not to the one that the examples name. */
 const subscribedFunction = '7Gm2sXv5He'
@@ -66,6 +67,7 @@ export class AccessGround {
   readonly #identity: Identity
   readonly #door: Door
   readonly #skip: (ms: number) => void
+  readonly #now: () => number
   readonly #tokens = new Map<Asker, string>()
   readonly bindings: readonly Binding[]
   #device: WebSocket | undefined
@@ -76,15 +78,18 @@ export class AccessGround {
     door: Door,
     bindings: readonly Binding[],
     skip: (ms: number) => void,
+    now: () => number,
   ) {
     this.#assembly = assembly
     this.#identity = identity
     this.#door = door
     this.bindings = bindings
     this.#skip = skip
+    this.#now = now
   }
 
-  static async open(): Promise<AccessGround> {
+  /** `more`: what is bound beside what has state behind it. */
+  static async open(more: readonly Binding[] = []): Promise<AccessGround> {
     const clock = { aheadMs: 0 }
     const movable: World = { ...world, now: () => world.now() + clock.aheadMs }
     const port = { of: 0 }
@@ -110,14 +115,16 @@ export class AccessGround {
     await assembly.open()
     const { identity } = assembly
     if (!identity) throw new Error('identity is off')
-    const bindings = bindingsOf(assembly.context, identity, { dataDirectory: '/', databaseStatus: () => 'ok' })
+    const health = { dataDirectory: '/', databaseStatus: () => 'ok' } as const
+    const bindings = [...bindingsOf(assembly.context, identity, health), ...more]
     const sockets = socketsOf(assembly.context, identity, assembly.eventRoom, 256 * 1024)
     const idempotency = idempotencyOf(assembly.context)
     const door = await openDoor({ world: movable, bindings, sockets, authenticate: identity.authenticate, idempotency })
     port.of = door.port
-    return new AccessGround(assembly, identity, door, bindings, (ms) => {
+    const skip = (ms: number) => {
       clock.aheadMs += ms
-    })
+    }
+    return new AccessGround(assembly, identity, door, bindings, skip, () => movable.now())
   }
 
   async close(): Promise<void> {
@@ -154,9 +161,7 @@ export class AccessGround {
   /** The device of the examples, on a link of its own, doing whatever it is asked. */
   async link(): Promise<void> {
     this.#device?.terminate()
-    const secret = 'of the device'
-    await this.#ask(deviceAddress(defaultTenant, exampleDevice), { type: 'set_secret', hash: hashOf(secret) })
-    const authorization = `Basic ${Buffer.from(`${exampleDevice}:${secret}`).toString('base64')}`
+    const authorization = await this.deviceAuthorization()
     const device = new WebSocket(`${this.#door.ws}/link`, ['link.v1.json'], { headers: { authorization } })
     this.#device = device
     const properties = [{ propId: 8192, type: 'FLOAT' }]
@@ -173,6 +178,40 @@ export class AccessGround {
         if (type === 'WRITE') device.send(JSON.stringify({ type: 'RESULT', flakeAddress, id, results }))
       })
     })
+  }
+
+  /** What the device of the examples shows without a link. */
+  async deviceAuthorization(): Promise<string> {
+    const secret = 'of the device'
+    await this.#ask(deviceAddress(defaultTenant, exampleDevice), { type: 'set_secret', hash: hashOf(secret) })
+    return `Basic ${Buffer.from(`${exampleDevice}:${secret}`).toString('base64')}`
+  }
+
+  /** Somebody whom no example knows, with everybody's password. */
+  async newcomer(name: string): Promise<void> {
+    await this.#user(defaultTenant, name, ['operator'], true)
+  }
+
+  /** The signed part of the address of an image, good for an hour. */
+  imageQuery(sha256: string): string {
+    return this.#assembly.context.imageUrls.queryOf(sha256, exampleDevice, this.now() + 3_600_000)
+  }
+
+  /** The same of the address that ends a subscription of `eve`. */
+  unsubscribeQuery(subscription: string): string {
+    const user = formatCrn({ type: 'user', id: rowByName(this.#directory, 'eve')?.id ?? '' })
+    const url = this.#assembly.context.unsubscribeUrls.urlOf('', { tenant: defaultTenant, user, subscription })
+    return url.slice(url.indexOf('?') + 1)
+  }
+
+  /** By the clock of the server, Unix ms. */
+  now(): number {
+    return this.#now()
+  }
+
+  /** Time goes by. */
+  pass(ms: number): void {
+    this.#skip(ms)
   }
 
   async forget(tenant: string): Promise<void> {
@@ -289,7 +328,7 @@ export class AccessGround {
         name: 'Hall 3',
         hash,
         expiresAt: null,
-        maxDevices: null,
+        maxDevices: 200,
       }
       await this.#ask(address, add)
     }
@@ -394,7 +433,7 @@ export class AccessGround {
   /** A device with firmware, and a project that has two releases for it, holds it at one, and rolls that out. */
   async #firmware(): Promise<void> {
     const device = deviceAddress(defaultTenant, exampleDevice)
-    const firmwares = [{ firmware: exampleFirmware, index: 0 }]
+    const firmwares = [{ firmware: exampleFirmware, hardware: 'rev-b', index: 0 }]
     const known = this.#look(device) as DeviceState
     if (known.project !== exampleProject) {
       const { session } = known
