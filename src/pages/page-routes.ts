@@ -66,7 +66,12 @@ export function fileReply(call: Call, file: PageFile | undefined, { caching, has
   const coding = chooseCoding(call.header('accept-encoding'), (candidate) => file.bytes.has(candidate))
   // Strong, so each coding has one of its own. RFC 9110 §8.8.3.3.
   const etag = `"${file.digest}${coding === 'identity' ? '' : `-${coding}`}"`
-  const headers = { ...pageHeaders(call.seen, hasOwnStyles), ETag: etag, 'Cache-Control': caching, Vary: 'Accept-Encoding' }
+  const headers = {
+    ...pageHeaders(call.seen, hasOwnStyles),
+    ETag: etag,
+    'Cache-Control': caching,
+    Vary: 'Accept-Encoding',
+  }
   if (isEtagNamed(call.header('if-none-match'), etag)) return { status: 304, headers }
   const bytes = file.bytes.get(coding) ?? noBytes
   return {

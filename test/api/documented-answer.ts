@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import type { RouteEntry } from '#api/entry'
+import type { RouteAnswer, RouteEntry } from '#api/entry'
 import { ErrorBody } from '#api/refusals'
 import { type AnswerHeader, answerHeaders, headersOfAnswer } from '#description/answer-headers'
 import { generalAnswers } from '#description/operation'
@@ -12,9 +12,9 @@ interface Answer {
 
 /** An answer is one that its entry describes: status, body and headers, with nothing in it that is not said. */
 export function expectDocumented(entry: RouteEntry, { status, text, headers }: Answer): void {
-  const general = status in generalAnswers ? { schema: ErrorBody } : undefined
-  const { schema, contentType } = entry.answers[status] ?? general ?? {}
-  expect(entry.answers[status] ?? general, `${entry.name} does not say ${status}`).toBeDefined()
+  const answer = entry.answers[status] ?? generalAnswerTo(status)
+  if (!answer) throw new Error(`${entry.name} does not say ${status}`)
+  const { schema, contentType } = answer
   if (schema) {
     const body: unknown = JSON.parse(text)
     const parsed = schema.safeParse(body)
@@ -30,18 +30,34 @@ export function expectDocumented(entry: RouteEntry, { status, text, headers }: A
   expect(names.filter((name) => has(name) && !perhaps.includes(name)).toSorted()).toEqual(always.toSorted())
 }
 
-/** What is shown is how it is: each field of the example is there, of the same kind. */
-export function expectShape(example: unknown, actual: unknown, path = ''): void {
-  expect(kindOf(actual), path).toBe(kindOf(example))
+function generalAnswerTo(status: number): RouteAnswer | undefined {
+  const description = generalAnswers[status]
+  return description === undefined ? undefined : { description, schema: ErrorBody }
+}
+
+/**
+ * What is shown is how it is: each field of the example is there, of the same kind; of a list at least one entry is like
+ * the first of the example.
+ */
+export function expectShape(example: unknown, actual: unknown): void {
+  expect(misfitOf(example, actual, 'body')).toBeUndefined()
+}
+
+/** Where it is otherwise. */
+function misfitOf(example: unknown, actual: unknown, path: string): string | undefined {
+  if (kindOf(actual) !== kindOf(example)) return `${path} is ${kindOf(actual)}, not ${kindOf(example)}`
   if (Array.isArray(example) && Array.isArray(actual)) {
-    expect(actual.length > 0, path).toBe(example.length > 0)
-    if (example.length > 0) expectShape(example[0], actual[0], `${path}[0]`)
-  } else if (isRecord(example) && isRecord(actual)) {
-    for (const [key, value] of Object.entries(example)) {
-      expect(Object.keys(actual), path).toContain(key)
-      expectShape(value, actual[key], `${path}.${key}`)
-    }
+    if (example.length === 0) return undefined
+    const misfits = actual.map((each, index) => misfitOf(example[0], each, `${path}[${index}]`))
+    return misfits.includes(undefined) ? undefined : (misfits[0] ?? `${path} is empty`)
   }
+  if (!isRecord(example) || !isRecord(actual)) return undefined
+  for (const [key, value] of Object.entries(example)) {
+    if (!(key in actual)) return `${path} has no ${key}`
+    const misfit = misfitOf(value, actual[key], `${path}.${key}`)
+    if (misfit !== undefined) return misfit
+  }
+  return undefined
 }
 
 function kindOf(value: unknown): string {

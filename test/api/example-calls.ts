@@ -5,7 +5,7 @@ import { exampleProject } from '#api/updates'
 import { type Pair, ProvenClient } from '#test/api/proven-client'
 import { SoftAuthenticator } from '#test/iam/soft-authenticator'
 import { codeOf } from '#test/identity/totp-code'
-import { type AccessGround, type Asker, examplePassword } from '#test/routes/access-ground'
+import { type AccessGround, type Asker, examplePassword, other } from '#test/routes/access-ground'
 
 /** What has to be another than in an example, for it is a secret that is only good here; and who asks. */
 export interface ExampleCall {
@@ -39,9 +39,20 @@ const prepared: Readonly<Record<string, Prepare>> = {
   endSession: async (ground) => ({ asker: 'eve', parameters: { id: await ground.secondSession('eve') } }),
   // For holders of the role admin itself.
   readOutbox: async (ground) => {
+    await ground.failedMail()
     const { text } = await ground.call(undefined, 'GET', '/iam/token', undefined, { authorization: basic('root') })
     return { headers: { authorization: `Bearer ${JSON.parse(text).token}` } }
   },
+  // Whoever is shown has a second factor.
+  listUsers: async (ground) => {
+    await withTotp(ground)
+    return { asker: 'eve' }
+  },
+  readUser: async (ground) => ({ asker: 'eve', parameters: { name: (await withTotp(ground)).name } }),
+  updateUser: async (ground) => ({ asker: 'eve', parameters: { name: (await withTotp(ground)).name } }),
+  // The ground has none, for it is signed in to elsewhere.
+  listTenants: withHosts,
+  readTenant: withHosts,
   readUnsubscribe: async (ground) => ({ query: ground.unsubscribeQuery(exampleSubscription) }),
   unsubscribeByLink: async (ground) => ({ query: ground.unsubscribeQuery(exampleSubscription) }),
   readImage: async (ground) => {
@@ -136,6 +147,11 @@ export const preparedNames = Object.keys(prepared)
 
 function basic(name: string): string {
   return `Basic ${Buffer.from(`${name}:${examplePassword}`).toString('base64')}`
+}
+
+async function withHosts(ground: AccessGround): Promise<ExampleCall> {
+  await ground.call('eve', 'PATCH', `/iam/tenants/${other}`, { hosts: ['devices.other.example'] })
+  return { asker: 'eve' }
 }
 
 let people = 0

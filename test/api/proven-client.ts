@@ -1,6 +1,6 @@
-import type { AccessGround } from '#test/routes/access-ground'
 import { makeKeyPair } from '#test/iam/key-pair'
 import { draftOf, proofOf } from '#test/iam/proof-draft'
+import type { AccessGround } from '#test/routes/access-ground'
 import { examplePassword } from '#test/routes/access-ground'
 
 export interface Pair {

@@ -101,7 +101,10 @@ describe('the viewer in a browser', () => {
       'Events, by ticket',
       'Events, with credentials',
     ])
-    const welcome = page.locator('section', { hasText: 'link.v1.json' }).locator('details', { hasText: 'WELCOME' }).first()
+    const welcome = page
+      .locator('section', { hasText: 'link.v1.json' })
+      .locator('details', { hasText: 'WELCOME' })
+      .first()
     await welcome.locator('summary').click()
     expect(await welcome.textContent()).toContain(`"window": ${linkWindowMessages}`)
     expect(await page.locator('details summary code', { hasText: 'OBJECT_UPDATED' }).count()).toBe(2)

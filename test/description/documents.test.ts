@@ -106,7 +106,7 @@ describe('OpenAPI', () => {
       return body?.['application/json']?.schema ?? {}
     }
     const wrong: [string, unknown][] = [
-      ['createDevice', { deviceIdentifier: 'a b' }],
+      ['createDevice', { deviceIdentifier: 'a/b' }],
       ['createDevice', { deviceIdentifier: 'PUMP-7', surprise: 1 }],
       ['createAlarm', { name: 'x', severity: 'loud', serviceIdentifier: 'a', condition: true }],
       ['createFunction', { name: 'x', enabled: true, binding: {}, graph: { nodes: [] } }],
@@ -143,7 +143,11 @@ describe('AsyncAPI', () => {
     const names = (messages: readonly { readonly name: string }[]) => messages.map(({ name }) => name)
     expect(names(eventMessages)).toEqual(Object.keys(eventKinds))
     const types = LongDeviceMessage.options.map((option) => option.shape.type.value)
-    expect(names(deviceMessages).filter((name) => name !== 'U').toSorted()).toEqual(types.toSorted())
+    expect(
+      names(deviceMessages)
+        .filter((name) => name !== 'U')
+        .toSorted(),
+    ).toEqual(types.toSorted())
   })
 
   const messages = [...deviceMessages, ...serverMessages, ...eventMessages, ...streamMessages, ...clientMessages]
@@ -167,7 +171,11 @@ describe('AsyncAPI', () => {
 })
 
 /** What is wrong with a value by a schema of a document, whose references lead into it. */
-function validatorOf(ajv: Ajv | Ajv2020, name: string, document: object): (schema: object, value: unknown) => unknown[] {
+function validatorOf(
+  ajv: Ajv | Ajv2020,
+  name: string,
+  document: object,
+): (schema: object, value: unknown) => unknown[] {
   ajv.addSchema(document, name)
   const compiled = new Map<string, ValidateFunction>()
   return (schema, value) => {

@@ -9,6 +9,7 @@ import { directoryAddress } from '#actors/directory/address'
 import { rowByName } from '#actors/directory/queries'
 import type { DirectoryState } from '#actors/directory/state'
 import { idempotencyIndex } from '#actors/idempotency/expiry'
+import { outboxAddress } from '#actors/outbox/address'
 import { projectAddress } from '#actors/project/address'
 import type { ProjectState } from '#actors/project/state'
 import { sessionAddress } from '#actors/session/address'
@@ -21,6 +22,7 @@ import { createAction, exampleAction } from '#api/actions'
 import { createAlarm, exampleAlarm } from '#api/alarms'
 import { createFunction, exampleFunction } from '#api/functions'
 import { exampleGroup } from '#api/groups'
+import { putSchema } from '#api/schemas'
 import { exampleDevice, exampleService } from '#api/state-shape'
 import { exampleSubscription } from '#api/subscriptions'
 import { exampleTemplate, putTemplate } from '#api/templates'
@@ -28,6 +30,7 @@ import { putRollout } from '#api/update-projects'
 import { exampleFirmware, exampleProject } from '#api/updates'
 import { anonymous } from '#iam/anonymous'
 import { hashOf } from '#iam/secret-text'
+import type { UnsubscribeUrls } from '#iam/unsubscribe-urls'
 import type { Identity } from '#identity/identity'
 import type { ActionBody } from '#model/action'
 import type { AlarmBody } from '#model/alarm'
@@ -35,6 +38,7 @@ import { formatCrn } from '#model/crn'
 import type { Grant } from '#model/scope'
 import { madeId } from '#model/server-made-id'
 import { bindingsOf, socketsOf } from '#routes/bindings'
+import type { HealthOptions } from '#routes/health'
 import { idempotencyOf } from '#routes/idempotency'
 import { linkRoutes } from '#routes/link'
 import { metaRoutes } from '#routes/meta'
@@ -115,7 +119,7 @@ export class AccessGround {
     await assembly.open()
     const { identity } = assembly
     if (!identity) throw new Error('identity is off')
-    const health = { dataDirectory: '/', databaseStatus: () => 'ok' } as const
+    const health: HealthOptions = { dataDirectory: '/', databaseStatus: () => 'ok' }
     const bindings = [...bindingsOf(assembly.context, identity, health), ...more]
     const sockets = socketsOf(assembly.context, identity, assembly.eventRoom, 256 * 1024)
     const idempotency = idempotencyOf(assembly.context)
@@ -200,8 +204,15 @@ export class AccessGround {
   /** The same of the address that ends a subscription of `eve`. */
   unsubscribeQuery(subscription: string): string {
     const user = formatCrn({ type: 'user', id: rowByName(this.#directory, 'eve')?.id ?? '' })
-    const url = this.#assembly.context.unsubscribeUrls.urlOf('', { tenant: defaultTenant, user, subscription })
+    // It can read them only; who writes mails can make them.
+    const urls = this.#assembly.context.unsubscribeUrls as UnsubscribeUrls
+    const url = urls.urlOf('', { tenant: defaultTenant, user, subscription })
     return url.slice(url.indexOf('?') + 1)
+  }
+
+  /** A mail did not go out. */
+  async failedMail(): Promise<void> {
+    await this.#ask(outboxAddress(defaultTenant), { type: 'count', passed: { reason: 'no_address', count: 1 } })
   }
 
   /** By the clock of the server, Unix ms. */
@@ -332,7 +343,7 @@ export class AccessGround {
       }
       await this.#ask(address, add)
     }
-    const grants = [{ permissions: { meta: ['read'] }, devices: ['*'], services: ['*'] }]
+    const grants = [{ permissions: { service: ['read'], meta: ['read', 'update'] }, devices: ['*'], services: ['*'] }]
     await this.#ask(address, { type: 'put_role', role: 'ops', grants })
     await this.#user(tenant, tenant === defaultTenant ? 'ann' : 'ona', ['operator'], true)
     for (const id of state.alarms.keys()) await this.#ask(address, { type: 'delete_alarm', id })
@@ -404,9 +415,12 @@ export class AccessGround {
     const properties = [{ propId: 8192, type: 'FLOAT' }]
     const services = [{ serviceIdentifier: exampleService, properties }]
     const updates = [{ serviceIdentifier: exampleService, propId: 8192, value: 21.5 }]
-    await this.#answered('postLink', {}, { deviceIdentifier: exampleDevice, services, updates })
-    await this.#answered('patchMeta', { deviceIdentifier: exampleDevice }, { location: { building: 'A' } })
+    const report = () => this.#answered('postLink', {}, { deviceIdentifier: exampleDevice, services, updates })
+    await report()
+    await this.#answered('patchMeta', { deviceIdentifier: exampleDevice }, { location: { building: 'A', floor: 1 } })
     await this.#firmware()
+    // What it says of its firmware takes its services away.
+    await report()
     const group = { name: 'Hall 3', devices: [exampleDevice] }
     const put = { type: 'put_group', id: exampleGroup, isNew: true, body: group, author: anonymous.user }
     await this.#ask(tenantAddress(defaultTenant), put)
@@ -417,8 +431,7 @@ export class AccessGround {
     const set = { type: 'put_alarm', id: exampleAlarm, isNew: true, body: alarm, author }
     await this.#ask(tenantAddress(defaultTenant), set)
     await this.#action()
-    const schema = { name: 'Climate', description: 'A room', properties: {} }
-    await this.#answered('putSchema', { serviceIdentifier: exampleService }, schema)
+    await this.#answered('putSchema', { serviceIdentifier: exampleService }, putSchema.example.body)
   }
 
   /** Takes away what is known of the project of the examples. */
