@@ -6,12 +6,13 @@ import { Brand, Icon } from '#dashboard/icons'
 import { Navigation } from '#dashboard/navigation'
 import { Outlet } from '#dashboard/outlet'
 import SignInPage from '#dashboard/pages/sign-in/page'
+import { freshCodes, RecoveryCodes } from '#dashboard/pages/sign-in/recovery-codes'
 import { Button } from '#dashboard/parts/button'
 import { Link } from '#dashboard/parts/link'
 import { problemText } from '#dashboard/parts/problem-text'
 import { Toasts } from '#dashboard/parts/toasts'
-import { useCall } from '#dashboard/parts/use-call'
-import { client, isIn, session } from '#dashboard/session'
+import { type Called, useCall } from '#dashboard/parts/use-call'
+import { client, isIn, session, signOut } from '#dashboard/session'
 import { endState, state } from '#dashboard/state'
 import { ThemeSwitch } from '#dashboard/theme-switch'
 
@@ -24,14 +25,16 @@ export function App() {
   }, [isInside])
   return (
     <Router hook={useHashLocation}>
-      {isInside ? <Shell /> : session.value.state === 'unknown' ? <Beginning {...begun} /> : <SignInPage />}
+      {freshCodes.value ? <RecoveryCodes codes={freshCodes.value} /> : isInside ? <Shell /> : <Outside begun={begun} />}
       <Toasts />
     </Router>
   )
 }
 
-/** Before it is known who looks. */
-function Beginning({ problem, isLoading, again }: { problem: unknown; isLoading: boolean; again: () => void }) {
+/** Before it is known who looks, and when it is nobody. */
+function Outside({ begun }: { readonly begun: Called<unknown> }) {
+  if (session.value.state !== 'unknown') return <SignInPage />
+  const { problem, isLoading, again } = begun
   return (
     <main class="sign-in">
       <Brand />
@@ -56,24 +59,26 @@ function Shell() {
   const { connection } = state()
   return (
     <div class="shell">
-      <a class="skip" href="#content" onClick={skip}>
+      <button type="button" class="skip" onClick={() => document.getElementById('content')?.focus()}>
         To the content
-      </a>
-      <header class="shell-head">
-        <span class="menu-button">
-          <Button kind="quiet" label="Pages" isExpanded={isMenuOpen} onPress={() => setMenuOpen(!isMenuOpen)}>
-            <Icon name="menu" />
-          </Button>
-        </span>
-        <Link to="/" class="brand">
-          <Brand />
-        </Link>
-        <ConnectionMark connection={connection} />
-        <ThemeSwitch />
-        <Who />
+      </button>
+      <header class="shell-top">
+        <div class="shell-head">
+          <span class="menu-button">
+            <Button kind="quiet" label="Pages" isExpanded={isMenuOpen} onPress={() => setMenuOpen(!isMenuOpen)}>
+              <Icon name="menu" />
+            </Button>
+          </span>
+          <Link to="/" class="brand">
+            <Brand />
+          </Link>
+          <ConnectionMark connection={connection} />
+          <ThemeSwitch />
+          <Who />
+        </div>
+        <ConnectionBanner connection={connection} />
       </header>
-      <ConnectionBanner connection={connection} />
-      <Navigation isOpen={isMenuOpen} location={location} />
+      <Navigation isOpen={isMenuOpen} location={location} onGo={() => setMenuOpen(false)} />
       <main id="content" class="shell-main" tabIndex={-1}>
         <Outlet location={location} />
       </main>
@@ -90,15 +95,9 @@ function Who() {
         <span class="account-name">{session.value.name}</span>
         <span class="hidden">Your account</span>
       </Link>
-      <Button kind="quiet" onPress={() => client.signOut()}>
+      <Button kind="quiet" onPress={() => signOut()}>
         Sign out
       </Button>
     </>
   )
-}
-
-/** The address stays that of the page. */
-function skip(event: Event): void {
-  event.preventDefault()
-  document.getElementById('content')?.focus()
 }
