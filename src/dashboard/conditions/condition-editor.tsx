@@ -1,4 +1,4 @@
-import { useRef, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { readJson, writeJson } from '#dashboard/conditions/json-text'
 import { type Operand, operandNamed } from '#dashboard/conditions/operand'
 import {
@@ -23,6 +23,7 @@ export interface ConditionEditorProps {
   readonly label: string
   /** Where it begins; what is typed later goes out by `onChange` alone. */
   readonly start: Condition | undefined
+  /** Another list only when there are other ones. */
   readonly operands: readonly Operand[]
   /** Also names that are not among the operands may be read. */
   readonly isOpen: boolean
@@ -40,11 +41,16 @@ const newRow: Row = { name: '', comparison: 'above', values: [''] }
 /** A condition, by rows that people fill in, or as JSON where it is more than rows can say. Contract 5.2. */
 export function ConditionEditor(props: ConditionEditorProps) {
   const { label, start, operands, onChange, problem, isChecked } = props
-  const [way, setWay] = useState<Way>(() => wayOf(start, operands))
+  const [touched, setTouched] = useState<Way | undefined>(undefined)
+  // Names are known better when a schema has come.
+  const way = touched ?? wayOf(start, operands)
   const go = (next: Way) => {
-    setWay(next)
+    setTouched(next)
     onChange(saidBy(next, operands).condition)
   }
+  useEffect(() => {
+    if (touched) onChange(saidBy(touched, operands).condition)
+  }, [operands])
   const said = saidBy(way, operands)
   const rows = said.condition === undefined ? undefined : rowsOf(said.condition, operands)
   return (

@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks'
+import { useMemo, useState } from 'preact/hooks'
 import type { Body } from '#client/client'
 import type { Binding } from '#dashboard/binding/binding'
 import { bindingInWords } from '#dashboard/binding/binding'
@@ -51,6 +51,7 @@ export function AlarmForm({ start, submit, onSubmit, isReadOnly, isDirty = true,
   const devices = useKnownDevices()
   const services = useKnownServices()
   const schema = useSchemas().get(draft.serviceIdentifier)
+  const operands = useMemo(() => operandsOf(schema), [schema])
   if (start && isReadOnly) return <AlarmFacts alarm={start} />
 
   const set = (change: Partial<Draft>) => {
@@ -98,11 +99,9 @@ export function AlarmForm({ start, submit, onSubmit, isReadOnly, isDirty = true,
         problem={detailUnder(problem, 'serviceIdentifier')}
       />
       <ConditionEditor
-        // Rows are read by what the schema says of their properties.
-        key={start ? String(schema !== undefined && !isDirty) : 'new'}
         label="Active where"
         start={draft.condition}
-        operands={operandsOf(schema)}
+        operands={operands}
         isOpen={false}
         onChange={(condition) => set({ condition })}
         problem={detailUnder(problem, 'condition')}
