@@ -1,8 +1,8 @@
 /** What alarms and functions are bound to. With neither it is all devices; with empty ones, none. Contract 5.3, 5.4. */
 export interface Binding {
-  readonly devices?: readonly string[]
+  readonly devices?: readonly string[] | undefined
   /** Bare ids. */
-  readonly groups?: readonly string[]
+  readonly groups?: readonly string[] | undefined
 }
 
 /** A group, as far as it is shown here. */

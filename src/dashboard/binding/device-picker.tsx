@@ -30,20 +30,13 @@ export function DevicePicker({ label, value, onChange, suggestions, problem }: D
   }
   return (
     <div class="device-picker">
-      {/* Enter in the field adds, and does not send the form around it. */}
-      <div
-        class="device-adding"
-        onKeyDown={(event) => {
-          if (event.key !== 'Enter' || !(event.target instanceof HTMLInputElement)) return
-          event.preventDefault()
-          if (typed !== '') add()
-        }}
-      >
+      <div class="device-adding">
         <SuggestField
           label={label}
           hint="One or several, with commas or spaces between them; they need not be there yet."
           value={text}
           onInput={setText}
+          onEnter={() => typed !== '' && add()}
           suggestions={fitting.map((each) => ({ value: each }))}
           placeholder="PUMP-7, SENSOR-1"
           problem={problem}

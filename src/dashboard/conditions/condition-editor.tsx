@@ -63,7 +63,10 @@ export function ConditionEditor(props: ConditionEditorProps) {
         >
           Rows
         </Button>
-        <Button isPressed={way.by === 'json'} onPress={() => way.by === 'rows' && go({ by: 'json', text: textOf(said) })}>
+        <Button
+          isPressed={way.by === 'json'}
+          onPress={() => way.by === 'rows' && go({ by: 'json', text: textOf(said) })}
+        >
           JSON
         </Button>
         {way.by === 'json' && said.condition !== undefined && rows === undefined && (
@@ -80,7 +83,9 @@ export function ConditionEditor(props: ConditionEditorProps) {
       ) : (
         <TextField
           label="JsonLogic"
-          hint={'Such as {">":[{"var":"temperature"},30]}. Operators: comparisons, + - * / % min max, and or ! if, in, var, missing.'}
+          hint={
+            'Such as {">":[{"var":"temperature"},30]}. Operators: comparisons, + - * / % min max, and or ! if, in, var, missing.'
+          }
           value={way.text}
           onInput={(text) => go({ by: 'json', text })}
           rows={6}
@@ -115,7 +120,6 @@ function RowsEditor({ rows: { join, rows }, onRows, operands, isOpen, faults }: 
       )}
       <ul class="condition-rows" ref={list}>
         {rows.map((row, place) => (
-          // biome-ignore lint/suspicious/noArrayIndexKey: rows have nothing else that stays
           <li key={place} class="condition-row">
             <RowEditor
               row={row}
@@ -185,7 +189,6 @@ function RowEditor({ row, operands, isOpen, problem, onChange }: RowEditorProps)
       />
       {row.values.map((value, place) => (
         <ValueField
-          // biome-ignore lint/suspicious/noArrayIndexKey: the values of one row have nothing else
           key={place}
           row={row}
           operand={operand}

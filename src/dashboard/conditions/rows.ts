@@ -1,6 +1,6 @@
+import { isObject } from '#dashboard/conditions/json-text'
 import { type Kind, type Operand, operandNamed } from '#dashboard/conditions/operand'
 import type { Condition } from '#model/condition'
-import { isObject } from '#dashboard/conditions/json-text'
 import type { JsonValue } from '#model/json-value'
 
 /**

@@ -12,12 +12,14 @@ export interface SuggestFieldProps {
   readonly suggestions: readonly { readonly value: string; readonly label?: string | undefined }[]
   readonly placeholder?: string | undefined
   readonly maxLength?: number | undefined
+  /** In place of sending the form around it. */
+  readonly onEnter?: (() => void) | undefined
 }
 
 /** A line of text with suggestions, by the browser's own list. */
 export function SuggestField(props: SuggestFieldProps) {
   const id = useId()
-  const { label, hint, problem, value, onInput, suggestions, placeholder, maxLength } = props
+  const { label, hint, problem, value, onInput, suggestions, placeholder, maxLength, onEnter } = props
   const described = [hint !== undefined && `${id}-hint`, problem !== undefined && `${id}-problem`].filter(Boolean)
   return (
     <Field label={label} hint={hint} problem={problem} id={id}>
@@ -33,6 +35,11 @@ export function SuggestField(props: SuggestFieldProps) {
         aria-describedby={described.length > 0 ? described.join(' ') : undefined}
         aria-invalid={problem !== undefined || undefined}
         onInput={({ currentTarget }) => onInput(currentTarget.value)}
+        onKeyDown={(event) => {
+          if (event.key !== 'Enter' || !onEnter) return
+          event.preventDefault()
+          onEnter()
+        }}
       />
       <datalist id={`${id}-list`}>
         {suggestions.map((suggestion) => (

@@ -25,9 +25,12 @@ export type DraftNode = Common &
     | { readonly kind: 'email'; readonly template: string }
   )
 
+type Keyless<N> = N extends Common ? Omit<N, 'key'> : never
+
 export interface Draft {
   readonly nodes: readonly DraftNode[]
-  readonly edges: readonly (readonly [from: string, to: string])[]
+  /** By keys. */
+  readonly edges: readonly (readonly [from: number, to: number])[]
   /** Of the next node. */
   readonly nextKey: number
 }
@@ -41,7 +44,11 @@ interface KindWords {
 }
 
 export const kindWords: Readonly<Record<NodeKind, KindWords>> = {
-  property: { title: 'When a value changes', does: 'Begins when a property of a device comes to another value', id: 'changed' },
+  property: {
+    title: 'When a value changes',
+    does: 'Begins when a property of a device comes to another value',
+    id: 'changed',
+  },
   alarm: { title: 'When an alarm turns', does: 'Begins when an alarm becomes active or inactive', id: 'alarm' },
   status: { title: 'When a device comes or goes', does: 'Begins when it is online, idle or offline', id: 'status' },
   condition: { title: 'Only if', does: 'Lets through where a condition holds', id: 'if' },
@@ -59,51 +66,54 @@ export function isTrigger({ kind }: { readonly kind: NodeKind }): boolean {
 export const emptyDraft: Draft = { nodes: [], edges: [], nextKey: 1 }
 
 export function draftOf({ nodes, edges }: Graph): Draft {
-  return { nodes: nodes.map((node, place) => ({ key: place + 1, ...drawn(node) })), edges, nextKey: nodes.length + 1 }
+  const keys = new Map(nodes.map(({ id }, place) => [id, place + 1]))
+  return {
+    nodes: nodes.map((node, place) => ({ key: place + 1, ...drawn(node) })),
+    edges: edges.map(([from, to]) => [keys.get(from) ?? 0, keys.get(to) ?? 0]),
+    nextKey: nodes.length + 1,
+  }
 }
 
 /** As it is sent. What is missing is sent as it is: the server says what is wrong with it, and where. */
 export function graphOf({ nodes, edges }: Draft): Graph {
-  return { nodes: nodes.map(sent), edges }
+  const ids = new Map(nodes.map(({ key, id }) => [key, id]))
+  return {
+    nodes: nodes.map(sent),
+    edges: edges.map(([from, to]) => [ids.get(from) ?? '', ids.get(to) ?? '']),
+  }
 }
 
 /** With one more node, behind another one if so wished. */
-export function withNode(draft: Draft, kind: NodeKind, behind?: string): Draft {
-  const id = freeId(draft, kindWords[kind].id)
-  const node = { key: draft.nextKey, id, ...blank[kind] } as DraftNode
-  const nodes = [...draft.nodes, node]
-  return { nodes, edges: behind === undefined ? draft.edges : [...draft.edges, [behind, id]], nextKey: draft.nextKey + 1 }
+export function withNode(draft: Draft, kind: NodeKind, behind?: number): Draft {
+  const key = draft.nextKey
+  const node = { key, id: freeId(draft, kindWords[kind].id), ...blank[kind] } as DraftNode
+  return {
+    nodes: [...draft.nodes, node],
+    edges: behind === undefined ? draft.edges : [...draft.edges, [behind, key]],
+    nextKey: key + 1,
+  }
 }
 
 /** Without a node; what led to it leads to what was behind it. */
 export function withoutNode(draft: Draft, key: number): Draft {
-  const gone = draft.nodes.find((node) => node.key === key)
-  if (!gone) return draft
-  const nodes = draft.nodes.filter((node) => node !== gone)
-  const before = draft.edges.filter(([, to]) => to === gone.id).map(([from]) => from)
-  const behind = draft.edges.filter(([from]) => from === gone.id).map(([, to]) => to)
-  const rest = draft.edges.filter((edge) => !edge.includes(gone.id))
+  const before = draft.edges.filter(([, to]) => to === key).map(([from]) => from)
+  const behind = draft.edges.filter(([from]) => from === key).map(([, to]) => to)
+  const rest: Draft = {
+    ...draft,
+    nodes: draft.nodes.filter((node) => node.key !== key),
+    edges: draft.edges.filter((edge) => !edge.includes(key)),
+  }
   const bridges = before.flatMap((from) => behind.map((to) => [from, to] as const))
-  const missing = bridges.filter(([from, to]) => from !== to && !rest.some((edge) => edge[0] === from && edge[1] === to))
-  return { ...draft, nodes, edges: [...rest, ...missing] }
+  return bridges.reduce((bridged, [from, to]) => withEdge(bridged, from, to, true), rest)
 }
 
-/** With a node as it is now; where its id is another one, edges follow. */
+/** With a node as it is now. */
 export function withChanged(draft: Draft, node: DraftNode): Draft {
-  const old = draft.nodes.find(({ key }) => key === node.key)
-  if (!old) return draft
-  // Two nodes of one id: whose edges they are cannot be told, so they stay.
-  const isAlone = draft.nodes.filter(({ id }) => id === old.id).length === 1
-  const renamed = (id: string) => (isAlone && id === old.id ? node.id : id)
-  return {
-    ...draft,
-    nodes: draft.nodes.map((each) => (each === old ? node : each)),
-    edges: draft.edges.map(([from, to]) => [renamed(from), renamed(to)] as const),
-  }
+  return { ...draft, nodes: draft.nodes.map((each) => (each.key === node.key ? node : each)) }
 }
 
 /** With an edge between two nodes, or without it. */
-export function withEdge(draft: Draft, from: string, to: string, isThere: boolean): Draft {
+export function withEdge(draft: Draft, from: number, to: number, isThere: boolean): Draft {
   const others = draft.edges.filter((edge) => edge[0] !== from || edge[1] !== to)
   return { ...draft, edges: isThere ? [...others, [from, to]] : others }
 }
@@ -111,10 +121,10 @@ export function withEdge(draft: Draft, from: string, to: string, isThere: boolea
 /** Whether an edge could lead from one to the other: none to triggers, none behind mails, none that leads back. */
 export function mayLead(draft: Draft, from: DraftNode, to: DraftNode): boolean {
   if (isTrigger(to) || from.kind === 'email' || from === to) return false
-  const reached = new Set([to.id])
+  const reached = new Set([to.key])
   // A set is gone through with what is added meanwhile.
-  for (const id of reached) for (const [start, end] of draft.edges) if (start === id) reached.add(end)
-  return !reached.has(from.id)
+  for (const key of reached) for (const [start, end] of draft.edges) if (start === key) reached.add(end)
+  return !reached.has(from.key)
 }
 
 const blank: Readonly<Record<NodeKind, object>> = {
@@ -134,21 +144,21 @@ function freeId({ nodes }: Draft, stem: string): string {
   }
 }
 
-function drawn(node: GraphNode): Omit<DraftNode, 'key'> {
+function drawn(node: GraphNode): Keyless<DraftNode> {
   const { id } = node
   switch (node.type) {
     case 'condition':
-      return { id, kind: 'condition', logic: node.logic } as Omit<DraftNode, 'key'>
+      return { id, kind: 'condition', logic: node.logic }
     case 'throttle':
-      return { id, kind: 'throttle', seconds: node.seconds } as Omit<DraftNode, 'key'>
+      return { id, kind: 'throttle', seconds: node.seconds }
     case 'email':
-      return { id, kind: 'email', template: node.template } as Omit<DraftNode, 'key'>
+      return { id, kind: 'email', template: node.template }
     case 'trigger': {
       const to = node.to === undefined ? {} : { to: node.to }
-      if (node.on === 'alarm') return { id, kind: 'alarm', alarm: node.alarmId, ...to } as Omit<DraftNode, 'key'>
-      if (node.on === 'status') return { id, kind: 'status', ...to } as Omit<DraftNode, 'key'>
+      if (node.on === 'alarm') return { id, kind: 'alarm', alarm: node.alarmId, ...to }
+      if (node.on === 'status') return { id, kind: 'status', ...to }
       const property = hexOf(node.propId)
-      return { id, kind: 'property', service: node.serviceIdentifier, property, ...to } as Omit<DraftNode, 'key'>
+      return { id, kind: 'property', service: node.serviceIdentifier, property, ...to }
     }
   }
 }

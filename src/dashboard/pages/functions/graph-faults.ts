@@ -23,7 +23,8 @@ const atNode = /^nodes\.(\d+)(?:\.(.+))?$/
 
 /** What can be told without asking: what is missing in nodes, and then how they hang together. */
 export function faultsIn(draft: Draft): GraphFaults {
-  if (draft.nodes.length === 0) return { byNode: new Map(), others: ['Begin with what sets it off: a value, an alarm or a status'] }
+  if (draft.nodes.length === 0)
+    return { byNode: new Map(), others: ['Begin with what sets it off: a value, an alarm or a status'] }
   const missing = draft.nodes.flatMap((node, place) => {
     const message = missingIn(node)
     return message === undefined ? [] : [{ path: `graph.nodes.${place}`, message }]

@@ -11,12 +11,12 @@ export interface Point {
 
 /** `x` and `y` of the middle of its box. */
 export interface PlacedNode extends Point {
-  readonly id: string
+  readonly key: number
 }
 
 export interface DrawnEdge {
-  readonly from: string
-  readonly to: string
+  readonly from: number
+  readonly to: number
   /** Where it leaves, where it passes, where it comes in. */
   readonly points: readonly Point[]
 }
@@ -41,20 +41,20 @@ const passWidth = 24
 const rounds = 8
 
 interface Slot {
-  readonly id: string
+  readonly key: number
   readonly width: number
   readonly before: Slot[]
   readonly behind: Slot[]
   at: number
 }
 
-export function layoutOf(ids: readonly string[], edges: readonly (readonly [from: string, to: string])[]): Layout {
-  const known = new Set(ids)
+export function layoutOf(keys: readonly number[], edges: readonly (readonly [from: number, to: number])[]): Layout {
+  const known = new Set(keys)
   const kept = edges.filter(([from, to]) => from !== to && known.has(from) && known.has(to))
-  const layers = layersOf(ids, kept)
-  const slots = new Map(ids.map((id) => [id, newSlot(id, boxWidth)]))
+  const layers = layersOf(keys, kept)
+  const slots = new Map(keys.map((key) => [key, newSlot(key, boxWidth)]))
   const rows: Slot[][] = Array.from({ length: Math.max(0, ...layers.values()) + 1 }, () => [])
-  for (const [id, slot] of slots) rows[layers.get(id) ?? 0]?.push(slot)
+  for (const [key, slot] of slots) rows[layers.get(key) ?? 0]?.push(slot)
   const ways = kept.map(([from, to]) => wayOf(slots.get(from) as Slot, slots.get(to) as Slot, layers, rows))
   for (let round = 0; round < rounds; round++) sortRows(rows, round % 2 === 0)
   const width = Math.max(...rows.map(widthOf))
@@ -63,12 +63,12 @@ export function layoutOf(ids: readonly string[], edges: readonly (readonly [from
   return {
     width: width + 2 * margin,
     height: 2 * margin + rows.length * (boxHeight + gapDown) - gapDown,
-    nodes: [...slots].map(([id, { at }]) => ({ id, x: at, y: yOf(layers.get(id) ?? 0) })),
-    edges: ways.map(({ from, to, through }) => ({ from: from.id, to: to.id, points: pointsOf(from, to, through) })),
+    nodes: [...slots].map(([key, { at }]) => ({ key, x: at, y: yOf(layers.get(key) ?? 0) })),
+    edges: ways.map(({ from, to, through }) => ({ from: from.key, to: to.key, points: pointsOf(from, to, through) })),
   }
 
   function pointsOf(from: Slot, to: Slot, through: readonly Slot[]): readonly Point[] {
-    const [top, bottom] = [layers.get(from.id) ?? 0, layers.get(to.id) ?? 0]
+    const [top, bottom] = [layers.get(from.key) ?? 0, layers.get(to.key) ?? 0]
     const isDown = bottom > top
     return [
       { x: from.at, y: yOf(top) + boxHeight / 2 },
@@ -80,22 +80,22 @@ export function layoutOf(ids: readonly string[], edges: readonly (readonly [from
 
 /** How far below the top each stands: one more than the lowest before it. In a cycle nobody sinks for ever. */
 function layersOf(
-  ids: readonly string[],
-  edges: readonly (readonly [from: string, to: string])[],
-): ReadonlyMap<string, number> {
-  const layers = new Map(ids.map((id) => [id, 0]))
-  for (let round = 0, hasMoved = true; hasMoved && round < ids.length; round++) {
+  keys: readonly number[],
+  edges: readonly (readonly [from: number, to: number])[],
+): ReadonlyMap<number, number> {
+  const layers = new Map(keys.map((key) => [key, 0]))
+  for (let round = 0, hasMoved = true; hasMoved && round < keys.length; round++) {
     hasMoved = false
     for (const [from, to] of edges) {
       const least = (layers.get(from) ?? 0) + 1
-      if ((layers.get(to) ?? 0) >= least || least >= ids.length) continue
+      if ((layers.get(to) ?? 0) >= least || least >= keys.length) continue
       layers.set(to, least)
       hasMoved = true
     }
   }
   // Cycles leave gaps.
   const used = [...new Set(layers.values())].sort((a, b) => a - b)
-  return new Map([...layers].map(([id, layer]) => [id, used.indexOf(layer)]))
+  return new Map([...layers].map(([key, layer]) => [key, used.indexOf(layer)]))
 }
 
 interface Way {
@@ -105,12 +105,12 @@ interface Way {
 }
 
 /** Takes places in the layers between. */
-function wayOf(from: Slot, to: Slot, layers: ReadonlyMap<string, number>, rows: readonly Slot[][]): Way {
-  const [top, bottom] = [layers.get(from.id) ?? 0, layers.get(to.id) ?? 0]
+function wayOf(from: Slot, to: Slot, layers: ReadonlyMap<number, number>, rows: readonly Slot[][]): Way {
+  const [top, bottom] = [layers.get(from.key) ?? 0, layers.get(to.key) ?? 0]
   const through: Slot[] = []
   let above = from
   for (let layer = top + 1; layer < bottom; layer++) {
-    const pass = newSlot('', passWidth)
+    const pass = newSlot(0, passWidth)
     rows[layer]?.push(pass)
     through.push(pass)
     join(above, pass)
@@ -147,8 +147,8 @@ function middleOf(slots: readonly Slot[]): number | undefined {
   return slots.length === 0 ? undefined : slots.reduce((sum, { at }) => sum + at, 0) / slots.length
 }
 
-function newSlot(id: string, width: number): Slot {
-  return { id, width, before: [], behind: [], at: 0 }
+function newSlot(key: number, width: number): Slot {
+  return { key, width, before: [], behind: [], at: 0 }
 }
 
 function join(above: Slot, below: Slot): void {
