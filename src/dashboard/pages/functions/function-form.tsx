@@ -5,7 +5,14 @@ import { BindingEditor } from '#dashboard/binding/binding-editor'
 import { useGroups, useKnownDevices } from '#dashboard/binding/known'
 import { type Draft, draftOf, emptyDraft, graphOf } from '#dashboard/pages/functions/graph-draft'
 import { GraphEditor } from '#dashboard/pages/functions/graph-editor'
-import { type Detail, faultsIn, type GraphFaults, hasFaults, noFaults, placed } from '#dashboard/pages/functions/graph-faults'
+import {
+  type Detail,
+  faultsIn,
+  type GraphFaults,
+  hasFaults,
+  noFaults,
+  placed,
+} from '#dashboard/pages/functions/graph-faults'
 import type { Trail } from '#dashboard/pages/functions/graph-picture'
 import { detailUnder, refusedFor } from '#dashboard/parts/details'
 import { Checkbox, TextField } from '#dashboard/parts/fields'

@@ -71,9 +71,7 @@ function OneFunctionPage({ id }: { readonly id: string }) {
       }
     >
       <BackTo place="Functions" />
-      <Answered called={called}>
-        {(found) => <EditedFunction fn={found} id={id} again={called.again} />}
-      </Answered>
+      <Answered called={called}>{(found) => <EditedFunction fn={found} id={id} again={called.again} />}</Answered>
       <Confirm
         title={`Remove ${fn?.name ?? 'the function'}?`}
         isOpen={isRemoving}

@@ -36,8 +36,6 @@ export function GraphPicture({ draft, names, faults, trail, onNode }: GraphPictu
         viewBox={`0 0 ${width} ${height}`}
         width={width}
         height={height}
-        role="group"
-        aria-label="Picture of the graph"
       >
         <title>Picture of the graph</title>
         <defs>

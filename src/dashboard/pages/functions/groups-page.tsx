@@ -1,5 +1,5 @@
-import { idOf } from '#dashboard/binding/binding'
 import type { GroupOption } from '#dashboard/binding/binding'
+import { idOf } from '#dashboard/binding/binding'
 import { FunctionsFrame } from '#dashboard/pages/functions/functions-frame'
 import { Empty } from '#dashboard/parts/empty'
 import { go, Link, pathOf } from '#dashboard/parts/link'

@@ -5,7 +5,13 @@ export interface ShownMail {
   readonly html?: string | undefined
 }
 
-export function MailView({ mail: { subject, text, html }, label }: { readonly mail: ShownMail; readonly label: string }) {
+export function MailView({
+  mail: { subject, text, html },
+  label,
+}: {
+  readonly mail: ShownMail
+  readonly label: string
+}) {
   return (
     <article class="mail" aria-label={label}>
       <h3>{subject || <span class="soft">(no subject)</span>}</h3>

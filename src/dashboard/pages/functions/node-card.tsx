@@ -104,7 +104,11 @@ function Passed({ node, trail }: { readonly node: DraftNode; readonly trail: Tra
       </Status>
     )
   }
-  return trail.path.includes(node.id) ? <Status state="entered" tone="good" /> : <Status state="not reached" tone="quiet" />
+  return trail.path.includes(node.id) ? (
+    <Status state="entered" tone="good" />
+  ) : (
+    <Status state="not reached" tone="quiet" />
+  )
 }
 
 /** Where it goes on: to steps that there are, or to a new one. */
@@ -126,7 +130,11 @@ function Behind({ node, draft, onDraft }: NodeCardProps) {
       ))}
       <div class="actions">
         {stepKinds.map((kind) => (
-          <Button key={kind} label={`Behind ${node.id}: ${kindWords[kind].title.toLowerCase()}`} onPress={() => addNode(kind)}>
+          <Button
+            key={kind}
+            label={`Behind ${node.id}: ${kindWords[kind].title.toLowerCase()}`}
+            onPress={() => addNode(kind)}
+          >
             + {kindWords[kind].title}
           </Button>
         ))}

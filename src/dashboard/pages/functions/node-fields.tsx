@@ -12,7 +12,9 @@ export interface NodeFieldsProps extends NodeCardProps {
   readonly onNode: (node: DraftNode) => void
 }
 
-type Of<K extends DraftNode['kind']> = Omit<NodeFieldsProps, 'node'> & { readonly node: Extract<DraftNode, { kind: K }> }
+type Of<K extends DraftNode['kind']> = Omit<NodeFieldsProps, 'node'> & {
+  readonly node: Extract<DraftNode, { kind: K }>
+}
 
 /** What a node of its kind is told. Contract 5.4. */
 export function NodeFields(props: NodeFieldsProps) {
@@ -75,7 +77,11 @@ function PropertyFields({ node, onNode, names, services }: Of<'property'>) {
 }
 
 /** Any change begins it, or only that to one value. */
-function ToField({ node, onTo, names }: Pick<Of<'property'>, 'node' | 'names'> & { onTo: (to: To | undefined) => void }) {
+function ToField({
+  node,
+  onTo,
+  names,
+}: Pick<Of<'property'>, 'node' | 'names'> & { onTo: (to: To | undefined) => void }) {
   const { to, service, property } = node
   const schema = names.schemas.get(service)
   const name = schema?.properties[property]?.name
@@ -219,27 +225,25 @@ function EmailFields({ node, onNode, templates }: Of<'email'>) {
   const isMissing = template !== '' && templates !== undefined && !templates.includes(template)
   const path = pathOf('functions', 'templates', template)
   return (
-    <>
-      <SuggestField
-        label="Template"
-        hint={
-          template === '' ? (
-            'Which words the mail has.'
-          ) : isMissing ? (
-            <>
-              There is no such template yet, so nothing would be sent. <Link to={path}>Write it</Link>
-            </>
-          ) : (
-            <Link to={path}>See its words</Link>
-          )
-        }
-        value={template}
-        onInput={(next) => onNode({ ...node, template: next })}
-        suggestions={(templates ?? []).map((value) => ({ value }))}
-        maxLength={64}
-        placeholder="too-hot"
-      />
-    </>
+    <SuggestField
+      label="Template"
+      hint={
+        template === '' ? (
+          'Which words the mail has.'
+        ) : isMissing ? (
+          <>
+            There is no such template yet, so nothing would be sent. <Link to={path}>Write it</Link>
+          </>
+        ) : (
+          <Link to={path}>See its words</Link>
+        )
+      }
+      value={template}
+      onInput={(next) => onNode({ ...node, template: next })}
+      suggestions={(templates ?? []).map((value) => ({ value }))}
+      maxLength={64}
+      placeholder="too-hot"
+    />
   )
 }
 

@@ -63,7 +63,12 @@ function useColumns(again: () => void): readonly Column<Fn>[] {
     { key: 'graph', title: 'What it does', cell: ({ graph }) => graphInWords(draftOf(graph), names) },
     { key: 'binding', title: 'On', cell: ({ binding }) => bindingInWords(binding, groups) },
     { key: 'updated', title: 'Changed', cell: ({ updatedAt }) => <Time at={updatedAt} /> },
-    { key: 'switch', title: <span class="hidden">Switch</span>, align: 'end', cell: (fn) => <Switch fn={fn} again={again} /> },
+    {
+      key: 'switch',
+      title: <span class="hidden">Switch</span>,
+      align: 'end',
+      cell: (fn) => <Switch fn={fn} again={again} />,
+    },
   ]
 }
 
@@ -86,7 +91,9 @@ function Switch({ fn, again }: { readonly fn: Fn; readonly again: () => void }) 
 function NoFunctions() {
   return (
     <Empty title="No function yet">
-      <p>A function sends people mail when something happens to devices: a value, an alarm, a device that goes offline.</p>
+      <p>
+        A function sends people mail when something happens to devices: a value, an alarm, a device that goes offline.
+      </p>
       {mayI('functions', 'create') ? (
         <ol>
           <li>

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks'
 import { TemplatePreview } from '#dashboard/pages/functions/template-preview'
-import { detailUnder } from '#dashboard/parts/details'
 import { Button } from '#dashboard/parts/button'
+import { detailUnder } from '#dashboard/parts/details'
 import { Checkbox, TextField } from '#dashboard/parts/fields'
 import { Form } from '#dashboard/parts/form'
 import { Section } from '#dashboard/parts/page'
@@ -156,7 +156,13 @@ function LocaleFields({ locale, words, problem, isReadOnly, onWords }: LocaleFie
   )
 }
 
-function NewLocale({ known, onLocale }: { readonly known: readonly string[]; readonly onLocale: (locale: string) => void }) {
+function NewLocale({
+  known,
+  onLocale,
+}: {
+  readonly known: readonly string[]
+  readonly onLocale: (locale: string) => void
+}) {
   const [typed, setTyped] = useState('')
   const isLocale = /^[a-z]{2}(-[A-Z]{2})?$/.test(typed)
   const fault = typed === '' || isLocale ? undefined : 'A language such as de, perhaps with a region: de-CH'

@@ -37,7 +37,11 @@ export function TemplatePreview({ words, locale }: { readonly words: Words; read
   return (
     <Section title={`How it reads in ${locale}`}>
       <div class="form">
-        {'fault' in mail ? <p class="problem">{mail.fault}</p> : <MailView label={`Preview in ${locale}`} mail={mail} />}
+        {'fault' in mail ? (
+          <p class="problem">{mail.fault}</p>
+        ) : (
+          <MailView label={`Preview in ${locale}`} mail={mail} />
+        )}
         <details>
           <summary>With other values</summary>
           <div class="form">

@@ -61,12 +61,7 @@ function NewTemplate() {
   const isGood = /^[A-Za-z0-9._-]{1,64}$/.test(name)
   return (
     <Section title="New template">
-      <Form
-        submit="Write it"
-        label="New template"
-        isDisabled={!isGood}
-        onSubmit={() => go(pathOfTemplate(name))}
-      >
+      <Form submit="Write it" label="New template" isDisabled={!isGood} onSubmit={() => go(pathOfTemplate(name))}>
         <TextField
           label="Name"
           hint="Letters, digits and . _ -; functions name it so."

@@ -6,7 +6,10 @@ import { client, mayI } from '#dashboard/session'
 /** Names of alarms by their ids, as far as they may be seen; empty until they are there. */
 export function useAlarmNames(): ReadonlyMap<string, string> {
   const { value } = useCall(async () => (mayI('alarms', 'read') ? client.call('GET /alarms') : []), [])
-  return useMemo(() => new Map((value ?? []).map(({ resourceIdentifier, name }) => [idOf(resourceIdentifier), name])), [value])
+  return useMemo(
+    () => new Map((value ?? []).map(({ resourceIdentifier, name }) => [idOf(resourceIdentifier), name])),
+    [value],
+  )
 }
 
 /** Names of templates; undefined until they are there. */
