@@ -31,12 +31,7 @@ export function GraphPicture({ draft, names, faults, trail, onNode }: GraphPictu
   if (draft.nodes.length === 0) return null
   return (
     <div class="graph-frame">
-      <svg
-        class="graph"
-        viewBox={`0 0 ${width} ${height}`}
-        width={width}
-        height={height}
-      >
+      <svg class="graph" viewBox={`0 0 ${width} ${height}`} width={width} height={height}>
         <title>Picture of the graph</title>
         <defs>
           <marker id="graph-arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">
