@@ -38,7 +38,7 @@ export const routes: readonly Route[] = [
   },
   { path: '/functions/templates', needs: 'functions', load: () => import('#dashboard/pages/functions/templates-page') },
   {
-    path: '/functions/templates/:name',
+    path: '/functions/templates/:id',
     needs: 'functions',
     load: () => import('#dashboard/pages/functions/template-page'),
   },

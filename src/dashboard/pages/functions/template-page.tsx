@@ -19,7 +19,7 @@ const firstWords: Words = {
 }
 
 /** One template; of a name that there is none of, one that is being written. */
-export default function TemplatePage({ params: { name = '' } }: PageProps) {
+export default function TemplatePage({ params: { id: name = '' } }: PageProps) {
   const parameters = { name }
   const called = useCall(async () => ({ template: await readTemplate(name) }), [name])
   const [isRemoving, setRemoving] = useState(false)
