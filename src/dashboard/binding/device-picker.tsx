@@ -30,7 +30,7 @@ export function DevicePicker({ label, value, onChange, suggestions, problem }: D
   }
   return (
     <div class="device-picker">
-      <div class="device-adding">
+      <div class="field-with-button">
         <SuggestField
           label={label}
           hint="One or several, with commas or spaces between them; they need not be there yet."

@@ -16,6 +16,7 @@ import { useFollowed } from '#dashboard/parts/use-events'
 import { useObservable } from '#dashboard/parts/use-observable'
 import { client, mayI } from '#dashboard/session'
 import { state } from '#dashboard/state'
+import '#dashboard/pages/alarms/alarms.css'
 
 /** What is watched for, and where it is so right now. */
 export default function AlarmsPage() {
@@ -85,7 +86,15 @@ function useColumns(standing: ReadonlyMap<string, Standing>): readonly Column<Al
   const groups = useGroups() ?? []
   const schemas = useSchemas()
   return [
-    { key: 'name', title: 'Name', cell: (alarm) => <Link to={pathOfAlarm(alarm)}>{alarm.name}</Link> },
+    {
+      key: 'name',
+      title: 'Name',
+      cell: (alarm) => (
+        <Link to={pathOfAlarm(alarm)} class="alarm-name">
+          {alarm.name}
+        </Link>
+      ),
+    },
     { key: 'severity', title: 'Severity', cell: ({ severity }) => <Status state={severity} /> },
     { key: 'state', title: 'Now', cell: (alarm) => <Now standing={standing.get(alarm.resourceIdentifier) ?? quiet} /> },
     {
@@ -95,10 +104,11 @@ function useColumns(standing: ReadonlyMap<string, Standing>): readonly Column<Al
         <>
           {conditionInWords(condition, operandsOf(schemas.get(serviceIdentifier)))}
           {forSeconds > 0 && <span class="soft"> for {forSeconds} s</span>}
+          <br />
+          <small class="soft code">{serviceIdentifier}</small>
         </>
       ),
     },
-    { key: 'service', title: 'Service', cell: ({ serviceIdentifier }) => <code>{serviceIdentifier}</code> },
     { key: 'binding', title: 'On', cell: (alarm) => bindingInWords(alarm, groups) },
   ]
 }

@@ -13,7 +13,6 @@ import {
   noFaults,
   placed,
 } from '#dashboard/pages/functions/graph-faults'
-import type { Trail } from '#dashboard/pages/functions/graph-picture'
 import { detailUnder, refusedFor } from '#dashboard/parts/details'
 import { Checkbox, TextField } from '#dashboard/parts/fields'
 import { Form } from '#dashboard/parts/form'
@@ -30,12 +29,11 @@ export interface FunctionFormProps {
   readonly isReadOnly?: boolean | undefined
   readonly isDirty?: boolean | undefined
   readonly onDirty?: (() => void) | undefined
-  readonly trail?: Trail | undefined
 }
 
 /** A function: its graph, what it is called, where it works. */
 export function FunctionForm(props: FunctionFormProps) {
-  const { start, submit, onSubmit, isReadOnly, isDirty = true, onDirty, trail } = props
+  const { start, submit, onSubmit, isReadOnly, isDirty = true, onDirty } = props
   const [name, setName] = useState(start?.name ?? '')
   const [isEnabled, setEnabled] = useState(start?.enabled ?? true)
   const [binding, setBinding] = useState<Binding>(start?.binding ?? {})
@@ -69,7 +67,7 @@ export function FunctionForm(props: FunctionFormProps) {
   }
   const graph = (
     <Section title="What it does">
-      <GraphEditor draft={draft} onDraft={touch(setDraft)} {...{ faults, isChecked, trail, isReadOnly }} />
+      <GraphEditor draft={draft} onDraft={touch(setDraft)} {...{ faults, isChecked, isReadOnly }} />
     </Section>
   )
   if (isReadOnly) return graph

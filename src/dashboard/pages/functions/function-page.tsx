@@ -3,7 +3,6 @@ import type { Item } from '#client/client'
 import { idOf } from '#dashboard/binding/binding'
 import { FunctionForm } from '#dashboard/pages/functions/function-form'
 import { BackTo } from '#dashboard/pages/functions/functions-frame'
-import type { Trail } from '#dashboard/pages/functions/graph-picture'
 import { Trial } from '#dashboard/pages/functions/trial'
 import { Button } from '#dashboard/parts/button'
 import { Confirm } from '#dashboard/parts/dialog'
@@ -87,7 +86,6 @@ function OneFunctionPage({ id }: { readonly id: string }) {
 
 function EditedFunction({ fn, id, again }: { readonly fn: Fn; readonly id: string; readonly again: () => void }) {
   const [isDirty, setDirty] = useState(false)
-  const [trail, setTrail] = useState<Trail | undefined>(undefined)
   return (
     <>
       <FunctionForm
@@ -95,11 +93,7 @@ function EditedFunction({ fn, id, again }: { readonly fn: Fn; readonly id: strin
         submit="Save"
         isReadOnly={!mayI('functions', 'update')}
         isDirty={isDirty}
-        onDirty={() => {
-          setDirty(true)
-          setTrail(undefined)
-        }}
-        trail={trail}
+        onDirty={() => setDirty(true)}
         onSubmit={async (body) => {
           const saved = await client.call('PATCH /functions/:functionId', { parameters: { functionId: id }, body })
           say(`${saved.name} is saved`)
@@ -107,7 +101,7 @@ function EditedFunction({ fn, id, again }: { readonly fn: Fn; readonly id: strin
           again()
         }}
       />
-      <Trial id={id} graph={fn.graph} isDirty={isDirty} onTrail={setTrail} />
+      <Trial id={id} graph={fn.graph} isDirty={isDirty} />
     </>
   )
 }

@@ -10,7 +10,7 @@ import {
   withNode,
 } from '#dashboard/pages/functions/graph-draft'
 import type { GraphFaults } from '#dashboard/pages/functions/graph-faults'
-import { GraphPicture, type Trail } from '#dashboard/pages/functions/graph-picture'
+import { GraphPicture } from '#dashboard/pages/functions/graph-picture'
 import { cardId, NodeCard, NodeView, sendsMail } from '#dashboard/pages/functions/node-card'
 import { useAlarmNames, useTemplateNames } from '#dashboard/pages/functions/use-names'
 import { Button } from '#dashboard/parts/button'
@@ -20,13 +20,12 @@ export interface GraphEditorProps {
   readonly onDraft: (draft: Draft) => void
   readonly faults: GraphFaults
   readonly isChecked: boolean
-  readonly trail: Trail | undefined
   readonly isReadOnly?: boolean | undefined
 }
 
 /** A graph as a picture and as cards, one for each node: the picture shows how it goes on, the cards are what is edited. */
 export function GraphEditor(props: GraphEditorProps) {
-  const { draft, onDraft, faults, isReadOnly, trail } = props
+  const { draft, onDraft, faults, isReadOnly } = props
   const names = { schemas: useSchemas(), alarms: useAlarmNames() }
   const services = useKnownServices()
   const templates = useTemplateNames()
@@ -34,21 +33,21 @@ export function GraphEditor(props: GraphEditorProps) {
   return (
     <div class="graph-editor">
       <div class="graph-side">
-        <GraphPicture draft={draft} names={names} faults={faults} trail={trail} onNode={showCard} />
+        <GraphPicture draft={draft} names={names} faults={faults} trail={undefined} onNode={showCard} />
         {draft.nodes.length > 0 && !sendsMail(draft) && <p class="hint">It sends no mail yet.</p>}
         {faults.others.length > 0 && (
-          <ul class="problem" role="alert">
+          <div class="problem" role="alert">
             {faults.others.map((fault) => (
-              <li key={fault}>{fault}</li>
+              <p key={fault}>{fault}</p>
             ))}
-          </ul>
+          </div>
         )}
         {!isReadOnly && <Beginnings draft={draft} onDraft={onDraft} />}
       </div>
       <ol class="node-cards" aria-label="Steps">
         {draft.nodes.map((node) =>
           isReadOnly ? (
-            <NodeView key={node.key} node={node} names={names} trail={trail} />
+            <NodeView key={node.key} node={node} names={names} />
           ) : (
             <NodeCard
               key={node.key}
@@ -94,7 +93,8 @@ function useNewCard({ nodes, nextKey }: Draft): void {
   }, [nextKey])
 }
 
-function showCard(node: DraftNode): void {
+/** Where a node is edited. */
+export function showCard(node: DraftNode): void {
   const card = document.getElementById(cardId(node))
   card?.scrollIntoView({ block: 'nearest' })
   card?.focus({ preventScroll: true })

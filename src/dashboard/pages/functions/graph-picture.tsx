@@ -1,4 +1,4 @@
-import { useMemo } from 'preact/hooks'
+import { useId, useMemo } from 'preact/hooks'
 import type { Draft, DraftNode } from '#dashboard/pages/functions/graph-draft'
 import { isTrigger } from '#dashboard/pages/functions/graph-draft'
 import type { GraphFaults } from '#dashboard/pages/functions/graph-faults'
@@ -28,13 +28,14 @@ export function GraphPicture({ draft, names, faults, trail, onNode }: GraphPictu
   const keys = draft.nodes.map(({ key }) => key)
   const layout = useMemo(() => layoutOf(keys, draft.edges), [keys.join(), draft.edges])
   const { width, height } = layout
+  const arrow = useId()
   if (draft.nodes.length === 0) return null
   return (
     <div class="graph-frame">
       <svg class="graph" viewBox={`0 0 ${width} ${height}`} width={width} height={height}>
         <title>Picture of the graph</title>
         <defs>
-          <marker id="graph-arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">
+          <marker id={arrow} viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">
             <path d="M0 0 8 4 0 8z" class="graph-head" />
           </marker>
         </defs>
@@ -43,7 +44,7 @@ export function GraphPicture({ draft, names, faults, trail, onNode }: GraphPictu
             key={`${edge.from} ${edge.to}`}
             d={lineOf(edge)}
             class={`graph-edge ${trail && isTaken(edge, draft, trail) ? 'taken' : ''}`}
-            marker-end="url(#graph-arrow)"
+            marker-end={`url(#${arrow})`}
           />
         ))}
         {layout.nodes.map((placed) => (
@@ -61,6 +62,7 @@ function NodeBox({ placed, draft, names, faults, trail, onNode }: GraphPicturePr
   const stop = trail?.stopped.find((each) => each.node === node.id)
   const isFaulty = faults.byNode.has(node.key)
   const words = nodeInWords(node, names)
+  const [id, line] = [shortened(node.id), shortened(words)]
   const said = [isFaulty && 'not right yet', stop ? 'stopped here' : isEntered && 'entered'].filter(Boolean).join(', ')
   const classes = [
     'graph-node',
@@ -76,8 +78,8 @@ function NodeBox({ placed, draft, names, faults, trail, onNode }: GraphPicturePr
       class={classes.filter(Boolean).join(' ')}
       transform={`translate(${placed.x - boxWidth / 2} ${placed.y - boxHeight / 2})`}
       role="button"
-      tabIndex={0}
-      aria-label={`${node.id}: ${words}${said && `, ${said}`}`}
+      tabindex={0}
+      aria-label={[id, line, line === words ? '' : words, said].filter(Boolean).join(', ')}
       onClick={open}
       onKeyDown={(event) => {
         if (event.key !== 'Enter' && event.key !== ' ') return
@@ -85,14 +87,13 @@ function NodeBox({ placed, draft, names, faults, trail, onNode }: GraphPicturePr
         open()
       }}
     >
-      <title>{words}</title>
       <rect width={boxWidth} height={boxHeight} rx={isTrigger(node) ? boxHeight / 2 : 7} />
       <text x={boxWidth / 2} y={20} class="graph-id">
         {mark(isFaulty, stop !== undefined, isEntered === true)}
-        {shortened(node.id)}
+        {id}
       </text>
       <text x={boxWidth / 2} y={36}>
-        {shortened(words)}
+        {line}
       </text>
     </g>
   )

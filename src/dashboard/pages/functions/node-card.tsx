@@ -12,12 +12,10 @@ import {
   withNode,
   withoutNode,
 } from '#dashboard/pages/functions/graph-draft'
-import type { Trail } from '#dashboard/pages/functions/graph-picture'
 import { NodeFields } from '#dashboard/pages/functions/node-fields'
 import { type Names, nodeInWords } from '#dashboard/pages/functions/node-words'
 import { Button } from '#dashboard/parts/button'
 import { Checkbox, Field, TextField } from '#dashboard/parts/fields'
-import { Status } from '#dashboard/parts/status'
 
 export interface NodeCardProps {
   readonly node: DraftNode
@@ -28,7 +26,6 @@ export interface NodeCardProps {
   readonly templates: readonly string[] | undefined
   readonly faults: readonly string[]
   readonly isChecked: boolean
-  readonly trail: Trail | undefined
 }
 
 /** By which a press in the picture finds it. */
@@ -38,7 +35,7 @@ export function cardId(node: DraftNode): string {
 
 /** One node: what it does, and what comes behind it. */
 export function NodeCard(props: NodeCardProps) {
-  const { node, draft, onDraft, faults, trail } = props
+  const { node, draft, onDraft, faults } = props
   const headingId = useId()
   const { title, does } = kindWords[node.kind]
   return (
@@ -48,18 +45,17 @@ export function NodeCard(props: NodeCardProps) {
           <h3 id={headingId}>
             {title} <span class="soft code">{node.id}</span>
           </h3>
-          <Passed node={node} trail={trail} />
           <Button kind="quiet" label={`Remove ${node.id}`} onPress={() => onDraft(withoutNode(draft, node.key))}>
             ×
           </Button>
         </header>
         <p class="hint">{does}.</p>
         {faults.length > 0 && (
-          <ul class="problem" role="alert">
+          <div class="problem" role="alert">
             {faults.map((fault) => (
-              <li key={fault}>{fault}</li>
+              <p key={fault}>{fault}</p>
             ))}
-          </ul>
+          </div>
         )}
         <NodeFields {...props} onNode={(changed) => onDraft(withChanged(draft, changed))} />
         <details>
@@ -80,34 +76,14 @@ export function NodeCard(props: NodeCardProps) {
 }
 
 /** The same for who may look and not touch. */
-export function NodeView({ node, names, trail }: Pick<NodeCardProps, 'node' | 'names' | 'trail'>) {
+export function NodeView({ node, names }: Pick<NodeCardProps, 'node' | 'names'>) {
   return (
     <li class="node-card">
       <section id={cardId(node)} tabIndex={-1} aria-label={node.id}>
-        <header>
-          <h3>{kindWords[node.kind].title}</h3>
-          <Passed node={node} trail={trail} />
-        </header>
+        <h3>{kindWords[node.kind].title}</h3>
         <p>{nodeInWords(node, names)}</p>
       </section>
     </li>
-  )
-}
-
-function Passed({ node, trail }: { readonly node: DraftNode; readonly trail: Trail | undefined }) {
-  if (!trail) return null
-  const stop = trail.stopped.find((each) => each.node === node.id)
-  if (stop) {
-    return (
-      <Status state="stopped" tone="warning">
-        stopped: {stop.because}
-      </Status>
-    )
-  }
-  return trail.path.includes(node.id) ? (
-    <Status state="entered" tone="good" />
-  ) : (
-    <Status state="not reached" tone="quiet" />
   )
 }
 

@@ -1,3 +1,4 @@
+import { Fragment } from 'preact'
 import { useState } from 'preact/hooks'
 import { TemplatePreview } from '#dashboard/pages/functions/template-preview'
 import { Button } from '#dashboard/parts/button'
@@ -8,6 +9,7 @@ import { Section } from '#dashboard/parts/page'
 import { SuggestField } from '#dashboard/parts/suggest-field'
 import { Tabs } from '#dashboard/parts/tabs'
 import { parseMustache } from '#model/mustache'
+import '#dashboard/binding/binding.css'
 
 export interface WordsOfLocale {
   readonly subject: string
@@ -173,7 +175,7 @@ function NewLocale({
     setTyped('')
   }
   return (
-    <div class="device-adding">
+    <div class="field-with-button">
       <SuggestField
         label="Another locale"
         hint="Begins with the words shown above. Whoever reads de-CH gets de-CH, else de, else en."
@@ -210,12 +212,10 @@ function Cheatsheet() {
       <summary>What can stand in it</summary>
       <dl class="facts">
         {tags.map(([tag, meaning]) => (
-          <>
-            <dt key={tag} class="code">
-              {tag}
-            </dt>
+          <Fragment key={tag}>
+            <dt class="code">{tag}</dt>
             <dd>{meaning}</dd>
-          </>
+          </Fragment>
         ))}
       </dl>
     </details>

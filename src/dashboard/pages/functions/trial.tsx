@@ -2,8 +2,13 @@ import { useState } from 'preact/hooks'
 import type { Answer, Body } from '#client/client'
 import { readJson } from '#dashboard/conditions/json-text'
 import { literalOf } from '#dashboard/conditions/rows'
-import type { Trail } from '#dashboard/pages/functions/graph-picture'
+import { useSchemas } from '#dashboard/binding/known'
+import { draftOf } from '#dashboard/pages/functions/graph-draft'
+import { showCard } from '#dashboard/pages/functions/graph-editor'
+import { noFaults } from '#dashboard/pages/functions/graph-faults'
+import { GraphPicture } from '#dashboard/pages/functions/graph-picture'
 import { MailView } from '#dashboard/pages/functions/mail-view'
+import { useAlarmNames } from '#dashboard/pages/functions/use-names'
 import { detailUnder } from '#dashboard/parts/details'
 import { Select, TextField } from '#dashboard/parts/fields'
 import { Form } from '#dashboard/parts/form'
@@ -19,16 +24,15 @@ export interface TrialProps {
   readonly graph: Graph
   /** What was changed and not saved is not tried. */
   readonly isDirty: boolean
-  readonly onTrail: (trail: Trail | undefined) => void
 }
 
 /** As they are typed; what is left empty is left out. */
 const blank = { trigger: '', value: '', previous: '', deviceIdentifier: '', meta: '', locale: '' }
 
 /** Lets the server run a function with a sample: nothing is sent, and no throttle holds back. Contract 5.4. */
-export function Trial({ id, graph, isDirty, onTrail }: TrialProps) {
+export function Trial({ id, graph, isDirty }: TrialProps) {
   const [typed, setTyped] = useState(blank)
-  const [tried, setTried] = useState<Tried | undefined>(undefined)
+  const [tried, setTried] = useState<(Tried & { readonly graph: Graph }) | undefined>(undefined)
   const [problem, setProblem] = useState<unknown>(undefined)
   const field = (name: keyof typeof blank) => ({
     value: typed[name],
@@ -43,8 +47,7 @@ export function Trial({ id, graph, isDirty, onTrail }: TrialProps) {
         parameters: { functionId: id },
         body: { sample },
       })
-      setTried(answer)
-      onTrail(answer)
+      setTried({ ...answer, graph })
     } catch (thrown) {
       setProblem(thrown)
       throw thrown
@@ -88,17 +91,18 @@ export function Trial({ id, graph, isDirty, onTrail }: TrialProps) {
   )
 }
 
-function Outcome({ tried: { path, stopped, mails } }: { readonly tried: Tried }) {
+function Outcome({ tried }: { readonly tried: Tried & { readonly graph: Graph } }) {
+  const { path, stopped, mails, graph } = tried
+  const names = { schemas: useSchemas(), alarms: useAlarmNames() }
   return (
     <div class="trial" role="status">
       <h3>Its way</h3>
       {path.length === 0 ? (
         <p>Nothing waits for this value.</p>
       ) : (
-        <p class="code" data-path={path.join(' ')}>
-          {path.join(' → ')}
-        </p>
+        <p class="code">{path.join(' → ')}</p>
       )}
+      <GraphPicture draft={draftOf(graph)} names={names} faults={noFaults} trail={tried} onNode={showCard} />
       {stopped.length > 0 && (
         <ul>
           {stopped.map(({ node, because }) => (

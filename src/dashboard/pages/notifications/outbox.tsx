@@ -66,13 +66,13 @@ function Shown({ figures }: { readonly figures: Figures }) {
         </dd>
         <dt>Waiting</dt>
         <dd>
-          {waiting.requests} to be told, to {waiting.subscribers} people
+          {counted(waiting.requests, 'message')}, for {counted(waiting.subscribers, 'person', 'people')}
         </dd>
         <dt>Sent</dt>
         <dd>{sent}</dd>
         <dt>Of these digests</dt>
         <dd>
-          {digests}, of {digested} messages
+          {digests}, of {counted(digested, 'message')}
         </dd>
       </dl>
       <Table
@@ -84,4 +84,8 @@ function Shown({ figures }: { readonly figures: Figures }) {
       />
     </div>
   )
+}
+
+function counted(count: number, one: string, several = `${one}s`): string {
+  return `${count} ${count === 1 ? one : several}`
 }

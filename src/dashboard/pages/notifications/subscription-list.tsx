@@ -12,6 +12,7 @@ import { type Column, Table } from '#dashboard/parts/table'
 import { Time } from '#dashboard/parts/time'
 import { say } from '#dashboard/parts/toasts'
 import { client, mayI } from '#dashboard/session'
+import '#dashboard/pages/notifications/notifications.css'
 
 export interface SubscriptionListProps {
   readonly subscriptions: readonly Subscription[]
