@@ -62,21 +62,23 @@ function Shell() {
       <button type="button" class="skip" onClick={() => document.getElementById('content')?.focus()}>
         To the content
       </button>
-      <header class="shell-head">
-        <span class="menu-button">
-          <Button kind="quiet" label="Pages" isExpanded={isMenuOpen} onPress={() => setMenuOpen(!isMenuOpen)}>
-            <Icon name="menu" />
-          </Button>
-        </span>
-        <Link to="/" class="brand">
-          <Brand />
-        </Link>
-        <ConnectionMark connection={connection} />
-        <ThemeSwitch />
-        <Who />
+      <header class="shell-top">
+        <div class="shell-head">
+          <span class="menu-button">
+            <Button kind="quiet" label="Pages" isExpanded={isMenuOpen} onPress={() => setMenuOpen(!isMenuOpen)}>
+              <Icon name="menu" />
+            </Button>
+          </span>
+          <Link to="/" class="brand">
+            <Brand />
+          </Link>
+          <ConnectionMark connection={connection} />
+          <ThemeSwitch />
+          <Who />
+        </div>
+        <ConnectionBanner connection={connection} />
       </header>
-      <ConnectionBanner connection={connection} />
-      <Navigation isOpen={isMenuOpen} location={location} />
+      <Navigation isOpen={isMenuOpen} location={location} onGo={() => setMenuOpen(false)} />
       <main id="content" class="shell-main" tabIndex={-1}>
         <Outlet location={location} />
       </main>
