@@ -52,7 +52,8 @@ export type Within<Path extends string> = string extends Path
 
 type Names<Name, Path> = Name extends ParametersOf<Path> ? true : false
 
-type ParametersOf<Path> = Path extends `${string}:${infer Name}/${infer Rest}`
+/** The names of a path's parameters. */
+export type ParametersOf<Path> = Path extends `${string}:${infer Name}/${infer Rest}`
   ? Name | ParametersOf<`/${Rest}`>
   : Path extends `${string}:${infer Name}`
     ? Name
@@ -76,6 +77,9 @@ export interface RouteAnswer {
   readonly schema?: z.ZodType
 }
 
+/** By status. */
+export type RouteAnswers = Readonly<Record<number, RouteAnswer>>
+
 export interface RouteExample {
   readonly parameters?: Readonly<Record<string, string>>
   readonly query?: Readonly<Record<string, string>>
@@ -92,10 +96,12 @@ export interface RouteEntry<
   P extends z.ZodType = z.ZodType,
   Q extends z.ZodType = z.ZodType,
   B extends z.ZodType = z.ZodType,
+  M extends Method = Method,
+  A extends RouteAnswers = RouteAnswers,
 > {
   /** Unique, camelCase; becomes the operation's id. */
   readonly name: string
-  readonly method: Method
+  readonly method: M
   /** Below `/api/v1`, parameters as `:name`. */
   readonly path: Path
   /** Where the specification says so. */
@@ -113,13 +119,18 @@ export interface RouteEntry<
    */
   readonly query?: Q
   readonly body?: RouteBody<B>
-  readonly answers: Readonly<Record<number, RouteAnswer>>
+  readonly answers: A
   readonly example: RouteExample
 }
 
 /** Checks an entry's shape at compile time and keeps its exact types. */
-export function defineRoute<const Path extends string, P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType>(
-  entry: RouteEntry<Path, P, Q, B>,
-): RouteEntry<Path, P, Q, B> {
+export function defineRoute<
+  const Path extends string,
+  P extends z.ZodType,
+  Q extends z.ZodType,
+  B extends z.ZodType,
+  const M extends Method,
+  A extends RouteAnswers,
+>(entry: RouteEntry<Path, P, Q, B, M, A>): RouteEntry<Path, P, Q, B, M, A> {
   return entry
 }

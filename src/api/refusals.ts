@@ -23,6 +23,6 @@ const refusals = {
 type Refusal = keyof typeof refusals
 
 /** `answers: { 200: …, ...refused(401, 404) }`. */
-export function refused(...statuses: readonly Refusal[]): Readonly<Record<number, RouteAnswer>> {
-  return Object.fromEntries(statuses.map((status) => [status, refusals[status]]))
+export function refused<S extends Refusal>(...statuses: readonly S[]): Readonly<Record<S, RouteAnswer>> {
+  return Object.fromEntries(statuses.map((status) => [status, refusals[status]])) as Record<S, RouteAnswer>
 }

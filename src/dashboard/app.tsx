@@ -1,0 +1,104 @@
+import { useEffect, useState } from 'preact/hooks'
+import { Router } from 'wouter-preact'
+import { useHashLocation } from 'wouter-preact/use-hash-location'
+import { ConnectionBanner, ConnectionMark } from '#dashboard/connection'
+import { Brand, Icon } from '#dashboard/icons'
+import { Navigation } from '#dashboard/navigation'
+import { Outlet } from '#dashboard/outlet'
+import SignInPage from '#dashboard/pages/sign-in/page'
+import { Button } from '#dashboard/parts/button'
+import { Link } from '#dashboard/parts/link'
+import { problemText } from '#dashboard/parts/problem-text'
+import { Toasts } from '#dashboard/parts/toasts'
+import { useCall } from '#dashboard/parts/use-call'
+import { client, isIn, session } from '#dashboard/session'
+import { endState, state } from '#dashboard/state'
+import { ThemeSwitch } from '#dashboard/theme-switch'
+
+/** The whole page: who is not in signs in, who is sees the shell around the page that the address names. */
+export function App() {
+  const begun = useCall(() => client.restore(), [])
+  const isInside = isIn()
+  useEffect(() => {
+    if (!isInside) endState()
+  }, [isInside])
+  return (
+    <Router hook={useHashLocation}>
+      {isInside ? <Shell /> : session.value.state === 'unknown' ? <Beginning {...begun} /> : <SignInPage />}
+      <Toasts />
+    </Router>
+  )
+}
+
+/** Before it is known who looks. */
+function Beginning({ problem, isLoading, again }: { problem: unknown; isLoading: boolean; again: () => void }) {
+  return (
+    <main class="sign-in">
+      <Brand />
+      {problem === undefined || isLoading ? (
+        <p class="loading" role="status">
+          <span class="spinner" aria-hidden="true" /> Looking for the server…
+        </p>
+      ) : (
+        <div class="notice bad" role="alert">
+          <p>{problemText(problem)}</p>
+          <Button onPress={again}>Try again</Button>
+        </div>
+      )}
+    </main>
+  )
+}
+
+function Shell() {
+  const [isMenuOpen, setMenuOpen] = useState(false)
+  const [location] = useHashLocation()
+  useEffect(() => setMenuOpen(false), [location])
+  const { connection } = state()
+  return (
+    <div class="shell">
+      <a class="skip" href="#content" onClick={skip}>
+        To the content
+      </a>
+      <header class="shell-head">
+        <span class="menu-button">
+          <Button kind="quiet" label="Pages" isExpanded={isMenuOpen} onPress={() => setMenuOpen(!isMenuOpen)}>
+            <Icon name="menu" />
+          </Button>
+        </span>
+        <Link to="/" class="brand">
+          <Brand />
+        </Link>
+        <ConnectionMark connection={connection} />
+        <ThemeSwitch />
+        <Who />
+      </header>
+      <ConnectionBanner connection={connection} />
+      <Navigation isOpen={isMenuOpen} location={location} />
+      <main id="content" class="shell-main" tabIndex={-1}>
+        <Outlet location={location} />
+      </main>
+    </div>
+  )
+}
+
+function Who() {
+  if (session.value.state === 'IAM off') return <span class="soft account-name">Nobody signs in here</span>
+  return (
+    <>
+      <Link to="/account" class="button quiet">
+        <Icon name="person" />
+        <span class="account-name">{session.value.name}</span>
+        <span class="hidden">Your account</span>
+      </Link>
+      <Button kind="quiet" onPress={() => client.signOut()}>
+        Sign out
+      </Button>
+    </>
+  )
+}
+
+/** The address stays that of the page. */
+function skip(event: Event): void {
+  event.preventDefault()
+  document.getElementById('content')?.focus()
+}

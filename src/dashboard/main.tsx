@@ -1,0 +1,7 @@
+import { render } from 'preact'
+import { App } from '#dashboard/app'
+import { applyTheme } from '#dashboard/theme'
+
+applyTheme()
+const place = document.getElementById('app')
+if (place) render(<App />, place)

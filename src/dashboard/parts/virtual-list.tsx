@@ -1,0 +1,140 @@
+import type { ComponentChildren } from 'preact'
+import { useEffect, useId, useRef, useState } from 'preact/hooks'
+import { isBare } from '#dashboard/parts/table'
+
+export interface VirtualListProps<Row> {
+  readonly rows: readonly Row[]
+  /** Pixels; all rows are alike. */
+  readonly rowHeight: number
+  /** What is in a row; of a grid its cells, each with `role="gridcell"`. */
+  readonly render: (row: Row, index: number) => ComponentChildren
+  readonly rowKey?: ((row: Row, index: number) => string | number) | undefined
+  readonly label: string
+  /** By press, or by Enter on the row that the arrow keys have come to. */
+  readonly onRow?: ((row: Row) => void) | undefined
+  /** Above the rows; it stays while they scroll. Makes a grid of it: one row with `role="columnheader"` in it. */
+  readonly head?: ComponentChildren
+  readonly columns?: number | undefined
+}
+
+/** Beyond what is seen, so that a flick of the wheel shows no gap. */
+const marginRows = 8
+
+/**
+ * As many rows as there are, of which only those in sight are in the page. One stop for the Tab key: arrows, Page, Home
+ * and End move a mark through the rows, Enter opens the marked one.
+ */
+export function VirtualList<Row>(props: VirtualListProps<Row>) {
+  const { rows, rowHeight, render, rowKey, label, onRow, head, columns } = props
+  const id = useId()
+  const frame = useRef<HTMLDivElement>(null)
+  const { first, count } = useWindow(frame, rowHeight)
+  const [marked, setMarked] = useState(-1)
+  const from = Math.max(0, Math.min(first, rows.length) - marginRows)
+  const shown = rows.slice(from, first + count + marginRows)
+  const mark = Math.min(marked, rows.length - 1)
+  const isGrid = head !== undefined
+
+  const move = (to: number) => {
+    const next = Math.max(0, Math.min(rows.length - 1, to))
+    setMarked(next)
+    scrollTo(frame.current, next, rowHeight)
+  }
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.target !== event.currentTarget) return
+    const to = moves[event.key]?.(mark, rows.length, count - 2)
+    const row = rows[mark]
+    if (to !== undefined) move(to)
+    else if (event.key === 'Enter' && row !== undefined) onRow?.(row)
+    else return
+    event.preventDefault()
+  }
+
+  return (
+    <div
+      ref={frame}
+      class="virtual"
+      role={isGrid ? 'grid' : 'listbox'}
+      aria-label={label}
+      aria-rowcount={isGrid ? rows.length + 1 : undefined}
+      aria-colcount={isGrid ? columns : undefined}
+      aria-activedescendant={mark >= from && mark < from + shown.length ? `${id}-${mark}` : undefined}
+      tabIndex={0}
+      onKeyDown={onKeyDown}
+    >
+      {isGrid && (
+        <div role="rowgroup" class="virtual-head">
+          {head}
+        </div>
+      )}
+      <div role={isGrid ? 'rowgroup' : 'presentation'} class="virtual-body" style={{ height: rows.length * rowHeight }}>
+        {shown.map((row, place) => {
+          const index = from + place
+          return (
+            // biome-ignore lint/a11y/useKeyWithClickEvents: Enter on the frame does the same
+            // biome-ignore lint/a11y/useFocusableInteractive: the frame has the focus, and names the marked row
+            <div
+              key={rowKey ? rowKey(row, index) : index}
+              id={`${id}-${index}`}
+              role={isGrid ? 'row' : 'option'}
+              aria-rowindex={isGrid ? index + 2 : undefined}
+              aria-selected={isGrid ? undefined : index === mark}
+              aria-posinset={isGrid ? undefined : index + 1}
+              aria-setsize={isGrid ? undefined : rows.length}
+              class={`virtual-row ${index === mark ? 'marked' : ''} ${onRow ? 'pressable' : ''}`}
+              style={{ height: rowHeight, transform: `translateY(${index * rowHeight}px)` }}
+              onClick={(event) => {
+                setMarked(index)
+                if (isBare(event)) onRow?.(row)
+              }}
+            >
+              {render(row, index)}
+            </div>
+          )
+        })}
+      </div>
+    </div>
+  )
+}
+
+const moves: Readonly<Record<string, (at: number, rows: number, page: number) => number>> = {
+  ArrowDown: (at) => at + 1,
+  ArrowUp: (at) => at - 1,
+  PageDown: (at, _, page) => at + page,
+  PageUp: (at, _, page) => at - page,
+  Home: () => 0,
+  End: (_, rows) => rows - 1,
+}
+
+/** Which rows are in sight; told anew only when it is other ones. */
+function useWindow(frame: { readonly current: HTMLDivElement | null }, rowHeight: number) {
+  const [sight, setSight] = useState({ first: 0, count: 30 })
+  useEffect(() => {
+    const element = frame.current
+    if (!element) return undefined
+    const look = () => {
+      const first = Math.floor(element.scrollTop / rowHeight)
+      const count = Math.ceil(element.clientHeight / rowHeight) + 1
+      setSight((before) => (before.first === first && before.count === count ? before : { first, count }))
+    }
+    look()
+    const size = new ResizeObserver(look)
+    size.observe(element)
+    element.addEventListener('scroll', look, { passive: true })
+    return () => {
+      size.disconnect()
+      element.removeEventListener('scroll', look)
+    }
+  }, [rowHeight])
+  return sight
+}
+
+/** Brings a row into sight, below a head that stays. */
+function scrollTo(element: HTMLDivElement | null, index: number, rowHeight: number): void {
+  if (!element) return
+  const head = element.querySelector('.virtual-head')?.clientHeight ?? 0
+  const top = index * rowHeight
+  const bottom = top + rowHeight - (element.clientHeight - head)
+  if (element.scrollTop > top) element.scrollTop = top
+  else if (element.scrollTop < bottom) element.scrollTop = bottom
+}

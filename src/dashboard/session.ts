@@ -1,0 +1,26 @@
+import { signal } from '@preact/signals'
+import { connect, may } from '#client/client'
+import type { Action, Resource } from '#model/scope'
+
+/** Who looks: one client for the whole page, and its session as a signal. */
+
+export const client = connect()
+
+/** Changes when somebody signs in or out, and when his rights are other ones. */
+export const session = signal(client.session.value)
+client.session.subscribe(() => {
+  session.value = client.session.value
+})
+
+/** Whether pages may be shown: somebody is signed in, or nobody has to be. */
+export function isIn(): boolean {
+  return session.value.state === 'signed in' || session.value.state === 'IAM off'
+}
+
+/**
+ * Whether some grant gives this at all, or on this device and service: what would be refused anyway is not offered. The
+ * server decides by the roles of then.
+ */
+export function mayI(resource: Resource, action: Action, where?: Parameters<typeof may>[3]): boolean {
+  return may(session.value, resource, action, where)
+}
