@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact'
 import { ApiKeys } from '#dashboard/pages/administration/api-keys'
 import { ProvisioningKeys } from '#dashboard/pages/administration/provisioning-keys'
 import { Roles } from '#dashboard/pages/administration/roles'
@@ -21,7 +22,7 @@ interface Tab {
   readonly isOffered: () => boolean
   /** Whether it is about one tenant, and may be about another. */
   readonly isOfTenant: boolean
-  readonly show: () => preact.JSX.Element
+  readonly show: () => ComponentChildren
 }
 
 const tabs: readonly Tab[] = [
