@@ -13,6 +13,7 @@ import { Page } from '#dashboard/parts/page'
 import { Tabs } from '#dashboard/parts/tabs'
 import type { PageProps } from '#dashboard/routes'
 import { mayI, session } from '#dashboard/session'
+import '#dashboard/pages/administration/administration.css'
 
 /** Users, roles, tenants, keys and sessions. Contract 2. */
 

@@ -15,7 +15,7 @@ export function PermissionMatrix({
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by the keyboard
     <section class="table-frame" aria-label={caption} tabIndex={0}>
-      <table class="table">
+      <table class="table matrix">
         <caption class="hidden">{caption}</caption>
         <thead>
           <tr>
@@ -37,14 +37,15 @@ export function PermissionMatrix({
                 const ticked = tickedOf(grant, resource, action)
                 return (
                   <td key={action}>
-                    <input
-                      type="checkbox"
-                      aria-label={`${nameOf(action)} on ${name}`}
-                      title={ticked === 'implied' ? 'given by a wider box' : undefined}
-                      checked={ticked !== undefined}
-                      disabled={!onChange || ticked === 'implied'}
-                      onChange={() => onChange?.(toggled(grant, resource, action))}
-                    />
+                    <label title={ticked === 'implied' ? 'given by a wider box' : undefined}>
+                      <input
+                        type="checkbox"
+                        aria-label={`${nameOf(action)} on ${name}`}
+                        checked={ticked !== undefined}
+                        disabled={!onChange || ticked === 'implied'}
+                        onChange={() => onChange?.(toggled(grant, resource, action))}
+                      />
+                    </label>
                   </td>
                 )
               })}

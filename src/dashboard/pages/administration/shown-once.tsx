@@ -29,7 +29,7 @@ export function ShownOnce({
     frame.current?.scrollIntoView({ block: 'nearest' })
   }, [secret])
   return (
-    <div ref={frame} class="notice good" tabIndex={-1}>
+    <div ref={frame} class="shown-once" tabIndex={-1}>
       <Section title={title}>
         <div class="command">
           <pre>
