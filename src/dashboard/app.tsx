@@ -56,9 +56,9 @@ function Shell() {
   const { connection } = state()
   return (
     <div class="shell">
-      <a class="skip" href="#content" onClick={skip}>
+      <button type="button" class="skip" onClick={() => document.getElementById('content')?.focus()}>
         To the content
-      </a>
+      </button>
       <header class="shell-head">
         <span class="menu-button">
           <Button kind="quiet" label="Pages" isExpanded={isMenuOpen} onPress={() => setMenuOpen(!isMenuOpen)}>
@@ -95,10 +95,4 @@ function Who() {
       </Button>
     </>
   )
-}
-
-/** The address stays that of the page. */
-function skip(event: Event): void {
-  event.preventDefault()
-  document.getElementById('content')?.focus()
 }

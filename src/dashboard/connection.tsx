@@ -1,7 +1,7 @@
 import type { Connection } from '#client/client'
+import { problemText } from '#dashboard/parts/problem-text'
 import { Status, type Tone } from '#dashboard/parts/status'
 import { clock, duration } from '#dashboard/parts/time'
-import { problemText } from '#dashboard/parts/problem-text'
 import { type Observable, useObservable } from '#dashboard/parts/use-observable'
 
 /** How current is what is shown: as honest as the client library is. */
@@ -52,8 +52,10 @@ const sentences: Readonly<Record<Connection['state'], Sentence>> = {
   connecting: ({ since }, at) => (at - since > quietMs ? 'Connecting: nothing is shown as live yet.' : undefined),
   'catching up': ({ since }, at) => (at - since > quietMs ? 'Catching up with what happened meanwhile.' : undefined),
   live: () => undefined,
-  reconnecting: (connection, at) => `Not connected: values are as they were ${ago(connection, at)}. ${nextTry(connection, at)}`,
-  stale: (connection, at) => `Stale: nothing was heard for ${duration(at - connection.since)}, since ${clockTime(connection.since)}.`,
+  reconnecting: (connection, at) =>
+    `Not connected: values are as they were ${ago(connection, at)}. ${nextTry(connection, at)}`,
+  stale: (connection, at) =>
+    `Stale: nothing was heard for ${duration(at - connection.since)}, since ${clockTime(connection.since)}.`,
   closed: () => 'Not connected: values are as they were, and do not change here.',
 }
 

@@ -5,7 +5,8 @@ const lines: Readonly<Record<string, string>> = {
   functions: 'M4 6h5v4H4zM15 14h5v4h-5zM9 8h4a2 2 0 0 1 2 2v2a4 4 0 0 0 0 4M6.5 10v4a2 2 0 0 0 2 2H15',
   notifications: 'M3 6h18v12H3zM3 7l9 7 9-7',
   firmware: 'M7 7h10v10H7zM10 3v4M14 3v4M10 17v4M14 17v4M3 10h4M3 14h4M17 10h4M17 14h4',
-  administration: 'M8 11a4 4 0 1 0 0-8 4 4 0 0 0 0 8zM2 20c0-4 3-6 6-6s6 2 6 6M16 4a3.5 3.5 0 0 1 0 7M18 14c2.5.8 4 3 4 6',
+  administration:
+    'M8 11a4 4 0 1 0 0-8 4 4 0 0 0 0 8zM2 20c0-4 3-6 6-6s6 2 6 6M16 4a3.5 3.5 0 0 1 0 7M18 14c2.5.8 4 3 4 6',
   person: 'M12 11a4 4 0 1 0 0-8 4 4 0 0 0 0 8zM4 21c0-4 4-6 8-6s8 2 8 6',
   half: 'M12 3a9 9 0 1 0 0 18 9 9 0 0 0 0-18zM12 3v18M12 7h4.5M12 11h6M12 15h5',
   menu: 'M4 6h16M4 12h16M4 18h16',

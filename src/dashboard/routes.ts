@@ -21,7 +21,13 @@ export interface Route {
 export const routes: readonly Route[] = [
   { path: '/', name: 'Fleet', icon: 'fleet', needs: 'service', load: () => import('#dashboard/pages/fleet/page') },
   { path: '/devices/:id', needs: 'service', load: () => import('#dashboard/pages/device/page') },
-  { path: '/alarms', name: 'Alarms', icon: 'alarms', needs: 'alarms', load: () => import('#dashboard/pages/alarms/page') },
+  {
+    path: '/alarms',
+    name: 'Alarms',
+    icon: 'alarms',
+    needs: 'alarms',
+    load: () => import('#dashboard/pages/alarms/page'),
+  },
   { path: '/alarms/:id', needs: 'alarms', load: () => import('#dashboard/pages/alarms/alarm-page') },
   {
     path: '/functions',

@@ -15,8 +15,8 @@ export function choose(chosen: Theme): void {
 }
 
 export function applyTheme(): void {
-  if (theme.value === 'system') delete document.documentElement.dataset['theme']
-  else document.documentElement.dataset['theme'] = theme.value
+  if (theme.value === 'system') delete document.documentElement.dataset.theme
+  else document.documentElement.dataset.theme = theme.value
 }
 
 function kept(): Theme {

@@ -88,7 +88,14 @@ function ConfirmForm({ onClose, onConfirm, confirm, kind = 'danger', typed }: Co
       }}
     >
       {typed !== undefined && (
-        <TextField label={`Type ${typed} to confirm`} value={text} onInput={setText} autocomplete="off" isCode hasFocus />
+        <TextField
+          label={`Type ${typed} to confirm`}
+          value={text}
+          onInput={setText}
+          autocomplete="off"
+          isCode
+          hasFocus
+        />
       )}
     </Form>
   )

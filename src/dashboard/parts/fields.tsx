@@ -75,7 +75,7 @@ export function TextField(props: TextFieldProps) {
     value,
     required: isRequired,
     readOnly: isReadOnly,
-    ref: hasFocus ? focusOnce : undefined,
+    ref: hasFocus ? focusOnce : null,
     spellcheck: !isCode,
     onInput: (event: { currentTarget: { value: string } }) => onInput(event.currentTarget.value),
   }
@@ -118,7 +118,7 @@ export function NumberField(props: NumberFieldProps) {
           max={max}
           step={step}
           required={isRequired}
-          ref={hasFocus ? focusOnce : undefined}
+          ref={hasFocus ? focusOnce : null}
           onInput={({ currentTarget }) => {
             const number = currentTarget.valueAsNumber
             onInput(Number.isNaN(number) ? undefined : number)
@@ -146,7 +146,7 @@ export function Select<Value extends string>(props: SelectProps<Value>) {
         {...attributesOf(id, props)}
         class="input"
         value={value}
-        ref={hasFocus ? focusOnce : undefined}
+        ref={hasFocus ? focusOnce : null}
         onChange={({ currentTarget }) => onChange(currentTarget.value as Value)}
       >
         {options.map((option) => (

@@ -41,7 +41,8 @@ export function problemText(problem: unknown): string {
   if (details !== undefined && details.length > 0) return details.map(detailText).join(' ')
   const known = byCode[code ?? ''] ?? byCode[message ?? '']
   const own = message && /^[a-z]/i.test(message) && !/^(Problem|\d{3})\b/.test(message) ? sentence(message) : undefined
-  const text = known ?? (status === 400 || status === 409 ? own : undefined) ?? byStatus[status] ?? own ?? `Refused (${status}).`
+  const text =
+    known ?? (status === 400 || status === 409 ? own : undefined) ?? byStatus[status] ?? own ?? `Refused (${status}).`
   const wait = retryAfterSeconds ? ` Wait ${retryAfterSeconds} s.` : ''
   const where = status === 500 && requestId ? ` In its log as ${requestId}.` : ''
   return text + wait + where
@@ -61,7 +62,8 @@ export function statusOf(problem: unknown): number | undefined {
 
 function lostText(problem: unknown): string {
   const name = problem instanceof Error ? problem.name : ''
-  if (name === 'ConnectionLost' || name === 'TypeError') return 'The server cannot be reached. Nothing is known to have changed.'
+  if (name === 'ConnectionLost' || name === 'TypeError')
+    return 'The server cannot be reached. Nothing is known to have changed.'
   return problem instanceof Error && problem.message ? sentence(problem.message) : 'It did not work.'
 }
 

@@ -54,6 +54,12 @@ export function Status({ state, tone = toneOf(state), children }: StatusProps) {
   )
 }
 
-export function Badge({ tone = 'quiet', children }: { readonly tone?: Tone | undefined; readonly children: ComponentChildren }) {
+export function Badge({
+  tone = 'quiet',
+  children,
+}: {
+  readonly tone?: Tone | undefined
+  readonly children: ComponentChildren
+}) {
   return <span class={`badge ${tone}`}>{children}</span>
 }

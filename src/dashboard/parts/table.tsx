@@ -44,7 +44,6 @@ export function Table<Row>({ columns, rows, rowKey, caption, empty, onRow }: Tab
         </thead>
         <tbody>
           {rows.map((row) => (
-            // biome-ignore lint/a11y/useKeyWithClickEvents: beside a link or button in the row that does the same
             <tr key={rowKey(row)} class={onRow && 'pressable'} onClick={(event) => isBare(event) && onRow?.(row)}>
               {columns.map(({ key, cell, align }) =>
                 key === heading ? (

