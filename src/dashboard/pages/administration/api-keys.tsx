@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks'
+import type { Item } from '#client/client'
 import { expiresIn, keyLifetimes } from '#dashboard/pages/administration/lifetimes'
 import { RoleChoice } from '#dashboard/pages/administration/role-choice'
 import { ShownOnce } from '#dashboard/pages/administration/shown-once'
@@ -17,7 +18,6 @@ import { Time } from '#dashboard/parts/time'
 import { say } from '#dashboard/parts/toasts'
 import { useCall } from '#dashboard/parts/use-call'
 import { client } from '#dashboard/session'
-import type { Item } from '#client/client'
 
 type ApiKey = Item<'GET /iam/api-keys'>
 
@@ -39,7 +39,11 @@ export function ApiKeys() {
     { key: 'id', title: 'Id', cell: ({ id }) => <code>{id}</code> },
     { key: 'roles', title: 'Roles', cell: ({ roles }) => <RoleNames roles={roles} /> },
     { key: 'created', title: 'Since', cell: ({ createdAt }) => <Time at={createdAt} /> },
-    { key: 'expires', title: 'Ends', cell: ({ expiresAt }) => (expiresAt === undefined ? 'when deleted' : <Time at={expiresAt} />) },
+    {
+      key: 'expires',
+      title: 'Ends',
+      cell: ({ expiresAt }) => (expiresAt === undefined ? 'when deleted' : <Time at={expiresAt} />),
+    },
     {
       key: 'actions',
       title: <span class="hidden">Actions</span>,
@@ -63,7 +67,12 @@ export function ApiKeys() {
       }
     >
       {made && (
-        <ShownOnce title={`The API key ${made.name}`} secret={made.key} label="Copy the key" onPutAway={() => setMade(undefined)}>
+        <ShownOnce
+          title={`The API key ${made.name}`}
+          secret={made.key}
+          label="Copy the key"
+          onPutAway={() => setMade(undefined)}
+        >
           <p>A program sends it with every request:</p>
           <Command command={`curl -H 'X-API-Key: ${made.key}' ${location.origin}/api/v1/devices`} />
         </ShownOnce>
@@ -78,7 +87,9 @@ export function ApiKeys() {
             empty={
               <Empty
                 title="There is no API key yet"
-                command={mayMake ? `npm run -s admin -- key add api reporting --role viewer${tenantOption()}` : undefined}
+                command={
+                  mayMake ? `npm run -s admin -- key add api reporting --role viewer${tenantOption()}` : undefined
+                }
               >
                 A program acts by one as a user with its roles.
                 {mayMake && ' Make it above, or from the command line.'}

@@ -65,11 +65,7 @@ function Names({
   const [text, setText] = useState(isAll ? '' : names.join('\n'))
   return (
     <>
-      <Checkbox
-        label={`All ${what}s`}
-        isChecked={isAll}
-        onChange={(isOn) => onChange(isOn ? ['*'] : namesIn(text))}
-      />
+      <Checkbox label={`All ${what}s`} isChecked={isAll} onChange={(isOn) => onChange(isOn ? ['*'] : namesIn(text))} />
       {!isAll && (
         <TextField
           label={what === 'device' ? 'Devices' : 'Services'}

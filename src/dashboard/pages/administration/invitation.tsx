@@ -1,7 +1,7 @@
+import type { Answer } from '#client/client'
 import { ShownOnce } from '#dashboard/pages/administration/shown-once'
 import { Copy } from '#dashboard/parts/copy'
 import { exactly } from '#dashboard/parts/time'
-import type { Answer } from '#client/client'
 
 /** What an invitation, or a fresh code, comes to: shown once. */
 export type Invitation = Answer<'POST /iam/users'>

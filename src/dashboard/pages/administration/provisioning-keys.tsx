@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks'
+import type { Item } from '#client/client'
 import { expiresIn, keyLifetimes } from '#dashboard/pages/administration/lifetimes'
 import { ShownOnce } from '#dashboard/pages/administration/shown-once'
 import { mayHere, tenantName, tenantOption, tenantQuery } from '#dashboard/pages/administration/tenant-choice'
@@ -14,7 +15,6 @@ import { Time } from '#dashboard/parts/time'
 import { say } from '#dashboard/parts/toasts'
 import { useCall } from '#dashboard/parts/use-call'
 import { client } from '#dashboard/session'
-import type { Item } from '#client/client'
 
 type ProvisioningKey = Item<'GET /iam/provisioning-keys'>
 
@@ -40,7 +40,11 @@ export function ProvisioningKeys() {
     { key: 'devices', title: 'Devices', align: 'end', cell: ({ devices }) => devices },
     { key: 'most', title: 'At most', align: 'end', cell: ({ maxDevices }) => maxDevices ?? 'any number' },
     { key: 'created', title: 'Since', cell: ({ createdAt }) => <Time at={createdAt} /> },
-    { key: 'expires', title: 'Ends', cell: ({ expiresAt }) => (expiresAt === undefined ? 'when deleted' : <Time at={expiresAt} />) },
+    {
+      key: 'expires',
+      title: 'Ends',
+      cell: ({ expiresAt }) => (expiresAt === undefined ? 'when deleted' : <Time at={expiresAt} />),
+    },
     {
       key: 'actions',
       title: <span class="hidden">Actions</span>,
@@ -102,8 +106,8 @@ export function ProvisioningKeys() {
         }}
       >
         <p>
-          Every link that was opened with {ended?.name} is closed at once; its {countText(ended?.devices ?? 0)} cannot come
-          back by it. The devices stay, with their values.
+          Every link that was opened with {ended?.name} is closed at once; its {countText(ended?.devices ?? 0)} cannot
+          come back by it. The devices stay, with their values.
         </p>
       </Confirm>
     </Section>
@@ -154,7 +158,8 @@ function KeyShown({ made: { name, key }, onPutAway }: { readonly made: Made; rea
   return (
     <ShownOnce title={`The provisioning key ${name}`} secret={key} label="Copy the key" onPutAway={onPutAway}>
       <p>
-        A gateway links with the user name <code>{user}</code> and this key as its password. A simulated fleet does so too:
+        A gateway links with the user name <code>{user}</code> and this key as its password. A simulated fleet does so
+        too:
       </p>
       <Command command={`npm run fleet -- --key ${key}`} />
     </ShownOnce>

@@ -10,7 +10,13 @@ import { client } from '#dashboard/session'
 import type { RoleEntry } from '#model/role'
 
 /** A role goes only when nobody holds it: where somebody does, the refusal names them. */
-export function DeleteRole({ role: { name }, onDeleted }: { readonly role: RoleEntry; readonly onDeleted: () => void }) {
+export function DeleteRole({
+  role: { name },
+  onDeleted,
+}: {
+  readonly role: RoleEntry
+  readonly onDeleted: () => void
+}) {
   const [isOpen, setOpen] = useState(false)
   return (
     <>

@@ -81,7 +81,9 @@ export function RoleEditor({
         />
       ))}
       {grants.length === 0 && <p class="hint">Without a grant whoever holds the role may do nothing.</p>}
-      {idle >= 0 && <p class="hint">Grant {idle + 1} gives nothing as it is: tick a box, and name a device or service.</p>}
+      {idle >= 0 && (
+        <p class="hint">Grant {idle + 1} gives nothing as it is: tick a box, and name a device or service.</p>
+      )}
       <p>
         <Button
           onPress={() => {

@@ -70,7 +70,12 @@ export function Roles() {
           </>
         )}
       </Answered>
-      <Dialog title={draft?.name === undefined ? 'New role' : `Role ${draft.name}`} isOpen={draft !== undefined} onClose={close} isWide>
+      <Dialog
+        title={draft?.name === undefined ? 'New role' : `Role ${draft.name}`}
+        isOpen={draft !== undefined}
+        onClose={close}
+        isWide
+      >
         {draft && (
           <RoleEditor
             draft={draft}
@@ -103,7 +108,6 @@ function GrantLines({ grants }: { readonly grants: readonly Grant[] }) {
   return (
     <>
       {grants.map((grant, place) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: grants have no name but their place
         <div key={place}>
           {permissionsText(grant)} — on {namesText(grant.devices, 'device')}, {namesText(grant.services, 'service')}
         </div>
@@ -117,7 +121,6 @@ function RoleShown({ role: { grants, builtIn } }: { readonly role: RoleEntry }) 
     <>
       {builtIn && <p>Made with the server, and changed by nobody. Copy it to make one of your own from it.</p>}
       {grants.map((grant, place) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: grants have no name but their place
         <GrantFields key={place} grant={grant} number={place + 1} />
       ))}
     </>

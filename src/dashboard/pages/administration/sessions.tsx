@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks'
+import type { Item } from '#client/client'
 import { mayHere, tenantOption, tenantQuery } from '#dashboard/pages/administration/tenant-choice'
 import { beyond } from '#dashboard/pages/administration/user-forms'
 import { Button } from '#dashboard/parts/button'
@@ -14,7 +15,6 @@ import { Time } from '#dashboard/parts/time'
 import { say } from '#dashboard/parts/toasts'
 import { useCall } from '#dashboard/parts/use-call'
 import { client } from '#dashboard/session'
-import type { Item } from '#client/client'
 
 type Session = Item<'GET /iam/users/:name/sessions'>
 
@@ -77,7 +77,11 @@ function SessionsOf({ name }: { readonly name: string }) {
                   title: <span class="hidden">Actions</span>,
                   cell: (session) =>
                     mayEnd && (
-                      <Button kind="quiet" label={`End the session from ${session.address}`} onPress={() => end(session)}>
+                      <Button
+                        kind="quiet"
+                        label={`End the session from ${session.address}`}
+                        onPress={() => end(session)}
+                      >
                         End
                       </Button>
                     ),
@@ -107,8 +111,8 @@ function SessionsOf({ name }: { readonly name: string }) {
         }}
       >
         <p>
-          {ended === 'all' ? `Every session of ${name}` : `The session of ${name} from ${ended?.address}`} ends at once, with
-          its tokens and sockets. {name} may sign in again; to prevent that, disable the user.
+          {ended === 'all' ? `Every session of ${name}` : `The session of ${name} from ${ended?.address}`} ends at once,
+          with its tokens and sockets. {name} may sign in again; to prevent that, disable the user.
         </p>
       </Confirm>
     </>

@@ -60,8 +60,8 @@ export function SigningKeys() {
         onConfirm={rotate}
       >
         <p>
-          Tokens of every tenant are signed with a new key from now on. The one of before is believed until the last token
-          that it signed has ended: nobody is signed out.
+          Tokens of every tenant are signed with a new key from now on. The one of before is believed until the last
+          token that it signed has ended: nobody is signed out.
         </p>
       </Confirm>
     </Section>

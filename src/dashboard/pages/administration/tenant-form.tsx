@@ -36,7 +36,8 @@ export function TenantForm({
     else {
       const call = client.call('POST /iam/tenants', { body: { ...body, tenantIdentifier } })
       await explained(call, {
-        409: (said) => (said.includes('deleted') ? 'One of this name is still being swept. Try again later.' : undefined),
+        409: (said) =>
+          said.includes('deleted') ? 'One of this name is still being swept. Try again later.' : undefined,
       })
     }
     say(`Tenant ${tenantIdentifier} is ${tenant ? 'changed' : 'made'}`)

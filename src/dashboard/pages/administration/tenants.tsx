@@ -25,7 +25,11 @@ export function Tenants() {
 
   const columns: readonly Column<TenantEntry>[] = [
     { key: 'name', title: 'Tenant', cell: (tenant) => <TenantTitle tenant={tenant} /> },
-    { key: 'hosts', title: 'Sign-in under', cell: ({ hosts = [] }) => hosts.join(', ') || <span class="soft">any host</span> },
+    {
+      key: 'hosts',
+      title: 'Sign-in under',
+      cell: ({ hosts = [] }) => hosts.join(', ') || <span class="soft">any host</span>,
+    },
     { key: 'factor', title: 'Second factor', cell: ({ twoFactor }) => twoFactor },
     { key: 'basic', title: 'Basic scheme', cell: ({ basic }) => (basic ? 'on' : 'off') },
     { key: 'created', title: 'Since', cell: ({ createdAt }) => <Time at={createdAt} /> },
@@ -49,7 +53,12 @@ export function Tenants() {
       <Answered called={tenants}>
         {(list) => (
           <>
-            <Table caption="Tenants" columns={columns} rows={list} rowKey={({ tenantIdentifier }) => tenantIdentifier} />
+            <Table
+              caption="Tenants"
+              columns={columns}
+              rows={list}
+              rowKey={({ tenantIdentifier }) => tenantIdentifier}
+            />
             {list.length === 1 && mayTenants('create') && <OnlyOne />}
           </>
         )}

@@ -105,8 +105,8 @@ function UserDialogs({
       >
         <p>
           Every session of {name} ends at once, and {name}’s subscriptions to notifications go. Alarms, functions and
-          rollouts that {name} changed last stay, and reach nothing until somebody else saves them. It cannot be taken back;
-          to keep {name} out for a while, disable.{signedOut}
+          rollouts that {name} changed last stay, and reach nothing until somebody else saves them. It cannot be taken
+          back; to keep {name} out for a while, disable.{signedOut}
         </p>
       </Confirm>
     </>

@@ -56,7 +56,13 @@ export function Users() {
       }
     >
       {invitation && <InvitationShown invitation={invitation} onPutAway={() => setInvitation(undefined)} />}
-      <TextField label="Search" type="search" value={search} onInput={setSearch} hint={users.hasMore ? searchHint : undefined} />
+      <TextField
+        label="Search"
+        type="search"
+        value={search}
+        onInput={setSearch}
+        hint={users.hasMore ? searchHint : undefined}
+      />
       <PagedTable
         caption="Users"
         columns={columns}
@@ -87,7 +93,8 @@ function isWanted({ name, email = '', roles, state }: UserEntry, wanted: string)
 }
 
 function NobodyFound({ isSearched }: { readonly isSearched: boolean }) {
-  if (isSearched) return <Empty title="Nobody is found">Search for part of a name, an address, a role or a state.</Empty>
+  if (isSearched)
+    return <Empty title="Nobody is found">Search for part of a name, an address, a role or a state.</Empty>
   return (
     <Empty title="Nobody is here yet" command={`npm run admin -- user add ann --role operator${tenantOption()}`}>
       Invite somebody above, or from the command line: both make a code to sign up with.

@@ -99,7 +99,12 @@ function Firmware({ entry, isOutdated }: { readonly entry: FirmwareEntry; readon
         <div>
           <Status state={update.status}>{updateText(entry)}</Status> <Time at={update.at} />
           {update.progress !== undefined && !isEnd(update.status) && (
-            <progress class="upload-progress" max={100} value={update.progress} aria-label={`Progress of ${firmware}`} />
+            <progress
+              class="upload-progress"
+              max={100}
+              value={update.progress}
+              aria-label={`Progress of ${firmware}`}
+            />
           )}
           {update.message !== undefined && <p class="soft">{update.message}</p>}
         </div>

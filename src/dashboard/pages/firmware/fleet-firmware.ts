@@ -1,9 +1,9 @@
 import { useEffect, useMemo, useState } from 'preact/hooks'
+import type { FirmwareView } from '#client/client'
 import { useCall } from '#dashboard/parts/use-call'
 import { client } from '#dashboard/session'
 import { state } from '#dashboard/state'
 import { after } from '#dashboard/world'
-import type { FirmwareView } from '#client/client'
 
 /** All that is known of the firmware of devices, live. Contract 6. */
 export interface FleetFirmware {

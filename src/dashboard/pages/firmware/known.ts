@@ -1,6 +1,6 @@
+import type { FirmwareView } from '#client/client'
 import type { Called } from '#dashboard/parts/use-call'
 import type { Paged } from '#dashboard/parts/use-pages'
-import type { FirmwareView } from '#client/client'
 import type { PinEntry, ReleaseEntry } from '#model/release'
 import type { RolloutEntry } from '#model/rollout'
 
@@ -24,6 +24,10 @@ export function versionsOf(releases: readonly ReleaseEntry[] = []): readonly str
 }
 
 /** `1.5.0 for rev-b, index 1` */
-export function releaseText({ firmware, hardware, index }: Pick<ReleaseEntry, 'firmware' | 'hardware' | 'index'>): string {
+export function releaseText({
+  firmware,
+  hardware,
+  index,
+}: Pick<ReleaseEntry, 'firmware' | 'hardware' | 'index'>): string {
   return `${firmware}${hardware === undefined ? '' : ` for ${hardware}`}${index > 0 ? `, index ${index}` : ''}`
 }

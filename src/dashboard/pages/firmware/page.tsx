@@ -1,8 +1,9 @@
 import { useMemo, useState } from 'preact/hooks'
+import type { Item } from '#client/client'
 import { isElsewhere } from '#dashboard/pages/firmware/embedded'
 import { useFleetFirmware } from '#dashboard/pages/firmware/fleet-firmware'
-import { nothingTallied, type ProjectTally, tallyOf, withoutProject } from '#dashboard/pages/firmware/version-tally'
 import { UploadDialog } from '#dashboard/pages/firmware/upload-dialog'
+import { nothingTallied, type ProjectTally, tallyOf, withoutProject } from '#dashboard/pages/firmware/version-tally'
 import { Button } from '#dashboard/parts/button'
 import { Empty } from '#dashboard/parts/empty'
 import { Link, pathOf } from '#dashboard/parts/link'
@@ -11,7 +12,6 @@ import { Status } from '#dashboard/parts/status'
 import { type Column, Table } from '#dashboard/parts/table'
 import { useCall } from '#dashboard/parts/use-call'
 import { client, mayI } from '#dashboard/session'
-import type { Item } from '#client/client'
 import '#dashboard/pages/firmware/firmware.css'
 
 /** Projects: which firmware their devices have, and what there is for them. §2.7, contract 6. */

@@ -37,9 +37,7 @@ export function Pins({ project, releases, pins }: KnownProject) {
           {
             key: 'device',
             title: 'Device',
-            cell: ({ deviceIdentifier }) => (
-              <Link to={pathOf('devices', deviceIdentifier)}>{deviceIdentifier}</Link>
-            ),
+            cell: ({ deviceIdentifier }) => <Link to={pathOf('devices', deviceIdentifier)}>{deviceIdentifier}</Link>,
           },
           {
             key: 'version',
@@ -90,8 +88,8 @@ export function Pins({ project, releases, pins }: KnownProject) {
         }}
       >
         <p>
-          {removed?.deviceIdentifier} is held at {removed?.firmware} no more: it is offered what the rollout brings it, or
-          without one the newest release.
+          {removed?.deviceIdentifier} is held at {removed?.firmware} no more: it is offered what the rollout brings it,
+          or without one the newest release.
         </p>
       </Confirm>
     </Section>

@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks'
+import type { FirmwareView } from '#client/client'
 import { DeviceDialog } from '#dashboard/pages/firmware/device-dialog'
 import type { KnownProject } from '#dashboard/pages/firmware/known'
 import { updateText } from '#dashboard/pages/firmware/update-words'
@@ -8,7 +9,6 @@ import { Select, TextField } from '#dashboard/parts/fields'
 import { Section } from '#dashboard/parts/page'
 import { Badge, Status } from '#dashboard/parts/status'
 import { VirtualList } from '#dashboard/parts/virtual-list'
-import type { FirmwareView } from '#client/client'
 
 /** The devices of a project, with their updates as they go on. */
 
@@ -37,8 +37,8 @@ export function ProjectDevices(known: KnownProject & { readonly isElsewhere: boo
       {!isRead && <p class="soft">Reading…</p>}
       {isRead && devices.length === 0 && (
         <Empty title="No device is of this project" command="npm run fleet -- --help">
-          Devices name their project and firmware when they come: <code>project</code> and <code>firmwares</code> in HELLO.
-          Without one at hand a simulated fleet does.
+          Devices name their project and firmware when they come: <code>project</code> and <code>firmwares</code> in
+          HELLO. Without one at hand a simulated fleet does.
         </Empty>
       )}
       {devices.length > 0 && (
@@ -51,14 +51,13 @@ export function ProjectDevices(known: KnownProject & { readonly isElsewhere: boo
             <p class="soft">No device is like this.</p>
           ) : (
             <div class="firmware-devices">
+              <Head />
               <VirtualList
                 label="Devices of the project"
                 rows={shown}
                 rowHeight={rowHeightPx}
                 rowKey={({ deviceIdentifier }) => deviceIdentifier}
                 onRow={({ deviceIdentifier }) => open(deviceIdentifier)}
-                columns={3}
-                head={<Head />}
                 render={(device) => <Row device={device} isPinned={pinned.has(device.deviceIdentifier)} />}
               />
             </div>
@@ -70,12 +69,13 @@ export function ProjectDevices(known: KnownProject & { readonly isElsewhere: boo
   )
 }
 
+/** Said to the eye; whoever hears the rows hears what stands in them. */
 function Head() {
   return (
-    <div role="row" class="firmware-row">
-      <span role="columnheader">Device</span>
-      <span role="columnheader">Firmware</span>
-      <span role="columnheader">Update</span>
+    <div class="firmware-row firmware-head" aria-hidden="true">
+      <span>Device</span>
+      <span>Firmware</span>
+      <span>Update</span>
     </div>
   )
 }
@@ -84,13 +84,13 @@ function Row({ device, isPinned }: { readonly device: FirmwareView; readonly isP
   const { deviceIdentifier, firmwares = [] } = device
   return (
     <div class="firmware-row">
-      <span role="gridcell">
+      <span>
         {deviceIdentifier} {isPinned && <Badge>pinned</Badge>}
       </span>
-      <span role="gridcell">
+      <span>
         {firmwares.map(({ firmware }) => firmware).join(' · ') || <span class="soft">not said</span>}
       </span>
-      <span role="gridcell">
+      <span>
         {firmwares.map((firmware) => {
           const text = updateText(firmware)
           return (

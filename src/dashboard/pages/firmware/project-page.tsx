@@ -4,6 +4,7 @@ import { useFleetFirmware } from '#dashboard/pages/firmware/fleet-firmware'
 import { Pins } from '#dashboard/pages/firmware/pins'
 import { ProjectDevices } from '#dashboard/pages/firmware/project-devices'
 import { Releases } from '#dashboard/pages/firmware/releases'
+import { useRepeated } from '#dashboard/pages/firmware/repeated'
 import { Rollout } from '#dashboard/pages/firmware/rollout'
 import { nothingTallied, type ProjectTally, tallyOf } from '#dashboard/pages/firmware/version-tally'
 import { Link } from '#dashboard/parts/link'
@@ -12,7 +13,6 @@ import { useCall } from '#dashboard/parts/use-call'
 import { usePages } from '#dashboard/parts/use-pages'
 import type { PageProps } from '#dashboard/routes'
 import { client } from '#dashboard/session'
-import { useRepeated } from '#dashboard/pages/firmware/repeated'
 import '#dashboard/pages/firmware/firmware.css'
 
 /** One project: what its devices have, what there is for them, and who gets it. Contract 6. */
@@ -72,7 +72,9 @@ function VersionBars({
 }) {
   if (!isRead) return <p class="soft">Reading…</p>
   if (devices === 0) {
-    return <p class="soft">No device has said that it is of this project. It says so when it comes, with its firmware.</p>
+    return (
+      <p class="soft">No device has said that it is of this project. It says so when it comes, with its firmware.</p>
+    )
   }
   return (
     <>

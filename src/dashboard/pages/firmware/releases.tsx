@@ -1,8 +1,8 @@
 import { useState } from 'preact/hooks'
 import { type KnownProject, releaseText } from '#dashboard/pages/firmware/known'
 import { bytesText } from '#dashboard/pages/firmware/names'
-import { UploadDialog } from '#dashboard/pages/firmware/upload-dialog'
 import { isEnd } from '#dashboard/pages/firmware/update-words'
+import { UploadDialog } from '#dashboard/pages/firmware/upload-dialog'
 import { Button } from '#dashboard/parts/button'
 import { Copy } from '#dashboard/parts/copy'
 import { Confirm } from '#dashboard/parts/dialog'
@@ -49,10 +49,7 @@ export function Releases(known: KnownProject) {
     },
   ]
   return (
-    <Section
-      title="Releases"
-      actions={mayUpload && <Button onPress={() => setUploading(true)}>New release</Button>}
-    >
+    <Section title="Releases" actions={mayUpload && <Button onPress={() => setUploading(true)}>New release</Button>}>
       <Answered called={releases}>
         {(list) => (
           <Table
@@ -62,7 +59,9 @@ export function Releases(known: KnownProject) {
             rowKey={releaseText}
             empty={
               <Empty title="There is no release yet">
-                {mayUpload ? 'Upload the image of one above: devices are offered it then.' : 'Who may create updates uploads one.'}
+                {mayUpload
+                  ? 'Upload the image of one above: devices are offered it then.'
+                  : 'Who may create updates uploads one.'}
               </Empty>
             }
           />
@@ -88,8 +87,8 @@ export function Releases(known: KnownProject) {
         }}
       >
         <p>
-          No device of {project} is offered it any more, and its image goes unless another release has the same one. It is
-          refused while a pin, the rollout or an update under way needs it. Devices that have it keep it.
+          No device of {project} is offered it any more, and its image goes unless another release has the same one. It
+          is refused while a pin, the rollout or an update under way needs it. Devices that have it keep it.
         </p>
       </Confirm>
     </Section>
@@ -116,7 +115,8 @@ function usersOf(firmware: string, { rollout, pins, devices }: KnownProject): st
     firmwares.some(({ update }) => update?.firmware === firmware && !isEnd(update.status)),
   )
   const keepers = [
-    rollout.value?.firmware === firmware && 'the rollout brings it to devices; end it, or put another version in its place',
+    rollout.value?.firmware === firmware &&
+      'the rollout brings it to devices; end it, or put another version in its place',
     pinned.length > 0 && `pins hold ${namedOf(pinned)} at it; remove them below`,
     updating.length > 0 && `${namedOf(updating)} are being updated to it; wait until that is through`,
   ].filter((keeper) => keeper !== false)

@@ -1,3 +1,4 @@
+import { partsOf } from '#dashboard/pages/firmware/rollout-parts'
 import type { RolloutCounts as Counts } from '#model/rollout'
 
 /** Where the chosen devices stand: a bar, and the same in words. */
@@ -28,16 +29,4 @@ export function RolloutCounts({ counts }: { readonly counts: Counts }) {
       </ul>
     </div>
   )
-}
-
-/** `waiting`: chosen and not begun with, or at the version already; the counts do not tell them apart. Contract 6. */
-export function partsOf({ chosen, running, done, failed, refused }: Counts) {
-  const waiting = Math.max(0, chosen - running - done - failed - refused)
-  return [
-    { name: 'done', tone: 'good', mark: '●', count: done },
-    { name: 'being updated', tone: 'busy', mark: '◐', count: running },
-    { name: 'failed', tone: 'bad', mark: '✕', count: failed },
-    { name: 'refused', tone: 'warning', mark: '▲', count: refused },
-    { name: 'waiting, or had it already', tone: 'quiet', mark: '○', count: waiting },
-  ] as const
 }

@@ -1,13 +1,13 @@
 import { useState } from 'preact/hooks'
-import { VersionField } from '#dashboard/pages/firmware/version-field'
+import type { Item } from '#client/client'
 import { versionProblem } from '#dashboard/pages/firmware/names'
+import { VersionField } from '#dashboard/pages/firmware/version-field'
 import { explained } from '#dashboard/parts/explained'
 import { Checkbox, Field, NumberField, TextField } from '#dashboard/parts/fields'
 import { Form } from '#dashboard/parts/form'
 import { detailOf } from '#dashboard/parts/problem-text'
 import { say } from '#dashboard/parts/toasts'
 import { client } from '#dashboard/session'
-import type { Item } from '#client/client'
 import type { RolloutBody, RolloutEntry } from '#model/rollout'
 
 interface RolloutFormProps {
@@ -132,8 +132,8 @@ export function RolloutForm({ project, before, versions, groups, devices, onDone
         <p>{reachText(reach)}</p>
         {isAnew && (
           <p>
-            It takes the place of the rollout of {before.firmware}, and its counts begin at 0. It runs at once, also where that
-            one is paused or stopped.
+            It takes the place of the rollout of {before.firmware}, and its counts begin at 0. It runs at once, also
+            where that one is paused or stopped.
           </p>
         )}
         {before && !isAnew && before.state !== 'running' && <p>It stays {before.state} until it is resumed.</p>}
@@ -153,11 +153,18 @@ function Whom({
 }) {
   // A group that is chosen and gone, or out of sight, can still be taken out.
   const unknown = (chosen ?? []).filter((id) => !groups.some((group) => idOf(group) === id))
-  const choices = [...groups.map((group) => ({ id: idOf(group), name: group.name })), ...unknown.map((id) => ({ id, name: id }))]
+  const choices = [
+    ...groups.map((group) => ({ id: idOf(group), name: group.name })),
+    ...unknown.map((id) => ({ id, name: id })),
+  ]
   if (choices.length === 0) return null
   return (
     <Field label="Whom" hint="Of groups, their members of the moment.">
-      <Checkbox label="All devices" isChecked={chosen === undefined} onChange={(isOn) => onChange(isOn ? undefined : [])} />
+      <Checkbox
+        label="All devices"
+        isChecked={chosen === undefined}
+        onChange={(isOn) => onChange(isOn ? undefined : [])}
+      />
       {chosen &&
         choices.map(({ id, name }) => (
           <Checkbox

@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks'
+import type { Item } from '#client/client'
 import { type KnownProject, versionsOf } from '#dashboard/pages/firmware/known'
 import { RolloutCounts } from '#dashboard/pages/firmware/rollout-counts'
 import { RolloutForm } from '#dashboard/pages/firmware/rollout-form'
@@ -12,7 +13,6 @@ import { Time } from '#dashboard/parts/time'
 import { say } from '#dashboard/parts/toasts'
 import { useCall } from '#dashboard/parts/use-call'
 import { client, mayI } from '#dashboard/session'
-import type { Item } from '#client/client'
 import type { RolloutEntry } from '#model/rollout'
 
 /** Which firmware leaves by itself, and for how many devices. Contract 6. */
@@ -52,11 +52,7 @@ export function Rollout({ project, releases, rollout, devices }: KnownProject) {
       <Answered called={rollout}>
         {(entry) => (entry ? <Shown rollout={entry} groups={groups.value ?? []} /> : <None devices={devices.length} />)}
       </Answered>
-      <Dialog
-        title={now ? 'Change the rollout' : 'New rollout'}
-        isOpen={asked === 'put'}
-        onClose={close}
-      >
+      <Dialog title={now ? 'Change the rollout' : 'New rollout'} isOpen={asked === 'put'} onClose={close}>
         <RolloutForm
           project={project}
           before={now ?? undefined}
@@ -84,8 +80,8 @@ export function Rollout({ project, releases, rollout, devices }: KnownProject) {
       >
         <p>
           Its counts are forgotten, and from then on{' '}
-          <strong>the newest release goes to every device of {project} that comes</strong>: {devices.length} at the moment.
-          To hold everything where it is, pause it instead.
+          <strong>the newest release goes to every device of {project} that comes</strong>: {devices.length} at the
+          moment. To hold everything where it is, pause it instead.
         </p>
       </Confirm>
     </Section>
@@ -139,8 +135,8 @@ function Shown({ rollout, groups }: { readonly rollout: RolloutEntry; readonly g
     <>
       {state === 'stopped' && (
         <p class="notice bad" role="alert">
-          It stopped by itself: of the devices that finished, at least {errorThresholdPercent} % failed or refused. Find them
-          among the devices below. Resume it, or put a better version in its place.
+          It stopped by itself: of the devices that finished, at least {errorThresholdPercent} % failed or refused. Find
+          them among the devices below. Resume it, or put a better version in its place.
         </p>
       )}
       <RolloutCounts counts={rollout.counts} />
@@ -179,15 +175,17 @@ function Shown({ rollout, groups }: { readonly rollout: RolloutEntry; readonly g
 function wholeText({ groups }: Pick<RolloutEntry, 'groups'>, known: readonly Group[]): string {
   if (!groups) return 'all devices'
   if (groups.length === 0) return 'no group, which is nobody'
-  const names = groups.map((id) => known.find(({ resourceIdentifier }) => resourceIdentifier.endsWith(`:${id}`))?.name ?? id)
+  const names = groups.map(
+    (id) => known.find(({ resourceIdentifier }) => resourceIdentifier.endsWith(`:${id}`))?.name ?? id,
+  )
   return `the group${names.length === 1 ? '' : 's'} ${names.join(', ')}`
 }
 
 function None({ devices }: { readonly devices: number }) {
   return (
     <Empty title="There is no rollout">
-      Without one the newest release goes to every device that comes{devices > 0 && `: ${devices} at the moment`}. With one a
-      version goes to a part of them first, in a window, and stops by itself when too many fail.
+      Without one the newest release goes to every device that comes{devices > 0 && `: ${devices} at the moment`}. With
+      one a version goes to a part of them first, in a window, and stops by itself when too many fail.
     </Empty>
   )
 }

@@ -1,6 +1,12 @@
-import type { FirmwareEntry, TriggerOutcome, TriggerStatus } from '#model/firmware'
+import type { FirmwareEntry, TriggerStatus } from '#model/firmware'
 
 /** What becomes of updates, in words. §3.2, contract 6. */
+
+/** What asking for an update came to. */
+export interface Outcome {
+  readonly status: TriggerStatus
+  readonly message?: string | undefined
+}
 
 const outcomes: Readonly<Record<TriggerStatus, string>> = {
   STARTED: 'begins to update',
@@ -13,11 +19,11 @@ const outcomes: Readonly<Record<TriggerStatus, string>> = {
 }
 
 /** Whether nothing went wrong: having nothing newer is no failure. */
-export function isGood({ status }: TriggerOutcome): boolean {
+export function isGood({ status }: Outcome): boolean {
   return status === 'STARTED' || status === 'NO_UPDATE'
 }
 
-export function outcomeText(device: string, { status, message }: TriggerOutcome): string {
+export function outcomeText(device: string, { status, message }: Outcome): string {
   return `${device}: ${outcomes[status]}${message === undefined ? '' : ` (${message})`}.`
 }
 

@@ -125,8 +125,9 @@ function UploadForm({ project: given, standingOf, onClose, onDone }: UploadDialo
       {goesToAll && (
         <div class="notice">
           <p>
-            {project} has no rollout, and without one the newest release goes to <strong>every device that comes</strong>:{' '}
-            {countText(devices)} at the moment. To bring it to a part of them first, close this and put a rollout.
+            {project} has no rollout, and without one the newest release goes to{' '}
+            <strong>every device that comes</strong>: {countText(devices)} at the moment. To bring it to a part of them
+            first, close this and put a rollout.
           </p>
           <Checkbox label={`It is meant for ${countText(devices)}`} isChecked={isMeant} onChange={setMeant} />
         </div>
@@ -143,8 +144,18 @@ function countText(devices: number): string {
 function FileField({ onFile }: { readonly onFile: (file: File | undefined) => void }) {
   const id = 'release-image'
   return (
-    <Field label="Image" id={id} hint="Goes on where it was when the connection breaks, or when you choose it again within a day.">
-      <input id={id} class="input" type="file" required onChange={({ currentTarget }) => onFile(currentTarget.files?.[0])} />
+    <Field
+      label="Image"
+      id={id}
+      hint="Goes on where it was when the connection breaks, or when you choose it again within a day."
+    >
+      <input
+        id={id}
+        class="input"
+        type="file"
+        required
+        onChange={({ currentTarget }) => onFile(currentTarget.files?.[0])}
+      />
     </Field>
   )
 }
@@ -218,10 +229,16 @@ function refusalOf(problem: unknown, firmware: string): unknown {
   if (!(problem instanceof UploadRefused)) return problem
   const { status, message } = problem
   if (status === 409 && message.includes('another image')) {
-    return new Explained(`${firmware} is there with another image. A release never changes: choose another version.`, problem)
+    return new Explained(
+      `${firmware} is there with another image. A release never changes: choose another version.`,
+      problem,
+    )
   }
   if (status === 400 && message.includes('SHA-256')) {
-    return new Explained('What arrived is another file: an upload of before was mixed in. Upload it once more.', problem)
+    return new Explained(
+      'What arrived is another file: an upload of before was mixed in. Upload it once more.',
+      problem,
+    )
   }
   if (status === 403) return new Explained('Releases concern any device: it takes a right on all of them.', problem)
   return new Explained(message || `It was refused (${status}).`, problem)
