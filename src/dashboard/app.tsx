@@ -5,12 +5,13 @@ import { ConnectionBanner, ConnectionMark } from '#dashboard/connection'
 import { Brand, Icon } from '#dashboard/icons'
 import { Navigation } from '#dashboard/navigation'
 import { Outlet } from '#dashboard/outlet'
+import { freshCodes, RecoveryCodes } from '#dashboard/pages/sign-in/recovery-codes'
 import SignInPage from '#dashboard/pages/sign-in/page'
 import { Button } from '#dashboard/parts/button'
 import { Link } from '#dashboard/parts/link'
 import { problemText } from '#dashboard/parts/problem-text'
 import { Toasts } from '#dashboard/parts/toasts'
-import { useCall } from '#dashboard/parts/use-call'
+import { type Called, useCall } from '#dashboard/parts/use-call'
 import { client, isIn, session } from '#dashboard/session'
 import { endState, state } from '#dashboard/state'
 import { ThemeSwitch } from '#dashboard/theme-switch'
@@ -24,14 +25,16 @@ export function App() {
   }, [isInside])
   return (
     <Router hook={useHashLocation}>
-      {isInside ? <Shell /> : session.value.state === 'unknown' ? <Beginning {...begun} /> : <SignInPage />}
+      {freshCodes.value ? <RecoveryCodes codes={freshCodes.value} /> : isInside ? <Shell /> : <Outside begun={begun} />}
       <Toasts />
     </Router>
   )
 }
 
-/** Before it is known who looks. */
-function Beginning({ problem, isLoading, again }: { problem: unknown; isLoading: boolean; again: () => void }) {
+/** Before it is known who looks, and when it is nobody. */
+function Outside({ begun }: { readonly begun: Called<unknown> }) {
+  if (session.value.state !== 'unknown') return <SignInPage />
+  const { problem, isLoading, again } = begun
   return (
     <main class="sign-in">
       <Brand />

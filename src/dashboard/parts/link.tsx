@@ -6,11 +6,13 @@ export interface LinkProps {
   readonly to: string
   readonly children: ComponentChildren
   readonly class?: string | undefined
+  /** Not a stop for the Tab key: what it is in is one, and does the same. */
+  readonly isSkipped?: boolean | undefined
 }
 
-export function Link({ to, children, class: name }: LinkProps) {
+export function Link({ to, children, class: name, isSkipped }: LinkProps) {
   return (
-    <a href={`#${to}`} class={name}>
+    <a href={`#${to}`} class={name} tabIndex={isSkipped ? -1 : undefined}>
       {children}
     </a>
   )

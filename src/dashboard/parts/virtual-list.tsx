@@ -6,16 +6,21 @@ export interface VirtualListProps<Row> {
   readonly rows: readonly Row[]
   /** Pixels; all rows are alike. */
   readonly rowHeight: number
-  /** What is in a row; of a grid its cells, each with `role="gridcell"`. */
+  /** What is in a row; of a grid its cells, each a `gridCell`. */
   readonly render: (row: Row, index: number) => ComponentChildren
   readonly rowKey?: ((row: Row, index: number) => string | number) | undefined
   readonly label: string
   /** By press, or by Enter on the row that the arrow keys have come to. */
   readonly onRow?: ((row: Row) => void) | undefined
-  /** Above the rows; it stays while they scroll. Makes a grid of it: one row with `role="columnheader"` in it. */
+  /** Above the rows; it stays while they scroll. Makes a grid of it: one `headRow` of `headCell`s. */
   readonly head?: ComponentChildren
   readonly columns?: number | undefined
 }
+
+/** What stands in a grid's head and rows: a row of cells. The grid has the focus, so none of them is a stop of its own. */
+export const headRow = { role: 'row', 'aria-rowindex': 1, tabIndex: -1 } as const
+export const headCell = { role: 'columnheader', tabIndex: -1 } as const
+export const gridCell = { role: 'gridcell', tabIndex: -1 } as const
 
 /** Beyond what is seen, so that a flick of the wheel shows no gap. */
 const marginRows = 8
