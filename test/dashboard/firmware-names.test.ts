@@ -1,8 +1,9 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { bytesText, isShortName, isVersion, versionIn } from '#dashboard/pages/firmware/names'
+import { bytesText, isVersion, versionIn } from '#dashboard/pages/firmware/names'
 import { partsOf } from '#dashboard/pages/firmware/rollout-parts'
 import { isEnd, isGood, outcomeText, updateText } from '#dashboard/pages/firmware/update-words'
+import { isShortName } from '#dashboard/parts/short-name'
 import { triggerStatuses, updateStates } from '#model/firmware'
 import { FirmwareVersion, ShortName } from '#model/identifier'
 

@@ -1,14 +1,15 @@
 import type { Answer } from '#client/client'
 import { ShownOnce } from '#dashboard/pages/administration/shown-once'
-import { Copy } from '#dashboard/parts/copy'
+import { Command } from '#dashboard/parts/empty'
+import { pathOf } from '#dashboard/parts/link'
 import { exactly } from '#dashboard/parts/time'
 
 /** What an invitation, or a fresh code, comes to: shown once. */
 export type Invitation = Answer<'POST /iam/users'>
 
-/** What to tell whoever the code is for. */
-export function invitationText({ name, code, expiresAt }: Invitation, origin: string): string {
-  return `Sign up at ${origin}/#/sign-up with the name ${name} and the code ${code} before ${exactly(expiresAt)}.`
+/** Where name and code are filled in. What stands behind the `#` reaches no server and no log. */
+export function signUpAddress({ name, code }: Invitation, origin: string): string {
+  return `${origin}/#${pathOf('sign-up', name, code)}`
 }
 
 export function InvitationShown({
@@ -22,11 +23,10 @@ export function InvitationShown({
   return (
     <ShownOnce title={`The code for ${name}`} secret={code} label="Copy the code" onPutAway={onPutAway}>
       <p>
-        With it {name} chooses a password, until {exactly(expiresAt)}. Send it by a way that only {name} reads.
+        With it {name} chooses a password, until {exactly(expiresAt)}. Send it by a way that only {name} reads; the address
+        below has name and code filled in.
       </p>
-      <p>
-        The whole message: <Copy text={invitationText(invitation, location.origin)} label="Copy the message" />
-      </p>
+      <Command command={signUpAddress(invitation, location.origin)} />
     </ShownOnce>
   )
 }

@@ -7,6 +7,7 @@ import { Button } from '#dashboard/parts/button'
 import { explained } from '#dashboard/parts/explained'
 import { TextField } from '#dashboard/parts/fields'
 import { Form } from '#dashboard/parts/form'
+import { isShortName, nameProblem, shortNameRule } from '#dashboard/parts/short-name'
 import { say } from '#dashboard/parts/toasts'
 import { client } from '#dashboard/session'
 import type { RoleEntry } from '#model/role'
@@ -46,7 +47,7 @@ export function RoleEditor({
   const save = async () => {
     const body = { grants: grants.map(({ grant }) => grant) }
     const call = client.call('PUT /iam/roles/:role', { parameters: { role: name }, query: tenantQuery(), body })
-    const saved = await explained(call, { 403: beyond, 404: nameRule })
+    const saved = await explained(call, { 403: beyond, 404: shortNameRule })
     say(`Role ${name} is saved; it holds for everybody who is signed in within a second`)
     onSaved(saved)
   }
@@ -56,13 +57,13 @@ export function RoleEditor({
       submit="Save the role"
       onSubmit={save}
       onCancel={onCancel}
-      isDisabled={isTaken || name === ''}
+      isDisabled={isTaken || !isShortName(name)}
     >
       {isNew && (
         <TextField
           label="Name"
-          hint={nameRule}
-          problem={isTaken ? 'There is a role of this name: change that one.' : undefined}
+          hint={shortNameRule}
+          problem={isTaken ? 'There is a role of this name: change that one.' : nameProblem(name)}
           isCode
           value={name}
           onInput={setName}
@@ -98,5 +99,3 @@ export function RoleEditor({
     </Form>
   )
 }
-
-const nameRule = '1 to 64 of letters, digits and . _ -'

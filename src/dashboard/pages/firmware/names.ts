@@ -1,27 +1,17 @@
-/** What the server takes as a version, and as the name of a project or of hardware. Contract 1.8. */
+/** Versions and sizes of firmware, as people write and read them. Contract 1.8. */
 
 /** The strict form, https://semver.org; as the model has it, whose file brings its schemas along. */
 const version =
   /^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(?:-((?:0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*)(?:\.(?:0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*))*))?(?:\+([0-9a-zA-Z-]+(?:\.[0-9a-zA-Z-]+)*))?$/
 const versionCharactersMax = 128
 
-const shortName = /^(?!(?:__proto__|\.{1,2})$)[A-Za-z0-9._-]{1,64}$/
-
 export function isVersion(text: string): boolean {
   return text.length <= versionCharactersMax && version.test(text)
-}
-
-export function isShortName(text: string): boolean {
-  return shortName.test(text)
 }
 
 /** What is wrong with it, as somebody types it; nothing is wrong with nothing. */
 export function versionProblem(text: string): string | undefined {
   return text === '' || isVersion(text) ? undefined : 'Must be a semantic version such as 1.2.3.'
-}
-
-export function nameProblem(text: string): string | undefined {
-  return text === '' || isShortName(text) ? undefined : 'Must be 1 to 64 of letters, digits and . _ -'
 }
 
 /** The version that the name of a file holds: `1.5.0` of `boiler-1.5.0.bin`. */

@@ -1,11 +1,12 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { bytesText, nameProblem, versionIn, versionProblem } from '#dashboard/pages/firmware/names'
+import { bytesText, versionIn, versionProblem } from '#dashboard/pages/firmware/names'
 import { type UploadDoors, UploadRefused, uploadImage } from '#dashboard/pages/firmware/upload'
 import { Dialog } from '#dashboard/parts/dialog'
 import { Explained } from '#dashboard/parts/explained'
 import { Checkbox, Field, NumberField, TextField } from '#dashboard/parts/fields'
 import { Form } from '#dashboard/parts/form'
 import { problemText } from '#dashboard/parts/problem-text'
+import { nameProblem } from '#dashboard/parts/short-name'
 import { say } from '#dashboard/parts/toasts'
 import { client } from '#dashboard/session'
 import { after } from '#dashboard/world'
@@ -175,6 +176,9 @@ function UploadProgress({ progress: { bytes, of, pause } }: { readonly progress:
   )
 }
 
+/** A part takes half of it at the pace below which the server cuts senders off: then nobody is there any more. */
+const partPatienceMs = 60_000
+
 interface Release {
   readonly project: string
   readonly firmware: string
@@ -199,14 +203,20 @@ async function sendImage(
   const doors: UploadDoors = {
     signal,
     send: async (contentRange, part) => {
-      const { status, body } = await client.answer('PUT /updates/projects/:project/releases/:firmware', {
-        parameters: { project, firmware },
-        query,
-        body: part,
-        headers: { 'Content-Range': contentRange },
-        signal,
-      })
-      return { status, body }
+      const late = new AbortController()
+      const stop = after(partPatienceMs, () => late.abort(new Error('There was no answer for a minute.')))
+      try {
+        const { status, body } = await client.answer('PUT /updates/projects/:project/releases/:firmware', {
+          parameters: { project, firmware },
+          query,
+          body: part,
+          headers: { 'Content-Range': contentRange },
+          signal: AbortSignal.any([signal, late.signal]),
+        })
+        return { status, body }
+      } finally {
+        stop()
+      }
     },
     wait: (ms) => new Promise((resolve) => after(ms, resolve)),
     onReceived: (bytes) => show({ bytes, pause: undefined }),
