@@ -1,3 +1,4 @@
+import { ConnectedClient } from '#client/connected-client'
 import type { Observable } from '#client/observable'
 import type { ConnectOptions } from '#client/options'
 import type { Answer, CallArguments, Item, ListName, RouteName, WholeAnswer } from '#client/routes'
@@ -120,4 +121,6 @@ export interface Client {
 }
 
 /** A client of the server at `url`. Nothing is sent before something is asked. */
-export declare function connect(options?: ConnectOptions): Client
+export function connect(options: ConnectOptions = {}): Client {
+  return new ConnectedClient(options)
+}

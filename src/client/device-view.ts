@@ -19,7 +19,7 @@ export interface PropertyView {
 /** The properties of a service of a device, by propId. Each is made when it is asked for: compare values, not these. */
 export interface ServiceView extends ReadonlyMap<number, PropertyView> {
   /** The value alone, without making a PropertyView: for long lists. */
-  valueOf(propId: number): PropertyValue | undefined
+  valueAt(propId: number): PropertyValue | undefined
 }
 
 /** A device as it stood: another object after each change, the same one while nothing changes. */

@@ -11,12 +11,14 @@ export interface Observable<T> {
  * whoever compares finds it changed; what it shows is always as it is now.
  */
 export interface ObservableMap<K, V> extends Observable<ReadonlyMap<K, V>> {
+  /** Whether it was read to its end: before that an empty one says nothing. Told like a change. */
+  readonly isComplete: boolean
   readonly size: number
   get(key: K): V | undefined
   has(key: K): boolean
-  keys(): IterableIterator<K>
-  values(): IterableIterator<V>
-  entries(): IterableIterator<[K, V]>
+  keys(): MapIterator<K>
+  values(): MapIterator<V>
+  entries(): MapIterator<[K, V]>
   /** `changed`: the keys that were added, changed or removed since the last telling. */
   subscribe(listener: (changed: ReadonlySet<K>) => void): () => void
   /** Told only when this one was added, changed or removed. */

@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import type { Method, ParametersOf, RouteAnswers, RouteEntry } from '#api/entry'
+import type { Method, ParametersOf, RouteAnswers, RouteBody } from '#api/entry'
 
 /**
  * What can be called, as types alone: nothing of the entries is there at run time, where `GET /devices` is method and
@@ -43,6 +43,8 @@ type Entries =
 interface AnyEntry {
   readonly method: Method
   readonly path: string
+  readonly query?: z.ZodType
+  readonly body?: RouteBody
   readonly answers: RouteAnswers
 }
 
@@ -56,22 +58,20 @@ export type RouteName = keyof Routes
 
 export type Parameters<R extends RouteName> = Readonly<Record<ParametersOf<Routes[R]['path']>, string>>
 
-type SchemasOf<E> =
-  E extends RouteEntry<string, z.ZodType, infer Q, infer B, Method, RouteAnswers> ? { query: Q; body: B } : never
-
 /** Texts in a query may also be given as what they say: `depth: 2`, `raw: false`. */
 type Said<T> = string extends T ? T | number : 'true' extends T ? T | boolean : T
 
+type QuerySchema<R extends RouteName> = NonNullable<Routes[R]['query']>
+
 /** An entry that says nothing of query or body has the schema of anything. */
-type QueryOf<R extends RouteName> = z.ZodType extends SchemasOf<Routes[R]>['query']
-  ? Readonly<Record<string, never>>
-  : z.input<SchemasOf<Routes[R]>['query']>
+type QueryOf<R extends RouteName> =
+  z.ZodType extends QuerySchema<R> ? Readonly<Record<never, never>> : z.input<QuerySchema<R>>
 
 export type Query<R extends RouteName> = { readonly [K in keyof QueryOf<R>]: Said<QueryOf<R>[K]> }
 
-export type Body<R extends RouteName> = z.ZodType extends SchemasOf<Routes[R]>['body']
-  ? undefined
-  : z.input<SchemasOf<Routes[R]>['body']>
+type BodySchema<R extends RouteName> = NonNullable<Routes[R]['body']>['schema']
+
+export type Body<R extends RouteName> = z.ZodType extends BodySchema<R> ? undefined : z.input<BodySchema<R>>
 
 type SuccessStatus = 200 | 201 | 202 | 204
 

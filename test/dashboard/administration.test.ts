@@ -47,7 +47,9 @@ describe('the pages of administration', () => {
     await dialog.getByLabel('The code is good for').selectOption('a day')
     await button('Make the code').click()
     await page().getByRole('heading', { name: 'The code for ann' }).waitFor()
-    await page().getByText(`/#/sign-up/ann/${await code()}`).waitFor()
+    await page()
+      .getByText(`/#/sign-up/ann/${await code()}`)
+      .waitFor()
     const password = 'password of ann'
     await signUp(server, { name: 'ann', password }, await code())
     await button('I have it').click()

@@ -41,7 +41,8 @@ export class OpenedDashboard {
     page.on('pageerror', (error) => this.complaints.push(String(error)))
     page.on('console', (message) => {
       // Whatever is refused is also a line of the browser's own.
-      if (message.type() === 'error' && !/Failed to load resource/.test(message.text())) this.complaints.push(message.text())
+      if (message.type() === 'error' && !/Failed to load resource/.test(message.text()))
+        this.complaints.push(message.text())
     })
   }
 

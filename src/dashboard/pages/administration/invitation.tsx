@@ -23,8 +23,8 @@ export function InvitationShown({
   return (
     <ShownOnce title={`The code for ${name}`} secret={code} label="Copy the code" onPutAway={onPutAway}>
       <p>
-        With it {name} chooses a password, until {exactly(expiresAt)}. Send it by a way that only {name} reads; the address
-        below has name and code filled in.
+        With it {name} chooses a password, until {exactly(expiresAt)}. Send it by a way that only {name} reads; the
+        address below has name and code filled in.
       </p>
       <Command command={signUpAddress(invitation, location.origin)} />
     </ShownOnce>

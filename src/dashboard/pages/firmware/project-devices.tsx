@@ -87,9 +87,7 @@ function Row({ device, isPinned }: { readonly device: FirmwareView; readonly isP
       <span>
         {deviceIdentifier} {isPinned && <Badge>pinned</Badge>}
       </span>
-      <span>
-        {firmwares.map(({ firmware }) => firmware).join(' · ') || <span class="soft">not said</span>}
-      </span>
+      <span>{firmwares.map(({ firmware }) => firmware).join(' · ') || <span class="soft">not said</span>}</span>
       <span>
         {firmwares.map((firmware) => {
           const text = updateText(firmware)
