@@ -128,7 +128,8 @@ const GraphCondition = Condition.superRefine((condition, context) => {
   }
 })
 
-const Node = z.discriminatedUnion(
+/** One node by itself, as `GraphNode` says. */
+export const GraphNode = z.discriminatedUnion(
   'type',
   [
     Trigger,
@@ -154,7 +155,7 @@ const edgesFew = z
 
 /** Every node and edge by itself. */
 const GraphParts = z.strictObject({
-  nodes: nodesFew.pipe(z.array(Node)),
+  nodes: nodesFew.pipe(z.array(GraphNode)),
   edges: edgesFew.pipe(z.array(z.tuple([NodeId, NodeId]))),
 })
 
