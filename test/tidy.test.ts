@@ -144,12 +144,12 @@ const worldly: readonly { readonly what: string; readonly pattern: RegExp; reado
   {
     what: 'the time',
     pattern: /\bDate\s*\.\s*now\b|\bnew Date\b\s*(\(\s*\)|[^\s(])|(?<!new )\bDate\(|\bperformance\s*\.|\bhrtime\b/,
-    door: ['src/world.ts', 'src/dashboard/world.ts', 'src/client/platform.ts'],
+    door: ['src/world.ts', 'src/client/platform.ts', 'src/dashboard/world.ts'],
   },
   {
     what: 'a timer',
     pattern: /\bset(Timeout|Interval|Immediate)\b|\bAbortSignal\s*\.\s*timeout\b/,
-    door: ['src/world.ts', 'src/dashboard/world.ts', 'src/client/platform.ts'],
+    door: ['src/world.ts', 'src/client/platform.ts', 'src/dashboard/world.ts'],
   },
   {
     what: 'chance',

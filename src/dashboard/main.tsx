@@ -1,3 +1,6 @@
+import '#dashboard/theme.css'
+import '#dashboard/shell.css'
+import '#dashboard/parts/parts.css'
 import { render } from 'preact'
 import { App } from '#dashboard/app'
 import { applyTheme } from '#dashboard/theme'

@@ -5,7 +5,7 @@ import type { Resource } from '#model/scope'
 
 export interface PageProps {
   /** What `:name` of the path stands for, decoded. */
-  readonly params: Readonly<Record<string, string>>
+  readonly params: { readonly [name in 'id' | 'project' | 'tab']?: string }
 }
 
 export interface Route {

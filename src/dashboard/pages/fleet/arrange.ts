@@ -78,7 +78,7 @@ function metaText(meta: DeviceView['meta']): string {
 }
 
 function isMet(device: DeviceView, condition: Condition, wanted: number | string | undefined): boolean {
-  const value = device.services.get(condition.serviceIdentifier)?.valueOf(condition.propId)
+  const value = device.services.get(condition.serviceIdentifier)?.valueAt(condition.propId)
   if (value === undefined || wanted === undefined || typeof value === 'object') return false
   const found = typeof wanted === 'number' ? Number(value) : String(value)
   return compares[condition.operator](found, wanted)

@@ -98,7 +98,7 @@ function metaColumn(key: string, name: string): FleetColumn {
 
 function propertyColumn(key: string, serviceIdentifier: string, propId: number, schemas: Schemas): FleetColumn {
   const about = aboutOf(schemas.get(serviceIdentifier), propId)
-  const valueIn = (device: DeviceView) => device.services.get(serviceIdentifier)?.valueOf(propId)
+  const valueIn = (device: DeviceView) => device.services.get(serviceIdentifier)?.valueAt(propId)
   return {
     key,
     title: nameOf(propId, about),

@@ -28,7 +28,7 @@ export function FleetGrid({ identifiers, columns, sort, isDescending, onSort }: 
           <div
             key={column.key}
             {...headCell}
-            aria-sort={isSorted ? (isDescending ? 'descending' : 'ascending') : undefined}
+            {...(isSorted && { 'aria-sort': isDescending ? ('descending' as const) : ('ascending' as const) })}
             class={column.isNumber ? 'end' : ''}
           >
             <button type="button" class="sort" title={column.title} onClick={() => onSort(column.key)}>

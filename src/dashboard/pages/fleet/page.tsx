@@ -1,3 +1,4 @@
+import '#dashboard/pages/fleet/fleet.css'
 import { useMemo, useState } from 'preact/hooks'
 import { AddDevice } from '#dashboard/pages/fleet/add-device'
 import { columnOf, type FleetColumn, usualKeys } from '#dashboard/pages/fleet/columns'

@@ -58,13 +58,17 @@ function EnrollTotp() {
 }
 
 /** The session may be there before the codes were seen, so they are put up first. */
-export async function keepingCodes(made: Promise<{ readonly recoveryCodes?: readonly string[] | undefined }>): Promise<void> {
+export async function keepingCodes(
+  made: Promise<{ readonly recoveryCodes?: readonly string[] | undefined }>,
+): Promise<void> {
   const { recoveryCodes } = await made
   if (recoveryCodes && recoveryCodes.length > 0) freshCodes.value = recoveryCodes
 }
 
 /** Asks the browser for a key; `name` is what people know it by. */
-export async function registerKey(more: { readonly name?: string; readonly password?: string; readonly code?: string } = {}): Promise<void> {
+export async function registerKey(
+  more: { readonly name?: string; readonly password?: string; readonly code?: string } = {},
+): Promise<void> {
   const { name, ...confirmation } = more
   const options = await client.startWebauthnRegistration(confirmation)
   type Options = Parameters<typeof startRegistration>[0]['optionsJSON']

@@ -61,7 +61,11 @@ function TotpFactor() {
 function RecoveryFactor() {
   const [recovery, setRecovery] = useState('')
   return (
-    <Form submit="Sign in" isDisabled={recovery.trim() === ''} onSubmit={() => client.secondFactor({ recovery: recovery.trim() })}>
+    <Form
+      submit="Sign in"
+      isDisabled={recovery.trim() === ''}
+      onSubmit={() => client.secondFactor({ recovery: recovery.trim() })}
+    >
       <TextField
         label="Recovery code"
         hint="Each is good once."

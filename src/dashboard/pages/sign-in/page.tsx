@@ -1,3 +1,4 @@
+import '#dashboard/pages/sign-in/sign-in.css'
 import { useEffect, useState } from 'preact/hooks'
 import { useHashLocation } from 'wouter-preact/use-hash-location'
 import type { TenantChoice } from '#client/client'
@@ -96,8 +97,8 @@ function PasswordStep() {
       <details>
         <summary>The first time here?</summary>
         <p>
-          The first start of the server prints a password for <code>admin</code> on its standard error. If it is lost, stop
-          the server and run <code>npm run admin -- user invite admin</code>.
+          The first start of the server prints a password for <code>admin</code> on its standard error. If it is lost,
+          stop the server and run <code>npm run admin -- user invite admin</code>.
         </p>
       </details>
     </Titled>

@@ -34,7 +34,11 @@ export function SignUpForm() {
   return (
     <>
       <p>With the code you were given, for a new account as well as for a forgotten password.</p>
-      <Form submit="Choose this password" onSubmit={signUp} isDisabled={!name || !code || password.length < passwordCharactersMin}>
+      <Form
+        submit="Choose this password"
+        onSubmit={signUp}
+        isDisabled={!name || !code || password.length < passwordCharactersMin}
+      >
         <TextField label="Name" value={name} onInput={setName} autocomplete="username" hasFocus={given === ''} />
         <TextField
           label="Code"

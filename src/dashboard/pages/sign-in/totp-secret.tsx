@@ -25,9 +25,7 @@ const border = 3
 /** Always dark on light: not all cameras read it the other way round. */
 function QrCode({ text }: { readonly text: string }) {
   const { data, size } = encode(text, { ecc: 'M', border })
-  const path = data
-    .flatMap((row, y) => row.flatMap((isDark, x) => (isDark ? [`M${x} ${y}h1v1h-1z`] : [])))
-    .join('')
+  const path = data.flatMap((row, y) => row.flatMap((isDark, x) => (isDark ? [`M${x} ${y}h1v1h-1z`] : []))).join('')
   return (
     <svg class="qr" viewBox={`0 0 ${size} ${size}`} role="img" aria-label="QR code of the secret below">
       <rect width={size} height={size} fill="#fff" />
