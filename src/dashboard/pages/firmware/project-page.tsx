@@ -22,6 +22,9 @@ const pinsAtOnce = 500
 /** Counts of a rollout are in no event: so often they are asked for. */
 const lookEveryMs = 2_000
 
+/** Nor are releases, which somebody else, or a build, may bring. */
+const releasesEveryMs = 10_000
+
 export default function ProjectPage({ params }: PageProps) {
   const { project = '' } = params
   const parameters = { project }
@@ -43,6 +46,7 @@ export default function ProjectPage({ params }: PageProps) {
   )
   const isOther = isElsewhere(releases.problem)
   useRepeated(isOther ? undefined : rollout.again, lookEveryMs)
+  useRepeated(isOther ? undefined : releases.again, releasesEveryMs)
   const known = { project, releases, rollout, pins, devices, isRead }
   return (
     <Page title={project} beside={<Link to="/firmware">All projects</Link>}>
