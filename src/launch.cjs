@@ -293,7 +293,8 @@ function sweepBuilt() {
   for (const folder of sourceFolders) {
     for (const path of walk(join('dist', folder)).filter((name) => name.endsWith('.js'))) {
       if (fs.existsSync(join(root, sourceOf(path)))) continue
-      for (const stale of [path, `${path}.map`]) fs.rmSync(join(root, stale), { force: true })
+      const stale = [path, `${path}.map`, path.replace(/js$/, 'd.ts')]
+      for (const name of stale) fs.rmSync(join(root, name), { force: true })
     }
   }
 }

@@ -28,9 +28,12 @@ export class BasicSession implements Authority {
   }
 
   /** @throws Problem 401 when name or password is wrong */
+  async begin(): Promise<void> {
+    await this.#renewOnce()
+  }
+
   async credentialFor({ path }: Request): Promise<Credential> {
-    if (!this.#tokens) await this.#renewOnce()
-    else if (isEnding(this.#tokens.token, this.#transport.now())) await this.#renewOnce().catch(() => false)
+    if (this.#tokens && isEnding(this.#tokens.token, this.#transport.now())) await this.#renewOnce().catch(() => false)
     const accessToken = this.#tokens?.token ?? ''
     const authorization = `Bearer ${accessToken}`
     if (!provenPaths.test(path)) return { authorization }
@@ -40,11 +43,6 @@ export class BasicSession implements Authority {
 
   renew(refused: Credential): Promise<boolean> {
     return refused.authorization === `Bearer ${this.#tokens?.token}` ? this.#renewOnce() : Promise.resolve(true)
-  }
-
-  /** The next one signs in again. */
-  forget(): void {
-    this.#tokens = undefined
   }
 
   #renewOnce(): Promise<boolean> {

@@ -8,7 +8,7 @@ import { LiveState } from '#client/live-state'
 import { type Login, logIn } from '#client/login'
 import { MemoryStore } from '#client/memory-store'
 import type { Observable } from '#client/observable'
-import type { ConnectOptions, KeyPair, SessionStore } from '#client/options'
+import type { ConnectOptions, Credentials, KeyPair, SessionStore } from '#client/options'
 import { pagesOf } from '#client/pages'
 import { ownOrigin, type Platform, platformOf } from '#client/platform'
 import { Problem } from '#client/problem'
@@ -31,6 +31,9 @@ interface Pending {
   readonly token: string
   readonly keep: boolean
 }
+
+/** What `/auth` and `/iam` say where nobody signs in: credentials are of no use there. */
+const iamIsOff = 'IAM is off'
 
 const signedOut: Session = { state: 'signed out', permissions: {} }
 
@@ -208,14 +211,25 @@ export class ConnectedClient implements Client {
   async #signInByCredentials(): Promise<Authority> {
     const { credentials } = this.#options
     if (!credentials) return nobody
-    if ('apiKey' in credentials) return this.#become(apiKeyHolder(credentials.apiKey))
+    try {
+      return this.#become(await this.#authorityOf(credentials))
+    } catch (error) {
+      if (error instanceof Problem && error.status === 404 && error.message === iamIsOff) return this.#become(nobody)
+      throw error
+    }
+  }
+
+  async #authorityOf(credentials: Credentials): Promise<Authority> {
+    if ('apiKey' in credentials) return apiKeyHolder(credentials.apiKey)
     if (credentials.scheme === 'basic') {
-      return this.#become(new BasicSession(this.#transport, credentials.name, credentials.password))
+      const session = new BasicSession(this.#transport, credentials.name, credentials.password)
+      await session.begin()
+      return session
     }
     const { scheme: _, ...account } = credentials
     const login = await logIn(this.#transport, account)
     if (!('pair' in login)) throw refusalOf(login)
-    return this.#become(await DpopSession.begun(this.#transport, this.#platform, this.#store, login.keys, login.pair))
+    return DpopSession.begun(this.#transport, this.#platform, this.#store, login.keys, login.pair)
   }
 
   #become(authority: Authority): Authority {
@@ -225,10 +239,12 @@ export class ConnectedClient implements Client {
 
   /** A session is over. Whether another can be begun. */
   #lost(authority: Authority): boolean {
-    if (this.#authority !== authority) return true
     const { credentials } = this.#options
-    this.#end()
-    return credentials !== undefined && !('apiKey' in credentials)
+    const isToBegin = credentials !== undefined && !('apiKey' in credentials)
+    if (this.#authority !== authority) return true
+    if (isToBegin) this.#authority = undefined
+    else this.#end()
+    return isToBegin
   }
 
   #end(): void {

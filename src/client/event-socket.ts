@@ -66,11 +66,12 @@ export class EventSocket {
   close(code = 1000): void {
     if (this.#over.signal.aborted) return
     try {
-      this.#socket.close(1000)
+      // One that is dead does not answer a goodbye.
+      if (code === 1006 && this.#socket.terminate) this.#socket.terminate()
+      else this.#socket.close(1000)
     } catch {
       // It was never open.
     }
-    // A connection that is dead does not answer: nobody waits for that.
     this.#closed(code)
   }
 

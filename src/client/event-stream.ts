@@ -133,6 +133,8 @@ export class EventStream {
       return problem
     }
     if (ending.code === 4403) {
+      // What may be read still is read also while no socket is to be had; and once more when there is one.
+      this.#listener.startOver(0)
       this.#position = undefined
       this.#door.rightsChanged()
       return new Problem(403, undefined)

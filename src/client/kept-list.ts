@@ -62,18 +62,12 @@ export class KeptList {
     return this.#readAt
   }
 
-  /** How many entries were read in this round. */
-  get seen(): number {
-    return this.#seen.size
-  }
-
   /** Reads all; what comes from now on will be heard, and what is read must be of `floor` or later. */
   startOver(floor: number): void {
     this.stop()
     this.#floor = floor
     this.#state = 'reading'
     this.#readAt = undefined
-    this.kind.complete(false)
     void this.#read(this.#round.signal)
   }
 
@@ -85,6 +79,7 @@ export class KeptList {
     this.#next = undefined
     this.#seen = new Set()
     this.#waiting = new Map()
+    this.kind.complete(false)
   }
 
   heard(event: StreamEvent): void {

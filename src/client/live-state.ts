@@ -53,6 +53,8 @@ export class LiveState implements State, StreamListener {
   readonly #listeners = new Listeners<[StreamEvent]>()
   readonly #unsubscribe: (() => void)[] = []
   #position: Position | undefined
+  /** Whose state it is, as far as that is known. */
+  #who: string | undefined
   #isClosed = false
 
   constructor(options: StateOptions, door: StateDoor) {
@@ -195,19 +197,24 @@ export class LiveState implements State, StreamListener {
   }
 
   /** Nobody's state is shown to somebody else. Whether it stands still for now. */
-  #follow({ state }: Session): boolean {
-    const mayAsk = state !== 'signed out' && state !== 'second factor'
-    const isOver = this.connection.value.state === 'closed'
+  #follow({ state, tenant, name }: Session): boolean {
     if (this.#isClosed) return true
-    if (!mayAsk && !isOver) {
-      this.ended(new Error('nobody is signed in'))
-      this.#fleet.devices.clear()
-      for (const map of this.#later.values()) map.clear()
-    } else if (mayAsk && isOver) {
+    const mayAsk = state !== 'signed out' && state !== 'second factor'
+    const who = mayAsk && name !== undefined ? `${tenant}/${name}` : undefined
+    const isSomebodyElse = who !== undefined && this.#who !== undefined && who !== this.#who
+    this.#who = who ?? this.#who
+    if (isSomebodyElse || (!mayAsk && this.connection.value.state !== 'closed')) this.#forget()
+    if (mayAsk && this.connection.value.state === 'closed') {
       this.connection.set({ state: 'connecting', since: this.#door.platform.now() })
       this.#stream.start()
     }
     return !mayAsk
+  }
+
+  #forget(): void {
+    this.ended(new Error('nobody is signed in'))
+    this.#fleet.devices.clear()
+    for (const map of this.#later.values()) map.clear()
   }
 
   #halt(): void {

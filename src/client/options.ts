@@ -59,6 +59,8 @@ export interface SessionStore {
 export interface Socket {
   send(text: string): void
   close(code?: number, reason?: string): void
+  /** Without a goodbye, where there is such a thing. */
+  terminate?(): void
   addEventListener(type: 'open' | 'message' | 'close' | 'error', listener: (event: SocketEvent) => void): void
 }
 

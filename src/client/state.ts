@@ -29,8 +29,6 @@ export interface Connection {
   readonly attempt?: number
   /** Of these: when it is made, Unix milliseconds; absent while it is. */
   readonly nextAttemptAt?: number
-  /** Of `catching up`: devices that were read. */
-  readonly devicesRead?: number
   /** Why the last attempt failed, or why it is over. */
   readonly problem?: Error
 }

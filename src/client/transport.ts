@@ -63,14 +63,18 @@ export class Transport {
   }
 
   /**
-   * Sends once, and once more when the proof lacked a nonce that is good by now, or was made by a clock that went wrong.
+   * Sends, and again when the proof lacked a nonce that is good by now, or was made by a clock that went wrong: once for each.
    *
    * @throws ConnectionLost when no answer came; the reason of the signal when that was aborted
    */
   async send(request: Request, credential: Credential = {}): Promise<RawAnswer> {
-    const answer = await this.#sendOnce(request, credential)
-    if (!credential.proof || !isReplayable(request.body) || !isProofToBeMadeAnew(answer)) return answer
-    return this.#sendOnce(request, credential)
+    const faults = new Set<string>()
+    for (;;) {
+      const answer = await this.#sendOnce(request, credential)
+      const fault = credential.proof && isReplayable(request.body) ? faultOfProof(answer) : undefined
+      if (fault === undefined || faults.has(fault)) return answer
+      faults.add(fault)
+    }
   }
 
   async #sendOnce(request: Request, credential: Credential): Promise<RawAnswer> {
@@ -146,10 +150,11 @@ function isStream(body: unknown): boolean {
   return body instanceof ReadableStream
 }
 
-/** §5.2.4, §5.2.5 */
-function isProofToBeMadeAnew({ status, body }: RawAnswer): boolean {
+/** What another proof would mend, for the answer brought what was missing. §5.2.4, §5.2.5 */
+function faultOfProof({ status, body }: RawAnswer): string | undefined {
   const error = (body as { readonly error?: unknown } | undefined | null)?.error
-  return (status === 400 && error === 'use_dpop_nonce') || (status === 401 && error === 'iat outside tolerance')
+  if (status === 400 && error === 'use_dpop_nonce') return error
+  return status === 401 && error === 'iat outside tolerance' ? error : undefined
 }
 
 async function bodyOf(response: Response, patience: Patience): Promise<unknown> {
