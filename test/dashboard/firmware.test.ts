@@ -1,15 +1,18 @@
+import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { launchChromium, noBrowser } from '#test/blackbox/chromium'
 import { comesTo, imageOf, put, release, sha256Of } from '#test/blackbox/firmware-fleet'
 import { StartedServer } from '#test/blackbox/started-server'
 import { until } from '#test/blackbox/until'
 import { UpdatingDevice } from '#test/blackbox/updating-device'
-import { noBrowser } from '#test/blackbox/virtual-authenticator'
-import { OpenedDashboard } from '#test/dashboard/opened-dashboard'
+import { dialogOf, fitsAPhone, isTold, rowOf, visit } from '#test/dashboard/looking'
+import { Visitor } from '#test/dashboard/visitor'
 
 /** The pages about firmware, in a browser, against the built server. Contract 6. */
 describe('the pages about firmware', () => {
   let server: StartedServer
-  let opened: OpenedDashboard | undefined
+  let browser: Browser | undefined
+  let ann: Visitor
   const devices: UpdatingDevice[] = []
 
   beforeAll(async () => {
@@ -18,20 +21,23 @@ describe('the pages about firmware', () => {
       return
     }
     server = await StartedServer.start({ DISABLE_CONNECT_UPDATE: 'on' })
-    opened = await OpenedDashboard.open(server)
+    browser = await launchChromium()
+    ann = await Visitor.open(browser, server)
   }, 120_000)
   afterAll(async () => {
-    await opened?.close()
+    await ann?.close()
+    await browser?.close()
     for (const device of devices) device.cut()
     await server?.finish()
   })
   beforeEach((context) => {
-    if (!opened) context.skip(noBrowser)
+    if (!browser) context.skip(noBrowser)
   })
 
-  const dashboard = () => opened as OpenedDashboard
-  const page = () => dashboard().page
-  const button = (name: string | RegExp) => dashboard().button(name)
+  const page = () => ann.page
+  const button = (name: string | RegExp) => ann.button(name)
+  const row = (text: string) => rowOf(ann.page, text)
+  const told = (text: string) => isTold(ann.page, text)
   const linked = async (name: string, project: string) => {
     const device = await UpdatingDevice.linked(server, name, { project })
     devices.push(device)
@@ -39,12 +45,12 @@ describe('the pages about firmware', () => {
   }
 
   test('nothing yet: says what to do next; a release is uploaded, over a connection that breaks', async () => {
-    await dashboard().visit('/firmware')
+    await visit(ann, '/firmware')
     await page().getByText('There is no firmware yet').waitFor()
     await page().getByText('curl -T boiler-1.0.0.bin').waitFor()
 
     await button('New release').click()
-    const { dialog } = dashboard()
+    const dialog = dialogOf(page())
     await dialog.getByLabel('Project').fill('boiler')
     const image = imageOf('boiler/1.5.0', 1_300_000)
     await dialog.getByLabel('Image').setInputFiles({
@@ -61,13 +67,13 @@ describe('the pages about firmware', () => {
     })
     await button('Upload').click()
     await dialog.getByText('It goes on by itself').waitFor()
-    await dashboard().isTold('boiler 1.5.0 is there')
+    await told('boiler 1.5.0 is there')
     await page().unroute('**/releases/1.5.0*')
     const { json } = await server.get('/updates/projects/boiler/releases')
     expect(json).toMatchObject([{ firmware: '1.5.0', index: 0, size: image.length, sha256: sha256Of(image) }])
     await page().getByRole('link', { name: 'boiler' }).click()
     await page().getByRole('heading', { level: 1, name: 'boiler' }).waitFor()
-    await dashboard().row('1.5.0').getByText('1.30 MB').waitFor()
+    await row('1.5.0').getByText('1.30 MB').waitFor()
 
     // Another image under the same version is refused, and says why.
     await button('New release').click()
@@ -87,14 +93,14 @@ describe('the pages about firmware', () => {
   test('a rollout: put, watched as it goes, paused, gone on with, ended', async () => {
     const fleet = [await linked('STEP-1', 'steps'), await linked('STEP-2', 'steps'), await linked('STEP-3', 'steps')]
     const [one, two] = fleet as [UpdatingDevice, UpdatingDevice]
-    await dashboard().visit('/firmware')
-    await dashboard().row('steps').getByText('1.0.0 on 3').waitFor()
+    await visit(ann, '/firmware')
+    await row('steps').getByText('1.0.0 on 3').waitFor()
     await page().getByRole('link', { name: 'steps' }).click()
     await page().getByText('There is no rollout').waitFor()
     await page().getByText('3 devices, 0 being updated').waitFor()
 
     await button('New rollout').click()
-    const { dialog } = dashboard()
+    const dialog = dialogOf(page())
     await dialog.getByLabel('Version').fill('1.1.0')
     await dialog.getByLabel('Percent of the devices').fill('100')
     await dialog.getByLabel('Only in a window').check()
@@ -107,7 +113,7 @@ describe('the pages about firmware', () => {
       .waitFor()
     await dialog.getByLabel('Only in a window').uncheck()
     await button('Begin the rollout').click()
-    await dashboard().isTold('1.1.0 is on its way to steps')
+    await told('1.1.0 is on its way to steps')
     expect((await server.get('/updates/projects/steps/rollout')).json).toMatchObject({
       firmware: '1.1.0',
       percent: 100,
@@ -126,7 +132,7 @@ describe('the pages about firmware', () => {
     await counts.getByText('1 done').waitFor()
 
     await button('Pause').click()
-    await dashboard().isTold('No further device begins with 1.1.0')
+    await told('No further device begins with 1.1.0')
     await page().getByRole('heading', { name: 'Rollout' }).locator('..').getByText('paused').waitFor()
     await button('Resume').click()
     await until(async () => {
@@ -152,13 +158,13 @@ describe('the pages about firmware', () => {
     await put(server, 'stops/rollout', { firmware: '1.1.0', percent: 100, errorThresholdPercent: 50, maxAttempts: 1 })
     await release(server, 'stops/1.1.0')
     device.says(await device.offered(), 'FAILED', { message: 'no room' })
-    await dashboard().visit('/firmware/stops')
+    await visit(ann, '/firmware/stops')
     await page().getByText('It stopped by itself').waitFor()
     await page().getByLabel('Show').selectOption('Failed or refused')
     await page()
       .getByRole('option', { name: /STOP-1/ })
       .click()
-    await dashboard().dialog.getByText('no room').waitFor()
+    await dialogOf(page()).getByText('no room').waitFor()
     await page().keyboard.press('Escape')
     await page().getByLabel('Show').selectOption('Updated')
     await page().getByText('No device is like this').waitFor()
@@ -166,17 +172,17 @@ describe('the pages about firmware', () => {
 
   test('pins are put, listed and taken away', async () => {
     await release(server, 'pinned/1.0.0')
-    await dashboard().visit('/firmware/pinned')
+    await visit(ann, '/firmware/pinned')
     await page().getByText('No device is pinned').waitFor()
     await button('Pin a device').click()
-    const { dialog } = dashboard()
+    const dialog = dialogOf(page())
     await dialog.getByRole('textbox', { name: 'Device' }).fill('no/device')
     await button('Pin it').click()
     await dialog.getByText('no/device is no identifier of a device').first().waitFor()
     await dialog.getByRole('textbox', { name: 'Device' }).fill('pump-7')
     await button('Pin it').click()
-    await dashboard().isTold('PUMP-7 is held at 1.0.0')
-    await dashboard().row('PUMP-7').getByText('1.0.0').waitFor()
+    await told('PUMP-7 is held at 1.0.0')
+    await row('PUMP-7').getByText('1.0.0').waitFor()
     await button('Remove the pin of PUMP-7').click()
     await button('Remove the pin').click()
     await page().getByText('No device is pinned').waitFor()
@@ -186,15 +192,15 @@ describe('the pages about firmware', () => {
   test('updating one device by hand: what became of it is told, good or not', async () => {
     const device = await linked('HAND-1', 'hands')
     await release(server, 'hands/1.1.0')
-    await dashboard().visit('/firmware/hands')
+    await visit(ann, '/firmware/hands')
     await page()
       .getByRole('option', { name: /HAND-1/ })
       .click()
-    const { dialog } = dashboard()
+    const dialog = dialogOf(page())
     await dialog.getByText('an update is available').waitFor()
     await button('Update HAND-1 now').click()
     device.says(await device.offered(), 'STARTED')
-    await dashboard().isTold('HAND-1: begins to update')
+    await told('HAND-1: begins to update')
     await comesTo(server, 'HAND-1', 'STARTED')
     await page().keyboard.press('Escape')
 
@@ -208,23 +214,22 @@ describe('the pages about firmware', () => {
   })
 
   test('without barriers, on a telephone too', async () => {
-    await dashboard().visit('/firmware')
-    await dashboard().row('boiler').waitFor()
-    expect(await dashboard().barriers()).toEqual([])
-    expect(await dashboard().overflowAt(360)).toBe(0)
-    await dashboard().visit('/firmware/steps')
+    await visit(ann, '/firmware')
+    await row('boiler').waitFor()
+    await ann.isAccessible()
+    await fitsAPhone(ann)
+    await visit(ann, '/firmware/steps')
     await page()
       .getByRole('option', { name: /STEP-1/ })
       .waitFor()
-    expect(await dashboard().barriers()).toEqual([])
-    expect(await dashboard().overflowAt(360)).toBe(0)
+    await ann.isAccessible()
+    await fitsAPhone(ann)
     await button('New rollout').click()
-    await dashboard().dialog.getByLabel('Version').waitFor()
-    expect(await dashboard().barriers()).toEqual([])
+    await dialogOf(page()).getByLabel('Version').waitFor()
+    await ann.isAccessible()
     await page().keyboard.press('Escape')
     await button('New release').click()
-    await dashboard().dialog.getByText('every device that comes').waitFor()
-    expect(await dashboard().barriers()).toEqual([])
-    dashboard().expectQuiet()
+    await dialogOf(page()).getByText('every device that comes').waitFor()
+    await ann.isAccessible()
   })
 })
