@@ -8,7 +8,7 @@ import type { Action, Resource } from '#model/scope'
 
 /** Whose users, roles and keys are administered: one's own tenant's, unless one holds `tenants` and chose another. */
 
-/** Undefined: one's own. */
+/** Undefined: one's own. It outlives a session; who signs in next may not be let choose. */
 export const chosenTenant = signal<string | undefined>(undefined)
 
 /** Whoever administers tenants is of this one. Contract 2. */
@@ -19,25 +19,30 @@ export function mayTenants(action: Action): boolean {
   return mayI('tenants', action)
 }
 
+/** The tenant that is meant where it is another than one's own. */
+function otherTenant(): string | undefined {
+  return mayTenants('read') ? chosenTenant.value : undefined
+}
+
 /** Whether it may be done in the tenant that is chosen: in another one it takes the same action on `tenants`, too. */
 export function mayHere(resource: Resource, action: Action): boolean {
-  return mayI(resource, action) && (chosenTenant.value === undefined || mayTenants(action))
+  return mayI(resource, action) && (otherTenant() === undefined || mayTenants(action))
 }
 
 /** For the query of every call about what belongs to a tenant. */
 export function tenantQuery(): { readonly tenant?: string } {
-  const tenant = chosenTenant.value
+  const tenant = otherTenant()
   return tenant === undefined ? {} : { tenant }
 }
 
 /** The name of the tenant that is chosen, for who is asked whether he means it. */
 export function tenantName(): string {
-  return chosenTenant.value ?? session.value.tenant ?? home
+  return otherTenant() ?? session.value.tenant ?? home
 }
 
 /** ` --tenant acme`, for commands to copy. */
 export function tenantOption(): string {
-  const tenant = chosenTenant.value
+  const tenant = otherTenant()
   return tenant === undefined ? '' : ` --tenant ${tenant}`
 }
 
