@@ -62,7 +62,8 @@ function Shell() {
       <button type="button" class="skip" onClick={() => document.getElementById('content')?.focus()}>
         To the content
       </button>
-      <header class="shell-head">
+      <header class="shell-top">
+        <div class="shell-head">
         <span class="menu-button">
           <Button kind="quiet" label="Pages" isExpanded={isMenuOpen} onPress={() => setMenuOpen(!isMenuOpen)}>
             <Icon name="menu" />
@@ -74,9 +75,10 @@ function Shell() {
         <ConnectionMark connection={connection} />
         <ThemeSwitch />
         <Who />
+        </div>
+        <ConnectionBanner connection={connection} />
       </header>
-      <ConnectionBanner connection={connection} />
-      <Navigation isOpen={isMenuOpen} location={location} />
+      <Navigation isOpen={isMenuOpen} location={location} onGo={() => setMenuOpen(false)} />
       <main id="content" class="shell-main" tabIndex={-1}>
         <Outlet location={location} />
       </main>

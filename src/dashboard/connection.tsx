@@ -1,4 +1,4 @@
-import type { Connection } from '#client/client'
+import { type Connection, Problem } from '#client/client'
 import { problemText } from '#dashboard/parts/problem-text'
 import { Status, type Tone } from '#dashboard/parts/status'
 import { clock, duration } from '#dashboard/parts/time'
@@ -38,7 +38,7 @@ export function ConnectionBanner({ connection }: ConnectionProps) {
   return (
     <div class={tones[now.state] === 'busy' ? 'banner busy' : 'banner'} data-state={now.state}>
       <span>{text}</span>
-      {problem !== undefined && <span>{problemText(problem)}</span>}
+      {problem instanceof Problem && <span>{problemText(problem)}</span>}
     </div>
   )
 }

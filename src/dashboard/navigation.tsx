@@ -6,16 +6,18 @@ export interface NavigationProps {
   /** On a narrow screen it is there only while it is open. */
   readonly isOpen: boolean
   readonly location: string
+  /** A page was chosen, perhaps the one that is open. */
+  readonly onGo: () => void
 }
 
 /** The pages to go to, of which only those are there that one may read something on. */
-export function Navigation({ isOpen, location }: NavigationProps) {
+export function Navigation({ isOpen, location, onGo }: NavigationProps) {
   return (
     <nav class={isOpen ? 'shell-nav open' : 'shell-nav'} aria-label="Pages">
       <ul>
         {routes.filter(isOffered).map((route) => (
           <li key={route.path}>
-            <NavigationLink route={route} isHere={isWithin(location, route.path)} />
+            <NavigationLink route={route} isHere={isWithin(location, route.path)} onGo={onGo} />
           </li>
         ))}
       </ul>
@@ -25,17 +27,23 @@ export function Navigation({ isOpen, location }: NavigationProps) {
 
 /** Whether there is something in it for who looks. */
 export function mayOpen({ needs = [] }: Route): boolean {
-  const all = typeof needs === 'string' ? [needs] : needs
-  return all.length === 0 || all.some((resource) => mayI(resource, 'read'))
+  const wanted = typeof needs === 'string' ? [needs] : needs
+  if (wanted.length === 0) return true
+  return wanted.some((each) => (typeof each === 'string' ? mayI(each, 'read') : mayI(...each)))
 }
 
 function isOffered(route: Route): boolean {
   return route.name !== undefined && mayOpen(route)
 }
 
-function NavigationLink({ route, isHere }: { readonly route: Route; readonly isHere: boolean }) {
+interface NavigationLinkProps extends Pick<NavigationProps, 'onGo'> {
+  readonly route: Route
+  readonly isHere: boolean
+}
+
+function NavigationLink({ route, isHere, onGo }: NavigationLinkProps) {
   return (
-    <a href={`#${route.path.replace(/\/:.*/, '')}`} aria-current={isHere ? 'page' : undefined}>
+    <a href={`#${route.path.replace(/\/:.*/, '')}`} aria-current={isHere ? 'page' : undefined} onClick={onGo}>
       <Icon name={route.icon ?? ''} />
       {route.name}
     </a>

@@ -1,5 +1,5 @@
 import type { ComponentType } from 'preact'
-import type { Resource } from '#model/scope'
+import type { Action, Resource } from '#model/scope'
 
 /** The pages: where each is, who sees it among the pages to go to, and how to fetch it when it is first wanted. */
 
@@ -13,8 +13,8 @@ export interface Route {
   /** In the navigation; a page without is reached from another one. */
   readonly name?: string
   readonly icon?: string
-  /** Who may not read this is not offered the page. */
-  readonly needs?: Resource | readonly Resource[]
+  /** Who may do none of this is not offered the page; a resource alone means reading it. */
+  readonly needs?: Resource | readonly (Resource | readonly [Resource, Action])[]
   readonly load: () => Promise<{ readonly default: ComponentType<PageProps> }>
 }
 
@@ -56,7 +56,13 @@ export const routes: readonly Route[] = [
     path: '/administration/:tab?',
     name: 'Administration',
     icon: 'administration',
-    needs: ['users', 'roles', 'tenants', 'device'],
+    needs: [
+      'users',
+      'roles',
+      'tenants',
+      // Keys for gateways.
+      ['device', 'create'],
+    ],
     load: () => import('#dashboard/pages/administration/page'),
   },
   { path: '/account', load: () => import('#dashboard/pages/account/page') },

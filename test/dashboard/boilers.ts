@@ -12,7 +12,14 @@ const schema = {
   description: 'A boiler in a cellar',
   properties: {
     '0x2000': { name: 'Temperature', description: 'Of the water', type: 'float', unit: '°C', readonly: true },
-    '0x2001': { name: 'Setpoint', description: 'What it aims at', type: 'float', unit: '°C', rangeMin: 5, rangeMax: 90 },
+    '0x2001': {
+      name: 'Setpoint',
+      description: 'What it aims at',
+      type: 'float',
+      unit: '°C',
+      rangeMin: 5,
+      rangeMax: 90,
+    },
     '0x2002': {
       name: 'Mode',
       description: 'What it does',

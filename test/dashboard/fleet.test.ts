@@ -32,7 +32,8 @@ describe('the fleet in a browser', () => {
   })
 
   const rows = () => ann.page.getByRole('grid', { name: 'Devices' }).getByRole('row')
-  const row = (identifier: string) => rows().filter({ has: ann.page.getByRole('link', { name: identifier, exact: true }) })
+  const row = (identifier: string) =>
+    rows().filter({ has: ann.page.getByRole('link', { name: identifier, exact: true }) })
   const shown = () => ann.page.getByRole('grid', { name: 'Devices' }).getByRole('link').allTextContents()
 
   test('an empty server says what to do next, with the command to copy', async () => {
@@ -149,7 +150,10 @@ describe('the fleet in a browser', () => {
     await setpoint.fill('55')
     await ann.button('Write').click()
     await ann.reads('The device took it.')
-    await ann.page.getByRole('row', { name: /^Setpoint/ }).getByText('55').waitFor()
+    await ann.page
+      .getByRole('row', { name: /^Setpoint/ })
+      .getByText('55')
+      .waitFor()
     // This one is refused by the device itself.
     await setpoint.fill('13')
     await ann.button('Write').click()

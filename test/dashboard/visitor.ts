@@ -6,7 +6,7 @@ import type { Browser, BrowserContext, Locator, Page } from 'playwright-core'
 import { expect } from 'vitest'
 import { projectRoot } from '#bench/project-root'
 import type { Credentials } from '#test/blackbox/people'
-import { type StartedServer } from '#test/blackbox/started-server'
+import type { StartedServer } from '#test/blackbox/started-server'
 import { deadlineMs } from '#test/blackbox/until'
 
 /** Written only where somebody wants them: a run leaves the tree as it is. */

@@ -62,8 +62,7 @@ export function statusOf(problem: unknown): number | undefined {
 
 function lostText(problem: unknown): string {
   const name = problem instanceof Error ? problem.name : ''
-  if (name === 'ConnectionLost')
-    return 'The server cannot be reached. Nothing is known to have changed.'
+  if (name === 'ConnectionLost') return 'The server cannot be reached. Nothing is known to have changed.'
   return problem instanceof Error && problem.message ? sentence(problem.message) : 'It did not work.'
 }
 

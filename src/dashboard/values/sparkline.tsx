@@ -3,6 +3,7 @@ import uPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
 import { theme } from '#dashboard/theme'
 import type { Ring } from '#dashboard/values/ring'
+import { now } from '#dashboard/world'
 
 export interface SparklineProps {
   readonly ring: Ring
@@ -26,7 +27,7 @@ export function Sparkline({ ring, version, label, isLarge }: SparklineProps) {
     const element = place.current
     if (!element) return undefined
     const size = isLarge ? { width: element.clientWidth, height: largeHeight } : small
-    const made = new uPlot(optionsOf(element, size, isLarge === true), ring.points(), element)
+    const made = new uPlot(optionsOf(element, size, isLarge === true), pointsUntilNow(ring), element)
     plot.current = made
     const resized = isLarge
       ? new ResizeObserver(() => made.setSize({ width: element.clientWidth, height: largeHeight }))
@@ -38,7 +39,7 @@ export function Sparkline({ ring, version, label, isLarge }: SparklineProps) {
       plot.current = undefined
     }
   }, [ring, isLarge, chosen])
-  useEffect(() => plot.current?.setData(ring.points()), [version])
+  useEffect(() => plot.current?.setData(pointsUntilNow(ring)), [version])
   return <div ref={place} class={isLarge ? 'chart' : 'sparkline'} role="img" aria-label={label} />
 }
 
@@ -63,6 +64,18 @@ function optionsOf(element: Element, size: { width: number; height: number }, is
       },
     ],
   }
+}
+
+/** The last value stands until now: a number that never changes is a line too. */
+function pointsUntilNow(ring: Ring): [number[], number[]] {
+  const [times, values] = ring.points()
+  const last = values.at(-1)
+  const at = now() / 1_000
+  if (last === undefined || at <= (times.at(-1) ?? 0)) return [times, values]
+  return [
+    [...times, at],
+    [...values, last],
+  ]
 }
 
 /** A value that stands still is a line in the middle. */

@@ -15,8 +15,8 @@ export default function AccountPage() {
       <Page title="Your account">
         <Empty title="Nobody signs in here" command="npm start">
           <p>
-            The server runs with <code>IAM=off</code>: whoever reaches it may do everything. Started without that it makes an
-            administrator and says his password.
+            The server runs with <code>IAM=off</code>: whoever reaches it may do everything. Started without that it
+            makes an administrator and says his password.
           </p>
         </Empty>
       </Page>

@@ -43,7 +43,7 @@ export function ServiceSection(props: ServiceSectionProps) {
               <th scope="col" class="end">
                 Value
               </th>
-              <th scope="col">Since this page was opened</th>
+              <th scope="col">Over time</th>
               <th scope="col">Reported</th>
               <th scope="col">
                 <span class="hidden">Change</span>

@@ -8,6 +8,8 @@ import { useRowHeight } from '#dashboard/parts/use-row-height'
 import { gridCell, headCell, headRow, VirtualList } from '#dashboard/parts/virtual-list'
 import { state } from '#dashboard/state'
 
+export const narrow = '(max-width: 52rem)'
+
 export interface FleetGridProps {
   readonly identifiers: readonly string[]
   readonly columns: readonly FleetColumn[]
@@ -81,6 +83,10 @@ function Cells({ identifier, columns }: { readonly identifier: string; readonly 
 
 /** One template for the head and all rows; on a screen that is too narrow for it, it scrolls sideways. */
 function layoutOf(columns: readonly FleetColumn[]): Record<string, string> {
+  // A hand's breadth: the name, the status, and as much of the rest as there is room for.
+  if (columns.length === 3 && matchMedia(narrow).matches) {
+    return { '--fleet-columns': '8.5rem 5.5rem minmax(0, 1fr)', '--fleet-width': '0' }
+  }
   return {
     '--fleet-columns': columns.map(({ width }) => `minmax(${width}rem, ${width}fr)`).join(' '),
     '--fleet-width': `${columns.reduce((sum, { width }) => sum + width, 1)}rem`,

@@ -4,7 +4,7 @@ import { AddDevice } from '#dashboard/pages/fleet/add-device'
 import { columnOf, type FleetColumn, usualKeys } from '#dashboard/pages/fleet/columns'
 import { ColumnsDialog } from '#dashboard/pages/fleet/columns-dialog'
 import { wantedOf } from '#dashboard/pages/fleet/condition'
-import { FleetGrid } from '#dashboard/pages/fleet/grid'
+import { FleetGrid, narrow } from '#dashboard/pages/fleet/grid'
 import { keepColumns, keptColumns } from '#dashboard/pages/fleet/kept-columns'
 import { NoDevices } from '#dashboard/pages/fleet/no-devices'
 import { FleetToolbar } from '#dashboard/pages/fleet/toolbar'
@@ -19,12 +19,11 @@ import { mayI } from '#dashboard/session'
 import { state } from '#dashboard/state'
 import { aboutOf } from '#dashboard/values/format-value'
 
-const narrow = '(max-width: 52rem)'
-
 /** Every device that one may see, live. */
 export default function FleetPage() {
   const { devices, schemas, connection } = state()
   useObservable(schemas)
+  const connected = useObservable(connection).state
   const [view, change] = useView()
   const [choice, setChoice] = useState(0)
   const [isChoosing, setChoosing] = useState(false)
@@ -44,7 +43,7 @@ export default function FleetPage() {
     return keys.map((key) => columnOf(key, schemas)).filter((column): column is FleetColumn => column !== undefined)
   }, [view.service, offered, choice, schemas.value])
 
-  const isReading = total === 0 && useObservable(connection).state !== 'live'
+  const isReading = total === 0 && connected !== 'live'
   return (
     <Page
       title="Fleet"

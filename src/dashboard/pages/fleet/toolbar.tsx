@@ -42,6 +42,7 @@ export function FleetToolbar({ view, change, counts, offers, schemas, onColumns 
         onInput={({ currentTarget }) => change({ search: currentTarget.value })}
         onKeyDown={({ key }) => key === 'Escape' && change({ search: '' })}
       />
+      <div class="filters">
       <fieldset class="segments">
         <legend class="hidden">Status</legend>
         {statuses.map(([status, title]) => (
@@ -71,6 +72,7 @@ export function FleetToolbar({ view, change, counts, offers, schemas, onColumns 
         <Button onPress={() => setAsking(true)}>Condition…</Button>
       )}
       <Button onPress={onColumns}>Columns…</Button>
+      </div>
       <ConditionDialog
         isOpen={isAsking}
         onClose={() => setAsking(false)}

@@ -74,8 +74,8 @@ function PasswordStep() {
     <Titled title="Sign in">
       {!isSecureContext && (
         <p class="notice warning">
-          This page came without https, so the browser keeps the keys from it that one signs in with. Open it by https, or on
-          the machine of the server itself.
+          This page came without https, so the browser keeps the keys from it that one signs in with. Open it by https,
+          or on the machine of the server itself.
         </p>
       )}
       <Form submit="Sign in" isDisabled={name.trim() === '' || password === ''} onSubmit={() => signIn()}>
