@@ -61,7 +61,7 @@ describe('the pages of administration', () => {
     await signUp(server, { name: 'ann', password }, await code())
     await button('I have it').click()
     await page().getByRole('heading', { name: 'The code for ann' }).waitFor({ state: 'detached' })
-    const ann = await Person.signIn(server, { name: 'ann', password })
+    const somebody = await Person.signIn(server, { name: 'ann', password })
 
     // A name is taken once.
     await button('Invite somebody').click()
@@ -81,7 +81,7 @@ describe('the pages of administration', () => {
     await dialog.getByText('Every session of ann ends at once').waitFor()
     await dialog.getByRole('button', { name: 'Disable ann' }).click()
     await told('ann is disabled')
-    await until(async () => !(await ann.isIn()), 'ann to be signed out')
+    await until(async () => !(await somebody.isIn()), 'ann to be signed out')
     await row('ann').getByText('disabled').waitFor()
     await button('Enable ann').click()
     await told('ann is enabled')

@@ -80,7 +80,7 @@ export function ApiKeys() {
       <Answered called={keys}>
         {(list) => (
           <Table
-            caption="API keys"
+            caption="List of API keys"
             columns={columns}
             rows={list}
             rowKey={({ id }) => id}

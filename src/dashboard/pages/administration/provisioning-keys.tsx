@@ -71,7 +71,7 @@ export function ProvisioningKeys() {
       <Answered called={keys}>
         {(list) => (
           <Table
-            caption="Provisioning keys"
+            caption="List of provisioning keys"
             columns={columns}
             rows={list}
             rowKey={({ id }) => id}

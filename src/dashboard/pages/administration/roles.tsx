@@ -65,7 +65,7 @@ export function Roles() {
       <Answered called={roles}>
         {(list) => (
           <>
-            <Table caption="Roles" columns={columns} rows={list} rowKey={({ name }) => name} />
+            <Table caption="List of roles" columns={columns} rows={list} rowKey={({ name }) => name} />
             {list.every(({ builtIn }) => builtIn) && mayCreate && <OwnRoles />}
           </>
         )}

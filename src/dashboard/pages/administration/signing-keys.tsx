@@ -29,7 +29,7 @@ export function SigningKeys() {
       <Answered called={keys}>
         {(list) => (
           <Table
-            caption="Signing keys"
+            caption="List of signing keys"
             rows={list}
             rowKey={({ kid }) => kid}
             columns={[

@@ -54,7 +54,7 @@ export function Tenants() {
         {(list) => (
           <>
             <Table
-              caption="Tenants"
+              caption="List of tenants"
               columns={columns}
               rows={list}
               rowKey={({ tenantIdentifier }) => tenantIdentifier}

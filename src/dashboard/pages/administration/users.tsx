@@ -64,7 +64,7 @@ export function Users() {
         hint={users.hasMore ? searchHint : undefined}
       />
       <PagedTable
-        caption="Users"
+        caption="List of users"
         columns={columns}
         rowKey={({ name }) => name}
         paged={users}

@@ -112,7 +112,7 @@ function Projects({ rows, isRead }: { readonly rows: readonly Row[]; readonly is
   if (rows.length === 0 && !isRead) return <p class="soft">Reading…</p>
   return (
     <Table
-      caption="Projects"
+      caption="List of projects"
       columns={columns}
       rows={rows}
       rowKey={({ project }) => project}

@@ -25,7 +25,7 @@ export function Pins({ project, releases, pins }: KnownProject) {
   return (
     <Section title="Pins" actions={mayPin && <Button onPress={() => setPinning(true)}>Pin a device</Button>}>
       <PagedTable
-        caption="Pins"
+        caption="List of pins"
         paged={pins}
         rowKey={({ deviceIdentifier }) => deviceIdentifier}
         empty={

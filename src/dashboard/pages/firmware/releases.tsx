@@ -53,7 +53,7 @@ export function Releases(known: KnownProject) {
       <Answered called={releases}>
         {(list) => (
           <Table
-            caption="Releases"
+            caption="List of releases"
             columns={columns}
             rows={list}
             rowKey={releaseText}
