@@ -71,6 +71,9 @@ const mailsSettledMs = 5_000
 export interface Assembly {
   readonly context: RouteContext
   readonly database: Database
+  readonly journal: StoreJournal
+  readonly updates: FirmwareUpdates
+  readonly deliveries: Deliveries
   readonly eventRoom: EventRoom
   /** Undefined: IAM is off. */
   readonly identity: Identity | undefined
@@ -356,6 +359,9 @@ export function assemble(options: AssemblyOptions): Assembly {
   return {
     context,
     database,
+    journal,
+    updates,
+    deliveries,
     eventRoom,
     identity,
     async open() {

@@ -31,6 +31,11 @@ export class Passwords {
     this.#queueMax = queueMax
   }
 
+  /** The one that is at work included. */
+  get waitingCount(): number {
+    return this.#jobs.length
+  }
+
   /** @throws Problem `overloaded` when too many wait. */
   hash(password: string): Promise<string> {
     return this.#enqueue(async () => this.#engine.hash(normalOf(password)))
