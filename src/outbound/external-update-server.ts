@@ -14,7 +14,7 @@ const answerMsMax = 5_000
 const socketsMax = 80
 const urlCharactersMax = 2_048
 /** Seconds. */
-const secondsBounds = [0.01, 0.05, 0.25, 1, 2.5, 5]
+export const updateServerSecondsBounds = [0.01, 0.05, 0.25, 1, 2.5, 5]
 /** Names of devices repeat across tenants; those of this one stand alone. */
 const unnamedTenant = 'default'
 
@@ -48,7 +48,7 @@ export class ExternalUpdateServer implements UpdateServer {
   readonly isEmbedded = false
   /** What was said: an offer; that there is none; to come later; nothing of sense, or nothing at all. */
   readonly counts = { offered: 0, none: 0, busy: 0, failed: 0 }
-  readonly seconds = new Histogram(secondsBounds)
+  readonly seconds = new Histogram(updateServerSecondsBounds)
   readonly #base: URL
   readonly #headers: Readonly<Record<string, string>>
   readonly #world: World

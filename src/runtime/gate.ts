@@ -66,8 +66,8 @@ const stepsPerLook = 32
 const workPerLook = 128
 
 /** Seconds: a commit takes a millisecond or two; what is seen above a tenth is a disk in trouble. */
-const commitSecondsBounds = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1]
-const commitEventsBounds = [0, 1, 4, 16, 64, 256, 1024, 4096, 16_384]
+export const commitSecondsBounds = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1]
+export const commitEventsBounds = [0, 1, 4, 16, 64, 256, 1024, 4096, 16_384]
 
 /**
  * The one gate. Turns put in what they take and what they say; commits run one after another, each starting when the

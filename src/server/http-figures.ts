@@ -7,7 +7,7 @@ export const endings = ['1xx', '2xx', '3xx', '4xx', '5xx', 'aborted'] as const
 const abortedPlace = endings.length - 1
 
 /** Seconds. Most answers take less than a millisecond; some wait for a device, a password or a download. */
-const secondsBounds = [0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10]
+export const requestSecondsBounds = [0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10]
 
 /** What came of the requests of one route. */
 export class RouteFigures {
@@ -15,7 +15,7 @@ export class RouteFigures {
   /** By the places of `endings`. */
   readonly ended: number[] = endings.map(() => 0)
   /** From the first byte read to the last one handed over; of those that were not aborted. */
-  readonly seconds = new Histogram(secondsBounds)
+  readonly seconds = new Histogram(requestSecondsBounds)
 
   constructor(name: string) {
     this.name = name
