@@ -33,7 +33,7 @@ export class RouteFigures {
 }
 
 /** Codes by which websockets are closed, ours and those of RFC 6455 §7.4.1 that are usual. All others count as one. */
-const knownCloseCodes = [1000, 1001, 1006, 1009, ...Object.values(closeCodes).map(({ code }) => code)]
+const knownCloseCodes = [1000, 1001, 1005, 1006, 1009, ...Object.values(closeCodes).map(({ code }) => code)]
 const otherCode = 'other'
 
 /** The websockets of one path. */
