@@ -22,7 +22,7 @@ import { assemble } from '#src/assembly'
 import { type Config, isLoopback } from '#src/config'
 import { type Log, redactPath } from '#src/log'
 import { metricsOf } from '#src/metrics'
-import { loopTimes, realWorld } from '#src/world'
+import { loopShareOf, loopTimes, realWorld } from '#src/world'
 import { fileBlobs } from '#store/blobs'
 import { KeyFileFailure, readOrMakeKeyFile } from '#store/key-file'
 import { levelPlace } from '#store/level'
@@ -209,6 +209,7 @@ function identityOf(config: Config, log: Log, { operatorToken }: ServeOptions, p
       return bytes
     },
     engine: argon2Engine,
+    loopShare: loopShareOf(),
     lifetimes: {
       tokenMs: config.tokenLifetimeMs,
       accessMs: config.accessTokenLifetimeMs,

@@ -142,7 +142,9 @@ export function openIdentity(options: IdentityOptions): Identity {
     failed,
   })
 
-  const passwords = new Passwords(options.engine)
+  const { engine, loopShare } = options
+  const { monotonic, after } = world
+  const passwords = new Passwords(engine, loopShare && { monotonic, after, loopShare })
   const parts: SignInParts = {
     world,
     states,
