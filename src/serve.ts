@@ -14,12 +14,13 @@ import { closeCodes } from '#runtime/close-codes'
 import type { SocketPublisher } from '#runtime/socket'
 import { StorageFailure } from '#runtime/storage'
 import { CannotListen, openServer, type Server } from '#server/listen'
-import { assemble } from '#src/assembly'
+import { type Assembly, assemble } from '#src/assembly'
 import { type Config, isLoopback } from '#src/config'
 import { type Log, redactPath } from '#src/log'
 import { realWorld } from '#src/world'
+import { Backups } from '#store/backup/backups'
 import { fileBlobs } from '#store/blobs'
-import { KeyFileFailure, readOrMakeKeyFile } from '#store/key-file'
+import { KeyFileFailure, readKeyFile, readOrMakeKeyFile } from '#store/key-file'
 import { levelPlace } from '#store/level'
 import type { UpdateSettings } from '#updates/options'
 
@@ -91,7 +92,11 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
       log,
       host: config.host,
       port: config.port,
-      bindings: bindingsOf(context, identity, { dataDirectory, databaseStatus: () => database.status }),
+      bindings: bindingsOf(context, identity, {
+        dataDirectory,
+        databaseStatus: () => database.status,
+        backups: backupsOf(assembly, dataDirectory, log),
+      }),
       rootBindings: rootBindingsOf(identity),
       sockets: socketsOf(context, identity, eventRoom, linkFrameBytesMax),
       authenticate: identity?.authenticate ?? anonymousCallers(config.updateHookSecret),
@@ -190,6 +195,21 @@ function identityOf(config: Config, log: Log, { operatorToken }: ServeOptions, p
     ...(operatorToken !== undefined && { operatorToken }),
     port,
   }
+}
+
+function backupsOf({ context, database }: Assembly, dataDirectory: string, log: Log): Backups {
+  return new Backups({
+    world: realWorld,
+    snapshot: () => database.snapshot(),
+    images: context.images,
+    keyFile: () => readKeyFile(dataDirectory),
+    keepImages: () => context.imageUses.keepAll(),
+    log: {
+      begun: (user) => log.warn({ user }, 'a backup of everything, all secrets in it, is being handed out'),
+      done: (user, bytes) => log.info({ user, bytes }, 'the backup was handed out whole'),
+      brokenOff: (user, bytes) => log.warn({ user, bytes }, 'a backup was broken off'),
+    },
+  })
 }
 
 function urlOf({ host }: Config, port: number): string {

@@ -45,6 +45,7 @@ import type { Binding, Call } from '#server/call'
 import { type Assembly, assemble } from '#src/assembly'
 import { memoryPlace } from '#store/memory'
 import { plainEngine } from '#test/iam/plain-hashing'
+import { operationOf } from '#test/routes/operation-of'
 import { type Door, openDoor, world } from '#test/server/door'
 
 /** The ids that the examples of the entries name. */
@@ -110,7 +111,7 @@ export class AccessGround {
     await assembly.open()
     const { identity } = assembly
     if (!identity) throw new Error('identity is off')
-    const bindings = bindingsOf(assembly.context, identity, { dataDirectory: '/', databaseStatus: () => 'ok' })
+    const bindings = bindingsOf(assembly.context, identity, operationOf(assembly))
     const sockets = socketsOf(assembly.context, identity, assembly.eventRoom, 256 * 1024)
     const idempotency = idempotencyOf(assembly.context)
     const door = await openDoor({ world: movable, bindings, sockets, authenticate: identity.authenticate, idempotency })
