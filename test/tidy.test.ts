@@ -52,16 +52,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
     'src/store',
   ],
   // What an operator asks before a start, and when something is wrong.
-  'src/doctor': [
-    'src/config',
-    'src/config-kinds',
-    'src/config-settings',
-    'src/world',
-    'src/model',
-    'src/runtime',
-    'src/store',
-    'src/outbound',
-  ],
+  'src/doctor': ['src/config', 'src/world', 'src/runtime', 'src/api', 'src/store', 'src/outbound', 'src/cli'],
   // The top: files, not folders.
   'src/world': ['src/runtime'],
   'src/log': [],

@@ -21,18 +21,18 @@ export interface Kept {
 }
 
 /**
- * Puts a backup into a file that is not there yet. The file gets its name when all of the backup was read through and is
- * on the disk; until then it has another one, which is taken away when something fails.
+ * Puts a backup into a file that is not there yet; it is not begun where there can be none. The file gets its name when all
+ * of the backup was read through and is on the disk; until then it has another one, which is taken away when something fails.
  *
  * @throws Refusal; what the source throws
  */
-export async function keepBackup(file: string, bytes: AsyncIterable<Uint8Array>): Promise<Kept> {
+export async function keepBackup(file: string, begin: () => Promise<AsyncIterable<Uint8Array>>): Promise<Kept> {
   const path = resolve(file)
   await mustBeFree(path)
   const draft = `${path}.${Buffer.from(realWorld.random(6)).toString('base64url')}.part`
   const handle = await opened(draft)
   try {
-    const kept = await readThrough(bytes, (piece) => write(handle, piece))
+    const kept = await readThrough(await begin(), (piece) => write(handle, piece))
     await handle.sync()
     await publish(draft, path)
     await syncFolder(dirname(path))

@@ -52,8 +52,8 @@ async function backup({ terminal, printer, wanted }: FolderWork, file: string): 
     throw new Misuse('a backup is not for a terminal: name a file, or pipe it on')
   const found = await findServer(wanted, true)
   try {
-    const bytes = 'client' in found ? await found.client.bytes(readBackup) : offline(found, terminal)
-    const kept = file === pipe ? await pipeBackup(terminal.out, bytes) : await keepBackup(file, bytes)
+    const begin = async () => ('client' in found ? found.client.bytes(readBackup) : offline(found, terminal))
+    const kept = file === pipe ? await pipeBackup(terminal.out, await begin()) : await keepBackup(file, begin)
     if (file === pipe) terminal.notes.write(`${wordsOf(kept)}\n`)
     else printer.done(`${file} holds ${wordsOf(kept)}. Keep it as you keep a password`, { file, ...kept })
   } catch (error) {

@@ -124,7 +124,7 @@ describe('backups', () => {
 
   test('that nobody began holds nothing back', async () => {
     const maker = backups()
-    maker.make('ann', countedTurns())
+    void maker.make('ann', countedTurns())
     expect([kept, snapshots]).toEqual([0, 0])
     expect((await readWhole(maker.make('ben', countedTurns()))).ended).toBe(true)
   })
