@@ -11,6 +11,7 @@ import { projectRoot } from '#bench/project-root'
 import { actions } from '#bench/questions/actions'
 import { alarms } from '#bench/questions/alarms'
 import { auth } from '#bench/questions/auth'
+import { backup } from '#bench/questions/backup'
 import { fanout } from '#bench/questions/fanout'
 import { filter } from '#bench/questions/filter'
 import { fullState } from '#bench/questions/full-state'
@@ -37,6 +38,7 @@ const questions: Readonly<Record<string, Question>> = {
   alarms,
   functions,
   rollout,
+  backup,
 }
 
 /** Those that start a server by themselves, or decide for each variant: `--iam` says nothing to them. */
