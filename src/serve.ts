@@ -1,8 +1,10 @@
 import { join } from 'node:path'
+import { ProcessFigures } from '#figures/process-figures'
 import { argon2Engine } from '#iam/argon2'
 import { anonymousCallers } from '#identity/anonymous-callers'
 import type { IdentitySettings } from '#identity/options'
 import { WrongFileKey } from '#identity/signing-key-ring'
+import { version } from '#model/version'
 import { emlMail } from '#outbound/eml-mail'
 import { ExternalUpdateServer } from '#outbound/external-update-server'
 import type { Mail } from '#outbound/mail'
@@ -10,14 +12,17 @@ import { smtpMail } from '#outbound/smtp-mail'
 import { bindingsOf, rootBindingsOf, socketsOf } from '#routes/bindings'
 import { idempotencyOf } from '#routes/idempotency'
 import { identityIsOff } from '#routes/identity'
+import { metricsRoutes } from '#routes/metrics'
 import { closeCodes } from '#runtime/close-codes'
 import type { SocketPublisher } from '#runtime/socket'
 import { StorageFailure } from '#runtime/storage'
+import { HttpFigures } from '#server/http-figures'
 import { CannotListen, openServer, type Server } from '#server/listen'
 import { type Assembly, assemble } from '#src/assembly'
 import { type Config, isLoopback } from '#src/config'
 import { type Log, redactPath } from '#src/log'
-import { realWorld } from '#src/world'
+import { metricsOf } from '#src/metrics'
+import { loopShareOf, loopTimes, realWorld } from '#src/world'
 import { Backups } from '#store/backup/backups'
 import { fileBlobs } from '#store/blobs'
 import { KeyFileFailure, readKeyFile, readOrMakeKeyFile } from '#store/key-file'
@@ -84,6 +89,22 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
   // Now: nothing that still goes wrong may keep it from who has to know it.
   if (printed) options.madeAdministrator?.(printed)
   const { context, database, eventRoom, identity } = assembly
+  const { system, hub, links, tickets } = context
+  const http = new HttpFigures()
+  const processFigures = processFiguresOf(config)
+  const metrics = metricsOf({
+    ...assembly.watched,
+    system,
+    hub,
+    links,
+    tickets,
+    database,
+    http,
+    inFlight: () => door.server?.inFlight() ?? 0,
+    identity: identity?.figures,
+    updateServer,
+    process: processFigures,
+  })
   let server: Server
   try {
     const { dataDirectory, linkFrameBytesMax } = config
@@ -97,7 +118,10 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
         databaseStatus: () => database.status,
         backups: backupsOf(assembly, dataDirectory, log),
       }),
-      rootBindings: rootBindingsOf(identity),
+      rootBindings: [
+        ...rootBindingsOf(identity),
+        ...metricsRoutes({ world: realWorld, metrics, token: config.metricsToken }),
+      ],
       sockets: socketsOf(context, identity, eventRoom, linkFrameBytesMax),
       authenticate: identity?.authenticate ?? anonymousCallers(config.updateHookSecret),
       cors: { corsOrigins: config.corsOrigins, publicUrls: config.publicUrls, iamOff: !config.isIamOn },
@@ -112,6 +136,7 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
       ),
       closeGraceMs: stopGraceMs,
       redactPath,
+      figures: http,
       ...(!identity && { notFound: identityIsOff }),
     })
   } catch (error) {
@@ -119,6 +144,7 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
     throw error
   }
   door.server = server
+  processFigures.start()
   const url = urlOf(config, server.port)
   greet(config, log, url, server.port)
   return {
@@ -129,13 +155,18 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
       server.stopListening()
       assembly.stop()
       updateServer?.stop()
-      context.links.stop()
+      links.stop()
       await server.closeSockets(closeCodes.restarting.code, closeCodes.restarting.reason)
       await server.close()
       await assembly.close()
+      processFigures.stop()
       log.info({}, 'stopped')
     },
   }
+}
+
+function processFiguresOf({ dataDirectory }: Config): ProcessFigures {
+  return new ProcessFigures({ world: realWorld, version, dataDirectory, loopTimes })
 }
 
 function updatesOf(config: Config, log: Log, server: ExternalUpdateServer | undefined): UpdateSettings {
@@ -183,6 +214,7 @@ function identityOf(config: Config, log: Log, { operatorToken }: ServeOptions, p
       return bytes
     },
     engine: argon2Engine,
+    loopShare: loopShareOf(),
     lifetimes: {
       tokenMs: config.tokenLifetimeMs,
       accessMs: config.accessTokenLifetimeMs,

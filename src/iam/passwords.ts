@@ -1,8 +1,9 @@
 import type { PasswordEngine } from '#iam/password-hashing'
+import { restMsAfter } from '#iam/password-pace'
 import { Problem } from '#model/problem'
 
-/** As many wait or are being hashed; at 20 ms each, the last of them waits for less than a second. */
-const queueMaxByDefault = 32
+/** As many wait or are being hashed: the last of them for less than a second, beside a busy loop for less than five. */
+const queueMax = 32
 
 /**
  * What a password is checked against where there is no account: nobody knows one that fits. It costs what a stored one
@@ -15,20 +16,37 @@ interface Job {
   run(): Promise<void>
 }
 
+/** What the pace hangs on. */
+export interface Surroundings {
+  /** Milliseconds since some moment. */
+  monotonic(): number
+  after(delayMs: number, task: () => void): void
+  /** How busy the loop was lately, 0 to 1. */
+  loopShare(): number
+}
+
 /**
  * Passwords, one at a time: each takes a core for 10 to 20 ms and 12 MiB, and everything else this process does waits for the
- * same cores. Whoever finds the queue full is told to come again. Contract 2, architecture: bounded queues.
+ * same cores. Beside a busy loop they rest in between (`restMsAfter`). Whoever finds the queue full is told to come again.
+ * Contract 2, architecture: bounded queues.
  */
 export class Passwords {
   readonly counts = { hashes: 0, refused: 0 }
   readonly #engine: PasswordEngine
-  readonly #queueMax: number
-  /** The first of them is at work. */
+  readonly #surroundings: Surroundings | undefined
+  /** The first of them is at work, unless all rest. */
   readonly #jobs: Job[] = []
+  #isResting = false
 
-  constructor(engine: PasswordEngine, queueMax = queueMaxByDefault) {
+  /** Without surroundings there is no rest. */
+  constructor(engine: PasswordEngine, surroundings?: Surroundings) {
     this.#engine = engine
-    this.#queueMax = queueMax
+    this.#surroundings = surroundings
+  }
+
+  /** The one that is at work included. */
+  get waitingCount(): number {
+    return this.#jobs.length
   }
 
   /** @throws Problem `overloaded` when too many wait. */
@@ -57,7 +75,7 @@ export class Passwords {
    * @throws Problem `overloaded` when too many wait.
    */
   checkRoom(): void {
-    if (this.#jobs.length < this.#queueMax) return
+    if (this.#jobs.length < queueMax) return
     this.counts.refused++
     throw new Problem('overloaded', 'too many passwords wait to be checked', { headers: { 'Retry-After': '1' } })
   }
@@ -67,13 +85,26 @@ export class Passwords {
     return new Promise<T>((resolve, reject) => {
       const run = async () => {
         this.counts.hashes++
+        const begun = this.#surroundings?.monotonic() ?? 0
         await work().then(resolve, reject)
         this.#jobs.shift()
-        void this.#jobs[0]?.run()
+        this.#restSince(begun)
       }
       this.#jobs.push({ run })
-      if (this.#jobs.length === 1) void run()
+      if (this.#jobs.length === 1 && !this.#isResting) void run()
     })
+  }
+
+  #restSince(begun: number): void {
+    const around = this.#surroundings
+    const restMs = around ? restMsAfter(around.monotonic() - begun, around.loopShare()) : 0
+    const next = () => {
+      this.#isResting = false
+      void this.#jobs[0]?.run()
+    }
+    this.#isResting = restMs > 0
+    if (around && restMs > 0) around.after(restMs, next)
+    else next()
   }
 }
 

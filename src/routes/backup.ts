@@ -4,6 +4,7 @@ import { covers } from '#model/covers'
 import { Problem } from '#model/problem'
 import { everything } from '#model/scope'
 import type { RouteContext } from '#routes/context'
+import { mustBeFromHere } from '#routes/from-here'
 import { ReadSlices } from '#routes/read-slices'
 import { type Binding, bind, type Call } from '#server/call'
 
@@ -41,13 +42,5 @@ export function backupRoutes({ world }: RouteContext, backups: BackupMaker): Bin
  */
 function mayHaveAll(call: Call): void {
   if (!covers(call.caller.scope, everything.grants)) throw new Problem('forbidden')
-  if (call.caller === anonymous && !isFromHere(call)) throw new Problem('forbidden')
+  if (call.caller === anonymous) mustBeFromHere(call)
 }
-
-/** Straight from this machine: a proxy on it would say whom it forwards. */
-function isFromHere(call: Call): boolean {
-  const isLoopback = call.remoteAddress === '::1' || call.remoteAddress.startsWith('127.')
-  return isLoopback && forwardingHeaders.every((name) => call.header(name) === '')
-}
-
-const forwardingHeaders = ['forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-real-ip', 'via']
