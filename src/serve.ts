@@ -105,6 +105,7 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
     updateServer,
     process: processFigures,
   })
+  const backups = backupsOf(assembly, config.dataDirectory, log)
   let server: Server
   try {
     const { dataDirectory, linkFrameBytesMax } = config
@@ -116,7 +117,7 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
       bindings: bindingsOf(context, identity, {
         dataDirectory,
         databaseStatus: () => database.status,
-        backups: backupsOf(assembly, dataDirectory, log),
+        backups,
       }),
       rootBindings: [
         ...rootBindingsOf(identity),
@@ -153,6 +154,7 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
     async stop() {
       log.info({}, 'stopping')
       server.stopListening()
+      backups.stop()
       assembly.stop()
       updateServer?.stop()
       links.stop()

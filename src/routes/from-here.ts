@@ -14,7 +14,7 @@ const forwardingHeaders = [
 ]
 
 /** Straight from this machine: nobody else can have asked. @throws Problem `forbidden` */
-export function mustBeFromHere(call: Call<unknown, unknown, unknown>): void {
+export function mustBeFromHere(call: Call): void {
   const isForwarded = forwardingHeaders.some((name) => call.header(name) !== '')
   if (isForwarded || !isLoopbackAddress(call.remoteAddress)) throw new Problem('forbidden')
 }

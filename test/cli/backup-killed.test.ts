@@ -53,13 +53,17 @@ describe('when something dies', () => {
     return running
   }
 
-  test('the server, killed while it is backed up: the command says so and leaves nothing', async () => {
-    const folder = mkdtempSync(join(home, 'killed-'))
+  test.each<[string, () => Promise<unknown>, RegExp]>([
+    ['killed', () => server.kill(), /the answer broke off/],
+    ['asked to end', async () => expect(await server.stop()).toBe(0), /the backup is cut off at byte/],
+  ])('the server, %s while it is backed up: the command says so and leaves nothing', async (_, end, said) => {
+    const folder = mkdtempSync(join(home, 'ended-'))
     const isSo = () => partsIn(folder).some((name) => statSync(join(folder, name)).size > MIB)
     const args = ['backup', join(folder, 'a.backup')]
-    const ran = await disturbed(args, environmentOf(server), isSo, () => server.kill())
-    expect(failed(ran, 1)).toContain('the answer broke off')
+    const ran = await disturbed(args, environmentOf(server), isSo, end)
+    expect(failed(ran, 1)).toMatch(said)
     expect(readdirSync(folder)).toEqual([])
+    expect(server.complaints).toEqual([])
     await server.startAgain()
     done(await runAdmin({ args, environment: environmentOf(server) }))
     expect(readdirSync(folder)).toEqual(['a.backup'])

@@ -253,9 +253,9 @@ describe('the command', () => {
     const admin = await Person.signIn(server, root)
     const { key } = (await admin.post('/iam/api-keys', { name: 'doctor', roles: ['viewer'] })).json as { key: string }
     const plain = await doctor(environmentOf(server))
-    expect(plain.out).toMatch(/^ok {5} server: answers at http:\/\/127\.0\.0\.1:\d+\/api\/v1$/m)
-    expect(plain.out).toMatch(/^ok {5} server: says more to who sets ADMIN_API_KEY$/m)
-    expect(plain.out).toMatch(/^ok {5} identity\.key: for its owner only$/m)
+    expect(plain.out).toMatch(/^ok {5}server: answers at http:\/\/127\.0\.0\.1:\d+\/api\/v1$/m)
+    expect(plain.out).toMatch(/^ok {5}server: says more to who sets ADMIN_API_KEY$/m)
+    expect(plain.out).toMatch(/^ok {5}identity\.key: for its owner only$/m)
     expect(plain.out).not.toMatch(/^WRONG {2}(?!open files|disk)/m)
     const { out } = await doctor({ ...environmentOf(server), ADMIN_API_KEY: key }, '--json')
     expect(JSON.parse(out)).toContainEqual({ verdict: 'ok', about: 'server', said: '0 devices, 0 links, 0 sockets' })

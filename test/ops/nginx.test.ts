@@ -137,7 +137,6 @@ describe('behind nginx', () => {
     const socket = new WebSocket(url, [], {
       rejectUnauthorized: false,
       headers: { host, origin: `https://${host}` },
-      servername: domain,
     })
     const heard: { type: string }[] = []
     socket.on('message', (data) => heard.push(JSON.parse(String(data)) as { type: string }))

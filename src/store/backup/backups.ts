@@ -29,6 +29,7 @@ export interface BackupsLog {
 export class Backups {
   readonly #parts: BackupsParts
   #isUnderWay = false
+  #isStopped = false
 
   constructor(parts: BackupsParts) {
     this.#parts = parts
@@ -52,6 +53,8 @@ export class Backups {
       for await (const block of writeBackup(sources, limited(turns, world))) {
         yield block
         bytes += block.byteLength
+        // Without its end mark.
+        if (this.#isStopped) return
       }
       isDone = true
     } finally {
@@ -60,6 +63,11 @@ export class Backups {
       letGo()
       this.#isUnderWay = false
     }
+  }
+
+  /** The one under way ends where it is: whoever takes it will not take it for whole. */
+  stop(): void {
+    this.#isStopped = true
   }
 
   #snapshot(): Scan {

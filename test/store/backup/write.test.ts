@@ -122,6 +122,35 @@ describe('backups', () => {
     expect(said).toEqual(['begun ann', 'broken off ann', 'begun ben', 'done ben'])
   })
 
+  test('end where they are when the server is to end, and are not taken for whole', async () => {
+    await put(
+      ...Array.from({ length: 2_000 }, (_, at) => [`row/${String(at).padStart(6, '0')}`, 'x'.repeat(500)] as const),
+    )
+    const maker = backups()
+    let turn = 0
+    const turns = { isOver: true, next: async () => (++turn === 5 ? maker.stop() : undefined) }
+    await expect(readWhole(maker.make('ann', turns))).rejects.toThrow('cut off at byte')
+    expect([kept, snapshots, said]).toEqual([0, 0, ['begun ann', 'broken off ann']])
+  })
+
+  test('give the loop back behind each block, however large a row is', async () => {
+    await put(['row/large', 'x'.repeat(2_000_000)], ['row/small', 'x'])
+    let since = 0
+    let most = 0
+    const turns = {
+      isOver: true,
+      async next() {
+        since = 0
+      },
+    }
+    for await (const block of backups().make('ann', turns)) {
+      since += block.byteLength
+      most = Math.max(most, since)
+    }
+    expect(most).toBeGreaterThan(60_000)
+    expect(most).toBeLessThanOrEqual(2 * (64 * 1024 + 8))
+  })
+
   test('that nobody began holds nothing back', async () => {
     const maker = backups()
     void maker.make('ann', countedTurns())
