@@ -89,23 +89,8 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
   // Now: nothing that still goes wrong may keep it from who has to know it.
   if (printed) options.madeAdministrator?.(printed)
   const { context, database, eventRoom, identity } = assembly
-  const { system, hub, links, tickets } = context
-  const http = new HttpFigures()
-  const processFigures = processFiguresOf(config)
-  const metrics = metricsOf({
-    ...assembly.watched,
-    system,
-    hub,
-    links,
-    tickets,
-    database,
-    http,
-    inFlight: () => door.server?.inFlight() ?? 0,
-    identity: identity?.figures,
-    updateServer,
-    process: processFigures,
-  })
   const backups = backupsOf(assembly, config.dataDirectory, log)
+  const watch = watchOver(config, assembly, updateServer, () => door.server?.inFlight() ?? 0)
   let server: Server
   try {
     const { dataDirectory, linkFrameBytesMax } = config
@@ -114,15 +99,8 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
       log,
       host: config.host,
       port: config.port,
-      bindings: bindingsOf(context, identity, {
-        dataDirectory,
-        databaseStatus: () => database.status,
-        backups,
-      }),
-      rootBindings: [
-        ...rootBindingsOf(identity),
-        ...metricsRoutes({ world: realWorld, metrics, token: config.metricsToken }),
-      ],
+      bindings: bindingsOf(context, identity, { dataDirectory, databaseStatus: () => database.status, backups }),
+      rootBindings: [...rootBindingsOf(identity), ...watch.bindings],
       sockets: socketsOf(context, identity, eventRoom, linkFrameBytesMax),
       authenticate: identity?.authenticate ?? anonymousCallers(config.updateHookSecret),
       cors: { corsOrigins: config.corsOrigins, publicUrls: config.publicUrls, iamOff: !config.isIamOn },
@@ -137,7 +115,7 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
       ),
       closeGraceMs: stopGraceMs,
       redactPath,
-      figures: http,
+      figures: watch.http,
       ...(!identity && { notFound: identityIsOff }),
     })
   } catch (error) {
@@ -145,7 +123,7 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
     throw error
   }
   door.server = server
-  processFigures.start()
+  watch.process.start()
   const url = urlOf(config, server.port)
   greet(config, log, url, server.port)
   return {
@@ -157,18 +135,40 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
       backups.stop()
       assembly.stop()
       updateServer?.stop()
-      links.stop()
+      context.links.stop()
       await server.closeSockets(closeCodes.restarting.code, closeCodes.restarting.reason)
       await server.close()
       await assembly.close()
-      processFigures.stop()
+      watch.process.stop()
       log.info({}, 'stopped')
     },
   }
 }
 
-function processFiguresOf({ dataDirectory }: Config): ProcessFigures {
-  return new ProcessFigures({ world: realWorld, version, dataDirectory, loopTimes })
+/** What is shown at `/metrics`: what counts anyway, and what is counted for it alone. Contract 8. */
+function watchOver(
+  { dataDirectory, metricsToken: token }: Config,
+  { watched, context, database, identity }: Assembly,
+  updateServer: ExternalUpdateServer | undefined,
+  inFlight: () => number,
+) {
+  const { system, hub, links, tickets } = context
+  const http = new HttpFigures()
+  const process = new ProcessFigures({ world: realWorld, version, dataDirectory, loopTimes })
+  const metrics = metricsOf({
+    ...watched,
+    system,
+    hub,
+    links,
+    tickets,
+    database,
+    http,
+    inFlight,
+    identity: identity?.figures,
+    updateServer,
+    process,
+  })
+  return { http, process, bindings: metricsRoutes({ world: realWorld, metrics, token }) }
 }
 
 function updatesOf(config: Config, log: Log, server: ExternalUpdateServer | undefined): UpdateSettings {

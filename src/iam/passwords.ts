@@ -44,7 +44,7 @@ export class Passwords {
     this.#surroundings = surroundings
   }
 
-  /** The one that is at work included. */
+  /** Those that wait, and the one at work. */
   get waitingCount(): number {
     return this.#jobs.length
   }

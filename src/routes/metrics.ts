@@ -1,4 +1,4 @@
-import { readMetrics } from '#api/metrics'
+import { defineRoute } from '#api/entry'
 import { tokenCheck } from '#iam/token-check'
 import { Problem } from '#model/problem'
 import { mustBeFromHere } from '#routes/from-here'
@@ -21,6 +21,23 @@ export interface MetricsRouteOptions {
   /** Undefined: this machine itself may read them, and nobody else. */
   readonly token: string | undefined
 }
+
+/** At the root, and for who watches over the server: no part of the API below `/api/v1`. Contract 1.1, 8. */
+const readMetrics = defineRoute({
+  name: 'readMetrics',
+  method: 'GET',
+  path: '/metrics',
+  source: 'contract 8',
+  summary: 'Figures in the form of Prometheus, or of OpenMetrics where that is preferred',
+  // By a token of its own, or by where it comes from.
+  access: 'none',
+  answers: {
+    200: { description: 'The figures, as text' },
+    401: { description: '`METRICS_TOKEN` is set, and was not shown as Bearer' },
+    403: { description: 'It is not set, and the request does not come from this machine itself' },
+  },
+  example: { status: 200 },
+})
 
 /** For so long, and up to so much, metrics are made before the loop is given back and they are handed over. */
 const sliceMs = 1
