@@ -20,6 +20,7 @@ const programs = {
   bench: 'dist/bench/run.js',
   proof: 'dist/bench/proof.js',
   admin: 'dist/src/cli/main.js',
+  doctor: 'dist/src/doctor/main.js',
 }
 const tools = {
   tsc: 'node_modules/typescript/bin/tsc',
@@ -70,6 +71,7 @@ const commands = {
   bench: (args) => run('bench', args),
   proof: (args) => run('proof', args),
   admin: (args) => run('admin', args),
+  doctor: (args) => run('doctor', args),
   dev,
   test: (args) => forward([[tools.vitest, 'run', ...args]]),
   check: (args) => {
