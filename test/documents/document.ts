@@ -6,6 +6,7 @@
  *     <!-- needs: g++ -->       nor where this program is missing
  *     <!-- runs on -->          it is typed into a terminal of its own, serves, and goes on until the next such block
  *     <!-- file: watch.mjs -->  the reader puts this block, of whatever language, into a file of that name
+ *     <!-- from: a/file.py -->  this block stands in that file of the project, word for word
  */
 export interface ShellBlock {
   readonly kind: 'shell'
@@ -26,7 +27,15 @@ export interface FileBlock {
   readonly text: string
 }
 
-export type Block = ShellBlock | FileBlock
+export interface QuoteBlock {
+  readonly kind: 'quote'
+  readonly line: number
+  /** Of the project. */
+  readonly path: string
+  readonly text: string
+}
+
+export type Block = ShellBlock | FileBlock | QuoteBlock
 
 interface Fenced {
   readonly line: number
@@ -44,6 +53,8 @@ export function blocksOf(document: string): Block[] {
     const { line, language, text, notes } = block
     const name = notes.get('file')
     if (name !== undefined) return [{ kind: 'file', line, name, text }]
+    const path = notes.get('from')
+    if (path !== undefined) return [{ kind: 'quote', line, path, text }]
     if (language !== 'sh') return []
     const next = fenced[index + 1]
     const isPrinted = next?.isRightBehind && /^(text|json)$/.test(next.language) && !next.notes.has('file')
@@ -79,7 +90,7 @@ function fencedBlocks(document: string): Fenced[] {
       } else open.lines.push(line)
       continue
     }
-    const note = /^ *<!-- (not run|needs|runs on|file)(?:: (.+))? -->$/.exec(line)
+    const note = /^ *<!-- (not run|needs|runs on|file|from)(?:: (.+))? -->$/.exec(line)
     if (fence) open = { line: index + 1, language: fence[2] ?? '', lines: [], indent: (fence[1] ?? '').length }
     else if (note) notes.set(note[1] ?? '', note[2] ?? '')
     else if (line.trim() !== '') {
@@ -102,7 +113,7 @@ export function isPrinted(output: string, printed: string): boolean {
       .replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
       .replaceAll('…', '.*?')
       .replace(/\b\d{13}\b/g, '\\d{13}')
-    return `${pattern}[ \\t]*\n`
+    return `${pattern}[ \\t\\r]*\n`
   })
   return new RegExp(`^${lines.join('')}`, 'm').test(`${output}\n`)
 }

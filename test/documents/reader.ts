@@ -16,6 +16,9 @@ const namedPort = /\b8080\b/g
 const linked = ['package.json', 'src', 'dist', 'node_modules']
 const copied = ['examples', 'ops', 'docs']
 
+/** What a shell without a person in front of it says of a command in the background that was ended. */
+const ofShell = /^.*: line \d+: +\d+ (?:Terminated|Killed|Exit \d+) .*\n/gm
+
 /** What is printed behind a command, or by what runs behind one, may take so long. */
 const printedWithinMs = 15_000
 
@@ -69,6 +72,13 @@ export class Reader {
     writeFileSync(join(this.workplace, name), `${this.#asHere(text)}\n`)
   }
 
+  /** For a document that begins with a server which is there. */
+  async findServer(): Promise<void> {
+    const file = join(this.folder, 'server.sh')
+    writeFileSync(file, `ADMIN_NAME=admin ADMIN_PASSWORD='correct horse battery' npm start\n`)
+    await this.#serve(file, undefined)
+  }
+
   /** @throws Error what went wrong, and what was printed. Answers false when a program is missing that is needed. */
   async run(block: ShellBlock): Promise<boolean> {
     if (block.needs && !process.env.CI && spawnSync(block.needs, ['--version']).status !== 0) return false
@@ -89,8 +99,9 @@ export class Reader {
 
   async #type(file: string, printed: string | undefined): Promise<void> {
     const start = await this.#terminal.run(file)
-    await this.#comes(printed, () => this.#terminal.output.slice(start))
-    const refused = /\{"(?:error|message)":.*/.exec(this.#terminal.output.slice(start))?.[0]
+    const output = () => this.#terminal.output.slice(start).replace(ofShell, '')
+    await this.#comes(printed, output)
+    const refused = /\{"(?:error|message)":.*/.exec(output())?.[0]
     if (refused && !printed?.includes('{"error"')) throw new Error(`it was refused: ${refused}`)
   }
 

@@ -35,6 +35,7 @@ abstract class Typed {
   /** Everything it started ends too: asked first, then made to. */
   async end(): Promise<void> {
     this.child.stdin?.end()
+    this.signalAll('SIGTERM')
     try {
       await until(() => this.isEnded, 'what was typed to end', endedWithinMs)
     } catch {
