@@ -30,7 +30,8 @@ test.each(rows)('$where shows what $report says', ({ figures, report, date, comm
   const text = readFileSync(join(projectRoot, report), 'utf8')
   expect(text).toMatch(new RegExp(`commit ${commit}\\b.*, ${date}T`))
   expect(figures).not.toEqual([])
-  for (const figure of figures) expect(text).toMatch(new RegExp(`(?<!\\d)(?<!\\d )(?<!\\.)${figure.replaceAll('.', '\\.')} \\(`))
+  for (const figure of figures)
+    expect(text).toMatch(new RegExp(`(?<!\\d)(?<!\\d )(?<!\\.)${figure.replaceAll('.', '\\.')} \\(`))
 })
 
 test('there are figures in each', () => {
