@@ -107,7 +107,7 @@ function fencedBlocks(document: string): Fenced[] {
  */
 export function isPrinted(output: string, printed: string): boolean {
   const lines = printed.split('\n').map((line) => {
-    if (line.trim() === '…') return '(?:.*\n)*?'
+    if (line.trim() === '…') return '(?:[^\n]*\n)*?'
     const pattern = line
       .trimEnd()
       .replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
