@@ -99,6 +99,8 @@ const ownRows: Readonly<Record<string, { readonly why: string; readonly row: Row
     ]),
   ),
   readOutbox: { why: 'the role admin itself, which the other tenant’s has', row: [401, 'success', 403, 403, 403, 403] },
+  // Whoever has it can be anybody, and so must be able to do everything, what does not exist yet included.
+  readBackup: { why: 'everything of every tenant', row: [401, 403, 403, 403, 403, 403] },
   // Projects tell of no device; releases, and rollouts that are for no groups, concern any of them.
   listProjects: { why: 'no device in it', row: [401, 'empty', 403, 'success', 'success', 'success'] },
   putRelease: {
@@ -115,6 +117,10 @@ const ownRows: Readonly<Record<string, { readonly why: string; readonly row: Row
       { why: 'any device', row: [401, 404, 403, 403, 'success', 'success'] as const },
     ]),
   ),
+  listPins: {
+    why: 'its devices; another tenant has no such project',
+    row: [401, 404, 403, 'empty', 'success', 'success'],
+  },
   putPin: { why: 'another tenant makes its own', row: [401, 'success', 403, 404, 'success', 'success'] },
   readImage: { why: 'the signature is the credential', row: [403, 403, 403, 403, 403, 403] },
   // A key speaks for any device.
