@@ -41,7 +41,13 @@ export class OpenPage {
   }
 
   static async open(address: string): Promise<OpenPage> {
-    const args = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking']
+    const args = [
+      '--no-sandbox',
+      '--disable-gpu',
+      '--disable-quic',
+      '--no-first-run',
+      '--disable-background-networking',
+    ]
     const browser = await chromium.launch({ executablePath, args })
     try {
       const page = await browser.newPage({ viewport: { width: 1280, height: 800 } })

@@ -27,7 +27,7 @@ export interface DeviceView {
   readonly deviceIdentifier: string
   /** Undefined where the caller may not read `meta`. */
   readonly status: DeviceStatus | undefined
-  /** Unix milliseconds, 0 for never; brought up to date with `status`, and by what the device reports. */
+  /** Unix milliseconds, 0 for never; as of the last change of `status`, for nothing else tells of it. */
   readonly lastMessage: number
   readonly lastConnect: number
   readonly numConnects: number

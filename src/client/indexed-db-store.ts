@@ -65,13 +65,16 @@ class IndexedDbStore implements SessionStore {
   }
 
   async read(): Promise<StoredSession | undefined> {
+    const instead = await this.#instead.read()
+    if (instead) return instead
     const kept = await this.#ask('readonly', (store) => store.get(this.#name))
-    return isSession(kept) ? kept : this.#instead.read()
+    return isSession(kept) ? kept : undefined
   }
 
   async write(session: StoredSession): Promise<void> {
     const key = await this.#ask('readwrite', (store) => store.put(session, this.#name))
     if (key === undefined) await this.#instead.write(session)
+    else await this.#instead.remove()
   }
 
   async remove(): Promise<void> {

@@ -43,6 +43,8 @@ export class KeptList {
   #etagRead: string | undefined
   #seen = new Set<string>()
   #waiting = new Map<string, StreamEvent[]>()
+  /** Of entries that are read anew by themselves: what came since they were asked for. */
+  readonly #again = new Map<string, StreamEvent[]>()
   #whenKept: (() => void)[] = []
 
   constructor(kind: ListKind, reading: Reading) {
@@ -79,6 +81,7 @@ export class KeptList {
     this.#next = undefined
     this.#seen = new Set()
     this.#waiting = new Map()
+    this.#again.clear()
     this.kind.complete(false)
   }
 
@@ -87,6 +90,27 @@ export class KeptList {
     const key = this.kind.keyOf(event)
     if (this.#state === 'kept' || this.#seen.has(key)) this.kind.apply(event)
     else this.#wait(key, event)
+    this.#again.get(key)?.push(event)
+  }
+
+  /** Reads the entry of a device anew, for what of it no event says. */
+  async readAgain(device: string): Promise<void> {
+    if (!this.isKept || this.#again.has(device)) return
+    const { signal } = this.#round
+    const since: StreamEvent[] = []
+    this.#again.set(device, since)
+    const query = { ...this.kind.query, deviceIdentifier: device, limit: 1 }
+    try {
+      for await (const page of this.#reading.pages(requestOf(this.kind.route, { query, signal }), () => undefined)) {
+        if (signal.aborted || page.items.length === 0) break
+        const offset = Number(page.headers.get('stream-offset'))
+        this.kind.take(page.items)
+        for (const event of since) if (event.offset > offset) this.kind.apply(event)
+      }
+    } catch {
+      // It is as it was: nothing was said to be more.
+    }
+    if (this.#again.get(device) === since) this.#again.delete(device)
   }
 
   /** Resolves when all is read, and everything that was heard meanwhile applied. */

@@ -49,6 +49,11 @@ export class LiveMap<K, V> implements ObservableMap<K, V> {
     return this.#map.entries()
   }
 
+  /** Whether somebody wants to hear of this one. */
+  isWatched(key: K): boolean {
+    return this.#ofKeys.has(key)
+  }
+
   set(key: K, value: V): void {
     if (this.#map.get(key) === value) return
     this.#map.set(key, value)

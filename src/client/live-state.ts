@@ -24,7 +24,7 @@ import type {
 } from '#client/state'
 import { SubscriptionList } from '#client/subscription-list'
 import { UpdateList } from '#client/update-list'
-import type { StreamEvent } from '#model/event'
+import type { EventOf, StreamEvent } from '#model/event'
 
 /** What a state needs of the client. */
 export interface StateDoor extends StreamDoor {
@@ -119,6 +119,7 @@ export class LiveState implements State, StreamListener {
   heard(event: StreamEvent): void {
     for (const list of this.#byType.get(event.type) ?? []) list.heard(event)
     this.#place()
+    this.#lookAgain(event)
     this.#listeners.tell(event)
   }
 
@@ -139,6 +140,15 @@ export class LiveState implements State, StreamListener {
   ended(problem: Error): void {
     this.#halt()
     this.connection.set({ state: 'closed', since: this.#door.platform.now(), problem })
+  }
+
+  /** Who comes may have declared what has no value yet, of which no event tells: it is read for who looks at that device. */
+  #lookAgain(event: StreamEvent): void {
+    const isComing = event.type === 'DEVICE_ADD' || event.type === 'DEVICE_DISCOVERY' || isOnline(event)
+    if (!isComing || (this.#options.depth ?? 2) < 2) return
+    const { deviceIdentifier } = event as EventOf<'DEVICE_ADD'>
+    if (!this.#fleet.devices.isWatched(deviceIdentifier)) return
+    for (const list of this.#lists) if (list.kind instanceof DeviceList) void list.readAgain(deviceIdentifier)
   }
 
   /** Where the server is: nothing was read on this connection that says so. */
@@ -246,6 +256,10 @@ function wantedOf({ depth = 2, devices, services }: StateOptions): Wanted {
     devices: devices && new Set(devices.map((device) => device.toUpperCase())),
     services: services && new Set(services),
   }
+}
+
+function isOnline(event: StreamEvent): boolean {
+  return event.type === 'META_STATUS_CHANGE' && (event as EventOf<'META_STATUS_CHANGE'>).status === 'online'
 }
 
 function aborted(signal: AbortSignal): Promise<void> {

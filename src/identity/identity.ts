@@ -130,7 +130,7 @@ export function openIdentity(options: IdentityOptions): Identity {
     failed,
   })
 
-  const passwords = new Passwords(options.engine)
+  const passwords = new Passwords(options.engine, world)
   const parts: SignInParts = {
     world,
     states,

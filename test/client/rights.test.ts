@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
 import { alarmKey, type Client, connect } from '#client/client'
 import type { SocketConstructor } from '#client/options'
-import { grant, newName, Person, report, root, startWithIdentity } from '#test/blackbox/people'
-import { climate, temperature } from '#test/blackbox/sensor'
+import { basicHeader, grant, newName, Person, report, root, startWithIdentity } from '#test/blackbox/people'
+import { climate, noModifier, sensor, temperature } from '#test/blackbox/sensor'
 import type { StartedServer } from '#test/blackbox/started-server'
 import { until } from '#test/blackbox/until'
 import { ShakyProxy } from '#test/client/shaky-proxy'
@@ -146,6 +146,26 @@ describe('a state of somebody', () => {
     await until(() => schemas.size === 0, 'the end of the schema')
     await owner.call('DELETE /devices/:deviceIdentifier', { parameters: { deviceIdentifier: device.name } })
     await until(() => !alarms.has(key) && !state.devices.has(device.name), 'the end of the device')
+  })
+
+  test('shows of a device that is looked at also what has no value yet', async () => {
+    const state = owner.state()
+    await state.ready
+    const deviceIdentifier = newName('DECLARED').toUpperCase()
+    const properties = () => state.device(deviceIdentifier).value?.services.get(climate)
+    state.device(deviceIdentifier).subscribe(() => {})
+    const { secret } = await owner.call('POST /devices', { body: { deviceIdentifier } })
+    const headers = basicHeader({ name: deviceIdentifier, password: secret })
+    const body = { deviceIdentifier, services: sensor, updates: [] }
+    expect((await server.ask('/link', { method: 'POST', body, headers })).status).toBe(204)
+    await until(() => properties()?.size === 3, 'what it declared')
+    expect(properties()?.get(temperature)).toEqual({
+      propId: temperature,
+      type: 'FLOAT',
+      tag: 'value',
+      modifier: noModifier,
+    })
+    state.close()
   })
 
   test('is told once for many changes, and only who watches that device', async () => {

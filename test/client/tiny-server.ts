@@ -91,8 +91,10 @@ export class TinyServer {
 
 function eventOf(happening: Happening, place: { readonly offset: number; readonly timestamp: number }): StreamEvent {
   const { device: deviceIdentifier } = happening
-  if (happening.kind === 'add') return { type: 'DEVICE_ADD', ...place, deviceIdentifier }
-  if (happening.kind === 'delete') return { type: 'DEVICE_DELETE', ...place, deviceIdentifier }
+  if (happening.kind !== 'report') {
+    const type = happening.kind === 'add' ? 'DEVICE_ADD' : 'DEVICE_DELETE'
+    return { type, ...place, deviceIdentifier }
+  }
   return {
     type: 'OBJECT_UPDATED',
     ...place,

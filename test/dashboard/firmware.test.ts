@@ -130,6 +130,7 @@ describe('the pages about firmware', () => {
     await list.getByText('done 1.1.0').waitFor()
     const counts = page().locator('.rollout-counts')
     await counts.getByText('1 done').waitFor()
+    await ann.isPictured('rollout')
 
     await button('Pause').click()
     await told('No further device begins with 1.1.0')

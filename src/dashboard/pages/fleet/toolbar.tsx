@@ -43,35 +43,37 @@ export function FleetToolbar({ view, change, counts, offers, schemas, onColumns 
         onKeyDown={({ key }) => key === 'Escape' && change({ search: '' })}
       />
       <div class="filters">
-      <fieldset class="segments">
-        <legend class="hidden">Status</legend>
-        {statuses.map(([status, title]) => (
-          <Button key={status} isPressed={view.status === status} onPress={() => change({ status })}>
-            {title} <span class="number soft">{counts[status].toLocaleString()}</span>
+        <fieldset class="segments">
+          <legend class="hidden">Status</legend>
+          {statuses.map(([status, title]) => (
+            <Button key={status} isPressed={view.status === status} onPress={() => change({ status })}>
+              {title} <span class="number soft">{counts[status].toLocaleString()}</span>
+            </Button>
+          ))}
+        </fieldset>
+        <select
+          class="input service"
+          aria-label="Service"
+          value={view.service}
+          onChange={({ currentTarget }) =>
+            change({ service: currentTarget.value, sort: 'device', isDescending: false })
+          }
+        >
+          <option value="">Any service</option>
+          {services.map(([identifier, name]) => (
+            <option key={identifier} value={identifier}>
+              {name}
+            </option>
+          ))}
+        </select>
+        {view.condition ? (
+          <Button label="Remove the condition" isPressed onPress={() => change({ condition: undefined })}>
+            {conditionText(view.condition, schemas)} <span aria-hidden="true">×</span>
           </Button>
-        ))}
-      </fieldset>
-      <select
-        class="input service"
-        aria-label="Service"
-        value={view.service}
-        onChange={({ currentTarget }) => change({ service: currentTarget.value, sort: 'device', isDescending: false })}
-      >
-        <option value="">Any service</option>
-        {services.map(([identifier, name]) => (
-          <option key={identifier} value={identifier}>
-            {name}
-          </option>
-        ))}
-      </select>
-      {view.condition ? (
-        <Button label="Remove the condition" isPressed onPress={() => change({ condition: undefined })}>
-          {conditionText(view.condition, schemas)} <span aria-hidden="true">×</span>
-        </Button>
-      ) : (
-        <Button onPress={() => setAsking(true)}>Condition…</Button>
-      )}
-      <Button onPress={onColumns}>Columns…</Button>
+        ) : (
+          <Button onPress={() => setAsking(true)}>Condition…</Button>
+        )}
+        <Button onPress={onColumns}>Columns…</Button>
       </div>
       <ConditionDialog
         isOpen={isAsking}
