@@ -47,7 +47,8 @@ describe('the pages about firmware', () => {
   test('nothing yet: says what to do next; a release is uploaded, over a connection that breaks', async () => {
     await visit(ann, '/firmware')
     await page().getByText('There is no firmware yet').waitFor()
-    await page().getByText('curl -T boiler-1.0.0.bin').waitFor()
+    await page().getByText('curl -T boiler-1.0.0.bin http').waitFor()
+    await page().getByText('npm run fleet -- --url').waitFor()
 
     await button('New release').click()
     const dialog = dialogOf(page())
@@ -188,6 +189,21 @@ describe('the pages about firmware', () => {
     await button('Remove the pin').click()
     await page().getByText('No device is pinned').waitFor()
     expect((await server.get('/updates/projects/pinned/pins')).json).toEqual([])
+  })
+
+  test('pins beyond the first page are fetched when somebody wants them', async () => {
+    const nameOf = (number: number) => `P-${String(number).padStart(3, '0')}`
+    const numbers = Array.from({ length: 501 }, (_, number) => number)
+    const pinned = await Promise.all(
+      numbers.map((number) => put(server, `many/pins/${nameOf(number)}`, { firmware: '1.0.0' })),
+    )
+    expect(pinned.filter(({ status }) => status !== 200)).toEqual([])
+    await visit(ann, '/firmware/many')
+    await row('P-499').waitFor()
+    expect(await row('P-500').count()).toBe(0)
+    await button('Show more').click()
+    await row('P-500').waitFor()
+    await button('Show more').waitFor({ state: 'detached' })
   })
 
   test('updating one device by hand: what became of it is told, good or not', async () => {
