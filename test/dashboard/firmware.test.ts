@@ -143,6 +143,7 @@ describe('the pages about firmware', () => {
     }, 'the rollout to go on')
 
     // A release in use stays, and the refusal names what keeps it.
+    await visit(ann, '/firmware/steps')
     await button('Delete 1.1.0').click()
     await button('Delete the release').click()
     await dialog.getByText('the rollout brings it to devices').waitFor()

@@ -120,8 +120,8 @@ function Projects({ rows, isRead }: { readonly rows: readonly Row[]; readonly is
       empty={
         <Empty title="There is no firmware yet" command={uploadCommand('boiler', '1.0.0')}>
           <p>
-            Devices say what firmware they have, and of which project, when they come. Simulated ones do, too, and take what
-            they are offered:
+            Devices say what firmware they have, and of which project, when they come. Simulated ones do, too, and take
+            what they are offered:
           </p>
           <Command command={fleetCommand()} />
           <p>

@@ -30,10 +30,7 @@ export function Pins({ project, releases, pins }: KnownProject) {
         paged={pins}
         rowKey={({ deviceIdentifier }) => deviceIdentifier}
         empty={
-          <Empty
-            title="No device is pinned"
-            command={mayPin ? pinCommand(project, versions[0] ?? '1.0.0') : undefined}
-          >
+          <Empty title="No device is pinned" command={mayPin ? pinCommand(project, versions[0] ?? '1.0.0') : undefined}>
             A pinned device is held at one version, newer or older than its own, whatever the rollout says.
           </Empty>
         }

@@ -39,8 +39,7 @@ export function ProjectDevices(known: KnownProject & { readonly isElsewhere: boo
       {isRead && devices.length === 0 && (
         <Empty title="No device is of this project" command={fleetCommand()}>
           Devices name their project and firmware when they come: <code>project</code> and <code>firmwares</code> in
-          HELLO. Simulated ones are of climate, meter and
-          pump.
+          HELLO. Simulated ones are of climate, meter and pump.
         </Empty>
       )}
       {devices.length > 0 && (

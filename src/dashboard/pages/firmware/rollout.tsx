@@ -51,7 +51,13 @@ export function Rollout({ project, releases, rollout, devices }: KnownProject) {
       }
     >
       <Answered called={rollout}>
-        {(entry) => (entry ? <Shown rollout={entry} groups={groups.value ?? []} /> : <None project={project} version={versionsOf(releases.value)[0]} devices={devices.length} mayPut={mayPut} />)}
+        {(entry) =>
+          entry ? (
+            <Shown rollout={entry} groups={groups.value ?? []} />
+          ) : (
+            <None project={project} version={versionsOf(releases.value)[0]} devices={devices.length} mayPut={mayPut} />
+          )
+        }
       </Answered>
       <Dialog title={now ? 'Change the rollout' : 'New rollout'} isOpen={asked === 'put'} onClose={close}>
         <RolloutForm
@@ -195,8 +201,8 @@ function None({
 }) {
   return (
     <Empty title="There is no rollout" command={mayPut ? rolloutCommand(project, version) : undefined}>
-      Without one the newest release goes to every device that comes{devices > 0 && `: ${devices} at the moment`}. With one a
-      version goes to a part of them first, in a window, and stops by itself when too many fail.
+      Without one the newest release goes to every device that comes{devices > 0 && `: ${devices} at the moment`}. With
+      one a version goes to a part of them first, in a window, and stops by itself when too many fail.
       {mayPut && ' Begin one above, or from a terminal.'}
     </Empty>
   )
