@@ -250,4 +250,30 @@ describe('the pages about firmware', () => {
     await dialogOf(page()).getByText('every device that comes').waitFor()
     await ann.isAccessible()
   })
+
+  test('with another update server: what devices have, and where the rest is', async () => {
+    const elsewhere = await StartedServer.start({ UPDATE_SERVER_URL: 'http://127.0.0.1:9' })
+    try {
+      devices.push(await UpdatingDevice.linked(elsewhere, 'AWAY-1', { project: 'away' }))
+      const other = await Visitor.open(browser as Browser, elsewhere)
+      await visit(other, '/firmware')
+      await other.reads('Firmware comes from another update server')
+      await rowOf(other.page, 'away').getByText('1.0.0 on 1').waitFor()
+      expect(await other.button('New release').count()).toBe(0)
+      await other.page.getByRole('link', { name: 'away' }).click()
+      await other.reads('are on another update server')
+      await other.page.getByRole('option', { name: /AWAY-1/ }).waitFor()
+      expect(await other.button('New rollout').count()).toBe(0)
+      await other.close()
+    } finally {
+      await elsewhere.discard()
+    }
+  })
+
+  test('without identity there is nothing to administer, and it says how to turn it on', async () => {
+    await visit(ann, '/administration')
+    await ann.reads('Identity is off')
+    await ann.reads('IAM=on npm start')
+    expect(await page().getByRole('tab').count()).toBe(0)
+  })
 })
