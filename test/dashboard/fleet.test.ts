@@ -290,4 +290,28 @@ describe('the fleet in a browser', () => {
     await row('BOILER-005').getByText('Temperature 33.25 °C').waitFor()
     await ann.reads('120 devices')
   })
+
+  test('an update is begun by hand, and followed', async () => {
+    const headers = { 'content-type': 'application/octet-stream' }
+    const path = '/updates/projects/boiler/releases/1.1.0'
+    expect((await server.ask(path, { method: 'PUT', body: 'the image', headers })).status).toBe(201)
+    await ann.goTo('/devices/BOILER-007')
+    await ann.button('Update now').click()
+    await ann.page.getByRole('status').filter({ hasText: 'The device begins to update.' }).first().waitFor()
+    const progress = ann.page.getByRole('progressbar', { name: 'Update to 1.1.0' })
+    await expect.poll(() => progress.getAttribute('value')).toBe('40')
+    await ann.isAccessible()
+  })
+
+  test('dark and light are chosen, and kept', async () => {
+    const colours = () => ann.page.evaluate('getComputedStyle(document.body).backgroundColor')
+    const light = await colours()
+    await ann.button(/^Colours: as the system/).click()
+    await ann.button(/^Colours: dark/).waitFor()
+    const dark = await colours()
+    expect(dark).not.toBe(light)
+    await ann.page.reload()
+    await ann.button(/^Colours: dark/).waitFor()
+    expect(await colours()).toBe(dark)
+  })
 })
