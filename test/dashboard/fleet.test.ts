@@ -52,7 +52,9 @@ describe('the fleet in a browser', () => {
   test('devices appear as they come, with names and units of the schema', async () => {
     boilers = await Boilers.link(server, 120)
     await ann.reads('120 devices')
-    await row('BOILER-001').getByText(`Temperature ${degreesOf(1)} °C`).waitFor()
+    await row('BOILER-001')
+      .getByText(`Temperature ${degreesOf(1)} °C`)
+      .waitFor()
     await row('BOILER-001').getByText('online').waitFor()
     // Only what is seen is in the page.
     expect(await rows().count()).toBeLessThan(60)
@@ -254,7 +256,8 @@ describe('the fleet in a browser', () => {
     await ann.goTo('/devices/NOBODY')
     await ann.reads('There is no such device')
     await ann.goTo('/account')
-    await ann.reads('Nobody signs in here')
+    await ann.sees('Your account')
+    await ann.reads('whoever reaches it may do everything')
     await ann.isAccessible()
   })
 
