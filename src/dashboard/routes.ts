@@ -36,6 +36,14 @@ export const routes: readonly Route[] = [
     needs: 'functions',
     load: () => import('#dashboard/pages/functions/page'),
   },
+  { path: '/functions/templates', needs: 'functions', load: () => import('#dashboard/pages/functions/templates-page') },
+  {
+    path: '/functions/templates/:id',
+    needs: 'functions',
+    load: () => import('#dashboard/pages/functions/template-page'),
+  },
+  { path: '/functions/groups', needs: 'functions', load: () => import('#dashboard/pages/functions/groups-page') },
+  { path: '/functions/groups/:id', needs: 'functions', load: () => import('#dashboard/pages/functions/group-page') },
   { path: '/functions/:id', needs: 'functions', load: () => import('#dashboard/pages/functions/function-page') },
   {
     path: '/notifications',

@@ -5,7 +5,7 @@ import { joiningFaults, ofNode } from '#model/graph-joining'
 import { isServerMadeId, PropertyId, parsePropertyKey, ServiceIdentifier, ShortName } from '#model/identifier'
 import type { JsonFault } from '#model/json-value'
 import { DeviceStatus } from '#model/meta'
-import { utf8BytesOf } from '#model/property-type'
+import { utf8BytesOf } from '#model/utf8'
 
 /** What a function does: triggers, and what stands behind them, node by node. Contract 5.4. */
 
