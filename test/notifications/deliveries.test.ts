@@ -429,6 +429,18 @@ describe('many', () => {
     expect(room.arrived.length).toBe(300)
   })
 
+  test('leave at most ten a second beside a busy loop', async () => {
+    await open(Array.from({ length: 60 }, (_, index) => `u${index}`))
+    room.world.busyShare = 0.5
+    await room.request(1)
+    await room.pass(2_000)
+    expect(room.arrived.length).toBeLessThanOrEqual(21)
+    expect(room.arrived.length).toBeGreaterThan(10)
+    room.world.busyShare = 0.1
+    await room.pass(8_000)
+    expect(room.arrived.length).toBe(60)
+  })
+
   test('whoever may get many mails gets each of a thousand, once', async () => {
     await open(['ann'], 100_000)
     for (let value = 0; value < 1_000; value++) room.requestSoon(value)
