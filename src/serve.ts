@@ -27,8 +27,9 @@ import { type Config, isLoopback } from '#src/config'
 import { type Log, redactPath } from '#src/log'
 import { metricsOf } from '#src/metrics'
 import { loopTimes, realWorld } from '#src/world'
+import { Backups } from '#store/backup/backups'
 import { fileBlobs } from '#store/blobs'
-import { KeyFileFailure, readOrMakeKeyFile } from '#store/key-file'
+import { KeyFileFailure, readKeyFile, readOrMakeKeyFile } from '#store/key-file'
 import { levelPlace } from '#store/level'
 import type { UpdateSettings } from '#updates/options'
 
@@ -96,6 +97,7 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
   // Now: nothing that still goes wrong may keep it from who has to know it.
   if (printed) options.madeAdministrator?.(printed)
   const { context, database, eventRoom, identity } = assembly
+  const backups = backupsOf(assembly, config.dataDirectory, log)
   const watch = watchOver(config, assembly, updateServer, () => door.server?.inFlight() ?? 0)
   let server: Server
   try {
@@ -106,7 +108,7 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
       host: config.host,
       port: config.port,
       bindings: [
-        ...bindingsOf(context, identity, { dataDirectory, databaseStatus: () => database.status }),
+        ...bindingsOf(context, identity, { dataDirectory, databaseStatus: () => database.status, backups }),
         ...descriptionRoutes(pages),
       ],
       rootBindings: [...rootBindingsOf(identity), ...watch.bindings, ...pageRoutes(pages)],
@@ -141,6 +143,7 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
     async stop() {
       log.info({}, 'stopping')
       server.stopListening()
+      backups.stop()
       assembly.stop()
       updateServer?.stop()
       context.links.stop()
@@ -236,6 +239,21 @@ function identityOf(config: Config, log: Log, { operatorToken }: ServeOptions, p
     ...(operatorToken !== undefined && { operatorToken }),
     port,
   }
+}
+
+function backupsOf({ context, database }: Assembly, dataDirectory: string, log: Log): Backups {
+  return new Backups({
+    world: realWorld,
+    snapshot: () => database.snapshot(),
+    images: context.images,
+    keyFile: () => readKeyFile(dataDirectory),
+    keepImages: () => context.imageUses.keepAll(),
+    log: {
+      begun: (user) => log.warn({ user }, 'a backup of everything, all secrets in it, is being handed out'),
+      done: (user, bytes) => log.info({ user, bytes }, 'the backup was handed out whole'),
+      brokenOff: (user, bytes) => log.warn({ user, bytes }, 'a backup was broken off'),
+    },
+  })
 }
 
 function urlOf({ host }: Config, port: number): string {
