@@ -1,8 +1,17 @@
 import type { PasswordEngine } from '#iam/password-hashing'
 import { Problem } from '#model/problem'
 
-/** As many wait or are being hashed; at 20 ms each, the last of them waits for less than a second. */
-const queueMaxByDefault = 32
+/** As many wait or are being hashed: the last of them for less than a second, beside a busy loop for less than five. */
+const queueMax = 32
+
+/** From here on events wait for processors already. */
+const busyFrom = 1 / 3
+
+/**
+ * Between one and the next beside a busy loop: about ten a second are left, a tenth of a processor. However low the priority
+ * of argon2 is, it goes through 12 MiB three times over, and whoever shares caches and memory with it feels that.
+ */
+const restMs = 100
 
 /**
  * What a password is checked against where there is no account: nobody knows one that fits. It costs what a stored one
@@ -15,20 +24,34 @@ interface Job {
   run(): Promise<void>
 }
 
+/** What the pace hangs on: World. */
+export interface Surroundings {
+  after(delayMs: number, task: () => void): void
+  loopShare(): number
+}
+
 /**
  * Passwords, one at a time: each takes a core for 10 to 20 ms and 12 MiB, and everything else this process does waits for the
- * same cores. Whoever finds the queue full is told to come again. Contract 2, architecture: bounded queues.
+ * same cores. Beside a busy loop they rest in between. Whoever finds the queue full is told to come again.
+ * Contract 2, architecture: bounded queues.
  */
 export class Passwords {
   readonly counts = { hashes: 0, refused: 0 }
   readonly #engine: PasswordEngine
-  readonly #queueMax: number
-  /** The first of them is at work. */
+  readonly #surroundings: Surroundings | undefined
+  /** The first of them is at work, unless all rest. */
   readonly #jobs: Job[] = []
+  #isResting = false
 
-  constructor(engine: PasswordEngine, queueMax = queueMaxByDefault) {
+  /** Without surroundings there is no rest. */
+  constructor(engine: PasswordEngine, surroundings?: Surroundings) {
     this.#engine = engine
-    this.#queueMax = queueMax
+    this.#surroundings = surroundings
+  }
+
+  /** Those that wait, and the one at work. */
+  get waitingCount(): number {
+    return this.#jobs.length
   }
 
   /** @throws Problem `overloaded` when too many wait. */
@@ -57,7 +80,7 @@ export class Passwords {
    * @throws Problem `overloaded` when too many wait.
    */
   checkRoom(): void {
-    if (this.#jobs.length < this.#queueMax) return
+    if (this.#jobs.length < queueMax) return
     this.counts.refused++
     throw new Problem('overloaded', 'too many passwords wait to be checked', { headers: { 'Retry-After': '1' } })
   }
@@ -69,11 +92,22 @@ export class Passwords {
         this.counts.hashes++
         await work().then(resolve, reject)
         this.#jobs.shift()
-        void this.#jobs[0]?.run()
+        this.#rest()
       }
       this.#jobs.push({ run })
-      if (this.#jobs.length === 1) void run()
+      if (this.#jobs.length === 1 && !this.#isResting) void run()
     })
+  }
+
+  #rest(): void {
+    const next = () => {
+      this.#isResting = false
+      void this.#jobs[0]?.run()
+    }
+    const around = this.#surroundings
+    this.#isResting = around !== undefined && around.loopShare() >= busyFrom
+    if (this.#isResting) around?.after(restMs, next)
+    else next()
   }
 }
 

@@ -94,6 +94,31 @@ describe('passwords', () => {
     expect(await late).toBe('hash of later')
   })
 
+  test('rest beside a busy loop, as the first after a rest does too, and not beside another', async () => {
+    const { engine, begun, step } = steppedEngine()
+    const rests: { readonly restMs: number; readonly end: () => void }[] = []
+    const loop = { share: 0.9 }
+    const passwords = new Passwords(engine, {
+      after: (restMs, end) => rests.push({ restMs, end }),
+      loopShare: () => loop.share,
+    })
+    const answers = ['a', 'b'].map((password) => passwords.verify('x', password))
+    await step()
+    expect([begun, rests.map(({ restMs }) => restMs)]).toEqual([['a'], [100]])
+    rests.shift()?.end()
+    expect(begun).toEqual(['a', 'b'])
+    await step()
+    answers.push(passwords.verify('x', 'c'))
+    expect(begun).toEqual(['a', 'b'])
+    rests.shift()?.end()
+    loop.share = 0.1
+    await step()
+    answers.push(passwords.verify('x', 'd'))
+    expect([begun, rests]).toEqual([['a', 'b', 'c', 'd'], []])
+    await step()
+    expect(await Promise.all(answers)).toEqual([true, true, true, true])
+  })
+
   test('that could not be checked hold up nobody behind them', async () => {
     const { engine, step } = steppedEngine()
     const passwords = new Passwords(engine)

@@ -3,6 +3,7 @@ import type { Permission, RouteEntry } from '#api/entry'
 import { exampleDevice, exampleService } from '#api/state-shape'
 import { type Action, actions, type Grant, type Resource, resources } from '#model/scope'
 import { bindingsOf } from '#routes/bindings'
+import { expectDocumented } from '#test/api/documented-answer'
 import { AccessGround, type Asker, exampleSession, other } from '#test/routes/access-ground'
 
 /**
@@ -98,6 +99,8 @@ const ownRows: Readonly<Record<string, { readonly why: string; readonly row: Row
     ]),
   ),
   readOutbox: { why: 'the role admin itself, which the other tenant’s has', row: [401, 'success', 403, 403, 403, 403] },
+  // Whoever has it can be anybody, and so must be able to do everything, what does not exist yet included.
+  readBackup: { why: 'everything of every tenant', row: [401, 403, 403, 403, 403, 403] },
   // Projects tell of no device; releases, and rollouts that are for no groups, concern any of them.
   listProjects: { why: 'no device in it', row: [401, 'empty', 403, 'success', 'success', 'success'] },
   putRelease: {
@@ -114,6 +117,10 @@ const ownRows: Readonly<Record<string, { readonly why: string; readonly row: Row
       { why: 'any device', row: [401, 404, 403, 403, 'success', 'success'] as const },
     ]),
   ),
+  listPins: {
+    why: 'its devices; another tenant has no such project',
+    row: [401, 404, 403, 'empty', 'success', 'success'],
+  },
   putPin: { why: 'another tenant makes its own', row: [401, 'success', 403, 404, 'success', 'success'] },
   readImage: { why: 'the signature is the credential', row: [403, 403, 403, 403, 403, 403] },
   // A key speaks for any device.
@@ -252,6 +259,7 @@ describe.each(entries.map((entry) => [entry.name, entry] as const))('%s', (_, en
       const path = `${await pathOf(entry, asker)}${query.size > 0 ? `?${query}` : ''}`
       const answer = await ground.call(caller === 'nobody' ? undefined : asker, method, path, bodyOf(entry))
       expect(answer.status).toBe(expected(outcome, entry))
+      expectDocumented(entry, answer)
       if (answer.status >= 400) {
         expect(answer.text).not.toContain(exampleDevice)
         expect(ground.whole('default')).toBe(before)
