@@ -11,6 +11,7 @@ import { projectRoot } from '#bench/project-root'
 import { actions } from '#bench/questions/actions'
 import { alarms } from '#bench/questions/alarms'
 import { auth } from '#bench/questions/auth'
+import { dashboard } from '#bench/questions/dashboard'
 import { fanout } from '#bench/questions/fanout'
 import { filter } from '#bench/questions/filter'
 import { fullState } from '#bench/questions/full-state'
@@ -37,10 +38,11 @@ const questions: Readonly<Record<string, Question>> = {
   alarms,
   functions,
   rollout,
+  dashboard,
 }
 
 /** Those that start a server by themselves, or decide for each variant: `--iam` says nothing to them. */
-const ownIdentity: readonly string[] = ['restart', 'auth', 'functions']
+const ownIdentity: readonly string[] = ['restart', 'auth', 'functions', 'dashboard']
 /** Those of them that say of what they measure whether it is on. */
 const tellsIdentity: readonly string[] = ['auth', 'functions']
 
@@ -122,6 +124,10 @@ async function main(args: readonly string[]): Promise<number> {
   const reports: Report[] = []
   for (const name of positionals.length > 0 ? positionals : all) {
     const question = questions[name] as Question
+    if (question.leftOut !== undefined) {
+      console.error(`${name}: ${question.leftOut}`)
+      continue
+    }
     const made = await report(name, question, options)
     reports.push(made)
     const markdown = markdownOf(made, question)

@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { argon2Engine } from '#iam/argon2'
 import { anonymousCallers } from '#identity/anonymous-callers'
 import type { IdentitySettings } from '#identity/options'
@@ -7,6 +8,9 @@ import { emlMail } from '#outbound/eml-mail'
 import { ExternalUpdateServer } from '#outbound/external-update-server'
 import type { Mail } from '#outbound/mail'
 import { smtpMail } from '#outbound/smtp-mail'
+import { descriptionRoutes } from '#pages/description-routes'
+import { readPageFiles } from '#pages/page-files'
+import { pageRoutes } from '#pages/page-routes'
 import { bindingsOf, rootBindingsOf, socketsOf } from '#routes/bindings'
 import { idempotencyOf } from '#routes/idempotency'
 import { identityIsOff } from '#routes/identity'
@@ -30,6 +34,9 @@ const stopGraceMs = 10_000
 const requestDeadlineMs = 60_000
 const writeSpareMs = 15_000
 const offerSpareMs = 45_000
+
+/** Where the build leaves what browsers are given; from the sources there is none. */
+const pagesFolder = fileURLToPath(new URL('../pages', import.meta.url))
 
 export interface ServeOptions {
   /** Whoever shows it as Bearer may do everything, until this server stops. For who starts it for himself alone. */
@@ -79,6 +86,7 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
     ...(config.isIamOn && { identity: identityOf(config, log, options, () => door.server?.port ?? config.port) }),
     log,
   })
+  const pages = await readPageFiles(pagesFolder)
   const { printed } = await assembly.open()
   // Now: nothing that still goes wrong may keep it from who has to know it.
   if (printed) options.madeAdministrator?.(printed)
@@ -91,8 +99,11 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
       log,
       host: config.host,
       port: config.port,
-      bindings: bindingsOf(context, identity, { dataDirectory, databaseStatus: () => database.status }),
-      rootBindings: rootBindingsOf(identity),
+      bindings: [
+        ...bindingsOf(context, identity, { dataDirectory, databaseStatus: () => database.status }),
+        ...descriptionRoutes(pages),
+      ],
+      rootBindings: [...rootBindingsOf(identity), ...pageRoutes(pages)],
       sockets: socketsOf(context, identity, eventRoom, linkFrameBytesMax),
       authenticate: identity?.authenticate ?? anonymousCallers(config.updateHookSecret),
       cors: { corsOrigins: config.corsOrigins, publicUrls: config.publicUrls, iamOff: !config.isIamOn },

@@ -73,8 +73,10 @@ export interface RouteBody<B extends z.ZodType = z.ZodType> {
 
 export interface RouteAnswer {
   readonly description: string
-  /** Absent: empty body. */
+  /** Of a body in JSON. */
   readonly schema?: z.ZodType
+  /** Of a body that is something else. Without this and without a schema it is empty. */
+  readonly contentType?: string
 }
 
 /** By status. */
@@ -108,6 +110,8 @@ export interface RouteEntry<
   readonly source: string
   readonly summary: string
   readonly access: RouteAccess<Path>
+  /** Its answer says in `Stream-Epoch` and `Stream-Offset` which position of the stream it reflects at least. Contract 3.4. */
+  readonly hasPosition?: true
   /** Its request or its answer holds a secret: nothing of it is kept under an `Idempotency-Key`. Contract 1.10. */
   readonly isSecret?: true
   /** Of path parameters; one that does not fit makes the path unknown (404). */

@@ -5,12 +5,15 @@ import type { RouteAnswer } from '#api/entry'
 
 type Refusal = 400 | 401 | 403 | 404 | 409 | 429 | 503
 
-const ErrorBody = z.object({ error: z.string() })
+/** Of every refusal that has no other. */
+export const ErrorBody = z.object({ error: z.string() })
 /** Of `400 Validation Error`. */
 export const ValidationBody = z.object({
   error: z.string(),
   details: z.array(z.object({ path: z.string(), message: z.string() })).optional(),
 })
+/** Of a mistake of ours. */
+export const ServerErrorBody = z.object({ error: z.string(), message: z.string(), statusCode: z.literal(500) })
 
 const refusals: Readonly<Record<Refusal, RouteAnswer>> = {
   400: { description: 'The request does not fit, or needs a nonce', schema: ValidationBody },

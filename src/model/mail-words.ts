@@ -1,7 +1,15 @@
 import type { JsonObject } from '#model/json-value'
 import { escapeHtml, type MustacheTokens, parseMustache, renderMustache } from '#model/mustache'
-import { utf8BytesOf } from '#model/property-type'
-import { localeIn, subjectCharactersMax, type TemplateBody, type TemplateText } from '#model/template'
+import type { TemplateBody, TemplateText } from '#model/template'
+import { utf8BytesOf } from '#model/utf8'
+
+/** What a mail says: a template, and what is put into it. Contract 5.5. */
+
+/** What a locale falls back to in the end. */
+export const lastLocale = 'en'
+
+/** Code points of a subject, as written and as rendered: mail programs show less. */
+export const subjectCharactersMax = 256
 
 /** Of subject, text and HTML together, in UTF-8. Contract 5.5. */
 export const renderedBytesMax = 262_144
@@ -36,6 +44,12 @@ export function rendered({ locales }: TemplateBody, wanted: string, data: JsonOb
   const text = of(tokens.text, inLines)
   const html = tokens.html && of(tokens.html, (value) => escapeHtml(inLines(value)))
   return { locale, subject, text, ...(html !== undefined && { html }) }
+}
+
+/** The locale that is taken for the one wanted: itself, its language, else `en`, which is there. */
+export function localeIn(locales: TemplateBody['locales'], wanted: string): string {
+  const [language = ''] = wanted.split('-')
+  return [wanted, language].find((locale) => Object.hasOwn(locales, locale)) ?? lastLocale
 }
 
 /** Each text taken apart once as long as its template stands: a thousand people may get it. */

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import type { JsonObject } from '#model/json-value'
+import { rendered, renderedBytesMax } from '#model/mail-words'
 import { OutputTooLarge } from '#model/mustache'
 import type { TemplateText } from '#model/template'
-import { rendered, renderedBytesMax } from '#notifications/render'
 
 const words = (more: Partial<TemplateText>): TemplateText => ({ subject: 's', text: 't', ...more })
 
