@@ -52,7 +52,9 @@ describe('the fleet in a browser', () => {
   test('devices appear as they come, with names and units of the schema', async () => {
     boilers = await Boilers.link(server, 120)
     await ann.reads('120 devices')
-    await row('BOILER-001').getByText(`Temperature ${degreesOf(1)} °C`).waitFor()
+    await row('BOILER-001')
+      .getByText(`Temperature ${degreesOf(1)} °C`)
+      .waitFor()
     await row('BOILER-001').getByText('online').waitFor()
     // Only what is seen is in the page.
     expect(await rows().count()).toBeLessThan(60)
