@@ -124,6 +124,10 @@ async function main(args: readonly string[]): Promise<number> {
   const reports: Report[] = []
   for (const name of positionals.length > 0 ? positionals : all) {
     const question = questions[name] as Question
+    if (question.leftOut !== undefined) {
+      console.error(`${name}: ${question.leftOut}`)
+      continue
+    }
     const made = await report(name, question, options)
     reports.push(made)
     const markdown = markdownOf(made, question)

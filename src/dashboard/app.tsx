@@ -12,7 +12,7 @@ import { Link } from '#dashboard/parts/link'
 import { problemText } from '#dashboard/parts/problem-text'
 import { Toasts } from '#dashboard/parts/toasts'
 import { type Called, useCall } from '#dashboard/parts/use-call'
-import { client, isIn, session } from '#dashboard/session'
+import { client, isIn, session, signOut } from '#dashboard/session'
 import { endState, state } from '#dashboard/state'
 import { ThemeSwitch } from '#dashboard/theme-switch'
 
@@ -95,7 +95,7 @@ function Who() {
         <span class="account-name">{session.value.name}</span>
         <span class="hidden">Your account</span>
       </Link>
-      <Button kind="quiet" onPress={() => client.signOut()}>
+      <Button kind="quiet" onPress={() => signOut()}>
         Sign out
       </Button>
     </>

@@ -9,9 +9,26 @@ export const client = connect({ url: location.origin + location.pathname.replace
 
 /** Changes when somebody signs in or out, and when his rights are other ones. */
 export const session = signal(client.session.value)
+/** The session ended, and not by who had it here: it ran out, or was ended elsewhere. */
+export const isEnded = signal(false)
+let isLeaving = false
+
 client.session.subscribe(() => {
+  const wasIn = isIn()
   session.value = client.session.value
+  if (wasIn && session.value.state === 'signed out') isEnded.value = !isLeaving
+  else if (isIn()) isEnded.value = false
 })
+
+/** Here, or with `all` everywhere. */
+export async function signOut(options: { readonly all?: boolean } = {}): Promise<void> {
+  isLeaving = true
+  try {
+    await client.signOut(options)
+  } finally {
+    isLeaving = false
+  }
+}
 
 /** Whether pages may be shown: somebody is signed in, or nobody has to be. */
 export function isIn(): boolean {

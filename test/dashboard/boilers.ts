@@ -29,18 +29,26 @@ const schema = {
   },
 }
 
-const declared: readonly Declaration[] = [
-  {
-    serviceIdentifier: service,
-    properties: [
-      { propId: temperature, type: 'FLOAT', value: 20, modifier: { isReadOnly: true } },
-      { propId: setpoint, type: 'FLOAT', value: 50 },
-      { propId: mode, type: 'UINT8', value: 1 },
-    ],
-  },
-]
+/** Each as warm as its number says; some of them do nothing. */
+function declared(number: number): readonly Declaration[] {
+  return [
+    {
+      serviceIdentifier: service,
+      properties: [
+        { propId: temperature, type: 'FLOAT', value: degreesOf(number), modifier: { isReadOnly: true } },
+        { propId: setpoint, type: 'FLOAT', value: 50 },
+        { propId: mode, type: 'UINT8', value: number % 4 === 0 ? 0 : 1 },
+      ],
+    },
+  ]
+}
 
-/** Many boilers on one link. They take any setpoint but 13. */
+/** What a boiler stands at when it comes: from 20 to 64. */
+export function degreesOf(number: number): number {
+  return 20 + ((number * 17) % 45)
+}
+
+/** Many boilers on one link. They take any setpoint but 13, and begin with any firmware. */
 export class Boilers {
   readonly #server: StartedServer
   readonly #count: number
@@ -69,7 +77,7 @@ export class Boilers {
     for (let number = 1; number <= this.#count; number++) {
       const identifier = `BOILER-${String(number).padStart(3, '0')}`
       const more = { project: 'boiler', firmwares: [{ firmware: '1.0.0', index: 0 }] }
-      const { flakeAddress } = await link.hello(identifier, declared, more)
+      const { flakeAddress } = await link.hello(identifier, declared(number), more)
       this.#addresses.set(identifier, flakeAddress)
       this.#numbers.set(identifier, 0)
     }
@@ -87,6 +95,10 @@ export class Boilers {
   }
 
   #hear({ type, flakeAddress, id, updates }: Fields): void {
+    if (type === 'FIRMWARE') {
+      const more = [{ status: 'STARTED' }, { status: 'DOWNLOADING', progress: 40 }]
+      this.#open.send(...more.map((said) => ({ type: 'FIRMWARE_STATUS', flakeAddress, id, ...said })))
+    }
     if (type !== 'WRITE') return
     const identifier = [...this.#addresses].find(([, address]) => address === flakeAddress)?.[0] ?? ''
     const results = (updates as Fields[]).map(({ propId, value }) => {

@@ -60,10 +60,18 @@ export function statusOf(problem: unknown): number | undefined {
   return ((problem ?? {}) as ProblemFields).status
 }
 
+/** What browsers and the client throw, by its name. */
+const byName: Readonly<Record<string, string>> = {
+  ConnectionLost: 'The server cannot be reached. Nothing is known to have changed.',
+  // Of keys. https://www.w3.org/TR/webauthn-3/#sctn-privacy-considerations-client
+  NotAllowedError: 'It was cancelled, or took too long.',
+  InvalidStateError: 'This key is known already.',
+  SecurityError: 'Keys work only under the name that the server knows itself by: its PUBLIC_URL, else localhost.',
+}
+
 function lostText(problem: unknown): string {
-  const name = problem instanceof Error ? problem.name : ''
-  if (name === 'ConnectionLost') return 'The server cannot be reached. Nothing is known to have changed.'
-  return problem instanceof Error && problem.message ? sentence(problem.message) : 'It did not work.'
+  if (!(problem instanceof Error)) return 'It did not work.'
+  return byName[problem.name] ?? (problem.message ? sentence(problem.message) : 'It did not work.')
 }
 
 function detailText({ path, message }: { readonly path: string; readonly message: string }): string {

@@ -6,7 +6,7 @@ import { Table } from '#dashboard/parts/table'
 import { Time } from '#dashboard/parts/time'
 import { say } from '#dashboard/parts/toasts'
 import { useCall } from '#dashboard/parts/use-call'
-import { client } from '#dashboard/session'
+import { client, signOut } from '#dashboard/session'
 
 /** Everywhere one is signed in, and ending that. */
 export function SessionsSection() {
@@ -20,7 +20,7 @@ export function SessionsSection() {
     <Section
       title="Where you are signed in"
       actions={
-        <Button kind="danger" onPress={() => client.signOut({ all: true })}>
+        <Button kind="danger" onPress={() => signOut({ all: true })}>
           Sign out everywhere
         </Button>
       }

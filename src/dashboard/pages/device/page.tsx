@@ -15,6 +15,7 @@ import { useObservable } from '#dashboard/parts/use-observable'
 import type { PageProps } from '#dashboard/routes'
 import { mayI } from '#dashboard/session'
 import { state } from '#dashboard/state'
+import { lastHeard } from '#dashboard/values/last-heard'
 
 /** One device, live: what it says, and what it can be asked to do. */
 export default function DevicePage({ params }: PageProps) {
@@ -68,7 +69,7 @@ export default function DevicePage({ params }: PageProps) {
               <dl class="facts">
                 <dt>Last message</dt>
                 <dd>
-                  <Time at={device.lastMessage} />
+                  <Time at={lastHeard(device)} />
                 </dd>
                 <dt>Last connect</dt>
                 <dd>

@@ -53,6 +53,10 @@ export function PropertyRow({ place, property, about, ring, mayWrite, isLinked }
               <Sparkline ring={ring} version={timestamp ?? 0} label={label} />
             </button>
           )}
+          <Dialog title={unit ? `${name}, ${unit}` : name} isOpen={isLarge} onClose={() => setLarge(false)} isWide>
+            <Sparkline ring={ring} version={timestamp ?? 0} label={label} isLarge />
+            <p class="soft">Since this page was opened, at most {ring.pointsMax} values.</p>
+          </Dialog>
         </td>
         <td>{timestamp === undefined ? <span class="soft">not yet</span> : <Time at={timestamp} />}</td>
         <td class="end">
@@ -73,16 +77,6 @@ export function PropertyRow({ place, property, about, ring, mayWrite, isLinked }
               isLinked={isLinked}
               onClose={() => setWriting(false)}
             />
-          </td>
-        </tr>
-      )}
-      {isLarge && (
-        <tr>
-          <td colSpan={columns}>
-            <Dialog title={unit ? `${name}, ${unit}` : name} isOpen onClose={() => setLarge(false)} isWide>
-              <Sparkline ring={ring} version={timestamp ?? 0} label={label} isLarge />
-              <p class="soft">Since this page was opened, at most {ring.pointsMax} values.</p>
-            </Dialog>
           </td>
         </tr>
       )}

@@ -1,6 +1,7 @@
 import type { DeviceView, Schema } from '#client/client'
 import type { SortKey } from '#dashboard/pages/fleet/arrange'
 import { aboutOf, nameOf, numberOf, plainText, valueText } from '#dashboard/values/format-value'
+import { lastHeard } from '#dashboard/values/last-heard'
 
 /** What of a device stands in its row. A column is known by a key that can be kept: `property:<service>/<propId>`. */
 export interface FleetColumn {
@@ -28,7 +29,7 @@ const fixed: readonly FleetColumn[] = [
     key: 'seen',
     title: 'Last message',
     width: 8,
-    sortKey: ({ lastMessage }) => lastMessage || undefined,
+    sortKey: (device) => lastHeard(device) || undefined,
     isLive: true,
   },
   { key: 'values', title: 'Values', width: 26, sortKey: ({ services }) => services.size, isLive: false },

@@ -7,6 +7,7 @@ import { useKey } from '#dashboard/parts/use-observable'
 import { useRowHeight } from '#dashboard/parts/use-row-height'
 import { gridCell, headCell, headRow, VirtualList } from '#dashboard/parts/virtual-list'
 import { state } from '#dashboard/state'
+import { lastHeard } from '#dashboard/values/last-heard'
 
 export const narrow = '(max-width: 52rem)'
 
@@ -72,7 +73,7 @@ function Cells({ identifier, columns }: { readonly identifier: string; readonly 
             </Link>
           )}
           {device && key === 'status' && (device.status ? <Status state={device.status} /> : <span>–</span>)}
-          {device && key === 'seen' && <Time at={device.lastMessage} />}
+          {device && key === 'seen' && <Time at={lastHeard(device)} />}
           {device && key === 'values' && lineOf(device, schemas)}
           {device && text?.(device)}
         </div>

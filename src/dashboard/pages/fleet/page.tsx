@@ -43,12 +43,12 @@ export default function FleetPage() {
     return keys.map((key) => columnOf(key, schemas)).filter((column): column is FleetColumn => column !== undefined)
   }, [view.service, offered, choice, schemas.value])
 
-  const isReading = total === 0 && connected !== 'live'
+  const isReading = total === 0 && !devices.isComplete && connected !== 'closed'
   return (
     <Page
       title="Fleet"
       isFilling
-      beside={total > 0 && <Count shown={identifiers.length} total={total} />}
+      beside={total > 0 && <Count shown={identifiers.length} total={total} isComplete={devices.isComplete} />}
       actions={mayI('device', 'create') && <Button onPress={() => setAdding(true)}>Add a device</Button>}
     >
       {total > 0 && (
@@ -96,17 +96,22 @@ export default function FleetPage() {
   )
 }
 
-function Count({ shown, total }: { readonly shown: number; readonly total: number }) {
-  const all = `${total.toLocaleString()} ${total === 1 ? 'device' : 'devices'}`
+interface CountProps {
+  readonly shown: number
+  readonly total: number
+  /** Whether all of them were read. */
+  readonly isComplete: boolean
+}
+
+function Count({ shown, total, isComplete }: CountProps) {
+  const all = `${total.toLocaleString()} ${total === 1 ? 'device' : 'devices'}${isComplete ? '' : ' so far'}`
   return <span class="soft number">{shown === total ? all : `${shown.toLocaleString()} of ${all}`}</span>
 }
 
 function Reading() {
-  const { devicesRead = 0 } = useObservable(state().connection)
   return (
     <p class="loading" role="status">
-      <span class="spinner" aria-hidden="true" /> Reading the fleet…{' '}
-      {devicesRead > 0 && <span class="number">{devicesRead.toLocaleString()} devices</span>}
+      <span class="spinner" aria-hidden="true" /> Reading the fleet…
     </p>
   )
 }

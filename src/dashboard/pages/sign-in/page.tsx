@@ -10,7 +10,7 @@ import { Button } from '#dashboard/parts/button'
 import { Checkbox, TextField } from '#dashboard/parts/fields'
 import { Form } from '#dashboard/parts/form'
 import { Link } from '#dashboard/parts/link'
-import { client, session } from '#dashboard/session'
+import { client, isEnded, session } from '#dashboard/session'
 import { ThemeSwitch } from '#dashboard/theme-switch'
 
 /** In front of everything else: password, then the tenant if several fit, then a second factor if one is wanted. */
@@ -72,6 +72,11 @@ function PasswordStep() {
   }
   return (
     <Titled title="Sign in">
+      {isEnded.value && (
+        <p class="notice" role="status">
+          Your session has ended: it ran out, or was ended elsewhere. Sign in again, and you are back on the same page.
+        </p>
+      )}
       {!isSecureContext && (
         <p class="notice warning">
           This page came without https, so the browser keeps the keys from it that one signs in with. Open it by https,
