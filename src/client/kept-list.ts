@@ -21,6 +21,9 @@ export interface Reading {
 const stripFrom = 32
 const pageMax = 5_000
 
+/** A page takes the server milliseconds: one of which nothing comes for so long is asked for again. */
+const silenceMs = 30_000
+
 /**
  * One list, read once and kept up by events. While it is read, page by page, events about entries that were read are
  * applied, those about others wait for them. A page that fails is asked for again: what was read stays read, as long as no
@@ -157,9 +160,9 @@ export class KeptList {
 
   #request(signal: AbortSignal): Request {
     const { route, query, firstPage } = this.kind
-    if (this.#next !== undefined) return { method: 'GET', path: this.#next, signal }
+    if (this.#next !== undefined) return { method: 'GET', path: this.#next, signal, silenceMs }
     const ifNoneMatch = this.#etag
-    return requestOf(route, { query: { ...query, limit: firstPage }, ifNoneMatch, signal })
+    return { ...requestOf(route, { query: { ...query, limit: firstPage }, ifNoneMatch, signal }), silenceMs }
   }
 
   /** What a first page says of all. Whether it is young enough. */

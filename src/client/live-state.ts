@@ -1,4 +1,5 @@
 import { AlarmList } from '#client/alarm-list'
+import { pauseMs } from '#client/backoff'
 import { Cell, Listeners } from '#client/cell'
 import { DeviceList, type Wanted } from '#client/device-list'
 import type { DeviceView } from '#client/device-view'
@@ -38,6 +39,9 @@ type Later = 'schemas' | 'alarms' | 'updates' | 'subscriptions'
 
 /** Longer lists of names do not fit into an address: then everything is read, and most of it put aside. */
 const namesCharactersMax = 4_000
+
+/** A connection that is there and gives no answer is not live. */
+const headWithinMs = 15_000
 
 /** The state of a tenant: lists, each read once and kept up by the events of one stream. What it promises stands at `State`. */
 export class LiveState implements State, StreamListener {
@@ -153,15 +157,19 @@ export class LiveState implements State, StreamListener {
 
   /** Where the server is: nothing was read on this connection that says so. */
   async #head(signal: AbortSignal, read: number): Promise<number> {
-    for (const { kind } of this.#lists) {
-      try {
+    const { platform } = this.#door
+    for (let attempt = 1; !signal.aborted; attempt++) {
+      const statuses = new Set<number | undefined>()
+      for (const { kind } of this.#lists) {
         const query = { ...kind.query, depth: 0, limit: kind.firstPage && 1 }
-        const { status, headers } = await this.#door.read(requestOf(kind.route, { query, signal }))
-        if (status === 200) return Number(headers.get('stream-offset'))
-      } catch {
-        // A connection that is there and gives no answer is not live.
-        if (!signal.aborted) return Number.POSITIVE_INFINITY
+        const request = { ...requestOf(kind.route, { query, signal }), silenceMs: headWithinMs }
+        const answer = await this.#door.read(request).catch(() => undefined)
+        if (answer?.status === 200) return Number(answer.headers.get('stream-offset'))
+        statuses.add(answer?.status)
       }
+      // Who may read none of them has nothing that could be behind.
+      if ([...statuses].every((status) => status === 403)) return read
+      await platform.sleep(pauseMs(attempt, platform.random), signal)
     }
     return read
   }

@@ -26,7 +26,8 @@ export async function* pagesOf(
   const follow = () => gone.abort(first.signal?.reason)
   if (first.signal?.aborted) follow()
   else first.signal?.addEventListener('abort', follow)
-  const signal = gone.signal
+  const { signal } = gone
+  const { silenceMs } = first
   let coming: Promise<RawAnswer> | undefined = ask({ ...first, signal })
   try {
     while (coming !== undefined) {
@@ -35,7 +36,8 @@ export async function* pagesOf(
       const isUnchanged = status === 304
       if (!isUnchanged && status !== 200) throw new Problem(status, body, headers)
       const next = isUnchanged ? undefined : nextOf(headers)
-      coming = next === undefined ? undefined : ask({ method: 'GET', path: withLimit(next, limitOf()), signal })
+      coming =
+        next === undefined ? undefined : ask({ method: 'GET', path: withLimit(next, limitOf()), signal, silenceMs })
       // Nobody may be there any more to hear that it failed.
       coming?.catch(() => {})
       yield { items: (body as readonly unknown[] | undefined) ?? [], headers, isUnchanged }

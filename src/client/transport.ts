@@ -14,7 +14,7 @@ export interface Request {
   readonly body?: unknown
   readonly signal?: AbortSignal | undefined
   /** Without a word for so long it is given up; default below. */
-  readonly silenceMs?: number
+  readonly silenceMs?: number | undefined
 }
 
 /** What of somebody goes with a request. */

@@ -126,4 +126,45 @@ describe('a state over a bad network', () => {
       { numRuns: 12, interruptAfterTimeLimit: 90_000 },
     )
   }, 200_000)
+
+  test('goes on where it was when the server was killed, and reads anew from one that never knew it', async () => {
+    proxy.heal()
+    const state = client.state()
+    const other = await StartedServer.start()
+    const said: string[] = []
+    const deviceIdentifier = 'KILLED-1'
+    const report = (at: StartedServer, value: number) =>
+      at.ask('/link', {
+        method: 'POST',
+        body: {
+          deviceIdentifier,
+          services: [{ serviceIdentifier: 'climate', properties: properties([1]) }],
+          updates: [{ serviceIdentifier: 'climate', propId: 1, value }],
+        },
+      })
+    const shown = () => state.device(deviceIdentifier).value?.services.get('climate')?.valueAt(1)
+    try {
+      await report(server, 1)
+      await state.ready
+      expect(shown()).toBe(1)
+      state.connection.subscribe(() => said.push(state.connection.value.state))
+      state.events(({ type, offset }) => said.push(`${type} ${offset - before}`))
+      const before = state.position?.offset ?? 0
+      await server.kill()
+      await server.startAgain()
+      await report(server, 2)
+      proxy.lead(server.port)
+      await until(() => shown() === 2 && state.connection.value.state === 'live', 'what was missed')
+      expect(said).toEqual(['reconnecting', 'catching up', 'OBJECT_UPDATED 1', 'live'])
+      await report(other, 3)
+      proxy.lead(other.port)
+      proxy.cut()
+      await until(() => shown() === 3 && state.connection.value.state === 'live', 'the other server')
+      expect(foldedOf(state)).toEqual(await readFrom(other))
+    } finally {
+      state.close()
+      proxy.lead(server.port)
+      await other.finish()
+    }
+  })
 })
