@@ -31,6 +31,7 @@ const tools = {
 const sourceFolders = ['src', 'actors', 'bench']
 const buildInputs = ['tsconfig.json', 'tsconfig.build.json', 'package.json', 'package-lock.json']
 const dashboard = 'src/dashboard'
+const viewer = 'src/pages/viewer'
 
 /** What is built, in this order, each anew when one of its inputs is another. */
 const builds = [
@@ -54,6 +55,12 @@ const builds = [
         : [],
     make: bundleDashboard,
   },
+  {
+    // What the two before it left is compressed too: where they ran again, so does this.
+    stamp: 'dist/pages/.made-from',
+    inputs: () => ['dist/.built-from', 'dist/pages/.built-from', ...walk(viewer)].filter(isThere),
+    make: () => makePages([]),
+  },
 ]
 
 const commands = {
@@ -75,6 +82,7 @@ const commands = {
   },
   build: async (args) => {
     if (args.includes('--readme')) await writeReadmeTable()
+    if (args.includes('--description')) makePages(['--description'])
   },
 }
 
@@ -280,6 +288,11 @@ function compile() {
 function bundleDashboard() {
   const line = [tools.vite, 'build', '--config', join(dashboard, 'vite.config.ts'), '--logLevel', 'warn']
   runTool(line, 'the dashboard could not be built; what Vite says stands above.')
+}
+
+/** The description of the API with its viewer; of all pages what they are when compressed. */
+function makePages(args) {
+  runTool(['dist/src/pages/make.js', ...args], 'the pages could not be made; why stands above.')
 }
 
 /** What it says goes to standard error: standard output belongs to what is started. */

@@ -8,6 +8,7 @@ import { emlMail } from '#outbound/eml-mail'
 import { ExternalUpdateServer } from '#outbound/external-update-server'
 import type { Mail } from '#outbound/mail'
 import { smtpMail } from '#outbound/smtp-mail'
+import { descriptionRoutes } from '#pages/description-routes'
 import { readPageFiles } from '#pages/page-files'
 import { pageRoutes } from '#pages/page-routes'
 import { bindingsOf, rootBindingsOf, socketsOf } from '#routes/bindings'
@@ -98,7 +99,10 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
       log,
       host: config.host,
       port: config.port,
-      bindings: bindingsOf(context, identity, { dataDirectory, databaseStatus: () => database.status }),
+      bindings: [
+        ...bindingsOf(context, identity, { dataDirectory, databaseStatus: () => database.status }),
+        ...descriptionRoutes(pages),
+      ],
       rootBindings: [...rootBindingsOf(identity), ...pageRoutes(pages)],
       sockets: socketsOf(context, identity, eventRoom, linkFrameBytesMax),
       authenticate: identity?.authenticate ?? anonymousCallers(config.updateHookSecret),

@@ -14,7 +14,7 @@ const exampleSchema = {
   name: 'Climate',
   description: 'Temperature and humidity of a room',
   properties: {
-    '0x2000': { name: 'temperature', description: 'Air temperature', type: 'float', unit: '°C', readonly: true },
+    '0x2000': { name: 'temperature', description: 'Air temperature', type: 'float', unit: '°C', readonly: false },
   },
 }
 const example = { serviceIdentifier: exampleService, schema: exampleSchema }

@@ -47,7 +47,8 @@ export const securitySchemes = {
 type Scheme = keyof typeof securitySchemes
 
 const token = [by('bearer'), by('dpop', 'dpopProof')]
-const known = [...token, by('apiKey')]
+/** Of whoever is known. */
+export const known: readonly SecurityRequirement[] = [...token, by('apiKey')]
 const proof = [by('dpopProof')]
 
 /** What stands instead of a permission. */

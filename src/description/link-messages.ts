@@ -26,7 +26,7 @@ export const deviceMessages: readonly SocketMessage[] = [
           {
             serviceIdentifier: exampleService,
             properties: [
-              { propId: 8192, type: 'FLOAT', value: 21.5, modifier: { isReadOnly: true } },
+              { propId: 8192, type: 'FLOAT', value: 21.5, modifier: { isVolatile: true } },
               { propId: 8193, type: 'UINT8' },
             ],
           },

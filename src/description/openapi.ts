@@ -1,5 +1,5 @@
 import { about } from '#description/about'
-import { securitySchemes } from '#description/access'
+import { known, securitySchemes } from '#description/access'
 import { answerHeaders } from '#description/answer-headers'
 import { chapters } from '#description/chapters'
 import { type JsonSchema, SchemaBook } from '#description/json-schema'
@@ -37,6 +37,7 @@ export function openApiDocument(): JsonSchema {
     openapi: '3.1.1',
     info: { ...about, description: intro },
     servers: [{ url: '/api/v1' }],
+    security: known,
     tags: chapters.map(({ name, description }) => ({ name, description })),
     paths,
     components: {

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { RouteAnswer, RouteEntry } from '#api/entry'
 import { takesIdempotencyKey } from '#api/idempotency-key'
 import { ErrorBody, ServerErrorBody } from '#api/refusals'
-import { accessOf } from '#description/access'
+import { accessOf, known } from '#description/access'
 import { headersOfAnswer } from '#description/answer-headers'
 import { fieldNotes } from '#description/field-notes'
 import type { JsonSchema, SchemaBook } from '#description/json-schema'
@@ -29,7 +29,8 @@ export function operationOf(entry: RouteEntry, tag: string, book: SchemaBook): O
     summary,
     description: isSecret ? `${text} Holds a secret: nothing of it is kept.` : text,
     ...(typeof access === 'object' && { 'x-permission': access }),
-    security,
+    // Of most it is that of the whole document.
+    ...(security !== known && { security }),
     ...(asked.length > 0 && { parameters: asked }),
     ...(body && { requestBody: requestBodyOf(entry, book) }),
     responses: {

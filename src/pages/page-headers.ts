@@ -2,12 +2,12 @@ import type { Seen } from '#model/seen'
 
 /**
  * What pages are told about themselves: everything they need is here, nothing runs that was not served as a file, nobody
- * frames them, and their addresses go to nobody else. With other styles than those of files, which the viewer of the API
- * sets by itself; they reach nothing.
+ * frames them, and their addresses go to nobody else. `hasOwnStyles`: it sets styles that stand in no file, as the viewer of
+ * the API does.
  */
-export function pageHeaders(seen: Pick<Seen, 'host'>): Record<string, string> {
+export function pageHeaders({ host }: Pick<Seen, 'host'>, hasOwnStyles: boolean): Record<string, string> {
   return {
-    'Content-Security-Policy': policy(seen.host),
+    'Content-Security-Policy': policy(host, hasOwnStyles),
     'Referrer-Policy': 'no-referrer',
     'Permissions-Policy':
       'camera=(), display-capture=(), geolocation=(), microphone=(), midi=(), payment=(), serial=(), usb=()',
@@ -16,11 +16,11 @@ export function pageHeaders(seen: Pick<Seen, 'host'>): Record<string, string> {
   }
 }
 
-function policy(host: string): string {
+function policy(host: string, hasOwnStyles: boolean): string {
   return [
     "default-src 'none'",
     "script-src 'self'",
-    "style-src 'self' 'unsafe-inline'",
+    `style-src 'self'${hasOwnStyles ? " 'unsafe-inline'" : ''}`,
     "img-src 'self' data: blob:",
     "font-src 'self'",
     "manifest-src 'self'",

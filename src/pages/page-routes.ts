@@ -34,7 +34,8 @@ function fileAt(files: PageFiles, path: string): (call: Call) => Reply {
   const file = name === undefined ? undefined : files.get(name)
   // Those have a hash of their content in their name.
   const isForGood = path.startsWith('/assets/')
-  return (call) => fileReply(call, file, isForGood ? 'public, max-age=31536000, immutable' : 'no-cache')
+  const caching = isForGood ? 'public, max-age=31536000, immutable' : 'no-cache'
+  return (call) => fileReply(call, file, { caching, hasOwnStyles: path === '/docs' })
 }
 
 function pageRoute(path: string, answer: (call: Call) => Reply): Binding {
@@ -51,13 +52,26 @@ function pageRoute(path: string, answer: (call: Call) => Reply): Binding {
   return bind(entry, answer)
 }
 
+/** How a file is handed out. */
+interface Handing {
+  /** `Cache-Control`. */
+  readonly caching: string
+  /** See `pageHeaders`. */
+  readonly hasOwnStyles: boolean
+}
+
 /** A file in the best coding that the caller takes. @throws Problem `not_found` when there is none */
-export function fileReply(call: Call, file: PageFile | undefined, caching: string): Reply {
+export function fileReply(call: Call, file: PageFile | undefined, { caching, hasOwnStyles }: Handing): Reply {
   if (!file) throw new Problem('not_found', notBuilt)
   const coding = chooseCoding(call.header('accept-encoding'), (candidate) => file.bytes.has(candidate))
   // Strong, so each coding has one of its own. RFC 9110 §8.8.3.3.
   const etag = `"${file.digest}${coding === 'identity' ? '' : `-${coding}`}"`
-  const headers = { ...pageHeaders(call.seen), ETag: etag, 'Cache-Control': caching, Vary: 'Accept-Encoding' }
+  const headers = {
+    ...pageHeaders(call.seen, hasOwnStyles),
+    ETag: etag,
+    'Cache-Control': caching,
+    Vary: 'Accept-Encoding',
+  }
   if (isEtagNamed(call.header('if-none-match'), etag)) return { status: 304, headers }
   const bytes = file.bytes.get(coding) ?? noBytes
   return {

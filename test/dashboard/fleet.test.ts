@@ -52,7 +52,9 @@ describe('the fleet in a browser', () => {
   test('devices appear as they come, with names and units of the schema', async () => {
     boilers = await Boilers.link(server, 120)
     await ann.reads('120 devices')
-    await row('BOILER-001').getByText(`Temperature ${degreesOf(1)} °C`).waitFor()
+    await row('BOILER-001')
+      .getByText(`Temperature ${degreesOf(1)} °C`)
+      .waitFor()
     await row('BOILER-001').getByText('online').waitFor()
     // Only what is seen is in the page.
     expect(await rows().count()).toBeLessThan(60)
@@ -127,13 +129,17 @@ describe('the fleet in a browser', () => {
   })
 
   test('a device: names, units, what numbers were, and the link', async () => {
+    await boilers.report('BOILER-002', 71.5)
     await ann.goTo('/devices/BOILER-002')
     await ann.sees('BOILER-002')
     const temperature = ann.page.getByRole('row', { name: /^Temperature/ })
     await temperature.getByText('71.5').waitFor()
     await temperature.getByText('°C').waitFor()
     await ann.page.getByRole('row', { name: /^Mode/ }).getByText('Heating').waitFor()
-    for (const value of [60, 62, 65, 63, 66]) await boilers.report('BOILER-002', value)
+    for (let step = 0; step <= 40; step++) {
+      await boilers.report('BOILER-002', Math.round((66 + 8 * Math.sin(step / 5) * (1 - step / 40)) * 10) / 10)
+      await ann.page.waitForTimeout(30)
+    }
     await temperature.getByText('66').waitFor()
     await ann.isAccessible()
     await ann.isPictured('device')
@@ -254,7 +260,8 @@ describe('the fleet in a browser', () => {
     await ann.goTo('/devices/NOBODY')
     await ann.reads('There is no such device')
     await ann.goTo('/account')
-    await ann.reads('Nobody signs in here')
+    await ann.sees('Your account')
+    await ann.reads('whoever reaches it may do everything')
     await ann.isAccessible()
   })
 

@@ -174,6 +174,9 @@ describe('the policy', () => {
       `connect-src 'self' ws://127.0.0.1:${door.port} wss://127.0.0.1:${door.port}; base-uri 'none'`,
     )
     expect(policy).toContain("frame-ancestors 'none'")
+    expect(policy).not.toContain('unsafe')
+    const viewer = await ask('/docs')
+    expect(viewer.headers['content-security-policy']).toContain("style-src 'self' 'unsafe-inline';")
   })
 
   test.each(['a;script-src *', 'a b', 'a,b', "'none'", '*'])('a host %j adds nothing to it', async (host) => {

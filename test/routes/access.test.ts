@@ -3,6 +3,7 @@ import type { Permission, RouteEntry } from '#api/entry'
 import { exampleDevice, exampleService } from '#api/state-shape'
 import { type Action, actions, type Grant, type Resource, resources } from '#model/scope'
 import { bindingsOf } from '#routes/bindings'
+import { expectDocumented } from '#test/api/documented-answer'
 import { AccessGround, type Asker, exampleSession, other } from '#test/routes/access-ground'
 
 /**
@@ -252,6 +253,7 @@ describe.each(entries.map((entry) => [entry.name, entry] as const))('%s', (_, en
       const path = `${await pathOf(entry, asker)}${query.size > 0 ? `?${query}` : ''}`
       const answer = await ground.call(caller === 'nobody' ? undefined : asker, method, path, bodyOf(entry))
       expect(answer.status).toBe(expected(outcome, entry))
+      expectDocumented(entry, answer)
       if (answer.status >= 400) {
         expect(answer.text).not.toContain(exampleDevice)
         expect(ground.whole('default')).toBe(before)
