@@ -206,13 +206,10 @@ describe('functions in a browser', () => {
 
   test('by the keyboard alone: from the picture to a step, a step more, and back', async () => {
     const isAt = (id: string) =>
-      until(
-        async () => {
-          const heading = await ann.page.evaluate('document.activeElement?.querySelector("h3")?.textContent ?? ""')
-          return (heading as string).endsWith(` ${id}`)
-        },
-        `the focus to be at ${id}`,
-      )
+      until(async () => {
+        const heading = await ann.page.evaluate('document.activeElement?.querySelector("h3")?.textContent ?? ""')
+        return (heading as string).endsWith(` ${id}`)
+      }, `the focus to be at ${id}`)
     await drawn('seldom').focus()
     await ann.page.keyboard.press('Enter')
     await isAt('seldom')
