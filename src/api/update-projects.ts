@@ -6,7 +6,7 @@ import { exampleDevice } from '#api/state-shape'
 import { exampleFirmware, exampleProject } from '#api/updates'
 import { DeviceIdentifier, FirmwareVersion, Sha256, ShortName } from '#model/identifier'
 import { firmwareIndexMax } from '#model/link-message'
-import { PinBody, ReleaseEntry } from '#model/release'
+import { PinBody, PinEntry, ReleaseEntry } from '#model/release'
 import { RolloutBody, RolloutEntry } from '#model/rollout'
 
 /** The embedded update server: releases of projects, devices that are held at one, rollouts. Contract 6. */
@@ -156,6 +156,23 @@ export const deleteRelease = defineRoute({
   query: ReleaseQuery,
   answers: { 204: { description: 'Removed' }, ...refused(400, 401, 403, 404, 409) },
   example: { parameters: { project: exampleProject, firmware: '1.4.1' }, status: 204 },
+})
+
+export const listPins = defineRoute({
+  name: 'listPins',
+  method: 'GET',
+  path: '/updates/projects/:project/pins',
+  source: 'contract 6',
+  summary: 'Which devices of a project are held at which version',
+  access: { resource: 'updates', action: 'read', within: 'list' },
+  parameters: project,
+  query: z.object(pageFields),
+  answers: { 200: { description: 'Pins, by device', schema: z.array(PinEntry) }, ...refused(400, 401, 403, 404) },
+  example: {
+    parameters: { project: exampleProject },
+    status: 200,
+    answer: [{ deviceIdentifier: exampleDevice, firmware: exampleFirmware }],
+  },
 })
 
 export const readPin = defineRoute({

@@ -115,6 +115,10 @@ const ownRows: Readonly<Record<string, { readonly why: string; readonly row: Row
       { why: 'any device', row: [401, 404, 403, 403, 'success', 'success'] as const },
     ]),
   ),
+  listPins: {
+    why: 'its devices; another tenant has no such project',
+    row: [401, 404, 403, 'empty', 'success', 'success'],
+  },
   putPin: { why: 'another tenant makes its own', row: [401, 'success', 403, 404, 'success', 'success'] },
   readImage: { why: 'the signature is the credential', row: [403, 403, 403, 403, 403, 403] },
   // A key speaks for any device.
