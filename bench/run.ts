@@ -12,6 +12,7 @@ import { actions } from '#bench/questions/actions'
 import { alarms } from '#bench/questions/alarms'
 import { auth } from '#bench/questions/auth'
 import { backup } from '#bench/questions/backup'
+import { dashboard } from '#bench/questions/dashboard'
 import { fanout } from '#bench/questions/fanout'
 import { filter } from '#bench/questions/filter'
 import { fullState } from '#bench/questions/full-state'
@@ -39,10 +40,11 @@ const questions: Readonly<Record<string, Question>> = {
   functions,
   rollout,
   backup,
+  dashboard,
 }
 
 /** Those that start a server by themselves, or decide for each variant: `--iam` says nothing to them. */
-const ownIdentity: readonly string[] = ['restart', 'auth', 'functions']
+const ownIdentity: readonly string[] = ['restart', 'auth', 'functions', 'dashboard']
 /** Those of them that say of what they measure whether it is on. */
 const tellsIdentity: readonly string[] = ['auth', 'functions']
 
@@ -124,6 +126,10 @@ async function main(args: readonly string[]): Promise<number> {
   const reports: Report[] = []
   for (const name of positionals.length > 0 ? positionals : all) {
     const question = questions[name] as Question
+    if (question.leftOut !== undefined) {
+      console.error(`${name}: ${question.leftOut}`)
+      continue
+    }
     const made = await report(name, question, options)
     reports.push(made)
     const markdown = markdownOf(made, question)

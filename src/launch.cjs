@@ -26,10 +26,43 @@ const tools = {
   tsc: 'node_modules/typescript/bin/tsc',
   biome: 'node_modules/@biomejs/biome/bin/biome',
   vitest: 'node_modules/vitest/vitest.mjs',
+  vite: 'node_modules/vite/bin/vite.js',
 }
 /** What the build reads. Tests are checked by `check` and run from their sources. */
 const sourceFolders = ['src', 'actors', 'bench']
 const buildInputs = ['tsconfig.json', 'tsconfig.build.json', 'package.json', 'package-lock.json']
+const dashboard = 'src/dashboard'
+const viewer = 'src/pages/viewer'
+
+/** What is built, in this order, each anew when one of its inputs is another. */
+const builds = [
+  {
+    stamp: 'dist/.built-from',
+    inputs: () => [
+      ...buildInputs.filter(isThere),
+      ...sourceFolders
+        .flatMap(walk)
+        .filter((path) => path.endsWith('.ts') && !isWithin(path, dashboard))
+        .sort(),
+    ],
+    make: compile,
+  },
+  {
+    // The dashboard imports of the model and the client what it likes; which files these are is Vite's to know.
+    stamp: 'dist/pages/.built-from',
+    inputs: () =>
+      isThere(dashboard)
+        ? ['package-lock.json', ...[dashboard, 'src/client', 'src/model'].flatMap(walk).sort()].filter(isThere)
+        : [],
+    make: bundleDashboard,
+  },
+  {
+    // What the two before it left is compressed too: where they ran again, so does this.
+    stamp: 'dist/pages/.made-from',
+    inputs: () => ['dist/.built-from', 'dist/pages/.built-from', ...walk(viewer)].filter(isThere),
+    make: () => makePages([]),
+  },
+]
 
 const commands = {
   start: (args) => run('start', args),
@@ -45,11 +78,13 @@ const commands = {
     const failures = [
       [tools.biome, 'check', '--error-on-warnings', ...args],
       [tools.tsc, '--noEmit'],
+      [tools.tsc, '--noEmit', '-p', dashboard],
     ].filter((line) => spawnSync(process.execPath, line, { cwd: root, stdio: 'inherit' }).status !== 0)
     process.exitCode = failures.length > 0 ? 1 : 0
   },
   build: async (args) => {
     if (args.includes('--readme')) await writeReadmeTable()
+    if (args.includes('--description')) makePages(['--description'])
   },
 }
 
@@ -68,7 +103,10 @@ async function main() {
     })
   }
   checkBinary()
-  if (name === 'build') withLock(build)
+  if (name === 'build') {
+    if (args.includes('--force')) for (const { stamp } of builds) fs.rmSync(join(root, stamp), { force: true })
+    withLock(build)
+  }
   // Both are read once, by native code: the first when libuv's pool starts, the second when uWebSockets.js is loaded.
   process.env.UV_THREADPOOL_SIZE ??= '8'
   process.env.UWS_HTTP_MAX_HEADERS_SIZE ??= '16384'
@@ -98,9 +136,10 @@ function stopWithParent() {
 
 function dev(args) {
   // The watching compiler writes past the stamp: after it the next start builds anew.
-  fs.rmSync(buildStamp(), { force: true })
+  fs.rmSync(join(root, builds[0].stamp), { force: true })
   return forward([
     [tools.tsc, '-p', 'tsconfig.build.json', '--watch', '--preserveWatchOutput'],
+    [tools.vite, '--config', join(dashboard, 'vite.config.ts')],
     ['--watch', '--watch-preserve-output', '--enable-source-maps', programs.start, ...args],
   ])
 }
@@ -211,31 +250,57 @@ function install() {
 
 // Build
 
-const buildStamp = () => join(root, 'dist/.built-from')
+function isBuilt() {
+  return builds.every(isUpToDate)
+}
 
 /** Looks at sizes and times first; only where they differ, as after a checkout, at contents. */
-function isBuilt() {
-  const [look, content] = (readText(buildStamp()) ?? '').split(' ')
+function isUpToDate({ stamp, inputs }) {
+  const files = inputs()
+  if (files.length === 0) return true
+  const [look, content] = (readText(join(root, stamp)) ?? '').split(' ')
   if (!content) return false
-  const files = buildFiles()
   const lookNow = hashOfLook(files)
   if (look === lookNow) return true
   if (content !== hashOfContent(files)) return false
-  fs.writeFileSync(buildStamp(), `${lookNow} ${content}`)
+  fs.writeFileSync(join(root, stamp), `${lookNow} ${content}`)
   return true
 }
 
 function build() {
-  // Taken before the compiler reads: what changes meanwhile is built by the next run.
-  const files = buildFiles()
-  const stamp = `${hashOfLook(files)} ${hashOfContent(files)}`
-  say('building')
-  fs.rmSync(buildStamp(), { force: true })
-  const line = [tools.tsc, '-p', 'tsconfig.build.json']
-  const { status } = spawnSync(process.execPath, line, { cwd: root, stdio: ['ignore', 2, 2] })
-  if (status !== 0) throw new Complaint('the build failed; what the compiler says stands above.')
+  const old = builds.filter((each) => !isUpToDate(each))
+  if (old.length > 0) say('building')
+  for (const { stamp, inputs, make } of old) {
+    // Taken before the compiler reads: what changes meanwhile is built by the next run.
+    const files = inputs()
+    const text = `${hashOfLook(files)} ${hashOfContent(files)}`
+    const path = join(root, stamp)
+    fs.rmSync(path, { force: true })
+    make()
+    fs.mkdirSync(dirname(path), { recursive: true })
+    fs.writeFileSync(path, text)
+  }
+}
+
+function compile() {
+  runTool([tools.tsc, '-p', 'tsconfig.build.json'], 'the build failed; what the compiler says stands above.')
   sweepBuilt()
-  fs.writeFileSync(buildStamp(), stamp)
+}
+
+function bundleDashboard() {
+  const line = [tools.vite, 'build', '--config', join(dashboard, 'vite.config.ts'), '--logLevel', 'warn']
+  runTool(line, 'the dashboard could not be built; what Vite says stands above.')
+}
+
+/** The description of the API with its viewer; of all pages what they are when compressed. */
+function makePages(args) {
+  runTool(['dist/src/pages/make.js', ...args], 'the pages could not be made; why stands above.')
+}
+
+/** What it says goes to standard error: standard output belongs to what is started. */
+function runTool(line, complaint) {
+  const { status } = spawnSync(process.execPath, line, { cwd: root, stdio: ['ignore', 2, 2] })
+  if (status !== 0) throw new Complaint(complaint)
 }
 
 /** Takes away what was built from sources that are gone. */
@@ -243,7 +308,8 @@ function sweepBuilt() {
   for (const folder of sourceFolders) {
     for (const path of walk(join('dist', folder)).filter((name) => name.endsWith('.js'))) {
       if (fs.existsSync(join(root, sourceOf(path)))) continue
-      for (const stale of [path, `${path}.map`]) fs.rmSync(join(root, stale), { force: true })
+      const stale = [path, `${path}.map`, path.replace(/js$/, 'd.ts')]
+      for (const name of stale) fs.rmSync(join(root, name), { force: true })
     }
   }
 }
@@ -252,9 +318,12 @@ function sourceOf(built) {
   return built.replace(/^dist[\\/]/, '').replace(/\.js$/, '.ts')
 }
 
-function buildFiles() {
-  const sources = sourceFolders.flatMap(walk).filter((path) => path.endsWith('.ts'))
-  return [...buildInputs.filter((path) => fs.existsSync(join(root, path))), ...sources.sort()]
+function isThere(path) {
+  return fs.existsSync(join(root, path))
+}
+
+function isWithin(path, folder) {
+  return path.startsWith(join(folder, '/'))
 }
 
 function walk(folder) {

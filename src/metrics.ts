@@ -1,8 +1,12 @@
 import { Counter, Gauge, Histogram, Registry, type RegistryContentType } from 'prom-client'
-import type { HistogramRow, HistogramSample, MetricRow, NumberRow } from '#figures/row'
+import type { HistogramRow, HistogramSample, MetricRow, NumberRow, Sample } from '#figures/row'
 import type { MetricSources } from '#figures/sources'
 import { metricRows } from '#figures/table'
 import type { Metrics, MetricsForm } from '#routes/metrics'
+
+/** Of one metric in a piece, so that none takes long: a few tenths of a millisecond. */
+const samplesAtOnce = 100
+const histogramsAtOnce = 10
 
 /**
  * The table of metrics as text, in both forms there are: the only door to prom-client. Nothing counts here: what is counted
@@ -14,19 +18,19 @@ export function metricsOf(sources: MetricSources, rows: readonly MetricRow[] = m
     openmetrics: formOf('openmetrics', sources, rows),
   }
   return {
-    contentTypeOf: (form) => forms[form].registry.contentType,
+    contentTypeOf: (form) => forms[form].contentType,
     async *pieces(form) {
-      const { registry, names, end } = forms[form]
-      for (const name of names) yield `${await registry.getSingleMetricAsString(name)}\n`
+      const { metrics, end } = forms[form]
+      for (const metric of metrics) yield* metric()
       if (end !== '') yield end
     },
   }
 }
 
 interface Form {
-  readonly registry: Registry<RegistryContentType>
-  /** As the registry calls them. */
-  readonly names: readonly string[]
+  readonly contentType: string
+  /** Each gives its text, in pieces. */
+  readonly metrics: readonly (() => AsyncIterable<string>)[]
   /** What stands behind all of them. */
   readonly end: string
 }
@@ -35,41 +39,59 @@ function formOf(form: MetricsForm, sources: MetricSources, rows: readonly Metric
   const registry = new Registry<RegistryContentType>()
   const isOpen = form === 'openmetrics'
   if (isOpen) registry.setContentType(Registry.OPENMETRICS_CONTENT_TYPE)
-  // There a counter is a family without `_total`, which prom-client puts behind the values again.
-  const nameOf = ({ type, name }: MetricRow) => (isOpen && type === 'counter' ? name.replace(/_total$/, '') : name)
-  for (const row of rows) {
-    if (row.type === 'histogram') registry.registerMetric(new TakenHistogram(row, sources))
-    else register(registry, nameOf(row), row, sources)
-  }
-  return { registry, names: rows.map(nameOf), end: isOpen ? '# EOF\n' : '' }
+  const metrics = rows.map((row) => {
+    if (row.type === 'histogram') return histogramOf(registry, row, sources)
+    // There a counter is a family without `_total`, which prom-client puts behind the values again.
+    const name = isOpen && row.type === 'counter' ? row.name.replace(/_total$/, '') : row.name
+    return numbersOf(registry, name, row, sources)
+  })
+  return { contentType: registry.contentType, metrics, end: isOpen ? '# EOF\n' : '' }
 }
 
-function register(registry: Registry<RegistryContentType>, name: string, row: NumberRow, sources: MetricSources): void {
-  const given = { name, help: row.help, labelNames: Object.keys(row.labels ?? {}), registers: [registry] }
-  const samplesOf = async () => {
+function numbersOf(registry: Registry<RegistryContentType>, name: string, row: NumberRow, sources: MetricSources) {
+  const labelNames = Object.keys(row.labels ?? {})
+  const given = { name, help: row.help, labelNames, registers: [registry] }
+  const metric = row.type === 'counter' ? new Counter(given) : new Gauge(given)
+  const take = (samples: readonly Sample[]) => {
+    metric.reset()
+    // Of a counter that was set back, it sets it.
+    for (const { labels, value } of samples) metric.inc(labels, value)
+    // What is not known is not 0.
+    if (samples.length === 0 && labelNames.length === 0) metric.remove()
+  }
+  return async function* () {
     const read = await row.read(sources)
-    return typeof read === 'number' ? [{ labels: {}, value: read }] : read
+    if (typeof read !== 'number') yield* pages(registry, name, read, samplesAtOnce, take)
+    else yield* pages(registry, name, [{ labels: {}, value: read }], 1, take)
   }
-  if (row.type === 'counter') {
-    new Counter({
-      ...given,
-      async collect() {
-        const samples = await samplesOf()
-        this.reset()
-        for (const { labels, value } of samples) this.inc(labels, value)
-      },
-    })
-    return
-  }
-  new Gauge({
-    ...given,
-    async collect() {
-      const samples = await samplesOf()
-      this.reset()
-      for (const { labels, value } of samples) this.set(labels, value)
-    },
-  })
 }
+
+function histogramOf(registry: Registry<RegistryContentType>, row: HistogramRow, sources: MetricSources) {
+  const metric = new TakenHistogram(row)
+  registry.registerMetric(metric)
+  const take = (samples: readonly HistogramSample[]) => {
+    metric.samples = samples
+  }
+  return () => pages(registry, row.name, row.read(sources), histogramsAtOnce, take)
+}
+
+/** Who else asks meanwhile takes nothing out of it: a registry looks at a metric before it waits for anything. */
+async function* pages<T>(
+  registry: Registry<RegistryContentType>,
+  name: string,
+  samples: readonly T[],
+  countMax: number,
+  take: (samples: readonly T[]) => void,
+): AsyncGenerator<string> {
+  for (let from = 0; from === 0 || from < samples.length; from += countMax) {
+    take(samples.slice(from, from + countMax))
+    const text = `${await registry.getSingleMetricAsString(name)}\n`
+    yield from === 0 ? text : text.replace(headPattern, '')
+  }
+}
+
+/** What a metric is, which is said once. */
+const headPattern = /^(?:# .*\n){2}/
 
 interface HistogramValue {
   readonly metricName: string
@@ -80,20 +102,19 @@ interface HistogramValue {
 
 /** One whose buckets were filled elsewhere: prom-client's own can only be told one value at a time. */
 class TakenHistogram extends Histogram<string> {
+  samples: readonly HistogramSample[] = []
   readonly #row: HistogramRow
-  readonly #sources: MetricSources
 
-  constructor(row: HistogramRow, sources: MetricSources) {
+  constructor(row: HistogramRow) {
     const { name, help, bounds } = row
     super({ name, help, buckets: [...bounds], labelNames: Object.keys(row.labels ?? {}), registers: [] })
     this.#row = row
-    this.#sources = sources
   }
 
   /** What a registry makes its text of. */
   async getForPromString(): Promise<object> {
     const { name, help } = this.#row
-    const values = this.#row.read(this.#sources).flatMap((sample) => valuesOf(name, sample))
+    const values = this.samples.flatMap((sample) => valuesOf(name, sample))
     return { name, help, type: 'histogram', values, aggregator: 'sum' }
   }
 }

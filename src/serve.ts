@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { ProcessFigures } from '#figures/process-figures'
 import { argon2Engine } from '#iam/argon2'
 import { anonymousCallers } from '#identity/anonymous-callers'
@@ -9,6 +10,9 @@ import { emlMail } from '#outbound/eml-mail'
 import { ExternalUpdateServer } from '#outbound/external-update-server'
 import type { Mail } from '#outbound/mail'
 import { smtpMail } from '#outbound/smtp-mail'
+import { descriptionRoutes } from '#pages/description-routes'
+import { readPageFiles } from '#pages/page-files'
+import { pageRoutes } from '#pages/page-routes'
 import { bindingsOf, rootBindingsOf, socketsOf } from '#routes/bindings'
 import { idempotencyOf } from '#routes/idempotency'
 import { identityIsOff } from '#routes/identity'
@@ -22,7 +26,7 @@ import { type Assembly, assemble } from '#src/assembly'
 import { type Config, isLoopback } from '#src/config'
 import { type Log, redactPath } from '#src/log'
 import { metricsOf } from '#src/metrics'
-import { loopShareOf, loopTimes, realWorld } from '#src/world'
+import { loopTimes, realWorld } from '#src/world'
 import { Backups } from '#store/backup/backups'
 import { fileBlobs } from '#store/blobs'
 import { KeyFileFailure, readKeyFile, readOrMakeKeyFile } from '#store/key-file'
@@ -36,6 +40,9 @@ const stopGraceMs = 10_000
 const requestDeadlineMs = 60_000
 const writeSpareMs = 15_000
 const offerSpareMs = 45_000
+
+/** Where the build leaves what browsers are given; from the sources there is none. */
+const pagesFolder = fileURLToPath(new URL('../pages', import.meta.url))
 
 export interface ServeOptions {
   /** Whoever shows it as Bearer may do everything, until this server stops. For who starts it for himself alone. */
@@ -85,6 +92,7 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
     ...(config.isIamOn && { identity: identityOf(config, log, options, () => door.server?.port ?? config.port) }),
     log,
   })
+  const pages = await readPageFiles(pagesFolder)
   const { printed } = await assembly.open()
   // Now: nothing that still goes wrong may keep it from who has to know it.
   if (printed) options.madeAdministrator?.(printed)
@@ -99,8 +107,11 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
       log,
       host: config.host,
       port: config.port,
-      bindings: bindingsOf(context, identity, { dataDirectory, databaseStatus: () => database.status, backups }),
-      rootBindings: [...rootBindingsOf(identity), ...watch.bindings],
+      bindings: [
+        ...bindingsOf(context, identity, { dataDirectory, databaseStatus: () => database.status, backups }),
+        ...descriptionRoutes(pages),
+      ],
+      rootBindings: [...rootBindingsOf(identity), ...watch.bindings, ...pageRoutes(pages)],
       sockets: socketsOf(context, identity, eventRoom, linkFrameBytesMax),
       authenticate: identity?.authenticate ?? anonymousCallers(config.updateHookSecret),
       cors: { corsOrigins: config.corsOrigins, publicUrls: config.publicUrls, iamOff: !config.isIamOn },
@@ -216,7 +227,6 @@ function identityOf(config: Config, log: Log, { operatorToken }: ServeOptions, p
       return bytes
     },
     engine: argon2Engine,
-    loopShare: loopShareOf(),
     lifetimes: {
       tokenMs: config.tokenLifetimeMs,
       accessMs: config.accessTokenLifetimeMs,

@@ -35,6 +35,8 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
     'src/notifications',
     'actors',
   ],
+  'src/description': ['src/model', 'src/runtime', 'src/api'],
+  'src/pages': ['src/model', 'src/api', 'src/server', 'src/description'],
   'src/figures': [
     'src/model',
     'src/runtime',
@@ -116,6 +118,13 @@ const doors: Readonly<Record<string, readonly string[]>> = {
   '@node-rs/argon2': ['src/iam'],
   otpauth: ['src/iam'],
   '@simplewebauthn/server': ['src/iam'],
+  '@simplewebauthn/browser': ['src/dashboard'],
+  preact: ['src/dashboard'],
+  '@preact/signals': ['src/dashboard'],
+  'wouter-preact': ['src/dashboard'],
+  uplot: ['src/dashboard'],
+  uqr: ['src/dashboard'],
+  vite: ['src/dashboard/vite.config'],
   commander: ['src/cli'],
   pino: ['src/log'],
   'pino-pretty': ['src/log'],
@@ -124,6 +133,7 @@ const doors: Readonly<Record<string, readonly string[]>> = {
   'node:fs/promises': [
     'src/store',
     'src/outbound',
+    'src/pages',
     'src/cli',
     'src/doctor',
     'src/main',
@@ -156,17 +166,17 @@ const worldly: readonly { readonly what: string; readonly pattern: RegExp; reado
   {
     what: 'the time',
     pattern: /\bDate\s*\.\s*now\b|\bnew Date\b\s*(\(\s*\)|[^\s(])|(?<!new )\bDate\(|\bperformance\s*\.|\bhrtime\b/,
-    door: ['src/world.ts'],
+    door: ['src/world.ts', 'src/client/platform.ts', 'src/dashboard/world.ts'],
   },
   {
     what: 'a timer',
     pattern: /\bset(Timeout|Interval|Immediate)\b|\bAbortSignal\s*\.\s*timeout\b/,
-    door: ['src/world.ts'],
+    door: ['src/world.ts', 'src/client/platform.ts', 'src/dashboard/world.ts'],
   },
   {
     what: 'chance',
     pattern: /\bMath\s*\.\s*random\b|\brandom(Bytes|UUID|Int|Fill|FillSync)\b|\bgetRandomValues\b/,
-    door: ['src/world.ts'],
+    door: ['src/world.ts', 'src/client/platform.ts'],
   },
 ]
 
@@ -175,7 +185,7 @@ const launchers = ['src/launch.cjs']
 
 const linesMax = 400
 const emptyWords = /^(managers?|helpers?|utils?|utilities|common|base|misc|engines?|constants?|types)$/
-const fileName = /^[a-z0-9]+(-[a-z0-9]+)*(\.test)?\.(ts|mts|cjs|mjs)$/
+const fileName = /^[a-z0-9]+(-[a-z0-9]+)*(\.test|\.config)?\.(ts|tsx|mts|cjs|mjs)$/
 const leftUndone = /\b(TODO|FIXME|XXX)\b/
 // Not what a running test decides for itself, with a reason: `context.skip('needs root')`.
 const leftOut = /\b(test|it|describe|suite)(\.\w+)*\.(skip|only|todo)\b|\b[xf](it|describe)\s*\(/
@@ -213,7 +223,7 @@ function mayPass(path: string, room: string, specifier: string): boolean {
     ? specifier
     : specifier.split('/', specifier.startsWith('@') ? 2 : 1).join('/')
   const door = doors[name] ?? (name.startsWith('node:') ? doors['node:*'] : undefined)
-  return door !== undefined && (door.includes('*') || door.includes(room) || door.includes(path.replace(/\.ts$/, '')))
+  return door !== undefined && (door.includes('*') || door.includes(room) || door.includes(path.replace(/\.tsx?$/, '')))
 }
 
 function worldlyFaults({ path, text }: Source): string[] {
@@ -273,7 +283,7 @@ const sources = ['src', 'actors', 'bench', 'test'].flatMap(sourcesIn).filter(({ 
 function sourcesIn(folder: string): Source[] {
   return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
     .map((name) => posix.join(folder, name.replaceAll('\\', '/')))
-    .filter((path) => /\.[cm]?[jt]s$/.test(path))
+    .filter((path) => /\.[cm]?[jt]sx?$/.test(path))
     .map((path) => ({ path, text: readFileSync(join(root, path), 'utf8') }))
 }
 

@@ -62,6 +62,8 @@ export interface Question {
   readonly figures: Readonly<Record<string, FigureForm>>
   readonly cases: readonly Case[]
   readonly targets: readonly Target[]
+  /** Why it can't be measured on this machine; absent where it can. */
+  readonly leftOut?: string | undefined
   /** Rounds where they are expensive; default 5. */
   readonly rounds?: number
   /** Before the first round; answers how to take it away again. */

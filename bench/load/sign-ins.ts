@@ -50,19 +50,10 @@ export function loginOf({ name, password }: Credentials, { port, nonce }: LoginP
   }
 }
 
-/** `localAddress`: from where. */
-export function send(port: number, { proof, body }: Login, localAddress?: string) {
-  return askApi(port, loginPath, {
-    method: 'POST',
-    body,
-    headers: { dpop: proof },
-    ...(localAddress !== undefined && { localAddress }),
-  })
-}
-
 export async function signIn(who: Credentials, place: LoginPlace): Promise<BoundSession> {
   const login = loginOf(who, place)
-  const { status, text } = await send(place.port, login)
+  const { proof, body } = login
+  const { status, text } = await askApi(place.port, loginPath, { method: 'POST', body, headers: { dpop: proof } })
   if (status !== 200) throw new Error(`a login was answered ${status}: ${text.slice(0, 200)}`)
   const { accessToken } = JSON.parse(text) as { accessToken: string }
   return { key: login.key, token: accessToken }

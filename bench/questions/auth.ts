@@ -1,10 +1,10 @@
-// Answers: what it costs to know who is asking: requests with a DPoP proof, by one key and by 10 000 in turn, against a bare server that checks nothing but the proof's signature (bench/bare/verify.ts); with a Bearer token, against the same requests with IAM off; and what 200 logins a second cost those who hear events meanwhile. Does not count: making proofs (they are made before the clock runs), a key's or a token's first request, the note once a minute that a session was used, what is read or changed by whoever is known, second factors, refreshes, TLS.
-import { allowedMs } from '#bench/harness/allowed'
+// Answers: what it costs to know who is asking: requests with a DPoP proof, by one key and by 10 000 in turn, against a bare server that checks nothing but the proof's signature (bench/bare/verify.ts); with a Bearer token, against the same requests with IAM off; and what 200 logins a second cost those who hear events meanwhile, over windows of four seconds with and without them in turns. Does not count: making proofs (they are made before the clock runs), a key's or a token's first request, the note once a minute that a session was used, what is read or changed by whoever is known, second factors, refreshes, TLS.
 import { identityOn } from '#bench/harness/identity'
 import type { Case, Figures, Question, Round } from '#bench/harness/question'
 import { Remote } from '#bench/harness/remote'
 import { bare, ours, type StartServer } from '#bench/harness/servers'
-import { type LoadedServer, underLoad } from '#bench/harness/under-load'
+import { type LoadedServer, type RunPhase, underLoad } from '#bench/harness/under-load'
+import { costsOf, heardBeside, heardBesideFigures } from '#bench/harness/windows'
 import type { AuthPhase, AuthResult, AuthSpec } from '#bench/load/auth'
 import type { PhaseResult } from '#bench/load/ingest'
 import type { LoginsResult } from '#bench/load/logins'
@@ -67,77 +67,73 @@ const bearer: Case = {
 const shares = { judged: 0.3, shown: 0.5 } as const
 const loginsName = (share: number) => `events at ${share * 100} % of full speed, with IAM on`
 const fullSpeed = 'full speed'
-const none = 'no logins'
 const many = '200 logins/s'
 const loginsPerSecond = 200
 const fleet = { devices: 10_000, links: 50, window: 64, changes: 1, properties: 10, prefix: 'LOAD', dashboards: 1 }
 
-function timesOf({ isQuick }: Round) {
-  return isQuick ? { warmupMs: 300, measuredMs: 500 } : { warmupMs: 2_000, measuredMs: 8_000 }
-}
-
 /** The server as people start it: passwords cost what they cost. */
 function hearing(
-  round: Round,
-  measure: (run: () => Promise<PhaseResult>, place: LoadedServer) => Promise<Figures>,
-  rate?: number,
+  { isQuick }: Round,
+  measure: (run: RunPhase, place: LoadedServer) => Promise<Figures>,
 ): Promise<Figures> {
-  const phase = { ...timesOf(round), ...(rate !== undefined && { rate }) }
-  const devices = round.isQuick ? fleet.devices / 10 : fleet.devices
-  return underLoad(ours(identityOn), 'load/ingest', { ...fleet, devices }, (run, _, place) =>
-    measure(() => run<PhaseResult>(phase), place),
-  )
+  const devices = isQuick ? fleet.devices / 10 : fleet.devices
+  return underLoad(ours(identityOn), 'load/ingest', { ...fleet, devices }, (run, _, place) => measure(run, place))
 }
 
-function costs({ frames, seconds, serverCpuSeconds, loadCpuSeconds }: PhaseResult): Figures {
-  return {
-    framesPerSecond: frames / seconds,
-    serverCpu: (serverCpuSeconds / seconds) * 100,
-    loadCpu: (loadCpuSeconds / seconds) * 100,
-  }
+function atFullSpeed(round: Round): Promise<Figures> {
+  const phase = round.isQuick ? { warmupMs: 300, measuredMs: 500 } : { warmupMs: 2_000, measuredMs: 8_000 }
+  return hearing(round, async (run) => costsOf([await run<PhaseResult>(phase)]))
 }
 
-function heard(result: PhaseResult): Figures {
-  return { ...costs(result), heardP50: result.delivery.p50, heardP99: result.delivery.p99 }
-}
-
-function rateOf(round: Round, share: number): number {
-  return round.earlier(loginsName(shares.judged), fullSpeed, 'framesPerSecond') * share
-}
-
-async function heardBeside(
-  run: () => Promise<PhaseResult>,
-  place: LoadedServer,
-  round: Round,
-  share: number,
-): Promise<Figures> {
-  const { warmupMs, measuredMs } = timesOf(round)
-  const logins = new Remote('load/logins')
-  try {
-    await logins.ask('open', { ...place, perSecond: loginsPerSecond, milliseconds: warmupMs + measuredMs })
-    const [result, { signedIn, refused, seconds }] = await Promise.all([run(), logins.ask<LoginsResult>('run')])
-    return {
-      ...heard(result),
-      signedInPerSecond: signedIn / seconds,
-      refusedPerSecond: refused / seconds,
-      ofLimit: result.delivery.p99 / allowedMs(round.earlier(loginsName(share), none, 'heardP99')),
+/** Windows without logins and with them, in pairs of alternating order, on one server and one fleet. */
+function withLogins(round: Round, share: number): Promise<Figures> {
+  const { isQuick } = round
+  const [pairs, warmupMs, measuredMs] = isQuick ? [1, 100, 300] : [4, 500, 4_000]
+  const rate = round.earlier(loginsName(shares.judged), fullSpeed, 'framesPerSecond') * share
+  return hearing(round, async (run, place) => {
+    const windowMs = warmupMs + measuredMs
+    const logins = new Remote('load/logins')
+    try {
+      await logins.ask('open', { ...place, perSecond: loginsPerSecond, milliseconds: windowMs * pairs })
+      await run({ warmupMs: isQuick ? 0 : 2_000, measuredMs: 100, rate })
+      const without: PhaseResult[] = []
+      const beside: PhaseResult[] = []
+      const came: LoginsResult[] = []
+      const window = () => run<PhaseResult>({ warmupMs, measuredMs, rate })
+      const withOthers = async () => {
+        const [result, arrived] = await Promise.all([
+          window(),
+          logins.ask<LoginsResult>('run', { milliseconds: windowMs }),
+        ])
+        beside.push(result)
+        came.push(arrived)
+      }
+      const withNobody = async () => void without.push(await window())
+      for (let pair = 0; pair < pairs; pair++) {
+        const both = [withNobody, withOthers]
+        for (const one of pair % 2 === 0 ? both : both.reverse()) await one()
+      }
+      const perSecond = (figure: 'signedIn' | 'refused') =>
+        came.reduce((sum, arrived) => sum + arrived[figure] / arrived.seconds, 0) / came.length
+      return {
+        ...heardBeside(without, beside),
+        ...costsOf(beside),
+        serverCpuBefore: costsOf(without).serverCpu,
+        signedInPerSecond: perSecond('signedIn'),
+        refusedPerSecond: perSecond('refused'),
+      }
+    } finally {
+      await logins.stop()
     }
-  } finally {
-    await logins.stop()
-  }
+  })
 }
 
 function besideLogins(share: number): Case {
-  const whole = { name: fullSpeed, measure: (round: Round) => hearing(round, async (run) => costs(await run())) }
   return {
     name: loginsName(share),
     variants: [
-      ...(share === shares.judged ? [whole] : []),
-      { name: none, measure: (round) => hearing(round, async (run) => heard(await run()), rateOf(round, share)) },
-      {
-        name: many,
-        measure: (round) => hearing(round, (run, place) => heardBeside(run, place, round, share), rateOf(round, share)),
-      },
+      ...(share === shares.judged ? [{ name: fullSpeed, measure: atFullSpeed }] : []),
+      { name: many, measure: (round) => withLogins(round, share) },
     ],
   }
 }
@@ -154,11 +150,10 @@ export const auth: Question = {
     requestsPerCpuSecond: { title: 'requests per second of server CPU', digits: 0, isCompared: true },
     serverCpuPerRequest: { title: 'server CPU, µs/request', digits: 1, isCompared: true },
     framesPerSecond: { title: 'frames/s', digits: 0, isOfLoad: true },
-    heardP50: { title: 'heard p50, ms', digits: 1, isOfLoad: true },
-    heardP99: { title: 'heard p99, ms', digits: 1, isOfLoad: true },
-    ofLimit: { title: 'heard p99 ÷ what it may be', digits: 2 },
+    ...heardBesideFigures,
     signedInPerSecond: { title: 'signed in/s', digits: 0 },
     refusedPerSecond: { title: 'told to come again/s', digits: 0 },
+    serverCpuBefore: { title: 'server CPU without, %', digits: 0 },
     serverCpu: { title: 'server CPU, %', digits: 0 },
     loadCpu: { title: 'load CPU, %', digits: 0 },
   },

@@ -111,6 +111,7 @@ export const listAlarmStatus = defineRoute({
   source: 'contract 5.3',
   summary: 'On which devices alarms are or were active',
   access: { resource: 'alarms', action: 'read', within: 'list' },
+  hasPosition: true,
   query: AlarmStatusQuery,
   answers: {
     200: { description: 'A row for each alarm and device', schema: z.array(AlarmStatusRow) },

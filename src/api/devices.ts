@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { defineRoute } from '#api/entry'
 import { filterField } from '#api/filter-field'
 import { ListQuery, StateQuery } from '#api/query-field'
-import { refused } from '#api/refusals'
+import { ErrorBody, refused } from '#api/refusals'
 import { DeviceEntry, exampleDevice, exampleProperty, exampleService, Properties, ServiceEntry } from '#api/state-shape'
 import { DeviceIdentifier, ServiceIdentifier } from '#model/identifier'
 import { Meta } from '#model/meta'
@@ -13,7 +13,10 @@ const device = z.object({ deviceIdentifier: DeviceIdentifier })
 const deviceService = z.object({ deviceIdentifier: DeviceIdentifier, serviceIdentifier: ServiceIdentifier })
 const read = { resource: 'service', action: 'read' } as const
 const serviceExample = { serviceIdentifier: exampleService, properties: { '8192': exampleProperty } }
-const notFound = { description: 'There is no such thing, or it lies outside of what the caller may read.' }
+const notFound = {
+  description: 'There is no such thing, or it lies outside of what the caller may read.',
+  schema: ErrorBody,
+}
 export const DeviceListQuery = ListQuery.extend({ filter: filterField.optional() })
 export type DeviceListQuery = z.infer<typeof DeviceListQuery>
 const DeviceSecret = z.object({ deviceIdentifier: DeviceIdentifier, secret: z.string() })
@@ -25,6 +28,7 @@ export const listDevices = defineRoute({
   source: '§4.2, contract 3.1, 3.7',
   summary: 'The state of all devices, or of those that a condition finds, grouped by device',
   access: { ...read, within: 'list' },
+  hasPosition: true,
   query: DeviceListQuery,
   answers: {
     200: { description: 'Devices', schema: z.array(DeviceEntry) },
@@ -49,8 +53,11 @@ export const createDevice = defineRoute({
   body: { schema: z.strictObject({ deviceIdentifier: DeviceIdentifier, meta: Meta.optional() }) },
   answers: {
     201: { description: 'Made', schema: DeviceSecret },
-    404: { description: 'It lies outside of the devices that the caller may make, whether it exists or not.' },
-    409: { description: 'It exists' },
+    404: {
+      description: 'It lies outside of the devices that the caller may make, whether it exists or not.',
+      schema: ErrorBody,
+    },
+    409: { description: 'It exists', schema: ErrorBody },
     ...refused(400, 401, 403),
   },
   example: {
@@ -177,6 +184,7 @@ export const listServices = defineRoute({
   source: '§2.3, §4.2, contract 3.1',
   summary: 'The state of all devices, grouped by service',
   access: { ...read, within: 'list' },
+  hasPosition: true,
   query: ListQuery,
   answers: {
     200: { description: 'Services', schema: z.array(ServiceEntry) },

@@ -52,7 +52,8 @@ export type Within<Path extends string> = string extends Path
 
 type Names<Name, Path> = Name extends ParametersOf<Path> ? true : false
 
-type ParametersOf<Path> = Path extends `${string}:${infer Name}/${infer Rest}`
+/** The names of a path's parameters. */
+export type ParametersOf<Path> = Path extends `${string}:${infer Name}/${infer Rest}`
   ? Name | ParametersOf<`/${Rest}`>
   : Path extends `${string}:${infer Name}`
     ? Name
@@ -72,9 +73,14 @@ export interface RouteBody<B extends z.ZodType = z.ZodType> {
 
 export interface RouteAnswer {
   readonly description: string
-  /** Absent: empty body. */
+  /** Of a body in JSON. */
   readonly schema?: z.ZodType
+  /** Of a body that is something else. Without this and without a schema it is empty. */
+  readonly contentType?: string
 }
+
+/** By status. */
+export type RouteAnswers = Readonly<Record<number, RouteAnswer>>
 
 export interface RouteExample {
   readonly parameters?: Readonly<Record<string, string>>
@@ -92,16 +98,20 @@ export interface RouteEntry<
   P extends z.ZodType = z.ZodType,
   Q extends z.ZodType = z.ZodType,
   B extends z.ZodType = z.ZodType,
+  M extends Method = Method,
+  A extends RouteAnswers = RouteAnswers,
 > {
   /** Unique, camelCase; becomes the operation's id. */
   readonly name: string
-  readonly method: Method
+  readonly method: M
   /** Below `/api/v1`, parameters as `:name`. */
   readonly path: Path
   /** Where the specification says so. */
   readonly source: string
   readonly summary: string
   readonly access: RouteAccess<Path>
+  /** Its answer says in `Stream-Epoch` and `Stream-Offset` which position of the stream it reflects at least. Contract 3.4. */
+  readonly hasPosition?: true
   /** Its request or its answer holds a secret: nothing of it is kept under an `Idempotency-Key`. Contract 1.10. */
   readonly isSecret?: true
   /** Of path parameters; one that does not fit makes the path unknown (404). */
@@ -113,13 +123,18 @@ export interface RouteEntry<
    */
   readonly query?: Q
   readonly body?: RouteBody<B>
-  readonly answers: Readonly<Record<number, RouteAnswer>>
+  readonly answers: A
   readonly example: RouteExample
 }
 
 /** Checks an entry's shape at compile time and keeps its exact types. */
-export function defineRoute<const Path extends string, P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType>(
-  entry: RouteEntry<Path, P, Q, B>,
-): RouteEntry<Path, P, Q, B> {
+export function defineRoute<
+  const Path extends string,
+  P extends z.ZodType,
+  Q extends z.ZodType,
+  B extends z.ZodType,
+  const M extends Method,
+  A extends RouteAnswers,
+>(entry: RouteEntry<Path, P, Q, B, M, A>): RouteEntry<Path, P, Q, B, M, A> {
   return entry
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { defineRoute } from '#api/entry'
 import { depthField, deviceIdentifiersField, pageFields } from '#api/query-field'
-import { refused } from '#api/refusals'
+import { ErrorBody, refused } from '#api/refusals'
 import { exampleDevice } from '#api/state-shape'
 import { DeviceIdentifier } from '#model/identifier'
 import { MetaPatch, MetaRecord } from '#model/meta'
@@ -17,7 +17,10 @@ const example = {
   numConnects: 1,
   meta: { location: { building: 'A', floor: 2 } },
 }
-const notFound = { description: 'There is no such device, or it lies outside of what the caller may reach.' }
+const notFound = {
+  description: 'There is no such device, or it lies outside of what the caller may reach.',
+  schema: ErrorBody,
+}
 
 export const listMeta = defineRoute({
   name: 'listMeta',
@@ -26,6 +29,7 @@ export const listMeta = defineRoute({
   source: '§4.2, contract 3.10',
   summary: 'Status of all devices; with what was noted about them from depth 1',
   access: { resource: 'meta', action: 'read', within: 'list' },
+  hasPosition: true,
   query: z.object({
     depth: depthField.optional(),
     ...pageFields,

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { defineRoute } from '#api/entry'
 import { depthField, pageFields } from '#api/query-field'
-import { refused } from '#api/refusals'
+import { ErrorBody, refused } from '#api/refusals'
 import { exampleService } from '#api/state-shape'
 import { ServiceIdentifier } from '#model/identifier'
 import { ServiceSchema } from '#model/service-schema'
@@ -14,11 +14,14 @@ const exampleSchema = {
   name: 'Climate',
   description: 'Temperature and humidity of a room',
   properties: {
-    '0x2000': { name: 'temperature', description: 'Air temperature', type: 'float', unit: '°C', readonly: true },
+    '0x2000': { name: 'temperature', description: 'Air temperature', type: 'float', unit: '°C', readonly: false },
   },
 }
 const example = { serviceIdentifier: exampleService, schema: exampleSchema }
-const notFound = { description: 'There is no such schema, or it lies outside of what the caller may read.' }
+const notFound = {
+  description: 'There is no such schema, or it lies outside of what the caller may read.',
+  schema: ErrorBody,
+}
 
 export const listSchemas = defineRoute({
   name: 'listSchemas',
@@ -27,6 +30,7 @@ export const listSchemas = defineRoute({
   source: '§4.2, contract 3.9',
   summary: 'Descriptions of services: identifiers, or whole from depth 1',
   access: { resource: 'schemas', action: 'read', within: 'list' },
+  hasPosition: true,
   query: z.object({ depth: depthField.optional(), ...pageFields }),
   answers: {
     200: { description: 'Schemas', schema: z.array(SchemaEntry) },

@@ -23,7 +23,7 @@ export const ServiceEntry = z.object({
 
 export const exampleProperty = {
   tag: 'value',
-  modifier: { isReadOnly: true, isActionable: false, isVolatile: false, isError: false, isArray: false },
+  modifier: { isReadOnly: false, isActionable: false, isVolatile: false, isError: false, isArray: false },
   propId: 8192,
   type: 'FLOAT',
   value: 21.5,

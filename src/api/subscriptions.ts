@@ -26,6 +26,7 @@ export const listSubscriptions = defineRoute({
   source: '§2.6, §4.4',
   summary: 'What the caller himself is subscribed to, in the order in which it was made',
   access: { resource: 'notifications', action: 'read', within: 'list' },
+  hasPosition: true,
   query: z.object(pageFields),
   answers: { 200: { description: 'Subscriptions', schema: z.array(SubscriptionEntry) }, ...refused(400, 401, 403) },
   example: { status: 200, answer: [example] },

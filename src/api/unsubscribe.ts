@@ -28,7 +28,7 @@ export const readUnsubscribe = defineRoute({
   source: 'contract 5.7, RFC 2369',
   summary:
     'A page with a button that ends the subscription; by itself it changes nothing, for links are followed by machines',
-  answers: { 200: { description: 'The page' }, 403: forbidden, ...refused(400) },
+  answers: { 200: { description: 'The page', contentType: 'text/html' }, 403: forbidden, ...refused(400) },
   example: { ...example, status: 200 },
 })
 
@@ -39,7 +39,7 @@ export const unsubscribeByLink = defineRoute({
   source: 'contract 5.7, RFC 8058',
   summary: 'End the subscription, also one that has ended; any body is taken, and none',
   answers: {
-    200: { description: 'Ended, as a page, for who wants one' },
+    200: { description: 'Ended, as a page, for who wants one', contentType: 'text/html' },
     204: { description: 'Ended' },
     403: forbidden,
     ...refused(400, 503),

@@ -19,8 +19,8 @@ export const readImage = defineRoute({
   parameters: z.object({ sha256: Sha256 }),
   query: z.object({ device: signed, exp: signed, sig: signed }),
   answers: {
-    200: { description: 'The image' },
-    206: { description: 'The range that was asked for' },
+    200: { description: 'The image', contentType: 'application/octet-stream' },
+    206: { description: 'The range that was asked for', contentType: 'application/octet-stream' },
     304: { description: 'As it was' },
     403: { description: 'We did not sign this address, or it has expired' },
     416: { description: 'The image has no such bytes; `Content-Range` says how many there are' },

@@ -1,12 +1,12 @@
 import { z } from 'zod'
 import { defineRoute } from '#api/entry'
 import { pageFields } from '#api/query-field'
-import { refused } from '#api/refusals'
+import { ErrorBody, refused } from '#api/refusals'
 import { exampleDevice } from '#api/state-shape'
 import { exampleFirmware, exampleProject } from '#api/updates'
 import { DeviceIdentifier, FirmwareVersion, Sha256, ShortName } from '#model/identifier'
 import { firmwareIndexMax } from '#model/link-message'
-import { PinBody, ReleaseEntry } from '#model/release'
+import { PinBody, PinEntry, ReleaseEntry } from '#model/release'
 import { RolloutBody, RolloutEntry } from '#model/rollout'
 
 /** The embedded update server: releases of projects, devices that are held at one, rollouts. Contract 6. */
@@ -15,7 +15,8 @@ const project = z.object({ project: ShortName })
 const release = z.object({ project: ShortName, firmware: FirmwareVersion })
 const pin = z.object({ project: ShortName, deviceIdentifier: DeviceIdentifier })
 
-const indexField = z
+/** Of a firmware, where a device has several. */
+export const indexField = z
   .string()
   .regex(/^\d{1,10}$/, 'must be a whole number')
   .transform(Number)
@@ -132,8 +133,8 @@ export const putRelease = defineRoute({
     200: { description: 'It was there already, with the same image', schema: ReleaseEntry },
     201: { description: 'The image is stored, and offered from now on', schema: ReleaseEntry },
     202: { description: 'The part is stored; more is expected', schema: Received },
-    413: { description: 'The image is larger than IMAGE_BYTES_MAX' },
-    415: { description: 'The image came packed: with `Content-Encoding`' },
+    413: { description: 'The image is larger than IMAGE_BYTES_MAX', schema: ErrorBody },
+    415: { description: 'The image came packed: with `Content-Encoding`', schema: ErrorBody },
     ...refused(400, 401, 403, 409, 503),
   },
   example: {
@@ -155,6 +156,23 @@ export const deleteRelease = defineRoute({
   query: ReleaseQuery,
   answers: { 204: { description: 'Removed' }, ...refused(400, 401, 403, 404, 409) },
   example: { parameters: { project: exampleProject, firmware: '1.4.1' }, status: 204 },
+})
+
+export const listPins = defineRoute({
+  name: 'listPins',
+  method: 'GET',
+  path: '/updates/projects/:project/pins',
+  source: 'contract 6',
+  summary: 'Which devices of a project are held at which version',
+  access: { resource: 'updates', action: 'read', within: 'list' },
+  parameters: project,
+  query: z.object(pageFields),
+  answers: { 200: { description: 'Pins, by device', schema: z.array(PinEntry) }, ...refused(400, 401, 403, 404) },
+  example: {
+    parameters: { project: exampleProject },
+    status: 200,
+    answer: [{ deviceIdentifier: exampleDevice, firmware: exampleFirmware }],
+  },
 })
 
 export const readPin = defineRoute({

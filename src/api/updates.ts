@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { defineRoute } from '#api/entry'
 import { depthField, deviceIdentifiersField, pageFields } from '#api/query-field'
-import { refused } from '#api/refusals'
+import { ErrorBody, refused } from '#api/refusals'
 import { exampleDevice } from '#api/state-shape'
 import { FirmwareInformation, TriggerOutcome } from '#model/firmware'
 import { DeviceIdentifier } from '#model/identifier'
@@ -18,7 +18,10 @@ const example = {
   project: exampleProject,
   firmwares: [{ firmware: exampleFirmware, hardware: 'rev-b', index: 0, updateAvailable: false }],
 }
-const notFound = { description: 'Nothing is known of the firmware of such a device, or it lies outside of his reach.' }
+const notFound = {
+  description: 'Nothing is known of the firmware of such a device, or it lies outside of his reach.',
+  schema: ErrorBody,
+}
 
 export const listUpdates = defineRoute({
   name: 'listUpdates',
@@ -27,6 +30,7 @@ export const listUpdates = defineRoute({
   source: '§4.5, contract 6',
   summary: 'Devices whose project or firmware is known; with their firmware from depth 1',
   access: { resource: 'updates', action: 'read', within: 'list' },
+  hasPosition: true,
   query: z.object({
     depth: depthField.optional(),
     ...pageFields,

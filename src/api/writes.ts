@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { defineRoute } from '#api/entry'
-import { refused } from '#api/refusals'
+import { ErrorBody, refused } from '#api/refusals'
 import { exampleDevice, exampleService } from '#api/state-shape'
 import { DeviceIdentifier, PropertyId, ServiceIdentifier } from '#model/identifier'
 import { PropertyWrites } from '#model/property-write'
@@ -12,7 +12,6 @@ const writeBytesMax = 256 * 1024
 
 const deviceService = z.object({ deviceIdentifier: DeviceIdentifier, serviceIdentifier: ServiceIdentifier })
 const update = { resource: 'service', action: 'update', within: 'service of device' } as const
-const ErrorBody = z.object({ error: z.string() })
 
 /** What became of it, property by property, in the order of the body. */
 export const WriteAnswer = z.object({

@@ -1,9 +1,17 @@
 import type { PasswordEngine } from '#iam/password-hashing'
-import { restMsAfter } from '#iam/password-pace'
 import { Problem } from '#model/problem'
 
 /** As many wait or are being hashed: the last of them for less than a second, beside a busy loop for less than five. */
 const queueMax = 32
+
+/** From here on events wait for processors already. */
+const busyFrom = 1 / 3
+
+/**
+ * Between one and the next beside a busy loop: about ten a second are left, a tenth of a processor. However low the priority
+ * of argon2 is, it goes through 12 MiB three times over, and whoever shares caches and memory with it feels that.
+ */
+const restMs = 100
 
 /**
  * What a password is checked against where there is no account: nobody knows one that fits. It costs what a stored one
@@ -16,18 +24,15 @@ interface Job {
   run(): Promise<void>
 }
 
-/** What the pace hangs on. */
+/** What the pace hangs on: World. */
 export interface Surroundings {
-  /** Milliseconds since some moment. */
-  monotonic(): number
   after(delayMs: number, task: () => void): void
-  /** How busy the loop was lately, 0 to 1. */
   loopShare(): number
 }
 
 /**
  * Passwords, one at a time: each takes a core for 10 to 20 ms and 12 MiB, and everything else this process does waits for the
- * same cores. Beside a busy loop they rest in between (`restMsAfter`). Whoever finds the queue full is told to come again.
+ * same cores. Beside a busy loop they rest in between. Whoever finds the queue full is told to come again.
  * Contract 2, architecture: bounded queues.
  */
 export class Passwords {
@@ -85,25 +90,23 @@ export class Passwords {
     return new Promise<T>((resolve, reject) => {
       const run = async () => {
         this.counts.hashes++
-        const begun = this.#surroundings?.monotonic() ?? 0
         await work().then(resolve, reject)
         this.#jobs.shift()
-        this.#restSince(begun)
+        this.#rest()
       }
       this.#jobs.push({ run })
       if (this.#jobs.length === 1 && !this.#isResting) void run()
     })
   }
 
-  #restSince(begun: number): void {
-    const around = this.#surroundings
-    const restMs = around ? restMsAfter(around.monotonic() - begun, around.loopShare()) : 0
+  #rest(): void {
     const next = () => {
       this.#isResting = false
       void this.#jobs[0]?.run()
     }
-    this.#isResting = restMs > 0
-    if (around && restMs > 0) around.after(restMs, next)
+    const around = this.#surroundings
+    this.#isResting = around !== undefined && around.loopShare() >= busyFrom
+    if (this.#isResting) around?.after(restMs, next)
     else next()
   }
 }

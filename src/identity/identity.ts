@@ -142,9 +142,7 @@ export function openIdentity(options: IdentityOptions): Identity {
     failed,
   })
 
-  const { engine, loopShare } = options
-  const { monotonic, after } = world
-  const passwords = new Passwords(engine, loopShare && { monotonic, after, loopShare })
+  const passwords = new Passwords(options.engine, world)
   const parts: SignInParts = {
     world,
     states,

@@ -21,8 +21,6 @@ export interface IdentitySettings {
    */
   readonly fileKey: (isNeeded: boolean) => Promise<Uint8Array>
   readonly engine: PasswordEngine
-  /** How busy the loop was lately, 0 to 1: passwords give way to what else goes on. Absent: they don't. */
-  readonly loopShare?: () => number
   readonly lifetimes: Lifetimes
   readonly publicUrls: readonly string[]
   readonly corsOrigins: readonly string[]

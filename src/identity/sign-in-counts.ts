@@ -1,22 +1,11 @@
 import type { Logins, SecondFactors } from '#identity/requests'
-import { Problem, type ProblemCode, problemKinds } from '#model/problem'
+import { Problem, type ProblemCode } from '#model/problem'
 
 /** By which way somebody came in, or tried to. */
-export const signInWays = [
-  'login',
-  'basic',
-  'refresh',
-  'basic_refresh',
-  'sign_up',
-  'totp',
-  'recovery',
-  'webauthn',
-] as const
-export type SignInWay = (typeof signInWays)[number]
+export type SignInWay = 'login' | 'basic' | 'refresh' | 'basic_refresh' | 'sign_up' | 'totp' | 'recovery' | 'webauthn'
 
 /** What came of it: in, asked for more, or the code of why not. `conflict`: also several tenants to choose from. */
 export type SignInOutcome = 'ok' | 'second_factor' | ProblemCode
-export const signInOutcomes = ['ok', 'second_factor', ...Object.keys(problemKinds)] as readonly SignInOutcome[]
 
 /** How often people signed in, and how often not: by way and outcome, never by who it was. */
 export class SignInCounts {

@@ -5,7 +5,7 @@ import { joiningFaults, ofNode } from '#model/graph-joining'
 import { isServerMadeId, PropertyId, parsePropertyKey, ServiceIdentifier, ShortName } from '#model/identifier'
 import type { JsonFault } from '#model/json-value'
 import { DeviceStatus } from '#model/meta'
-import { utf8BytesOf } from '#model/property-type'
+import { utf8BytesOf } from '#model/utf8'
 
 /** What a function does: triggers, and what stands behind them, node by node. Contract 5.4. */
 
@@ -128,7 +128,8 @@ const GraphCondition = Condition.superRefine((condition, context) => {
   }
 })
 
-const Node = z.discriminatedUnion(
+/** One node by itself, as `GraphNode` says. */
+export const GraphNode = z.discriminatedUnion(
   'type',
   [
     Trigger,
@@ -154,7 +155,7 @@ const edgesFew = z
 
 /** Every node and edge by itself. */
 const GraphParts = z.strictObject({
-  nodes: nodesFew.pipe(z.array(Node)),
+  nodes: nodesFew.pipe(z.array(GraphNode)),
   edges: edgesFew.pipe(z.array(z.tuple([NodeId, NodeId]))),
 })
 

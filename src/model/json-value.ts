@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { utf8BytesOf } from '#model/property-type'
+import { utf8BytesOf } from '#model/utf8'
 
 /** JSON that people store with us and that is shown again as it is: what of it would harm whoever reads it. */
 export type JsonValue = null | boolean | number | string | readonly JsonValue[] | JsonObject

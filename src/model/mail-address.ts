@@ -1,5 +1,5 @@
 import { domainToASCII } from 'node:url'
-import { utf8BytesOf } from '#model/property-type'
+import { utf8BytesOf } from '#model/utf8'
 
 /** Addresses that mail goes to and comes from. */
 

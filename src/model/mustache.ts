@@ -1,6 +1,6 @@
 import Mustache from 'mustache'
 import type { JsonObject, JsonValue } from '#model/json-value'
-import { utf8BytesOf } from '#model/property-type'
+import { utf8BytesOf } from '#model/utf8'
 
 /**
  * Mustache as templates may use it: `{{name}}`, `{{#section}}`, `{{^inverted}}`, `{{/end}}` and `{{! comment }}`. Nothing

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { isUuidShaped, timestampMsMax } from '#model/identifier'
+import { utf8BytesOf } from '#model/utf8'
 
 /**
  * The data types of properties: a table with one rule each, which brings a value from outside to its one JSON form or
@@ -96,18 +97,6 @@ export function propertyTypeOf(name: string): PropertyType | undefined {
 /** What a value of this type has to be: "an integer from 0 to 255". */
 export function describe(type: PropertyType): string {
   return type.text
-}
-
-/** Bytes of a well-formed text in UTF-8. */
-export function utf8BytesOf(text: string): number {
-  let bytes = text.length
-  for (let index = 0; index < text.length; index++) {
-    const unit = text.charCodeAt(index)
-    if (unit < 0x80) continue
-    // Half of a pair stands for two of its four bytes.
-    bytes += unit < 0x800 || (unit >= 0xd800 && unit <= 0xdfff) ? 1 : 2
-  }
-  return bytes
 }
 
 function typeOf(name: string, isArray: boolean, text: string, accept: PropertyType['accept']): PropertyType {

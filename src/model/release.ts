@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { FirmwareIndex } from '#model/firmware'
-import { FirmwareVersion, Sha256, ShortName, Timestamp } from '#model/identifier'
+import { DeviceIdentifier, FirmwareVersion, Sha256, ShortName, Timestamp } from '#model/identifier'
 
 /** Firmware that the embedded update server has, and who is held at which. Contract 6. */
 
@@ -55,3 +55,7 @@ export function releaseEntryOf({ hardware, ...shown }: StoredRelease): ReleaseEn
 /** A device is held at this version. */
 export const PinBody = z.strictObject({ firmware: FirmwareVersion })
 export type PinBody = Readonly<z.infer<typeof PinBody>>
+
+/** A pin, as listed. */
+export const PinEntry = z.object({ deviceIdentifier: DeviceIdentifier, firmware: FirmwareVersion })
+export type PinEntry = Readonly<z.infer<typeof PinEntry>>

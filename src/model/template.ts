@@ -2,9 +2,10 @@ import { z } from 'zod'
 import { formatCrn, ResourceIdentifier } from '#model/crn'
 import { ShortName, Timestamp } from '#model/identifier'
 import { jsonWithin } from '#model/json-value'
+import { lastLocale, subjectCharactersMax } from '#model/mail-words'
 import { parseMustache } from '#model/mustache'
-import { utf8BytesOf } from '#model/property-type'
 import { Locale } from '#model/subscription'
+import { utf8BytesOf } from '#model/utf8'
 
 /** What mails say, by locale. Contract 5.5. */
 
@@ -14,17 +15,11 @@ export const templatesMax = 1_000
 /** Locales of one template. */
 export const templateLocalesMax = 64
 
-/** Code points of a subject, as written and as rendered: mail programs show less. */
-export const subjectCharactersMax = 256
-
 /** Of one text. */
 export const templateTextBytesMax = 32_768
 
 /** Of a template as JSON: four full texts. */
 export const templateBytesMax = 131_072
-
-/** What a locale falls back to in the end. */
-export const lastLocale = 'en'
 
 const Subject = z
   .string()
@@ -79,12 +74,6 @@ export type TemplateEntry = z.infer<typeof TemplateEntry>
 
 export function templateEntryOf(tenant: string, name: string, stored: StoredTemplate): TemplateEntry {
   return { name, ...stored, resourceIdentifier: formatCrn({ type: 'template', tenant, name }) }
-}
-
-/** The locale that is taken for the one wanted: itself, its language, else `en`, which is there. */
-export function localeIn(locales: TemplateBody['locales'], wanted: string): string {
-  const [language = ''] = wanted.split('-')
-  return [wanted, language].find((locale) => Object.hasOwn(locales, locale)) ?? lastLocale
 }
 
 function checkMustache(text: string, context: z.RefinementCtx): void {

@@ -48,8 +48,10 @@ export interface Wait {
   readonly mail?: MailState
 }
 
-/** A hundred a second. */
+/** A hundred a second; ten beside a busy loop, for each is as much work as two hundred changes. */
 const sentAtMost = { countMax: 10, withinMs: 100 }
+const sentBesideMuch = { countMax: 1, withinMs: 100 }
+const busyFrom = 1 / 2
 const retryMs = 1_000
 
 /**
@@ -59,6 +61,7 @@ const retryMs = 1_000
 export class Deliverer {
   readonly #parts: DelivererParts
   readonly #rate: Rate
+  readonly #rateBesideMuch: Rate
   readonly #backOff: BackOff
   /** Mails that were handed over, by what was said to them. */
   readonly sent: Record<'ok' | MailFault, number> = { ok: 0, recipient: 0, message: 0, later: 0, transport: 0 }
@@ -70,6 +73,7 @@ export class Deliverer {
   constructor(parts: DelivererParts) {
     this.#parts = parts
     this.#rate = new Rate(parts.system.world, sentAtMost)
+    this.#rateBesideMuch = new Rate(parts.system.world, sentBesideMuch)
     this.#backOff = new BackOff(parts.system.world)
   }
 
@@ -119,7 +123,7 @@ export class Deliverer {
       }
       case 'send':
       case 'digest': {
-        const waitMs = hasPlace ? 0 : this.#rate.take()
+        const waitMs = hasPlace ? 0 : this.#placeInMs()
         if (waitMs > 0) {
           await this.#later(waitMs)
           return this.next(who, true)
@@ -127,6 +131,12 @@ export class Deliverer {
         return this.#handOver(who, state, await this.#parts.composer.next(state, choice))
       }
     }
+  }
+
+  /** How long to wait for it. */
+  #placeInMs(): number {
+    const isBusy = this.#parts.system.world.loopShare() >= busyFrom
+    return (isBusy ? this.#rateBesideMuch : this.#rate).take()
   }
 
   /** For now: of what he heard, perhaps nobody needs anything any more. */

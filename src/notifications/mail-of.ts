@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { RenderedText } from '#notifications/render'
+import type { RenderedText } from '#model/mail-words'
 import type { Mail, MailMessage } from '#outbound/mail'
 
 export interface MailParts {

@@ -4,6 +4,7 @@ import { type ByteRange, byteRangeOf } from '#routes/byte-range'
 import type { RouteContext } from '#routes/context'
 import { embeddedOnly } from '#routes/embedded-only'
 import { type Binding, bind, type Call, type Reply } from '#server/call'
+import { isEtagNamed } from '#server/named-etag'
 
 /** Who hands out images. Contract 6. */
 export function updateImageRoutes(context: RouteContext): Binding[] {
@@ -21,7 +22,7 @@ async function read(
   if (size === undefined) throw new Problem('not_found')
   const etag = `"${sha256}"`
   const headers = { ETag: etag, 'Accept-Ranges': 'bytes' }
-  if (isNamed(call.header('if-none-match'), etag)) return { status: 304, headers }
+  if (isEtagNamed(call.header('if-none-match'), etag)) return { status: 304, headers }
   const range = rangeOf(call, etag, size)
   if (range === 'unsatisfiable') return { status: 416, headers: { ...headers, 'Content-Range': `bytes */${size}` } }
   const { from, to } = range ?? { from: 0, to: size }
@@ -42,9 +43,4 @@ function rangeOf(call: Call, etag: string, size: number): ByteRange | 'unsatisfi
   if (call.target.method !== 'GET') return undefined
   const known = call.header('if-range')
   return known === '' || known === etag ? byteRangeOf(call.header('range'), size) : undefined
-}
-
-/** RFC 9110 §13.1.2: compared weakly. */
-function isNamed(header: string, etag: string): boolean {
-  return header === '*' || header.split(',').some((known) => known.trim().replace(/^W\//, '') === etag)
 }

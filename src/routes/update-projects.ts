@@ -6,12 +6,12 @@ import type { Caller } from '#iam/caller'
 import { formatCrn } from '#model/crn'
 import { Problem } from '#model/problem'
 import { rolloutEntryOf } from '#model/rollout'
-import { reachesDevice } from '#model/scope'
+import { devicesWithin, reachesDevice } from '#model/scope'
 import type { RouteContext } from '#routes/context'
 import { embeddedOnly } from '#routes/embedded-only'
 import { listReply } from '#routes/list-reply'
-import { askProject, lookAtProject, mustHaveRoom } from '#routes/project-there'
-import { textReply } from '#routes/streamed'
+import { askProject, lookAtProject, mustHaveRoom, projectThere } from '#routes/project-there'
+import { namesOf, textReply } from '#routes/streamed'
 import { type Binding, bind } from '#server/call'
 import { putAction } from '#server/permit'
 
@@ -31,6 +31,29 @@ export function updateProjectRoutes(context: RouteContext): Binding[] {
           // Reading is not narrowed: what there is for a project tells of no device.
           isShown: () => true,
           textOf: (project) => JSON.stringify(entryOf(tenant, lookAtProject(context, tenant, project))),
+        },
+      )
+    }),
+
+    bind(api.listPins, (call) => {
+      const { caller, parameters, query } = call
+      const { tenant } = caller
+      const { pins } = projectThere(context, tenant, parameters.project)
+      const isWithin = devicesWithin(caller.scope, 'updates', 'read')
+      // Looked up when its turn comes: it may be another by then, or gone.
+      const firmwareOf = (device: string) => lookAtProject(context, tenant, parameters.project).pins.get(device)
+      return listReply(
+        context,
+        call,
+        {},
+        {
+          limit: query.limit,
+          names: namesOf(behind(pins.keys(), nameOfCursor(query.cursor))),
+          isShown: (device) => isWithin(device) && firmwareOf(device) !== undefined,
+          textOf: (device) => {
+            const firmware = firmwareOf(device)
+            return firmware === undefined ? undefined : JSON.stringify({ deviceIdentifier: device, firmware })
+          },
         },
       )
     }),
@@ -63,6 +86,11 @@ function entryOf(tenant: string, { project, releases, pins, rollout, tally }: Pr
     pins: pins.size,
     rollout: rollout ? rolloutEntryOf(rollout, tally.counts) : null,
   }
+}
+
+/** Those behind a cursor, in their order. */
+function behind(names: Iterable<string>, after: string): readonly string[] {
+  return [...names].filter((name) => name > after).sort()
 }
 
 /** The version. @throws Problem `not_found` */

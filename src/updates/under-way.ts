@@ -12,6 +12,10 @@ export const silentMs = 60_000
  */
 export const beginningsPerSecond = 128
 
+/** Beside a loop that is busy for half of its time and more: the fewer, the less the changes that others report wait. */
+export const beginningsBesideMuch = 64
+const busyFrom = 1 / 2
+
 /** How long those that waited are begun before the loop is given back. */
 const sliceMs = 1
 
@@ -139,8 +143,9 @@ export class UnderWay<T extends Placed> {
   }
 
   #paced(): void {
-    const pauseMs = 1_000 / beginningsPerSecond
-    const earliest = this.#options.world.monotonic() - 1_000 + pauseMs
+    const { world } = this.#options
+    const pauseMs = 1_000 / (world.loopShare() < busyFrom ? beginningsPerSecond : beginningsBesideMuch)
+    const earliest = world.monotonic() - 1_000 + pauseMs
     this.#pacedUntil = Math.max(this.#pacedUntil, earliest) + pauseMs
   }
 

@@ -1,15 +1,9 @@
-import { existsSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { type Browser, type CDPSession, chromium, type Page } from 'playwright-core'
+import type { Browser, CDPSession, Page } from 'playwright-core'
+import { launchChromium, noBrowser } from '#test/blackbox/chromium'
 
-/** Where Debian puts it. */
-const executablePath = '/usr/bin/chromium'
-
-/** Why there is no browser to test with; undefined where there is one. */
-export const noBrowser = existsSync(executablePath)
-  ? undefined
-  : `SKIPPED, not passed: ${executablePath} is not there (apt-get install chromium)`
+export { noBrowser }
 
 /** As JSON, by `PublicKeyCredential.toJSON()`. */
 export type CredentialJson = Readonly<Record<string, unknown>> & { readonly id: string }
@@ -54,7 +48,7 @@ export class VirtualAuthenticator {
   }
 
   static async open(): Promise<VirtualAuthenticator> {
-    const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] })
+    const browser = await launchChromium()
     const page = await browser.newPage()
     const session = await page.context().newCDPSession(page)
     await session.send('WebAuthn.enable')

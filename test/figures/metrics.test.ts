@@ -73,6 +73,11 @@ describe('the text', () => {
     expect(new Exposition(await textOf([row])).samples).toEqual([{ name: 'ddb_a', labels: { code: 'z' }, value: 0 }])
   })
 
+  test('what is not known has no line', async () => {
+    const row: MetricRow = { ...about, name: 'ddb_a', type: 'gauge', read: () => [] }
+    expect(await textOf([row])).toBe('# HELP ddb_a What it says\n# TYPE ddb_a gauge\n')
+  })
+
   test('a histogram: buckets hold those before them', async () => {
     const histogram = new Histogram([0.1, 2])
     for (const value of [0.05, 0.1, 1, 7]) histogram.observe(value)
@@ -94,6 +99,44 @@ describe('the text', () => {
     )
     expect(text).toContain('ddb_b_seconds_bucket{le="2",route="r"} 3\n')
     expect(text).toContain('ddb_b_seconds_sum{route="r"} 8.15\n')
+  })
+
+  test('of many samples comes in pieces, and reads as one', async () => {
+    const counts = Object.fromEntries(Array.from({ length: 450 }, (_, place) => [`c${place}`, place]))
+    const histogram = new Histogram([1])
+    const rows: MetricRow[] = [
+      { ...about, name: 'ddb_a', type: 'gauge', labels: { code: '' }, read: () => by('code', counts) },
+      {
+        ...about,
+        name: 'ddb_b_seconds',
+        type: 'histogram',
+        bounds: [1],
+        labels: { code: '' },
+        read: () => Object.keys(counts).map((code) => ({ labels: { code }, histogram })),
+      },
+    ]
+    const metrics = metricsOf(noSources, rows)
+    // Two ask at once, and take turns.
+    const texts = ['', '']
+    const both = [metrics.pieces('prometheus'), metrics.pieces('prometheus')].map((each) =>
+      each[Symbol.asyncIterator](),
+    )
+    for (let isOver = false; !isOver; ) {
+      const pieces = await Promise.all(both.map((each) => each.next()))
+      isOver = pieces.every(({ done }) => done)
+      for (const [place, { value = '' }] of pieces.entries()) {
+        texts[place] += value
+        expect(String(value).split('\n').length).toBeLessThan(150)
+      }
+    }
+    for (const text of texts) {
+      const { samples } = new Exposition(text)
+      expect(samples.slice(0, 450).map(({ labels, value }) => [labels.code, value])).toEqual(Object.entries(counts))
+      expect(samples.slice(450).map(({ labels }) => labels.code)).toEqual(
+        Object.keys(counts).flatMap((code) => [code, code, code, code]),
+      )
+      expect(text.match(/^# /gm)).toHaveLength(4)
+    }
   })
 
   test('in the form of OpenMetrics a counter is a family without _total, and the end is said', async () => {

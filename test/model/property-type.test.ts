@@ -7,7 +7,6 @@ import {
   type PropertyType,
   propertyTypeOf,
   propertyTypes,
-  utf8BytesOf,
   valueBytesMax,
 } from '#model/property-type'
 
@@ -240,12 +239,4 @@ group('for every type and any value', () => {
       }),
     )
   })
-})
-
-test('bytes of a text are counted as UTF-8 has them', () => {
-  fc.assert(
-    fc.property(fc.string({ unit: 'binary' }), (text) => {
-      expect(utf8BytesOf(text)).toBe(Buffer.byteLength(text))
-    }),
-  )
 })

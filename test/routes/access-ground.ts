@@ -9,6 +9,7 @@ import { directoryAddress } from '#actors/directory/address'
 import { rowByName } from '#actors/directory/queries'
 import type { DirectoryState } from '#actors/directory/state'
 import { idempotencyIndex } from '#actors/idempotency/expiry'
+import { outboxAddress } from '#actors/outbox/address'
 import { projectAddress } from '#actors/project/address'
 import type { ProjectState } from '#actors/project/state'
 import { sessionAddress } from '#actors/session/address'
@@ -21,6 +22,7 @@ import { createAction, exampleAction } from '#api/actions'
 import { createAlarm, exampleAlarm } from '#api/alarms'
 import { createFunction, exampleFunction } from '#api/functions'
 import { exampleGroup } from '#api/groups'
+import { putSchema } from '#api/schemas'
 import { exampleDevice, exampleService } from '#api/state-shape'
 import { exampleSubscription } from '#api/subscriptions'
 import { exampleTemplate, putTemplate } from '#api/templates'
@@ -28,6 +30,7 @@ import { putRollout } from '#api/update-projects'
 import { exampleFirmware, exampleProject } from '#api/updates'
 import { anonymous } from '#iam/anonymous'
 import { hashOf } from '#iam/secret-text'
+import type { UnsubscribeUrls } from '#iam/unsubscribe-urls'
 import type { Identity } from '#identity/identity'
 import type { ActionBody } from '#model/action'
 import type { AlarmBody } from '#model/alarm'
@@ -52,7 +55,8 @@ import { type Door, openDoor, world } from '#test/server/door'
 const apiKey = '4Qm8sUx2Bw'
 const provisioningKey = '6Rk2vNd8Yj'
 export const exampleSession = '3Nc7xJr4Vq'
-const examplePassword = 'correct horse battery'
+/** Everybody's. */
+export const examplePassword = 'correct horse battery'
 export const other = 'other'
 /** What `eve` is subscribed to; not to the one that the examples name. */
 const subscribedFunction = '7Gm2sXv5He'
@@ -67,6 +71,7 @@ export class AccessGround {
   readonly #identity: Identity
   readonly #door: Door
   readonly #skip: (ms: number) => void
+  readonly #now: () => number
   readonly #tokens = new Map<Asker, string>()
   readonly bindings: readonly Binding[]
   #device: WebSocket | undefined
@@ -77,15 +82,18 @@ export class AccessGround {
     door: Door,
     bindings: readonly Binding[],
     skip: (ms: number) => void,
+    now: () => number,
   ) {
     this.#assembly = assembly
     this.#identity = identity
     this.#door = door
     this.bindings = bindings
     this.#skip = skip
+    this.#now = now
   }
 
-  static async open(): Promise<AccessGround> {
+  /** `more`: what is bound beside what has state behind it. */
+  static async open(more: readonly Binding[] = []): Promise<AccessGround> {
     const clock = { aheadMs: 0 }
     const movable: World = { ...world, now: () => world.now() + clock.aheadMs }
     const port = { of: 0 }
@@ -111,14 +119,15 @@ export class AccessGround {
     await assembly.open()
     const { identity } = assembly
     if (!identity) throw new Error('identity is off')
-    const bindings = bindingsOf(assembly.context, identity, operationOf(assembly))
+    const bindings = [...bindingsOf(assembly.context, identity, operationOf(assembly)), ...more]
     const sockets = socketsOf(assembly.context, identity, assembly.eventRoom, 256 * 1024)
     const idempotency = idempotencyOf(assembly.context)
     const door = await openDoor({ world: movable, bindings, sockets, authenticate: identity.authenticate, idempotency })
     port.of = door.port
-    return new AccessGround(assembly, identity, door, bindings, (ms) => {
+    const skip = (ms: number) => {
       clock.aheadMs += ms
-    })
+    }
+    return new AccessGround(assembly, identity, door, bindings, skip, () => movable.now())
   }
 
   async close(): Promise<void> {
@@ -155,9 +164,7 @@ export class AccessGround {
   /** The device of the examples, on a link of its own, doing whatever it is asked. */
   async link(): Promise<void> {
     this.#device?.terminate()
-    const secret = 'of the device'
-    await this.#ask(deviceAddress(defaultTenant, exampleDevice), { type: 'set_secret', hash: hashOf(secret) })
-    const authorization = `Basic ${Buffer.from(`${exampleDevice}:${secret}`).toString('base64')}`
+    const authorization = await this.deviceAuthorization()
     const device = new WebSocket(`${this.#door.ws}/link`, ['link.v1.json'], { headers: { authorization } })
     this.#device = device
     const properties = [{ propId: 8192, type: 'FLOAT' }]
@@ -174,6 +181,47 @@ export class AccessGround {
         if (type === 'WRITE') device.send(JSON.stringify({ type: 'RESULT', flakeAddress, id, results }))
       })
     })
+  }
+
+  /** What the device of the examples shows without a link. */
+  async deviceAuthorization(): Promise<string> {
+    const secret = 'of the device'
+    await this.#ask(deviceAddress(defaultTenant, exampleDevice), { type: 'set_secret', hash: hashOf(secret) })
+    return `Basic ${Buffer.from(`${exampleDevice}:${secret}`).toString('base64')}`
+  }
+
+  /** Somebody whom no example knows, with everybody's password. */
+  async newcomer(name: string): Promise<void> {
+    await this.#user(defaultTenant, name, ['operator'], true)
+  }
+
+  /** The signed part of the address of an image, good for an hour. */
+  imageQuery(sha256: string): string {
+    return this.#assembly.context.imageUrls.queryOf(sha256, exampleDevice, this.now() + 3_600_000)
+  }
+
+  /** The same of the address that ends a subscription of `eve`. */
+  unsubscribeQuery(subscription: string): string {
+    const user = formatCrn({ type: 'user', id: rowByName(this.#directory, 'eve')?.id ?? '' })
+    // It can read them only; who writes mails can make them.
+    const urls = this.#assembly.context.unsubscribeUrls as UnsubscribeUrls
+    const url = urls.urlOf('', { tenant: defaultTenant, user, subscription })
+    return url.slice(url.indexOf('?') + 1)
+  }
+
+  /** A mail did not go out. */
+  async failedMail(): Promise<void> {
+    await this.#ask(outboxAddress(defaultTenant), { type: 'count', passed: { reason: 'no_address', count: 1 } })
+  }
+
+  /** By the clock of the server, Unix ms. */
+  now(): number {
+    return this.#now()
+  }
+
+  /** Time goes by. */
+  pass(ms: number): void {
+    this.#skip(ms)
   }
 
   async forget(tenant: string): Promise<void> {
@@ -290,11 +338,11 @@ export class AccessGround {
         name: 'Hall 3',
         hash,
         expiresAt: null,
-        maxDevices: null,
+        maxDevices: 200,
       }
       await this.#ask(address, add)
     }
-    const grants = [{ permissions: { meta: ['read'] }, devices: ['*'], services: ['*'] }]
+    const grants = [{ permissions: { service: ['read'], meta: ['read', 'update'] }, devices: ['*'], services: ['*'] }]
     await this.#ask(address, { type: 'put_role', role: 'ops', grants })
     await this.#user(tenant, tenant === defaultTenant ? 'ann' : 'ona', ['operator'], true)
     for (const id of state.alarms.keys()) await this.#ask(address, { type: 'delete_alarm', id })
@@ -366,9 +414,12 @@ export class AccessGround {
     const properties = [{ propId: 8192, type: 'FLOAT' }]
     const services = [{ serviceIdentifier: exampleService, properties }]
     const updates = [{ serviceIdentifier: exampleService, propId: 8192, value: 21.5 }]
-    await this.#answered('postLink', {}, { deviceIdentifier: exampleDevice, services, updates })
-    await this.#answered('patchMeta', { deviceIdentifier: exampleDevice }, { location: { building: 'A' } })
+    const report = () => this.#answered('postLink', {}, { deviceIdentifier: exampleDevice, services, updates })
+    await report()
+    await this.#answered('patchMeta', { deviceIdentifier: exampleDevice }, { location: { building: 'A', floor: 1 } })
     await this.#firmware()
+    // What it says of its firmware takes its services away.
+    await report()
     const group = { name: 'Hall 3', devices: [exampleDevice] }
     const put = { type: 'put_group', id: exampleGroup, isNew: true, body: group, author: anonymous.user }
     await this.#ask(tenantAddress(defaultTenant), put)
@@ -379,8 +430,7 @@ export class AccessGround {
     const set = { type: 'put_alarm', id: exampleAlarm, isNew: true, body: alarm, author }
     await this.#ask(tenantAddress(defaultTenant), set)
     await this.#action()
-    const schema = { name: 'Climate', description: 'A room', properties: {} }
-    await this.#answered('putSchema', { serviceIdentifier: exampleService }, schema)
+    await this.#answered('putSchema', { serviceIdentifier: exampleService }, putSchema.example.body)
   }
 
   /** Takes away what is known of the project of the examples. */
@@ -395,7 +445,7 @@ export class AccessGround {
   /** A device with firmware, and a project that has two releases for it, holds it at one, and rolls that out. */
   async #firmware(): Promise<void> {
     const device = deviceAddress(defaultTenant, exampleDevice)
-    const firmwares = [{ firmware: exampleFirmware, index: 0 }]
+    const firmwares = [{ firmware: exampleFirmware, hardware: 'rev-b', index: 0 }]
     const known = this.#look(device) as DeviceState
     if (known.project !== exampleProject) {
       const { session } = known

@@ -3,6 +3,7 @@ import type { Permission, RouteEntry } from '#api/entry'
 import { exampleDevice, exampleService } from '#api/state-shape'
 import { type Action, actions, type Grant, type Resource, resources } from '#model/scope'
 import { bindingsOf } from '#routes/bindings'
+import { expectDocumented } from '#test/api/documented-answer'
 import { AccessGround, type Asker, exampleSession, other } from '#test/routes/access-ground'
 
 /**
@@ -116,6 +117,10 @@ const ownRows: Readonly<Record<string, { readonly why: string; readonly row: Row
       { why: 'any device', row: [401, 404, 403, 403, 'success', 'success'] as const },
     ]),
   ),
+  listPins: {
+    why: 'its devices; another tenant has no such project',
+    row: [401, 404, 403, 'empty', 'success', 'success'],
+  },
   putPin: { why: 'another tenant makes its own', row: [401, 'success', 403, 404, 'success', 'success'] },
   readImage: { why: 'the signature is the credential', row: [403, 403, 403, 403, 403, 403] },
   // A key speaks for any device.
@@ -254,6 +259,7 @@ describe.each(entries.map((entry) => [entry.name, entry] as const))('%s', (_, en
       const path = `${await pathOf(entry, asker)}${query.size > 0 ? `?${query}` : ''}`
       const answer = await ground.call(caller === 'nobody' ? undefined : asker, method, path, bodyOf(entry))
       expect(answer.status).toBe(expected(outcome, entry))
+      expectDocumented(entry, answer)
       if (answer.status >= 400) {
         expect(answer.text).not.toContain(exampleDevice)
         expect(ground.whole('default')).toBe(before)

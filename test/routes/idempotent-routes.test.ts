@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { RouteEntry } from '#api/entry'
+import { takesIdempotencyKey } from '#api/idempotency-key'
 import type { Grant } from '#model/scope'
 import { bindingsOf } from '#routes/bindings'
-import { takesIdempotencyKey } from '#server/idempotency'
 import { AccessGround } from '#test/routes/access-ground'
 
 /** Every route that changes something, called twice as its example says under one key. Contract 1.10. */

@@ -148,3 +148,29 @@ test('projects are there while they have something, page by page', async () => {
   expect((await ground.call('GET', '/updates/projects/a/releases')).status).toBe(404)
   expect((await ground.call('GET', '/updates/projects')).json).toHaveLength(2)
 })
+
+test('pins of a project are listed by device, as far as one may read, page by page', async () => {
+  const pins = `${project}/pins`
+  expect((await ground.call('GET', pins)).status).toBe(404)
+  for (const [device, firmware] of [
+    ['C', '1.0.0'],
+    ['A', '1.1.0'],
+    ['B', '1.0.0'],
+  ])
+    expect((await ground.put(`${pins}/${device}`, { firmware })).status).toBe(200)
+  const { json } = await ground.call('GET', pins)
+  expect(json).toEqual([
+    { deviceIdentifier: 'A', firmware: '1.1.0' },
+    { deviceIdentifier: 'B', firmware: '1.0.0' },
+    { deviceIdentifier: 'C', firmware: '1.0.0' },
+  ])
+  const first = await ground.call('GET', `${pins}?limit=2`)
+  const [, next = ''] = /<\/api\/v1(.*)>; rel="next"/.exec(first.headers.get('link') ?? '') ?? []
+  const second = await ground.call('GET', next)
+  expect([first.json, second.json]).toEqual([json.slice(0, 2), json.slice(2)])
+  expect(second.headers.get('link')).toBeNull()
+  ground.caller('reader', onUpdates(['read'], ['B']))
+  expect((await ground.call('GET', pins, { by: 'reader' })).json).toEqual([json[1]])
+  await ground.call('DELETE', `${pins}/A`)
+  expect((await ground.call('GET', pins)).json).toEqual(json.slice(1))
+})

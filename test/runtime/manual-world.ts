@@ -20,6 +20,8 @@ export class ManualWorld implements World {
   #timers: Timer[] = []
   #soon: (() => void)[] = []
   #chance: number
+  /** What `loopShare` says. */
+  busyShare = 0
 
   constructor(options: { readonly now?: number; readonly seed?: number } = {}) {
     this.#now = options.now ?? startMs
@@ -46,6 +48,10 @@ export class ManualWorld implements World {
     return () => {
       this.#timers = this.#timers.filter((other) => other !== timer)
     }
+  }
+
+  loopShare(): number {
+    return this.busyShare
   }
 
   random(byteCount: number): Uint8Array {

@@ -18,6 +18,7 @@ export const world: World = {
     timer.unref()
     return () => clearTimeout(timer)
   },
+  loopShare: () => 0,
   random: (byteCount) => randomBytes(byteCount),
 }
 

@@ -53,6 +53,7 @@ export class SimulatedWorld {
         this.#timers.push(timer)
         return () => this.#drop(timer)
       },
+      loopShare: () => 0,
       random: (byteCount) => Uint8Array.from({ length: byteCount }, () => this.random.below(256)),
     }
     return {

@@ -36,6 +36,7 @@ function worldOf(seed: number): World {
     monotonic: () => now,
     soon: (task) => void after(0, task),
     after,
+    loopShare: () => 0,
     random: (byteCount) =>
       Uint8Array.from({ length: byteCount }, () => {
         state = (Math.imul(state, 1664525) + 1013904223) >>> 0

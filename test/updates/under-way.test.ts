@@ -1,6 +1,13 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { ManualWorld } from '#test/runtime/manual-world'
-import { beginningsPerSecond, type Placed, silentMs, UnderWay, waitingMax } from '#updates/under-way'
+import {
+  beginningsBesideMuch,
+  beginningsPerSecond,
+  type Placed,
+  silentMs,
+  UnderWay,
+  waitingMax,
+} from '#updates/under-way'
 
 const tenant = 'default'
 let world: ManualWorld
@@ -49,6 +56,17 @@ describe('places', () => {
     expect(begun).toEqual(others)
     await world.advance(10_000)
     expect(names.filter((_, place) => places.take(tenant, `E${place}`))).toHaveLength(beginningsPerSecond)
+  })
+
+  test('are given to fewer a second beside a busy loop', async () => {
+    places = new UnderWay({ world, countMax: 10_000, begin: ({ device }) => begun.push(device) })
+    world.busyShare = 0.5
+    const names = Array.from({ length: 3 * beginningsBesideMuch }, (_, place) => `D${place}`)
+    expect(names.filter((device) => places.take(tenant, device))).toEqual(names.slice(0, beginningsBesideMuch))
+    const others = names.slice(beginningsBesideMuch)
+    for (const device of others) wait(device)
+    await world.advance(1_000)
+    expect(begun).toEqual(others.slice(0, beginningsBesideMuch))
   })
 
   test('are not taken by who comes while others wait', async () => {

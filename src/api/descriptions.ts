@@ -1,0 +1,43 @@
+import { z } from 'zod'
+import { defineRoute } from '#api/entry'
+import { refused } from '#api/refusals'
+
+/** What can be called, for programs. Contract 8. */
+
+const info = { title: 'Device Data Backend', version: '0.1.0' }
+
+export const readOpenApi = defineRoute({
+  name: 'readOpenApi',
+  method: 'GET',
+  path: '/openapi.json',
+  source: 'contract 8',
+  summary: 'All routes, as OpenAPI 3.1',
+  access: 'none',
+  answers: {
+    200: {
+      description: 'The document',
+      schema: z.looseObject({ openapi: z.string(), info: z.looseObject({ title: z.string(), version: z.string() }) }),
+    },
+    304: { description: 'As it was' },
+    ...refused(404),
+  },
+  example: { status: 200, answer: { openapi: '3.1.1', info } },
+})
+
+export const readAsyncApi = defineRoute({
+  name: 'readAsyncApi',
+  method: 'GET',
+  path: '/asyncapi.json',
+  source: 'contract 8',
+  summary: 'The device link and the stream of events, as AsyncAPI 3.0',
+  access: 'none',
+  answers: {
+    200: {
+      description: 'The document',
+      schema: z.looseObject({ asyncapi: z.string(), info: z.looseObject({ title: z.string(), version: z.string() }) }),
+    },
+    304: { description: 'As it was' },
+    ...refused(404),
+  },
+  example: { status: 200, answer: { asyncapi: '3.0.0', info } },
+})

@@ -1,0 +1,329 @@
+import { type Authority, apiKeyHolder, nobody } from '#client/authority'
+import { BasicSession } from '#client/basic-session'
+import { Cell } from '#client/cell'
+import type { Client } from '#client/client'
+import { DpopSession, type TokenPair } from '#client/dpop-session'
+import { indexedDbStore } from '#client/indexed-db-store'
+import { LiveState } from '#client/live-state'
+import { type Login, logIn } from '#client/login'
+import { MemoryStore } from '#client/memory-store'
+import type { Observable } from '#client/observable'
+import type { ConnectOptions, Credentials, KeyPair, SessionStore } from '#client/options'
+import { pagesOf } from '#client/pages'
+import { ownOrigin, type Platform, platformOf } from '#client/platform'
+import { Problem } from '#client/problem'
+import { type AnyCall, requestOf } from '#client/request-of'
+import type { Answer, CallArguments, Item, ListName, RouteName, WholeAnswer } from '#client/routes'
+import {
+  type Confirmation,
+  type Factor,
+  permissionsOf,
+  type Session,
+  type SignIn,
+  type SignInOutcome,
+} from '#client/session'
+import type { State, StateOptions } from '#client/state'
+import { isReplayable, type RawAnswer, type Request, Transport } from '#client/transport'
+
+/** A sign-in that waits for its second factor. */
+interface Pending {
+  readonly keys: KeyPair
+  readonly token: string
+  readonly keep: boolean
+}
+
+/** What `/auth` and `/iam` say where nobody signs in: credentials are of no use there. */
+const iamIsOff = 'IAM is off'
+
+const signedOut: Session = { state: 'signed out', permissions: {} }
+
+/** A client over HTTP: who asks, and what he asks. What it promises stands at `Client`. */
+export class ConnectedClient implements Client {
+  readonly #options: ConnectOptions
+  readonly #platform: Platform
+  readonly #transport: Transport
+  readonly #store: SessionStore
+  readonly #session: Cell<Session>
+  readonly #states = new Set<LiveState>()
+  /** Undefined: `credentials`, which have not signed in yet. */
+  #authority: Authority | undefined
+  #beginning: Promise<Authority> | undefined
+  #restoring: Promise<Session> | undefined
+  #pending: Pending | undefined
+
+  constructor(options: ConnectOptions) {
+    const url = options.url ?? ownOrigin()
+    if (url === undefined) throw new TypeError('url is needed outside of pages')
+    const { origin, pathname } = new URL(url)
+    const base = `${origin}${pathname.replace(/\/+$/, '')}/api/v1`
+    this.#options = options
+    this.#platform = platformOf(options)
+    this.#transport = new Transport(base, this.#platform)
+    const shared = options.credentials ? undefined : indexedDbStore(base)
+    this.#store = options.store ?? shared ?? new MemoryStore()
+    this.#session = new Cell<Session>({ state: 'unknown', permissions: {} }, this.#platform.nextTurn)
+    if (!options.credentials) this.#authority = nobody
+  }
+
+  get session(): Observable<Session> {
+    return this.#session
+  }
+
+  async call<R extends RouteName>(route: R, ...[call]: CallArguments<R>): Promise<Answer<R>> {
+    return (await this.#succeeded(requestOf(route, call as AnyCall))) as Answer<R>
+  }
+
+  async answer<R extends RouteName>(route: R, ...[call]: CallArguments<R>): Promise<WholeAnswer<R>> {
+    return this.#exchange(requestOf(route, call as AnyCall))
+  }
+
+  async *pages<R extends ListName>(route: R, ...[call]: CallArguments<R>): AsyncGenerator<readonly Item<R>[]> {
+    const pages = pagesOf(requestOf(route, call as AnyCall), (request) => this.#exchange(request))
+    for await (const { items } of pages) yield items as readonly Item<R>[]
+  }
+
+  restore(): Promise<Session> {
+    this.#restoring ??= this.#restore().finally(() => {
+      this.#restoring = undefined
+    })
+    return this.#restoring
+  }
+
+  async signIn({ keep = true, ...credentials }: SignIn): Promise<SignInOutcome> {
+    const login = await logIn(this.#transport, credentials)
+    if ('tenants' in login) return login
+    if ('pair' in login) {
+      await this.#begun(login.keys, login.pair, keep)
+      return 'signed in'
+    }
+    const { keys, secondFactor } = login
+    const { token, methods, enroll, expiresIn } = secondFactor
+    this.#pending = { keys, token, keep }
+    const expiresAt = this.#platform.now() + expiresIn * 1000
+    this.#session.set({ state: 'second factor', permissions: {}, methods, enroll, expiresAt })
+    return { secondFactor: { methods, enroll } }
+  }
+
+  async secondFactor(factor: Factor): Promise<'signed in'> {
+    if ('webauthn' in factor) await this.#factor('/auth/2fa/webauthn/authenticate/verify', factor.webauthn)
+    else if (!this.#pending) throw new TypeError('no sign-in waits for a code')
+    else if ('code' in factor) await this.#factor('/auth/2fa/totp', { code: factor.code })
+    else await this.#factor('/auth/2fa/recovery', { code: factor.recovery })
+    return 'signed in'
+  }
+
+  async enrollTotp(confirmation: Confirmation = {}): Promise<Answer<'POST /auth/2fa/totp/enroll'>> {
+    return (await this.#factor('/auth/2fa/totp/enroll', confirmation)) as Answer<'POST /auth/2fa/totp/enroll'>
+  }
+
+  async activateTotp(
+    code: string,
+    confirmation: Pick<Confirmation, 'password'> = {},
+  ): Promise<{ recoveryCodes: readonly string[] }> {
+    const { recoveryCodes } = (await this.#factor('/auth/2fa/totp/activate', {
+      code,
+      ...confirmation,
+    })) as Answer<'POST /auth/2fa/totp/activate'>
+    return { recoveryCodes }
+  }
+
+  async startWebauthnRegistration(confirmation: Confirmation = {}): Promise<object> {
+    return (await this.#factor('/auth/2fa/webauthn/register/options', confirmation)) as object
+  }
+
+  async finishWebauthnRegistration(
+    response: object,
+    more: Confirmation & { readonly name?: string } = {},
+  ): Promise<{ id: string; recoveryCodes?: readonly string[] | undefined }> {
+    const body = { ...response, ...more }
+    const { id, recoveryCodes } = (await this.#factor(
+      '/auth/2fa/webauthn/register/verify',
+      body,
+    )) as Answer<'POST /auth/2fa/webauthn/register/verify'>
+    return { id, recoveryCodes }
+  }
+
+  async startWebauthnAuthentication(): Promise<object> {
+    return (await this.#factor('/auth/2fa/webauthn/authenticate/options', {})) as object
+  }
+
+  async signOut({ all = false }: { readonly all?: boolean } = {}): Promise<void> {
+    const authority = this.#authority
+    this.#pending = undefined
+    try {
+      if (authority && authority !== nobody) {
+        const answer = await this.#exchange(requestOf('POST /auth/logout', { query: { all: all || undefined } }))
+        if (answer.status >= 300 && answer.status !== 401) throw problemOf(answer)
+      }
+    } finally {
+      if (authority instanceof DpopSession) await authority.forget()
+      this.#end()
+    }
+  }
+
+  state(options: StateOptions = {}): State {
+    const state = new LiveState(options, {
+      platform: this.#platform,
+      session: this.#session,
+      read: (request) => this.#exchange(request),
+      pages: (first, limitOf) => pagesOf(first, (request) => this.#exchange(request), limitOf),
+      socketUrl: (path) => this.#transport.socketUrl(path),
+      renew: () => this.#renew(),
+      rightsChanged: () => void this.#whoIsIt().catch(() => {}),
+      closed: (closed) => this.#states.delete(closed),
+    })
+    this.#states.add(state)
+    return state
+  }
+
+  close(): void {
+    for (const state of [...this.#states]) state.close()
+  }
+
+  async #succeeded(request: Request): Promise<unknown> {
+    const answer = await this.#exchange(request)
+    if (answer.status < 200 || answer.status > 299) throw problemOf(answer)
+    return answer.body
+  }
+
+  /** Sends in the name of whoever is signed in; once more when his token had ended and there is another. §5.2.9 */
+  async #exchange(request: Request): Promise<RawAnswer> {
+    let authority = await this.#begin()
+    const credential = await authority.credentialFor(request)
+    const answer = await this.#transport.send(request, credential)
+    if (!isTokenRefused(answer) || !isReplayable(request.body)) return answer
+    if (!(await authority.renew(credential))) {
+      if (!this.#lost(authority)) return answer
+      authority = await this.#begin()
+    }
+    return this.#transport.send(request, await authority.credentialFor(request))
+  }
+
+  /** In whose name to ask: with `credentials` he signs in now, once for all who wait. */
+  async #begin(): Promise<Authority> {
+    if (this.#authority) return this.#authority
+    this.#beginning ??= this.#signInByCredentials().finally(() => {
+      this.#beginning = undefined
+    })
+    return this.#beginning
+  }
+
+  async #signInByCredentials(): Promise<Authority> {
+    const { credentials } = this.#options
+    if (!credentials) return nobody
+    try {
+      return this.#become(await this.#authorityOf(credentials))
+    } catch (error) {
+      if (error instanceof Problem && error.status === 404 && error.message === iamIsOff) return this.#become(nobody)
+      throw error
+    }
+  }
+
+  async #authorityOf(credentials: Credentials): Promise<Authority> {
+    if ('apiKey' in credentials) return apiKeyHolder(credentials.apiKey)
+    if (credentials.scheme === 'basic') {
+      const session = new BasicSession(this.#transport, credentials.name, credentials.password)
+      await session.begin()
+      return session
+    }
+    const { scheme: _, ...account } = credentials
+    const login = await logIn(this.#transport, account)
+    if (!('pair' in login)) throw refusalOf(login)
+    return DpopSession.begun(this.#transport, this.#platform, this.#store, login.keys, login.pair)
+  }
+
+  #become(authority: Authority): Authority {
+    this.#authority = authority
+    return authority
+  }
+
+  /** A session is over. Whether another can be begun. */
+  #lost(authority: Authority): boolean {
+    const { credentials } = this.#options
+    const isToBegin = credentials !== undefined && !('apiKey' in credentials)
+    if (this.#authority !== authority) return true
+    if (isToBegin) this.#authority = undefined
+    else this.#end()
+    return isToBegin
+  }
+
+  #end(): void {
+    this.#pending = undefined
+    this.#authority = this.#options.credentials ? undefined : nobody
+    this.#session.set(signedOut)
+  }
+
+  /** A socket was closed because the session is over: whether it goes on after all. */
+  async #renew(): Promise<boolean> {
+    const authority = await this.#begin()
+    const credential = await authority.credentialFor({ method: 'GET', path: '/events/ticket' })
+    return (await authority.renew(credential)) || this.#lost(authority)
+  }
+
+  async #restore(): Promise<Session> {
+    if (!this.#options.credentials && this.#authority === nobody) {
+      this.#authority = (await DpopSession.kept(this.#transport, this.#platform, this.#store)) ?? nobody
+    }
+    return this.#whoIsIt()
+  }
+
+  /** Asks the server. Nobody who is somebody without a token means that nobody has to be. */
+  async #whoIsIt(): Promise<Session> {
+    const answer = await this.#exchange(requestOf('GET /iam/me'))
+    if (answer.status === 401) this.#session.set(signedOut)
+    else if (answer.status !== 200) throw problemOf(answer)
+    else {
+      const { name, tenant, roles, grants } = answer.body as Answer<'GET /iam/me'>
+      const state = this.#authority === nobody || name === 'anonymous' ? 'IAM off' : 'signed in'
+      this.#session.set({ state, name, tenant, roles, grants, permissions: permissionsOf(grants, tenant) })
+    }
+    return this.#session.value
+  }
+
+  async #begun(keys: KeyPair, pair: TokenPair, keep: boolean): Promise<void> {
+    const store = keep ? this.#store : new MemoryStore()
+    this.#authority = await DpopSession.begun(this.#transport, this.#platform, store, keys, pair)
+    this.#pending = undefined
+    try {
+      await this.#whoIsIt()
+    } catch {
+      // He is signed in all the same, and what the sign-in answered may be shown only once.
+      this.#session.set({ state: 'signed in', permissions: {} })
+    }
+  }
+
+  /** Of second factors: for the sign-in that waits, which it may complete, else for who is signed in. */
+  async #factor(path: string, body: object): Promise<unknown> {
+    const pending = this.#pending
+    const request = { method: 'POST', path }
+    if (!pending) return this.#succeeded({ ...request, body })
+    const { keys, token, keep } = pending
+    const answer = await this.#transport.send({ ...request, body: { ...body, token } }, { proof: { keys } })
+    if (answer.status !== 200) {
+      if (answer.status === 401 && isSaid(answer, 'invalid or expired token')) this.#end()
+      throw problemOf(answer)
+    }
+    const { accessToken, refreshToken } = answer.body as Partial<TokenPair>
+    if (accessToken && refreshToken) await this.#begun(keys, { accessToken, refreshToken }, keep)
+    return answer.body
+  }
+}
+
+function problemOf({ status, body, headers }: RawAnswer): Problem {
+  return new Problem(status, body, headers)
+}
+
+function refusalOf(login: Exclude<Login, { readonly pair: unknown }>): Problem {
+  return 'tenants' in login
+    ? new Problem(409, { error: 'TENANT_CONFLICT_ERROR', tenants: login.tenants })
+    : new Problem(401, { error: '2fa_required' })
+}
+
+/** Not wrong passwords and codes, which are 401 as well. RFC 6750 §3.1 */
+function isTokenRefused({ status, headers }: RawAnswer): boolean {
+  return status === 401 && /error="invalid_token"/.test(headers.get('www-authenticate') ?? '')
+}
+
+function isSaid({ body }: RawAnswer, error: string): boolean {
+  return (body as { readonly error?: unknown } | undefined)?.error === error
+}

@@ -1,0 +1,99 @@
+import type { ServiceView } from '#client/device-view'
+import type { Fleet } from '#client/fleet'
+import { Layouts } from '#client/layout'
+import type { ListKind } from '#client/list-kind'
+import type { Item } from '#client/routes'
+import { ServiceState } from '#client/service-state'
+import type { EventOf, StreamEvent } from '#model/event'
+import type { Property } from '#model/property'
+
+/** What of devices is wanted. */
+export interface Wanted {
+  readonly depth: 0 | 1 | 2
+  readonly devices: ReadonlySet<string> | undefined
+  readonly services: ReadonlySet<string> | undefined
+}
+
+/** About as many properties as are read and folded in a few milliseconds. */
+const propertiesPerPage = 4_000
+
+/** Devices with their services, by `GET /devices`. */
+export class DeviceList implements ListKind {
+  readonly route = 'GET /devices'
+  readonly query: Readonly<Record<string, unknown>>
+  readonly firstPage = 100
+  readonly weightPerPage = propertiesPerPage
+  readonly types = ['OBJECT_UPDATED', 'DEVICE_ADD', 'DEVICE_DELETE'] as const
+  readonly #fleet: Fleet
+  readonly #wanted: Wanted
+  readonly #layouts = new Layouts()
+
+  /** @param named devices that the server is asked for by name */
+  constructor(fleet: Fleet, wanted: Wanted, named: readonly string[] | undefined) {
+    this.#fleet = fleet
+    this.#wanted = wanted
+    this.query = { depth: wanted.depth, deviceIdentifier: named }
+  }
+
+  keyOf(event: StreamEvent): string {
+    return (event as EventOf<'DEVICE_ADD'>).deviceIdentifier
+  }
+
+  take(entries: readonly unknown[]) {
+    const keys: string[] = []
+    let weight = 0
+    for (const { deviceIdentifier: device, services = [] } of entries as readonly Item<'GET /devices'>[]) {
+      weight++
+      if (!this.#isWanted(device)) continue
+      const states = new Map<string, ServiceView>()
+      for (const { serviceIdentifier: service, properties = {} } of services) {
+        if (!this.#wanted.services || this.#wanted.services.has(service)) {
+          const state = ServiceState.of(Object.values(properties as Record<string, Property>), this.#layouts)
+          states.set(service, state)
+          weight += state.size
+        }
+      }
+      this.#fleet.setServices(device, states)
+      keys.push(device)
+    }
+    return { keys, weight }
+  }
+
+  keepOnly(isThere: (device: string) => boolean): void {
+    for (const device of [...this.#fleet.devices.keys()]) {
+      if (!isThere(device)) this.#fleet.setServices(device, undefined)
+    }
+  }
+
+  apply(event: StreamEvent): void {
+    const device = this.keyOf(event)
+    if (!this.#isWanted(device)) return
+    if (event.type === 'DEVICE_DELETE') this.#fleet.setServices(device, undefined)
+    else if (event.type === 'DEVICE_ADD') this.#fleet.setServices(device, this.#fleet.servicesOf(device) ?? new Map())
+    else if (event.type === 'OBJECT_UPDATED') this.#update(event as EventOf<'OBJECT_UPDATED'>)
+  }
+
+  complete(isComplete: boolean): void {
+    this.#fleet.complete('services', isComplete)
+  }
+
+  #update(event: EventOf<'OBJECT_UPDATED'>): void {
+    const { deviceIdentifier: device, serviceIdentifier: service, updates, timestamp } = event
+    const { depth, services: wanted } = this.#wanted
+    if (depth === 0 || (wanted && !wanted.has(service))) return
+    const services = this.#fleet.servicesOf(device)
+    const before = services?.get(service) as ServiceState | undefined
+    // Which property was the last one is not known without them: such a service stays until it is read again.
+    if (depth === 1 && (before || updates.every(({ tag }) => tag === 'removed'))) return
+    const layouts = this.#layouts
+    const after = depth === 1 ? ServiceState.of([], layouts) : ServiceState.after(before, updates, timestamp, layouts)
+    const changed = new Map(services)
+    if (after) changed.set(service, after)
+    else changed.delete(service)
+    this.#fleet.setServices(device, changed)
+  }
+
+  #isWanted(device: string): boolean {
+    return this.#wanted.devices?.has(device) ?? true
+  }
+}

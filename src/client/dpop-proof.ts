@@ -1,0 +1,62 @@
+import { base64url, utf8 } from '#client/base64url'
+import type { KeyPair } from '#client/options'
+
+/** A key proves that it takes part in a request. RFC 9449 §4, §5.2. */
+
+/** What one proof is about. */
+export interface Proven {
+  readonly method: string
+  /** Absolute; query and fragment are left out. */
+  readonly url: string
+  /** Seconds, by the server's clock. */
+  readonly at: number
+  /** Fresh for each proof. */
+  readonly id: string
+  readonly nonce?: string | undefined
+  readonly accessToken?: string | undefined
+}
+
+const curve = { name: 'ECDSA', namedCurve: 'P-256' } as const
+const signature = { name: 'ECDSA', hash: 'SHA-256' } as const
+
+/** A pair whose private key can be used, and not be read. */
+export async function makeKeys(): Promise<KeyPair> {
+  return (await subtle().generateKey(curve, false, ['sign', 'verify'])) as KeyPair
+}
+
+/** A DPoP proof JWT. */
+export async function proofOf(keys: KeyPair, proven: Proven): Promise<string> {
+  const { method, url, at, id, nonce, accessToken } = proven
+  const header = { typ: 'dpop+jwt', alg: 'ES256', jwk: await publicKeyOf(keys) }
+  const claims = {
+    jti: id,
+    htm: method,
+    htu: url.replace(/[?#].*$/s, ''),
+    iat: at,
+    nonce,
+    ath: accessToken === undefined ? undefined : base64url(await subtle().digest('SHA-256', utf8(accessToken))),
+  }
+  const text = `${base64url(utf8(JSON.stringify(header)))}.${base64url(utf8(JSON.stringify(claims)))}`
+  return `${text}.${base64url(await subtle().sign(signature, keys.privateKey, utf8(text)))}`
+}
+
+const publicKeys = new WeakMap<KeyPair, Promise<object>>()
+
+/** The public parts alone, RFC 9449 §4.2. */
+function publicKeyOf(keys: KeyPair): Promise<object> {
+  let key = publicKeys.get(keys)
+  if (!key) {
+    key = subtle()
+      .exportKey('jwk', keys.publicKey)
+      .then(({ kty, crv, x, y }) => ({ kty, crv, x, y }))
+    publicKeys.set(keys, key)
+  }
+  return key
+}
+
+/** @throws Error where pages come by http from another machine: browsers keep WebCrypto from them. */
+function subtle(): typeof globalThis.crypto.subtle {
+  const found = globalThis.crypto?.subtle
+  if (!found) throw new Error('Signing in needs a page that came by https, or from localhost')
+  return found
+}

@@ -1,0 +1,126 @@
+import { MemoryStore } from '#client/memory-store'
+import type { SessionStore, StoredSession } from '#client/options'
+import { Turns } from '#client/turns'
+
+/** Of IndexedDB what is used. */
+interface Factory {
+  open(name: string, version: number): OpenRequest
+}
+interface Request<T> {
+  readonly result: T
+  readonly error: unknown
+  onsuccess: (() => void) | null
+  onerror: (() => void) | null
+}
+interface OpenRequest extends Request<Database> {
+  onupgradeneeded: (() => void) | null
+  onblocked: (() => void) | null
+}
+interface Database {
+  createObjectStore(name: string): unknown
+  transaction(name: string, mode: 'readonly' | 'readwrite'): { objectStore(name: string): ObjectStore }
+  onversionchange: (() => void) | null
+  onclose: (() => void) | null
+  close(): void
+}
+interface ObjectStore {
+  get(key: string): Request<unknown>
+  put(value: unknown, key: string): Request<unknown>
+  delete(key: string): Request<unknown>
+}
+/** Of the Web Locks API what is used. */
+interface Locks {
+  request<T>(name: string, run: () => Promise<T>): Promise<T>
+}
+
+const databaseName = 'device-data-backend'
+const storeName = 'sessions'
+
+/** The store of browsers, or undefined where there is no IndexedDB. `name`: whose session it is, such as the server's address. */
+export function indexedDbStore(name: string): SessionStore | undefined {
+  const { indexedDB, navigator } = globalThis as unknown as {
+    readonly indexedDB?: Factory
+    readonly navigator?: { readonly locks?: Locks }
+  }
+  return indexedDB && new IndexedDbStore(indexedDB, navigator?.locks, name)
+}
+
+/**
+ * A session that all tabs share and that outlives them. IndexedDB stores keys without anybody reading them, and locks keep
+ * tabs from showing the same refresh token twice. Where nothing can be stored, as some private windows have it, the
+ * session ends with the page.
+ */
+class IndexedDbStore implements SessionStore {
+  readonly #factory: Factory
+  readonly #locks: Locks | undefined
+  readonly #name: string
+  readonly #turns = new Turns()
+  readonly #instead = new MemoryStore()
+  #database: Promise<Database> | undefined
+
+  constructor(factory: Factory, locks: Locks | undefined, name: string) {
+    this.#factory = factory
+    this.#locks = locks
+    this.#name = name
+  }
+
+  async read(): Promise<StoredSession | undefined> {
+    const instead = await this.#instead.read()
+    if (instead) return instead
+    const kept = await this.#ask('readonly', (store) => store.get(this.#name))
+    return isSession(kept) ? kept : undefined
+  }
+
+  async write(session: StoredSession): Promise<void> {
+    const key = await this.#ask('readwrite', (store) => store.put(session, this.#name))
+    if (key === undefined) await this.#instead.write(session)
+    else await this.#instead.remove()
+  }
+
+  async remove(): Promise<void> {
+    await this.#instead.remove()
+    await this.#ask('readwrite', (store) => store.delete(this.#name))
+  }
+
+  exclusively<T>(run: () => Promise<T>): Promise<T> {
+    const locks = this.#locks
+    return this.#turns.take(() => (locks ? locks.request(`${databaseName} ${this.#name}`, run) : run()))
+  }
+
+  /** Undefined when it failed. */
+  async #ask(mode: 'readonly' | 'readwrite', ask: (store: ObjectStore) => Request<unknown>): Promise<unknown> {
+    try {
+      this.#database ??= this.#open()
+      const database = await this.#database
+      return await answerOf(ask(database.transaction(storeName, mode).objectStore(storeName)))
+    } catch {
+      this.#database = undefined
+      return undefined
+    }
+  }
+
+  async #open(): Promise<Database> {
+    const request = this.#factory.open(databaseName, 1)
+    request.onupgradeneeded = () => request.result.createObjectStore(storeName)
+    const database = await answerOf(request)
+    const forget = () => {
+      database.close()
+      this.#database = undefined
+    }
+    database.onversionchange = forget
+    database.onclose = forget
+    return database
+  }
+}
+
+function answerOf<T>(request: Request<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    request.onsuccess = () => resolve(request.result)
+    request.onerror = () => reject(request.error)
+  })
+}
+
+function isSession(kept: unknown): kept is StoredSession {
+  const { keys, accessToken, refreshToken } = (kept ?? {}) as Partial<Record<keyof StoredSession, unknown>>
+  return typeof keys === 'object' && typeof accessToken === 'string' && typeof refreshToken === 'string'
+}

@@ -1,0 +1,234 @@
+import { pauseMs } from '#client/backoff'
+import type { ListKind } from '#client/list-kind'
+import type { Paged } from '#client/pages'
+import type { Platform } from '#client/platform'
+import { Problem } from '#client/problem'
+import { nextOf, requestOf } from '#client/request-of'
+import type { Position } from '#client/state'
+import { strip } from '#client/strip'
+import type { Request } from '#client/transport'
+import type { StreamEvent } from '#model/event'
+
+/** What a list is read with. */
+export interface Reading {
+  readonly platform: Platform
+  pages(first: Request, limitOf: () => number | undefined): AsyncIterable<Paged>
+  /** It can't be read, and will not be by trying again. */
+  failed(problem: Error): void
+}
+
+/** Events of one entry that wait for it to be read are stripped of what later ones say again, from so many on. */
+const stripFrom = 32
+const pageMax = 5_000
+
+/** A page takes the server milliseconds: one of which nothing comes for so long is asked for again. */
+const silenceMs = 30_000
+
+/**
+ * One list, read once and kept up by events. While it is read, page by page, events about entries that were read are
+ * applied, those about others wait for them. A page that fails is asked for again: what was read stays read, as long as no
+ * event is missed. What was known before stays until it is read anew. Contract 3.4, 4
+ */
+export class KeptList {
+  readonly kind: ListKind
+  readonly #reading: Reading
+  #state: 'idle' | 'reading' | 'kept' = 'idle'
+  #round = new AbortController()
+  /** What is read must be of then or later. */
+  #floor = 0
+  /** Of the first page: every later event is to be applied. */
+  #readAt: Position | undefined
+  /** Where reading goes on. */
+  #next: string | undefined
+  #limit: number | undefined
+  /** Of the first page of all that was read to its end, and of that which is being read. */
+  #etag: string | undefined
+  #etagRead: string | undefined
+  #seen = new Set<string>()
+  #waiting = new Map<string, StreamEvent[]>()
+  /** Of entries that are read anew by themselves: what came since they were asked for. */
+  readonly #again = new Map<string, StreamEvent[]>()
+  #whenKept: (() => void)[] = []
+
+  constructor(kind: ListKind, reading: Reading) {
+    this.kind = kind
+    this.#reading = reading
+  }
+
+  get isActive(): boolean {
+    return this.#state !== 'idle'
+  }
+
+  get isKept(): boolean {
+    return this.#state === 'kept'
+  }
+
+  get readAt(): Position | undefined {
+    return this.#readAt
+  }
+
+  /** Reads all; what comes from now on will be heard, and what is read must be of `floor` or later. */
+  startOver(floor: number): void {
+    this.stop()
+    this.#floor = floor
+    this.#state = 'reading'
+    this.#readAt = undefined
+    void this.#read(this.#round.signal)
+  }
+
+  /** Nothing is read any more, nor heard. */
+  stop(): void {
+    this.#round.abort()
+    this.#round = new AbortController()
+    this.#state = 'idle'
+    this.#next = undefined
+    this.#seen = new Set()
+    this.#waiting = new Map()
+    this.#again.clear()
+    this.kind.complete(false)
+  }
+
+  heard(event: StreamEvent): void {
+    if (this.#state === 'idle' || (this.#readAt && event.offset <= this.#readAt.offset)) return
+    const key = this.kind.keyOf(event)
+    if (this.#state === 'kept' || this.#seen.has(key)) this.kind.apply(event)
+    else this.#wait(key, event)
+    this.#again.get(key)?.push(event)
+  }
+
+  /** Reads the entry of a device anew, for what of it no event says. */
+  async readAgain(device: string): Promise<void> {
+    if (!this.isKept || this.#again.has(device)) return
+    const { signal } = this.#round
+    const since: StreamEvent[] = []
+    this.#again.set(device, since)
+    const query = { ...this.kind.query, deviceIdentifier: device, limit: 1 }
+    try {
+      for await (const page of this.#reading.pages(requestOf(this.kind.route, { query, signal }), () => undefined)) {
+        if (signal.aborted || page.items.length === 0) break
+        const offset = Number(page.headers.get('stream-offset'))
+        this.kind.take(page.items)
+        for (const event of since) if (event.offset > offset) this.kind.apply(event)
+      }
+    } catch {
+      // It is as it was: nothing was said to be more.
+    }
+    if (this.#again.get(device) === since) this.#again.delete(device)
+  }
+
+  /** Resolves when all is read, and everything that was heard meanwhile applied. */
+  whenKept(): Promise<void> {
+    return this.isKept ? Promise.resolve() : new Promise((resolve) => this.#whenKept.push(resolve))
+  }
+
+  async #read(round: AbortSignal): Promise<void> {
+    const { platform } = this.#reading
+    for (let attempt = 1; !round.aborted; attempt++) {
+      const seen = this.#seen.size
+      try {
+        const isUnchanged = await this.#readPages(round)
+        return await this.#finish(round, isUnchanged)
+      } catch (error) {
+        if (round.aborted) return
+        if (error instanceof Problem && !isTemporary(error)) return this.#refused(error, round)
+        if (this.#seen.size > seen) attempt = 1
+      }
+      await platform.sleep(pauseMs(attempt, platform.random), round)
+    }
+  }
+
+  /** Whether nothing had changed since it was read the last time. */
+  async #readPages(round: AbortSignal): Promise<boolean> {
+    const { kind } = this
+    for await (const page of this.#reading.pages(this.#request(round), () => this.#limit)) {
+      if (round.aborted) return false
+      if (!this.#readAt && !this.#begun(page)) throw new TooOld()
+      if (page.isUnchanged) return true
+      const { keys, weight } = kind.take(page.items)
+      for (const key of keys) {
+        this.#seen.add(key)
+        this.#applyWaiting(key)
+      }
+      this.#next = nextOf(page.headers)
+      if (kind.weightPerPage && weight > 0) {
+        this.#limit = Math.max(1, Math.min(pageMax, Math.round((kind.weightPerPage * page.items.length) / weight)))
+      }
+      await this.#reading.platform.breathe()
+    }
+    return false
+  }
+
+  #request(signal: AbortSignal): Request {
+    const { route, query, firstPage } = this.kind
+    if (this.#next !== undefined) return { method: 'GET', path: this.#next, signal, silenceMs }
+    const ifNoneMatch = this.#etag
+    return { ...requestOf(route, { query: { ...query, limit: firstPage }, ifNoneMatch, signal }), silenceMs }
+  }
+
+  /** What a first page says of all. Whether it is young enough. */
+  #begun({ headers, isUnchanged }: Paged): boolean {
+    const offset = Number(headers.get('stream-offset'))
+    const epoch = headers.get('stream-epoch') ?? ''
+    if (offset < this.#floor) return false
+    this.#readAt = { epoch, offset }
+    if (!isUnchanged) {
+      this.#etag = undefined
+      this.#etagRead = headers.get('etag') ?? undefined
+    }
+    for (const [key, events] of [...this.#waiting]) {
+      const later = events.filter((event) => event.offset > offset)
+      if (later.length > 0) this.#waiting.set(key, later)
+      else this.#waiting.delete(key)
+    }
+    return true
+  }
+
+  /** In slices: what waits may be much, and more may come meanwhile. */
+  async #finish(round: AbortSignal, isUnchanged: boolean): Promise<void> {
+    if (round.aborted) return
+    const { platform } = this.#reading
+    if (!isUnchanged) this.kind.keepOnly((key) => this.#seen.has(key))
+    let applied = 0
+    for (const key of this.#waiting.keys()) {
+      this.#seen.add(key)
+      this.#applyWaiting(key)
+      if (++applied % 500 === 0) await platform.breathe()
+      if (round.aborted) return
+    }
+    this.#state = 'kept'
+    this.#next = undefined
+    this.#seen = new Set()
+    this.#etag = this.#etagRead
+    this.kind.complete(true)
+    for (const resolve of this.#whenKept.splice(0)) resolve()
+  }
+
+  /** Who may not read it has none; whose session is over hears so elsewhere. */
+  async #refused(problem: Problem, round: AbortSignal): Promise<void> {
+    if (problem.status === 401) return
+    if (problem.status !== 403) return this.#reading.failed(problem)
+    this.#readAt = { epoch: '', offset: this.#floor }
+    this.#waiting.clear()
+    await this.#finish(round, false)
+  }
+
+  #wait(key: string, event: StreamEvent): void {
+    const waiting = this.#waiting.get(key)
+    if (!waiting) this.#waiting.set(key, [event])
+    else if (waiting.push(event) % stripFrom === 0 && key !== '') this.#waiting.set(key, strip(waiting))
+  }
+
+  #applyWaiting(key: string): void {
+    const events = this.#waiting.get(key)
+    if (!events) return
+    this.#waiting.delete(key)
+    for (const event of events) this.kind.apply(event)
+  }
+}
+
+/** Read from somebody who did not know yet what we were told. */
+class TooOld extends Error {}
+
+function isTemporary({ status }: Problem): boolean {
+  return status >= 500 || status === 429 || status === 408
+}

@@ -1,0 +1,275 @@
+import { AlarmList } from '#client/alarm-list'
+import { pauseMs } from '#client/backoff'
+import { Cell, Listeners } from '#client/cell'
+import { DeviceList, type Wanted } from '#client/device-list'
+import type { DeviceView } from '#client/device-view'
+import { EventStream, type StreamDoor, type StreamListener } from '#client/event-stream'
+import { Fleet } from '#client/fleet'
+import { KeptList, type Reading } from '#client/kept-list'
+import type { ListKind } from '#client/list-kind'
+import { LiveMap } from '#client/live-map'
+import { MetaList } from '#client/meta-list'
+import type { Observable, ObservableMap } from '#client/observable'
+import { requestOf } from '#client/request-of'
+import { SchemaList } from '#client/schema-list'
+import type { Session } from '#client/session'
+import type {
+  AlarmStatus,
+  Connection,
+  FirmwareView,
+  Position,
+  Schema,
+  State,
+  StateOptions,
+  Subscription,
+} from '#client/state'
+import { SubscriptionList } from '#client/subscription-list'
+import { UpdateList } from '#client/update-list'
+import type { EventOf, StreamEvent } from '#model/event'
+
+/** What a state needs of the client. */
+export interface StateDoor extends StreamDoor {
+  readonly session: Observable<Session>
+  readonly pages: Reading['pages']
+  closed(state: LiveState): void
+}
+
+/** The lists that are read when first asked for. */
+type Later = 'schemas' | 'alarms' | 'updates' | 'subscriptions'
+
+/** Longer lists of names do not fit into an address: then everything is read, and most of it put aside. */
+const namesCharactersMax = 4_000
+
+/** A connection that is there and gives no answer is not live. */
+const headWithinMs = 15_000
+
+/** The state of a tenant: lists, each read once and kept up by the events of one stream. What it promises stands at `State`. */
+export class LiveState implements State, StreamListener {
+  readonly connection: Cell<Connection>
+  readonly ready: Promise<void>
+  readonly #door: StateDoor
+  readonly #options: StateOptions
+  readonly #stream: EventStream
+  readonly #fleet: Fleet
+  readonly #lists: KeptList[] = []
+  readonly #later = new Map<Later, LiveMap<string, unknown>>()
+  readonly #byType = new Map<string, KeptList[]>()
+  readonly #listeners = new Listeners<[StreamEvent]>()
+  readonly #unsubscribe: (() => void)[] = []
+  #position: Position | undefined
+  /** Whose state it is, as far as that is known. */
+  #who: string | undefined
+  #isClosed = false
+
+  constructor(options: StateOptions, door: StateDoor) {
+    const { platform, session } = door
+    this.#door = door
+    this.#options = options
+    this.connection = new Cell<Connection>({ state: 'connecting', since: platform.now() }, platform.nextTurn)
+    this.#fleet = new Fleet(platform.nextFrame)
+    const wanted = wantedOf(options)
+    const named = wanted.devices && [...wanted.devices]
+    const asked = named && named.join().length <= namesCharactersMax ? named : undefined
+    this.#add(new DeviceList(this.#fleet, wanted, asked))
+    this.#add(new MetaList(this.#fleet, wanted, asked))
+    this.#stream = new EventStream(door, this, this.connection, this.#query(asked))
+    this.ready = this.#whenReady()
+    this.#unsubscribe.push(session.subscribe(() => this.#follow(session.value)))
+    this.#unsubscribe.push(platform.whenOnline(() => this.#stream.hurry()))
+    if (!this.#follow(session.value)) this.#stream.start()
+  }
+
+  get devices(): ObservableMap<string, DeviceView> {
+    return this.#fleet.devices
+  }
+
+  get schemas(): ObservableMap<string, Schema> {
+    return this.#asked('schemas', (map: LiveMap<string, Schema>) => new SchemaList(map))
+  }
+
+  get alarms(): ObservableMap<string, AlarmStatus> {
+    return this.#asked('alarms', (map: LiveMap<string, AlarmStatus>) => new AlarmList(map))
+  }
+
+  get updates(): ObservableMap<string, FirmwareView> {
+    return this.#asked('updates', (map: LiveMap<string, FirmwareView>) => new UpdateList(map))
+  }
+
+  get subscriptions(): ObservableMap<string, Subscription> {
+    return this.#asked('subscriptions', (map: LiveMap<string, Subscription>) => new SubscriptionList(map))
+  }
+
+  get position(): Position | undefined {
+    return this.#position
+  }
+
+  device(deviceIdentifier: string): Observable<DeviceView | undefined> {
+    return this.#fleet.devices.at(deviceIdentifier.toUpperCase())
+  }
+
+  events(listener: (event: StreamEvent) => void): () => void {
+    return this.#listeners.add(listener)
+  }
+
+  close(): void {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    this.#halt()
+    for (const unsubscribe of this.#unsubscribe) unsubscribe()
+    this.connection.set({ state: 'closed', since: this.#door.platform.now() })
+    this.#door.closed(this)
+  }
+
+  heard(event: StreamEvent): void {
+    for (const list of this.#byType.get(event.type) ?? []) list.heard(event)
+    this.#place()
+    this.#lookAgain(event)
+    this.#listeners.tell(event)
+  }
+
+  startOver(offset: number): void {
+    for (const list of this.#lists) list.startOver(offset)
+  }
+
+  async caughtUp(signal: AbortSignal): Promise<number> {
+    const wasKept = this.#lists.every((list) => list.isKept)
+    while (!signal.aborted && !this.#lists.every((list) => list.isKept)) {
+      await Promise.race([Promise.all(this.#lists.map((list) => list.whenKept())), aborted(signal)])
+    }
+    this.#place()
+    const read = Math.max(0, ...this.#lists.map(({ readAt }) => readAt?.offset ?? 0))
+    return wasKept && !signal.aborted ? this.#head(signal, read) : read
+  }
+
+  ended(problem: Error): void {
+    this.#halt()
+    this.connection.set({ state: 'closed', since: this.#door.platform.now(), problem })
+  }
+
+  /** Who comes may have declared what has no value yet, of which no event tells: it is read for who looks at that device. */
+  #lookAgain(event: StreamEvent): void {
+    const isComing = event.type === 'DEVICE_ADD' || event.type === 'DEVICE_DISCOVERY' || isOnline(event)
+    if (!isComing || (this.#options.depth ?? 2) < 2) return
+    const { deviceIdentifier } = event as EventOf<'DEVICE_ADD'>
+    if (!this.#fleet.devices.isWatched(deviceIdentifier)) return
+    for (const list of this.#lists) if (list.kind instanceof DeviceList) void list.readAgain(deviceIdentifier)
+  }
+
+  /** Where the server is: nothing was read on this connection that says so. */
+  async #head(signal: AbortSignal, read: number): Promise<number> {
+    const { platform } = this.#door
+    for (let attempt = 1; !signal.aborted; attempt++) {
+      const statuses = new Set<number | undefined>()
+      for (const { kind } of this.#lists) {
+        const query = { ...kind.query, depth: 0, limit: kind.firstPage && 1 }
+        const request = { ...requestOf(kind.route, { query, signal }), silenceMs: headWithinMs }
+        const answer = await this.#door.read(request).catch(() => undefined)
+        if (answer?.status === 200) return Number(answer.headers.get('stream-offset'))
+        statuses.add(answer?.status)
+      }
+      // Who may read none of them has nothing that could be behind.
+      if ([...statuses].every((status) => status === 403)) return read
+      await platform.sleep(pauseMs(attempt, platform.random), signal)
+    }
+    return read
+  }
+
+  /** Up to where everything is folded in. */
+  #place(): void {
+    const at = this.#stream.position
+    if (!at || !this.#lists.every((list) => list.isKept)) return
+    const read = this.#lists.map(({ readAt }) => readAt?.offset ?? 0)
+    const least = read.length > 0 ? Math.min(...read) : 0
+    this.#position = { epoch: at.epoch, offset: Math.max(at.offset, least) }
+  }
+
+  #add(kind: ListKind): KeptList | undefined {
+    const { types } = this.#options
+    if (types && !kind.types.some((type) => types.includes(type))) return undefined
+    const { platform, pages } = this.#door
+    const list = new KeptList(kind, { platform, pages, failed: (problem) => this.ended(problem) })
+    this.#lists.push(list)
+    for (const type of kind.types) this.#byType.set(type, [...(this.#byType.get(type) ?? []), list])
+    return list
+  }
+
+  #asked<V>(name: Later, kindOf: (map: LiveMap<string, V>) => ListKind): LiveMap<string, V> {
+    const known = this.#later.get(name)
+    if (known) return known as LiveMap<string, V>
+    const map = new LiveMap<string, V>(this.#door.platform.nextFrame)
+    this.#later.set(name, map as LiveMap<string, unknown>)
+    const list = this.#add(kindOf(map))
+    const at = this.#stream.position
+    if (list && at && !this.#isClosed) list.startOver(at.offset)
+    return map
+  }
+
+  /** Of the upgrade, contract 4.2. */
+  #query(named: readonly string[] | undefined): Readonly<Record<string, string>> {
+    const { types, services = [] } = this.#options
+    return {
+      ...(types && { types: types.join() }),
+      ...(named && { devices: named.join() }),
+      ...(services.length > 0 && services.join().length <= namesCharactersMax && { services: services.join() }),
+    }
+  }
+
+  /** Nobody's state is shown to somebody else. Whether it stands still for now. */
+  #follow({ state, tenant, name }: Session): boolean {
+    if (this.#isClosed) return true
+    const mayAsk = state !== 'signed out' && state !== 'second factor'
+    const who = mayAsk && name !== undefined ? `${tenant}/${name}` : undefined
+    const isSomebodyElse = who !== undefined && this.#who !== undefined && who !== this.#who
+    this.#who = who ?? this.#who
+    if (isSomebodyElse || (!mayAsk && this.connection.value.state !== 'closed')) this.#forget()
+    if (mayAsk && this.connection.value.state === 'closed') {
+      this.connection.set({ state: 'connecting', since: this.#door.platform.now() })
+      this.#stream.start()
+    }
+    return !mayAsk
+  }
+
+  #forget(): void {
+    this.ended(new Error('nobody is signed in'))
+    this.#fleet.devices.clear()
+    for (const map of this.#later.values()) map.clear()
+  }
+
+  #halt(): void {
+    this.#stream.stop()
+    for (const list of this.#lists) list.stop()
+    this.#position = undefined
+  }
+
+  #whenReady(): Promise<void> {
+    const ready = new Promise<void>((resolve, reject) => {
+      const look = () => {
+        const { state, problem } = this.connection.value
+        if (state === 'live') resolve()
+        else if (state === 'closed') reject(problem ?? new Error('it was closed'))
+        else return
+        end()
+      }
+      const end = this.connection.subscribe(look)
+    })
+    // Whoever does not wait for it looks at the connection.
+    ready.catch(() => {})
+    return ready
+  }
+}
+
+function wantedOf({ depth = 2, devices, services }: StateOptions): Wanted {
+  return {
+    depth,
+    devices: devices && new Set(devices.map((device) => device.toUpperCase())),
+    services: services && new Set(services),
+  }
+}
+
+function isOnline(event: StreamEvent): boolean {
+  return event.type === 'META_STATUS_CHANGE' && (event as EventOf<'META_STATUS_CHANGE'>).status === 'online'
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
+}

@@ -1,0 +1,120 @@
+import type { z } from 'zod'
+import type { Method, ParametersOf, RouteAnswers, RouteBody } from '#api/entry'
+
+/**
+ * What can be called, as types alone: nothing of the entries is there at run time, where `GET /devices` is method and
+ * address at once. Types of what is sent are the inputs of the entries' schemas, types of what is answered their outputs.
+ */
+type Entries =
+  | Of<typeof import('#api/actions')>
+  | Of<typeof import('#api/alarms')>
+  | Of<typeof import('#api/api-keys')>
+  | Of<typeof import('#api/backup')>
+  | Of<typeof import('#api/basic-tokens')>
+  | Of<typeof import('#api/devices')>
+  | Of<typeof import('#api/events')>
+  | Of<typeof import('#api/functions')>
+  | Of<typeof import('#api/groups')>
+  | Of<typeof import('#api/health')>
+  | Of<typeof import('#api/identity')>
+  | Of<typeof import('#api/jwks')>
+  | Of<typeof import('#api/link')>
+  | Of<typeof import('#api/login')>
+  | Of<typeof import('#api/meta')>
+  | Of<typeof import('#api/outbox')>
+  | Of<typeof import('#api/provisioning-keys')>
+  | Of<typeof import('#api/roles')>
+  | Of<typeof import('#api/schemas')>
+  | Of<typeof import('#api/second-factors')>
+  | Of<typeof import('#api/sessions')>
+  | Of<typeof import('#api/sign-up')>
+  | Of<typeof import('#api/signing-keys')>
+  | Of<typeof import('#api/subscriptions')>
+  | Of<typeof import('#api/templates')>
+  | Of<typeof import('#api/tenants')>
+  | Of<typeof import('#api/unsubscribe')>
+  | Of<typeof import('#api/update-hook')>
+  | Of<typeof import('#api/update-images')>
+  | Of<typeof import('#api/update-projects')>
+  | Of<typeof import('#api/updates')>
+  | Of<typeof import('#api/users')>
+  | Of<typeof import('#api/webauthn')>
+  | Of<typeof import('#api/writes')>
+
+interface AnyEntry {
+  readonly method: Method
+  readonly path: string
+  readonly query?: z.ZodType
+  readonly body?: RouteBody
+  readonly answers: RouteAnswers
+}
+
+/** The entries among the exports of a module. */
+type Of<M> = Extract<M[keyof M], AnyEntry>
+
+type Routes = { [E in Entries as `${E['method']} ${E['path']}`]: E }
+
+/** `GET /devices`, `PUT /devices/:deviceIdentifier/services/:serviceIdentifier/properties`, … */
+export type RouteName = keyof Routes
+
+export type Parameters<R extends RouteName> = Readonly<Record<ParametersOf<Routes[R]['path']>, string>>
+
+/** Texts in a query may also be given as what they say: `depth: 2`, `raw: false`. */
+type Said<T> = string extends T ? T | number : 'true' extends T ? T | boolean : T
+
+type QuerySchema<R extends RouteName> = NonNullable<Routes[R]['query']>
+
+/** An entry that says nothing of query or body has the schema of anything. */
+type QueryOf<R extends RouteName> =
+  z.ZodType extends QuerySchema<R> ? Readonly<Record<never, never>> : z.input<QuerySchema<R>>
+
+export type Query<R extends RouteName> = { readonly [K in keyof QueryOf<R>]: Said<QueryOf<R>[K]> }
+
+type BodySchema<R extends RouteName> = NonNullable<Routes[R]['body']>['schema']
+
+export type Body<R extends RouteName> = z.ZodType extends BodySchema<R> ? undefined : z.input<BodySchema<R>>
+
+type SuccessStatus = 200 | 201 | 202 | 204
+
+type SuccessAnswers<A> = {
+  [S in keyof A & SuccessStatus]: A[S] extends { readonly schema: infer Z extends z.ZodType } ? z.output<Z> : undefined
+}[keyof A & SuccessStatus]
+
+/** The body of a 2xx, `undefined` where it has none. */
+export type Answer<R extends RouteName> = SuccessAnswers<Routes[R]['answers']>
+
+/** Names of routes whose answer is a list: what `pages` goes through. */
+export type ListName = { [R in RouteName]: Answer<R> extends readonly unknown[] ? R : never }[RouteName]
+
+/** What stands for itself in a list of this route. */
+export type Item<R extends RouteName> = Answer<R> extends readonly (infer I)[] ? I : never
+
+/** What a call is told: which of it has to be there depends on the route. */
+export type Call<R extends RouteName> = CallOptions &
+  ([ParametersOf<Routes[R]['path']>] extends [never]
+    ? { readonly parameters?: undefined }
+    : { readonly parameters: Parameters<R> }) &
+  (Record<never, never> extends Query<R> ? { readonly query?: Query<R> } : { readonly query: Query<R> }) &
+  (undefined extends Body<R> ? { readonly body?: Body<R> } : { readonly body: Body<R> })
+
+/** `call('GET /devices')` needs nothing more; what has parameters, or a body, does. */
+export type CallArguments<R extends RouteName> =
+  Record<never, never> extends Call<R> ? readonly [call?: Call<R>] : readonly [call: Call<R>]
+
+export interface CallOptions {
+  /** Gives up; the call rejects with the signal's reason. */
+  readonly signal?: AbortSignal | undefined
+  /** The same request may be sent again under it: it is done once. Contract 1.10. */
+  readonly idempotencyKey?: string | undefined
+  /** The `etag` of an earlier answer; what has not changed is answered 304 without a body. */
+  readonly ifNoneMatch?: string | undefined
+  readonly headers?: Readonly<Record<string, string>> | undefined
+}
+
+/** An answer whole, whatever its status. `body`: parsed JSON, a text, or bytes, by its content type. */
+export interface WholeAnswer<R extends RouteName = RouteName> {
+  readonly status: number
+  readonly headers: Headers
+  /** Of a 2xx as the entry says; of a refusal what stands there. */
+  readonly body: Answer<R> | unknown
+}

@@ -1,0 +1,183 @@
+import type { PropertyView, ServiceView } from '#client/device-view'
+import { type Declared, declaredBits, type Layout, type Layouts } from '#client/layout'
+import { modifierFlags, modifierOf } from '#model/modifier'
+import type { Property } from '#model/property'
+import type { PropertyValue } from '#model/property-type'
+
+/** A property by itself, on its way from one layout to another. */
+interface Standing extends Declared {
+  readonly value: PropertyValue | undefined
+  readonly error: string | undefined
+  readonly timestamp: number
+}
+
+/** Nothing was reported yet. */
+const never = -1
+
+/**
+ * A service of a device as it stands, never changed: what it is in a layout that the fleet shares, what it stands at in two
+ * arrays. A property costs 16 bytes where values are numbers.
+ */
+export class ServiceState implements ServiceView {
+  readonly #layout: Layout
+  readonly #values: readonly (PropertyValue | undefined)[]
+  readonly #timestamps: readonly number[]
+  /** By place. */
+  readonly #errors: ReadonlyMap<number, string> | undefined
+
+  private constructor(
+    layout: Layout,
+    values: readonly (PropertyValue | undefined)[],
+    timestamps: readonly number[],
+    errors: ReadonlyMap<number, string> | undefined,
+  ) {
+    this.#layout = layout
+    this.#values = values
+    this.#timestamps = timestamps
+    this.#errors = errors
+  }
+
+  /** As a list shows it. */
+  static of(properties: Iterable<Property>, layouts: Layouts): ServiceState {
+    return ServiceState.from(
+      Array.from(properties, (property) => standingOf(property, property.timestamp ?? never)),
+      layouts,
+    )
+  }
+
+  /** As an event leaves it, or undefined when nothing is left. @param before undefined when it is new */
+  static after(
+    before: ServiceState | undefined,
+    items: readonly Property[],
+    timestamp: number,
+    layouts: Layouts,
+  ): ServiceState | undefined {
+    if (before === undefined || !before.#isLaidOutFor(items)) return rebuilt(before, items, timestamp, layouts)
+    return before.#with(items, timestamp)
+  }
+
+  /** What it consists of. */
+  static partsOf(state: ServiceState): Standing[] {
+    return state.#layout.properties.map((declared, place) => ({
+      ...declared,
+      value: state.#values[place],
+      error: state.#errors?.get(place),
+      timestamp: state.#timestamps[place] as number,
+    }))
+  }
+
+  /** Undone by `partsOf`. */
+  static from(parts: readonly Standing[], layouts: Layouts): ServiceState {
+    const errors = new Map<number, string>()
+    for (const [place, { error }] of parts.entries()) if (error !== undefined) errors.set(place, error)
+    return new ServiceState(
+      layouts.of(parts.map(({ propId, type, bits }) => ({ propId, type, bits }))),
+      parts.map(({ value }) => value),
+      parts.map(({ timestamp }) => timestamp),
+      errors.size > 0 ? errors : undefined,
+    )
+  }
+
+  get size(): number {
+    return this.#values.length
+  }
+
+  has(propId: number): boolean {
+    return this.#layout.placeOf.has(propId)
+  }
+
+  get(propId: number): PropertyView | undefined {
+    const place = this.#layout.placeOf.get(propId)
+    return place === undefined ? undefined : this.#viewAt(place)
+  }
+
+  valueAt(propId: number): PropertyValue | undefined {
+    const place = this.#layout.placeOf.get(propId)
+    return place === undefined ? undefined : this.#values[place]
+  }
+
+  keys(): MapIterator<number> {
+    return this.#layout.placeOf.keys()
+  }
+
+  *values(): MapIterator<PropertyView> {
+    for (const place of this.#values.keys()) yield this.#viewAt(place)
+  }
+
+  *entries(): MapIterator<[number, PropertyView]> {
+    for (const view of this.values()) yield [view.propId, view]
+  }
+
+  [Symbol.iterator](): MapIterator<[number, PropertyView]> {
+    return this.entries()
+  }
+
+  forEach(callback: (value: PropertyView, key: number, map: ReadonlyMap<number, PropertyView>) => void): void {
+    for (const view of this.values()) callback(view, view.propId, this)
+  }
+
+  #viewAt(place: number): PropertyView {
+    const { propId, type, bits } = this.#layout.properties[place] as Declared
+    const value = this.#values[place]
+    const timestamp = this.#timestamps[place] as number
+    const error = this.#errors?.get(place)
+    return {
+      propId,
+      type,
+      tag: error === undefined ? 'value' : 'error',
+      modifier: modifierOf(error === undefined ? bits : bits | modifierFlags.isError),
+      ...(value !== undefined && { value }),
+      ...(error !== undefined && { error }),
+      ...(timestamp !== never && { timestamp }),
+    }
+  }
+
+  /** Whether these change what properties stand at, and not what they are. */
+  #isLaidOutFor(items: readonly Property[]): boolean {
+    const { placeOf, properties } = this.#layout
+    return items.every(({ tag, propId, type, modifier }) => {
+      const declared = properties[placeOf.get(propId) ?? -1]
+      return tag !== 'removed' && declared?.type === type && declared.bits === declaredBits(modifier)
+    })
+  }
+
+  #with(items: readonly Property[], timestamp: number): ServiceState {
+    const values = this.#values.slice()
+    const timestamps = this.#timestamps.slice()
+    const errors = this.#errors || items.some(({ tag }) => tag === 'error') ? new Map(this.#errors) : undefined
+    for (const { propId, value, tag, error } of items) {
+      const place = this.#layout.placeOf.get(propId) as number
+      values[place] = value
+      timestamps[place] = timestamp
+      if (tag === 'error') errors?.set(place, error ?? '')
+      else errors?.delete(place)
+    }
+    return new ServiceState(this.#layout, values, timestamps, errors?.size ? errors : undefined)
+  }
+}
+
+/** What comes of items that change what properties there are. */
+function rebuilt(
+  before: ServiceState | undefined,
+  items: readonly Property[],
+  timestamp: number,
+  layouts: Layouts,
+): ServiceState | undefined {
+  const parts = new Map((before ? ServiceState.partsOf(before) : []).map((part) => [part.propId, part]))
+  for (const item of items) {
+    if (item.tag === 'removed') parts.delete(item.propId)
+    else parts.set(item.propId, standingOf(item, timestamp))
+  }
+  return parts.size === 0 ? undefined : ServiceState.from([...parts.values()], layouts)
+}
+
+function standingOf({ propId, type, modifier, tag, value, error }: Property, timestamp: number): Standing {
+  return {
+    propId,
+    type,
+    bits: declaredBits(modifier),
+    value,
+    error: tag === 'error' ? (error ?? '') : undefined,
+    timestamp,
+  }
+}

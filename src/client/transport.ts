@@ -1,0 +1,189 @@
+import { type Proven, proofOf } from '#client/dpop-proof'
+import type { KeyPair } from '#client/options'
+import { Patience } from '#client/patience'
+import type { Platform } from '#client/platform'
+import { ConnectionLost } from '#client/problem'
+
+/** A request as it is sent, whoever asks. */
+export interface Request {
+  readonly method: string
+  /** Below the base path of the API, with its query. */
+  readonly path: string
+  readonly headers?: Readonly<Record<string, string>>
+  /** Bytes, blobs and streams go as they are, everything else as JSON. */
+  readonly body?: unknown
+  readonly signal?: AbortSignal | undefined
+  /** Without a word for so long it is given up; default below. */
+  readonly silenceMs?: number | undefined
+}
+
+/** What of somebody goes with a request. */
+export interface Credential {
+  /** `Bearer …`, `DPoP …`, `Basic …` */
+  readonly authorization?: string
+  readonly apiKey?: string
+  /** The proof that goes with it, by this key; about the token if there is one. */
+  readonly proof?: { readonly keys: KeyPair; readonly accessToken?: string }
+}
+
+export interface RawAnswer {
+  readonly status: number
+  readonly headers: Headers
+  /** JSON parsed, other text, else bytes; undefined when empty. */
+  readonly body: unknown
+}
+
+/** The server begins to answer within a minute, or within what devices are waited for if that is longer. */
+const silenceMsDefault = 120_000
+
+/** Beyond what the round trip and the whole seconds of `Date` leave open. */
+const clockDifferenceMs = 1_000
+
+/** Requests to one server: what each answer says about its clock and its nonces goes into the next. RFC 9449 §8, §5.2.5. */
+export class Transport {
+  readonly #base: string
+  readonly #platform: Platform
+  #nonce: string | undefined
+  #aheadMs = 0
+
+  /** @param base with the base path of the API, without a slash at the end */
+  constructor(base: string, platform: Platform) {
+    this.#base = base
+    this.#platform = platform
+  }
+
+  /** Unix milliseconds, by the server's clock. */
+  now(): number {
+    return this.#platform.now() + this.#aheadMs
+  }
+
+  /** The address of a websocket. */
+  socketUrl(path: string): string {
+    return this.#base.replace(/^http/, 'ws') + path
+  }
+
+  /**
+   * Sends, and again when the proof lacked a nonce that is good by now, or was made by a clock that went wrong: once for each.
+   *
+   * @throws ConnectionLost when no answer came; the reason of the signal when that was aborted
+   */
+  async send(request: Request, credential: Credential = {}): Promise<RawAnswer> {
+    const faults = new Set<string>()
+    for (;;) {
+      const answer = await this.#sendOnce(request, credential)
+      const fault = credential.proof && isReplayable(request.body) ? faultOfProof(answer) : undefined
+      if (fault === undefined || faults.has(fault)) return answer
+      faults.add(fault)
+    }
+  }
+
+  async #sendOnce(request: Request, credential: Credential): Promise<RawAnswer> {
+    const {
+      method,
+      path,
+      body,
+      signal,
+      silenceMs = isRaw(body) ? Number.POSITIVE_INFINITY : silenceMsDefault,
+    } = request
+    const url = this.#base + path
+    const headers = new Headers(request.headers)
+    if (body !== undefined && !isRaw(body) && !headers.has('content-type')) {
+      headers.set('content-type', 'application/json')
+    }
+    if (credential.authorization !== undefined) headers.set('authorization', credential.authorization)
+    if (credential.apiKey !== undefined) headers.set('x-api-key', credential.apiKey)
+    if (credential.proof) headers.set('dpop', await this.#proof(method, url, credential.proof))
+    const patience = new Patience(this.#platform, silenceMs, signal)
+    const sentAt = this.#platform.now()
+    const asked: RequestInit & { readonly cache: 'no-store'; readonly duplex?: 'half' } = {
+      method,
+      headers,
+      signal: patience.signal,
+      // What is asked with credentials goes where it was sent; caches have their own idea of the time.
+      redirect: 'error',
+      cache: 'no-store',
+      credentials: 'omit',
+      ...(body !== undefined && { body: isRaw(body) ? (body as Blob) : JSON.stringify(body) }),
+      ...(isStream(body) && { duplex: 'half' as const }),
+    }
+    try {
+      const response = await this.#platform.fetch(url, asked)
+      patience.heard()
+      this.#learn(response.headers, sentAt)
+      return { status: response.status, headers: response.headers, body: await bodyOf(response, patience) }
+    } catch (error) {
+      signal?.throwIfAborted()
+      if (patience.signal.aborted) throw patience.signal.reason
+      throw new ConnectionLost(`${method} ${url}: no answer`, { cause: error })
+    } finally {
+      patience.end()
+    }
+  }
+
+  #proof(method: string, url: string, { keys, accessToken }: NonNullable<Credential['proof']>): Promise<string> {
+    const at = Math.floor(this.now() / 1000)
+    const proven: Proven = { method, url, at, id: this.#platform.uniqueId(), nonce: this.#nonce, accessToken }
+    return proofOf(keys, proven)
+  }
+
+  /** Any answer may bring the next nonce, and every one says what time it is there. */
+  #learn(headers: Headers, sentAt: number): void {
+    this.#nonce = headers.get('dpop-nonce') ?? this.#nonce
+    const date = Date.parse(headers.get('date') ?? '')
+    if (Number.isNaN(date)) return
+    const receivedAt = this.#platform.now()
+    const aheadMs = date + 500 - (sentAt + receivedAt) / 2
+    if (Math.abs(aheadMs - this.#aheadMs) > clockDifferenceMs + (receivedAt - sentAt) / 2) this.#aheadMs = aheadMs
+  }
+}
+
+/** Whether it can be sent a second time. */
+export function isReplayable(body: unknown): boolean {
+  return !isStream(body)
+}
+
+function isRaw(body: unknown): boolean {
+  return body instanceof Blob || body instanceof ArrayBuffer || ArrayBuffer.isView(body) || isStream(body)
+}
+
+function isStream(body: unknown): boolean {
+  return body instanceof ReadableStream
+}
+
+/** What another proof would mend, for the answer brought what was missing. §5.2.4, §5.2.5 */
+function faultOfProof({ status, body }: RawAnswer): string | undefined {
+  const error = (body as { readonly error?: unknown } | undefined | null)?.error
+  if (status === 400 && error === 'use_dpop_nonce') return error
+  return status === 401 && error === 'iat outside tolerance' ? error : undefined
+}
+
+async function bodyOf(response: Response, patience: Patience): Promise<unknown> {
+  const parts: Uint8Array[] = []
+  let length = 0
+  const reader = response.body?.getReader()
+  while (reader) {
+    const { done, value } = await reader.read()
+    if (done) break
+    patience.heard()
+    parts.push(value)
+    length += value.byteLength
+  }
+  if (length === 0) return undefined
+  const bytes = joined(parts, length)
+  const type = response.headers.get('content-type') ?? ''
+  if (!/^(text\/|application\/([\w.-]+\+)?json)/i.test(type)) return bytes
+  const text = new TextDecoder().decode(bytes)
+  return /json/i.test(type) ? JSON.parse(text) : text
+}
+
+function joined(parts: readonly Uint8Array[], length: number): Uint8Array {
+  const [first] = parts
+  if (first && parts.length === 1) return first
+  const whole = new Uint8Array(length)
+  let at = 0
+  for (const part of parts) {
+    whole.set(part, at)
+    at += part.byteLength
+  }
+  return whole
+}

@@ -1,0 +1,37 @@
+/** What alarms and functions are bound to. With neither it is all devices; with empty ones, none. Contract 5.3, 5.4. */
+export interface Binding {
+  readonly devices?: readonly string[] | undefined
+  /** Bare ids. */
+  readonly groups?: readonly string[] | undefined
+}
+
+/** A group, as far as it is shown here. */
+export interface GroupOption {
+  readonly resourceIdentifier: string
+  readonly name: string
+  readonly devices: readonly string[]
+}
+
+export function isAboutAll({ devices, groups }: Binding): boolean {
+  return devices === undefined && groups === undefined
+}
+
+/** Short enough for a table: `all devices`, `PUMP-7`, `3 devices, Hall 3`. */
+export function bindingInWords(binding: Binding, groups: readonly GroupOption[]): string {
+  if (isAboutAll(binding)) return 'all devices'
+  const { devices = [], groups: ids = [] } = binding
+  const [only, another] = devices
+  const named = only === undefined ? [] : [another === undefined ? only : `${devices.length} devices`]
+  const said = [...named, ...ids.map((id) => nameOfGroup(id, groups))]
+  return said.length === 0 ? 'no device' : said.join(', ')
+}
+
+/** Its id, for a group that one may not see. */
+export function nameOfGroup(id: string, groups: readonly GroupOption[]): string {
+  return groups.find((group) => idOf(group.resourceIdentifier) === id)?.name ?? `group ${id}`
+}
+
+/** The id in a resource name: `5Kd9tVw3Cx` of `crn#group:5Kd9tVw3Cx`. Contract 1.7. */
+export function idOf(resourceIdentifier: string): string {
+  return resourceIdentifier.slice(resourceIdentifier.indexOf(':') + 1)
+}

@@ -1,0 +1,73 @@
+import { useState } from 'preact/hooks'
+import { devicesIn } from '#dashboard/binding/device-list'
+import { Button } from '#dashboard/parts/button'
+import { SuggestField } from '#dashboard/parts/suggest-field'
+import '#dashboard/binding/binding.css'
+
+export interface DevicePickerProps {
+  readonly label: string
+  readonly value: readonly string[]
+  readonly onChange: (devices: readonly string[]) => void
+  readonly suggestions: readonly string[]
+  readonly problem?: string | undefined
+}
+
+/** So many are shown as they are; what is beyond is counted until somebody asks for it. */
+const shownMax = 60
+/** A browser's own list takes long for more, and nobody reads it. */
+const suggestedMax = 200
+
+/** Devices by name: typed, pasted as a list, or picked. They need not be there yet. */
+export function DevicePicker({ label, value, onChange, suggestions, problem }: DevicePickerProps) {
+  const [text, setText] = useState('')
+  const [isWhole, setWhole] = useState(false)
+  const typed = text.trim().toUpperCase()
+  const fitting = suggestions.filter((each) => each.includes(typed) && !value.includes(each)).slice(0, suggestedMax)
+  const shown = isWhole ? value : value.slice(0, shownMax)
+  const add = () => {
+    onChange([...new Set([...value, ...devicesIn(text)])])
+    setText('')
+  }
+  return (
+    <div class="device-picker">
+      <div class="field-with-button">
+        <SuggestField
+          label={label}
+          hint="One or several, with commas or spaces between them; they need not be there yet."
+          value={text}
+          onInput={setText}
+          onEnter={() => typed !== '' && add()}
+          suggestions={fitting.map((each) => ({ value: each }))}
+          placeholder="PUMP-7, SENSOR-1"
+          problem={problem}
+        />
+        <Button onPress={add} isDisabled={typed === ''}>
+          Add
+        </Button>
+      </div>
+      {value.length > 0 && (
+        <ul class="chips" aria-label={`${label}: ${value.length}`}>
+          {shown.map((device) => (
+            <li key={device} class="chip">
+              <code>{device}</code>
+              <Button
+                kind="quiet"
+                label={`Remove ${device}`}
+                onPress={() => onChange(value.filter((each) => each !== device))}
+              >
+                ×
+              </Button>
+            </li>
+          ))}
+        </ul>
+      )}
+      {value.length > shown.length && (
+        <div>
+          <Button kind="quiet" onPress={() => setWhole(true)}>
+            Show all {value.length}
+          </Button>
+        </div>
+      )}
+    </div>
+  )
+}

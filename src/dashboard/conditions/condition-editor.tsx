@@ -1,0 +1,273 @@
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { readJson, writeJson } from '#dashboard/conditions/json-text'
+import { type Operand, operandNamed } from '#dashboard/conditions/operand'
+import {
+  type ComparisonId,
+  comparisons,
+  comparisonsFor,
+  conditionOf,
+  type Row,
+  type RowFault,
+  type Rows,
+  rowAbout,
+  rowsOf,
+  withComparison,
+} from '#dashboard/conditions/rows'
+import { Button } from '#dashboard/parts/button'
+import { Field, Select, TextField } from '#dashboard/parts/fields'
+import { SuggestField } from '#dashboard/parts/suggest-field'
+import type { Condition } from '#model/condition'
+import '#dashboard/conditions/conditions.css'
+
+export interface ConditionEditorProps {
+  readonly label: string
+  /** Where it begins; what is typed later goes out by `onChange` alone. */
+  readonly start: Condition | undefined
+  /** Another list only when there are other ones. */
+  readonly operands: readonly Operand[]
+  /** Also names that are not among the operands may be read. */
+  readonly isOpen: boolean
+  /** Undefined while it is not good. */
+  readonly onChange: (condition: Condition | undefined) => void
+  readonly problem?: string | undefined
+  /** What is not good is said at its place: when somebody tried to save. */
+  readonly isChecked: boolean
+}
+
+type Way = { readonly by: 'rows'; readonly rows: Rows } | { readonly by: 'json'; readonly text: string }
+
+const newRow: Row = { name: '', comparison: 'above', values: [''] }
+
+/** A condition, by rows that people fill in, or as JSON where it is more than rows can say. Contract 5.2. */
+export function ConditionEditor(props: ConditionEditorProps) {
+  const { label, start, operands, onChange, problem, isChecked } = props
+  const [touched, setTouched] = useState<Way | undefined>(undefined)
+  // Names are known better when a schema has come.
+  const way = touched ?? wayOf(start, operands)
+  const go = (next: Way) => {
+    setTouched(next)
+    onChange(saidBy(next, operands).condition)
+  }
+  useEffect(() => {
+    if (touched) onChange(saidBy(touched, operands).condition)
+  }, [operands])
+  const said = saidBy(way, operands)
+  const rows = said.condition === undefined ? undefined : rowsOf(said.condition, operands)
+  return (
+    <Field label={label} problem={problem ?? (isChecked && way.by === 'json' ? said.fault : undefined)}>
+      <div class="condition-ways">
+        <Button
+          isPressed={way.by === 'rows'}
+          isDisabled={way.by === 'json' && rows === undefined}
+          onPress={() => way.by === 'json' && rows && go({ by: 'rows', rows })}
+        >
+          Rows
+        </Button>
+        <Button
+          isPressed={way.by === 'json'}
+          onPress={() => way.by === 'rows' && go({ by: 'json', text: textOf(said) })}
+        >
+          JSON
+        </Button>
+        {way.by === 'json' && said.condition !== undefined && rows === undefined && (
+          <small class="hint">This says more than rows can.</small>
+        )}
+      </div>
+      {way.by === 'rows' ? (
+        <RowsEditor
+          {...props}
+          rows={way.rows}
+          faults={isChecked ? said.faults : []}
+          onRows={(changed) => go({ by: 'rows', rows: changed })}
+        />
+      ) : (
+        <TextField
+          label="JsonLogic"
+          hint={
+            'Such as {">":[{"var":"temperature"},30]}. Operators: comparisons, + - * / % min max, and or ! if, in, var, missing.'
+          }
+          value={way.text}
+          onInput={(text) => go({ by: 'json', text })}
+          rows={6}
+          isCode
+        />
+      )}
+    </Field>
+  )
+}
+
+interface RowsEditorProps extends ConditionEditorProps {
+  readonly rows: Rows
+  readonly faults: readonly RowFault[]
+  readonly onRows: (rows: Rows) => void
+}
+
+function RowsEditor({ rows: { join, rows }, onRows, operands, isOpen, faults }: RowsEditorProps) {
+  const list = useRef<HTMLUListElement>(null)
+  const change = (place: number, row: Row) => onRows({ join, rows: rows.with(place, row) })
+  return (
+    <>
+      {rows.length > 1 && (
+        <Select
+          label="Which of them have to hold"
+          value={join}
+          options={[
+            { value: 'and', label: 'all of them' },
+            { value: 'or', label: 'one of them' },
+          ]}
+          onChange={(next) => onRows({ join: next, rows })}
+        />
+      )}
+      <ul class="condition-rows" ref={list}>
+        {rows.map((row, place) => (
+          <li key={place} class="condition-row">
+            <RowEditor
+              row={row}
+              operands={operands}
+              isOpen={isOpen}
+              problem={faults.find((fault) => fault.row === place)?.message}
+              onChange={(changed) => change(place, changed)}
+            />
+            {rows.length > 1 && (
+              <Button
+                kind="quiet"
+                label={`Remove row ${place + 1}`}
+                onPress={() => {
+                  onRows({ join, rows: rows.toSpliced(place, 1) })
+                  list.current?.querySelector<HTMLElement>('.input')?.focus()
+                }}
+              >
+                ×
+              </Button>
+            )}
+          </li>
+        ))}
+      </ul>
+      <div>
+        <Button onPress={() => onRows({ join, rows: [...rows, newRow] })}>Add a row</Button>
+      </div>
+    </>
+  )
+}
+
+interface RowEditorProps {
+  readonly row: Row
+  readonly operands: readonly Operand[]
+  readonly isOpen: boolean
+  readonly problem: string | undefined
+  readonly onChange: (row: Row) => void
+}
+
+function RowEditor({ row, operands, isOpen, problem, onChange }: RowEditorProps) {
+  const operand = operandNamed(operands, row.name)
+  const about = (name: string) => onChange(rowAbout(row, operandNamed(operands, name)))
+  const ids = comparisonsFor(operand.kind, row.comparison)
+  return (
+    <>
+      {isOpen || operands.length === 0 ? (
+        <SuggestField
+          label="Look at"
+          value={row.name}
+          suggestions={operands.map(({ name, label }) => ({ value: name, label }))}
+          problem={row.name === '' ? problem : undefined}
+          onInput={about}
+        />
+      ) : (
+        <Select
+          label="Look at"
+          value={row.name}
+          options={optionsOf(operands, row.name)}
+          problem={row.name === '' ? problem : undefined}
+          onChange={about}
+        />
+      )}
+      <Select
+        label="Comparison"
+        value={row.comparison}
+        options={ids.map((id) => ({ value: id, label: comparisons[id].label }))}
+        onChange={(comparison: ComparisonId) => onChange(withComparison(row, comparison))}
+      />
+      {row.values.map((value, place) => (
+        <ValueField
+          key={place}
+          row={row}
+          operand={operand}
+          label={row.comparison === 'between' ? (place === 0 ? 'More than' : 'Less than') : 'Value'}
+          value={value}
+          problem={row.name !== '' ? problem : undefined}
+          onInput={(text) => onChange({ ...row, values: row.values.with(place, text) })}
+        />
+      ))}
+    </>
+  )
+}
+
+interface ValueFieldProps {
+  readonly row: Row
+  readonly operand: Operand
+  readonly label: string
+  readonly value: string
+  readonly problem: string | undefined
+  readonly onInput: (value: string) => void
+}
+
+function ValueField({ row, operand, label, value, problem, onInput }: ValueFieldProps) {
+  const { choices, unit, kind } = operand
+  const full = unit === undefined ? label : `${label} (${unit})`
+  if (choices && row.comparison !== 'oneOf') {
+    const options = [{ value: '', label: 'Choose' }, ...choices]
+    const isKnown = options.some((option) => option.value === value)
+    return (
+      <Select
+        label={full}
+        value={value}
+        options={isKnown ? options : [...options, { value, label: value }]}
+        onChange={onInput}
+        problem={problem}
+      />
+    )
+  }
+  const hint = row.comparison === 'oneOf' ? 'With commas between them' : undefined
+  return (
+    <TextField
+      label={full}
+      hint={hint}
+      value={value}
+      onInput={onInput}
+      inputMode={kind === 'number' && hint === undefined ? 'decimal' : 'text'}
+      problem={problem}
+    />
+  )
+}
+
+/** What stands there is among them, whether the schema knows it or not. */
+function optionsOf(operands: readonly Operand[], standing: string) {
+  const options = operands.map(({ name, label }) => ({ value: name, label }))
+  if (operands.some(({ name }) => name === standing)) return options
+  return [{ value: standing, label: standing === '' ? 'Choose' : standing }, ...options]
+}
+
+function wayOf(condition: Condition | undefined, operands: readonly Operand[]): Way {
+  if (condition === undefined) return { by: 'rows', rows: { join: 'and', rows: [newRow] } }
+  const rows = rowsOf(condition, operands)
+  return rows ? { by: 'rows', rows } : { by: 'json', text: writeJson(condition) }
+}
+
+interface Said {
+  readonly condition?: Condition
+  readonly fault?: string
+  readonly faults: readonly RowFault[]
+}
+
+function saidBy(way: Way, operands: readonly Operand[]): Said {
+  if (way.by === 'json') {
+    const read = readJson(way.text)
+    return 'value' in read ? { condition: read.value, faults: [] } : { fault: read.fault, faults: [] }
+  }
+  const read = conditionOf(way.rows, operands)
+  return 'condition' in read ? { condition: read.condition, faults: [] } : { faults: read.faults }
+}
+
+function textOf({ condition }: Said): string {
+  return condition === undefined ? '' : writeJson(condition)
+}

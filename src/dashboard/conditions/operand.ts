@@ -1,0 +1,59 @@
+import type { ServiceSchema } from '#model/service-schema'
+
+/** What a condition may read, as an editor offers it. Contract 5.2. */
+
+/** How what is compared with it is written down. */
+export type Kind = 'number' | 'text' | 'switch' | 'unknown'
+
+export interface Operand {
+  /** As `var` names it. */
+  readonly name: string
+  readonly label: string
+  readonly kind: Kind
+  readonly unit?: string
+  /** The only values it has, as they are written, with what people call them. */
+  readonly choices?: readonly { readonly value: string; readonly label: string }[]
+}
+
+const textTypes: ReadonlySet<string> = new Set(['string', 'uuid', 'binary'])
+
+/** The properties of a service that can be compared, as its schema names them; lists of values cannot. */
+export function operandsOf(schema: ServiceSchema | undefined): readonly Operand[] {
+  return Object.values(schema?.properties ?? {})
+    .filter(({ type = '' }) => !/-array$|-stream$/.test(type))
+    .map(({ name, type, unit, enum: entries }) => ({
+      name,
+      label: name,
+      kind: kindOf(type),
+      ...(unit !== undefined && { unit }),
+      ...(entries && type !== 'bool' && { choices: choicesOf(entries) }),
+    }))
+}
+
+/** What functions look at. Contract 5.4. */
+export const runOperands: readonly Operand[] = [
+  { name: 'value', label: 'the value', kind: 'unknown' },
+  { name: 'previous', label: 'the value before', kind: 'unknown' },
+  { name: 'device', label: 'the device', kind: 'text' },
+  { name: 'time', label: 'the time (Unix ms)', kind: 'number' },
+]
+
+/** A name that nobody described: of a service without schema, by an id, or inside of meta. */
+export function unknownOperand(name: string): Operand {
+  return { name, label: name, kind: 'unknown' }
+}
+
+/** The one of this name, else one that nothing is known about. */
+export function operandNamed(operands: readonly Operand[], name: string): Operand {
+  return operands.find((operand) => operand.name === name) ?? unknownOperand(name)
+}
+
+function kindOf(type: string | undefined): Kind {
+  if (type === undefined) return 'unknown'
+  if (type === 'bool') return 'switch'
+  return textTypes.has(type) ? 'text' : 'number'
+}
+
+function choicesOf(entries: Readonly<Record<string, { readonly name: string }>>) {
+  return Object.entries(entries).map(([value, { name }]) => ({ value, label: name }))
+}

@@ -1,0 +1,178 @@
+import { isObject } from '#dashboard/conditions/json-text'
+import { type Kind, type Operand, operandNamed } from '#dashboard/conditions/operand'
+import type { Condition } from '#model/condition'
+import type { JsonValue } from '#model/json-value'
+
+/**
+ * Conditions as rows of name, comparison and value, all of which or one of which holds: most conditions are that. Those
+ * that are not stay JSON: what is read as rows is written again as exactly the same condition. Contract 5.2.
+ */
+
+export interface Row {
+  readonly name: string
+  readonly comparison: ComparisonId
+  /** As they are typed, as many as the comparison takes. */
+  readonly values: readonly string[]
+}
+
+export interface Rows {
+  readonly join: 'and' | 'or'
+  readonly rows: readonly Row[]
+}
+
+/** What is wrong with the row at this place, from 0. */
+export interface RowFault {
+  readonly row: number
+  readonly message: string
+}
+
+interface Comparison {
+  readonly label: string
+  /** How many values it takes; `list`: one text of several, with commas between them. */
+  readonly values: 0 | 1 | 2 | 'list'
+  readonly kinds: readonly Kind[]
+}
+
+/** In the order in which they are offered. */
+export const comparisons = {
+  above: { label: 'is above', values: 1, kinds: ['number', 'unknown'] },
+  atLeast: { label: 'is at least', values: 1, kinds: ['number', 'unknown'] },
+  below: { label: 'is below', values: 1, kinds: ['number', 'unknown'] },
+  atMost: { label: 'is at most', values: 1, kinds: ['number', 'unknown'] },
+  between: { label: 'lies between', values: 2, kinds: ['number', 'unknown'] },
+  is: { label: 'is', values: 1, kinds: ['number', 'text', 'unknown'] },
+  isNot: { label: 'is not', values: 1, kinds: ['number', 'text', 'unknown'] },
+  oneOf: { label: 'is one of', values: 'list', kinds: ['number', 'text', 'unknown'] },
+  holds: { label: 'contains', values: 1, kinds: ['text', 'unknown'] },
+  on: { label: 'is on', values: 0, kinds: ['switch', 'unknown'] },
+  off: { label: 'is off', values: 0, kinds: ['switch', 'unknown'] },
+} as const satisfies Record<string, Comparison>
+
+export type ComparisonId = keyof typeof comparisons
+type Literal = string | number | boolean | null
+
+const operators = { above: '>', atLeast: '>=', below: '<', atMost: '<=', is: '==', isNot: '!=' } as const
+const byOperator = new Map(Object.entries(operators).map(([id, operator]) => [operator as string, id as ComparisonId]))
+
+/** Which comparisons make sense for something of this kind, and the one that stands there in any case. */
+export function comparisonsFor(kind: Kind, standing?: ComparisonId): readonly ComparisonId[] {
+  const ids = Object.keys(comparisons) as ComparisonId[]
+  return ids.filter((id) => id === standing || (comparisons[id] as Comparison).kinds.includes(kind))
+}
+
+/** The same row about something else, as far as that can be compared so. */
+export function rowAbout(row: Row, operand: Operand): Row {
+  const fitting = comparisonsFor(operand.kind)
+  const comparison = fitting.includes(row.comparison) ? row.comparison : (fitting[0] ?? 'is')
+  const isKept = comparison === row.comparison && operand.choices === undefined
+  return withComparison({ ...row, name: operand.name, values: isKept ? row.values : [] }, comparison)
+}
+
+/** The same row, compared in another way, with as many values as that takes. */
+export function withComparison(row: Row, comparison: ComparisonId): Row {
+  const { values } = comparisons[comparison]
+  const count = values === 'list' ? 1 : values
+  return { ...row, comparison, values: Array.from({ length: count }, (_, place) => row.values[place] ?? '') }
+}
+
+/** Every row has to be good. */
+export function conditionOf(
+  { join, rows }: Rows,
+  operands: readonly Operand[],
+): { readonly condition: Condition } | { readonly faults: readonly RowFault[] } {
+  const faults: RowFault[] = []
+  const parts = rows.map((row, place) => {
+    const part = partOf(row, operandNamed(operands, row.name))
+    if (typeof part === 'string') faults.push({ row: place, message: part })
+    return part
+  })
+  const [first] = parts
+  if (first === undefined) return { faults: [{ row: 0, message: 'There has to be at least one row' }] }
+  if (faults.length > 0) return { faults }
+  return { condition: parts.length === 1 ? first : { [join]: parts } }
+}
+
+/** Undefined for a condition that rows cannot say. */
+export function rowsOf(condition: Condition, operands: readonly Operand[]): Rows | undefined {
+  const joined = joinedIn(condition)
+  const rows = (joined?.parts ?? [condition]).map(rowIn)
+  if (rows.includes(undefined)) return undefined
+  const read: Rows = { join: joined?.join ?? 'and', rows: rows as Row[] }
+  const again = conditionOf(read, operands)
+  return 'condition' in again && JSON.stringify(again.condition) === JSON.stringify(condition) ? read : undefined
+}
+
+/** Or what is wrong with it. */
+function partOf({ name, comparison, values }: Row, operand: Operand): Exclude<JsonValue, string> | string {
+  if (name === '') return 'Choose what is looked at'
+  const read = { var: name }
+  if (comparison === 'on') return read
+  if (comparison === 'off') return { '!': read }
+  const texts = comparison === 'oneOf' ? (values[0] ?? '').split(',').map((text) => text.trim()) : values
+  const literals = texts.map((text) => literalOf(text, comparison === 'holds' ? 'text' : operand.kind))
+  if (literals.includes(undefined)) {
+    return operand.kind === 'number' ? 'Give a number, such as 21.5' : 'Give a value'
+  }
+  const [first = null, second = null] = literals as Literal[]
+  if (comparison === 'between') return { '<': [first, read, second] }
+  if (comparison === 'oneOf') return { in: [read, literals as Literal[]] }
+  if (comparison === 'holds') return { in: [first, read] }
+  return { [operators[comparison]]: [read, first] }
+}
+
+function joinedIn(condition: Condition): { join: Rows['join']; parts: readonly JsonValue[] } | undefined {
+  const [join, parts] = onlyEntryOf(condition) ?? []
+  return (join === 'and' || join === 'or') && Array.isArray(parts) ? { join, parts } : undefined
+}
+
+function rowIn(condition: Condition): Row | undefined {
+  const [operator = '', operand = null] = onlyEntryOf(condition) ?? []
+  if (operator === 'var' && typeof operand === 'string') return { name: operand, comparison: 'on', values: [] }
+  const negated = operator === '!' ? nameIn(operand) : undefined
+  if (negated !== undefined) return { name: negated, comparison: 'off', values: [] }
+  if (!Array.isArray(operand)) return undefined
+  const [first, second, third] = operand as readonly JsonValue[]
+  if (operator === '<' && third !== undefined) return rowOf(second, 'between', [first, third])
+  if (operator === 'in' && Array.isArray(second)) return rowOf(first, 'oneOf', [second.map(textOf).join(', ')])
+  if (operator === 'in') return rowOf(second, 'holds', [first])
+  const comparison = byOperator.get(operator)
+  return comparison && rowOf(first, comparison, [second])
+}
+
+function rowOf(
+  read: JsonValue | undefined,
+  comparison: ComparisonId,
+  literals: readonly (JsonValue | undefined)[],
+): Row | undefined {
+  const name = nameIn(read)
+  return name === undefined ? undefined : { name, comparison, values: literals.map(textOf) }
+}
+
+function nameIn(condition: JsonValue | undefined): string | undefined {
+  const [operator, name] = onlyEntryOf(condition) ?? []
+  return operator === 'var' && typeof name === 'string' ? name : undefined
+}
+
+function onlyEntryOf(value: JsonValue | undefined): readonly [string, JsonValue] | undefined {
+  const [entry, another] = isObject(value) ? Object.entries(value) : []
+  return another === undefined ? entry : undefined
+}
+
+/** Whether it is the same again when it is read is looked at as a whole. */
+function textOf(literal: JsonValue | undefined): string {
+  return typeof literal === 'string' ? literal : JSON.stringify(literal ?? null)
+}
+
+/** What a text means for something of this kind; undefined: nothing. 64-bit numbers stay decimal text. Contract 3.8. */
+export function literalOf(text: string, kind: Kind): Literal | undefined {
+  if (kind === 'text') return text === '' ? undefined : text
+  const plain = text.trim()
+  if (/^-?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i.test(plain) && Number.isFinite(Number(plain))) {
+    const isExact = !/^-?\d+$/.test(plain) || Number.isSafeInteger(Number(plain))
+    return isExact ? Number(plain) : plain
+  }
+  if (kind === 'number' || plain === '') return undefined
+  if (plain === 'true') return true
+  if (plain === 'false') return false
+  return plain === 'null' ? null : text
+}

@@ -1,0 +1,59 @@
+import { Icon } from '#dashboard/icons'
+import { type Route, routes } from '#dashboard/routes'
+import { mayI } from '#dashboard/session'
+
+export interface NavigationProps {
+  /** On a narrow screen it is there only while it is open. */
+  readonly isOpen: boolean
+  readonly location: string
+  /** A page was chosen, perhaps the one that is open. */
+  readonly onGo: () => void
+}
+
+/** The pages to go to, of which only those are there that one may read something on. */
+export function Navigation({ isOpen, location, onGo }: NavigationProps) {
+  return (
+    <nav class={isOpen ? 'shell-nav open' : 'shell-nav'} aria-label="Pages">
+      <ul>
+        {routes.filter(isOffered).map((route) => (
+          <li key={route.path}>
+            <NavigationLink route={route} isHere={isWithin(location, route.path)} onGo={onGo} />
+          </li>
+        ))}
+      </ul>
+    </nav>
+  )
+}
+
+/** Whether there is something in it for who looks. */
+export function mayOpen({ needs = [] }: Route): boolean {
+  const wanted = typeof needs === 'string' ? [needs] : needs
+  if (wanted.length === 0) return true
+  return wanted.some((each) => (typeof each === 'string' ? mayI(each, 'read') : mayI(...each)))
+}
+
+function isOffered(route: Route): boolean {
+  return route.name !== undefined && mayOpen(route)
+}
+
+interface NavigationLinkProps extends Pick<NavigationProps, 'onGo'> {
+  readonly route: Route
+  readonly isHere: boolean
+}
+
+function NavigationLink({ route, isHere, onGo }: NavigationLinkProps) {
+  return (
+    <a href={`#${route.path.replace(/\/:.*/, '')}`} aria-current={isHere ? 'page' : undefined} onClick={onGo}>
+      <Icon name={route.icon ?? ''} />
+      {route.name}
+    </a>
+  )
+}
+
+/** A device belongs to the fleet; everything else to the page that its path begins with. */
+function isWithin(location: string, path: string): boolean {
+  const at = location.split('?')[0] ?? ''
+  const first = `/${path.split('/')[1]}`
+  if (first === '/') return at === '/' || at.startsWith('/devices/')
+  return at === first || at.startsWith(`${first}/`)
+}

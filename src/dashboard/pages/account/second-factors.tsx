@@ -1,0 +1,104 @@
+import { useState } from 'preact/hooks'
+import { ConfirmFactor } from '#dashboard/pages/account/confirm-factor'
+import { EnrollTotp } from '#dashboard/pages/account/enroll-totp'
+import { registerKey } from '#dashboard/pages/sign-in/enroll-form'
+import { Button } from '#dashboard/parts/button'
+import { Dialog } from '#dashboard/parts/dialog'
+import { Answered, Section } from '#dashboard/parts/page'
+import { Time } from '#dashboard/parts/time'
+import { say } from '#dashboard/parts/toasts'
+import { useCall } from '#dashboard/parts/use-call'
+import { client } from '#dashboard/session'
+
+type Asked = { readonly what: 'totp' | 'no totp' | 'key' } | { readonly what: 'no key'; readonly id: string }
+
+/** What one has beside the password. Each change is confirmed by the password, and ends the other sessions. */
+export function SecondFactors() {
+  const [asked, setAsked] = useState<Asked | undefined>()
+  const keys = useCall(() => client.call('GET /auth/2fa/webauthn/credentials'), [])
+  const close = () => setAsked(undefined)
+  const done = (text: string) => {
+    close()
+    say(text)
+    keys.again()
+  }
+  return (
+    <Section title="Second factors">
+      <ul class="factors">
+        <li>
+          <span>
+            App for one-time codes
+            <br />
+            <small class="hint">Setting it up again replaces the app of before, and the recovery codes.</small>
+          </span>
+          <Button onPress={() => setAsked({ what: 'totp' })}>Set up…</Button>
+          <Button kind="danger" onPress={() => setAsked({ what: 'no totp' })}>
+            Remove…
+          </Button>
+        </li>
+        <Answered called={keys}>
+          {(list) =>
+            list.map(({ id, name, lastUsedAt }) => (
+              <li key={id}>
+                <span>
+                  {name}
+                  <br />
+                  <small class="hint">
+                    Last used <Time at={lastUsedAt} />
+                  </small>
+                </span>
+                <Button kind="danger" label={`Remove ${name}`} onPress={() => setAsked({ what: 'no key', id })}>
+                  Remove…
+                </Button>
+              </li>
+            ))
+          }
+        </Answered>
+        <li>
+          <span>Key, phone or this device (WebAuthn)</span>
+          <Button onPress={() => setAsked({ what: 'key' })}>Add…</Button>
+        </li>
+      </ul>
+      <Dialog title="One-time codes" isOpen={asked?.what === 'totp'} onClose={close}>
+        <EnrollTotp onDone={() => done('One-time codes are in force')} />
+      </Dialog>
+      <Dialog title="Do without one-time codes?" isOpen={asked?.what === 'no totp'} onClose={close}>
+        <ConfirmFactor
+          submit="Remove"
+          kind="danger"
+          onCancel={close}
+          onConfirm={async (confirmation) => {
+            await client.call('DELETE /auth/2fa/totp', { body: confirmation })
+            done('One-time codes were removed')
+          }}
+        />
+      </Dialog>
+      <Dialog title="Add a key" isOpen={asked?.what === 'key'} onClose={close}>
+        <ConfirmFactor
+          submit="Ask the browser for the key"
+          onCancel={close}
+          hasName
+          onConfirm={async ({ name, ...confirmation }) => {
+            await registerKey({ ...confirmation, name: name || 'Key' })
+            done('The key was added')
+          }}
+        />
+      </Dialog>
+      <Dialog title="Remove this key?" isOpen={asked?.what === 'no key'} onClose={close}>
+        <ConfirmFactor
+          submit="Remove"
+          kind="danger"
+          onCancel={close}
+          onConfirm={async (confirmation) => {
+            if (asked?.what !== 'no key') return
+            await client.call('DELETE /auth/2fa/webauthn/credentials/:id', {
+              parameters: { id: asked.id },
+              body: confirmation,
+            })
+            done('The key was removed')
+          }}
+        />
+      </Dialog>
+    </Section>
+  )
+}

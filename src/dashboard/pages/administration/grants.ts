@@ -1,0 +1,100 @@
+import type { Action, Grant, Resource } from '#model/scope'
+
+/** A grant as it is edited: which boxes are ticked, and what ticking one makes of it. Contract 2, Model. */
+
+/** What each resource is, for who gives it. */
+const meanings = {
+  service: 'values of devices, and asking them to change',
+  device: 'making and removing devices, their secrets, provisioning keys',
+  schemas: 'names, units and types of properties',
+  meta: 'what is noted about devices',
+  alarms: 'alarms, and where they are active',
+  notifications: 'one’s own subscriptions',
+  functions: 'functions, groups and templates',
+  updates: 'firmware: releases, pins, rollouts, updates',
+  users: 'users, their sessions, API keys',
+  roles: 'what users may do',
+  tenants: 'tenants; effective in tenant default only',
+  health: 'the figures of the server',
+} as const satisfies Record<Resource, string>
+
+const actionSet = { read: true, create: true, update: true, delete: true } as const satisfies Record<Action, true>
+
+export type Wild<Name extends string> = Name | '*'
+
+export interface ResourceRow {
+  readonly resource: Wild<Resource>
+  readonly name: string
+  readonly meaning: string
+}
+
+/** The rows of the matrix. */
+export const resourceRows: readonly ResourceRow[] = [
+  { resource: '*', name: 'any resource', meaning: 'all below, and what comes with later versions' },
+  ...Object.entries(meanings).map(([resource, meaning]) => ({
+    resource: resource as Resource,
+    name: resource,
+    meaning,
+  })),
+]
+
+/** Its columns. */
+export const actionColumns: readonly Wild<Action>[] = ['*', ...(Object.keys(actionSet) as Action[])]
+
+/** `given`: by this very box; `implied`: by a wider one. */
+export type Ticked = 'given' | 'implied' | undefined
+
+export function tickedOf({ permissions }: Grant, resource: Wild<Resource>, action: Wild<Action>): Ticked {
+  const has = (row: Wild<Resource>, column: Wild<Action>) => permissions[row]?.includes(column) ?? false
+  if (has(resource, action)) return 'given'
+  const isImplied = has(resource, '*') || has('*', action) || has('*', '*')
+  return isImplied ? 'implied' : undefined
+}
+
+/** The same grant with this box the other way round. What the box stands for beside others is left out of them. */
+export function toggled(grant: Grant, resource: Wild<Resource>, action: Wild<Action>): Grant {
+  const before = grant.permissions[resource] ?? []
+  const isOn = before.includes(action)
+  const after = isOn ? before.filter((one) => one !== action) : action === '*' ? ['*' as const] : [...before, action]
+  const { [resource]: _, ...others } = grant.permissions
+  return { ...grant, permissions: after.length > 0 ? { ...others, [resource]: after } : others }
+}
+
+/** What a new grant begins with: reading, everywhere. */
+export const firstGrant: Grant = {
+  permissions: { service: ['read'], schemas: ['read'], meta: ['read'] },
+  devices: ['*'],
+  services: ['*'],
+}
+
+/** `service: read, update · meta: read` */
+export function permissionsText({ permissions }: Grant): string {
+  const rows = Object.entries(permissions).filter(([, given]) => (given?.length ?? 0) > 0)
+  if (rows.length === 0) return 'nothing'
+  return rows
+    .map(([resource, given = []]) => {
+      const what = given.includes('*') ? 'everything' : given.join(', ')
+      return resource === '*' ? `${what} on any resource` : `${resource}: ${what}`
+    })
+    .join(' · ')
+}
+
+/** `all devices`, or how many and which; long lists are cut. */
+export function namesText(names: readonly string[], what: string): string {
+  if (names.includes('*')) return `all ${what}s`
+  if (names.length === 0) return `no ${what}`
+  const shown = names.slice(0, 3).join(', ')
+  return names.length > 3 ? `${shown} and ${names.length - 3} more ${what}s` : shown
+}
+
+/** Names as somebody types them, one a line or with commas between; each once. A space may be part of a device's name. */
+export function namesIn(text: string): string[] {
+  const names = text.split(/[\n,]/).map((name) => name.trim())
+  return [...new Set(names.filter((name) => name !== ''))]
+}
+
+/** Whether there is anything that a grant gives, and anywhere: one that has neither is a mistake. */
+export function isIdle({ permissions, devices, services }: Grant): boolean {
+  const gives = Object.values(permissions).some((given) => (given?.length ?? 0) > 0)
+  return !gives || (devices.length === 0 && services.length === 0)
+}

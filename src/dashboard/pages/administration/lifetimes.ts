@@ -1,0 +1,28 @@
+/** How long codes and keys are good, as people choose it. Seconds; the empty one leaves it to the server. Contract 2. */
+
+const dayS = 86_400
+
+interface Lifetime {
+  readonly value: string
+  readonly label: string
+}
+
+export const codeLifetimes: readonly Lifetime[] = [
+  { value: '3600', label: 'an hour' },
+  { value: `${dayS}`, label: 'a day' },
+  { value: '', label: '7 days' },
+  { value: `${30 * dayS}`, label: '30 days' },
+]
+
+export const keyLifetimes: readonly Lifetime[] = [
+  { value: '', label: 'until it is deleted' },
+  { value: `${dayS}`, label: 'a day' },
+  { value: `${30 * dayS}`, label: '30 days' },
+  { value: `${365 * dayS}`, label: 'a year' },
+  { value: `${10 * 365 * dayS}`, label: '10 years' },
+]
+
+/** `{expiresIn}` for a body, or nothing. */
+export function expiresIn(lifetime: string): { readonly expiresIn?: number } {
+  return lifetime === '' ? {} : { expiresIn: Number(lifetime) }
+}

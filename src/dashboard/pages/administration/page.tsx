@@ -1,0 +1,100 @@
+import type { ComponentChildren } from 'preact'
+import { ApiKeys } from '#dashboard/pages/administration/api-keys'
+import { ProvisioningKeys } from '#dashboard/pages/administration/provisioning-keys'
+import { Roles } from '#dashboard/pages/administration/roles'
+import { Sessions } from '#dashboard/pages/administration/sessions'
+import { SigningKeys } from '#dashboard/pages/administration/signing-keys'
+import { chosenTenant, mayTenants, TenantChoice } from '#dashboard/pages/administration/tenant-choice'
+import { Tenants } from '#dashboard/pages/administration/tenants'
+import { Users } from '#dashboard/pages/administration/users'
+import { Empty } from '#dashboard/parts/empty'
+import { go, pathOf } from '#dashboard/parts/link'
+import { Page } from '#dashboard/parts/page'
+import { Tabs } from '#dashboard/parts/tabs'
+import type { PageProps } from '#dashboard/routes'
+import { mayI, session } from '#dashboard/session'
+import '#dashboard/pages/administration/administration.css'
+
+/** Users, roles, tenants, keys and sessions. Contract 2. */
+
+interface Tab {
+  readonly id: string
+  readonly title: string
+  readonly isOffered: () => boolean
+  /** Whether it is about one tenant, and may be about another. */
+  readonly isOfTenant: boolean
+  readonly show: () => ComponentChildren
+}
+
+const tabs: readonly Tab[] = [
+  { id: 'users', title: 'Users', isOffered: () => mayI('users', 'read'), isOfTenant: true, show: () => <Users /> },
+  { id: 'roles', title: 'Roles', isOffered: () => mayI('roles', 'read'), isOfTenant: true, show: () => <Roles /> },
+  {
+    id: 'tenants',
+    title: 'Tenants',
+    isOffered: () => mayTenants('read'),
+    isOfTenant: false,
+    show: () => (
+      <>
+        <Tenants />
+        <SigningKeys />
+      </>
+    ),
+  },
+  {
+    id: 'keys',
+    title: 'Keys',
+    isOffered: () => mayI('device', 'read') || mayI('users', 'read'),
+    isOfTenant: true,
+    show: () => (
+      <>
+        {mayI('device', 'read') && <ProvisioningKeys />}
+        {mayI('users', 'read') && <ApiKeys />}
+      </>
+    ),
+  },
+  {
+    id: 'sessions',
+    title: 'Sessions',
+    isOffered: () => mayI('users', 'read'),
+    isOfTenant: true,
+    show: () => <Sessions />,
+  },
+]
+
+export default function AdministrationPage({ params }: PageProps) {
+  if (session.value.state === 'IAM off') return <Off />
+  const offered = tabs.filter(({ isOffered }) => isOffered())
+  const tab = offered.find(({ id }) => id === params.tab) ?? offered[0]
+  if (!tab) {
+    return (
+      <Page title="Administration">
+        <Empty title="Nothing here is yours to see">
+          Somebody who administers this tenant can give you a role that does.
+        </Empty>
+      </Page>
+    )
+  }
+  const select = (id: string) => go(pathOf('administration', id), { replace: true })
+  return (
+    <Page title="Administration" actions={tab.isOfTenant && mayTenants('read') && <TenantChoice />}>
+      <Tabs label="Administration" tabs={offered} selected={tab.id} onSelect={select}>
+        {/* Another tenant: nothing of the one before stays, half filled in or not. */}
+        <div key={`${tab.id} ${chosenTenant.value ?? ''}`}>{tab.show()}</div>
+      </Tabs>
+    </Page>
+  )
+}
+
+function Off() {
+  return (
+    <Page title="Administration">
+      <Empty title="Identity is off" command="IAM=on npm start">
+        <p>
+          This server runs with <code>IAM=off</code>: whoever reaches it may do everything, and there are no users,
+          roles or keys. Start it with identity on; the first administrator’s password is printed once.
+        </p>
+      </Empty>
+    </Page>
+  )
+}

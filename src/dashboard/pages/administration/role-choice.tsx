@@ -1,0 +1,54 @@
+import { namesIn } from '#dashboard/pages/administration/grants'
+import { tenantQuery } from '#dashboard/pages/administration/tenant-choice'
+import { Checkbox, Field, TextField } from '#dashboard/parts/fields'
+import { Answered } from '#dashboard/parts/page'
+import { useCall } from '#dashboard/parts/use-call'
+import { client, mayI } from '#dashboard/session'
+
+interface RoleChoiceProps {
+  /** What is chosen, by name. */
+  readonly roles: readonly string[]
+  readonly onChange: (roles: readonly string[]) => void
+  readonly problem?: string | undefined
+}
+
+/** Which roles somebody, or a key, holds: from the list, or by name for who may not read it. */
+export function RoleChoice(props: RoleChoiceProps) {
+  return mayI('roles', 'read') ? <FromList {...props} /> : <ByName {...props} />
+}
+
+function FromList({ roles, onChange, problem }: RoleChoiceProps) {
+  const known = useCall(() => client.call('GET /iam/roles', { query: tenantQuery() }), [])
+  const hint = 'What somebody may do is all that the roles allow together. You cannot give more than you have.'
+  return (
+    <Field label="Roles" hint={hint} problem={problem}>
+      <Answered called={known}>
+        {(list) => (
+          <div class="choices">
+            {list.map(({ name }) => (
+              <Checkbox
+                key={name}
+                label={name}
+                isChecked={roles.includes(name)}
+                onChange={(isOn) => onChange(isOn ? [...roles, name] : roles.filter((role) => role !== name))}
+              />
+            ))}
+          </div>
+        )}
+      </Answered>
+    </Field>
+  )
+}
+
+function ByName({ roles, onChange, problem }: RoleChoiceProps) {
+  return (
+    <TextField
+      label="Roles"
+      hint="Names, with commas between, such as operator or viewer. You may not see the list."
+      isCode
+      value={roles.join(', ')}
+      onInput={(text) => onChange(namesIn(text))}
+      problem={problem}
+    />
+  )
+}

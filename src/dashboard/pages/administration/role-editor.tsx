@@ -1,0 +1,101 @@
+import { useRef, useState } from 'preact/hooks'
+import { GrantFields } from '#dashboard/pages/administration/grant-fields'
+import { firstGrant, isIdle } from '#dashboard/pages/administration/grants'
+import { tenantQuery } from '#dashboard/pages/administration/tenant-choice'
+import { beyond } from '#dashboard/pages/administration/user-forms'
+import { Button } from '#dashboard/parts/button'
+import { explained } from '#dashboard/parts/explained'
+import { TextField } from '#dashboard/parts/fields'
+import { Form } from '#dashboard/parts/form'
+import { isShortName, nameProblem, shortNameRule } from '#dashboard/parts/short-name'
+import { say } from '#dashboard/parts/toasts'
+import { client } from '#dashboard/session'
+import type { RoleEntry } from '#model/role'
+import type { Grant } from '#model/scope'
+
+/** A role that is made or changed. */
+export interface RoleDraft {
+  /** Undefined: a new one, whose name is asked for. */
+  readonly name?: string | undefined
+  readonly grants: readonly Grant[]
+}
+
+interface Numbered {
+  readonly id: number
+  readonly grant: Grant
+}
+
+/** Names that a role must not have: they are there, and would be changed. */
+export function RoleEditor({
+  draft,
+  taken,
+  onSaved,
+  onCancel,
+}: {
+  readonly draft: RoleDraft
+  readonly taken: readonly string[]
+  readonly onSaved: (role: RoleEntry) => void
+  readonly onCancel: () => void
+}) {
+  const [name, setName] = useState(draft.name ?? '')
+  const [grants, setGrants] = useState<readonly Numbered[]>(draft.grants.map((grant, id) => ({ id, grant })))
+  const next = useRef(draft.grants.length)
+  const isNew = draft.name === undefined
+  const isTaken = isNew && taken.includes(name)
+  const idle = grants.findIndex(({ grant }) => isIdle(grant))
+
+  const save = async () => {
+    const body = { grants: grants.map(({ grant }) => grant) }
+    const call = client.call('PUT /iam/roles/:role', { parameters: { role: name }, query: tenantQuery(), body })
+    const saved = await explained(call, { 403: beyond, 404: shortNameRule })
+    say(`Role ${name} is saved; it holds for everybody who is signed in within a second`)
+    onSaved(saved)
+  }
+  return (
+    <Form
+      label={isNew ? 'New role' : `Change role ${name}`}
+      submit="Save the role"
+      onSubmit={save}
+      onCancel={onCancel}
+      isDisabled={isTaken || !isShortName(name)}
+    >
+      {isNew && (
+        <TextField
+          label="Name"
+          hint={shortNameRule}
+          problem={isTaken ? 'There is a role of this name: change that one.' : nameProblem(name)}
+          isCode
+          value={name}
+          onInput={setName}
+          maxLength={64}
+          isRequired
+          hasFocus
+        />
+      )}
+      {grants.map(({ id, grant }, place) => (
+        <GrantFields
+          key={id}
+          grant={grant}
+          number={place + 1}
+          onChange={(changed) => setGrants(grants.map((one) => (one.id === id ? { id, grant: changed } : one)))}
+          onRemove={() => setGrants(grants.filter((one) => one.id !== id))}
+        />
+      ))}
+      {grants.length === 0 && <p class="hint">Without a grant whoever holds the role may do nothing.</p>}
+      {idle >= 0 && (
+        <p class="hint">Grant {idle + 1} gives nothing as it is: tick a box, and name a device or service.</p>
+      )}
+      <p>
+        <Button
+          onPress={() => {
+            setGrants([...grants, { id: next.current, grant: firstGrant }])
+            next.current += 1
+          }}
+        >
+          Add a grant
+        </Button>{' '}
+        <span class="soft">What a grant gives reaches its own devices and services, and no others.</span>
+      </p>
+    </Form>
+  )
+}

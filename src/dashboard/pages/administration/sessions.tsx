@@ -1,0 +1,126 @@
+import { useState } from 'preact/hooks'
+import type { Item } from '#client/client'
+import { mayHere, tenantOption, tenantQuery } from '#dashboard/pages/administration/tenant-choice'
+import { beyond } from '#dashboard/pages/administration/user-forms'
+import { Button } from '#dashboard/parts/button'
+import { Confirm } from '#dashboard/parts/dialog'
+import { Empty } from '#dashboard/parts/empty'
+import { explained } from '#dashboard/parts/explained'
+import { TextField } from '#dashboard/parts/fields'
+import { Form } from '#dashboard/parts/form'
+import { Answered, Section } from '#dashboard/parts/page'
+import { Badge } from '#dashboard/parts/status'
+import { Table } from '#dashboard/parts/table'
+import { Time } from '#dashboard/parts/time'
+import { say } from '#dashboard/parts/toasts'
+import { useCall } from '#dashboard/parts/use-call'
+import { client } from '#dashboard/session'
+
+type Session = Item<'GET /iam/users/:name/sessions'>
+
+/** Where somebody is signed in, and signing him out. Contract 2, Sessions. */
+export function Sessions() {
+  const [typed, type] = useState('')
+  const [name, choose] = useState('')
+  return (
+    <Section title="Sessions">
+      <Form label="Whose sessions" submit="Show" onSubmit={() => choose(typed.trim())}>
+        <TextField label="User" hint="Whose sessions to show." value={typed} onInput={type} maxLength={64} isRequired />
+      </Form>
+      {name === '' ? (
+        <Empty title="Nobody is chosen" command={`npm run admin -- session list ann${tenantOption()}`}>
+          Sessions are listed user by user. Your own are on your account page.
+        </Empty>
+      ) : (
+        <SessionsOf key={name} name={name} />
+      )}
+    </Section>
+  )
+}
+
+/** `all`: every one of them. */
+type Ended = Session | 'all'
+
+function SessionsOf({ name }: { readonly name: string }) {
+  const sessions = useCall(() => {
+    const call = client.call('GET /iam/users/:name/sessions', { parameters: { name }, query: tenantQuery() })
+    return explained(call, { 404: `There is no user ${name} here.` })
+  }, [name])
+  const [ended, end] = useState<Ended>()
+  const mayEnd = mayHere('users', 'update')
+  return (
+    <>
+      <Answered called={sessions}>
+        {(list) => (
+          <>
+            <Table
+              caption={`Sessions of ${name}`}
+              rows={list}
+              rowKey={({ id }) => id}
+              empty={<Empty title={`${name} is signed in nowhere`}>There is nothing to end.</Empty>}
+              columns={[
+                {
+                  key: 'agent',
+                  title: 'Browser or program',
+                  cell: ({ agent, isCurrent }) => (
+                    <>
+                      {agent || <span class="soft">not said</span>} {isCurrent && <Badge tone="good">this one</Badge>}
+                    </>
+                  ),
+                },
+                { key: 'address', title: 'Address', cell: ({ address }) => <code>{address}</code> },
+                { key: 'scheme', title: 'Scheme', cell: ({ scheme }) => (scheme === 'dpop' ? 'DPoP' : 'Basic') },
+                { key: 'since', title: 'Since', cell: ({ createdAt }) => <Time at={createdAt} /> },
+                { key: 'used', title: 'Last used', cell: ({ lastUsedAt }) => <Time at={lastUsedAt} /> },
+                {
+                  key: 'actions',
+                  title: <span class="hidden">Actions</span>,
+                  cell: (session) =>
+                    mayEnd && (
+                      <Button
+                        kind="quiet"
+                        label={`End the session from ${session.address}`}
+                        onPress={() => end(session)}
+                      >
+                        End
+                      </Button>
+                    ),
+                },
+              ]}
+            />
+            {mayEnd && list.length > 0 && (
+              <p>
+                <Button kind="danger" onPress={() => end('all')}>
+                  Sign {name} out everywhere
+                </Button>
+              </p>
+            )}
+          </>
+        )}
+      </Answered>
+      <Confirm
+        title={ended === 'all' ? `Sign ${name} out everywhere?` : 'End this session?'}
+        isOpen={ended !== undefined}
+        onClose={() => end(undefined)}
+        confirm={ended === 'all' ? 'End every session' : 'End it'}
+        onConfirm={async () => {
+          if (ended === undefined) return
+          await explained(endOf(name, ended), { 403: beyond })
+          say(ended === 'all' ? `${name} is signed out everywhere` : `A session of ${name} has ended`)
+          sessions.again()
+        }}
+      >
+        <p>
+          {ended === 'all' ? `Every session of ${name}` : `The session of ${name} from ${ended?.address}`} ends at once,
+          with its tokens and sockets. {name} may sign in again; to prevent that, disable the user.
+        </p>
+      </Confirm>
+    </>
+  )
+}
+
+function endOf(name: string, ended: Ended): Promise<undefined> {
+  const query = tenantQuery()
+  if (ended === 'all') return client.call('DELETE /iam/users/:name/sessions', { parameters: { name }, query })
+  return client.call('DELETE /iam/users/:name/sessions/:id', { parameters: { name, id: ended.id }, query })
+}

@@ -1,0 +1,69 @@
+import { useState } from 'preact/hooks'
+import { mayTenants } from '#dashboard/pages/administration/tenant-choice'
+import { Button } from '#dashboard/parts/button'
+import { Confirm } from '#dashboard/parts/dialog'
+import { explained } from '#dashboard/parts/explained'
+import { Answered, Section } from '#dashboard/parts/page'
+import { Status } from '#dashboard/parts/status'
+import { Table } from '#dashboard/parts/table'
+import { Time } from '#dashboard/parts/time'
+import { say } from '#dashboard/parts/toasts'
+import { useCall } from '#dashboard/parts/use-call'
+import { client } from '#dashboard/session'
+
+/** The keys that tokens are signed with: replaced by themselves after 90 days, or by hand. Contract 2, Tokens. */
+export function SigningKeys() {
+  const keys = useCall(() => client.call('GET /iam/signing-keys'), [])
+  const [isAsked, ask] = useState(false)
+  const rotate = async () => {
+    const tooEarly = 'They were replaced less than a minute ago.'
+    await explained(client.call('POST /iam/signing-keys'), { 409: tooEarly })
+    say('Tokens are signed with a new key from now on')
+    keys.again()
+  }
+  return (
+    <Section
+      title="Signing keys"
+      actions={mayTenants('create') && <Button onPress={() => ask(true)}>Replace the signing key</Button>}
+    >
+      <Answered called={keys}>
+        {(list) => (
+          <Table
+            caption="List of signing keys"
+            rows={list}
+            rowKey={({ kid }) => kid}
+            columns={[
+              { key: 'kid', title: 'Key', cell: ({ kid }) => <code>{kid}</code> },
+              {
+                key: 'state',
+                title: 'State',
+                cell: ({ retiresAt }) =>
+                  retiresAt === undefined ? (
+                    <Status state="current">signs</Status>
+                  ) : (
+                    <Status state="inactive">
+                      believed, retires <Time at={retiresAt} />
+                    </Status>
+                  ),
+              },
+              { key: 'created', title: 'Since', cell: ({ createdAt }) => <Time at={createdAt} /> },
+            ]}
+          />
+        )}
+      </Answered>
+      <Confirm
+        title="Replace the signing key?"
+        isOpen={isAsked}
+        onClose={() => ask(false)}
+        confirm="Replace it"
+        kind="primary"
+        onConfirm={rotate}
+      >
+        <p>
+          Tokens of every tenant are signed with a new key from now on. The one of before is believed until the last
+          token that it signed has ended: nobody is signed out.
+        </p>
+      </Confirm>
+    </Section>
+  )
+}

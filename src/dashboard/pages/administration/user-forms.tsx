@@ -1,0 +1,97 @@
+import { useState } from 'preact/hooks'
+import type { Invitation } from '#dashboard/pages/administration/invitation'
+import { codeLifetimes, expiresIn } from '#dashboard/pages/administration/lifetimes'
+import { RoleChoice } from '#dashboard/pages/administration/role-choice'
+import { tenantQuery } from '#dashboard/pages/administration/tenant-choice'
+import { explained } from '#dashboard/parts/explained'
+import { Select, TextField } from '#dashboard/parts/fields'
+import { Form } from '#dashboard/parts/form'
+import { say } from '#dashboard/parts/toasts'
+import { client } from '#dashboard/session'
+import type { UserEntry } from '#model/user'
+
+/** Nobody gives, edits or resets beyond his own grants. Contract 2. */
+export const beyond = 'You cannot give, change or end more than you may do yourself: ask somebody with wider roles.'
+
+export function InviteForm({
+  onInvited,
+  onCancel,
+}: {
+  readonly onInvited: (invitation: Invitation) => void
+  readonly onCancel: () => void
+}) {
+  const [name, setName] = useState('')
+  const [email, setEmail] = useState('')
+  const [roles, setRoles] = useState<readonly string[]>([])
+  const [lifetime, setLifetime] = useState('')
+  const invite = async () => {
+    const body = { name: name.trim(), ...(email !== '' && { email }), roles: [...roles], ...expiresIn(lifetime) }
+    onInvited(await explained(client.call('POST /iam/users', { query: tenantQuery(), body }), { 403: beyond }))
+  }
+  return (
+    <Form label="Invite somebody" submit="Make the code" onSubmit={invite} onCancel={onCancel}>
+      <TextField
+        label="Name"
+        hint="To sign in with. Taken once on this server, whatever its case."
+        value={name}
+        onInput={setName}
+        maxLength={64}
+        autocomplete="off"
+        isRequired
+        hasFocus
+      />
+      <TextField
+        label="E-mail"
+        hint="Optional: mails go there, and it may be used to sign in."
+        type="email"
+        value={email}
+        onInput={setEmail}
+        autocomplete="off"
+      />
+      <RoleChoice roles={roles} onChange={setRoles} />
+      <Select label="The code is good for" value={lifetime} options={codeLifetimes} onChange={setLifetime} />
+    </Form>
+  )
+}
+
+export function EditForm({
+  user,
+  onDone,
+  onCancel,
+}: {
+  readonly user: UserEntry
+  readonly onDone: () => void
+  readonly onCancel: () => void
+}) {
+  const [email, setEmail] = useState(user.email ?? '')
+  const [roles, setRoles] = useState<readonly string[]>(user.roles)
+  const { name } = user
+  const save = async () => {
+    const body = { email: email === '' ? null : email, roles: [...roles] }
+    await explained(client.call('PATCH /iam/users/:name', { parameters: { name }, query: tenantQuery(), body }), {
+      403: beyond,
+      409: lastAdministrator,
+    })
+    say(`${name} is changed; sockets and tokens follow within a second`)
+    onDone()
+  }
+  return (
+    <Form label={`Change ${name}`} submit="Save" onSubmit={save} onCancel={onCancel}>
+      <TextField
+        label="E-mail"
+        hint="Empty: none, and no mails."
+        type="email"
+        value={email}
+        onInput={setEmail}
+        autocomplete="off"
+      />
+      <RoleChoice roles={roles} onChange={setRoles} />
+    </Form>
+  )
+}
+
+/** In words, where it is that. */
+export function lastAdministrator(said: string): string | undefined {
+  if (!said.includes('last administrator')) return undefined
+  return 'This is the last active administrator of the tenant: make somebody else one first.'
+}

@@ -1,0 +1,46 @@
+import type { Item } from '#client/routes'
+
+/** Where alarms are active, alarm by alarm. */
+
+export type StatusRow = Item<'GET /alarms/status'>
+export type Alarm = Item<'GET /alarms'>
+
+/** How an alarm stands: on how many devices it is active, and since when on the first of them. */
+export interface Standing {
+  readonly active: number
+  /** Unix ms. */
+  readonly since: number | undefined
+}
+
+export const quiet: Standing = { active: 0, since: undefined }
+
+/** By the alarms' resource names; those that are active nowhere are not in it. */
+export function standings(rows: Iterable<StatusRow>): ReadonlyMap<string, Standing> {
+  const found = new Map<string, Standing>()
+  for (const { resourceIdentifier, active, since } of rows) {
+    if (!active) continue
+    const before = found.get(resourceIdentifier) ?? quiet
+    found.set(resourceIdentifier, { active: before.active + 1, since: Math.min(before.since ?? since, since) })
+  }
+  return found
+}
+
+const weights = { critical: 0, warning: 1, info: 2 } as const
+
+/** What is active comes first, the worst of it at the top; the rest by name. */
+export function inOrder(alarms: readonly Alarm[], standing: ReadonlyMap<string, Standing>): readonly Alarm[] {
+  const isActive = ({ resourceIdentifier }: Alarm) => standing.has(resourceIdentifier)
+  return alarms.toSorted(
+    (a, b) =>
+      Number(isActive(b)) - Number(isActive(a)) ||
+      (isActive(a) ? weights[a.severity] - weights[b.severity] : 0) ||
+      a.name.localeCompare(b.name),
+  )
+}
+
+/** Of one alarm: where it is active, the newest first, then where it was. */
+export function rowsOfAlarm(rows: Iterable<StatusRow>, resourceIdentifier: string): readonly StatusRow[] {
+  return [...rows]
+    .filter((row) => row.resourceIdentifier === resourceIdentifier)
+    .sort((a, b) => Number(b.active) - Number(a.active) || b.since - a.since)
+}

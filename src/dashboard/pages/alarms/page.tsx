@@ -1,0 +1,149 @@
+import { useState } from 'preact/hooks'
+import { bindingInWords, idOf } from '#dashboard/binding/binding'
+import { useGroups, useSchemas } from '#dashboard/binding/known'
+import { operandsOf } from '#dashboard/conditions/operand'
+import { conditionInWords } from '#dashboard/conditions/words'
+import { type Alarm, inOrder, quiet, type Standing, standings } from '#dashboard/pages/alarms/alarm-rows'
+import { Empty } from '#dashboard/parts/empty'
+import { Checkbox, TextField } from '#dashboard/parts/fields'
+import { go, Link, pathOf } from '#dashboard/parts/link'
+import { Answered, Page, Section } from '#dashboard/parts/page'
+import { Badge, Status } from '#dashboard/parts/status'
+import { type Column, Table } from '#dashboard/parts/table'
+import { Time } from '#dashboard/parts/time'
+import { useCall } from '#dashboard/parts/use-call'
+import { useFollowed } from '#dashboard/parts/use-events'
+import { useObservable } from '#dashboard/parts/use-observable'
+import { client, mayI } from '#dashboard/session'
+import { state } from '#dashboard/state'
+import '#dashboard/pages/alarms/alarms.css'
+
+/** What is watched for, and where it is so right now. */
+export default function AlarmsPage() {
+  const called = useCall(() => client.call('GET /alarms'), [])
+  useFollowed(called, 'ALARM_CONFIG')
+  const standing = standings(useObservable(state().alarms).values())
+  const active = called.value?.filter(({ resourceIdentifier }) => standing.has(resourceIdentifier)).length ?? 0
+  return (
+    <Page
+      title="Alarms"
+      beside={called.value && active > 0 && <Badge tone="bad">{active} active</Badge>}
+      actions={mayI('alarms', 'create') && <NewAlarm />}
+    >
+      <Answered called={called}>{(alarms) => <AlarmList alarms={alarms} standing={standing} />}</Answered>
+    </Page>
+  )
+}
+
+function NewAlarm() {
+  return (
+    <Link to="/alarms/new" class="button primary">
+      New alarm
+    </Link>
+  )
+}
+
+interface AlarmListProps {
+  readonly alarms: readonly Alarm[]
+  readonly standing: ReadonlyMap<string, Standing>
+}
+
+function AlarmList({ alarms, standing }: AlarmListProps) {
+  const [sought, setSought] = useState('')
+  const [isActiveOnly, setActiveOnly] = useState(false)
+  const columns = useColumns(standing)
+  if (alarms.length === 0) return <NoAlarms />
+  const shown = inOrder(alarms, standing).filter(
+    (alarm) =>
+      (!isActiveOnly || standing.has(alarm.resourceIdentifier)) &&
+      `${alarm.name} ${alarm.serviceIdentifier}`.toLowerCase().includes(sought.trim().toLowerCase()),
+  )
+  return (
+    <>
+      <div class="filters">
+        <TextField label="Find" type="search" value={sought} onInput={setSought} placeholder="Name or service" />
+        <Checkbox label="Only active ones" isChecked={isActiveOnly} onChange={setActiveOnly} />
+      </div>
+      <Section title={shown.length === 1 ? '1 alarm' : `${shown.length} alarms`}>
+        <Table
+          caption="Alarms, active ones first"
+          columns={columns}
+          rows={shown}
+          rowKey={({ resourceIdentifier }) => resourceIdentifier}
+          onRow={(alarm) => go(pathOfAlarm(alarm))}
+          empty={
+            <Empty title={isActiveOnly && sought === '' ? 'Nothing is active' : 'No alarm is like that'}>
+              <p>Take away what was typed and chosen above to see all {alarms.length}.</p>
+            </Empty>
+          }
+        />
+      </Section>
+    </>
+  )
+}
+
+function useColumns(standing: ReadonlyMap<string, Standing>): readonly Column<Alarm>[] {
+  const groups = useGroups() ?? []
+  const schemas = useSchemas()
+  return [
+    {
+      key: 'name',
+      title: 'Name',
+      cell: (alarm) => (
+        <Link to={pathOfAlarm(alarm)} class="alarm-name">
+          {alarm.name}
+        </Link>
+      ),
+    },
+    { key: 'severity', title: 'Severity', cell: ({ severity }) => <Status state={severity} /> },
+    { key: 'state', title: 'Now', cell: (alarm) => <Now standing={standing.get(alarm.resourceIdentifier) ?? quiet} /> },
+    {
+      key: 'condition',
+      title: 'Condition',
+      cell: ({ condition, serviceIdentifier, forSeconds }) => (
+        <>
+          {conditionInWords(condition, operandsOf(schemas.get(serviceIdentifier)))}
+          {forSeconds > 0 && <span class="soft"> for {forSeconds} s</span>}
+          <br />
+          <small class="soft code">{serviceIdentifier}</small>
+        </>
+      ),
+    },
+    { key: 'binding', title: 'On', cell: (alarm) => bindingInWords(alarm, groups) },
+  ]
+}
+
+function Now({ standing: { active, since } }: { readonly standing: Standing }) {
+  if (active === 0) return <Status state="quiet" tone="quiet" />
+  return (
+    <Status state="active" tone="bad">
+      active on {active} {active === 1 ? 'device' : 'devices'}, since <Time at={since} />
+    </Status>
+  )
+}
+
+function NoAlarms() {
+  return (
+    <Empty
+      title="No alarm yet"
+      command={
+        mayI('alarms', 'create')
+          ? `curl -X POST ${location.origin}/api/v1/alarms -H 'Content-Type: application/json' -d '{"name":"Too warm","severity":"warning","serviceIdentifier":"climate","condition":{">":[{"var":"temperature"},30]}}'`
+          : undefined
+      }
+    >
+      <p>An alarm watches for something on devices, such as a temperature above 30, and says where it is so.</p>
+      {mayI('alarms', 'create') ? (
+        <p>
+          <Link to="/alarms/new">Make the first one</Link>, or send it to the API:
+        </p>
+      ) : (
+        <p>Ask somebody whose role may create alarms to make one.</p>
+      )}
+    </Empty>
+  )
+}
+
+function pathOfAlarm({ resourceIdentifier }: Alarm): string {
+  return pathOf('alarms', idOf(resourceIdentifier))
+}

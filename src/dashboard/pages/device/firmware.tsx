@@ -1,0 +1,96 @@
+import { useState } from 'preact/hooks'
+import type { FirmwareView } from '#client/client'
+import { Button } from '#dashboard/parts/button'
+import { Link, pathOf } from '#dashboard/parts/link'
+import { Section } from '#dashboard/parts/page'
+import { Badge, Status } from '#dashboard/parts/status'
+import { Time } from '#dashboard/parts/time'
+import { say } from '#dashboard/parts/toasts'
+import { useKey } from '#dashboard/parts/use-observable'
+import { client, mayI } from '#dashboard/session'
+import { state } from '#dashboard/state'
+
+type Entry = NonNullable<FirmwareView['firmwares']>[number]
+
+/** What became of asking for an update. §3.2 */
+const outcomes: Readonly<Record<string, string>> = {
+  STARTED: 'The device begins to update.',
+  NO_UPDATE: 'There is nothing newer for it.',
+  DEVICE_OFFLINE: 'The device could not be reached: try again when it is online.',
+  DEVICE_NOT_OK: 'The device refused to update now.',
+  UPDATE_SERVER_ERROR: 'The update server could not be asked.',
+  UPDATE_SERVER_OUT_OF_RESOURCES: 'The update server has too much to do: try again later.',
+  SERVER_ERROR: 'The server made a mistake.',
+}
+
+/** What firmware the device has, where its update stands, and asking for one. §2.7 */
+export function Firmware({ identifier }: { readonly identifier: string }) {
+  const known = useKey(state().updates, identifier)
+  const [outcome, setOutcome] = useState<string | undefined>()
+  const firmwares = known?.firmwares ?? []
+  const update = async () => {
+    setOutcome(undefined)
+    const { status, message } = await client.call('POST /updates/:deviceIdentifier', {
+      parameters: { deviceIdentifier: identifier },
+    })
+    const text = `${outcomes[status] ?? status}${message ? ` (${message})` : ''}`
+    setOutcome(text)
+    say(`${identifier}: ${text}`, status === 'STARTED' || status === 'NO_UPDATE' ? 'done' : 'failed')
+  }
+  const mayUpdate = mayI('updates', 'update', { deviceIdentifier: identifier })
+  return (
+    <Section
+      title="Firmware"
+      beside={known?.project && <Link to={pathOf('firmware', known.project)}>{known.project}</Link>}
+      actions={
+        mayUpdate &&
+        known && (
+          <Button
+            kind={firmwares.some(({ updateAvailable }) => updateAvailable) ? 'primary' : undefined}
+            onPress={update}
+          >
+            Update now
+          </Button>
+        )
+      }
+    >
+      {firmwares.length === 0 ? (
+        <p class="soft">Nothing is known: it says which firmware it has when it links.</p>
+      ) : (
+        <ul class="firmwares">
+          {firmwares.map((entry) => (
+            <FirmwareEntry key={entry.index} entry={entry} />
+          ))}
+        </ul>
+      )}
+      {outcome && <p role="status">{outcome}</p>}
+    </Section>
+  )
+}
+
+function FirmwareEntry({ entry }: { readonly entry: Entry }) {
+  const { firmware, hardware, index, updateAvailable, update } = entry
+  const isUnderWay = update && !['IDLE', 'DONE', 'FAILED', 'REFUSED'].includes(update.status)
+  return (
+    <li>
+      <p>
+        <strong>{firmware}</strong> {hardware && <span class="soft">for {hardware}</span>}{' '}
+        {index > 0 && <Badge>no. {index}</Badge>} {updateAvailable && <Badge tone="busy">update available</Badge>}
+      </p>
+      {update && (
+        <p>
+          <Status state={update.status} /> {update.firmware && <span>to {update.firmware}</span>}{' '}
+          {!isUnderWay && <Time at={update.at} />}
+        </p>
+      )}
+      {isUnderWay && (
+        <progress
+          aria-label={`Update to ${update.firmware ?? 'newer firmware'}`}
+          max={100}
+          {...(update.progress !== undefined && { value: update.progress })}
+        />
+      )}
+      {update?.message && <p class={update.status === 'DONE' ? 'soft' : 'problem'}>{update.message}</p>}
+    </li>
+  )
+}

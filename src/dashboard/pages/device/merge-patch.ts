@@ -1,0 +1,27 @@
+/** The merge patch that turns one JSON object into another. RFC 7396; what became `null` can't be said by one. */
+
+type Json = Readonly<Record<string, unknown>>
+
+/** Undefined when there is nothing to change. */
+export function mergePatchOf(before: Json, after: Json): Json | undefined {
+  const patch = new Map<string, unknown>()
+  for (const key of Object.keys(before)) if (!Object.hasOwn(after, key)) patch.set(key, null)
+  for (const [key, value] of Object.entries(after)) {
+    const old = Object.hasOwn(before, key) ? before[key] : undefined
+    if (isObject(old) && isObject(value)) {
+      const inner = mergePatchOf(old, value)
+      if (inner) patch.set(key, inner)
+    } else if (JSON.stringify(old) !== JSON.stringify(value)) patch.set(key, value)
+  }
+  return patch.size === 0 ? undefined : Object.fromEntries(patch)
+}
+
+/** Whether `null` stands in it anywhere but in a list: a patch would take that for "remove it". */
+export function holdsNull(value: unknown): boolean {
+  if (value === null) return true
+  return isObject(value) && Object.values(value).some(holdsNull)
+}
+
+function isObject(value: unknown): value is Json {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

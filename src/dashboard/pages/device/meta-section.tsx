@@ -1,0 +1,99 @@
+import { useState } from 'preact/hooks'
+import type { DeviceView } from '#client/client'
+import { holdsNull, mergePatchOf } from '#dashboard/pages/device/merge-patch'
+import { Button } from '#dashboard/parts/button'
+import { Dialog } from '#dashboard/parts/dialog'
+import { TextField } from '#dashboard/parts/fields'
+import { Form } from '#dashboard/parts/form'
+import { Section } from '#dashboard/parts/page'
+import { say } from '#dashboard/parts/toasts'
+import { client, mayI } from '#dashboard/session'
+
+interface MetaSectionProps {
+  readonly identifier: string
+  readonly meta: DeviceView['meta']
+}
+
+/** What people noted about the device; changed as a whole, sent as what is other. §2.5 */
+export function MetaSection({ identifier, meta }: MetaSectionProps) {
+  const [isEditing, setEditing] = useState(false)
+  const entries = Object.entries(meta)
+  return (
+    <Section
+      title="Notes"
+      actions={
+        mayI('meta', 'update', { deviceIdentifier: identifier }) && (
+          <Button onPress={() => setEditing(true)}>Edit…</Button>
+        )
+      }
+    >
+      {entries.length === 0 ? (
+        <p class="soft">Nothing is noted about it: where it stands, whose it is.</p>
+      ) : (
+        <dl class="facts">
+          {entries.map(([key, value]) => (
+            <>
+              <dt key={`${key} name`}>{key}</dt>
+              <dd key={key}>{typeof value === 'string' ? value : <code>{JSON.stringify(value)}</code>}</dd>
+            </>
+          ))}
+        </dl>
+      )}
+      <Dialog title={`Notes about ${identifier}`} isOpen={isEditing} onClose={() => setEditing(false)}>
+        <MetaForm identifier={identifier} meta={meta} onClose={() => setEditing(false)} />
+      </Dialog>
+    </Section>
+  )
+}
+
+function MetaForm({ identifier, meta, onClose }: MetaSectionProps & { readonly onClose: () => void }) {
+  // What it is compared with is what was shown when the form was opened, so that what others note meanwhile stays.
+  const [before] = useState(meta)
+  const [text, setText] = useState(() => JSON.stringify(meta, null, 2))
+  const [fault, setFault] = useState<string | undefined>()
+  const save = async () => {
+    const after = parsed(text)
+    if (typeof after === 'string') {
+      setFault(after)
+      return
+    }
+    const patch = mergePatchOf(before, after)
+    if (patch) {
+      await client.call('PATCH /meta/:deviceIdentifier', {
+        parameters: { deviceIdentifier: identifier },
+        body: patch as Record<string, never>,
+      })
+      say(`The notes about ${identifier} were changed`)
+    }
+    onClose()
+  }
+  return (
+    <Form submit="Save" onCancel={onClose} onSubmit={save}>
+      <TextField
+        label="Notes, as JSON"
+        hint='Such as {"location": "Hall 3", "owner": "Ann"}'
+        value={text}
+        onInput={(next) => {
+          setText(next)
+          setFault(undefined)
+        }}
+        problem={fault}
+        rows={12}
+        isCode
+        hasFocus
+      />
+    </Form>
+  )
+}
+
+/** The object, or why it is none that can be kept. */
+function parsed(text: string): Record<string, unknown> | string {
+  let value: unknown
+  try {
+    value = JSON.parse(text.trim() || '{}')
+  } catch (fault) {
+    return `It is no JSON: ${(fault as Error).message}`
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return 'It must be an object: { … }.'
+  return holdsNull(value) ? 'null can not be kept: leave the key out.' : (value as Record<string, unknown>)
+}

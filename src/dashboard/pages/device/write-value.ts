@@ -1,0 +1,135 @@
+import type { PropertyView } from '#client/client'
+import { numberOf, type PropertySchema } from '#dashboard/values/format-value'
+
+/** What a person may write to a property, and what is wrong with what he wrote. The server checks it again. Contract 3.5 */
+
+export type WriteKind = 'boolean' | 'enumeration' | 'number' | 'big integer' | 'time' | 'list' | 'text'
+
+/** A value to send, or why it may not be. */
+export type Read = { readonly value: NonNullable<PropertyView['value']> } | { readonly fault: string }
+
+const integerRanges: Readonly<Record<string, readonly [min: number, max: number]>> = {
+  UINT8: [0, 255],
+  UINT16: [0, 65_535],
+  UINT32: [0, 4_294_967_295],
+  INT8: [-128, 127],
+  INT16: [-32_768, 32_767],
+  INT32: [-2_147_483_648, 2_147_483_647],
+}
+
+export function isWritable(property: PropertyView, about: PropertySchema | undefined): boolean {
+  return !property.modifier.isReadOnly && about?.readonly !== true
+}
+
+/** Writing does something, whatever stands there. */
+export function isTrigger(property: PropertyView, about: PropertySchema | undefined): boolean {
+  return property.modifier.isActionable || about?.actionable === true
+}
+
+export function writeKindOf({ type }: PropertyView, about: PropertySchema | undefined): WriteKind {
+  if (type.endsWith('-ARRAY')) return 'list'
+  if (about?.enum && Object.keys(about.enum).length > 0) return 'enumeration'
+  if (type === 'BOOL') return 'boolean'
+  if (type === 'UINT64' || type === 'INT64') return 'big integer'
+  if (type === 'DATETIME') return 'time'
+  return type === 'FLOAT' || type === 'FLOAT64' || integerRanges[type] ? 'number' : 'text'
+}
+
+/** What stands there, as the form begins with it; where nothing does, what is chosen first. */
+export function textOf(property: PropertyView, about: PropertySchema | undefined): string {
+  const { value, type } = property
+  const kind = writeKindOf(property, about)
+  if (kind === 'boolean') return String(isTrigger(property, about) || value !== false)
+  if (kind === 'enumeration') {
+    const keys = Object.keys(about?.enum ?? {})
+    const key = String(typeof value === 'boolean' ? Number(value) : value)
+    return keys.includes(key) ? key : (keys[0] ?? '')
+  }
+  if (value === undefined) return ''
+  if (typeof value === 'object') return JSON.stringify(value)
+  return type === 'DATETIME' ? localTime(Number(value)) : String(value)
+}
+
+/** The number that the field of a form may hold at least and at most; `rangeMax` of the schema does not belong to it. */
+export function limitsOf({ type }: PropertyView, about: PropertySchema | undefined) {
+  const [typeMin, typeMax] = integerRanges[type] ?? []
+  return {
+    min: about?.rangeMin ?? typeMin,
+    below: about?.rangeMax,
+    max: typeMax,
+    isInteger: integerRanges[type] !== undefined,
+  }
+}
+
+export function readValue(text: string, property: PropertyView, about: PropertySchema | undefined): Read {
+  const trimmed = text.trim()
+  switch (writeKindOf(property, about)) {
+    case 'boolean':
+      return { value: trimmed === 'true' }
+    case 'enumeration':
+      return readNamed(trimmed, property)
+    case 'number':
+      return readNumber(trimmed, property, about)
+    case 'big integer':
+      return readBigInteger(trimmed, about)
+    case 'time':
+      return readTime(trimmed)
+    case 'list':
+      return readList(trimmed)
+    case 'text':
+      return { value: text }
+  }
+}
+
+/** Of an enumeration its decimal key is chosen. */
+function readNamed(key: string, { type }: PropertyView): Read {
+  if (type === 'BOOL') return { value: key !== '0' }
+  const number = Number(key)
+  return { value: type === 'STRING' || !Number.isSafeInteger(number) ? key : number }
+}
+
+function readNumber(text: string, property: PropertyView, about: PropertySchema | undefined): Read {
+  const number = Number(text)
+  if (text === '' || !Number.isFinite(number)) return { fault: 'Must be a number.' }
+  const { min, max, below, isInteger } = limitsOf(property, about)
+  if (isInteger && !Number.isInteger(number)) return { fault: 'Must be a whole number.' }
+  if (min !== undefined && number < min) return { fault: `Must be at least ${min}.` }
+  if (below !== undefined && number >= below) return { fault: `Must be below ${below}.` }
+  if (max !== undefined && number > max) return { fault: `Must be at most ${max}.` }
+  return { value: number }
+}
+
+/** Beyond what a number of JSON holds exactly it is sent as text. */
+function readBigInteger(text: string, about: PropertySchema | undefined): Read {
+  if (!/^-?\d{1,20}$/.test(text)) return { fault: 'Must be a whole number.' }
+  const number = Number(text)
+  if (about?.rangeMin !== undefined && number < about.rangeMin) return { fault: `Must be at least ${about.rangeMin}.` }
+  if (about?.rangeMax !== undefined && number >= about.rangeMax) return { fault: `Must be below ${about.rangeMax}.` }
+  return { value: Number.isSafeInteger(number) ? number : text }
+}
+
+function readTime(text: string): Read {
+  const at = Date.parse(text)
+  return Number.isNaN(at) ? { fault: 'Must be a date and a time.' } : { value: at }
+}
+
+function readList(text: string): Read {
+  let list: unknown
+  try {
+    list = JSON.parse(text)
+  } catch {
+    return { fault: 'Must be a list such as [1, 2, 3].' }
+  }
+  return Array.isArray(list) ? { value: list } : { fault: 'Must be a list such as [1, 2, 3].' }
+}
+
+/** As fields for a date and a time hold it: local, to the second. */
+function localTime(at: number): string {
+  const date = new Date(at)
+  return new Date(at - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 19)
+}
+
+/** Whether something can be drawn over time: numbers that are no names. */
+export function isDrawn(property: PropertyView, about: PropertySchema | undefined): boolean {
+  return about?.enum === undefined && property.type !== 'DATETIME' && numberOf(property.value) !== undefined
+}

@@ -1,0 +1,19 @@
+import { saidBy } from '#dashboard/parts/explained'
+import { statusOf } from '#dashboard/parts/problem-text'
+
+/** Projects, releases, pins and rollouts are those of the embedded update server, which another may stand in for. Contract 6. */
+
+/** The answer; `none` where the project is not there yet: the first release, pin or rollout makes it. */
+export async function orNone<Value, None>(call: Promise<Value>, none: None): Promise<Value | None> {
+  try {
+    return await call
+  } catch (problem) {
+    if (statusOf(problem) !== 404 || isElsewhere(problem)) throw problem
+    return none
+  }
+}
+
+/** Whether it is refused because firmware comes from another update server. */
+export function isElsewhere(problem: unknown): boolean {
+  return statusOf(problem) === 404 && saidBy(problem).includes('another update server')
+}

@@ -1,0 +1,145 @@
+import { useMemo, useState } from 'preact/hooks'
+import type { Item } from '#client/client'
+import { isElsewhere } from '#dashboard/pages/firmware/embedded'
+import { useFleetFirmware } from '#dashboard/pages/firmware/fleet-firmware'
+import { UploadDialog } from '#dashboard/pages/firmware/upload-dialog'
+import { nothingTallied, type ProjectTally, tallyOf, withoutProject } from '#dashboard/pages/firmware/version-tally'
+import { Button } from '#dashboard/parts/button'
+import { Empty } from '#dashboard/parts/empty'
+import { Link, pathOf } from '#dashboard/parts/link'
+import { Answered, Page, Section } from '#dashboard/parts/page'
+import { Status } from '#dashboard/parts/status'
+import { type Column, Table } from '#dashboard/parts/table'
+import { useCall } from '#dashboard/parts/use-call'
+import { client, mayI } from '#dashboard/session'
+import '#dashboard/pages/firmware/firmware.css'
+
+/** Projects: which firmware their devices have, and what there is for them. §2.7, contract 6. */
+
+type Project = Item<'GET /updates/projects'>
+
+/** One that the update server knows, or that devices name, or both. */
+interface Row {
+  readonly project: string
+  readonly known: Project | undefined
+  readonly tally: ProjectTally
+}
+
+export default function FirmwarePage() {
+  const projects = useCall(() => client.call('GET /updates/projects'), [])
+  const { devices, isRead } = useFleetFirmware()
+  const tallies = useMemo(() => tallyOf(devices), [devices])
+  const [isUploading, setUploading] = useState(false)
+  const isOther = isElsewhere(projects.problem)
+  const mayUpload = mayI('updates', 'create') && !isOther
+  return (
+    <Page
+      title="Firmware"
+      actions={
+        mayUpload && (
+          <Button kind="primary" onPress={() => setUploading(true)}>
+            New release
+          </Button>
+        )
+      }
+    >
+      {isOther && (
+        <p class="notice">
+          Firmware comes from another update server (<code>UPDATE_SERVER_URL</code>): releases, pins and rollouts are
+          there. What devices have, and how their updates go, is shown here.
+        </p>
+      )}
+      <Section title="Projects">
+        {isOther ? (
+          <Projects rows={rowsOf([], tallies)} isRead={isRead} />
+        ) : (
+          <Answered called={projects}>{(known) => <Projects rows={rowsOf(known, tallies)} isRead={isRead} />}</Answered>
+        )}
+      </Section>
+      <UploadDialog
+        isOpen={isUploading}
+        onClose={() => setUploading(false)}
+        onDone={projects.again}
+        standingOf={(project) => ({
+          hasRollout: Boolean(projects.value?.find((one) => one.project === project)?.rollout),
+          devices: tallies.get(project)?.devices ?? 0,
+        })}
+      />
+    </Page>
+  )
+}
+
+function rowsOf(known: readonly Project[], tallies: ReadonlyMap<string, ProjectTally>): readonly Row[] {
+  const names = new Set([...known.map(({ project }) => project), ...tallies.keys()])
+  return [...names].sort().map((project) => ({
+    project,
+    known: known.find((one) => one.project === project),
+    tally: tallies.get(project) ?? nothingTallied,
+  }))
+}
+
+const columns: readonly Column<Row>[] = [
+  {
+    key: 'project',
+    title: 'Project',
+    cell: ({ project }) =>
+      project === withoutProject ? (
+        <span class="soft">said none</span>
+      ) : (
+        <Link to={pathOf('firmware', project)}>{project}</Link>
+      ),
+  },
+  { key: 'devices', title: 'Devices', align: 'end', cell: ({ tally }) => tally.devices },
+  { key: 'versions', title: 'Versions', cell: ({ tally }) => <Versions tally={tally} /> },
+  { key: 'way', title: 'Being updated', align: 'end', cell: ({ tally }) => tally.underWay },
+  { key: 'releases', title: 'Releases', align: 'end', cell: ({ known }) => known?.releases ?? 0 },
+  { key: 'pins', title: 'Pins', align: 'end', cell: ({ known }) => known?.pins ?? 0 },
+  {
+    key: 'rollout',
+    title: 'Rollout',
+    cell: ({ known }) =>
+      known?.rollout ? (
+        <>
+          <Status state={known.rollout.state} /> {known.rollout.firmware} to {known.rollout.percent} %
+        </>
+      ) : (
+        <span class="soft">none</span>
+      ),
+  },
+]
+
+function Projects({ rows, isRead }: { readonly rows: readonly Row[]; readonly isRead: boolean }) {
+  if (rows.length === 0 && !isRead) return <p class="soft">Reading…</p>
+  return (
+    <Table
+      caption="List of projects"
+      columns={columns}
+      rows={rows}
+      rowKey={({ project }) => project}
+      empty={
+        <Empty title="There is no firmware yet" command={uploadCommand('boiler', '1.0.0')}>
+          <p>
+            Devices say what firmware they have, and of which project, when they come. A project is there with its first
+            release: upload one above, or from a terminal with an <Link to="/administration/keys">API key</Link>.
+          </p>
+        </Empty>
+      }
+    />
+  )
+}
+
+/** For a terminal. The same as the dialog does, in one part. */
+function uploadCommand(project: string, version: string): string {
+  const url = `${location.origin}/api/v1/updates/projects/${project}/releases/${version}`
+  return `curl -T ${project}-${version}.bin -H "X-API-Key: $KEY" ${url}`
+}
+
+/** So many are named. */
+const versionsShown = 3
+
+function Versions({ tally: { versions } }: { readonly tally: ProjectTally }) {
+  if (versions.length === 0) return <span class="soft">not said</span>
+  const shown = versions.slice(0, versionsShown).map(({ firmware, devices }) => `${firmware} on ${devices}`)
+  const more = versions.length - versionsShown
+  return <>{more > 0 ? `${shown.join(', ')} and ${more} more` : shown.join(', ')}</>
+}

@@ -1,0 +1,149 @@
+import { useState } from 'preact/hooks'
+import { type KnownProject, versionsOf } from '#dashboard/pages/firmware/known'
+import { versionProblem } from '#dashboard/pages/firmware/names'
+import { VersionField } from '#dashboard/pages/firmware/version-field'
+import { Button } from '#dashboard/parts/button'
+import { Confirm, Dialog } from '#dashboard/parts/dialog'
+import { Empty } from '#dashboard/parts/empty'
+import { explained } from '#dashboard/parts/explained'
+import { TextField } from '#dashboard/parts/fields'
+import { Form } from '#dashboard/parts/form'
+import { Link, pathOf } from '#dashboard/parts/link'
+import { Section } from '#dashboard/parts/page'
+import { PagedTable } from '#dashboard/parts/paged-table'
+import { Badge } from '#dashboard/parts/status'
+import { say } from '#dashboard/parts/toasts'
+import { client, mayI } from '#dashboard/session'
+import type { PinEntry } from '#model/release'
+
+/** Devices that are held at a version. Contract 6. */
+export function Pins({ project, releases, pins }: KnownProject) {
+  const [isPinning, setPinning] = useState(false)
+  const [removed, remove] = useState<PinEntry>()
+  const versions = versionsOf(releases.value)
+  const mayPin = mayI('updates', 'create') || mayI('updates', 'update')
+  return (
+    <Section title="Pins" actions={mayPin && <Button onPress={() => setPinning(true)}>Pin a device</Button>}>
+      <PagedTable
+        caption="List of pins"
+        paged={pins}
+        rowKey={({ deviceIdentifier }) => deviceIdentifier}
+        empty={
+          <Empty title="No device is pinned">
+            A pinned device is held at one version, newer or older than its own, whatever the rollout says.
+          </Empty>
+        }
+        columns={[
+          {
+            key: 'device',
+            title: 'Device',
+            cell: ({ deviceIdentifier }) => <Link to={pathOf('devices', deviceIdentifier)}>{deviceIdentifier}</Link>,
+          },
+          {
+            key: 'version',
+            title: 'Held at',
+            cell: ({ firmware }) => (
+              <>
+                <code>{firmware}</code>{' '}
+                {releases.value && !versions.includes(firmware) && <Badge tone="warning">no such release</Badge>}
+              </>
+            ),
+          },
+          {
+            key: 'actions',
+            title: <span class="hidden">Actions</span>,
+            cell: (pin) =>
+              mayI('updates', 'delete', pin) && (
+                <Button kind="quiet" label={`Remove the pin of ${pin.deviceIdentifier}`} onPress={() => remove(pin)}>
+                  Remove
+                </Button>
+              ),
+          },
+        ]}
+      />
+      <Dialog title="Pin a device" isOpen={isPinning} onClose={() => setPinning(false)}>
+        <PinForm
+          project={project}
+          versions={versions}
+          onCancel={() => setPinning(false)}
+          onDone={() => {
+            setPinning(false)
+            pins.again()
+          }}
+        />
+      </Dialog>
+      <Confirm
+        title={`Remove the pin of ${removed?.deviceIdentifier ?? ''}?`}
+        isOpen={removed !== undefined}
+        onClose={() => remove(undefined)}
+        confirm="Remove the pin"
+        onConfirm={async () => {
+          if (!removed) return
+          const { deviceIdentifier } = removed
+          await client.call('DELETE /updates/projects/:project/pins/:deviceIdentifier', {
+            parameters: { project, deviceIdentifier },
+          })
+          say(`${deviceIdentifier} is held no more`)
+          pins.again()
+        }}
+      >
+        <p>
+          {removed?.deviceIdentifier} is held at {removed?.firmware} no more: it is offered what the rollout brings it,
+          or without one the newest release.
+        </p>
+      </Confirm>
+    </Section>
+  )
+}
+
+function PinForm({
+  project,
+  versions,
+  onDone,
+  onCancel,
+}: {
+  readonly project: string
+  readonly versions: readonly string[]
+  readonly onDone: () => void
+  readonly onCancel: () => void
+}) {
+  const [device, setDevice] = useState('')
+  const [firmware, setFirmware] = useState(versions[0] ?? '')
+  const pin = async () => {
+    const deviceIdentifier = device.trim()
+    const call = client.call('PUT /updates/projects/:project/pins/:deviceIdentifier', {
+      parameters: { project, deviceIdentifier },
+      body: { firmware },
+    })
+    await explained(call, { 404: `${deviceIdentifier} is no identifier of a device, or out of your reach.` })
+    say(`${deviceIdentifier.toUpperCase()} is held at ${firmware}`)
+    onDone()
+  }
+  return (
+    <Form
+      label="Pin a device"
+      submit="Pin it"
+      onSubmit={pin}
+      onCancel={onCancel}
+      isDisabled={firmware === '' || versionProblem(firmware) !== undefined}
+    >
+      <TextField
+        label="Device"
+        hint="Its identifier; it need not be there yet."
+        isCode
+        value={device}
+        onInput={setDevice}
+        maxLength={64}
+        isRequired
+        hasFocus
+      />
+      <VersionField
+        label="Held at"
+        hint="Also older than what it has: it is brought back to it."
+        versions={versions}
+        value={firmware}
+        onChange={setFirmware}
+      />
+    </Form>
+  )
+}

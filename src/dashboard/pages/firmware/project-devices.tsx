@@ -1,0 +1,117 @@
+import { useState } from 'preact/hooks'
+import type { FirmwareView } from '#client/client'
+import { DeviceDialog } from '#dashboard/pages/firmware/device-dialog'
+import type { KnownProject } from '#dashboard/pages/firmware/known'
+import { updateText } from '#dashboard/pages/firmware/update-words'
+import { isUnderWay } from '#dashboard/pages/firmware/version-tally'
+import { Empty } from '#dashboard/parts/empty'
+import { Select, TextField } from '#dashboard/parts/fields'
+import { Section } from '#dashboard/parts/page'
+import { Badge, Status } from '#dashboard/parts/status'
+import { VirtualList } from '#dashboard/parts/virtual-list'
+
+/** The devices of a project, with their updates as they go on. */
+
+const filters = {
+  all: { label: 'All', isShown: () => true },
+  way: { label: 'Being updated', isShown: isUnderWay },
+  failed: { label: 'Failed or refused', isShown: (device: FirmwareView) => hasStatus(device, ['FAILED', 'REFUSED']) },
+  done: { label: 'Updated', isShown: (device: FirmwareView) => hasStatus(device, ['DONE']) },
+} as const
+type Filter = keyof typeof filters
+
+const filterOptions = Object.entries(filters).map(([value, { label }]) => ({ value: value as Filter, label }))
+
+const rowHeightPx = 48
+
+export function ProjectDevices(known: KnownProject & { readonly isElsewhere: boolean }) {
+  const { devices, pins, isRead } = known
+  const [search, setSearch] = useState('')
+  const [filter, setFilter] = useState<Filter>('all')
+  const [opened, open] = useState<string>()
+  const wanted = search.trim().toUpperCase()
+  const shown = devices.filter((device) => filters[filter].isShown(device) && isWanted(device, wanted))
+  const pinned = new Set((pins.rows ?? []).map(({ deviceIdentifier }) => deviceIdentifier))
+  return (
+    <Section title="Devices" beside={<span class="soft">{countText(shown.length, devices.length)}</span>}>
+      {!isRead && <p class="soft">Reading…</p>}
+      {isRead && devices.length === 0 && (
+        <Empty title="No device is of this project" command="npm run fleet -- --help">
+          Devices name their project and firmware when they come: <code>project</code> and <code>firmwares</code> in
+          HELLO. Without one at hand a simulated fleet does.
+        </Empty>
+      )}
+      {devices.length > 0 && (
+        <>
+          <div class="firmware-filters">
+            <TextField label="Search" type="search" hint="Identifier or version" value={search} onInput={setSearch} />
+            <Select label="Show" value={filter} options={filterOptions} onChange={setFilter} />
+          </div>
+          {shown.length === 0 ? (
+            <p class="soft">No device is like this.</p>
+          ) : (
+            <div class="firmware-devices">
+              <Head />
+              <VirtualList
+                label="Devices of the project"
+                rows={shown}
+                rowHeight={rowHeightPx}
+                rowKey={({ deviceIdentifier }) => deviceIdentifier}
+                onRow={({ deviceIdentifier }) => open(deviceIdentifier)}
+                render={(device) => <Row device={device} isPinned={pinned.has(device.deviceIdentifier)} />}
+              />
+            </div>
+          )}
+        </>
+      )}
+      <DeviceDialog {...known} device={opened} onClose={() => open(undefined)} />
+    </Section>
+  )
+}
+
+/** Said to the eye; whoever hears the rows hears what stands in them. */
+function Head() {
+  return (
+    <div class="firmware-row firmware-head" aria-hidden="true">
+      <span>Device</span>
+      <span>Firmware</span>
+      <span>Update</span>
+    </div>
+  )
+}
+
+function Row({ device, isPinned }: { readonly device: FirmwareView; readonly isPinned: boolean }) {
+  const { deviceIdentifier, firmwares = [] } = device
+  return (
+    <div class="firmware-row">
+      <span>
+        {deviceIdentifier} {isPinned && <Badge>pinned</Badge>}
+      </span>
+      <span>{firmwares.map(({ firmware }) => firmware).join(' · ') || <span class="soft">not said</span>}</span>
+      <span>
+        {firmwares.map((firmware) => {
+          const text = updateText(firmware)
+          return (
+            text !== undefined && (
+              <Status key={firmware.index} state={firmware.update?.status ?? ''}>
+                {text}
+              </Status>
+            )
+          )
+        })}
+      </span>
+    </div>
+  )
+}
+
+function isWanted({ deviceIdentifier, firmwares = [] }: FirmwareView, wanted: string): boolean {
+  return deviceIdentifier.includes(wanted) || firmwares.some(({ firmware }) => firmware.toUpperCase().includes(wanted))
+}
+
+function hasStatus({ firmwares = [] }: FirmwareView, statuses: readonly string[]): boolean {
+  return firmwares.some(({ update }) => update !== undefined && statuses.includes(update.status))
+}
+
+function countText(shown: number, all: number): string {
+  return shown === all ? `${all}` : `${shown} of ${all}`
+}

@@ -1,0 +1,102 @@
+import { useMemo } from 'preact/hooks'
+import { isElsewhere, orNone } from '#dashboard/pages/firmware/embedded'
+import { useFleetFirmware } from '#dashboard/pages/firmware/fleet-firmware'
+import { Pins } from '#dashboard/pages/firmware/pins'
+import { ProjectDevices } from '#dashboard/pages/firmware/project-devices'
+import { Releases } from '#dashboard/pages/firmware/releases'
+import { useRepeated } from '#dashboard/pages/firmware/repeated'
+import { Rollout } from '#dashboard/pages/firmware/rollout'
+import { nothingTallied, type ProjectTally, tallyOf } from '#dashboard/pages/firmware/version-tally'
+import { Link } from '#dashboard/parts/link'
+import { Page, Section } from '#dashboard/parts/page'
+import { useCall } from '#dashboard/parts/use-call'
+import { usePages } from '#dashboard/parts/use-pages'
+import type { PageProps } from '#dashboard/routes'
+import { client } from '#dashboard/session'
+import '#dashboard/pages/firmware/firmware.css'
+
+/** One project: what its devices have, what there is for them, and who gets it. Contract 6. */
+
+const pinsAtOnce = 500
+
+/** Counts of a rollout are in no event: so often they are asked for. */
+const lookEveryMs = 2_000
+
+/** Nor are releases, which somebody else, or a build, may bring. */
+const releasesEveryMs = 10_000
+
+export default function ProjectPage({ params }: PageProps) {
+  const { project = '' } = params
+  const parameters = { project }
+  const { devices, isRead } = useFleetFirmware(project)
+  const tally = useMemo(() => tallyOf(devices).get(project) ?? nothingTallied, [devices, project])
+  const releases = useCall(
+    () => orNone(client.call('GET /updates/projects/:project/releases', { parameters }), []),
+    [project],
+  )
+  // Null: there is none; undefined is what is not known yet.
+  const rollout = useCall(
+    () => orNone(client.call('GET /updates/projects/:project/rollout', { parameters }), null),
+    [project],
+  )
+  const pins = usePages(
+    () => client.pages('GET /updates/projects/:project/pins', { parameters, query: { limit: `${pinsAtOnce}` } }),
+    pinsAtOnce,
+    [project],
+  )
+  const isOther = isElsewhere(releases.problem)
+  useRepeated(isOther ? undefined : rollout.again, lookEveryMs)
+  useRepeated(isOther ? undefined : releases.again, releasesEveryMs)
+  const known = { project, releases, rollout, pins, devices, isRead }
+  return (
+    <Page title={project} beside={<Link to="/firmware">All projects</Link>}>
+      <Section title="Versions">
+        <VersionBars tally={tally} isRead={isRead} />
+      </Section>
+      {isOther ? (
+        <p class="notice">Releases, pins and rollouts of this project are on another update server.</p>
+      ) : (
+        <>
+          <Rollout {...known} />
+          <Releases {...known} />
+          <Pins {...known} />
+        </>
+      )}
+      <ProjectDevices {...known} isElsewhere={isOther} />
+    </Page>
+  )
+}
+
+function VersionBars({
+  tally: { devices, versions, underWay },
+  isRead,
+}: {
+  readonly tally: ProjectTally
+  readonly isRead: boolean
+}) {
+  if (!isRead) return <p class="soft">Reading…</p>
+  if (devices === 0) {
+    return (
+      <p class="soft">No device has said that it is of this project. It says so when it comes, with its firmware.</p>
+    )
+  }
+  return (
+    <>
+      <p>
+        {devices === 1 ? '1 device' : `${devices} devices`}, {underWay} being updated.
+      </p>
+      <ul class="version-bars">
+        {versions.map(({ firmware, index, devices: count }) => (
+          <li key={`${index}/${firmware}`}>
+            <span>
+              <code>{firmware}</code>
+              {index > 0 && <span class="soft"> index {index}</span>}
+            </span>
+            <meter min={0} max={devices} value={count} aria-label={`Devices with ${firmware}`} />
+            <span class="number">{count}</span>
+          </li>
+        ))}
+      </ul>
+    </>
+  )
+}

@@ -1,0 +1,129 @@
+import { useState } from 'preact/hooks'
+import { type KnownProject, releaseText } from '#dashboard/pages/firmware/known'
+import { bytesText } from '#dashboard/pages/firmware/names'
+import { isEnd } from '#dashboard/pages/firmware/update-words'
+import { UploadDialog } from '#dashboard/pages/firmware/upload-dialog'
+import { Button } from '#dashboard/parts/button'
+import { Copy } from '#dashboard/parts/copy'
+import { Confirm } from '#dashboard/parts/dialog'
+import { Empty } from '#dashboard/parts/empty'
+import { explained } from '#dashboard/parts/explained'
+import { Answered, Section } from '#dashboard/parts/page'
+import { type Column, Table } from '#dashboard/parts/table'
+import { Time } from '#dashboard/parts/time'
+import { say } from '#dashboard/parts/toasts'
+import { client, mayI } from '#dashboard/session'
+import type { ReleaseEntry } from '#model/release'
+
+/** Firmware with an image, for the devices of a project. Contract 6. */
+export function Releases(known: KnownProject) {
+  const { project, releases, rollout, devices } = known
+  const [isUploading, setUploading] = useState(false)
+  const [deleted, remove] = useState<ReleaseEntry>()
+  const mayUpload = mayI('updates', 'create')
+  const columns: readonly Column<ReleaseEntry>[] = [
+    { key: 'version', title: 'Version', cell: ({ firmware }) => <code>{firmware}</code> },
+    { key: 'hardware', title: 'Hardware', cell: ({ hardware }) => hardware ?? <span class="soft">any</span> },
+    { key: 'index', title: 'Index', align: 'end', cell: ({ index }) => index },
+    { key: 'size', title: 'Size', align: 'end', cell: ({ size }) => bytesText(size) },
+    {
+      key: 'sha',
+      title: 'SHA-256',
+      cell: (release) => (
+        <>
+          <code title={release.sha256}>{release.sha256.slice(0, 12)}…</code>{' '}
+          <Copy text={release.sha256} label={`Copy the SHA-256 of ${releaseText(release)}`} />
+        </>
+      ),
+    },
+    { key: 'created', title: 'Since', cell: ({ createdAt }) => <Time at={createdAt} /> },
+    {
+      key: 'actions',
+      title: <span class="hidden">Actions</span>,
+      cell: (release) =>
+        mayI('updates', 'delete') && (
+          <Button kind="quiet" label={`Delete ${releaseText(release)}`} onPress={() => remove(release)}>
+            Delete
+          </Button>
+        ),
+    },
+  ]
+  return (
+    <Section title="Releases" actions={mayUpload && <Button onPress={() => setUploading(true)}>New release</Button>}>
+      <Answered called={releases}>
+        {(list) => (
+          <Table
+            caption="List of releases"
+            columns={columns}
+            rows={list}
+            rowKey={releaseText}
+            empty={
+              <Empty title="There is no release yet">
+                {mayUpload
+                  ? 'Upload the image of one above: devices are offered it then.'
+                  : 'Who may create updates uploads one.'}
+              </Empty>
+            }
+          />
+        )}
+      </Answered>
+      <UploadDialog
+        isOpen={isUploading}
+        onClose={() => setUploading(false)}
+        onDone={releases.again}
+        standingOf={() => ({ hasRollout: Boolean(rollout.value), devices: devices.length })}
+        project={project}
+      />
+      <Confirm
+        title={`Delete ${deleted ? releaseText(deleted) : ''}?`}
+        isOpen={deleted !== undefined}
+        onClose={() => remove(undefined)}
+        confirm="Delete the release"
+        onConfirm={async () => {
+          if (!deleted) return
+          await removeRelease(deleted, known)
+          say(`${project} ${releaseText(deleted)} is deleted`)
+          releases.again()
+        }}
+      >
+        <p>
+          No device of {project} is offered it any more, and its image goes unless another release has the same one. It
+          is refused while a pin, the rollout or an update under way needs it. Devices that have it keep it.
+        </p>
+      </Confirm>
+    </Section>
+  )
+}
+
+async function removeRelease({ firmware, hardware, index }: ReleaseEntry, known: KnownProject): Promise<void> {
+  const call = client.call('DELETE /updates/projects/:project/releases/:firmware', {
+    parameters: { project: known.project, firmware },
+    query: { ...(hardware !== undefined && { hardware }), index: `${index}` },
+  })
+  await explained(call, {
+    403: 'Releases concern any device: it takes a right on all of them.',
+    409: (said) => (said.includes('in use') ? `${firmware} is in use: ${usersOf(firmware, known)}.` : undefined),
+  })
+}
+
+const namedMax = 5
+
+/** What keeps a version: those that are seen from here. */
+function usersOf(firmware: string, { rollout, pins, devices }: KnownProject): string {
+  const pinned = (pins.rows ?? []).filter((pin) => pin.firmware === firmware)
+  const updating = devices.filter(({ firmwares = [] }) =>
+    firmwares.some(({ update }) => update?.firmware === firmware && !isEnd(update.status)),
+  )
+  const keepers = [
+    rollout.value?.firmware === firmware &&
+      'the rollout brings it to devices; end it, or put another version in its place',
+    pinned.length > 0 && `pins hold ${namedOf(pinned)} at it; remove them below`,
+    updating.length > 0 && `${namedOf(updating)} are being updated to it; wait until that is through`,
+  ].filter((keeper) => keeper !== false)
+  return keepers.join('. Also, ') || 'a pin that is not shown here, or an update under way, needs it'
+}
+
+function namedOf(devices: readonly { readonly deviceIdentifier: string }[]): string {
+  const names = devices.slice(0, namedMax).map(({ deviceIdentifier }) => deviceIdentifier)
+  return devices.length > namedMax ? `${names.join(', ')} and ${devices.length - namedMax} more` : names.join(', ')
+}

@@ -1,0 +1,12 @@
+import { useEffect } from 'preact/hooks'
+import { every } from '#dashboard/world'
+
+/** Does it again and again while the page is seen; nothing where there is nothing to do. */
+export function useRepeated(run: (() => void) | undefined, everyMs: number): void {
+  useEffect(() => {
+    if (!run) return undefined
+    return every(everyMs, () => {
+      if (!document.hidden) run()
+    })
+  }, [run, everyMs])
+}

@@ -1,0 +1,205 @@
+import { useState } from 'preact/hooks'
+import type { Item } from '#client/client'
+import { versionProblem } from '#dashboard/pages/firmware/names'
+import { VersionField } from '#dashboard/pages/firmware/version-field'
+import { explained } from '#dashboard/parts/explained'
+import { Checkbox, Field, NumberField, TextField } from '#dashboard/parts/fields'
+import { Form } from '#dashboard/parts/form'
+import { detailOf } from '#dashboard/parts/problem-text'
+import { say } from '#dashboard/parts/toasts'
+import { client } from '#dashboard/session'
+import type { RolloutBody, RolloutEntry } from '#model/rollout'
+
+interface RolloutFormProps {
+  readonly project: string
+  /** The one that is there. */
+  readonly before: RolloutEntry | undefined
+  readonly versions: readonly string[]
+  readonly groups: readonly Item<'GET /groups'>[]
+  /** How many there are of the project. */
+  readonly devices: number
+  readonly onDone: () => void
+  readonly onCancel: () => void
+}
+
+/** Night, in UTC. */
+const firstWindow = { cron: '0 2 * * *', minutes: 180 }
+
+/** A rollout as it is filled in; its button says what sending it comes to. */
+export function RolloutForm({ project, before, versions, groups, devices, onDone, onCancel }: RolloutFormProps) {
+  const [firmware, setFirmware] = useState(before?.firmware ?? versions[0] ?? '')
+  const [percent, setPercent] = useState<number | undefined>(before?.percent ?? 10)
+  const [chosen, setChosen] = useState(before?.groups)
+  const [threshold, setThreshold] = useState<number | undefined>(before ? before.errorThresholdPercent : 20)
+  const [window, setWindow] = useState(before?.window)
+  const [attempts, setAttempts] = useState<number | undefined>(before?.maxAttempts)
+  const [problem, setProblem] = useState<unknown>()
+  const isAnew = before !== undefined && before.firmware !== firmware
+
+  const put = async () => {
+    setProblem(undefined)
+    const body: RolloutBody = {
+      firmware,
+      percent: percent ?? 0,
+      ...(chosen && { groups: [...chosen] }),
+      ...(threshold !== undefined && { errorThresholdPercent: threshold }),
+      ...(window && { window }),
+      ...(attempts !== undefined && { maxAttempts: attempts }),
+    }
+    const call = client.call('PUT /updates/projects/:project/rollout', { parameters: { project }, body })
+    call.catch(setProblem)
+    await explained(call, {
+      403: 'A rollout for all devices takes a right on all of them; choose groups of those that you may update.',
+      404: 'A group is gone, or holds devices that you may not update.',
+    })
+    say(before && !isAnew ? `The rollout of ${project} is changed` : `${firmware} is on its way to ${project}`)
+    onDone()
+  }
+  const reach = { project, firmware, percent: percent ?? 0, devices: chosen ? membersOf(groups, chosen) : devices }
+  return (
+    <Form
+      label="Rollout"
+      submit={before && !isAnew ? 'Change it' : 'Begin the rollout'}
+      onSubmit={put}
+      onCancel={onCancel}
+      isDisabled={firmware === '' || versionProblem(firmware) !== undefined || percent === undefined}
+    >
+      <VersionField
+        label="Version"
+        hint="It goes to devices that have an older one."
+        versions={versions}
+        value={firmware}
+        onChange={setFirmware}
+      />
+      <NumberField
+        label="Percent of the devices"
+        hint="Always the same ones; more percent only add some."
+        value={percent}
+        onInput={setPercent}
+        min={0}
+        max={100}
+        unit="%"
+        isRequired
+      />
+      <Whom groups={groups} chosen={chosen} onChange={setChosen} />
+      <NumberField
+        label="Stop when so many failed"
+        hint="Of those that finished. Empty: it goes on, however many fail."
+        value={threshold}
+        onInput={setThreshold}
+        min={0}
+        max={100}
+        unit="%"
+      />
+      <Checkbox
+        label="Only in a window"
+        isChecked={window !== undefined}
+        onChange={(isOn) => setWindow(isOn ? firstWindow : undefined)}
+      />
+      {window && (
+        <>
+          <TextField
+            label="It opens (cron, UTC)"
+            hint="Five or six fields: 0 2 * * * is every night at two."
+            problem={detailOf(problem, 'window.cron')}
+            isCode
+            value={window.cron}
+            onInput={(cron) => setWindow({ ...window, cron })}
+            isRequired
+          />
+          <NumberField
+            label="For"
+            value={window.minutes}
+            onInput={(minutes) => setWindow({ ...window, minutes: minutes ?? 0 })}
+            min={1}
+            max={10_080}
+            step={1}
+            unit="minutes"
+            isRequired
+          />
+        </>
+      )}
+      <NumberField
+        label="Tries for one device"
+        hint="With growing pauses between them. Empty: 3."
+        value={attempts}
+        onInput={setAttempts}
+        min={1}
+        max={100}
+        step={1}
+      />
+      <div class="notice">
+        <p>{reachText(reach)}</p>
+        {isAnew && (
+          <p>
+            It takes the place of the rollout of {before.firmware}, and its counts begin at 0. It runs at once, also
+            where that one is paused or stopped.
+          </p>
+        )}
+        {before && !isAnew && before.state !== 'running' && <p>It stays {before.state} until it is resumed.</p>}
+      </div>
+    </Form>
+  )
+}
+
+/** The whole fleet, or the members of groups. */
+function Whom({
+  groups,
+  chosen,
+  onChange,
+}: Pick<RolloutFormProps, 'groups'> & {
+  readonly chosen: readonly string[] | undefined
+  readonly onChange: (chosen: string[] | undefined) => void
+}) {
+  // A group that is chosen and gone, or out of sight, can still be taken out.
+  const unknown = (chosen ?? []).filter((id) => !groups.some((group) => idOf(group) === id))
+  const choices = [
+    ...groups.map((group) => ({ id: idOf(group), name: group.name })),
+    ...unknown.map((id) => ({ id, name: id })),
+  ]
+  if (choices.length === 0) return null
+  return (
+    <Field label="Whom" hint="Of groups, their members of the moment.">
+      <Checkbox
+        label="All devices"
+        isChecked={chosen === undefined}
+        onChange={(isOn) => onChange(isOn ? undefined : [])}
+      />
+      {chosen &&
+        choices.map(({ id, name }) => (
+          <Checkbox
+            key={id}
+            label={name}
+            isChecked={chosen.includes(id)}
+            onChange={(isOn) => onChange(isOn ? [...chosen, id] : chosen.filter((one) => one !== id))}
+          />
+        ))}
+    </Field>
+  )
+}
+
+function idOf({ resourceIdentifier }: Item<'GET /groups'>): string {
+  return resourceIdentifier.slice(resourceIdentifier.indexOf(':') + 1)
+}
+
+function membersOf(groups: RolloutFormProps['groups'], chosen: readonly string[]): number {
+  const members = groups.filter((group) => chosen.includes(idOf(group))).flatMap(({ devices }) => devices)
+  return new Set(members).size
+}
+
+/** Whom it hits. */
+function reachText({
+  project,
+  firmware,
+  percent,
+  devices,
+}: {
+  readonly project: string
+  readonly firmware: string
+  readonly percent: number
+  readonly devices: number
+}): string {
+  const count = Math.round((devices * percent) / 100)
+  const about = percent > 0 && percent < 100 ? 'about ' : ''
+  return `${firmware || 'It'} goes by itself to ${about}${count} of ${devices} devices of ${project}, and to those of them that come later.`
+}

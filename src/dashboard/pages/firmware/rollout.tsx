@@ -1,0 +1,191 @@
+import { useState } from 'preact/hooks'
+import type { Item } from '#client/client'
+import { type KnownProject, versionsOf } from '#dashboard/pages/firmware/known'
+import { RolloutCounts } from '#dashboard/pages/firmware/rollout-counts'
+import { RolloutForm } from '#dashboard/pages/firmware/rollout-form'
+import { Button } from '#dashboard/parts/button'
+import { Confirm, Dialog } from '#dashboard/parts/dialog'
+import { Empty } from '#dashboard/parts/empty'
+import { explained } from '#dashboard/parts/explained'
+import { Answered, Section } from '#dashboard/parts/page'
+import { Status } from '#dashboard/parts/status'
+import { Time } from '#dashboard/parts/time'
+import { say } from '#dashboard/parts/toasts'
+import { useCall } from '#dashboard/parts/use-call'
+import { client, mayI } from '#dashboard/session'
+import type { RolloutEntry } from '#model/rollout'
+
+/** Which firmware leaves by itself, and for how many devices. Contract 6. */
+
+type Group = Item<'GET /groups'>
+
+/** What is asked about first; one at a time. */
+type Asked = 'put' | 'end' | undefined
+
+export function Rollout({ project, releases, rollout, devices }: KnownProject) {
+  const [asked, ask] = useState<Asked>()
+  const close = () => ask(undefined)
+  // Whoever may not read groups sees their ids.
+  const groups = useCall(async () => (mayI('functions', 'read') ? client.call('GET /groups') : []), [])
+  const now = rollout.value
+  const mayPut = mayI('updates', now ? 'update' : 'create')
+  return (
+    <Section
+      title="Rollout"
+      beside={now && <Status state={now.state} tone={now.state === 'stopped' ? 'bad' : undefined} />}
+      actions={
+        <>
+          {now && mayI('updates', 'update') && <Switch project={project} rollout={now} onSwitched={rollout.again} />}
+          {mayPut && now !== undefined && (
+            <Button kind={now ? undefined : 'primary'} onPress={() => ask('put')}>
+              {now ? 'Change the rollout' : 'New rollout'}
+            </Button>
+          )}
+          {now && mayI('updates', 'delete') && (
+            <Button kind="danger" onPress={() => ask('end')}>
+              End it
+            </Button>
+          )}
+        </>
+      }
+    >
+      <Answered called={rollout}>
+        {(entry) => (entry ? <Shown rollout={entry} groups={groups.value ?? []} /> : <None devices={devices.length} />)}
+      </Answered>
+      <Dialog title={now ? 'Change the rollout' : 'New rollout'} isOpen={asked === 'put'} onClose={close}>
+        <RolloutForm
+          project={project}
+          before={now ?? undefined}
+          versions={versionsOf(releases.value)}
+          groups={groups.value ?? []}
+          devices={devices.length}
+          onCancel={close}
+          onDone={() => {
+            close()
+            rollout.again()
+          }}
+        />
+      </Dialog>
+      <Confirm
+        title={`End the rollout of ${project}?`}
+        isOpen={asked === 'end'}
+        onClose={close}
+        confirm="End the rollout"
+        onConfirm={async () => {
+          const call = client.call('DELETE /updates/projects/:project/rollout', { parameters: { project } })
+          await explained(call, { 403: notAll })
+          say(`The rollout of ${project} has ended`)
+          rollout.again()
+        }}
+      >
+        <p>
+          Its counts are forgotten, and from then on{' '}
+          <strong>the newest release goes to every device of {project} that comes</strong>: {devices.length} at the
+          moment. To hold everything where it is, pause it instead.
+        </p>
+      </Confirm>
+    </Section>
+  )
+}
+
+const notAll = 'It concerns devices that you may not update.'
+
+/** Pauses what runs, and goes on with what does not. */
+function Switch({
+  project,
+  rollout: { state, firmware },
+  onSwitched,
+}: {
+  readonly project: string
+  readonly rollout: RolloutEntry
+  readonly onSwitched: () => void
+}) {
+  const parameters = { project }
+  const by = { 403: notAll, 404: notAll }
+  if (state === 'running') {
+    return (
+      <Button
+        onPress={async () => {
+          await explained(client.call('POST /updates/projects/:project/rollout/pause', { parameters }), by)
+          say(`No further device begins with ${firmware}; what is under way goes on`)
+          onSwitched()
+        }}
+      >
+        Pause
+      </Button>
+    )
+  }
+  return (
+    <Button
+      kind="primary"
+      onPress={async () => {
+        await explained(client.call('POST /updates/projects/:project/rollout/resume', { parameters }), by)
+        say(`${firmware} goes to further devices`)
+        onSwitched()
+      }}
+    >
+      Resume
+    </Button>
+  )
+}
+
+function Shown({ rollout, groups }: { readonly rollout: RolloutEntry; readonly groups: readonly Group[] }) {
+  const { firmware, percent, state, errorThresholdPercent, window, maxAttempts = 3, updatedAt } = rollout
+  return (
+    <>
+      {state === 'stopped' && (
+        <p class="notice bad" role="alert">
+          It stopped by itself: of the devices that finished, at least {errorThresholdPercent} % failed or refused. Find
+          them among the devices below. Resume it, or put a better version in its place.
+        </p>
+      )}
+      <RolloutCounts counts={rollout.counts} />
+      <dl class="facts">
+        <dt>Brings</dt>
+        <dd>
+          <code>{firmware}</code> to {percent} % of {wholeText(rollout, groups)}
+        </dd>
+        <dt>Begins</dt>
+        <dd>
+          {window ? (
+            <>
+              for {window.minutes} minutes from each <code>{window.cron}</code> (UTC)
+            </>
+          ) : (
+            'at any time'
+          )}
+        </dd>
+        <dt>Stops</dt>
+        <dd>
+          {errorThresholdPercent === undefined
+            ? 'when somebody pauses it, however many fail'
+            : `by itself, when ${errorThresholdPercent} % of those that finished failed`}
+        </dd>
+        <dt>Tries a device</dt>
+        <dd>{maxAttempts === 1 ? 'once' : `${maxAttempts} times at most`}</dd>
+        <dt>Changed</dt>
+        <dd>
+          <Time at={updatedAt} />
+        </dd>
+      </dl>
+    </>
+  )
+}
+
+function wholeText({ groups }: Pick<RolloutEntry, 'groups'>, known: readonly Group[]): string {
+  if (!groups) return 'all devices'
+  if (groups.length === 0) return 'no group, which is nobody'
+  const names = groups.map(
+    (id) => known.find(({ resourceIdentifier }) => resourceIdentifier.endsWith(`:${id}`))?.name ?? id,
+  )
+  return `the group${names.length === 1 ? '' : 's'} ${names.join(', ')}`
+}
+
+function None({ devices }: { readonly devices: number }) {
+  return (
+    <Empty title="There is no rollout">
+      Without one the newest release goes to every device that comes{devices > 0 && `: ${devices} at the moment`}. With
+      one a version goes to a part of them first, in a window, and stops by itself when too many fail.
+    </Empty>
+  )
+}

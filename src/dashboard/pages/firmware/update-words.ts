@@ -1,0 +1,41 @@
+import type { FirmwareEntry, TriggerStatus } from '#model/firmware'
+
+/** What becomes of updates, in words. §3.2, contract 6. */
+
+/** What asking for an update came to. */
+export interface Outcome {
+  readonly status: TriggerStatus
+  readonly message?: string | undefined
+}
+
+const outcomes: Readonly<Record<TriggerStatus, string>> = {
+  STARTED: 'begins to update',
+  NO_UPDATE: 'there is nothing newer for it',
+  DEVICE_OFFLINE: 'it is on no link, or did not answer: try again when it is online',
+  DEVICE_NOT_OK: 'it refused',
+  UPDATE_SERVER_OUT_OF_RESOURCES: 'the update server is too busy: try again later',
+  UPDATE_SERVER_ERROR: 'the update server failed',
+  SERVER_ERROR: 'the server made a mistake, which stands in its log',
+}
+
+/** Whether nothing went wrong: having nothing newer is no failure. */
+export function isGood({ status }: Outcome): boolean {
+  return status === 'STARTED' || status === 'NO_UPDATE'
+}
+
+export function outcomeText(device: string, { status, message }: Outcome): string {
+  return `${device}: ${outcomes[status]}${message === undefined ? '' : ` (${message})`}.`
+}
+
+/** `downloading 1.5.0, 42 %`; nothing where no update ever was. */
+export function updateText({ update }: FirmwareEntry): string | undefined {
+  if (!update) return undefined
+  const { status, firmware, progress } = update
+  const to = firmware === undefined ? '' : ` ${firmware}`
+  const far = progress === undefined || isEnd(status) ? '' : `, ${Math.round(progress)} %`
+  return `${status.toLowerCase()}${to}${far}`
+}
+
+export function isEnd(status: string): boolean {
+  return ['IDLE', 'DONE', 'FAILED', 'REFUSED'].includes(status)
+}

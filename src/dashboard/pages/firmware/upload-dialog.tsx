@@ -1,0 +1,255 @@
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { bytesText, versionIn, versionProblem } from '#dashboard/pages/firmware/names'
+import { type UploadDoors, UploadRefused, uploadImage } from '#dashboard/pages/firmware/upload'
+import { Dialog } from '#dashboard/parts/dialog'
+import { Explained } from '#dashboard/parts/explained'
+import { Checkbox, Field, NumberField, TextField } from '#dashboard/parts/fields'
+import { Form } from '#dashboard/parts/form'
+import { problemText } from '#dashboard/parts/problem-text'
+import { nameProblem } from '#dashboard/parts/short-name'
+import { say } from '#dashboard/parts/toasts'
+import { client } from '#dashboard/session'
+import { after } from '#dashboard/world'
+
+interface UploadDialogProps {
+  readonly isOpen: boolean
+  readonly onClose: () => void
+  /** A release is there that was not. */
+  readonly onDone: () => void
+  /** Of a project: whether a rollout says who gets it, and how many devices there are. */
+  readonly standingOf: (project: string) => { readonly hasRollout: boolean; readonly devices: number }
+  /** Undefined: it is asked for. */
+  readonly project?: string | undefined
+}
+
+/** How far an upload is. */
+interface Progress {
+  readonly bytes: number
+  readonly of: number
+  /** Why nothing goes on at the moment. */
+  readonly pause?: string | undefined
+}
+
+/** A release: its image, uploaded in parts, and what tells it from others. Closing the dialog calls it off. */
+export function UploadDialog(props: UploadDialogProps) {
+  return (
+    <Dialog title="New release" isOpen={props.isOpen} onClose={props.onClose}>
+      <UploadForm {...props} />
+    </Dialog>
+  )
+}
+
+function UploadForm({ project: given, standingOf, onClose, onDone }: UploadDialogProps) {
+  const [project, setProject] = useState(given ?? '')
+  const [firmware, setFirmware] = useState('')
+  const [hardware, setHardware] = useState('')
+  const [index, setIndex] = useState<number | undefined>(0)
+  const [file, setFile] = useState<File>()
+  const [isMeant, setMeant] = useState(false)
+  const [progress, setProgress] = useState<Progress>()
+  const calledOff = useRef(new AbortController())
+  useEffect(() => () => calledOff.current.abort(), [])
+
+  const { hasRollout, devices } = standingOf(project)
+  const goesToAll = !hasRollout && devices > 0
+  const isWrong = versionProblem(firmware) ?? nameProblem(project) ?? nameProblem(hardware)
+  const upload = async () => {
+    if (!file) throw new Explained('Choose a file first.')
+    const release = { project, firmware, hardware, index: index ?? 0 }
+    try {
+      await sendImage(file, release, calledOff.current.signal, setProgress)
+    } catch (problem) {
+      if (calledOff.current.signal.aborted) {
+        say(`The upload of ${project} ${firmware} was called off: choose the file again to go on`)
+        return
+      }
+      throw refusalOf(problem, firmware)
+    } finally {
+      setProgress(undefined)
+    }
+    say(`${project} ${firmware} is there`)
+    onDone()
+    onClose()
+  }
+  return (
+    <Form
+      label="New release"
+      submit={goesToAll ? `Upload, for ${countText(devices)}` : 'Upload'}
+      onSubmit={upload}
+      onCancel={onClose}
+      isDisabled={isWrong !== undefined || (goesToAll && !isMeant)}
+    >
+      {given === undefined && (
+        <TextField
+          label="Project"
+          hint="As devices name it."
+          problem={nameProblem(project)}
+          isCode
+          value={project}
+          onInput={setProject}
+          isRequired
+          hasFocus
+        />
+      )}
+      <FileField
+        onFile={(chosen) => {
+          setFile(chosen)
+          if (firmware === '') setFirmware(versionIn(chosen?.name ?? '') ?? '')
+        }}
+      />
+      <TextField
+        label="Version"
+        hint="A semantic version. A release never changes: another image is another version."
+        problem={versionProblem(firmware)}
+        isCode
+        value={firmware}
+        onInput={setFirmware}
+        isRequired
+      />
+      <TextField
+        label="Hardware"
+        hint="Only for devices that name this hardware. Empty: for any."
+        problem={nameProblem(hardware)}
+        isCode
+        value={hardware}
+        onInput={setHardware}
+      />
+      <NumberField
+        label="Index"
+        hint="Which firmware of a device it is, where devices have several."
+        value={index}
+        onInput={setIndex}
+        min={0}
+        max={255}
+        step={1}
+      />
+      {goesToAll && (
+        <div class="notice">
+          <p>
+            {project} has no rollout, and without one the newest release goes to{' '}
+            <strong>every device that comes</strong>: {countText(devices)} at the moment. To bring it to a part of them
+            first, close this and put a rollout.
+          </p>
+          <Checkbox label={`It is meant for ${countText(devices)}`} isChecked={isMeant} onChange={setMeant} />
+        </div>
+      )}
+      {progress && <UploadProgress progress={progress} />}
+    </Form>
+  )
+}
+
+function countText(devices: number): string {
+  return devices === 1 ? 'the one device' : `all ${devices} devices`
+}
+
+function FileField({ onFile }: { readonly onFile: (file: File | undefined) => void }) {
+  const id = 'release-image'
+  return (
+    <Field
+      label="Image"
+      id={id}
+      hint="Goes on where it was when the connection breaks, or when you choose it again within a day."
+    >
+      <input
+        id={id}
+        class="input"
+        type="file"
+        required
+        onChange={({ currentTarget }) => onFile(currentTarget.files?.[0])}
+      />
+    </Field>
+  )
+}
+
+function UploadProgress({ progress: { bytes, of, pause } }: { readonly progress: Progress }) {
+  const percent = of === 0 ? 0 : Math.floor((100 * bytes) / of)
+  return (
+    <div class="field">
+      <label for="release-progress">
+        {bytesText(bytes)} of {bytesText(of)}, {percent} %
+      </label>
+      <progress id="release-progress" class="upload-progress" value={bytes} max={of} />
+      <small class="hint" role="status">
+        {pause && `${pause} It goes on by itself.`}
+      </small>
+    </div>
+  )
+}
+
+/** A part takes half of it at the pace below which the server cuts senders off: then nobody is there any more. */
+const partPatienceMs = 60_000
+
+interface Release {
+  readonly project: string
+  readonly firmware: string
+  readonly hardware: string
+  readonly index: number
+}
+
+async function sendImage(
+  file: File,
+  { project, firmware, hardware, index }: Release,
+  signal: AbortSignal,
+  onProgress: (progress: Progress) => void,
+): Promise<void> {
+  let shown: Progress = { bytes: 0, of: file.size }
+  const show = (more: Partial<Progress>) => {
+    shown = { ...shown, ...more }
+    onProgress(shown)
+  }
+  show({})
+  const sha256 = await sha256Of(file)
+  const query = { ...(hardware !== '' && { hardware }), index: `${index}`, ...(sha256 !== undefined && { sha256 }) }
+  const doors: UploadDoors = {
+    signal,
+    send: async (contentRange, part) => {
+      const late = new AbortController()
+      const stop = after(partPatienceMs, () => late.abort(new Error('There was no answer for a minute.')))
+      try {
+        const { status, body } = await client.answer('PUT /updates/projects/:project/releases/:firmware', {
+          parameters: { project, firmware },
+          query,
+          body: part,
+          headers: { 'Content-Range': contentRange },
+          signal: AbortSignal.any([signal, late.signal]),
+        })
+        return { status, body }
+      } finally {
+        stop()
+      }
+    },
+    wait: (ms) => new Promise((resolve) => after(ms, resolve)),
+    onReceived: (bytes) => show({ bytes, pause: undefined }),
+    onPause: (why) => show({ pause: problemText(new Error(why)) }),
+  }
+  await uploadImage(file, doors)
+}
+
+/**
+ * In hex; by it the server knows whether what arrived, perhaps in parts and on two days, is this file. Undefined where the
+ * browser does not say it: on http from another machine.
+ */
+async function sha256Of(file: File): Promise<string | undefined> {
+  if (!globalThis.crypto?.subtle) return undefined
+  const hash = await crypto.subtle.digest('SHA-256', await file.arrayBuffer())
+  return [...new Uint8Array(hash)].map((byte) => byte.toString(16).padStart(2, '0')).join('')
+}
+
+function refusalOf(problem: unknown, firmware: string): unknown {
+  if (!(problem instanceof UploadRefused)) return problem
+  const { status, message } = problem
+  if (status === 409 && message.includes('another image')) {
+    return new Explained(
+      `${firmware} is there with another image. A release never changes: choose another version.`,
+      problem,
+    )
+  }
+  if (status === 400 && message.includes('SHA-256')) {
+    return new Explained(
+      'What arrived is another file: an upload of before was mixed in. Upload it once more.',
+      problem,
+    )
+  }
+  if (status === 403) return new Explained('Releases concern any device: it takes a right on all of them.', problem)
+  return new Explained(message || `It was refused (${status}).`, problem)
+}

@@ -1,0 +1,84 @@
+import { useState } from 'preact/hooks'
+import { Dialog } from '#dashboard/parts/dialog'
+import { Command } from '#dashboard/parts/empty'
+import { TextField } from '#dashboard/parts/fields'
+import { Form } from '#dashboard/parts/form'
+import { go, pathOf } from '#dashboard/parts/link'
+import { detailOf } from '#dashboard/parts/problem-text'
+import { Secret } from '#dashboard/parts/secret'
+import { say } from '#dashboard/parts/toasts'
+import { client } from '#dashboard/session'
+
+/** Makes a device before its first contact, and shows the secret it links with: once. */
+export function AddDevice({ isOpen, onClose }: { readonly isOpen: boolean; readonly onClose: () => void }) {
+  return (
+    <Dialog title="Add a device" isOpen={isOpen} onClose={onClose}>
+      <AddDeviceForm onClose={onClose} />
+    </Dialog>
+  )
+}
+
+interface Made {
+  readonly deviceIdentifier: string
+  readonly secret: string
+}
+
+function AddDeviceForm({ onClose }: { readonly onClose: () => void }) {
+  const [identifier, setIdentifier] = useState('')
+  const [problem, setProblem] = useState<string | undefined>()
+  const [made, setMade] = useState<Made | undefined>()
+  if (made) {
+    return (
+      <Form
+        submit="To the device"
+        onSubmit={() => {
+          onClose()
+          go(pathOf('devices', made.deviceIdentifier))
+        }}
+      >
+        <Secret label={`Secret of ${made.deviceIdentifier}`} text={made.secret} />
+        <p>Its first message, sent by hand:</p>
+        <Command command={firstMessage(made)} />
+      </Form>
+    )
+  }
+  return (
+    <Form
+      submit="Add"
+      onCancel={onClose}
+      isDisabled={identifier.trim() === ''}
+      onSubmit={async () => {
+        setProblem(undefined)
+        try {
+          setMade(await client.call('POST /devices', { body: { deviceIdentifier: identifier.trim() } }))
+          say(`${identifier.trim().toUpperCase()} was added`)
+        } catch (refusal) {
+          setProblem(detailOf(refusal, 'deviceIdentifier'))
+          throw refusal
+        }
+      }}
+    >
+      <TextField
+        label="Identifier"
+        hint="Letters, digits, - and =; it is written in upper case everywhere. It links under this name."
+        value={identifier}
+        onInput={setIdentifier}
+        problem={problem}
+        autocomplete="off"
+        maxLength={64}
+        isCode
+        hasFocus
+      />
+    </Form>
+  )
+}
+
+function firstMessage({ deviceIdentifier, secret }: Made): string {
+  const body = {
+    deviceIdentifier,
+    services: [{ serviceIdentifier: 'climate', properties: [{ propId: 8192, type: 'FLOAT', value: 21.5 }] }],
+    updates: [],
+  }
+  const address = `${location.origin}/api/v1/link`
+  return `curl -u '${deviceIdentifier}:${secret}' -H 'Content-Type: application/json' ${address} -d '${JSON.stringify(body)}'`
+}

@@ -1,0 +1,113 @@
+import { useState } from 'preact/hooks'
+import { propertyKey } from '#dashboard/pages/fleet/columns'
+import { Button } from '#dashboard/parts/button'
+import { Dialog } from '#dashboard/parts/dialog'
+import { Checkbox, Field } from '#dashboard/parts/fields'
+import { Form } from '#dashboard/parts/form'
+import { state } from '#dashboard/state'
+import { aboutOf, nameOf } from '#dashboard/values/format-value'
+
+export interface ColumnsDialogProps {
+  readonly isOpen: boolean
+  readonly onClose: () => void
+  readonly chosen: readonly string[]
+  readonly service: string
+  readonly offers: ReadonlyMap<string, readonly number[]>
+  /** Undefined: those that are usual. */
+  readonly onChoose: (keys: readonly string[] | undefined) => void
+}
+
+interface Choice {
+  readonly key: string
+  readonly label: string
+}
+
+/** Which columns the fleet has; kept in this browser. */
+export function ColumnsDialog(props: ColumnsDialogProps) {
+  return (
+    <Dialog title="Columns" isOpen={props.isOpen} onClose={props.onClose} isWide>
+      <ColumnsForm {...props} />
+    </Dialog>
+  )
+}
+
+function ColumnsForm({ onClose, chosen, service, offers, onChoose }: ColumnsDialogProps) {
+  const [keys, setKeys] = useState(chosen)
+  const change = (key: string, isChosen: boolean) =>
+    setKeys(isChosen ? [...keys, key] : keys.filter((each) => each !== key))
+  const group = (title: string, choices: readonly Choice[]) =>
+    choices.length > 0 && (
+      <Field key={title} label={title}>
+        <div class="choices">
+          {choices.map(({ key, label }) => (
+            <Checkbox
+              key={key}
+              label={label}
+              isChecked={keys.includes(key)}
+              onChange={(isChosen) => change(key, isChosen)}
+            />
+          ))}
+        </div>
+      </Field>
+    )
+  return (
+    <Form
+      submit="Show these"
+      onCancel={onClose}
+      isDisabled={keys.length === 0}
+      onSubmit={() => {
+        onChoose(['device', ...keys.filter((key) => key !== 'device')])
+        onClose()
+      }}
+    >
+      {group('Every device', general)}
+      {group('Noted about devices', metaChoices())}
+      {[...offers]
+        .filter(([serviceIdentifier]) => service === '' || service === serviceIdentifier)
+        .map(([serviceIdentifier, propIds]) => {
+          const schema = state().schemas.get(serviceIdentifier)
+          const choices = propIds.map((propId) => ({
+            key: propertyKey(serviceIdentifier, propId),
+            label: nameOf(propId, aboutOf(schema, propId)),
+          }))
+          return group(schema?.name ?? serviceIdentifier, choices)
+        })}
+      <p>
+        <Button
+          kind="quiet"
+          onPress={() => {
+            onChoose(undefined)
+            onClose()
+          }}
+        >
+          As usual
+        </Button>
+      </p>
+    </Form>
+  )
+}
+
+const general: readonly Choice[] = [
+  { key: 'status', label: 'Status' },
+  { key: 'seen', label: 'Last message' },
+  { key: 'connects', label: 'Connects' },
+  { key: 'values', label: 'Values' },
+]
+
+/** Of as many devices as are looked through in a moment. */
+const lookedThrough = 1_000
+const metaKeysMax = 50
+
+function metaChoices(): readonly Choice[] {
+  const names = new Set<string>()
+  let looked = 0
+  for (const { meta } of state().devices.values()) {
+    for (const name of Object.keys(meta)) names.add(name)
+    looked += 1
+    if (looked === lookedThrough) break
+  }
+  return [...names]
+    .sort()
+    .slice(0, metaKeysMax)
+    .map((name) => ({ key: `meta:${name}`, label: name }))
+}

@@ -1,0 +1,120 @@
+import type { DeviceView, Schema } from '#client/client'
+import type { SortKey } from '#dashboard/pages/fleet/arrange'
+import { aboutOf, nameOf, numberOf, plainText, valueText } from '#dashboard/values/format-value'
+import { lastHeard } from '#dashboard/values/last-heard'
+
+/** What of a device stands in its row. A column is known by a key that can be kept: `property:<service>/<propId>`. */
+export interface FleetColumn {
+  readonly key: string
+  readonly title: string
+  readonly unit?: string | undefined
+  /** In rem, at least; what is left of the row is shared in proportion. */
+  readonly width: number
+  readonly isNumber?: boolean | undefined
+  readonly sortKey: SortKey | undefined
+  /** Whether its order changes without a device coming or going. */
+  readonly isLive: boolean
+  /** Absent where the page draws it in its own way. */
+  readonly text?: (device: DeviceView) => string
+}
+
+export type Schemas = { get(serviceIdentifier: string): Schema | undefined }
+
+const statusOrder: Readonly<Record<string, number>> = { online: 0, idle: 1, offline: 2 }
+
+const fixed: readonly FleetColumn[] = [
+  { key: 'device', title: 'Device', width: 13, sortKey: undefined, isLive: false },
+  { key: 'status', title: 'Status', width: 7, sortKey: ({ status }) => statusOrder[status ?? ''], isLive: true },
+  {
+    key: 'seen',
+    title: 'Last message',
+    width: 8,
+    sortKey: (device) => lastHeard(device) || undefined,
+    isLive: true,
+  },
+  { key: 'values', title: 'Values', width: 26, sortKey: ({ services }) => services.size, isLive: false },
+  {
+    key: 'connects',
+    title: 'Connects',
+    width: 6,
+    isNumber: true,
+    sortKey: ({ numConnects }) => numConnects,
+    isLive: true,
+    text: ({ numConnects }) => String(numConnects),
+  },
+]
+
+/** The column of a key; undefined where there is none. */
+export function columnOf(key: string, schemas: Schemas): FleetColumn | undefined {
+  if (key.startsWith('meta:')) return metaColumn(key, key.slice('meta:'.length))
+  const [, serviceIdentifier, propId] = /^property:(.+)\/(\d+)$/.exec(key) ?? []
+  if (serviceIdentifier === undefined) return fixed.find((column) => column.key === key)
+  return propertyColumn(key, serviceIdentifier, Number(propId), schemas)
+}
+
+export function propertyKey(serviceIdentifier: string, propId: number): string {
+  return `property:${serviceIdentifier}/${propId}`
+}
+
+const shownOfService = 5
+
+/**
+ * What is shown where nobody chose: of one service its first properties, of all services together a line of values.
+ * `propIds`: what devices offer of the service.
+ */
+export function usualKeys(service: string, propIds: readonly number[], isNarrow: boolean): string[] {
+  const first = isNarrow ? ['device', 'status'] : ['device', 'status', 'seen']
+  if (service === '') return [...first, 'values']
+  return [...first, ...propIds.slice(0, shownOfService).map((propId) => propertyKey(service, propId))]
+}
+
+const valuesInLine = 4
+
+/** `Temperature 21.5 °C · Humidity 40 %`: the first values of a device. */
+export function lineOf(device: DeviceView, schemas: Schemas): string {
+  const texts: string[] = []
+  for (const [serviceIdentifier, service] of device.services) {
+    const schema = schemas.get(serviceIdentifier)
+    for (const [propId, property] of service) {
+      if (property.value === undefined || typeof property.value === 'object') continue
+      const about = aboutOf(schema, propId)
+      texts.push(`${nameOf(propId, about)} ${withUnit(valueText(property, about), about?.unit)}`)
+      if (texts.length === valuesInLine) return texts.join(' · ')
+    }
+  }
+  return texts.join(' · ')
+}
+
+export function withUnit(text: string, unit: string | undefined): string {
+  return unit ? `${text} ${unit}` : text
+}
+
+function metaColumn(key: string, name: string): FleetColumn {
+  const text = ({ meta }: DeviceView) => {
+    const value = meta[name]
+    return value === undefined ? '' : typeof value === 'string' ? value : JSON.stringify(value)
+  }
+  return { key, title: name, width: 9, sortKey: (device) => text(device) || undefined, isLive: false, text }
+}
+
+function propertyColumn(key: string, serviceIdentifier: string, propId: number, schemas: Schemas): FleetColumn {
+  const about = aboutOf(schemas.get(serviceIdentifier), propId)
+  const valueIn = (device: DeviceView) => device.services.get(serviceIdentifier)?.valueAt(propId)
+  return {
+    key,
+    title: nameOf(propId, about),
+    unit: about?.unit || undefined,
+    width: 8,
+    isNumber: about?.enum === undefined && !['string', 'uuid', 'bool'].includes(about?.type ?? ''),
+    isLive: true,
+    sortKey: (device) => {
+      const value = valueIn(device)
+      return numberOf(value) ?? (typeof value === 'string' ? value : undefined)
+    },
+    text: (device) => {
+      const value = valueIn(device)
+      if (value !== undefined && about?.type !== undefined) return plainText(value, about.type.toUpperCase(), about)
+      return valueText(device.services.get(serviceIdentifier)?.get(propId), about)
+    },
+  }
+}

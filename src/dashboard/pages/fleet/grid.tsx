@@ -1,0 +1,95 @@
+import { useMemo } from 'preact/hooks'
+import { type FleetColumn, lineOf } from '#dashboard/pages/fleet/columns'
+import { go, Link, pathOf } from '#dashboard/parts/link'
+import { Status } from '#dashboard/parts/status'
+import { Time } from '#dashboard/parts/time'
+import { useKey } from '#dashboard/parts/use-observable'
+import { useRowHeight } from '#dashboard/parts/use-row-height'
+import { gridCell, headCell, headRow, VirtualList } from '#dashboard/parts/virtual-list'
+import { state } from '#dashboard/state'
+import { lastHeard } from '#dashboard/values/last-heard'
+
+export const narrow = '(max-width: 52rem)'
+
+export interface FleetGridProps {
+  readonly identifiers: readonly string[]
+  readonly columns: readonly FleetColumn[]
+  readonly sort: string
+  readonly isDescending: boolean
+  readonly onSort: (key: string) => void
+}
+
+/** A row a device. Each row in sight looks at its own device; what changes elsewhere costs nothing here. */
+export function FleetGrid({ identifiers, columns, sort, isDescending, onSort }: FleetGridProps) {
+  const rowHeight = useRowHeight()
+  const style = useMemo(() => layoutOf(columns), [columns])
+  const head = (
+    <div {...headRow} class="fleet-cells">
+      {columns.map((column) => {
+        const isSorted = column.key === sort
+        return (
+          <div
+            key={column.key}
+            {...headCell}
+            {...(isSorted && { 'aria-sort': isDescending ? ('descending' as const) : ('ascending' as const) })}
+            class={column.isNumber ? 'end' : ''}
+          >
+            <button type="button" class="sort" title={column.title} onClick={() => onSort(column.key)}>
+              <span class="sort-title">{column.title}</span>
+              {column.unit && <span class="unit">{column.unit}</span>}
+              <span aria-hidden="true">{isSorted ? (isDescending ? '▼' : '▲') : ''}</span>
+            </button>
+          </div>
+        )
+      })}
+    </div>
+  )
+  return (
+    <div class="fleet" style={style}>
+      <VirtualList
+        label="Devices"
+        rows={identifiers}
+        rowHeight={rowHeight}
+        rowKey={(identifier) => identifier}
+        head={head}
+        columns={columns.length}
+        onRow={(identifier) => go(pathOf('devices', identifier))}
+        render={(identifier) => <Cells identifier={identifier} columns={columns} />}
+      />
+    </div>
+  )
+}
+
+function Cells({ identifier, columns }: { readonly identifier: string; readonly columns: readonly FleetColumn[] }) {
+  const { devices, schemas } = state()
+  const device = useKey(devices, identifier)
+  return (
+    <div class="fleet-cells" role="presentation">
+      {columns.map(({ key, isNumber, text }) => (
+        <div key={key} {...gridCell} class={isNumber ? 'end' : ''}>
+          {key === 'device' && (
+            <Link to={pathOf('devices', identifier)} isSkipped>
+              {identifier}
+            </Link>
+          )}
+          {device && key === 'status' && (device.status ? <Status state={device.status} /> : <span>–</span>)}
+          {device && key === 'seen' && <Time at={lastHeard(device)} />}
+          {device && key === 'values' && lineOf(device, schemas)}
+          {device && text?.(device)}
+        </div>
+      ))}
+    </div>
+  )
+}
+
+/** One template for the head and all rows; on a screen that is too narrow for it, it scrolls sideways. */
+function layoutOf(columns: readonly FleetColumn[]): Record<string, string> {
+  // A hand's breadth: the name, the status, and as much of the rest as there is room for.
+  if (columns.length === 3 && matchMedia(narrow).matches) {
+    return { '--fleet-columns': '8.5rem 5.5rem minmax(0, 1fr)', '--fleet-width': '0' }
+  }
+  return {
+    '--fleet-columns': columns.map(({ width }) => `minmax(${width}rem, ${width}fr)`).join(' '),
+    '--fleet-width': `${columns.reduce((sum, { width }) => sum + width, 1)}rem`,
+  }
+}

@@ -1,0 +1,111 @@
+import { useEffect, useRef, useState } from 'preact/hooks'
+import type { DeviceView, ObservableMap } from '#client/client'
+import { type Arranged, type ArrangeOptions, arrange, isSameOrder } from '#dashboard/pages/fleet/arrange'
+import { after, now, timed } from '#dashboard/world'
+
+/** The fleet as a view shows it, kept up with what happens. */
+export interface Fleet extends Arranged {
+  readonly total: number
+  /** Which properties devices have of each service, by propId; of a service as the first device has it. */
+  readonly offers: ReadonlyMap<string, readonly number[]>
+}
+
+/** Between two looks at all devices; after a look that took long, ten times as long, so that it costs a tenth at most. */
+const restMsMin = 250
+const restPerCost = 10
+const offersMs = 5_000
+
+type Devices = ObservableMap<string, DeviceView>
+
+/**
+ * Rows show what changes by themselves; this is about which rows there are. A change of the view is followed at once,
+ * changes of devices a few times a second.
+ */
+export function useFleet(devices: Devices, options: ArrangeOptions, deps: readonly unknown[]): Fleet {
+  const order = useRef<FleetOrder>()
+  order.current ??= new FleetOrder(devices)
+  const look = (): Fleet => (order.current as FleetOrder).look(options)
+  const [fleet, setFleet] = useState(look)
+  const latest = useRef(look)
+  latest.current = look
+
+  useEffect(() => setFleet((before) => sparing(before, latest.current())), deps)
+  useEffect(() => {
+    let stopWaiting: (() => void) | undefined
+    let restMs = restMsMin
+    const lookAgain = () => {
+      stopWaiting = undefined
+      const cost = timed(() => setFleet((before) => sparing(before, latest.current())))
+      restMs = Math.max(restMsMin, cost * restPerCost)
+    }
+    const stopListening = devices.subscribe((changed) => {
+      order.current?.note(changed)
+      stopWaiting ??= after(restMs, lookAgain)
+    })
+    // What changed between the rendering and this.
+    order.current?.note(undefined)
+    lookAgain()
+    return () => {
+      stopListening()
+      stopWaiting?.()
+    }
+  }, [devices])
+  return fleet
+}
+
+/** The rows as they were where they are the same: then they need not be drawn. */
+function sparing(before: Fleet, after: Fleet): Fleet {
+  return isSameOrder(before.identifiers, after.identifiers) ? { ...after, identifiers: before.identifiers } : after
+}
+
+/** All identifiers in order, sorted anew only when devices came or went. */
+class FleetOrder {
+  readonly #devices: Devices
+  #identifiers: readonly string[] = []
+  #known: ReadonlySet<string> = new Set()
+  #isOther = true
+  #offers: ReadonlyMap<string, readonly number[]> = new Map()
+  #offersAt = 0
+
+  constructor(devices: Devices) {
+    this.#devices = devices
+  }
+
+  /** What changed; undefined: anything may have. */
+  note(changed: ReadonlySet<string> | undefined): void {
+    if (this.#isOther) return
+    if (changed === undefined || this.#devices.size !== this.#known.size) this.#isOther = true
+    else for (const identifier of changed) this.#isOther ||= !this.#known.has(identifier)
+  }
+
+  look(options: ArrangeOptions): Fleet {
+    if (this.#isOther) {
+      this.#identifiers = [...this.#devices.keys()].sort()
+      this.#known = new Set(this.#identifiers)
+      this.#isOther = false
+      this.#offersAt = 0
+    }
+    if (now() - this.#offersAt > offersMs) {
+      this.#offers = offersOf(this.#devices.values())
+      this.#offersAt = now()
+    }
+    return { ...arrange(this.#ordered(), options), total: this.#identifiers.length, offers: this.#offers }
+  }
+
+  *#ordered(): Generator<DeviceView> {
+    for (const identifier of this.#identifiers) {
+      const device = this.#devices.get(identifier)
+      if (device) yield device
+    }
+  }
+}
+
+function offersOf(devices: Iterable<DeviceView>): ReadonlyMap<string, readonly number[]> {
+  const offers = new Map<string, readonly number[]>()
+  for (const { services } of devices) {
+    for (const [serviceIdentifier, service] of services) {
+      if (!offers.has(serviceIdentifier)) offers.set(serviceIdentifier, [...service.keys()])
+    }
+  }
+  return offers
+}

@@ -1,0 +1,75 @@
+/** Which devices are shown and in which order. It stands in the address, so that a wall screen can be sent a link. */
+
+export type StatusFilter = 'any' | 'online' | 'idle' | 'offline'
+
+export const operators = ['>', '>=', '<', '<=', '=', '≠'] as const
+export type Operator = (typeof operators)[number]
+
+/** A property of a service, compared with a number, a text, or the name of a value in its enumeration. */
+export interface Condition {
+  readonly serviceIdentifier: string
+  readonly propId: number
+  readonly operator: Operator
+  readonly value: string
+}
+
+export interface FleetView {
+  /** In identifiers and in what is noted about devices, whatever the case. */
+  readonly search: string
+  readonly status: StatusFilter
+  /** Only devices that offer it; empty: any. */
+  readonly service: string
+  readonly condition: Condition | undefined
+  /** Key of the column. */
+  readonly sort: string
+  readonly isDescending: boolean
+}
+
+export const everything: FleetView = {
+  search: '',
+  status: 'any',
+  service: '',
+  condition: undefined,
+  sort: 'device',
+  isDescending: false,
+}
+
+/** Undone by `queryOf`; what is no good is left out. */
+export function viewOf(query: string): FleetView {
+  const fields = new URLSearchParams(query)
+  const status = fields.get('status') ?? ''
+  const sort = fields.get('sort') ?? everything.sort
+  return {
+    search: fields.get('search') ?? '',
+    status: isStatus(status) ? status : 'any',
+    service: fields.get('service') ?? '',
+    condition: conditionOf(fields),
+    sort: sort.replace(/^-/, '') || everything.sort,
+    isDescending: sort.startsWith('-'),
+  }
+}
+
+/** Without `?`; empty for everything in the usual order. */
+export function queryOf({ search, status, service, condition, sort, isDescending }: FleetView): string {
+  const fields = new URLSearchParams()
+  if (search !== '') fields.set('search', search)
+  if (status !== 'any') fields.set('status', status)
+  if (service !== '') fields.set('service', service)
+  if (condition) {
+    fields.set('where', `${condition.serviceIdentifier}/${condition.propId}`)
+    fields.set('is', condition.operator + condition.value)
+  }
+  if (sort !== everything.sort || isDescending) fields.set('sort', (isDescending ? '-' : '') + sort)
+  return fields.toString()
+}
+
+function conditionOf(fields: URLSearchParams): Condition | undefined {
+  const [, serviceIdentifier, propId] = /^(.+)\/(\d+)$/.exec(fields.get('where') ?? '') ?? []
+  const [, operator, value] = /^(>=|<=|>|<|=|≠)(.+)$/s.exec(fields.get('is') ?? '') ?? []
+  if (serviceIdentifier === undefined || value === undefined) return undefined
+  return { serviceIdentifier, propId: Number(propId), operator: operator as Operator, value }
+}
+
+function isStatus(text: string): text is StatusFilter {
+  return ['any', 'online', 'idle', 'offline'].includes(text)
+}

@@ -1,0 +1,115 @@
+import { useState } from 'preact/hooks'
+import type { Body, Item } from '#client/client'
+import type { Binding } from '#dashboard/binding/binding'
+import { BindingEditor } from '#dashboard/binding/binding-editor'
+import { useGroups, useKnownDevices } from '#dashboard/binding/known'
+import { type Draft, draftOf, emptyDraft, graphOf } from '#dashboard/pages/functions/graph-draft'
+import { GraphEditor } from '#dashboard/pages/functions/graph-editor'
+import {
+  type Detail,
+  faultsIn,
+  type GraphFaults,
+  hasFaults,
+  noFaults,
+  placed,
+} from '#dashboard/pages/functions/graph-faults'
+import { detailUnder, refusedFor } from '#dashboard/parts/details'
+import { Checkbox, TextField } from '#dashboard/parts/fields'
+import { Form } from '#dashboard/parts/form'
+import { Section } from '#dashboard/parts/page'
+
+export type FunctionBody = Body<'POST /functions'>
+
+export interface FunctionFormProps {
+  /** Without one it is a new function. */
+  readonly start?: Item<'GET /functions'> | undefined
+  readonly submit: string
+  readonly onSubmit: (body: FunctionBody) => Promise<void>
+  /** Shown, with nothing to change. */
+  readonly isReadOnly?: boolean | undefined
+  readonly isDirty?: boolean | undefined
+  readonly onDirty?: (() => void) | undefined
+}
+
+/** A function: its graph, what it is called, where it works. */
+export function FunctionForm(props: FunctionFormProps) {
+  const { start, submit, onSubmit, isReadOnly, isDirty = true, onDirty } = props
+  const [name, setName] = useState(start?.name ?? '')
+  const [isEnabled, setEnabled] = useState(start?.enabled ?? true)
+  const [binding, setBinding] = useState<Binding>(start?.binding ?? {})
+  const [draft, setDraft] = useState<Draft>(() => (start ? draftOf(start.graph) : emptyDraft))
+  const [isChecked, setChecked] = useState(false)
+  const [problem, setProblem] = useState<unknown>(undefined)
+  const [told, setTold] = useState<GraphFaults>(noFaults)
+  const groups = useGroups()
+  const devices = useKnownDevices()
+  // What the server said is about what was sent: it goes with the next change.
+  const faults = hasFaults(told) ? told : isChecked ? faultsIn(draft) : noFaults
+  const touch = <Value,>(set: (value: Value) => void) => {
+    return (value: Value) => {
+      set(value)
+      setTold(noFaults)
+      onDirty?.()
+    }
+  }
+  const send = async () => {
+    setChecked(true)
+    setProblem(undefined)
+    setTold(noFaults)
+    if (hasFaults(faultsIn(draft))) throw new Error('The graph is not complete yet: see what is marked in it')
+    try {
+      await onSubmit({ name, enabled: isEnabled, binding: mutable(binding), graph: graphOf(draft) })
+    } catch (thrown) {
+      setProblem(thrown)
+      setTold(placed(draft, detailsOf(thrown)))
+      throw refusedFor(thrown, 404, 'You may not read what begins it on all of these devices.')
+    }
+  }
+  const graph = (
+    <Section title="What it does">
+      <GraphEditor draft={draft} onDraft={touch(setDraft)} {...{ faults, isChecked, isReadOnly }} />
+    </Section>
+  )
+  if (isReadOnly) return graph
+  return (
+    <Form submit={submit} onSubmit={send} isDisabled={!isDirty} label={start ? 'Function' : 'New function'}>
+      {graph}
+      <Section title="Name and place">
+        <div class="form">
+          <TextField
+            label="Name"
+            value={name}
+            onInput={touch(setName)}
+            maxLength={128}
+            isRequired
+            placeholder="Heat"
+            problem={detailUnder(problem, 'name')}
+          />
+          <Checkbox
+            label="Works"
+            hint="Disabled it does nothing, and people stay subscribed."
+            isChecked={isEnabled}
+            onChange={touch(setEnabled)}
+          />
+          <BindingEditor
+            label="On which devices"
+            value={binding}
+            onChange={touch(setBinding)}
+            groups={groups}
+            devices={devices}
+            problem={detailUnder(problem, 'binding')}
+          />
+        </div>
+      </Section>
+      <p class="hint">Whoever saves it is its author: it counts where its author may read what begins it.</p>
+    </Form>
+  )
+}
+
+function detailsOf(problem: unknown): readonly Detail[] {
+  return (problem as { readonly details?: readonly Detail[] } | undefined)?.details ?? []
+}
+
+function mutable({ devices, groups }: Binding): { devices?: string[]; groups?: string[] } {
+  return { ...(devices && { devices: [...devices] }), ...(groups && { groups: [...groups] }) }
+}

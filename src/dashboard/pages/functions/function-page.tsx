@@ -1,0 +1,107 @@
+import { useState } from 'preact/hooks'
+import type { Item } from '#client/client'
+import { idOf } from '#dashboard/binding/binding'
+import { FunctionForm } from '#dashboard/pages/functions/function-form'
+import { BackTo } from '#dashboard/pages/functions/functions-frame'
+import { Trial } from '#dashboard/pages/functions/trial'
+import { Button } from '#dashboard/parts/button'
+import { Confirm } from '#dashboard/parts/dialog'
+import { go, Link, pathOf } from '#dashboard/parts/link'
+import { Answered, Page } from '#dashboard/parts/page'
+import { Status } from '#dashboard/parts/status'
+import { say } from '#dashboard/parts/toasts'
+import { useCall } from '#dashboard/parts/use-call'
+import type { PageProps } from '#dashboard/routes'
+import { client, mayI } from '#dashboard/session'
+import '#dashboard/pages/functions/functions.css'
+
+type Fn = Item<'GET /functions'>
+
+/** One function, or with `new` in place of its id one that is being made. */
+export default function FunctionPage({ params: { id = '' } }: PageProps) {
+  return id === 'new' ? <NewFunctionPage /> : <OneFunctionPage key={id} id={id} />
+}
+
+function NewFunctionPage() {
+  return (
+    <Page title="New function">
+      <BackTo place="Functions" />
+      <FunctionForm
+        submit="Make the function"
+        onSubmit={async (body) => {
+          const made = await client.call('POST /functions', { body })
+          say(`${made.name} is made`)
+          go(pathOf('functions', idOf(made.resourceIdentifier)), { replace: true })
+        }}
+      />
+    </Page>
+  )
+}
+
+function OneFunctionPage({ id }: { readonly id: string }) {
+  const parameters = { functionId: id }
+  const called = useCall(() => client.call('GET /functions/:functionId', { parameters }), [id])
+  const [isRemoving, setRemoving] = useState(false)
+  const fn = called.value
+  const remove = async () => {
+    await client.call('DELETE /functions/:functionId', { parameters })
+    say('The function is removed')
+    go('/functions')
+  }
+  return (
+    <Page
+      title={fn?.name ?? 'Function'}
+      beside={fn && <Status state={fn.enabled ? 'enabled' : 'disabled'} />}
+      actions={
+        fn && (
+          <>
+            {mayI('notifications', 'create') && (
+              <Link to="/notifications" class="button">
+                Subscribe to it
+              </Link>
+            )}
+            {mayI('functions', 'delete') && (
+              <Button kind="danger" onPress={() => setRemoving(true)}>
+                Remove
+              </Button>
+            )}
+          </>
+        )
+      }
+    >
+      <BackTo place="Functions" />
+      <Answered called={called}>{(found) => <EditedFunction fn={found} id={id} again={called.again} />}</Answered>
+      <Confirm
+        title={`Remove ${fn?.name ?? 'the function'}?`}
+        isOpen={isRemoving}
+        onClose={() => setRemoving(false)}
+        onConfirm={remove}
+        confirm="Remove the function"
+      >
+        <p>Everybody who subscribed to it is subscribed no more, and hears that. Its templates stay.</p>
+      </Confirm>
+    </Page>
+  )
+}
+
+function EditedFunction({ fn, id, again }: { readonly fn: Fn; readonly id: string; readonly again: () => void }) {
+  const [isDirty, setDirty] = useState(false)
+  return (
+    <>
+      <FunctionForm
+        start={fn}
+        submit="Save"
+        isReadOnly={!mayI('functions', 'update')}
+        isDirty={isDirty}
+        onDirty={() => setDirty(true)}
+        onSubmit={async (body) => {
+          const saved = await client.call('PATCH /functions/:functionId', { parameters: { functionId: id }, body })
+          say(`${saved.name} is saved`)
+          setDirty(false)
+          again()
+        }}
+      />
+      <Trial id={id} graph={fn.graph} isDirty={isDirty} />
+    </>
+  )
+}

@@ -1,0 +1,190 @@
+import type { Condition } from '#model/condition'
+import type { Graph, GraphNode } from '#model/graph'
+
+/**
+ * A graph while somebody draws it: its nodes may lack something, and have a key of their own, since ids are changed too.
+ * Nothing is changed in place. Contract 5.4.
+ */
+
+export type NodeKind = 'property' | 'alarm' | 'status' | 'condition' | 'throttle' | 'email'
+export type To = string | number | boolean | null
+
+interface Common {
+  /** Stays while the node is edited. */
+  readonly key: number
+  readonly id: string
+}
+
+export type DraftNode = Common &
+  (
+    | { readonly kind: 'property'; readonly service: string; readonly property: string; readonly to?: To }
+    | { readonly kind: 'alarm'; readonly alarm: string; readonly to?: To }
+    | { readonly kind: 'status'; readonly to?: To }
+    | { readonly kind: 'condition'; readonly logic: Condition | undefined }
+    | { readonly kind: 'throttle'; readonly seconds: number | undefined }
+    | { readonly kind: 'email'; readonly template: string }
+  )
+
+type Keyless<N> = N extends Common ? Omit<N, 'key'> : never
+
+export interface Draft {
+  readonly nodes: readonly DraftNode[]
+  /** By keys. */
+  readonly edges: readonly (readonly [from: number, to: number])[]
+  /** Of the next node. */
+  readonly nextKey: number
+}
+
+interface KindWords {
+  readonly title: string
+  /** What it does, in a line. */
+  readonly does: string
+  /** How ids of it begin. */
+  readonly id: string
+}
+
+export const kindWords: Readonly<Record<NodeKind, KindWords>> = {
+  property: {
+    title: 'When a value changes',
+    does: 'Begins when a property of a device comes to another value',
+    id: 'changed',
+  },
+  alarm: { title: 'When an alarm turns', does: 'Begins when an alarm becomes active or inactive', id: 'alarm' },
+  status: { title: 'When a device comes or goes', does: 'Begins when it is online, idle or offline', id: 'status' },
+  condition: { title: 'Only if', does: 'Lets through where a condition holds', id: 'if' },
+  throttle: { title: 'At most once in', does: 'Lets through once in so long, for each device', id: 'seldom' },
+  email: { title: 'Send mail', does: 'A mail by a template to everybody who subscribed', id: 'mail' },
+}
+
+export const triggerKinds: readonly NodeKind[] = ['property', 'alarm', 'status']
+export const stepKinds: readonly NodeKind[] = ['condition', 'throttle', 'email']
+
+export function isTrigger({ kind }: { readonly kind: NodeKind }): boolean {
+  return triggerKinds.includes(kind)
+}
+
+export const emptyDraft: Draft = { nodes: [], edges: [], nextKey: 1 }
+
+export function draftOf({ nodes, edges }: Graph): Draft {
+  const keys = new Map(nodes.map(({ id }, place) => [id, place + 1]))
+  return {
+    nodes: nodes.map((node, place) => ({ key: place + 1, ...drawn(node) })),
+    edges: edges.map(([from, to]) => [keys.get(from) ?? 0, keys.get(to) ?? 0]),
+    nextKey: nodes.length + 1,
+  }
+}
+
+/** As it is sent. What is missing is sent as it is: the server says what is wrong with it, and where. */
+export function graphOf({ nodes, edges }: Draft): Graph {
+  const ids = new Map(nodes.map(({ key, id }) => [key, id]))
+  return {
+    nodes: nodes.map(sent),
+    edges: edges.map(([from, to]) => [ids.get(from) ?? '', ids.get(to) ?? '']),
+  }
+}
+
+/** With one more node, behind another one if so wished. */
+export function withNode(draft: Draft, kind: NodeKind, behind?: number): Draft {
+  const key = draft.nextKey
+  const node = { key, id: freeId(draft, kindWords[kind].id), ...blank[kind] } as DraftNode
+  return {
+    nodes: [...draft.nodes, node],
+    edges: behind === undefined ? draft.edges : [...draft.edges, [behind, key]],
+    nextKey: key + 1,
+  }
+}
+
+/** Without a node; what led to it leads to what was behind it. */
+export function withoutNode(draft: Draft, key: number): Draft {
+  const before = draft.edges.filter(([, to]) => to === key).map(([from]) => from)
+  const behind = draft.edges.filter(([from]) => from === key).map(([, to]) => to)
+  const rest: Draft = {
+    ...draft,
+    nodes: draft.nodes.filter((node) => node.key !== key),
+    edges: draft.edges.filter((edge) => !edge.includes(key)),
+  }
+  const bridges = before.flatMap((from) => behind.map((to) => [from, to] as const))
+  return bridges.reduce((bridged, [from, to]) => withEdge(bridged, from, to, true), rest)
+}
+
+/** With a node as it is now. */
+export function withChanged(draft: Draft, node: DraftNode): Draft {
+  return { ...draft, nodes: draft.nodes.map((each) => (each.key === node.key ? node : each)) }
+}
+
+/** With an edge between two nodes, or without it. */
+export function withEdge(draft: Draft, from: number, to: number, isThere: boolean): Draft {
+  const others = draft.edges.filter((edge) => edge[0] !== from || edge[1] !== to)
+  return { ...draft, edges: isThere ? [...others, [from, to]] : others }
+}
+
+/** Whether an edge could lead from one to the other: none to triggers, none behind mails, none that leads back. */
+export function mayLead(draft: Draft, from: DraftNode, to: DraftNode): boolean {
+  if (isTrigger(to) || from.kind === 'email' || from === to) return false
+  const reached = new Set([to.key])
+  // A set is gone through with what is added meanwhile.
+  for (const key of reached) for (const [start, end] of draft.edges) if (start === key) reached.add(end)
+  return !reached.has(from.key)
+}
+
+const blank: Readonly<Record<NodeKind, object>> = {
+  property: { kind: 'property', service: '', property: '' },
+  alarm: { kind: 'alarm', alarm: '', to: 'active' },
+  status: { kind: 'status', to: 'offline' },
+  condition: { kind: 'condition', logic: undefined },
+  throttle: { kind: 'throttle', seconds: 3_600 },
+  email: { kind: 'email', template: '' },
+}
+
+function freeId({ nodes }: Draft, stem: string): string {
+  const ids = new Set(nodes.map(({ id }) => id))
+  for (let count = 1; ; count++) {
+    const id = count === 1 ? stem : `${stem}-${count}`
+    if (!ids.has(id)) return id
+  }
+}
+
+function drawn(node: GraphNode): Keyless<DraftNode> {
+  const { id } = node
+  switch (node.type) {
+    case 'condition':
+      return { id, kind: 'condition', logic: node.logic }
+    case 'throttle':
+      return { id, kind: 'throttle', seconds: node.seconds }
+    case 'email':
+      return { id, kind: 'email', template: node.template }
+    case 'trigger': {
+      const to = node.to === undefined ? {} : { to: node.to }
+      if (node.on === 'alarm') return { id, kind: 'alarm', alarm: node.alarmId, ...to }
+      if (node.on === 'status') return { id, kind: 'status', ...to }
+      const property = hexOf(node.propId)
+      return { id, kind: 'property', service: node.serviceIdentifier, property, ...to }
+    }
+  }
+}
+
+/** A property's id as schemas write it. §2.4, contract 1.8. */
+export function hexOf(propId: number): string {
+  return `0x${propId.toString(16).padStart(4, '0')}`
+}
+
+function sent(node: DraftNode): GraphNode {
+  const { id } = node
+  switch (node.kind) {
+    case 'condition':
+      // No condition is none that the server takes.
+      return { id, type: 'condition', logic: node.logic ?? {} }
+    case 'throttle':
+      return { id, type: 'throttle', seconds: node.seconds ?? 0 }
+    case 'email':
+      return { id, type: 'email', template: node.template }
+    default: {
+      const to = node.to === undefined ? {} : { to: node.to }
+      const { kind: on } = node
+      const more = on === 'property' ? { serviceIdentifier: node.service, propId: node.property } : {}
+      const alarm = on === 'alarm' ? { alarmId: node.alarm } : {}
+      // Ids of properties may be sent as they are written.
+      return { id, type: 'trigger', on, ...more, ...alarm, ...to } as unknown as GraphNode
+    }
+  }
+}

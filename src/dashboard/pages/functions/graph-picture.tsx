@@ -1,0 +1,131 @@
+import { useId, useMemo } from 'preact/hooks'
+import type { Draft, DraftNode } from '#dashboard/pages/functions/graph-draft'
+import { isTrigger } from '#dashboard/pages/functions/graph-draft'
+import type { GraphFaults } from '#dashboard/pages/functions/graph-faults'
+import { boxHeight, boxWidth, type DrawnEdge, layoutOf, type PlacedNode } from '#dashboard/pages/functions/graph-layout'
+import { type Names, nodeInWords } from '#dashboard/pages/functions/node-words'
+
+/** What a trial found: which nodes were entered, and where it went no further. */
+export interface Trail {
+  readonly path: readonly string[]
+  readonly stopped: readonly { readonly node: string; readonly because: string }[]
+}
+
+export interface GraphPictureProps {
+  readonly draft: Draft
+  readonly names: Names
+  readonly faults: GraphFaults
+  readonly trail: Trail | undefined
+  /** Asked for the card of a node. */
+  readonly onNode: (node: DraftNode) => void
+}
+
+/** In a box of this width, in the type of the picture. */
+const charactersMax = 24
+
+/** The graph as a picture, from what sets it off at the top to the mails at the bottom. Pressing a node leads to its card. */
+export function GraphPicture({ draft, names, faults, trail, onNode }: GraphPictureProps) {
+  const keys = draft.nodes.map(({ key }) => key)
+  const layout = useMemo(() => layoutOf(keys, draft.edges), [keys.join(), draft.edges])
+  const { width, height } = layout
+  const arrow = useId()
+  if (draft.nodes.length === 0) return null
+  return (
+    <div class="graph-frame">
+      <svg class="graph" viewBox={`0 0 ${width} ${height}`} width={width} height={height}>
+        <title>Picture of the graph</title>
+        <defs>
+          <marker id={arrow} viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">
+            <path d="M0 0 8 4 0 8z" class="graph-head" />
+          </marker>
+        </defs>
+        {layout.edges.map((edge) => (
+          <path
+            key={`${edge.from} ${edge.to}`}
+            d={lineOf(edge)}
+            class={`graph-edge ${trail && isTaken(edge, draft, trail) ? 'taken' : ''}`}
+            marker-end={`url(#${arrow})`}
+          />
+        ))}
+        {layout.nodes.map((placed) => (
+          <NodeBox key={placed.key} placed={placed} {...{ draft, names, faults, trail, onNode }} />
+        ))}
+      </svg>
+    </div>
+  )
+}
+
+function NodeBox({ placed, draft, names, faults, trail, onNode }: GraphPictureProps & { readonly placed: PlacedNode }) {
+  const node = draft.nodes.find(({ key }) => key === placed.key)
+  if (!node) return null
+  const isEntered = trail?.path.includes(node.id)
+  const stop = trail?.stopped.find((each) => each.node === node.id)
+  const isFaulty = faults.byNode.has(node.key)
+  const words = nodeInWords(node, names)
+  const [id, line] = [shortened(node.id), shortened(words)]
+  const said = [isFaulty && 'not right yet', stop ? 'stopped here' : isEntered && 'entered'].filter(Boolean).join(', ')
+  const classes = [
+    'graph-node',
+    isTrigger(node) ? 'trigger' : node.kind,
+    isEntered && 'entered',
+    stop && 'stopped',
+    isFaulty && 'faulty',
+  ]
+  const open = () => onNode(node)
+  return (
+    // biome-ignore lint/a11y/useSemanticElements: in a picture there are no buttons
+    <g
+      class={classes.filter(Boolean).join(' ')}
+      transform={`translate(${placed.x - boxWidth / 2} ${placed.y - boxHeight / 2})`}
+      role="button"
+      tabindex={0}
+      aria-label={[id, line, line === words ? '' : words, said].filter(Boolean).join(', ')}
+      onClick={open}
+      onKeyDown={(event) => {
+        if (event.key !== 'Enter' && event.key !== ' ') return
+        event.preventDefault()
+        open()
+      }}
+    >
+      <rect width={boxWidth} height={boxHeight} rx={isTrigger(node) ? boxHeight / 2 : 7} />
+      <text x={boxWidth / 2} y={20} class="graph-id">
+        {mark(isFaulty, stop !== undefined, isEntered === true)}
+        {id}
+      </text>
+      <text x={boxWidth / 2} y={36}>
+        {line}
+      </text>
+    </g>
+  )
+}
+
+/** By its shape too, not by colour alone. */
+function mark(isFaulty: boolean, isStopped: boolean, isEntered: boolean): string {
+  if (isFaulty) return '▲ '
+  if (isStopped) return '✕ '
+  return isEntered ? '✓ ' : ''
+}
+
+function isTaken(edge: DrawnEdge, { nodes }: Draft, { path, stopped }: Trail): boolean {
+  const idOf = (key: number) => nodes.find((node) => node.key === key)?.id ?? ''
+  const [from, to] = [idOf(edge.from), idOf(edge.to)]
+  return path.includes(from) && path.includes(to) && !stopped.some(({ node }) => node === from)
+}
+
+/** Curves that leave downwards and come in from above. */
+function lineOf({ points: [start, ...rest] }: DrawnEdge): string {
+  if (!start) return ''
+  let above = start
+  const parts = rest.map((point) => {
+    const middle = (above.y + point.y) / 2
+    const part = `C${above.x} ${middle} ${point.x} ${middle} ${point.x} ${point.y}`
+    above = point
+    return part
+  })
+  return `M${start.x} ${start.y}${parts.join('')}`
+}
+
+function shortened(text: string): string {
+  const characters = [...text]
+  return characters.length <= charactersMax ? text : `${characters.slice(0, charactersMax - 1).join('')}…`
+}

@@ -1,0 +1,167 @@
+import { useState } from 'preact/hooks'
+import type { Item } from '#client/client'
+import { idOf } from '#dashboard/binding/binding'
+import { DevicePicker } from '#dashboard/binding/device-picker'
+import { useKnownDevices } from '#dashboard/binding/known'
+import { BackTo } from '#dashboard/pages/functions/functions-frame'
+import { Button } from '#dashboard/parts/button'
+import { detailUnder, refusedFor } from '#dashboard/parts/details'
+import { Confirm } from '#dashboard/parts/dialog'
+import { TextField } from '#dashboard/parts/fields'
+import { Form } from '#dashboard/parts/form'
+import { go, Link, pathOf } from '#dashboard/parts/link'
+import { Answered, Page, Section } from '#dashboard/parts/page'
+import { say } from '#dashboard/parts/toasts'
+import { useCall } from '#dashboard/parts/use-call'
+import type { PageProps } from '#dashboard/routes'
+import { client, mayI } from '#dashboard/session'
+import '#dashboard/pages/functions/functions.css'
+
+type Group = Item<'GET /groups'>
+
+/** One group, or with `new` in place of its id one that is being made. */
+export default function GroupPage({ params: { id = '' } }: PageProps) {
+  return id === 'new' ? <NewGroupPage /> : <OneGroupPage key={id} id={id} />
+}
+
+function NewGroupPage() {
+  return (
+    <Page title="New group">
+      <BackTo place="Groups" />
+      <Section title="Which devices">
+        <GroupForm
+          submit="Make the group"
+          onSubmit={async (body) => {
+            const made = await client.call('POST /groups', { body })
+            say(`${made.name} is made`)
+            go(pathOf('functions', 'groups', idOf(made.resourceIdentifier)), { replace: true })
+          }}
+        />
+      </Section>
+    </Page>
+  )
+}
+
+function OneGroupPage({ id }: { readonly id: string }) {
+  const parameters = { groupId: id }
+  const called = useCall(() => client.call('GET /groups/:groupId', { parameters }), [id])
+  const [isRemoving, setRemoving] = useState(false)
+  const group = called.value
+  const remove = async () => {
+    await client.call('DELETE /groups/:groupId', { parameters })
+    say('The group is removed')
+    go('/functions/groups')
+  }
+  return (
+    <Page
+      title={group?.name ?? 'Group'}
+      actions={
+        group &&
+        mayI('functions', 'delete') && (
+          <Button kind="danger" onPress={() => setRemoving(true)}>
+            Remove
+          </Button>
+        )
+      }
+    >
+      <BackTo place="Groups" />
+      <Answered called={called}>
+        {(found) => (
+          <Section title="Which devices">
+            {mayI('functions', 'update') ? (
+              <GroupForm
+                start={found}
+                submit="Save"
+                onSubmit={async (body) => {
+                  const saved = await client.call('PATCH /groups/:groupId', { parameters, body })
+                  say(`${saved.name} is saved`)
+                  called.again()
+                }}
+              />
+            ) : (
+              <GroupMembers group={found} />
+            )}
+          </Section>
+        )}
+      </Answered>
+      <Confirm
+        title={`Remove ${group?.name ?? 'the group'}?`}
+        isOpen={isRemoving}
+        onClose={() => setRemoving(false)}
+        onConfirm={remove}
+        confirm="Remove the group"
+      >
+        <p>Its devices stay. While an alarm or a function is bound to it, it cannot be removed.</p>
+      </Confirm>
+    </Page>
+  )
+}
+
+function GroupMembers({ group: { devices } }: { readonly group: Group }) {
+  return (
+    <ul class="chips">
+      {devices.map((device) => (
+        <li key={device} class="chip">
+          <Link to={pathOf('devices', device)}>{device}</Link>
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+interface GroupFormProps {
+  readonly start?: Group
+  readonly submit: string
+  readonly onSubmit: (body: { name: string; devices: string[] }) => Promise<void>
+}
+
+function GroupForm({ start, submit, onSubmit }: GroupFormProps) {
+  const [name, setName] = useState(start?.name ?? '')
+  const [devices, setDevices] = useState<readonly string[]>(start?.devices ?? [])
+  const [isDirty, setDirty] = useState(!start)
+  const [problem, setProblem] = useState<unknown>(undefined)
+  const known = useKnownDevices()
+  const send = async () => {
+    setProblem(undefined)
+    try {
+      await onSubmit({ name, devices: [...devices] })
+      setDirty(false)
+    } catch (thrown) {
+      setProblem(thrown)
+      throw refusedFor(thrown, 404, 'You may not read all of these devices, so you cannot put them together.')
+    }
+  }
+  return (
+    <Form submit={submit} onSubmit={send} isDisabled={!isDirty} label={start ? 'Group' : 'New group'}>
+      <TextField
+        label="Name"
+        value={name}
+        onInput={(next) => {
+          setName(next)
+          setDirty(true)
+        }}
+        maxLength={128}
+        isRequired
+        placeholder="Hall 3"
+        problem={detailUnder(problem, 'name')}
+      />
+      <DevicePicker
+        label="Devices"
+        value={devices}
+        suggestions={known}
+        onChange={(next) => {
+          setDevices(next)
+          setDirty(true)
+        }}
+        problem={deviceProblem(problem, devices)}
+      />
+      <p class="hint">Alarms and functions that are bound to the group follow what is in it.</p>
+    </Form>
+  )
+}
+
+/** By the device instead of its place. */
+function deviceProblem(problem: unknown, devices: readonly string[]): string | undefined {
+  const told = detailUnder(problem, 'devices')
+  return told?.replace(/ \(at (\d+)\)$/, (_, place) => ` (${devices[Number(place)]})`)
+}

@@ -1,0 +1,77 @@
+import type { GroupOption } from '#dashboard/binding/binding'
+import { idOf } from '#dashboard/binding/binding'
+import { FunctionsFrame } from '#dashboard/pages/functions/functions-frame'
+import { Empty } from '#dashboard/parts/empty'
+import { go, Link, pathOf } from '#dashboard/parts/link'
+import { Answered, Section } from '#dashboard/parts/page'
+import { type Column, Table } from '#dashboard/parts/table'
+import { useCall } from '#dashboard/parts/use-call'
+import { client, mayI } from '#dashboard/session'
+
+const shownDevices = 4
+
+const columns: readonly Column<GroupOption>[] = [
+  { key: 'name', title: 'Name', cell: (group) => <Link to={pathOfGroup(group)}>{group.name}</Link> },
+  { key: 'count', title: 'Devices', align: 'end', cell: ({ devices }) => devices.length },
+  {
+    key: 'devices',
+    title: 'Such as',
+    cell: ({ devices }) => (
+      <span class="code">
+        {devices.slice(0, shownDevices).join(', ')}
+        {devices.length > shownDevices && ' …'}
+      </span>
+    ),
+  },
+]
+
+/** Devices under one name. */
+export default function GroupsPage() {
+  const called = useCall(() => client.call('GET /groups'), [])
+  return (
+    <FunctionsFrame
+      here="Groups"
+      actions={
+        mayI('functions', 'create') && (
+          <Link to="/functions/groups/new" class="button primary">
+            New group
+          </Link>
+        )
+      }
+    >
+      <Answered called={called}>
+        {(groups) =>
+          groups.length === 0 ? (
+            <Empty title="No group yet">
+              <p>
+                A group is devices under one name, such as all pumps of a hall: alarms, functions, writes and rollouts
+                can be about it.
+              </p>
+              {mayI('functions', 'create') ? (
+                <p>
+                  <Link to="/functions/groups/new">Make the first one</Link>.
+                </p>
+              ) : (
+                <p>Ask somebody whose role may create functions to make one.</p>
+              )}
+            </Empty>
+          ) : (
+            <Section title={groups.length === 1 ? '1 group' : `${groups.length} groups`}>
+              <Table
+                caption="Groups"
+                columns={columns}
+                rows={groups.toSorted((a, b) => a.name.localeCompare(b.name))}
+                rowKey={({ resourceIdentifier }) => resourceIdentifier}
+                onRow={(group) => go(pathOfGroup(group))}
+              />
+            </Section>
+          )
+        }
+      </Answered>
+    </FunctionsFrame>
+  )
+}
+
+function pathOfGroup({ resourceIdentifier }: GroupOption): string {
+  return pathOf('functions', 'groups', idOf(resourceIdentifier))
+}

@@ -1,0 +1,27 @@
+/** A mail as it would be read. `html` is shown in a frame in which nothing runs and nothing is fetched. */
+export interface ShownMail {
+  readonly subject: string
+  readonly text: string
+  readonly html?: string | undefined
+}
+
+export function MailView({
+  mail: { subject, text, html },
+  label,
+}: {
+  readonly mail: ShownMail
+  readonly label: string
+}) {
+  return (
+    <article class="mail" aria-label={label}>
+      <h3>{subject || <span class="soft">(no subject)</span>}</h3>
+      <pre>{text}</pre>
+      {html !== undefined && (
+        <>
+          <p class="hint">As HTML, for mail programs that show it:</p>
+          <iframe title={`${label}, as HTML`} sandbox="" srcDoc={html} />
+        </>
+      )}
+    </article>
+  )
+}

@@ -1,0 +1,125 @@
+import { useId } from 'preact/hooks'
+import {
+  type Draft,
+  type DraftNode,
+  isTrigger,
+  kindWords,
+  mayLead,
+  type NodeKind,
+  stepKinds,
+  withChanged,
+  withEdge,
+  withNode,
+  withoutNode,
+} from '#dashboard/pages/functions/graph-draft'
+import { NodeFields } from '#dashboard/pages/functions/node-fields'
+import { type Names, nodeInWords } from '#dashboard/pages/functions/node-words'
+import { Button } from '#dashboard/parts/button'
+import { Checkbox, Field, TextField } from '#dashboard/parts/fields'
+
+export interface NodeCardProps {
+  readonly node: DraftNode
+  readonly draft: Draft
+  readonly onDraft: (draft: Draft) => void
+  readonly names: Names
+  readonly services: readonly string[]
+  readonly templates: readonly string[] | undefined
+  readonly faults: readonly string[]
+  readonly isChecked: boolean
+}
+
+/** By which a press in the picture finds it. */
+export function cardId(node: DraftNode): string {
+  return `node-${node.key}`
+}
+
+/** One node: what it does, and what comes behind it. */
+export function NodeCard(props: NodeCardProps) {
+  const { node, draft, onDraft, faults } = props
+  const headingId = useId()
+  const { title, does } = kindWords[node.kind]
+  return (
+    <li class={`node-card ${faults.length > 0 ? 'faulty' : ''}`}>
+      <section id={cardId(node)} tabIndex={-1} aria-labelledby={headingId}>
+        <header>
+          <h3 id={headingId}>
+            {title} <span class="soft code">{node.id}</span>
+          </h3>
+          <Button kind="quiet" label={`Remove ${node.id}`} onPress={() => onDraft(withoutNode(draft, node.key))}>
+            ×
+          </Button>
+        </header>
+        <p class="hint">{does}.</p>
+        {faults.length > 0 && (
+          <div class="problem" role="alert">
+            {faults.map((fault) => (
+              <p key={fault}>{fault}</p>
+            ))}
+          </div>
+        )}
+        <NodeFields {...props} onNode={(changed) => onDraft(withChanged(draft, changed))} />
+        <details>
+          <summary>Name</summary>
+          <TextField
+            label="Name of this step"
+            hint="Letters, digits and . _ -; what goes wrong is told by it."
+            value={node.id}
+            onInput={(id) => onDraft(withChanged(draft, { ...node, id }))}
+            maxLength={64}
+            isCode
+          />
+        </details>
+        {node.kind !== 'email' && <Behind {...props} />}
+      </section>
+    </li>
+  )
+}
+
+/** The same for who may look and not touch. */
+export function NodeView({ node, names }: Pick<NodeCardProps, 'node' | 'names'>) {
+  return (
+    <li class="node-card">
+      <section id={cardId(node)} tabIndex={-1} aria-label={node.id}>
+        <h3>{kindWords[node.kind].title}</h3>
+        <p>{nodeInWords(node, names)}</p>
+      </section>
+    </li>
+  )
+}
+
+/** Where it goes on: to steps that there are, or to a new one. */
+function Behind({ node, draft, onDraft }: NodeCardProps) {
+  const isBehind = (other: DraftNode) => draft.edges.some(([from, to]) => from === node.key && to === other.key)
+  const others = draft.nodes.filter((other) => isBehind(other) || mayLead(draft, node, other))
+  const addNode = (kind: NodeKind) => {
+    onDraft(withNode(draft, kind, node.key))
+  }
+  return (
+    <Field label={others.some(isBehind) ? 'Then' : 'Then: nothing yet'}>
+      {others.map((other) => (
+        <Checkbox
+          key={other.key}
+          label={`${other.id} (${kindWords[other.kind].title.toLowerCase()})`}
+          isChecked={isBehind(other)}
+          onChange={(isThere) => onDraft(withEdge(draft, node.key, other.key, isThere))}
+        />
+      ))}
+      <div class="actions">
+        {stepKinds.map((kind) => (
+          <Button
+            key={kind}
+            label={`Behind ${node.id}: ${kindWords[kind].title.toLowerCase()}`}
+            onPress={() => addNode(kind)}
+          >
+            + {kindWords[kind].title}
+          </Button>
+        ))}
+      </div>
+    </Field>
+  )
+}
+
+/** Of a draft whether it sends anything. */
+export function sendsMail({ nodes }: Draft): boolean {
+  return nodes.some(({ kind }) => kind === 'email') && nodes.some(isTrigger)
+}

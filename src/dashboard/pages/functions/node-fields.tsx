@@ -1,0 +1,258 @@
+import { useState } from 'preact/hooks'
+import { ConditionEditor } from '#dashboard/conditions/condition-editor'
+import { operandsOf, runOperands } from '#dashboard/conditions/operand'
+import { literalOf } from '#dashboard/conditions/rows'
+import type { DraftNode, To } from '#dashboard/pages/functions/graph-draft'
+import type { NodeCardProps } from '#dashboard/pages/functions/node-card'
+import { NumberField, Select, TextField } from '#dashboard/parts/fields'
+import { Link, pathOf } from '#dashboard/parts/link'
+import { SuggestField } from '#dashboard/parts/suggest-field'
+
+export interface NodeFieldsProps extends NodeCardProps {
+  readonly onNode: (node: DraftNode) => void
+}
+
+type Of<K extends DraftNode['kind']> = Omit<NodeFieldsProps, 'node'> & {
+  readonly node: Extract<DraftNode, { kind: K }>
+}
+
+/** What a node of its kind is told. Contract 5.4. */
+export function NodeFields(props: NodeFieldsProps) {
+  const { node } = props
+  switch (node.kind) {
+    case 'property':
+      return <PropertyFields {...props} node={node} />
+    case 'alarm':
+      return <AlarmFields {...props} node={node} />
+    case 'status':
+      return <StatusFields {...props} node={node} />
+    case 'condition':
+      return <ConditionFields {...props} node={node} />
+    case 'throttle':
+      return <ThrottleFields {...props} node={node} />
+    case 'email':
+      return <EmailFields {...props} node={node} />
+  }
+}
+
+function PropertyFields({ node, onNode, names, services }: Of<'property'>) {
+  const { service, property } = node
+  const schema = names.schemas.get(service)
+  const known = Object.entries(schema?.properties ?? {})
+  const setProperty = (next: string) => onNode({ ...without(node), property: next })
+  return (
+    <>
+      <SuggestField
+        label="Service"
+        value={service}
+        onInput={(next) => onNode({ ...node, service: next })}
+        suggestions={services.map((value) => ({ value }))}
+        maxLength={64}
+        placeholder="climate"
+      />
+      {known.length > 0 ? (
+        <Select
+          label="Property"
+          value={property}
+          options={[
+            { value: '', label: 'Choose' },
+            ...known.map(([value, { name }]) => ({ value, label: name })),
+            ...(property === '' || schema?.properties[property] ? [] : [{ value: property, label: property }]),
+          ]}
+          onChange={setProperty}
+        />
+      ) : (
+        <TextField
+          label="Property"
+          hint="Its id: there is no schema of this service."
+          value={property}
+          onInput={setProperty}
+          placeholder="0x2000"
+          isCode
+        />
+      )}
+      <ToField node={node} onTo={(to) => onNode(withTo(node, to))} names={names} />
+    </>
+  )
+}
+
+/** Any change begins it, or only that to one value. */
+function ToField({
+  node,
+  onTo,
+  names,
+}: Pick<Of<'property'>, 'node' | 'names'> & { onTo: (to: To | undefined) => void }) {
+  const { to, service, property } = node
+  const schema = names.schemas.get(service)
+  const name = schema?.properties[property]?.name
+  const operand = operandsOf(schema).find((each) => each.name === name)
+  const [text, setText] = useState(to === undefined ? '' : String(to))
+  const isOne = to !== undefined
+  const choices =
+    operand?.kind === 'switch'
+      ? [
+          { value: 'true', label: 'on' },
+          { value: 'false', label: 'off' },
+        ]
+      : operand?.choices
+  const kind = operand?.kind === 'switch' ? 'unknown' : (operand?.kind ?? 'unknown')
+  const set = (next: string) => {
+    setText(next)
+    onTo(literalOf(next, kind) ?? '')
+  }
+  return (
+    <>
+      <Select
+        label="Begins"
+        value={isOne ? 'one' : 'any'}
+        options={[
+          { value: 'any', label: 'at every other value' },
+          { value: 'one', label: 'when it comes to one value' },
+        ]}
+        onChange={(which) => (which === 'any' ? onTo(undefined) : set(choices?.[0]?.value ?? text))}
+      />
+      {isOne && choices && <Select label="Value" value={String(to)} options={choices} onChange={set} />}
+      {isOne && !choices && (
+        <TextField
+          label="Value"
+          value={text}
+          onInput={set}
+          hint={text === '' ? 'Empty, it begins when it comes to an empty text.' : undefined}
+        />
+      )}
+    </>
+  )
+}
+
+function AlarmFields({ node, onNode, names }: Of<'alarm'>) {
+  const options = [...names.alarms].map(([value, label]) => ({ value, label }))
+  const isKnown = node.alarm === '' || names.alarms.has(node.alarm)
+  return (
+    <>
+      {options.length === 0 && (
+        <p class="hint">
+          There is no alarm that you may see: <Link to="/alarms">make one first</Link>.
+        </p>
+      )}
+      <Select
+        label="Alarm"
+        value={node.alarm}
+        options={[
+          { value: '', label: 'Choose' },
+          ...options,
+          ...(isKnown ? [] : [{ value: node.alarm, label: `${node.alarm} (gone, or not for you to see)` }]),
+        ]}
+        onChange={(alarm) => onNode({ ...node, alarm })}
+      />
+      <Select
+        label="Begins"
+        value={String(node.to ?? '')}
+        options={[
+          { value: 'active', label: 'when it becomes active' },
+          { value: 'inactive', label: 'when it is over' },
+          { value: '', label: 'at both' },
+        ]}
+        onChange={(to) => onNode(withTo(node, to === '' ? undefined : to))}
+      />
+    </>
+  )
+}
+
+function StatusFields({ node, onNode }: Of<'status'>) {
+  return (
+    <Select
+      label="Begins"
+      value={String(node.to ?? '')}
+      options={[
+        { value: 'offline', label: 'when it is offline' },
+        { value: 'online', label: 'when it is online' },
+        { value: 'idle', label: 'when it answers no more (idle)' },
+        { value: '', label: 'at each of these' },
+      ]}
+      onChange={(to) => onNode(withTo(node, to === '' ? undefined : to))}
+    />
+  )
+}
+
+function ConditionFields({ node, onNode, isChecked }: Of<'condition'>) {
+  return (
+    <ConditionEditor
+      label="Goes on only if"
+      start={node.logic}
+      operands={runOperands}
+      isOpen
+      onChange={(logic) => onNode({ ...node, logic })}
+      isChecked={isChecked}
+    />
+  )
+}
+
+const spans = [
+  { value: '1', label: 'seconds' },
+  { value: '60', label: 'minutes' },
+  { value: '3600', label: 'hours' },
+  { value: '86400', label: 'days' },
+] as const
+
+type Span = (typeof spans)[number]['value']
+
+function ThrottleFields({ node, onNode }: Of<'throttle'>) {
+  const { seconds } = node
+  const [span, setSpan] = useState<Span>(
+    () => spans.findLast(({ value }) => seconds !== undefined && seconds % Number(value) === 0)?.value ?? '1',
+  )
+  const amount = seconds === undefined ? undefined : seconds / Number(span)
+  const set = (next: number | undefined, by: Span) =>
+    onNode({ ...node, seconds: next === undefined ? undefined : Math.round(next * Number(by)) })
+  return (
+    <div class="node-row">
+      <NumberField label="Not again within" value={amount} onInput={(next) => set(next, span)} min={0} />
+      <Select
+        label="Unit"
+        value={span}
+        options={spans}
+        onChange={(by) => {
+          setSpan(by)
+          set(amount, by)
+        }}
+      />
+    </div>
+  )
+}
+
+function EmailFields({ node, onNode, templates }: Of<'email'>) {
+  const { template } = node
+  const isMissing = template !== '' && templates !== undefined && !templates.includes(template)
+  const path = pathOf('functions', 'templates', template)
+  return (
+    <SuggestField
+      label="Template"
+      hint={
+        template === '' ? (
+          'Which words the mail has.'
+        ) : isMissing ? (
+          <>
+            There is no such template yet, so nothing would be sent. <Link to={path}>Write it</Link>
+          </>
+        ) : (
+          <Link to={path}>See its words</Link>
+        )
+      }
+      value={template}
+      onInput={(next) => onNode({ ...node, template: next })}
+      suggestions={(templates ?? []).map((value) => ({ value }))}
+      maxLength={64}
+      placeholder="too-hot"
+    />
+  )
+}
+
+function withTo<N extends { readonly to?: To }>(node: N, to: To | undefined): N {
+  const { to: _, ...rest } = node
+  return (to === undefined ? rest : { ...rest, to }) as N
+}
+
+/** Another property has other values. */
+function without<N extends { readonly to?: To }>(node: N): N {
+  return withTo(node, undefined)
+}

@@ -1,0 +1,59 @@
+import { runOperands } from '#dashboard/conditions/operand'
+import { conditionInWords } from '#dashboard/conditions/words'
+import { type Draft, type DraftNode, isTrigger } from '#dashboard/pages/functions/graph-draft'
+import type { ServiceSchema } from '#model/service-schema'
+
+/** What nodes do, in a few words each: for the picture and for lists. */
+
+export interface Names {
+  readonly schemas: ReadonlyMap<string, ServiceSchema>
+  /** By id. */
+  readonly alarms: ReadonlyMap<string, string>
+}
+
+export function nodeInWords(node: DraftNode, names: Names): string {
+  switch (node.kind) {
+    case 'property':
+      return `${propertyName(node.service, node.property, names) || 'a value'} ${cameTo(node.to, 'changes')}`
+    case 'alarm':
+      return `${names.alarms.get(node.alarm) ?? 'an alarm'} ${cameTo(node.to, 'turns')}`
+    case 'status':
+      return `the device ${cameTo(node.to, 'comes or goes')}`
+    case 'condition':
+      return node.logic === undefined ? 'if …' : `if ${conditionInWords(node.logic, runOperands)}`
+    case 'throttle':
+      return `once in ${node.seconds === undefined ? '…' : secondsInWords(node.seconds)}`
+    case 'email':
+      return `mail ${node.template || '…'}`
+  }
+}
+
+/** `temperature changes → mail too-hot`: how it begins and what it sends. */
+export function graphInWords({ nodes }: Draft, names: Names): string {
+  const begins = nodes.filter(isTrigger).map((node) => nodeInWords(node, names))
+  const sends = nodes.filter(({ kind }) => kind === 'email').map((node) => nodeInWords(node, names))
+  return `${begins.join(' or ')} → ${sends.join(', ') || 'nothing'}`
+}
+
+/** As the schema calls it, else the id. `property`: `0x2000`. */
+export function propertyName(service: string, property: string, { schemas }: Names): string {
+  return schemas.get(service)?.properties[property]?.name ?? property
+}
+
+const units = [
+  ['d', 86_400],
+  ['h', 3_600],
+  ['min', 60],
+] as const
+
+/** In the largest unit that it is a whole number of: `2 h`. */
+export function secondsInWords(seconds: number): string {
+  const [name, size] = units.find(([, unit]) => seconds % unit === 0 && seconds > 0) ?? ['s', 1]
+  return `${seconds / size} ${name}`
+}
+
+function cameTo(to: DraftNodeTo, otherwise: string): string {
+  return to === undefined ? otherwise : `comes to ${to === null ? 'nothing' : String(to)}`
+}
+
+type DraftNodeTo = string | number | boolean | null | undefined

@@ -1,0 +1,118 @@
+import type { Item } from '#client/client'
+import { bindingInWords, idOf } from '#dashboard/binding/binding'
+import { useGroups, useSchemas } from '#dashboard/binding/known'
+import { FunctionsFrame } from '#dashboard/pages/functions/functions-frame'
+import { draftOf } from '#dashboard/pages/functions/graph-draft'
+import { graphInWords } from '#dashboard/pages/functions/node-words'
+import { useAlarmNames } from '#dashboard/pages/functions/use-names'
+import { Button } from '#dashboard/parts/button'
+import { Empty } from '#dashboard/parts/empty'
+import { go, Link, pathOf } from '#dashboard/parts/link'
+import { Answered, Section } from '#dashboard/parts/page'
+import { Status } from '#dashboard/parts/status'
+import { type Column, Table } from '#dashboard/parts/table'
+import { Time } from '#dashboard/parts/time'
+import { say } from '#dashboard/parts/toasts'
+import { useCall } from '#dashboard/parts/use-call'
+import { client, mayI } from '#dashboard/session'
+
+type Fn = Item<'GET /functions'>
+
+/** What tells people when something happens. */
+export default function FunctionsPage() {
+  const called = useCall(() => client.call('GET /functions'), [])
+  const columns = useColumns(called.again)
+  return (
+    <FunctionsFrame
+      here="Functions"
+      actions={
+        mayI('functions', 'create') && (
+          <Link to="/functions/new" class="button primary">
+            New function
+          </Link>
+        )
+      }
+    >
+      <Answered called={called}>
+        {(functions) =>
+          functions.length === 0 ? (
+            <NoFunctions />
+          ) : (
+            <Section title={functions.length === 1 ? '1 function' : `${functions.length} functions`}>
+              <Table
+                caption="Functions"
+                columns={columns}
+                rows={functions.toSorted((a, b) => a.name.localeCompare(b.name))}
+                rowKey={({ resourceIdentifier }) => resourceIdentifier}
+                onRow={(fn) => go(pathOfFunction(fn))}
+              />
+            </Section>
+          )
+        }
+      </Answered>
+    </FunctionsFrame>
+  )
+}
+
+function useColumns(again: () => void): readonly Column<Fn>[] {
+  const groups = useGroups() ?? []
+  const names = { schemas: useSchemas(), alarms: useAlarmNames() }
+  return [
+    { key: 'name', title: 'Name', cell: (fn) => <Link to={pathOfFunction(fn)}>{fn.name}</Link> },
+    { key: 'enabled', title: 'Works', cell: ({ enabled }) => <Status state={enabled ? 'enabled' : 'disabled'} /> },
+    { key: 'graph', title: 'What it does', cell: ({ graph }) => graphInWords(draftOf(graph), names) },
+    { key: 'binding', title: 'On', cell: ({ binding }) => bindingInWords(binding, groups) },
+    { key: 'updated', title: 'Changed', cell: ({ updatedAt }) => <Time at={updatedAt} /> },
+    {
+      key: 'switch',
+      title: <span class="hidden">Switch</span>,
+      align: 'end',
+      cell: (fn) => <Switch fn={fn} again={again} />,
+    },
+  ]
+}
+
+function Switch({ fn, again }: { readonly fn: Fn; readonly again: () => void }) {
+  if (!mayI('functions', 'update')) return null
+  const { name, enabled } = fn
+  const turn = async () => {
+    const parameters = { functionId: idOf(fn.resourceIdentifier) }
+    await client.call('PATCH /functions/:functionId', { parameters, body: { enabled: !enabled } })
+    say(`${name} is ${enabled ? 'disabled' : 'enabled'}`)
+    again()
+  }
+  return (
+    <Button kind="quiet" label={`${enabled ? 'Disable' : 'Enable'} ${name}`} onPress={turn}>
+      {enabled ? 'Disable' : 'Enable'}
+    </Button>
+  )
+}
+
+function NoFunctions() {
+  return (
+    <Empty title="No function yet">
+      <p>
+        A function sends people mail when something happens to devices: a value, an alarm, a device that goes offline.
+      </p>
+      {mayI('functions', 'create') ? (
+        <ol>
+          <li>
+            1. Say <Link to="/functions/templates">what the mail says</Link>.
+          </li>
+          <li>
+            2. <Link to="/functions/new">Make a function</Link> that sends it.
+          </li>
+          <li>
+            3. <Link to="/notifications">Subscribe</Link> to it: nobody gets its mails by himself.
+          </li>
+        </ol>
+      ) : (
+        <p>Ask somebody whose role may create functions to make one.</p>
+      )}
+    </Empty>
+  )
+}
+
+function pathOfFunction({ resourceIdentifier }: Fn): string {
+  return pathOf('functions', idOf(resourceIdentifier))
+}

@@ -1,0 +1,102 @@
+import { useState } from 'preact/hooks'
+import { isObject, readJson } from '#dashboard/conditions/json-text'
+import { literalOf } from '#dashboard/conditions/rows'
+import { MailView, type ShownMail } from '#dashboard/pages/functions/mail-view'
+import type { Words } from '#dashboard/pages/functions/template-form'
+import { Select, TextField } from '#dashboard/parts/fields'
+import { Section } from '#dashboard/parts/page'
+import { now } from '#dashboard/world'
+import type { JsonObject } from '#model/json-value'
+import { rendered } from '#model/mail-words'
+
+const samples = {
+  on: 'property' as 'property' | 'alarm' | 'status',
+  value: '31.5',
+  previous: '29',
+  device: 'SENSOR-1',
+  meta: '{"site":"Bern"}',
+}
+
+const valuesOf = {
+  property: { value: '31.5', previous: '29' },
+  alarm: { value: 'true', previous: 'false' },
+  status: { value: 'offline', previous: 'online' },
+} as const
+
+/** What would be read, by the same rules as the server's, while it is written. */
+export function TemplatePreview({ words, locale }: { readonly words: Words; readonly locale: string }) {
+  const [sample, setSample] = useState(samples)
+  const [at] = useState(now)
+  const field = (name: 'value' | 'previous' | 'device' | 'meta') => ({
+    value: sample[name],
+    onInput: (text: string) => setSample((before) => ({ ...before, [name]: text })),
+  })
+  const read = readJson(sample.meta || '{}')
+  const meta = 'value' in read && isObject(read.value) ? read.value : undefined
+  const mail = mailOf(words, locale, dataOf(sample, meta ?? {}, at))
+  return (
+    <Section title={`How it reads in ${locale}`}>
+      <div class="form">
+        {'fault' in mail ? (
+          <p class="problem">{mail.fault}</p>
+        ) : (
+          <MailView label={`Preview in ${locale}`} mail={mail} />
+        )}
+        <details>
+          <summary>With other values</summary>
+          <div class="form">
+            <Select
+              label="What it is about"
+              value={sample.on}
+              options={[
+                { value: 'property', label: 'a value' },
+                { value: 'alarm', label: 'an alarm' },
+                { value: 'status', label: 'a device that came or went' },
+              ]}
+              onChange={(on) => setSample((before) => ({ ...before, on, ...valuesOf[on] }))}
+            />
+            <TextField label="Value" {...field('value')} />
+            <TextField label="Value before" {...field('previous')} />
+            <TextField label="Device" {...field('device')} />
+            <TextField
+              label="Meta, as JSON"
+              {...field('meta')}
+              rows={2}
+              isCode
+              problem={meta ? undefined : 'fault' in read ? read.fault : 'It has to be an object: {"site":"Bern"}'}
+            />
+          </div>
+        </details>
+      </div>
+    </Section>
+  )
+}
+
+function mailOf(words: Words, locale: string, data: JsonObject): ShownMail | { readonly fault: string } {
+  try {
+    return rendered({ locales: words as Parameters<typeof rendered>[0]['locales'] }, locale, data)
+  } catch (problem) {
+    return { fault: `It cannot be shown: ${(problem as Error).message}` }
+  }
+}
+
+/** As mails of a function have it. Contract 5.5. */
+function dataOf({ on, value, previous, device }: typeof samples, meta: JsonObject, at: number): JsonObject {
+  const about = {
+    property: { service: 'Climate', property: 'temperature' },
+    alarm: { alarm: 'Too warm' },
+    status: {},
+  }[on]
+  return {
+    value: literalOf(value, 'unknown') ?? null,
+    previous: literalOf(previous, 'unknown') ?? null,
+    device,
+    deviceIdentifier: device,
+    time: at,
+    date: new Date(at).toISOString(),
+    meta,
+    function: 'Heat',
+    on,
+    ...about,
+  }
+}

@@ -1,0 +1,82 @@
+import { useState } from 'preact/hooks'
+import type { Item } from '#client/client'
+import { FunctionsFrame } from '#dashboard/pages/functions/functions-frame'
+import { Empty } from '#dashboard/parts/empty'
+import { TextField } from '#dashboard/parts/fields'
+import { Form } from '#dashboard/parts/form'
+import { go, Link, pathOf } from '#dashboard/parts/link'
+import { Answered, Section } from '#dashboard/parts/page'
+import { type Column, Table } from '#dashboard/parts/table'
+import { Time } from '#dashboard/parts/time'
+import { useCall } from '#dashboard/parts/use-call'
+import { client, mayI } from '#dashboard/session'
+
+type Template = Item<'GET /templates'>
+
+const columns: readonly Column<Template>[] = [
+  { key: 'name', title: 'Name', cell: ({ name }) => <Link to={pathOfTemplate(name)}>{name}</Link> },
+  { key: 'subject', title: 'Subject', cell: ({ locales }) => locales.en?.subject },
+  { key: 'locales', title: 'Locales', cell: ({ locales }) => Object.keys(locales).sort().join(', ') },
+  { key: 'updated', title: 'Changed', cell: ({ updatedAt }) => <Time at={updatedAt} /> },
+]
+
+/** What mails say. */
+export default function TemplatesPage() {
+  const called = useCall(() => client.call('GET /templates'), [])
+  // Templates are for all devices: who reaches only some may not write them.
+  const mayWrite = mayI('functions', 'create', { deviceIdentifier: '*' })
+  return (
+    <FunctionsFrame here="Templates">
+      {mayWrite && <NewTemplate />}
+      <Answered called={called}>
+        {(templates) =>
+          templates.length === 0 ? (
+            <Empty title="No template yet">
+              <p>A template is the words of a mail, in as many languages as you like. Functions name it.</p>
+              <p>
+                {mayWrite
+                  ? 'Give it a name above, such as too-hot, and write it.'
+                  : 'Ask somebody who may write them for all devices.'}
+              </p>
+            </Empty>
+          ) : (
+            <Section title={templates.length === 1 ? '1 template' : `${templates.length} templates`}>
+              <Table
+                caption="Templates"
+                columns={columns}
+                rows={templates}
+                rowKey={({ name }) => name}
+                onRow={({ name }) => go(pathOfTemplate(name))}
+              />
+            </Section>
+          )
+        }
+      </Answered>
+    </FunctionsFrame>
+  )
+}
+
+function NewTemplate() {
+  const [name, setName] = useState('')
+  const isGood = /^[A-Za-z0-9._-]{1,64}$/.test(name)
+  return (
+    <Section title="New template">
+      <Form submit="Write it" label="New template" isDisabled={!isGood} onSubmit={() => go(pathOfTemplate(name))}>
+        <TextField
+          label="Name"
+          hint="Letters, digits and . _ -; functions name it so."
+          value={name}
+          onInput={setName}
+          maxLength={64}
+          placeholder="too-hot"
+          problem={name === '' || isGood ? undefined : 'Only letters, digits and . _ -'}
+          isCode
+        />
+      </Form>
+    </Section>
+  )
+}
+
+function pathOfTemplate(name: string): string {
+  return pathOf('functions', 'templates', name)
+}

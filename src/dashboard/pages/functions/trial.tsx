@@ -1,0 +1,152 @@
+import { useState } from 'preact/hooks'
+import type { Answer, Body } from '#client/client'
+import { readJson } from '#dashboard/conditions/json-text'
+import { literalOf } from '#dashboard/conditions/rows'
+import { useSchemas } from '#dashboard/binding/known'
+import { draftOf } from '#dashboard/pages/functions/graph-draft'
+import { showCard } from '#dashboard/pages/functions/graph-editor'
+import { noFaults } from '#dashboard/pages/functions/graph-faults'
+import { GraphPicture } from '#dashboard/pages/functions/graph-picture'
+import { MailView } from '#dashboard/pages/functions/mail-view'
+import { useAlarmNames } from '#dashboard/pages/functions/use-names'
+import { detailUnder } from '#dashboard/parts/details'
+import { Select, TextField } from '#dashboard/parts/fields'
+import { Form } from '#dashboard/parts/form'
+import { Section } from '#dashboard/parts/page'
+import { client } from '#dashboard/session'
+import type { Graph } from '#model/graph'
+
+type Tried = Answer<'POST /functions/:functionId/test'>
+type Sample = Body<'POST /functions/:functionId/test'>['sample']
+
+export interface TrialProps {
+  readonly id: string
+  readonly graph: Graph
+  /** What was changed and not saved is not tried. */
+  readonly isDirty: boolean
+}
+
+/** As they are typed; what is left empty is left out. */
+const blank = { trigger: '', value: '', previous: '', deviceIdentifier: '', meta: '', locale: '' }
+
+/** Lets the server run a function with a sample: nothing is sent, and no throttle holds back. Contract 5.4. */
+export function Trial({ id, graph, isDirty }: TrialProps) {
+  const [typed, setTyped] = useState(blank)
+  const [tried, setTried] = useState<(Tried & { readonly graph: Graph }) | undefined>(undefined)
+  const [problem, setProblem] = useState<unknown>(undefined)
+  const field = (name: keyof typeof blank) => ({
+    value: typed[name],
+    onInput: (text: string) => setTyped((before) => ({ ...before, [name]: text })),
+    problem: detailUnder(problem, `sample.${name}`),
+  })
+  const run = async () => {
+    setProblem(undefined)
+    try {
+      const sample = sampleOf(typed)
+      const answer = await client.call('POST /functions/:functionId/test', {
+        parameters: { functionId: id },
+        body: { sample },
+      })
+      setTried({ ...answer, graph })
+    } catch (thrown) {
+      setProblem(thrown)
+      throw thrown
+    }
+  }
+  const triggers = graph.nodes.filter(({ type }) => type === 'trigger')
+  return (
+    <Section title="Try it out">
+      <div class="columns">
+        <Form submit="Try" onSubmit={run} label="Sample">
+          {isDirty && (
+            <p class="notice" role="status">
+              What is tried is what is saved: your last changes are not.
+            </p>
+          )}
+          {triggers.length > 1 && (
+            <Select
+              label="Begins at"
+              value={typed.trigger}
+              options={[
+                { value: '', label: 'whatever waits for this value' },
+                ...triggers.map(({ id: value }) => ({ value, label: value })),
+              ]}
+              onChange={(trigger) => setTyped((before) => ({ ...before, trigger }))}
+            />
+          )}
+          <TextField
+            label="Value"
+            hint="A number, a text; true or false for an alarm; online, idle or offline for a device."
+            placeholder="31.5"
+            {...field('value')}
+          />
+          <TextField label="Value before" placeholder="29" {...field('previous')} />
+          <TextField label="Device" placeholder="TEST" {...field('deviceIdentifier')} />
+          <TextField label="Meta, as JSON" placeholder='{"site":"Bern"}' rows={2} isCode {...field('meta')} />
+          <TextField label="Locale of the reader" placeholder="en" {...field('locale')} />
+        </Form>
+        {tried && <Outcome tried={tried} />}
+      </div>
+    </Section>
+  )
+}
+
+function Outcome({ tried }: { readonly tried: Tried & { readonly graph: Graph } }) {
+  const { path, stopped, mails, graph } = tried
+  const names = { schemas: useSchemas(), alarms: useAlarmNames() }
+  return (
+    <div class="trial" role="status">
+      <h3>Its way</h3>
+      {path.length === 0 ? (
+        <p>Nothing waits for this value.</p>
+      ) : (
+        <p class="code">{path.join(' → ')}</p>
+      )}
+      <GraphPicture draft={draftOf(graph)} names={names} faults={noFaults} trail={tried} onNode={showCard} />
+      {stopped.length > 0 && (
+        <ul>
+          {stopped.map(({ node, because }) => (
+            <li key={node}>
+              Stopped at <span class="code">{node}</span>: {reasons[because] ?? because}
+            </li>
+          ))}
+        </ul>
+      )}
+      <h3>{mails.length === 0 ? 'No mail would be sent' : 'What would be mailed'}</h3>
+      {mails.map((mail) =>
+        'error' in mail ? (
+          <p key={mail.node} class="problem">
+            {mail.node}, by the template {mail.template}: {mailFaults[mail.error]}
+          </p>
+        ) : (
+          <MailView key={mail.node} label={`Mail of ${mail.node}, in ${mail.locale}`} mail={mail} />
+        ),
+      )}
+    </div>
+  )
+}
+
+const reasons: Readonly<Record<string, string>> = {
+  false: 'its condition does not hold',
+  error: 'its condition makes no sense for this value',
+}
+
+const mailFaults = {
+  no_template: 'there is no such template, so nothing would be sent',
+  too_large: 'the mail would be too large',
+  left_out: 'it would be sent, but there is no room to show it here',
+} as const
+
+function sampleOf(typed: typeof blank): Sample {
+  const { trigger, value, previous, deviceIdentifier, meta, locale } = typed
+  const read = meta.trim() === '' ? undefined : readJson(meta)
+  if (read && 'fault' in read) throw new Error(`meta: ${read.fault}`)
+  return {
+    ...(trigger !== '' && { trigger }),
+    ...(value.trim() !== '' && { value: literalOf(value, 'unknown') ?? null }),
+    ...(previous.trim() !== '' && { previous: literalOf(previous, 'unknown') ?? null }),
+    ...(deviceIdentifier.trim() !== '' && { deviceIdentifier: deviceIdentifier.trim() }),
+    ...(read && { meta: read.value as NonNullable<Sample['meta']> }),
+    ...(locale.trim() !== '' && { locale: locale.trim() }),
+  }
+}

@@ -1,0 +1,19 @@
+import { useMemo } from 'preact/hooks'
+import { idOf } from '#dashboard/binding/binding'
+import { useCall } from '#dashboard/parts/use-call'
+import { client, mayI } from '#dashboard/session'
+
+/** Names of alarms by their ids, as far as they may be seen; empty until they are there. */
+export function useAlarmNames(): ReadonlyMap<string, string> {
+  const { value } = useCall(async () => (mayI('alarms', 'read') ? client.call('GET /alarms') : []), [])
+  return useMemo(
+    () => new Map((value ?? []).map(({ resourceIdentifier, name }) => [idOf(resourceIdentifier), name])),
+    [value],
+  )
+}
+
+/** Names of templates; undefined until they are there. */
+export function useTemplateNames(): readonly string[] | undefined {
+  const { value } = useCall(() => client.call('GET /templates'), [])
+  return useMemo(() => value?.map(({ name }) => name), [value])
+}

@@ -1,0 +1,30 @@
+import { SuggestField } from '#dashboard/parts/suggest-field'
+
+const likely = ['en', 'de', 'de-CH', 'es', 'fr', 'fr-CH', 'it', 'ja', 'nl', 'pl', 'pt', 'zh']
+
+/** A language, and perhaps a region. §2.1 */
+export function LocaleField({ value, onInput }: { readonly value: string; readonly onInput: (value: string) => void }) {
+  return (
+    <SuggestField
+      label="Locale"
+      hint="Mails come in it, else in its language, else in English."
+      value={value}
+      onInput={onInput}
+      suggestions={likely.map((each) => ({ value: each }))}
+      maxLength={5}
+      placeholder="de-CH"
+      problem={value === '' ? undefined : localeProblem(value)}
+    />
+  )
+}
+
+/** Undefined for one that is good. */
+export function localeProblem(locale: string): string | undefined {
+  return /^[a-z]{2}(-[A-Z]{2})?$/.test(locale) ? undefined : 'A language such as de, perhaps with a region: de-CH'
+}
+
+/** What the browser's owner reads. */
+export function ownLocale(): string {
+  const [first = ''] = navigator.language.split('-', 2)
+  return [navigator.language, first].find((each) => localeProblem(each) === undefined) ?? 'en'
+}

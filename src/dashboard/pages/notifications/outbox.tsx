@@ -1,0 +1,91 @@
+import { useEffect } from 'preact/hooks'
+import type { Answer } from '#client/client'
+import { Button } from '#dashboard/parts/button'
+import { Answered, Section } from '#dashboard/parts/page'
+import { Status } from '#dashboard/parts/status'
+import { type Column, Table } from '#dashboard/parts/table'
+import { Time } from '#dashboard/parts/time'
+import { useCall } from '#dashboard/parts/use-call'
+import { client } from '#dashboard/session'
+import { every } from '#dashboard/world'
+
+type Figures = Answer<'GET /notifications/outbox'>
+type Failure = Figures['failures'][number]
+
+/** No event tells of mail. */
+const lookEveryMs = 15_000
+
+const reasons: Readonly<Record<Failure['reason'], string>> = {
+  unbound: 'the function was gone, disabled or not bound to the device any more',
+  disabled: 'the user was gone or may not sign in',
+  forbidden: 'the user may not read it any more',
+  no_address: 'the account has no address',
+  bad_address: 'no mail goes to the address of the account',
+  resting: 'the address refused several mails in a row',
+  no_template: 'there are no words for it',
+  too_large: 'the mail would be too large',
+  rejected: 'the mail server refused it for good',
+  expired: 'it could not be sent for a day',
+}
+
+const columns: readonly Column<Failure>[] = [
+  { key: 'reason', title: 'Why not', cell: ({ reason }) => reasons[reason] ?? reason },
+  { key: 'count', title: 'How often', align: 'end', cell: ({ count }) => count },
+  { key: 'last', title: 'Last', cell: ({ lastAt }) => <Time at={lastAt} /> },
+]
+
+/** What becomes of mails, in numbers. Contract 5.7. */
+export function Outbox() {
+  const called = useCall(() => client.call('GET /notifications/outbox'), [])
+  useEffect(() => every(lookEveryMs, () => document.hidden || called.again()), [called.again])
+  return (
+    <Section
+      title="All mail of this tenant"
+      actions={
+        <Button kind="quiet" onPress={called.again}>
+          Look again
+        </Button>
+      }
+    >
+      <Answered called={called}>{(figures) => <Shown figures={figures} />}</Answered>
+    </Section>
+  )
+}
+
+function Shown({ figures }: { readonly figures: Figures }) {
+  const { waiting, sent, digests, digested, failures, transport } = figures
+  const isResting = transport.state === 'resting'
+  return (
+    <div class="form">
+      <dl class="facts">
+        <dt>Leaves by</dt>
+        <dd>
+          {transport.kind === 'smtp' ? 'a mail server' : 'files below the data folder (SMTP_URL is not set)'}{' '}
+          <Status state={transport.state} tone={isResting ? 'warning' : 'good'} />
+          {transport.lastError && <span class="problem"> {transport.lastError}</span>}
+        </dd>
+        <dt>Waiting</dt>
+        <dd>
+          {counted(waiting.requests, 'message')}, for {counted(waiting.subscribers, 'person', 'people')}
+        </dd>
+        <dt>Sent</dt>
+        <dd>{sent}</dd>
+        <dt>Of these digests</dt>
+        <dd>
+          {digests}, of {counted(digested, 'message')}
+        </dd>
+      </dl>
+      <Table
+        caption="Mails that were not sent"
+        columns={columns}
+        rows={failures}
+        rowKey={({ reason }) => reason}
+        empty={<p class="soft">Nothing failed so far.</p>}
+      />
+    </div>
+  )
+}
+
+function counted(count: number, one: string, several = `${one}s`): string {
+  return `${count} ${count === 1 ? one : several}`
+}

@@ -1,0 +1,86 @@
+import { startAuthentication } from '@simplewebauthn/browser'
+import { useState } from 'preact/hooks'
+import type { FactorMethod } from '#client/client'
+import { OneTimeCode } from '#dashboard/pages/sign-in/one-time-code'
+import { Button } from '#dashboard/parts/button'
+import { TextField } from '#dashboard/parts/fields'
+import { Form } from '#dashboard/parts/form'
+import { client, session } from '#dashboard/session'
+
+const titles: Readonly<Record<FactorMethod, string>> = {
+  totp: 'With a code from the app',
+  webauthn: 'With a key or this device',
+  recovery: 'With a recovery code',
+}
+
+/** Completes a sign-in with one of the factors that the user has. */
+export function FactorForm() {
+  const methods = session.value.methods ?? []
+  const [chosen, setChosen] = useState<FactorMethod | undefined>(methods[0])
+  return (
+    <>
+      {chosen === 'totp' && <TotpFactor />}
+      {chosen === 'webauthn' && (
+        <Button kind="primary" onPress={useKey}>
+          Use the key
+        </Button>
+      )}
+      {chosen === 'recovery' && <RecoveryFactor />}
+      <div class="actions">
+        {methods
+          .filter((method) => method !== chosen)
+          .map((method) => (
+            <Button key={method} kind="quiet" onPress={() => setChosen(method)}>
+              {titles[method]}
+            </Button>
+          ))}
+        <BeginAgain />
+      </div>
+    </>
+  )
+}
+
+/** Drops what was right so far. */
+export function BeginAgain() {
+  return (
+    <Button kind="quiet" onPress={() => client.signOut()}>
+      Begin again
+    </Button>
+  )
+}
+
+function TotpFactor() {
+  const [code, setCode] = useState('')
+  return (
+    <Form submit="Sign in" isDisabled={code.length < 6} onSubmit={() => client.secondFactor({ code })}>
+      <OneTimeCode value={code} onInput={setCode} />
+    </Form>
+  )
+}
+
+function RecoveryFactor() {
+  const [recovery, setRecovery] = useState('')
+  return (
+    <Form
+      submit="Sign in"
+      isDisabled={recovery.trim() === ''}
+      onSubmit={() => client.secondFactor({ recovery: recovery.trim() })}
+    >
+      <TextField
+        label="Recovery code"
+        hint="Each is good once."
+        value={recovery}
+        onInput={setRecovery}
+        autocomplete="off"
+        isCode
+        hasFocus
+      />
+    </Form>
+  )
+}
+
+async function useKey(): Promise<void> {
+  const options = await client.startWebauthnAuthentication()
+  type Options = Parameters<typeof startAuthentication>[0]['optionsJSON']
+  await client.secondFactor({ webauthn: await startAuthentication({ optionsJSON: options as Options }) })
+}

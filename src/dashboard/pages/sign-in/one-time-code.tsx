@@ -1,0 +1,23 @@
+import { TextField } from '#dashboard/parts/fields'
+
+export interface OneTimeCodeProps {
+  readonly value: string
+  readonly onInput: (value: string) => void
+  readonly label?: string
+}
+
+/** Six digits from an app; spaces in between are forgiven. */
+export function OneTimeCode({ value, onInput, label = 'Code from the app' }: OneTimeCodeProps) {
+  return (
+    <TextField
+      label={label}
+      hint="Six digits; each is good for half a minute, and once."
+      value={value}
+      onInput={(text) => onInput(text.replace(/\D/g, '').slice(0, 6))}
+      autocomplete="one-time-code"
+      inputMode="numeric"
+      isCode
+      hasFocus
+    />
+  )
+}

@@ -1,0 +1,136 @@
+import '#dashboard/pages/sign-in/sign-in.css'
+import { useEffect, useState } from 'preact/hooks'
+import { useHashLocation } from 'wouter-preact/use-hash-location'
+import type { TenantChoice } from '#client/client'
+import { Brand } from '#dashboard/icons'
+import { EnrollForm } from '#dashboard/pages/sign-in/enroll-form'
+import { FactorForm } from '#dashboard/pages/sign-in/factor-form'
+import { SignUpForm } from '#dashboard/pages/sign-in/sign-up-form'
+import { Button } from '#dashboard/parts/button'
+import { Checkbox, TextField } from '#dashboard/parts/fields'
+import { Form } from '#dashboard/parts/form'
+import { Link } from '#dashboard/parts/link'
+import { client, isEnded, session } from '#dashboard/session'
+import { ThemeSwitch } from '#dashboard/theme-switch'
+
+/** In front of everything else: password, then the tenant if several fit, then a second factor if one is wanted. */
+export default function SignInPage() {
+  const [location] = useHashLocation()
+  const isSigningUp = location.startsWith('/sign-up')
+  const { state, enroll } = session.value
+  const step = state === 'second factor' ? (enroll ? 'enroll' : 'factor') : isSigningUp ? 'sign up' : 'sign in'
+  return (
+    <main class="sign-in" id="content">
+      <header>
+        <Brand />
+        <ThemeSwitch />
+      </header>
+      <div class="section">{steps[step]}</div>
+    </main>
+  )
+}
+
+function Titled({ title, children }: { readonly title: string; readonly children: preact.ComponentChildren }) {
+  useEffect(() => {
+    document.title = `${title} · Device Data Backend`
+  }, [title])
+  return (
+    <div class="sign-in-step">
+      <h1 tabIndex={-1}>{title}</h1>
+      {children}
+    </div>
+  )
+}
+
+function PasswordStep() {
+  const [name, setName] = useState('')
+  const [password, setPassword] = useState('')
+  const [keep, setKeep] = useState(true)
+  const [tenants, setTenants] = useState<readonly TenantChoice[]>([])
+  const signIn = async (tenantIdentifier?: string) => {
+    const outcome = await client.signIn({ email: name.trim(), password, keep, tenantIdentifier })
+    if (typeof outcome === 'object' && 'tenants' in outcome) setTenants(outcome.tenants)
+  }
+  if (tenants.length > 0) {
+    return (
+      <Titled title="Which tenant?">
+        <p>This name and password fit in several.</p>
+        <ul class="tenants">
+          {tenants.map(({ tenantIdentifier, name: title }) => (
+            <li key={tenantIdentifier}>
+              <Button onPress={() => signIn(tenantIdentifier)}>
+                {title} <span class="soft">{tenantIdentifier}</span>
+              </Button>
+            </li>
+          ))}
+        </ul>
+        <Button kind="quiet" onPress={() => setTenants([])}>
+          Back
+        </Button>
+      </Titled>
+    )
+  }
+  return (
+    <Titled title="Sign in">
+      {isEnded.value && (
+        <p class="notice" role="status">
+          Your session has ended: it ran out, or was ended elsewhere. Sign in again, and you are back on the same page.
+        </p>
+      )}
+      {!isSecureContext && (
+        <p class="notice warning">
+          This page came without https, so the browser keeps the keys from it that one signs in with. Open it by https,
+          or on the machine of the server itself.
+        </p>
+      )}
+      <Form submit="Sign in" isDisabled={name.trim() === '' || password === ''} onSubmit={() => signIn()}>
+        <TextField
+          label="E-mail address or name"
+          value={name}
+          onInput={setName}
+          autocomplete="username"
+          maxLength={256}
+          hasFocus
+        />
+        <TextField
+          label="Password"
+          type="password"
+          value={password}
+          onInput={setPassword}
+          autocomplete="current-password"
+          maxLength={256}
+        />
+        <Checkbox label="Stay signed in on this device" isChecked={keep} onChange={setKeep} />
+      </Form>
+      <p>
+        Invited, or given a new code? <Link to="/sign-up">Choose a password</Link>
+      </p>
+      <details>
+        <summary>The first time here?</summary>
+        <p>
+          The first start of the server prints a password for <code>admin</code> on its standard error. If it is lost,
+          stop the server and run <code>npm run admin -- user invite admin</code>.
+        </p>
+      </details>
+    </Titled>
+  )
+}
+
+const steps = {
+  'sign in': <PasswordStep />,
+  'sign up': (
+    <Titled title="Choose a password">
+      <SignUpForm />
+    </Titled>
+  ),
+  factor: (
+    <Titled title="Second factor">
+      <FactorForm />
+    </Titled>
+  ),
+  enroll: (
+    <Titled title="Set up a second factor">
+      <EnrollForm />
+    </Titled>
+  ),
+}

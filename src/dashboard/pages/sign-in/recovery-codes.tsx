@@ -1,0 +1,44 @@
+import { signal } from '@preact/signals'
+import { Button } from '#dashboard/parts/button'
+import { Copy } from '#dashboard/parts/copy'
+
+/** Codes that were made just now and are shown once; until somebody has kept them, nothing else is shown. */
+export const freshCodes = signal<readonly string[] | undefined>(undefined)
+
+export function RecoveryCodes({ codes }: { readonly codes: readonly string[] }) {
+  const text = codes.join('\n')
+  return (
+    <main class="sign-in" id="content">
+      <div class="section">
+        <div class="sign-in-step">
+          <h1 tabIndex={-1}>Recovery codes</h1>
+          <p>
+            Each of them signs you in once when the second factor is lost. They are shown only now: print them, or keep
+            them where you keep passwords. Codes of before are void.
+          </p>
+          <ul class="codes">
+            {codes.map((code) => (
+              <li key={code}>
+                <code>{code}</code>
+              </li>
+            ))}
+          </ul>
+          <div class="actions">
+            <Copy text={text} label="Copy all" />
+            <a class="button" download="recovery-codes.txt" href={URL.createObjectURL(new Blob([`${text}\n`]))}>
+              Save as a file
+            </a>
+          </div>
+          <Button
+            kind="primary"
+            onPress={() => {
+              freshCodes.value = undefined
+            }}
+          >
+            I have kept them
+          </Button>
+        </div>
+      </div>
+    </main>
+  )
+}

@@ -1,0 +1,31 @@
+import { useState } from 'preact/hooks'
+import { Button } from '#dashboard/parts/button'
+import { after } from '#dashboard/world'
+
+/** A button that puts a text into the clipboard, and says so. */
+export function Copy({ text, label = 'Copy' }: { readonly text: string; readonly label?: string | undefined }) {
+  const [isCopied, setCopied] = useState(false)
+  const copy = async () => {
+    await copyText(text)
+    setCopied(true)
+    after(2_000, () => setCopied(false))
+  }
+  return (
+    <Button kind="quiet" label={isCopied ? 'Copied' : label} onPress={copy}>
+      {isCopied ? '✓ Copied' : 'Copy'}
+    </Button>
+  )
+}
+
+/** The clipboard is there on https and on loopback only; elsewhere by a selection. */
+async function copyText(text: string): Promise<void> {
+  if (navigator.clipboard) return navigator.clipboard.writeText(text)
+  const area = document.createElement('textarea')
+  area.value = text
+  const dialog = document.querySelector('dialog[open]') ?? document.body
+  dialog.append(area)
+  area.select()
+  const isDone = document.execCommand('copy')
+  area.remove()
+  if (!isDone) throw new Error('the browser did not let it be copied: select it and copy it by hand')
+}

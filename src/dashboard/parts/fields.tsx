@@ -1,0 +1,208 @@
+import type { ComponentChildren } from 'preact'
+import { useId } from 'preact/hooks'
+
+/** Fields of forms: each with a label, perhaps a hint, and what is wrong with it, tied together for screen readers. */
+
+interface Told {
+  readonly label: string
+  readonly hint?: ComponentChildren
+  /** What is wrong with what is in it. */
+  readonly problem?: string | undefined
+}
+
+export interface FieldProps extends Told {
+  /** The id of the control that the label is for; without it the field is a group of controls. */
+  readonly id?: string | undefined
+  readonly children: ComponentChildren
+}
+
+export function Field({ label, hint, problem, id, children }: FieldProps) {
+  const texts = (
+    <>
+      {children}
+      {hint !== undefined && (
+        <small class="hint" id={id && `${id}-hint`}>
+          {hint}
+        </small>
+      )}
+      {problem !== undefined && (
+        <small class="problem" id={id && `${id}-problem`}>
+          {problem}
+        </small>
+      )}
+    </>
+  )
+  if (id === undefined) {
+    return (
+      <fieldset class="field">
+        <legend>{label}</legend>
+        {texts}
+      </fieldset>
+    )
+  }
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      {texts}
+    </div>
+  )
+}
+
+export interface TextFieldProps extends Told {
+  readonly value: string
+  readonly onInput: (value: string) => void
+  readonly type?: 'text' | 'password' | 'email' | 'search' | 'url' | undefined
+  readonly autocomplete?: string | undefined
+  readonly inputMode?: 'text' | 'numeric' | 'decimal' | undefined
+  readonly placeholder?: string | undefined
+  readonly isRequired?: boolean | undefined
+  readonly isReadOnly?: boolean | undefined
+  readonly hasFocus?: boolean | undefined
+  readonly minLength?: number | undefined
+  readonly maxLength?: number | undefined
+  /** Lines; more than one makes it a text area. */
+  readonly rows?: number | undefined
+  /** Of what is written in a fixed pitch: code, identifiers. */
+  readonly isCode?: boolean | undefined
+}
+
+export function TextField(props: TextFieldProps) {
+  const id = useId()
+  const { label, hint, problem, value, onInput, rows, isCode, isRequired, isReadOnly, hasFocus, ...rest } = props
+  const shared = {
+    ...attributesOf(id, props),
+    class: isCode ? 'input code' : 'input',
+    value,
+    required: isRequired,
+    readOnly: isReadOnly,
+    ref: hasFocus ? focusOnce : null,
+    spellcheck: !isCode,
+    onInput: (event: { currentTarget: { value: string } }) => onInput(event.currentTarget.value),
+  }
+  const { minLength, maxLength, placeholder } = rest
+  return (
+    <Field label={label} hint={hint} problem={problem} id={id}>
+      {rows === undefined ? (
+        <input {...shared} {...rest} type={rest.type ?? 'text'} />
+      ) : (
+        <textarea {...shared} rows={rows} minLength={minLength} maxLength={maxLength} placeholder={placeholder} />
+      )}
+    </Field>
+  )
+}
+
+export interface NumberFieldProps extends Told {
+  readonly value: number | undefined
+  /** Undefined when nothing is in it, or no number. */
+  readonly onInput: (value: number | undefined) => void
+  readonly min?: number | undefined
+  readonly max?: number | undefined
+  readonly step?: number | 'any' | undefined
+  readonly unit?: string | undefined
+  readonly isRequired?: boolean | undefined
+  readonly hasFocus?: boolean | undefined
+}
+
+export function NumberField(props: NumberFieldProps) {
+  const id = useId()
+  const { label, hint, problem, value, onInput, min, max, step = 'any', unit, isRequired, hasFocus } = props
+  return (
+    <Field label={label} hint={hint} problem={problem} id={id}>
+      <span class="with-unit">
+        <input
+          {...attributesOf(id, props)}
+          class="input"
+          type="number"
+          value={value ?? ''}
+          min={min}
+          max={max}
+          step={step}
+          required={isRequired}
+          ref={hasFocus ? focusOnce : null}
+          onInput={({ currentTarget }) => {
+            const number = currentTarget.valueAsNumber
+            onInput(Number.isNaN(number) ? undefined : number)
+          }}
+        />
+        {unit !== undefined && <span class="unit">{unit}</span>}
+      </span>
+    </Field>
+  )
+}
+
+export interface SelectProps<Value extends string> extends Told {
+  readonly value: Value
+  readonly options: readonly { readonly value: Value; readonly label: string }[]
+  readonly onChange: (value: Value) => void
+  readonly hasFocus?: boolean | undefined
+}
+
+export function Select<Value extends string>(props: SelectProps<Value>) {
+  const id = useId()
+  const { label, hint, problem, value, options, onChange, hasFocus } = props
+  return (
+    <Field label={label} hint={hint} problem={problem} id={id}>
+      <select
+        {...attributesOf(id, props)}
+        class="input"
+        value={value}
+        ref={hasFocus ? focusOnce : null}
+        onChange={({ currentTarget }) => onChange(currentTarget.value as Value)}
+      >
+        {options.map((option) => (
+          <option key={option.value} value={option.value}>
+            {option.label}
+          </option>
+        ))}
+      </select>
+    </Field>
+  )
+}
+
+export interface CheckboxProps extends Told {
+  readonly isChecked: boolean
+  readonly onChange: (isChecked: boolean) => void
+  readonly isDisabled?: boolean | undefined
+}
+
+export function Checkbox(props: CheckboxProps) {
+  const id = useId()
+  const { label, hint, problem, isChecked, onChange, isDisabled } = props
+  return (
+    <div class="field checkbox">
+      <label for={id}>
+        <input
+          {...attributesOf(id, props)}
+          type="checkbox"
+          checked={isChecked}
+          disabled={isDisabled}
+          onChange={({ currentTarget }) => onChange(currentTarget.checked)}
+        />
+        <span>{label}</span>
+      </label>
+      {hint !== undefined && (
+        <small class="hint" id={`${id}-hint`}>
+          {hint}
+        </small>
+      )}
+      {problem !== undefined && (
+        <small class="problem" id={`${id}-problem`}>
+          {problem}
+        </small>
+      )}
+    </div>
+  )
+}
+
+function attributesOf(id: string, { hint, problem }: Told) {
+  const described = [hint !== undefined && `${id}-hint`, problem !== undefined && `${id}-problem`].filter(Boolean)
+  return {
+    id,
+    'aria-describedby': described.length > 0 ? described.join(' ') : undefined,
+    'aria-invalid': problem !== undefined || undefined,
+  }
+}
+
+function focusOnce(element: HTMLElement | null): void {
+  element?.focus()
+}

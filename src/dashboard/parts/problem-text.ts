@@ -1,0 +1,84 @@
+/** What a failed call says to a person: what happened, and what there is to do. */
+
+/** The fields of the client's `Problem` that are looked at; whatever else was thrown has none of them. */
+interface ProblemFields {
+  readonly status?: number
+  readonly code?: string
+  readonly message?: string
+  readonly details?: readonly { readonly path: string; readonly message: string }[]
+  readonly retryAfterSeconds?: number
+  readonly requestId?: string
+}
+
+const byCode: Readonly<Record<string, string>> = {
+  DEVICE_OFFLINE: 'The device is not linked, so nothing was sent. Try again when it is online.',
+  DEVICE_TIMEOUT: 'The device did not answer in time. It may still have done it: watch the value.',
+  STORAGE: 'The server cannot write to its disk at the moment, so nothing was changed.',
+  OVERLOADED: 'Too much waits at the server. Try again in a moment.',
+  STOPPING: 'The server is stopping. Try again when it is back.',
+  'invalid credentials': 'Name or password is wrong.',
+  'invalid code': 'The code is wrong, or was used before.',
+  'invalid or expired code': 'The name or the code is wrong, or the code was used or has expired.',
+  'invalid or expired token': 'That took too long. Begin again.',
+}
+
+const byStatus: Readonly<Record<number, string>> = {
+  401: 'You are signed out. Sign in again.',
+  403: 'You may not do this.',
+  404: 'It is not there any more, or you may not see it.',
+  409: 'It is there already, or in use.',
+  413: 'It is too large.',
+  429: 'Too many attempts.',
+  500: 'The server made a mistake.',
+  503: 'The server cannot do this at the moment. Try again.',
+  504: 'There was no answer in time.',
+}
+
+/** One or two sentences for a person. */
+export function problemText(problem: unknown): string {
+  const { status, code, message, details, retryAfterSeconds, requestId } = (problem ?? {}) as ProblemFields
+  if (status === undefined) return lostText(problem)
+  if (details !== undefined && details.length > 0) return details.map(detailText).join(' ')
+  const known = byCode[code ?? ''] ?? byCode[message ?? '']
+  const own = message && /^[a-z]/i.test(message) && !/^(Problem|\d{3})\b/.test(message) ? sentence(message) : undefined
+  const text =
+    known ?? (status === 400 || status === 409 ? own : undefined) ?? byStatus[status] ?? own ?? `Refused (${status}).`
+  const wait = retryAfterSeconds ? ` Wait ${retryAfterSeconds} s.` : ''
+  const where = status === 500 && requestId ? ` In its log as ${requestId}.` : ''
+  return text + wait + where
+}
+
+/** What a refusal says of one field of a body: `path` as `a.b.0`. */
+export function detailOf(problem: unknown, path: string): string | undefined {
+  const { details } = (problem ?? {}) as ProblemFields
+  const detail = details?.find((each) => each.path === path)
+  return detail && sentence(detail.message)
+}
+
+/** The status of a refusal, undefined where there was no answer. */
+export function statusOf(problem: unknown): number | undefined {
+  return ((problem ?? {}) as ProblemFields).status
+}
+
+/** What browsers and the client throw, by its name. */
+const byName: Readonly<Record<string, string>> = {
+  ConnectionLost: 'The server cannot be reached. Nothing is known to have changed.',
+  // Of keys. https://www.w3.org/TR/webauthn-3/#sctn-privacy-considerations-client
+  NotAllowedError: 'It was cancelled, or took too long.',
+  InvalidStateError: 'This key is known already.',
+  SecurityError: 'Keys work only under the name that the server knows itself by: its PUBLIC_URL, else localhost.',
+}
+
+function lostText(problem: unknown): string {
+  if (!(problem instanceof Error)) return 'It did not work.'
+  return byName[problem.name] ?? (problem.message ? sentence(problem.message) : 'It did not work.')
+}
+
+function detailText({ path, message }: { readonly path: string; readonly message: string }): string {
+  return sentence(path === '' ? message : `${path} ${message}`)
+}
+
+function sentence(text: string): string {
+  const begun = text.charAt(0).toUpperCase() + text.slice(1)
+  return /[.!?]$/.test(begun) ? begun : `${begun}.`
+}

@@ -1,0 +1,17 @@
+import { Copy } from '#dashboard/parts/copy'
+
+/** Something that is shown this once: a key, a code, a secret. */
+export function Secret({ label, text }: { readonly label: string; readonly text: string }) {
+  return (
+    <div class="field">
+      <span>{label}</span>
+      <div class="command">
+        <pre>
+          <code>{text}</code>
+        </pre>
+        <Copy text={text} />
+      </div>
+      <small class="hint">It is shown only now: keep it where nobody else reads it.</small>
+    </div>
+  )
+}

@@ -1,0 +1,71 @@
+import type { ComponentChildren } from 'preact'
+import { useRef } from 'preact/hooks'
+
+export interface Column<Row> {
+  readonly key: string
+  readonly title: ComponentChildren
+  readonly cell: (row: Row) => ComponentChildren
+  /** Numbers stand at the end of their cell. */
+  readonly align?: 'start' | 'end' | undefined
+  /** The cell names its row; the first column does unless another says so. */
+  readonly isHeading?: boolean | undefined
+}
+
+export interface TableProps<Row> {
+  readonly columns: readonly Column<Row>[]
+  readonly rows: readonly Row[]
+  readonly rowKey: (row: Row) => string | number
+  /** What the table is of, for screen readers. */
+  readonly caption: string
+  /** Stands in place of the table when there is no row. */
+  readonly empty?: ComponentChildren
+  /** Presses on a row beside its own links and buttons; what it does has to be within reach of the keyboard in a cell. */
+  readonly onRow?: ((row: Row) => void) | undefined
+}
+
+/** A table as such; on narrow screens it scrolls sideways within its frame. For thousands of rows: `VirtualList`. */
+export function Table<Row>({ columns, rows, rowKey, caption, empty, onRow }: TableProps<Row>) {
+  const frame = useRef<HTMLElement>(null)
+  if (rows.length === 0 && empty !== undefined) return <>{empty}</>
+  const heading = columns.find(({ isHeading }) => isHeading)?.key ?? columns[0]?.key
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by the keyboard
+    <section ref={frame} class="table-frame" aria-label={caption} tabIndex={0}>
+      <table class="table">
+        <caption class="hidden">{caption}</caption>
+        <thead>
+          <tr>
+            {columns.map(({ key, title, align }) => (
+              <th key={key} scope="col" class={align}>
+                {title}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row) => (
+            <tr key={rowKey(row)} class={onRow && 'pressable'} onClick={(event) => isBare(event) && onRow?.(row)}>
+              {columns.map(({ key, cell, align }) =>
+                key === heading ? (
+                  <th key={key} scope="row" class={align}>
+                    {cell(row)}
+                  </th>
+                ) : (
+                  <td key={key} class={align}>
+                    {cell(row)}
+                  </td>
+                ),
+              )}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  )
+}
+
+/** Whether a press is for the row: not for what in it can be pressed itself, and not the end of selecting text. */
+export function isBare(event: Event): boolean {
+  const target = event.target as Element
+  return target.closest('a, button, input, select, label, textarea') === null && !getSelection()?.toString()
+}

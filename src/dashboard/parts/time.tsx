@@ -1,0 +1,46 @@
+import { signal } from '@preact/signals'
+import { every, now } from '#dashboard/world'
+
+/** Moves once a second while the page is seen; what shows how long ago something was looks at it. */
+export const clock = signal(now())
+every(1_000, () => {
+  if (!document.hidden) clock.value = now()
+})
+
+/** Unix milliseconds, shown as how long ago that was, with the moment itself to hover over. 0: never. */
+export function Time({ at }: { readonly at: number | undefined }) {
+  if (at === undefined || at === 0) return <span class="soft">never</span>
+  const date = new Date(at)
+  return (
+    <time dateTime={date.toISOString()} title={exactly(at)}>
+      {relative(at, clock.value)}
+    </time>
+  )
+}
+
+/** Date and time as people here write it. */
+export function exactly(at: number): string {
+  return new Date(at).toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'medium' })
+}
+
+const units: readonly (readonly [name: string, ms: number])[] = [
+  ['d', 86_400_000],
+  ['h', 3_600_000],
+  ['min', 60_000],
+  ['s', 1_000],
+]
+
+/** `12 s ago`, `in 4 h`; what is days away as a date. */
+export function relative(at: number, from: number): string {
+  const away = Math.abs(from - at)
+  if (away < 1_500) return 'now'
+  if (away > 14 * 86_400_000) return new Date(at).toLocaleDateString(undefined, { dateStyle: 'medium' })
+  const text = duration(away)
+  return at > from ? `in ${text}` : `${text} ago`
+}
+
+/** Milliseconds as their largest unit: `4 min`. */
+export function duration(ms: number): string {
+  const [name, size] = units.find(([, unitMs]) => ms >= unitMs) ?? ['s', 1_000]
+  return `${Math.floor(ms / size)} ${name}`
+}

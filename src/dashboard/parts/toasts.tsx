@@ -1,0 +1,62 @@
+import { signal } from '@preact/signals'
+import { problemText } from '#dashboard/parts/problem-text'
+import { after } from '#dashboard/world'
+
+/** What just happened, said once at the edge of the page, and to screen readers. */
+
+interface Toast {
+  readonly id: number
+  readonly text: string
+  readonly kind: 'done' | 'failed'
+}
+
+/** What is left standing; failures until they are put away. */
+const toasts = signal<readonly Toast[]>([])
+const shownMs = 6_000
+const toastsMax = 5
+let made = 0
+
+export function say(text: string, kind: Toast['kind'] = 'done'): void {
+  made += 1
+  const toast = { id: made, text, kind }
+  toasts.value = [...toasts.value.slice(1 - toastsMax), toast]
+  if (kind === 'done') after(shownMs, () => putAway(toast.id))
+}
+
+/** Waits for it and says how it went: `said` when it is done, the problem when it failed. Undefined then. */
+export async function act<Value>(work: Promise<Value>, said?: string): Promise<Value | undefined> {
+  try {
+    const value = await work
+    if (said !== undefined) say(said)
+    return value
+  } catch (problem) {
+    say(problemText(problem), 'failed')
+    return undefined
+  }
+}
+
+export function Toasts() {
+  const failed = toasts.value.filter(({ kind }) => kind === 'failed')
+  const done = toasts.value.filter(({ kind }) => kind === 'done')
+  return (
+    <div class="toasts">
+      <div role="alert">{failed.map(shown)}</div>
+      <div role="status">{done.map(shown)}</div>
+    </div>
+  )
+}
+
+function shown({ id, text, kind }: Toast) {
+  return (
+    <p key={id} class={`toast ${kind}`}>
+      <span aria-hidden="true">{kind === 'failed' ? '✕' : '✓'}</span> <span>{text}</span>
+      <button type="button" class="button quiet" aria-label="Put away" onClick={() => putAway(id)}>
+        ×
+      </button>
+    </p>
+  )
+}
+
+function putAway(id: number): void {
+  toasts.value = toasts.value.filter((toast) => toast.id !== id)
+}

@@ -1,0 +1,42 @@
+import { useEffect, useReducer } from 'preact/hooks'
+
+/** Something that is now and tells when it changes: what the client library gives. */
+export interface Observable<Value> {
+  readonly value: Value
+  subscribe(listener: () => void): () => void
+}
+
+/** Something of which single keys are told. */
+export interface KeyedObservable<Key, Value> {
+  get(key: Key): Value | undefined
+  subscribeKey(key: Key, listener: () => void): () => void
+}
+
+/** The value, with a new rendering at each change of it. */
+export function useObservable<Value>(observable: Observable<Value>): Value {
+  const render = useRendering()
+  const value = observable.value
+  useEffect(() => {
+    // It may have changed between the rendering and this.
+    if (observable.value !== value) render()
+    return observable.subscribe(render)
+  }, [observable])
+  return value
+}
+
+/** The value of one key, with a new rendering at each change of it and of no other. */
+export function useKey<Key, Value>(observable: KeyedObservable<Key, Value>, key: Key): Value | undefined {
+  const render = useRendering()
+  const value = observable.get(key)
+  useEffect(() => {
+    if (observable.get(key) !== value) render()
+    return observable.subscribeKey(key, render)
+  }, [observable, key])
+  return value
+}
+
+/** Renders the component that asks once more, whenever it is called. */
+export function useRendering(): () => void {
+  const [, render] = useReducer((count: number, _: undefined) => count + 1, 0)
+  return () => render(undefined)
+}

@@ -1,0 +1,77 @@
+import type { ComponentType } from 'preact'
+import type { Action, Resource } from '#model/scope'
+
+/** The pages: where each is, who sees it among the pages to go to, and how to fetch it when it is first wanted. */
+
+export interface PageProps {
+  /** What `:name` of the path stands for, decoded. */
+  readonly params: { readonly [name in 'id' | 'project' | 'tab']?: string }
+}
+
+export interface Route {
+  readonly path: string
+  /** In the navigation; a page without is reached from another one. */
+  readonly name?: string
+  readonly icon?: string
+  /** Who may do none of this is not offered the page; a resource alone means reading it. */
+  readonly needs?: Resource | readonly (Resource | readonly [Resource, Action])[]
+  readonly load: () => Promise<{ readonly default: ComponentType<PageProps> }>
+}
+
+export const routes: readonly Route[] = [
+  { path: '/', name: 'Fleet', icon: 'fleet', needs: 'service', load: () => import('#dashboard/pages/fleet/page') },
+  { path: '/devices/:id', needs: 'service', load: () => import('#dashboard/pages/device/page') },
+  {
+    path: '/alarms',
+    name: 'Alarms',
+    icon: 'alarms',
+    needs: 'alarms',
+    load: () => import('#dashboard/pages/alarms/page'),
+  },
+  { path: '/alarms/:id', needs: 'alarms', load: () => import('#dashboard/pages/alarms/alarm-page') },
+  {
+    path: '/functions',
+    name: 'Functions',
+    icon: 'functions',
+    needs: 'functions',
+    load: () => import('#dashboard/pages/functions/page'),
+  },
+  { path: '/functions/templates', needs: 'functions', load: () => import('#dashboard/pages/functions/templates-page') },
+  {
+    path: '/functions/templates/:id',
+    needs: 'functions',
+    load: () => import('#dashboard/pages/functions/template-page'),
+  },
+  { path: '/functions/groups', needs: 'functions', load: () => import('#dashboard/pages/functions/groups-page') },
+  { path: '/functions/groups/:id', needs: 'functions', load: () => import('#dashboard/pages/functions/group-page') },
+  { path: '/functions/:id', needs: 'functions', load: () => import('#dashboard/pages/functions/function-page') },
+  {
+    path: '/notifications',
+    name: 'Notifications',
+    icon: 'notifications',
+    needs: 'notifications',
+    load: () => import('#dashboard/pages/notifications/page'),
+  },
+  {
+    path: '/firmware',
+    name: 'Firmware',
+    icon: 'firmware',
+    needs: 'updates',
+    load: () => import('#dashboard/pages/firmware/page'),
+  },
+  { path: '/firmware/:project', needs: 'updates', load: () => import('#dashboard/pages/firmware/project-page') },
+  {
+    path: '/administration/:tab?',
+    name: 'Administration',
+    icon: 'administration',
+    needs: [
+      'users',
+      'roles',
+      'tenants',
+      // Keys for gateways.
+      ['device', 'create'],
+    ],
+    load: () => import('#dashboard/pages/administration/page'),
+  },
+  { path: '/account', load: () => import('#dashboard/pages/account/page') },
+]

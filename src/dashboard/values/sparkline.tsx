@@ -1,0 +1,85 @@
+import { useEffect, useRef } from 'preact/hooks'
+import uPlot from 'uplot'
+import 'uplot/dist/uPlot.min.css'
+import { theme } from '#dashboard/theme'
+import type { Ring } from '#dashboard/values/ring'
+import { now } from '#dashboard/world'
+
+export interface SparklineProps {
+  readonly ring: Ring
+  /** Grows with every point: then it is drawn anew. */
+  readonly version: number
+  /** What it is of, for who does not see it. */
+  readonly label: string
+  /** With axes, to read values from; as wide as there is room. */
+  readonly isLarge?: boolean | undefined
+}
+
+const small = { width: 132, height: 30 }
+const largeHeight = 280
+
+/** A number over time, since the page was opened. */
+export function Sparkline({ ring, version, label, isLarge }: SparklineProps) {
+  const place = useRef<HTMLDivElement>(null)
+  const plot = useRef<uPlot>()
+  const chosen = theme.value
+  useEffect(() => {
+    const element = place.current
+    if (!element) return undefined
+    const size = isLarge ? { width: element.clientWidth, height: largeHeight } : small
+    const made = new uPlot(optionsOf(element, size, isLarge === true), pointsUntilNow(ring), element)
+    plot.current = made
+    const resized = isLarge
+      ? new ResizeObserver(() => made.setSize({ width: element.clientWidth, height: largeHeight }))
+      : undefined
+    resized?.observe(element)
+    return () => {
+      resized?.disconnect()
+      made.destroy()
+      plot.current = undefined
+    }
+  }, [ring, isLarge, chosen])
+  useEffect(() => plot.current?.setData(pointsUntilNow(ring)), [version])
+  return <div ref={place} class={isLarge ? 'chart' : 'sparkline'} role="img" aria-label={label} />
+}
+
+function optionsOf(element: Element, size: { width: number; height: number }, isLarge: boolean): uPlot.Options {
+  const style = getComputedStyle(element)
+  const colour = (name: string) => style.getPropertyValue(name).trim()
+  const axis = { stroke: colour('--soft'), grid: { stroke: colour('--line'), width: 1 }, ticks: { show: false } }
+  return {
+    ...size,
+    cursor: { show: isLarge },
+    legend: { show: false },
+    padding: isLarge ? [12, 12, 0, 0] : [3, 3, 3, 3],
+    axes: isLarge ? [axis, { ...axis, size: 64 }] : [{ show: false }, { show: false }],
+    scales: { y: { range: spread } },
+    series: [
+      {},
+      {
+        stroke: colour('--accent'),
+        width: 1.5,
+        points: { show: isLarge },
+        ...(!isLarge && { fill: `${colour('--accent')}22` }),
+      },
+    ],
+  }
+}
+
+/** The last value stands until now: a number that never changes is a line too. */
+function pointsUntilNow(ring: Ring): [number[], number[]] {
+  const [times, values] = ring.points()
+  const last = values.at(-1)
+  const at = now() / 1_000
+  if (last === undefined || at <= (times.at(-1) ?? 0)) return [times, values]
+  return [
+    [...times, at],
+    [...values, last],
+  ]
+}
+
+/** A value that stands still is a line in the middle. */
+function spread(_: unknown, min: number, max: number): [number, number] {
+  const room = max === min ? Math.abs(max) * 0.1 || 1 : (max - min) * 0.1
+  return [min - room, max + room]
+}

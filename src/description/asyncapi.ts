@@ -1,0 +1,192 @@
+import { EventsQuery } from '#api/events'
+import { about } from '#description/about'
+import { securitySchemes } from '#description/access'
+import { clientMessages, eventMessages, streamMessages } from '#description/event-messages'
+import { type JsonSchema, SchemaBook } from '#description/json-schema'
+import { deviceMessages, serverMessages } from '#description/link-messages'
+import { namedSchemas } from '#description/named-schemas'
+import { schemaNotes } from '#description/schema-notes'
+import type { SocketMessage } from '#description/socket-message'
+import { closeCodes } from '#runtime/close-codes'
+
+const intro = `The two websockets: devices say what they are and what changes over the **device link**, applications hear
+everything that happens as **events**. Messages go both ways; this document is the server's, so it *receives* what devices
+and applications send. Paths are relative to \`/api/v1\`; what is asked by HTTP stands in the OpenAPI document.`
+
+const linkText = `For one device or, with a provisioning key, for many (a gateway). After HELLO and WELCOME devices number
+what they say, and send again what was not acknowledged when a link broke. Fields that are not known are ignored. A frame has
+at most \`LINK_FRAME_BYTES_MAX\` (256 KiB).`
+
+const eventsText = `One JSON text a message. Open the socket, read the lists, apply what is heard with a higher \`offset\`; after a
+break resume with the last one. Everything that the caller may read arrives, unless he narrows it by the query.`
+
+/** Who closes a socket, and what the other side does about it. */
+const closing = `Close codes: ${Object.values(closeCodes)
+  .map(({ code, reason }) => `${code} ${reason}`)
+  .join(', ')}.`
+
+const subprotocols = {
+  Json: { name: 'link.v1.json', contentType: 'application/json', text: 'Text frames.' },
+  Msgpack: {
+    name: 'link.v1.msgpack',
+    contentType: 'application/msgpack',
+    text: 'Binary frames: the same messages as maps and arrays, BINARY as bin, 64-bit values as int64.',
+  },
+} as const
+
+/** One websocket with all its messages. */
+interface Socket {
+  readonly name: string
+  readonly channel: object
+  readonly contentType: string
+  readonly received: readonly SocketMessage[]
+  readonly sent: readonly SocketMessage[]
+  /** By the name of what was heard: what is said to it. */
+  readonly replies: Readonly<Record<string, readonly string[]>>
+  readonly security: readonly (keyof typeof securitySchemes)[]
+}
+
+/** The device link and the stream of events, as AsyncAPI 3.0. https://www.asyncapi.com/docs/reference/specification/v3.0.0 */
+export function asyncApiDocument(): JsonSchema {
+  const book = new SchemaBook({ named: namedSchemas(), notes: schemaNotes, target: 'draft-07' })
+  const sockets = [
+    linkSocket('Json'),
+    linkSocket('Msgpack'),
+    eventSocket('eventsByTicket', '/events/{ticket}', [], book),
+    eventSocket('events', '/events', ['bearer', 'dpop', 'apiKey'], book),
+  ]
+  return book.settle({
+    asyncapi: '3.0.0',
+    info: { ...about, description: intro },
+    defaultContentType: 'application/json',
+    servers: {
+      plain: server('ws', 'As it listens by itself.'),
+      encrypted: server('wss', 'Behind a proxy with a certificate.'),
+    },
+    channels: Object.fromEntries(sockets.map((socket) => [socket.name, channelOf(socket, book)])),
+    operations: Object.fromEntries(sockets.flatMap(operationsOf)),
+    components: { securitySchemes: asyncSchemes() },
+  })
+}
+
+function server(protocol: 'ws' | 'wss', description: string): object {
+  return {
+    host: '{host}',
+    protocol,
+    pathname: '/api/v1',
+    description,
+    variables: { host: { default: 'localhost:8080', description: 'Name or address, and the port.' } },
+  }
+}
+
+function linkSocket(form: keyof typeof subprotocols): Socket {
+  const { name, contentType, text } = subprotocols[form]
+  const headers = {
+    type: 'object',
+    properties: { 'Sec-WebSocket-Protocol': { type: 'string', const: name } },
+    required: ['Sec-WebSocket-Protocol'],
+  }
+  return {
+    name: `link${form}`,
+    channel: {
+      address: '/link',
+      title: `Device link, ${name}`,
+      description: `${linkText} ${text} ${closing}`,
+      bindings: { ws: { method: 'GET', headers } },
+    },
+    contentType,
+    received: deviceMessages,
+    sent: serverMessages,
+    replies: { HELLO: ['WELCOME', 'ERROR'], UPDATE: ['ACK', 'ERROR'], U: ['A', 'ERROR'] },
+    security: ['link'],
+  }
+}
+
+function eventSocket(name: string, address: string, security: Socket['security'], book: SchemaBook): Socket {
+  const isByTicket = address.includes('{ticket}')
+  return {
+    name,
+    channel: {
+      address,
+      title: isByTicket ? 'Events, by ticket' : 'Events, with credentials',
+      description: `${eventsText} ${closing}`,
+      ...(isByTicket && {
+        parameters: { ticket: { description: 'Of `GET /events/ticket`: good once, for half a minute.' } },
+      }),
+      bindings: { ws: { method: 'GET', query: queryOf(book) } },
+    },
+    contentType: 'application/json',
+    received: clientMessages,
+    sent: [...streamMessages, ...eventMessages],
+    replies: { PING: ['PONG'] },
+    security,
+  }
+}
+
+const queryTexts: Readonly<Record<keyof typeof EventsQuery.shape, string>> = {
+  types: 'Only these types of events, separated by commas.',
+  devices: 'Only what concerns these devices.',
+  services: 'Only what concerns these services.',
+  epoch: 'With `offset`: the position after which to go on.',
+  offset: 'The last offset that was heard; or `now`, to begin with STREAM and hear what happens from then on.',
+}
+
+function queryOf(book: SchemaBook): object {
+  const fields = Object.entries(EventsQuery.shape).map(([name, field]) => [
+    name,
+    { ...book.input(field), description: queryTexts[name as keyof typeof queryTexts] },
+  ])
+  return { type: 'object', properties: Object.fromEntries(fields) }
+}
+
+function channelOf({ channel, contentType, received, sent }: Socket, book: SchemaBook): object {
+  const messageOf = ({ name, summary, schema, examples }: SocketMessage, isReceived: boolean) => ({
+    name,
+    title: name,
+    summary,
+    contentType,
+    payload: isReceived ? book.input(schema) : book.output(schema),
+    examples: examples.map((payload) => ({ payload })),
+  })
+  const messages = [
+    ...received.map((message) => [message.name, messageOf(message, true)] as const),
+    ...sent.map((message) => [message.name, messageOf(message, false)] as const),
+  ]
+  return { ...channel, messages: Object.fromEntries(messages) }
+}
+
+/** One operation for each message: most are answered by others, or by none. */
+function operationsOf({ name, received, sent, replies, security }: Socket): [string, object][] {
+  const channel = `#/channels/${name}`
+  const operation = (action: 'send' | 'receive', { name: message, summary }: SocketMessage): [string, object] => {
+    const replied = replies[message]
+    return [
+      `${name}.${message}`,
+      {
+        action,
+        channel: { $ref: channel },
+        summary,
+        ...(security.length > 0 && {
+          security: security.map((scheme) => ({ $ref: `#/components/securitySchemes/${scheme}` })),
+        }),
+        messages: [{ $ref: `${channel}/messages/${message}` }],
+        ...(replied && {
+          reply: {
+            channel: { $ref: channel },
+            messages: replied.map((answer) => ({ $ref: `${channel}/messages/${answer}` })),
+          },
+        }),
+      },
+    ]
+  }
+  return [
+    ...received.map((message) => operation('receive', message)),
+    ...sent.map((message) => operation('send', message)),
+  ]
+}
+
+/** The same schemes, in the words of AsyncAPI. */
+function asyncSchemes(): object {
+  const { bearer, dpop, apiKey, link } = securitySchemes
+  return { bearer, dpop, apiKey: { ...apiKey, type: 'httpApiKey' }, link }
+}

@@ -1,0 +1,109 @@
+import * as actions from '#api/actions'
+import * as alarms from '#api/alarms'
+import * as apiKeys from '#api/api-keys'
+import * as backup from '#api/backup'
+import * as basicTokens from '#api/basic-tokens'
+import * as descriptions from '#api/descriptions'
+import * as devices from '#api/devices'
+import type { Method, RouteEntry } from '#api/entry'
+import * as events from '#api/events'
+import * as functions from '#api/functions'
+import * as groups from '#api/groups'
+import * as health from '#api/health'
+import * as identity from '#api/identity'
+import * as jwks from '#api/jwks'
+import * as link from '#api/link'
+import * as login from '#api/login'
+import * as meta from '#api/meta'
+import * as outbox from '#api/outbox'
+import * as provisioningKeys from '#api/provisioning-keys'
+import * as roles from '#api/roles'
+import * as schemas from '#api/schemas'
+import * as secondFactors from '#api/second-factors'
+import * as sessions from '#api/sessions'
+import * as signUp from '#api/sign-up'
+import * as signingKeys from '#api/signing-keys'
+import * as subscriptions from '#api/subscriptions'
+import * as templates from '#api/templates'
+import * as tenants from '#api/tenants'
+import * as unsubscribe from '#api/unsubscribe'
+import * as updateHook from '#api/update-hook'
+import * as updateImages from '#api/update-images'
+import * as updateProjects from '#api/update-projects'
+import * as updates from '#api/updates'
+import * as users from '#api/users'
+import * as webauthn from '#api/webauthn'
+import * as writes from '#api/writes'
+
+/** Entries that are told together, in the order in which somebody new would want to hear of them. */
+export interface Chapter {
+  readonly name: string
+  readonly description: string
+  readonly entries: readonly RouteEntry[]
+}
+
+const methods: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
+
+export const chapters: readonly Chapter[] = [
+  chapter(
+    'State',
+    'Devices with their services and properties as they are: by device, and mirrored by service.',
+    devices,
+  ),
+  chapter('Writing', 'Asking devices to change: one device at once, or many behind the answer.', writes, actions),
+  chapter('Schemas', 'What the properties of a service mean: names, units, enumerations, ranges.', schemas),
+  chapter('Meta', 'What people noted about a device, and whether it is there.', meta),
+  chapter('Events', 'The ticket for the websocket of events, which the AsyncAPI document describes.', events),
+  chapter('Groups', 'Devices under one name.', groups),
+  chapter('Alarms', 'Conditions that are watched for, and where they hold.', alarms),
+  chapter('Functions', 'What is done when something happens, and what mails say.', functions, templates),
+  chapter('Notifications', 'Who hears of it by mail.', subscriptions, unsubscribe, outbox),
+  chapter(
+    'Firmware',
+    'What devices have, and how they come by what is newer.',
+    updates,
+    updateProjects,
+    updateImages,
+    updateHook,
+  ),
+  chapter(
+    'Device link',
+    'What a device says without a websocket; the AsyncAPI document describes that with one.',
+    link,
+  ),
+  chapter(
+    'Signing in',
+    'Tokens by the Basic scheme, and pairs of tokens bound to a key by DPoP.',
+    signUp,
+    basicTokens,
+    login,
+    jwks,
+  ),
+  chapter('Sessions', 'What holds of those who signed in, and who is asking.', sessions, identity),
+  chapter('Second factors', 'One-time codes, recovery codes and WebAuthn.', secondFactors, webauthn),
+  chapter(
+    'Administration',
+    'Users, roles, tenants and keys.',
+    users,
+    roles,
+    tenants,
+    apiKeys,
+    provisioningKeys,
+    signingKeys,
+  ),
+  chapter('Operation', 'How the server is, and what it speaks.', health, backup, descriptions),
+]
+
+function chapter(name: string, description: string, ...modules: readonly object[]): Chapter {
+  const entries = modules.flatMap((module) => Object.values(module).filter(isEntry))
+  return { name, description, entries: entries.sort(byPath) }
+}
+
+function isEntry(value: unknown): value is RouteEntry {
+  return typeof value === 'object' && value !== null && 'method' in value && 'access' in value && 'example' in value
+}
+
+function byPath(one: RouteEntry, other: RouteEntry): number {
+  if (one.path !== other.path) return one.path < other.path ? -1 : 1
+  return methods.indexOf(one.method) - methods.indexOf(other.method)
+}

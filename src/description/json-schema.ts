@@ -1,0 +1,160 @@
+import { z } from 'zod'
+
+/** A schema as JSON Schema has it. */
+export type JsonSchema = { readonly [keyword: string]: unknown }
+
+/** What is sent to us, or what we send: a schema that transforms is one thing on each side. */
+type Side = 'input' | 'output'
+
+/** What is said of a schema beside what zod knows: a description, examples, or, with a type, all of it. */
+export type SchemaNote = JsonSchema
+
+export interface SchemaBookOptions {
+  /** Those that are described once, under their names. */
+  readonly named: ReadonlyMap<string, z.ZodType>
+  /** Of schemas with and without a name. */
+  readonly notes: ReadonlyMap<z.ZodType, SchemaNote>
+  /** OpenAPI 3.1 takes the newest, AsyncAPI 3.0 draft 7. */
+  readonly target: 'draft-2020-12' | 'draft-07'
+}
+
+const places = { 'draft-2020-12': '#/$defs/', 'draft-07': '#/definitions/' } as const
+
+const schemaPlace = '#/components/schemas/'
+
+/** How a note names another schema, before it is known under which name that goes into the document. */
+export function noteReference(name: string): JsonSchema {
+  return { $ref: `${notePlace}${name}` }
+}
+const notePlace = '#/named/'
+
+/**
+ * Schemas of one document, made of zod's. Those that have a name stand under `#/components/schemas/`, and everywhere else
+ * they are referred to; one that is another on its way in than on its way out stands there twice, as `Name` and
+ * `NameInput`. Objects are open, as ours are: what we answer may have more fields one day.
+ */
+export class SchemaBook {
+  readonly #options: SchemaBookOptions
+  readonly #registry = z.registry<{ id: string }>()
+  readonly #bodies: Record<Side, Map<string, JsonSchema>> = { input: new Map(), output: new Map() }
+  readonly #differing: ReadonlySet<string>
+  readonly #used = new Map<string, JsonSchema>()
+
+  constructor(options: SchemaBookOptions) {
+    this.#options = options
+    // A schema under two names goes by the first.
+    for (const [id, schema] of options.named) if (!this.#registry.has(schema)) this.#registry.add(schema, { id })
+    for (const side of ['input', 'output'] as const) {
+      for (const schema of options.named.values()) this.#convert(schema, side)
+    }
+    this.#differing = this.#findDiffering()
+  }
+
+  /** What is sent to us. */
+  input(schema: z.ZodType): JsonSchema {
+    return this.#placed(this.#convert(schema, 'input'), 'input')
+  }
+
+  /** What we send. */
+  output(schema: z.ZodType): JsonSchema {
+    return this.#placed(this.#convert(schema, 'output'), 'output')
+  }
+
+  /** The document with all named schemas that it refers to; one that is only sent to us goes by its plain name. */
+  settle<T extends { readonly components: object }>(document: T): T {
+    const shownAs = (name: string) => {
+      const plain = name.replace(/Input$/, '')
+      return this.#used.has(plain) ? name : plain
+    }
+    const schemas = [...this.#used].map(([name, schema]) => [shownAs(name), schema] as const)
+    schemas.sort(([one], [other]) => (one < other ? -1 : 1))
+    const whole = { ...document, components: { ...document.components, schemas: Object.fromEntries(schemas) } }
+    return mapReferences(whole, (name) => schemaPlace + shownAs(name))
+  }
+
+  /** With references as zod writes them; what it refers to is kept. */
+  #convert(schema: z.ZodType, side: Side): JsonSchema {
+    // Inside of another: one at the root would not be referred to by its name.
+    const whole = z.toJSONSchema(z.object({ it: schema }), {
+      io: side,
+      target: this.#options.target,
+      metadata: this.#registry,
+      unrepresentable: 'any',
+      override: ({ zodSchema, jsonSchema }) =>
+        this.#amend(zodSchema as unknown as z.ZodType, jsonSchema as Record<string, unknown>),
+    })
+    const definitions = (whole.$defs ?? whole.definitions ?? {}) as Record<string, JsonSchema>
+    for (const [name, body] of Object.entries(definitions)) this.#bodies[side].set(name, body)
+    return (whole.properties as Record<string, JsonSchema>).it ?? {}
+  }
+
+  #amend(schema: z.ZodType, json: Record<string, unknown>): void {
+    const { def } = schema._zod
+    if (def.type === 'object' && !(def as z.core.$ZodObjectDef).catchall) delete json.additionalProperties
+    // What cannot be changed by us may be by who sends it.
+    delete json.readOnly
+    if (JSON.stringify(json.propertyNames) === '{"type":"string"}') delete json.propertyNames
+    // Said of every whole number, it says nothing.
+    if (json.maximum === Number.MAX_SAFE_INTEGER) delete json.maximum
+    if (json.minimum === Number.MIN_SAFE_INTEGER) delete json.minimum
+    const note = this.#options.notes.get(schema)
+    if (!note) return
+    if ('type' in note || 'anyOf' in note) for (const keyword of Object.keys(json)) delete json[keyword]
+    Object.assign(json, note)
+  }
+
+  /** Named schemas that are not the same on both sides, or refer to one that is not. */
+  #findDiffering(): ReadonlySet<string> {
+    const { input, output } = this.#bodies
+    const differing = new Set<string>()
+    const isDiffering = (name: string) =>
+      JSON.stringify(input.get(name)) !== JSON.stringify(output.get(name)) ||
+      referencesIn(input.get(name)).some((other) => differing.has(other))
+    let before = -1
+    while (before < differing.size) {
+      before = differing.size
+      for (const name of input.keys()) if (isDiffering(name)) differing.add(name)
+    }
+    return differing
+  }
+
+  /** With references into the document, and what they refer to put there. */
+  #placed(schema: JsonSchema, side: Side): JsonSchema {
+    return mapReferences(schema, (name) => {
+      const shown = side === 'input' && this.#differing.has(name) ? `${name}Input` : name
+      const body = this.#bodies[side].get(name)
+      if (!body) throw new Error(`a schema refers to ${name}, which is none`)
+      if (!this.#used.has(shown)) {
+        // Before its own references are looked at: they may lead back.
+        this.#used.set(shown, {})
+        this.#used.set(shown, this.#placed(body, side))
+      }
+      return schemaPlace + shown
+    })
+  }
+}
+
+function nameOf(reference: string): string | undefined {
+  const place = [...Object.values(places), notePlace, schemaPlace].find((start) => reference.startsWith(start))
+  return place && reference.slice(place.length)
+}
+
+function referencesIn(schema: unknown): string[] {
+  const names: string[] = []
+  mapReferences(schema, (name) => {
+    names.push(name)
+    return name
+  })
+  return names
+}
+
+/** A copy, each reference by name replaced. A property that is called `$ref` would be an object, and is left alone. */
+function mapReferences<T>(value: T, replace: (name: string) => string): T {
+  if (Array.isArray(value)) return value.map((each) => mapReferences(each, replace)) as T
+  if (typeof value !== 'object' || value === null) return value
+  const entries = Object.entries(value).map(([key, each]) => {
+    const name = key === '$ref' && typeof each === 'string' ? nameOf(each) : undefined
+    return [key, name === undefined ? mapReferences(each, replace) : replace(name)]
+  })
+  return Object.fromEntries(entries) as T
+}

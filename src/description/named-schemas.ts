@@ -1,0 +1,88 @@
+import { z } from 'zod'
+import * as alarmsApi from '#api/alarms'
+import * as functionsApi from '#api/functions'
+import * as healthApi from '#api/health'
+import * as loginApi from '#api/login'
+import * as refusalsApi from '#api/refusals'
+import * as secondFactorsApi from '#api/second-factors'
+import * as sessionsApi from '#api/sessions'
+import * as stateApi from '#api/state-shape'
+import * as tokenPairApi from '#api/token-pair'
+import * as projectsApi from '#api/update-projects'
+import * as usersApi from '#api/users'
+import * as writesApi from '#api/writes'
+import * as action from '#model/action'
+import * as alarm from '#model/alarm'
+import * as condition from '#model/condition'
+import * as crn from '#model/crn'
+import * as firmware from '#model/firmware'
+import * as fn from '#model/function'
+import * as graph from '#model/graph'
+import * as group from '#model/group'
+import * as identifier from '#model/identifier'
+import * as linkMessage from '#model/link-message'
+import * as meta from '#model/meta'
+import * as property from '#model/property'
+import * as propertyType from '#model/property-type'
+import * as propertyWrite from '#model/property-write'
+import * as release from '#model/release'
+import * as role from '#model/role'
+import * as rollout from '#model/rollout'
+import * as scope from '#model/scope'
+import * as serviceSchema from '#model/service-schema'
+import * as subscription from '#model/subscription'
+import * as template from '#model/template'
+import * as tenant from '#model/tenant'
+import * as user from '#model/user'
+
+/** Where schemas have names: what these export. What is deepest stands first, and gives its name where there are two. */
+const modules: readonly object[] = [
+  identifier,
+  crn,
+  propertyType,
+  property,
+  propertyWrite,
+  serviceSchema,
+  meta,
+  condition,
+  scope,
+  role,
+  user,
+  tenant,
+  group,
+  alarm,
+  graph,
+  fn,
+  template,
+  subscription,
+  action,
+  firmware,
+  release,
+  rollout,
+  linkMessage,
+  refusalsApi,
+  stateApi,
+  writesApi,
+  alarmsApi,
+  functionsApi,
+  usersApi,
+  tokenPairApi,
+  loginApi,
+  secondFactorsApi,
+  sessionsApi,
+  projectsApi,
+  healthApi,
+]
+
+/** By the names under which they are exported. Throws where two have one name: one of them would be shown as the other. */
+export function namedSchemas(): ReadonlyMap<string, z.ZodType> {
+  const named = new Map<string, z.ZodType>()
+  for (const [name, value] of modules.flatMap((module) => Object.entries(module))) {
+    // Fields of queries are described where they stand.
+    if (!(value instanceof z.ZodType) || !/^[A-Z]/.test(name) || name.endsWith('Query')) continue
+    const other = named.get(name)
+    if (other && other !== value) throw new Error(`two schemas are called ${name}`)
+    if (![...named.values()].includes(value)) named.set(name, value)
+  }
+  return named
+}

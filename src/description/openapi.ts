@@ -1,0 +1,50 @@
+import { about } from '#description/about'
+import { known, securitySchemes } from '#description/access'
+import { answerHeaders } from '#description/answer-headers'
+import { chapters } from '#description/chapters'
+import { type JsonSchema, SchemaBook } from '#description/json-schema'
+import { namedSchemas } from '#description/named-schemas'
+import { generalAnswerOf, generalAnswers, operationOf } from '#description/operation'
+import { requestHeaders } from '#description/request-headers'
+import { schemaNotes } from '#description/schema-notes'
+import { type Paths, shareAnswers } from '#description/shared-answers'
+
+const intro = `Devices offer services, services have numbered properties. Applications read their state, follow it by
+events, and ask devices to change.
+
+* **Paths** are relative to \`/api/v1\`; the public keys stand at the root as well. **JSON** in UTF-8; fields of a body that
+  are not listed are refused, unknown names in a query are ignored. **Times** are Unix milliseconds.
+* **Lists** are arrays in ascending order; with \`limit\` in pages, the next one in \`Link\`.
+* **Errors**: 400 with \`details\` where a body or a query does not fit; 403 is empty; what lies outside of the reach of who
+  asks is 404, like what is not there. Every answer has \`X-Request-Id\`, as the log does.
+* **Without identity** (\`IAM=off\`) nobody signs in: credentials are ignored, and the paths below \`/iam\` and \`/auth\`, but
+  \`/iam/me\`, are 404.
+* The websockets of events and of devices are described by the AsyncAPI document.`
+
+/** All that can be called by HTTP, as OpenAPI 3.1. https://spec.openapis.org/oas/v3.1.1.html */
+export function openApiDocument(): JsonSchema {
+  const book = new SchemaBook({ named: namedSchemas(), notes: schemaNotes, target: 'draft-2020-12' })
+  const paths: Paths = {}
+  for (const { name, entries } of chapters) {
+    for (const entry of entries) {
+      const path = entry.path.replace(/:(\w+)/g, '{$1}')
+      paths[path] = { ...paths[path], [entry.method.toLowerCase()]: operationOf(entry, name, book) }
+    }
+  }
+  const general = Object.keys(generalAnswers).map((status) => [status, generalAnswerOf(Number(status), book)])
+  const responses = shareAnswers(paths, Object.fromEntries(general))
+  return book.settle({
+    openapi: '3.1.1',
+    info: { ...about, description: intro },
+    servers: [{ url: '/api/v1' }],
+    security: known,
+    tags: chapters.map(({ name, description }) => ({ name, description })),
+    paths,
+    components: {
+      securitySchemes,
+      parameters: requestHeaders,
+      headers: answerHeaders,
+      responses,
+    },
+  })
+}

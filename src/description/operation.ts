@@ -1,0 +1,145 @@
+import { z } from 'zod'
+import type { RouteAnswer, RouteEntry } from '#api/entry'
+import { takesIdempotencyKey } from '#api/idempotency-key'
+import { ErrorBody, ServerErrorBody } from '#api/refusals'
+import { accessOf, known } from '#description/access'
+import { headersOfAnswer } from '#description/answer-headers'
+import { fieldNotes } from '#description/field-notes'
+import type { JsonSchema, SchemaBook } from '#description/json-schema'
+import { headersOfRequest } from '#description/request-headers'
+
+/** As far as it is looked at again. */
+export interface Operation {
+  readonly [field: string]: unknown
+  readonly responses: Record<string, object>
+}
+
+/** One entry as an operation of OpenAPI. https://spec.openapis.org/oas/v3.1.1.html#operation-object */
+export function operationOf(entry: RouteEntry, tag: string, book: SchemaBook): Operation {
+  const { name, summary, access, isSecret, parameters, query, body, answers, example } = entry
+  const { security, text } = accessOf(entry)
+  const asked = [
+    ...parametersOf(parameters, 'path', example.parameters, book),
+    ...parametersOf(query, 'query', example.query, book),
+    ...headersOfRequest(entry).map((header) => ({ $ref: `#/components/parameters/${header}` })),
+  ]
+  return {
+    tags: [tag],
+    operationId: name,
+    summary,
+    description: isSecret ? `${text} Holds a secret: nothing of it is kept.` : text,
+    ...(typeof access === 'object' && { 'x-permission': access }),
+    // Of most it is that of the whole document.
+    ...(security !== known && { security }),
+    ...(asked.length > 0 && { parameters: asked }),
+    ...(body && { requestBody: requestBodyOf(entry, book) }),
+    responses: {
+      ...Object.fromEntries(
+        Object.entries(answers).map(([status, answer]) => [status, responseOf(entry, Number(status), answer, book)]),
+      ),
+      ...Object.fromEntries(
+        generalAnswersOf(entry).map((status) => [status, { $ref: `#/components/responses/${status}` }]),
+      ),
+    },
+  }
+}
+
+/** Refusals that come about in the same way everywhere, where an entry says nothing of its own about them. */
+export const generalAnswers: Readonly<Record<number, string>> = {
+  413: 'The body is larger than it may be',
+  415: 'The body is of another type than it may be',
+  422: 'The `Idempotency-Key` stands for another request',
+  500: 'Our mistake; safe to try again. The log has it under the request id of the answer',
+  503: 'Storage is full, too much waits, the server stops or took too long; `Retry-After` says when to come back',
+}
+
+/** One of them, as a component. */
+export function generalAnswerOf(status: number, book: SchemaBook): object {
+  const schema = book.output(status === 500 ? ServerErrorBody : ErrorBody)
+  return {
+    description: generalAnswers[status],
+    ...(status === 503 && { headers: { 'Retry-After': { $ref: '#/components/headers/Retry-After' } } }),
+    content: { 'application/json': { schema } },
+  }
+}
+
+function generalAnswersOf(entry: RouteEntry): number[] {
+  const isMeant: Readonly<Record<number, boolean>> = {
+    413: entry.body !== undefined,
+    415: entry.body !== undefined && entry.body.contentTypes !== 'any',
+    422: takesIdempotencyKey(entry),
+    500: true,
+    503: true,
+  }
+  return Object.keys(generalAnswers)
+    .map(Number)
+    .filter((status) => isMeant[status] && !(status in entry.answers))
+}
+
+function parametersOf(
+  schema: z.ZodType | undefined,
+  place: 'path' | 'query',
+  examples: Readonly<Record<string, string>> | undefined,
+  book: SchemaBook,
+): object[] {
+  if (!(schema instanceof z.ZodObject)) return []
+  return Object.entries(schema.shape as Record<string, z.ZodType>).map(([name, field]) => {
+    const description = fieldNotes[name]
+    const example = examples?.[name]
+    const isRequired = place === 'path' || !field.safeParse(undefined).success
+    const shown = book.input(field)
+    return {
+      name,
+      in: place,
+      ...(isRequired && { required: true }),
+      ...(description !== undefined && { description }),
+      schema: shown,
+      ...(example !== undefined && { example: asSchemaSays(shown, example) }),
+    }
+  })
+}
+
+/** Examples of queries are text, as they are sent. */
+function asSchemaSays({ type }: JsonSchema, text: string): unknown {
+  if (type === 'integer') return Number(text)
+  if (type === 'boolean') return text === 'true'
+  return type === 'array' ? [text] : text
+}
+
+function requestBodyOf({ body, example }: RouteEntry, book: SchemaBook): object {
+  if (!body) return {}
+  if (body.isStreamed) {
+    return {
+      description: 'The bytes as they are, at most `IMAGE_BYTES_MAX`.',
+      content: { 'application/octet-stream': { example: example.body } },
+    }
+  }
+  const media = {
+    schema: book.input(body.schema),
+    ...(example.body !== undefined && { example: example.body }),
+  }
+  const types =
+    body.contentTypes === undefined || body.contentTypes === 'any' ? ['application/json'] : body.contentTypes
+  const isRequired = body.contentTypes !== 'any' && !body.schema.safeParse(undefined).success
+  return { ...(isRequired && { required: true }), content: Object.fromEntries(types.map((type) => [type, media])) }
+}
+
+function responseOf(
+  entry: RouteEntry,
+  status: number,
+  { description, schema, contentType }: RouteAnswer,
+  book: SchemaBook,
+) {
+  const { example } = entry
+  const { always, perhaps } = headersOfAnswer(entry, status)
+  const headers = [...always, ...perhaps].map((name) => [name, { $ref: `#/components/headers/${name}` }])
+  const media = {
+    ...(schema && { schema: book.output(schema) }),
+    ...(status === example.status && example.answer !== undefined && { example: example.answer }),
+  }
+  return {
+    description,
+    ...(headers.length > 0 && { headers: Object.fromEntries(headers) }),
+    ...((schema || contentType) && { content: { [contentType ?? 'application/json']: media } }),
+  }
+}

@@ -1,0 +1,97 @@
+import type { JsonObject } from '#model/json-value'
+import { escapeHtml, type MustacheTokens, parseMustache, renderMustache } from '#model/mustache'
+import type { TemplateBody, TemplateText } from '#model/template'
+import { utf8BytesOf } from '#model/utf8'
+
+/** What a mail says: a template, and what is put into it. Contract 5.5. */
+
+/** What a locale falls back to in the end. */
+export const lastLocale = 'en'
+
+/** Code points of a subject, as written and as rendered: mail programs show less. */
+export const subjectCharactersMax = 256
+
+/** Of subject, text and HTML together, in UTF-8. Contract 5.5. */
+export const renderedBytesMax = 262_144
+
+/** The words of a mail. */
+export interface RenderedText {
+  /** The one it was found in. */
+  readonly locale: string
+  /** One line of at most 256 code points. */
+  readonly subject: string
+  readonly text: string
+  readonly html?: string
+}
+
+/**
+ * A template in somebody's locale, with its data in it. Values bring no line breaks into a subject and no control
+ * characters anywhere; in `html` they are escaped.
+ * @throws OutputTooLarge
+ */
+export function rendered({ locales }: TemplateBody, wanted: string, data: JsonObject): RenderedText {
+  const locale = localeIn(locales, wanted)
+  const words = locales[locale]
+  if (!words) throw new Error(`a template without ${locale}`)
+  const tokens = tokensOf(words)
+  let bytesLeft = renderedBytesMax
+  const of = (template: MustacheTokens, toText: (value: string) => string) => {
+    const text = renderMustache(template, data, { escape: toText, bytesMax: bytesLeft })
+    bytesLeft -= utf8BytesOf(text)
+    return text
+  }
+  const subject = shortened(of(tokens.subject, inOneLine))
+  const text = of(tokens.text, inLines)
+  const html = tokens.html && of(tokens.html, (value) => escapeHtml(inLines(value)))
+  return { locale, subject, text, ...(html !== undefined && { html }) }
+}
+
+/** The locale that is taken for the one wanted: itself, its language, else `en`, which is there. */
+export function localeIn(locales: TemplateBody['locales'], wanted: string): string {
+  const [language = ''] = wanted.split('-')
+  return [wanted, language].find((locale) => Object.hasOwn(locales, locale)) ?? lastLocale
+}
+
+/** Each text taken apart once as long as its template stands: a thousand people may get it. */
+const known = new WeakMap<TemplateText, TokensOfText>()
+
+interface TokensOfText {
+  readonly subject: MustacheTokens
+  readonly text: MustacheTokens
+  readonly html: MustacheTokens | undefined
+}
+
+function tokensOf(words: TemplateText): TokensOfText {
+  const before = known.get(words)
+  if (before) return before
+  const tokens = {
+    subject: parsed(words.subject),
+    text: parsed(words.text),
+    html: words.html === undefined ? undefined : parsed(words.html),
+  }
+  known.set(words, tokens)
+  return tokens
+}
+
+/** Templates are looked through before they are kept. */
+function parsed(text: string): MustacheTokens {
+  const tokens = parseMustache(text)
+  if ('message' in tokens) throw new Error(`line ${tokens.line}: ${tokens.message}`)
+  return tokens
+}
+
+function inOneLine(value: string): string {
+  return value.replace(/[\p{Cc}\p{Zl}\p{Zp}]/gu, ' ')
+}
+
+function inLines(value: string): string {
+  return value.replace(/\r\n?/g, '\n').replace(/[^\P{Cc}\t\n]/gu, ' ')
+}
+
+/** Code points, so that none is cut in half. */
+function shortened(subject: string): string {
+  if (subject.length <= subjectCharactersMax) return subject
+  const characters = [...subject]
+  if (characters.length <= subjectCharactersMax) return subject
+  return `${characters.slice(0, subjectCharactersMax - 1).join('')}…`
+}

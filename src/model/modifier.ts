@@ -1,0 +1,39 @@
+import type { Modifier, PartialModifier } from '#model/property'
+
+/** Modifiers as bits: as they are stored, and as many properties share them. §2.2 */
+
+/** The flags of a modifier and the bit each has where modifiers are stored. The numbers are on disk: only add. */
+export const modifierFlags = {
+  isReadOnly: 1,
+  isActionable: 2,
+  isVolatile: 4,
+  isError: 8,
+  isArray: 16,
+} as const
+
+/** The flags as bits; missing ones are 0. Undone by `modifierOf`. */
+export function modifierBits(modifier: PartialModifier): number {
+  return (
+    (modifier.isReadOnly ? modifierFlags.isReadOnly : 0) |
+    (modifier.isActionable ? modifierFlags.isActionable : 0) |
+    (modifier.isVolatile ? modifierFlags.isVolatile : 0) |
+    (modifier.isError ? modifierFlags.isError : 0) |
+    (modifier.isArray ? modifierFlags.isArray : 0)
+  )
+}
+
+/** All 32, made once and frozen: every property of every answer shows one. */
+const modifiers: readonly Modifier[] = Array.from({ length: 32 }, (_, bits) =>
+  Object.freeze({
+    isReadOnly: (bits & modifierFlags.isReadOnly) !== 0,
+    isActionable: (bits & modifierFlags.isActionable) !== 0,
+    isVolatile: (bits & modifierFlags.isVolatile) !== 0,
+    isError: (bits & modifierFlags.isError) !== 0,
+    isArray: (bits & modifierFlags.isArray) !== 0,
+  }),
+)
+
+/** The modifier of these bits, frozen and shared; bits beyond the known ones are ignored. Undone by `modifierBits`. */
+export function modifierOf(bits: number): Modifier {
+  return modifiers[bits & 31] as Modifier
+}

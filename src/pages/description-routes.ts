@@ -1,0 +1,18 @@
+import * as api from '#api/descriptions'
+import type { PageFiles } from '#pages/page-files'
+import { fileReply } from '#pages/page-routes'
+import { type Binding, bind } from '#server/call'
+
+/** Where the build puts the two documents, below the folder of pages. */
+export const openApiFile = 'description/openapi.json'
+export const asyncApiFile = 'description/asyncapi.json'
+
+const handing = { caching: 'no-cache', hasOwnStyles: false }
+
+/** Who answers with what can be called. As the build made them: making them takes longer than an answer may. */
+export function descriptionRoutes(files: PageFiles): Binding[] {
+  return [
+    bind(api.readOpenApi, (call) => fileReply(call, files.get(openApiFile), handing)),
+    bind(api.readAsyncApi, (call) => fileReply(call, files.get(asyncApiFile), handing)),
+  ]
+}

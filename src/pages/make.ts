@@ -1,0 +1,72 @@
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { asyncApiDocument } from '#description/asyncapi'
+import { documentText } from '#description/document-text'
+import { openApiDocument } from '#description/openapi'
+import { compressFiles } from '#pages/compress'
+import { asyncApiFile, openApiFile } from '#pages/description-routes'
+import type { AsyncDocument } from '#pages/socket-chapters'
+import { apiPage, socketsPage } from '#pages/viewer-pages'
+
+/**
+ * A step of the build, run by itself: puts what the API is and its viewer beside the dashboard, and compresses all pages.
+ * With `--description` it writes the documents into `docs` as well. What is there as it should be is not written again, so
+ * that it is not compressed again.
+ */
+
+const root = fileURLToPath(new URL('../../../', import.meta.url))
+const pages = join(root, 'dist/pages')
+const viewer = join(root, 'src/pages/viewer')
+
+/** Of the viewer from elsewhere; the rest of its package is for others. */
+const swaggerFiles = [
+  'swagger-ui.css',
+  'swagger-ui-bundle.js',
+  'swagger-ui-bundle.js.LICENSE.txt',
+  'favicon-32x32.png',
+  'LICENSE',
+  'NOTICE',
+]
+
+async function make(isForDocs: boolean): Promise<void> {
+  const openApi = openApiDocument()
+  const asyncApi = asyncApiDocument()
+  const swagger = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'))
+  const written = await Promise.all([
+    write(join(pages, openApiFile), JSON.stringify(openApi)),
+    write(join(pages, asyncApiFile), JSON.stringify(asyncApi)),
+    write(join(pages, 'docs/index.html'), apiPage()),
+    write(join(pages, 'docs/websockets.html'), socketsPage(asyncApi as unknown as AsyncDocument)),
+    write(join(pages, 'docs/show-api.js'), await readFile(join(viewer, 'show-api.mjs'))),
+    write(join(pages, 'docs/viewer.css'), await readFile(join(viewer, 'viewer.css'))),
+    ...swaggerFiles.map(async (name) => write(join(pages, 'docs', name), await readFile(join(swagger, name)))),
+  ])
+  await removeOthers(join(pages, 'docs'), written)
+  await compressFiles(pages)
+  if (isForDocs) {
+    await write(join(root, 'docs/openapi.json'), documentText(openApi))
+    await write(join(root, 'docs/asyncapi.json'), documentText(asyncApi))
+  }
+}
+
+async function write(path: string, content: string | Uint8Array): Promise<string> {
+  const bytes = Buffer.from(content)
+  const before = await readFile(path).catch(() => undefined)
+  if (!before?.equals(bytes)) {
+    await mkdir(dirname(path), { recursive: true })
+    await writeFile(path, bytes)
+  }
+  return path
+}
+
+/** What an earlier build left. */
+async function removeOthers(folder: string, kept: readonly string[]): Promise<void> {
+  for (const name of await readdir(folder)) {
+    const path = join(folder, name)
+    if (!kept.some((file) => path.startsWith(file))) await rm(path, { recursive: true })
+  }
+}
+
+await make(process.argv.includes('--description'))

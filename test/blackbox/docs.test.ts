@@ -1,0 +1,125 @@
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { type Browser, chromium, type Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { projectRoot } from '#bench/project-root'
+import { chapters } from '#description/chapters'
+import { linkWindowMessages } from '#model/link-message'
+import { StartedServer } from '#test/blackbox/started-server'
+import { noBrowser } from '#test/blackbox/virtual-authenticator'
+
+/** The description of the API as people and programs are given it. Contract 8. */
+
+let server: StartedServer
+beforeAll(async () => {
+  server = await StartedServer.start()
+})
+afterAll(() => server?.finish())
+
+describe('the documents', () => {
+  test.each(['openapi', 'asyncapi'])('%s.json is the one that is checked in, for everybody', async (name) => {
+    const answer = await server.get(`/${name}.json`)
+    expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'application/json; charset=utf-8'])
+    expect(answer.json).toEqual(JSON.parse(readFileSync(join(projectRoot, `docs/${name}.json`), 'utf8')))
+    const again = await server.get(`/${name}.json`, { 'if-none-match': answer.headers.get('etag') ?? '' })
+    expect([again.status, again.text]).toEqual([304, ''])
+    expect((await server.ask(`/${name}.json`, { method: 'POST', body: {} })).status).toBe(405)
+  })
+})
+
+describe('the viewer in a browser', () => {
+  let browser: Browser | undefined
+  let page: Page
+  let asked: string[]
+  let complaints: string[]
+
+  beforeAll(async () => {
+    if (noBrowser && !process.env.CI) {
+      console.warn(noBrowser)
+      return
+    }
+    browser = await chromium.launch({
+      executablePath: '/usr/bin/chromium',
+      args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--disable-background-networking', '--disable-sync'],
+    })
+  }, 120_000)
+  afterAll(() => browser?.close())
+
+  // In CI there has to be one: there the launch above fails.
+  beforeEach(async (context) => {
+    if (!browser) return context.skip(noBrowser)
+    asked = []
+    complaints = []
+    page = await browser.newPage()
+    page.on('request', (request) => asked.push(request.url()))
+    page.on('console', (message) => {
+      if (message.type() === 'error' || message.type() === 'warning') complaints.push(message.text())
+    })
+    page.on('pageerror', (error) => complaints.push(String(error)))
+    page.on('response', (response) => {
+      if (response.status() >= 400) complaints.push(`${response.status()} ${response.url()}`)
+    })
+  })
+  afterEach(async () => {
+    await page?.close()
+  })
+
+  const origin = () => `http://127.0.0.1:${server.port}`
+  const expectQuiet = () => {
+    expect(complaints).toEqual([])
+    const elsewhere = asked.filter((url) => !url.startsWith(`${origin()}/`) && !url.startsWith('data:'))
+    expect(elsewhere).toEqual([])
+  }
+
+  test('shows every operation of OpenAPI, and sends them', async () => {
+    await page.goto(`${origin()}/docs`)
+    await page.getByRole('heading', { name: 'Device Data Backend' }).waitFor()
+    const tags = page.locator('.opblock-tag')
+    await tags.last().waitFor()
+    expect(await tags.evaluateAll((found) => found.map((tag) => tag.getAttribute('data-tag')))).toEqual(
+      chapters.map(({ name }) => name),
+    )
+    await page.locator('[data-tag="Operation"]').click()
+    await page.locator('#operations-Operation-readHealth .opblock-summary-control').click()
+    await page.locator('#operations-Operation-readHealth button.execute').click()
+    const answer = page.locator('#operations-Operation-readHealth .live-responses-table tbody')
+    await answer.waitFor()
+    expect(await answer.textContent()).toContain('"status": "ok"')
+    expect(asked).toContain(`${origin()}/api/v1/health`)
+    expectQuiet()
+  })
+
+  test('shows every message of AsyncAPI, and leads there and back', async () => {
+    await page.goto(`${origin()}/docs`)
+    await page.getByRole('link', { name: 'Websockets' }).click()
+    await page.getByRole('heading', { level: 1, name: 'Device Data Backend: websockets' }).waitFor()
+    const sections = page.locator('main section h2')
+    expect(await sections.allTextContents()).toEqual([
+      'Device link, link.v1.json',
+      'Device link, link.v1.msgpack',
+      'Events, by ticket',
+      'Events, with credentials',
+    ])
+    const welcome = page
+      .locator('section', { hasText: 'link.v1.json' })
+      .locator('details', { hasText: 'WELCOME' })
+      .first()
+    await welcome.locator('summary').click()
+    expect(await welcome.textContent()).toContain(`"window": ${linkWindowMessages}`)
+    expect(await page.locator('details summary code', { hasText: 'OBJECT_UPDATED' }).count()).toBe(2)
+    expect(await faultsOf(page)).toEqual([])
+    await page.getByRole('link', { name: 'HTTP' }).click()
+    await page.locator('.opblock-tag').last().waitFor()
+    expectQuiet()
+  })
+
+  /** What makes the page hard to use for some, by axe. Swagger UI is as others made it. */
+  async function faultsOf(shown: Page): Promise<unknown> {
+    await shown.evaluate(readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8'))
+    return shown.evaluate(async () => {
+      const { axe } = globalThis as unknown as { axe: { run(): Promise<{ violations: { id: string }[] }> } }
+      return (await axe.run()).violations.map(({ id }) => id)
+    })
+  }
+})

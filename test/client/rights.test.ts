@@ -1,0 +1,197 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { WebSocket } from 'ws'
+import { alarmKey, type Client, connect } from '#client/client'
+import type { SocketConstructor } from '#client/options'
+import { basicHeader, grant, newName, Person, report, root, startWithIdentity } from '#test/blackbox/people'
+import { climate, noModifier, sensor, temperature } from '#test/blackbox/sensor'
+import type { StartedServer } from '#test/blackbox/started-server'
+import { until } from '#test/blackbox/until'
+import { ShakyProxy } from '#test/client/shaky-proxy'
+
+/** What a state shows to whom, and what becomes of it when that changes. Contract 2, 4. */
+describe('a state of somebody', () => {
+  let server: StartedServer
+  let proxy: ShakyProxy
+  let admin: Person
+  let owner: Client
+  const clients: Client[] = []
+
+  beforeAll(async () => {
+    server = await startWithIdentity()
+    proxy = await ShakyProxy.before(server.port)
+    admin = await Person.signIn(server)
+    owner = clientOf(root)
+  })
+  afterAll(async () => {
+    for (const client of clients) client.close()
+    await proxy?.close()
+    await server?.finish()
+  })
+
+  function clientOf({ name, password }: { name: string; password: string }): Client {
+    const client = connect({
+      url: proxy.url,
+      WebSocket: WebSocket as unknown as SocketConstructor,
+      credentials: { scheme: 'dpop', email: name, password },
+    })
+    clients.push(client)
+    return client
+  }
+
+  async function makeDevice(): Promise<{ name: string; password: string }> {
+    const deviceIdentifier = newName('RIGHTS').toUpperCase()
+    const { secret } = await owner.call('POST /devices', { body: { deviceIdentifier, meta: { hall: 3 } } })
+    const device = { name: deviceIdentifier, password: secret }
+    await report(server, device, 20)
+    return device
+  }
+
+  test('shows what its roles reach, and follows when they are changed', async () => {
+    const [one, other] = [await makeDevice(), await makeDevice()]
+    const role = newName('role')
+    const all = { service: ['read'], meta: ['read'] }
+    await admin.putRole(role, grant(all, [one.name]))
+    const client = clientOf(await admin.bring(newName('person'), [role]))
+    const state = client.state()
+    await state.ready
+    expect([...state.devices.keys()]).toEqual([one.name])
+    expect(state.device(one.name.toLowerCase()).value).toMatchObject({ status: 'online', meta: { hall: 3 } })
+    await admin.putRole(role, grant(all, [other.name]))
+    await until(() => state.devices.has(other.name) && !state.devices.has(one.name), 'the other device')
+    await report(server, other, 25)
+    const service = () => state.device(other.name).value?.services.get(climate)
+    await until(() => service()?.valueAt(temperature) === 25, 'a change of the other device')
+    expect(service()?.get(temperature)).toMatchObject({ type: 'FLOAT', tag: 'value', value: 25 })
+    // Without meta, and without anything at all.
+    await admin.putRole(role, grant({ service: ['read'] }, [one.name]))
+    await until(() => state.devices.has(one.name) && state.device(one.name).value?.status === undefined, 'no status')
+    await admin.putRole(role, grant({ schemas: ['read'] }))
+    await until(() => state.devices.size === 0, 'nothing')
+    await admin.putRole(role, grant(all))
+    await until(() => state.devices.has(one.name), 'devices again')
+    // No event at all may be heard: the socket is closed with 4403.
+    await admin.putRole(role, grant({ users: ['read'] }))
+    await until(() => state.devices.size === 0, 'nothing again')
+    await admin.putRole(role, grant(all))
+    await until(() => state.devices.has(one.name) && state.devices.has(other.name), 'all devices', 60_000)
+  })
+
+  test('ends with its session, shows nothing any more, and begins again with the next', async () => {
+    const device = await makeDevice()
+    const { name, password } = await admin.bring(newName('person'), ['viewer'])
+    const client = connect({ url: proxy.url, WebSocket: WebSocket as unknown as SocketConstructor })
+    clients.push(client)
+    await client.signIn({ email: name, password })
+    const state = client.state()
+    await state.ready
+    expect(state.devices.has(device.name)).toBe(true)
+    await admin.delete(`/iam/users/${name}/sessions`)
+    await until(() => state.connection.value.state === 'closed', 'the end')
+    expect([client.session.value.state, state.devices.size]).toEqual(['signed out', 0])
+    await client.signIn({ email: name, password })
+    await until(() => state.connection.value.state === 'live', 'the state to be live again')
+    expect(state.devices.has(device.name)).toBe(true)
+    // Somebody else at the same page, who may see less.
+    const role = newName('role')
+    await admin.putRole(role, grant({ service: ['read'] }, ['NONE']))
+    const other = await admin.bring(newName('person'), [role])
+    await client.signIn({ email: other.name, password: other.password })
+    await until(() => state.connection.value.state === 'live' && state.devices.size === 0, 'the other one’s state')
+  })
+
+  test('has schemas, alarms, firmware and subscriptions when they are asked for, over breaks too', async () => {
+    const device = await makeDevice()
+    const state = owner.state()
+    await state.ready
+    expect(state.schemas.isComplete).toBe(false)
+    const { schemas, alarms, subscriptions, updates } = state
+    await until(() => [schemas, alarms, subscriptions, updates].every((map) => map.isComplete), 'all lists')
+    const schema = { name: 'Climate', properties: { '0x2000': { name: 'temperature', type: 'float' } } }
+    const parameters = { serviceIdentifier: climate }
+    await owner.call('PUT /schemas/:serviceIdentifier', { parameters, body: schema })
+    await until(() => schemas.get(climate)?.name === 'Climate', 'the schema')
+    const { resourceIdentifier } = await owner.call('POST /alarms', {
+      body: {
+        name: 'Hot',
+        severity: 'warning',
+        serviceIdentifier: climate,
+        condition: { '>': [{ var: 'temperature' }, 30] },
+      },
+    })
+    const key = alarmKey(resourceIdentifier, device.name)
+    proxy.cut()
+    await report(server, device, 35)
+    await until(() => alarms.get(key)?.active === true, 'the alarm')
+    proxy.cut()
+    await report(server, device, 15)
+    await until(() => alarms.get(key)?.active === false, 'the end of the alarm')
+    const { resourceIdentifier: topic } = await owner.call('POST /functions', {
+      body: {
+        name: 'Told',
+        enabled: true,
+        binding: { devices: [device.name] },
+        graph: {
+          nodes: [{ id: 'a', type: 'trigger', on: 'property', serviceIdentifier: climate, propId: temperature }],
+          edges: [],
+        },
+      },
+    })
+    const made = await owner.call('POST /notifications/subscribe', { body: { topic, type: 'email', locale: 'en' } })
+    await until(() => subscriptions.get(made.resourceIdentifier)?.topic === topic, 'the subscription')
+    await owner.call('DELETE /functions/:functionId', {
+      parameters: { functionId: topic.replace('crn#function:', '') },
+    })
+    await until(() => subscriptions.size === 0, 'the end of the subscription')
+    await owner.call('DELETE /schemas/:serviceIdentifier', { parameters })
+    await until(() => schemas.size === 0, 'the end of the schema')
+    await owner.call('DELETE /devices/:deviceIdentifier', { parameters: { deviceIdentifier: device.name } })
+    await until(() => !alarms.has(key) && !state.devices.has(device.name), 'the end of the device')
+  })
+
+  test('shows of a device that is looked at also what has no value yet', async () => {
+    const state = owner.state()
+    await state.ready
+    const deviceIdentifier = newName('DECLARED').toUpperCase()
+    const properties = () => state.device(deviceIdentifier).value?.services.get(climate)
+    state.device(deviceIdentifier).subscribe(() => {})
+    const { secret } = await owner.call('POST /devices', { body: { deviceIdentifier } })
+    const headers = basicHeader({ name: deviceIdentifier, password: secret })
+    const body = { deviceIdentifier, services: sensor, updates: [] }
+    expect((await server.ask('/link', { method: 'POST', body, headers })).status).toBe(204)
+    await until(() => properties()?.size === 3, 'what it declared')
+    expect(properties()?.get(temperature)).toEqual({
+      propId: temperature,
+      type: 'FLOAT',
+      tag: 'value',
+      modifier: noModifier,
+    })
+    state.close()
+  })
+
+  test('is told once for many changes, and only who watches that device', async () => {
+    const [one, other] = [await makeDevice(), await makeDevice()]
+    const state = owner.state({ devices: [one.name, other.name], types: ['OBJECT_UPDATED', 'META_SET'] })
+    await state.ready
+    expect(state.devices.size).toBe(2)
+    const told: string[] = []
+    const end = state.device(one.name).subscribe(() => told.push('one'))
+    state.device(other.name).subscribe(() => told.push('other'))
+    state.devices.subscribe((changed) => told.push([...changed].join()))
+    const events: string[] = []
+    state.events(({ type }) => events.push(type))
+    const before = state.devices.value
+    await report(server, one, 21)
+    await until(() => told.length >= 2, 'the change')
+    expect(told).toEqual([one.name, 'one'])
+    expect(state.devices.value).not.toBe(before)
+    end()
+    const parameters = { deviceIdentifier: other.name }
+    await owner.call('PATCH /meta/:deviceIdentifier', { parameters, body: { hall: null } })
+    await until(() => told.length >= 4, 'the other change')
+    expect(told.slice(2)).toEqual([other.name, 'other'])
+    expect(state.device(other.name).value?.meta).toEqual({})
+    expect(events).toEqual(['OBJECT_UPDATED', 'META_SET'])
+    state.close()
+    expect(state.connection.value.state).toBe('closed')
+  })
+})

@@ -1,0 +1,268 @@
+import { TOTP } from 'otpauth'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Client, ConnectionLost, connect, may, Problem } from '#client/client'
+import { MemoryStore } from '#client/memory-store'
+import type { ConnectOptions } from '#client/options'
+import { type Credentials, newName, Person, startWithIdentity } from '#test/blackbox/people'
+import type { StartedServer } from '#test/blackbox/started-server'
+import { RecordedFetch } from '#test/client/recorded-fetch'
+
+/** Signing in and staying so, against the real server. §5, contract 2. */
+describe('a client’s session', () => {
+  let server: StartedServer
+  let admin: Person
+  const lifetimeS = 4
+
+  beforeAll(async () => {
+    server = await startWithIdentity({
+      ACCESS_TOKEN_LIFETIME_S: String(lifetimeS),
+      TOKEN_LIFETIME_S: String(lifetimeS),
+    })
+    admin = await Person.signIn(server)
+  })
+  afterAll(() => server?.finish())
+
+  const url = () => `http://127.0.0.1:${server.port}`
+  /** A client, and what it asked. */
+  const client = (options: ConnectOptions = {}) => {
+    const record = new RecordedFetch()
+    return { record, client: connect({ url: url(), fetch: record.fetch, ...options }) }
+  }
+  const ended = () => new Promise((resolve) => setTimeout(resolve, (lifetimeS + 1) * 1_000))
+  const somebody = async (roles = ['viewer']) => {
+    // His own sign-ins are another's session, and the administrator's tokens do not last.
+    admin = await Person.signIn(server)
+    return admin.bring(newName('person'), roles)
+  }
+  const signIn = (client: Client, { name, password }: Credentials) => client.signIn({ email: name, password })
+  const problemOf = async (promise: Promise<unknown>) => {
+    const error = await promise.then(
+      () => undefined,
+      (error: unknown) => error,
+    )
+    expect(error).toBeInstanceOf(Problem)
+    return error as Problem
+  }
+
+  test('begins with one nonce, says who it is, and ends', async () => {
+    const who = await somebody(['operator'])
+    const { client: person, record } = client()
+    expect(person.session.value).toEqual({ state: 'unknown', permissions: {} })
+    const heard: string[] = []
+    person.session.subscribe(() => heard.push(person.session.value.state))
+    expect(await signIn(person, who)).toBe('signed in')
+    expect(record.statusesOf('POST /auth/login')).toEqual([400, 200])
+    expect(person.session.value).toMatchObject({ state: 'signed in', name: who.name, tenant: 'default' })
+    expect(may(person.session.value, 'service', 'update')).toBe(true)
+    expect(may(person.session.value, 'users', 'read')).toBe(false)
+    expect(await person.call('GET /devices', { query: { depth: 2, raw: false } })).toEqual([])
+    expect(record.asked.filter(({ status }) => status === 400)).toHaveLength(1)
+    expect(record.asked.at(-1)?.headers.get('authorization')).toMatch(/^DPoP /)
+    await person.signOut()
+    expect(person.session.value.state).toBe('signed out')
+    expect((await problemOf(person.call('GET /devices'))).status).toBe(401)
+    expect(heard).toEqual(['signed in', 'signed out'])
+  })
+
+  test('is taken up by whoever shares the store, and ends for all', async () => {
+    const who = await somebody()
+    const store = new MemoryStore()
+    const { client: first } = client({ store })
+    await signIn(first, who)
+    const kept = await store.read()
+    expect(kept?.keys.privateKey.extractable).toBe(false)
+    const { client: second, record } = client({ store })
+    expect(await second.restore()).toMatchObject({ state: 'signed in', name: who.name })
+    expect(record.statusesOf('POST /auth/token')).toEqual([])
+    await second.signOut()
+    expect(await store.read()).toBeUndefined()
+    expect((await problemOf(first.call('GET /iam/me'))).status).toBe(401)
+    expect(first.session.value.state).toBe('signed out')
+    expect(await client({ store }).client.restore()).toMatchObject({ state: 'signed out' })
+  })
+
+  test('is renewed once for all that wait, in all that share it', async () => {
+    const who = await somebody()
+    const store = new MemoryStore()
+    const one = client({ store })
+    const other = client({ store })
+    await signIn(one.client, who)
+    await other.client.restore()
+    await ended()
+    const calls = [one, other].flatMap(({ client }) => Array.from({ length: 10 }, () => client.call('GET /iam/me')))
+    expect((await Promise.all(calls)).map(({ name }) => name)).toEqual(Array(20).fill(who.name))
+    const renewals = [one, other].flatMap(({ record }) => record.statusesOf('POST /auth/token'))
+    expect(renewals.filter((status) => status === 200)).toHaveLength(1)
+  })
+
+  test('outlives a renewal whose answer is lost', async () => {
+    const who = await somebody()
+    const { client: person, record } = client()
+    await signIn(person, who)
+    await ended()
+    let lost = 0
+    record.loses = ({ path, status }) => path === '/auth/token' && status === 200 && lost++ === 0
+    expect(await person.call('GET /iam/me')).toMatchObject({ name: who.name })
+    expect([lost > 0, record.statusesOf('POST /auth/token').filter((status) => status === 200)]).toEqual([
+      true,
+      [200, 200],
+    ])
+    await ended()
+    expect(await person.call('GET /iam/me')).toMatchObject({ name: who.name })
+  })
+
+  test('is over when the server says so, and no call goes on', async () => {
+    const who = await somebody()
+    const { client: person } = client()
+    await signIn(person, who)
+    await admin.patch(`/iam/users/${who.name}`, { state: 'disabled' })
+    expect((await problemOf(person.call('GET /devices'))).message).toBe('session over')
+    expect(person.session.value.state).toBe('signed out')
+  })
+
+  test('holds with a clock that goes wrong by an hour', async () => {
+    const who = await somebody()
+    for (const wrongMs of [-3_600_000, 3_600_000]) {
+      const { client: person, record } = client({ now: () => Date.now() + wrongMs })
+      expect(await signIn(person, who)).toBe('signed in')
+      expect(await person.call('GET /iam/me')).toMatchObject({ name: who.name })
+      // The time, then the nonce: later proofs have both.
+      expect(record.statusesOf('POST /auth/login')).toEqual([401, 400, 200])
+      expect(record.statusesOf('GET /iam/me')).toEqual([200, 200])
+    }
+  })
+
+  test('asks which tenant is meant', async () => {
+    const { name, password } = await somebody()
+    admin = await Person.signIn(server)
+    for (const tenantIdentifier of ['one', 'two']) {
+      expect((await admin.post('/iam/tenants', { tenantIdentifier, name: tenantIdentifier })).status).toBe(201)
+      const invited = await admin.post(`/iam/users?tenant=${tenantIdentifier}`, {
+        name: `${name}-${tenantIdentifier}`,
+        email: 'both@example.com',
+        roles: ['viewer'],
+      })
+      const { code } = invited.json as { code: string }
+      await connect({ url: url() }).call('POST /iam/signup', {
+        body: { name: `${name}-${tenantIdentifier}`, code, password },
+      })
+    }
+    const { client: person } = client()
+    const outcome = await person.signIn({ email: 'both@example.com', password })
+    expect(outcome).toMatchObject({ tenants: [{ tenantIdentifier: 'one' }, { tenantIdentifier: 'two' }] })
+    expect(await person.signIn({ email: 'both@example.com', password, tenantIdentifier: 'two' })).toBe('signed in')
+    expect(person.session.value).toMatchObject({ tenant: 'two', name: `${name}-two` })
+  })
+
+  test('waits for a second factor that has to be set up, and for it ever after', async () => {
+    admin = await Person.signIn(server)
+    const strict = { tenantIdentifier: 'strict', name: 'Strict', twoFactor: 'required' }
+    expect((await admin.post('/iam/tenants', strict)).status).toBe(201)
+    const who = await admin.bring(newName('strict'), ['viewer'], {}, '?tenant=strict')
+    const { client: person } = client()
+    expect(await signIn(person, who)).toEqual({ secondFactor: { methods: ['totp', 'webauthn'], enroll: true } })
+    expect(person.session.value).toMatchObject({ state: 'second factor', enroll: true })
+    const { secret, otpauthUri } = await person.enrollTotp()
+    expect(otpauthUri).toMatch(/^otpauth:/)
+    const { recoveryCodes } = await person.activateTotp(new TOTP({ secret }).generate())
+    expect(person.session.value).toMatchObject({ state: 'signed in', name: who.name })
+    await person.signOut()
+    expect(await signIn(person, who)).toEqual({
+      secondFactor: { methods: expect.arrayContaining(['totp', 'recovery']), enroll: false },
+    })
+    const wrong = await problemOf(person.secondFactor({ code: '000000' }))
+    expect([wrong.status, person.session.value.state]).toEqual([401, 'second factor'])
+    expect(await person.secondFactor({ recovery: recoveryCodes[0] ?? '' })).toBe('signed in')
+    expect(await person.call('GET /iam/me')).toMatchObject({ name: who.name })
+    const { client: program } = client({ credentials: { scheme: 'basic', ...who } })
+    expect(await problemOf(program.call('GET /iam/me'))).toMatchObject({ status: 401, code: '2fa_required' })
+    const { client: other } = client({ credentials: { scheme: 'dpop', email: who.name, password: who.password } })
+    expect(await problemOf(other.call('GET /iam/me'))).toMatchObject({ status: 401, code: '2fa_required' })
+  })
+
+  test('tells a wrong password from a token that ended', async () => {
+    const who = await somebody()
+    const { client: person, record } = client()
+    expect(await problemOf(person.signIn({ email: who.name, password: 'wrong password' }))).toMatchObject({
+      status: 401,
+      message: 'invalid credentials',
+    })
+    await signIn(person, who)
+    const body = { current: 'wrong password', password: 'another password' }
+    expect((await problemOf(person.call('PUT /auth/password', { body }))).message).toBe('invalid credentials')
+    expect(record.statusesOf('PUT /auth/password')).toEqual([401])
+    expect(person.session.value.state).toBe('signed in')
+  })
+
+  test('of a program begins by itself, is renewed, and begins anew when it was ended', async () => {
+    const who = await somebody()
+    for (const credentials of [
+      { scheme: 'basic', ...who },
+      { scheme: 'dpop', email: who.name, password: who.password },
+    ] as const) {
+      const { client: program, record } = client({ credentials })
+      const calls = Array.from({ length: 5 }, () => program.call('GET /iam/me'))
+      expect((await Promise.all(calls)).map(({ name }) => name)).toEqual(Array(5).fill(who.name))
+      const signsIn = credentials.scheme === 'basic' ? 'GET /iam/token?scope=offline' : 'POST /auth/login'
+      const renews =
+        credentials.scheme === 'basic' ? 'POST /iam/token?grant_type=refresh_token&scope=offline' : 'POST /auth/token'
+      const done = (route: string) => record.statusesOf(route).filter((status) => status === 200).length
+      await ended()
+      await Promise.all([program.call('GET /iam/me'), program.call('GET /iam/me')])
+      expect([done(signsIn), done(renews)]).toEqual([1, 1])
+      admin = await Person.signIn(server)
+      expect((await admin.delete(`/iam/users/${who.name}/sessions`)).status).toBe(204)
+      expect(await program.call('GET /iam/me')).toMatchObject({ name: who.name })
+      expect(done(signsIn)).toBe(2)
+    }
+  })
+
+  test('is not needed with an API key', async () => {
+    admin = await Person.signIn(server)
+    const { key } = (await admin.post('/iam/api-keys', { name: newName('key'), roles: ['viewer'] })).json as {
+      key: string
+    }
+    const { client: program } = client({ credentials: { apiKey: key } })
+    expect(await program.restore()).toMatchObject({ state: 'signed in', roles: ['viewer'] })
+    expect(await client({ credentials: { apiKey: 'no such key' } }).client.restore()).toMatchObject({
+      state: 'signed out',
+    })
+  })
+
+  test('calls say what is wrong', async () => {
+    const { client: program } = client({ credentials: { scheme: 'basic', name: 'root', password: admin.password } })
+    const invalid = await problemOf(program.call('GET /devices', { query: { limit: 0 } }))
+    expect(invalid).toMatchObject({
+      status: 400,
+      details: [{ path: 'limit', message: expect.any(String) }],
+      requestId: expect.any(String),
+    })
+    const parameters = { deviceIdentifier: 'NO-SUCH' }
+    expect(await problemOf(program.call('GET /devices/:deviceIdentifier', { parameters }))).toMatchObject({
+      status: 404,
+      message: 'Not Found',
+    })
+    expect(await program.answer('GET /devices/:deviceIdentifier', { parameters })).toMatchObject({ status: 404 })
+    await expect(connect({ url: 'http://127.0.0.1:9' }).call('GET /health')).rejects.toBeInstanceOf(ConnectionLost)
+    const signal = AbortSignal.abort(new Error('enough'))
+    await expect(program.call('GET /health', { signal })).rejects.toThrow('enough')
+    await expect(
+      program.call('GET /devices/:deviceIdentifier', { parameters: { deviceIdentifier: '..' } }),
+    ).rejects.toBeInstanceOf(TypeError)
+  })
+
+  test('pages of a list are all of it, and what did not change is not sent again', async () => {
+    const { client: program } = client({ credentials: { scheme: 'basic', name: 'root', password: admin.password } })
+    const made = Array.from({ length: 25 }, (_, index) => `PAGED-${10 + index}`)
+    for (const deviceIdentifier of made) await program.call('POST /devices', { body: { deviceIdentifier } })
+    const found: string[] = []
+    for await (const page of program.pages('GET /devices', { query: { limit: 10, deviceIdentifier: made } })) {
+      found.push(...page.map(({ deviceIdentifier }) => deviceIdentifier))
+      expect(page.length).toBeLessThanOrEqual(10)
+    }
+    expect(found).toEqual(made)
+    const { headers } = await program.answer('GET /devices')
+    const again = await program.answer('GET /devices', { ifNoneMatch: headers.get('etag') ?? '' })
+    expect([again.status, again.body]).toEqual([304, undefined])
+  })
+})

@@ -1,0 +1,170 @@
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { WebSocket } from 'ws'
+import { type Client, connect, type State } from '#client/client'
+import type { SocketConstructor } from '#client/options'
+import { StartedServer } from '#test/blackbox/started-server'
+import { until } from '#test/blackbox/until'
+import { fasterTime } from '#test/client/faster-time'
+import { foldedOf, readFrom } from '#test/client/folded'
+import { ShakyProxy } from '#test/client/shaky-proxy'
+
+/** The state that a client keeps, over a network that breaks, against what the real server answers. §1.7, contract 4. */
+describe('a state over a bad network', () => {
+  let server: StartedServer
+  let proxy: ShakyProxy
+  let client: Client
+
+  beforeAll(async () => {
+    server = await StartedServer.start()
+    proxy = await ShakyProxy.before(server.port)
+    client = connect({ url: proxy.url, WebSocket: WebSocket as unknown as SocketConstructor, ...fasterTime(15) })
+  })
+  afterAll(async () => {
+    client?.close()
+    await proxy?.close()
+    await server?.finish()
+  })
+
+  const names = ['A', 'B', 'C', 'D', 'E']
+  const device = fc.constantFrom(...names.map((name) => `SHAKY-${name}`))
+  const service = fc.constantFrom('climate', 'light')
+  const propId = fc.constantFrom(1, 2, 3)
+  const value = fc.integer({ min: 0, max: 255 })
+  const properties = (items: readonly number[]) => items.map((propId) => ({ propId, type: 'UINT8' }))
+
+  /** What happens at the server. */
+  const happening = fc.oneof(
+    {
+      weight: 8,
+      arbitrary: fc
+        .record({ device, service, items: fc.array(fc.record({ propId, value }), { minLength: 1, maxLength: 4 }) })
+        .map((step) => ({ kind: 'report' as const, ...step })),
+    },
+    {
+      weight: 3,
+      arbitrary: fc
+        .record({ device, services: fc.dictionary(service, fc.uniqueArray(propId, { minLength: 1 })) })
+        .map((step) => ({ kind: 'declare' as const, ...step })),
+    },
+    { weight: 1, arbitrary: fc.record({ device }).map((step) => ({ kind: 'delete' as const, ...step })) },
+    {
+      weight: 2,
+      arbitrary: fc
+        .record({ device, meta: fc.dictionary(fc.constantFrom('hall', 'owner'), fc.option(fc.integer({ max: 9 }))) })
+        .map((step) => ({ kind: 'meta' as const, ...step })),
+    },
+  )
+  /** What happens to the network. */
+  const trouble = fc.oneof(
+    fc.record({ kind: fc.constant('cut' as const) }),
+    fc.record({ kind: fc.constant('stall' as const) }),
+    fc.record({ kind: fc.constant('resume' as const) }),
+    fc.record({ kind: fc.constant('down' as const), isDown: fc.boolean() }),
+    fc.record({ kind: fc.constant('delay' as const), delayMs: fc.integer({ min: 0, max: 20 }) }),
+    fc.record({ kind: fc.constant('wait' as const), ms: fc.integer({ min: 1, max: 300 }) }),
+    // Longer than a client is silent.
+    fc.record({ kind: fc.constant('wait' as const), ms: fc.integer({ min: 1_500, max: 2_500 }) }),
+  )
+  const step = fc.oneof({ weight: 4, arbitrary: happening }, { weight: 1, arbitrary: trouble })
+  type Step = typeof step extends fc.Arbitrary<infer T> ? T : never
+
+  const post = (path: string, body: unknown, method = 'POST') => server.ask(path, { method, body })
+
+  async function run(step: Step): Promise<void> {
+    if (step.kind === 'report') {
+      const services = [
+        { serviceIdentifier: 'climate', properties: properties([1, 2, 3]) },
+        { serviceIdentifier: 'light', properties: properties([1, 2, 3]) },
+      ]
+      const updates = step.items.map((item) => ({ serviceIdentifier: step.service, ...item }))
+      await post('/link', { deviceIdentifier: step.device, services, updates })
+    } else if (step.kind === 'declare') {
+      const services = Object.entries(step.services).map(([serviceIdentifier, ids]) => ({
+        serviceIdentifier,
+        properties: properties(ids),
+      }))
+      await post('/link', { deviceIdentifier: step.device, services, updates: [] })
+    } else if (step.kind === 'delete') await server.ask(`/devices/${step.device}`, { method: 'DELETE' })
+    else if (step.kind === 'meta') await post(`/meta/${step.device}`, step.meta, 'PATCH')
+    else if (step.kind === 'cut') proxy.cut()
+    else if (step.kind === 'stall') proxy.stall()
+    else if (step.kind === 'resume') proxy.resume()
+    else if (step.kind === 'down') proxy.down(step.isDown)
+    else if (step.kind === 'delay') proxy.delay(step.delayMs)
+    else await new Promise((resolve) => setTimeout(resolve, step.ms))
+  }
+
+  async function settled(state: State): Promise<void> {
+    proxy.heal()
+    const head = Number((await server.get('/devices?limit=1')).headers.get('stream-offset'))
+    await until(
+      () => state.connection.value.state === 'live' && (state.position?.offset ?? -1) >= head,
+      () => `a live state at ${head}: ${JSON.stringify([state.connection.value, state.position])}`,
+    )
+  }
+
+  test('comes to what the server says, whatever happened on the way', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(step, { minLength: 10, maxLength: 60, size: 'max' }),
+        fc.boolean(),
+        async (steps, isOpenBefore) => {
+          proxy.heal()
+          let state = isOpenBefore ? client.state() : undefined
+          if (isOpenBefore) await state?.ready
+          try {
+            for (const step of steps) await run(step)
+            state ??= client.state()
+            await settled(state)
+            expect(foldedOf(state)).toEqual(await readFrom(server))
+          } finally {
+            state?.close()
+          }
+        },
+      ),
+      { numRuns: 12, interruptAfterTimeLimit: 90_000 },
+    )
+  }, 200_000)
+
+  test('goes on where it was when the server was killed, and reads anew from one that never knew it', async () => {
+    proxy.heal()
+    const state = client.state()
+    const other = await StartedServer.start()
+    const said: string[] = []
+    const deviceIdentifier = 'KILLED-1'
+    const report = (at: StartedServer, value: number) =>
+      at.ask('/link', {
+        method: 'POST',
+        body: {
+          deviceIdentifier,
+          services: [{ serviceIdentifier: 'climate', properties: properties([1]) }],
+          updates: [{ serviceIdentifier: 'climate', propId: 1, value }],
+        },
+      })
+    const shown = () => state.device(deviceIdentifier).value?.services.get('climate')?.valueAt(1)
+    try {
+      await report(server, 1)
+      await state.ready
+      expect(shown()).toBe(1)
+      state.connection.subscribe(() => said.push(state.connection.value.state))
+      state.events(({ type, offset }) => said.push(`${type} ${offset - before}`))
+      const before = state.position?.offset ?? 0
+      await server.kill()
+      await server.startAgain()
+      await report(server, 2)
+      proxy.lead(server.port)
+      await until(() => shown() === 2 && state.connection.value.state === 'live', 'what was missed')
+      expect(said).toEqual(['reconnecting', 'catching up', 'OBJECT_UPDATED 1', 'live'])
+      await report(other, 3)
+      proxy.lead(other.port)
+      proxy.cut()
+      await until(() => shown() === 3 && state.connection.value.state === 'live', 'the other server')
+      expect(foldedOf(state)).toEqual(await readFrom(other))
+    } finally {
+      state.close()
+      proxy.lead(server.port)
+      await other.finish()
+    }
+  })
+})

@@ -1,0 +1,113 @@
+import fc from 'fast-check'
+import { FoldedState } from '#bench/dashboard/fold'
+import type { RawAnswer, Request } from '#client/transport'
+import type { EventOf, StreamEvent } from '#model/event'
+import { modifierOf } from '#model/modifier'
+
+export type Reported = EventOf<'OBJECT_UPDATED'>
+
+/** Something that happens to a device. */
+export type Happening =
+  | { readonly kind: 'add' | 'delete'; readonly device: string }
+  | {
+      readonly kind: 'report'
+      readonly device: string
+      readonly service: string
+      readonly items: readonly { readonly propId: number; readonly value?: number; readonly error?: string }[]
+    }
+
+const devices = ['A', 'B', 'C', 'D', 'E', 'F']
+const services = ['climate', 'light']
+const propIds = [1, 2, 3]
+
+/** Of one device. */
+export const noProperties = services.length * propIds.length
+
+const device = fc.constantFrom(...devices)
+const item = fc.record({ propId: fc.constantFrom(...propIds) }).chain(({ propId }) =>
+  fc.oneof(
+    { weight: 6, arbitrary: fc.integer({ min: 0, max: 9 }).map((value) => ({ propId, value })) },
+    { weight: 1, arbitrary: fc.constant({ propId, error: 'broken' }) },
+    // Not any more.
+    { weight: 1, arbitrary: fc.constant({ propId }) },
+  ),
+)
+export const someEvents: fc.Arbitrary<Happening> = fc.oneof(
+  {
+    weight: 8,
+    arbitrary: fc.record({
+      kind: fc.constant('report' as const),
+      device,
+      service: fc.constantFrom(...services),
+      items: fc.array(item, { minLength: 1, maxLength: 4 }),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constantFrom('add' as const, 'delete' as const), device }) },
+)
+
+/** The part of the server that a list of devices meets: a state, its events, and pages of what is there now. */
+export class TinyServer {
+  readonly state = new FoldedState()
+  readonly log: StreamEvent[] = []
+
+  get head(): number {
+    return this.log.length
+  }
+
+  happen(happening: Happening): void {
+    const offset = this.head + 1
+    const event = eventOf(happening, { offset, timestamp: 1_000 + offset })
+    this.log.push(event)
+    this.state.apply(event)
+  }
+
+  answer({ path, headers }: Request): RawAnswer {
+    const query = new URLSearchParams(path.split('?')[1])
+    const etag = `W/"${this.head}"`
+    const said = { 'stream-epoch': 'e', 'stream-offset': String(this.head), etag }
+    if (headers?.['if-none-match'] === etag) return { status: 304, headers: new Headers(said), body: undefined }
+    const limit = Number(query.get('limit'))
+    const left = [...this.state.devices]
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .filter(([name]) => name > (query.get('cursor') ?? ''))
+    const page = left.slice(0, limit)
+    const cursor = page.at(-1)?.[0]
+    const link = `</api/v1/devices?depth=2&limit=${limit}&cursor=${cursor}>; rel="next"`
+    const body = page.map(([deviceIdentifier, kept]) => ({
+      deviceIdentifier,
+      services: [...kept].map(([serviceIdentifier, properties]) => ({
+        serviceIdentifier,
+        properties: Object.fromEntries(
+          [...properties].map(([propId, property]) => [
+            propId,
+            { ...property, propId, modifier: modifierOf(property.tag === 'error' ? 8 : 0) },
+          ]),
+        ),
+      })),
+    }))
+    return { status: 200, headers: new Headers({ ...said, ...(left.length > limit && { link }) }), body }
+  }
+}
+
+function eventOf(happening: Happening, place: { readonly offset: number; readonly timestamp: number }): StreamEvent {
+  const { device: deviceIdentifier } = happening
+  if (happening.kind !== 'report') {
+    const type = happening.kind === 'add' ? 'DEVICE_ADD' : 'DEVICE_DELETE'
+    return { type, ...place, deviceIdentifier }
+  }
+  return {
+    type: 'OBJECT_UPDATED',
+    ...place,
+    flakeAddress: 1,
+    deviceIdentifier,
+    serviceIdentifier: happening.service,
+    updates: happening.items.map(({ propId, value, error }) => ({
+      propId,
+      type: 'UINT8',
+      modifier: modifierOf(error === undefined ? 0 : 8),
+      tag: error !== undefined ? 'error' : value === undefined ? 'removed' : 'value',
+      ...(value !== undefined && { value }),
+      ...(error !== undefined && { error }),
+    })),
+  }
+}

@@ -1,0 +1,291 @@
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { launchChromium, noBrowser } from '#test/blackbox/chromium'
+import { grant, Person, root, signUp, startWithIdentity } from '#test/blackbox/people'
+import type { StartedServer } from '#test/blackbox/started-server'
+import { until } from '#test/blackbox/until'
+import { dialogOf, fitsAPhone, isTold, rowOf, visit } from '#test/dashboard/looking'
+import { Visitor } from '#test/dashboard/visitor'
+
+/** The pages by which users, roles, tenants, keys and sessions are administered, in a browser. Contract 2. */
+describe('the pages of administration', () => {
+  let server: StartedServer
+  let admin: Person
+  let browser: Browser | undefined
+  let ann: Visitor
+
+  beforeAll(async () => {
+    if (noBrowser && !process.env.CI) {
+      console.warn(noBrowser)
+      return
+    }
+    server = await startWithIdentity()
+    admin = await Person.signIn(server)
+    browser = await launchChromium()
+    ann = await Visitor.open(browser, server)
+    await ann.signIn(root)
+    await ann.sees('Fleet')
+  }, 120_000)
+  afterAll(async () => {
+    await ann?.close()
+    await browser?.close()
+    await server?.finish()
+  })
+  beforeEach((context) => {
+    if (!browser) context.skip(noBrowser)
+  })
+
+  const page = () => ann.page
+  const button = (name: string | RegExp) => ann.button(name)
+  const row = (text: string) => rowOf(ann.page, text)
+  const told = (text: string) => isTold(ann.page, text)
+  const tab = (name: string) => page().getByRole('tab', { name, exact: true }).click()
+  const code = () => page().locator('.shown-once pre').first().innerText()
+  const user = async (name: string) => (await admin.get(`/iam/users/${name}`)).json as Record<string, unknown>
+
+  test('somebody is invited, signs up, is changed, shut out, let in again and removed', async () => {
+    await visit(ann, '/administration/users')
+    await row('root').getByText('you').waitFor()
+    await button('Invite somebody').click()
+    const dialog = dialogOf(page())
+    await dialog.getByLabel('Name').fill('ann')
+    await dialog.getByLabel('E-mail').fill('ann@acme.example')
+    await dialog.getByLabel('operator').check()
+    await dialog.getByLabel('The code is good for').selectOption('a day')
+    await button('Make the code').click()
+    await page().getByRole('heading', { name: 'The code for ann' }).waitFor()
+    await page()
+      .getByText(`/#/sign-up/ann/${await code()}`)
+      .waitFor()
+    const password = 'password of ann'
+    await signUp(server, { name: 'ann', password }, await code())
+    await button('I have it').click()
+    await page().getByRole('heading', { name: 'The code for ann' }).waitFor({ state: 'detached' })
+    const somebody = await Person.signIn(server, { name: 'ann', password })
+
+    // A name is taken once.
+    await button('Invite somebody').click()
+    await dialog.getByLabel('Name').fill('ANN')
+    await button('Make the code').click()
+    await dialog.getByText('The name is taken').waitFor()
+    await page().keyboard.press('Escape')
+
+    await button('Change ann').click()
+    await dialog.getByLabel('viewer').check()
+    await dialog.getByLabel('operator').uncheck()
+    await button('Save').click()
+    await told('ann is changed')
+    expect(await user('ann')).toMatchObject({ roles: ['viewer'], email: 'ann@acme.example', state: 'active' })
+
+    await button('Disable ann').click()
+    await dialog.getByText('Every session of ann ends at once').waitFor()
+    await dialog.getByRole('button', { name: 'Disable ann' }).click()
+    await told('ann is disabled')
+    await until(async () => !(await somebody.isIn()), 'ann to be signed out')
+    await row('ann').getByText('disabled').waitFor()
+    await button('Enable ann').click()
+    await told('ann is enabled')
+
+    await button('Reset password for ann').click()
+    await button('Make the code').click()
+    await page().getByRole('heading', { name: 'The code for ann' }).waitFor()
+    await signUp(server, { name: 'ann', password: 'another password' }, await code())
+    await button('I have it').click()
+
+    await button('Delete ann').click()
+    const confirm = dialog.getByRole('button', { name: 'Delete ann' })
+    expect(await confirm.isDisabled()).toBe(true)
+    await dialog.getByLabel('Type ann to confirm').fill('ann')
+    await confirm.click()
+    await told('ann is deleted')
+    expect((await admin.get('/iam/users/ann')).status).toBe(404)
+    await page().getByLabel('Search').fill('nobody like this')
+    await page().getByText('Nobody is found').waitFor()
+  })
+
+  test('the last administrator stays, and it is said why', async () => {
+    await visit(ann, '/administration/users')
+    await button('Disable root').click()
+    const dialog = dialogOf(page())
+    await dialog.getByText('That is you').waitFor()
+    await dialog.getByRole('button', { name: 'Disable root' }).click()
+    await dialog.getByText('This is the last active administrator').waitFor()
+    await page().keyboard.press('Escape')
+    expect(await user('root')).toMatchObject({ state: 'active' })
+  })
+
+  test('roles: made in the matrix, changed, copied; those in use stay, and who holds them is named', async () => {
+    await visit(ann, '/administration/roles')
+    await button('Show admin').click()
+    const dialog = dialogOf(page())
+    await dialog.getByText('Made with the server').waitFor()
+    expect(await dialog.getByLabel('any action on any resource').isDisabled()).toBe(true)
+    expect(await dialog.getByLabel('read on service').isChecked()).toBe(true)
+    await page().keyboard.press('Escape')
+    expect(await button('Change admin').count()).toBe(0)
+
+    await button('New role').click()
+    await dialog.getByLabel('Name').fill('admin')
+    await dialog.getByText('There is a role of this name').waitFor()
+    await dialog.getByLabel('Name').fill('wall')
+    await dialog.getByLabel('update on service').check()
+    await dialog.getByLabel('any action on alarms').check()
+    await dialog.getByLabel('read on meta').uncheck()
+    expect(await dialog.getByLabel('delete on alarms').isDisabled()).toBe(true)
+    await dialog.getByLabel('All devices').uncheck()
+    await dialog.getByLabel('Devices', { exact: true }).fill('LAMP-1, lamp-2')
+    await button('Save the role').click()
+    await told('Role wall is saved')
+    const saved = async () => ((await admin.get('/iam/roles/wall')).json as { grants: unknown }).grants
+    expect(await saved()).toEqual([
+      {
+        permissions: { service: ['read', 'update'], schemas: ['read'], alarms: ['*'] },
+        devices: ['LAMP-1', 'LAMP-2'],
+        services: ['*'],
+      },
+    ])
+
+    await button('Change wall').click()
+    await button('Add a grant').click()
+    await dialog.getByRole('group', { name: 'Grant 2' }).getByLabel('read on health').check()
+    await button('Save the role').click()
+    await told('Role wall is saved')
+    await until(async () => ((await saved()) as unknown[]).length === 2, 'the second grant')
+
+    await admin.bring('holder', ['wall'])
+    await button('Delete wall').click()
+    await dialog.getByRole('button', { name: 'Delete wall' }).click()
+    await dialog.getByText('Role wall is held by holder').waitFor()
+    await admin.delete('/iam/users/holder')
+    await dialog.getByRole('button', { name: 'Delete wall' }).click()
+    await told('Role wall is deleted')
+    expect((await admin.get('/iam/roles/wall')).status).toBe(404)
+  })
+
+  test('keys are made, shown once, and ended', async () => {
+    await visit(ann, '/administration/keys')
+    await page().getByText('npm run -s admin -- key add provisioning').waitFor()
+    await button('New provisioning key').click()
+    const dialog = dialogOf(page())
+    await dialog.getByLabel('Name').fill('Hall 3')
+    await dialog.getByLabel('Devices at most').fill('2')
+    await button('Make the key').click()
+    await page().getByRole('heading', { name: 'The provisioning key Hall 3' }).waitFor()
+    const gateway = Buffer.from(`default/*:${await code()}`).toString('base64')
+    const body = { deviceIdentifier: 'HALL-1', services: [], updates: [] }
+    const headers = { authorization: `Basic ${gateway}` }
+    expect((await server.ask('/link', { method: 'POST', body, headers })).status).toBe(204)
+    await button('I have it').click()
+    await button('Delete Hall 3').click()
+    await button('Delete the key').click()
+    await told('The key Hall 3 has ended')
+    expect((await server.ask('/link', { method: 'POST', body, headers })).status).toBe(401)
+
+    await button('New API key').click()
+    await dialog.getByLabel('Name').fill('Reporting')
+    await dialog.getByLabel('viewer').check()
+    await dialog.getByLabel('It is good').selectOption('a year')
+    await button('Make the key').click()
+    await page().getByRole('heading', { name: 'The API key Reporting' }).waitFor()
+    const key = { 'x-api-key': await code() }
+    expect((await server.get('/iam/me', key)).json).toMatchObject({ roles: ['viewer'] })
+    await button('I have it').click()
+    await button('Delete Reporting').click()
+    await button('Delete the key').click()
+    await told('The key Reporting has ended')
+    expect((await server.get('/iam/me', key)).status).toBe(401)
+  })
+
+  test('a tenant is made, entered, changed and removed', async () => {
+    await visit(ann, '/administration/tenants')
+    await page().getByText('npm run admin -- tenant add acme').waitFor()
+    await button('New tenant').click()
+    const dialog = dialogOf(page())
+    await dialog.getByLabel('Identifier').fill('acme')
+    await dialog.getByLabel('Name').fill('Acme')
+    await dialog.getByLabel('Second factor').selectOption('for everybody')
+    await button('Make the tenant').click()
+    await told('Tenant acme is made')
+    await button('Users of Acme').click()
+    await page().getByText('npm run admin -- user add ann --role operator --tenant acme').waitFor()
+    await button('Invite somebody').click()
+    await dialog.getByLabel('Name').fill('eve')
+    await button('Make the code').click()
+    await page().getByRole('heading', { name: 'The code for eve' }).waitFor()
+    expect((await admin.get('/iam/users/eve?tenant=acme')).json).toMatchObject({ name: 'eve', state: 'invited' })
+    expect((await admin.get('/iam/users/eve')).status).toBe(404)
+
+    await tab('Tenants')
+    await button('Change Acme').click()
+    await dialog.getByLabel('Hosts').fill('not a host!')
+    await button('Save').click()
+    await dialog.getByText('must be a host name').first().waitFor()
+    await dialog.getByLabel('Hosts').fill('devices.acme.example')
+    await dialog.getByLabel('Basic scheme').uncheck()
+    await button('Save').click()
+    await told('Tenant acme is changed')
+    expect((await admin.get('/iam/tenants/acme')).json).toMatchObject({
+      hosts: ['devices.acme.example'],
+      basic: false,
+      twoFactor: 'required',
+    })
+    await button('Delete Acme').click()
+    await dialog.getByLabel('Type acme to confirm').fill('acme')
+    await button('Delete it with everything in it').click()
+    await told('Tenant acme is unreachable')
+    await tab('Users')
+    await row('root').waitFor()
+    // Deleted: one's own is meant again, and the choice is gone with the others.
+    expect(await page().getByLabel('Tenant').count()).toBe(0)
+  })
+
+  test('sessions are seen and ended', async () => {
+    const sam = await admin.bringIn('sam', ['viewer'])
+    await visit(ann, '/administration/sessions')
+    await page().getByText('npm run admin -- session list ann').waitFor()
+    await page().getByLabel('User').fill('nobody')
+    await button('Show').click()
+    await page().getByText('There is no user nobody here').first().waitFor()
+    await page().getByLabel('User').fill('sam')
+    await button('Show').click()
+    await row('127.0.0.1').getByText('Basic').waitFor()
+    await button('Sign sam out everywhere').click()
+    await button('End every session').click()
+    await told('sam is signed out everywhere')
+    await page().getByText('sam is signed in nowhere').waitFor()
+    expect(await sam.isIn()).toBe(false)
+  })
+
+  test('without barriers, on a telephone too', async () => {
+    for (const where of ['users', 'roles', 'tenants', 'keys', 'sessions']) {
+      await visit(ann, `/administration/${where}`)
+      await page().getByRole('tab', { selected: true }).waitFor()
+      await page().locator('.loading').waitFor({ state: 'detached' })
+      await ann.isAccessible()
+      await fitsAPhone(ann)
+    }
+    await visit(ann, '/administration/roles')
+    await button('New role').click()
+    await dialogOf(page()).getByLabel('read on service').waitFor()
+    await ann.isAccessible()
+  })
+
+  test('what one may not do is not offered, and what one may not see is not there', async () => {
+    await admin.putRole('looker', grant({ users: ['read'], service: ['read'] }))
+    const looker = await admin.bring('looker', ['looker'])
+    const other = await Visitor.open(browser as Browser, server)
+    await other.signIn(looker)
+    await other.sees('Fleet')
+    await visit(other, '/administration')
+    await rowOf(other.page, 'looker').getByText('you').waitFor()
+    expect(await other.page.getByRole('tab').allInnerTexts()).toEqual(['Users', 'Keys', 'Sessions'])
+    for (const name of [/^Invite/, /^Change/, /^Disable/, /^Delete/, /^Reset/]) {
+      expect(await other.button(name).count()).toBe(0)
+    }
+    await visit(other, '/administration/keys')
+    await other.reads('There is no API key yet')
+    expect(await other.button(/^New/).count()).toBe(0)
+    expect(await other.page.getByText('Provisioning keys').count()).toBe(0)
+    await other.close()
+  })
+})

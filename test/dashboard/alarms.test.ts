@@ -1,0 +1,188 @@
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { launchChromium, noBrowser } from '#test/blackbox/chromium'
+import { StartedServer } from '#test/blackbox/started-server'
+import { until } from '#test/blackbox/until'
+import { Boilers } from '#test/dashboard/boilers'
+import { Visitor } from '#test/dashboard/visitor'
+
+interface Alarm {
+  readonly name: string
+  readonly condition: object
+  readonly forSeconds: number
+  readonly devices?: readonly string[]
+  readonly resourceIdentifier: string
+}
+
+/** Alarms in a real browser: made, watched, changed, removed. Contract 5.3. */
+describe('alarms in a browser', () => {
+  let server: StartedServer
+  let browser: Browser | undefined
+  let boilers: Boilers
+  let ann: Visitor
+
+  beforeAll(async () => {
+    if (noBrowser && !process.env.CI) {
+      console.warn(noBrowser)
+      return
+    }
+    server = await StartedServer.start()
+    boilers = await Boilers.link(server, 3)
+    browser = await launchChromium()
+    ann = await Visitor.open(browser, server)
+  }, 120_000)
+  afterAll(async () => {
+    await ann?.close()
+    await browser?.close()
+    boilers?.cut()
+    await server?.finish()
+  })
+  beforeEach((context) => {
+    if (!browser) context.skip(noBrowser)
+  })
+
+  const row = (text: string) => ann.page.getByRole('row').filter({ hasText: text })
+  const pick = (label: string, option: string) => ann.field(label).selectOption({ label: option })
+  const stored = async () => (await server.get('/alarms')).json as readonly Alarm[]
+  const only = async () => {
+    const [alarm, another] = await stored()
+    expect(another).toBeUndefined()
+    return alarm as Alarm
+  }
+  const pathOf = ({ resourceIdentifier }: Alarm) => `/alarms/${resourceIdentifier.slice('crn#alarm:'.length)}`
+
+  test('without any it says what one is, and how to make one', async () => {
+    await ann.goTo('/alarms')
+    await ann.sees('Alarms')
+    await ann.reads('No alarm yet')
+    await ann.reads(/curl -X POST http:.*\/api\/v1\/alarms/)
+    await ann.isAccessible()
+  })
+
+  test('one is made by rows, which become JsonLogic', async () => {
+    await ann.page.getByRole('link', { name: 'New alarm' }).click()
+    await ann.sees('New alarm')
+    await ann.field('Name').fill('Boils')
+    await pick('Severity', 'critical')
+    await ann.button('Make the alarm').click()
+    // Nothing is sent that is not complete, and what is missing is told at its place.
+    await ann.reads('Choose what is looked at')
+    await ann.field('Service').fill('boiler')
+    await pick('Look at', 'Temperature')
+    await ann.field('Value (°C)').fill('hot')
+    await ann.reads('Give a number, such as 21.5')
+    await ann.field('Value (°C)').fill('70')
+    await ann.isAccessible()
+    await ann.button('Make the alarm').click()
+    await ann.sees('Boils')
+    await ann.reads('It was active nowhere so far')
+    expect(await only()).toMatchObject({
+      severity: 'critical',
+      condition: { '>': [{ var: 'Temperature' }, 70] },
+      forSeconds: 0,
+    })
+    expect(await only()).not.toHaveProperty('devices')
+  })
+
+  test('where it is active is live, on its page and in the list', async () => {
+    await boilers.report('BOILER-002', 95)
+    await row('BOILER-002').getByText('active').waitFor()
+    await ann.reads('1 active')
+    await ann.isAccessible()
+    await ann.page.getByRole('link', { name: 'All alarms' }).click()
+    await row('Boils').getByText('active on 1 device').waitFor()
+    await row('Boils').getByText('Temperature is above 70 °C').waitFor()
+    await boilers.report('BOILER-001', 96)
+    await row('Boils').getByText('active on 2 devices').waitFor()
+    await ann.isPictured('alarms')
+    await ann.isAccessible()
+    await boilers.report('BOILER-001', 20)
+    await boilers.report('BOILER-002', 20)
+    await row('Boils').getByText('quiet').waitFor()
+    await ann.field('Only active ones').check()
+    await ann.reads('Nothing is active')
+    await ann.field('Only active ones').uncheck()
+    await ann.field('Find').fill('no such')
+    await ann.reads('No alarm is like that')
+    await ann.field('Find').fill('')
+  })
+
+  test('it is edited by rows and as JSON, and what the server refuses stands at its field', async () => {
+    await ann.page.getByRole('link', { name: 'Boils' }).click()
+    await row('BOILER-002').getByText('inactive').waitFor()
+    await ann.button('Add a row').click()
+    await ann.field('Look at').nth(1).selectOption({ label: 'Mode' })
+    await ann.field('Comparison').nth(1).selectOption({ label: 'is' })
+    await ann.field('Value').selectOption({ label: 'Heating' })
+    await ann.field('For at least').fill('2')
+    await ann.button('JSON').click()
+    const json = ann.field('JsonLogic')
+    expect(JSON.parse(await json.inputValue())).toEqual({
+      and: [{ '>': [{ var: 'Temperature' }, 70] }, { '==': [{ var: 'Mode' }, 1] }],
+    })
+    await json.fill('{"and":[')
+    await ann.button('Save').click()
+    await ann.reads('This is no JSON')
+    await json.fill('{"soon":[{"var":"Temperature"}]}')
+    await ann.button('Save').click()
+    await ann.reads(/must have one key, one of/)
+    expect(await only()).toMatchObject({ condition: { '>': [{ var: 'Temperature' }, 70] } })
+    await json.fill('{">":[{"-":[{"var":"Temperature"},{"var":"Setpoint"}]},5]}')
+    await ann.reads('This says more than rows can')
+    await ann.field('Some devices and groups').check()
+    await ann.field('Devices').fill('boiler-003, BOILER-001')
+    await ann.page.keyboard.press('Enter')
+    await ann.button('Remove BOILER-001').click()
+    await ann.button('Save').click()
+    await ann.reads('Boils is saved')
+    expect(await only()).toMatchObject({
+      condition: { '>': [{ '-': [{ var: 'Temperature' }, { var: 'Setpoint' }] }, 5] },
+      forSeconds: 2,
+      devices: ['BOILER-003'],
+    })
+  })
+
+  test('what somebody else changes meanwhile is said, and taken when wished', async () => {
+    await ann.field('Name').fill('Mine')
+    const { resourceIdentifier: _, ...alarm } = await only()
+    const body = {
+      name: 'Theirs',
+      severity: 'info',
+      serviceIdentifier: 'boiler',
+      condition: alarm.condition,
+    }
+    expect((await server.ask(pathOf(await only()), { method: 'PUT', body })).status).toBe(200)
+    await ann.reads('Somebody changed this alarm while you did')
+    expect(await ann.field('Name').inputValue()).toBe('Mine')
+    await ann.button('Take what is there now').click()
+    await until(async () => (await ann.field('Name').inputValue()) === 'Theirs', 'what is there now')
+    await ann.sees('Theirs')
+  })
+
+  test('on a phone everything is within reach', async () => {
+    const phone = await Visitor.open(browser as Browser, server, 'phone')
+    await phone.goTo(pathOf(await only()))
+    await phone.sees('Theirs')
+    expect(await phone.page.evaluate('document.documentElement.scrollWidth <= innerWidth')).toBe(true)
+    await phone.isAccessible()
+    await phone.close()
+  })
+
+  test('it is removed after a question, and elsewhere the list follows', async () => {
+    const bob = await Visitor.open(browser as Browser, server)
+    await bob.goTo('/alarms')
+    await bob.page.getByRole('link', { name: 'Theirs' }).waitFor()
+    await ann.button('Remove').click()
+    await ann.reads('Where it is active it ends')
+    await ann.button('Remove the alarm').click()
+    await ann.sees('Alarms')
+    await bob.reads('No alarm yet')
+    expect(await stored()).toEqual([])
+    await bob.close()
+  })
+
+  test('one that is not there says so', async () => {
+    await ann.goTo('/alarms/8Hj4wRt6Zp')
+    await ann.reads('It is not there any more, or you may not see it.')
+  })
+})

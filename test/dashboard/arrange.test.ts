@@ -1,0 +1,149 @@
+import { describe, expect, test } from 'vitest'
+import type { DeviceView, ServiceView } from '#client/client'
+import { arrange, isSameOrder } from '#dashboard/pages/fleet/arrange'
+import { operatorsFor, wantedOf } from '#dashboard/pages/fleet/condition'
+import { type Condition, everything, queryOf, viewOf } from '#dashboard/pages/fleet/view'
+
+function service(values: Readonly<Record<number, number | string | boolean>>): ServiceView {
+  const entries = Object.entries(values).map(
+    ([propId, value]) =>
+      [
+        Number(propId),
+        {
+          propId: Number(propId),
+          type: 'FLOAT',
+          tag: 'value' as const,
+          modifier: { isReadOnly: false, isActionable: false, isVolatile: false, isError: false, isArray: false },
+          value,
+        },
+      ] as const,
+  )
+  const map = new Map(entries)
+  return Object.assign(map, { valueAt: (propId: number) => map.get(propId)?.value })
+}
+
+function device(deviceIdentifier: string, more: Partial<DeviceView> = {}): DeviceView {
+  return {
+    deviceIdentifier,
+    status: 'online',
+    lastMessage: 0,
+    lastConnect: 0,
+    numConnects: 0,
+    meta: {},
+    services: new Map(),
+    ...more,
+  }
+}
+
+const fleet = [
+  device('A-1', { services: new Map([['heat', service({ 1: 10, 2: 'low', 3: true })]]) }),
+  device('A-2', { status: 'offline', meta: { location: 'Hall 3' } }),
+  device('B-1', { status: 'idle', services: new Map([['heat', service({ 1: 30 })]]) }),
+  device('B-2', { services: new Map([['heat', service({ 1: 20, 3: false })]]) }),
+]
+const temperature = (one: DeviceView) => one.services.get('heat')?.valueAt(1) as number | undefined
+const where = (operator: Condition['operator'], value: string, propId = 1): Condition => ({
+  serviceIdentifier: 'heat',
+  propId,
+  operator,
+  value,
+})
+
+describe('what a view shows', () => {
+  test.each([
+    ['everything', {}, ['A-1', 'A-2', 'B-1', 'B-2']],
+    ['the other way round', { isDescending: true }, ['B-2', 'B-1', 'A-2', 'A-1']],
+    ['what is searched, whatever its case', { search: ' b- ' }, ['B-1', 'B-2']],
+    ['what is noted about them', { search: 'hall' }, ['A-2']],
+    ['one status', { status: 'idle' as const }, ['B-1']],
+    ['one service', { service: 'heat' }, ['A-1', 'B-1', 'B-2']],
+    ['nothing', { search: 'nobody' }, []],
+  ])('%s', (_, part, identifiers) => {
+    expect(arrange(fleet, { view: { ...everything, ...part } }).identifiers).toEqual(identifiers)
+  })
+
+  test.each([
+    [where('>', '15'), 15, ['B-1', 'B-2']],
+    [where('>=', '20'), 20, ['B-1', 'B-2']],
+    [where('<', '20'), 20, ['A-1']],
+    [where('<=', '20'), 20, ['A-1', 'B-2']],
+    [where('=', '20'), 20, ['B-2']],
+    [where('≠', '20'), 20, ['A-1', 'B-1']],
+    [where('=', 'low', 2), 'low', ['A-1']],
+    [where('=', 'Yes', 3), 1, ['A-1']],
+    [where('=', 'No', 3), 0, ['B-2']],
+  ])('a condition: %o', (condition, wanted, identifiers) => {
+    expect(arrange(fleet, { view: { ...everything, condition }, wanted }).identifiers).toEqual(identifiers)
+  })
+
+  test('counts are of every status, whichever is shown', () => {
+    const { counts } = arrange(fleet, { view: { ...everything, status: 'idle' } })
+    expect(counts).toEqual({ any: 4, online: 2, idle: 1, offline: 1 })
+  })
+
+  test('in the order of a value, those without one last, whichever way round', () => {
+    const ordered = (isDescending: boolean) =>
+      arrange(fleet, { view: { ...everything, isDescending }, sortKey: temperature }).identifiers
+    expect(ordered(false)).toEqual(['A-1', 'B-2', 'B-1', 'A-2'])
+    expect(ordered(true)).toEqual(['B-1', 'B-2', 'A-1', 'A-2'])
+  })
+
+  test('equal ones by identifier, numbers before texts', () => {
+    const keys: Record<string, number | string> = { 'A-1': 'x', 'A-2': 1, 'B-1': 'x', 'B-2': 1 }
+    const { identifiers } = arrange(fleet, {
+      view: everything,
+      sortKey: ({ deviceIdentifier }) => keys[deviceIdentifier],
+    })
+    expect(identifiers).toEqual(['A-2', 'B-2', 'A-1', 'B-1'])
+  })
+
+  test('the same rows are known as the same', () => {
+    expect([isSameOrder(['a', 'b'], ['a', 'b']), isSameOrder(['a', 'b'], ['b', 'a']), isSameOrder([], ['a'])]).toEqual([
+      true,
+      false,
+      false,
+    ])
+  })
+})
+
+describe('what a person compares with', () => {
+  const mode = { name: 'Mode', type: 'uint8', enum: { '0': { name: 'Off' }, '3': { name: 'Heating' } } }
+  test.each([
+    ['21.5', undefined, 21.5],
+    ['21,5', undefined, 21.5],
+    ['heating', mode, 3],
+    ['Yes', undefined, 1],
+    ['false', undefined, 0],
+    ['Hall 3', undefined, 'Hall 3'],
+    ['', undefined, ''],
+  ])('%o means %o', (text, about, wanted) => {
+    expect(wantedOf(text, about)).toBe(wanted)
+  })
+
+  test('names are equal or not', () => {
+    expect([operatorsFor(mode).length, operatorsFor({ name: 'Level', type: 'float' }).length]).toEqual([2, 6])
+  })
+})
+
+describe('the view in the address', () => {
+  test('everything is nothing', () => {
+    expect([queryOf(everything), viewOf('')]).toEqual(['', everything])
+  })
+
+  test.each([
+    { ...everything, search: 'a&b=c ü' },
+    { ...everything, status: 'offline' as const, service: 'heat' },
+    { ...everything, condition: where('>=', '2 > 1') },
+    { ...everything, sort: 'property:heat/1', isDescending: true },
+    { ...everything, isDescending: true },
+  ])('there and back: %o', (view) => {
+    expect(viewOf(queryOf(view))).toEqual(view)
+  })
+
+  test.each(['status=burning', 'where=heat', 'where=heat/x&is=>1', 'where=heat/1&is=1', 'sort='])(
+    'what is no good is left out: %s',
+    (query) => {
+      expect(viewOf(query)).toEqual(everything)
+    },
+  )
+})

@@ -1,0 +1,34 @@
+import { expect, test } from 'vitest'
+import { type Binding, bindingInWords, idOf, isAboutAll } from '#dashboard/binding/binding'
+import { devicesIn } from '#dashboard/binding/device-list'
+
+const groups = [{ resourceIdentifier: 'crn#group:5Kd9tVw3Cx', name: 'Hall 3', devices: [] }]
+
+test.each<[Binding, string]>([
+  [{}, 'all devices'],
+  [{ devices: [] }, 'no device'],
+  [{ devices: [], groups: [] }, 'no device'],
+  [{ devices: ['PUMP-7'] }, 'PUMP-7'],
+  [{ devices: ['PUMP-7', 'PUMP-8'] }, '2 devices'],
+  [{ devices: ['PUMP-7'], groups: ['5Kd9tVw3Cx'] }, 'PUMP-7, Hall 3'],
+  [{ groups: ['6Kd9tVw3Cx'] }, 'group 6Kd9tVw3Cx'],
+])('%j is about %s', (binding, words) => {
+  expect(bindingInWords(binding, groups)).toBe(words)
+  expect(isAboutAll(binding)).toBe(words === 'all devices')
+})
+
+test('the id of a resource name', () => {
+  expect(idOf('crn#group:5Kd9tVw3Cx')).toBe('5Kd9tVw3Cx')
+})
+
+test.each<[string, readonly string[]]>([
+  ['', []],
+  [' , \n', []],
+  ['pump-7', ['PUMP-7']],
+  ['PUMP-7, sensor-1\nPUMP-7\tPUMP-8', ['PUMP-7', 'SENSOR-1', 'PUMP-8']],
+  ['PUMP-7 PUMP-8  PUMP-9', ['PUMP-7', 'PUMP-8', 'PUMP-9']],
+  // The second character of an identifier may be a space. Contract 1.8.
+  ['a b1, !;X', ['A B1', '!;X']],
+])('the devices in %j', (text, devices) => {
+  expect(devicesIn(text)).toEqual(devices)
+})

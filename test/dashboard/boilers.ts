@@ -1,0 +1,122 @@
+import { expect } from 'vitest'
+import { type Declaration, type Fields, LinkClient } from '#test/blackbox/link-client'
+import type { StartedServer } from '#test/blackbox/started-server'
+
+const service = 'boiler'
+const temperature = 0x2000
+const setpoint = 0x2001
+const mode = 0x2002
+
+const schema = {
+  name: 'Boiler',
+  description: 'A boiler in a cellar',
+  properties: {
+    '0x2000': { name: 'Temperature', description: 'Of the water', type: 'float', unit: '°C', readonly: true },
+    '0x2001': {
+      name: 'Setpoint',
+      description: 'What it aims at',
+      type: 'float',
+      unit: '°C',
+      rangeMin: 5,
+      rangeMax: 90,
+    },
+    '0x2002': {
+      name: 'Mode',
+      description: 'What it does',
+      type: 'uint8',
+      enum: { 0: { name: 'Off' }, 1: { name: 'Heating' } },
+    },
+  },
+}
+
+/** Each as warm as its number says; some of them do nothing. */
+function declared(number: number): readonly Declaration[] {
+  return [
+    {
+      serviceIdentifier: service,
+      properties: [
+        { propId: temperature, type: 'FLOAT', value: degreesOf(number), modifier: { isReadOnly: true } },
+        { propId: setpoint, type: 'FLOAT', value: 50 },
+        { propId: mode, type: 'UINT8', value: number % 4 === 0 ? 0 : 1 },
+      ],
+    },
+  ]
+}
+
+/** What a boiler stands at when it comes: from 20 to 64. */
+export function degreesOf(number: number): number {
+  return 20 + ((number * 17) % 45)
+}
+
+/** Many boilers on one link. They take any setpoint but 13. */
+export class Boilers {
+  readonly #server: StartedServer
+  readonly #count: number
+  #link: LinkClient | undefined
+  readonly #addresses = new Map<string, number>()
+  readonly #numbers = new Map<string, number>()
+
+  private constructor(server: StartedServer, count: number) {
+    this.#server = server
+    this.#count = count
+  }
+
+  /** `BOILER-001` and so on, with a schema of what they say. */
+  static async link(server: StartedServer, count: number): Promise<Boilers> {
+    const boilers = new Boilers(server, count)
+    expect((await server.ask(`/schemas/${service}`, { method: 'PUT', body: schema })).status).toBe(200)
+    await boilers.linkAgain()
+    return boilers
+  }
+
+  async linkAgain(): Promise<void> {
+    this.cut()
+    const link = await LinkClient.open(this.#server, 'json')
+    this.#link = link
+    link.socket.on('message', (data: Buffer) => this.#hear(JSON.parse(data.toString())))
+    for (let number = 1; number <= this.#count; number++) {
+      const identifier = `BOILER-${String(number).padStart(3, '0')}`
+      const more = { project: 'boiler', firmwares: [{ firmware: '1.0.0', index: 0 }] }
+      const { flakeAddress } = await link.hello(identifier, declared(number), more)
+      this.#addresses.set(identifier, flakeAddress)
+      this.#numbers.set(identifier, 0)
+    }
+  }
+
+  /** It says how warm it is; resolves when that is stored. */
+  async report(identifier: string, degrees: number): Promise<void> {
+    const flakeAddress = this.#addresses.get(identifier) ?? 0
+    await this.#open.report(flakeAddress, this.#next(identifier), service, [{ propId: temperature, value: degrees }])
+  }
+
+  cut(): void {
+    this.#link?.cut()
+    this.#link = undefined
+  }
+
+  #hear({ type, flakeAddress, id, updates }: Fields): void {
+    if (type !== 'WRITE') return
+    const identifier = [...this.#addresses].find(([, address]) => address === flakeAddress)?.[0] ?? ''
+    const results = (updates as Fields[]).map(({ propId, value }) => {
+      const isTaken = propId !== setpoint || value !== 13
+      return { propId, status: isTaken ? 'OK' : 'REJECTED', ...(!isTaken && { message: 'unlucky' }) }
+    })
+    const taken = (updates as Fields[]).filter((_, place) => results[place]?.status === 'OK')
+    if (taken.length > 0) {
+      const seq = this.#next(identifier)
+      this.#open.send({ type: 'UPDATE', flakeAddress, seq, serviceIdentifier: service, updates: taken })
+    }
+    this.#open.send({ type: 'RESULT', flakeAddress, id, results })
+  }
+
+  get #open(): LinkClient {
+    if (!this.#link) throw new Error('they are not linked')
+    return this.#link
+  }
+
+  #next(identifier: string): number {
+    const seq = (this.#numbers.get(identifier) ?? 0) + 1
+    this.#numbers.set(identifier, seq)
+    return seq
+  }
+}

@@ -1,0 +1,75 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { bytesText, isVersion, versionIn } from '#dashboard/pages/firmware/names'
+import { partsOf } from '#dashboard/pages/firmware/rollout-parts'
+import { isEnd, isGood, outcomeText, updateText } from '#dashboard/pages/firmware/update-words'
+import { isShortName } from '#dashboard/parts/short-name'
+import { triggerStatuses, updateStates } from '#model/firmware'
+import { FirmwareVersion, ShortName } from '#model/identifier'
+
+/** Contract 1.8, 6: what the dashboard says of firmware, held against the model of the server. */
+
+const written = fc.string({ unit: fc.constantFrom(...'0123456789.-+abzARC_ /'), maxLength: 24 })
+
+test('versions and names are those that the server takes', () => {
+  for (const text of ['1.2.3', '01.2.3', '1.2', '1.2.3-rc.1+build.7', '1.2.3-', `1.2.3+${'b'.repeat(123)}`, '']) {
+    expect([text, isVersion(text)]).toEqual([text, FirmwareVersion.safeParse(text).success])
+  }
+  for (const text of ['boiler', '.', '..', '__proto__', 'a/b', 'a b', 'x'.repeat(64), 'x'.repeat(65), '']) {
+    expect([text, isShortName(text)]).toEqual([text, ShortName.safeParse(text).success])
+  }
+  fc.assert(
+    fc.property(written, (text) => {
+      expect(isVersion(text)).toBe(FirmwareVersion.safeParse(text).success)
+      expect(isShortName(text)).toBe(ShortName.safeParse(text).success)
+    }),
+  )
+})
+
+test.each([
+  ['boiler-1.5.0.bin', '1.5.0'],
+  ['v2.0.1-rc.1.img', '2.0.1-rc.1'],
+  ['10.0.0', '10.0.0'],
+  ['firmware.bin', undefined],
+  ['192.168.0.1.bin', undefined],
+  ['boiler-1.5.bin', undefined],
+])('the version in the name of a file: %s', (name, version) => {
+  expect(versionIn(name)).toBe(version)
+})
+
+test.each([
+  [0, '0 bytes'],
+  [999, '999 bytes'],
+  [1_500, '1.50 KB'],
+  [268_435_456, '268.4 MB'],
+])('%d bytes are %s', (bytes, text) => {
+  expect(bytesText(bytes)).toBe(text)
+})
+
+test('every device of a rollout is counted in one part of the bar', () => {
+  const parts = partsOf({ chosen: 100, running: 4, done: 60, failed: 3, refused: 2 })
+  expect(parts.map(({ count }) => count)).toEqual([60, 4, 3, 2, 31])
+  // Until all were gone through it is not known how many are chosen.
+  expect(partsOf({ chosen: 0, running: 4, done: 1, failed: 0, refused: 0 }).map(({ count }) => count)).toEqual([
+    1, 4, 0, 0, 0,
+  ])
+})
+
+test('whatever becomes of an update by hand is said in words, and what is none of its ends goes on', () => {
+  for (const status of triggerStatuses) {
+    const said = outcomeText('PUMP-7', { status, message: 'battery low' })
+    expect(said).toMatch(/^PUMP-7: .+ \(battery low\)\.$/)
+    expect(said).not.toContain('undefined')
+  }
+  expect(triggerStatuses.filter((status) => isGood({ status }))).toEqual(['STARTED', 'NO_UPDATE'])
+  const ends = updateStates.map((state) => state.toUpperCase()).filter(isEnd)
+  expect(ends).toEqual(['IDLE', 'DONE', 'FAILED', 'REFUSED'])
+})
+
+test('where an update stands', () => {
+  const entry = { firmware: '1.0.0', index: 0, updateAvailable: false }
+  expect(updateText(entry)).toBeUndefined()
+  const update = { status: 'DOWNLOADING', firmware: '1.5.0', progress: 41.6, at: 1 } as const
+  expect(updateText({ ...entry, update })).toBe('downloading 1.5.0, 42 %')
+  expect(updateText({ ...entry, update: { ...update, status: 'DONE' } })).toBe('done 1.5.0')
+})

@@ -1,0 +1,179 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import {
+  type PartAnswer,
+  partBytes,
+  type UploadDoors,
+  UploadRefused,
+  uploadImage,
+} from '#dashboard/pages/firmware/upload'
+
+/** Contract 6: an image in parts, over connections that break. The server is one of a few lines, by docs/api.md. */
+
+const release = { firmware: '1.5.0', index: 0, sha256: 'f'.repeat(64), size: 1, createdAt: 1, createdBy: 'crn#user:a' }
+
+type Fault = 'lost before it came' | 'answer lost' | 'broken on the way' | 'busy' | 'being uploaded already'
+
+/** Takes parts as the server does, and goes wrong as told, once for each fault. */
+class Receiver {
+  bytes = Buffer.alloc(0)
+  isStored = false
+  readonly sent: string[] = []
+  readonly faults: (Fault | undefined)[]
+
+  constructor(faults: readonly (Fault | undefined)[] = []) {
+    this.faults = [...faults]
+  }
+
+  async take(contentRange: string, part: Blob): Promise<PartAnswer> {
+    this.sent.push(contentRange)
+    const fault = this.faults.shift()
+    if (fault === 'lost before it came') throw new TypeError('Failed to fetch')
+    if (fault === 'busy') return { status: 503, body: { error: 'OVERLOADED' } }
+    if (fault === 'being uploaded already') {
+      return { status: 409, body: { error: 'this is being uploaded already' } }
+    }
+    const piece = await content(part)
+    if (fault === 'broken on the way') {
+      this.#append(contentRange, piece.subarray(0, Math.floor(piece.length / 2)))
+      throw new TypeError('Failed to fetch')
+    }
+    const answer = this.#append(contentRange, piece)
+    if (fault === 'answer lost') throw new TypeError('Failed to fetch')
+    return answer
+  }
+
+  #append(contentRange: string, piece: Buffer): PartAnswer {
+    const [, range = '', size = ''] = /^bytes ([^/]+)\/(\d+)$/.exec(contentRange) ?? []
+    const isAsked = range === '*'
+    if (this.isStored && !isAsked) return { status: 200, body: release }
+    if (!isAsked) {
+      const from = Number(range.split('-')[0])
+      if (from === 0) this.bytes = Buffer.alloc(0)
+      if (from !== this.bytes.length) {
+        return { status: 409, body: { error: `bytes from ${this.bytes.length} are expected` } }
+      }
+      this.bytes = Buffer.concat([this.bytes, piece])
+      if (this.bytes.length === Number(size)) {
+        this.isStored = true
+        return { status: 201, body: release }
+      }
+    }
+    return { status: 202, body: { received: this.bytes.length, size: Number(size) } }
+  }
+}
+
+function doorsTo(receiver: Pick<Receiver, 'take'>, more: Partial<UploadDoors> = {}) {
+  const seen = { received: [] as number[], pauses: [] as string[], waits: [] as number[] }
+  const doors: UploadDoors = {
+    send: (range, part) => receiver.take(range, part),
+    wait: async (ms) => void seen.waits.push(ms),
+    onReceived: (bytes) => void seen.received.push(bytes),
+    onPause: (why) => void seen.pauses.push(why),
+    signal: new AbortController().signal,
+    ...more,
+  }
+  return { doors, seen }
+}
+
+const imageOf = (bytes: number) => new Blob([Uint8Array.from({ length: bytes }, (_, place) => place % 251)])
+const content = async (image: Blob) => Buffer.from(await image.arrayBuffer())
+
+test('in parts, asked first how much is there, telling how far it is', async () => {
+  const image = imageOf(2 * partBytes + 7)
+  const receiver = new Receiver()
+  const { doors, seen } = doorsTo(receiver)
+  expect(await uploadImage(image, doors)).toEqual(release)
+  expect(receiver.sent).toEqual([
+    `bytes */${image.size}`,
+    `bytes 0-${partBytes - 1}/${image.size}`,
+    `bytes ${partBytes}-${2 * partBytes - 1}/${image.size}`,
+    `bytes ${2 * partBytes}-${image.size - 1}/${image.size}`,
+  ])
+  expect(receiver.bytes.equals(await content(image))).toBe(true)
+  expect(seen.received).toEqual([0, partBytes, 2 * partBytes, image.size])
+})
+
+test('goes on where an upload of before ended, and sends nothing when it is there', async () => {
+  const image = imageOf(partBytes + 3)
+  const receiver = new Receiver()
+  receiver.bytes = (await content(image)).subarray(0, 10)
+  expect(await uploadImage(image, doorsTo(receiver).doors)).toEqual(release)
+  expect(receiver.sent[1]).toBe(`bytes 10-${partBytes + 9 < image.size ? partBytes + 9 : image.size - 1}/${image.size}`)
+  const again = doorsTo({ take: async () => ({ status: 202, body: { received: image.size, size: image.size } }) })
+  expect(await uploadImage(image, again.doors)).toBeUndefined()
+})
+
+test('whatever goes wrong on the way, the image that arrives is the one that was sent', async () => {
+  const faults: readonly Fault[] = [
+    'lost before it came',
+    'answer lost',
+    'broken on the way',
+    'busy',
+    'being uploaded already',
+  ]
+  const image = imageOf(3 * partBytes + 11)
+  const whole = await content(image)
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.option(fc.constantFrom(...faults), { nil: undefined }), { maxLength: 7 }),
+      async (planned) => {
+        const receiver = new Receiver(planned)
+        await uploadImage(image, doorsTo(receiver).doors)
+        expect(receiver.isStored).toBe(true)
+        expect(receiver.bytes.equals(whole)).toBe(true)
+      },
+    ),
+    { numRuns: 40 },
+  )
+})
+
+test('gives up behind the same failure so often in a row, with longer and longer pauses', async () => {
+  const { doors, seen } = doorsTo(new Receiver(Array.from({ length: 20 }, () => 'busy' as const)))
+  await expect(uploadImage(imageOf(9), doors)).rejects.toThrow('OVERLOADED')
+  expect(seen.waits).toEqual([500, 1000, 2000, 4000, 8000, 16_000, 30_000])
+  expect(seen.pauses).toHaveLength(7)
+})
+
+test('gives up where it is told how much there is, and never gets on', async () => {
+  const sent: string[] = []
+  const take = async (range: string) => {
+    sent.push(range)
+    return { status: range.includes('*') ? 202 : 503, body: { received: 0, error: 'STORAGE' } }
+  }
+  await expect(uploadImage(imageOf(9), doorsTo({ take }).doors)).rejects.toThrow('STORAGE')
+  expect(sent.filter((range) => range === 'bytes 0-8/9')).toHaveLength(8)
+})
+
+test.each([
+  [409, { error: 'the release is there, with another image' }, 'the release is there, with another image'],
+  [413, { error: 'the image is larger than 9 bytes' }, 'the image is larger than 9 bytes'],
+  [
+    400,
+    { error: 'Validation Error', details: [{ path: 'index', message: 'must be a whole number' }] },
+    'index must be',
+  ],
+  [403, undefined, ''],
+])('is not tried again where it is refused: %s', async (status, body, said) => {
+  const sent: string[] = []
+  const take = async (range: string) => {
+    sent.push(range)
+    return { status, body }
+  }
+  const refused = await uploadImage(imageOf(9), doorsTo({ take }).doors).catch((error: unknown) => error)
+  expect(refused).toBeInstanceOf(UploadRefused)
+  expect(refused).toMatchObject({ status, message: expect.stringContaining(said) })
+  expect(sent).toHaveLength(1)
+})
+
+test('ends where somebody calls it off', async () => {
+  const calledOff = new AbortController()
+  const receiver = new Receiver()
+  const take = async (range: string, part: Blob) => {
+    if (receiver.sent.length === 1) calledOff.abort(new Error('called off'))
+    return receiver.take(range, part)
+  }
+  const { doors } = doorsTo({ take }, { signal: calledOff.signal })
+  await expect(uploadImage(imageOf(3 * partBytes), doors)).rejects.toThrow('called off')
+  expect(receiver.sent).toHaveLength(2)
+})

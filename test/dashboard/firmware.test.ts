@@ -1,0 +1,235 @@
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { launchChromium, noBrowser } from '#test/blackbox/chromium'
+import { comesTo, imageOf, put, release, sha256Of } from '#test/blackbox/firmware-fleet'
+import { StartedServer } from '#test/blackbox/started-server'
+import { until } from '#test/blackbox/until'
+import { UpdatingDevice } from '#test/blackbox/updating-device'
+import { dialogOf, fitsAPhone, isTold, rowOf, visit } from '#test/dashboard/looking'
+import { Visitor } from '#test/dashboard/visitor'
+
+/** The pages about firmware, in a browser, against the built server. Contract 6. */
+describe('the pages about firmware', () => {
+  let server: StartedServer
+  let browser: Browser | undefined
+  let ann: Visitor
+  const devices: UpdatingDevice[] = []
+
+  beforeAll(async () => {
+    if (noBrowser && !process.env.CI) {
+      console.warn(noBrowser)
+      return
+    }
+    server = await StartedServer.start({ DISABLE_CONNECT_UPDATE: 'on' })
+    browser = await launchChromium()
+    ann = await Visitor.open(browser, server)
+  }, 120_000)
+  afterAll(async () => {
+    await ann?.close()
+    await browser?.close()
+    for (const device of devices) device.cut()
+    await server?.finish()
+  })
+  beforeEach((context) => {
+    if (!browser) context.skip(noBrowser)
+  })
+
+  const page = () => ann.page
+  const button = (name: string | RegExp) => ann.button(name)
+  const row = (text: string) => rowOf(ann.page, text)
+  const told = (text: string) => isTold(ann.page, text)
+  const linked = async (name: string, project: string) => {
+    const device = await UpdatingDevice.linked(server, name, { project })
+    devices.push(device)
+    return device
+  }
+
+  test('nothing yet: says what to do next; a release is uploaded, over a connection that breaks', async () => {
+    await visit(ann, '/firmware')
+    await page().getByText('There is no firmware yet').waitFor()
+    await page().getByText('curl -T boiler-1.0.0.bin').waitFor()
+
+    await button('New release').click()
+    const dialog = dialogOf(page())
+    await dialog.getByLabel('Project').fill('boiler')
+    const image = imageOf('boiler/1.5.0', 1_300_000)
+    await dialog.getByLabel('Image').setInputFiles({
+      name: 'boiler-1.5.0.bin',
+      mimeType: 'application/octet-stream',
+      buffer: image,
+    })
+    expect(await dialog.getByLabel('Version').inputValue()).toBe('1.5.0')
+    let parts = 0
+    await page().route('**/releases/1.5.0*', async (route) => {
+      parts++
+      if (parts === 3) await route.abort('connectionreset')
+      else await route.continue()
+    })
+    await button('Upload').click()
+    await dialog.getByText('It goes on by itself').waitFor()
+    await told('boiler 1.5.0 is there')
+    await page().unroute('**/releases/1.5.0*')
+    const { json } = await server.get('/updates/projects/boiler/releases')
+    expect(json).toMatchObject([{ firmware: '1.5.0', index: 0, size: image.length, sha256: sha256Of(image) }])
+    await page().getByRole('link', { name: 'boiler' }).click()
+    await page().getByRole('heading', { level: 1, name: 'boiler' }).waitFor()
+    await row('1.5.0').getByText('1.30 MB').waitFor()
+
+    // Another image under the same version is refused, and says why.
+    await button('New release').click()
+    await dialog.getByLabel('Image').setInputFiles({
+      name: 'boiler-1.5.0.bin',
+      mimeType: 'application/octet-stream',
+      buffer: imageOf('another', 1_300_000),
+    })
+    await button('Upload').click()
+    await dialog.getByText('A release never changes: choose another version').waitFor()
+    await dialog.getByLabel('Version').fill('nonsense')
+    await dialog.getByText('Must be a semantic version').waitFor()
+    expect(await button('Upload').isDisabled()).toBe(true)
+    await page().keyboard.press('Escape')
+  })
+
+  test('a rollout: put, watched as it goes, paused, gone on with, ended', async () => {
+    const fleet = [await linked('STEP-1', 'steps'), await linked('STEP-2', 'steps'), await linked('STEP-3', 'steps')]
+    const [one, two] = fleet as [UpdatingDevice, UpdatingDevice]
+    await visit(ann, '/firmware')
+    await row('steps').getByText('1.0.0 on 3').waitFor()
+    await page().getByRole('link', { name: 'steps' }).click()
+    await page().getByText('There is no rollout').waitFor()
+    await page().getByText('3 devices, 0 being updated').waitFor()
+
+    await button('New rollout').click()
+    const dialog = dialogOf(page())
+    await dialog.getByLabel('Version').fill('1.1.0')
+    await dialog.getByLabel('Percent of the devices').fill('100')
+    await dialog.getByLabel('Only in a window').check()
+    await dialog.getByLabel('It opens (cron, UTC)').fill('99 * * * *')
+    await dialog.getByText('1.1.0 goes by itself to 3 of 3 devices of steps').waitFor()
+    await button('Begin the rollout').click()
+    await dialog
+      .getByText(/must be a cron expression/i)
+      .first()
+      .waitFor()
+    await dialog.getByLabel('Only in a window').uncheck()
+    await button('Begin the rollout').click()
+    await told('1.1.0 is on its way to steps')
+    expect((await server.get('/updates/projects/steps/rollout')).json).toMatchObject({
+      firmware: '1.1.0',
+      percent: 100,
+      errorThresholdPercent: 20,
+      state: 'running',
+    })
+
+    await release(server, 'steps/1.1.0')
+    one.says(await one.offered({ firmware: '1.1.0' }), 'DOWNLOADING', { progress: 40 })
+    const list = page().getByRole('listbox', { name: 'Devices of the project' })
+    await list.getByText('downloading 1.1.0, 40 %').waitFor()
+    await two.installs(server, await two.offered())
+    await comesTo(server, two.name, 'DONE')
+    await list.getByText('done 1.1.0').waitFor()
+    const counts = page().locator('.rollout-counts')
+    await counts.getByText('1 done').waitFor()
+
+    await button('Pause').click()
+    await told('No further device begins with 1.1.0')
+    await page().getByRole('heading', { name: 'Rollout' }).locator('..').getByText('paused').waitFor()
+    await button('Resume').click()
+    await until(async () => {
+      const { json } = await server.get('/updates/projects/steps/rollout')
+      return (json as { state: string }).state === 'running'
+    }, 'the rollout to go on')
+
+    // A release in use stays, and the refusal names what keeps it.
+    await button('Delete 1.1.0').click()
+    await button('Delete the release').click()
+    await dialog.getByText('the rollout brings it to devices').waitFor()
+    await page().keyboard.press('Escape')
+
+    await button('End it').click()
+    await dialog.getByText('the newest release goes to every device of steps that comes').waitFor()
+    await button('End the rollout').click()
+    await page().getByText('There is no rollout').waitFor()
+    expect((await server.get('/updates/projects/steps/rollout')).status).toBe(404)
+  })
+
+  test('a rollout that stopped by itself says so, and which devices failed can be found', async () => {
+    const device = await linked('STOP-1', 'stops')
+    await put(server, 'stops/rollout', { firmware: '1.1.0', percent: 100, errorThresholdPercent: 50, maxAttempts: 1 })
+    await release(server, 'stops/1.1.0')
+    device.says(await device.offered(), 'FAILED', { message: 'no room' })
+    await visit(ann, '/firmware/stops')
+    await page().getByText('It stopped by itself').waitFor()
+    await page().getByLabel('Show').selectOption('Failed or refused')
+    await page()
+      .getByRole('option', { name: /STOP-1/ })
+      .click()
+    await dialogOf(page()).getByText('no room').waitFor()
+    await page().keyboard.press('Escape')
+    await page().getByLabel('Show').selectOption('Updated')
+    await page().getByText('No device is like this').waitFor()
+  })
+
+  test('pins are put, listed and taken away', async () => {
+    await release(server, 'pinned/1.0.0')
+    await visit(ann, '/firmware/pinned')
+    await page().getByText('No device is pinned').waitFor()
+    await button('Pin a device').click()
+    const dialog = dialogOf(page())
+    await dialog.getByRole('textbox', { name: 'Device' }).fill('no/device')
+    await button('Pin it').click()
+    await dialog.getByText('no/device is no identifier of a device').first().waitFor()
+    await dialog.getByRole('textbox', { name: 'Device' }).fill('pump-7')
+    await button('Pin it').click()
+    await told('PUMP-7 is held at 1.0.0')
+    await row('PUMP-7').getByText('1.0.0').waitFor()
+    await button('Remove the pin of PUMP-7').click()
+    await button('Remove the pin').click()
+    await page().getByText('No device is pinned').waitFor()
+    expect((await server.get('/updates/projects/pinned/pins')).json).toEqual([])
+  })
+
+  test('updating one device by hand: what became of it is told, good or not', async () => {
+    const device = await linked('HAND-1', 'hands')
+    await release(server, 'hands/1.1.0')
+    await visit(ann, '/firmware/hands')
+    await page()
+      .getByRole('option', { name: /HAND-1/ })
+      .click()
+    const dialog = dialogOf(page())
+    await dialog.getByText('an update is available').waitFor()
+    await button('Update HAND-1 now').click()
+    device.says(await device.offered(), 'STARTED')
+    await told('HAND-1: begins to update')
+    await comesTo(server, 'HAND-1', 'STARTED')
+    await page().keyboard.press('Escape')
+
+    const away = await linked('HAND-2', 'hands')
+    await page()
+      .getByRole('option', { name: /HAND-2/ })
+      .click()
+    away.cut()
+    await button('Update HAND-2 now').click()
+    await dialog.getByText('HAND-2: it is on no link').waitFor()
+  })
+
+  test('without barriers, on a telephone too', async () => {
+    await visit(ann, '/firmware')
+    await row('boiler').waitFor()
+    await ann.isAccessible()
+    await fitsAPhone(ann)
+    await visit(ann, '/firmware/steps')
+    await page()
+      .getByRole('option', { name: /STEP-1/ })
+      .waitFor()
+    await ann.isAccessible()
+    await fitsAPhone(ann)
+    await button('New rollout').click()
+    await dialogOf(page()).getByLabel('Version').waitFor()
+    await ann.isAccessible()
+    await page().keyboard.press('Escape')
+    await button('New release').click()
+    await dialogOf(page()).getByText('every device that comes').waitFor()
+    await ann.isAccessible()
+  })
+})

@@ -1,0 +1,295 @@
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { freePort } from '#bench/server-process'
+import { launchChromium, noBrowser } from '#test/blackbox/chromium'
+import { StartedServer } from '#test/blackbox/started-server'
+import { Boilers, degreesOf } from '#test/dashboard/boilers'
+import { Visitor } from '#test/dashboard/visitor'
+
+/** Fleet and device in a real browser, on a server without sign-in. */
+describe('the fleet in a browser', () => {
+  let server: StartedServer
+  let browser: Browser | undefined
+  let boilers: Boilers
+  let ann: Visitor
+
+  beforeAll(async () => {
+    if (noBrowser && !process.env.CI) {
+      console.warn(noBrowser)
+      return
+    }
+    // Not one of those that outgoing connections get: the page knocks at it while the server is away.
+    server = await StartedServer.start({ PORT: String(await freePort()) })
+    browser = await launchChromium()
+    ann = await Visitor.open(browser, server)
+  }, 120_000)
+  afterAll(async () => {
+    await ann?.close()
+    await browser?.close()
+    boilers?.cut()
+    await server?.finish()
+  })
+  beforeEach((context) => {
+    if (!browser) context.skip(noBrowser)
+  })
+
+  const rows = () => ann.page.getByRole('grid', { name: 'Devices' }).getByRole('row')
+  const row = (identifier: string) =>
+    rows().filter({ has: ann.page.getByRole('link', { name: identifier, exact: true }) })
+  const shown = () => ann.page.getByRole('grid', { name: 'Devices' }).getByRole('link').allTextContents()
+
+  test('an empty server says what to do next, with the command to copy', async () => {
+    await ann.sees('Fleet')
+    await ann.reads('No devices yet')
+    await ann.isLive()
+    await ann.reads(`npm run fleet -- --url ws://127.0.0.1:${server.port} --devices 50`)
+    await ann.button('Copy the command').click()
+    await ann.reads('✓ Copied')
+    expect(await ann.page.evaluate('navigator.clipboard.readText()')).toMatch(/^npm run fleet -- .*--schemas$/)
+    await ann.isAccessible()
+  })
+
+  test('devices appear as they come, with names and units of the schema', async () => {
+    boilers = await Boilers.link(server, 120)
+    await ann.reads('120 devices')
+    await row('BOILER-001')
+      .getByText(`Temperature ${degreesOf(1)} °C`)
+      .waitFor()
+    await row('BOILER-001').getByText('online').waitFor()
+    // Only what is seen is in the page.
+    expect(await rows().count()).toBeLessThan(60)
+    await ann.isAccessible()
+    await ann.isPictured('fleet')
+    await ann.isPictured('fleet-dark', 'dark')
+  })
+
+  test('values change by themselves', async () => {
+    await boilers.report('BOILER-002', 71.5)
+    await row('BOILER-002').getByText('Temperature 71.5 °C').waitFor()
+  })
+
+  test('search, filter by status, service and condition, and sort', async () => {
+    await ann.page.keyboard.press('/')
+    await ann.page.keyboard.type('boiler-11')
+    await ann.reads('10 of 120 devices')
+    expect(await shown()).toEqual(Array.from({ length: 10 }, (_, place) => `BOILER-11${place}`))
+    await ann.page.keyboard.press('Escape')
+    await ann.reads('120 devices')
+
+    await ann.button(/^Offline/).click()
+    await ann.reads('No device fits')
+    await ann.button('Show all').click()
+
+    await ann.field('Service').selectOption('Boiler')
+    await ann.page.getByRole('columnheader', { name: 'Temperature °C' }).waitFor()
+    await ann.button('Condition…').click()
+    await ann.field('Property').selectOption('Boiler · Temperature')
+    await ann.field('Value, in °C').fill('70')
+    await ann.isAccessible()
+    await ann.button('Show these').click()
+    await ann.reads('1 of 120 devices')
+    // It is followed live.
+    await boilers.report('BOILER-003', 90)
+    await row('BOILER-003').waitFor()
+    await ann.button(/^Temperature/).click()
+    await ann.button(/^Temperature/).click()
+    await expect.poll(shown).toEqual(['BOILER-003', 'BOILER-002'])
+    // The address holds all of it.
+    const address = ann.page.url()
+    await ann.page.goto('about:blank')
+    await ann.page.goto(address)
+    await expect.poll(shown).toEqual(['BOILER-003', 'BOILER-002'])
+    await ann.button('Remove the condition').click()
+    await ann.goTo('/')
+    await ann.reads('120 devices')
+  })
+
+  test('columns are chosen, and kept', async () => {
+    await ann.button('Columns…').click()
+    await ann.field('Mode').check()
+    await ann.field('Values').uncheck()
+    await ann.isAccessible()
+    await ann.button('Show these').click()
+    await ann.page.getByRole('columnheader', { name: 'Mode' }).waitFor()
+    await row('BOILER-001').getByText('Heating').waitFor()
+    await ann.page.reload()
+    await ann.page.getByRole('columnheader', { name: 'Mode' }).waitFor()
+    await ann.button('Columns…').click()
+    await ann.button('As usual').click()
+    await ann.page.getByRole('columnheader', { name: 'Values' }).waitFor()
+  })
+
+  test('the keyboard goes through all rows, also those that are not in the page', async () => {
+    await ann.page.getByRole('grid', { name: 'Devices' }).focus()
+    await ann.page.keyboard.press('End')
+    await row('BOILER-120').waitFor()
+    await ann.page.keyboard.press('ArrowUp')
+    await ann.page.keyboard.press('Enter')
+    await ann.sees('BOILER-119')
+  })
+
+  test('a device: names, units, what numbers were, and the link', async () => {
+    await ann.goTo('/devices/BOILER-002')
+    await ann.sees('BOILER-002')
+    const temperature = ann.page.getByRole('row', { name: /^Temperature/ })
+    await temperature.getByText('71.5').waitFor()
+    await temperature.getByText('°C').waitFor()
+    await ann.page.getByRole('row', { name: /^Mode/ }).getByText('Heating').waitFor()
+    for (const value of [60, 62, 65, 63, 66]) await boilers.report('BOILER-002', value)
+    await temperature.getByText('66').waitFor()
+    await ann.isAccessible()
+    await ann.isPictured('device')
+    await temperature.getByRole('button', { name: /look closer/ }).click()
+    await ann.reads('Since this page was opened, at most 300 values.')
+    await ann.button('Close').click()
+  })
+
+  test('a write is checked, sent, and shown as the device took it', async () => {
+    await ann.button('Change Setpoint').click()
+    const setpoint = ann.page.getByRole('spinbutton', { name: 'Setpoint' })
+    await setpoint.fill('95')
+    await ann.button('Write').click()
+    await ann.reads('Must be below 90.')
+    await ann.isAccessible()
+    await setpoint.fill('55')
+    await ann.button('Write').click()
+    await ann.reads('The device took it.')
+    await ann.page
+      .getByRole('row', { name: /^Setpoint/ })
+      .getByText('55')
+      .waitFor()
+    // This one is refused by the device itself.
+    await setpoint.fill('13')
+    await ann.button('Write').click()
+    await ann.reads('The device refused: unlucky')
+    await ann.button('Cancel').click()
+  })
+
+  test('an alarm that is active stands on top', async () => {
+    const made = await server.ask('/alarms', {
+      method: 'POST',
+      body: {
+        name: 'Too hot',
+        severity: 'critical',
+        serviceIdentifier: 'boiler',
+        condition: { '>': [{ var: 'Temperature' }, 80] },
+      },
+    })
+    expect(made.status).toBe(201)
+    await boilers.report('BOILER-002', 88)
+    await ann.page.getByRole('link', { name: 'Too hot' }).waitFor()
+    await ann.isAccessible()
+    await boilers.report('BOILER-002', 40)
+    await ann.page.getByRole('link', { name: 'Too hot' }).waitFor({ state: 'detached' })
+  })
+
+  test('notes are changed, and what is no JSON is told', async () => {
+    await ann.button('Edit…').click()
+    const notes = ann.field('Notes, as JSON')
+    await notes.fill('{"location": ')
+    await ann.button('Save').click()
+    await ann.reads(/^It is no JSON/)
+    await notes.fill('{"location": "Hall 3", "owner": "Ann"}')
+    await ann.isAccessible()
+    await ann.button('Save').click()
+    await ann.page.getByRole('definition').filter({ hasText: 'Hall 3' }).waitFor()
+    const kept = async () => ((await server.get('/meta/BOILER-002')).json as { meta: object }).meta
+    expect(await kept()).toEqual({ location: 'Hall 3', owner: 'Ann' })
+    await ann.button('Edit…').click()
+    await notes.fill('{"location": "Hall 4"}')
+    await ann.button('Save').click()
+    await ann.page.getByRole('definition').filter({ hasText: 'Hall 4' }).waitFor()
+    expect(await kept()).toEqual({ location: 'Hall 4' })
+  })
+
+  test('firmware is known, and asking for an update says what became of it', async () => {
+    await ann.reads('1.0.0')
+    await ann.button('Update now').click()
+    await ann.page.getByRole('status').filter({ hasText: 'There is nothing newer for it.' }).first().waitFor()
+  })
+
+  test('a device is added, gets a new secret, and is deleted', async () => {
+    await ann.goTo('/')
+    await ann.button('Add a device').click()
+    await ann.field('Identifier').fill('no device')
+    await ann.button('Add').click()
+    await ann.page.locator('.field .problem').waitFor()
+    await ann.field('Identifier').fill('pump-7')
+    await ann.button('Add').click()
+    await ann.reads('Secret of PUMP-7')
+    await ann.isAccessible()
+    await ann.button('To the device').click()
+    await ann.sees('PUMP-7')
+    await ann.reads('It has said nothing yet')
+    await ann.isAccessible()
+    await ann.button('New secret…').click()
+    await ann.button('Make a new secret').click()
+    await ann.reads('It is shown only now: keep it where nobody else reads it.')
+    await ann.button('Close').click()
+    await ann.button('Delete…').click()
+    await ann.field('Type PUMP-7 to confirm').fill('pump-7')
+    await ann.button('Delete the device').click()
+    await ann.reads('The device was deleted')
+    expect((await server.get('/devices/PUMP-7')).status).toBe(404)
+  })
+
+  test('on a phone, by touch', async () => {
+    const bob = await Visitor.open(browser as Browser, server, 'phone')
+    await bob.sees('Fleet')
+    await bob.reads('120 devices')
+    const isScrolledSideways = 'document.documentElement.scrollWidth > document.documentElement.clientWidth'
+    expect(await bob.page.evaluate(isScrolledSideways)).toBe(false)
+    await bob.isAccessible()
+    await bob.isPictured('fleet-phone', 'dark')
+    await bob.button('Pages').click()
+    await bob.page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Fleet' }).click()
+    await bob.page.getByRole('link', { name: 'BOILER-001', exact: true }).click()
+    await bob.sees('BOILER-001')
+    expect(await bob.page.evaluate(isScrolledSideways)).toBe(false)
+    await bob.isAccessible()
+    await bob.close()
+  })
+
+  test('a page that is not there, and a device that is not there', async () => {
+    await ann.goTo('/nowhere')
+    await ann.sees('No such page')
+    await ann.goTo('/devices/NOBODY')
+    await ann.reads('There is no such device')
+    await ann.goTo('/account')
+    await ann.reads('Nobody signs in here')
+    await ann.isAccessible()
+  })
+
+  test('a server that stands still makes the page say so, and then it catches up', async () => {
+    await ann.goTo('/devices/BOILER-005')
+    await ann.page.getByRole('row', { name: /^Temperature/ }).waitFor()
+    await ann.isLive()
+    server.run.signal('SIGSTOP')
+    try {
+      await ann.page.locator('.banner', { hasText: 'Stale' }).waitFor({ timeout: 40_000 })
+      await ann.isAccessible()
+    } finally {
+      server.run.signal('SIGCONT')
+    }
+    await ann.isLive()
+  })
+
+  test('the server is killed and started under the open page: it says so, comes back, and the values are right', async () => {
+    const temperature = ann.page.getByRole('row', { name: /^Temperature/ })
+    await server.kill()
+    await ann.page.locator('.banner', { hasText: 'Not connected: values are as they were' }).waitFor()
+    await ann.isAccessible()
+    await ann.isPictured('reconnecting')
+    // What was shown stays.
+    await temperature.getByText(String(degreesOf(5))).waitFor()
+    await server.startAgain()
+    await boilers.linkAgain()
+    await boilers.report('BOILER-005', 33.25)
+    await ann.isLive()
+    await temperature.getByText('33.25').waitFor()
+    await ann.page.locator('.banner').waitFor({ state: 'detached' })
+    await ann.goTo('/')
+    await row('BOILER-005').getByText('Temperature 33.25 °C').waitFor()
+    await ann.reads('120 devices')
+  })
+})

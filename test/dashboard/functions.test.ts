@@ -1,0 +1,272 @@
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { launchChromium, noBrowser } from '#test/blackbox/chromium'
+import { StartedServer } from '#test/blackbox/started-server'
+import { Boilers } from '#test/dashboard/boilers'
+import { Visitor } from '#test/dashboard/visitor'
+
+interface Fn {
+  readonly name: string
+  readonly enabled: boolean
+  readonly binding: object
+  readonly graph: { readonly nodes: readonly object[]; readonly edges: readonly object[] }
+}
+
+/** Functions with their templates and groups in a real browser. Contract 5.1, 5.4, 5.5. */
+describe('functions in a browser', () => {
+  let server: StartedServer
+  let browser: Browser | undefined
+  let boilers: Boilers
+  let ann: Visitor
+
+  beforeAll(async () => {
+    if (noBrowser && !process.env.CI) {
+      console.warn(noBrowser)
+      return
+    }
+    server = await StartedServer.start()
+    boilers = await Boilers.link(server, 3)
+    browser = await launchChromium()
+    ann = await Visitor.open(browser, server)
+  }, 120_000)
+  afterAll(async () => {
+    await ann?.close()
+    await browser?.close()
+    boilers?.cut()
+    await server?.finish()
+  })
+  beforeEach((context) => {
+    if (!browser) context.skip(noBrowser)
+  })
+
+  const place = (name: string) =>
+    ann.page.getByRole('navigation', { name: 'Functions and what they need' }).getByRole('link', { name }).click()
+  const card = (title: string) => ann.page.getByRole('region', { name: title })
+  const drawn = (id: string, where = 'form') =>
+    ann.page
+      .locator(`${where} .graph`)
+      .first()
+      .getByRole('button', { name: new RegExp(`^${id}, `) })
+  const functions = async () => (await server.get('/functions')).json as readonly Fn[]
+
+  test('without any it says what is needed for one', async () => {
+    await ann.goTo('/functions')
+    await ann.sees('Functions')
+    await ann.reads('No function yet')
+    await ann.isAccessible()
+  })
+
+  test('a template is written, in two languages, with what would be read beside it', async () => {
+    await place('Templates')
+    await ann.reads('No template yet')
+    await ann.field('Name').fill('too hot')
+    await ann.reads('Only letters, digits and . _ -')
+    await ann.field('Name').fill('too-hot')
+    await ann.button('Write it').click()
+    await ann.sees('too-hot')
+    await ann.reads('not saved yet')
+    await ann.field('Subject').fill('{{deviceIdentifier}} is at {{value}}')
+    await ann.page.getByRole('article', { name: 'Preview in en' }).getByText('SENSOR-1 is at 31.5').waitFor()
+    await ann.field('Text').fill('{{{value}}}')
+    await ann.reads(/^Line 1: .*values cannot be left unescaped/)
+    await ann.field('Text').fill('It was {{previous}}.')
+    await ann.field('Also as HTML').check()
+    await ann.field('HTML').fill('<b>{{meta.site}}</b><script>parent.document.title = "taken"</script>')
+    const frame = ann.page.frameLocator('iframe[title="Preview in en, as HTML"]')
+    await frame.getByText('Bern').waitFor()
+    await ann.isAccessible()
+    await ann.field('Another locale').fill('de')
+    await ann.page.keyboard.press('Enter')
+    await ann.page.getByRole('tab', { name: 'de' }).click()
+    await ann.field('Subject').fill('{{deviceIdentifier}} ist bei {{value}}')
+    await ann.field('Also as HTML').uncheck()
+    await ann.page.getByRole('article', { name: 'Preview in de' }).getByText('SENSOR-1 ist bei 31.5').waitFor()
+    await ann.button('Save').click()
+    await ann.reads('The template too-hot is saved')
+    expect(await ann.page.title()).toMatch(/^too-hot/)
+    // What a template would run is kept from it, and the browser says so.
+    const kept = ann.faults.splice(0)
+    expect(kept.length).toBeGreaterThan(0)
+    expect(kept.filter((fault) => !fault.includes('Blocked script execution'))).toEqual([])
+    expect((await server.get('/templates/too-hot')).json).toMatchObject({
+      locales: {
+        en: { subject: '{{deviceIdentifier}} is at {{value}}', text: 'It was {{previous}}.', html: expect.any(String) },
+        de: { subject: '{{deviceIdentifier}} ist bei {{value}}', text: 'It was {{previous}}.' },
+      },
+    })
+  })
+
+  test('a group is made of devices typed as a list', async () => {
+    await ann.goTo('/functions/groups')
+    await ann.reads('No group yet')
+    await ann.page.getByRole('link', { name: 'New group' }).click()
+    await ann.field('Name').fill('Cellar')
+    await ann.field('Devices').fill('boiler-002 BOILER-001, not_one')
+    await ann.button('Add').click()
+    await ann.button('Make the group').click()
+    await ann.reads(/prefix followed by letters.*\(NOT_ONE\)/)
+    await ann.button('Remove NOT_ONE').click()
+    await ann.isAccessible()
+    await ann.button('Make the group').click()
+    await ann.sees('Cellar')
+    expect((await server.get('/groups')).json).toMatchObject([
+      { name: 'Cellar', devices: ['BOILER-001', 'BOILER-002'] },
+    ])
+  })
+
+  test('a function is drawn step by step, and what is missing is told at its step', async () => {
+    await ann.goTo('/functions/new')
+    await ann.field('Name').fill('Heat')
+    await ann.button('Make the function').click()
+    await ann.reads('Begin with what sets it off')
+    await ann.button('+ When a value changes').click()
+    await ann.button('Behind changed: only if').click()
+    await ann.button('Behind if: at most once in').click()
+    await ann.button('Behind seldom: send mail').click()
+    await ann.button('Make the function').click()
+    await card('Send mail').getByText('needs a template').waitFor()
+    await card('Only if').getByText('needs a condition').waitFor()
+    await drawn('mail').and(ann.page.getByLabel('not right yet')).waitFor()
+    await ann.isAccessible()
+
+    await card('When a value changes').getByLabel('Service').fill('boiler')
+    await card('When a value changes').getByLabel('Property').selectOption({ label: 'Temperature' })
+    await card('Only if').getByLabel('Look at').fill('value')
+    await card('Only if').getByLabel('Value').fill('30')
+    await card('At most once in').getByLabel('Not again within').fill('2')
+    await card('Send mail').getByLabel('Template').fill('nothing')
+    await card('Send mail').getByText('There is no such template yet').waitFor()
+    await card('Send mail').getByLabel('Template').fill('too-hot')
+    await ann.field('Some devices and groups').check()
+    await ann.field('Cellar').check()
+    await ann.button('Make the function').click()
+    await ann.sees('Heat')
+    const [made] = await functions()
+    expect(made).toMatchObject({
+      enabled: true,
+      binding: { devices: [], groups: [expect.any(String)] },
+      graph: {
+        nodes: [
+          { id: 'changed', type: 'trigger', on: 'property', serviceIdentifier: 'boiler', propId: 0x2000 },
+          { id: 'if', type: 'condition', logic: { '>': [{ var: 'value' }, 30] } },
+          { id: 'seldom', type: 'throttle', seconds: 7_200 },
+          { id: 'mail', type: 'email', template: 'too-hot' },
+        ],
+        edges: [
+          ['changed', 'if'],
+          ['if', 'seldom'],
+          ['seldom', 'mail'],
+        ],
+      },
+    })
+  })
+
+  test('a sample shows which way it goes and what would be mailed', async () => {
+    const sample = ann.page.getByRole('form', { name: 'Sample' })
+    await sample.getByLabel('Value', { exact: true }).fill('31.5')
+    await sample.getByLabel('Value before').fill('29')
+    await sample.getByLabel('Device').fill('boiler-001')
+    await sample.getByLabel('Locale of the reader').fill('de-CH')
+    await ann.button('Try').click()
+    await ann.reads('changed → if → seldom → mail')
+    const mail = ann.page.getByRole('article', { name: 'Mail of mail, in de' })
+    await mail.getByText('BOILER-001 ist bei 31.5').waitFor()
+    await mail.getByText('It was 29.').waitFor()
+    await drawn('mail', '.trial').and(ann.page.getByLabel('entered')).waitFor()
+    await ann.isPictured('function')
+    await ann.isAccessible()
+    await sample.getByLabel('Value', { exact: true }).fill('20')
+    await ann.button('Try').click()
+    await ann.reads('its condition does not hold')
+    await ann.reads('No mail would be sent')
+    await drawn('if', '.trial').and(ann.page.getByLabel('stopped here')).waitFor()
+    await sample.getByLabel('Locale of the reader').fill('deutsch')
+    await ann.button('Try').click()
+    await ann.reads(/must be a locale such as en/)
+  })
+
+  test('what the server refuses stands at the step it names', async () => {
+    await card('Only if').getByRole('button', { name: 'JSON' }).click()
+    await card('Only if').getByLabel('JsonLogic').fill('{">":[{"var":"warmth"},30]}')
+    await ann.reads('What is tried is what is saved')
+    await ann.button('Save').click()
+    await card('Only if')
+      .getByText(/must be value, previous.*\(at logic/)
+      .waitFor()
+    await drawn('if').and(ann.page.getByLabel('not right yet')).waitFor()
+    expect((await functions())[0]?.graph.nodes[1]).toMatchObject({ logic: { '>': [{ var: 'value' }, 30] } })
+    await card('Only if').getByLabel('JsonLogic').fill('{">":[{"var":"value"},{"var":["previous",0]}]}')
+    await ann.button('Save').click()
+    await ann.reads('Heat is saved')
+    expect((await functions())[0]?.graph.nodes[1]).toMatchObject({
+      logic: { '>': [{ var: 'value' }, { var: ['previous', 0] }] },
+    })
+  })
+
+  test('by the keyboard alone: from the picture to a step, a step more, and back out', async () => {
+    await drawn('seldom').focus()
+    await ann.page.keyboard.press('Enter')
+    expect(await ann.page.evaluate('document.activeElement.querySelector("h3").textContent')).toContain('seldom')
+    await ann.button('Behind seldom: send mail').focus()
+    await ann.page.keyboard.press('Enter')
+    await drawn('mail-2').waitFor()
+    expect(await ann.page.evaluate('document.activeElement.querySelector("h3").textContent')).toContain('mail-2')
+    await ann.button('Remove mail-2').focus()
+    await ann.page.keyboard.press('Enter')
+    await drawn('mail-2').waitFor({ state: 'detached' })
+  })
+
+  test('an alarm sets off another one, chosen by its name', async () => {
+    const alarm = { name: 'Boils', severity: 'critical', serviceIdentifier: 'boiler', condition: { var: 'Mode' } }
+    expect((await server.ask('/alarms', { method: 'POST', body: alarm })).status).toBe(201)
+    await ann.goTo('/functions/new')
+    await ann.field('Name').fill('Boiling')
+    await ann.button('+ When an alarm turns').click()
+    await card('When an alarm turns').getByLabel('Alarm', { exact: true }).selectOption({ label: 'Boils' })
+    await card('When an alarm turns').getByLabel('Begins').selectOption({ label: 'when it is over' })
+    await ann.reads('It sends no mail yet.')
+    await ann.button('Behind alarm: send mail').click()
+    await card('Send mail').getByLabel('Template').fill('too-hot')
+    await ann.button('Make the function').click()
+    await ann.sees('Boiling')
+    await drawn('alarm')
+      .and(ann.page.getByLabel(/Boils comes to inactive/))
+      .waitFor()
+  })
+
+  test('a function is disabled and enabled in the list; a group that is in use stays, and it is said', async () => {
+    await ann.goTo('/functions')
+    await ann.button('Disable Heat').click()
+    await ann.reads('Heat is disabled')
+    await ann.button('Enable Heat').waitFor()
+    expect((await functions()).map(({ enabled }) => enabled).sort()).toEqual([false, true])
+    await ann.isAccessible()
+    await ann.goTo('/functions/groups')
+    await ann.page.getByRole('link', { name: 'Cellar' }).click()
+    await ann.button('Remove').click()
+    await ann.button('Remove the group').click()
+    await ann.page.locator('dialog').getByText('The group is in use').waitFor()
+    await ann.page.keyboard.press('Escape')
+  })
+
+  test('a function is removed after a question', async () => {
+    await ann.goTo('/functions')
+    await ann.page.getByRole('link', { name: 'Heat' }).click()
+    await ann.button('Remove').click()
+    await ann.button('Remove the function').click()
+    await ann.sees('Functions')
+    await ann.page.getByRole('link', { name: 'Boiling' }).waitFor()
+    expect((await functions()).map(({ name }) => name)).toEqual(['Boiling'])
+  })
+
+  test('on a phone the picture and its steps stand below each other', async () => {
+    const phone = await Visitor.open(browser as Browser, server, 'phone')
+    await phone.goTo('/functions')
+    await phone.page.getByRole('link', { name: 'Boiling' }).click()
+    await phone.sees('Boiling')
+    await phone.page.locator('.graph').waitFor()
+    expect(await phone.page.evaluate('document.documentElement.scrollWidth <= innerWidth')).toBe(true)
+    await phone.isAccessible()
+    await phone.close()
+  })
+})

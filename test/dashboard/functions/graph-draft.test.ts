@@ -1,0 +1,165 @@
+import { describe, expect, test } from 'vitest'
+import {
+  type Draft,
+  type DraftNode,
+  draftOf,
+  emptyDraft,
+  graphOf,
+  mayLead,
+  withChanged,
+  withEdge,
+  withNode,
+  withoutNode,
+} from '#dashboard/pages/functions/graph-draft'
+import { faultsIn, hasFaults, placed } from '#dashboard/pages/functions/graph-faults'
+import { graphInWords, secondsInWords } from '#dashboard/pages/functions/node-words'
+import { Graph } from '#model/graph'
+
+const graph: Graph = {
+  nodes: [
+    { id: 'heat', type: 'trigger', on: 'property', serviceIdentifier: 'climate', propId: 0x2000, to: 31 },
+    { id: 'siren', type: 'trigger', on: 'alarm', alarmId: '8Hj4wRt6Zp', to: 'active' },
+    { id: 'gone', type: 'trigger', on: 'status' },
+    { id: 'hot', type: 'condition', logic: { '>': [{ var: 'value' }, 30] } },
+    { id: 'hourly', type: 'throttle', seconds: 3_600 },
+    { id: 'tell', type: 'email', template: 'too-hot' },
+  ],
+  edges: [
+    ['heat', 'hot'],
+    ['siren', 'hourly'],
+    ['gone', 'hourly'],
+    ['hot', 'hourly'],
+    ['hourly', 'tell'],
+  ],
+}
+
+const node = (draft: Draft, id: string) => draft.nodes.find((each) => each.id === id) as DraftNode
+const names = { schemas: new Map(), alarms: new Map([['8Hj4wRt6Zp', 'Too warm']]) }
+
+test('what is drawn is sent as what it was', () => {
+  expect(Graph.parse(graphOf(draftOf(graph)))).toEqual(graph)
+  expect(faultsIn(draftOf(graph))).toEqual({ byNode: new Map(), others: [] })
+})
+
+test('a graph can be drawn from nothing', () => {
+  let draft = withNode(emptyDraft, 'status')
+  draft = withNode(draft, 'throttle', 1)
+  draft = withNode(draft, 'email', 2)
+  expect(faultsIn(draft)).toEqual({ byNode: new Map([[3, ['needs a template']]]), others: [] })
+  draft = withChanged(draft, { ...(node(draft, 'mail') as DraftNode & { kind: 'email' }), template: 'gone' })
+  expect(hasFaults(faultsIn(draft))).toBe(false)
+  expect(Graph.parse(graphOf(draft))).toEqual({
+    nodes: [
+      { id: 'status', type: 'trigger', on: 'status', to: 'offline' },
+      { id: 'seldom', type: 'throttle', seconds: 3_600 },
+      { id: 'mail', type: 'email', template: 'gone' },
+    ],
+    edges: [
+      ['status', 'seldom'],
+      ['seldom', 'mail'],
+    ],
+  })
+})
+
+test('nodes get names that are free', () => {
+  const draft = withNode(withNode(withNode(emptyDraft, 'email'), 'email'), 'email')
+  expect(draft.nodes.map(({ id }) => id)).toEqual(['mail', 'mail-2', 'mail-3'])
+})
+
+test('a node that goes leaves those around it joined', () => {
+  const draft = draftOf(graph)
+  const { edges } = graphOf(withoutNode(draft, node(draft, 'hourly').key))
+  expect(edges).toEqual([
+    ['heat', 'hot'],
+    ['siren', 'tell'],
+    ['gone', 'tell'],
+    ['hot', 'tell'],
+  ])
+})
+
+test('edges follow a node to its other name, also by way of that of another', () => {
+  let draft = draftOf(graph)
+  for (const id of ['tell', 'hot', 'mail']) draft = withChanged(draft, { ...node(draft, 'hourly'), key: 5, id })
+  expect(graphOf(draft).edges).toEqual(graph.edges.map((ends) => ends.map((id) => (id === 'hourly' ? 'mail' : id))))
+})
+
+test('edges are taken out and put in again', () => {
+  const draft = draftOf(graph)
+  const without = withEdge(draft, 5, 6, false)
+  expect(graphOf(without).edges).toEqual(graph.edges.slice(0, -1))
+  expect(graphOf(withEdge(without, 5, 6, true)).edges).toEqual(graph.edges)
+})
+
+test.each([
+  ['heat', 'tell', true],
+  ['hot', 'heat', false],
+  ['tell', 'hot', false],
+  ['hourly', 'hot', false],
+  ['hot', 'hot', false],
+])('%s may lead to %s: %s', (from, to, may) => {
+  const draft = draftOf(graph)
+  expect(mayLead(draft, node(draft, from), node(draft, to))).toBe(may)
+})
+
+describe('what is wrong stands at its node', () => {
+  test('found here', () => {
+    const draft = withoutNode(draftOf(graph), 6)
+    const apart = withNode(withNode(draft, 'email'), 'condition')
+    expect(faultsIn(apart).byNode.get(7)).toEqual(['needs a template', 'is reached from no trigger'])
+    expect(faultsIn(apart).byNode.get(8)).toEqual(['needs a condition', 'is reached from no trigger'])
+    expect(faultsIn(emptyDraft).others).toHaveLength(1)
+  })
+
+  test('two of one name', () => {
+    const draft = withChanged(draftOf(graph), { ...node(draftOf(graph), 'hot'), id: 'tell' })
+    expect(faultsIn(draft).byNode.get(6)).toEqual(['has the id of another one'])
+  })
+
+  test('as the server tells it', () => {
+    const draft = draftOf(graph)
+    const told = [
+      { path: 'graph.nodes.3.logic.>.0', message: 'node "hot": must be value or meta.<key>' },
+      { path: 'graph.nodes.1', message: 'node "siren": must be an alarm that is there' },
+      { path: 'graph.edges.4', message: 'node "tell": is a mail: nothing is behind one' },
+      { path: 'graph', message: 'must be at most 65536 bytes as JSON' },
+      { path: 'name', message: 'must not be empty' },
+    ]
+    expect(placed(draft, told)).toEqual({
+      byNode: new Map([
+        [4, ['must be value or meta.<key> (at logic.>.0)']],
+        [2, ['must be an alarm that is there']],
+        [6, ['is a mail: nothing is behind one']],
+      ]),
+      others: ['must be at most 65536 bytes as JSON'],
+    })
+  })
+
+  test('as the model refuses it', () => {
+    const draft = withChanged(draftOf(graph), {
+      key: 4,
+      id: 'hot',
+      kind: 'condition',
+      logic: { '>': [{ var: 'x' }, 1] },
+    })
+    const { error } = Graph.safeParse(graphOf(draft))
+    const details = (error?.issues ?? []).map(({ path, message }) => ({ path: ['graph', ...path].join('.'), message }))
+    expect([...placed(draft, details).byNode.keys()]).toEqual([4])
+  })
+})
+
+test('a graph in a few words', () => {
+  expect(graphInWords(draftOf(graph), names)).toBe(
+    '0x2000 comes to 31 or Too warm comes to active or the device comes or goes → mail too-hot',
+  )
+  expect(graphInWords(withNode(emptyDraft, 'status'), names)).toBe('the device comes to offline → nothing')
+})
+
+test.each([
+  [1, '1 s'],
+  [90, '90 s'],
+  [120, '2 min'],
+  [7_200, '2 h'],
+  [86_400, '1 d'],
+])('%i seconds are %s', (seconds, words) => {
+  expect(secondsInWords(seconds)).toBe(words)
+})

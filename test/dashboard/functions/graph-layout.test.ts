@@ -1,0 +1,92 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { boxHeight, boxWidth, layoutOf, type PlacedNode } from '#dashboard/pages/functions/graph-layout'
+
+type Edge = readonly [from: number, to: number]
+
+const placesOf = (keys: readonly number[], edges: readonly Edge[]) =>
+  new Map(layoutOf(keys, edges).nodes.map((node) => [node.key, node]))
+
+test('a chain goes down in one column', () => {
+  const places = [
+    ...placesOf(
+      [1, 2, 3],
+      [
+        [1, 2],
+        [2, 3],
+      ],
+    ).values(),
+  ]
+  expect(new Set(places.map(({ x }) => x)).size).toBe(1)
+  expect(places.map(({ y }) => y)).toEqual(places.map(({ y }) => y).toSorted((a, b) => a - b))
+})
+
+test('what stands beside each other does not cross without need', () => {
+  const places = placesOf(
+    [1, 2, 3, 4],
+    [
+      [1, 4],
+      [2, 3],
+    ],
+  )
+  const at = (key: number) => places.get(key)?.x ?? 0
+  expect(at(1) < at(2)).toBe(at(4) < at(3))
+})
+
+test('an edge over several layers has a place in each of them', () => {
+  const { edges } = layoutOf(
+    [1, 2, 3, 4],
+    [
+      [1, 2],
+      [2, 3],
+      [3, 4],
+      [1, 4],
+    ],
+  )
+  expect(edges.map(({ points }) => points.length)).toEqual([2, 2, 2, 4])
+})
+
+test('nothing is a picture of nothing', () => {
+  expect(layoutOf([], [])).toMatchObject({ nodes: [], edges: [] })
+})
+
+describe('of whatever is drawn', () => {
+  const graphs = fc.integer({ min: 1, max: 14 }).chain((count) =>
+    fc.record({
+      keys: fc.constant(Array.from({ length: count }, (_, place) => place + 1)),
+      edges: fc.array(fc.tuple(fc.integer({ min: 1, max: count }), fc.integer({ min: 1, max: count })), {
+        maxLength: 30,
+      }),
+    }),
+  )
+
+  test('boxes lie inside the picture and on no other one', () => {
+    fc.assert(
+      fc.property(graphs, ({ keys, edges }) => {
+        const { nodes, width, height } = layoutOf(keys, edges)
+        expect(nodes.map(({ key }) => key)).toEqual(keys)
+        for (const { x, y } of nodes) {
+          expect(x - boxWidth / 2 >= 0 && x + boxWidth / 2 <= width).toBe(true)
+          expect(y - boxHeight / 2 >= 0 && y + boxHeight / 2 <= height).toBe(true)
+        }
+        for (const [place, one] of nodes.entries()) {
+          for (const other of nodes.slice(place + 1)) expect(areApart(one, other)).toBe(true)
+        }
+      }),
+    )
+  })
+
+  test('without a cycle every edge goes down', () => {
+    fc.assert(
+      fc.property(graphs, ({ keys, edges }) => {
+        const forward = edges.filter(([from, to]) => from < to)
+        const places = placesOf(keys, forward)
+        for (const [from, to] of forward) expect(places.get(to)?.y).toBeGreaterThan(places.get(from)?.y ?? Infinity)
+      }),
+    )
+  })
+})
+
+function areApart(one: PlacedNode, other: PlacedNode): boolean {
+  return Math.abs(one.x - other.x) >= boxWidth || Math.abs(one.y - other.y) >= boxHeight
+}

@@ -1,0 +1,30 @@
+import { expect, test } from 'vitest'
+import type { DeviceView, PropertyView, ServiceView } from '#client/client'
+import { lastHeard } from '#dashboard/values/last-heard'
+
+const modifier = { isReadOnly: false, isActionable: false, isVolatile: false, isError: false, isArray: false }
+
+function device(lastMessage: number, ...timestamps: readonly (number | undefined)[]): DeviceView {
+  const properties = timestamps.map((timestamp, propId): readonly [number, PropertyView] => [
+    propId,
+    { propId, type: 'FLOAT', tag: 'value', modifier, ...(timestamp !== undefined && { timestamp }) },
+  ])
+  const service: ServiceView = Object.assign(new Map(properties), { valueAt: () => undefined })
+  return {
+    deviceIdentifier: 'A',
+    status: 'online',
+    lastMessage,
+    lastConnect: 0,
+    numConnects: 0,
+    meta: {},
+    services: new Map([['climate', service]]),
+  }
+}
+
+test.each([
+  ['its link, where it reported nothing since', device(5, 3), 5],
+  ['the latest of what it reported', device(5, 7, undefined, 9, 8), 9],
+  ['never', device(0, undefined), 0],
+])('a device was last heard of by %s', (_, heard, at) => {
+  expect([lastHeard(heard), lastHeard(heard)]).toEqual([at, at])
+})

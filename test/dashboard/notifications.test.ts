@@ -1,0 +1,158 @@
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { launchChromium, noBrowser } from '#test/blackbox/chromium'
+import {
+  type Fn,
+  makeFunction,
+  pathOf,
+  putWords,
+  subscribe,
+  subscriptionsOf,
+  untilOutbox,
+} from '#test/blackbox/notified'
+import { type Credentials, Person, report, root, startWithIdentity } from '#test/blackbox/people'
+import type { StartedServer } from '#test/blackbox/started-server'
+import { until } from '#test/blackbox/until'
+import { Visitor } from '#test/dashboard/visitor'
+
+/** One's own subscriptions in a real browser, and what is not offered to who may not. §2.6, contract 5.6, 5.7. */
+describe('notifications in a browser', () => {
+  let server: StartedServer
+  let admin: Person
+  let browser: Browser | undefined
+  let bob: Credentials
+  let bobElsewhere: Person
+  let page: Visitor
+  let heat: Fn
+
+  beforeAll(async () => {
+    if (noBrowser && !process.env.CI) {
+      console.warn(noBrowser)
+      return
+    }
+    server = await startWithIdentity()
+    admin = await Person.signIn(server)
+    bob = await admin.bring('bob', ['viewer'], { email: 'bob@acme.example' })
+    bobElsewhere = await Person.signIn(server, bob)
+    browser = await launchChromium()
+    page = await Visitor.open(browser, server)
+    await page.signIn(bob)
+    await page.sees('Fleet')
+  }, 120_000)
+  afterAll(async () => {
+    await page?.close()
+    await browser?.close()
+    await server?.finish()
+  })
+  beforeEach((context) => {
+    if (!browser) context.skip(noBrowser)
+  })
+
+  const row = (text: string) => page.page.getByRole('row').filter({ hasText: text })
+  const mine = () => subscriptionsOf(bobElsewhere)
+
+  test('without any it says what to do', async () => {
+    await page.goTo('/notifications')
+    await page.sees('Notifications')
+    await page.reads('You are subscribed to nothing')
+    await page.reads('There is nothing to subscribe to yet')
+    await page.isAccessible()
+  })
+
+  test('one subscribes to a function, by mail, in a locale', async () => {
+    await putWords(admin)
+    heat = await makeFunction(admin)
+    await page.page.reload()
+    await page.field('Function').selectOption({ label: 'Heat' })
+    await page.field('Locale').fill('german')
+    await page.reads('A language such as de, perhaps with a region: de-CH')
+    expect(await page.button('Subscribe').isDisabled()).toBe(true)
+    await page.field('Locale').fill('de-CH')
+    await page.button('Subscribe').click()
+    await row('Heat').getByText('de-CH').waitFor()
+    await page.reads('You are subscribed to every function that you may see.')
+    expect(await mine()).toMatchObject([{ topic: heat.resourceIdentifier, type: 'email', locale: 'de-CH' }])
+    await page.isAccessible()
+  })
+
+  test('what happens to it elsewhere is seen at once', async () => {
+    const [subscription] = await mine()
+    const path = `/notifications/subscribe/${subscription?.resourceIdentifier.slice('crn#subscription:'.length)}`
+    expect((await bobElsewhere.patch(path, { locale: 'fr' })).status).toBe(200)
+    await row('Heat').getByText('fr', { exact: true }).waitFor()
+    expect((await bobElsewhere.delete(path)).status).toBe(204)
+    await page.reads('You are subscribed to nothing')
+    await subscribe(bobElsewhere, heat, { locale: 'it' })
+    await row('Heat').getByText('it', { exact: true }).waitFor()
+  })
+
+  test('its locale is changed, and it is ended after a question', async () => {
+    await page.button('Change the locale of Heat').click()
+    await page.page.locator('dialog[open]').getByLabel('Locale').fill('nl')
+    await page.isAccessible()
+    await page.button('Change').click()
+    await row('Heat').getByText('nl', { exact: true }).waitFor()
+    expect(await mine()).toMatchObject([{ locale: 'nl' }])
+    await page.button('End the subscription to Heat').click()
+    await page.button('End it').click()
+    await page.reads('You are subscribed to nothing')
+    expect(await mine()).toEqual([])
+  })
+
+  test('a refusal is said: it is there already, made where this page did not hear of it', async () => {
+    // What the page asks last is answered as if somebody had been faster.
+    await page.page.route('**/notifications/subscribe', (route) =>
+      route.request().method() === 'POST' ? route.fulfill({ status: 409 }) : route.continue(),
+    )
+    await page.field('Function').selectOption({ label: 'Heat' })
+    await page.button('Subscribe').click()
+    await page.reads('You are subscribed to it already')
+    await page.page.unroute('**/notifications/subscribe')
+  })
+
+  test('what a viewer may not do is not offered', async () => {
+    expect(await page.page.getByText('All mail of this tenant').count()).toBe(0)
+    await page.goTo('/alarms')
+    await page.reads('Ask somebody whose role may create alarms to make one.')
+    expect(await page.page.getByRole('link', { name: 'New alarm' }).count()).toBe(0)
+    await page.goTo('/functions')
+    await page.page.getByRole('link', { name: 'Heat' }).waitFor()
+    expect(await page.button('Disable Heat').count()).toBe(0)
+    await page.page.getByRole('link', { name: 'Heat' }).click()
+    await page.sees('Heat')
+    await page.page.locator('.graph').waitFor()
+    expect(await page.button('Save').count()).toBe(0)
+    expect(await page.button('Remove').count()).toBe(0)
+    // Trying out is reading.
+    await page.button('Try').click()
+    await page.reads('Its way')
+    await page.isAccessible()
+    await page.goTo('/functions/templates/heat')
+    expect(await page.field('Subject').isEditable()).toBe(false)
+    await page.goTo('/functions/groups')
+    await page.reads('Ask somebody whose role may create functions to make one.')
+  })
+
+  test('administrators see what becomes of mail', async () => {
+    const chief = await Visitor.open(browser as Browser, server)
+    await chief.signIn(root)
+    await chief.goTo('/notifications')
+    await chief.reads('All mail of this tenant')
+    await chief.reads('Nothing failed so far.')
+    await chief.field('Function').selectOption({ label: 'Heat' })
+    await chief.button('Subscribe').click()
+    await until(async () => (await subscriptionsOf(admin)).length === 1, 'the subscription')
+    // The administrator has no address.
+    const made = await admin.post('/devices', { deviceIdentifier: 'SENSOR-1' })
+    const device = { name: 'SENSOR-1', password: (made.json as { secret: string }).secret }
+    await report(server, device, 20)
+    await report(server, device, 35)
+    await untilOutbox(admin, { failures: [{ reason: 'no_address', count: 1 }] })
+    await chief.button('Look again').click()
+    await chief.reads('the account has no address')
+    await chief.isAccessible()
+    expect((await admin.delete(pathOf(heat))).status).toBe(204)
+    await chief.reads('You are subscribed to nothing')
+    await chief.close()
+  })
+})

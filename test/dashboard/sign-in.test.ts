@@ -1,0 +1,215 @@
+import type { Browser } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { launchChromium, noBrowser } from '#test/blackbox/chromium'
+import { type Credentials, codeIn, newName, Person, root, startWithIdentity } from '#test/blackbox/people'
+import type { StartedServer } from '#test/blackbox/started-server'
+import { Visitor } from '#test/dashboard/visitor'
+import { codeOf } from '#test/identity/totp-code'
+
+/** Signing in by the DPoP scheme and one's own account, in a real browser. §5.2, contract 2. */
+describe('signing in, in a browser', () => {
+  let server: StartedServer
+  let browser: Browser | undefined
+  let admin: Person
+  let visitor: Visitor | undefined
+
+  beforeAll(async () => {
+    if (noBrowser && !process.env.CI) {
+      console.warn(noBrowser)
+      return
+    }
+    server = await startWithIdentity()
+    admin = await Person.signIn(server)
+    browser = await launchChromium()
+  }, 120_000)
+  afterAll(async () => {
+    await browser?.close()
+    await server?.finish()
+  })
+  beforeEach((context) => {
+    if (!browser) context.skip(noBrowser)
+  })
+  afterEach(async () => {
+    const last = visitor
+    visitor = undefined
+    await last?.close()
+  })
+
+  const visit = async () => {
+    visitor = await Visitor.open(browser as Browser, server)
+    return visitor
+  }
+  /** Of the secret that the page shows; a code of the next half minute where that of this one was used. */
+  const shownCode = async ({ page }: Visitor, laterMs = 0) => {
+    const secret = await page.locator('.command code').textContent()
+    return codeOf((secret ?? '').replaceAll(' ', ''), Date.now() + laterMs)
+  }
+
+  test('with a password; a wrong one is told; signed in stays signed in, and out is out', async () => {
+    const ann = await visit()
+    await ann.sees('Sign in')
+    await ann.isAccessible()
+    await ann.isPictured('sign-in')
+    await ann.signIn({ ...root, password: 'a wrong password' })
+    await ann.page.locator('form .problem', { hasText: 'Name or password is wrong.' }).waitFor()
+    await ann.isAccessible()
+    await ann.signIn(root)
+    await ann.sees('Fleet')
+    await ann.isLive()
+    // The page of before is where one ends up, also after it is loaded anew.
+    await ann.goTo('/account')
+    await ann.page.reload()
+    await ann.sees('Your account')
+    await ann.reads('this one')
+    await ann.isAccessible()
+    await ann.button('Sign out').click()
+    await ann.sees('Sign in')
+    await ann.page.reload()
+    await ann.sees('Sign in')
+  })
+
+  test('the fleet of a new server makes the key for simulated devices', async () => {
+    const ann = await visit()
+    await ann.signIn(root)
+    await ann.reads('No devices yet')
+    await ann.button('Make a key for them').click()
+    await ann.reads(/^npm run fleet -- .* --key \S+$/)
+    await ann.isAccessible()
+  })
+
+  test('who may less is offered less', async () => {
+    const who = await admin.bring(newName('viewer'), ['viewer'])
+    const ann = await visit()
+    await ann.signIn(who)
+    await ann.reads('No devices yet')
+    const links = ann.page.getByRole('navigation', { name: 'Pages' }).getByRole('link')
+    expect(await links.allTextContents()).not.toContain('Administration')
+    expect(await ann.button('Add a device').count()).toBe(0)
+    await ann.goTo('/administration/users')
+    await ann.sees('Not for you')
+    await ann.isAccessible()
+  })
+
+  test('which tenant, where several know the name and the password', async () => {
+    const email = 'twin@example.com'
+    const password = 'the very same password'
+    for (const tenant of ['north', 'south']) {
+      expect((await admin.post('/iam/tenants', { tenantIdentifier: tenant, name: `The ${tenant}` })).status).toBe(201)
+      const name = newName(tenant)
+      const invited = await admin.post(`/iam/users?tenant=${tenant}`, { name, email, roles: ['viewer'] })
+      const body = { name, code: codeIn(invited), password }
+      expect((await server.ask('/iam/signup', { method: 'POST', body })).status).toBe(201)
+    }
+    const ann = await visit()
+    await ann.signIn({ name: email, password })
+    await ann.sees('Which tenant?')
+    await ann.isAccessible()
+    await ann.button(/^The south/).click()
+    await ann.sees('Fleet')
+    await ann.goTo('/account')
+    await ann.page.getByRole('definition').filter({ hasText: 'south' }).first().waitFor()
+  })
+
+  test('with a code, a password is chosen, which signs in', async () => {
+    const name = newName('invited')
+    const invited = await admin.post('/iam/users', { name, roles: ['viewer'] })
+    const ann = await visit()
+    await ann.page.getByRole('link', { name: 'Choose a password' }).click()
+    await ann.sees('Choose a password')
+    await ann.isAccessible()
+    await ann.field('Name').fill(name)
+    await ann.field('Code').fill('not the code')
+    await ann.field('Password').fill('a password that is chosen')
+    await ann.button('Choose this password').click()
+    await ann.page.locator('form .problem', { hasText: 'The name or the code is wrong' }).waitFor()
+    // An address that holds both fills them in.
+    await ann.goTo(`/sign-up/${name}/${codeIn(invited)}`)
+    await ann.page.reload()
+    await ann.field('Password').fill('a password that is chosen')
+    await ann.button('Choose this password').click()
+    await ann.sees('Fleet')
+  })
+
+  test('a second factor that the tenant requires is set up on the way in, and asked for the next time', async () => {
+    const tenant = 'strict'
+    expect((await admin.post('/iam/tenants', { tenantIdentifier: tenant, name: 'Strict' })).status).toBe(201)
+    const who: Credentials = await admin.bring(newName('strict'), ['viewer'], {}, `?tenant=${tenant}`)
+    expect((await admin.patch(`/iam/tenants/${tenant}`, { twoFactor: 'required' })).status).toBe(200)
+
+    const ann = await visit()
+    await ann.signIn(who)
+    await ann.sees('Set up a second factor')
+    await ann.isAccessible()
+    await ann.button('With an app for one-time codes').click()
+    await ann.page.getByRole('img', { name: 'QR code of the secret below' }).waitFor()
+    await ann.isAccessible()
+    const secret = ((await ann.page.locator('.command code').textContent()) ?? '').replaceAll(' ', '')
+    await ann.field('The code that it shows now').fill(await shownCode(ann))
+    await ann.button('Sign in').click()
+    await ann.sees('Recovery codes')
+    await ann.isAccessible()
+    const codes = await ann.page.locator('.codes li').allTextContents()
+    expect(codes).toHaveLength(10)
+    await ann.button('I have kept them').click()
+    await ann.sees('Fleet')
+    await ann.button('Sign out').click()
+
+    await ann.signIn(who)
+    await ann.sees('Second factor')
+    await ann.isAccessible()
+    const code = codeOf(secret, Date.now())
+    await ann.field('Code from the app').fill(code === '000000' ? '111111' : '000000')
+    await ann.button('Sign in').click()
+    await ann.page.locator('form .problem', { hasText: 'The code is wrong' }).waitFor()
+    await ann.field('Code from the app').fill(codeOf(secret, Date.now()))
+    await ann.button('Sign in').click()
+    await ann.sees('Fleet')
+    await ann.button('Sign out').click()
+
+    await ann.signIn(who)
+    await ann.button('With a recovery code').click()
+    await ann.field('Recovery code').fill(codes[0] ?? '')
+    await ann.button('Sign in').click()
+    await ann.sees('Fleet')
+  })
+
+  test('one’s own account: another password, one-time codes, and the other sessions', async () => {
+    const who = await admin.bring(newName('own'), ['operator'])
+    const elsewhere = await Person.signIn(server, who)
+    const ann = await visit()
+    await ann.signIn(who)
+    await ann.sees('Fleet')
+    await ann.goTo('/account')
+    await ann.page.getByRole('table').getByRole('row').nth(2).waitFor()
+    await ann.button('End').click()
+    await ann.reads('The session was ended')
+    expect(await elsewhere.isIn()).toBe(false)
+
+    const password = 'another password'
+    await ann.field('Current password').fill('not the password')
+    await ann.field('New password').fill(password)
+    await ann.field('New password once more').fill(password)
+    await ann.button('Change the password').click()
+    await ann.page.locator('form .problem', { hasText: 'Name or password is wrong.' }).waitFor()
+    await ann.field('Current password').fill(who.password)
+    await ann.button('Change the password').click()
+    await ann.reads('The password was changed; other sessions were ended')
+
+    await ann.button('Set up…').click()
+    await ann.field('Your password').fill(password)
+    await ann.button('Go on').click()
+    await ann.page.getByRole('img', { name: 'QR code of the secret below' }).waitFor()
+    await ann.isAccessible()
+    await ann.field('The code that it shows now').fill(await shownCode(ann))
+    await ann.button('Put it in force').click()
+    await ann.sees('Recovery codes')
+    await ann.button('I have kept them').click()
+    await ann.sees('Your account')
+    await ann.button('Remove…').click()
+    await ann.field('Your password').fill(password)
+    await ann.button('Remove').click()
+    await ann.reads('One-time codes were removed')
+    await ann.button('Sign out everywhere').click()
+    await ann.sees('Sign in')
+  })
+})

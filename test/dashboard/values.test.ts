@@ -1,0 +1,170 @@
+import { describe, expect, test } from 'vitest'
+import type { PropertyView } from '#client/client'
+import { holdsNull, mergePatchOf } from '#dashboard/pages/device/merge-patch'
+import { isDrawn, isWritable, readValue, textOf, writeKindOf } from '#dashboard/pages/device/write-value'
+import { aboutOf, enumName, nameOf, numberOf, valueText } from '#dashboard/values/format-value'
+import { Ring } from '#dashboard/values/ring'
+import { mergePatch } from '#model/meta'
+
+const plain = { isReadOnly: false, isActionable: false, isVolatile: false, isError: false, isArray: false }
+
+function property(type: string, value?: PropertyView['value'], more: Partial<PropertyView> = {}): PropertyView {
+  return { propId: 0x2000, type, tag: 'value', modifier: plain, ...(value !== undefined && { value }), ...more }
+}
+
+const mode = { name: 'Mode', enum: { '0': { name: 'Off' }, '3': { name: 'Heating' } } }
+
+describe('how a value is shown', () => {
+  test.each([
+    [undefined, undefined, '–'],
+    [property('FLOAT'), undefined, '–'],
+    [property('FLOAT', 21.12345), undefined, (21.123).toLocaleString()],
+    [property('UINT32', 1_234_567), undefined, (1_234_567).toLocaleString()],
+    [property('UINT8', 3), mode, 'Heating'],
+    [property('UINT8', 7), mode, '7'],
+    [property('BOOL', true), undefined, 'Yes'],
+    [property('BOOL', false), mode, 'Off'],
+    [property('STRING', 'text'), undefined, 'text'],
+    [property('UINT64', '18446744073709551615'), undefined, '18446744073709551615'],
+    [property('BINARY', 'AAEC'), undefined, '3 bytes'],
+    [property('BINARY', 'AA=='), undefined, '1 bytes'],
+    [property('UINT8-ARRAY', [1, 2]), undefined, '1, 2'],
+    [property('UINT8-ARRAY', [1, 2, 3, 4, 5, 6, 7, 8, 9]), undefined, '1, 2, 3, 4, 5, 6, 7, 8 … (9)'],
+    [property('DATETIME', 0), undefined, new Date(0).toLocaleString()],
+    [property('FLOAT', undefined, { tag: 'error', error: 'broken' }), undefined, 'broken'],
+    [property('FLOAT', undefined, { tag: 'error' }), undefined, 'error'],
+  ])('%o', (shown, about, text) => {
+    expect(valueText(shown, about)).toBe(text)
+  })
+
+  test('names are those of the schema, else ids as schemas write them', () => {
+    const schema = { name: 'Boiler', properties: { '0x2000': mode } }
+    expect([aboutOf(schema, 0x2000), aboutOf(schema, 1), aboutOf(undefined, 1)]).toEqual([mode, undefined, undefined])
+    expect([nameOf(0x2000, mode), nameOf(0x20, undefined), enumName(3, mode)]).toEqual(['Mode', '0x0020', 'Heating'])
+  })
+
+  test('only numbers are drawn', () => {
+    expect([numberOf(1.5), numberOf(true), numberOf('-12'), numberOf('x'), numberOf([1])]).toEqual([
+      1.5,
+      1,
+      -12,
+      undefined,
+      undefined,
+    ])
+    expect([isDrawn(property('FLOAT', 1), undefined), isDrawn(property('UINT8', 3), mode)]).toEqual([true, false])
+    expect(isDrawn(property('DATETIME', 1), undefined)).toBe(false)
+  })
+})
+
+describe('what a person writes', () => {
+  const range = { name: 'Setpoint', rangeMin: 5, rangeMax: 90 }
+  test.each([
+    ['FLOAT', '21.5', undefined, { value: 21.5 }],
+    ['FLOAT', '', undefined, { fault: 'Must be a number.' }],
+    ['FLOAT', '4', range, { fault: 'Must be at least 5.' }],
+    ['FLOAT', '90', range, { fault: 'Must be below 90.' }],
+    ['UINT8', '1.5', undefined, { fault: 'Must be a whole number.' }],
+    ['UINT8', '-1', undefined, { fault: 'Must be at least 0.' }],
+    ['UINT8', '256', undefined, { fault: 'Must be at most 255.' }],
+    ['UINT8', '3', mode, { value: 3 }],
+    ['BOOL', '0', mode, { value: false }],
+    ['BOOL', 'true', undefined, { value: true }],
+    ['UINT64', '18446744073709551615', undefined, { value: '18446744073709551615' }],
+    ['INT64', '-7', undefined, { value: -7 }],
+    ['INT64', 'seven', undefined, { fault: 'Must be a whole number.' }],
+    ['INT64', '95', range, { fault: 'Must be below 90.' }],
+    ['DATETIME', '1970-01-01T00:00:01Z', undefined, { value: 1000 }],
+    ['DATETIME', 'soon', undefined, { fault: 'Must be a date and a time.' }],
+    ['UINT8-ARRAY', '[1,2]', undefined, { value: [1, 2] }],
+    ['UINT8-ARRAY', '1,2', undefined, { fault: 'Must be a list such as [1, 2, 3].' }],
+    ['UINT8-ARRAY', '{}', undefined, { fault: 'Must be a list such as [1, 2, 3].' }],
+    ['STRING', ' kept as it is ', undefined, { value: ' kept as it is ' }],
+  ])('%s: %o', (type, text, about, read) => {
+    expect(readValue(text, property(type), about)).toEqual(read)
+  })
+
+  test.each([
+    ['FLOAT', 21.5, undefined],
+    ['UINT8', 3, mode],
+    ['BOOL', false, undefined],
+    ['BOOL', false, mode],
+    ['DATETIME', 1_790_000_000_000, undefined],
+    ['UINT8-ARRAY', [1, 2], undefined],
+    ['STRING', 'text', undefined],
+  ])('the form begins with what stands there: %s %o', (type, value, about) => {
+    const standing = property(type, value)
+    expect(readValue(textOf(standing, about), standing, about)).toEqual({ value })
+  })
+
+  test('a trigger is pulled, whatever stood there', () => {
+    const trigger = property('BOOL', false, { modifier: { ...plain, isActionable: true } })
+    expect(textOf(trigger, undefined)).toBe('true')
+  })
+
+  test('what is read-only by device or schema is not offered', () => {
+    expect([
+      isWritable(property('FLOAT'), undefined),
+      isWritable(property('FLOAT'), { name: 'Level', readonly: true }),
+      isWritable(property('FLOAT', 1, { modifier: { ...plain, isReadOnly: true } }), undefined),
+    ]).toEqual([true, false, false])
+    expect(writeKindOf(property('FLOAT-ARRAY'), undefined)).toBe('list')
+  })
+})
+
+describe('a merge patch', () => {
+  test.each([
+    [{}, {}],
+    [{ a: 1 }, { a: 1 }],
+    [{ a: 1 }, {}],
+    [{}, { a: { b: [1, null] } }],
+    [{ a: { b: 1, c: 2 } }, { a: { b: 1 } }],
+    [{ a: { b: 1 } }, { a: [1] }],
+    [{ a: [1, 2] }, { a: [2, 1] }],
+    [{ a: 1 }, { a: { b: 1 } }],
+  ])('from %o to %o', (before, after) => {
+    const patch = mergePatchOf(before, after)
+    expect(mergePatch(before, (patch ?? {}) as object as Parameters<typeof mergePatch>[1])).toEqual(after)
+  })
+
+  test('says nothing where nothing changed, and only what did', () => {
+    expect(mergePatchOf({ a: 1, b: { c: 1 } }, { b: { c: 1 }, a: 1 })).toBeUndefined()
+    expect(mergePatchOf({ a: 1, b: { c: 1, d: 2 } }, { a: 1, b: { c: 3, d: 2 } })).toEqual({ b: { c: 3 } })
+  })
+
+  test('null can not be said by one', () => {
+    expect([holdsNull({ a: { b: null } }), holdsNull({ a: [null] }), holdsNull({})]).toEqual([true, false, false])
+  })
+})
+
+describe('a ring of points', () => {
+  test('keeps the last ones, in order', () => {
+    const ring = new Ring(3)
+    for (const at of [1, 2, 3, 4, 5]) ring.add(at * 1_000, at * 10)
+    expect([ring.count, ring.points()]).toEqual([
+      3,
+      [
+        [3, 4, 5],
+        [30, 40, 50],
+      ],
+    ])
+  })
+
+  test('one point a moment, and none of before', () => {
+    const ring = new Ring(3)
+    for (const [at, value] of [
+      [1_000, 1],
+      [2_000, 2],
+      [2_000, 3],
+      [1_500, 4],
+    ] as const)
+      ring.add(at, value)
+    expect(ring.points()).toEqual([
+      [1, 2],
+      [1, 3],
+    ])
+  })
+
+  test('empty at first', () => {
+    expect([new Ring(2).count, new Ring(2).points()]).toEqual([0, [[], []]])
+  })
+})
