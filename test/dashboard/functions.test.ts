@@ -42,7 +42,11 @@ describe('functions in a browser', () => {
   const place = (name: string) =>
     ann.page.getByRole('navigation', { name: 'Functions and what they need' }).getByRole('link', { name }).click()
   const card = (title: string) => ann.page.getByRole('region', { name: title })
-  const drawn = (id: string, where = 'form') => ann.page.locator(`${where} .graph`).first().getByRole('button', { name: new RegExp(`^${id}, `) })
+  const drawn = (id: string, where = 'form') =>
+    ann.page
+      .locator(`${where} .graph`)
+      .first()
+      .getByRole('button', { name: new RegExp(`^${id}, `) })
   const functions = async () => (await server.get('/functions')).json as readonly Fn[]
 
   test('without any it says what is needed for one', async () => {
