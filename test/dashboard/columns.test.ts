@@ -13,12 +13,10 @@ const schema: Schema = {
 const schemas = new Map([['boiler', schema]])
 
 function service(values: readonly (readonly [number, string, PropertyView['value']])[]): ServiceView {
-  const views = values.map(
-    ([propId, type, value]): readonly [number, PropertyView] => [
-      propId,
-      { propId, type, tag: 'value', modifier, ...(value !== undefined && { value }) },
-    ],
-  )
+  const views = values.map(([propId, type, value]): readonly [number, PropertyView] => [
+    propId,
+    { propId, type, tag: 'value', modifier, ...(value !== undefined && { value }) },
+  ])
   const map = new Map(views)
   return Object.assign(map, { valueAt: (propId: number) => map.get(propId)?.value })
 }

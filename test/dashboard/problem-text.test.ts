@@ -21,7 +21,10 @@ test.each([
   [new Problem(409, { error: 'the role is in use' }), /^The role is in use\.$/],
   [new Problem(400, invalid), /^“name” must be shorter\. Must have something\.$/],
   [new Problem(429, undefined, new Headers({ 'retry-after': '7' })), /^Too many attempts\. Wait 7 s\.$/],
-  [new Problem(500, { error: 'x' }, new Headers({ 'x-request-id': 'abc' })), /^The server made a mistake\. In its log as abc\.$/],
+  [
+    new Problem(500, { error: 'x' }, new Headers({ 'x-request-id': 'abc' })),
+    /^The server made a mistake\. In its log as abc\.$/,
+  ],
   [new ConnectionLost('gone'), /^The server cannot be reached/],
   [Object.assign(new Error('no'), { name: 'NotAllowedError' }), /^It was cancelled/],
   [new Error('the browser said no'), /^The browser said no\.$/],
