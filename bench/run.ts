@@ -11,6 +11,7 @@ import { projectRoot } from '#bench/project-root'
 import { actions } from '#bench/questions/actions'
 import { alarms } from '#bench/questions/alarms'
 import { auth } from '#bench/questions/auth'
+import { backup } from '#bench/questions/backup'
 import { dashboard } from '#bench/questions/dashboard'
 import { fanout } from '#bench/questions/fanout'
 import { filter } from '#bench/questions/filter'
@@ -38,6 +39,7 @@ const questions: Readonly<Record<string, Question>> = {
   alarms,
   functions,
   rollout,
+  backup,
   dashboard,
 }
 

@@ -21,6 +21,7 @@ import { LateUpdateNotices } from '#actors/update/notices'
 import { updateActor } from '#actors/update/update'
 import { updateScheduleActor } from '#actors/update-schedule/schedule'
 import { Hub } from '#events/hub'
+import type { Watched } from '#figures/sources'
 import { ImageUrls } from '#iam/image-urls'
 import { Tickets } from '#iam/tickets'
 import { UnsubscribeUrls } from '#iam/unsubscribe-urls'
@@ -71,6 +72,7 @@ const mailsSettledMs = 5_000
 export interface Assembly {
   readonly context: RouteContext
   readonly database: Database
+  readonly watched: Watched
   readonly eventRoom: EventRoom
   /** Undefined: IAM is off. */
   readonly identity: Identity | undefined
@@ -356,6 +358,7 @@ export function assemble(options: AssemblyOptions): Assembly {
   return {
     context,
     database,
+    watched: { journal, rules, functions, updates, deliveries },
     eventRoom,
     identity,
     async open() {

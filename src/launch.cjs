@@ -20,6 +20,7 @@ const programs = {
   bench: 'dist/bench/run.js',
   proof: 'dist/bench/proof.js',
   admin: 'dist/src/cli/main.js',
+  doctor: 'dist/src/doctor/main.js',
 }
 const tools = {
   tsc: 'node_modules/typescript/bin/tsc',
@@ -71,6 +72,7 @@ const commands = {
   bench: (args) => run('bench', args),
   proof: (args) => run('proof', args),
   admin: (args) => run('admin', args),
+  doctor: (args) => run('doctor', args),
   dev,
   test: (args) => forward([[tools.vitest, 'run', ...args]]),
   check: (args) => {
@@ -82,7 +84,7 @@ const commands = {
     process.exitCode = failures.length > 0 ? 1 : 0
   },
   build: async (args) => {
-    if (args.includes('--readme')) await writeReadmeTable()
+    if (args.includes('--settings')) await writeSettingsTable()
     if (args.includes('--description')) makePages(['--description'])
   },
 }
@@ -354,10 +356,10 @@ function hashOfContent(files) {
   return hash.digest('hex')
 }
 
-/** Puts the settings as they are into the README, between its two markers. */
-async function writeReadmeTable() {
+/** Puts the settings as they are into the operator's guide, between its two markers. */
+async function writeSettingsTable() {
   const { placeTable } = await import(pathToFileURL(join(root, 'dist/src/config-text.js')).href)
-  const path = join(root, 'README.md')
+  const path = join(root, 'docs/operator-guide.md')
   fs.writeFileSync(path, placeTable(fs.readFileSync(path, 'utf8')))
 }
 

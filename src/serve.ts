@@ -1,9 +1,11 @@
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { ProcessFigures } from '#figures/process-figures'
 import { argon2Engine } from '#iam/argon2'
 import { anonymousCallers } from '#identity/anonymous-callers'
 import type { IdentitySettings } from '#identity/options'
 import { WrongFileKey } from '#identity/signing-key-ring'
+import { version } from '#model/version'
 import { emlMail } from '#outbound/eml-mail'
 import { ExternalUpdateServer } from '#outbound/external-update-server'
 import type { Mail } from '#outbound/mail'
@@ -14,16 +16,20 @@ import { pageRoutes } from '#pages/page-routes'
 import { bindingsOf, rootBindingsOf, socketsOf } from '#routes/bindings'
 import { idempotencyOf } from '#routes/idempotency'
 import { identityIsOff } from '#routes/identity'
+import { metricsRoutes } from '#routes/metrics'
 import { closeCodes } from '#runtime/close-codes'
 import type { SocketPublisher } from '#runtime/socket'
 import { StorageFailure } from '#runtime/storage'
+import { HttpFigures } from '#server/http-figures'
 import { CannotListen, openServer, type Server } from '#server/listen'
-import { assemble } from '#src/assembly'
+import { type Assembly, assemble } from '#src/assembly'
 import { type Config, isLoopback } from '#src/config'
 import { type Log, redactPath } from '#src/log'
-import { realWorld } from '#src/world'
+import { metricsOf } from '#src/metrics'
+import { loopTimes, realWorld } from '#src/world'
+import { Backups } from '#store/backup/backups'
 import { fileBlobs } from '#store/blobs'
-import { KeyFileFailure, readOrMakeKeyFile } from '#store/key-file'
+import { KeyFileFailure, readKeyFile, readOrMakeKeyFile } from '#store/key-file'
 import { levelPlace } from '#store/level'
 import type { UpdateSettings } from '#updates/options'
 
@@ -91,6 +97,8 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
   // Now: nothing that still goes wrong may keep it from who has to know it.
   if (printed) options.madeAdministrator?.(printed)
   const { context, database, eventRoom, identity } = assembly
+  const backups = backupsOf(assembly, config.dataDirectory, log)
+  const watch = watchOver(config, assembly, updateServer, () => door.server?.inFlight() ?? 0)
   let server: Server
   try {
     const { dataDirectory, linkFrameBytesMax } = config
@@ -100,10 +108,10 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
       host: config.host,
       port: config.port,
       bindings: [
-        ...bindingsOf(context, identity, { dataDirectory, databaseStatus: () => database.status }),
+        ...bindingsOf(context, identity, { dataDirectory, databaseStatus: () => database.status, backups }),
         ...descriptionRoutes(pages),
       ],
-      rootBindings: [...rootBindingsOf(identity), ...pageRoutes(pages)],
+      rootBindings: [...rootBindingsOf(identity), ...watch.bindings, ...pageRoutes(pages)],
       sockets: socketsOf(context, identity, eventRoom, linkFrameBytesMax),
       authenticate: identity?.authenticate ?? anonymousCallers(config.updateHookSecret),
       cors: { corsOrigins: config.corsOrigins, publicUrls: config.publicUrls, iamOff: !config.isIamOn },
@@ -118,6 +126,7 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
       ),
       closeGraceMs: stopGraceMs,
       redactPath,
+      figures: watch.http,
       ...(!identity && { notFound: identityIsOff }),
     })
   } catch (error) {
@@ -125,6 +134,7 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
     throw error
   }
   door.server = server
+  watch.process.start()
   const url = urlOf(config, server.port)
   greet(config, log, url, server.port)
   return {
@@ -133,15 +143,43 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
     async stop() {
       log.info({}, 'stopping')
       server.stopListening()
+      backups.stop()
       assembly.stop()
       updateServer?.stop()
       context.links.stop()
       await server.closeSockets(closeCodes.restarting.code, closeCodes.restarting.reason)
       await server.close()
       await assembly.close()
+      watch.process.stop()
       log.info({}, 'stopped')
     },
   }
+}
+
+/** What is shown at `/metrics`: what counts anyway, and what is counted for it alone. Contract 8. */
+function watchOver(
+  { dataDirectory, metricsToken: token }: Config,
+  { watched, context, database, identity }: Assembly,
+  updateServer: ExternalUpdateServer | undefined,
+  inFlight: () => number,
+) {
+  const { system, hub, links, tickets } = context
+  const http = new HttpFigures()
+  const process = new ProcessFigures({ world: realWorld, version, dataDirectory, loopTimes })
+  const metrics = metricsOf({
+    ...watched,
+    system,
+    hub,
+    links,
+    tickets,
+    database,
+    http,
+    inFlight,
+    identity: identity?.figures,
+    updateServer,
+    process,
+  })
+  return { http, process, bindings: metricsRoutes({ world: realWorld, metrics, token }) }
 }
 
 function updatesOf(config: Config, log: Log, server: ExternalUpdateServer | undefined): UpdateSettings {
@@ -201,6 +239,21 @@ function identityOf(config: Config, log: Log, { operatorToken }: ServeOptions, p
     ...(operatorToken !== undefined && { operatorToken }),
     port,
   }
+}
+
+function backupsOf({ context, database }: Assembly, dataDirectory: string, log: Log): Backups {
+  return new Backups({
+    world: realWorld,
+    snapshot: () => database.snapshot(),
+    images: context.images,
+    keyFile: () => readKeyFile(dataDirectory),
+    keepImages: () => context.imageUses.keepAll(),
+    log: {
+      begun: (user) => log.warn({ user }, 'a backup of everything, all secrets in it, is being handed out'),
+      done: (user, bytes) => log.info({ user, bytes }, 'the backup was handed out whole'),
+      brokenOff: (user, bytes) => log.warn({ user, bytes }, 'a backup was broken off'),
+    },
+  })
 }
 
 function urlOf({ host }: Config, port: number): string {

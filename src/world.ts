@@ -30,3 +30,8 @@ export const realWorld: World = {
   },
   random: (byteCount) => randomBytes(byteCount),
 }
+
+/** How long the loop has worked, and waited for something to do, since it began. Milliseconds. */
+export function loopTimes(): { readonly active: number; readonly idle: number } {
+  return performance.eventLoopUtilization()
+}

@@ -37,6 +37,20 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   ],
   'src/description': ['src/model', 'src/runtime', 'src/api'],
   'src/pages': ['src/model', 'src/api', 'src/server', 'src/description'],
+  'src/figures': [
+    'src/model',
+    'src/runtime',
+    'src/iam',
+    'src/events',
+    'src/store',
+    'src/rules',
+    'src/server',
+    'src/identity',
+    'src/link',
+    'src/outbound',
+    'src/updates',
+    'src/notifications',
+  ],
   'src/client': ['src/model', 'src/api'],
   'src/dashboard': ['src/client', 'src/model'],
   'src/cli': [
@@ -48,8 +62,13 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
     'src/serve',
     'src/world',
     'src/model',
+    'src/runtime',
     'src/api',
+    // What is done to a data folder that no server has.
+    'src/store',
   ],
+  // What an operator asks before a start, and when something is wrong.
+  'src/doctor': ['src/config', 'src/world', 'src/runtime', 'src/api', 'src/store', 'src/outbound', 'src/cli'],
   // The top: files, not folders.
   'src/world': ['src/runtime'],
   'src/log': [],
@@ -62,6 +81,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   // Everything between the sockets and the disk, put together: the same for the real server and for a simulated one.
   'src/assembly': [
     'src/assembly-options',
+    'src/figures',
     'src/model',
     'src/runtime',
     'src/events',
@@ -109,24 +129,26 @@ const doors: Readonly<Record<string, readonly string[]>> = {
   pino: ['src/log'],
   'pino-pretty': ['src/log'],
   zod: ['*'],
-  'node:fs': ['src/store', 'src/outbound', 'src/cli', 'src/main', 'src/metrics', 'src/iam/argon2'],
+  'node:fs': ['src/store', 'src/outbound', 'src/cli', 'src/doctor', 'src/main', 'src/iam/argon2'],
   'node:fs/promises': [
     'src/store',
     'src/outbound',
     'src/pages',
     'src/cli',
+    'src/doctor',
     'src/main',
-    'src/metrics',
+    'src/figures/process-figures',
     'src/routes/health',
   ],
   'node:http': ['src/outbound', 'src/server'],
   'node:https': ['src/outbound'],
-  'node:net': ['src/outbound', 'src/server'],
+  'node:net': ['src/outbound', 'src/server', 'src/doctor'],
   'node:tls': ['src/outbound'],
   'node:dns': ['src/outbound'],
   'node:timers': ['src/world'],
   'node:timers/promises': ['src/world'],
-  'node:perf_hooks': ['src/world', 'src/metrics'],
+  'node:perf_hooks': ['src/world', 'src/figures/process-figures'],
+  'prom-client': ['src/metrics'],
   'node:worker_threads': [],
   // One process, below all others.
   'node:child_process': ['src/iam/argon2'],
@@ -139,7 +161,7 @@ const worldly: readonly { readonly what: string; readonly pattern: RegExp; reado
   {
     what: 'the environment',
     pattern: /\bprocess\s*\.\s*env\b|\bimport\.meta\.env\b/,
-    door: ['src/main.ts', 'src/cli/main.ts'],
+    door: ['src/main.ts', 'src/cli/main.ts', 'src/doctor/main.ts'],
   },
   {
     what: 'the time',

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Method } from '#api/entry'
 import { Misuse, Refusal } from '#cli/ending'
-import { type Answer, exchange, NoAnswer } from '#cli/exchange'
+import { type Answer, exchange, exchangeLong, NoAnswer } from '#cli/exchange'
 import { refusalOf } from '#cli/refused'
 
 /** What of a route's entry is needed to call it. */
@@ -43,17 +43,36 @@ export class ApiClient {
    */
   async call<T>(entry: Callable, { parameters = {}, query = {}, body }: Asked, answer: z.ZodType<T>): Promise<T> {
     const url = this.#base + pathOf(entry.path, parameters) + queryOf(query)
-    const got = await exchanged(url, { method: entry.method, headers: this.#headers, body })
+    const got = await refusing(url, () => exchange(url, { method: entry.method, headers: this.#headers, body }))
     if (got.status < 200 || got.status > 299) throw refusalOf(got)
     const read = answer.safeParse(bodyOf(got))
     if (!read.success) throw new Refusal(`${entry.method} ${url}: ${got.status} with an unexpected answer`)
     return read.data
   }
+
+  /**
+   * An answer of bytes, to be read to its end, or returned.
+   * @throws Refusal unless it succeeded, also while it is read
+   */
+  async bytes(entry: Callable): Promise<AsyncIterable<Uint8Array>> {
+    const url = this.#base + entry.path
+    const answer = await refusing(url, () => exchangeLong(url, { method: entry.method, headers: this.#headers }))
+    if ('refused' in answer) throw refusalOf(answer.refused)
+    return refusingPieces(url, answer.pieces)
+  }
 }
 
-async function exchanged(url: string, question: Parameters<typeof exchange>[1]): Promise<Answer> {
+async function* refusingPieces(url: string, pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   try {
-    return await exchange(url, question)
+    yield* pieces
+  } catch (error) {
+    throw error instanceof NoAnswer ? new Refusal(`${url}: the answer broke off: ${error.message}`) : error
+  }
+}
+
+async function refusing<T>(url: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
   } catch (error) {
     if (error instanceof NoAnswer) throw new Refusal(`${url}: ${error.message}`)
     throw error

@@ -1,6 +1,7 @@
 import { Command, CommanderError } from 'commander'
 import { connect } from '#cli/connecting'
 import { exitCodes, Misuse, Refusal } from '#cli/ending'
+import { addFolderCommands, type FolderActing, type FolderWork } from '#cli/folder'
 import { addKeyCommands } from '#cli/keys'
 import { askPassword } from '#cli/password'
 import { Printer, type Streams } from '#cli/printer'
@@ -14,6 +15,7 @@ import type { Acting, Work } from '#cli/work'
 
 export interface Terminal extends Streams {
   readonly input: Parameters<typeof askPassword>[1]['input']
+  readonly out: Streams['out'] & { readonly isTTY?: boolean }
 }
 
 interface GlobalOptions {
@@ -44,6 +46,7 @@ Examples:
   npm run admin -- role put dashboard --file dashboard.json
   npm run -s admin -- key add api reporting --role viewer > reporting.key
   npm run admin -- session end ann
+  npm run admin -- backup /backups/today.backup
 `
 
 /** Does what was typed; answers the exit code. */
@@ -64,7 +67,7 @@ export async function administer(args: readonly string[], settings: Settings, te
 function commandFor(settings: Settings, terminal: Terminal): Command {
   const program = new Command('npm run admin --')
   program
-    .description('Administers users, roles, tenants, keys and sessions, through the API.')
+    .description('Administers users, roles, tenants, keys and sessions, through the API; backs up and restores.')
     .option('--url <url>', 'where the server answers, such as https://devices.example.com')
     .option('--user <name>', 'who signs in')
     .option('--json', 'what the server answers, for programs')
@@ -82,6 +85,7 @@ function commandFor(settings: Settings, terminal: Terminal): Command {
   addKeyCommands(program, act)
   addSessionCommands(program, act)
   addTenantCommands(program, act)
+  addFolderCommands(program, folderActingBy(settings, terminal))
   return program
 }
 
@@ -101,6 +105,20 @@ function actingBy(settings: Settings, terminal: Terminal): Acting {
       } finally {
         await connection.close()
       }
+    }
+}
+
+function folderActingBy(settings: Settings, terminal: Terminal): FolderActing {
+  return <A extends readonly unknown[]>(verb: (work: FolderWork, ...given: A) => Promise<void>) =>
+    async (...given: unknown[]) => {
+      const command = given.at(-1) as Command
+      const { url, user, json = false }: GlobalOptions = command.optsWithGlobals()
+      const work = {
+        terminal,
+        printer: new Printer(terminal, json),
+        wanted: { url, reading: settings.reading, credentials: credentialsOf(settings, terminal, user) },
+      }
+      await verb(work, ...(given.slice(0, -2) as unknown as A))
     }
 }
 

@@ -22,18 +22,41 @@ const basePath = '/api/v1'
  *
  * @throws Misuse, Refusal
  */
-export async function connect({ url, reading, credentials, notes }: Wanted): Promise<Connection> {
+export async function connect(wanted: Wanted): Promise<Connection> {
+  const found = await findServer(wanted, false)
+  return 'config' in found ? startForOneself(found.config, found.base, wanted.notes) : found
+}
+
+/** Where none was found: whose folder it would be, and where it was looked for, if its port is known. */
+export interface NoServer {
+  readonly config: Config
+  readonly base: string | undefined
+}
+
+/**
+ * The server that answers. `mayBeOpen`: also one where nobody signs in.
+ * @throws Misuse, Refusal
+ */
+export async function findServer(
+  { url, reading, credentials }: Omit<Wanted, 'notes'>,
+  mayBeOpen: boolean,
+): Promise<Connection | NoServer> {
   if (url !== undefined) {
     const base = baseOf(url)
-    const connection = await signInAt(base, credentials)
+    const connection = await signInAt(base, credentials, mayBeOpen)
     if (!connection) throw new Refusal(`nothing answers at ${base}`)
     return connection
   }
-  if ('mistakes' in reading) throw new Misuse(reading.mistakes.join('\n'))
-  const { config } = reading
+  const config = configOf(reading)
   const base = addressOf(config)
-  const connection = base === undefined ? undefined : await signInAt(base, credentials)
-  return connection ?? startForOneself(config, base, notes)
+  const connection = base === undefined ? undefined : await signInAt(base, credentials, mayBeOpen)
+  return connection ?? { config, base }
+}
+
+/** @throws Misuse for settings that the server would not take */
+export function configOf(reading: ConfigReading): Config {
+  if ('mistakes' in reading) throw new Misuse(reading.mistakes.join('\n'))
+  return reading.config
 }
 
 /** With the base path, whether it was given or not. */
@@ -48,7 +71,7 @@ function baseOf(url: string): string {
 }
 
 /** Where a server with this configuration listens, from this machine; undefined when it takes any port. */
-function addressOf({ host, port }: Config): string | undefined {
+export function addressOf({ host, port }: Config): string | undefined {
   if (port === 0) return undefined
   const near = { '0.0.0.0': '127.0.0.1', '::': '::1' }[host] ?? host
   return `http://${near.includes(':') ? `[${near}]` : near}:${port}${basePath}`

@@ -53,6 +53,48 @@ export async function exchange(url: string, question: Question = {}): Promise<An
   }
 }
 
+/** An answer that is read while it comes; of one that is no success the text. */
+export type LongAnswer = { readonly pieces: AsyncIterable<Uint8Array> } | { readonly refused: Answer }
+
+/**
+ * Asks for what may be long. Nothing for so long that the server would have given up breaks it off.
+ *
+ * @throws NoAnswer, also while it is read
+ */
+export async function exchangeLong(url: string, question: Question = {}): Promise<LongAnswer> {
+  const { method = 'GET', headers = {} } = question
+  const patience = new AbortController()
+  const wait = () => realWorld.after(answerWithinMs, () => patience.abort())
+  const calm = wait()
+  try {
+    const response = await fetch(url, { method, headers, redirect: 'manual', signal: patience.signal })
+    if (response.status !== 200 || !response.body) {
+      return { refused: { status: response.status, headers: response.headers, text: await response.text() } }
+    }
+    return { pieces: patiently(response.body, wait) }
+  } catch (error) {
+    throw noAnswerFrom(error)
+  } finally {
+    calm()
+  }
+}
+
+async function* patiently(body: AsyncIterable<Uint8Array>, wait: () => () => void): AsyncGenerator<Uint8Array> {
+  const pieces = body[Symbol.asyncIterator]()
+  try {
+    for (;;) {
+      const calm = wait()
+      const { done, value } = await pieces.next().finally(calm)
+      if (done) return
+      yield value
+    }
+  } catch (error) {
+    throw noAnswerFrom(error)
+  } finally {
+    await pieces.return?.().catch(() => undefined)
+  }
+}
+
 /** `fetch` says only that it failed: why is its cause, or, of a name with several addresses, the first of several. */
 function noAnswerFrom(error: unknown): NoAnswer {
   let reason = error

@@ -28,6 +28,12 @@ export class Printer {
     this.#json(this.#isJson ? whole : short)
   }
 
+  /** What was found out: in words for people, whole for programs. */
+  text(text: string, whole: unknown): void {
+    if (this.#isJson) this.#json(whole)
+    else this.#streams.out.write(text)
+  }
+
   /** Something to be handed on, of which people need one text, alone on its line. */
   made(answer: unknown, text: string, note: string): void {
     if (this.#isJson) this.#json(answer)

@@ -22,13 +22,21 @@ export type Credentials =
 const lookWithinMs = 10_000
 
 /**
- * Signs in at a server. Undefined when nobody listens there.
+ * Signs in at a server. Undefined when nobody listens there. `mayBeOpen`: what is wanted is no affair of users, so one
+ * where nobody signs in is as good.
  *
  * @throws Refusal when something else answers, or it lets nobody in by these credentials
  */
-export async function signInAt(base: string, credentials: Credentials): Promise<Connection | undefined> {
+export async function signInAt(
+  base: string,
+  credentials: Credentials,
+  mayBeOpen = false,
+): Promise<Connection | undefined> {
   if (!(await isServing(base))) return undefined
-  await refuseWithoutIdentity(base)
+  if (await isOpen(base)) {
+    if (mayBeOpen) return { client: new ApiClient(base, {}), close: async () => undefined }
+    throw new Refusal(`IAM is off at ${base}: that server knows no users, roles, tenants, keys and sessions`)
+  }
   if ('apiKey' in credentials) {
     return { client: new ApiClient(base, { 'x-api-key': credentials.apiKey }), close: async () => undefined }
   }
@@ -50,7 +58,8 @@ async function signOut(client: ApiClient): Promise<void> {
   }
 }
 
-async function isServing(base: string): Promise<boolean> {
+/** Whether one of ours answers. @throws Refusal when something else does */
+export async function isServing(base: string): Promise<boolean> {
   const answer = await looked(base + readHealth.path)
   if (!answer) return false
   if (answer.status === 200 && answer.text === '{"status":"ok"}') return true
@@ -59,10 +68,8 @@ async function isServing(base: string): Promise<boolean> {
 }
 
 /** Before anybody is asked for a password: with IAM off everybody is somebody. Contract 2. */
-async function refuseWithoutIdentity(base: string): Promise<void> {
-  const answer = await looked(base + readMe.path)
-  if (answer?.status !== 200) return
-  throw new Refusal(`IAM is off at ${base}: that server knows no users, roles, tenants, keys and sessions`)
+async function isOpen(base: string): Promise<boolean> {
+  return (await looked(base + readMe.path))?.status === 200
 }
 
 async function looked(url: string): Promise<Answer | undefined> {

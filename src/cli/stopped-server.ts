@@ -18,8 +18,7 @@ const tokenBytes = 32
  * @throws Refusal when the folder is in use or can't be opened, or when IAM is off
  */
 export async function startForOneself(config: Config, base: string | undefined, notes: Writable): Promise<Connection> {
-  const unheard =
-    base === undefined ? 'PORT is 0, so a running server was not looked for' : `nothing answers at ${base}`
+  const unheard = unheardAt(base)
   if (!config.isIamOn) {
     throw new Refusal(`IAM is off, so there is nothing to administer: set IAM=on (${unheard})`)
   }
@@ -28,6 +27,11 @@ export async function startForOneself(config: Config, base: string | undefined, 
   const running = await started(config, operatorToken, notes)
   const client = new ApiClient(running.url, { authorization: `Bearer ${operatorToken}` })
   return { client, close: () => running.stop() }
+}
+
+/** Why the folder is worked on. */
+export function unheardAt(base: string | undefined): string {
+  return base === undefined ? 'PORT is 0, so a running server was not looked for' : `nothing answers at ${base}`
 }
 
 async function started(config: Config, operatorToken: string, notes: Writable): Promise<Running> {

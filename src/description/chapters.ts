@@ -1,6 +1,7 @@
 import * as actions from '#api/actions'
 import * as alarms from '#api/alarms'
 import * as apiKeys from '#api/api-keys'
+import * as backup from '#api/backup'
 import * as basicTokens from '#api/basic-tokens'
 import * as descriptions from '#api/descriptions'
 import * as devices from '#api/devices'
@@ -90,7 +91,7 @@ export const chapters: readonly Chapter[] = [
     provisioningKeys,
     signingKeys,
   ),
-  chapter('Operation', 'How the server is, and what it speaks.', health, descriptions),
+  chapter('Operation', 'How the server is, what it speaks, and a backup of it.', health, descriptions, backup),
 ]
 
 function chapter(name: string, description: string, ...modules: readonly object[]): Chapter {

@@ -24,6 +24,8 @@ export interface CatchUpOptions {
   readonly world: World
   readonly reader: StreamReader<Entry>
   readonly isOverridden: IsOverridden
+  /** `caughtUp`: events that were sent. */
+  readonly counts: { caughtUp: number }
   /** The devices that the thing is bound to which an entry tells of, if it names none of its own. */
   readonly boundTo: (tenant: string, entry: Entry) => MeantDevices | undefined
   /** The last offset that live sockets were told. */
@@ -168,6 +170,7 @@ export class CatchUp {
           isSlow(connection, told)
           return false
         }
+        this.#options.counts.caughtUp++
       }
       if (connection.state !== 'behind') return false
       connection.position = offset

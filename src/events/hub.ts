@@ -74,7 +74,9 @@ export class Hub implements EventListener<Entry> {
   readonly #highWaterBytes: number
   /** Lost a message since the last release: nothing may be done about it inside `dropped`. */
   readonly #fallen: Connection[] = []
-  readonly counts = { events: 0, publishes: 0, deliveries: 0, fallen: 0, resyncs: 0 }
+  /** `bytes`: of all deliveries; a character beyond ASCII counts as one. `caughtUp`: events said again to who missed them. */
+  readonly counts = { events: 0, publishes: 0, deliveries: 0, bytes: 0, caughtUp: 0, fallen: 0, resyncs: 0 }
+  #behindCount = 0
 
   constructor(options: HubOptions) {
     this.#options = options
@@ -82,6 +84,7 @@ export class Hub implements EventListener<Entry> {
     this.#catchUp = new CatchUp({
       world: options.world,
       reader: options.reader,
+      counts: this.counts,
       isOverridden: options.isOverridden,
       boundTo: (tenant, entry) => this.#boundTo(tenant, entry),
       toldTo: (tenant) => this.#tenant(tenant).told,
@@ -97,9 +100,7 @@ export class Hub implements EventListener<Entry> {
   }
 
   behindCount(): number {
-    let count = 0
-    for (const connection of this.#connections.values()) if (connection.state === 'behind') count++
-    return count
+    return this.#behindCount
   }
 
   /** The last offset that live sockets of a tenant were told. */
@@ -142,6 +143,7 @@ export class Hub implements EventListener<Entry> {
       isLoading: false,
       isQueued: false,
     }
+    this.#behindCount++
     this.#connections.set(socket, connection)
     hub.connections.add(connection)
     if (resume !== undefined) this.#begin(connection, listener, resume)
@@ -152,7 +154,7 @@ export class Hub implements EventListener<Entry> {
   remove(socket: Socket): void {
     const connection = this.#connections.get(socket)
     if (!connection) return
-    connection.state = 'closed'
+    this.#become(connection, 'closed')
     this.#connections.delete(socket)
     const hub = this.#tenant(connection.tenant)
     hub.connections.delete(connection)
@@ -198,7 +200,9 @@ export class Hub implements EventListener<Entry> {
     this.beforeRelease()
     for (const audience of redefined) this.#publish(audience, this.#resyncMessage(hub.told))
     for (const connection of hub.connections) {
-      if (connection.state === 'behind' && redefined.has(connection.audience)) this.#resync(connection)
+      if (!redefined.has(connection.audience)) continue
+      if (connection.state === 'behind') this.#resync(connection)
+      else this.counts.resyncs++
     }
   }
 
@@ -214,7 +218,7 @@ export class Hub implements EventListener<Entry> {
     const { audience: before, personal: personalBefore, state } = connection
     const isTold = state === 'live' && this.#isSent(connection, this.#resyncMessage(told))
     if (state === 'live') unsubscribe(connection)
-    connection.state = 'behind'
+    this.#become(connection, 'behind')
     connection.position = nowhere
     connection.audience = audiences.join(access, scope, before.filter)
     connection.personal = personal.join(personalBefore.user, access, scope, before.filter)
@@ -266,8 +270,14 @@ export class Hub implements EventListener<Entry> {
     return offset > scopeSince && offset + 1 >= reader.retainedFrom(tenant)
   }
 
+  #become(connection: Connection, state: Connection['state']): void {
+    if (connection.state === 'behind') this.#behindCount--
+    if (state === 'behind') this.#behindCount++
+    connection.state = state
+  }
+
   #golive(connection: Connection): void {
-    connection.state = 'live'
+    this.#become(connection, 'live')
     connection.socket.subscribe(connection.audience.topic)
     connection.socket.subscribe(connection.personal.topic)
   }
@@ -301,7 +311,7 @@ export class Hub implements EventListener<Entry> {
 
   #leave(connection: Connection): void {
     this.counts.fallen++
-    connection.state = 'behind'
+    this.#become(connection, 'behind')
     unsubscribe(connection)
   }
 
@@ -358,6 +368,7 @@ export class Hub implements EventListener<Entry> {
   #publish(audience: AudienceClass, message: string | Uint8Array): void {
     this.counts.publishes++
     this.counts.deliveries += audience.sockets
+    this.counts.bytes += audience.sockets * message.length
     this.#options.publisher.publish(audience.topic, message)
   }
 

@@ -49,6 +49,11 @@ export class Passwords {
     this.#surroundings = surroundings
   }
 
+  /** Those that wait, and the one at work. */
+  get waitingCount(): number {
+    return this.#jobs.length
+  }
+
   /** @throws Problem `overloaded` when too many wait. */
   hash(password: string): Promise<string> {
     return this.#enqueue(async () => this.#engine.hash(normalOf(password)))

@@ -35,9 +35,16 @@ export class Tickets {
   /** In the order in which they end: all live equally long. */
   readonly #tickets = new BoundedMap<string, Waiting>(ticketsMax)
   readonly #counts = new Map<string, number>()
+  /** What became of them; `refused`: shown, and worth nothing. */
+  readonly counts = { issued: 0, used: 0, refused: 0 }
 
   constructor(options: TicketsOptions) {
     this.#options = options
+  }
+
+  /** Issued and not shown yet; among them some that ended just now. */
+  get waitingCount(): number {
+    return this.#tickets.size
   }
 
   /** @throws Problem `overloaded` when too many wait. */
@@ -48,6 +55,7 @@ export class Tickets {
     const isFull = this.#tickets.size >= ticketsMax || (caller.session !== undefined && count >= sessionTicketsMax)
     if (isFull) throw new Problem('overloaded', 'too many tickets wait to be used')
     this.#counts.set(owner, count + 1)
+    this.counts.issued++
     const ticket = Buffer.from(this.#options.random(ticketBytes)).toString('base64url')
     const bearer = caller.session ? { session: caller.session } : { caller }
     this.#tickets.set(ticket, { bearer, endsAt: this.#options.now() + this.#options.lifetimeMs })
@@ -62,7 +70,11 @@ export class Tickets {
   consume(ticket: string): Caller {
     const found = this.#take(ticket)
     const caller = found && found.endsAt >= this.#options.now() ? this.#callerOf(found.bearer) : undefined
-    if (!caller) throw new Problem('unauthorized', 'invalid or expired ticket')
+    if (!caller) {
+      this.counts.refused++
+      throw new Problem('unauthorized', 'invalid or expired ticket')
+    }
+    this.counts.used++
     return caller
   }
 

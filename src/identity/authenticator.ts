@@ -8,6 +8,7 @@ import type { Passwords } from '#iam/passwords'
 import type { CheckedProof, Proofs } from '#iam/proof'
 import { proofProblem, schemeProblem, tokenProblem } from '#iam/proof-problems'
 import type { Tokens } from '#iam/tokens'
+import { type AuthCounts, countFailed, credentialKindOf } from '#identity/auth-counts'
 import type { LinkCaller } from '#identity/link-credentials'
 import { operator } from '#identity/operator'
 import type { SessionCallers } from '#identity/session-callers'
@@ -23,6 +24,7 @@ export interface AuthenticatorParts {
   readonly passwords: Passwords
   readonly linkCallerOf: (authorization: string) => LinkCaller
   readonly isOperator: (token: string) => boolean
+  readonly counts: AuthCounts
 }
 
 const credentialsPattern = /^(bearer|dpop) +([^\s,]+)$/i
@@ -33,7 +35,14 @@ const credentialsPattern = /^(bearer|dpop) +([^\s,]+)$/i
  */
 export function authenticatorOf(parts: AuthenticatorParts): Authenticate {
   const authenticator = new Authenticator(parts)
-  return (request, access) => authenticator.callerOf(request, access)
+  return (request, access) => {
+    try {
+      return authenticator.callerOf(request, access)
+    } catch (error) {
+      countFailed(parts.counts, credentialKindOf(request, access), error)
+      throw error
+    }
+  }
 }
 
 class Authenticator {
@@ -56,6 +65,7 @@ class Authenticator {
     if (access === 'person or proof' && authorization === '' && apiKey === '') return this.#proven(request)
     const caller = apiKey === '' ? this.#bySession(request, authorization, access) : this.#byKey(request, apiKey)
     if (isForPeople(access) && caller.session?.kind !== 'session') throw new Problem('forbidden')
+    this.#parts.counts[apiKey === '' ? kindOf(authorization) : 'api_key'].accepted++
     return caller
   }
 
@@ -77,6 +87,7 @@ class Authenticator {
     const proof = proofs.check(request, undefined)
     proofs.checkUnused(proof)
     proofs.use(proof)
+    this.#parts.counts.proof.accepted++
     return { ...nobody, jkt: proof.jkt }
   }
 
@@ -137,6 +148,11 @@ class Authenticator {
 
 function isForPeople(access: RouteAccess): boolean {
   return access === 'person' || access === 'person or proof'
+}
+
+/** Of credentials that are good. */
+function kindOf(authorization: string): 'dpop' | 'bearer' {
+  return schemeOf(authorization) === 'DPoP' ? 'dpop' : 'bearer'
 }
 
 function schemeOf(text: string): 'DPoP' | 'Bearer' {

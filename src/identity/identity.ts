@@ -10,23 +10,25 @@ import { Proofs } from '#iam/proof'
 import { ProofKeys } from '#iam/proof-keys'
 import { relyingPartyOf } from '#iam/relying-party'
 import { Replays } from '#iam/replays'
+import { tokenCheck } from '#iam/token-check'
 import { Tokens } from '#iam/tokens'
 import { Webauthn } from '#iam/webauthn'
 import { AccessChanges } from '#identity/access-changes'
 import { ActorStates } from '#identity/actor-states'
+import { type AuthCounts, countFailed, noAuthCounts } from '#identity/auth-counts'
 import { authenticatorOf } from '#identity/authenticator'
 import { Authors, type Recipient } from '#identity/authors'
 import { FactorConfirmations } from '#identity/factor-confirmation'
 import { firstAdministrator } from '#identity/first-administrator'
 import { loginsOf, secondFactorsOf } from '#identity/flows'
 import { type LinkCaller, LinkCredentials } from '#identity/link-credentials'
-import { operatorCheck } from '#identity/operator'
 import type { IdentityOptions, Lifetimes } from '#identity/options'
 import type { Logins, SecondFactors, Sessions, SigningKeyRing } from '#identity/requests'
 import { SessionCallers } from '#identity/session-callers'
 import { SessionSockets } from '#identity/session-sockets'
 import { ShownSessions } from '#identity/shown-sessions'
 import type { SignInParts } from '#identity/sign-in'
+import { countedFactors, countedLogins, SignInCounts } from '#identity/sign-in-counts'
 import { KeyRing } from '#identity/signing-key-ring'
 import { TenantRemoval } from '#identity/tenant-removal'
 import { TotpFlows } from '#identity/totp-flows'
@@ -49,6 +51,8 @@ export interface Identity {
   readonly sessions: Sessions
   readonly secondFactors: SecondFactors
   readonly keys: SigningKeyRing
+  /** What whoever watches over it sees: numbers, and nobody's name. */
+  readonly figures: IdentityFigures
   /** By the header `Authorization` of the device link. @throws Problem `unauthorized` */
   linkCaller(authorization: string): LinkCaller
   /** Who that is now; undefined once the session is over. */
@@ -75,6 +79,12 @@ export interface Identity {
   /** The store was read again after a failed write. */
   reloaded(): void
   stop(): void
+}
+
+export interface IdentityFigures {
+  readonly auth: AuthCounts
+  readonly signIns: SignInCounts
+  readonly passwords: Pick<Passwords, 'counts' | 'waitingCount'>
 }
 
 const nonceKeyBytes = 32
@@ -107,6 +117,8 @@ export function openIdentity(options: IdentityOptions): Identity {
   const linkCredentials = new LinkCredentials({ system, states, accesses })
   const authors = new Authors({ states, accesses, now })
   const linkCallerOf = (authorization: string) => linkCredentials.callerOf(authorization)
+  const auth = noAuthCounts()
+  const signIns = new SignInCounts()
 
   const removal = new TenantRemoval({
     world,
@@ -160,16 +172,27 @@ export function openIdentity(options: IdentityOptions): Identity {
       attempts,
       passwords,
       linkCallerOf,
-      isOperator: operatorCheck(options.operatorToken),
+      isOperator: tokenCheck(options.operatorToken),
+      counts: auth,
     }),
     accesses,
     sockets,
     notices: changes,
-    logins: loginsOf(parts),
+    logins: countedLogins(loginsOf(parts), signIns),
     sessions: new ShownSessions({ system, states }),
-    secondFactors: secondFactorsOf(new TotpFlows(parts, confirmations), webauthnFlows),
+    secondFactors: countedFactors(secondFactorsOf(new TotpFlows(parts, confirmations), webauthnFlows), signIns),
     keys: ring,
-    linkCaller: linkCallerOf,
+    figures: { auth, signIns, passwords },
+    linkCaller(authorization) {
+      try {
+        const caller = linkCallerOf(authorization)
+        auth.link.accepted++
+        return caller
+      } catch (error) {
+        countFailed(auth, 'link', error)
+        throw error
+      }
+    },
     callerOf,
     scopeOf: (tenant, author) => authors.scopeOf(tenant, author),
     addressOf: (tenant, user) => authors.addressOf(tenant, user),

@@ -5,7 +5,7 @@ import { ShapeLists } from '#link/shape-lists'
 import type { Speaker } from '#link/speaking'
 import type { Entry } from '#model/entry'
 import { linkWindowMessages } from '#model/link-message'
-import type { LinkErrorCode, Problem } from '#model/problem'
+import { type LinkErrorCode, linkErrorCodes, type Problem } from '#model/problem'
 import type { Shape } from '#model/shape'
 import type { Activation } from '#runtime/activation'
 import { type CloseReason, closeCodes } from '#runtime/close-codes'
@@ -44,6 +44,13 @@ export interface FrameAbout {
   readonly deviceIdentifier?: string
 }
 
+/** How often each was said. */
+export type ErrorCounts = Record<LinkErrorCode, number>
+
+export function noErrors(): ErrorCounts {
+  return Object.fromEntries(linkErrorCodes.map((code) => [code, 0])) as ErrorCounts
+}
+
 /** Frames in a row refused for their content, after which a link is closed. Contract 7. */
 const refusedInRowMax = 10
 
@@ -66,13 +73,21 @@ export class Link {
   #hasStopped = false
   readonly #world: World
   readonly #acknowledgements: Acknowledgements
+  readonly #errors: ErrorCounts
   readonly #acks: LinkedDevice[] = []
   readonly #sendAcksNow = () => this.#sendAcks()
   #isFlushing = false
 
-  constructor(world: World, socket: Socket, opening: LinkOpening, acknowledgements: Acknowledgements) {
+  constructor(
+    world: World,
+    socket: Socket,
+    opening: LinkOpening,
+    acknowledgements: Acknowledgements,
+    errors: ErrorCounts,
+  ) {
     this.#world = world
     this.#acknowledgements = acknowledgements
+    this.#errors = errors
     this.socket = socket
     this.opening = opening
   }
@@ -137,6 +152,7 @@ export class Link {
   }
 
   error(code: LinkErrorCode, message: string, about: FrameAbout = {}): void {
+    if (this.isOpen) this.#errors[code]++
     this.send({ type: 'ERROR', code, message, ...about })
   }
 

@@ -7,7 +7,7 @@ import { type FirmwareEar, unheardFirmware } from '#link/firmware-ear'
 import { aboutOf, messageOf } from '#link/frame-fault'
 import { FrameQueue } from '#link/frame-queue'
 import { Hellos } from '#link/hello'
-import { type FrameAbout, Link, type LinkedDevice, type LinkOpening } from '#link/link'
+import { type FrameAbout, Link, type LinkedDevice, type LinkOpening, noErrors } from '#link/link'
 import { shapeOf } from '#link/linked-services'
 import { askLinked } from '#link/linked-turn'
 import { Offers } from '#link/offers'
@@ -47,7 +47,10 @@ export class Links implements SocketRoom<LinkOpening> {
   #ear: FirmwareEar = unheardFirmware
   readonly writes: Writes
   readonly offers: Offers
-  readonly counts = { frames: 0, updates: 0, refused: 0, hellos: 0 }
+  /** `updates`, `changes`: UPDATE frames that were handed to their devices, and the properties in them. */
+  readonly counts = { frames: 0, bytes: 0, updates: 0, changes: 0, refused: 0, hellos: 0 }
+  /** ERRORs that were said, by their code. */
+  readonly errors = noErrors()
 
   constructor(options: LinksOptions) {
     this.#options = options
@@ -112,7 +115,7 @@ export class Links implements SocketRoom<LinkOpening> {
   }
 
   opened(socket: Socket, opening: LinkOpening): void {
-    const link = new Link(this.#options.system.world, socket, opening, this.#acknowledgements)
+    const link = new Link(this.#options.system.world, socket, opening, this.#acknowledgements, this.errors)
     this.#links.set(socket, link)
     this.#openings.add(link)
     this.#liveness.watch(link)
@@ -124,6 +127,7 @@ export class Links implements SocketRoom<LinkOpening> {
     this.#liveness.heard(link)
     if (link.isIdle) this.#setIdle(link, false)
     this.counts.frames++
+    this.counts.bytes += data.byteLength
     if (this.#queue.has(link)) this.#later(link, data, isBinary)
     else this.#frame(link, data, isBinary, (task) => this.#queue.now(task))
   }
@@ -278,6 +282,7 @@ export class Links implements SocketRoom<LinkOpening> {
       return
     }
     this.counts.updates++
+    this.counts.changes += items.length >> 1
     const report: Report = { type: 'report', shape, session: linked.session, seq, items, timestamp: read.timestamp }
     askLinked(
       this.#options.system,

@@ -9,7 +9,7 @@ import {
   ShortName,
   Timestamp,
 } from '#model/identifier'
-import type { LinkErrorCode } from '#model/problem'
+import { linkErrorCodes } from '#model/problem'
 import { PartialModifier, PropertyTypeName } from '#model/property'
 import { PropertyValue } from '#model/property-type'
 
@@ -57,19 +57,6 @@ const lastSequence = z.int().min(0)
 
 /** Anything but nothing. */
 const anyValue = z.unknown().refine((value) => value !== undefined, 'is required')
-
-const errorCodes = {
-  BAD_MESSAGE: 'BAD_MESSAGE',
-  UNKNOWN_DEVICE: 'UNKNOWN_DEVICE',
-  UNKNOWN_SERVICE: 'UNKNOWN_SERVICE',
-  UNKNOWN_PROPERTY: 'UNKNOWN_PROPERTY',
-  BAD_VALUE: 'BAD_VALUE',
-  NOT_ALLOWED: 'NOT_ALLOWED',
-  REPLACED: 'REPLACED',
-  FLAPPING: 'FLAPPING',
-  OVERLOADED: 'OVERLOADED',
-  STORAGE: 'STORAGE',
-} as const satisfies { [Code in LinkErrorCode]: Code }
 
 /** Data types in any case, as services and schemas write them; upper case comes out. */
 const typeName = z.string().toUpperCase().pipe(PropertyTypeName)
@@ -228,7 +215,7 @@ export type FirmwareMessage = Readonly<z.infer<typeof FirmwareMessage>>
 /** Something was refused: of the message `seq`, of the device, or, with neither, of the link. */
 export const ErrorMessage = z.object({
   type: z.literal('ERROR'),
-  code: z.enum(errorCodes),
+  code: z.enum(linkErrorCodes),
   message: z.string(),
   flakeAddress: FlakeAddress.optional(),
   seq: lastSequence.optional(),

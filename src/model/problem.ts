@@ -14,17 +14,19 @@ export interface ProblemKind {
 }
 
 /** Codes of ERROR on the device link. Contract 7. */
-export type LinkErrorCode =
-  | 'BAD_MESSAGE'
-  | 'UNKNOWN_DEVICE'
-  | 'UNKNOWN_SERVICE'
-  | 'UNKNOWN_PROPERTY'
-  | 'BAD_VALUE'
-  | 'NOT_ALLOWED'
-  | 'REPLACED'
-  | 'FLAPPING'
-  | 'OVERLOADED'
-  | 'STORAGE'
+export const linkErrorCodes = [
+  'BAD_MESSAGE',
+  'UNKNOWN_DEVICE',
+  'UNKNOWN_SERVICE',
+  'UNKNOWN_PROPERTY',
+  'BAD_VALUE',
+  'NOT_ALLOWED',
+  'REPLACED',
+  'FLAPPING',
+  'OVERLOADED',
+  'STORAGE',
+] as const
+export type LinkErrorCode = (typeof linkErrorCodes)[number]
 
 export const problemKinds = {
   invalid: { status: 400, body: 'details', text: 'Validation Error', link: 'BAD_MESSAGE' },

@@ -3,6 +3,7 @@ import type { CountMails } from '#actors/outbox/commands'
 import { subscriberAddress } from '#actors/subscriber/address'
 import type { AdvanceMail, MailFailed, SubscriberCommand } from '#actors/subscriber/commands'
 import type { MailState, SubscriberState } from '#actors/subscriber/state'
+import { type PassReason, passReasons } from '#model/delivery'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import { choose, isHourOver, type Pending } from '#notifications/choose'
@@ -10,7 +11,7 @@ import { type Composer, moveTo, type NextMail, type Progress } from '#notificati
 import { refusalsAfter } from '#notifications/refusals'
 import { retryAfter } from '#notifications/retry'
 import type { TopicPasses } from '#notifications/topic-passes'
-import { type Mail, MailRefused } from '#outbound/mail'
+import { type Mail, type MailFault, MailRefused } from '#outbound/mail'
 import type { ActorAddress } from '#runtime/actor'
 import type { System } from '#runtime/system'
 import { BackOff } from '#workers/back-off'
@@ -62,6 +63,10 @@ export class Deliverer {
   readonly #rate: Rate
   readonly #rateBesideMuch: Rate
   readonly #backOff: BackOff
+  /** Mails that were handed over, by what was said to them. */
+  readonly sent: Record<'ok' | MailFault, number> = { ok: 0, recipient: 0, message: 0, later: 0, transport: 0 }
+  /** Requests that were told to somebody in no way, by why. */
+  readonly passed = Object.fromEntries(passReasons.map((reason) => [reason, 0])) as Record<PassReason, number>
   #lastError: string | undefined
   #isStopped = false
 
@@ -167,6 +172,7 @@ export class Deliverer {
       return this.#refused(who, state, next, error)
     }
     this.#left()
+    this.sent.ok++
     const { hour } = state.mail
     const now = system.world.now()
     const hourNow = isHourOver(hour, now) ? { from: now, count: 1 } : { ...hour, count: hour.count + 1 }
@@ -182,6 +188,7 @@ export class Deliverer {
     const { world } = this.#parts.system
     if (!(error instanceof MailRefused)) this.#parts.log.error({ err: error }, 'a bug: a mail was not sent')
     const kind = error instanceof MailRefused ? error.kind : 'later'
+    this.sent[kind]++
     if (kind === 'transport') {
       this.#rests(error)
       return 'again'
@@ -217,6 +224,7 @@ export class Deliverer {
     changed: Partial<Pick<AdvanceMail, 'hour' | 'refusals'>> = {},
   ): Promise<After> {
     const { hour, refusals } = mail
+    for (const { reason, count } of [...passedOf(outcome), ...beside]) this.passed[reason] += count
     const advance: AdvanceMail = { type: 'advance', moves, outcome, hour, refusals, ...changed }
     return this.#store(who, [
       [subscriberAddress(who.tenant, who.id), advance],
@@ -245,4 +253,8 @@ export class Deliverer {
   #later(ms: number): Promise<void> {
     return new Promise((resolve) => this.#parts.system.world.after(ms, resolve))
   }
+}
+
+function passedOf(outcome: AdvanceMail['outcome']): NonNullable<CountMails['passed']>[] {
+  return outcome && 'passed' in outcome ? [{ reason: outcome.passed, count: outcome.count }] : []
 }

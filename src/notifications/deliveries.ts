@@ -169,6 +169,21 @@ export class Deliveries implements DeliveryListener, DeliveryFigures {
     }
   }
 
+  /** Subscribers who have not heard of all, of all tenants: in turn, for a time, or with a mail on its way. */
+  get waitingCount(): number {
+    return this.#ready.size + this.#waiting.size + this.#underWay.size
+  }
+
+  /** Mails that were handed over, by what was said to them: attempts. */
+  get sent(): Deliverer['sent'] {
+    return this.#deliverer.sent
+  }
+
+  /** Requests that were told to somebody in no way, by why. */
+  get passed(): Deliverer['passed'] {
+    return this.#deliverer.passed
+  }
+
   get transport(): { readonly state: 'ok' | 'resting'; readonly lastError?: string } {
     const { isFailing, lastError } = this.#deliverer
     return { state: isFailing ? 'resting' : 'ok', ...(lastError !== undefined && { lastError }) }

@@ -21,6 +21,10 @@ export class Waiting<T> {
     this.#due = due
   }
 
+  get size(): number {
+    return this.#byKey.size
+  }
+
   get(key: string): T | undefined {
     return this.#byKey.get(key)?.thing
   }

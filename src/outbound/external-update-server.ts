@@ -5,6 +5,7 @@ import { type OfferedFirmware, type UpdateQuestion, UpdateServerBusy, UpdateServ
 import { type Answer, AnswerTooLate, GetJson } from '#outbound/get-json'
 import { retryAfterMs } from '#outbound/retry-after'
 import type { UpdateServer } from '#outbound/update-server'
+import { Histogram } from '#runtime/histogram'
 import type { World } from '#runtime/world'
 
 /** Whoever asked by hand waits for the device behind it as well. */
@@ -12,6 +13,8 @@ const answerMsMax = 5_000
 /** Those that are asked by themselves, and by hand, at once. */
 const socketsMax = 80
 const urlCharactersMax = 2_048
+/** Seconds. */
+export const updateServerSecondsBounds = [0.01, 0.05, 0.25, 1, 2.5, 5]
 /** Names of devices repeat across tenants; those of this one stand alone. */
 const unnamedTenant = 'default'
 
@@ -43,6 +46,9 @@ export interface ExternalUpdateServerOptions {
  */
 export class ExternalUpdateServer implements UpdateServer {
   readonly isEmbedded = false
+  /** What was said: an offer; that there is none; to come later; nothing of sense, or nothing at all. */
+  readonly counts = { offered: 0, none: 0, busy: 0, failed: 0 }
+  readonly seconds = new Histogram(updateServerSecondsBounds)
   readonly #base: URL
   readonly #headers: Readonly<Record<string, string>>
   readonly #world: World
@@ -56,6 +62,25 @@ export class ExternalUpdateServer implements UpdateServer {
   }
 
   async check(question: UpdateQuestion, signal?: AbortSignal): Promise<OfferedFirmware | undefined> {
+    const began = this.#world.monotonic()
+    try {
+      const offered = await this.#check(question, signal)
+      this.counts[offered ? 'offered' : 'none']++
+      return offered
+    } catch (error) {
+      this.counts[error instanceof UpdateServerBusy ? 'busy' : 'failed']++
+      throw error
+    } finally {
+      this.seconds.observe((this.#world.monotonic() - began) / 1000)
+    }
+  }
+
+  /** What is under way fails. */
+  stop(): void {
+    this.#connections.stop()
+  }
+
+  async #check(question: UpdateQuestion, signal: AbortSignal | undefined): Promise<OfferedFirmware | undefined> {
     const answer = await this.#ask(question, signal)
     const { status } = answer
     if (status === 204) return undefined
@@ -65,11 +90,6 @@ export class ExternalUpdateServer implements UpdateServer {
     }
     if (status !== 200) throw new UpdateServerFailed(`the update server answered ${status}`)
     return offeredOf(question, said(answer.text))
-  }
-
-  /** What is under way fails. */
-  stop(): void {
-    this.#connections.stop()
   }
 
   async #ask(question: UpdateQuestion, signal: AbortSignal | undefined): Promise<Answer> {

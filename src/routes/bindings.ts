@@ -3,6 +3,7 @@ import type { Identity } from '#identity/identity'
 import { actionRoutes } from '#routes/actions'
 import { alarmRoutes } from '#routes/alarms'
 import { apiKeyRoutes } from '#routes/api-keys'
+import { type BackupMaker, backupRoutes } from '#routes/backup'
 import { basicTokenRoutes } from '#routes/basic-tokens'
 import type { RouteContext } from '#routes/context'
 import { deviceRoutes } from '#routes/devices'
@@ -41,10 +42,20 @@ import { writeRoutes } from '#routes/writes'
 import type { Binding } from '#server/call'
 import type { AnyWebsocketRoute } from '#server/websocket-route'
 
+/** What routes about the process itself answer from. */
+export interface OperationOptions extends HealthOptions {
+  readonly backups: BackupMaker
+}
+
 /** All that can be called below `/api/v1`. `identity` undefined: IAM is off. */
-export function bindingsOf(context: RouteContext, identity: Identity | undefined, health: HealthOptions): Binding[] {
+export function bindingsOf(
+  context: RouteContext,
+  identity: Identity | undefined,
+  operation: OperationOptions,
+): Binding[] {
   return [
-    ...healthRoutes(context, health),
+    ...healthRoutes(context, operation),
+    ...backupRoutes(context, operation.backups),
     ...deviceRoutes(context),
     ...serviceRoutes(context),
     ...writeRoutes(context),

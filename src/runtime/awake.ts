@@ -17,6 +17,12 @@ export class Awake<Event> {
     return this.#kinds.get(kind)?.get(tenant)?.get(id)
   }
 
+  sizeOf(kind: string): number {
+    let size = 0
+    for (const activations of this.#kinds.get(kind)?.values() ?? []) size += activations.size
+    return size
+  }
+
   isEmptyOf(kind: string, tenant: string): boolean {
     return (this.#kinds.get(kind)?.get(tenant)?.size ?? 0) === 0
   }

@@ -29,6 +29,8 @@ export interface BlobStore {
   read(sha256: string, from: number, to: number): AsyncIterable<Uint8Array>
   /** Undefined: there is no such image. */
   sizeOf(sha256: string): Promise<number | undefined>
+  /** Of all images that are there, in order. */
+  names(): Promise<readonly string[]>
   /** Nothing happens where there is none. */
   remove(sha256: string): Promise<void>
   /**

@@ -1,4 +1,5 @@
 import { Problem } from '#model/problem'
+import { Histogram } from '#runtime/histogram'
 import type { Journal, SealedCommit, StreamPart } from '#runtime/journal'
 import type { StreamHead } from '#runtime/stream-head'
 import type { World } from '#runtime/world'
@@ -36,6 +37,8 @@ interface Commit<Event> {
   readonly records: Map<string, Uint8Array | null>
   readonly says: Say[]
   bytes: number
+  /** World.monotonic of when it was handed to the journal. */
+  writtenAt: number
 }
 
 interface Released<Event> {
@@ -62,6 +65,10 @@ const sliceMs = 2
 const stepsPerLook = 32
 const workPerLook = 128
 
+/** Seconds: a commit takes a millisecond or two; what is seen above a tenth is a disk in trouble. */
+export const commitSecondsBounds = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1]
+export const commitEventsBounds = [0, 1, 4, 16, 64, 256, 1024, 4096, 16_384]
+
 /**
  * The one gate. Turns put in what they take and what they say; commits run one after another, each starting when the
  * last one ended, carrying all that has come since; what they hold leaves in offset order when they are stored. A failed
@@ -82,6 +89,11 @@ export class Gate<Event> {
   sealedCount = 0
   /** How often what waited was taken back. */
   closedCount = 0
+  /** Of commits that were written: how long that took, and how many events were in each. */
+  readonly commitSeconds = new Histogram(commitSecondsBounds)
+  readonly commitEvents = new Histogram(commitEventsBounds)
+  /** `bytes`: of events, as stored. */
+  readonly counts = { bytes: 0, records: 0, failed: 0 }
 
   constructor(options: GateOptions<Event>) {
     this.#options = options
@@ -224,6 +236,7 @@ export class Gate<Event> {
       this.#committed(commit, [])
       return
     }
+    commit.writtenAt = this.#options.world.monotonic()
     const sealed: SealedCommit<Event> = {
       now,
       streams: this.#inFlightParts.map(partOf),
@@ -237,7 +250,9 @@ export class Gate<Event> {
     }
     written.then(
       (bytes) => {
-        if (this.#inFlight === commit) this.#committed(commit, bytes)
+        if (this.#inFlight !== commit) return
+        this.#count(commit)
+        this.#committed(commit, bytes)
       },
       (error) => {
         if (this.#inFlight === commit) this.#fail(error)
@@ -252,13 +267,21 @@ export class Gate<Event> {
     for (const [index, { head, firstOffset, events, bytes: estimated }] of parts.entries()) {
       head.committed = firstOffset + events.length - 1
       head.bytesTaken += (bytes[index] ?? 0) - estimated
+      this.counts.bytes += bytes[index] ?? 0
     }
     this.#released.push({ parts, says: commit.says, bytes: commit.bytes, part: 0, index: 0, say: 0 })
     this.#seal()
     this.#release()
   }
 
+  #count({ writtenAt, records }: Commit<Event>): void {
+    this.commitSeconds.observe((this.#options.world.monotonic() - writtenAt) / 1000)
+    this.commitEvents.observe(this.#inFlightParts.reduce((sum, { events }) => sum + events.length, 0))
+    this.counts.records += records.size
+  }
+
   #fail(error: unknown): void {
+    this.counts.failed++
     this.close(new Problem('storage'))
     this.#options.failed(error)
   }
@@ -322,7 +345,7 @@ export class Gate<Event> {
 }
 
 function emptyCommit<Event>(): Commit<Event> {
-  return { heads: new Set(), records: new Map(), says: [], bytes: 0 }
+  return { heads: new Set(), records: new Map(), says: [], bytes: 0, writtenAt: 0 }
 }
 
 function isEmpty<Event>(commit: Commit<Event>): boolean {

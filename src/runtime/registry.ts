@@ -50,6 +50,14 @@ export class Registry<Event> {
     return this.#awake.size
   }
 
+  get kinds(): Iterable<string> {
+    return this.#definitions.keys()
+  }
+
+  awakeCountOf(kind: string): number {
+    return this.#awake.sizeOf(kind)
+  }
+
   definition(kind: string): AnyDefinition<Event> {
     const definition = this.#definitions.get(kind)
     if (!definition) throw new Error(`no actor is called ${kind}`)

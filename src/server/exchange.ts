@@ -8,6 +8,7 @@ import { Gone, ReceivedBody } from '#server/body-stream'
 import type { BodyStream, Reply } from '#server/call'
 import type { Cors, OriginVerdict } from '#server/cors'
 import { type BodyLength, readFraming } from '#server/framing'
+import type { HttpFigures, RouteFigures } from '#server/http-figures'
 import type { IdempotencyGuard } from '#server/idempotency'
 import type { Pending, Waiting } from '#server/pending'
 import { addressText } from '#server/remote-address'
@@ -27,6 +28,7 @@ export interface ServerContext {
   readonly seeing: Seeing
   readonly pending: Pending
   readonly turnedAway: TurnedAway
+  readonly figures: HttpFigures
   readonly bodyBytesMax: number
   /** The same for bodies that are handed on as they come. */
   readonly streamedBytesMax: number
@@ -69,6 +71,8 @@ export class Exchange implements Waiting {
   readonly bodyLength: BodyLength
   /** The route's template, for the log. */
   route: string | undefined
+  /** Where it is counted. */
+  figures: RouteFigures
   hasBegun = false
   /** Added to whatever is answered. */
   readonly extraHeaders: string[] = []
@@ -86,6 +90,7 @@ export class Exchange implements Waiting {
     response.onAborted(() => this.#gone())
     this.#response = response
     this.context = context
+    this.figures = context.figures.unrouted
     this.since = context.world.monotonic()
     this.waitsSince = this.since
     this.method = request.getCaseSensitiveMethod()
@@ -224,6 +229,7 @@ export class Exchange implements Waiting {
     // The end of who took a body that was broken off.
     if (error instanceof Gone && !this.isOpen) return
     const isRefusal = error instanceof Problem && error.code !== 'bug'
+    this.context.figures.refusals[isRefusal ? error.code : 'bug']++
     if (!isRefusal || this.hasBegun) this.#logBug(error)
     // Bytes are out: only a connection that breaks off tells the client not to take them for the whole.
     if (this.hasBegun) this.close()
@@ -285,7 +291,9 @@ export class Exchange implements Waiting {
   finish(body: number | string): void {
     this.#response = undefined
     this.context.pending.remove(this)
-    this.#logLine(this.#status, body)
+    const ms = this.context.world.monotonic() - this.since
+    this.figures.answered(this.#status, ms)
+    this.#logLine(this.#status, body, ms)
   }
 
   #begin(reply: Reply, isCutting: boolean): void {
@@ -325,7 +333,8 @@ export class Exchange implements Waiting {
     this.#attempt(() => {
       this.#aborter?.abort()
       for (const task of this.#whenGone) task()
-      this.#logLine(hasBegun ? this.#status : 0, undefined)
+      this.figures.aborted()
+      this.#logLine(hasBegun ? this.#status : 0, undefined, this.context.world.monotonic() - this.since)
     })
   }
 
@@ -352,12 +361,11 @@ export class Exchange implements Waiting {
   }
 
   /** `body`: its text or its length; undefined when the other side went away. */
-  #logLine(status: number, body: number | string | undefined): void {
-    const { log, world } = this.context
+  #logLine(status: number, body: number | string | undefined, ms: number): void {
+    const { log } = this.context
     // 504 is the silence of a device, and no fault of ours.
     const isFault = status >= 500 && status !== 504
     if (!isFault && !log.isLevelEnabled('debug')) return
-    const ms = world.monotonic() - this.since
     const bytes = typeof body === 'string' ? Buffer.byteLength(body) : body
     const line = () => ({ ...this.#names(), status, ms, bytes, requestId: this.requestId })
     if (bytes === undefined) log.debug({ ...line(), aborted: true }, 'request aborted')

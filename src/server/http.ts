@@ -11,6 +11,7 @@ import type { Binding, BodyStream, Call, Reply } from '#server/call'
 import { isContentType, isJsonType } from '#server/content-type'
 import { allowedHeaders, preflightMaxAgeS } from '#server/cors'
 import { Exchange, type ServerContext } from '#server/exchange'
+import type { RouteFigures } from '#server/http-figures'
 import { parseJson } from '#server/json-body'
 import type { PathMatch, PathTable } from '#server/paths'
 import { permit } from '#server/permit'
@@ -18,7 +19,9 @@ import { parseQuery } from '#server/query'
 import { validate } from '#server/validation'
 
 /** Where a request can go. Sockets are named too, so that a plain request to one hears what it lacks. */
-export type Destination = { readonly template: string; readonly binding: Binding } | 'socket'
+export type Destination =
+  | { readonly template: string; readonly figures: RouteFigures; readonly binding: Binding }
+  | 'socket'
 
 const defaultContentTypes = ['application/json']
 const noBytes = new Uint8Array(0)
@@ -90,6 +93,7 @@ function receive(exchange: Exchange, paths: PathTable<Destination>, authenticate
   }
 
   exchange.route = destination.template
+  exchange.figures = destination.figures
   const { access, body } = destination.binding.entry
   const { bodyBytesMax, streamedBytesMax } = exchange.context
   exchange.expectBody(body?.bytesMax ?? (body?.isStreamed ? streamedBytesMax : bodyBytesMax), body !== undefined)

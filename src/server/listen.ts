@@ -8,6 +8,7 @@ import { type CorsOptions, corsOf } from '#server/cors'
 import { Dropping } from '#server/dropping'
 import type { ServerContext } from '#server/exchange'
 import { type Destination, httpHandler } from '#server/http'
+import { HttpFigures } from '#server/http-figures'
 import type { IdempotencyGuard } from '#server/idempotency'
 import { OpenSockets } from '#server/open-sockets'
 import { type PathRow, pathTable } from '#server/paths'
@@ -47,6 +48,8 @@ export interface ServerOptions {
   readonly closeGraceMs?: number
   /** What the log shows of a path without a known route (tickets, tokens). Default: the path. */
   readonly redactPath?: (path: string) => string
+  /** Where requests and websockets are counted, for who shows it. */
+  readonly figures?: HttpFigures
   /** What is said of a path that leads nowhere, where there is more to say than that. */
   readonly notFound?: (path: string) => Problem | undefined
 }
@@ -81,6 +84,7 @@ export async function openServer(options: ServerOptions): Promise<Server> {
     seeing: seeingOf({ isProxyTrusted: options.isProxyTrusted ?? false, publicUrls: options.cors.publicUrls }),
     pending: new Pending(world, options.requestDeadlineMs ?? 60_000),
     turnedAway: new TurnedAway(world, options.log),
+    figures: options.figures ?? new HttpFigures(),
     bodyBytesMax: options.bodyBytesMax ?? 1024 * 1024,
     streamedBytesMax: options.streamedBytesMax ?? 256 * 1024 * 1024,
     idempotency: options.idempotency,
@@ -94,7 +98,7 @@ export async function openServer(options: ServerOptions): Promise<Server> {
 
   const app = uws.App()
   for (const route of options.sockets ?? []) serveSockets(app, context, sockets, dropping, basePath + route.path, route)
-  app.any('/*', httpHandler(context, pathTable(rowsOf(options, basePath)), options.authenticate))
+  app.any('/*', httpHandler(context, pathTable(rowsOf(options, basePath, context.figures)), options.authenticate))
 
   let isClosed = false
   let listening: uws.us_listen_socket | undefined = await listen(app, host, options.port)
@@ -129,10 +133,11 @@ export async function openServer(options: ServerOptions): Promise<Server> {
   }
 }
 
-function rowsOf(options: ServerOptions, basePath: string): readonly PathRow<Destination>[] {
+function rowsOf(options: ServerOptions, basePath: string, figures: HttpFigures): readonly PathRow<Destination>[] {
   const row = (prefix: string) => (binding: Binding) => {
     const template = prefix + binding.entry.path
-    return { method: binding.entry.method, template, binding: { template, binding } }
+    const { method, name } = binding.entry
+    return { method, template, binding: { template, figures: figures.route(name), binding } }
   }
   const rows = [...options.bindings.map(row(basePath)), ...(options.rootBindings ?? []).map(row(''))]
   // Where a route answers plain requests beside the socket, it keeps them.

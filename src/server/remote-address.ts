@@ -27,6 +27,11 @@ export function addressOfText(text: string): string | undefined {
   return [high, low].flatMap((pair) => [Number.parseInt(pair, 16) >> 8, Number.parseInt(pair, 16) & 0xff]).join('.')
 }
 
+/** Of this machine itself. `address`: as `addressText` gives it. */
+export function isLoopbackAddress(address: string): boolean {
+  return address === '::1' || /^127(\.\d{1,3}){3}$/.test(address)
+}
+
 function isMapped(octets: Uint8Array): boolean {
   return octets.subarray(0, 10).every((octet) => octet === 0) && octets[10] === 0xff && octets[11] === 0xff
 }

@@ -32,6 +32,7 @@ export function serveSockets(
 ): void {
   const { room, maxPayloadBytes, maxBackpressureBytes } = route
   const path = pathTable([{ method: 'GET', template, binding: route }])
+  const figures = context.figures.socket(route.path)
 
   const guard = (websocket: WebSocket<Carried>, task: (socket: UwsSocket) => void) => {
     const { socket, requestId } = websocket.getUserData()
@@ -61,6 +62,7 @@ export function serveSockets(
       const socket = new UwsSocket(websocket, carried.remoteAddress, maxBackpressureBytes, dropping)
       carried.socket = socket
       sockets.add(socket)
+      figures.opened++
       guard(websocket, () => room.opened(socket, carried.opening))
     },
     message(websocket, message, isBinary) {
@@ -87,6 +89,7 @@ export function serveSockets(
       guard(websocket, (socket) => {
         socket.release()
         sockets.remove(socket)
+        figures.ended(socket.endCode ?? code)
         room.closed(socket, socket.endCode ?? code)
       })
     },
@@ -105,6 +108,7 @@ function upgrade(
   // The parser matches the pattern before decoding.
   if (!match || !('binding' in match)) throw new Problem('not_found')
   exchange.route = template
+  exchange.figures = exchange.context.figures.route(route.path)
   if (exchange.context.isStopping) throw new Problem('stopping')
   if (exchange.header('sec-websocket-version') !== '13' || !isWebsocket(exchange.header('upgrade'))) {
     exchange.respond(upgradeRequired)

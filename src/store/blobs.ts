@@ -7,6 +7,7 @@ import { BlobParts, type OpenPart } from '#store/blob-parts'
 import { failureFrom } from '#store/failure'
 import { freeBytes } from '#store/headroom'
 import { isMissing } from '#store/missing'
+import { syncFolder } from '#store/sync-folder'
 
 /** Free besides the headroom, for the database goes on while images come. */
 const roomBytes = 64 * 1024 * 1024
@@ -14,6 +15,7 @@ const roomBytes = 64 * 1024 * 1024
 const roomAskedBytes = 16 * 1024 * 1024
 /** Old parts go when the next one comes, not more often than this. */
 const sweepMs = 3_600_000
+const sha256Pattern = /^[0-9a-f]{64}$/
 
 export interface FileBlobsOptions {
   /** The data folder; `images` and `uploads` are made in it. */
@@ -90,6 +92,17 @@ class FileBlobs implements BlobStore {
         return (await stat(this.#fileOf(sha256))).size
       } catch (error) {
         if (isMissing(error)) return undefined
+        throw error
+      }
+    })
+  }
+
+  names(): Promise<readonly string[]> {
+    return this.#ofDisk(async () => {
+      try {
+        return (await readdir(this.#images)).filter((name) => sha256Pattern.test(name)).sort()
+      } catch (error) {
+        if (isMissing(error)) return []
         throw error
       }
     })
@@ -195,7 +208,7 @@ class FileBlobs implements BlobStore {
 
   #fileOf(sha256: string): string {
     // It comes from outside; nothing else may ever become a path.
-    if (!/^[0-9a-f]{64}$/.test(sha256)) throw new Problem('not_found')
+    if (!sha256Pattern.test(sha256)) throw new Problem('not_found')
     return join(this.#images, sha256)
   }
 
@@ -244,14 +257,5 @@ class NoRoom extends Error {
 
   constructor(folder: string) {
     super(`less than the headroom would be left in ${folder}`)
-  }
-}
-
-async function syncFolder(folder: string): Promise<void> {
-  const handle = await open(folder, 'r')
-  try {
-    await handle.sync()
-  } finally {
-    await handle.close()
   }
 }

@@ -1,17 +1,14 @@
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
-import { type Storage, StorageFailure, type StoragePlace } from '#runtime/storage'
+import { type Scan, type Storage, StorageFailure, type StoragePlace } from '#runtime/storage'
 import type { System } from '#runtime/system'
 import type { World } from '#runtime/world'
 import type { BulkWakeLimits } from '#store/bulk-wake'
-import { keys } from '#store/keys'
+import { everyKey, keySpace, keys } from '#store/keys'
 import { load } from '#store/loader'
 import { packRecord, unpackRecord } from '#store/record-codec'
 import { Retention, type RetentionLimits } from '#store/retention'
 import type { StoreJournal } from '#store/store-journal'
-
-/** The version of the key space. A newer one is refused; the way from older ones is led here. */
-const formatRecord = { name: 'key space', version: 1, upgrades: {} }
 
 /** How often we look whether there is room again. */
 const roomEveryMs = 1_000
@@ -78,6 +75,14 @@ export class Database {
     this.#serve()
   }
 
+  /**
+   * All rows, as the last commit left them. To be closed.
+   * @throws StorageFailure `closed` while the store is being opened anew
+   */
+  snapshot(): Scan {
+    return this.#options.journal.storage.scan({ ...everyKey, hasValues: true })
+  }
+
   /** Told by the system: a commit failed. */
   readonly commitFailed = (error: unknown): void => {
     // Sealed while we were closing: nobody waits for it, and nothing is to be recovered.
@@ -111,8 +116,8 @@ export class Database {
 
   async #checkFormat(storage: Storage): Promise<void> {
     const bytes = storage.get(keys.format)
-    if (bytes) unpackRecord(formatRecord, bytes)
-    else await storage.write([{ key: keys.format, value: packRecord(formatRecord, null) }], { sync: true })
+    if (bytes) unpackRecord(keySpace, bytes)
+    else await storage.write([{ key: keys.format, value: packRecord(keySpace, null) }], { sync: true })
   }
 
   async #beginEpoch(): Promise<void> {

@@ -1,8 +1,9 @@
 import { chmod, link, mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { keyFileName } from '#store/backup/form'
 import { failureFrom } from '#store/failure'
+import { syncFolder } from '#store/sync-folder'
 
-const fileName = 'identity.key'
 const keyBytes = 32
 const ownerOnly = 0o600
 
@@ -48,7 +49,7 @@ export interface KeyFileOptions {
  * @throws KeyFileMissing, KeyFileDamaged, StorageFailure
  */
 export async function readOrMakeKeyFile(folder: string, { random, isNeeded }: KeyFileOptions): Promise<KeyFile> {
-  const file = join(folder, fileName)
+  const file = join(folder, keyFileName)
   try {
     await mkdir(folder, { recursive: true, mode: 0o700 })
     const found = await read(file)
@@ -61,6 +62,22 @@ export async function readOrMakeKeyFile(folder: string, { random, isNeeded }: Ke
     await syncFolder(folder)
     const warning = await keepFromOthers(file)
     return { bytes, isNew: made === text, ...(warning !== undefined && { warning }) }
+  } catch (error) {
+    if (error instanceof KeyFileFailure) throw error
+    throw failureFrom(error, folder)
+  }
+}
+
+/**
+ * The file as it is; undefined where there is none.
+ * @throws KeyFileDamaged, StorageFailure
+ */
+export async function readKeyFile(folder: string): Promise<Uint8Array | undefined> {
+  const file = join(folder, keyFileName)
+  try {
+    const text = await read(file)
+    if (text !== undefined && !keyOf(text)) throw new KeyFileDamaged(file)
+    return text === undefined ? undefined : Buffer.from(text, 'latin1')
   } catch (error) {
     if (error instanceof KeyFileFailure) throw error
     throw failureFrom(error, folder)
@@ -109,15 +126,6 @@ async function read(file: string): Promise<string | undefined> {
 function keyOf(text: string): Uint8Array | undefined {
   if (!/^[\w-]{43}\r?\n?$/.test(text)) return undefined
   return new Uint8Array(Buffer.from(text.trimEnd(), 'base64url'))
-}
-
-async function syncFolder(folder: string): Promise<void> {
-  const handle = await open(folder, 'r')
-  try {
-    await handle.sync()
-  } finally {
-    await handle.close()
-  }
 }
 
 /** What to say when others may read or change it. */

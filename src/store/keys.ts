@@ -1,4 +1,4 @@
-import type { ActorAddress } from '#runtime/actor'
+import type { ActorAddress, RecordFormat } from '#runtime/actor'
 
 /**
  * The key space, whole. Parts are separated by `/`, which no name of ours holds; `0` follows it, so a prefix is the range
@@ -34,6 +34,12 @@ export const keys = {
 export function below(prefix: string): { after: string; before: string } {
   return { after: `${prefix}/`, before: `${prefix}0` }
 }
+
+/** Everything there is. Keys begin with a lower-case letter. */
+export const everyKey = { after: ' ', before: '~' } as const
+
+/** The version of this page. A newer one is refused; the way from older ones is led where they are opened. */
+export const keySpace: RecordFormat = { name: 'key space', version: 1, upgrades: {} }
 
 /** Below which everything of a tenant lies but its stream. Reminders first: they would wake what is taken away after them. */
 export function tenantPrefixes(

@@ -78,6 +78,7 @@ async function openLevel(folder: string): Promise<Storage> {
     if (foldersOpen.has(found)) throw new StorageFailure('locked', `${folder}: this process has it open already`)
     foldersOpen.add(found)
     home = found
+    await refuseHalfRestored(found)
     await refuseHeadless(join(found, 'db'))
     const database = new Level<string, Uint8Array>(join(found, 'db'), {
       keyEncoding: 'utf8',
@@ -90,6 +91,20 @@ async function openLevel(folder: string): Promise<Storage> {
     if (home !== undefined) foldersOpen.delete(home)
     throw failureFrom(error, folder)
   }
+}
+
+/** Holds a backup while it is brought back. As long as it is there, the folder around it is no data folder. */
+export const restoringFolder = 'restoring'
+
+async function refuseHalfRestored(folder: string): Promise<void> {
+  const names = await readdir(folder)
+  if (!names.includes(restoringFolder)) return
+  throw new StorageFailure('damaged', halfRestored(folder))
+}
+
+/** What to do where one died. */
+export function halfRestored(folder: string): string {
+  return `${folder}: a restore is under way here, or did not come to its end; if none is, empty the folder and restore again`
 }
 
 /** LevelDB takes a folder without CURRENT for a new one, and deletes the tables it finds in it (a partial restore). */

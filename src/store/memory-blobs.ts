@@ -80,6 +80,10 @@ class MemoryBlobs implements BlobStore {
     return this.#images.get(sha256)?.length
   }
 
+  async names(): Promise<readonly string[]> {
+    return [...this.#images.keys()].sort()
+  }
+
   async remove(sha256: string): Promise<void> {
     this.#fresh.delete(sha256)
     this.#images.delete(sha256)

@@ -6,6 +6,7 @@ import type { StoredUpdate } from '#actors/update/state'
 import type { Links } from '#link/links'
 import { graceMs } from '#link/presence'
 import type { Entry } from '#model/entry'
+import { type UpdateState, updateStates } from '#model/firmware'
 import { Problem } from '#model/problem'
 import { UpdateServerBusy, UpdateServerFailed } from '#model/update-offer'
 import type { System } from '#runtime/system'
@@ -38,6 +39,8 @@ export class Beginnings {
   readonly #returning: Returning
   /** By tenant and device: as stored, some moments late. */
   readonly #running = new Map<string, StoredUpdate>()
+  /** How many of those are in each state. */
+  readonly states = Object.fromEntries(updateStates.map((state) => [state, 0])) as Record<UpdateState, number>
   #isStopped = false
 
   constructor(parts: BeginningsParts) {
@@ -55,14 +58,23 @@ export class Beginnings {
     return this.#running.size
   }
 
+  /** Those that wait for a place; none of them has begun. */
+  get waitingCount(): number {
+    return this.#places.waitingCount
+  }
+
   runningOf(tenant: string, device: string): StoredUpdate | undefined {
     return this.#running.get(keyOf(tenant, device))
   }
 
   /** Where the update of a device stands now; undefined: nothing is left of it. */
   stands(tenant: string, device: string, stored: StoredUpdate | undefined): void {
-    if (stored && isRunning(stored.state)) this.#running.set(keyOf(tenant, device), stored)
-    else this.#running.delete(keyOf(tenant, device))
+    const key = keyOf(tenant, device)
+    this.#forget(key)
+    if (stored && isRunning(stored.state)) {
+      this.#running.set(key, stored)
+      this.states[stored.state]++
+    }
     if (stored && needsPlace(stored)) this.#places.hold(tenant, device)
     else this.#places.leave(tenant, device)
   }
@@ -112,7 +124,14 @@ export class Beginnings {
     this.#places.clear(tenant)
     this.#returning.clear(tenant)
     const prefix = tenant === '' ? '' : keyOf(tenant, '')
-    for (const key of [...this.#running.keys()]) if (key.startsWith(prefix)) this.#running.delete(key)
+    for (const key of [...this.#running.keys()]) if (key.startsWith(prefix)) this.#forget(key)
+  }
+
+  #forget(key: string): void {
+    const before = this.#running.get(key)
+    if (!before) return
+    this.states[before.state]--
+    this.#running.delete(key)
   }
 
   stop(): void {

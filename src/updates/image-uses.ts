@@ -34,8 +34,10 @@ export class ImageUses {
   /** How many wait to name it. */
   readonly #holds = new Map<string, number>()
   readonly #removals = new Map<string, Promise<void>>()
-  /** Their last use may have ended while it was not known yet what is stored. */
+  /** Their last use may have ended while it was not known yet what is stored, or while all were kept. */
   readonly #unsure = new Set<string>()
+  /** How many want all of them kept. */
+  #keepers = 0
   #sweep: Promise<void> | undefined
   /** Grows with each reading, so that an earlier one ends. */
   #readings = 0
@@ -63,8 +65,7 @@ export class ImageUses {
       this.#sweep = images.sweep((sha256) => this.isNamed(sha256))
       await this.#sweep
       // What came a moment ago is not swept.
-      for (const sha256 of this.#unsure) this.#removeUnnamed(sha256)
-      this.#unsure.clear()
+      this.#removeUnsure()
     } catch (error) {
       // After a failed write it is opened again when the store was read.
       if (isLate() || (error instanceof Problem && error.code === 'storage')) return
@@ -78,9 +79,9 @@ export class ImageUses {
     this.#cancelRetry?.()
   }
 
-  /** Whether a release names it, or is about to; of all while not all are known. */
+  /** Whether a release names it, or is about to; of all while not all are known, or all are kept. */
   isNamed(sha256: string): boolean {
-    return !this.#isRead || this.#names.has(sha256) || this.#holds.has(sha256)
+    return !this.#isRead || this.#keepers > 0 || this.#names.has(sha256) || this.#holds.has(sha256)
   }
 
   /** To be called for each project. */
@@ -115,6 +116,18 @@ export class ImageUses {
       if (left > 0) this.#holds.set(sha256, left)
       else this.#holds.delete(sha256)
       this.#removeUnnamed(sha256)
+    }
+  }
+
+  /**
+   * From now on no image is taken away whose last use has not ended yet, until the answer is called, once: what is read of the
+   * store now may name it.
+   */
+  keepAll(): () => void {
+    this.#keepers++
+    return () => {
+      this.#keepers--
+      if (this.#isRead && this.#keepers === 0) this.#removeUnsure()
     }
   }
 
@@ -154,9 +167,15 @@ export class ImageUses {
     this.#removeUnnamed(sha256)
   }
 
+  #removeUnsure(): void {
+    const unsure = [...this.#unsure]
+    this.#unsure.clear()
+    for (const sha256 of unsure) this.#removeUnnamed(sha256)
+  }
+
   #removeUnnamed(sha256: string): void {
     const { system, images, failed } = this.#parts
-    if (!this.#isRead) this.#unsure.add(sha256)
+    if (!this.#isRead || this.#keepers > 0) this.#unsure.add(sha256)
     // Behind a failed write nobody knows what is stored until it was read.
     if (!system.gate.isOpen || this.isNamed(sha256) || this.#removals.has(sha256)) return
     const removal = images

@@ -8,7 +8,7 @@ import type { StoredUpdate, UpdateContext } from '#actors/update/state'
 import type { FirmwareEar } from '#link/firmware-ear'
 import type { Link, LinkedDevice } from '#link/link'
 import type { Firmware } from '#model/entry'
-import type { Trigger, TriggerOutcome } from '#model/firmware'
+import type { Trigger, TriggerOutcome, UpdateState } from '#model/firmware'
 import { hasArrived, hasFallenBack } from '#model/firmware-order'
 import type { FirmwareStatusMessage } from '#model/link-message'
 import { Problem } from '#model/problem'
@@ -74,6 +74,16 @@ export class Updater implements FirmwareEar, UpdateNotices {
 
   get underWay(): number {
     return this.#beginnings.runningCount
+  }
+
+  /** How many of those under way are in each state. */
+  get states(): Readonly<Record<UpdateState, number>> {
+    return this.#beginnings.states
+  }
+
+  /** Found by themselves, and not begun: they wait for a place. */
+  get waiting(): number {
+    return this.#beginnings.waitingCount
   }
 
   /** Goes on with what was under way. After the store was read, and before devices are heard if that can be. */
@@ -278,7 +288,7 @@ export class Updater implements FirmwareEar, UpdateNotices {
         () => true,
       )
       // What is known at once is offered at once: nobody takes the release away in between.
-      const found = asked instanceof Promise ? await asked : asked
+      const found: Awaited<typeof asked> = asked instanceof Promise ? await asked : asked
       answer = found ? { type: 'found', id, ...found } : { type: 'not_found', id, why: 'none' }
     } catch (error) {
       if (error instanceof Problem) this.#waiters.refuse(tenant, device, error)

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -24,13 +24,15 @@ export interface Run {
   readonly args: readonly string[]
   readonly environment?: Readonly<Record<string, string>>
   /** Comes in on standard input, which is no terminal in either case. */
-  readonly input?: string
+  readonly input?: string | Uint8Array
   /** JavaScript that runs before anything else. */
   readonly before?: string
+  /** As soon as it runs: for who wants to kill it, or to have its standard output as bytes. */
+  readonly begun?: (child: ChildProcess) => void
 }
 
 /** The built command line as a process of its own, from its start to its end. */
-export function runAdmin({ args, environment = {}, input, before }: Run): Promise<Ran> {
+export function runAdmin({ args, environment = {}, input, before, begun }: Run): Promise<Ran> {
   if (!existsSync(adminProgram)) throw new Error(`${adminProgram} is not there: npm run build`)
   const preload = before === undefined ? [] : ['--import', `data:text/javascript,${encodeURIComponent(before)}`]
   return new Promise((resolve, reject) => {
@@ -43,6 +45,7 @@ export function runAdmin({ args, environment = {}, input, before }: Run): Promis
       killSignal: 'SIGKILL',
     })
     const said = { out: '', notes: '' }
+    begun?.(child)
     child.stdout?.setEncoding('utf8').on('data', (text: string) => {
       said.out += text
     })

@@ -6,6 +6,8 @@ import { DeliveryStage, requestOf } from '#test/notifications/delivery-stage'
 const minute = 60_000
 const hour = 60 * minute
 
+const nothingSent = { ok: 0, recipient: 0, message: 0, later: 0, transport: 0 }
+
 let room: DeliveryStage
 afterEach(async () => {
   expect(room.stage.bugs).toEqual([])
@@ -256,6 +258,8 @@ describe('a mail that is refused', () => {
     await expectRest()
     expect(room.subjects).toEqual(['ben@example.com: It is 1'])
     expect(room.failures).toEqual({ rejected: 1 })
+    const { sent, passed } = room.deliveries
+    expect([sent, passed.rejected]).toEqual([{ ...nothingSent, ok: 1, [kind]: 1 }, 1])
   })
 
   test('the third in a row has the address rest for a day, or until it is another', async () => {
@@ -339,9 +343,11 @@ describe('a mail that is refused', () => {
     expect(room.complaints).toEqual(['mails do not leave; tried less often: {"lastError":"ECONNREFUSED"}'])
     expect(room.deliveries.transport).toEqual({ state: 'resting', lastError: 'ECONNREFUSED' })
     expect(room.deliveries.figuresOf('default')).toEqual({ requests: 1, subscribers: 3 })
+    expect([room.deliveries.sent, room.deliveries.waitingCount]).toEqual([{ ...nothingSent, transport: tries }, 3])
     room.answering = () => {}
     await room.pass(10 * minute)
     expect(room.subjects).toHaveLength(3)
+    expect([room.deliveries.sent.ok, room.deliveries.waitingCount]).toEqual([3, 0])
     expect(room.deliveries.transport).toEqual({ state: 'ok' })
     expect(room.failures).toEqual({})
     await expectRest()

@@ -123,6 +123,22 @@ test.each<[what: string, answering: Answering, found: OfferedFirmware | undefine
   expect(await client.check(question)).toEqual(found)
 })
 
+test('what was said is counted, and how long it took', async () => {
+  answers({ offer: { firmware: '1.3.0', ...image } })
+  await client.check(question)
+  answers('none')
+  await client.check(question)
+  await client.check(question)
+  answers({ status: 503 })
+  await refusal()
+  answers({ status: 500 })
+  await refusal()
+  answers('reset')
+  await refusal()
+  expect(client.counts).toEqual({ offered: 1, none: 2, busy: 1, failed: 2 })
+  expect(client.seconds.count).toBe(6)
+})
+
 describe('busy is', () => {
   test.each([
     [429, undefined, undefined],

@@ -38,7 +38,6 @@ import { formatCrn } from '#model/crn'
 import type { Grant } from '#model/scope'
 import { madeId } from '#model/server-made-id'
 import { bindingsOf, socketsOf } from '#routes/bindings'
-import type { HealthOptions } from '#routes/health'
 import { idempotencyOf } from '#routes/idempotency'
 import { linkRoutes } from '#routes/link'
 import { metaRoutes } from '#routes/meta'
@@ -49,6 +48,7 @@ import type { Binding, Call } from '#server/call'
 import { type Assembly, assemble } from '#src/assembly'
 import { memoryPlace } from '#store/memory'
 import { plainEngine } from '#test/iam/plain-hashing'
+import { operationOf } from '#test/routes/operation-of'
 import { type Door, openDoor, world } from '#test/server/door'
 
 /** The ids that the examples of the entries name. */
@@ -119,8 +119,7 @@ export class AccessGround {
     await assembly.open()
     const { identity } = assembly
     if (!identity) throw new Error('identity is off')
-    const health: HealthOptions = { dataDirectory: '/', databaseStatus: () => 'ok' }
-    const bindings = [...bindingsOf(assembly.context, identity, health), ...more]
+    const bindings = [...bindingsOf(assembly.context, identity, operationOf(assembly)), ...more]
     const sockets = socketsOf(assembly.context, identity, assembly.eventRoom, 256 * 1024)
     const idempotency = idempotencyOf(assembly.context)
     const door = await openDoor({ world: movable, bindings, sockets, authenticate: identity.authenticate, idempotency })

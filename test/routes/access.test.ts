@@ -99,6 +99,8 @@ const ownRows: Readonly<Record<string, { readonly why: string; readonly row: Row
     ]),
   ),
   readOutbox: { why: 'the role admin itself, which the other tenant’s has', row: [401, 'success', 403, 403, 403, 403] },
+  // Whoever has it can be anybody, and so must be able to do everything, what does not exist yet included.
+  readBackup: { why: 'everything of every tenant', row: [401, 403, 403, 403, 403, 403] },
   // Projects tell of no device; releases, and rollouts that are for no groups, concern any of them.
   listProjects: { why: 'no device in it', row: [401, 'empty', 403, 'success', 'success', 'success'] },
   putRelease: {

@@ -10,6 +10,7 @@ import { bindingsOf, socketsOf } from '#routes/bindings'
 import type { StoragePlace } from '#runtime/storage'
 import { type Assembly, assemble } from '#src/assembly'
 import { memoryPlace } from '#store/memory'
+import { operationOf } from '#test/routes/operation-of'
 import { type Door, openDoor, world } from '#test/server/door'
 import type { UpdateSettings } from '#updates/options'
 
@@ -64,7 +65,7 @@ export class FirmwareGround {
     const { context, eventRoom } = assembly
     const door = await openDoor({
       world,
-      bindings: bindingsOf(context, undefined, { dataDirectory: '/', databaseStatus: () => 'ok' }),
+      bindings: bindingsOf(context, undefined, operationOf(assembly)),
       sockets: socketsOf(context, undefined, eventRoom, 256 * 1024),
       authenticate: (request, access) =>
         access === 'hook' && request.headerCount('x-hook-signature') > 0

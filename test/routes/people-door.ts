@@ -7,6 +7,7 @@ import type { RouteContext } from '#routes/context'
 import type { ActorAddress } from '#runtime/actor'
 import { type Assembly, assemble } from '#src/assembly'
 import { memoryPlace } from '#store/memory'
+import { operationOf } from '#test/routes/operation-of'
 import { type Door, openDoor, world } from '#test/server/door'
 
 interface Person {
@@ -52,7 +53,7 @@ export class PeopleDoor {
     await assembly.open()
     const context: RouteContext = { ...assembly.context, ...more }
     const door = await openDoor({
-      bindings: bindingsOf(context, undefined, { dataDirectory: '/', databaseStatus: () => 'ok' }),
+      bindings: bindingsOf(context, undefined, operationOf(assembly)),
       authenticate(request) {
         const who = request.header('x-who')
         if (who === anonymous.name) return anonymous

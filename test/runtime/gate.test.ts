@@ -35,6 +35,9 @@ describe('commits', () => {
       'answered two undefined',
       'answered three undefined',
     ])
+    const { commitSeconds, commitEvents, counts: counted } = stage.system.gate
+    expect([commitSeconds.count, commitEvents.count, commitEvents.sum]).toEqual([2, 2, 4])
+    expect([counted.bytes, counted.failed]).toEqual([stage.journal.stream('default').bytes, 0])
   })
 
   test('turns of one task share a commit, and no timer is needed for it', async () => {

@@ -14,6 +14,7 @@ import { permit } from '#server/permit'
 import { type Assembly, assemble } from '#src/assembly'
 import type { MemoryPlace } from '#store/memory'
 import { plainEngine } from '#test/iam/plain-hashing'
+import { operationOf } from '#test/routes/operation-of'
 import type { SimulatedMailServer } from '#test/simulation/simulated-mail'
 import { SimulatedSockets } from '#test/simulation/simulated-sockets'
 import { type SimulatedWorld, settle } from '#test/simulation/simulated-world'
@@ -114,7 +115,7 @@ export class SimulatedServer {
     const { context, identity } = this.assembly
     if (!identity) throw new Error('IAM is off')
     this.identity = identity
-    const bindings = bindingsOf(context, identity, { dataDirectory: '/', databaseStatus: () => 'ok' })
+    const bindings = bindingsOf(context, identity, operationOf(this.assembly))
     this.#bindings = new Map(bindings.map((binding) => [binding.entry.name, binding]))
     this.#guard = idempotencyOf(context)
   }

@@ -189,6 +189,14 @@ export function blobSuite(name: string, open: () => Promise<BlobStage>): void {
       expect(await store.sizeOf(sha256)).toBeUndefined()
     })
 
+    test('all of them are named, in order, and no part is', async () => {
+      expect(await store.names()).toEqual([])
+      await breakOff(bytesOf(500, 9), 100)
+      const images = [bytesOf(10), bytesOf(20), bytesOf(30)]
+      for (const bytes of images) await store.receive(`n${bytes.length}`, whole, piecesOf(bytes))
+      expect(await store.names()).toEqual(images.map(hashOf).sort())
+    })
+
     test('limits', async () => {
       const tooLarge = { code: 'too_large' }
       await expect(put(bytesOf(bytesMax + 1))).rejects.toMatchObject(tooLarge)

@@ -197,6 +197,35 @@ test('while its release is being stored an image stays, and goes when that was r
   await stage.close()
 })
 
+test('as long as all are kept none goes, and then those that nothing names', async () => {
+  const stage = await openImages()
+  await stage.bring('boiler', putRelease('1.0.0'), putRelease('2.0.0', { image: 'b' }))
+  const letGo = [stage.uses.keepAll(), stage.uses.keepAll()]
+  await stage.putIn('boiler', deletion('1.0.0'))
+  expect(stage.images.shown).toBe('ab')
+  letGo[0]?.()
+  await stage.settle()
+  expect(stage.images.shown).toBe('ab')
+  letGo[1]?.()
+  await stage.settle()
+  expect(stage.images.shown).toBe('b')
+  await stage.putIn('boiler', deletion('2.0.0'))
+  expect(stage.images.shown).toBe('')
+  await stage.close()
+})
+
+test('what is named again while all are kept stays', async () => {
+  const stage = await openImages()
+  await stage.bring('boiler', putRelease('1.0.0'))
+  const letGo = stage.uses.keepAll()
+  await stage.putIn('boiler', deletion('1.0.0'))
+  await stage.bring('boiler', putRelease('3.0.0'))
+  letGo()
+  await stage.settle()
+  expect(stage.images.shown).toBe('a')
+  await stage.close()
+})
+
 test('two that bring the same bytes: it goes when neither names it', async () => {
   const stage = await openImages()
   stage.images.there.add(sha('a'))

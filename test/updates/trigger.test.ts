@@ -2,11 +2,15 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import { deviceAddress } from '#actors/device/device'
 import { ImageUrls } from '#iam/image-urls'
 import { offerUrl } from '#link/offer-url'
+import { updateStates } from '#model/firmware'
 import { Problem } from '#model/problem'
 import { UpdateServerBusy, UpdateServerFailed } from '#model/update-offer'
 import { ManualWorld } from '#test/runtime/manual-world'
 import { faultyPlace } from '#test/runtime/stage'
 import { offered, offerTimeoutMs, TestDevice, type Triggered, UpdateStage } from '#test/updates/update-stage'
+
+/** No update is in any state. */
+const nowhere = Object.fromEntries(updateStates.map((state) => [state, 0]))
 
 let stage: UpdateStage
 
@@ -50,7 +54,9 @@ describe('a device that is asked to update', () => {
         size: 2 ** 33,
       })
       expect([asked.outcome, stage.told]).toEqual([undefined, ['checking', 'offering']])
+      expect(stage.updater.states).toEqual({ ...nowhere, offering: 1 })
       await device.say('STARTED')
+      expect(stage.updater.states).toEqual({ ...nowhere, started: 1 })
       expect([asked.outcome, stage.told.at(-1)]).toEqual(['STARTED', 'started'])
       expect(stage.checks.asked).toEqual([
         { tenant: 'default', device: 'A', project: 'boiler', firmware: '1.0.0', index: 0, isAutomatic: false },
@@ -63,7 +69,7 @@ describe('a device that is asked to update', () => {
     await device.install()
     expect([asked.outcome, stage.stored()?.state]).toEqual(['STARTED', 'done'])
     expect(stage.updater.counts).toEqual({ offered: 1, done: 1, failed: 0 })
-    expect(stage.updater.underWay).toBe(0)
+    expect([stage.updater.underWay, stage.updater.states]).toEqual([0, nowhere])
   })
 
   test('comes back with the old one: it failed', async () => {

@@ -1,0 +1,137 @@
+import { type FileHandle, link, open, rename, rm, stat } from 'node:fs/promises'
+import { dirname, resolve } from 'node:path'
+import type { Readable, Writable } from 'node:stream'
+import { Refusal } from '#cli/ending'
+import { realWorld } from '#src/world'
+import type { BackupEnd } from '#store/backup/form'
+import { readBackup } from '#store/backup/records'
+import { BackupRefused } from '#store/backup/refused'
+import { syncFolder } from '#store/sync-folder'
+
+/** For its owner only: whoever reads a backup can be anybody. */
+const ownerOnly = 0o600
+
+/** Instead of a file: standard input, or standard output. */
+export const pipe = '-'
+
+export interface Kept {
+  readonly end: BackupEnd
+  /** Of the backup itself. */
+  readonly bytes: number
+}
+
+/**
+ * Puts a backup into a file that is not there yet; it is not begun where there can be none. The file gets its name when all
+ * of the backup was read through and is on the disk; until then it has another one, which is taken away when something fails.
+ *
+ * @throws Refusal; what the source throws
+ */
+export async function keepBackup(file: string, begin: () => Promise<AsyncIterable<Uint8Array>>): Promise<Kept> {
+  const path = resolve(file)
+  await mustBeFree(path)
+  const draft = `${path}.${Buffer.from(realWorld.random(6)).toString('base64url')}.part`
+  const handle = await opened(draft)
+  try {
+    const kept = await readThrough(await begin(), (piece) => write(handle, piece))
+    await handle.sync()
+    await publish(draft, path)
+    await syncFolder(dirname(path))
+    return kept
+  } catch (error) {
+    throw refusalFrom(error, path)
+  } finally {
+    await handle.close()
+    await rm(draft, { force: true })
+  }
+}
+
+/** Hands a backup on, reading it through. @throws Refusal; what the source throws */
+export async function pipeBackup(out: Writable, bytes: AsyncIterable<Uint8Array>): Promise<Kept> {
+  try {
+    return await readThrough(bytes, async (piece) => {
+      if (out.write(piece)) return
+      await new Promise<void>((taken, failed) => {
+        out.once('drain', taken)
+        out.once('error', failed)
+      })
+    })
+  } catch (error) {
+    throw refusalFrom(error, 'standard output')
+  }
+}
+
+/** @throws Refusal */
+export async function* readFileOr(file: string, input: Readable): AsyncGenerator<Uint8Array> {
+  try {
+    if (file === pipe) {
+      yield* input as AsyncIterable<Uint8Array>
+      return
+    }
+    const handle = await open(file, 'r')
+    yield* handle.createReadStream() as AsyncIterable<Uint8Array>
+  } catch (error) {
+    throw refusalFrom(error, file)
+  }
+}
+
+/** Also of what a store refused: a sentence instead of a stack. */
+export function refusalFrom(error: unknown, what: string): unknown {
+  if (error instanceof BackupRefused) return new Refusal(error.message)
+  if (!(error instanceof Error) || !('code' in error) || typeof error.code !== 'string') return error
+  if (/^E[A-Z]+$/.test(error.code)) {
+    const advice = /ENOSPC|EDQUOT/.test(error.code) ? ': free some disk space' : ''
+    return new Refusal(`${what}: ${error.message}${advice}`)
+  }
+  return error.name === 'StorageFailure' ? new Refusal(error.message) : error
+}
+
+async function readThrough(
+  source: AsyncIterable<Uint8Array>,
+  take: (piece: Uint8Array) => Promise<void>,
+): Promise<Kept> {
+  let bytes = 0
+  async function* taken() {
+    for await (const piece of source) {
+      await take(piece)
+      bytes += piece.byteLength
+      yield piece
+    }
+  }
+  let end: BackupEnd | undefined
+  for await (const item of readBackup(taken())) if (item.kind === 'end') end = item.end
+  if (!end) throw new Error('a backup without an end was read as whole')
+  return { end, bytes }
+}
+
+async function write(handle: FileHandle, piece: Uint8Array): Promise<void> {
+  for (let at = 0; at < piece.byteLength; ) {
+    const { bytesWritten } = await handle.write(piece, at, piece.byteLength - at)
+    at += bytesWritten
+  }
+}
+
+async function opened(draft: string): Promise<FileHandle> {
+  try {
+    return await open(draft, 'wx', ownerOnly)
+  } catch (error) {
+    throw refusalFrom(error, draft)
+  }
+}
+
+async function mustBeFree(path: string): Promise<void> {
+  const found = await stat(path).catch(() => undefined)
+  if (found) throw new Refusal(`${path} is there already: a backup overwrites nothing`)
+}
+
+/** Also when it came to be there meanwhile. */
+async function publish(draft: string, path: string): Promise<void> {
+  try {
+    await link(draft, path)
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+    if (code === 'EEXIST') throw new Refusal(`${path} is there already: a backup overwrites nothing`)
+    // A file system without hard links.
+    if (!['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'].includes(code)) throw error
+    await rename(draft, path)
+  }
+}

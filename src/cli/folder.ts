@@ -1,0 +1,117 @@
+import { tmpdir } from 'node:os'
+import type { Command } from 'commander'
+import { readBackup } from '#api/backup'
+import { type Kept, keepBackup, pipe, pipeBackup, readFileOr, refusalFrom } from '#cli/backup-file'
+import type { Terminal } from '#cli/command'
+import { addressOf, configOf, findServer, type NoServer, type Wanted } from '#cli/connecting'
+import { Misuse, Refusal } from '#cli/ending'
+import { inspectedText } from '#cli/inspected'
+import type { Printer } from '#cli/printer'
+import { isServing } from '#cli/running-server'
+import { unheardAt } from '#cli/stopped-server'
+import { timeText } from '#cli/table'
+import { realWorld } from '#src/world'
+import { backupFolder, inspectBackup, inspectFolder } from '#store/backup/folder'
+import { restoreBackup } from '#store/backup/restore'
+
+/** What a verb about the data as a whole works with. */
+export interface FolderWork {
+  readonly terminal: Terminal
+  readonly printer: Printer
+  readonly wanted: Omit<Wanted, 'notes'>
+}
+
+export type FolderActing = <A extends readonly unknown[]>(
+  verb: (work: FolderWork, ...given: A) => Promise<void>,
+) => (...given: unknown[]) => Promise<void>
+
+const aboutSecrets = `
+A backup is one moment of everything, with identity.key, all password hashes and second factors: whoever reads it can be
+anybody. It is written for its owner only (0600) and is not encrypted; with - for FILE it goes through a pipe:
+  npm run -s admin -- backup - | age -r age1… > today.backup.age
+`
+
+export function addFolderCommands(program: Command, act: FolderActing): void {
+  program
+    .command('backup <file>')
+    .description('everything that the server has stored, in one file; the server goes on meanwhile')
+    .addHelpText('after', aboutSecrets)
+    .action(act(backup))
+  program
+    .command('restore <file>')
+    .description('bring a backup back into DATA_DIR, which must be empty; the server must not run')
+    .action(act(restore))
+  program
+    .command('inspect [file]')
+    .description('what lies in a backup, or in DATA_DIR, which is not changed')
+    .action(act(inspect))
+}
+
+async function backup({ terminal, printer, wanted }: FolderWork, file: string): Promise<void> {
+  if (file === pipe && terminal.out.isTTY)
+    throw new Misuse('a backup is not for a terminal: name a file, or pipe it on')
+  const found = await findServer(wanted, true)
+  try {
+    const begin = async () => ('client' in found ? found.client.bytes(readBackup) : offline(found, terminal))
+    const kept = file === pipe ? await pipeBackup(terminal.out, await begin()) : await keepBackup(file, begin)
+    if (file === pipe) terminal.notes.write(`${wordsOf(kept)}\n`)
+    else printer.done(`${file} holds ${wordsOf(kept)}. Keep it as you keep a password`, { file, ...kept })
+  } catch (error) {
+    throw refusalFrom(error, file)
+  } finally {
+    if ('client' in found) await found.close()
+  }
+}
+
+async function* offline({ config, base }: NoServer, { notes }: Terminal): AsyncGenerator<Uint8Array> {
+  const { dataDirectory: folder } = config
+  notes.write(`${unheardAt(base)}: backing up the data folder ${folder} of the stopped server\n`)
+  try {
+    yield* backupFolder(folder, realWorld.now(), unhurried)
+  } catch (error) {
+    const refusal = refusalFrom(error, folder)
+    throw refusal instanceof Refusal
+      ? new Refusal(`${refusal.message}\nIf a server runs elsewhere, say where with --url.`)
+      : refusal
+  }
+}
+
+/** Nobody else is in this process. */
+const unhurried = { isOver: false, next: async () => undefined }
+
+async function restore({ terminal, printer, wanted }: FolderWork, file: string): Promise<void> {
+  if (wanted.url !== undefined) throw new Misuse('restore works on DATA_DIR of this machine: --url means nothing to it')
+  const config = configOf(wanted.reading)
+  const base = addressOf(config)
+  if (base !== undefined && (await isServing(base))) {
+    throw new Refusal(
+      `a server answers at ${base}: stop it first. To restore beside it, set PORT=0 and a DATA_DIR of its own.`,
+    )
+  }
+  const { dataDirectory: folder } = config
+  try {
+    const { head, end } = await restoreBackup(readFileOr(file, terminal.input), folder)
+    printer.done(
+      `${folder} holds the backup of ${timeText(head.createdAt)}: ${end.rows} rows, ${end.files} files. What was disabled, ` +
+        'deleted or signed out since then is as it was; look at users, keys and sessions before others do',
+      { folder, createdAt: head.createdAt, ...end },
+    )
+  } catch (error) {
+    throw refusalFrom(error, folder)
+  }
+}
+
+async function inspect({ terminal, printer, wanted }: FolderWork, file?: string): Promise<void> {
+  const where = file ?? configOf(wanted.reading).dataDirectory
+  try {
+    const look = file === undefined ? inspectFolder(where, tmpdir()) : inspectBackup(readFileOr(file, terminal.input))
+    const found = await look
+    printer.text(inspectedText(where, found), found)
+  } catch (error) {
+    throw refusalFrom(error, where)
+  }
+}
+
+function wordsOf({ end: { rows, files }, bytes }: Kept): string {
+  return `${rows} rows and ${files} files, ${bytes} bytes`
+}

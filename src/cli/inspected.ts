@@ -1,0 +1,75 @@
+import { tableOf, timeText } from '#cli/table'
+import type { Inspected, InspectedTenant } from '#store/backup/inspection'
+
+const tenantColumns = [
+  ['TENANT', 'tenant'],
+  ['DEVICES', 'devices'],
+  ['OTHERS', 'others'],
+  ['INDEX', 'indexEntries'],
+  ['REMINDERS', 'reminders'],
+  ['SIZE', 'size'],
+] as const
+
+const streamColumns = [
+  ['STREAM', 'tenant'],
+  ['FROM', 'from'],
+  ['TO', 'to'],
+  ['REDO FROM', 'redoFrom'],
+  ['SINCE', 'sinceAt'],
+  ['UNTIL', 'untilAt'],
+  ['SIZE', 'size'],
+] as const
+
+const epochColumns = [
+  ['EPOCH', 'number'],
+  ['NAME', 'name'],
+  ['BEGAN BEHIND', 'heads'],
+] as const
+
+/** So many epochs are shown, the latest; all are among the JSON. */
+const epochsShown = 8
+
+/** For people: what lies in `where`. */
+export function inspectedText(where: string, found: Inspected & { readonly createdAt?: number }): string {
+  const { createdAt, rows, rowBytes, shapes, tells, images, hasIdentityKey, keySpace } = found
+  const lines = [
+    `${where}${createdAt === undefined ? '' : `, a backup of ${timeText(createdAt)}`}`,
+    `key space ${keySpace ?? 'none yet'}; ${rows} rows, ${sizeText(rowBytes)}; ${shapes.count} shapes; ${tells} messages to deliver`,
+    `${images.count} firmware images, ${sizeText(images.bytes)}; identity.key is ${hasIdentityKey ? 'there' : 'not there'}`,
+  ]
+  const tables = [
+    tableOf(tenantColumns, found.tenants.map(tenantRow)),
+    tableOf(streamColumns, found.tenants.filter(({ stream }) => stream.redoFrom !== null).map(streamRow)),
+    tableOf(epochColumns, found.epochs.slice(-epochsShown).map(epochRow)),
+  ]
+  return `${lines.join('\n')}\n\n${tables.join('\n')}`
+}
+
+function tenantRow({ tenant, actors, indexEntries, reminders }: InspectedTenant) {
+  const { device, ...others } = actors
+  const bytes = Object.values(actors).reduce((sum, size) => sum + size.bytes, 0)
+  return {
+    tenant,
+    devices: device?.count ?? 0,
+    others: Object.entries(others).map(([kind, { count }]) => `${kind} ${count}`),
+    indexEntries,
+    reminders,
+    size: sizeText(bytes),
+  }
+}
+
+function streamRow({ tenant, stream: { from, to, redoFrom, since, until, bytes } }: InspectedTenant) {
+  return { tenant, from, to, redoFrom, sinceAt: since, untilAt: until, size: sizeText(bytes) }
+}
+
+function epochRow({ number, name, heads }: Inspected['epochs'][number]) {
+  return { number, name, heads: Object.entries(heads).map(([tenant, offset]) => `${tenant} ${offset}`) }
+}
+
+const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'] as const
+
+export function sizeText(bytes: number): string {
+  const place = bytes < 1 ? 0 : Math.min(units.length - 1, Math.floor(Math.log2(bytes) / 10))
+  const value = bytes / 1024 ** place
+  return `${place === 0 ? value : value.toFixed(1)} ${units[place]}`
+}

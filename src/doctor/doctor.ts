@@ -1,0 +1,42 @@
+import type { Finding } from '#doctor/finding'
+import { diskFindings, folderFindings } from '#doctor/folder'
+import { clockFindings, syncFinding } from '#doctor/moments'
+import { mailFinding, updateServerFinding } from '#doctor/outside'
+import { portFindings } from '#doctor/port'
+import { nodeFinding, openFilesFinding } from '#doctor/process'
+import { settingsFindings, togetherFindings } from '#doctor/settings'
+import type { World } from '#runtime/world'
+import type { ConfigReading } from '#src/config'
+
+/** What is looked at, from where it comes in. */
+export interface Patient {
+  readonly reading: ConfigReading
+  readonly nodeVersion: string
+  /** The text of `/proc/self/limits`, where there is one. */
+  readonly limits: string | undefined
+  readonly apiKey: string | undefined
+  readonly world: World
+}
+
+/**
+ * Looks at everything that a server needs, in the order in which one thing needs another. Nothing is changed; a folder is
+ * written to for a moment. What hangs on settings is left out where these are mistaken.
+ */
+export async function* examine({ reading, nodeVersion, limits, apiKey, world }: Patient): AsyncGenerator<Finding> {
+  yield nodeFinding(nodeVersion)
+  yield openFilesFinding(limits)
+  yield* settingsFindings(reading)
+  if ('mistakes' in reading) return
+  const { config } = reading
+  yield* togetherFindings(config)
+  yield* await folderFindings(config)
+  yield* await diskFindings(config)
+  yield await syncFinding(config, world)
+  yield* await clockFindings(config, world)
+  yield* await portFindings(config, apiKey)
+  yield await mailFinding(config)
+  yield await updateServerFinding(config)
+}
+
+/** How it ends, for whoever started it. */
+export const doctorExitCodes = { well: 0, ill: 1 } as const

@@ -1,0 +1,129 @@
+import { constants } from 'node:fs'
+import { access, readdir, stat, statfs } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { type Finding, hint, ok, wrong } from '#doctor/finding'
+import type { Config } from '#src/config'
+import { freeBytes } from '#store/headroom'
+import { KeyFileDamaged, readKeyFile } from '#store/key-file'
+import { restoringFolder } from '#store/level'
+import { isMissing } from '#store/missing'
+
+const mebibyte = 1024 * 1024
+
+/** What the server asks for besides the headroom before it takes writes again. */
+const roomBytes = 64 * mebibyte
+
+/** Whose data they are, and whether there is something to put right. */
+export async function folderFindings({ dataDirectory: folder, isIamOn }: Config): Promise<readonly Finding[]> {
+  const about = 'DATA_DIR'
+  const names = await namesIn(folder)
+  if (names === undefined) return [await mayBeMade(folder)]
+  if (typeof names === 'string')
+    return [wrong(about, `${folder}: ${names}`, 'give the folder to the user that runs the server')]
+  const findings: Finding[] = []
+  if (names.includes(restoringFolder)) {
+    const said = `${folder} holds a restore that is under way, or did not come to its end`
+    findings.push(wrong(about, said, 'if none is under way, empty the folder and restore again'))
+  }
+  const mode = (await stat(folder)).mode & 0o777
+  if ((mode & 0o077) !== 0) {
+    findings.push(
+      hint(about, `${folder} is open to other users of this machine (mode ${mode.toString(8)})`, `chmod 700 ${folder}`),
+    )
+  }
+  if (findings.length === 0) findings.push(ok(about, folder))
+  return [...findings, await keyFinding(folder, names, isIamOn)]
+}
+
+/** Undefined: it is not there. A text: why it can't be used. */
+async function namesIn(folder: string): Promise<readonly string[] | string | undefined> {
+  try {
+    const names = await readdir(folder)
+    await access(folder, constants.R_OK | constants.W_OK | constants.X_OK)
+    return names
+  } catch (error) {
+    return isMissing(error) ? undefined : wordsOf(error)
+  }
+}
+
+async function mayBeMade(folder: string): Promise<Finding> {
+  const above = await nearest(dirname(folder))
+  try {
+    await access(above, constants.W_OK | constants.X_OK)
+    return ok('DATA_DIR', `${folder} is not there yet; the first start makes it`)
+  } catch (error) {
+    return wrong(
+      'DATA_DIR',
+      `${folder} is not there, and can't be made: ${wordsOf(error)}`,
+      `make it, for the user that runs the server`,
+    )
+  }
+}
+
+/** Of a folder that may not be there: what it would be made in. */
+export async function nearest(folder: string): Promise<string> {
+  try {
+    await stat(folder)
+    return folder
+  } catch (error) {
+    return isMissing(error) && dirname(folder) !== folder ? nearest(dirname(folder)) : folder
+  }
+}
+
+async function keyFinding(folder: string, names: readonly string[], isIamOn: boolean): Promise<Finding> {
+  const about = 'identity.key'
+  const file = join(folder, about)
+  try {
+    if ((await readKeyFile(folder)) === undefined) {
+      if (!names.includes('db') || !isIamOn) return ok(about, 'is not there yet; the first start with IAM=on makes it')
+      return hint(
+        about,
+        'is not there, beside a database',
+        'where accounts are stored, bring it back from the backup that the folder came from',
+      )
+    }
+  } catch (error) {
+    if (error instanceof KeyFileDamaged) return wrong(about, error.message, 'without it no account can be used')
+    return wrong(about, wordsOf(error), 'give the file to the user that runs the server')
+  }
+  const mode = (await stat(file)).mode & 0o777
+  if ((mode & 0o077) === 0) return ok(about, 'for its owner only')
+  const said = `is open to other users of this machine (mode ${mode.toString(8)}): who reads it can forge sessions`
+  return wrong(about, said, `chmod 600 ${file}`)
+}
+
+/** What `statfs` calls file systems that deserve a word. */
+const fileSystems: Readonly<Record<number, Finding>> = {
+  16914836: hint('disk', 'DATA_DIR lies in memory (tmpfs): it is gone with the machine', 'DATA_DIR on a disk'),
+  2035054128: hint('disk', 'DATA_DIR lies in the container itself: it is gone with it', 'a volume at DATA_DIR'),
+  26985: hint(
+    'disk',
+    'DATA_DIR lies on NFS: locks and fsync may not hold what is promised',
+    'DATA_DIR on a disk of this machine',
+  ),
+}
+
+export async function diskFindings(config: Config): Promise<readonly Finding[]> {
+  const { dataDirectory, storageHeadroomBytes, streamRetentionBytes } = config
+  const folder = await nearest(dataDirectory)
+  const free = await freeBytes(folder)
+  const size = `${Math.floor(free / mebibyte)} MiB free`
+  const odd = fileSystems[(await statfs(folder)).type]
+  const least = storageHeadroomBytes + roomBytes
+  const todo = 'free some disk space, or set STREAM_RETENTION_MB to less'
+  const room =
+    free < least
+      ? wrong(
+          'disk',
+          `${size}: below ${Math.ceil(least / mebibyte)} MiB the server takes no writes after the disk was full`,
+          todo,
+        )
+      : free < streamRetentionBytes + least
+        ? hint('disk', `${size}: the stream alone may grow to ${Math.ceil(streamRetentionBytes / mebibyte)} MiB`, todo)
+        : ok('disk', size)
+  return odd ? [room, odd] : [room]
+}
+
+export function wordsOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

@@ -1,0 +1,33 @@
+import { type Finding, hint, ok, wrong } from '#doctor/finding'
+
+/** As `engines` of package.json says it. */
+export const nodeRange = { least: '20.19', below: '23' } as const
+
+/** `version`: without its `v`. */
+export function nodeFinding(version: string): Finding {
+  const { least, below } = nodeRange
+  const [major = 0, minor = 0] = version.split('.').map(Number)
+  const [leastMajor = 0, leastMinor = 0] = least.split('.').map(Number)
+  const wish = `install Node 22 (from ${least}, below ${below})`
+  if (major < leastMajor || (major === leastMajor && minor < leastMinor) || major >= Number(below)) {
+    return wrong('Node', `v${version} is not one that this server runs on`, wish)
+  }
+  if (major % 2 === 1) return hint('Node', `v${version} gets no fixes any more`, wish)
+  return ok('Node', `v${version}`)
+}
+
+/** LevelDB takes 2 000 of them; each socket one. */
+const filesLeast = 4_096
+const filesEnough = 20_000
+
+/** `limits`: the text of `/proc/self/limits`; undefined where there is none. */
+export function openFilesFinding(limits: string | undefined): Finding {
+  const about = 'open files'
+  const [, soft] = /^Max open files\s+(\d+|unlimited)\s/m.exec(limits ?? '') ?? []
+  if (soft === undefined) return ok(about, 'this system does not say how many a process may open')
+  const count = soft === 'unlimited' ? Number.POSITIVE_INFINITY : Number(soft)
+  const todo = 'ulimit -n 65536, of a unit of systemd LimitNOFILE=65536, of a container --ulimit nofile=65536'
+  if (count < filesLeast) return wrong(about, `${soft}: too few for the database and its clients`, todo)
+  if (count < filesEnough) return hint(about, `${soft}: room for some ${count - 2_100} sockets`, todo)
+  return ok(about, soft)
+}

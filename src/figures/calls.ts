@@ -1,0 +1,73 @@
+import type { MetricRow } from '#figures/row'
+import { problemKinds } from '#model/problem'
+import { endings, requestSecondsBounds } from '#server/http-figures'
+
+const routeLabel = 'name of the route, path of a websocket, or `none` for what led to no route'
+
+/** How calls get in and out. */
+export const callRows: readonly MetricRow[] = [
+  {
+    name: 'ddb_http_requests_total',
+    type: 'counter',
+    help: 'Requests that were answered or broken off; those that never came are left out',
+    labels: { route: routeLabel, ending: '`1xx` … `5xx`, `aborted`' },
+    from: 'http',
+    read: ({ http }) =>
+      [...http.routes].flatMap(({ name: route, ended }) =>
+        endings.flatMap((ending, place) => {
+          const value = ended[place] ?? 0
+          return value === 0 ? [] : [{ labels: { route, ending }, value }]
+        }),
+      ),
+  },
+  {
+    name: 'ddb_http_request_duration_seconds',
+    type: 'histogram',
+    bounds: requestSecondsBounds,
+    help: 'From the first byte of a request to the last one of its answer',
+    labels: { route: routeLabel },
+    from: 'http',
+    read: ({ http }) =>
+      [...http.routes].flatMap(({ name: route, seconds }) =>
+        seconds.count === 0 ? [] : [{ labels: { route }, histogram: seconds }],
+      ),
+  },
+  {
+    name: 'ddb_http_requests_in_flight',
+    type: 'gauge',
+    help: 'Requests whose answer is not complete',
+    from: 'server',
+    read: ({ inFlight }) => inFlight(),
+  },
+  {
+    name: 'ddb_http_refusals_total',
+    type: 'counter',
+    help: 'Requests and upgrades that were refused, and bugs',
+    labels: { code: 'why, as the server calls it', status: 'of the answer' },
+    from: 'http',
+    read: ({ http }) =>
+      Object.entries(problemKinds).map(([code, { status }]) => ({
+        labels: { code, status: String(status) },
+        value: http.refusals[code as keyof typeof problemKinds],
+      })),
+  },
+  {
+    name: 'ddb_websockets_opened_total',
+    type: 'counter',
+    help: 'Websockets that were opened',
+    labels: { path: 'where websockets are spoken' },
+    from: 'http',
+    read: ({ http }) => [...http.sockets].map(({ path, opened }) => ({ labels: { path }, value: opened })),
+  },
+  {
+    name: 'ddb_websockets_closed_total',
+    type: 'counter',
+    help: 'Websockets that were closed, by whom ever',
+    labels: { path: 'where websockets are spoken', code: 'a usual one, one of ours, or `other`' },
+    from: 'http',
+    read: ({ http }) =>
+      [...http.sockets].flatMap(({ path, closed }) =>
+        [...closed].map(([code, { count }]) => ({ labels: { path, code }, value: count })),
+      ),
+  },
+]

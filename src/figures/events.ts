@@ -1,0 +1,83 @@
+import { by, type MetricRow } from '#figures/row'
+
+/** Who hears of it. */
+export const eventRows: readonly MetricRow[] = [
+  {
+    name: 'ddb_events_total',
+    type: 'counter',
+    help: 'Events that were stored and told, whoever heard them',
+    from: 'hub',
+    read: ({ hub }) => hub.counts.events,
+  },
+  {
+    name: 'ddb_event_publishes_total',
+    type: 'counter',
+    help: 'Events that were published, once for each class of sockets that may hear them',
+    from: 'hub',
+    read: ({ hub }) => hub.counts.publishes,
+  },
+  {
+    name: 'ddb_event_deliveries_total',
+    type: 'counter',
+    help: 'Events that were published, once for each socket of those classes, also for one that is behind',
+    from: 'hub',
+    read: ({ hub }) => hub.counts.deliveries,
+  },
+  {
+    name: 'ddb_event_delivered_bytes_total',
+    type: 'counter',
+    help: 'Bytes of those deliveries; a character beyond ASCII counts as one',
+    from: 'hub',
+    read: ({ hub }) => hub.counts.bytes,
+  },
+  {
+    name: 'ddb_event_caught_up_total',
+    type: 'counter',
+    help: 'Events that were sent to single sockets, which had missed them',
+    from: 'hub',
+    read: ({ hub }) => hub.counts.caughtUp,
+  },
+  {
+    name: 'ddb_event_sockets',
+    type: 'gauge',
+    help: 'Open websockets of applications',
+    from: 'hub',
+    read: ({ hub }) => hub.socketCount,
+  },
+  {
+    name: 'ddb_event_sockets_behind',
+    type: 'gauge',
+    help: 'Of those, how many are not live: they resume, or are too slow',
+    from: 'hub',
+    read: ({ hub }) => hub.behindCount(),
+  },
+  {
+    name: 'ddb_event_sockets_fallen_total',
+    type: 'counter',
+    help: 'How often a live socket fell behind',
+    from: 'hub',
+    read: ({ hub }) => hub.counts.fallen,
+  },
+  {
+    name: 'ddb_event_resyncs_total',
+    type: 'counter',
+    help: 'How often a socket was told to read the full state again',
+    from: 'hub',
+    read: ({ hub }) => hub.counts.resyncs,
+  },
+  {
+    name: 'ddb_tickets_total',
+    type: 'counter',
+    help: 'Tickets for the event websocket',
+    labels: { outcome: '`issued`, `used`, `refused` (shown, and worth nothing)' },
+    from: 'tickets',
+    read: ({ tickets }) => by('outcome', tickets.counts),
+  },
+  {
+    name: 'ddb_tickets_waiting',
+    type: 'gauge',
+    help: 'Tickets that were issued and not shown yet',
+    from: 'tickets',
+    read: ({ tickets }) => tickets.waitingCount,
+  },
+]

@@ -1,0 +1,57 @@
+import type { MetricRow, Sample } from '#figures/row'
+import { authOutcomes, credentialKinds } from '#identity/auth-counts'
+import type { IdentityFigures } from '#identity/identity'
+
+/** Who is asking. All of it is absent, or 0, with `IAM=off`. */
+export const peopleRows: readonly MetricRow[] = [
+  {
+    name: 'ddb_authentications_total',
+    type: 'counter',
+    help: 'Requests and links by whether it was found out who is asking',
+    labels: {
+      credential: '`bearer`, `dpop`, `api_key`, `proof` (a DPoP proof alone), `link`, `none`, `other`',
+      outcome: '`accepted`, `challenged` (for a nonce), `refused`, `held_up` (too many attempts), `unavailable`',
+    },
+    from: 'identity',
+    read: ({ identity }) => (identity ? authentications(identity) : []),
+  },
+  {
+    name: 'ddb_sign_ins_total',
+    type: 'counter',
+    help: 'Attempts to sign in, or to stay so; those that never came are left out',
+    labels: {
+      way: '`login`, `basic`, `refresh`, `basic_refresh`, `sign_up`, `totp`, `recovery`, `webauthn`',
+      outcome: '`ok`, `second_factor`, or why not: `unauthorized`, `too_many_requests`, `conflict`, …',
+    },
+    from: 'identity',
+    read: ({ identity }) =>
+      [...(identity?.signIns ?? [])].map(({ way, outcome, count }) => ({ labels: { way, outcome }, value: count })),
+  },
+  {
+    name: 'ddb_password_hashes_total',
+    type: 'counter',
+    help: 'Passwords that were hashed, one after the other',
+    from: 'identity',
+    read: ({ identity }) => identity?.passwords.counts.hashes ?? 0,
+  },
+  {
+    name: 'ddb_password_hashes_refused_total',
+    type: 'counter',
+    help: 'Passwords that were not hashed, for too many waited',
+    from: 'identity',
+    read: ({ identity }) => identity?.passwords.counts.refused ?? 0,
+  },
+  {
+    name: 'ddb_password_hashes_waiting',
+    type: 'gauge',
+    help: 'Passwords that wait to be hashed, or are',
+    from: 'identity',
+    read: ({ identity }) => identity?.passwords.waitingCount ?? 0,
+  },
+]
+
+function authentications({ auth }: IdentityFigures): readonly Sample[] {
+  return credentialKinds.flatMap((credential) =>
+    authOutcomes.map((outcome) => ({ labels: { credential, outcome }, value: auth[credential][outcome] })),
+  )
+}

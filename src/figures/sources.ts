@@ -1,0 +1,41 @@
+import type { Hub } from '#events/hub'
+import type { ProcessFigures } from '#figures/process-figures'
+import type { Tickets } from '#iam/tickets'
+import type { IdentityFigures } from '#identity/identity'
+import type { Links } from '#link/links'
+import type { Entry } from '#model/entry'
+import type { Deliveries } from '#notifications/deliveries'
+import type { ExternalUpdateServer } from '#outbound/external-update-server'
+import type { FunctionViews } from '#rules/function-views'
+import type { RuleViews } from '#rules/rule-views'
+import type { System } from '#runtime/system'
+import type { HttpFigures } from '#server/http-figures'
+import type { Database } from '#store/database'
+import type { StoreJournal } from '#store/store-journal'
+import type { FirmwareUpdates } from '#updates/firmware-updates'
+
+/** What of the server between its ports is looked at, beside what routes answer from. */
+export interface Watched {
+  readonly journal: StoreJournal
+  readonly rules: RuleViews
+  readonly functions: FunctionViews
+  readonly updates: FirmwareUpdates
+  readonly deliveries: Deliveries
+}
+
+/** Where all metrics come from: what counts anyway, and is only read here. */
+export interface MetricSources extends Watched {
+  readonly system: System<Entry>
+  readonly hub: Hub
+  readonly links: Links
+  readonly tickets: Tickets
+  readonly database: Database
+  readonly http: HttpFigures
+  /** Requests whose answer is not complete. */
+  readonly inFlight: () => number
+  /** Undefined: IAM is off. */
+  readonly identity: IdentityFigures | undefined
+  /** Undefined: the embedded one is asked, which is a part of this process. */
+  readonly updateServer: Pick<ExternalUpdateServer, 'counts' | 'seconds'> | undefined
+  readonly process: ProcessFigures
+}

@@ -1,0 +1,40 @@
+import type { RouteAccess } from '#api/entry'
+import { Problem, type ProblemCode } from '#model/problem'
+import type { AuthenticationRequest } from '#server/authenticate'
+
+/** What a request shows of who is asking. */
+export const credentialKinds = ['bearer', 'dpop', 'api_key', 'proof', 'link', 'none', 'other'] as const
+export type CredentialKind = (typeof credentialKinds)[number]
+
+/** `challenged`: told to come again with a nonce. `unavailable`: nobody could be judged. */
+export const authOutcomes = ['accepted', 'challenged', 'refused', 'held_up', 'unavailable'] as const
+export type AuthOutcome = (typeof authOutcomes)[number]
+
+/** How often who is asking was found out, and how often not: by kind, never by whose it was. */
+export type AuthCounts = Readonly<Record<CredentialKind, Record<AuthOutcome, number>>>
+
+export function noAuthCounts(): AuthCounts {
+  const none = () => Object.fromEntries(authOutcomes.map((outcome) => [outcome, 0]))
+  return Object.fromEntries(credentialKinds.map((kind) => [kind, none()])) as AuthCounts
+}
+
+/** What is no refusal is a bug, and counted where those are. */
+export function countFailed(counts: AuthCounts, kind: CredentialKind, error: unknown): void {
+  if (error instanceof Problem) counts[kind][outcomeOf(error.code)]++
+}
+
+function outcomeOf(code: ProblemCode): AuthOutcome {
+  if (code === 'bad_request') return 'challenged'
+  if (code === 'too_many_requests') return 'held_up'
+  return code === 'storage' || code === 'overloaded' ? 'unavailable' : 'refused'
+}
+
+/** Of a request that came from somebody, good or not. */
+export function credentialKindOf(request: AuthenticationRequest, access: RouteAccess): CredentialKind {
+  if (access === 'link') return 'link'
+  if (request.header('x-api-key') !== '') return 'api_key'
+  const authorization = request.header('authorization')
+  if (authorization === '') return access === 'proof' || access === 'person or proof' ? 'proof' : 'none'
+  if (/^dpop\b/i.test(authorization)) return 'dpop'
+  return /^bearer\b/i.test(authorization) ? 'bearer' : 'other'
+}

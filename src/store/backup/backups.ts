@@ -1,0 +1,100 @@
+import { Problem } from '#model/problem'
+import { type Scan, StorageFailure } from '#runtime/storage'
+import type { World } from '#runtime/world'
+import { type BackupSources, type BackupTurns, writeBackup } from '#store/backup/write'
+
+/** As long as one is made the store keeps all that is overwritten meanwhile: the disk must not fill for want of an end. */
+export const backupMsMax = 3_600_000
+
+export interface BackupsParts {
+  readonly world: World
+  /** @throws StorageFailure */
+  snapshot(): Scan
+  readonly images: BackupSources['images']
+  keyFile(): Promise<Uint8Array | undefined>
+  /** Keeps every image that the store names now until the answer is called. */
+  keepImages(): () => void
+  readonly log: BackupsLog
+}
+
+export interface BackupsLog {
+  begun(user: string): void
+  done(user: string, bytes: number): void
+  brokenOff(user: string, bytes: number): void
+}
+
+/**
+ * Backups of a store that goes on meanwhile: one at a time, each of one moment, and none for longer than an hour.
+ */
+export class Backups {
+  readonly #parts: BackupsParts
+  #isUnderWay = false
+  #isStopped = false
+
+  constructor(parts: BackupsParts) {
+    this.#parts = parts
+  }
+
+  /**
+   * To be iterated to its end, or returned. `user`: who asked for it, for the log.
+   * @throws Problem `conflict` while another one is made, `storage`; what `turns` throws
+   */
+  async *make(user: string, turns: BackupTurns): AsyncGenerator<Uint8Array> {
+    const { world, images, keyFile, log } = this.#parts
+    if (this.#isUnderWay) throw new Problem('conflict', 'another backup is under way')
+    this.#isUnderWay = true
+    // Before the snapshot: whatever is taken away behind it is kept.
+    const letGo = this.#parts.keepImages()
+    let bytes = 0
+    let isDone = false
+    try {
+      const sources = { rows: this.#snapshot(), images, keyFile, now: world.now() }
+      log.begun(user)
+      for await (const block of writeBackup(sources, limited(turns, world))) {
+        yield block
+        bytes += block.byteLength
+        // Without its end mark.
+        if (this.#isStopped) return
+      }
+      isDone = true
+    } finally {
+      if (isDone) log.done(user, bytes)
+      else log.brokenOff(user, bytes)
+      letGo()
+      this.#isUnderWay = false
+    }
+  }
+
+  /** The one under way ends where it is: whoever takes it will not take it for whole. */
+  stop(): void {
+    this.#isStopped = true
+  }
+
+  #snapshot(): Scan {
+    try {
+      const scan = this.#parts.snapshot()
+      return { next: (countMax) => scan.next(countMax).catch(refuse), close: () => scan.close() }
+    } catch (error) {
+      return refuse(error)
+    }
+  }
+}
+
+/** After a failed write the store is closed and opened anew, and its scans end. */
+function refuse(error: unknown): never {
+  throw error instanceof StorageFailure ? new Problem('storage') : error
+}
+
+/** What asks for more turns than there is time for is broken off. */
+function limited(turns: BackupTurns, world: World): BackupTurns {
+  const end = world.monotonic() + backupMsMax
+  return {
+    get isOver() {
+      return turns.isOver
+    },
+    async next() {
+      await turns.next()
+      if (world.monotonic() > end) throw new Problem('overloaded', 'the backup took longer than an hour')
+    },
+  }
+}

@@ -1,0 +1,87 @@
+import { constants, copyFile, mkdir, mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { BackupRefused } from '#store/backup/refused'
+import { failureFrom } from '#store/failure'
+import { freeBytes } from '#store/headroom'
+import { isMissing } from '#store/missing'
+
+/** Of a database that is written to all the time a copy may fail so often. */
+const triesMax = 10
+
+/**
+ * Does something with a copy of a LevelDB folder, which another process may be writing to; the copy lies in `db` of the
+ * folder that `use` is given.
+ *
+ * A copy counts when the manifest, which every table's coming and going is appended to, was the same before and behind it:
+ * then all tables that it names are there, and so is the log, up to some moment; the record that was just being written is
+ * left out when it is opened. Whole copies and not links: what opens a copy may write over a table's file that it does not
+ * know, and a link would lead that back to the original. Where the file system can, blocks are shared until then. `LOCK`
+ * stays away: a process that closes any descriptor of it gives up its lock.
+ *
+ * @throws BackupRefused, StorageFailure; what `use` throws
+ */
+export async function withCopyOf<Value>(
+  database: string,
+  temporary: string,
+  use: (folder: string) => Promise<Value>,
+): Promise<Value> {
+  let folder: string
+  try {
+    folder = await mkdtemp(join(temporary, 'device-data-inspect-'))
+  } catch (error) {
+    throw failureFrom(error, temporary)
+  }
+  try {
+    await copied(database, join(folder, 'db'), temporary)
+    return await use(folder)
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+async function copied(from: string, to: string, temporary: string): Promise<void> {
+  await mustFit(from, temporary)
+  for (let tries = 0; tries < triesMax; tries++) {
+    await rm(to, { recursive: true, force: true })
+    await mkdir(to, { mode: 0o700 })
+    if (await isCopied(from, to)) return
+  }
+  throw new BackupRefused(`${from} changes too fast to be copied: make a backup, and inspect that`)
+}
+
+/** False when it changed meanwhile. */
+async function isCopied(from: string, to: string): Promise<boolean> {
+  try {
+    const before = await manifestOf(from)
+    for (const name of await readdir(from)) {
+      if (name !== 'LOCK') await copyFile(join(from, name), join(to, name), constants.COPYFILE_FICLONE)
+    }
+    const after = await manifestOf(from)
+    return before.name === after.name && before.size === after.size
+  } catch (error) {
+    // A table that a compaction replaced.
+    if (isMissing(error)) return false
+    throw failureFrom(error, from)
+  }
+}
+
+async function manifestOf(database: string): Promise<{ readonly name: string; readonly size: number }> {
+  const name = (await readFile(join(database, 'CURRENT'), 'latin1')).trim()
+  return { name, size: (await stat(join(database, name))).size }
+}
+
+async function mustFit(from: string, temporary: string): Promise<void> {
+  try {
+    let bytes = 0
+    for (const name of await readdir(from)) {
+      const found = await stat(join(from, name)).catch(() => undefined)
+      bytes += found?.size ?? 0
+    }
+    if ((await freeBytes(temporary)) > bytes) return
+    throw new BackupRefused(
+      `${temporary} has no room for a copy of ${from} (${Math.ceil(bytes / 1e6)} MB): set TMPDIR to a folder that has`,
+    )
+  } catch (error) {
+    throw error instanceof BackupRefused ? error : failureFrom(error, from)
+  }
+}

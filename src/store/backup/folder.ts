@@ -1,0 +1,89 @@
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { withCopyOf } from '#store/backup/copy'
+import { imageFolder } from '#store/backup/form'
+import { type Inspected, Inspection, inspectRows } from '#store/backup/inspection'
+import { readBackup } from '#store/backup/records'
+import { BackupRefused } from '#store/backup/refused'
+import { type BackupTurns, writeBackup } from '#store/backup/write'
+import { fileBlobs } from '#store/blobs'
+import { failureFrom } from '#store/failure'
+import { readKeyFile } from '#store/key-file'
+import { everyKey } from '#store/keys'
+import { halfRestored, levelPlace, restoringFolder } from '#store/level'
+import { isMissing } from '#store/missing'
+
+/**
+ * A backup of a data folder that no server has.
+ * @throws BackupRefused, KeyFileDamaged, StorageFailure: `locked` when one has it
+ */
+export async function* backupFolder(folder: string, now: number, turns: BackupTurns): AsyncGenerator<Uint8Array> {
+  await mustHoldDatabase(folder)
+  const storage = await levelPlace({ folder, headroomBytes: 0 }).open()
+  try {
+    const rows = storage.scan({ ...everyKey, hasValues: true })
+    const images = imagesIn(folder, now)
+    yield* writeBackup({ rows, images, keyFile: () => readKeyFile(folder), now }, turns)
+  } finally {
+    await storage.close()
+  }
+}
+
+/**
+ * What lies in a data folder, whether a server has it or not. Nothing in it is changed: LevelDB writes into whatever it
+ * opens, so it opens a copy, which is made in `temporary` and taken away.
+ * @throws BackupRefused, StorageFailure
+ */
+export async function inspectFolder(folder: string, temporary: string): Promise<Inspected> {
+  await mustHoldDatabase(folder)
+  const inspection = new Inspection()
+  const images = imagesIn(folder, 0)
+  for (const sha256 of await images.names()) {
+    const size = await images.sizeOf(sha256)
+    if (size !== undefined) inspection.file(`${imageFolder}/${sha256}`, size)
+  }
+  const keyFile = await readKeyFile(folder).catch(() => undefined)
+  if (keyFile) inspection.file('identity.key', keyFile.byteLength)
+  await withCopyOf(join(folder, 'db'), temporary, async (copy) => {
+    const storage = await levelPlace({ folder: copy, headroomBytes: 0 }).open()
+    const rows = storage.scan({ ...everyKey, hasValues: true })
+    try {
+      await inspectRows(inspection, rows)
+    } finally {
+      await rows.close()
+      await storage.close()
+    }
+  })
+  return inspection.found
+}
+
+/** What lies in a backup, read to its end. @throws BackupRefused, StorageFailure; what the source throws */
+export async function inspectBackup(
+  bytes: AsyncIterable<Uint8Array>,
+): Promise<Inspected & { readonly createdAt: number }> {
+  const inspection = new Inspection()
+  let createdAt = 0
+  for await (const item of readBackup(bytes)) {
+    if (item.kind === 'head') createdAt = item.head.createdAt
+    else if (item.kind === 'row') inspection.row(item.key, item.value)
+    else if (item.kind === 'file') inspection.file(item.name, item.size)
+  }
+  return { createdAt, ...inspection.found }
+}
+
+function imagesIn(folder: string, now: number) {
+  return fileBlobs({ folder, bytesMax: 0, headroomBytes: 0, now: () => now })
+}
+
+/** Opening one that is not there would make it. */
+async function mustHoldDatabase(folder: string): Promise<void> {
+  let names: string[]
+  try {
+    names = await readdir(folder)
+  } catch (error) {
+    if (isMissing(error)) throw new BackupRefused(`${folder} is not there: set DATA_DIR`)
+    throw failureFrom(error, folder)
+  }
+  if (names.includes(restoringFolder)) throw new BackupRefused(halfRestored(folder))
+  if (!names.includes('db')) throw new BackupRefused(`${folder} holds no database: set DATA_DIR`)
+}

@@ -1,0 +1,184 @@
+import type { Scan } from '#runtime/storage'
+import { imageFolder, keyFileName } from '#store/backup/form'
+import { headOf } from '#store/chunk'
+import { epochFormat } from '#store/epochs'
+import { addressOf, keySpace, numberOf } from '#store/keys'
+import { unpackRecord } from '#store/record-codec'
+import { redoFormat } from '#store/store-journal'
+
+/** What lies in a data folder or in a backup. Sizes in bytes of keys and values, not of the disk; times in Unix ms. */
+export interface Inspected {
+  /** The version of the key space; null where there is none yet. */
+  readonly keySpace: number | null
+  readonly rows: number
+  readonly rowBytes: number
+  readonly epochs: readonly InspectedEpoch[]
+  readonly shapes: Size
+  /** Messages between actors that were not delivered yet. */
+  readonly tells: number
+  readonly tenants: readonly InspectedTenant[]
+  readonly images: Size
+  readonly hasIdentityKey: boolean
+}
+
+export interface Size {
+  readonly count: number
+  readonly bytes: number
+}
+
+export interface InspectedEpoch {
+  readonly number: number
+  readonly name: string
+  /** Of each stream the last offset that was given before this epoch began. */
+  readonly heads: Readonly<Record<string, number>>
+}
+
+export interface InspectedTenant {
+  readonly tenant: string
+  /** Of each kind, `device` among them, those that something is stored of. */
+  readonly actors: Readonly<Record<string, Size>>
+  readonly indexEntries: number
+  readonly reminders: number
+  readonly stream: InspectedStream
+}
+
+export interface InspectedStream {
+  /** The first and the last offset that are kept; null where none is. */
+  readonly from: number | null
+  readonly to: number | null
+  /** From where entries are applied again at a start; null where there never was a stream. */
+  readonly redoFrom: number | null
+  readonly since: number | null
+  readonly until: number | null
+  readonly chunks: number
+  readonly bytes: number
+}
+
+interface TenantCount {
+  readonly actors: Map<string, { count: number; bytes: number; lastId: string }>
+  indexEntries: number
+  reminders: number
+  stream: { -readonly [K in keyof InspectedStream]: InspectedStream[K] }
+}
+
+/** Adds up what it is shown: rows in the order of their keys, files in any. Of what it does not know it counts the bytes. */
+export class Inspection {
+  readonly #tenants = new Map<string, TenantCount>()
+  readonly #epochs: InspectedEpoch[] = []
+  readonly #shapes = { count: 0, bytes: 0 }
+  readonly #images = { count: 0, bytes: 0 }
+  #keySpace: number | null = null
+  #rows = 0
+  #rowBytes = 0
+  #tells = 0
+  #hasIdentityKey = false
+
+  /** @throws StorageFailure `damaged` for what a newer release wrote */
+  row(key: string, value: Uint8Array): void {
+    const bytes = Buffer.byteLength(key) + value.byteLength
+    this.#rows++
+    this.#rowBytes += bytes
+    const [place = ''] = key.split('/', 1)
+    this.#places[place]?.(key, value, bytes)
+  }
+
+  file(name: string, size: number): void {
+    if (name === keyFileName) this.#hasIdentityKey = true
+    if (!name.startsWith(`${imageFolder}/`)) return
+    this.#images.count++
+    this.#images.bytes += size
+  }
+
+  get found(): Inspected {
+    return {
+      keySpace: this.#keySpace,
+      rows: this.#rows,
+      rowBytes: this.#rowBytes,
+      epochs: this.#epochs,
+      shapes: this.#shapes,
+      tells: this.#tells,
+      tenants: [...this.#tenants]
+        .map(([tenant, { actors, ...rest }]) => ({
+          tenant,
+          actors: Object.fromEntries([...actors].map(([kind, { count, bytes }]) => [kind, { count, bytes }])),
+          ...rest,
+        }))
+        .sort((a, b) => (a.tenant < b.tenant ? -1 : 1)),
+      images: this.#images,
+      hasIdentityKey: this.#hasIdentityKey,
+    }
+  }
+
+  /** By what stands before the first slash of a key. */
+  readonly #places: Readonly<Record<string, (key: string, value: Uint8Array, bytes: number) => void>> = {
+    actor: (key, _, bytes) => this.#actor(key, bytes),
+    part: (key, _, bytes) => this.#actor(key, bytes),
+    index: (key) => this.#tenant(key.split('/', 3)[2] ?? '').indexEntries++,
+    reminder: (key) => this.#tenant(addressOf(key).tenant).reminders++,
+    tell: () => this.#tells++,
+    stream: (key, value, bytes) => this.#chunk(key, value, bytes),
+    redo: (key, value) => {
+      this.#tenant(key.slice('redo/'.length)).stream.redoFrom = unpackRecord(redoFormat, value) as number
+    },
+    shape: (_, __, bytes) => {
+      this.#shapes.count++
+      this.#shapes.bytes += bytes
+    },
+    epoch: (key, value) => {
+      const { name, heads } = unpackRecord(epochFormat, value) as Omit<InspectedEpoch, 'number'>
+      this.#epochs.push({ number: numberOf(key), name, heads })
+    },
+    format: (_, value) => {
+      unpackRecord(keySpace, value)
+      this.#keySpace = keySpace.version
+    },
+  }
+
+  /** Rows of one actor follow each other, its snapshot before its other records with those of all others between. */
+  #actor(key: string, bytes: number): void {
+    const { kind, tenant, id } = addressOf(key)
+    const { actors } = this.#tenant(tenant)
+    let size = actors.get(kind)
+    if (!size) {
+      size = { count: 0, bytes: 0, lastId: '' }
+      actors.set(kind, size)
+    }
+    size.bytes += bytes
+    if (size.count > 0 && size.lastId === id) return
+    // What has a snapshot was counted by it.
+    if (key.startsWith('actor/') || !this.#hasSnapshots.has(kind)) size.count++
+    if (key.startsWith('actor/')) this.#hasSnapshots.add(kind)
+    size.lastId = id
+  }
+
+  readonly #hasSnapshots = new Set<string>()
+
+  #chunk(key: string, value: Uint8Array, bytes: number): void {
+    const { stream } = this.#tenant(key.split('/', 2)[1] ?? '')
+    const { count, time } = headOf(value)
+    const first = numberOf(key)
+    stream.from ??= first
+    stream.since ??= time
+    stream.to = first + count - 1
+    stream.until = time
+    stream.chunks++
+    stream.bytes += bytes
+  }
+
+  #tenant(tenant: string): TenantCount {
+    let count = this.#tenants.get(tenant)
+    if (!count) {
+      const stream = { from: null, to: null, redoFrom: null, since: null, until: null, chunks: 0, bytes: 0 }
+      count = { actors: new Map(), indexEntries: 0, reminders: 0, stream }
+      this.#tenants.set(tenant, count)
+    }
+    return count
+  }
+}
+
+/** Shows it every row of a scan. */
+export async function inspectRows(inspection: Inspection, rows: Scan): Promise<void> {
+  for (let page = await rows.next(1000); page.length > 0; page = await rows.next(1000)) {
+    for (const { key, value } of page) inspection.row(key, value)
+  }
+}

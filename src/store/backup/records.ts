@@ -1,0 +1,211 @@
+import { z } from 'zod'
+import { type BlockWriter, ByteSource, openBlocks } from '#store/backup/blocks'
+import {
+  type BackupEnd,
+  type BackupHead,
+  backupFormat,
+  backupVersion,
+  isFileName,
+  jsonBytesMax,
+  keyBytesMax,
+  prefixBytes,
+  recordKinds,
+  valueBytesMax,
+} from '#store/backup/form'
+import { BackupRefused } from '#store/backup/refused'
+
+/** What a backup holds, in its order: a head, rows, files, each with its pieces, an end. */
+export type BackupItem =
+  | { readonly kind: 'head'; readonly head: BackupHead }
+  | { readonly kind: 'row'; readonly key: string; readonly value: Uint8Array }
+  | { readonly kind: 'file'; readonly name: string; readonly size: number }
+  /** Of the file before it; together `size` bytes. */
+  | { readonly kind: 'piece'; readonly bytes: Uint8Array }
+  | { readonly kind: 'end'; readonly end: BackupEnd }
+
+const Count = z.int().min(0)
+const Head = z.looseObject({
+  format: z.literal(backupFormat),
+  version: z.int().min(1),
+  createdAt: Count,
+  keySpace: z.int().min(1),
+})
+const End = z.strictObject({ rows: Count, rowBytes: Count, files: Count, fileBytes: Count })
+
+/** Writes records into blocks. */
+export class RecordWriter {
+  readonly #blocks: BlockWriter
+  readonly #prefix = Buffer.alloc(prefixBytes.file)
+  readonly end = { rows: 0, rowBytes: 0, files: 0, fileBytes: 0 }
+
+  constructor(blocks: BlockWriter) {
+    this.#blocks = blocks
+  }
+
+  *putHead(head: Omit<BackupHead, 'format' | 'version'>): Generator<Uint8Array> {
+    yield* this.#putJson(recordKinds.head, { format: backupFormat, version: backupVersion, ...head })
+  }
+
+  *putRow(key: string, value: Uint8Array): Generator<Uint8Array> {
+    const name = Buffer.from(key)
+    if (name.length > keyBytesMax || value.byteLength > valueBytesMax) throw new Error(`a row too large: ${key}`)
+    this.#prefix.writeUInt8(recordKinds.row, 0)
+    this.#prefix.writeUInt16LE(name.length, 1)
+    this.#prefix.writeUInt32LE(value.byteLength, 3)
+    yield* this.#blocks.put(this.#prefix.subarray(0, prefixBytes.row))
+    yield* this.#blocks.put(name)
+    yield* this.#blocks.put(value)
+    this.end.rows++
+    this.end.rowBytes += name.length + value.byteLength
+  }
+
+  /** `size` bytes must follow by `putPiece`. */
+  *putFile(name: string, size: number): Generator<Uint8Array> {
+    const text = Buffer.from(name)
+    this.#prefix.writeUInt8(recordKinds.file, 0)
+    this.#prefix.writeUInt16LE(text.length, 1)
+    this.#prefix.writeBigUInt64LE(BigInt(size), 3)
+    yield* this.#blocks.put(this.#prefix)
+    yield* this.#blocks.put(text)
+    this.end.files++
+    this.end.fileBytes += size
+  }
+
+  putPiece(bytes: Uint8Array): Generator<Uint8Array> {
+    return this.#blocks.put(bytes)
+  }
+
+  *putEnd(): Generator<Uint8Array> {
+    yield* this.#putJson(recordKinds.end, this.end)
+    yield* this.#blocks.end()
+  }
+
+  *#putJson(kind: number, value: object): Generator<Uint8Array> {
+    const text = Buffer.from(JSON.stringify(value))
+    this.#prefix.writeUInt8(kind, 0)
+    this.#prefix.writeUInt32LE(text.length, 1)
+    yield* this.#blocks.put(this.#prefix.subarray(0, prefixBytes.json))
+    yield* this.#blocks.put(text)
+  }
+}
+
+/**
+ * Reads a backup from its first byte to its last. Whoever has got the `end` and then the end of the iteration has got all
+ * of it, unharmed; before that everything may still turn out to be part of one that is cut off.
+ *
+ * @throws BackupRefused; what the source throws
+ */
+export async function* readBackup(source: AsyncIterable<Uint8Array>): AsyncGenerator<BackupItem> {
+  const reader = new RecordReader(new ByteSource(openBlocks(source)))
+  const head = await reader.head()
+  yield { kind: 'head', head }
+  const seen = { rows: 0, rowBytes: 0, files: 0, fileBytes: 0 }
+  let lastKey: Uint8Array = Buffer.alloc(0)
+  let lastName = ''
+  for (;;) {
+    const kind = (await reader.take(1)).readUInt8(0)
+    if (kind === recordKinds.row) {
+      const { key, value } = await reader.row()
+      if (seen.files > 0 || Buffer.compare(key, lastKey) <= 0) throw wrong(`the row ${key} is not in its place`)
+      lastKey = key
+      seen.rows++
+      seen.rowBytes += key.length + value.length
+      yield { kind: 'row', key: key.toString(), value }
+    } else if (kind === recordKinds.file) {
+      const { name, size } = await reader.file()
+      if (!isFileName(name) || name <= lastName)
+        throw wrong(`a file named ${JSON.stringify(name)} does not belong there`)
+      lastName = name
+      seen.files++
+      seen.fileBytes += size
+      yield { kind: 'file', name, size }
+      for (let left = size; left > 0; ) {
+        const bytes = await reader.some(left)
+        left -= bytes.length
+        yield { kind: 'piece', bytes }
+      }
+    } else if (kind === recordKinds.end) {
+      const end = await reader.end()
+      for (const name of Object.keys(seen) as (keyof BackupEnd)[]) {
+        if (end[name] !== seen[name]) throw wrong(`it says ${end[name]} ${name}, and holds ${seen[name]}`)
+      }
+      await reader.nothing()
+      yield { kind: 'end', end }
+      return
+    } else {
+      throw wrong(`a record of kind ${kind} is unknown`)
+    }
+  }
+}
+
+/** Its blocks are whole: who wrote it did not write what we read. */
+function wrong(what: string): BackupRefused {
+  return new BackupRefused(`the backup is not as this release reads it: ${what}`)
+}
+
+class RecordReader {
+  readonly #bytes: ByteSource
+
+  constructor(bytes: ByteSource) {
+    this.#bytes = bytes
+  }
+
+  async take(count: number): Promise<Buffer> {
+    const taken = await this.#bytes.take(count)
+    if (!taken) throw wrong('it ends before its end')
+    return taken
+  }
+
+  async some(countMax: number): Promise<Buffer> {
+    const taken = await this.#bytes.takeSome(countMax)
+    if (!taken) throw wrong('it ends before its end')
+    return taken
+  }
+
+  async nothing(): Promise<void> {
+    if (await this.#bytes.take(1)) throw wrong('something follows behind its end')
+  }
+
+  async head(): Promise<BackupHead> {
+    if ((await this.take(1)).readUInt8(0) !== recordKinds.head) throw wrong('it has no head')
+    const json = await this.#json()
+    const { version } = z.looseObject({ version: z.int() }).safeParse(json).data ?? {}
+    if (version !== undefined && version > backupVersion) {
+      throw new BackupRefused(`a newer release made the backup (version ${version}; this one reads ${backupVersion})`)
+    }
+    const head = Head.safeParse(json)
+    if (!head.success) throw wrong('its head is none')
+    return head.data
+  }
+
+  async row(): Promise<{ key: Buffer; value: Buffer }> {
+    const lengths = await this.take(prefixBytes.row - 1)
+    const valueBytes = lengths.readUInt32LE(2)
+    if (valueBytes > valueBytesMax) throw wrong(`a row of ${valueBytes} bytes`)
+    const key = await this.take(lengths.readUInt16LE(0))
+    return { key, value: await this.take(valueBytes) }
+  }
+
+  async file(): Promise<{ name: string; size: number }> {
+    const lengths = await this.take(prefixBytes.file - 1)
+    const size = Number(lengths.readBigUInt64LE(2))
+    return { name: (await this.take(lengths.readUInt16LE(0))).toString(), size }
+  }
+
+  async end(): Promise<BackupEnd> {
+    const end = End.safeParse(await this.#json())
+    if (!end.success) throw wrong('its end is none')
+    return end.data
+  }
+
+  async #json(): Promise<unknown> {
+    const length = (await this.take(4)).readUInt32LE(0)
+    if (length > jsonBytesMax) throw wrong(`${length} bytes of JSON`)
+    try {
+      return JSON.parse((await this.take(length)).toString())
+    } catch (error) {
+      if (error instanceof BackupRefused) throw error
+      throw wrong('what should be JSON is none')
+    }
+  }
+}

@@ -1,0 +1,225 @@
+import { createHash, type Hash } from 'node:crypto'
+import { type FileHandle, mkdir, open, readdir, rename, rm, rmdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Operation, Storage } from '#runtime/storage'
+import { type BackupEnd, type BackupHead, imageFolder, keyFileName } from '#store/backup/form'
+import { type BackupItem, readBackup } from '#store/backup/records'
+import { BackupRefused } from '#store/backup/refused'
+import { failureFrom } from '#store/failure'
+import { everyKey, keySpace } from '#store/keys'
+import { halfRestored, levelPlace, restoringFolder } from '#store/level'
+import { isMissing } from '#store/missing'
+import { pagesOf } from '#store/pages'
+import { syncFolder } from '#store/sync-folder'
+
+/** Written in batches of so much. */
+const batchBytes = 1024 * 1024
+
+/** What file systems put into the root of a volume by themselves. */
+const ownOfVolumes: ReadonlySet<string> = new Set(['lost+found'])
+
+export interface Restored {
+  readonly head: BackupHead
+  readonly end: BackupEnd
+}
+
+/**
+ * Brings a backup back into a data folder that is empty, or not there yet.
+ *
+ * Obligations
+ * - Nothing gets its name before all of it was read, its end mark among it, and what was written was read again.
+ * - Until then, and in the moment in which names are given, the folder holds `restoring`, and no server opens it.
+ * - When this is fulfilled all of it survives the death of the machine. When it is rejected the folder is as it was, or, had
+ *   the disk refused a rename, holds `restoring` still.
+ *
+ * Positions of clients: the epochs come along, and the server's next start begins another one behind them. So a position
+ * that was given behind the backup lies beyond the last offset of its epoch, or in an epoch that nobody knows.
+ *
+ * @throws BackupRefused, StorageFailure
+ */
+export async function restoreBackup(bytes: AsyncIterable<Uint8Array>, folder: string): Promise<Restored> {
+  const isNew = await makeEmpty(folder)
+  const staging = join(folder, restoringFolder)
+  try {
+    await mkdir(staging, { mode: 0o700 })
+  } catch (error) {
+    throw failureFrom(error, folder)
+  }
+  let restored: Restored
+  try {
+    restored = await fill(staging, bytes)
+  } catch (error) {
+    await rm(staging, { recursive: true, force: true }).catch(() => undefined)
+    if (isNew) await rmdir(folder).catch(() => undefined)
+    throw error instanceof BackupRefused ? error : failureFrom(error, folder)
+  }
+  try {
+    await giveNames(staging, folder)
+  } catch (error) {
+    throw failureFrom(error, folder)
+  }
+  return restored
+}
+
+/** Whether it was made. */
+async function makeEmpty(folder: string): Promise<boolean> {
+  let names: string[]
+  try {
+    names = await readdir(folder)
+  } catch (error) {
+    if (!isMissing(error)) throw failureFrom(error, folder)
+    await mkdir(folder, { recursive: true, mode: 0o700 })
+    return true
+  }
+  if (names.includes(restoringFolder)) throw new BackupRefused(halfRestored(folder))
+  const found = names.filter((name) => !ownOfVolumes.has(name))
+  if (found.length > 0) {
+    throw new BackupRefused(
+      `${folder} is not empty (${found.slice(0, 3).join(', ')}${found.length > 3 ? ', …' : ''}): ` +
+        'stop the server, move the folder out of the way, and restore into a new one',
+    )
+  }
+  return false
+}
+
+async function fill(staging: string, bytes: AsyncIterable<Uint8Array>): Promise<Restored> {
+  const place = levelPlace({ folder: staging, headroomBytes: 0 })
+  const storage = await place.open()
+  const files = new StagedFiles(staging)
+  try {
+    const rows = new StagedRows(storage)
+    const restored = await take(readBackup(bytes), rows, files)
+    await rows.end()
+    await files.end()
+    if ((await digestOf(storage)) !== rows.digest) {
+      throw new BackupRefused('what was written is not what is read again: check disk and memory of this machine')
+    }
+    return restored
+  } finally {
+    await files.close()
+    await storage.close()
+  }
+}
+
+async function take(items: AsyncIterable<BackupItem>, rows: StagedRows, files: StagedFiles): Promise<Restored> {
+  let head: BackupHead | undefined
+  let end: BackupEnd | undefined
+  for await (const item of items) {
+    if (item.kind === 'row') await rows.put(item.key, item.value)
+    else if (item.kind === 'file') await files.begin(item.name)
+    else if (item.kind === 'piece') await files.append(item.bytes)
+    else if (item.kind === 'end') end = item.end
+    else {
+      head = item.head
+      if (head.keySpace > keySpace.version) {
+        throw new BackupRefused(
+          `the backup is of a newer release (key space ${head.keySpace}; this one reads ${keySpace.version})`,
+        )
+      }
+    }
+  }
+  if (!head || !end) throw new Error('a backup without head or end was read as whole')
+  return { head, end }
+}
+
+/** Rows on their way into a store, and a digest of all of them. */
+class StagedRows {
+  readonly #storage: Storage
+  readonly #hash = createHash('sha256')
+  #batch: Operation[] = []
+  #bytes = 0
+
+  constructor(storage: Storage) {
+    this.#storage = storage
+  }
+
+  async put(key: string, value: Uint8Array): Promise<void> {
+    hashRow(this.#hash, key, value)
+    this.#batch.push({ key, value })
+    this.#bytes += key.length + value.byteLength
+    if (this.#bytes >= batchBytes) await this.#write(false)
+  }
+
+  /** Everything is on the disk: what was written before the log of now is in tables, which LevelDB syncs. */
+  async end(): Promise<void> {
+    await this.#write(true)
+  }
+
+  get digest(): string {
+    return this.#hash.copy().digest('hex')
+  }
+
+  async #write(sync: boolean): Promise<void> {
+    const batch = this.#batch
+    this.#batch = []
+    this.#bytes = 0
+    await this.#storage.write(batch, { sync })
+  }
+}
+
+async function digestOf(storage: Storage): Promise<string> {
+  const hash = createHash('sha256')
+  for await (const page of pagesOf(storage, { ...everyKey, hasValues: true })) {
+    for (const { key, value } of page) hashRow(hash, key, value)
+  }
+  return hash.digest('hex')
+}
+
+function hashRow(hash: Hash, key: string, value: Uint8Array): void {
+  hash.update(`${Buffer.byteLength(key)} ${value.byteLength} ${key}`).update(value)
+}
+
+/** Files on their way, one after the other. */
+class StagedFiles {
+  readonly #staging: string
+  #open: { readonly handle: FileHandle; readonly hash: Hash; readonly sha256: string | undefined } | undefined
+
+  constructor(staging: string) {
+    this.#staging = staging
+  }
+
+  /** `name` is one of those that a backup may hold. */
+  async begin(name: string): Promise<void> {
+    await this.end()
+    const isImage = name !== keyFileName
+    if (isImage) await mkdir(join(this.#staging, imageFolder), { recursive: true, mode: 0o700 })
+    const handle = await open(join(this.#staging, name), 'wx', 0o600)
+    const sha256 = isImage ? name.slice(imageFolder.length + 1) : undefined
+    this.#open = { handle, hash: createHash('sha256'), sha256 }
+  }
+
+  async append(bytes: Uint8Array): Promise<void> {
+    this.#open?.hash.update(bytes)
+    await this.#open?.handle.appendFile(bytes)
+  }
+
+  /** @throws BackupRefused for an image that is not what it is named by */
+  async end(): Promise<void> {
+    if (!this.#open) return
+    const { handle, hash, sha256 } = this.#open
+    await handle.sync()
+    await this.close()
+    const found = hash.digest('hex')
+    if (sha256 !== undefined && sha256 !== found) {
+      throw new BackupRefused(`the image ${sha256} was damaged before it was backed up: its SHA-256 is ${found}`)
+    }
+  }
+
+  async close(): Promise<void> {
+    const opened = this.#open
+    this.#open = undefined
+    await opened?.handle.close()
+  }
+}
+
+/** The database comes last, and `restoring` goes behind it. */
+async function giveNames(staging: string, folder: string): Promise<void> {
+  const names = (await readdir(staging)).filter((name) => name !== 'db').sort()
+  if (names.includes(imageFolder)) await syncFolder(join(staging, imageFolder))
+  await syncFolder(join(staging, 'db'))
+  await syncFolder(staging)
+  for (const name of [...names, 'db']) await rename(join(staging, name), join(folder, name))
+  await syncFolder(folder)
+  await rmdir(staging)
+  await syncFolder(folder)
+}

@@ -1,0 +1,88 @@
+import type { BlobStore } from '#runtime/blobs'
+import type { Row, Scan } from '#runtime/storage'
+import { BlockWriter } from '#store/backup/blocks'
+import { imageFolder, keyFileName } from '#store/backup/form'
+import { RecordWriter } from '#store/backup/records'
+import { keySpace } from '#store/keys'
+
+/** Rows asked for at a time: some tenths of a millisecond. Where they are big, the storage ends a page sooner. */
+const rowsAtATime = 256
+
+/** What a backup is made of. */
+export interface BackupSources {
+  /** Of everything, at one moment; closed when the backup is made, or is not. */
+  readonly rows: Scan
+  /** All that the rows name must stay until the backup is made. */
+  readonly images: Pick<BlobStore, 'names' | 'sizeOf' | 'read'>
+  /** As it stands in its file; undefined where none was ever made. */
+  keyFile(): Promise<Uint8Array | undefined>
+  /** Unix ms. */
+  readonly now: number
+}
+
+/** How long work is divided. */
+export interface BackupTurns {
+  /** Whether it is others' turn. */
+  readonly isOver: boolean
+  /** Comes back when it is ours again. @throws when it is not to be gone on with */
+  next(): Promise<void>
+}
+
+/**
+ * A backup, block by block: at most a page of rows and a piece of a file are in memory, and the next one is read when the
+ * one before was taken. The loop is given back when a turn is over, and before each page.
+ */
+export async function* writeBackup(sources: BackupSources, turns: BackupTurns): AsyncGenerator<Uint8Array> {
+  const { rows, now } = sources
+  try {
+    const blocks = new BlockWriter()
+    const records = new RecordWriter(blocks)
+    await turns.next()
+    yield blocks.start()
+    yield* records.putHead({ createdAt: now, keySpace: keySpace.version })
+    for (let page = await rows.next(rowsAtATime); page.length > 0; page = await rows.next(rowsAtATime)) {
+      await turns.next()
+      yield* inTurns(rowBlocks(records, page), turns)
+    }
+    yield* files(sources, records, turns)
+    yield* records.putEnd()
+  } finally {
+    await rows.close()
+  }
+}
+
+function* rowBlocks(records: RecordWriter, page: readonly Row[]): Generator<Uint8Array | undefined> {
+  for (const { key, value } of page) {
+    yield* records.putRow(key, value)
+    yield undefined
+  }
+}
+
+async function* files(
+  { images, keyFile }: BackupSources,
+  records: RecordWriter,
+  turns: BackupTurns,
+): AsyncGenerator<Uint8Array> {
+  const key = await keyFile()
+  if (key) {
+    yield* records.putFile(keyFileName, key.byteLength)
+    yield* records.putPiece(key)
+  }
+  for (const sha256 of await images.names()) {
+    const size = await images.sizeOf(sha256)
+    // Gone since: then no row names it.
+    if (size === undefined) continue
+    yield* records.putFile(`${imageFolder}/${sha256}`, size)
+    for await (const piece of images.read(sha256, 0, size)) {
+      await turns.next()
+      yield* inTurns(records.putPiece(piece), turns)
+    }
+  }
+}
+
+async function* inTurns(blocks: Iterable<Uint8Array | undefined>, turns: BackupTurns): AsyncGenerator<Uint8Array> {
+  for (const block of blocks) {
+    if (block) yield block
+    if (turns.isOver) await turns.next()
+  }
+}

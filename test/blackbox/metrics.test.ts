@@ -1,0 +1,278 @@
+import { spawnSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { projectRoot } from '#bench/project-root'
+import { metricRows } from '#figures/table'
+import { EventClient } from '#test/blackbox/event-client'
+import { LinkClient } from '#test/blackbox/link-client'
+import { basicHeader, Person, readToken, root, startWithIdentity } from '#test/blackbox/people'
+import { climate, degrees, sensor } from '#test/blackbox/sensor'
+import type { StartedServer } from '#test/blackbox/started-server'
+import { until } from '#test/blackbox/until'
+import { Exposition } from '#test/figures/exposition'
+
+/** Contract 8, `/metrics`, and what stands in `ops` on top of it. */
+
+const token = 'the-token-of-the-scraper'
+const dashboard = read('ops/grafana/device-data-backend.json')
+const alerts = read('ops/prometheus/alerts.yaml')
+const noPromtool =
+  spawnSync('promtool', ['--version']).status === 0
+    ? undefined
+    : 'SKIPPED, not passed: promtool is not there (apt-get install prometheus)'
+
+function read(path: string): string {
+  return readFileSync(join(projectRoot, path), 'utf8')
+}
+
+/** What Prometheus asks for, in the expressions of a text. A family, or one of the series of a histogram. */
+function namesIn(text: string): readonly string[] {
+  return [...new Set(text.match(/\b(?:ddb|process|nodejs)_[a-z_]+\b/g))]
+}
+
+function familyOf(name: string): string {
+  return name.replace(/_(bucket|sum|count)$/, '')
+}
+
+describe('metrics of a server', () => {
+  let server: StartedServer
+  beforeAll(async () => {
+    server = await startWithIdentity({ METRICS_TOKEN: token })
+  })
+  afterAll(() => server?.finish())
+
+  const ask = (headers: Readonly<Record<string, string>>) =>
+    fetch(`http://127.0.0.1:${server.port}/metrics`, { headers })
+
+  async function scrapeText(headers: Readonly<Record<string, string>> = {}): Promise<string> {
+    const answer = await ask({ authorization: `Bearer ${token}`, ...headers })
+    expect(answer.status).toBe(200)
+    return answer.text()
+  }
+  const scrape = async () => new Exposition(await scrapeText())
+
+  test('who does not know the token is refused, also on this machine', async () => {
+    expect((await ask({})).status).toBe(401)
+    expect((await ask(basicHeader(root))).status).toBe(401)
+    const { headers } = await Person.signIn(server)
+    expect((await ask(headers)).status).toBe(401)
+  })
+
+  test('all that are documented are there, as what they are said to be, and no others', async () => {
+    const { types, helps, samples } = await scrape()
+    expect([...types]).toEqual(metricRows.map(({ name, type }) => [name, type]))
+    expect([...helps]).toEqual(metricRows.map(({ name, help }) => [name, help]))
+    const families = samples.map(({ name }) => familyOf(name))
+    expect(families.filter((family) => !types.has(family))).toEqual([])
+    for (const { name, labels } of samples) {
+      const row = metricRows.find((each) => each.name === familyOf(name))
+      expect(Object.keys(labels).filter((label) => label !== 'le')).toEqual(Object.keys(row?.labels ?? {}))
+    }
+  })
+
+  test('dashboard and alerts ask for nothing that is not there, and the dashboard shows everything', async () => {
+    const { types } = await scrape()
+    const named = new Set(
+      [...types].flatMap(([name, type]) =>
+        type === 'histogram' ? ['_bucket', '_sum', '_count'].map((suffix) => name + suffix) : [name],
+      ),
+    )
+    expect(namesIn(alerts).length).toBeGreaterThan(10)
+    for (const text of [dashboard, alerts]) expect(namesIn(text).filter((name) => !named.has(name))).toEqual([])
+    const shown = new Set(namesIn(dashboard).map(familyOf))
+    expect([...types.keys()].filter((name) => !shown.has(name))).toEqual([])
+  })
+
+  test('panels and alerts are whole: each has an expression, each alert says what to do', () => {
+    const { panels, templating } = JSON.parse(dashboard) as {
+      panels: { id: number; type: string; title: string; datasource?: { uid: string }; targets?: { expr: string }[] }[]
+      templating: { list: { name: string }[] }
+    }
+    expect(templating.list.map(({ name }) => name)).toEqual(['datasource', 'job', 'instance'])
+    expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length)
+    for (const { type, title, datasource, targets = [] } of panels) {
+      expect(title).toMatch(/\S/)
+      if (type === 'row') continue
+      // biome-ignore lint/suspicious/noTemplateCurlyInString: as Grafana writes it
+      expect(datasource?.uid).toBe('${datasource}')
+      expect(targets.length).toBeGreaterThan(0)
+      for (const { expr } of targets) expect(expr).toContain('{job=~"$job",instance=~"$instance"')
+    }
+    const rules = alerts.split(/^ {6}- alert: /m).slice(1)
+    expect(new Set(rules.map((rule) => rule.split('\n')[0])).size).toBe(rules.length)
+    for (const rule of rules) {
+      expect(rule).toMatch(/^ {8}expr: \S/m)
+      expect(rule).toMatch(/^ {10}severity: (page|ticket)$/m)
+      expect(rule).toMatch(/^ {10}summary: \S/m)
+      expect(rule).toMatch(/^ {10}description: \S.*\.$/m)
+    }
+  })
+
+  test('what happens is counted', async () => {
+    const before = await scrape()
+    const admin = await Person.signIn(server)
+    expect((await readToken(server, { ...root, password: 'wrong' })).status).toBe(401)
+    const made = await admin.post('/devices', { deviceIdentifier: 'COUNTED-1' })
+    const { secret } = made.json as { secret: string }
+    const link = new LinkClient(server, 'json', undefined, basicHeader({ name: 'COUNTED-1', password: secret }))
+    await link.opened()
+    const events = await EventClient.open(server, { offset: 'now' }, admin)
+    const { flakeAddress } = await link.hello('COUNTED-1', sensor)
+    await link.report(flakeAddress, 1, climate, [degrees(20), { propId: 0x2001, value: 'warm' }], [degrees(21)])
+    link.send({ type: 'UPDATE', flakeAddress, seq: 3, serviceIdentifier: 'nothing', updates: [degrees(1)] })
+    await link.take({ type: 'ERROR', code: 'UNKNOWN_SERVICE' })
+    const isHeard = () => events.events.filter(({ type }) => type === 'OBJECT_UPDATED').length >= 2
+    await until(isHeard, () => 'what was reported')
+
+    const during = await scrape()
+    const grown = (name: string, labels = {}) => (during.value(name, labels) ?? 0) - (before.value(name, labels) ?? 0)
+    expect({
+      links: during.value('ddb_links'),
+      devices: during.value('ddb_linked_devices'),
+      sockets: during.value('ddb_event_sockets'),
+      behind: during.value('ddb_event_sockets_behind'),
+      frames: grown('ddb_link_frames_total'),
+      hellos: grown('ddb_link_hellos_total'),
+      updates: grown('ddb_link_updates_total'),
+      changes: grown('ddb_link_changes_total'),
+      refused: grown('ddb_link_refused_frames_total'),
+      errors: grown('ddb_link_errors_total', { code: 'UNKNOWN_SERVICE' }),
+      issued: grown('ddb_tickets_total', { outcome: 'issued' }),
+      used: grown('ddb_tickets_total', { outcome: 'used' }),
+      linksLetIn: grown('ddb_authentications_total', { credential: 'link', outcome: 'accepted' }),
+      signedIn: grown('ddb_sign_ins_total', { way: 'basic', outcome: 'ok' }),
+      wrong: grown('ddb_sign_ins_total', { way: 'basic', outcome: 'unauthorized' }),
+      hashes: grown('ddb_password_hashes_total'),
+      made: grown('ddb_http_requests_total', { route: 'createDevice', ending: '2xx' }),
+      timed: grown('ddb_http_request_duration_seconds_count', { route: 'createDevice' }),
+      upgrades: grown('ddb_http_requests_total', { route: '/link', ending: '1xx' }),
+      unauthorized: grown('ddb_http_refusals_total', { code: 'unauthorized', status: '401' }),
+      opened: grown('ddb_websockets_opened_total', { path: '/link' }),
+      store: during.value('ddb_store_state', { state: 'ok' }),
+      awake: during.value('ddb_actors_awake', { kind: 'device' }),
+      failed: during.value('ddb_commit_failures_total'),
+    }).toEqual({
+      links: 1,
+      devices: 1,
+      sockets: 1,
+      behind: 0,
+      frames: 4,
+      hellos: 1,
+      updates: 2,
+      changes: 3,
+      refused: 1,
+      errors: 1,
+      issued: 1,
+      used: 1,
+      linksLetIn: 1,
+      signedIn: 1,
+      wrong: 1,
+      hashes: 2,
+      made: 1,
+      timed: 1,
+      upgrades: 1,
+      unauthorized: 1,
+      opened: 1,
+      store: 1,
+      awake: 1,
+      failed: 0,
+    })
+    for (const name of [
+      'ddb_events_total',
+      'ddb_event_deliveries_total',
+      'ddb_event_delivered_bytes_total',
+      'ddb_link_received_bytes_total',
+      'ddb_commit_duration_seconds_count',
+      'ddb_commit_events_sum',
+      'ddb_commit_records_total',
+      'ddb_stream_written_bytes_total',
+      'ddb_stream_bytes',
+      'ddb_stream_events',
+      'ddb_redo_events',
+      'process_cpu_seconds_total',
+      'ddb_loop_active_seconds_total',
+    ])
+      expect(grown(name), name).toBeGreaterThan(0)
+
+    await Promise.all([link.close(), events.close()])
+    await until(
+      async () => (await scrape()).value('ddb_websockets_closed_total', { path: '/link', code: '1005' }) === 1,
+      () => 'the close to be counted',
+    )
+    const after = await scrape()
+    expect([after.value('ddb_links'), after.value('ddb_event_sockets')]).toEqual([0, 0])
+  })
+
+  test('whatever is sent, there are no more series, and nothing of it is shown', async () => {
+    const mark = 'zzzmarkzzz'
+    const strange = async (round: number) => {
+      const name = `${mark}-${round}`
+      const say = (path: string, init: RequestInit = {}) =>
+        fetch(`http://127.0.0.1:${server.port}${path}`, init).then((answer) => answer.arrayBuffer())
+      await Promise.all([
+        say(`/${name}`),
+        say(`/api/v1/${name}/${name}?${name}=1`),
+        say(`/api/v1/devices/${name}`, { headers: { authorization: `Bearer ${name}` } }),
+        say('/api/v1/devices', { headers: { authorization: `${name} ${name}` } }),
+        say('/api/v1/devices', { headers: { authorization: `DPoP ${name}`, dpop: name } }),
+        say('/api/v1/devices', { headers: { 'x-api-key': name, 'user-agent': name, 'x-request-id': name } }),
+        say('/api/v1/health', { method: 'POST', body: name }),
+        say('/api/v1/health', { method: `X${round}` }),
+        say('/api/v1/health', { headers: { origin: `http://${name}.example`, 'x-forwarded-for': name } }),
+        say('/api/v1/auth/login', { method: 'POST', body: JSON.stringify({ email: name, password: name }) }),
+        say('/api/v1/iam/token', { headers: basicHeader({ name, password: name }) }),
+        say('/api/v1/link', { method: 'POST', headers: basicHeader({ name, password: name }), body: '{}' }),
+        say(`/api/v1/events/${name}`),
+        say('/metrics', { headers: { authorization: `Bearer ${name}`, accept: name } }),
+        EventClient.with(server, name).refused(),
+        new LinkClient(server, 'json', [`link.${name}`], basicHeader({ name, password: name })).refused(),
+      ])
+    }
+    await strange(0)
+    const once = await scrape()
+    for (let round = 1; round <= 20; round++) await strange(round)
+    const text = await scrapeText()
+    const often = new Exposition(text)
+    expect(often.series).toEqual(once.series)
+    expect(new Set(often.series).size).toBe(often.series.length)
+    expect(text).not.toContain(mark)
+    expect(often.value('ddb_http_requests_total', { route: 'none', ending: '4xx' })).toBeGreaterThan(60)
+    expect(often.value('ddb_tickets_total', { outcome: 'refused' })).toBe(21)
+  })
+
+  test('whoever prefers OpenMetrics gets the same numbers in that form', async () => {
+    const text = await scrapeText({ accept: 'application/openmetrics-text; version=1.0.0, text/plain;q=0.5' })
+    expect(text.endsWith('\n# EOF\n')).toBe(true)
+    expect(text).not.toContain('\n\n')
+    expect(text).toMatch(/\n# TYPE ddb_events counter\nddb_events_total \d+\n/)
+    const plain = await scrape()
+    expect(new Exposition(text).series).toEqual(plain.series)
+  })
+
+  describe('as promtool sees it', () => {
+    // In CI there has to be one: there the runs below fail.
+    beforeAll(() => {
+      if (noPromtool && !process.env.CI) console.warn(noPromtool)
+    })
+    beforeEach((context) => {
+      if (noPromtool && !process.env.CI) context.skip(noPromtool)
+    })
+
+    const promtool = (args: readonly string[], input = '') => {
+      const { status, stdout, stderr } = spawnSync('promtool', args, { input, encoding: 'utf8' })
+      return { status, said: `${stdout}${stderr}` }
+    }
+
+    test.each([
+      ['rules', ['check', 'rules', join(projectRoot, 'ops/prometheus/alerts.yaml')]],
+      ['example', ['check', 'config', '--syntax-only', join(projectRoot, 'ops/prometheus/prometheus.yaml')]],
+    ])('the %s', (_, args) => {
+      expect(promtool(args)).toMatchObject({ status: 0 })
+    })
+
+    test('the text', async () => {
+      expect(promtool(['check', 'metrics'], await scrapeText())).toEqual({ status: 0, said: '' })
+    })
+  })
+})

@@ -1,0 +1,147 @@
+import { type ChildProcess, execFileSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { existsSync, mkdtempSync, readdirSync, rmdirSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { ServerRun, StartedServer } from '#test/blackbox/started-server'
+import { until } from '#test/blackbox/until'
+import { done, environmentOf, failed, type Ran, runAdmin } from '#test/cli/admin-run'
+
+/** Who dies, or has no room, on the way to a backup and back. */
+
+const MIB = 1024 * 1024
+const imageCount = 3
+const imageBytes = 30 * MIB
+
+describe('when something dies', () => {
+  let home: string
+  let server: StartedServer
+  let file: string
+
+  beforeAll(async () => {
+    home = mkdtempSync(join(tmpdir(), 'backup-'))
+    server = await StartedServer.start({ IAM: 'off' })
+    for (let at = 0; at < imageCount; at++) {
+      const body = Buffer.alloc(imageBytes, createHash('sha256').update(`${at}`).digest())
+      const url = `${server.base}/updates/projects/big/releases/${at + 1}.0.0`
+      expect((await fetch(url, { method: 'PUT', body })).status).toBe(201)
+    }
+    file = join(home, 'whole.backup')
+    done(await runAdmin({ args: ['backup', file], environment: environmentOf(server) }))
+    expect(statSync(file).size).toBeGreaterThan(imageCount * imageBytes)
+  }, 120_000)
+  afterAll(async () => {
+    await server?.finish()
+    rmSync(home, { recursive: true, force: true })
+  })
+
+  const into = (folder: string) => ({ HOST: '127.0.0.1', PORT: '0', DATA_DIR: folder, STORAGE_HEADROOM_MB: '0' })
+  const partsIn = (folder: string) => readdirSync(folder).filter((name) => name.endsWith('.part'))
+
+  /** Runs a command, and does something to it as soon as something is so. */
+  async function disturbed(
+    args: readonly string[],
+    environment: Record<string, string>,
+    isSo: () => boolean,
+    disturb: (child: ChildProcess | undefined) => unknown,
+  ): Promise<Ran> {
+    const children: ChildProcess[] = []
+    const running = runAdmin({ args, environment, begun: (child) => children.push(child) })
+    await until(isSo, 'the moment to disturb it', 30_000)
+    await disturb(children[0])
+    return running
+  }
+
+  test.each<[string, () => Promise<unknown>, RegExp]>([
+    ['killed', () => server.kill(), /the answer broke off/],
+    ['asked to end', async () => expect(await server.stop()).toBe(0), /the backup is cut off at byte/],
+  ])('the server, %s while it is backed up: the command says so and leaves nothing', async (_, end, said) => {
+    const folder = mkdtempSync(join(home, 'ended-'))
+    const isSo = () => partsIn(folder).some((name) => statSync(join(folder, name)).size > MIB)
+    const args = ['backup', join(folder, 'a.backup')]
+    const ran = await disturbed(args, environmentOf(server), isSo, end)
+    expect(failed(ran, 1)).toMatch(said)
+    expect(readdirSync(folder)).toEqual([])
+    expect(server.complaints).toEqual([])
+    await server.startAgain()
+    done(await runAdmin({ args, environment: environmentOf(server) }))
+    expect(readdirSync(folder)).toEqual(['a.backup'])
+  })
+
+  test('who takes it, killed: the server goes on, and makes the next one', async () => {
+    const folder = mkdtempSync(join(home, 'left-'))
+    const isSo = () => partsIn(folder).some((name) => statSync(join(folder, name)).size > MIB)
+    const args = ['backup', join(folder, 'a.backup')]
+    await disturbed(args, environmentOf(server), isSo, (child) => child?.kill('SIGKILL'))
+    expect([existsSync(join(folder, 'a.backup')), partsIn(folder).length]).toEqual([false, 1])
+    await until(() => server.run.lines.some(({ msg }) => msg === 'a backup was broken off'), 'the server to notice')
+    done(await runAdmin({ args, environment: environmentOf(server) }))
+  })
+
+  test('who reads slowly holds up nobody but the next backup', async () => {
+    const controller = new AbortController()
+    const first = await fetch(`${server.base}/backup`, { signal: controller.signal })
+    expect(first.status).toBe(200)
+    const second = await server.get('/backup')
+    expect([second.status, second.json]).toEqual([409, { error: 'another backup is under way' }])
+    expect((await server.ask('/devices', { method: 'POST', body: { deviceIdentifier: 'MEANWHILE' } })).status).toBe(201)
+    controller.abort()
+    await until(async () => (await fetch(`${server.base}/backup`, { method: 'HEAD' })).status === 200, 'the next one')
+  })
+
+  test('an image that is deleted meanwhile is in the backup, and then goes', async () => {
+    const body = Buffer.alloc(1000, 'image')
+    const url = `${server.base}/updates/projects/small/releases/1.0.0`
+    expect((await fetch(url, { method: 'PUT', body })).status).toBe(201)
+    const stored = join(server.dataFolder, 'images', createHash('sha256').update(body).digest('hex'))
+    const response = await fetch(`${server.base}/backup`)
+    expect((await fetch(url, { method: 'DELETE' })).status).toBe(204)
+    expect(existsSync(stored)).toBe(true)
+    await response.arrayBuffer()
+    await until(() => !existsSync(stored), 'the image to go')
+  })
+
+  test('a restore, killed half-way: no server opens the folder, no restore goes on over it', async () => {
+    const folder = join(home, 'half')
+    const images = join(folder, 'restoring', 'images')
+    const isSo = () => existsSync(images) && readdirSync(images).length > 1
+    const args = ['restore', file]
+    await disturbed(args, into(folder), isSo, (child) => child?.kill('SIGKILL'))
+    expect(readdirSync(folder)).toEqual(['restoring'])
+    const said = /a restore is under way here, or did not come to its end/
+    const run = new ServerRun({ DATA_DIR: folder })
+    expect(await run.ended).toBe(1)
+    expect(run.output).toMatch(said)
+    expect(failed(await runAdmin({ args, environment: into(folder) }), 1)).toMatch(said)
+    expect(failed(await runAdmin({ args: ['inspect'], environment: into(folder) }), 1)).toMatch(said)
+    expect(readdirSync(folder)).toEqual(['restoring'])
+    rmSync(folder, { recursive: true })
+    done(await runAdmin({ args, environment: into(folder) }))
+    const restored = await StartedServer.start({ IAM: 'off' }, folder)
+    expect(readdirSync(join(folder, 'images')).length).toBe(imageCount)
+    await restored.finish()
+  })
+
+  test('a disk that fills up: neither a half backup nor a half restore is left', async (context) => {
+    const disk = mkdtempSync(join(tmpdir(), 'backup-disk-'))
+    try {
+      execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=60m', 'tmpfs', disk], { stdio: 'pipe' })
+    } catch (error) {
+      rmdirSync(disk)
+      if (process.env.CI) throw error
+      return context.skip('a small disk could not be mounted (needs root)')
+    }
+    try {
+      const backedUp = await runAdmin({ args: ['backup', join(disk, 'a.backup')], environment: environmentOf(server) })
+      expect(failed(backedUp, 1)).toMatch(/ENOSPC.*free some disk space/)
+      expect(readdirSync(disk)).toEqual([])
+      const restored = await runAdmin({ args: ['restore', file], environment: into(join(disk, 'data')) })
+      expect(failed(restored, 1)).toContain('free some disk space')
+      expect(readdirSync(disk)).toEqual([])
+    } finally {
+      execFileSync('umount', ['--lazy', disk])
+      rmdirSync(disk)
+    }
+  })
+})

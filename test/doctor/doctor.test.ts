@@ -1,0 +1,276 @@
+import { spawn } from 'node:child_process'
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
+import { createServer as createHttpServer } from 'node:http'
+import { type AddressInfo, createServer, type Server } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { projectRoot } from '#bench/project-root'
+import { diskFindings, folderFindings } from '#doctor/folder'
+import { clockFindings, syncFinding } from '#doctor/moments'
+import { mailFinding, updateServerFinding } from '#doctor/outside'
+import { portFindings } from '#doctor/port'
+import { type Config, readConfig } from '#src/config'
+import { realWorld } from '#src/world'
+import { Person, root, startWithIdentity } from '#test/blackbox/people'
+import type { StartedServer } from '#test/blackbox/started-server'
+import { cleanEnvironment, environmentOf } from '#test/cli/admin-run'
+import { RealSmtpServer } from '#test/outbound/real-smtp-server'
+
+/** The settings with these, as the server would read them. */
+function configOf(environment: Record<string, string>): Config {
+  const reading = readConfig(environment)
+  if ('mistakes' in reading) throw new Error(reading.mistakes.join())
+  return reading.config
+}
+
+describe('a data folder', () => {
+  let home: string
+  let folder: string
+
+  beforeEach(() => {
+    home = mkdtempSync(join(tmpdir(), 'doctor-'))
+    folder = join(home, 'data')
+  })
+  afterEach(() => rmSync(home, { recursive: true, force: true }))
+
+  const found = async (more: Record<string, string> = {}) => {
+    const findings = await folderFindings(configOf({ DATA_DIR: folder, ...more }))
+    return findings.map(({ verdict, about, said }) => `${verdict} ${about}: ${said.replaceAll(folder, 'data')}`)
+  }
+  const key = `${'k'.repeat(43)}\n`
+
+  test('that is not there yet will be', async () => {
+    expect(await found()).toEqual(['ok DATA_DIR: data is not there yet; the first start makes it'])
+    expect(existsSync(folder)).toBe(false)
+  })
+
+  test('that can never be one is said', async () => {
+    writeFileSync(folder, 'a file')
+    expect(await found()).toEqual([expect.stringMatching(/^wrong DATA_DIR: .*ENOTDIR/)])
+  })
+
+  test('as the server leaves it is fine', async () => {
+    mkdirSync(join(folder, 'db'), { recursive: true, mode: 0o700 })
+    writeFileSync(join(folder, 'identity.key'), key, { mode: 0o600 })
+    expect(await found()).toEqual(['ok DATA_DIR: data', 'ok identity.key: for its owner only'])
+  })
+
+  test('that others may look into is said, and their key all the more', async () => {
+    mkdirSync(join(folder, 'db'), { recursive: true })
+    chmodSync(folder, 0o755)
+    writeFileSync(join(folder, 'identity.key'), key)
+    chmodSync(join(folder, 'identity.key'), 0o644)
+    expect(await found()).toEqual([
+      'hint DATA_DIR: data is open to other users of this machine (mode 755)',
+      expect.stringMatching(/^wrong identity.key: .*mode 644/),
+    ])
+  })
+
+  test('whose key is no key, or is gone, is said', async () => {
+    mkdirSync(join(folder, 'db'), { recursive: true, mode: 0o700 })
+    expect((await found())[1]).toMatch(/^hint identity.key: is not there, beside a database/)
+    expect((await found({ IAM: 'off' }))[1]).toMatch(/^ok identity.key/)
+    writeFileSync(join(folder, 'identity.key'), 'short', { mode: 0o600 })
+    expect((await found())[1]).toMatch(/^wrong identity.key: .*holds no key/)
+  })
+
+  test('that a restore died in is said', async () => {
+    mkdirSync(join(folder, 'restoring'), { recursive: true, mode: 0o700 })
+    expect((await found())[0]).toMatch(/^wrong DATA_DIR: .*restore/)
+  })
+
+  test('has room, or not enough for what was set', async () => {
+    const verdicts = async (more: Record<string, string>) =>
+      (await diskFindings(configOf({ DATA_DIR: folder, ...more }))).map(({ verdict }) => verdict)
+    expect((await verdicts({ STREAM_RETENTION_MB: '1', STORAGE_HEADROOM_MB: '0' }))[0]).toBe('ok')
+    const huge = await diskFindings({ ...configOf({ DATA_DIR: folder }), streamRetentionBytes: 2 ** 52 })
+    expect(huge[0]?.verdict).toBe('hint')
+    const full = await diskFindings({ ...configOf({ DATA_DIR: folder }), storageHeadroomBytes: 2 ** 52 })
+    expect(full[0]?.verdict).toBe('wrong')
+  })
+
+  test('is written to for a moment, and left as it was', async () => {
+    mkdirSync(folder)
+    const { verdict, said } = await syncFinding(configOf({ DATA_DIR: folder }), realWorld)
+    expect([verdict, said]).toEqual(['ok', expect.stringMatching(/^\d+\.\d ms, at worst \d+\.\d ms/)])
+    expect(readdirSync(folder)).toEqual([])
+    writeFileSync(join(home, 'file'), '')
+    expect((await syncFinding(configOf({ DATA_DIR: join(home, 'file') }), realWorld)).verdict).toBe('wrong')
+  })
+
+  test('a slow disk matters to who waits for it', async () => {
+    const steps = { at: 0 }
+    const slow = { ...realWorld, monotonic: () => (steps.at += 30) }
+    expect((await syncFinding(configOf({ DATA_DIR: folder, DURABILITY: 'disk' }), slow)).verdict).toBe('hint')
+    expect((await syncFinding(configOf({ DATA_DIR: folder }), slow)).verdict).toBe('ok')
+  })
+})
+
+describe('a clock', () => {
+  let folder: string
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'doctor-'))
+  })
+  afterEach(() => rmSync(folder, { recursive: true, force: true }))
+
+  /** Says this, and goes on by so much of the time that passes. */
+  const world = (start: number, rate = 1) => {
+    const began = realWorld.monotonic()
+    return { ...realWorld, now: () => Math.round(start + (realWorld.monotonic() - began) * rate) }
+  }
+  const verdicts = async (start: number, rate?: number) =>
+    (await clockFindings(configOf({ DATA_DIR: folder }), world(start, rate))).map(({ verdict }) => verdict)
+  const good = Date.UTC(2030, 5, 1)
+
+  test('that goes is fine', async () => {
+    expect(await verdicts(good)).toEqual(['ok'])
+  })
+
+  test.each([0, Date.UTC(2020, 0, 1), Date.UTC(2150, 0, 1)])('that says %i is wrong', async (start) => {
+    expect(await verdicts(start)).toEqual(['wrong'])
+  })
+
+  test('that lies behind what was written is wrong', async () => {
+    mkdirSync(join(folder, 'db'))
+    writeFileSync(join(folder, 'db', '000003.log'), '')
+    utimesSync(join(folder, 'db', '000003.log'), good / 1000, good / 1000)
+    expect(await verdicts(good - 3_600_000)).toEqual(['wrong'])
+    expect(await verdicts(good + 1_000)).toEqual(['ok'])
+  })
+
+  test.each([10, -10])('that jumps (%i times too fast) is worth a thought', async (rate) => {
+    expect(await verdicts(good, rate)).toEqual(['hint'])
+  })
+})
+
+describe('whom it talks to', () => {
+  const open: { close(done?: () => void): unknown }[] = []
+  afterEach(() => {
+    for (const server of open.splice(0)) server.close()
+  })
+
+  async function listening(server: Server): Promise<string> {
+    open.push(server)
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    return String((server.address() as AddressInfo).port)
+  }
+  const answering = (status: number, heard: (string | undefined)[] = []) =>
+    listening(
+      createHttpServer((request, response) => {
+        heard.push(request.headers.authorization)
+        response.writeHead(status, { Connection: 'close' }).end('{}')
+      }),
+    )
+  const port = async (environment: Record<string, string>) => {
+    const [finding] = await portFindings(configOf(environment), undefined)
+    return `${finding?.verdict} ${finding?.said}`
+  }
+
+  test('a port is free, taken by something, or not ours to have', async () => {
+    const free = createServer()
+    const number = await listening(free)
+    await new Promise((resolve) => free.close(resolve))
+    expect(await port({ PORT: number })).toBe(`ok 127.0.0.1:${number} is free`)
+    expect(await port({ PORT: '0' })).toMatch(/^ok /)
+    expect(await port({ PORT: await answering(404) })).toMatch(/^wrong something else answers at/)
+    const silent = await listening(createServer((socket) => socket.destroy()))
+    expect(await port({ PORT: silent })).toMatch(/^wrong /)
+    expect(await port({ PORT: number, HOST: '192.0.2.1' })).toMatch(/^wrong /)
+  })
+
+  test('mail is tried as far as its password', async () => {
+    const mail = await RealSmtpServer.open()
+    open.push(mail)
+    const verdict = async (url: string) => (await mailFinding(configOf({ SMTP_URL: url }))).verdict
+    expect(await verdict(`smtp://ann:secret@127.0.0.1:${mail.port}`)).toBe('ok')
+    expect(mail.signedIn).toEqual([{ user: 'ann', password: 'secret' }])
+    expect(mail.got).toEqual([])
+    expect((await mailFinding(configOf({}))).verdict).toBe('ok')
+  })
+
+  test('mail that nobody takes is said, without the password', async () => {
+    const refusing = await RealSmtpServer.open({
+      disabledCommands: ['STARTTLS'],
+      onAuth: ({ password }, _, done) => done(new Error(`no such password: ${password}`)),
+    })
+    open.push(refusing)
+    const { verdict, said } = await mailFinding(configOf({ SMTP_URL: `smtp://ann:hunter2@127.0.0.1:${refusing.port}` }))
+    expect([verdict, said.includes('hunter2')]).toEqual(['wrong', false])
+    const nobody = await mailFinding(configOf({ SMTP_URL: 'smtp://127.0.0.1:1' }))
+    expect([nobody.verdict, nobody.said]).toEqual(['wrong', expect.stringContaining('127.0.0.1:1')])
+  })
+
+  test.each([
+    [200, 'ok'],
+    [404, 'ok'],
+    [401, 'wrong'],
+    [403, 'wrong'],
+    [503, 'hint'],
+  ])('an update server that answers %i: %s', async (status, verdict) => {
+    const heard: (string | undefined)[] = []
+    const url = `http://127.0.0.1:${await answering(status, heard)}`
+    const finding = await updateServerFinding(configOf({ UPDATE_SERVER_URL: url, UPDATE_SERVER_TOKEN: 'its-token' }))
+    expect([finding.verdict, heard]).toEqual([verdict, ['Bearer its-token']])
+    expect(finding.said).not.toContain('its-token')
+  })
+
+  test('an update server that is not there', async () => {
+    expect((await updateServerFinding(configOf({ UPDATE_SERVER_URL: 'http://127.0.0.1:1' }))).verdict).toBe('wrong')
+    expect((await updateServerFinding(configOf({}))).verdict).toBe('ok')
+  })
+})
+
+describe('the command', () => {
+  let server: StartedServer
+  beforeAll(async () => {
+    server = await startWithIdentity()
+  })
+  afterAll(() => server?.finish())
+
+  function doctor(
+    environment: Record<string, string>,
+    ...args: string[]
+  ): Promise<{ code: number | null; out: string }> {
+    const program = join(projectRoot, 'dist/src/doctor/main.js')
+    return new Promise((resolve, reject) => {
+      const child = spawn(process.execPath, [program, ...args], {
+        cwd: tmpdir(),
+        env: { ...cleanEnvironment(), ...environment },
+        stdio: ['ignore', 'pipe', 'inherit'],
+        timeout: 60_000,
+      })
+      let out = ''
+      child.stdout.setEncoding('utf8').on('data', (text: string) => {
+        out += text
+      })
+      child.once('error', reject)
+      child.once('close', (code) => resolve({ code, out }))
+    })
+  }
+
+  test('finds a running server, and hears more of it by a key', async () => {
+    const admin = await Person.signIn(server, root)
+    const { key } = (await admin.post('/iam/api-keys', { name: 'doctor', roles: ['viewer'] })).json as { key: string }
+    const plain = await doctor(environmentOf(server))
+    expect(plain.out).toMatch(/^ok {5}server: answers at http:\/\/127\.0\.0\.1:\d+\/api\/v1$/m)
+    expect(plain.out).toMatch(/^ok {5}server: says more to who sets ADMIN_API_KEY$/m)
+    expect(plain.out).toMatch(/^ok {5}identity\.key: for its owner only$/m)
+    expect(plain.out).not.toMatch(/^WRONG {2}(?!open files|disk)/m)
+    const { out } = await doctor({ ...environmentOf(server), ADMIN_API_KEY: key }, '--json')
+    expect(JSON.parse(out)).toContainEqual({ verdict: 'ok', about: 'server', said: '0 devices, 0 links, 0 sockets' })
+  })
+
+  test('ends with 1 where something is wrong, and says what to do', async () => {
+    const { code, out } = await doctor({ ...environmentOf(server), DURABILITY: 'some', PORT: 'http' })
+    expect(code).toBe(1)
+    expect(out).toMatch(/^WRONG {2}configuration: PORT: got "http", takes .* → /m)
+    expect(out).toMatch(/^WRONG {2}configuration: DURABILITY: /m)
+    const iam = await doctor({ ...environmentOf(server), IAM: 'off', HOST: '0.0.0.0', PORT: '0' })
+    expect([iam.code, iam.out]).toEqual([1, expect.stringMatching(/^WRONG {2}IAM: is off/m)])
+  })
+
+  test('says what it does', async () => {
+    expect(await doctor({ PORT: 'http' }, '--help')).toEqual({ code: 0, out: expect.stringContaining('Exit code') })
+  })
+})

@@ -1,0 +1,103 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { projectRoot } from '#bench/project-root'
+import { lineOf } from '#doctor/finding'
+import { nodeFinding, nodeRange, openFilesFinding } from '#doctor/process'
+import { settingsFindings, togetherFindings } from '#doctor/settings'
+import { readConfig } from '#src/config'
+
+describe('Node', () => {
+  test('is looked at by what package.json says', () => {
+    const { engines } = JSON.parse(readFileSync(join(projectRoot, 'package.json'), 'utf8')) as {
+      engines: { node: string }
+    }
+    expect(engines.node).toBe(`>=${nodeRange.least} <${nodeRange.below}`)
+  })
+
+  test.each([
+    ['20.19.0', 'ok'],
+    ['20.20.2', 'ok'],
+    ['22.0.0', 'ok'],
+    ['21.7.3', 'hint'],
+    ['20.18.9', 'wrong'],
+    ['18.20.0', 'wrong'],
+    ['23.0.0', 'wrong'],
+    ['24.1.0', 'wrong'],
+  ])('%s: %s', (version, verdict) => {
+    const finding = nodeFinding(version)
+    expect([finding.verdict, finding.todo !== undefined]).toEqual([verdict, verdict !== 'ok'])
+  })
+})
+
+describe('open files', () => {
+  const limits = (soft: string) =>
+    `Limit                     Soft Limit           Hard Limit           Units     \nMax processes             100                  100                  processes \nMax open files            ${soft}                 1048576              files     \n`
+
+  test.each([
+    ['1024', 'wrong'],
+    ['4096', 'hint'],
+    ['19999', 'hint'],
+    ['20000', 'ok'],
+    ['unlimited', 'ok'],
+  ])('%s: %s', (soft, verdict) => {
+    expect(openFilesFinding(limits(soft)).verdict).toBe(verdict)
+  })
+
+  test('that nobody tells are none of ours', () => {
+    for (const text of [undefined, '', 'Max processes 100 100 processes'])
+      expect(openFilesFinding(text).verdict).toBe('ok')
+  })
+})
+
+describe('settings', () => {
+  test('are said mistake by mistake', () => {
+    const found = settingsFindings(readConfig({ PORT: 'http', DURABILITY: 'some' }))
+    expect(found.map(({ verdict, said }) => [verdict, said.split(':')[0]])).toEqual([
+      ['wrong', 'PORT'],
+      ['wrong', 'DURABILITY'],
+    ])
+  })
+
+  test('that are fine are said to be', () => {
+    expect(settingsFindings(readConfig({}))).toMatchObject([{ verdict: 'ok' }])
+  })
+
+  test('are warned of where the server would warn', () => {
+    expect(settingsFindings(readConfig({ DISABLE_CONNECT_UPDATE: 'on' }))).toMatchObject([{ verdict: 'hint' }])
+  })
+
+  test('never show a secret', () => {
+    const found = settingsFindings(readConfig({ METRICS_TOKEN: 'with a space', SMTP_URL: 'http://user:hunter2@mail' }))
+    expect(found).toHaveLength(2)
+    expect(JSON.stringify(found)).not.toMatch(/with a space|hunter2/)
+  })
+
+  const https = 'https://devices.example.com'
+  test.each<[string, Record<string, string>, readonly string[]]>([
+    ['alone on this machine', {}, []],
+    ['behind a proxy on this machine', { TRUST_PROXY: 'on', PUBLIC_URL: https }, []],
+    ['nobody signs in, on this machine', { IAM: 'off' }, ['hint IAM']],
+    ['nobody signs in, for all', { IAM: 'off', HOST: '0.0.0.0' }, ['wrong IAM', 'hint HOST']],
+    ['for all, without TLS', { HOST: '0.0.0.0' }, ['hint HOST']],
+    ['for all, behind a proxy', { HOST: '0.0.0.0', TRUST_PROXY: 'on', PUBLIC_URL: https }, ['hint TRUST_PROXY']],
+    ['TLS somewhere, and no proxy trusted', { PUBLIC_URL: https }, ['hint TRUST_PROXY']],
+    ['a proxy, and no address', { TRUST_PROXY: 'on' }, ['hint PUBLIC_URL']],
+    ['an address without TLS', { TRUST_PROXY: 'on', PUBLIC_URL: 'http://devices.example.com' }, ['hint PUBLIC_URL']],
+    ['an address of this machine without TLS', { PUBLIC_URL: 'http://localhost:8080' }, []],
+    ['mail without an address', { SMTP_URL: 'smtp://mail.example' }, ['hint PUBLIC_URL']],
+  ])('together: %s', (_, environment, wanted) => {
+    const reading = readConfig(environment)
+    if ('mistakes' in reading) throw new Error(reading.mistakes.join())
+    const found = togetherFindings(reading.config)
+    expect(found.map(({ verdict, about }) => `${verdict} ${about}`)).toEqual(wanted)
+    for (const { todo } of found) expect(todo).toBeTruthy()
+  })
+})
+
+test('a finding is one line, whatever it says', () => {
+  expect(lineOf({ verdict: 'wrong', about: 'port', said: 'a\nb\u001b[2J', todo: 'c\td' })).toBe(
+    'WRONG  port: a b [2J → c d',
+  )
+  expect(lineOf({ verdict: 'ok', about: 'disk', said: 'fine' })).toBe('ok     disk: fine')
+})

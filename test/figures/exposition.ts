@@ -1,0 +1,52 @@
+/** One line of values. */
+export interface Exposed {
+  readonly name: string
+  readonly labels: Readonly<Record<string, string>>
+  readonly value: number
+}
+
+/** A text in the form of Prometheus, taken apart; fails for a line that is none. */
+export class Exposition {
+  readonly samples: readonly Exposed[]
+  /** By family. */
+  readonly types: ReadonlyMap<string, string>
+  readonly helps: ReadonlyMap<string, string>
+
+  constructor(text: string) {
+    const lines = text.split('\n').filter((line) => line !== '' && line !== '# EOF')
+    const comments = (word: string) =>
+      new Map(
+        lines
+          .filter((line) => line.startsWith(`# ${word} `))
+          .map((line) => [line.split(' ')[2] ?? '', line.split(' ').slice(3).join(' ')]),
+      )
+    this.types = comments('TYPE')
+    this.helps = comments('HELP')
+    this.samples = lines.filter((line) => !line.startsWith('#')).map(sampleOf)
+  }
+
+  /** Of one series; undefined when there is none. */
+  value(name: string, labels: Readonly<Record<string, string>> = {}): number | undefined {
+    const wanted = Object.entries(labels)
+    const found = this.samples.filter(
+      (sample) => sample.name === name && wanted.every(([label, value]) => sample.labels[label] === value),
+    )
+    if (found.length > 1) throw new Error(`${name} ${JSON.stringify(labels)} is said ${found.length} times`)
+    return found[0]?.value
+  }
+
+  /** Each series by its name and labels, without its value. */
+  get series(): readonly string[] {
+    return this.samples.map(({ name, labels }) => `${name}${JSON.stringify(labels)}`)
+  }
+}
+
+const linePattern = /^([a-z_]+)(?:\{(.*)\})? (-?[\d.e+-]+|\+Inf)$/
+const labelPattern = /([a-z_]+)="((?:[^"\\]|\\.)*)"(?:,|$)/g
+
+function sampleOf(line: string): Exposed {
+  const [, name, labels = '', value = ''] = linePattern.exec(line) ?? []
+  if (name === undefined) throw new Error(`no sample: ${line}`)
+  const pairs = [...labels.matchAll(labelPattern)].map(([, label = '', said = '']) => [label, said] as const)
+  return { name, labels: Object.fromEntries(pairs), value: value === '+Inf' ? Number.POSITIVE_INFINITY : Number(value) }
+}

@@ -1,0 +1,118 @@
+import { spawnSync } from 'node:child_process'
+import { existsSync, readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { parse } from 'yaml'
+import { z } from 'zod'
+import { projectRoot } from '#bench/project-root'
+
+/** What can be said of the compose files without an engine: that they are what they should be, and name what is there. */
+
+const folder = join(projectRoot, 'ops/compose')
+const files = ['compose.yaml', 'compose.nginx.yaml'] as const
+
+/** Of the compose specification what we use; a word that is not of it is a mistake. */
+const Service = z.strictObject({
+  build: z.string().optional(),
+  image: z.string().optional(),
+  extends: z.strictObject({ file: z.string(), service: z.string() }).optional(),
+  restart: z.literal('unless-stopped').optional(),
+  stop_grace_period: z
+    .string()
+    .regex(/^\d+s$/)
+    .optional(),
+  environment: z.record(z.string(), z.string()).optional(),
+  volumes: z.array(z.string()).optional(),
+  read_only: z.boolean().optional(),
+  cap_drop: z.array(z.string()).optional(),
+  cap_add: z.array(z.string()).optional(),
+  security_opt: z.array(z.string()).optional(),
+  ulimits: z.strictObject({ nofile: z.int() }).optional(),
+  logging: z.strictObject({ driver: z.string(), options: z.record(z.string(), z.string()) }).optional(),
+  depends_on: z.record(z.string(), z.strictObject({ condition: z.literal('service_healthy') })).optional(),
+  ports: z.array(z.string()).optional(),
+  tmpfs: z.array(z.string()).optional(),
+  command: z.array(z.string()).optional(),
+  network_mode: z.string().optional(),
+})
+const Compose = z.strictObject({
+  name: z.string(),
+  services: z.record(z.string(), Service),
+  volumes: z.record(z.string(), z.null()),
+})
+
+const composeOf = (file: string) => Compose.parse(parse(readFileSync(join(folder, file), 'utf8'), { merge: true }))
+
+describe.each(files)('%s', (file) => {
+  const compose = composeOf(file)
+
+  test('names files and volumes that are there', () => {
+    for (const { volumes = [], build, extends: base } of Object.values(compose.services)) {
+      for (const volume of volumes) {
+        // A name may have a default or a word for who forgot it.
+        const [source = ''] = volume.replace(/\$\{[^}]*\}/g, '$').split(':')
+        if (source.startsWith('.')) expect(existsSync(resolve(folder, source)), volume).toBe(true)
+        else if (!source.startsWith('$')) expect(Object.keys(compose.volumes)).toContain(source)
+      }
+      if (build !== undefined) expect(existsSync(join(folder, build, 'Dockerfile'))).toBe(true)
+      if (base) expect(composeOf(base.file).services[base.service]).toBeDefined()
+    }
+  })
+
+  test('shows nothing but the proxy to the outside', () => {
+    const published = Object.entries(compose.services).flatMap(([, { ports = [] }]) => ports)
+    expect(published.map((port) => port.split(':')[0]).sort()).toEqual(
+      file === 'compose.yaml' ? ['443', '443', '80'] : ['443', '80'],
+    )
+  })
+
+  test('every service waits for those that are there', () => {
+    for (const { depends_on = {}, network_mode } of Object.values(compose.services)) {
+      for (const name of Object.keys(depends_on)) expect(compose.services[name]).toBeDefined()
+      if (network_mode) expect(compose.services[network_mode.replace('service:', '')]).toBeDefined()
+    }
+  })
+})
+
+test('the server writes nowhere but into its volume, may do nothing special, and has time to end', () => {
+  const { server } = composeOf('compose.yaml').services
+  expect(server).toMatchObject({ read_only: true, cap_drop: ['ALL'], security_opt: ['no-new-privileges:true'] })
+  expect(server?.volumes).toEqual(['data:/data'])
+  expect(Number.parseInt(server?.stop_grace_period ?? '', 10)).toBeGreaterThanOrEqual(20)
+  expect(server?.environment).toMatchObject({ TRUST_PROXY: 'on' })
+  expect(server?.ports).toBeUndefined()
+})
+
+test('nginx is started with the configuration that is tried elsewhere, under the name that was given', () => {
+  const command = composeOf('compose.nginx.yaml').services.nginx?.command?.at(-1) ?? ''
+  // As compose hands it over.
+  const line = command.replaceAll('$$', '$').replace(/ && exec nginx.*$/, '')
+  const redirected = line.replace(
+    '/etc/nginx/device-data-backend.conf',
+    join(projectRoot, 'ops/nginx/device-data-backend.conf'),
+  )
+  const { stdout, status } = spawnSync('sh', ['-c', redirected.replace(/ > \S+$/, '')], {
+    encoding: 'utf8',
+    env: { ...process.env, DOMAIN: 'my.example' },
+  })
+  expect(status).toBe(0)
+  expect(stdout).toContain('server_name my.example;')
+  expect(stdout).not.toContain('devices.example.com')
+})
+
+const noCaddy = spawnSync('caddy', ['version']).error
+  ? 'Skipped, the Caddyfile was not looked at: caddy is not installed (apt-get install caddy)'
+  : undefined
+
+test('Caddy takes its configuration', (context) => {
+  if (noCaddy !== undefined && !process.env.CI) return context.skip(noCaddy)
+  const caddyfile = join(folder, 'Caddyfile')
+  const options = { encoding: 'utf8' as const, env: { ...process.env, DOMAIN: 'my.example' } }
+  const { status, stderr } = spawnSync('caddy', ['validate', '--adapter', 'caddyfile', '--config', caddyfile], options)
+  expect([status, stderr]).toEqual([0, expect.any(String)])
+  const adapted = spawnSync('caddy', ['adapt', '--adapter', 'caddyfile', '--config', caddyfile], options)
+  expect(adapted.stdout).toContain('"host":["my.example"]')
+  expect(adapted.stdout).toContain('"dial":"server:8080"')
+  // What is not formatted is warned of.
+  expect(adapted.stderr).not.toContain('not formatted')
+})

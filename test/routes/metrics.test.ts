@@ -1,0 +1,138 @@
+import { connect } from 'node:net'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Metrics, type MetricsForm, metricsRoutes } from '#routes/metrics'
+import { type Door, openDoor, until, world } from '#test/server/door'
+
+const token = 'what-the-scraper-knows'
+const pieceCharacters = 32 * 1024
+
+/** Of `count` pieces; says how many were made. */
+class SomeMetrics implements Metrics {
+  made = 0
+  readonly #count: number
+
+  constructor(count: number) {
+    this.#count = count
+  }
+
+  contentTypeOf(form: MetricsForm): string {
+    return `text/${form}`
+  }
+
+  async *pieces(): AsyncGenerator<string> {
+    for (let piece = 0; piece < this.#count; piece++) {
+      this.made++
+      yield `${'x'.repeat(pieceCharacters - 1)}\n`
+    }
+  }
+}
+
+function openMetrics(metrics: Metrics, known: string | undefined): Promise<Door> {
+  return openDoor({ rootBindings: metricsRoutes({ world, metrics, token: known }) })
+}
+
+function ask({ port }: Door, headers: Record<string, string> = {}): Promise<Response> {
+  return fetch(`http://127.0.0.1:${port}/metrics`, { headers })
+}
+
+describe('with a token', () => {
+  let door: Door
+  beforeAll(async () => {
+    door = await openMetrics(new SomeMetrics(2), token)
+  })
+  afterAll(() => door.server.close())
+
+  test('whoever shows it reads them', async () => {
+    const answer = await ask(door, { authorization: `Bearer ${token}` })
+    expect(answer.status).toBe(200)
+    expect(answer.headers.get('content-type')).toBe('text/prometheus')
+    expect(answer.headers.get('cache-control')).toBe('no-store')
+    expect(await answer.text()).toHaveLength(2 * pieceCharacters)
+  })
+
+  test('also from behind a proxy, and whatever the case of the scheme', async () => {
+    const headers = { authorization: `bearer ${token}`, 'x-forwarded-for': '192.0.2.1' }
+    expect((await ask(door, headers)).status).toBe(200)
+  })
+
+  test.each([
+    ['nothing', {}],
+    ['another', { authorization: 'Bearer another' }],
+    ['the beginning of it', { authorization: `Bearer ${token.slice(0, -1)}` }],
+    ['more than it', { authorization: `Bearer ${token}x` }],
+    ['nothing behind the scheme', { authorization: 'Bearer ' }],
+    ['another scheme', { authorization: `Basic ${btoa(`${token}:${token}`)}` }],
+    ['two', { authorization: `Bearer ${token}, Bearer ${token}` }],
+    ['a token of the API in its place', { 'x-api-key': token }],
+  ])('401 for %s', async (_, headers: Record<string, string>) => {
+    const answer = await ask(door, headers)
+    expect(answer.status).toBe(401)
+    expect(answer.headers.get('www-authenticate')).toBe('Bearer realm="metrics"')
+    expect(await answer.json()).toEqual({ error: 'METRICS_TOKEN is needed as Bearer' })
+  })
+
+  test('nothing but GET, and not below the base path', async () => {
+    const url = `http://127.0.0.1:${door.port}/metrics`
+    const authorization = `Bearer ${token}`
+    expect((await fetch(url, { method: 'POST', headers: { authorization } })).status).toBe(405)
+    expect((await fetch(`${door.base}/metrics`, { headers: { authorization } })).status).toBe(404)
+  })
+
+  test.each([
+    ['', 'prometheus'],
+    ['*/*', 'prometheus'],
+    ['text/html', 'prometheus'],
+    ['application/openmetrics-text', 'openmetrics'],
+    ['application/openmetrics-text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.3,*/*;q=0.2', 'openmetrics'],
+    ['text/plain;version=0.0.4;q=0.6, application/openmetrics-text;q=0.5', 'prometheus'],
+    ['application/openmetrics-text;q=0', 'prometheus'],
+  ])('who takes "%s" gets %s', async (accept, form) => {
+    const answer = await ask(door, { accept, authorization: `Bearer ${token}` })
+    expect([answer.status, answer.headers.get('content-type')]).toEqual([200, `text/${form}`])
+    await answer.text()
+  })
+})
+
+describe('without a token', () => {
+  let door: Door
+  beforeAll(async () => {
+    door = await openMetrics(new SomeMetrics(1), undefined)
+  })
+  afterAll(() => door.server.close())
+
+  test('this machine itself reads them, whatever it shows', async () => {
+    expect((await ask(door)).status).toBe(200)
+    expect((await ask(door, { authorization: 'Bearer undefined' })).status).toBe(200)
+  })
+
+  test.each([
+    'forwarded',
+    'via',
+    'x-forwarded-for',
+    'x-forwarded-host',
+    'x-forwarded-proto',
+    'x-forwarded-port',
+    'x-real-ip',
+  ])('403, and no word, for what came through a proxy: %s', async (name) => {
+    const answer = await ask(door, { [name]: '127.0.0.1' })
+    expect([answer.status, await answer.text()]).toEqual([403, ''])
+  })
+})
+
+test('of who asks and does not read, no more is made than what is on its way', async () => {
+  const metrics = new SomeMetrics(10_000)
+  const door = await openMetrics(metrics, undefined)
+  const socket = connect(door.port, '127.0.0.1')
+  socket.pause()
+  socket.write('GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n')
+  await until(() => metrics.made > 0)
+  let before = -1
+  await until(() => {
+    const stands = metrics.made === before
+    before = metrics.made
+    return stands
+  })
+  expect(metrics.made).toBeLessThan(1_000)
+  socket.destroy()
+  await door.server.close()
+})

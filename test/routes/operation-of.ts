@@ -1,0 +1,19 @@
+import type { OperationOptions } from '#routes/bindings'
+import type { Assembly } from '#src/assembly'
+import { Backups } from '#store/backup/backups'
+
+/** Where there is no disk: what routes about the process itself answer from. */
+export function operationOf({ context, database }: Assembly): OperationOptions {
+  return {
+    dataDirectory: '/',
+    databaseStatus: () => 'ok',
+    backups: new Backups({
+      world: context.world,
+      snapshot: () => database.snapshot(),
+      images: context.images,
+      keyFile: async () => undefined,
+      keepImages: () => context.imageUses.keepAll(),
+      log: { begun: () => {}, done: () => {}, brokenOff: () => {} },
+    }),
+  }
+}

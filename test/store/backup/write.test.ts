@@ -1,0 +1,194 @@
+import { beforeEach, describe, expect, test } from 'vitest'
+import type { Storage } from '#runtime/storage'
+import { Backups, type BackupsParts, backupMsMax } from '#store/backup/backups'
+import { everyKey } from '#store/keys'
+import { type MemoryPlace, memoryPlace } from '#store/memory'
+import { memoryBlobs } from '#store/memory-blobs'
+import { ManualWorld } from '#test/runtime/manual-world'
+import { readWhole, sha256Of } from '#test/store/backup/backup-bytes'
+
+const keyFile = Buffer.from(`${'k'.repeat(43)}\n`)
+const bytesFor = (text: string) => Buffer.from(text)
+
+/** Gives the loop back after every block. */
+function countedTurns() {
+  const turns = { count: 0, isOver: true, next: async () => void turns.count++ }
+  return turns
+}
+
+describe('backups', () => {
+  let world: ManualWorld
+  let place: MemoryPlace
+  let storage: Storage
+  let images: ReturnType<typeof memoryBlobs>
+  let said: string[]
+  let kept: number
+  let snapshots: number
+
+  beforeEach(async () => {
+    world = new ManualWorld()
+    place = memoryPlace()
+    storage = await place.open()
+    images = memoryBlobs({ bytesMax: 1_000_000 })
+    await images.open()
+    said = []
+    kept = 0
+    snapshots = 0
+  })
+
+  const put = (...rows: readonly (readonly [string, string])[]) =>
+    storage.write(
+      rows.map(([key, value]) => ({ key, value: bytesFor(value) })),
+      { sync: false },
+    )
+
+  const backups = (more: Partial<BackupsParts> = {}) =>
+    new Backups({
+      world,
+      snapshot() {
+        const scan = storage.scan({ ...everyKey, hasValues: true })
+        snapshots++
+        return { next: (countMax) => scan.next(countMax), close: () => scan.close().then(() => void snapshots--) }
+      },
+      images,
+      keyFile: async () => keyFile,
+      keepImages() {
+        kept++
+        return () => void kept--
+      },
+      log: {
+        begun: (user) => said.push(`begun ${user}`),
+        done: (user) => said.push(`done ${user}`),
+        brokenOff: (user) => said.push(`broken off ${user}`),
+      },
+      ...more,
+    })
+
+  async function image(bytes: Uint8Array): Promise<string> {
+    async function* pieces() {
+      yield bytes
+    }
+    await images.receive('part', { from: 0, size: null }, pieces())
+    return `images/${sha256Of(bytes)}`
+  }
+
+  test('hold every row, the key and every image', async () => {
+    await put(['format', 'f'], ['actor/device/default/A', 'a'], ['stream/default/00000000000001', 's'])
+    const one = Uint8Array.from({ length: 200_000 }, (_, at) => at & 0xff)
+    const names = [await image(one), await image(new Uint8Array(0))]
+    const turns = countedTurns()
+    const read = await readWhole(backups().make('ann', turns))
+    expect(read.rows.map(([key, value]) => [key, Buffer.from(value).toString()])).toEqual([
+      ['actor/device/default/A', 'a'],
+      ['format', 'f'],
+      ['stream/default/00000000000001', 's'],
+    ])
+    expect(read.files.map(([name]) => name)).toEqual(['identity.key', ...names.sort()])
+    expect(Buffer.from(read.files[0]?.[1] ?? [])).toEqual(keyFile)
+    expect([read.createdAt, read.ended]).toEqual([world.now(), true])
+    expect([kept, snapshots, said]).toEqual([0, 0, ['begun ann', 'done ann']])
+    expect(turns.count).toBeGreaterThan(3)
+  })
+
+  test('are of the moment in which they begin, whatever is written meanwhile', async () => {
+    const rows = Array.from({ length: 2_000 }, (_, at) => [
+      `actor/device/default/${String(at).padStart(6, '0')}`,
+      'old',
+    ])
+    await put(...(rows as [string, string][]))
+    const turns = {
+      isOver: true,
+      async next() {
+        await put(['actor/device/default/000001', 'new'], ['actor/device/default/new', 'new'], ['zeal/late', 'new'])
+        await storage.write([{ key: 'actor/device/default/001999', value: null }], { sync: false })
+      },
+    }
+    // The first turn is given before the snapshot is asked for anything, and behind its taking.
+    const read = await readWhole(backups().make('ann', turns))
+    expect(read.rows.length).toBe(2_000)
+    expect(new Set(read.rows.map(([, value]) => Buffer.from(value).toString()))).toEqual(new Set(['old']))
+  })
+
+  test('are made one at a time', async () => {
+    await put(['format', 'f'])
+    const maker = backups()
+    const first = maker.make('ann', countedTurns())
+    await first.next()
+    await expect(maker.make('ben', countedTurns()).next()).rejects.toMatchObject({ code: 'conflict' })
+    expect(kept).toBe(1)
+    await first.return(undefined)
+    expect([kept, snapshots]).toEqual([0, 0])
+    expect((await readWhole(maker.make('ben', countedTurns()))).ended).toBe(true)
+    expect(said).toEqual(['begun ann', 'broken off ann', 'begun ben', 'done ben'])
+  })
+
+  test('end where they are when the server is to end, and are not taken for whole', async () => {
+    await put(
+      ...Array.from({ length: 2_000 }, (_, at) => [`row/${String(at).padStart(6, '0')}`, 'x'.repeat(500)] as const),
+    )
+    const maker = backups()
+    let turn = 0
+    const turns = { isOver: true, next: async () => (++turn === 5 ? maker.stop() : undefined) }
+    await expect(readWhole(maker.make('ann', turns))).rejects.toThrow('cut off at byte')
+    expect([kept, snapshots, said]).toEqual([0, 0, ['begun ann', 'broken off ann']])
+  })
+
+  test('give the loop back behind each block, however large a row is', async () => {
+    await put(['row/large', 'x'.repeat(2_000_000)], ['row/small', 'x'])
+    let since = 0
+    let most = 0
+    const turns = {
+      isOver: true,
+      async next() {
+        since = 0
+      },
+    }
+    for await (const block of backups().make('ann', turns)) {
+      since += block.byteLength
+      most = Math.max(most, since)
+    }
+    expect(most).toBeGreaterThan(60_000)
+    expect(most).toBeLessThanOrEqual(2 * (64 * 1024 + 8))
+  })
+
+  test('that nobody began holds nothing back', async () => {
+    const maker = backups()
+    void maker.make('ann', countedTurns())
+    expect([kept, snapshots]).toEqual([0, 0])
+    expect((await readWhole(maker.make('ben', countedTurns()))).ended).toBe(true)
+  })
+
+  test.each<[string, () => void | Promise<void>]>([
+    ['whoever asked may not any more', () => Promise.reject(new Error('signed out'))],
+    ['an hour has passed', () => world.spend(backupMsMax + 1)],
+    ['the store is closed', () => storage.close()],
+  ])('end when %s, and hold nothing back', async (_, happen) => {
+    await put(...Array.from({ length: 2_000 }, (_, at) => [`row/${String(at).padStart(6, '0')}`, 'x'] as const))
+    let turn = 0
+    const turns = { isOver: false, next: async () => (++turn === 3 ? happen() : undefined) }
+    await expect(readWhole(backups().make('ann', turns))).rejects.toThrow()
+    expect([kept, snapshots, said]).toEqual([0, 0, ['begun ann', 'broken off ann']])
+  })
+
+  test('of a store that is being opened anew are refused for now', async () => {
+    await storage.close()
+    await expect(readWhole(backups().make('ann', countedTurns()))).rejects.toMatchObject({ code: 'storage' })
+    expect([kept, snapshots]).toEqual([0, 0])
+  })
+
+  test('leave out an image that went meanwhile, for then no row names it', async () => {
+    const name = await image(Uint8Array.of(1))
+    const gone = await image(Uint8Array.of(2))
+    const names = [name, gone].map((path) => path.slice('images/'.length)).sort()
+    const read = await readWhole(
+      backups({
+        images: {
+          names: async () => names,
+          sizeOf: async (sha256) => (gone.endsWith(sha256) ? undefined : images.sizeOf(sha256)),
+          read: (...asked) => images.read(...asked),
+        },
+      }).make('ann', countedTurns()),
+    )
+    expect(read.files.map(([file]) => file)).toEqual(['identity.key', name])
+  })
+})
