@@ -12,7 +12,10 @@ export const readBackup = defineRoute({
   access: { resource: 'tenants', action: 'read', within: 'tenant' },
   isSecret: true,
   answers: {
-    200: { description: 'The backup, to be kept as it is; whole only if its end mark was read' },
+    200: {
+      description: 'The backup, to be kept as it is; whole only if its end mark was read',
+      contentType: 'application/octet-stream',
+    },
     ...refused(401, 403, 409, 503),
   },
   example: { status: 200 },

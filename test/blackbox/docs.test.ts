@@ -91,7 +91,16 @@ describe('the viewer in a browser', () => {
     expect(await tags.evaluateAll((found) => found.map((tag) => tag.getAttribute('data-tag')))).toEqual(
       chapters.map(({ name }) => name),
     )
-    await page.locator('[data-tag="Operation"]').click()
+    for (const tag of await tags.all()) await tag.click()
+    const operations = page.locator('.opblock')
+    await operations.last().waitFor()
+    expect(await operations.count()).toBe(chapters.flatMap(({ entries }) => entries).length)
+    // One that has much to show, and what asks for credentials.
+    await page.locator('#operations-Functions-createFunction .opblock-summary-control').click()
+    await page.locator('#operations-Functions-createFunction .responses-inner .model-example').first().waitFor()
+    await page.getByRole('button', { name: 'Authorize' }).click()
+    await page.getByRole('dialog').or(page.locator('.dialog-ux')).getByText('X-API-Key').waitFor()
+    await page.getByRole('button', { name: 'Close' }).first().click()
     await sendHealth()
     expect(asked).toContain(`${origin()}/api/v1/health`)
     expectQuiet()
@@ -100,7 +109,10 @@ describe('the viewer in a browser', () => {
   test('works below a path that a proxy puts in front', async () => {
     const proxy = createServer((request, response) => {
       const path = (request.url ?? '').replace(/^\/below/, '')
-      if (path === request.url) return response.writeHead(404).end()
+      if (path === request.url) {
+        response.writeHead(404).end()
+        return
+      }
       const { method = 'GET', headers } = request
       const passed = ask({ host: '127.0.0.1', port: server.port, method, path, headers }, (answer) => {
         response.writeHead(answer.statusCode ?? 502, answer.headers)
