@@ -47,8 +47,16 @@ describe('backups', () => {
       world,
       snapshot() {
         const scan = storage.scan({ ...everyKey, hasValues: true })
+        const closed = new Set<unknown>()
         snapshots++
-        return { next: (countMax) => scan.next(countMax), close: () => scan.close().then(() => void snapshots--) }
+        return {
+          next: (countMax) => scan.next(countMax),
+          async close() {
+            if (!closed.has(scan)) snapshots--
+            closed.add(scan)
+            await scan.close()
+          },
+        }
       },
       images,
       keyFile: async () => keyFile,
