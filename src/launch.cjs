@@ -60,7 +60,8 @@ const builds = [
   {
     // What the two before it left is compressed too: where they ran again, so does this.
     stamp: 'dist/pages/.made-from',
-    inputs: () => ['dist/.built-from', 'dist/pages/.built-from', ...walk(viewer)].filter(isThere),
+    inputs: () =>
+      isThere(viewer) ? ['dist/.built-from', 'dist/pages/.built-from', ...walk(viewer)].filter(isThere) : [],
     make: () => makePages([]),
   },
 ]
@@ -269,9 +270,11 @@ function isUpToDate({ stamp, inputs }) {
 }
 
 function build() {
-  const old = builds.filter((each) => !isUpToDate(each))
-  if (old.length > 0) say('building')
-  for (const { stamp, inputs, make } of old) {
+  if (!isBuilt()) say('building')
+  for (const each of builds) {
+    // Asked one by one: what one of them makes is an input of another.
+    if (isUpToDate(each)) continue
+    const { stamp, inputs, make } = each
     // Taken before the compiler reads: what changes meanwhile is built by the next run.
     const files = inputs()
     const text = `${hashOfLook(files)} ${hashOfContent(files)}`
