@@ -140,7 +140,7 @@ function stopAsked(seconds: number): Promise<string> {
 }
 
 try {
-  const command = readDemoCommand(process.argv.slice(2))
+  const command = readDemoCommand(process.argv.slice(2), process.env)
   if (command.isHelp) console.log(demoHelp)
   else process.exit(await run(command))
 } catch (error) {

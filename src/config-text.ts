@@ -27,7 +27,7 @@ export function helpText(): string {
   ].join('\n')
 }
 
-/** The same as a table for the README. */
+/** The same as a table for the operator's guide. */
 export function markdownTable(): string {
   const rows = all.map((setting) => {
     const fallback = setting.fallback ? `\`${setting.fallback}\`` : ''

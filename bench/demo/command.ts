@@ -27,11 +27,11 @@ listens on 127.0.0.1 alone.
   --seconds S    then stop; 0: until Ctrl-C (0)
   --writes HOW   how devices take writes: answer, slow, reject, never, mixed or none (answer)
   --flap N       every N frames of a device its level crosses 50 %; 0: it has none (0)
-  --port N       (8080)
+  --port N       (PORT of the environment, or 8080)
   --data DIR     (./data/demo)`
 
-/** Reads the command line; throws a `RangeError` that says what is wrong. */
-export function readDemoCommand(args: readonly string[]): DemoCommand {
+/** Reads the command line, and the port from the environment; throws a `RangeError` that says what is wrong. */
+export function readDemoCommand(args: readonly string[], { PORT }: NodeJS.ProcessEnv): DemoCommand {
   const { values } = parseArgs({
     args: [...args],
     options: {
@@ -41,7 +41,7 @@ export function readDemoCommand(args: readonly string[]): DemoCommand {
       seconds: { type: 'string', default: '0' },
       writes: { type: 'string', default: 'answer' },
       flap: { type: 'string', default: '0' },
-      port: { type: 'string', default: '8080' },
+      port: { type: 'string', default: PORT ?? '8080' },
       data: { type: 'string', default: './data/demo' },
       help: { type: 'boolean', default: false },
     },

@@ -67,7 +67,7 @@ export class OpenPage {
     const session = await this.#browser.newBrowserCDPSession()
     const cpu = async () => (await session.send('SystemInfo.getProcessInfo')).processInfo as readonly ProcessTime[]
     const before = await cpu()
-    const drawn = (await this.page.evaluate(countFrames, ms)) as Pick<
+    const drawn = (await this.page.evaluate(`(${countFrames})(${ms})`)) as Pick<
       PageUse,
       'seconds' | 'frames' | 'longFrames' | 'longestMs'
     >
@@ -95,7 +95,7 @@ function secondsOf(processes: readonly ProcessTime[]): number {
   return processes.reduce((sum, { cpuTime }) => sum + cpuTime, 0)
 }
 
-/** Runs in the page, as a text: looks at every frame for so many milliseconds. */
+/** Of the page, which has another library than we: looks at every frame for so many milliseconds. */
 const countFrames = `(ms) => new Promise((resolve) => {
   const began = performance.now()
   let last = began
@@ -112,4 +112,4 @@ const countFrames = `(ms) => new Promise((resolve) => {
     else resolve({ seconds: (now - began) / 1000, frames, longFrames, longestMs })
   }
   requestAnimationFrame(look)
-})` as unknown as (ms: number) => unknown
+})`

@@ -16,34 +16,39 @@ const marginMs = 2_000
 
 function measured(path: (device: string) => string, devices = fleet.devices): Variant['measure'] {
   return (round) =>
-    underLoad(start, 'load/ingest', { ...fleet, devices: round.isQuick ? fleet.devices : devices }, async (run, _load, { port }): Promise<Figures> => {
-      const { warmupMs, measuredMs } = timesOf(round)
-      // Of ten thousand devices each has reported once before the page is opened.
-      await run<PhaseResult>({ warmupMs: 0, measuredMs: 1_500, rate })
-      const [device] = (await (await fetch(`http://127.0.0.1:${port}/api/v1/devices?limit=1`)).json()) as [Named]
-      const page = await OpenPage.open(`http://127.0.0.1:${port}/#${path(device.deviceIdentifier)}`)
-      try {
-        await page.page.locator('.connection', { hasText: 'live' }).waitFor({ timeout: 60_000 })
-        const sending = run<PhaseResult>({ warmupMs, measuredMs: measuredMs + marginMs, rate })
-        await page.page.waitForTimeout(warmupMs)
-        const use = await page.measure(measuredMs)
-        const isLive = await page.page.locator('.connection', { hasText: 'live' }).isVisible()
-        const sent = await sending
-        if (!isLive) throw new Error('the page was not live at the end')
-        return {
-          longFrames: (use.longFrames / use.seconds) * 60,
-          longestMs: use.longestMs,
-          framesPerSecond: use.frames / use.seconds,
-          pageCpu: (use.pageCpuSeconds / use.seconds) * 100,
-          browserCpu: (use.browserCpuSeconds / use.seconds) * 100,
-          heapMib: use.heapBytes / 2 ** 20,
-          serverCpu: (sent.serverCpuSeconds / sent.seconds) * 100,
-          loadCpu: (sent.loadCpuSeconds / sent.seconds) * 100,
+    underLoad(
+      start,
+      'load/ingest',
+      { ...fleet, devices: round.isQuick ? fleet.devices : devices },
+      async (run, _load, { port }): Promise<Figures> => {
+        const { warmupMs, measuredMs } = timesOf(round)
+        // Of ten thousand devices each has reported once before the page is opened.
+        await run<PhaseResult>({ warmupMs: 0, measuredMs: 1_500, rate })
+        const [device] = (await (await fetch(`http://127.0.0.1:${port}/api/v1/devices?limit=1`)).json()) as [Named]
+        const page = await OpenPage.open(`http://127.0.0.1:${port}/#${path(device.deviceIdentifier)}`)
+        try {
+          await page.page.locator('.connection', { hasText: 'live' }).waitFor({ timeout: 60_000 })
+          const sending = run<PhaseResult>({ warmupMs, measuredMs: measuredMs + marginMs, rate })
+          await page.page.waitForTimeout(warmupMs)
+          const use = await page.measure(measuredMs)
+          const isLive = await page.page.locator('.connection', { hasText: 'live' }).isVisible()
+          const sent = await sending
+          if (!isLive) throw new Error('the page was not live at the end')
+          return {
+            longFrames: (use.longFrames / use.seconds) * 60,
+            longestMs: use.longestMs,
+            framesPerSecond: use.frames / use.seconds,
+            pageCpu: (use.pageCpuSeconds / use.seconds) * 100,
+            browserCpu: (use.browserCpuSeconds / use.seconds) * 100,
+            heapMib: use.heapBytes / 2 ** 20,
+            serverCpu: (sent.serverCpuSeconds / sent.seconds) * 100,
+            loadCpu: (sent.loadCpuSeconds / sent.seconds) * 100,
+          }
+        } finally {
+          await page.close()
         }
-      } finally {
-        await page.close()
-      }
-    })
+      },
+    )
 }
 
 interface Named {

@@ -11,6 +11,7 @@ type Entries =
   | Of<typeof import('#api/api-keys')>
   | Of<typeof import('#api/backup')>
   | Of<typeof import('#api/basic-tokens')>
+  | Of<typeof import('#api/descriptions')>
   | Of<typeof import('#api/devices')>
   | Of<typeof import('#api/events')>
   | Of<typeof import('#api/functions')>

@@ -1,6 +1,8 @@
-/** What both documents say of themselves. The version is that of the package. */
+import { version } from '#model/version'
+
+/** What both documents say of themselves. */
 export const about = {
   title: 'Device Data Backend',
-  version: '0.1.0',
+  version,
   license: { name: 'MIT', url: 'https://opensource.org/license/mit' },
 } as const

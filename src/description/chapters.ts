@@ -91,7 +91,7 @@ export const chapters: readonly Chapter[] = [
     provisioningKeys,
     signingKeys,
   ),
-  chapter('Operation', 'How the server is, and what it speaks.', health, backup, descriptions),
+  chapter('Operation', 'How the server is, what it speaks, and a backup of it.', health, descriptions, backup),
 ]
 
 function chapter(name: string, description: string, ...modules: readonly object[]): Chapter {

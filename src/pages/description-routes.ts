@@ -7,12 +7,10 @@ import { type Binding, bind } from '#server/call'
 export const openApiFile = 'description/openapi.json'
 export const asyncApiFile = 'description/asyncapi.json'
 
-const handing = { caching: 'no-cache', hasOwnStyles: false }
-
 /** Who answers with what can be called. As the build made them: making them takes longer than an answer may. */
 export function descriptionRoutes(files: PageFiles): Binding[] {
   return [
-    bind(api.readOpenApi, (call) => fileReply(call, files.get(openApiFile), handing)),
-    bind(api.readAsyncApi, (call) => fileReply(call, files.get(asyncApiFile), handing)),
+    bind(api.readOpenApi, (call) => fileReply(call, files.get(openApiFile), 'no-cache')),
+    bind(api.readAsyncApi, (call) => fileReply(call, files.get(asyncApiFile), 'no-cache')),
   ]
 }

@@ -1,13 +1,12 @@
 import type { Seen } from '#model/seen'
 
 /**
- * What pages are told about themselves: everything they need is here, nothing runs that was not served as a file, nobody
- * frames them, and their addresses go to nobody else. `hasOwnStyles`: it sets styles that stand in no file, as the viewer of
- * the API does.
+ * What pages are told about themselves: everything they need is here, nothing runs, and no style holds, that was not served as a file, nobody
+ * frames them, and their addresses go to nobody else.
  */
-export function pageHeaders({ host }: Pick<Seen, 'host'>, hasOwnStyles: boolean): Record<string, string> {
+export function pageHeaders({ host }: Pick<Seen, 'host'>): Record<string, string> {
   return {
-    'Content-Security-Policy': policy(host, hasOwnStyles),
+    'Content-Security-Policy': policy(host),
     'Referrer-Policy': 'no-referrer',
     'Permissions-Policy':
       'camera=(), display-capture=(), geolocation=(), microphone=(), midi=(), payment=(), serial=(), usb=()',
@@ -16,11 +15,11 @@ export function pageHeaders({ host }: Pick<Seen, 'host'>, hasOwnStyles: boolean)
   }
 }
 
-function policy(host: string, hasOwnStyles: boolean): string {
+function policy(host: string): string {
   return [
     "default-src 'none'",
     "script-src 'self'",
-    `style-src 'self'${hasOwnStyles ? " 'unsafe-inline'" : ''}`,
+    "style-src 'self'",
     "img-src 'self' data: blob:",
     "font-src 'self'",
     "manifest-src 'self'",

@@ -35,7 +35,7 @@ function fileAt(files: PageFiles, path: string): (call: Call) => Reply {
   // Those have a hash of their content in their name.
   const isForGood = path.startsWith('/assets/')
   const caching = isForGood ? 'public, max-age=31536000, immutable' : 'no-cache'
-  return (call) => fileReply(call, file, { caching, hasOwnStyles: path === '/docs' })
+  return (call) => fileReply(call, file, caching)
 }
 
 function pageRoute(path: string, answer: (call: Call) => Reply): Binding {
@@ -52,22 +52,14 @@ function pageRoute(path: string, answer: (call: Call) => Reply): Binding {
   return bind(entry, answer)
 }
 
-/** How a file is handed out. */
-interface Handing {
-  /** `Cache-Control`. */
-  readonly caching: string
-  /** See `pageHeaders`. */
-  readonly hasOwnStyles: boolean
-}
-
-/** A file in the best coding that the caller takes. @throws Problem `not_found` when there is none */
-export function fileReply(call: Call, file: PageFile | undefined, { caching, hasOwnStyles }: Handing): Reply {
+/** A file in the best coding that the caller takes; `caching` is its `Cache-Control`. @throws Problem `not_found` when there is none */
+export function fileReply(call: Call, file: PageFile | undefined, caching: string): Reply {
   if (!file) throw new Problem('not_found', notBuilt)
   const coding = chooseCoding(call.header('accept-encoding'), (candidate) => file.bytes.has(candidate))
   // Strong, so each coding has one of its own. RFC 9110 §8.8.3.3.
   const etag = `"${file.digest}${coding === 'identity' ? '' : `-${coding}`}"`
   const headers = {
-    ...pageHeaders(call.seen, hasOwnStyles),
+    ...pageHeaders(call.seen),
     ETag: etag,
     'Cache-Control': caching,
     Vary: 'Accept-Encoding',

@@ -40,7 +40,7 @@ const readMetrics = defineRoute({
 })
 
 /** For so long, and up to so much, metrics are made before the loop is given back and they are handed over. */
-const sliceMs = 1
+const sliceMs = 0.5
 const pieceCharacters = 16 * 1024
 
 /**

@@ -288,7 +288,7 @@ export class Updater implements FirmwareEar, UpdateNotices {
         () => true,
       )
       // What is known at once is offered at once: nobody takes the release away in between.
-      const found = asked instanceof Promise ? await asked : asked
+      const found: Awaited<typeof asked> = asked instanceof Promise ? await asked : asked
       answer = found ? { type: 'found', id, ...found } : { type: 'not_found', id, why: 'none' }
     } catch (error) {
       if (error instanceof Problem) this.#waiters.refuse(tenant, device, error)

@@ -40,8 +40,7 @@ const prepared: Readonly<Record<string, Prepare>> = {
   // For holders of the role admin itself.
   readOutbox: async (ground) => {
     await ground.failedMail()
-    const { text } = await ground.call(undefined, 'GET', '/iam/token', undefined, { authorization: basic('root') })
-    return { headers: { authorization: `Bearer ${JSON.parse(text).token}` } }
+    return asRoot(ground)
   },
   // Whoever is shown has a second factor.
   listUsers: async (ground) => {
@@ -147,6 +146,12 @@ export const preparedNames = Object.keys(prepared)
 
 function basic(name: string): string {
   return `Basic ${Buffer.from(`${name}:${examplePassword}`).toString('base64')}`
+}
+
+/** The first administrator. */
+async function asRoot(ground: AccessGround): Promise<ExampleCall> {
+  const { text } = await ground.call(undefined, 'GET', '/iam/token', undefined, { authorization: basic('root') })
+  return { headers: { authorization: `Bearer ${JSON.parse(text).token}` } }
 }
 
 async function withHosts(ground: AccessGround): Promise<ExampleCall> {

@@ -37,8 +37,7 @@ test.each(entries.map((entry) => [entry.name, entry] as const))('%s', (_, { body
     ...Object.values(answers).flatMap(({ schema }) => namesOf(schema, 'output')),
   ]
   const secret = names.filter((name) => secretNames.test(name))
-  // Options of a registration, and an assertion, are spoken for the token or the password beside them. A backup is bytes,
-  // and every secret is among them.
+  // Options of a registration, and an assertion, are spoken for the token or the password beside them; a backup by itself.
   const isSpokenFor = path.startsWith('/auth/2fa/webauthn/') || path === '/backup'
   if (isSecret) expect(secret.length > 0 || isSpokenFor, names.join()).toBe(true)
   else expect(secret).toEqual([])

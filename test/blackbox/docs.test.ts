@@ -1,5 +1,7 @@
 import { readFileSync } from 'node:fs'
+import { request as ask, createServer } from 'node:http'
 import { createRequire } from 'node:module'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { type Browser, chromium, type Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
@@ -72,6 +74,15 @@ describe('the viewer in a browser', () => {
     expect(elsewhere).toEqual([])
   }
 
+  const sendHealth = async () => {
+    const operation = page.locator('#operations-Operation-readHealth')
+    await operation.locator('.opblock-summary-control').click()
+    await operation.locator('button.execute').click()
+    const answer = operation.locator('.live-responses-table tbody')
+    await answer.waitFor()
+    expect(await answer.textContent()).toContain('"status": "ok"')
+  }
+
   test('shows every operation of OpenAPI, and sends them', async () => {
     await page.goto(`${origin()}/docs`)
     await page.getByRole('heading', { name: 'Device Data Backend' }).waitFor()
@@ -80,14 +91,51 @@ describe('the viewer in a browser', () => {
     expect(await tags.evaluateAll((found) => found.map((tag) => tag.getAttribute('data-tag')))).toEqual(
       chapters.map(({ name }) => name),
     )
-    await page.locator('[data-tag="Operation"]').click()
-    await page.locator('#operations-Operation-readHealth .opblock-summary-control').click()
-    await page.locator('#operations-Operation-readHealth button.execute').click()
-    const answer = page.locator('#operations-Operation-readHealth .live-responses-table tbody')
-    await answer.waitFor()
-    expect(await answer.textContent()).toContain('"status": "ok"')
+    for (const tag of await tags.all()) await tag.click()
+    const operations = page.locator('.opblock')
+    await operations.last().waitFor()
+    expect(await operations.count()).toBe(chapters.flatMap(({ entries }) => entries).length)
+    // One that has much to show, and what asks for credentials.
+    await page.locator('#operations-Functions-createFunction .opblock-summary-control').click()
+    await page.locator('#operations-Functions-createFunction .responses-inner .model-example').first().waitFor()
+    await page.getByRole('button', { name: 'Authorize' }).click()
+    await page.getByRole('dialog').or(page.locator('.dialog-ux')).getByText('X-API-Key').waitFor()
+    await page.getByRole('button', { name: 'Close' }).first().click()
+    await sendHealth()
     expect(asked).toContain(`${origin()}/api/v1/health`)
     expectQuiet()
+  })
+
+  test('works below a path that a proxy puts in front', async () => {
+    const proxy = createServer((request, response) => {
+      const path = (request.url ?? '').replace(/^\/below/, '')
+      if (path === request.url) {
+        response.writeHead(404).end()
+        return
+      }
+      const { method = 'GET', headers } = request
+      const passed = ask({ host: '127.0.0.1', port: server.port, method, path, headers }, (answer) => {
+        response.writeHead(answer.statusCode ?? 502, answer.headers)
+        answer.pipe(response)
+      })
+      request.pipe(passed)
+    })
+    await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve))
+    try {
+      const base = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}/below`
+      // What has a slash too much is led to where it has none.
+      await page.goto(`${base}/docs/`)
+      expect(page.url()).toBe(`${base}/docs`)
+      await page.locator('[data-tag="Operation"]').click()
+      await sendHealth()
+      expect(asked).toContain(`${base}/api/v1/health`)
+      await page.getByRole('link', { name: 'Websockets' }).click()
+      await page.getByRole('heading', { level: 1 }).waitFor()
+      expect([page.url(), complaints]).toEqual([`${base}/docs/websockets.html`, []])
+    } finally {
+      proxy.closeAllConnections()
+      await new Promise((resolve) => proxy.close(resolve))
+    }
   })
 
   test('shows every message of AsyncAPI, and leads there and back', async () => {

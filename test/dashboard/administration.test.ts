@@ -260,7 +260,7 @@ describe('the pages of administration', () => {
     for (const where of ['users', 'roles', 'tenants', 'keys', 'sessions']) {
       await visit(ann, `/administration/${where}`)
       await page().getByRole('tab', { selected: true }).waitFor()
-      await page().locator('.loading').waitFor({ state: 'detached' })
+      await until(async () => (await page().locator('.loading').count()) === 0, 'everything to be read')
       await ann.isAccessible()
       await fitsAPhone(ann)
     }

@@ -48,7 +48,7 @@ export function degreesOf(number: number): number {
   return 20 + ((number * 17) % 45)
 }
 
-/** Many boilers on one link. They take any setpoint but 13. */
+/** Many boilers on one link. They take any setpoint but 13, and begin with any firmware. */
 export class Boilers {
   readonly #server: StartedServer
   readonly #count: number
@@ -95,6 +95,10 @@ export class Boilers {
   }
 
   #hear({ type, flakeAddress, id, updates }: Fields): void {
+    if (type === 'FIRMWARE') {
+      const more = [{ status: 'STARTED' }, { status: 'DOWNLOADING', progress: 40 }]
+      this.#open.send(...more.map((said) => ({ type: 'FIRMWARE_STATUS', flakeAddress, id, ...said })))
+    }
     if (type !== 'WRITE') return
     const identifier = [...this.#addresses].find(([, address]) => address === flakeAddress)?.[0] ?? ''
     const results = (updates as Fields[]).map(({ propId, value }) => {

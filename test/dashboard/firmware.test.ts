@@ -47,7 +47,8 @@ describe('the pages about firmware', () => {
   test('nothing yet: says what to do next; a release is uploaded, over a connection that breaks', async () => {
     await visit(ann, '/firmware')
     await page().getByText('There is no firmware yet').waitFor()
-    await page().getByText('curl -T boiler-1.0.0.bin').waitFor()
+    await page().getByText('curl -T boiler-1.0.0.bin http').waitFor()
+    await page().getByText('npm run fleet -- --url').waitFor()
 
     await button('New release').click()
     const dialog = dialogOf(page())
@@ -130,6 +131,7 @@ describe('the pages about firmware', () => {
     await list.getByText('done 1.1.0').waitFor()
     const counts = page().locator('.rollout-counts')
     await counts.getByText('1 done').waitFor()
+    await ann.isPictured('rollout')
 
     await button('Pause').click()
     await told('No further device begins with 1.1.0')
@@ -141,6 +143,7 @@ describe('the pages about firmware', () => {
     }, 'the rollout to go on')
 
     // A release in use stays, and the refusal names what keeps it.
+    await visit(ann, '/firmware/steps')
     await button('Delete 1.1.0').click()
     await button('Delete the release').click()
     await dialog.getByText('the rollout brings it to devices').waitFor()
@@ -189,6 +192,21 @@ describe('the pages about firmware', () => {
     expect((await server.get('/updates/projects/pinned/pins')).json).toEqual([])
   })
 
+  test('pins beyond the first page are fetched when somebody wants them', async () => {
+    const nameOf = (number: number) => `P-${String(number).padStart(3, '0')}`
+    const numbers = Array.from({ length: 501 }, (_, number) => number)
+    const pinned = await Promise.all(
+      numbers.map((number) => put(server, `many/pins/${nameOf(number)}`, { firmware: '1.0.0' })),
+    )
+    expect(pinned.filter(({ status }) => status !== 200)).toEqual([])
+    await visit(ann, '/firmware/many')
+    await row('P-499').waitFor()
+    expect(await row('P-500').count()).toBe(0)
+    await button('Show more').click()
+    await row('P-500').waitFor()
+    await button('Show more').waitFor({ state: 'detached' })
+  })
+
   test('updating one device by hand: what became of it is told, good or not', async () => {
     const device = await linked('HAND-1', 'hands')
     await release(server, 'hands/1.1.0')
@@ -231,5 +249,31 @@ describe('the pages about firmware', () => {
     await button('New release').click()
     await dialogOf(page()).getByText('every device that comes').waitFor()
     await ann.isAccessible()
+  })
+
+  test('with another update server: what devices have, and where the rest is', async () => {
+    const elsewhere = await StartedServer.start({ UPDATE_SERVER_URL: 'http://127.0.0.1:9' })
+    try {
+      devices.push(await UpdatingDevice.linked(elsewhere, 'AWAY-1', { project: 'away' }))
+      const other = await Visitor.open(browser as Browser, elsewhere)
+      await visit(other, '/firmware')
+      await other.reads('Firmware comes from another update server')
+      await rowOf(other.page, 'away').getByText('1.0.0 on 1').waitFor()
+      expect(await other.button('New release').count()).toBe(0)
+      await other.page.getByRole('link', { name: 'away' }).click()
+      await other.reads('are on another update server')
+      await other.page.getByRole('option', { name: /AWAY-1/ }).waitFor()
+      expect(await other.button('New rollout').count()).toBe(0)
+      await other.close()
+    } finally {
+      await elsewhere.discard()
+    }
+  })
+
+  test('without identity there is nothing to administer, and it says how to turn it on', async () => {
+    await visit(ann, '/administration')
+    await ann.reads('Identity is off')
+    await ann.reads('IAM=on npm start')
+    expect(await page().getByRole('tab').count()).toBe(0)
   })
 })

@@ -129,13 +129,17 @@ describe('the fleet in a browser', () => {
   })
 
   test('a device: names, units, what numbers were, and the link', async () => {
+    await boilers.report('BOILER-002', 71.5)
     await ann.goTo('/devices/BOILER-002')
     await ann.sees('BOILER-002')
     const temperature = ann.page.getByRole('row', { name: /^Temperature/ })
     await temperature.getByText('71.5').waitFor()
     await temperature.getByText('°C').waitFor()
     await ann.page.getByRole('row', { name: /^Mode/ }).getByText('Heating').waitFor()
-    for (const value of [60, 62, 65, 63, 66]) await boilers.report('BOILER-002', value)
+    for (let step = 0; step <= 40; step++) {
+      await boilers.report('BOILER-002', Math.round((66 + 8 * Math.sin(step / 5) * (1 - step / 40)) * 10) / 10)
+      await ann.page.waitForTimeout(30)
+    }
     await temperature.getByText('66').waitFor()
     await ann.isAccessible()
     await ann.isPictured('device')
@@ -256,7 +260,8 @@ describe('the fleet in a browser', () => {
     await ann.goTo('/devices/NOBODY')
     await ann.reads('There is no such device')
     await ann.goTo('/account')
-    await ann.reads('Nobody signs in here')
+    await ann.sees('Your account')
+    await ann.reads('whoever reaches it may do everything')
     await ann.isAccessible()
   })
 
@@ -291,5 +296,29 @@ describe('the fleet in a browser', () => {
     await ann.goTo('/')
     await row('BOILER-005').getByText('Temperature 33.25 °C').waitFor()
     await ann.reads('120 devices')
+  })
+
+  test('an update is begun by hand, and followed', async () => {
+    const headers = { 'content-type': 'application/octet-stream' }
+    const path = '/updates/projects/boiler/releases/1.1.0'
+    expect((await server.ask(path, { method: 'PUT', body: 'the image', headers })).status).toBe(201)
+    await ann.goTo('/devices/BOILER-007')
+    await ann.button('Update now').click()
+    await ann.page.getByRole('status').filter({ hasText: 'The device begins to update.' }).first().waitFor()
+    const progress = ann.page.getByRole('progressbar', { name: 'Update to 1.1.0' })
+    await expect.poll(() => progress.getAttribute('value')).toBe('40')
+    await ann.isAccessible()
+  })
+
+  test('dark and light are chosen, and kept', async () => {
+    const colours = () => ann.page.evaluate('getComputedStyle(document.body).backgroundColor')
+    const light = await colours()
+    await ann.button(/^Colours: as the system/).click()
+    await ann.button(/^Colours: dark/).waitFor()
+    const dark = await colours()
+    expect(dark).not.toBe(light)
+    await ann.page.reload()
+    await ann.button(/^Colours: dark/).waitFor()
+    expect(await colours()).toBe(dark)
   })
 })

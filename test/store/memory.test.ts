@@ -173,10 +173,10 @@ describe('memory whose process dies', () => {
     const scan = dead.scan({ after: '', before: 'z', hasValues: true })
     const settled: string[] = []
     const note = (what: string) => [() => settled.push(what), () => settled.push(what)] as const
-    scan.next(1).then(...note('scan in flight'))
+    void scan.next(1).then(...note('scan in flight'))
     place.crash()
-    scan.next(1).then(...note('scan'))
-    dead.write([put('a', '1')], soft).then(...note('write'))
+    void scan.next(1).then(...note('scan'))
+    void dead.write([put('a', '1')], soft).then(...note('write'))
     const storage = await place.open()
     await storage.write([put('b', '1')], soft)
     expect(() => dead.get('b')).toThrow(expect.objectContaining({ code: 'closed' }))

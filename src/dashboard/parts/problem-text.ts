@@ -75,7 +75,7 @@ function lostText(problem: unknown): string {
 }
 
 function detailText({ path, message }: { readonly path: string; readonly message: string }): string {
-  return sentence(path === '' ? message : `${path} ${message}`)
+  return sentence(path === '' ? message : `“${path}” ${message}`)
 }
 
 function sentence(text: string): string {

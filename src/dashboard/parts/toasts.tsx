@@ -10,9 +10,9 @@ interface Toast {
   readonly kind: 'done' | 'failed'
 }
 
-/** What is left standing; failures until they are put away. */
 const toasts = signal<readonly Toast[]>([])
-const shownMs = 6_000
+/** Failures also stand where they happened, where there is such a place. */
+const shownMs = { done: 6_000, failed: 20_000 } as const
 const toastsMax = 5
 let made = 0
 
@@ -20,7 +20,7 @@ export function say(text: string, kind: Toast['kind'] = 'done'): void {
   made += 1
   const toast = { id: made, text, kind }
   toasts.value = [...toasts.value.slice(1 - toastsMax), toast]
-  if (kind === 'done') after(shownMs, () => putAway(toast.id))
+  after(shownMs[kind], () => putAway(toast.id))
 }
 
 /** Waits for it and says how it went: `said` when it is done, the problem when it failed. Undefined then. */

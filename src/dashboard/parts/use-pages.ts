@@ -51,7 +51,14 @@ export function usePages<Row>(
     )
   }, [])
 
+  // Pages are fetched ahead: of a list that nobody looks at any more none is wanted.
+  const leave = useCallback(() => {
+    void iterator.current?.return?.()
+    iterator.current = undefined
+  }, [])
+
   const again = useCallback(() => {
+    leave()
     const mine = pages()[Symbol.asyncIterator]()
     iterator.current = mine
     fetchPage(mine, true)
@@ -60,9 +67,7 @@ export function usePages<Row>(
   useEffect(() => {
     setShown({ hasMore: false, isLoading: true })
     again()
-    return () => {
-      iterator.current = undefined
-    }
+    return leave
   }, [again])
 
   const more = useCallback(() => {

@@ -80,7 +80,9 @@ export default function AdministrationPage({ params }: PageProps) {
     <Page title="Administration" actions={tab.isOfTenant && mayTenants('read') && <TenantChoice />}>
       <Tabs label="Administration" tabs={offered} selected={tab.id} onSelect={select}>
         {/* Another tenant: nothing of the one before stays, half filled in or not. */}
-        <div key={`${tab.id} ${chosenTenant.value ?? ''}`}>{tab.show()}</div>
+        <div class="administration-tab" key={`${tab.id} ${chosenTenant.value ?? ''}`}>
+          {tab.show()}
+        </div>
       </Tabs>
     </Page>
   )

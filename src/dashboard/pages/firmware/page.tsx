@@ -1,11 +1,12 @@
 import { useMemo, useState } from 'preact/hooks'
 import type { Item } from '#client/client'
+import { fleetCommand, uploadCommand } from '#dashboard/pages/firmware/commands'
 import { isElsewhere } from '#dashboard/pages/firmware/embedded'
 import { useFleetFirmware } from '#dashboard/pages/firmware/fleet-firmware'
 import { UploadDialog } from '#dashboard/pages/firmware/upload-dialog'
 import { nothingTallied, type ProjectTally, tallyOf, withoutProject } from '#dashboard/pages/firmware/version-tally'
 import { Button } from '#dashboard/parts/button'
-import { Empty } from '#dashboard/parts/empty'
+import { Command, Empty } from '#dashboard/parts/empty'
 import { Link, pathOf } from '#dashboard/parts/link'
 import { Answered, Page, Section } from '#dashboard/parts/page'
 import { Status } from '#dashboard/parts/status'
@@ -119,19 +120,19 @@ function Projects({ rows, isRead }: { readonly rows: readonly Row[]; readonly is
       empty={
         <Empty title="There is no firmware yet" command={uploadCommand('boiler', '1.0.0')}>
           <p>
-            Devices say what firmware they have, and of which project, when they come. A project is there with its first
-            release: upload one above, or from a terminal with an <Link to="/administration/keys">API key</Link>.
+            Devices say what firmware they have, and of which project, when they come. Simulated ones do, too, and take
+            what they are offered:
+          </p>
+          <Command command={fleetCommand()} />
+          <p>
+            A project is there with its first release: upload one above, or from a terminal. With identity on that takes
+            an API key, and devices a provisioning key; both are made under{' '}
+            <Link to="/administration/keys">administration</Link>.
           </p>
         </Empty>
       }
     />
   )
-}
-
-/** For a terminal. The same as the dialog does, in one part. */
-function uploadCommand(project: string, version: string): string {
-  const url = `${location.origin}/api/v1/updates/projects/${project}/releases/${version}`
-  return `curl -T ${project}-${version}.bin -H "X-API-Key: $KEY" ${url}`
 }
 
 /** So many are named. */

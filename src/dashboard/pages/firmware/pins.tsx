@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks'
+import { pinCommand } from '#dashboard/pages/firmware/commands'
 import { type KnownProject, versionsOf } from '#dashboard/pages/firmware/known'
 import { versionProblem } from '#dashboard/pages/firmware/names'
 import { VersionField } from '#dashboard/pages/firmware/version-field'
@@ -29,7 +30,7 @@ export function Pins({ project, releases, pins }: KnownProject) {
         paged={pins}
         rowKey={({ deviceIdentifier }) => deviceIdentifier}
         empty={
-          <Empty title="No device is pinned">
+          <Empty title="No device is pinned" command={mayPin ? pinCommand(project, versions[0] ?? '1.0.0') : undefined}>
             A pinned device is held at one version, newer or older than its own, whatever the rollout says.
           </Empty>
         }

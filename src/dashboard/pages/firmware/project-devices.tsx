@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks'
 import type { FirmwareView } from '#client/client'
+import { fleetCommand } from '#dashboard/pages/firmware/commands'
 import { DeviceDialog } from '#dashboard/pages/firmware/device-dialog'
 import type { KnownProject } from '#dashboard/pages/firmware/known'
 import { updateText } from '#dashboard/pages/firmware/update-words'
@@ -36,9 +37,9 @@ export function ProjectDevices(known: KnownProject & { readonly isElsewhere: boo
     <Section title="Devices" beside={<span class="soft">{countText(shown.length, devices.length)}</span>}>
       {!isRead && <p class="soft">Reading…</p>}
       {isRead && devices.length === 0 && (
-        <Empty title="No device is of this project" command="npm run fleet -- --help">
+        <Empty title="No device is of this project" command={fleetCommand()}>
           Devices name their project and firmware when they come: <code>project</code> and <code>firmwares</code> in
-          HELLO. Without one at hand a simulated fleet does.
+          HELLO. Simulated ones are of climate, meter and pump.
         </Empty>
       )}
       {devices.length > 0 && (

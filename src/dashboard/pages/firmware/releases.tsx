@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks'
+import { uploadCommand } from '#dashboard/pages/firmware/commands'
 import { type KnownProject, releaseText } from '#dashboard/pages/firmware/known'
 import { bytesText } from '#dashboard/pages/firmware/names'
 import { isEnd } from '#dashboard/pages/firmware/update-words'
@@ -58,7 +59,7 @@ export function Releases(known: KnownProject) {
             rows={list}
             rowKey={releaseText}
             empty={
-              <Empty title="There is no release yet">
+              <Empty title="There is no release yet" command={mayUpload ? uploadCommand(project, '1.0.0') : undefined}>
                 {mayUpload
                   ? 'Upload the image of one above: devices are offered it then.'
                   : 'Who may create updates uploads one.'}

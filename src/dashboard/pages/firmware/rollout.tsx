@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks'
 import type { Item } from '#client/client'
+import { rolloutCommand } from '#dashboard/pages/firmware/commands'
 import { type KnownProject, versionsOf } from '#dashboard/pages/firmware/known'
 import { RolloutCounts } from '#dashboard/pages/firmware/rollout-counts'
 import { RolloutForm } from '#dashboard/pages/firmware/rollout-form'
@@ -50,7 +51,13 @@ export function Rollout({ project, releases, rollout, devices }: KnownProject) {
       }
     >
       <Answered called={rollout}>
-        {(entry) => (entry ? <Shown rollout={entry} groups={groups.value ?? []} /> : <None devices={devices.length} />)}
+        {(entry) =>
+          entry ? (
+            <Shown rollout={entry} groups={groups.value ?? []} />
+          ) : (
+            <None project={project} version={versionsOf(releases.value)[0]} devices={devices.length} mayPut={mayPut} />
+          )
+        }
       </Answered>
       <Dialog title={now ? 'Change the rollout' : 'New rollout'} isOpen={asked === 'put'} onClose={close}>
         <RolloutForm
@@ -181,11 +188,22 @@ function wholeText({ groups }: Pick<RolloutEntry, 'groups'>, known: readonly Gro
   return `the group${names.length === 1 ? '' : 's'} ${names.join(', ')}`
 }
 
-function None({ devices }: { readonly devices: number }) {
+function None({
+  project,
+  version = '1.0.0',
+  devices,
+  mayPut,
+}: {
+  readonly project: string
+  readonly version: string | undefined
+  readonly devices: number
+  readonly mayPut: boolean
+}) {
   return (
-    <Empty title="There is no rollout">
+    <Empty title="There is no rollout" command={mayPut ? rolloutCommand(project, version) : undefined}>
       Without one the newest release goes to every device that comes{devices > 0 && `: ${devices} at the moment`}. With
       one a version goes to a part of them first, in a window, and stops by itself when too many fail.
+      {mayPut && ' Begin one above, or from a terminal.'}
     </Empty>
   )
 }

@@ -11,6 +11,9 @@ import { lastHeard } from '#dashboard/values/last-heard'
 
 export const narrow = '(max-width: 52rem)'
 
+/** Two lines, with less room between them than between rows. */
+const stackedLines = 1.4
+
 export interface FleetGridProps {
   readonly identifiers: readonly string[]
   readonly columns: readonly FleetColumn[]
@@ -21,8 +24,11 @@ export interface FleetGridProps {
 
 /** A row a device. Each row in sight looks at its own device; what changes elsewhere costs nothing here. */
 export function FleetGrid({ identifiers, columns, sort, isDescending, onSort }: FleetGridProps) {
-  const rowHeight = useRowHeight()
-  const style = useMemo(() => layoutOf(columns), [columns])
+  const line = useRowHeight()
+  // A hand's breadth: name and status, and below them as many values as there is room for.
+  const isStacked = columns.map(({ key }) => key).join() === 'device,status,values' && matchMedia(narrow).matches
+  const rowHeight = isStacked ? Math.round(line * stackedLines) : line
+  const style = useMemo(() => (isStacked ? {} : layoutOf(columns)), [columns, isStacked])
   const head = (
     <div {...headRow} class="fleet-cells">
       {columns.map((column) => {
@@ -45,7 +51,7 @@ export function FleetGrid({ identifiers, columns, sort, isDescending, onSort }: 
     </div>
   )
   return (
-    <div class="fleet" style={style}>
+    <div class={isStacked ? 'fleet stacked' : 'fleet'} style={style}>
       <VirtualList
         label="Devices"
         rows={identifiers}
@@ -84,10 +90,6 @@ function Cells({ identifier, columns }: { readonly identifier: string; readonly 
 
 /** One template for the head and all rows; on a screen that is too narrow for it, it scrolls sideways. */
 function layoutOf(columns: readonly FleetColumn[]): Record<string, string> {
-  // A hand's breadth: the name, the status, and as much of the rest as there is room for.
-  if (columns.length === 3 && matchMedia(narrow).matches) {
-    return { '--fleet-columns': '8.5rem 5.5rem minmax(0, 1fr)', '--fleet-width': '0' }
-  }
   return {
     '--fleet-columns': columns.map(({ width }) => `minmax(${width}rem, ${width}fr)`).join(' '),
     '--fleet-width': `${columns.reduce((sum, { width }) => sum + width, 1)}rem`,

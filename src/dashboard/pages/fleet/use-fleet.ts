@@ -53,9 +53,16 @@ export function useFleet(devices: Devices, options: ArrangeOptions, deps: readon
   return fleet
 }
 
-/** The rows as they were where they are the same: then they need not be drawn. */
+/** What is as it was is the same object: then nothing is drawn, or only the figures. */
 function sparing(before: Fleet, after: Fleet): Fleet {
-  return isSameOrder(before.identifiers, after.identifiers) ? { ...after, identifiers: before.identifiers } : after
+  if (!isSameOrder(before.identifiers, after.identifiers)) return after
+  const { counts, total, offers } = after
+  const isSame = total === before.total && offers === before.offers && isSameCounts(counts, before.counts)
+  return isSame ? before : { ...after, identifiers: before.identifiers }
+}
+
+function isSameCounts(one: Fleet['counts'], other: Fleet['counts']): boolean {
+  return (['any', 'online', 'idle', 'offline'] as const).every((status) => one[status] === other[status])
 }
 
 /** All identifiers in order, sorted anew only when devices came or went. */
@@ -86,7 +93,8 @@ class FleetOrder {
       this.#offersAt = 0
     }
     if (now() - this.#offersAt > offersMs) {
-      this.#offers = offersOf(this.#devices.values())
+      const offers = offersOf(this.#devices.values())
+      if (String([...offers]) !== String([...this.#offers])) this.#offers = offers
       this.#offersAt = now()
     }
     return { ...arrange(this.#ordered(), options), total: this.#identifiers.length, offers: this.#offers }

@@ -92,6 +92,7 @@ function NodeBox({ placed, draft, names, faults, trail, onNode }: GraphPicturePr
         {mark(isFaulty, stop !== undefined, isEntered === true)}
         {id}
       </text>
+      {/* Two words, also for who reads the page by program. */}{' '}
       <text x={boxWidth / 2} y={36}>
         {line}
       </text>

@@ -1,13 +1,13 @@
 import { useState } from 'preact/hooks'
 import type { Answer, Body } from '#client/client'
+import { useSchemas } from '#dashboard/binding/known'
 import { readJson } from '#dashboard/conditions/json-text'
 import { literalOf } from '#dashboard/conditions/rows'
-import { useSchemas } from '#dashboard/binding/known'
 import { draftOf } from '#dashboard/pages/functions/graph-draft'
-import { showCard } from '#dashboard/pages/functions/graph-editor'
 import { noFaults } from '#dashboard/pages/functions/graph-faults'
 import { GraphPicture } from '#dashboard/pages/functions/graph-picture'
 import { MailView } from '#dashboard/pages/functions/mail-view'
+import { showCard } from '#dashboard/pages/functions/node-card'
 import { useAlarmNames } from '#dashboard/pages/functions/use-names'
 import { detailUnder } from '#dashboard/parts/details'
 import { Select, TextField } from '#dashboard/parts/fields'
@@ -97,11 +97,7 @@ function Outcome({ tried }: { readonly tried: Tried & { readonly graph: Graph } 
   return (
     <div class="trial" role="status">
       <h3>Its way</h3>
-      {path.length === 0 ? (
-        <p>Nothing waits for this value.</p>
-      ) : (
-        <p class="code">{path.join(' → ')}</p>
-      )}
+      {path.length === 0 ? <p>Nothing waits for this value.</p> : <p class="code">{path.join(' → ')}</p>}
       <GraphPicture draft={draftOf(graph)} names={names} faults={noFaults} trail={tried} onNode={showCard} />
       {stopped.length > 0 && (
         <ul>

@@ -1,0 +1,255 @@
+// The client's side of RFC 6455 over a POSIX socket, as far as the device link needs it. Plain TCP: on the way over a
+// network that is not yours put TLS around it, with a library or with a proxy beside the device.
+#pragma once
+
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+// The link is over. By `code` one knows whether to come back; docs/api.md lists them.
+struct Closed : std::runtime_error {
+  int code;
+  Closed(int code, const std::string& reason)
+      : std::runtime_error("closed with " + std::to_string(code) + " " + reason), code(code) {}
+};
+
+// The server did not let us in.
+struct Refused : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+inline std::string base64(const std::string& bytes) {
+  static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string text;
+  for (size_t at = 0; at < bytes.size(); at += 3) {
+    uint32_t group = 0;
+    for (size_t place = 0; place < 3; place++)
+      group = group << 8 | (at + place < bytes.size() ? static_cast<uint8_t>(bytes[at + place]) : 0);
+    for (size_t place = 0; place < 4; place++)
+      text += at + place <= bytes.size() ? digits[group >> (18 - 6 * place) & 63] : '=';
+  }
+  return text;
+}
+
+// RFC 3174. Broken for signatures, but that is not what a websocket's handshake uses it for.
+inline std::string sha1(std::string message) {
+  const uint64_t bits = message.size() * 8;
+  message += '\x80';
+  message.append((120 - message.size() % 64) % 64, '\0');
+  for (int shift = 56; shift >= 0; shift -= 8) message += static_cast<char>(bits >> shift);
+  const auto rotated = [](uint32_t word, int by) { return word << by | word >> (32 - by); };
+  std::array<uint32_t, 5> hash = {0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476, 0xc3d2e1f0};
+  for (size_t block = 0; block < message.size(); block += 64) {
+    uint32_t words[80];
+    for (int t = 0; t < 80; t++) {
+      if (t >= 16) {
+        words[t] = rotated(words[t - 3] ^ words[t - 8] ^ words[t - 14] ^ words[t - 16], 1);
+        continue;
+      }
+      words[t] = 0;
+      for (int place = 0; place < 4; place++)
+        words[t] = words[t] << 8 | static_cast<uint8_t>(message[block + t * 4 + place]);
+    }
+    auto [a, b, c, d, e] = hash;
+    for (int t = 0; t < 80; t++) {
+      const uint32_t mixed = t < 20   ? ((b & c) | (~b & d)) + 0x5a827999
+                             : t < 40 ? (b ^ c ^ d) + 0x6ed9eba1
+                             : t < 60 ? ((b & c) | (b & d) | (c & d)) + 0x8f1bbcdc
+                                      : (b ^ c ^ d) + 0xca62c1d6;
+      const uint32_t next = rotated(a, 5) + mixed + e + words[t];
+      e = d, d = c, c = rotated(b, 30), b = a, a = next;
+    }
+    hash = {hash[0] + a, hash[1] + b, hash[2] + c, hash[3] + d, hash[4] + e};
+  }
+  std::string digest;
+  for (const uint32_t word : hash)
+    for (int shift = 24; shift >= 0; shift -= 8) digest += static_cast<char>(word >> shift);
+  return digest;
+}
+
+// http://host:port/prefix
+struct Place {
+  std::string host, port, prefix;
+
+  explicit Place(std::string url) {
+    for (const std::string scheme : {"http://", "ws://"})
+      if (url.compare(0, scheme.size(), scheme) == 0) {
+        url.erase(0, scheme.size());
+        const size_t slash = std::min(url.find('/'), url.size());
+        prefix = url.substr(slash);
+        while (!prefix.empty() && prefix.back() == '/') prefix.pop_back();
+        host = url.substr(0, slash);
+        const size_t colon = host.rfind(':');
+        port = colon == std::string::npos ? "80" : host.substr(colon + 1);
+        if (colon != std::string::npos) host.erase(colon);
+        return;
+      }
+    throw std::invalid_argument("an address such as http://127.0.0.1:8080 is needed");
+  }
+};
+
+class WebSocket {
+ public:
+  WebSocket(const Place& place, const std::string& path, const std::string& subprotocol, const std::string& name,
+            const std::string& secret)
+      : descriptor(connected(place)) {
+    try {
+      upgrade(place, path, subprotocol, base64(name + ":" + secret));
+    } catch (...) {
+      close(descriptor);
+      throw;
+    }
+  }
+  WebSocket(const WebSocket&) = delete;
+  ~WebSocket() { close(descriptor); }
+
+  void send(const std::string& text) { send(0x1, text); }
+
+  // The next message; nothing when there was none for so long. Answers pings on the way.
+  std::optional<std::string> receive(std::chrono::milliseconds patience) {
+    const auto until = Clock::now() + patience;
+    for (;;) {
+      if (const auto frame = takeFrame()) {
+        if (frame->opcode == 0x8)
+          throw Closed(frame->payload.size() < 2 ? 1005 : byteAt(frame->payload, 0) << 8 | byteAt(frame->payload, 1),
+                       frame->payload.substr(std::min<size_t>(2, frame->payload.size())));
+        if (frame->opcode == 0x9) send(0xa, frame->payload);
+        if (frame->opcode > 0x1) continue;
+        message += frame->payload;
+        if (frame->isLast) return std::exchange(message, {});
+        continue;
+      }
+      if (Clock::now() - heardAt > silenceMax) throw Closed(1006, "silence");
+      const auto rest = std::chrono::duration_cast<std::chrono::milliseconds>(until - Clock::now()).count();
+      pollfd readable = {descriptor, POLLIN, 0};
+      if (poll(&readable, 1, static_cast<int>(std::max<long>(rest, 0))) <= 0) return {};
+      receiveMore();
+    }
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  // The server pings every 30 s: behind two of them the line is dead.
+  static constexpr std::chrono::seconds silenceMax{75};
+
+  struct Frame {
+    bool isLast;
+    int opcode;
+    std::string payload;
+  };
+
+  int descriptor;
+  std::string buffer, message;
+  Clock::time_point heardAt = Clock::now();
+  std::random_device chance;
+
+  static unsigned byteAt(const std::string& bytes, size_t at) { return static_cast<uint8_t>(bytes[at]); }
+
+  static int connected(const Place& place) {
+    addrinfo wish{}, *found = nullptr;
+    wish.ai_socktype = SOCK_STREAM;
+    if (const int code = getaddrinfo(place.host.c_str(), place.port.c_str(), &wish, &found))
+      throw std::runtime_error(gai_strerror(code));
+    int descriptor = -1;
+    for (const addrinfo* each = found; each && descriptor < 0; each = each->ai_next) {
+      descriptor = socket(each->ai_family, each->ai_socktype, each->ai_protocol);
+      const timeval patience = {10, 0};
+      setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+      setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+      const int isOn = 1;
+      setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &isOn, sizeof isOn);
+      if (descriptor >= 0 && connect(descriptor, each->ai_addr, each->ai_addrlen) < 0) {
+        close(descriptor);
+        descriptor = -1;
+      }
+    }
+    freeaddrinfo(found);
+    if (descriptor < 0) throw std::runtime_error("nobody answers");
+    return descriptor;
+  }
+
+  void upgrade(const Place& place, const std::string& path, const std::string& subprotocol,
+               const std::string& credentials) {
+    const std::string key = base64(randomBytes(16));
+    sendAll("GET " + place.prefix + path + " HTTP/1.1\r\nHost: " + place.host + ":" + place.port +
+            "\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: " + key +
+            "\r\nSec-WebSocket-Protocol: " + subprotocol + "\r\nAuthorization: Basic " + credentials + "\r\n\r\n");
+    size_t end;
+    while ((end = buffer.find("\r\n\r\n")) == std::string::npos) receiveMore();
+    const std::string head = buffer.substr(0, end);
+    buffer.erase(0, end + 4);
+    const std::string status = head.substr(0, head.find("\r\n"));
+    if (status.find(" 401 ") != std::string::npos) throw Refused("name and secret do not fit");
+    // Proof that the other side speaks websocket and answers this very request.
+    const std::string accept = base64(sha1(key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"));
+    if (status.find(" 101 ") == std::string::npos || head.find(accept) == std::string::npos)
+      throw std::runtime_error("no websocket there: " + status);
+  }
+
+  void send(int opcode, const std::string& payload) {
+    std::string frame(1, static_cast<char>(0x80 | opcode));
+    const size_t size = payload.size();
+    const int sizeBytes = size < 126 ? 0 : size < 65536 ? 2 : 8;
+    frame += static_cast<char>(0x80 | (sizeBytes == 0 ? size : sizeBytes == 2 ? 126 : 127));
+    for (int shift = 8 * (sizeBytes - 1); shift >= 0; shift -= 8)
+      frame += static_cast<char>(static_cast<uint64_t>(size) >> shift);
+    const std::string mask = randomBytes(4);
+    frame += mask;
+    for (size_t at = 0; at < size; at++) frame += static_cast<char>(payload[at] ^ mask[at % 4]);
+    sendAll(frame);
+  }
+
+  void sendAll(const std::string& bytes) {
+    for (size_t sent = 0; sent < bytes.size();) {
+      const ssize_t count = ::send(descriptor, bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
+      if (count < 0 && errno != EINTR) throw Closed(1006, std::strerror(errno));
+      sent += static_cast<size_t>(std::max<ssize_t>(count, 0));
+    }
+  }
+
+  void receiveMore() {
+    char bytes[65536];
+    const ssize_t count = recv(descriptor, bytes, sizeof bytes, 0);
+    if (count < 0 && errno == EINTR) return;
+    if (count <= 0) throw Closed(1006, count == 0 ? "without a word" : std::strerror(errno));
+    buffer.append(bytes, static_cast<size_t>(count));
+    heardAt = Clock::now();
+  }
+
+  // One frame of what came already; nothing while its rest is on its way.
+  std::optional<Frame> takeFrame() {
+    if (buffer.size() < 2) return {};
+    uint64_t size = byteAt(buffer, 1) & 0x7f;
+    const size_t start = size < 126 ? 2 : size == 126 ? 4 : 10;
+    if (buffer.size() < start) return {};
+    if (start > 2) size = 0;
+    for (size_t at = 2; at < start; at++) size = size << 8 | byteAt(buffer, at);
+    if (buffer.size() - start < size) return {};
+    Frame frame = {(byteAt(buffer, 0) & 0x80) != 0, static_cast<int>(byteAt(buffer, 0) & 0x0f),
+                   buffer.substr(start, size)};
+    buffer.erase(0, start + size);
+    return frame;
+  }
+
+  std::string randomBytes(int count) {
+    std::string bytes;
+    while (count-- > 0) bytes += static_cast<char>(chance());
+    return bytes;
+  }
+};

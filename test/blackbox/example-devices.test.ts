@@ -1,0 +1,189 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { projectRoot } from '#bench/project-root'
+import { EventClient } from '#test/blackbox/event-client'
+import { freePort } from '#test/blackbox/free-port'
+import { identityOn, Person } from '#test/blackbox/people'
+import { StartedServer } from '#test/blackbox/started-server'
+import { until } from '#test/blackbox/until'
+
+/**
+ * The devices in `examples` do what the guide for devices says of a good one, against the server as people start it: what
+ * they measured while it was dead is there once and in order, and what they are asked they do.
+ */
+const examples = join(projectRoot, 'examples')
+
+interface Language {
+  readonly tool: string
+  /** Answers what to run; throws what the tool says when it can't be made. */
+  readonly make: (folder: string) => readonly [string, ...string[]]
+}
+
+const languages: readonly (readonly [string, Language])[] = [
+  ['device.py', { tool: 'python3', make: () => ['python3', '-B', join(examples, 'device.py')] }],
+  [
+    'device.cpp',
+    {
+      tool: 'g++',
+      make: (folder) => {
+        const program = join(folder, 'device')
+        const line = ['-std=c++17', '-Wall', '-Wextra', '-Werror', '-o', program, join(examples, 'device.cpp')]
+        const { status, stderr } = spawnSync('g++', line, { encoding: 'utf8' })
+        if (status !== 0) throw new Error(stderr)
+        return [program]
+      },
+    },
+  ],
+]
+
+const [temperature, setpoint, reports] = [0x2000, 0x2001, 0x2002]
+const reportSeconds = 0.02
+
+class Device {
+  readonly #child: ChildProcess
+  output = ''
+  ending: number | undefined
+
+  constructor([program, ...args]: readonly [string, ...string[]], server: StartedServer, name: string, secret: string) {
+    this.#child = spawn(program, [...args, `http://127.0.0.1:${server.port}`, name, `${reportSeconds}`], {
+      cwd: tmpdir(),
+      env: { PATH: process.env.PATH, DEVICE_SECRET: secret },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    for (const stream of [this.#child.stdout, this.#child.stderr]) {
+      stream?.setEncoding('utf8').on('data', (text: string) => {
+        this.output += text
+      })
+    }
+    this.#child.once('close', (code) => {
+      this.ending = code ?? -1
+    })
+  }
+
+  /** How often it was welcomed, and with how much that it still had to send. */
+  get welcomes(): { readonly stored: number; readonly toSend: number }[] {
+    const lines = this.output.matchAll(/^linked, (\d+) stored, (\d+) to send$/gm)
+    return [...lines].map(([, stored, toSend]) => ({ stored: Number(stored), toSend: Number(toSend) }))
+  }
+
+  async welcomed(times: number): Promise<void> {
+    await until(
+      () => this.welcomes.length >= times,
+      () => `welcome number ${times}\n${this.output}`,
+    )
+  }
+
+  async ended(): Promise<number> {
+    return until(() => (this.ending === undefined ? undefined : { code: this.ending }), 'its end').then(
+      ({ code }) => code,
+    )
+  }
+
+  async kill(): Promise<void> {
+    this.#child.kill('SIGKILL')
+    await this.ended()
+  }
+}
+
+describe.each(languages)('%s', (_, { tool, make }) => {
+  const isThere = spawnSync(tool, ['--version']).status === 0
+  let folder: string
+  let server: StartedServer
+  let admin: Person
+  let program: readonly [string, ...string[]]
+  let device: Device | undefined
+
+  // In CI it has to be there: making it fails then.
+  beforeEach((context) => {
+    if (!isThere && !process.env.CI) context.skip(`SKIPPED, not passed: ${tool} is not there`)
+  })
+  beforeAll(async () => {
+    if (!isThere && !process.env.CI) return
+    folder = mkdtempSync(join(tmpdir(), 'examples-'))
+    program = make(folder)
+    server = await StartedServer.start({ ...identityOn, PORT: String(await freePort()) })
+    admin = await Person.signIn(server)
+  })
+  afterEach(async () => {
+    if (device?.ending === undefined) await device?.kill()
+  })
+  afterAll(async () => {
+    await server?.finish()
+    if (folder) rmSync(folder, { recursive: true, force: true })
+  })
+
+  const start = async (name: string) => {
+    const made = await admin.post('/devices', { deviceIdentifier: name })
+    expect(made.status).toBe(201)
+    device = new Device(program, server, name, (made.json as { secret: string }).secret)
+    await device.welcomed(1)
+    return device
+  }
+  const propertiesOf = (name: string) => `/devices/${name}/services/climate/properties`
+  const shown = async (name: string, propId: number) => {
+    const { status, json } = await admin.get(propertiesOf(name))
+    return status === 200 ? (json as Record<string, { value?: number }>)[propId]?.value : undefined
+  }
+
+  test('reports, does what it is asked, and says so', async () => {
+    const { output } = await start('HALL')
+    expect(output).toContain('linked, 0 stored')
+    await until(async () => Number(await shown('HALL', reports)) > 2, 'its reports')
+    expect(await shown('HALL', temperature)).toBeGreaterThan(18)
+    const properties = propertiesOf('HALL')
+
+    const set = await admin.put(properties, { [setpoint]: 23.5 })
+    expect([set.status, set.json]).toEqual([200, { updates: [{ propId: setpoint, status: 'OK' }] }])
+    expect(await shown('HALL', setpoint)).toBe(23.5)
+    const tooHot = await admin.put(properties, { [setpoint]: 99 })
+    expect(tooHot.json).toEqual({
+      updates: [{ propId: setpoint, status: 'REJECTED', message: 'from 5 to 30 degrees' }],
+    })
+    expect((await admin.put(properties, { [temperature]: 30 })).status).toBe(400)
+    expect(await shown('HALL', setpoint)).toBe(23.5)
+    expect(device?.output).toContain('setpoint 23.5')
+  })
+
+  test('measures on while the server is dead, and brings all of it, once and in order', async () => {
+    const cellar = await start('CELLAR')
+    const counted = async () => Number(await shown('CELLAR', reports))
+    await until(async () => (await counted()) > 10, 'some reports')
+    await server.kill()
+    await until(() => cellar.output.includes('; again in '), 'the break to be noticed')
+    await server.startAgain()
+    admin = await Person.signIn(server)
+    await cellar.welcomed(2)
+    const [first, second] = cellar.welcomes
+    expect(first?.stored).toBe(0)
+    expect(second?.stored).toBeGreaterThan(5)
+    expect(second?.toSend).toBeGreaterThan(0)
+    const before = await counted()
+    await until(async () => (await counted()) > before + 5, 'new reports')
+
+    // From the very beginning of the stream: all that was ever stored of it.
+    const epoch = (await admin.get('/devices')).headers.get('stream-epoch') ?? ''
+    const dashboard = await EventClient.open(server, { epoch, offset: 0, devices: 'CELLAR' }, admin)
+    const counts = await until(() => {
+      const items = dashboard.of('OBJECT_UPDATED').flatMap(({ updates }) => updates)
+      const all = items.flatMap((item) => (item.propId === reports && item.tag === 'value' ? [Number(item.value)] : []))
+      return all.length > before && all
+    }, 'its reports in the stream')
+    await dashboard.close()
+    expect(counts).toEqual(counts.map((_, index) => index + 1))
+  })
+
+  test('ends when its secret is good no more, and does not begin with a wrong one', async () => {
+    const attic = await start('ATTIC')
+    expect((await admin.post('/devices/ATTIC/secret')).status).toBe(200)
+    expect(await attic.ended()).toBe(1)
+    expect(attic.output).toContain('closed with 4401')
+
+    device = new Device(program, server, 'ATTIC', 'wrong')
+    expect(await device.ended()).toBe(1)
+    expect(device.output).toContain('name and secret do not fit')
+    expect(device.welcomes).toEqual([])
+  })
+})

@@ -1,0 +1,62 @@
+import { tmpdir } from 'node:os'
+import { expect, test } from 'vitest'
+import { ProcessFigures } from '#figures/process-figures'
+import type { World } from '#runtime/world'
+
+/** A world whose one timer fires when it is told to, however late. */
+function lateWorld() {
+  let now = 0
+  let waiting: (() => void) | undefined
+  const world = {
+    now: () => now,
+    monotonic: () => now,
+    after(_: number, task: () => void) {
+      waiting = task
+      return () => {
+        waiting = undefined
+      }
+    },
+  } as Partial<World> as World
+  return {
+    world,
+    fireAfter(ms: number) {
+      now += ms
+      waiting?.()
+    },
+    isWaiting: () => waiting !== undefined,
+  }
+}
+
+function figuresOf(world: World, dataDirectory = tmpdir()): ProcessFigures {
+  return new ProcessFigures({ world, version: '1.2.3', dataDirectory, loopTimes: () => ({ active: 1, idle: 2 }) })
+}
+
+test('by how much the loop is late is counted, again and again, until it is stopped', () => {
+  const late = lateWorld()
+  const figures = figuresOf(late.world)
+  figures.start()
+  for (const ms of [20, 21, 19.5, 120, 5020]) late.fireAfter(ms)
+  const { bounds, counts, count, sum } = figures.loopDelay
+  expect(Object.fromEntries(bounds.map((bound, place) => [bound, counts[place]]))).toEqual({
+    0.002: 3,
+    0.005: 0,
+    0.01: 0,
+    0.025: 0,
+    0.05: 0,
+    0.1: 1,
+    0.25: 0,
+    1: 0,
+  })
+  expect([counts.at(-1), count]).toEqual([1, 5])
+  expect(sum).toBeCloseTo(5.101)
+  figures.stop()
+  expect(late.isWaiting()).toBe(false)
+})
+
+test('of a disk it says how large it is, and nothing of a folder that is not there', async () => {
+  const { world } = lateWorld()
+  const disk = await figuresOf(world).disk()
+  expect(disk?.sizeBytes).toBeGreaterThan(0)
+  expect(disk?.freeBytes).toBeLessThanOrEqual(disk?.sizeBytes ?? 0)
+  expect(await figuresOf(world, '/there/is/no/such/folder').disk()).toBeUndefined()
+})
