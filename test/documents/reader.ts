@@ -81,7 +81,7 @@ export class Reader {
   async findServer(): Promise<void> {
     const file = join(this.folder, 'server.sh')
     writeFileSync(file, `ADMIN_NAME=admin ADMIN_PASSWORD='correct horse battery' npm start\n`)
-    await this.#serve(file, undefined)
+    await this.#serve(file, undefined, '')
   }
 
   /** @throws Error what went wrong, and what was printed. Answers false when a program is missing that is needed. */
@@ -89,16 +89,21 @@ export class Reader {
     if (block.needs && !process.env.CI && spawnSync(block.needs, ['--version']).status !== 0) return false
     const file = join(this.folder, `block-${++this.#blocks}.sh`)
     writeFileSync(file, `${this.#asHere(block.text)}\n`)
-    if (block.runsOn) await this.#serve(file, block.printed)
+    if (block.runsOn !== undefined) await this.#serve(file, block.printed, block.runsOn)
     else await this.#type(file, block.printed)
     return true
   }
 
-  async #serve(file: string, printed: string | undefined): Promise<void> {
+  async #serve(file: string, printed: string | undefined, words: string): Promise<void> {
     await this.#serving?.end()
     const serving = new Serving(file, this.workplace, this.#environment)
     this.#serving = serving
     await serving.serves(`http://127.0.0.1:${this.#port}/api/v1/health`)
+    await until(
+      () => serving.output.includes(words),
+      () => `"${words}" to be printed, which was\n${serving.output}`,
+      printedWithinMs,
+    )
     await this.#comes(printed, () => serving.output)
   }
 
