@@ -30,7 +30,8 @@ const tools = {
 }
 /** What the build reads. Tests are checked by `check` and run from their sources. */
 const sourceFolders = ['src', 'actors', 'bench']
-const buildInputs = ['tsconfig.json', 'tsconfig.build.json', 'package.json', 'package-lock.json']
+const projects = ['tsconfig.build.json', 'tsconfig.client.json']
+const buildInputs = ['tsconfig.json', ...projects, 'package.json', 'package-lock.json']
 const dashboard = 'src/dashboard'
 const viewer = 'src/pages/viewer'
 
@@ -283,7 +284,10 @@ function build() {
 }
 
 function compile() {
-  runTool([tools.tsc, '-p', 'tsconfig.build.json'], 'the build failed; what the compiler says stands above.')
+  // The second makes types for others, of the client library; in the container nobody asks for them.
+  for (const project of projects.filter(isThere)) {
+    runTool([tools.tsc, '-p', project], 'the build failed; what the compiler says stands above.')
+  }
   sweepBuilt()
 }
 
@@ -308,8 +312,7 @@ function sweepBuilt() {
   for (const folder of sourceFolders) {
     for (const path of walk(join('dist', folder)).filter((name) => name.endsWith('.js'))) {
       if (fs.existsSync(join(root, sourceOf(path)))) continue
-      const stale = [path, `${path}.map`, path.replace(/js$/, 'd.ts')]
-      for (const name of stale) fs.rmSync(join(root, name), { force: true })
+      for (const stale of [path, `${path}.map`]) fs.rmSync(join(root, stale), { force: true })
     }
   }
 }

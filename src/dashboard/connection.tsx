@@ -1,4 +1,5 @@
 import { type Connection, Problem } from '#client/client'
+import { Button } from '#dashboard/parts/button'
 import { problemText } from '#dashboard/parts/problem-text'
 import { Status, type Tone } from '#dashboard/parts/status'
 import { clock, duration } from '#dashboard/parts/time'
@@ -39,6 +40,7 @@ export function ConnectionBanner({ connection }: ConnectionProps) {
     <div class={tones[now.state] === 'busy' ? 'banner busy' : 'banner'} data-state={now.state}>
       <span>{text}</span>
       {problem instanceof Problem && <span>{problemText(problem)}</span>}
+      {now.state === 'closed' && <Button onPress={() => location.reload()}>Connect again</Button>}
     </div>
   )
 }

@@ -2,6 +2,7 @@ import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { launchChromium, noBrowser } from '#test/blackbox/chromium'
 import { StartedServer } from '#test/blackbox/started-server'
+import { until } from '#test/blackbox/until'
 import { Boilers } from '#test/dashboard/boilers'
 import { Visitor } from '#test/dashboard/visitor'
 
@@ -203,17 +204,23 @@ describe('functions in a browser', () => {
     })
   })
 
-  test('by the keyboard alone: from the picture to a step, a step more, and back out', async () => {
+  test('by the keyboard alone: from the picture to a step, a step more, and back', async () => {
+    const isAt = (id: string) =>
+      until(async () => {
+        const heading = await ann.page.evaluate('document.activeElement?.querySelector("h3")?.textContent ?? ""')
+        return (heading as string).endsWith(` ${id}`)
+      }, `the focus to be at ${id}`)
     await drawn('seldom').focus()
     await ann.page.keyboard.press('Enter')
-    expect(await ann.page.evaluate('document.activeElement.querySelector("h3").textContent')).toContain('seldom')
+    await isAt('seldom')
     await ann.button('Behind seldom: send mail').focus()
     await ann.page.keyboard.press('Enter')
     await drawn('mail-2').waitFor()
-    expect(await ann.page.evaluate('document.activeElement.querySelector("h3").textContent')).toContain('mail-2')
+    await isAt('mail-2')
     await ann.button('Remove mail-2').focus()
     await ann.page.keyboard.press('Enter')
     await drawn('mail-2').waitFor({ state: 'detached' })
+    await isAt('mail')
   })
 
   test('an alarm sets off another one, chosen by its name', async () => {

@@ -121,6 +121,7 @@ describe('notifications in a browser', () => {
     await page.page.getByRole('link', { name: 'Heat' }).click()
     await page.sees('Heat')
     await page.page.locator('.graph').waitFor()
+    await page.page.getByRole('region', { name: 'Where' }).getByText('all devices').waitFor()
     expect(await page.button('Save').count()).toBe(0)
     expect(await page.button('Remove').count()).toBe(0)
     // Trying out is reading.
@@ -139,7 +140,9 @@ describe('notifications in a browser', () => {
     await chief.goTo('/notifications')
     await chief.reads('All mail of this tenant')
     await chief.reads('Nothing failed so far.')
-    await chief.field('Function').selectOption({ label: 'Heat' })
+    await chief.goTo(pathOf(heat))
+    await chief.page.getByRole('link', { name: 'Subscribe to it' }).click()
+    // Chosen by where he came from.
     await chief.button('Subscribe').click()
     await until(async () => (await subscriptionsOf(admin)).length === 1, 'the subscription')
     // The administrator has no address.

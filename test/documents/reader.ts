@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { projectRoot } from '#bench/project-root'
@@ -18,6 +18,11 @@ const copied = ['examples', 'ops', 'docs']
 
 /** What a shell without a person in front of it says of a command in the background that was ended. */
 const ofShell = /^.*: line \d+: +\d+ (?:Terminated|Killed|Exit \d+) .*\n/gm
+
+/** Commands that only look: who finds too little a moment after he began something types them again. */
+const lookingEveryMs = 500
+const lookingTimes = 60
+const looking = /^curl -s '[^'\n]+'\n$/
 
 /** What is printed behind a command, or by what runs behind one, may take so long. */
 const printedWithinMs = 15_000
@@ -105,6 +110,11 @@ export class Reader {
   async #type(file: string, printed: string | undefined): Promise<void> {
     const start = await this.#terminal.run(file)
     const output = () => this.#terminal.output.slice(start).replace(ofShell, '')
+    const isThere = () => printed === undefined || isPrinted(output(), this.#asHere(printed))
+    for (let times = 0; looking.test(readFileSync(file, 'utf8')) && !isThere() && times < lookingTimes; times++) {
+      await new Promise((resolve) => setTimeout(resolve, lookingEveryMs))
+      await this.#terminal.run(file)
+    }
     await this.#comes(printed, output)
     const refused = /\{"(?:error|message)":.*/.exec(output())?.[0]
     if (refused && !printed?.includes('{"error"')) throw new Error(`it was refused: ${refused}`)

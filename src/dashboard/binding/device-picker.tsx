@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks'
+import { useRef, useState } from 'preact/hooks'
 import { devicesIn } from '#dashboard/binding/device-list'
 import { Button } from '#dashboard/parts/button'
 import { SuggestField } from '#dashboard/parts/suggest-field'
@@ -21,6 +21,7 @@ const suggestedMax = 200
 export function DevicePicker({ label, value, onChange, suggestions, problem }: DevicePickerProps) {
   const [text, setText] = useState('')
   const [isWhole, setWhole] = useState(false)
+  const frame = useRef<HTMLDivElement>(null)
   const typed = text.trim().toUpperCase()
   const fitting = suggestions.filter((each) => each.includes(typed) && !value.includes(each)).slice(0, suggestedMax)
   const shown = isWhole ? value : value.slice(0, shownMax)
@@ -29,7 +30,7 @@ export function DevicePicker({ label, value, onChange, suggestions, problem }: D
     setText('')
   }
   return (
-    <div class="device-picker">
+    <div class="device-picker" ref={frame}>
       <div class="field-with-button">
         <SuggestField
           label={label}
@@ -37,6 +38,8 @@ export function DevicePicker({ label, value, onChange, suggestions, problem }: D
           value={text}
           onInput={setText}
           onEnter={() => typed !== '' && add()}
+          // What was typed is meant, also by who forgets to add it.
+          onLeave={() => typed !== '' && add()}
           suggestions={fitting.map((each) => ({ value: each }))}
           placeholder="PUMP-7, SENSOR-1"
           problem={problem}
@@ -47,13 +50,16 @@ export function DevicePicker({ label, value, onChange, suggestions, problem }: D
       </div>
       {value.length > 0 && (
         <ul class="chips" aria-label={`${label}: ${value.length}`}>
-          {shown.map((device) => (
+          {shown.map((device, place) => (
             <li key={device} class="chip">
               <code>{device}</code>
               <Button
                 kind="quiet"
                 label={`Remove ${device}`}
-                onPress={() => onChange(value.filter((each) => each !== device))}
+                onPress={() => {
+                  focusBeside(frame.current, place)
+                  onChange(value.filter((each) => each !== device))
+                }}
               >
                 ×
               </Button>
@@ -70,4 +76,11 @@ export function DevicePicker({ label, value, onChange, suggestions, problem }: D
       )}
     </div>
   )
+}
+
+/** Whoever removes one by the keyboard goes on at the next one, or in the field. */
+function focusBeside(frame: HTMLElement | null, place: number): void {
+  const buttons = frame?.querySelectorAll<HTMLElement>('.chip button')
+  const beside = buttons?.[place + 1] ?? buttons?.[place - 1] ?? frame?.querySelector('input')
+  beside?.focus()
 }

@@ -1,4 +1,4 @@
-import { useMemo } from 'preact/hooks'
+import { useEffect, useMemo, useState } from 'preact/hooks'
 import type { GroupOption } from '#dashboard/binding/binding'
 import { useCall } from '#dashboard/parts/use-call'
 import { useObservable } from '#dashboard/parts/use-observable'
@@ -14,7 +14,7 @@ const lookedAtMax = 500
 /** By name; as long as their number stays, they are the ones there were. */
 export function useKnownDevices(): readonly string[] {
   const { devices } = state()
-  const { size } = useObservable(devices)
+  const size = useSize(devices)
   return useMemo(() => [...devices.keys()].sort(), [devices, size])
 }
 
@@ -22,7 +22,7 @@ export function useKnownDevices(): readonly string[] {
 export function useKnownServices(): readonly string[] {
   const { devices, schemas } = state()
   const known = useObservable(schemas)
-  const { size } = useObservable(devices)
+  const size = useSize(devices)
   return useMemo(() => {
     const found = new Set(known.keys())
     let left = lookedAtMax
@@ -37,6 +37,16 @@ export function useKnownServices(): readonly string[] {
 /** What the schema of each service says. */
 export function useSchemas(): ReadonlyMap<string, ServiceSchema> {
   return useObservable(state().schemas)
+}
+
+/** Rendered anew when there are more or fewer: not with each of ten thousand changes. */
+function useSize(map: { readonly size: number; subscribe(listener: () => void): () => void }): number {
+  const [size, setSize] = useState(map.size)
+  useEffect(() => {
+    setSize(map.size)
+    return map.subscribe(() => setSize(map.size))
+  }, [map])
+  return size
 }
 
 /** Undefined until they are there, and for who may not read them. */

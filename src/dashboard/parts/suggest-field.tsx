@@ -14,12 +14,14 @@ export interface SuggestFieldProps {
   readonly maxLength?: number | undefined
   /** In place of sending the form around it. */
   readonly onEnter?: (() => void) | undefined
+  /** Somebody goes on to something else. */
+  readonly onLeave?: (() => void) | undefined
 }
 
 /** A line of text with suggestions, by the browser's own list. */
 export function SuggestField(props: SuggestFieldProps) {
   const id = useId()
-  const { label, hint, problem, value, onInput, suggestions, placeholder, maxLength, onEnter } = props
+  const { label, hint, problem, value, onInput, suggestions, placeholder, maxLength, onEnter, onLeave } = props
   const described = [hint !== undefined && `${id}-hint`, problem !== undefined && `${id}-problem`].filter(Boolean)
   return (
     <Field label={label} hint={hint} problem={problem} id={id}>
@@ -35,6 +37,7 @@ export function SuggestField(props: SuggestFieldProps) {
         aria-describedby={described.length > 0 ? described.join(' ') : undefined}
         aria-invalid={problem !== undefined || undefined}
         onInput={({ currentTarget }) => onInput(currentTarget.value)}
+        onBlur={() => onLeave?.()}
         onKeyDown={(event) => {
           if (event.key !== 'Enter' || !onEnter) return
           event.preventDefault()

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
 import type { Body, Item } from '#client/client'
-import type { Binding } from '#dashboard/binding/binding'
+import { type Binding, bindingInWords } from '#dashboard/binding/binding'
 import { BindingEditor } from '#dashboard/binding/binding-editor'
 import { useGroups, useKnownDevices } from '#dashboard/binding/known'
 import { type Draft, draftOf, emptyDraft, graphOf } from '#dashboard/pages/functions/graph-draft'
@@ -70,7 +70,16 @@ export function FunctionForm(props: FunctionFormProps) {
       <GraphEditor draft={draft} onDraft={touch(setDraft)} {...{ faults, isChecked, isReadOnly }} />
     </Section>
   )
-  if (isReadOnly) return graph
+  if (isReadOnly) {
+    return (
+      <>
+        {graph}
+        <Section title="Where">
+          <p>{bindingInWords(binding, groups ?? [])}</p>
+        </Section>
+      </>
+    )
+  }
   return (
     <Form submit={submit} onSubmit={send} isDisabled={!isDirty} label={start ? 'Function' : 'New function'}>
       {graph}

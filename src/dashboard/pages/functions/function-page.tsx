@@ -56,7 +56,7 @@ function OneFunctionPage({ id }: { readonly id: string }) {
         fn && (
           <>
             {mayI('notifications', 'create') && (
-              <Link to="/notifications" class="button">
+              <Link to={`/notifications?function=${id}`} class="button">
                 Subscribe to it
               </Link>
             )}

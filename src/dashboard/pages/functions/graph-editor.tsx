@@ -2,7 +2,6 @@ import { useEffect, useRef } from 'preact/hooks'
 import { useKnownServices, useSchemas } from '#dashboard/binding/known'
 import {
   type Draft,
-  type DraftNode,
   isTrigger,
   kindWords,
   type NodeKind,
@@ -11,7 +10,7 @@ import {
 } from '#dashboard/pages/functions/graph-draft'
 import type { GraphFaults } from '#dashboard/pages/functions/graph-faults'
 import { GraphPicture } from '#dashboard/pages/functions/graph-picture'
-import { cardId, NodeCard, NodeView, sendsMail } from '#dashboard/pages/functions/node-card'
+import { NodeCard, NodeView, sendsMail, showCard } from '#dashboard/pages/functions/node-card'
 import { useAlarmNames, useTemplateNames } from '#dashboard/pages/functions/use-names'
 import { Button } from '#dashboard/parts/button'
 
@@ -91,11 +90,4 @@ function useNewCard({ nodes, nextKey }: Draft): void {
     const last = nodes.at(-1)
     if (isNew && last) showCard(last)
   }, [nextKey])
-}
-
-/** Where a node is edited. */
-export function showCard(node: DraftNode): void {
-  const card = document.getElementById(cardId(node))
-  card?.scrollIntoView({ block: 'nearest' })
-  card?.focus({ preventScroll: true })
 }

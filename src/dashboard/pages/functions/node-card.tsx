@@ -33,11 +33,24 @@ export function cardId(node: DraftNode): string {
   return `node-${node.key}`
 }
 
+/** Where a node is edited. */
+export function showCard(node: DraftNode): void {
+  const card = document.getElementById(cardId(node))
+  card?.scrollIntoView({ block: 'nearest' })
+  card?.focus({ preventScroll: true })
+}
+
 /** One node: what it does, and what comes behind it. */
 export function NodeCard(props: NodeCardProps) {
   const { node, draft, onDraft, faults } = props
   const headingId = useId()
   const { title, does } = kindWords[node.kind]
+  const remove = () => {
+    const place = draft.nodes.indexOf(node)
+    const beside = draft.nodes[place - 1] ?? draft.nodes[place + 1]
+    if (beside) showCard(beside)
+    onDraft(withoutNode(draft, node.key))
+  }
   return (
     <li class={`node-card ${faults.length > 0 ? 'faulty' : ''}`}>
       <section id={cardId(node)} tabIndex={-1} aria-labelledby={headingId}>
@@ -45,7 +58,7 @@ export function NodeCard(props: NodeCardProps) {
           <h3 id={headingId}>
             {title} <span class="soft code">{node.id}</span>
           </h3>
-          <Button kind="quiet" label={`Remove ${node.id}`} onPress={() => onDraft(withoutNode(draft, node.key))}>
+          <Button kind="quiet" label={`Remove ${node.id}`} onPress={remove}>
             ×
           </Button>
         </header>

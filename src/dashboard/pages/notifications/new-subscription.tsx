@@ -51,8 +51,14 @@ function NoFunction() {
   )
 }
 
+/** The function that somebody came from, by the address: `#/notifications?function=7Gm2sXv5Hd`. */
+function askedFor(): string {
+  const id = new URLSearchParams(location.hash.split('?')[1]).get('function')
+  return id === null ? '' : `crn#function:${id}`
+}
+
 function SubscribeForm({ functions }: { readonly functions: readonly Fn[] }) {
-  const [chosen, setTopic] = useState('')
+  const [chosen, setTopic] = useState(askedFor)
   const [locale, setLocale] = useState(ownLocale)
   // It may have gone from the list, by the very subscribing.
   const topic = functions.some(({ resourceIdentifier }) => resourceIdentifier === chosen) ? chosen : ''

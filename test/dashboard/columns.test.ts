@@ -1,0 +1,95 @@
+import { describe, expect, test } from 'vitest'
+import type { DeviceView, PropertyView, Schema, ServiceView } from '#client/client'
+import { columnOf, lineOf, propertyKey, usualKeys, withUnit } from '#dashboard/pages/fleet/columns'
+
+const modifier = { isReadOnly: false, isActionable: false, isVolatile: false, isError: false, isArray: false }
+const schema: Schema = {
+  name: 'Boiler',
+  properties: {
+    '0x0001': { name: 'Temperature', type: 'float', unit: '°C' },
+    '0x0002': { name: 'Mode', type: 'uint8', enum: { '1': { name: 'Heating' } } },
+  },
+}
+const schemas = new Map([['boiler', schema]])
+
+function service(values: readonly (readonly [number, string, PropertyView['value']])[]): ServiceView {
+  const views = values.map(([propId, type, value]): readonly [number, PropertyView] => [
+    propId,
+    { propId, type, tag: 'value', modifier, ...(value !== undefined && { value }) },
+  ])
+  const map = new Map(views)
+  return Object.assign(map, { valueAt: (propId: number) => map.get(propId)?.value })
+}
+
+const boiler: DeviceView = {
+  deviceIdentifier: 'B-1',
+  status: 'idle',
+  lastMessage: 5,
+  lastConnect: 0,
+  numConnects: 7,
+  meta: { location: 'Hall 3', floor: { number: 2 } },
+  services: new Map([
+    [
+      'boiler',
+      service([
+        [1, 'FLOAT', 21.5],
+        [2, 'UINT8', 1],
+        [3, 'UINT8-ARRAY', [1]],
+        [4, 'STRING', 'text'],
+        [5, 'FLOAT', undefined],
+      ]),
+    ],
+  ]),
+}
+
+describe('a column', () => {
+  test.each([
+    [propertyKey('boiler', 1), 'Temperature', '°C', '21.5', 21.5, true],
+    [propertyKey('boiler', 2), 'Mode', undefined, 'Heating', 1, false],
+    [propertyKey('boiler', 4), '0x0004', undefined, 'text', 'text', true],
+    [propertyKey('boiler', 5), '0x0005', undefined, '–', undefined, true],
+    [propertyKey('a/b', 5), '0x0005', undefined, '–', undefined, true],
+    ['meta:location', 'location', undefined, 'Hall 3', 'Hall 3', undefined],
+    ['meta:floor', 'floor', undefined, '{"number":2}', '{"number":2}', undefined],
+    ['meta:owner', 'owner', undefined, '', undefined, undefined],
+    ['connects', 'Connects', undefined, '7', 7, true],
+  ])('%s', (key, title, unit, text, order, isNumber) => {
+    const column = columnOf(key, schemas)
+    expect([column?.title, column?.unit, column?.text?.(boiler), column?.sortKey?.(boiler), column?.isNumber]).toEqual([
+      title,
+      unit,
+      text,
+      order,
+      isNumber,
+    ])
+  })
+
+  test.each(['nothing', 'property:boiler', ''])('that is none: %o', (key) => {
+    expect(columnOf(key, schemas)).toBeUndefined()
+  })
+
+  test('status is ordered by how it fares', () => {
+    const order = columnOf('status', schemas)?.sortKey
+    expect((['online', 'idle', 'offline'] as const).map((status) => order?.({ ...boiler, status }))).toEqual([0, 1, 2])
+  })
+})
+
+test('a line of values: named, with units, without what has none', () => {
+  expect([lineOf(boiler, schemas), lineOf(boiler, new Map())]).toEqual([
+    'Temperature 21.5 °C · Mode Heating · 0x0004 text',
+    '0x0001 21.5 · 0x0002 1 · 0x0004 text',
+  ])
+  expect([withUnit('1', ''), withUnit('1', 'm')]).toEqual(['1', '1 m'])
+})
+
+test('what is usual: of all services a line, of one its first properties; less where there is less room', () => {
+  expect([usualKeys('', [], false), usualKeys('', [], true)]).toEqual([
+    ['device', 'status', 'seen', 'values'],
+    ['device', 'status', 'values'],
+  ])
+  expect(usualKeys('boiler', [1, 2, 3, 4, 5, 6], true)).toEqual([
+    'device',
+    'status',
+    ...[1, 2, 3, 4, 5].map((propId) => propertyKey('boiler', propId)),
+  ])
+})

@@ -1,0 +1,46 @@
+import { expect, test } from 'vitest'
+import { ConnectionLost, Problem } from '#client/client'
+import { detailOf, problemText, statusOf } from '#dashboard/parts/problem-text'
+
+const invalid = {
+  error: 'Validation Error',
+  details: [
+    { path: 'name', message: 'must be shorter' },
+    { path: '', message: 'must have something' },
+  ],
+}
+
+test.each([
+  [new Problem(409, { error: 'DEVICE_OFFLINE' }), /^The device is not linked/],
+  [new Problem(504, { error: 'DEVICE_TIMEOUT' }), /^The device did not answer in time/],
+  [new Problem(503, { error: 'STORAGE' }), /^The server cannot write/],
+  [new Problem(401, { error: 'invalid credentials' }), /^Name or password is wrong\.$/],
+  [new Problem(401, { error: 'session over' }), /^You are signed out/],
+  [new Problem(403, undefined), /^You may not do this\.$/],
+  [new Problem(404, { error: 'Not Found' }), /^It is not there/],
+  [new Problem(409, { error: 'the role is in use' }), /^The role is in use\.$/],
+  [new Problem(400, invalid), /^“name” must be shorter\. Must have something\.$/],
+  [new Problem(429, undefined, new Headers({ 'retry-after': '7' })), /^Too many attempts\. Wait 7 s\.$/],
+  [
+    new Problem(500, { error: 'x' }, new Headers({ 'x-request-id': 'abc' })),
+    /^The server made a mistake\. In its log as abc\.$/,
+  ],
+  [new ConnectionLost('gone'), /^The server cannot be reached/],
+  [Object.assign(new Error('no'), { name: 'NotAllowedError' }), /^It was cancelled/],
+  [new Error('the browser said no'), /^The browser said no\.$/],
+  [new Error(''), /^It did not work\.$/],
+  ['a text', /^It did not work\.$/],
+  [undefined, /^It did not work\.$/],
+])('%o', (problem, text) => {
+  expect(problemText(problem)).toMatch(text)
+})
+
+test('what is said of one field, and which status it was', () => {
+  const problem = new Problem(400, invalid)
+  expect([detailOf(problem, 'name'), detailOf(problem, 'other'), statusOf(problem)]).toEqual([
+    'Must be shorter.',
+    undefined,
+    400,
+  ])
+  expect([detailOf(undefined, 'name'), statusOf(new Error('x'))]).toEqual([undefined, undefined])
+})
