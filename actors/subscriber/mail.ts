@@ -27,7 +27,7 @@ export function decideAdvance(
   { tenant, subscriptions, mail }: SubscriberState,
   { moves, outcome, hour, refusals }: AdvanceMail,
 ): Decision<Entry> {
-  const isStored = moves.length > 0 && moves.every(({ subscription, to }) => (mail.cursors[subscription] ?? -1) >= to)
+  const isStored = moves.length > 0 && moves.every((move) => isMoved(move, subscriptions, mail))
   const tells = outcome && !isStored ? [{ to: outboxAddress(tenant), command: countOf(outcome) }] : []
   // Of somebody who was erased nothing may come back: nobody would take it away again.
   if (subscriptions.length === 0 && mail === noMail) return keep([], { tells })
@@ -43,6 +43,16 @@ export function decideAdvance(
   }
   const value: MailState = { cursors, hour, missed, retry: null, refusals }
   return keep([{ name: mailRecord, value }], { tells })
+}
+
+/** A digest of what was too much to be kept, and of nothing else, moves no cursor. */
+function isMoved(
+  { subscription, to, missed: left }: AdvanceMail['moves'][number],
+  subscriptions: readonly StoredSubscription[],
+  { cursors, missed }: MailState,
+): boolean {
+  const moved = subscriptions.find(({ id }) => id === subscription)
+  return (cursors[subscription] ?? -1) >= to && (!moved || left === undefined || (missed[moved.function] ?? 0) <= left)
 }
 
 /** Of who is subscribed to nothing any more there is no mail to try again. */

@@ -95,7 +95,7 @@ function expectWhole({ about, machine, rounds, results, verdicts }: Report): voi
   expect(rounds).toBe(1)
   expect(results.length).toBeGreaterThan(1)
   for (const { variants } of results) {
-    expect(variants.length).toBeGreaterThan(1)
+    expect(variants.length).toBeGreaterThan(0)
     for (const variant of variants) {
       expect(variant.rounds).toHaveLength(1)
       expect(Object.keys(variant.figures)).not.toEqual([])
