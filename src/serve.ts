@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { ProcessFigures } from '#figures/process-figures'
+import type { MetricSources } from '#figures/sources'
 import { argon2Engine } from '#iam/argon2'
 import { anonymousCallers } from '#identity/anonymous-callers'
 import type { IdentitySettings } from '#identity/options'
@@ -98,7 +99,8 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
   if (printed) options.madeAdministrator?.(printed)
   const { context, database, eventRoom, identity } = assembly
   const backups = backupsOf(assembly, config.dataDirectory, log)
-  const watch = watchOver(config, assembly, updateServer, () => door.server?.inFlight() ?? 0)
+  const inFlight = () => door.server?.inFlight() ?? 0
+  const watch = watchOver(config, assembly, { backups, updateServer, inFlight })
   let server: Server
   try {
     const { dataDirectory, linkFrameBytesMax } = config
@@ -160,8 +162,7 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
 function watchOver(
   { dataDirectory, metricsToken: token }: Config,
   { watched, context, database, identity }: Assembly,
-  updateServer: ExternalUpdateServer | undefined,
-  inFlight: () => number,
+  beside: Pick<MetricSources, 'backups' | 'updateServer' | 'inFlight'>,
 ) {
   const { system, hub, links, tickets } = context
   const http = new HttpFigures()
@@ -174,10 +175,9 @@ function watchOver(
     tickets,
     database,
     http,
-    inFlight,
     identity: identity?.figures,
-    updateServer,
     process,
+    ...beside,
   })
   return { http, process, bindings: metricsRoutes({ world: realWorld, metrics, token }) }
 }

@@ -71,6 +71,10 @@ const others: Readonly<
 const own: Readonly<Record<string, { readonly security: readonly SecurityRequirement[]; readonly text: string }>> = {
   readToken: { security: [by('basic')], text: 'For users, by name and password.' },
   readImage: { security: [], text: 'The address is the credential: it is signed, for one device, and expires.' },
+  readBackup: {
+    security: known,
+    text: 'Needs every action on every resource, `*` on `*`, on all devices and services, in tenant `default`.',
+  },
   readUnsubscribe: { security: [], text: 'The address is the credential: it is signed, and stands in a mail.' },
   unsubscribeByLink: { security: [], text: 'The address is the credential: it is signed, and stands in a mail.' },
 }

@@ -19,7 +19,8 @@ events, and ask devices to change.
   asks is 404, like what is not there. Every answer has \`X-Request-Id\`, as the log does.
 * **Without identity** (\`IAM=off\`) nobody signs in: credentials are ignored, and the paths below \`/iam\` and \`/auth\`, but
   \`/iam/me\`, are 404.
-* The websockets of events and of devices are described by the AsyncAPI document.`
+* The websockets of events and of devices are described by the AsyncAPI document. At the root stand the dashboard, \`/docs\`
+  and \`/metrics\`.`
 
 /** All that can be called by HTTP, as OpenAPI 3.1. https://spec.openapis.org/oas/v3.1.1.html */
 export function openApiDocument(): JsonSchema {

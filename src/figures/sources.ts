@@ -10,6 +10,7 @@ import type { FunctionViews } from '#rules/function-views'
 import type { RuleViews } from '#rules/rule-views'
 import type { System } from '#runtime/system'
 import type { HttpFigures } from '#server/http-figures'
+import type { Backups } from '#store/backup/backups'
 import type { Database } from '#store/database'
 import type { StoreJournal } from '#store/store-journal'
 import type { FirmwareUpdates } from '#updates/firmware-updates'
@@ -30,6 +31,7 @@ export interface MetricSources extends Watched {
   readonly links: Links
   readonly tickets: Tickets
   readonly database: Database
+  readonly backups: Pick<Backups, 'counts' | 'lastDoneAt'>
   readonly http: HttpFigures
   /** Requests whose answer is not complete. */
   readonly inFlight: () => number

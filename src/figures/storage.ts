@@ -95,6 +95,21 @@ export const storageRows: readonly MetricRow[] = [
     from: 'registry',
     read: awakeByKind,
   },
+  {
+    name: 'ddb_backups_total',
+    type: 'counter',
+    help: 'Backups that were begun, by how they ended',
+    labels: { outcome: '`done`, `broken_off`' },
+    from: 'backups',
+    read: ({ backups }) => by('outcome', backups.counts),
+  },
+  {
+    name: 'ddb_last_backup_time_seconds',
+    type: 'gauge',
+    help: 'When this process made the last whole backup, in seconds since 1970; absent before',
+    from: 'backups',
+    read: ({ backups: { lastDoneAt } }) => (lastDoneAt === undefined ? [] : [{ labels: {}, value: lastDoneAt / 1000 }]),
+  },
 ]
 
 function sum<T>(things: Iterable<T>, of: (thing: T) => number): number {

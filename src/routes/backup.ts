@@ -19,14 +19,9 @@ export function backupRoutes({ world }: RouteContext, backups: BackupMaker): Bin
     bind(api.readBackup, (call) => {
       mayHaveAll(call)
       const { caller } = call
-      const name = new Date(world.now()).toISOString().replace(/\..*$/, '').replaceAll(':', '-')
       return {
         status: 200,
-        headers: {
-          'Content-Type': 'application/octet-stream',
-          'Content-Disposition': `attachment; filename="device-data-${name}.backup"`,
-          'Cache-Control': 'no-store',
-        },
+        headers: { 'Content-Type': 'application/octet-stream', 'Cache-Control': 'no-store' },
         chunks: backups.make(caller.user, new ReadSlices(world, caller)),
       }
     }),

@@ -171,6 +171,12 @@ describe('the pages about firmware', () => {
     await page().keyboard.press('Escape')
     await page().getByLabel('Show').selectOption('Updated')
     await page().getByText('No device is like this').waitFor()
+    await button('Resume').click()
+    await dialogOf(page()).getByText('1 device of stops failed or refused 1.1.0').waitFor()
+    await button('Go on all the same').click()
+    await told('1.1.0 goes to further devices')
+    const { json } = await server.get('/updates/projects/stops/rollout')
+    expect(json).toMatchObject({ state: 'running' })
   })
 
   test('pins are put, listed and taken away', async () => {

@@ -5,6 +5,7 @@
  *     <!-- not run: why -->     this block can't be run by a test
  *     <!-- needs: g++ -->       nor where this program is missing
  *     <!-- runs on -->          it is typed into a terminal of its own, serves, and goes on until the next such block
+ *     <!-- runs on: words -->   the same, and the reader waits until it prints these words
  *     <!-- file: watch.mjs -->  the reader puts this block, of whatever language, into a file of that name
  *     <!-- from: a/file.py -->  this block stands in that file of the project, word for word
  */
@@ -15,7 +16,8 @@ export interface ShellBlock {
   readonly text: string
   readonly notRun: string | undefined
   readonly needs: string | undefined
-  readonly runsOn: boolean
+  /** What to wait for, which may be empty; undefined where it does not run on. */
+  readonly runsOn: string | undefined
   /** A block of `text` or `json` right behind it, without a word between them. */
   readonly printed: string | undefined
 }
@@ -65,7 +67,7 @@ export function blocksOf(document: string): Block[] {
         text,
         notRun: notes.get('not run'),
         needs: notes.get('needs'),
-        runsOn: notes.has('runs on'),
+        runsOn: notes.get('runs on'),
         printed: isPrinted ? next.text : undefined,
       },
     ]

@@ -30,7 +30,7 @@ test.skipIf(isWindows).each(withShell)(
     const before = topOfProject()
     const reader = await Reader.arrive()
     try {
-      const brings = blocks.some((block) => block.kind === 'shell' && block.runsOn)
+      const brings = blocks.some((block) => block.kind === 'shell' && block.runsOn !== undefined)
       if (!brings) await reader.findServer()
       for (const block of blocks) {
         const where = `${path}:${block.line}`
@@ -102,7 +102,7 @@ describe('what a document says', () => {
     '```',
     '',
     '<!-- needs: g++ -->',
-    '<!-- runs on -->',
+    '<!-- runs on: ready -->',
     '  ```sh',
     '  npm start',
     '  ```',
@@ -115,14 +115,14 @@ describe('what a document says', () => {
     'quoted()',
     '```',
   ].join('\n')
-  const plain = { kind: 'shell', notRun: undefined, needs: undefined, runsOn: false, printed: undefined }
+  const plain = { kind: 'shell', notRun: undefined, needs: undefined, runsOn: undefined, printed: undefined }
 
   test('is read in its order, with the notes in front of each block', () => {
     expect(blocksOf(document)).toEqual([
       { ...plain, line: 1, text: 'echo first', printed: 'first' },
       { ...plain, line: 10, text: 'deploy', notRun: 'it needs a cluster' },
       { kind: 'file', line: 19, name: 'a.mjs', text: 'run()' },
-      { ...plain, line: 25, text: 'npm start', needs: 'g++', runsOn: true },
+      { ...plain, line: 25, text: 'npm start', needs: 'g++', runsOn: 'ready' },
       { kind: 'quote', line: 33, path: 'src/a.ts', text: 'quoted()' },
     ])
   })

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { projectRoot } from '#bench/project-root'
@@ -18,6 +18,11 @@ const copied = ['examples', 'ops', 'docs']
 
 /** What a shell without a person in front of it says of a command in the background that was ended. */
 const ofShell = /^.*: line \d+: +\d+ (?:Terminated|Killed|Exit \d+) .*\n/gm
+
+/** Commands that only look: who finds too little a moment after he began something types them again. */
+const lookingEveryMs = 500
+const lookingTimes = 60
+const looking = /^curl -s '[^'\n]+'\n$/
 
 /** What is printed behind a command, or by what runs behind one, may take so long. */
 const printedWithinMs = 15_000
@@ -76,7 +81,7 @@ export class Reader {
   async findServer(): Promise<void> {
     const file = join(this.folder, 'server.sh')
     writeFileSync(file, `ADMIN_NAME=admin ADMIN_PASSWORD='correct horse battery' npm start\n`)
-    await this.#serve(file, undefined)
+    await this.#serve(file, undefined, '')
   }
 
   /** @throws Error what went wrong, and what was printed. Answers false when a program is missing that is needed. */
@@ -84,22 +89,32 @@ export class Reader {
     if (block.needs && !process.env.CI && spawnSync(block.needs, ['--version']).status !== 0) return false
     const file = join(this.folder, `block-${++this.#blocks}.sh`)
     writeFileSync(file, `${this.#asHere(block.text)}\n`)
-    if (block.runsOn) await this.#serve(file, block.printed)
+    if (block.runsOn !== undefined) await this.#serve(file, block.printed, block.runsOn)
     else await this.#type(file, block.printed)
     return true
   }
 
-  async #serve(file: string, printed: string | undefined): Promise<void> {
+  async #serve(file: string, printed: string | undefined, words: string): Promise<void> {
     await this.#serving?.end()
     const serving = new Serving(file, this.workplace, this.#environment)
     this.#serving = serving
     await serving.serves(`http://127.0.0.1:${this.#port}/api/v1/health`)
+    await until(
+      () => serving.output.includes(words),
+      () => `"${words}" to be printed, which was\n${serving.output}`,
+      printedWithinMs,
+    )
     await this.#comes(printed, () => serving.output)
   }
 
   async #type(file: string, printed: string | undefined): Promise<void> {
     const start = await this.#terminal.run(file)
     const output = () => this.#terminal.output.slice(start).replace(ofShell, '')
+    const isThere = () => printed === undefined || isPrinted(output(), this.#asHere(printed))
+    for (let times = 0; looking.test(readFileSync(file, 'utf8')) && !isThere() && times < lookingTimes; times++) {
+      await new Promise((resolve) => setTimeout(resolve, lookingEveryMs))
+      await this.#terminal.run(file)
+    }
     await this.#comes(printed, output)
     const refused = /\{"(?:error|message)":.*/.exec(output())?.[0]
     if (refused && !printed?.includes('{"error"')) throw new Error(`it was refused: ${refused}`)

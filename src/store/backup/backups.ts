@@ -28,6 +28,9 @@ export interface BackupsLog {
  */
 export class Backups {
   readonly #parts: BackupsParts
+  readonly counts = { done: 0, broken_off: 0 }
+  /** When this process made the last whole one, Unix ms; undefined: none yet. */
+  lastDoneAt: number | undefined
   #isUnderWay = false
   #isStopped = false
 
@@ -58,8 +61,7 @@ export class Backups {
       }
       isDone = true
     } finally {
-      if (isDone) log.done(user, bytes)
-      else log.brokenOff(user, bytes)
+      this.#ended(user, bytes, isDone)
       letGo()
       this.#isUnderWay = false
     }
@@ -68,6 +70,14 @@ export class Backups {
   /** The one under way ends where it is: whoever takes it will not take it for whole. */
   stop(): void {
     this.#isStopped = true
+  }
+
+  #ended(user: string, bytes: number, isDone: boolean): void {
+    const { world, log } = this.#parts
+    this.counts[isDone ? 'done' : 'broken_off']++
+    if (isDone) this.lastDoneAt = world.now()
+    if (isDone) log.done(user, bytes)
+    else log.brokenOff(user, bytes)
   }
 
   #snapshot(): Scan {

@@ -4,9 +4,7 @@ import { BlockWriter } from '#store/backup/blocks'
 import { imageFolder, keyFileName } from '#store/backup/form'
 import { RecordWriter } from '#store/backup/records'
 import { keySpace } from '#store/keys'
-
-/** Rows asked for at a time: some tenths of a millisecond. Where they are big, the storage ends a page sooner. */
-const rowsAtATime = 256
+import { pagesOfScan } from '#store/pages'
 
 /** What a backup is made of. */
 export interface BackupSources {
@@ -29,8 +27,8 @@ export interface BackupTurns {
 }
 
 /**
- * A backup, block by block: at most a page of rows and a piece of a file are in memory, and the next one is read when the
- * one before was taken. The loop is given back when a turn is over, and before each page.
+ * A backup, block by block: at most two pages of rows and a piece of a file are in memory, and the next one is read while the
+ * one before is taken. The loop is given back when a turn is over, and before each page.
  */
 export async function* writeBackup(sources: BackupSources, turns: BackupTurns): AsyncGenerator<Uint8Array> {
   const { rows, now } = sources
@@ -40,7 +38,7 @@ export async function* writeBackup(sources: BackupSources, turns: BackupTurns): 
     await turns.next()
     yield blocks.start()
     yield* records.putHead({ createdAt: now, keySpace: keySpace.version })
-    for (let page = await rows.next(rowsAtATime); page.length > 0; page = await rows.next(rowsAtATime)) {
+    for await (const page of pagesOfScan(rows)) {
       await turns.next()
       yield* inTurns(rowBlocks(records, page), turns)
     }

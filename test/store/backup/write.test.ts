@@ -47,8 +47,16 @@ describe('backups', () => {
       world,
       snapshot() {
         const scan = storage.scan({ ...everyKey, hasValues: true })
+        const closed = new Set<unknown>()
         snapshots++
-        return { next: (countMax) => scan.next(countMax), close: () => scan.close().then(() => void snapshots--) }
+        return {
+          next: (countMax) => scan.next(countMax),
+          async close() {
+            if (!closed.has(scan)) snapshots--
+            closed.add(scan)
+            await scan.close()
+          },
+        }
       },
       images,
       keyFile: async () => keyFile,
@@ -117,8 +125,9 @@ describe('backups', () => {
     await expect(maker.make('ben', countedTurns()).next()).rejects.toMatchObject({ code: 'conflict' })
     expect(kept).toBe(1)
     await first.return(undefined)
-    expect([kept, snapshots]).toEqual([0, 0])
+    expect([kept, snapshots, maker.counts, maker.lastDoneAt]).toEqual([0, 0, { done: 0, broken_off: 1 }, undefined])
     expect((await readWhole(maker.make('ben', countedTurns()))).ended).toBe(true)
+    expect([maker.counts, maker.lastDoneAt]).toEqual([{ done: 1, broken_off: 1 }, world.now()])
     expect(said).toEqual(['begun ann', 'broken off ann', 'begun ben', 'done ben'])
   })
 

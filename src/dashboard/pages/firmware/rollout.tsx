@@ -97,43 +97,56 @@ export function Rollout({ project, releases, rollout, devices }: KnownProject) {
 
 const notAll = 'It concerns devices that you may not update.'
 
-/** Pauses what runs, and goes on with what does not. */
+/** Pauses what runs, and goes on with what does not; what stopped for its errors is asked about first. */
 function Switch({
   project,
-  rollout: { state, firmware },
+  rollout: { state, firmware, counts, errorThresholdPercent },
   onSwitched,
 }: {
   readonly project: string
   readonly rollout: RolloutEntry
   readonly onSwitched: () => void
 }) {
+  const [isAsked, ask] = useState(false)
   const parameters = { project }
   const by = { 403: notAll, 404: notAll }
-  if (state === 'running') {
-    return (
-      <Button
-        onPress={async () => {
-          await explained(client.call('POST /updates/projects/:project/rollout/pause', { parameters }), by)
-          say(`No further device begins with ${firmware}; what is under way goes on`)
-          onSwitched()
-        }}
-      >
-        Pause
-      </Button>
-    )
+  const pause = async () => {
+    await explained(client.call('POST /updates/projects/:project/rollout/pause', { parameters }), by)
+    say(`No further device begins with ${firmware}; what is under way goes on`)
+    onSwitched()
+  }
+  const resume = async () => {
+    await explained(client.call('POST /updates/projects/:project/rollout/resume', { parameters }), by)
+    say(`${firmware} goes to further devices`)
+    onSwitched()
   }
   return (
-    <Button
-      kind="primary"
-      onPress={async () => {
-        await explained(client.call('POST /updates/projects/:project/rollout/resume', { parameters }), by)
-        say(`${firmware} goes to further devices`)
-        onSwitched()
-      }}
-    >
-      Resume
-    </Button>
+    <>
+      {state === 'running' ? (
+        <Button onPress={pause}>Pause</Button>
+      ) : (
+        <Button kind="primary" onPress={state === 'stopped' ? () => ask(true) : resume}>
+          Resume
+        </Button>
+      )}
+      <Confirm
+        title={`Resume the rollout of ${firmware}?`}
+        isOpen={isAsked}
+        onClose={() => ask(false)}
+        confirm="Go on all the same"
+        onConfirm={resume}
+      >
+        <p>
+          {countText(counts.failed + counts.refused)} of {project} failed or refused {firmware}. It goes to further
+          ones, until {errorThresholdPercent} % of those that finish from now on have failed.
+        </p>
+      </Confirm>
+    </>
   )
+}
+
+function countText(devices: number): string {
+  return devices === 1 ? '1 device' : `${devices} devices`
 }
 
 function Shown({ rollout, groups }: { readonly rollout: RolloutEntry; readonly groups: readonly Group[] }) {

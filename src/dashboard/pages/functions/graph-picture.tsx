@@ -35,7 +35,16 @@ export function GraphPicture({ draft, names, faults, trail, onNode }: GraphPictu
       <svg class="graph" viewBox={`0 0 ${width} ${height}`} width={width} height={height}>
         <title>Picture of the graph</title>
         <defs>
-          <marker id={arrow} viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">
+          <marker
+            id={arrow}
+            viewBox="0 0 8 8"
+            refX="7"
+            refY="4"
+            markerUnits="userSpaceOnUse"
+            markerWidth="10"
+            markerHeight="10"
+            orient="auto"
+          >
             <path d="M0 0 8 4 0 8z" class="graph-head" />
           </marker>
         </defs>
