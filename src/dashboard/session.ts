@@ -1,11 +1,15 @@
 import { signal } from '@preact/signals'
 import { connect, may } from '#client/client'
+import { GatheringSocket } from '#dashboard/gathering-socket'
 import type { Action, Resource } from '#model/scope'
 
 /** Who looks: one client for the whole page, and its session as a signal. */
 
-/** The server that the page came from, also behind a proxy with a path of its own. */
-export const client = connect({ url: location.origin + location.pathname.replace(/\/[^/]*$/, '') })
+export const client = connect({
+  // The server that the page came from, also behind a proxy with a path of its own.
+  url: location.origin + location.pathname.replace(/\/[^/]*$/, ''),
+  WebSocket: GatheringSocket,
+})
 
 /** Changes when somebody signs in or out, and when his rights are other ones. */
 export const session = signal(client.session.value)

@@ -26,7 +26,20 @@ export default defineConfig({
     modulePreload: { polyfill: false },
     target: ['chrome111', 'firefox114', 'safari16.4'],
     reportCompressedSize: false,
-    sourcemap: false,
+    // Many small files compress worse than few: looks in one, and what several pages are made of in another.
+    cssCodeSplit: false,
+    rolldownOptions: {
+      output: {
+        codeSplitting: {
+          groups: [
+            {
+              name: 'parts',
+              test: /src[\\/](client|dashboard[\\/](binding|conditions|parts|session|state|values[\\/](?!sparkline)|world))/,
+            },
+          ],
+        },
+      },
+    },
   },
   server: {
     // `vite` itself, for who works on the dashboard: the API of a server that runs beside it.

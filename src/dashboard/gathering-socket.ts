@@ -1,0 +1,72 @@
+import type { Socket, SocketEvent } from '#client/client'
+import type { Asked, Told } from '#dashboard/socket-worker'
+
+type Type = 'open' | 'message' | 'close' | 'error'
+
+/** Broken off without a goodbye. RFC 6455 §7.1.5 */
+const brokenOff = 1006
+
+/** Made with the first socket and kept: when the server is another version, its file may be gone. */
+let worker: Worker | undefined
+let count = 0
+const open = new Map<number, GatheringSocket>()
+
+/** A websocket whose messages come many at a time, by way of a thread beside the page (`socket-worker.ts`). */
+export class GatheringSocket implements Socket {
+  readonly #id: number
+  readonly #listeners: Readonly<Record<Type, ((event: SocketEvent) => void)[]>> = {
+    open: [],
+    message: [],
+    close: [],
+    error: [],
+  }
+
+  constructor(url: string) {
+    count += 1
+    this.#id = count
+    open.set(this.#id, this)
+    this.#ask({ id: this.#id, open: url })
+  }
+
+  send(text: string): void {
+    this.#ask({ id: this.#id, send: text })
+  }
+
+  close(code = 1000): void {
+    this.#ask({ id: this.#id, close: code })
+  }
+
+  addEventListener(type: Type, listener: (event: SocketEvent) => void): void {
+    this.#listeners[type].push(listener)
+  }
+
+  hear(told: Told): void {
+    if ('messages' in told) for (const data of told.messages) this.#tell('message', { data })
+    else if ('opened' in told) this.#tell('open', {})
+    else {
+      open.delete(this.#id)
+      this.#tell('close', { code: told.closed })
+    }
+  }
+
+  #tell(type: Type, event: SocketEvent): void {
+    for (const listener of this.#listeners[type]) listener(event)
+  }
+
+  #ask(asked: Asked): void {
+    worker ??= begin()
+    worker.postMessage(asked)
+  }
+}
+
+function begin(): Worker {
+  const begun = new Worker(new URL('./socket-worker.ts', import.meta.url), { type: 'module' })
+  begun.addEventListener('message', ({ data }: MessageEvent<Told>) => open.get(data.id)?.hear(data))
+  // It could not be fetched, or failed: the next socket has another one.
+  begun.addEventListener('error', () => {
+    begun.terminate()
+    worker = undefined
+    for (const [id, socket] of [...open]) socket.hear({ id, closed: brokenOff })
+  })
+  return begun
+}
