@@ -66,6 +66,16 @@ describe('what became of a mail', () => {
     expect(subscriber.state.mail).toMatchObject({ cursors: { S1: 40, S2: 50 }, missed: {} })
   })
 
+  test('is counted once, also a digest of what was too much to be kept, which moves no cursor', () => {
+    const subscriber = subscribed()
+    subscriber.act(sent('S1', 10, { moves: [{ subscription: 'S1', to: 10, missed: 6 }], outcome: null }))
+    const moves = [{ subscription: 'S1', to: 10, missed: 0 }]
+    const digest = sent('S1', 10, { moves, outcome: { sent: 'digest', of: 6 } })
+    expect(subscriber.record(digest).tells).toHaveLength(1)
+    subscriber.act(digest)
+    expect(subscriber.record(digest).tells).toEqual([])
+  })
+
   test('takes hour and refusals as they are given', () => {
     const subscriber = subscribed()
     const hour = { from: now - 5, count: 60 }

@@ -74,8 +74,6 @@ describe('functions in a browser', () => {
     await ann.field('Also as HTML').check()
     await ann.field('HTML').fill('<b>{{meta.site}}</b><script>parent.document.title = "taken"</script>')
     const frame = ann.page.frameLocator('iframe[title="Preview in en, as HTML"]')
-    // A frame that is out of sight is not drawn.
-    await ann.page.getByTitle('Preview in en, as HTML').scrollIntoViewIfNeeded()
     await frame.getByText('Bern').waitFor()
     await ann.isAccessible()
     await ann.field('Another locale').fill('de')

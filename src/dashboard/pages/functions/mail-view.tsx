@@ -19,7 +19,8 @@ export function MailView({
       {html !== undefined && (
         <>
           <p class="hint">As HTML, for mail programs that show it:</p>
-          <iframe title={`${label}, as HTML`} sandbox="" srcDoc={html} />
+          {/* Another frame for another mail: one that is told of the next while it opens may stay with neither. */}
+          <iframe key={html} title={`${label}, as HTML`} sandbox="" srcDoc={html} />
         </>
       )}
     </article>
