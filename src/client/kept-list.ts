@@ -203,10 +203,17 @@ export class KeptList {
     for (const resolve of this.#whenKept.splice(0)) resolve()
   }
 
+  /** What was read is put away, or will be: that it has not changed would say nothing. */
+  forget(): void {
+    this.#etag = undefined
+    this.#etagRead = undefined
+  }
+
   /** Who may not read it has none; whose session is over hears so elsewhere. */
   async #refused(problem: Problem, round: AbortSignal): Promise<void> {
     if (problem.status === 401) return
     if (problem.status !== 403) return this.#reading.failed(problem)
+    this.forget()
     this.#readAt = { epoch: '', offset: this.#floor }
     this.#waiting.clear()
     await this.#finish(round, false)

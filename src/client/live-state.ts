@@ -233,6 +233,7 @@ export class LiveState implements State, StreamListener {
     this.ended(new Error('nobody is signed in'))
     this.#fleet.devices.clear()
     for (const map of this.#later.values()) map.clear()
+    for (const list of this.#lists) list.forget()
   }
 
   #halt(): void {

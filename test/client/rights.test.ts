@@ -76,6 +76,21 @@ describe('a state of somebody', () => {
     await until(() => state.devices.has(one.name) && state.devices.has(other.name), 'all devices', 60_000)
   })
 
+  test('has the values again that it had, when a right comes back and nothing was told meanwhile', async () => {
+    const device = await makeDevice()
+    const role = newName('role')
+    const all = { service: ['read'], meta: ['read'] }
+    await admin.putRole(role, grant(all, [device.name]))
+    const state = clientOf(await admin.bring(newName('person'), [role])).state()
+    await state.ready
+    const value = () => state.device(device.name).value?.services.get(climate)?.valueAt(temperature)
+    expect(value()).toBe(20)
+    await admin.putRole(role, grant({ meta: ['read'] }, [device.name]))
+    await until(() => value() === undefined, 'no value')
+    await admin.putRole(role, grant(all, [device.name]))
+    await until(() => value() === 20, 'the value again')
+  })
+
   test('ends with its session, shows nothing any more, and begins again with the next', async () => {
     const device = await makeDevice()
     const { name, password } = await admin.bring(newName('person'), ['viewer'])

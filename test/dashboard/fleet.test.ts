@@ -151,6 +151,19 @@ describe('the fleet in a browser', () => {
   test('a write is checked, sent, and shown as the device took it', async () => {
     await ann.button('Change Setpoint').click()
     const setpoint = ann.page.getByRole('spinbutton', { name: 'Setpoint' })
+    // What is typed stays as it is, on the way to a number and while the device reports.
+    await setpoint.fill('')
+    await setpoint.pressSequentially('-0.5')
+    expect(await setpoint.inputValue()).toBe('-0.5')
+    await setpoint.fill('')
+    await setpoint.pressSequentially('1.0')
+    await boilers.report('BOILER-002', 70.5)
+    await ann.page
+      .getByRole('row', { name: /^Temperature/ })
+      .getByText('70.5')
+      .waitFor()
+    await setpoint.pressSequentially('5')
+    expect(await setpoint.inputValue()).toBe('1.05')
     await setpoint.fill('95')
     await ann.button('Write').click()
     await ann.reads('Must be below 90.')

@@ -119,6 +119,44 @@ describe('without a token', () => {
   })
 })
 
+describe('without a token, by name', () => {
+  let door: Door
+  beforeAll(async () => {
+    door = await openMetrics(new SomeMetrics(1), undefined)
+  })
+  afterAll(() => door.server.close())
+
+  /** The status line of an answer to a request as a browser under this name would send it. */
+  const asked = (host: string, site = '') =>
+    new Promise<string>((resolve, reject) => {
+      const socket = connect(door.port, '127.0.0.1')
+      const fetched = site === '' ? '' : `Sec-Fetch-Site: ${site}\r\n`
+      socket.write(`GET /metrics HTTP/1.1\r\nHost: ${host}\r\n${fetched}Connection: close\r\n\r\n`)
+      socket.once('data', (bytes) => resolve(bytes.toString('latin1').slice(9, 12)))
+      socket.once('error', reject)
+    })
+
+  test.each(['localhost', 'LOCALHOST:8080', '127.0.0.1:8080', '127.1.2.3', '[::1]:8080'])(
+    '%s is here',
+    async (host) => {
+      expect(await asked(host)).toBe('200')
+      expect(await asked(host, 'same-origin')).toBe('200')
+      expect(await asked(host, 'none')).toBe('200')
+    },
+  )
+
+  test.each(['evil.example', 'localhost.evil.example', '127.0.0.1.evil.example:8080', '10.0.0.1', '[::2]'])(
+    '%s may be a page of elsewhere',
+    async (host) => {
+      expect(await asked(host)).toBe('403')
+    },
+  )
+
+  test.each(['cross-site', 'same-site'])('a page that is %s gets nothing either', async (site) => {
+    expect(await asked('localhost', site)).toBe('403')
+  })
+})
+
 test('of who asks and does not read, no more is made than what is on its way', async () => {
   const metrics = new SomeMetrics(10_000)
   const door = await openMetrics(metrics, undefined)

@@ -17,6 +17,8 @@ export interface DialogProps {
 export function Dialog({ title, isOpen, onClose, isWide, children }: DialogProps) {
   const id = useId()
   const dialog = useRef<HTMLDialogElement>(null)
+  // Who selects text and lets go beside the dialog has clicked on what is around both: that closes nothing.
+  const wasPressedBeside = useRef(false)
   useEffect(() => {
     const element = dialog.current
     if (isOpen && element && !element.open) element.showModal()
@@ -29,8 +31,11 @@ export function Dialog({ title, isOpen, onClose, isWide, children }: DialogProps
       class={isWide ? 'dialog wide' : 'dialog'}
       aria-labelledby={id}
       onClose={onClose}
+      onPointerDown={(event) => {
+        wasPressedBeside.current = event.target === dialog.current
+      }}
       onClick={(event) => {
-        if (event.target === dialog.current) onClose()
+        if (event.target === dialog.current && wasPressedBeside.current) onClose()
       }}
     >
       {isOpen && (

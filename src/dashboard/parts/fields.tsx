@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { useId } from 'preact/hooks'
+import { useId, useState } from 'preact/hooks'
 
 /** Fields of forms: each with a label, perhaps a hint, and what is wrong with it, tied together for screen readers. */
 
@@ -106,6 +106,9 @@ export interface NumberFieldProps extends Told {
 export function NumberField(props: NumberFieldProps) {
   const id = useId()
   const { label, hint, problem, value, onInput, min, max, step = 'any', unit, isRequired, hasFocus } = props
+  // What is typed stays as it is typed, on the way to a number too: `-0`, `1.0`.
+  const [typed, setTyped] = useState(() => textOf(value))
+  const text = numberIn(typed) === value ? typed : textOf(value)
   return (
     <Field label={label} hint={hint} problem={problem} id={id}>
       <span class="with-unit">
@@ -113,21 +116,29 @@ export function NumberField(props: NumberFieldProps) {
           {...attributesOf(id, props)}
           class="input"
           type="number"
-          value={value ?? ''}
+          value={text}
           min={min}
           max={max}
           step={step}
           required={isRequired}
           ref={hasFocus ? focusOnce : null}
           onInput={({ currentTarget }) => {
-            const number = currentTarget.valueAsNumber
-            onInput(Number.isNaN(number) ? undefined : number)
+            setTyped(currentTarget.value)
+            onInput(numberIn(currentTarget.value))
           }}
         />
         {unit !== undefined && <span class="unit">{unit}</span>}
       </span>
     </Field>
   )
+}
+
+function textOf(value: number | undefined): string {
+  return value === undefined ? '' : String(value)
+}
+
+function numberIn(text: string): number | undefined {
+  return text === '' ? undefined : Number(text)
 }
 
 export interface SelectProps<Value extends string> extends Told {
