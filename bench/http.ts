@@ -14,8 +14,6 @@ export interface HttpQuestion {
   readonly headers?: Readonly<Record<string, string>>
   /** Without a byte for so long the request fails. */
   readonly silenceMsMax?: number
-  /** From where, on a machine with several addresses. */
-  readonly localAddress?: string
 }
 
 /**
@@ -23,7 +21,7 @@ export interface HttpQuestion {
  * to a server that was killed a moment ago, and its failure would look like the server's.
  */
 export function request(url: string, question: HttpQuestion = {}): Promise<HttpAnswer> {
-  const { method = 'GET', body, headers = {}, silenceMsMax = 30_000, localAddress } = question
+  const { method = 'GET', body, headers = {}, silenceMsMax = 30_000 } = question
   return new Promise((resolve, reject) => {
     const outgoing = httpRequest(
       url,
@@ -31,7 +29,6 @@ export function request(url: string, question: HttpQuestion = {}): Promise<HttpA
         method,
         agent: false,
         timeout: silenceMsMax,
-        ...(localAddress !== undefined && { localAddress }),
         headers: { ...(body !== undefined && { 'content-type': 'application/json' }), ...headers },
       },
       (incoming) => {

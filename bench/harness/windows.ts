@@ -6,7 +6,7 @@ import type { PhaseResult } from '#bench/load/ingest'
 /**
  * What events took while something else went on, held against what they took without it, over short windows of both. A
  * machine that has other guests holds up whatever runs on it now and then: the window in the middle is not one of those, of
- * neither kind. All of what was counted in other windows is in `heardP99Most`.
+ * neither kind. The worst of those beside it is shown, as `heardP99Most`.
  */
 export interface HeardBeside {
   readonly heardP50Before: number
