@@ -1,6 +1,7 @@
 import WebSocket from 'ws'
 import type { DeviceEntry } from '#bench/dashboard/fold'
 import { FoldedState } from '#bench/dashboard/fold'
+import { authorizationHeader } from '#bench/harness/identity'
 import { request } from '#bench/http'
 
 /** A place in the tenant's stream: everything up to and including `offset` is known. */
@@ -21,6 +22,8 @@ export interface DashboardOptions {
   /** Narrows the stream: `types`, `devices`, `services` (contract 4.2). */
   readonly query?: Readonly<Record<string, string>>
   readonly onEvent?: (event: StreamEvent) => void
+  /** `Authorization`, where identity is on. */
+  readonly authorization?: string
   readonly backoffMsMax?: number
 }
 
@@ -119,7 +122,7 @@ export class Dashboard {
   async caughtUp(timeoutMs: number): Promise<boolean> {
     const end = performance.now() + timeoutMs
     while (performance.now() < end && !this.#isStopped) {
-      const head = await streamHead(this.#options.url).catch(() => undefined)
+      const head = await streamHead(this.#options.url, this.#options.authorization).catch(() => undefined)
       while (head && performance.now() < end && this.#socket) {
         if (!this.isLive || !(await this.#ping(Math.min(2_000, end - performance.now())))) break
         if (this.isLive && (this.#position?.offset ?? -1) >= head.offset) return true
@@ -131,7 +134,7 @@ export class Dashboard {
 
   /** Reads the full state and says in what the folded one differs. Meaningful once the fleet is quiet. */
   async differences(most?: number): Promise<readonly string[]> {
-    const read = await readState(this.#options.url)
+    const read = await readState(this.#options.url, this.#options.authorization)
     const other = new FoldedState()
     other.replace(read.entries)
     return this.state.differences(other, most)
@@ -141,7 +144,9 @@ export class Dashboard {
     if (this.#isStopped) return
     try {
       if (!this.#hasState) this.#position = await this.#read()
-      const ticket = await request(`${this.#options.url}/api/v1/events/ticket`)
+      const ticket = await request(`${this.#options.url}/api/v1/events/ticket`, {
+        headers: authorizationHeader(this.#options.authorization),
+      })
       if (ticket.status !== 200) throw new Error(`ticket: ${ticket.status}`)
       this.#open((JSON.parse(ticket.text) as { ticket: string }).ticket)
     } catch {
@@ -239,7 +244,7 @@ export class Dashboard {
   }
 
   async #read(): Promise<StreamPosition> {
-    const read = await readState(this.#options.url)
+    const read = await readState(this.#options.url, this.#options.authorization)
     this.counts.fullReads++
     if (this.#options.isFolding !== false) this.state.replace(read.entries)
     this.#hasState = true
@@ -318,15 +323,16 @@ function parseObject(data: Buffer): Record<string, unknown> | undefined {
 /** The full state and the place in the stream that it reflects at least. */
 export async function readState(
   url: string,
+  authorization?: string,
 ): Promise<{ readonly entries: readonly DeviceEntry[]; readonly position: StreamPosition }> {
-  const answer = await request(`${url}/api/v1/devices?depth=2`)
+  const answer = await request(`${url}/api/v1/devices?depth=2`, { headers: authorizationHeader(authorization) })
   if (answer.status !== 200) throw new Error(`GET /devices: ${answer.status} ${answer.text.slice(0, 200)}`)
   return { entries: JSON.parse(answer.text) as DeviceEntry[], position: positionIn(answer.headers) }
 }
 
 /** The end of the stream, as a short read names it. */
-export async function streamHead(url: string): Promise<StreamPosition> {
-  const answer = await request(`${url}/api/v1/devices?limit=1`)
+export async function streamHead(url: string, authorization?: string): Promise<StreamPosition> {
+  const answer = await request(`${url}/api/v1/devices?limit=1`, { headers: authorizationHeader(authorization) })
   if (answer.status !== 200) throw new Error(`GET /devices: ${answer.status}`)
   return positionIn(answer.headers)
 }

@@ -9,8 +9,8 @@ export interface HttpAnswer {
 
 export interface HttpQuestion {
   readonly method?: string
-  /** JSON text. */
-  readonly body?: string
+  /** JSON text; or bytes, whose type a header has to say. */
+  readonly body?: string | Uint8Array
   readonly headers?: Readonly<Record<string, string>>
   /** Without a byte for so long the request fails. */
   readonly silenceMsMax?: number
@@ -29,7 +29,7 @@ export function request(url: string, question: HttpQuestion = {}): Promise<HttpA
         method,
         agent: false,
         timeout: silenceMsMax,
-        headers: { ...(body !== undefined && { 'content-type': 'application/json' }), ...headers },
+        headers: { ...(typeof body === 'string' && { 'content-type': 'application/json' }), ...headers },
       },
       (incoming) => {
         const parts: Buffer[] = []

@@ -1,19 +1,93 @@
-import { killCommand } from '#bench/proof/kill-command'
+import { thisMachine } from '#bench/harness/machine'
+import { diskProof } from '#bench/proof/disk-command'
+import { fuzzCommand } from '#bench/proof/fuzz-command'
+import { killProof } from '#bench/proof/kill-command'
+import { mutantsCommand } from '#bench/proof/mutants-command'
+import type { Outcome, Proof } from '#bench/proof/outcome'
+import { powerProof } from '#bench/proof/power-command'
+import { keepOutcome } from '#bench/proof/results'
+import { seedsCommand } from '#bench/proof/seeds-command'
+import { tailsProof } from '#bench/proof/tails-command'
 
 /** The proofs: programs that try to break a promise of the server, and count. Exit code 1 when they could. */
-const proofs: Readonly<Record<string, (args: readonly string[]) => Promise<boolean>>> = {
-  kill: killCommand,
+const proofs: Readonly<Record<string, Proof>> = {
+  kill: killProof,
+  power: powerProof,
+  disk: diskProof,
+  tails: tailsProof,
 }
 
-const [name = '', ...args] = process.argv.slice(2)
-const proof = Object.hasOwn(proofs, name) ? proofs[name] : undefined
-if (!proof) {
-  console.error(`Usage: npm run proof -- ${Object.keys(proofs).join('|')} [--help]`)
-  process.exit(2)
+interface Search {
+  /** One line. */
+  readonly about: string
+  /** Answers whether nothing is wrong. Knows `--help`. */
+  run(args: readonly string[]): Promise<boolean>
 }
+
+/** They look on for as long as one likes: they leave no report, and are no part of the whole. */
+const searches: Readonly<Record<string, Search>> = {
+  seeds: { about: 'lives of the simulated server, one after the other, without end', run: seedsCommand },
+  fuzz: { about: 'spoilt frames, requests, proofs and texts, for ten minutes', run: fuzzCommand },
+  mutants: { about: 'mistakes planted in copies of the server, until the simulation finds each', run: mutantsCommand },
+}
+
+const usage = `Usage: npm run proof -- [name [options]]      (the first four, one after the other, when none is named)
+
+${Object.entries({ ...proofs, ...searches })
+  .map(([name, { about }]) => `  ${name.padEnd(8)} ${about}`)
+  .join('\n')}
+
+npm run proof -- NAME --help says what one of them takes. With --seed N it is repeated by the same chance.
+What comes of a proof that runs without options, or with --report, is written to bench/results/proof.md and proof.json.
+Exit code: 0 all promises were kept, 1 one was broken, 2 it could not be tried.
+`
+
+const reportOption = '--report'
+
+const [name, ...args] = process.argv.slice(2)
 try {
-  process.exit((await proof(args)) ? 0 : 1)
+  process.exit(await prove(name, args))
 } catch (error) {
   console.error(error instanceof Error ? error.message : error)
   process.exit(2)
+}
+
+async function prove(name: string | undefined, args: readonly string[]): Promise<number> {
+  if (name === '--help' || name === '-h') {
+    console.log(usage)
+    return 0
+  }
+  if (name === undefined) {
+    const kept: boolean[] = []
+    for (const each of Object.keys(proofs)) kept.push(await proveOne(each, []))
+    return kept.includes(false) ? 1 : 0
+  }
+  const search = Object.hasOwn(searches, name) ? searches[name] : undefined
+  if (search) return (await search.run(args)) ? 0 : 1
+  if (!Object.hasOwn(proofs, name)) {
+    console.error(usage)
+    return 2
+  }
+  if (args.includes('--help') || args.includes('-h')) {
+    console.log(proofs[name]?.help)
+    return 0
+  }
+  return (await proveOne(name, args)) ? 0 : 1
+}
+
+async function proveOne(name: string, args: readonly string[]): Promise<boolean> {
+  const proof = proofs[name] as Proof
+  console.log(`== ${name}: ${proof.about}`)
+  const isReported = args.length === 0 || args.includes(reportOption)
+  const own = args.filter((argument) => argument !== reportOption)
+  // Timers of a server in this process do not keep it alive.
+  const alive = setInterval(() => undefined, 1_000)
+  const outcome: Outcome = await proof.run(own, (line) => console.log(line)).finally(() => clearInterval(alive))
+  for (const line of outcome.said) console.log(line)
+  for (const problem of outcome.problems) console.error(`WRONG: ${problem}`)
+  const isHeld = outcome.problems.length === 0
+  const end = isHeld ? 'the promise held' : 'the promise was broken'
+  console.log(`${name}: ${end}; ${outcome.seconds.toFixed(0)} s, seed ${outcome.seed}`)
+  if (isReported) keepOutcome(name, proof, outcome, thisMachine())
+  return isHeld
 }

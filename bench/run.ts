@@ -21,6 +21,7 @@ import { growth } from '#bench/questions/growth'
 import { ingest } from '#bench/questions/ingest'
 import { latency } from '#bench/questions/latency'
 import { memory } from '#bench/questions/memory'
+import { peers } from '#bench/questions/peers'
 import { restart } from '#bench/questions/restart'
 import { rollout } from '#bench/questions/rollout'
 
@@ -41,12 +42,13 @@ const questions: Readonly<Record<string, Question>> = {
   rollout,
   backup,
   dashboard,
+  peers,
 }
 
 /** Those that start a server by themselves, or decide for each variant: `--iam` says nothing to them. */
-const ownIdentity: readonly string[] = ['restart', 'auth', 'functions', 'dashboard']
+const ownIdentity: readonly string[] = ['restart', 'auth', 'functions', 'dashboard', 'peers']
 /** Those of them that say of what they measure whether it is on. */
-const tellsIdentity: readonly string[] = ['auth', 'functions']
+const tellsIdentity: readonly string[] = ['auth', 'functions', 'peers']
 
 const roundsDefault = 5
 
@@ -134,7 +136,7 @@ async function main(args: readonly string[]): Promise<number> {
     reports.push(made)
     const markdown = markdownOf(made, question)
     if (!options.isJson) console.log(`\n${markdown}`)
-    if (!isQuick) keep(made, markdown)
+    if (!isQuick) keep(made, markdown, question.beside?.(made.results).files)
   }
   if (options.isJson) console.log(JSON.stringify(reports, undefined, 1))
   const isWhole = reports.every(({ failures }) => failures.length === 0)
@@ -142,11 +144,12 @@ async function main(args: readonly string[]): Promise<number> {
   return isWhole && isHeld ? 0 : 1
 }
 
-function keep(made: Report, markdown: string): void {
+function keep(made: Report, markdown: string, beside: Readonly<Record<string, string>> = {}): void {
   const folder = join(projectRoot, 'bench/results')
   mkdirSync(folder, { recursive: true })
   writeFileSync(join(folder, `${made.name}.md`), markdown)
   writeFileSync(join(folder, `${made.name}.json`), `${JSON.stringify(made, undefined, 1)}\n`)
+  for (const [file, text] of Object.entries(beside)) writeFileSync(join(folder, file), text)
 }
 
 // So that what is still there is removed: a signal alone ends the process without a word. Not `once`: npm passes on what

@@ -16,6 +16,8 @@ export interface ServerSettings {
   readonly program?: string
   /** Before the program, for who wants to look inside it. */
   readonly nodeArguments?: readonly string[]
+  /** In front of Node: a program that watches it, and leaves it our child. */
+  readonly inFront?: readonly string[]
   /** Of somebody who keeps nothing: else it is told by the broken channel, and has time to end well. */
   readonly isKilledAtExit?: boolean
 }
@@ -52,7 +54,8 @@ export class ServerProcess {
     if (!existsSync(program)) throw new Error(`${program} is not there: npm run build`)
     this.url = `http://127.0.0.1:${settings.port}`
     const nodeArguments = ['--enable-source-maps', '--import', tether, ...(settings.nodeArguments ?? [])]
-    this.#child = spawn(process.execPath, [...nodeArguments, program], {
+    const [command = '', ...rest] = [...(settings.inFront ?? []), process.execPath, ...nodeArguments, program]
+    this.#child = spawn(command, rest, {
       cwd: projectRoot,
       detached: !settings.isKilledAtExit,
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],

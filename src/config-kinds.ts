@@ -1,4 +1,5 @@
 import { senderOf } from '#model/mail-address'
+import { anonymousName, NewUserName } from '#model/user'
 import { nextTime } from '#updates/cron'
 
 /** What a setting can take: said in words, and read. `read` answers `undefined` for what it does not take. */
@@ -42,6 +43,11 @@ export function oneOf<const W extends string>(...words: readonly W[]): Kind<W> {
 
 export function matching(pattern: RegExp, takes: string): Kind<string> {
   return { takes, read: (text) => (pattern.test(text) ? text : undefined) }
+}
+
+export const accountName: Kind<string> = {
+  takes: `1 to 64 printable characters without : and /, no space at either end, and not ${anonymousName}`,
+  read: (text) => NewUserName.safeParse(text).data,
 }
 
 /** Five or six fields of cron whose time comes: a schedule for 30 February would be none. */

@@ -1,4 +1,5 @@
 import {
+  accountName,
   baseUrl,
   cronPattern,
   type Kind,
@@ -85,10 +86,7 @@ export const settings = {
   }),
   adminName: {
     name: 'ADMIN_NAME',
-    kind: matching(
-      /^(?!\p{Z})[^\p{C}\p{Zl}\p{Zp}:/]{1,64}(?<!\p{Z})$/u,
-      '1 to 64 printable characters without : and /, and no space at either end',
-    ),
+    kind: accountName,
     about: 'The first administrator, made when no account has this name. Together with ADMIN_PASSWORD.',
   },
   adminPassword: {

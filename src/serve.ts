@@ -32,6 +32,7 @@ import { Backups } from '#store/backup/backups'
 import { fileBlobs } from '#store/blobs'
 import { KeyFileFailure, readKeyFile, readOrMakeKeyFile } from '#store/key-file'
 import { levelPlace } from '#store/level'
+import { proofOf, removeServerFile, type ServerFile, serverKeyBytes, writeServerFile } from '#store/server-file'
 import type { UpdateSettings } from '#updates/options'
 
 /** How long requests under way may take to end when the server stops. Contract 8. */
@@ -82,7 +83,11 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
       : new ExternalUpdateServer({ url: updateServerUrl, world: realWorld, ...(token !== undefined && { token }) })
   const assembly = assemble({
     world: realWorld,
-    place: levelPlace({ folder: config.dataDirectory, headroomBytes: config.storageHeadroomBytes }),
+    place: levelPlace({
+      folder: config.dataDirectory,
+      headroomBytes: config.storageHeadroomBytes,
+      torn: (said) => log.warn({}, `${said}, which was acknowledged to nobody, or is damage; it is left out`),
+    }),
     publisher,
     isSynced: config.durability === 'disk',
     retention: { bytesMax: config.streamRetentionBytes, ageMsMax: config.streamRetentionMs },
@@ -101,6 +106,7 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
   const backups = backupsOf(assembly, config.dataDirectory, log)
   const inFlight = () => door.server?.inFlight() ?? 0
   const watch = watchOver(config, assembly, { backups, updateServer, inFlight })
+  const key = Buffer.from(realWorld.random(serverKeyBytes)).toString('base64url')
   let server: Server
   try {
     const { dataDirectory, linkFrameBytesMax } = config
@@ -110,7 +116,12 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
       host: config.host,
       port: config.port,
       bindings: [
-        ...bindingsOf(context, identity, { dataDirectory, databaseStatus: () => database.status, backups }),
+        ...bindingsOf(context, identity, {
+          dataDirectory,
+          databaseStatus: () => database.status,
+          proofOf: (challenge) => proofOf(key, challenge),
+          backups,
+        }),
         ...descriptionRoutes(pages),
       ],
       rootBindings: [...rootBindingsOf(identity), ...watch.bindings, ...pageRoutes(pages)],
@@ -136,6 +147,8 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
     throw error
   }
   door.server = server
+  const file = serverFileOf(config.dataDirectory, log)
+  await file.write({ host: config.host, port: server.port, key })
   watch.process.start()
   const url = urlOf(config, server.port)
   greet(config, log, url, server.port)
@@ -151,6 +164,7 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
       context.links.stop()
       await server.closeSockets(closeCodes.restarting.code, closeCodes.restarting.reason)
       await server.close()
+      await file.remove()
       await assembly.close()
       watch.process.stop()
       log.info({}, 'stopped')
@@ -180,6 +194,15 @@ function watchOver(
     ...beside,
   })
   return { http, process, bindings: metricsRoutes({ world: realWorld, metrics, token }) }
+}
+
+/** Without it commands do not take this server for theirs; it serves all the same. */
+function serverFileOf(folder: string, log: Log) {
+  const failed = (error: unknown) => log.warn({ err: error }, 'server.json, for commands on this machine')
+  return {
+    write: (file: ServerFile) => writeServerFile(folder, file).catch(failed),
+    remove: () => removeServerFile(folder).catch(failed),
+  }
 }
 
 function updatesOf(config: Config, log: Log, server: ExternalUpdateServer | undefined): UpdateSettings {

@@ -52,7 +52,7 @@ describe('a bad value is one line: name, what it got, what it takes', () => {
     ['STREAM_RETENTION_MB', ['0', '64MB', '9'.repeat(400)]],
     ['STREAM_RETENTION_HOURS', ['0', '8761']],
     ['IAM', ['maybe', '2', 'none']],
-    ['ADMIN_NAME', ['a:b', 'a/b', 'a\nb', 'a\u2028b', 'a\u200bb', ' a', 'a ', 'a'.repeat(65)]],
+    ['ADMIN_NAME', ['a:b', 'a/b', 'a\nb', 'a\u2028b', 'a\u200bb', ' a', 'a ', 'a'.repeat(65), 'Anonymous']],
     ['ADMIN_PASSWORD', ['short', 'a'.repeat(257)]],
     ['PUBLIC_URL', ['a.example', 'ftp://a', 'http://a?b', 'http://a#', 'http://u:p@a', 'http://a,', 'http://a b']],
     ['TRUST_PROXY', ['yes', '2', '10.0.0.1']],

@@ -6,6 +6,7 @@ import {
   decideInvite,
   decideOpen,
   decideRedeem,
+  decideRenewHash,
   decideSetPassword,
 } from '#actors/account/credentials'
 import {
@@ -69,6 +70,8 @@ export const accountActor: ActorDefinition<AccountState, AccountCommand, Entry> 
         return decideRedeem(state, command, turn)
       case 'set_password':
         return decideSetPassword(state, command)
+      case 'renew_hash':
+        return decideRenewHash(state, command)
       case 'begin_session':
         return decideBegin(state, command, turn)
       case 'end_sessions':

@@ -7,6 +7,7 @@ export type AccountCommand =
   | OpenAccount
   | RedeemCode
   | SetPassword
+  | RenewHash
   | BeginAccountSession
   | EndSessions
   | SessionOver
@@ -45,6 +46,13 @@ export interface SetPassword {
   readonly version: number
   readonly passwordHash: string
   readonly keep: string | undefined
+}
+
+/** The same password, hashed anew: another hash, and nothing else. */
+export interface RenewHash {
+  readonly type: 'renew_hash'
+  readonly version: number
+  readonly passwordHash: string
 }
 
 export interface CredentialsChanged {

@@ -1,4 +1,11 @@
-import type { CredentialsChanged, Invite, OpenAccount, RedeemCode, SetPassword } from '#actors/account/commands'
+import type {
+  CredentialsChanged,
+  Invite,
+  OpenAccount,
+  RedeemCode,
+  RenewHash,
+  SetPassword,
+} from '#actors/account/commands'
 import { isSame } from '#actors/account/same'
 import { ending, mayAsk, moved, sessionOver } from '#actors/account/sessions'
 import {
@@ -68,6 +75,12 @@ export function decideSetPassword(state: AccountState, command: SetPassword): De
     tells,
     answer: { version: next.version } satisfies CredentialsChanged,
   })
+}
+
+/** Whose password became another meanwhile has a new hash. */
+export function decideRenewHash({ credentials }: AccountState, command: RenewHash): Decision<Entry> {
+  if (command.version !== credentials?.version) return answer(undefined)
+  return keep([credentialsChange({ ...credentials, hash: command.passwordHash })])
 }
 
 /** A code given before is void for good: nobody knows in whose hands it is by the time of `enable`. */

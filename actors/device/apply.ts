@@ -78,9 +78,11 @@ export function applyEntry(state: DeviceState, entry: Entry, offset: number): vo
 }
 
 function applyReported(state: DeviceState, entry: Reported, offset: number): void {
-  const service = serviceOf(state, entry.shape.serviceIdentifier)
+  const declared = serviceOf(state, entry.shape.serviceIdentifier)
   // Declared without a value, which only the snapshot said, of a device that was removed since: see above.
-  if (!service) return
+  if (!declared) return
+  // Another shape than that of now: what declared it is missing behind a repair.
+  const service = declared.shape.id === entry.shape.id ? declared : applyShape(state, entry.shape)
   setItems(service, entry.items, entry.timestamp, offset)
   state.lastMessage = entry.at
   if (entry.session !== undefined) {

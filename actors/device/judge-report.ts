@@ -2,11 +2,11 @@ import { isDeepStrictEqual } from 'node:util'
 import { neverActive } from '#actors/device/alarms'
 import { type Judgement, Judging, judgeWhole, nextOf } from '#actors/device/judge'
 import type { ServiceState } from '#actors/device/service-state'
-import type { DeviceState } from '#actors/device/state'
+import type { DeviceState, KnownRules } from '#actors/device/state'
 import { stateAfter } from '#actors/device/state-after'
 import type { Items, PropertyState, Reported } from '#model/entry'
 import type { ShapedRule, ValueSource } from '#rules/alarm-rule'
-import { noRules, type ServiceRules } from '#rules/rule-list'
+import { noRules, type RuleList, type ServiceRules } from '#rules/rule-list'
 import type { TenantRules } from '#rules/tenant-rules'
 import type { Turn } from '#runtime/actor'
 
@@ -45,12 +45,20 @@ export function judgeReport(
       state.rules = undefined
       return judgeWhole(stateAfter(state, [entry]), view, turn.now, turn.reminder())
     }
-    memo = { version: view.version, list }
+    memo = knownOf(view.version, list)
     state.rules = memo
   }
   if (memo.list === noRules) return undefined
   const concerned = memo.list.of(service.shape)
   return concerned && judgeChanged(state, service, entry.items, concerned, turn)
+}
+
+/** Devices are mostly judged alike, and one object for them is in the processor's cache when the next one reports. */
+let known: KnownRules = { version: -1, list: noRules }
+
+function knownOf(version: number, list: RuleList): KnownRules {
+  if (known.version !== version || known.list !== list) known = { version, list }
+  return known
 }
 
 function judgeChanged(

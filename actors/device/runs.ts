@@ -1,6 +1,6 @@
 import { applyEntry, type DeviceChange } from '#actors/device/apply'
 import { isSame } from '#actors/device/judge-report'
-import { type DeviceState, serviceOf } from '#actors/device/state'
+import { type DeviceState, type KnownFunctions, serviceOf } from '#actors/device/state'
 import { stateAfter } from '#actors/device/state-after'
 import { staleAmong, type Throttled } from '#actors/device/throttles'
 import { type DeviceFunctions, type RunsOutcome, TurnRuns } from '#actors/device/turn-runs'
@@ -52,10 +52,18 @@ function listFor(state: DeviceState, view: TenantFunctions): FunctionList {
   const { version } = view
   let known = state.functions
   if (known?.version !== version) {
-    known = { version, list: view.listOf(state.device) }
+    known = knownOf(version, view.listOf(state.device))
     state.functions = known
   }
   return known.list
+}
+
+/** Devices are mostly bound alike, and one object for them is in the processor's cache when the next one reports. */
+let known: KnownFunctions = { version: -1, list: noFunctions }
+
+function knownOf(version: number, list: FunctionList): KnownFunctions {
+  if (known.version !== version || known.list !== list) known = { version, list }
+  return known
 }
 
 function runBy(state: DeviceState, { events, changes }: Recorded<Entry>, list: FunctionList): void {

@@ -68,9 +68,11 @@ export class TurnRuns implements RunSink {
   #place = 0
   #stamped: ReadonlyMap<string, number> = noThrottles
   #requests: Tell[] | undefined
+  /** One request too many of one function, as most turns of a storm: made once for all of them. */
+  #overflown: RunsOutcome | undefined
   #effects: (() => void)[] | undefined
   /** A storm is of few functions, and what counts one request too many of each is made once. */
-  readonly #overflowing = new WeakMap<FunctionRule, () => void>()
+  readonly #overflowing = new WeakMap<FunctionRule, RunsOutcome>()
   readonly #happening: Happening = {
     value: null,
     previous: null,
@@ -122,8 +124,7 @@ export class TurnRuns implements RunSink {
     const { value, previous, device, time } = this.#happening
     const rule = this.#rule as FunctionRule
     if (!rule.rate.take(time)) {
-      this.#effects ??= []
-      this.#effects.push(this.#overflowOf(rule))
+      this.#overflow(this.#overflowOf(rule))
       return
     }
     const kept = { value: keptValue(value), previous: keptValue(previous) }
@@ -141,8 +142,10 @@ export class TurnRuns implements RunSink {
   outcome(): RunsOutcome | undefined {
     const stamped = this.#stamped
     const requests = this.#requests
-    const effects = this.#effects
-    if (stamped === noThrottles && requests === undefined && effects === undefined) return undefined
+    const effects = this.#effects ?? this.#overflown?.effects
+    if (stamped === noThrottles && requests === undefined) {
+      return this.#effects ? outcomeOf(this.#effects) : this.#overflown
+    }
     return {
       stamps: stamped === noThrottles ? nothing : stampsOf(stamped),
       requests: requests ?? nothing,
@@ -158,17 +161,25 @@ export class TurnRuns implements RunSink {
     }
   }
 
-  #overflowOf(rule: FunctionRule): () => void {
+  #overflow(outcome: RunsOutcome): void {
+    if (this.#effects) this.#effects.push(...outcome.effects)
+    else if (this.#overflown) this.#effects = [...this.#overflown.effects, ...outcome.effects]
+    else this.#overflown = outcome
+  }
+
+  #overflowOf(rule: FunctionRule): RunsOutcome {
     const known = this.#overflowing.get(rule)
     if (known) return known
     const { counts, overflows } = this.#functions
     const tenant = this.#tenant
-    const overflow = () => {
-      counts.overflown++
-      overflows.add(tenant, rule.id)
-    }
-    this.#overflowing.set(rule, overflow)
-    return overflow
+    const outcome = outcomeOf([
+      () => {
+        counts.overflown++
+        overflows.add(tenant, rule.id)
+      },
+    ])
+    this.#overflowing.set(rule, outcome)
+    return outcome
   }
 
   /** Nothing of the turn is held on to. */
@@ -180,10 +191,15 @@ export class TurnRuns implements RunSink {
     this.#entry = undefined
     this.#stamped = noThrottles
     this.#requests = undefined
+    this.#overflown = undefined
     this.#effects = undefined
     this.#happening.value = null
     this.#happening.previous = null
   }
+}
+
+function outcomeOf(effects: RunsOutcome['effects']): RunsOutcome {
+  return { stamps: nothing, requests: nothing, effects }
 }
 
 function causeOf(entry: TriggeringEntry, place: number): DeliveryCause {

@@ -50,6 +50,11 @@ export function rowsByLogin(state: DirectoryState, text: string, host: string): 
     .sort((a, b) => compare(a.tenant, b.tenant) || compare(a.id, b.id))
 }
 
+/** How many may be meant by the address that most have, in whatever tenants and under whatever hosts. */
+export function emailUseMax({ emailUse }: DirectoryState): number {
+  return Math.max(0, ...emailUse.keys())
+}
+
 /** Whether people of a tenant may sign in under this host, as a request names it. */
 export function isReachable(state: DirectoryState, tenant: string, host: string): boolean {
   const row = tenantRow(state, tenant)

@@ -11,6 +11,7 @@ export function emptyDirectory(): DirectoryState {
     users: new Map(),
     byName: new Map(),
     byEmail: new Map(),
+    emailUse: new Map(),
     byTenant: new Map(),
     administrators: new Map(),
     roleUse: new Map(),
@@ -28,7 +29,7 @@ export function putUser(state: DirectoryState, id: string, row: UserRow | undefi
   state.users.set(id, row)
   const name = foldName(row.name)
   state.byName.set(name, id)
-  if (row.email !== null) addTo(state.byEmail, foldEmail(row.email), id)
+  if (row.email !== null) changeUse(state, foldEmail(row.email), (email) => addTo(state.byEmail, email, id))
   const names = state.byTenant.get(row.tenant) ?? new OrderedNames()
   names.add(name)
   state.byTenant.set(row.tenant, names)
@@ -45,7 +46,7 @@ function dropUser(state: DirectoryState, row: UserRow): void {
   state.users.delete(id)
   const name = foldName(row.name)
   state.byName.delete(name)
-  if (row.email !== null) dropFrom(state.byEmail, foldEmail(row.email), id)
+  if (row.email !== null) changeUse(state, foldEmail(row.email), (email) => dropFrom(state.byEmail, email, id))
   const names = state.byTenant.get(row.tenant)
   names?.delete(name)
   if (names?.size === 0) state.byTenant.delete(row.tenant)
@@ -82,6 +83,21 @@ const alwaysThere: TenantRow = Object.freeze({
   createdAt: 0,
   state: 'active',
 })
+
+function changeUse({ byEmail, emailUse }: DirectoryState, email: string, change: (email: string) => void): void {
+  const useOf = () => byEmail.get(email)?.size ?? 0
+  count(emailUse, useOf(), -1)
+  change(email)
+  count(emailUse, useOf(), 1)
+}
+
+/** Nothing is kept of what nobody has. */
+function count(counts: Map<number, number>, key: number, by: 1 | -1): void {
+  if (key === 0) return
+  const now = (counts.get(key) ?? 0) + by
+  if (now > 0) counts.set(key, now)
+  else counts.delete(key)
+}
 
 function addTo(index: Map<string, Set<string>>, key: string, id: string): void {
   const ids = index.get(key)

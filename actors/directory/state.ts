@@ -10,6 +10,8 @@ export interface DirectoryState {
   readonly byName: Map<string, string>
   /** Ids by folded e-mail address: one in each tenant at most. */
   readonly byEmail: Map<string, Set<string>>
+  /** How many addresses are those of so many users, by how many that are. */
+  readonly emailUse: Map<number, number>
   /** Folded names of each tenant's users, in order. */
   readonly byTenant: Map<string, OrderedNames>
   /** Who keeps a tenant from being locked out: active users with role `admin`, by tenant. */

@@ -51,8 +51,11 @@ const shaped =
 
 const standard = fleetDefaults
 
+/** Without the base path of the API; behind a proxy it may have a path of its own. */
+const serverAddress = /^wss?:\/\/[^/?#]+(\/[^?#]*[^/?#])?$/
+
 const flags: readonly Flag[] = [
-  { name: 'url', value: 'URL', standard: standard.url, about: 'the server', read: shaped(/^wss?:\/\/[^/]+$/) },
+  { name: 'url', value: 'URL', standard: standard.url, about: 'the server', read: shaped(serverAddress) },
   { name: 'devices', value: 'N', standard: String(standard.devices), about: '1 … 100000', read: between(1, 100_000) },
   {
     name: 'links',
@@ -158,8 +161,8 @@ const flags: readonly Flag[] = [
     name: 'key',
     value: 'KEY',
     standard: 'none',
-    about: 'a provisioning key, where the server has IAM on',
-    read: shaped(/^[A-Za-z0-9._-]{1,200}$/),
+    about: 'a provisioning key, where the server has IAM on; of a tenant: tenant/KEY',
+    read: shaped(/^([a-z0-9-]{1,63}\/)?[A-Za-z0-9._-]{1,200}$/),
   },
   { name: 'seconds', value: 'S', standard: '0', about: 'then stop; 0: until Ctrl-C', read: amount(86_400) },
   { name: 'warmup', value: 'S', standard: '0', about: 'seconds that do not count', read: amount(3_600) },

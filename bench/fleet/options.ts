@@ -38,7 +38,7 @@ export interface FleetOptions {
   readonly prefix: string
   readonly backoffMsMin: number
   readonly backoffMsMax: number
-  /** A provisioning key, for a server with identity on; empty: none. */
+  /** A provisioning key, for a server with identity on, `acme/KEY` for one of tenant `acme`; empty: none. */
   readonly key: string
 }
 

@@ -32,9 +32,10 @@ export function basic({ name, password }: Credentials): string {
   return `Basic ${Buffer.from(`${name}:${password}`).toString('base64')}`
 }
 
-/** Of who may speak for devices of any name of the first tenant, by a provisioning key. */
+/** Of who may speak for devices of any name by a provisioning key: of tenant `acme` by `acme/KEY`, else of the first tenant. */
 export function gateway(key: string): string {
-  return basic({ name: 'default/*', password: key })
+  const [, tenant = 'default', password = key] = /^(.*)\/(.*)$/.exec(key) ?? []
+  return basic({ name: `${tenant}/*`, password })
 }
 
 /** Signs the administrator in, and makes a provisioning key. */

@@ -109,6 +109,7 @@ export async function measure(question: Question, options: MeasureOptions): Prom
 
 function resultOf({ name, variants, baseline }: Case, measured: Taken, question: Question): CaseResult {
   const roundsOf = (variant: string) => measured.get(keyOf(name, variant)) ?? []
+  const compared = Object.keys(question.figures).filter((figure) => question.figures[figure]?.isCompared)
   return {
     name,
     baseline,
@@ -116,7 +117,7 @@ function resultOf({ name, variants, baseline }: Case, measured: Taken, question:
       const rounds = roundsOf(variant.name)
       const figures = spreadsOf(rounds, question)
       const isCompared = baseline !== undefined && variant.name !== baseline
-      const ratios = isCompared ? ratiosOf(rounds, roundsOf(baseline), question) : {}
+      const ratios = isCompared ? ratiosOf(rounds, roundsOf(baseline), compared) : {}
       const isLoadFull = (figures[loadFigure]?.median ?? 0) >= loadFullPercent
       return { name: variant.name, rounds, figures, ratios, isLoadFull }
     }),
@@ -135,12 +136,11 @@ function spreadsOf(rounds: Rounds, question: Question): Spreads {
 }
 
 /** Of the rounds in which neither failed. */
-function ratiosOf(rounds: Rounds, baselines: Rounds, question: Question): Spreads {
+export function ratiosOf(rounds: Rounds, baselines: Rounds, compared: readonly string[]): Spreads {
   const pairs = rounds.flatMap((ours, round) => {
     const theirs = baselines[round]
     return ours && theirs ? [{ ours, theirs }] : []
   })
-  const compared = Object.keys(question.figures).filter((figure) => question.figures[figure]?.isCompared)
   const there = compared.flatMap((figure) => {
     const values = pairs.flatMap(({ ours }) => ours[figure] ?? [])
     const baselineValues = pairs.flatMap(({ theirs }) => theirs[figure] ?? [])

@@ -1,3 +1,5 @@
+import type { CaseResult } from '#bench/harness/measure'
+
 /** Figures of one measurement, by name. */
 export type Figures = Readonly<Record<string, number>>
 
@@ -44,6 +46,8 @@ export interface Target {
    */
   readonly whenLoadIsFull?: string
   readonly isRatio?: boolean
+  /** Another variant than the baseline, which the ratio is to. */
+  readonly comparedWith?: string
   readonly atLeast?: number
   readonly atMost?: number
 }
@@ -57,6 +61,12 @@ export interface Round {
   earlier(caseName: string, variant: string, figure: string): number
 }
 
+/** Of a report: a part of its Markdown, and files that lie beside it, by their names. */
+export interface Beside {
+  readonly markdown: string
+  readonly files: Readonly<Record<string, string>>
+}
+
 /** A question with figures for an answer. The first line of its file says what it answers and what it does not count. */
 export interface Question {
   readonly figures: Readonly<Record<string, FigureForm>>
@@ -66,6 +76,8 @@ export interface Question {
   readonly leftOut?: string | undefined
   /** Rounds where they are expensive; default 5. */
   readonly rounds?: number
+  /** What stands in the report behind the figures. */
+  beside?(results: readonly CaseResult[]): Beside
   /** Before the first round; answers how to take it away again. */
   setUp?(isQuick: boolean): Promise<() => Promise<void>>
 }

@@ -17,7 +17,7 @@ export interface Report {
   readonly verdicts: readonly Verdict[]
 }
 
-export function markdownOf(report: Report, { figures }: Pick<Question, 'figures'>): string {
+export function markdownOf(report: Report, { figures, beside }: Pick<Question, 'figures' | 'beside'>): string {
   const { name, about, machine, rounds, results, failures, repeats, verdicts } = report
   const digitsOf = (figure: string) => figures[figure]?.digits ?? 2
   /** Said by the figure itself: it must not be read as the server's. */
@@ -58,7 +58,8 @@ export function markdownOf(report: Report, { figures }: Pick<Question, 'figures'
   if (verdicts.length > 0) {
     lines.push('', '## Targets', '', '| | wanted | reached | |', '|---|---:|---:|---|')
     for (const { target, figure, isLoadFull, reached, isHeld } of verdicts) {
-      const what = `${target.case}: ${target.variant}, ${figures[figure]?.title}${target.isRatio ? ' (ratio)' : ''}`
+      const ratio = target.comparedWith === undefined ? '(ratio)' : `÷ ${target.comparedWith}`
+      const what = `${target.case}: ${target.variant}, ${figures[figure]?.title}${target.isRatio ? ` ${ratio}` : ''}`
       const instead = figure === target.figure ? '' : ` instead of ${figures[target.figure]?.title}: load full`
       const wanted = [
         ...(target.atLeast === undefined ? [] : [`≥ ${target.atLeast}`]),
@@ -83,6 +84,7 @@ export function markdownOf(report: Report, { figures }: Pick<Question, 'figures'
     lines.push('', '## Measured again', '', 'Something else had the machine, and the load read too slowly.', '')
     for (const what of repeats) lines.push(`- ${what}`)
   }
+  if (beside) lines.push('', beside(results).markdown)
   return `${lines.join('\n')}\n`
 }
 
@@ -93,11 +95,11 @@ const loadFullLines = [
 
 function textOf(spread: Spread | undefined, digits: number, note = ''): string {
   if (!spread) return ''
-  const [median, min, max] = [spread.median, spread.min, spread.max].map((value) => grouped(value, digits))
+  const [median, min, max] = [spread.median, spread.min, spread.max].map((value) => groupedNumber(value, digits))
   return `${median} (${min}–${max})${note}`
 }
 
 /** 1234567.8 as 1 234 567.8. */
-function grouped(value: number, digits: number): string {
+export function groupedNumber(value: number, digits: number): string {
   return value.toFixed(digits).replace(/\B(?=(\d{3})+(?!\d))/g, ' ')
 }

@@ -27,7 +27,8 @@ export function alone(program: string): StartServer {
   return listening(`alone/${program}`, {})
 }
 
-function listening(program: string, settings: Readonly<Record<string, unknown>>): StartServer {
+/** A program of ours that listens where it is told, in a process of its own. */
+export function listening(program: string, settings: Readonly<Record<string, unknown>>): StartServer {
   return async () => {
     const port = await freePort()
     const remote = new Remote(program)

@@ -16,6 +16,8 @@ export interface LoadFleetOptions {
   readonly authorizations?: Authorizations | undefined
   /** Its devices have one property more, which they let be changed. */
   readonly isAnswering?: boolean
+  /** Each link of a pace sends what is due every so many milliseconds; default 5. */
+  readonly gatherMs?: number
 }
 
 /** What a link may have unacknowledged; the server closes it beyond 1 024. Contract 7. */
@@ -23,7 +25,7 @@ const linkWindow = 1_000
 
 /** A gateway sends what is due every five milliseconds; a fifth of them every millisecond, as each has a clock of its own. */
 const tickMs = 1
-const ticksOfLink = 5
+const gatherMsDefault = 5
 
 /**
  * A fleet that costs little: 10 000 devices behind 50 links send a million changes a second from half a core. It is no
@@ -135,6 +137,7 @@ export class LoadFleet {
       link.turnAnew()
       this.#next[place] = firstNumber + place
     })
+    const ticksOfLink = this.options.gatherMs ?? gatherMsDefault
     let tick = 0
     this.#timer = setInterval(() => {
       const phase = tick++ % ticksOfLink

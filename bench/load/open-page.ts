@@ -82,6 +82,13 @@ export class OpenPage {
     }
   }
 
+  /** Milliseconds until the page has nothing left to do: what it was told and has not taken in yet waits its turn before. */
+  async untilIdle(): Promise<number> {
+    const began = performance.now()
+    await this.page.evaluate('new Promise((resolve) => requestIdleCallback(resolve))')
+    return performance.now() - began
+  }
+
   async #heapBytes(): Promise<number> {
     const session = await this.page.context().newCDPSession(this.page)
     await session.send('HeapProfiler.collectGarbage')

@@ -20,12 +20,14 @@ export interface ProofFleetOptions {
   /** Changes a second in all. */
   readonly rate: number
   readonly seed: number
+  /** A provisioning key. */
+  readonly key: string
 }
 
 /** One fleet for each way, with device identifiers and chance of its own. */
 export function proofFleets(
   serverUrl: string,
-  { ways: names, devices, rate, seed }: ProofFleetOptions,
+  { ways: names, devices, rate, seed, key }: ProofFleetOptions,
 ): readonly Fleet[] {
   return names.map((name, place) => {
     const way = ways[name]
@@ -41,6 +43,7 @@ export function proofFleets(
       changes: 2 + place,
       isRepeating: true,
       seed: seed + place,
+      key,
       prefix: `F${place}`,
       backoffMsMin: 50,
       backoffMsMax: 400,

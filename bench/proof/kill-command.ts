@@ -1,64 +1,88 @@
 import { parseArgs } from 'node:util'
 import type { HeardReport } from '#bench/fleet/heard'
+import type { LedgerCounts } from '#bench/proof/clerks/ledger'
 import { fleetWays } from '#bench/proof/fleets'
-import type { KillProofOptions } from '#bench/proof/kill'
+import type { KillProofOptions, KillProofReport } from '#bench/proof/kill'
 import { proveKill } from '#bench/proof/kill'
+import { type Outcome, type Proof, positive, seedFrom, seedOption } from '#bench/proof/outcome'
 
 const help = `Usage: npm run proof -- kill [options]
 
-Kills the server again and again under load, and counts what became of every acknowledged value.
+Kills the server (SIGKILL) again and again, while fleets report and clerks write all else there is to write, and counts what
+became of everything that was acknowledged.
 
-  --rounds N            (200)
+  --rounds N            (500)
   --seed N              of chance (the clock)
   --devices N           in all (100)
   --rate N              changes/s in all (4000)
   --ways A,B            ${fleetWays.join(', ')} (all)
   --durability WORD     process, disk, both: in turn (both)
-  --seconds-max S       no round begins after so long (1800)
+  --life-ms N           between a start and the next kill, at most (2000)
+  --seconds-max S       no round begins after so long (3600)
   --server FILE         instead of dist/src/main.js`
 
-/** Answers whether the promise held. */
-export async function killCommand(args: readonly string[]): Promise<boolean> {
-  const { values } = parseArgs({
-    args: [...args],
-    options: {
-      rounds: { type: 'string', default: '200' },
-      seed: { type: 'string', default: String(Date.now() % 1_000_000_000) },
-      devices: { type: 'string', default: '100' },
-      rate: { type: 'string', default: '4000' },
-      ways: { type: 'string', default: fleetWays.join(',') },
-      durability: { type: 'string', default: 'both' },
-      'seconds-max': { type: 'string', default: '1800' },
-      server: { type: 'string' },
-      help: { type: 'boolean', default: false },
-    },
-  })
-  if (values.help) {
-    console.log(help)
-    return true
+export const killProof: Proof = {
+  about: '500 times SIGKILL under every kind of write',
+  help,
+  async run(args, print) {
+    const { values } = parseArgs({
+      args: [...args],
+      options: {
+        ...seedOption,
+        rounds: { type: 'string', default: '500' },
+        devices: { type: 'string', default: '100' },
+        rate: { type: 'string', default: '4000' },
+        ways: { type: 'string', default: fleetWays.join(',') },
+        durability: { type: 'string', default: 'both' },
+        'life-ms': { type: 'string', default: '2000' },
+        'seconds-max': { type: 'string', default: '3600' },
+        server: { type: 'string' },
+      },
+    })
+    const options: KillProofOptions = {
+      rounds: positive('rounds', values.rounds),
+      seed: seedFrom(values.seed),
+      devices: positive('devices', values.devices),
+      rate: positive('rate', values.rate),
+      ways: values.ways.split(','),
+      durability: durabilityFrom(values.durability),
+      lifeMsMax: positive('life-ms', values['life-ms']),
+      secondsMax: positive('seconds-max', values['seconds-max']),
+      print,
+      ...(values.server !== undefined && { program: values.server }),
+    }
+    print(`seed ${options.seed}, ${options.rounds} rounds, ${options.devices} devices, ${options.rate} changes/s`)
+    return outcomeOf(options.seed, await proveKill(options))
+  },
+}
+
+function outcomeOf(seed: number, report: KillProofReport): Outcome {
+  const { rounds, seconds, idleRounds, longestStartMs, resumed, fromStart, clerks, problems } = report
+  const all = sumOf(Object.values(clerks))
+  return {
+    seed,
+    seconds,
+    said: [
+      `${rounds} rounds in ${seconds.toFixed(0)} s, ${idleRounds} without an acknowledgement; longest start ${longestStartMs} ms`,
+      `resumed dashboard: ${countsOf(resumed)}`,
+      `from the start:    ${countsOf(fromStart)}`,
+      `${Object.keys(clerks).length} other kinds of write: ${all.acknowledged} acknowledged and found; of those that a kill cut off ` +
+        `${all.landed} were done whole and ${all.vanished} not at all, ${all.repeated} were said again under their key`,
+    ],
+    figures: { rounds, idleRounds, longestStartMs, resumed, fromStart, clerks },
+    problems,
   }
-  const options: KillProofOptions = {
-    rounds: positive('rounds', values.rounds),
-    seed: positive('seed', values.seed),
-    devices: positive('devices', values.devices),
-    rate: positive('rate', values.rate),
-    ways: values.ways.split(','),
-    durability: durabilityFrom(values.durability),
-    secondsMax: positive('seconds-max', values['seconds-max']),
-    print: (line) => console.log(line),
-    ...(values.server !== undefined && { program: values.server }),
+}
+
+function sumOf(counts: readonly LedgerCounts[]): LedgerCounts {
+  const sum = (field: keyof LedgerCounts) => counts.reduce((total, each) => total + each[field], 0)
+  return {
+    acknowledged: sum('acknowledged'),
+    landed: sum('landed'),
+    vanished: sum('vanished'),
+    repeated: sum('repeated'),
+    busy: sum('busy'),
   }
-  console.log(`seed ${options.seed}, ${options.rounds} rounds, ${options.devices} devices, ${options.rate} changes/s`)
-  const report = await proveKill(options)
-  console.log(
-    `${report.rounds} rounds in ${report.seconds.toFixed(0)} s, ${report.idleRounds} without an acknowledgement`,
-  )
-  console.log(`longest start ${report.longestStartMs} ms`)
-  console.log(`resumed dashboard: ${countsOf(report.resumed)}`)
-  console.log(`from the start:    ${countsOf(report.fromStart)}`)
-  for (const problem of report.problems) console.error(`WRONG: ${problem}`)
-  console.log(report.problems.length === 0 ? 'the promise held' : `the promise was broken; seed ${options.seed}`)
-  return report.problems.length === 0
 }
 
 function countsOf(report: HeardReport): string {
@@ -68,12 +92,6 @@ function countsOf(report: HeardReport): string {
     `${report.changesHeard} changes` +
     (report.overridden + report.stripped > 0 ? `; ${report.overridden} overridden, ${report.stripped} stripped` : '')
   )
-}
-
-function positive(name: string, text: string): number {
-  const number = Number(text)
-  if (!Number.isInteger(number) || number < 1) throw new RangeError(`--${name}: a positive integer; got '${text}'`)
-  return number
 }
 
 function durabilityFrom(word: string): KillProofOptions['durability'] {

@@ -1,11 +1,18 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { StreamEvent, StreamPosition } from '#bench/dashboard'
 import { readState } from '#bench/dashboard'
 import { FoldedState } from '#bench/dashboard/fold'
 import type { Fleet } from '#bench/fleet/fleet'
 import type { HeardReport } from '#bench/fleet/heard'
+import { asked, identityOn } from '#bench/harness/identity'
+import { loadedBefore } from '#bench/harness/servers'
+import type { LedgerCounts } from '#bench/proof/clerks/ledger'
+import { Office } from '#bench/proof/clerks/office'
 import { proofFleets } from '#bench/proof/fleets'
+import { patient } from '#bench/proof/left-folder'
+import type { WitnessOptions } from '#bench/proof/witness'
 import { Witness } from '#bench/proof/witness'
 import { SeededRandom } from '#bench/random'
 import type { ServerSettings } from '#bench/server-process'
@@ -23,6 +30,8 @@ export interface KillProofOptions {
   readonly durability: 'process' | 'disk' | 'both'
   /** No round begins after so long. */
   readonly secondsMax: number
+  /** Between a start and the next kill, at most; 2 s by default. */
+  readonly lifeMsMax?: number
   readonly print: (line: string) => void
   /** Instead of the built server; for trying the proof itself. */
   readonly program?: string
@@ -38,6 +47,8 @@ export interface KillProofReport {
   readonly resumed: HeardReport
   /** Of a fresh socket that read the stream from its start. */
   readonly fromStart: HeardReport
+  /** By kind of write. */
+  readonly clerks: Readonly<Record<string, LedgerCounts>>
   readonly problems: readonly string[]
 }
 
@@ -68,14 +79,19 @@ export async function proveKill(options: KillProofOptions): Promise<KillProofRep
   }
 }
 
+type Hearing = Omit<WitnessOptions, 'name' | 'from' | 'rule'>
+
 class KillRun {
   readonly #options: KillProofOptions
   readonly #where: { readonly port: number; readonly dataFolder: string }
   readonly #random: SeededRandom
-  readonly #fleets: readonly Fleet[]
+  #fleets: readonly Fleet[] = []
   readonly #problems: string[] = []
   #server: ServerProcess | undefined
   #witness: Witness | undefined
+  #office: Office | undefined
+  #working: Promise<void> = Promise.resolve()
+  #isWorkOver = false
   #idleRounds = 0
   #longestStartMs = 0
 
@@ -83,18 +99,27 @@ class KillRun {
     this.#options = options
     this.#where = where
     this.#random = new SeededRandom(options.seed)
-    this.#fleets = proofFleets(`http://127.0.0.1:${where.port}`, options)
   }
 
   async run(): Promise<KillProofReport> {
     const { options, url } = { options: this.#options, url: `http://127.0.0.1:${this.#where.port}` }
     const startedAt = performance.now()
     await this.#start(0)
-    const first = (await readState(url)).position
-    const witness = new Witness('resumed', url, this.#fleets, 'state', 'newest')
+    const office = await Office.open({ ...this.#where, random: this.#random })
+    this.#office = office
+    const { authorization } = office
+    const { key } = await asked<{ key: string }>(this.#where.port, '/iam/provisioning-keys', {
+      person: authorization,
+      body: { name: 'Fleets' },
+    })
+    this.#fleets = proofFleets(url, { ...options, key })
+    const hearing = { url, fleets: this.#fleets, authorization, others: (event: StreamEvent) => office.hear(event) }
+    const witness = new Witness({ ...hearing, name: 'resumed', from: 'state', rule: 'newest' })
     this.#witness = witness
     witness.dashboard.start()
     for (const fleet of this.#fleets) fleet.start()
+    this.#problems.push(...(await office.settle()))
+    this.#work()
 
     let rounds = 0
     while (rounds < options.rounds && this.#problems.length < problemsMax) {
@@ -104,9 +129,9 @@ class KillRun {
       }
       await this.#round(++rounds, witness)
     }
-    await this.#quiet(witness)
-    const fromStart = await this.#readFromStart(url, first)
-    await this.#restartCleanly(url)
+    await this.#quiet(witness, office)
+    const fromStart = await this.#readFromStart(hearing, office.first)
+    await this.#restartCleanly(url, office)
     for (const fleet of this.#fleets) for (const fault of fleet.counts.faults) this.#problems.push(`link: ${fault}`)
     if (this.#idleRounds > rounds / 2)
       this.#problems.push(`${this.#idleRounds} of ${rounds} rounds acknowledged nothing`)
@@ -117,6 +142,7 @@ class KillRun {
       longestStartMs: Math.round(this.#longestStartMs),
       resumed: witness.report(),
       fromStart: fromStart.report(),
+      clerks: office.counts,
       problems: [...this.#problems, ...witness.problems(), ...fromStart.problems()],
     }
   }
@@ -129,13 +155,15 @@ class KillRun {
 
   async #round(round: number, witness: Witness): Promise<void> {
     const before = this.#acknowledged()
-    const lifetime = this.#random.between(lifeMs.low, lifeMs.high)
+    const lifetime = this.#random.between(lifeMs.low, this.#options.lifeMsMax ?? lifeMs.high)
     const isCut = this.#random.below(3) === 0
     await pass(lifetime / 2)
     if (isCut) witness.dashboard.cut()
     await pass(lifetime / 2)
     if (this.#server?.isEnded) this.#problems.push(`round ${round}: the server ended by itself\n${this.#lastWords()}`)
     await this.#server?.kill()
+    this.#isWorkOver = true
+    await this.#working
     // The links may not have noticed yet: an answer still in a socket's buffer was given before the kill.
     await pass(20)
     witness.mark()
@@ -147,6 +175,9 @@ class KillRun {
     const gained = this.#acknowledged() - before
     if (gained === 0) this.#idleRounds++
     await this.#start(round)
+    const found = (await this.#office?.settle()) ?? []
+    this.#problems.push(...found.map((text) => `round ${round}: ${text}`))
+    this.#work()
     if (await witness.dashboard.caughtUp(quietMsMax)) {
       this.#problems.push(...witness.missingSinceMark().map((text) => `round ${round}: ${text}`))
     } else this.#problems.push(`round ${round}: the dashboard did not catch up within ${quietMsMax / 1000} s`)
@@ -157,8 +188,17 @@ class KillRun {
     }
   }
 
+  /** All clerks, until the server is gone. */
+  #work(): void {
+    this.#isWorkOver = false
+    this.#working = this.#office?.work(() => this.#isWorkOver) ?? Promise.resolve()
+  }
+
   /** The fleets finish what they began, the dashboard hears the last of it, and both views are held side by side. */
-  async #quiet(witness: Witness): Promise<void> {
+  async #quiet(witness: Witness, office: Office): Promise<void> {
+    this.#isWorkOver = true
+    await this.#working
+    this.#problems.push(...(await office.settle()))
     for (const fleet of this.#fleets) fleet.pause()
     for (const fleet of this.#fleets) {
       if (await fleet.settled(quietMsMax)) continue
@@ -171,10 +211,12 @@ class KillRun {
     const differences = await witness.dashboard.differences()
     this.#problems.push(...differences.map((text) => `folded state against GET /devices: ${text}`))
     witness.dashboard.stop()
+    this.#problems.push(...office.untold(), ...(await office.unmailed(quietMsMax)))
   }
 
-  async #readFromStart(url: string, first: { epoch: string; offset: number }): Promise<Witness> {
-    const reader = new Witness('from the start', url, this.#fleets, first, 'whole')
+  async #readFromStart(hearing: Hearing, first: StreamPosition): Promise<Witness> {
+    const others = (event: StreamEvent) => this.#office?.concerns(event) === true
+    const reader = new Witness({ ...hearing, others, name: 'from the start', from: first, rule: 'whole' })
     reader.dashboard.start()
     if (!(await reader.dashboard.caughtUp(quietMsMax * 2)))
       this.#problems.push('the stream could not be read to its end')
@@ -185,14 +227,15 @@ class KillRun {
   }
 
   /** SIGTERM answers with exit code 0, and the next start shows the same. */
-  async #restartCleanly(url: string): Promise<void> {
+  async #restartCleanly(url: string, office: Office): Promise<void> {
     await Promise.all(this.#fleets.map((fleet) => fleet.stop()))
-    const before = await readFolded(url)
+    const before = await readFolded(url, office.authorization)
     const result = await this.#server?.stop()
     if (result !== 0) this.#problems.push(`SIGTERM ended the server with ${result}\n${this.#lastWords()}`)
     await this.#start(0)
-    const differences = before.differences(await readFolded(url))
+    const differences = before.differences(await readFolded(url, office.authorization))
     this.#problems.push(...differences.map((text) => `before and after a clean restart: ${text}`))
+    this.#problems.push(...(await office.settle()).map((text) => `after a clean restart: ${text}`))
   }
 
   async #start(round: number): Promise<void> {
@@ -204,7 +247,12 @@ class KillRun {
   #settings(round: number): ServerSettings {
     const { durability, program } = this.#options
     const ofRound = durability === 'both' ? (round % 2 === 0 ? 'process' : 'disk') : durability
-    return { ...this.#where, environment: { DURABILITY: ofRound }, ...(program !== undefined && { program }) }
+    return {
+      ...this.#where,
+      environment: { ...identityOn, ...patient, DURABILITY: ofRound },
+      nodeArguments: loadedBefore('harness/cheap-passwords'),
+      ...(program !== undefined && { program }),
+    }
   }
 
   #acknowledged(): number {
@@ -216,9 +264,9 @@ class KillRun {
   }
 }
 
-async function readFolded(url: string): Promise<FoldedState> {
+async function readFolded(url: string, authorization: string): Promise<FoldedState> {
   const state = new FoldedState()
-  state.replace((await readState(url)).entries)
+  state.replace((await readState(url, authorization)).entries)
   return state
 }
 

@@ -1,8 +1,19 @@
-import type { StreamPosition } from '#bench/dashboard'
+import type { StreamEvent, StreamPosition } from '#bench/dashboard'
 import { Dashboard } from '#bench/dashboard'
 import type { Fleet } from '#bench/fleet/fleet'
 import type { HeardReport, HeardUpdate, HearingRule } from '#bench/fleet/heard'
 import { HeardBooks } from '#bench/fleet/heard'
+
+export interface WitnessOptions {
+  readonly name: string
+  readonly url: string
+  readonly fleets: readonly Fleet[]
+  readonly from: 'state' | StreamPosition
+  readonly rule: HearingRule
+  readonly authorization?: string
+  /** Takes what is none of the fleets'. */
+  readonly others?: (event: StreamEvent) => boolean
+}
 
 /** A dashboard that holds all it hears against what the fleets sent. */
 export class Witness {
@@ -10,20 +21,43 @@ export class Witness {
   readonly dashboard: Dashboard
   readonly #books: readonly HeardBooks[]
   #strangers = 0
+  #lastOffset: number | undefined
+  #gaps = 0
+  /** How often a device was made. */
+  readonly #lives = new Map<unknown, number>()
+  /** Whose a flake address is: a device, in one of its lives. */
+  readonly #flakes = new Map<unknown, string>()
+  #sharedFlakes = 0
 
-  constructor(name: string, url: string, fleets: readonly Fleet[], from: 'state' | StreamPosition, rule: HearingRule) {
+  constructor({ name, url, fleets, from, rule, authorization, others }: WitnessOptions) {
     this.name = name
+    if (typeof from === 'object') this.#lastOffset = from.offset
     this.#books = fleets.map((fleet) => new HeardBooks(fleet.devices, rule))
     this.dashboard = new Dashboard({
       url,
       from,
       backoffMsMax: 300,
+      ...(authorization !== undefined && { authorization }),
       onEvent: (event) => {
+        if (rule === 'whole') this.#look(event)
+        const isOthers = others?.(event) === true
         if (event.type !== 'OBJECT_UPDATED') return
         const update = event as unknown as HeardUpdate
-        if (!this.#books.some((books) => books.hear(update))) this.#strangers++
+        if (!isOthers && !this.#books.some((books) => books.hear(update))) this.#strangers++
       },
     })
+  }
+
+  /** Who reads everything from somewhere hears every offset, and each device under a number of its own. Contract 3.11, 4.3. */
+  #look({ offset, type, deviceIdentifier, flakeAddress }: StreamEvent): void {
+    if (this.#lastOffset !== undefined && offset !== this.#lastOffset + 1) this.#gaps++
+    this.#lastOffset = offset
+    if (type === 'DEVICE_ADD') this.#lives.set(deviceIdentifier, (this.#lives.get(deviceIdentifier) ?? 0) + 1)
+    if (flakeAddress === undefined) return
+    const life = `${deviceIdentifier} ${this.#lives.get(deviceIdentifier) ?? 0}`
+    const owner = this.#flakes.get(flakeAddress)
+    if (owner !== undefined && owner !== life) this.#sharedFlakes++
+    this.#flakes.set(flakeAddress, life)
   }
 
   mark(): void {
@@ -49,6 +83,8 @@ export class Witness {
       [report.wrong, 'events were not what was sent'],
       [report.refusedHeard, 'refused frames were heard'],
       [this.#strangers, 'events were of devices that are none of ours'],
+      [this.#gaps, 'offsets were left out'],
+      [this.#sharedFlakes, 'flake addresses were given twice'],
       [dashboard.faultCount, 'promises of the stream were broken'],
       [dashboard.counts.notRecovered, 'times a position was not recovered'],
       [dashboard.counts.resyncs, 'times told to read everything again'],

@@ -4,6 +4,16 @@ import { refused } from '#api/refusals'
 
 /** Whether it works, and how it is. Contract 8. */
 
+/**
+ * Headers of a health check, the first by its lower-case name: with a challenge the server shows that it works on a certain data
+ * folder. Whoever may read that folder can tell the proof.
+ */
+export const challengeHeader = 'server-challenge'
+export const proofHeader = 'Server-Proof'
+export const challengeBytes = 32
+/** A challenge as Base64url; anything else is none. */
+export const isChallenge = (text: string): boolean => /^[\w-]{43}$/.test(text)
+
 export const readHealth = defineRoute({
   name: 'readHealth',
   method: 'GET',

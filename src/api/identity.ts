@@ -3,6 +3,7 @@ import { defineRoute } from '#api/entry'
 import { refused } from '#api/refusals'
 import { TenantIdentifier } from '#model/identifier'
 import { Grant } from '#model/scope'
+import { SecondFactor } from '#model/user'
 
 /** Who the caller is. Contract 2. */
 export const readMe = defineRoute({
@@ -20,6 +21,7 @@ export const readMe = defineRoute({
         tenant: TenantIdentifier,
         roles: z.array(z.string()),
         grants: z.array(Grant),
+        twoFactor: z.array(SecondFactor).optional(),
       }),
     },
     ...refused(401),

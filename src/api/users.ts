@@ -6,7 +6,7 @@ import { refused } from '#api/refusals'
 import { TenantQuery, tenantFields } from '#api/tenant-field'
 import { ResourceIdentifier } from '#model/crn'
 import { Timestamp } from '#model/identifier'
-import { Email, RoleNames, UserEntry, UserName } from '#model/user'
+import { Email, NewUserName, RoleNames, UserEntry, UserName } from '#model/user'
 
 /** Users of a tenant. Contract 2. */
 
@@ -49,7 +49,7 @@ export const createUser = defineRoute({
   query: TenantQuery,
   body: {
     schema: z.strictObject({
-      name: UserName,
+      name: NewUserName,
       email: Email.optional(),
       roles: RoleNames,
       expiresIn: codeLifetimeField.optional(),

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Method } from '#api/entry'
 import { Misuse, Refusal } from '#cli/ending'
 import { type Answer, exchange, exchangeLong, NoAnswer } from '#cli/exchange'
-import { refusalOf } from '#cli/refused'
+import { refusalOf, refusing } from '#cli/refused'
 
 /** What of a route's entry is needed to call it. */
 export interface Callable {
@@ -67,15 +67,6 @@ async function* refusingPieces(url: string, pieces: AsyncIterable<Uint8Array>): 
     yield* pieces
   } catch (error) {
     throw error instanceof NoAnswer ? new Refusal(`${url}: the answer broke off: ${error.message}`) : error
-  }
-}
-
-async function refusing<T>(url: string, work: () => Promise<T>): Promise<T> {
-  try {
-    return await work()
-  } catch (error) {
-    if (error instanceof NoAnswer) throw new Refusal(`${url}: ${error.message}`)
-    throw error
   }
 }
 

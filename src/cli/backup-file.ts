@@ -1,7 +1,8 @@
-import { type FileHandle, link, open, rename, rm, stat } from 'node:fs/promises'
+import { type FileHandle, link, open, rename, stat } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
 import { Refusal } from '#cli/ending'
+import type { Leftovers } from '#cli/leftovers'
 import { realWorld } from '#src/world'
 import type { BackupEnd } from '#store/backup/form'
 import { readBackup } from '#store/backup/records'
@@ -26,23 +27,28 @@ export interface Kept {
  *
  * @throws Refusal; what the source throws
  */
-export async function keepBackup(file: string, begin: () => Promise<AsyncIterable<Uint8Array>>): Promise<Kept> {
+export async function keepBackup(
+  file: string,
+  leftovers: Leftovers,
+  begin: () => Promise<AsyncIterable<Uint8Array>>,
+): Promise<Kept> {
   const path = resolve(file)
   await mustBeFree(path)
   const draft = `${path}.${Buffer.from(realWorld.random(6)).toString('base64url')}.part`
-  const handle = await opened(draft)
-  try {
-    const kept = await readThrough(await begin(), (piece) => write(handle, piece))
-    await handle.sync()
-    await publish(draft, path)
-    await syncFolder(dirname(path))
-    return kept
-  } catch (error) {
-    throw refusalFrom(error, path)
-  } finally {
-    await handle.close()
-    await rm(draft, { force: true })
-  }
+  return leftovers.while(draft, async () => {
+    const handle = await opened(draft)
+    try {
+      const kept = await readThrough(await begin(), (piece) => write(handle, piece))
+      await handle.sync()
+      await publish(draft, path)
+      await syncFolder(dirname(path))
+      return kept
+    } catch (error) {
+      throw refusalFrom(error, path)
+    } finally {
+      await handle.close()
+    }
+  })
 }
 
 /** Hands a backup on, reading it through. @throws Refusal; what the source throws */

@@ -3,6 +3,7 @@ import { connect } from '#cli/connecting'
 import { exitCodes, Misuse, Refusal } from '#cli/ending'
 import { addFolderCommands, type FolderActing, type FolderWork } from '#cli/folder'
 import { addKeyCommands } from '#cli/keys'
+import type { Leftovers } from '#cli/leftovers'
 import { askPassword } from '#cli/password'
 import { Printer, type Streams } from '#cli/printer'
 import { addRoleCommands } from '#cli/roles'
@@ -16,6 +17,8 @@ import type { Acting, Work } from '#cli/work'
 export interface Terminal extends Streams {
   readonly input: Parameters<typeof askPassword>[1]['input']
   readonly out: Streams['out'] & { readonly isTTY?: boolean }
+  /** Taken away also by a signal. */
+  readonly leftovers: Leftovers
 }
 
 interface GlobalOptions {
@@ -31,8 +34,8 @@ const nameByDefault = 'admin'
 const helpColumns = 100
 
 const about = `
-Which server: the one that answers at --url, or else at HOST and PORT. Where none listens there, the work is done
-on the data folder (DATA_DIR) of the stopped server, without signing in.
+Which server: the one that answers at --url, or else at HOST and PORT, if it works on DATA_DIR. Where none listens
+there, the work is done on that data folder of the stopped server, without signing in.
 
 Signing in: with the key in ADMIN_API_KEY; or as --user (or ADMIN_NAME, or admin) with the password in
 ADMIN_PASSWORD, or one that is asked for. All settings are also read from .env in the working directory.
@@ -117,6 +120,7 @@ function folderActingBy(settings: Settings, terminal: Terminal): FolderActing {
         terminal,
         printer: new Printer(terminal, json),
         wanted: { url, reading: settings.reading, credentials: credentialsOf(settings, terminal, user) },
+        options: command.opts(),
       }
       await verb(work, ...(given.slice(0, -2) as unknown as A))
     }

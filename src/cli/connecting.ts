@@ -1,6 +1,8 @@
 import type { Writable } from 'node:stream'
 import type { Connection } from '#cli/connection'
 import { Misuse, Refusal } from '#cli/ending'
+import { nearOf } from '#cli/near'
+import { whyNotOurs } from '#cli/proven-server'
 import { type Credentials, signInAt } from '#cli/running-server'
 import { startForOneself } from '#cli/stopped-server'
 import type { Config, ConfigReading } from '#src/config'
@@ -34,7 +36,8 @@ export interface NoServer {
 }
 
 /**
- * The server that answers. `mayBeOpen`: also one where nobody signs in.
+ * The server that answers: where it was named, or that of the configuration, which has to show that it works on its data
+ * folder. `mayBeOpen`: also one where nobody signs in.
  * @throws Misuse, Refusal
  */
 export async function findServer(
@@ -43,13 +46,14 @@ export async function findServer(
 ): Promise<Connection | NoServer> {
   if (url !== undefined) {
     const base = baseOf(url)
-    const connection = await signInAt(base, credentials, mayBeOpen)
+    const connection = await signInAt(base, credentials, { mayBeOpen })
     if (!connection) throw new Refusal(`nothing answers at ${base}`)
     return connection
   }
   const config = configOf(reading)
   const base = addressOf(config)
-  const connection = base === undefined ? undefined : await signInAt(base, credentials, mayBeOpen)
+  if (base === undefined) return { config, base }
+  const connection = await signInAt(base, credentials, { mayBeOpen, doubt: () => whyNotOurs(base, config) })
   return connection ?? { config, base }
 }
 
@@ -73,6 +77,6 @@ function baseOf(url: string): string {
 /** Where a server with this configuration listens, from this machine; undefined when it takes any port. */
 export function addressOf({ host, port }: Config): string | undefined {
   if (port === 0) return undefined
-  const near = { '0.0.0.0': '127.0.0.1', '::': '::1' }[host] ?? host
+  const near = nearOf(host)
   return `http://${near.includes(':') ? `[${near}]` : near}:${port}${basePath}`
 }

@@ -1,4 +1,3 @@
-import { tmpdir } from 'node:os'
 import type { Command } from 'commander'
 import { readBackup } from '#api/backup'
 import { type Kept, keepBackup, pipe, pipeBackup, readFileOr, refusalFrom } from '#cli/backup-file'
@@ -7,18 +6,22 @@ import { addressOf, configOf, findServer, type NoServer, type Wanted } from '#cl
 import { Misuse, Refusal } from '#cli/ending'
 import { inspectedText } from '#cli/inspected'
 import type { Printer } from '#cli/printer'
+import { repairedText } from '#cli/repaired'
 import { isServing } from '#cli/running-server'
 import { unheardAt } from '#cli/stopped-server'
 import { timeText } from '#cli/table'
 import { realWorld } from '#src/world'
 import { backupFolder, inspectBackup, inspectFolder } from '#store/backup/folder'
 import { restoreBackup } from '#store/backup/restore'
+import { repairFolder } from '#store/repair/repair'
 
 /** What a verb about the data as a whole works with. */
 export interface FolderWork {
   readonly terminal: Terminal
   readonly printer: Printer
   readonly wanted: Omit<Wanted, 'notes'>
+  /** Its own, as typed. */
+  readonly options: Readonly<Record<string, unknown>>
 }
 
 export type FolderActing = <A extends readonly unknown[]>(
@@ -29,6 +32,11 @@ const aboutSecrets = `
 A backup is one moment of everything, with identity.key, all password hashes and second factors: whoever reads it can be
 anybody. It is written for its owner only (0600) and is not encrypted; with - for FILE it goes through a pipe:
   npm run -s admin -- backup - | age -r age1… > today.backup.age
+`
+
+const aboutRepair = `
+Every block of the database is read. Of what is whole a new one is made, and what is lost is named. The damaged one is kept
+beside it. Clients read everything anew. A backup of yesterday may be better than what is left: it is whole.
 `
 
 export function addFolderCommands(program: Command, act: FolderActing): void {
@@ -45,6 +53,12 @@ export function addFolderCommands(program: Command, act: FolderActing): void {
     .command('inspect [file]')
     .description('what lies in a backup, or in DATA_DIR, which is not changed')
     .action(act(inspect))
+  program
+    .command('repair')
+    .description('make a whole database of what is whole in a damaged DATA_DIR; the server must not run')
+    .option('--force', 'also where nothing seems wrong')
+    .addHelpText('after', aboutRepair)
+    .action(act(repair))
 }
 
 async function backup({ terminal, printer, wanted }: FolderWork, file: string): Promise<void> {
@@ -53,7 +67,8 @@ async function backup({ terminal, printer, wanted }: FolderWork, file: string): 
   const found = await findServer(wanted, true)
   try {
     const begin = async () => ('client' in found ? found.client.bytes(readBackup) : offline(found, terminal))
-    const kept = file === pipe ? await pipeBackup(terminal.out, await begin()) : await keepBackup(file, begin)
+    const kept =
+      file === pipe ? await pipeBackup(terminal.out, await begin()) : await keepBackup(file, terminal.leftovers, begin)
     if (file === pipe) terminal.notes.write(`${wordsOf(kept)}\n`)
     else printer.done(`${file} holds ${wordsOf(kept)}. Keep it as you keep a password`, { file, ...kept })
   } catch (error) {
@@ -80,15 +95,7 @@ async function* offline({ config, base }: NoServer, { notes }: Terminal): AsyncG
 const unhurried = { isOver: false, next: async () => undefined }
 
 async function restore({ terminal, printer, wanted }: FolderWork, file: string): Promise<void> {
-  if (wanted.url !== undefined) throw new Misuse('restore works on DATA_DIR of this machine: --url means nothing to it')
-  const config = configOf(wanted.reading)
-  const base = addressOf(config)
-  if (base !== undefined && (await isServing(base))) {
-    throw new Refusal(
-      `a server answers at ${base}: stop it first. To restore beside it, set PORT=0 and a DATA_DIR of its own.`,
-    )
-  }
-  const { dataDirectory: folder } = config
+  const folder = await folderAlone('restore', wanted)
   try {
     const { head, end } = await restoreBackup(readFileOr(file, terminal.input), folder)
     printer.done(
@@ -101,11 +108,37 @@ async function restore({ terminal, printer, wanted }: FolderWork, file: string):
   }
 }
 
+async function repair({ printer, wanted, options }: FolderWork): Promise<void> {
+  const folder = await folderAlone('repair', wanted)
+  const name = new Date(realWorld.now()).toISOString().slice(0, 19).replaceAll(':', '-')
+  try {
+    const found = await repairFolder({ folder, name, isForced: options.force === true })
+    printer.text(repairedText(folder, found), found)
+  } catch (error) {
+    throw refusalFrom(error, folder)
+  }
+}
+
+/** The data folder, where no server answers. @throws Misuse, Refusal */
+async function folderAlone(verb: string, { url, reading }: FolderWork['wanted']): Promise<string> {
+  if (url !== undefined) throw new Misuse(`${verb} works on DATA_DIR of this machine: --url means nothing to it`)
+  const config = configOf(reading)
+  const base = addressOf(config)
+  if (base !== undefined && (await isServing(base))) {
+    throw new Refusal(
+      `a server answers at ${base}: stop it first. To ${verb} beside it, set PORT=0 and a DATA_DIR of its own.`,
+    )
+  }
+  return config.dataDirectory
+}
+
 async function inspect({ terminal, printer, wanted }: FolderWork, file?: string): Promise<void> {
   const where = file ?? configOf(wanted.reading).dataDirectory
   try {
-    const look = file === undefined ? inspectFolder(where, tmpdir()) : inspectBackup(readFileOr(file, terminal.input))
-    const found = await look
+    const { leftovers, input } = terminal
+    const found = await (file === undefined
+      ? leftovers.withFolder((temporary) => inspectFolder(where, temporary))
+      : inspectBackup(readFileOr(file, input)))
     printer.text(inspectedText(where, found), found)
   } catch (error) {
     throw refusalFrom(error, where)

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { Refusal } from '#cli/ending'
-import type { Answer } from '#cli/exchange'
+import { type Answer, NoAnswer } from '#cli/exchange'
 
 /** What answers that are no success hold. Contract 1.3. */
 const Said = z.object({
@@ -55,5 +55,14 @@ function saidIn({ text }: Answer): Said {
     return Said.safeParse(JSON.parse(text)).data ?? {}
   } catch {
     return {}
+  }
+}
+
+/** Of no answer a sentence that says whose. @throws Refusal; what the work throws else */
+export async function refusing<T>(url: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    throw error instanceof NoAnswer ? new Refusal(`${url}: ${error.message}`) : error
   }
 }

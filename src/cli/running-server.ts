@@ -7,7 +7,7 @@ import { ApiClient, nothing } from '#cli/api-client'
 import type { Connection } from '#cli/connection'
 import { Refusal } from '#cli/ending'
 import { type Answer, exchange, NoAnswer } from '#cli/exchange'
-import { directionIn } from '#cli/refused'
+import { directionIn, refusing } from '#cli/refused'
 
 /** Who asks a running server: a key, or somebody with a password. */
 export type Credentials =
@@ -21,18 +21,29 @@ export type Credentials =
 /** Whoever listens and is ours says at once that he is well. */
 const lookWithinMs = 10_000
 
+export interface Meeting {
+  /** What is wanted is no affair of users, so a server where nobody signs in is as good. */
+  readonly mayBeOpen: boolean
+  /** Why it can't be taken for the one that is meant; without it, whoever answers is. @throws NoAnswer */
+  readonly doubt?: () => Promise<string | undefined>
+}
+
 /**
- * Signs in at a server. Undefined when nobody listens there. `mayBeOpen`: what is wanted is no affair of users, so one
- * where nobody signs in is as good.
+ * Signs in at a server. Undefined when nobody listens there.
  *
  * @throws Refusal when something else answers, or it lets nobody in by these credentials
  */
 export async function signInAt(
   base: string,
   credentials: Credentials,
-  mayBeOpen = false,
+  { mayBeOpen, doubt = async () => undefined }: Meeting,
 ): Promise<Connection | undefined> {
   if (!(await isServing(base))) return undefined
+  const why = await refusing(base, doubt)
+  if (why !== undefined) {
+    const what = `what answers at ${base} may be somebody else's, and is told nothing: ${why}`
+    throw new Refusal(`${what}\nIf it is meant all the same, say so with --url.`)
+  }
   if (await isOpen(base)) {
     if (mayBeOpen) return { client: new ApiClient(base, {}), close: async () => undefined }
     throw new Refusal(`IAM is off at ${base}: that server knows no users, roles, tenants, keys and sessions`)
@@ -73,11 +84,12 @@ async function isOpen(base: string): Promise<boolean> {
 }
 
 async function looked(url: string): Promise<Answer | undefined> {
-  try {
-    return await exchange(url, { withinMs: lookWithinMs })
-  } catch (error) {
-    if (!(error instanceof NoAnswer)) throw error
-    if (error.isRefused) return undefined
-    throw new Refusal(`${url}: ${error.message}`)
-  }
+  return refusing(url, async () => {
+    try {
+      return await exchange(url, { withinMs: lookWithinMs })
+    } catch (error) {
+      if (error instanceof NoAnswer && error.isRefused) return undefined
+      throw error
+    }
+  })
 }

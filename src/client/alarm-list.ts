@@ -18,10 +18,8 @@ export class AlarmList extends MapList<AlarmStatus> {
   }
 
   apply(event: StreamEvent): void {
-    if (event.type === 'DEVICE_DELETE') {
-      const { deviceIdentifier } = event as EventOf<'DEVICE_DELETE'>
-      this.#deleteWhere((status) => status.deviceIdentifier === deviceIdentifier)
-    } else if (event.type === 'ALARM_CONFIG_UPDATE') {
+    if (event.type === 'DEVICE_DELETE') this.gone((event as EventOf<'DEVICE_DELETE'>).deviceIdentifier)
+    else if (event.type === 'ALARM_CONFIG_UPDATE') {
       const { resourceIdentifier, payload } = event as EventOf<'ALARM_CONFIG_UPDATE'>
       const isGone = Object.keys(payload).length === 0
       if (isGone) this.#deleteWhere((status) => status.resourceIdentifier === resourceIdentifier)
@@ -31,6 +29,10 @@ export class AlarmList extends MapList<AlarmStatus> {
       const key = alarmKey(resourceIdentifier, deviceIdentifier)
       this.map.set(key, { resourceIdentifier, deviceIdentifier, active, since })
     }
+  }
+
+  gone(device: string): void {
+    this.#deleteWhere((status) => status.deviceIdentifier === device)
   }
 
   protected keyIn(status: AlarmStatus): string {

@@ -2,6 +2,8 @@ import type { Credential, Request } from '#client/transport'
 
 /** In whose name requests are sent. */
 export interface Authority {
+  /** Who that is, where he did not say so by `credentials`: `crn#user:…`. */
+  readonly subject?: unknown
   /** What goes with a request; signs in, or renews, first if that has to be. */
   credentialFor(request: Request): Promise<Credential>
   /**

@@ -3,7 +3,7 @@ import type { Authority } from '#client/authority'
 import { base64, utf8 } from '#client/base64url'
 import { makeKeys } from '#client/dpop-proof'
 import type { KeyPair } from '#client/options'
-import { Problem } from '#client/problem'
+import { ConnectionLost, Problem } from '#client/problem'
 import type { Credential, RawAnswer, Request, Transport } from '#client/transport'
 
 interface Tokens {
@@ -57,7 +57,10 @@ export class BasicSession implements Authority {
     let answer = before && (await this.#refresh(before))
     if (!answer || answer.status === 401) answer = await this.#signIn()
     if (answer.status !== 200) throw new Problem(answer.status, answer.body, answer.headers)
-    this.#tokens = answer.body as Tokens
+    const tokens = answer.body as Partial<Tokens> | undefined
+    // Whatever stands in between may answer 200 as well.
+    if (typeof tokens?.token !== 'string') throw new ConnectionLost('no tokens came')
+    this.#tokens = tokens as Tokens
     return true
   }
 

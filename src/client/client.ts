@@ -71,6 +71,12 @@ export interface Client {
   /** The pages of a list, one after the other; how long they are says `limit`. Contract 3.4. */
   pages<R extends ListName>(route: R, ...call: CallArguments<R>): AsyncIterable<readonly Item<R>[]>
 
+  /**
+   * Unix milliseconds by the server's clock, which each answer tells: what its times are to be held against, and those of
+   * this library. Exact to a second or two; before the first answer by this machine's clock.
+   */
+  now(): number
+
   /** Who is signed in. */
   readonly session: Observable<Session>
 
@@ -113,7 +119,7 @@ export interface Client {
   /** Ends the session here and on the server, or with `all` every one of the user. */
   signOut(options?: { readonly all?: boolean }): Promise<void>
 
-  /** The state kept up to date; one for each client is usual. Connects at once. */
+  /** The state kept up to date; one for each client is usual. Connects at once. @throws TypeError where there is no `WebSocket` */
   state(options?: StateOptions): State
 
   /** Closes what is open: states and their sockets. The session is kept. */

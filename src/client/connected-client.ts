@@ -2,12 +2,13 @@ import { type Authority, apiKeyHolder, nobody } from '#client/authority'
 import { BasicSession } from '#client/basic-session'
 import { Cell } from '#client/cell'
 import type { Client } from '#client/client'
-import { DpopSession, type TokenPair } from '#client/dpop-session'
+import { DpopSession } from '#client/dpop-session'
 import { indexedDbStore } from '#client/indexed-db-store'
 import { LiveState } from '#client/live-state'
 import { type Login, logIn } from '#client/login'
 import { MemoryStore } from '#client/memory-store'
 import type { Observable } from '#client/observable'
+import { Once } from '#client/once'
 import type { ConnectOptions, Credentials, KeyPair, SessionStore } from '#client/options'
 import { pagesOf } from '#client/pages'
 import { ownOrigin, type Platform, platformOf } from '#client/platform'
@@ -23,6 +24,7 @@ import {
   type SignInOutcome,
 } from '#client/session'
 import type { State, StateOptions } from '#client/state'
+import type { TokenPair } from '#client/token-pair'
 import { isReplayable, type RawAnswer, type Request, Transport } from '#client/transport'
 
 /** A sign-in that waits for its second factor. */
@@ -42,6 +44,7 @@ export class ConnectedClient implements Client {
   readonly #options: ConnectOptions
   readonly #platform: Platform
   readonly #transport: Transport
+  readonly #once: Once
   readonly #store: SessionStore
   readonly #session: Cell<Session>
   readonly #states = new Set<LiveState>()
@@ -59,6 +62,7 @@ export class ConnectedClient implements Client {
     this.#options = options
     this.#platform = platformOf(options)
     this.#transport = new Transport(base, this.#platform)
+    this.#once = new Once(this.#platform, (request) => this.#exchange(request))
     const shared = options.credentials ? undefined : indexedDbStore(base)
     this.#store = options.store ?? shared ?? new MemoryStore()
     this.#session = new Cell<Session>({ state: 'unknown', permissions: {} }, this.#platform.nextTurn)
@@ -69,12 +73,17 @@ export class ConnectedClient implements Client {
     return this.#session
   }
 
+  now(): number {
+    return this.#transport.now()
+  }
+
   async call<R extends RouteName>(route: R, ...[call]: CallArguments<R>): Promise<Answer<R>> {
-    return (await this.#succeeded(requestOf(route, call as AnyCall))) as Answer<R>
+    const answer = await this.#once.send(requestOf(route, call as AnyCall))
+    return succeeded(answer) as Answer<R>
   }
 
   async answer<R extends RouteName>(route: R, ...[call]: CallArguments<R>): Promise<WholeAnswer<R>> {
-    return this.#exchange(requestOf(route, call as AnyCall))
+    return this.#once.send(requestOf(route, call as AnyCall))
   }
 
   async *pages<R extends ListName>(route: R, ...[call]: CallArguments<R>): AsyncGenerator<readonly Item<R>[]> {
@@ -99,7 +108,7 @@ export class ConnectedClient implements Client {
     const { keys, secondFactor } = login
     const { token, methods, enroll, expiresIn } = secondFactor
     this.#pending = { keys, token, keep }
-    const expiresAt = this.#platform.now() + expiresIn * 1000
+    const expiresAt = this.now() + expiresIn * 1000
     this.#session.set({ state: 'second factor', permissions: {}, methods, enroll, expiresAt })
     return { secondFactor: { methods, enroll } }
   }
@@ -162,12 +171,17 @@ export class ConnectedClient implements Client {
   }
 
   state(options: StateOptions = {}): State {
+    const { WebSocket } = this.#platform
+    if (!WebSocket) {
+      throw new TypeError('no WebSocket here: connect() takes one, and Node has --experimental-websocket')
+    }
     const state = new LiveState(options, {
       platform: this.#platform,
+      now: () => this.now(),
       session: this.#session,
       read: (request) => this.#exchange(request),
       pages: (first, limitOf) => pagesOf(first, (request) => this.#exchange(request), limitOf),
-      socketUrl: (path) => this.#transport.socketUrl(path),
+      open: (path) => new WebSocket(this.#transport.socketUrl(path)),
       renew: () => this.#renew(),
       rightsChanged: () => void this.#whoIsIt().catch(() => {}),
       closed: (closed) => this.#states.delete(closed),
@@ -180,12 +194,6 @@ export class ConnectedClient implements Client {
     for (const state of [...this.#states]) state.close()
   }
 
-  async #succeeded(request: Request): Promise<unknown> {
-    const answer = await this.#exchange(request)
-    if (answer.status < 200 || answer.status > 299) throw problemOf(answer)
-    return answer.body
-  }
-
   /** Sends in the name of whoever is signed in; once more when his token had ended and there is another. §5.2.9 */
   async #exchange(request: Request): Promise<RawAnswer> {
     let authority = await this.#begin()
@@ -194,7 +202,10 @@ export class ConnectedClient implements Client {
     if (!isTokenRefused(answer) || !isReplayable(request.body)) return answer
     if (!(await authority.renew(credential))) {
       if (!this.#lost(authority)) return answer
-      authority = await this.#begin()
+      const next = await this.#begin()
+      // Nothing is done in the name of who came meanwhile.
+      if (next.subject !== authority.subject) return answer
+      authority = next
     }
     return this.#transport.send(request, await authority.credentialFor(request))
   }
@@ -269,12 +280,17 @@ export class ConnectedClient implements Client {
 
   /** Asks the server. Nobody who is somebody without a token means that nobody has to be. */
   async #whoIsIt(): Promise<Session> {
+    const asked = await this.#begin()
     const answer = await this.#exchange(requestOf('GET /iam/me'))
+    // Somebody signed in or out meanwhile, who is told of by himself.
+    if (this.#authority !== asked && !this.#options.credentials) return this.#session.value
     if (answer.status === 401) this.#session.set(signedOut)
     else if (answer.status !== 200) throw problemOf(answer)
     else {
       const { name, tenant, roles, grants } = answer.body as Answer<'GET /iam/me'>
-      const state = this.#authority === nobody || name === 'anonymous' ? 'IAM off' : 'signed in'
+      // Users, and keys, have what they may do by roles: a name may be anybody's.
+      const isNobody = this.#authority === nobody || (roles.length === 0 && grants.length > 0)
+      const state = isNobody ? 'IAM off' : 'signed in'
       this.#session.set({ state, name, tenant, roles, grants, permissions: permissionsOf(grants, tenant) })
     }
     return this.#session.value
@@ -296,7 +312,7 @@ export class ConnectedClient implements Client {
   async #factor(path: string, body: object): Promise<unknown> {
     const pending = this.#pending
     const request = { method: 'POST', path }
-    if (!pending) return this.#succeeded({ ...request, body })
+    if (!pending) return succeeded(await this.#exchange({ ...request, body }))
     const { keys, token, keep } = pending
     const answer = await this.#transport.send({ ...request, body: { ...body, token } }, { proof: { keys } })
     if (answer.status !== 200) {
@@ -307,6 +323,12 @@ export class ConnectedClient implements Client {
     if (accessToken && refreshToken) await this.#begun(keys, { accessToken, refreshToken }, keep)
     return answer.body
   }
+}
+
+/** @throws Problem for what is no 2xx */
+function succeeded(answer: RawAnswer): unknown {
+  if (answer.status < 200 || answer.status > 299) throw problemOf(answer)
+  return answer.body
 }
 
 function problemOf({ status, body, headers }: RawAnswer): Problem {

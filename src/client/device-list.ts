@@ -68,9 +68,13 @@ export class DeviceList implements ListKind {
   apply(event: StreamEvent): void {
     const device = this.keyOf(event)
     if (!this.#isWanted(device)) return
-    if (event.type === 'DEVICE_DELETE') this.#fleet.setServices(device, undefined)
+    if (event.type === 'DEVICE_DELETE') this.gone(device)
     else if (event.type === 'DEVICE_ADD') this.#fleet.setServices(device, this.#fleet.servicesOf(device) ?? new Map())
     else if (event.type === 'OBJECT_UPDATED') this.#update(event as EventOf<'OBJECT_UPDATED'>)
+  }
+
+  gone(device: string): void {
+    this.#fleet.setServices(device, undefined)
   }
 
   complete(isComplete: boolean): void {

@@ -1,15 +1,11 @@
-import { isEnding } from '#client/access-token'
+import { claimsOf, isEnding } from '#client/access-token'
 import type { Authority } from '#client/authority'
+import { MemoryStore } from '#client/memory-store'
 import type { KeyPair, SessionStore, StoredSession } from '#client/options'
 import type { Platform } from '#client/platform'
 import { ConnectionLost, Problem } from '#client/problem'
+import { isTokenPair, type TokenPair } from '#client/token-pair'
 import type { Credential, RawAnswer, Request, Transport } from '#client/transport'
-
-/** Both tokens, as sign-in and refresh answer them. §2.8 */
-export interface TokenPair {
-  readonly accessToken: string
-  readonly refreshToken: string
-}
 
 /**
  * When a refresh is tried again whose answer was lost: within ten seconds the same token gives the same successor, later
@@ -18,11 +14,15 @@ export interface TokenPair {
 const refreshPausesMs = [0, 300, 600]
 const refreshSilenceMs = 3_000
 
-/** A session of the DPoP scheme: its tokens in a store that others may share, renewed by one at a time. §5.2 */
+/**
+ * A session of the DPoP scheme: its tokens in a store that others may share, renewed by one at a time. §5.2
+ *
+ * It is one user's for good: what somebody else left in the store is neither taken up nor touched.
+ */
 export class DpopSession implements Authority {
   readonly #transport: Transport
   readonly #platform: Platform
-  readonly #store: SessionStore
+  #store: SessionStore
   #session: StoredSession
   #renewal: Promise<boolean> | undefined
 
@@ -52,6 +52,10 @@ export class DpopSession implements Authority {
     return new DpopSession(transport, platform, store, session)
   }
 
+  get subject(): unknown {
+    return claimsOf(this.#session.accessToken).sub
+  }
+
   async credentialFor(): Promise<Credential> {
     const now = credentialOf(this.#session)
     // One that fails is found out by the request itself, which may find the old token still good.
@@ -73,26 +77,37 @@ export class DpopSession implements Authority {
   async forget(): Promise<void> {
     await this.#store.exclusively(async () => {
       const kept = await this.#store.read()
-      if (kept?.refreshToken === this.#session.refreshToken) await this.#store.remove()
+      // Another tab may have renewed it: the tokens are others then.
+      if (kept && claimsOf(kept.accessToken).sid === claimsOf(this.#session.accessToken).sid) await this.#store.remove()
     })
   }
 
-  /** Somebody else who shares the store may have been first: his is the newer pair. */
+  /** Another tab that shares the store may have been first: its pair is the newer one. */
   async #renew(): Promise<boolean> {
-    const kept = await this.#store.read()
+    const kept = await this.#kept()
     if (!kept) return false
     const isNewer = kept.accessToken !== this.#session.accessToken
     this.#session = kept
     if (isNewer && !isEnding(kept.accessToken, this.#transport.now())) return true
     const { status, headers, body } = await this.#refresh(kept)
     if (status === 200) {
-      this.#session = { keys: kept.keys, ...(body as TokenPair) }
+      if (!isTokenPair(body)) throw new ConnectionLost('no tokens came')
+      this.#session = { keys: kept.keys, accessToken: body.accessToken, refreshToken: body.refreshToken }
       await this.#store.write(this.#session)
       return true
     }
     if (status !== 401) throw new Problem(status, body, headers)
     await this.#store.remove()
     return false
+  }
+
+  /** What the store holds of this user. Where somebody else has signed in, he goes on by himself, for as long as that lasts. */
+  async #kept(): Promise<StoredSession | undefined> {
+    const kept = await this.#store.read()
+    if (!kept || claimsOf(kept.accessToken).sub === this.subject) return kept
+    this.#store = new MemoryStore()
+    await this.#store.write(this.#session)
+    return this.#session
   }
 
   async #refresh({ keys, refreshToken }: StoredSession): Promise<RawAnswer> {

@@ -3,6 +3,9 @@ import type { Platform } from '#client/platform'
 import type { Position } from '#client/state'
 import type { StreamEvent } from '#model/event'
 
+/** What of any message is looked at. */
+type Message = Position & { readonly type: string; readonly recovered?: boolean }
+
 /** What one socket says. */
 export interface EventSocketListener {
   /** The first message: whether what was asked for follows. Contract 4.4 */
@@ -12,7 +15,7 @@ export interface EventSocketListener {
   /** Everything up to there was said. Contract 4.7 */
   positioned(position: Position): void
   heard(event: StreamEvent): void
-  /** Nothing was heard for long, or something again. */
+  /** What was asked is not answered for long, or something was heard again. */
   stale(isStale: boolean): void
   /** Once. 1006: it broke, or was never open. */
   closed(code: number): void
@@ -20,11 +23,16 @@ export interface EventSocketListener {
 
 const beginsWithinMs = 10_000
 const pingAfterMs = 10_000
-const staleAfterMs = 15_000
-const deadAfterMs = 30_000
+/** Of a ping that is not answered. */
+const staleAfterMs = 5_000
+const deadAfterMs = 20_000
+/** Browsers let a page that is not seen look once a minute. */
 const lookEveryMs = 1_000
 
-/** One socket of the event stream, watched: what says nothing is asked, then called stale, then given up. */
+/**
+ * One socket of the event stream, watched: what says nothing is asked, and what does not answer is called stale, then given
+ * up. Silence alone says nothing: who looks once a minute has not asked yet.
+ */
 export class EventSocket {
   readonly #platform: Platform
   readonly #socket: Socket
@@ -33,6 +41,7 @@ export class EventSocket {
   #hasBegun = false
   #isStale = false
   #heardAt: number
+  /** When the first ping was sent that nothing was heard after. */
   #askedAt = 0
 
   constructor(platform: Platform, socket: Socket, listener: EventSocketListener) {
@@ -46,15 +55,15 @@ export class EventSocket {
     void this.#watch()
   }
 
-  /** Unix milliseconds. */
-  get heardAt(): number {
-    return this.#heardAt
+  /** Since the last sign of life. */
+  get silentMs(): number {
+    return this.#platform.now() - this.#heardAt
   }
 
   /** Asks for the position. */
   ping(): void {
     if (!this.#hasBegun || this.#over.signal.aborted) return
-    this.#askedAt = this.#platform.now()
+    if (this.#askedAt <= this.#heardAt) this.#askedAt = this.#platform.now()
     try {
       this.#socket.send('{"type":"PING"}')
     } catch {
@@ -79,7 +88,12 @@ export class EventSocket {
     if (this.#over.signal.aborted || typeof data !== 'string') return
     this.#heardAt = this.#platform.now()
     if (this.#isStale) this.#say(false)
-    const message = JSON.parse(data) as Position & { readonly type: string; readonly recovered?: boolean }
+    const message = messageIn(data)
+    if (!message) {
+      // This is not our server.
+      this.close(1006)
+      return
+    }
     const { type, epoch, offset } = message
     if (type === 'STREAM') {
       this.#hasBegun = true
@@ -98,11 +112,11 @@ export class EventSocket {
   async #watch(): Promise<void> {
     const { signal } = this.#over
     while (!signal.aborted) {
-      const now = this.#platform.now()
-      const silentMs = now - this.#heardAt
-      if (silentMs >= (this.#hasBegun ? deadAfterMs : beginsWithinMs)) return this.close(1006)
-      if (silentMs >= staleAfterMs && !this.#isStale) this.#say(true)
-      if (silentMs >= pingAfterMs && this.#askedAt <= this.#heardAt) this.ping()
+      const { silentMs } = this
+      const waitedMs = this.#askedAt > this.#heardAt ? this.#platform.now() - this.#askedAt : 0
+      if (waitedMs >= deadAfterMs || (!this.#hasBegun && silentMs >= beginsWithinMs)) return this.close(1006)
+      if (waitedMs >= staleAfterMs && !this.#isStale) this.#say(true)
+      if (silentMs >= pingAfterMs && waitedMs === 0) this.ping()
       await this.#platform.sleep(lookEveryMs, signal)
     }
   }
@@ -110,5 +124,14 @@ export class EventSocket {
   #say(isStale: boolean): void {
     this.#isStale = isStale
     this.#listener.stale(isStale)
+  }
+}
+
+/** Undefined for what is no message of the event stream. */
+function messageIn(text: string): Message | undefined {
+  try {
+    return (JSON.parse(text) as Message | null) ?? undefined
+  } catch {
+    return undefined
   }
 }

@@ -1,6 +1,7 @@
-import { pauseMs } from '#client/backoff'
+import { pauseAfter } from '#client/backoff'
 import type { Cell } from '#client/cell'
 import { EventSocket } from '#client/event-socket'
+import type { Socket } from '#client/options'
 import type { Platform } from '#client/platform'
 import { ConnectionLost, Problem } from '#client/problem'
 import { requestOf } from '#client/request-of'
@@ -11,8 +12,11 @@ import type { StreamEvent } from '#model/event'
 /** What a stream needs of the client. */
 export interface StreamDoor {
   readonly platform: Platform
+  /** By the server's clock, which is what is told. */
+  now(): number
   read(request: Request): Promise<RawAnswer>
-  socketUrl(path: string): string
+  /** A socket to there. */
+  open(path: string): Socket
   /** Whether the session goes on after all. */
   renew(): Promise<boolean>
   rightsChanged(): void
@@ -56,11 +60,14 @@ export class EventStream {
   /** In a row; 0 while it is live. */
   #attempt = 0
   #socket: EventSocket | undefined
+  /** Aborted when that socket closes. */
+  #closed = AbortSignal.abort()
   /** The last sign of life. */
   #heardAt = 0
   /** Only the last one says that it is live. */
   #catchUps = 0
-  #beforeStale: Connection | undefined
+  /** What is true while connected, whether or not it is stale. */
+  #standing: Connection
   #wake: (() => void) | undefined
 
   constructor(
@@ -72,6 +79,7 @@ export class EventStream {
     this.#door = door
     this.#listener = listener
     this.#connection = connection
+    this.#standing = connection.value
     this.#query = query
   }
 
@@ -94,6 +102,16 @@ export class EventStream {
     this.#socket?.close()
   }
 
+  /** More is to be read than was: it is not live before that is. */
+  look(): void {
+    if (!this.#closed.aborted && this.#standing.state === 'live') void this.#catchUp()
+  }
+
+  /** Not everything can be read so far. */
+  stumbled(problem: Error): void {
+    if (!this.#closed.aborted && this.#standing.state === 'catching up') this.#stand('catching up', problem)
+  }
+
   /** There is a network again: not to wait any longer. */
   hurry(): void {
     this.#wake?.()
@@ -106,17 +124,17 @@ export class EventStream {
       this.#tell({ attempt: this.#attempt })
       const ending = await this.#connect(running).catch((problem: Error) => ({ problem }))
       if (running.aborted) return
-      const problem = await this.#judge(ending)
+      const problem = await this.#judge(ending, running)
       if (running.aborted) return
       if (!problem) continue
-      const waitMs = pauseMs(Math.max(this.#attempt, leastAttempt(ending)), platform.random)
-      this.#tell({ attempt: this.#attempt + 1, nextAttemptAt: platform.now() + waitMs, problem })
+      const waitMs = pauseAfter(problem, Math.max(this.#attempt, leastAttempt(ending)), platform.random)
+      this.#tell({ attempt: this.#attempt + 1, nextAttemptAt: this.#door.now() + waitMs, problem })
       await this.#pause(waitMs, running)
     }
   }
 
   /** What the next attempt is to wait for; undefined: nothing. */
-  async #judge(ending: Ending): Promise<Error | undefined> {
+  async #judge(ending: Ending, running: AbortSignal): Promise<Error | undefined> {
     if ('code' in ending && ending.code === 4401) {
       try {
         // Once: a session that is renewed and refused again is not waited for in a hurry.
@@ -124,7 +142,8 @@ export class EventStream {
       } catch (error) {
         return error as Error
       }
-      this.#end(new Problem(401, { error: 'session over' }))
+      // Whoever signed in meanwhile has begun anew.
+      if (!running.aborted) this.#end(new Problem(401, { error: 'session over' }))
       return undefined
     }
     if ('problem' in ending) {
@@ -163,23 +182,23 @@ export class EventStream {
     const request = requestOf('GET /events/ticket', { signal: running })
     const { status, headers, body } = await this.#door.read({ ...request, silenceMs: 15_000 })
     if (status !== 200) throw new Problem(status, body, headers)
-    const { WebSocket } = platform
-    if (!WebSocket) throw new Problem(0, { error: 'there is no WebSocket here: give one to connect()' })
+    running.throwIfAborted()
     const from = this.#position
     const place = from ? { epoch: from.epoch, offset: String(from.offset) } : { offset: 'now' }
     const query = new URLSearchParams({ ...this.#query, ...place })
     const path = `/events/${(body as { readonly ticket: string }).ticket}?${query}`
     return new Promise((resolve) => {
       const closed = new AbortController()
-      const socket = new EventSocket(platform, new WebSocket(this.#door.socketUrl(path)), {
-        began: (position, isRecovered) => this.#began(position, isRecovered && from !== undefined, closed.signal),
-        resync: (position) => this.#resync(position, closed.signal),
+      this.#closed = closed.signal
+      const socket = new EventSocket(platform, this.#door.open(path), {
+        began: (position, isRecovered) => this.#began(position, isRecovered && from !== undefined),
+        resync: (position) => this.#resync(position),
         positioned: (position) => this.#positioned(position),
         heard: (event) => this.#heard(event),
         stale: (isStale) => this.#staled(isStale),
         closed: (code) => {
           closed.abort()
-          this.#heardAt = socket.heardAt
+          this.#heardAt = this.#door.now() - socket.silentMs
           if (this.#socket === socket) this.#socket = undefined
           resolve({ code })
         },
@@ -188,17 +207,17 @@ export class EventStream {
     })
   }
 
-  #began(position: Position, isRecovered: boolean, closed: AbortSignal): void {
+  #began(position: Position, isRecovered: boolean): void {
     this.#wasConnected = true
     if (isRecovered) this.#position = { epoch: position.epoch, offset: this.#position?.offset ?? position.offset }
     else this.#startOver(position)
-    void this.#catchUp(closed)
+    void this.#catchUp()
   }
 
-  #resync(position: Position, closed: AbortSignal): void {
+  #resync(position: Position): void {
     this.#door.rightsChanged()
     this.#startOver(position)
-    void this.#catchUp(closed)
+    void this.#catchUp()
   }
 
   #startOver(position: Position): void {
@@ -218,10 +237,11 @@ export class EventStream {
   }
 
   /** Live is what was read to its end and heard up to what the server had. */
-  async #catchUp(closed: AbortSignal): Promise<void> {
+  async #catchUp(): Promise<void> {
     const { platform } = this.#door
+    const closed = this.#closed
     const turn = ++this.#catchUps
-    this.#set({ state: 'catching up', since: platform.now() })
+    this.#stand('catching up')
     const whole = await this.#listener.caughtUp(closed)
     while (!closed.aborted && (this.#position?.offset ?? -1) < whole) {
       this.#socket?.ping()
@@ -229,27 +249,28 @@ export class EventStream {
     }
     if (closed.aborted || turn !== this.#catchUps) return
     this.#attempt = 0
-    this.#set({ state: 'live', since: platform.now() })
+    this.#stand('live')
+  }
+
+  /** Stale goes before it. */
+  #stand(state: 'catching up' | 'live', problem?: Error): void {
+    const { since } = state === this.#standing.state ? this.#standing : { since: this.#door.now() }
+    this.#standing = { state, since, ...(problem && { problem }) }
+    if (this.#connection.value.state !== 'stale') this.#connection.set(this.#standing)
   }
 
   #staled(isStale: boolean): void {
-    const before = this.#connection.value
-    if (isStale) {
-      this.#beforeStale = before
-      this.#set({ state: 'stale', since: this.#socket?.heardAt ?? this.#heardAt })
-    } else if (before.state === 'stale' && this.#beforeStale) this.#set(this.#beforeStale)
+    const silentMs = this.#socket?.silentMs ?? 0
+    this.#connection.set(isStale ? { state: 'stale', since: this.#door.now() - silentMs } : this.#standing)
   }
 
   /** Not connected, for whatever reason. */
   #tell(more: Omit<Connection, 'state' | 'since'>): void {
     const before = this.#connection.value
     const state = this.#wasConnected ? 'reconnecting' : 'connecting'
-    const since = before.state === state ? before.since : this.#wasConnected ? this.#heardAt : this.#door.platform.now()
-    this.#set({ state, since, ...more })
-  }
-
-  #set(connection: Connection): void {
-    this.#connection.set(connection)
+    const since = before.state === state ? before.since : this.#wasConnected ? this.#heardAt : this.#door.now()
+    this.#standing = { state, since, ...more }
+    this.#connection.set(this.#standing)
   }
 }
 

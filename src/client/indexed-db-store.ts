@@ -1,5 +1,6 @@
 import { MemoryStore } from '#client/memory-store'
 import type { SessionStore, StoredSession } from '#client/options'
+import { isTokenPair } from '#client/token-pair'
 import { Turns } from '#client/turns'
 
 /** Of IndexedDB what is used. */
@@ -84,7 +85,7 @@ class IndexedDbStore implements SessionStore {
 
   exclusively<T>(run: () => Promise<T>): Promise<T> {
     const locks = this.#locks
-    return this.#turns.take(() => (locks ? locks.request(`${databaseName} ${this.#name}`, run) : run()))
+    return this.#turns.take(() => (locks ? lockedIfMay(locks, `${databaseName} ${this.#name}`, run) : run()))
   }
 
   /** Undefined when it failed. */
@@ -113,6 +114,20 @@ class IndexedDbStore implements SessionStore {
   }
 }
 
+/** Where nothing may be stored locks are refused as well: then there is nothing that tabs share. */
+async function lockedIfMay<T>(locks: Locks, name: string, run: () => Promise<T>): Promise<T> {
+  let hasBegun = false
+  try {
+    return await locks.request(name, () => {
+      hasBegun = true
+      return run()
+    })
+  } catch (problem) {
+    if (hasBegun) throw problem
+    return run()
+  }
+}
+
 function answerOf<T>(request: Request<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     request.onsuccess = () => resolve(request.result)
@@ -121,6 +136,5 @@ function answerOf<T>(request: Request<T>): Promise<T> {
 }
 
 function isSession(kept: unknown): kept is StoredSession {
-  const { keys, accessToken, refreshToken } = (kept ?? {}) as Partial<Record<keyof StoredSession, unknown>>
-  return typeof keys === 'object' && typeof accessToken === 'string' && typeof refreshToken === 'string'
+  return isTokenPair(kept) && typeof (kept as Partial<StoredSession>).keys === 'object'
 }

@@ -1,4 +1,4 @@
-import { pauseMs } from '#client/backoff'
+import { pauseAfter } from '#client/backoff'
 import type { ListKind } from '#client/list-kind'
 import type { Paged } from '#client/pages'
 import type { Platform } from '#client/platform'
@@ -13,8 +13,8 @@ import type { StreamEvent } from '#model/event'
 export interface Reading {
   readonly platform: Platform
   pages(first: Request, limitOf: () => number | undefined): AsyncIterable<Paged>
-  /** It can't be read, and will not be by trying again. */
-  failed(problem: Error): void
+  /** It could not be read; it is tried again unless that `isFinal`. */
+  failed(problem: Error, isFinal: boolean): void
 }
 
 /** Events of one entry that wait for it to be read are stripped of what later ones say again, from so many on. */
@@ -32,7 +32,7 @@ const silenceMs = 30_000
 export class KeptList {
   readonly kind: ListKind
   readonly #reading: Reading
-  #state: 'idle' | 'reading' | 'kept' = 'idle'
+  #state: 'idle' | 'reading' | 'kept' | 'refused' = 'idle'
   #round = new AbortController()
   /** What is read must be of then or later. */
   #floor = 0
@@ -59,8 +59,9 @@ export class KeptList {
     return this.#state !== 'idle'
   }
 
+  /** It is as the server has it, or not for the caller. */
   get isKept(): boolean {
-    return this.#state === 'kept'
+    return this.#state === 'kept' || this.#state === 'refused'
   }
 
   get readAt(): Position | undefined {
@@ -89,25 +90,28 @@ export class KeptList {
   }
 
   heard(event: StreamEvent): void {
-    if (this.#state === 'idle' || (this.#readAt && event.offset <= this.#readAt.offset)) return
+    if (this.#readAt && event.offset <= this.#readAt.offset) return
+    // What may not be read is not known by what other rights let one hear either.
+    if (this.#state === 'idle' || this.#state === 'refused') return
     const key = this.kind.keyOf(event)
     if (this.#state === 'kept' || this.#seen.has(key)) this.kind.apply(event)
     else this.#wait(key, event)
     this.#again.get(key)?.push(event)
   }
 
-  /** Reads the entry of a device anew, for what of it no event says. */
+  /** Reads what is said of a device anew, for what of it no event says: also that it is gone. */
   async readAgain(device: string): Promise<void> {
-    if (!this.isKept || this.#again.has(device)) return
+    if (this.#state !== 'kept' || this.#again.has(device)) return
     const { signal } = this.#round
     const since: StreamEvent[] = []
     this.#again.set(device, since)
-    const query = { ...this.kind.query, deviceIdentifier: device, limit: 1 }
+    const query = { ...this.kind.query, deviceIdentifier: device, limit: pageMax }
     try {
       for await (const page of this.#reading.pages(requestOf(this.kind.route, { query, signal }), () => undefined)) {
-        if (signal.aborted || page.items.length === 0) break
+        if (signal.aborted) break
         const offset = Number(page.headers.get('stream-offset'))
-        this.kind.take(page.items)
+        if (page.items.length > 0) this.kind.take(page.items)
+        else this.kind.gone?.(device)
         for (const event of since) if (event.offset > offset) this.kind.apply(event)
       }
     } catch {
@@ -125,15 +129,20 @@ export class KeptList {
     const { platform } = this.#reading
     for (let attempt = 1; !round.aborted; attempt++) {
       const seen = this.#seen.size
+      let failed: unknown
       try {
         const isUnchanged = await this.#readPages(round)
         return await this.#finish(round, isUnchanged)
       } catch (error) {
-        if (round.aborted) return
-        if (error instanceof Problem && !isTemporary(error)) return this.#refused(error, round)
-        if (this.#seen.size > seen) attempt = 1
+        failed = error
       }
-      await platform.sleep(pauseMs(attempt, platform.random), round)
+      if (round.aborted) return
+      const status = failed instanceof Problem ? failed.status : 0
+      if (status === 403) return this.#refused(round)
+      if (!(failed instanceof TooOld)) this.#reading.failed(failed as Error, status === ourMistake)
+      if (status === ourMistake) return
+      if (this.#seen.size > seen) attempt = 1
+      await platform.sleep(pauseAfter(failed, attempt, platform.random), round)
     }
   }
 
@@ -184,7 +193,7 @@ export class KeptList {
   }
 
   /** In slices: what waits may be much, and more may come meanwhile. */
-  async #finish(round: AbortSignal, isUnchanged: boolean): Promise<void> {
+  async #finish(round: AbortSignal, isUnchanged: boolean, state: 'kept' | 'refused' = 'kept'): Promise<void> {
     if (round.aborted) return
     const { platform } = this.#reading
     if (!isUnchanged) this.kind.keepOnly((key) => this.#seen.has(key))
@@ -195,7 +204,7 @@ export class KeptList {
       if (++applied % 500 === 0) await platform.breathe()
       if (round.aborted) return
     }
-    this.#state = 'kept'
+    this.#state = state
     this.#next = undefined
     this.#seen = new Set()
     this.#etag = this.#etagRead
@@ -209,14 +218,12 @@ export class KeptList {
     this.#etagRead = undefined
   }
 
-  /** Who may not read it has none; whose session is over hears so elsewhere. */
-  async #refused(problem: Problem, round: AbortSignal): Promise<void> {
-    if (problem.status === 401) return
-    if (problem.status !== 403) return this.#reading.failed(problem)
+  /** Who may not read it has none. */
+  async #refused(round: AbortSignal): Promise<void> {
     this.forget()
     this.#readAt = { epoch: '', offset: this.#floor }
     this.#waiting.clear()
-    await this.#finish(round, false)
+    await this.#finish(round, false, 'refused')
   }
 
   #wait(key: string, event: StreamEvent): void {
@@ -236,6 +243,8 @@ export class KeptList {
 /** Read from somebody who did not know yet what we were told. */
 class TooOld extends Error {}
 
-function isTemporary({ status }: Problem): boolean {
-  return status >= 500 || status === 429 || status === 408
-}
+/**
+ * Asked for once more it is refused once more. Whatever else is answered may have come from somebody in between; whose
+ * session is over hears so elsewhere.
+ */
+const ourMistake = 400

@@ -17,6 +17,8 @@ export interface ListKind {
   /** All was read: what was not among it is gone. */
   keepOnly(isThere: (key: string) => boolean): void
   apply(event: StreamEvent): void
+  /** A device is there no more; absent where nothing is said of devices. */
+  gone?(device: string): void
   /** It was read to its end and events were caught up with, or it is not known any more whether it is right. */
   complete(isComplete: boolean): void
 }

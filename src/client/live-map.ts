@@ -1,10 +1,11 @@
 import { type Later, Listeners } from '#client/cell'
+import { MapView } from '#client/map-view'
 import type { Observable, ObservableMap } from '#client/observable'
 
 /** A map that tells what changed in it. */
-export class LiveMap<K, V> implements ObservableMap<K, V> {
+export class LiveMap<K, V> extends MapView<K, V> implements ObservableMap<K, V> {
   readonly #later: Later
-  readonly #map = new Map<K, V>()
+  readonly #map: Map<K, V>
   readonly #listeners = new Listeners<[ReadonlySet<K>]>()
   readonly #ofKeys = new Map<K, Listeners<[]>>()
   #changed = new Set<K>()
@@ -13,6 +14,9 @@ export class LiveMap<K, V> implements ObservableMap<K, V> {
   #value: ReadonlyMap<K, V> | undefined
 
   constructor(later: Later) {
+    const map = new Map<K, V>()
+    super(map)
+    this.#map = map
     this.#later = later
   }
 
@@ -23,30 +27,6 @@ export class LiveMap<K, V> implements ObservableMap<K, V> {
 
   get isComplete(): boolean {
     return this.#isComplete
-  }
-
-  get size(): number {
-    return this.#map.size
-  }
-
-  get(key: K): V | undefined {
-    return this.#map.get(key)
-  }
-
-  has(key: K): boolean {
-    return this.#map.has(key)
-  }
-
-  keys(): MapIterator<K> {
-    return this.#map.keys()
-  }
-
-  values(): MapIterator<V> {
-    return this.#map.values()
-  }
-
-  entries(): MapIterator<[K, V]> {
-    return this.#map.entries()
   }
 
   /** Whether somebody wants to hear of this one. */
@@ -120,46 +100,5 @@ export class LiveMap<K, V> implements ObservableMap<K, V> {
     if (this.#ofKeys.size < changed.size) {
       for (const [key, listeners] of [...this.#ofKeys]) if (changed.has(key)) listeners.tell()
     } else for (const key of changed) this.#ofKeys.get(key)?.tell()
-  }
-}
-
-/** The same map, as another object. */
-class MapView<K, V> implements ReadonlyMap<K, V> {
-  readonly #map: ReadonlyMap<K, V>
-
-  constructor(map: ReadonlyMap<K, V>) {
-    this.#map = map
-  }
-
-  get size(): number {
-    return this.#map.size
-  }
-
-  get(key: K): V | undefined {
-    return this.#map.get(key)
-  }
-
-  has(key: K): boolean {
-    return this.#map.has(key)
-  }
-
-  keys(): MapIterator<K> {
-    return this.#map.keys()
-  }
-
-  values(): MapIterator<V> {
-    return this.#map.values()
-  }
-
-  entries(): MapIterator<[K, V]> {
-    return this.#map.entries()
-  }
-
-  [Symbol.iterator](): MapIterator<[K, V]> {
-    return this.#map[Symbol.iterator]()
-  }
-
-  forEach(callback: (value: V, key: K, map: ReadonlyMap<K, V>) => void): void {
-    for (const [key, value] of this.#map) callback(value, key, this)
   }
 }

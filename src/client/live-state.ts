@@ -3,6 +3,7 @@ import { pauseMs } from '#client/backoff'
 import { Cell, Listeners } from '#client/cell'
 import { DeviceList, type Wanted } from '#client/device-list'
 import type { DeviceView } from '#client/device-view'
+import { Doubts } from '#client/doubts'
 import { EventStream, type StreamDoor, type StreamListener } from '#client/event-stream'
 import { Fleet } from '#client/fleet'
 import { KeptList, type Reading } from '#client/kept-list'
@@ -56,6 +57,7 @@ export class LiveState implements State, StreamListener {
   readonly #byType = new Map<string, KeptList[]>()
   readonly #listeners = new Listeners<[StreamEvent]>()
   readonly #unsubscribe: (() => void)[] = []
+  readonly #doubts: Doubts
   #position: Position | undefined
   /** Whose state it is, as far as that is known. */
   #who: string | undefined
@@ -65,13 +67,14 @@ export class LiveState implements State, StreamListener {
     const { platform, session } = door
     this.#door = door
     this.#options = options
-    this.connection = new Cell<Connection>({ state: 'connecting', since: platform.now() }, platform.nextTurn)
+    this.connection = new Cell<Connection>({ state: 'connecting', since: door.now() }, platform.nextTurn)
     this.#fleet = new Fleet(platform.nextFrame)
     const wanted = wantedOf(options)
     const named = wanted.devices && [...wanted.devices]
     const asked = named && named.join().length <= namesCharactersMax ? named : undefined
     this.#add(new DeviceList(this.#fleet, wanted, asked))
     this.#add(new MetaList(this.#fleet, wanted, asked))
+    this.#doubts = new Doubts(platform, (device) => this.#lookWhetherThere(device))
     this.#stream = new EventStream(door, this, this.connection, this.#query(asked))
     this.ready = this.#whenReady()
     this.#unsubscribe.push(session.subscribe(() => this.#follow(session.value)))
@@ -116,7 +119,7 @@ export class LiveState implements State, StreamListener {
     this.#isClosed = true
     this.#halt()
     for (const unsubscribe of this.#unsubscribe) unsubscribe()
-    this.connection.set({ state: 'closed', since: this.#door.platform.now() })
+    this.connection.set({ state: 'closed', since: this.#door.now() })
     this.#door.closed(this)
   }
 
@@ -124,6 +127,7 @@ export class LiveState implements State, StreamListener {
     for (const list of this.#byType.get(event.type) ?? []) list.heard(event)
     this.#place()
     this.#lookAgain(event)
+    if (isAboutGoing(event)) this.#doubts.add((event as EventOf<'OBJECT_UPDATED'>).deviceIdentifier)
     this.#listeners.tell(event)
   }
 
@@ -143,7 +147,7 @@ export class LiveState implements State, StreamListener {
 
   ended(problem: Error): void {
     this.#halt()
-    this.connection.set({ state: 'closed', since: this.#door.platform.now(), problem })
+    this.connection.set({ state: 'closed', since: this.#door.now(), problem })
   }
 
   /** Who comes may have declared what has no value yet, of which no event tells: it is read for who looks at that device. */
@@ -155,6 +159,11 @@ export class LiveState implements State, StreamListener {
     for (const list of this.#lists) if (list.kind instanceof DeviceList) void list.readAgain(deviceIdentifier)
   }
 
+  async #lookWhetherThere(device: string): Promise<void> {
+    if (!this.#fleet.devices.has(device)) return
+    await Promise.all((this.#byType.get('DEVICE_DELETE') ?? []).map((list) => list.readAgain(device)))
+  }
+
   /** Where the server is: nothing was read on this connection that says so. */
   async #head(signal: AbortSignal, read: number): Promise<number> {
     const { platform } = this.#door
@@ -164,7 +173,8 @@ export class LiveState implements State, StreamListener {
         const query = { ...kind.query, depth: 0, limit: kind.firstPage && 1 }
         const request = { ...requestOf(kind.route, { query, signal }), silenceMs: headWithinMs }
         const answer = await this.#door.read(request).catch(() => undefined)
-        if (answer?.status === 200) return Number(answer.headers.get('stream-offset'))
+        const offset = answer?.headers.get('stream-offset')
+        if (answer?.status === 200 && offset) return Number(offset)
         statuses.add(answer?.status)
       }
       // Who may read none of them has nothing that could be behind.
@@ -187,10 +197,15 @@ export class LiveState implements State, StreamListener {
     const { types } = this.#options
     if (types && !kind.types.some((type) => types.includes(type))) return undefined
     const { platform, pages } = this.#door
-    const list = new KeptList(kind, { platform, pages, failed: (problem) => this.ended(problem) })
+    const list = new KeptList(kind, { platform, pages, failed: (problem, isFinal) => this.#failed(problem, isFinal) })
     this.#lists.push(list)
     for (const type of kind.types) this.#byType.set(type, [...(this.#byType.get(type) ?? []), list])
     return list
+  }
+
+  #failed(problem: Error, isFinal: boolean): void {
+    if (isFinal) this.ended(problem)
+    else this.#stream.stumbled(problem)
   }
 
   #asked<V>(name: Later, kindOf: (map: LiveMap<string, V>) => ListKind): LiveMap<string, V> {
@@ -200,7 +215,10 @@ export class LiveState implements State, StreamListener {
     this.#later.set(name, map as LiveMap<string, unknown>)
     const list = this.#add(kindOf(map))
     const at = this.#stream.position
-    if (list && at && !this.#isClosed) list.startOver(at.offset)
+    if (list && at && !this.#isClosed) {
+      list.startOver(at.offset)
+      this.#stream.look()
+    }
     return map
   }
 
@@ -219,11 +237,12 @@ export class LiveState implements State, StreamListener {
     if (this.#isClosed) return true
     const mayAsk = state !== 'signed out' && state !== 'second factor'
     const who = mayAsk && name !== undefined ? `${tenant}/${name}` : undefined
-    const isSomebodyElse = who !== undefined && this.#who !== undefined && who !== this.#who
+    // Whoever signed in and is not known yet may be.
+    const isSomebodyElse = mayAsk && this.#who !== undefined && who !== this.#who
     this.#who = who ?? this.#who
     if (isSomebodyElse || (!mayAsk && this.connection.value.state !== 'closed')) this.#forget()
     if (mayAsk && this.connection.value.state === 'closed') {
-      this.connection.set({ state: 'connecting', since: this.#door.platform.now() })
+      this.connection.set({ state: 'connecting', since: this.#door.now() })
       this.#stream.start()
     }
     return !mayAsk
@@ -238,6 +257,7 @@ export class LiveState implements State, StreamListener {
 
   #halt(): void {
     this.#stream.stop()
+    this.#doubts.clear()
     for (const list of this.#lists) list.stop()
     this.#position = undefined
   }
@@ -269,6 +289,12 @@ function wantedOf({ depth = 2, devices, services }: StateOptions): Wanted {
 
 function isOnline(event: StreamEvent): boolean {
   return event.type === 'META_STATUS_CHANGE' && (event as EventOf<'META_STATUS_CHANGE'>).status === 'online'
+}
+
+/** A service of a device goes, perhaps with the device. */
+function isAboutGoing(event: StreamEvent): boolean {
+  if (event.type !== 'OBJECT_UPDATED') return false
+  return (event as EventOf<'OBJECT_UPDATED'>).updates.every(({ tag }) => tag === 'removed')
 }
 
 function aborted(signal: AbortSignal): Promise<void> {

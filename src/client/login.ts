@@ -1,9 +1,9 @@
 import { makeKeys } from '#client/dpop-proof'
-import type { TokenPair } from '#client/dpop-session'
 import type { KeyPair } from '#client/options'
 import { Problem } from '#client/problem'
 import type { Answer } from '#client/routes'
 import type { SignIn, TenantChoice } from '#client/session'
+import type { TokenPair } from '#client/token-pair'
 import type { Transport } from '#client/transport'
 
 /** What `POST /auth/login` comes to, with the key that was proven. */

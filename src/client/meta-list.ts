@@ -14,8 +14,6 @@ export class MetaList implements ListKind {
   readonly types = ['META_STATUS_CHANGE', 'META_SET', 'META_DELETE', 'DEVICE_ADD', 'DEVICE_DELETE'] as const
   readonly #fleet: Fleet
   readonly #wanted: Wanted
-  /** Whether the caller may read it: else nothing is known of devices that are new. */
-  #isReadable = false
 
   /** @param named devices that the server is asked for by name */
   constructor(fleet: Fleet, wanted: Wanted, named: readonly string[] | undefined) {
@@ -29,7 +27,6 @@ export class MetaList implements ListKind {
   }
 
   take(entries: readonly unknown[]) {
-    this.#isReadable = true
     const keys: string[] = []
     for (const { deviceIdentifier: device, ...record } of entries as readonly Item<'GET /meta'>[]) {
       if (this.#wanted.devices?.has(device) === false) continue
@@ -49,12 +46,14 @@ export class MetaList implements ListKind {
     const device = this.keyOf(event)
     if (this.#wanted.devices?.has(device) === false) return
     const before = this.#fleet.metaOf(device) ?? neverCame
-    const after = metaAfter(before, event)
-    if (event.type !== 'DEVICE_ADD' || this.#isReadable) this.#fleet.setMeta(device, after)
+    this.#fleet.setMeta(device, metaAfter(before, event))
+  }
+
+  gone(device: string): void {
+    this.#fleet.setMeta(device, undefined)
   }
 
   complete(isComplete: boolean): void {
-    if (!isComplete) this.#isReadable = false
     this.#fleet.complete('meta', isComplete)
   }
 }

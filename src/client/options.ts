@@ -10,7 +10,7 @@ export interface ConnectOptions {
    */
   readonly store?: SessionStore
   readonly fetch?: typeof globalThis.fetch
-  /** Node 20 has none of its own: `WebSocket` of the package `ws` does. */
+  /** Node 20 has none of its own: that of the package `ws` does, and `node --experimental-websocket`. */
   readonly WebSocket?: SocketConstructor
   /** Unix milliseconds. */
   readonly now?: () => number
@@ -65,6 +65,8 @@ export interface Socket {
 }
 
 export interface SocketEvent {
+  /** That of `ws` has nothing else in some. */
+  readonly type?: string
   readonly data?: unknown
   readonly code?: number
 }

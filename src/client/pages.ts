@@ -1,4 +1,4 @@
-import { Problem } from '#client/problem'
+import { ConnectionLost, Problem } from '#client/problem'
 import { nextOf } from '#client/request-of'
 import type { RawAnswer, Request } from '#client/transport'
 
@@ -35,12 +35,14 @@ export async function* pagesOf(
       const { status, headers, body } = answer
       const isUnchanged = status === 304
       if (!isUnchanged && status !== 200) throw new Problem(status, body, headers)
+      // Whatever stands in between, such as a page that wants somebody to sign in to a network.
+      if (!isUnchanged && !Array.isArray(body)) throw new ConnectionLost(`${first.path}: no list`)
       const next = isUnchanged ? undefined : nextOf(headers)
       coming =
         next === undefined ? undefined : ask({ method: 'GET', path: withLimit(next, limitOf()), signal, silenceMs })
       // Nobody may be there any more to hear that it failed.
       coming?.catch(() => {})
-      yield { items: (body as readonly unknown[] | undefined) ?? [], headers, isUnchanged }
+      yield { items: isUnchanged ? [] : (body as readonly unknown[]), headers, isUnchanged }
     }
   } finally {
     first.signal?.removeEventListener('abort', follow)

@@ -1,3 +1,5 @@
+import { ConnectionLost } from '#client/problem'
+import type { RouteName } from '#client/routes'
 import type { Request } from '#client/transport'
 
 /** What every call may be told, whatever its route. */
@@ -9,7 +11,18 @@ export interface AnyCall {
   readonly idempotencyKey?: string | undefined
   readonly ifNoneMatch?: string | undefined
   readonly headers?: Readonly<Record<string, string>> | undefined
+  readonly silenceMs?: number | undefined
 }
+
+/** What is not answered before devices have, or were waited for. */
+const waitsForDevices: ReadonlySet<string> = new Set<RouteName>([
+  'PUT /devices/:deviceIdentifier/services/:serviceIdentifier/properties',
+  'PUT /services/:serviceIdentifier/devices/:deviceIdentifier/properties',
+  'POST /updates/:deviceIdentifier',
+])
+
+/** Servers wait 10 s for them, unless they are told otherwise. */
+const deviceSilenceMs = 120_000
 
 /** `GET /devices/:deviceIdentifier` is method and path at once. @throws TypeError for a parameter that can't stand in a path */
 export function requestOf(route: string, call: AnyCall = {}): Request {
@@ -24,13 +37,21 @@ export function requestOf(route: string, call: AnyCall = {}): Request {
     },
     body: call.body,
     signal: call.signal,
+    silenceMs: call.silenceMs ?? (waitsForDevices.has(route) ? deviceSilenceMs : undefined),
   }
 }
 
-/** The page after this one, as `Link` names it: below the base path, wherever a proxy serves that. RFC 8288, contract 3.4. */
+/**
+ * The page after this one, as `Link` names it: below the base path, wherever a proxy serves that. RFC 8288, contract 3.4.
+ *
+ * @throws ConnectionLost for one that leads out of the API: what is not followed would be missing
+ */
 export function nextOf(headers: Headers): string | undefined {
   const [, link] = /<([^>]*)>\s*;\s*rel="next"/.exec(headers.get('link') ?? '') ?? []
-  return link === undefined ? undefined : link.slice(link.indexOf('/api/v1/') + '/api/v1'.length)
+  if (link === undefined) return undefined
+  const [, below] = /^[^?#]*\/api\/v1(\/.*)$/s.exec(link) ?? []
+  if (below === undefined) throw new ConnectionLost(`next page at ${link}`)
+  return below
 }
 
 /** Dots alone would lead to another path than the one meant (RFC 3986 §5.2.4), however they are escaped. */

@@ -110,6 +110,11 @@ export interface CallOptions {
   /** The `etag` of an earlier answer; what has not changed is answered 304 without a body. */
   readonly ifNoneMatch?: string | undefined
   readonly headers?: Readonly<Record<string, string>> | undefined
+  /**
+   * Given up as `ConnectionLost` when nothing of an answer came for so long. Default: 30 s; 120 s where devices are waited
+   * for; no end for bytes that are sent.
+   */
+  readonly silenceMs?: number | undefined
 }
 
 /** An answer whole, whatever its status. `body`: parsed JSON, a text, or bytes, by its content type. */

@@ -16,7 +16,7 @@ export interface Session {
   readonly methods?: readonly FactorMethod[]
   /** Of `second factor`: there is none yet, and the tenant requires one. */
   readonly enroll?: boolean
-  /** Of `second factor`: until then, Unix milliseconds. */
+  /** Of `second factor`: until then, by `client.now()`. */
   readonly expiresAt?: number
 }
 

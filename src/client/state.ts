@@ -23,13 +23,13 @@ export interface StateOptions {
  */
 export interface Connection {
   readonly state: 'connecting' | 'catching up' | 'live' | 'reconnecting' | 'stale' | 'closed'
-  /** Unix milliseconds; of `stale` and `reconnecting` the last sign of life. */
+  /** By `client.now()`; of `stale` and `reconnecting` the last sign of life. */
   readonly since: number
   /** Of `connecting` and `reconnecting`: the how manyth attempt in a row. */
   readonly attempt?: number
-  /** Of these: when it is made, Unix milliseconds; absent while it is. */
+  /** Of these: when it is made, by `client.now()`; absent while it is. */
   readonly nextAttemptAt?: number
-  /** Why the last attempt failed, or why it is over. */
+  /** Why the last attempt failed, why something could not be read so far, or why it is over. */
   readonly problem?: Error
 }
 

@@ -33,11 +33,11 @@ export interface RawAnswer {
   readonly body: unknown
 }
 
-/** The server begins to answer within a minute, or within what devices are waited for if that is longer. */
-const silenceMsDefault = 120_000
+/** Whoever looks at it has given up before. What waits for devices says so, and what is sent raw takes as long as it takes. */
+const silenceMsDefault = 30_000
 
-/** Beyond what the round trip and the whole seconds of `Date` leave open. */
-const clockDifferenceMs = 1_000
+/** `Date` is in whole seconds, and servers write it once a second: so much later it may have been. */
+const dateLateMs = 2_000
 
 /** Requests to one server: what each answer says about its clock and its nonces goes into the next. RFC 9449 §8, §5.2.5. */
 export class Transport {
@@ -131,9 +131,9 @@ export class Transport {
     this.#nonce = headers.get('dpop-nonce') ?? this.#nonce
     const date = Date.parse(headers.get('date') ?? '')
     if (Number.isNaN(date)) return
-    const receivedAt = this.#platform.now()
-    const aheadMs = date + 500 - (sentAt + receivedAt) / 2
-    if (Math.abs(aheadMs - this.#aheadMs) > clockDifferenceMs + (receivedAt - sentAt) / 2) this.#aheadMs = aheadMs
+    // It was so late there at some time between these: what fits to that is not changed, so that time does not jump.
+    const [least, most] = [date - this.#platform.now(), date + dateLateMs - sentAt]
+    this.#aheadMs = Math.min(Math.max(this.#aheadMs, least), most)
   }
 }
 

@@ -21,9 +21,13 @@ export class UpdateList extends MapList<FirmwareView> {
   apply(event: StreamEvent): void {
     const device = this.keyOf(event)
     const before = this.map.get(device) ?? { deviceIdentifier: device, project: null, firmwares: [] }
-    if (event.type === 'DEVICE_DELETE') this.map.delete(device)
+    if (event.type === 'DEVICE_DELETE') this.gone(device)
     else if (event.type === 'UPDATE_STATUS') this.map.set(device, walked(before, event as EventOf<'UPDATE_STATUS'>))
     else this.map.set(device, discovered(before, event as EventOf<'DEVICE_DISCOVERY'>))
+  }
+
+  gone(device: string): void {
+    this.map.delete(device)
   }
 
   protected keyIn(view: FirmwareView): string {

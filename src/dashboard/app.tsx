@@ -7,44 +7,64 @@ import { Navigation } from '#dashboard/navigation'
 import { Outlet } from '#dashboard/outlet'
 import SignInPage from '#dashboard/pages/sign-in/page'
 import { freshCodes, RecoveryCodes } from '#dashboard/pages/sign-in/recovery-codes'
+import { Boundary } from '#dashboard/parts/boundary'
 import { Button } from '#dashboard/parts/button'
+import { Leaving } from '#dashboard/parts/leaving'
 import { Link } from '#dashboard/parts/link'
 import { problemText } from '#dashboard/parts/problem-text'
 import { Toasts } from '#dashboard/parts/toasts'
+import { leave } from '#dashboard/parts/unsaved'
 import { type Called, useCall } from '#dashboard/parts/use-call'
 import { client, isIn, session, signOut } from '#dashboard/session'
 import { endState, state } from '#dashboard/state'
 import { ThemeSwitch } from '#dashboard/theme-switch'
+import { after } from '#dashboard/world'
 
 /** The whole page: who is not in signs in, who is sees the shell around the page that the address names. */
 export function App() {
   const begun = useCall(() => client.restore(), [])
   const isInside = isIn()
   useEffect(() => {
-    if (!isInside) endState()
+    if (isInside) return
+    endState()
+    freshCodes.value = undefined
   }, [isInside])
   return (
-    <Router hook={useHashLocation}>
-      {freshCodes.value ? <RecoveryCodes codes={freshCodes.value} /> : isInside ? <Shell /> : <Outside begun={begun} />}
-      <Toasts />
-    </Router>
+    <Boundary>
+      <Router hook={useHashLocation}>
+        {freshCodes.value ? (
+          <RecoveryCodes codes={freshCodes.value} />
+        ) : isInside ? (
+          <Shell />
+        ) : (
+          <Outside begun={begun} />
+        )}
+        <Leaving />
+        <Toasts />
+      </Router>
+    </Boundary>
   )
 }
 
+const tryAgainMs = 5_000
+
 /** Before it is known who looks, and when it is nobody. */
 function Outside({ begun }: { readonly begun: Called<unknown> }) {
-  if (session.value.state !== 'unknown') return <SignInPage />
   const { problem, isLoading, again } = begun
+  const isAway = problem !== undefined && !isLoading
+  // Before a screen on a wall nobody stands who could press.
+  useEffect(() => (isAway ? after(tryAgainMs, again) : undefined), [isAway, again])
+  if (session.value.state !== 'unknown') return <SignInPage />
   return (
     <main class="sign-in">
       <Brand />
-      {problem === undefined || isLoading ? (
+      {!isAway ? (
         <p class="loading" role="status">
           <span class="spinner" aria-hidden="true" /> Looking for the server…
         </p>
       ) : (
         <div class="notice bad" role="alert">
-          <p>{problemText(problem)}</p>
+          <p>{problemText(problem)} It is tried again by itself.</p>
           <Button onPress={again}>Try again</Button>
         </div>
       )}
@@ -95,7 +115,7 @@ function Who() {
         <span class="account-name">{session.value.name}</span>
         <span class="hidden">Your account</span>
       </Link>
-      <Button kind="quiet" onPress={() => signOut()}>
+      <Button kind="quiet" onPress={() => leave(signOut)}>
         Sign out
       </Button>
     </>

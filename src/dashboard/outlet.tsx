@@ -1,12 +1,16 @@
-import { Component, type ComponentChildren, type ComponentType } from 'preact'
-import { useEffect, useRef, useState } from 'preact/hooks'
+import type { ComponentType } from 'preact'
+import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
 import { matchRoute, useRouter } from 'wouter-preact'
+import { decoded } from '#dashboard/address'
 import { mayOpen } from '#dashboard/navigation'
+import { Boundary } from '#dashboard/parts/boundary'
 import { Button } from '#dashboard/parts/button'
 import { Empty } from '#dashboard/parts/empty'
 import { Link } from '#dashboard/parts/link'
 import { Page } from '#dashboard/parts/page'
+import { useObservable } from '#dashboard/parts/use-observable'
 import { type PageProps, type Route, routes } from '#dashboard/routes'
+import { state } from '#dashboard/state'
 
 /** The page that the address names, fetched when it is first wanted. */
 export function Outlet({ location }: { readonly location: string }) {
@@ -24,16 +28,17 @@ export function Outlet({ location }: { readonly location: string }) {
   return <NoSuchPage />
 }
 
-type Fetched = { readonly page: ComponentType<PageProps> } | { readonly problem: unknown } | undefined
+type Fetched = { readonly page: ComponentType<PageProps> } | 'failed' | undefined
 
 function Loaded({ route, params }: { readonly route: Route; readonly params: PageProps['params'] }) {
   const [fetched, setFetched] = useState<Fetched>(undefined)
-  useEffect(() => {
+  const load = useCallback(() => {
     route.load().then(
       (module) => setFetched({ page: module.default }),
-      (problem: unknown) => setFetched({ problem }),
+      () => setFetched('failed'),
     )
   }, [route])
+  useEffect(load, [load])
   const key = JSON.stringify(params)
   useArrival(fetched !== undefined, key)
   if (fetched === undefined) {
@@ -43,7 +48,7 @@ function Loaded({ route, params }: { readonly route: Route; readonly params: Pag
       </p>
     )
   }
-  if ('problem' in fetched) return <Outdated />
+  if (fetched === 'failed') return <Outdated onBack={load} />
   const { page: PageOf } = fetched
   return (
     <Boundary key={key}>
@@ -68,8 +73,14 @@ function useArrival(isThere: boolean, key: string): void {
   }, [isThere, key])
 }
 
-/** The files of a page have other names once the server is another version. */
-function Outdated() {
+/** The files of a page have other names once the server is another version; when it was only away they are there again. */
+function Outdated({ onBack }: { readonly onBack: () => void }) {
+  const isLive = useObservable(state().connection).state === 'live'
+  const wasLive = useRef(isLive)
+  useEffect(() => {
+    if (isLive && !wasLive.current) onBack()
+    wasLive.current = isLive
+  }, [isLive, onBack])
   return (
     <Page title="This page could not be fetched">
       <Empty title="The server cannot be reached, or was updated meanwhile">
@@ -103,36 +114,4 @@ function NotYours() {
       </Empty>
     </Page>
   )
-}
-
-/** What fails in a page costs that page and nothing else. */
-class Boundary extends Component<{ readonly children: ComponentChildren }, { readonly problem?: unknown }> {
-  override state: { readonly problem?: unknown } = {}
-
-  override componentDidCatch(problem: unknown): void {
-    console.error(problem)
-    this.setState({ problem })
-  }
-
-  override render() {
-    if (this.state.problem === undefined) return this.props.children
-    return (
-      <Page title="This page failed">
-        <Empty title="The dashboard made a mistake">
-          <p class="code">{String(this.state.problem)}</p>
-          <Button kind="primary" onPress={() => this.setState({ problem: undefined })}>
-            Try again
-          </Button>
-        </Empty>
-      </Page>
-    )
-  }
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return text
-  }
 }

@@ -1,13 +1,13 @@
 import { signal } from '@preact/signals'
 import { connect, may } from '#client/client'
+import { serverUrl } from '#dashboard/address'
 import { GatheringSocket } from '#dashboard/gathering-socket'
 import type { Action, Resource } from '#model/scope'
 
 /** Who looks: one client for the whole page, and its session as a signal. */
 
 export const client = connect({
-  // The server that the page came from, also behind a proxy with a path of its own.
-  url: location.origin + location.pathname.replace(/\/[^/]*$/, ''),
+  url: serverUrl(),
   WebSocket: GatheringSocket,
 })
 

@@ -1,4 +1,5 @@
 import { signal } from '@preact/signals'
+import { keep, readKept } from '#dashboard/kept'
 
 /** Dark or light: as the system wishes, until somebody chooses. */
 
@@ -9,8 +10,7 @@ export const theme = signal<Theme>(kept())
 
 export function choose(chosen: Theme): void {
   theme.value = chosen
-  if (chosen === 'system') localStorage.removeItem(key)
-  else localStorage.setItem(key, chosen)
+  keep(key, chosen === 'system' ? undefined : chosen)
   applyTheme()
 }
 
@@ -20,6 +20,6 @@ export function applyTheme(): void {
 }
 
 function kept(): Theme {
-  const text = localStorage.getItem(key)
+  const text = readKept(key)
   return text === 'light' || text === 'dark' ? text : 'system'
 }

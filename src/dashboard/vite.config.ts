@@ -26,7 +26,8 @@ export default defineConfig({
     modulePreload: { polyfill: false },
     target: ['chrome111', 'firefox114', 'safari16.4'],
     reportCompressedSize: false,
-    // Many small files compress worse than few: looks in one, and what several pages are made of in another.
+    // Many small files compress worse than few: looks in one, what several pages are made of in another, and pages that
+    // lead to each other together.
     cssCodeSplit: false,
     rolldownOptions: {
       output: {
@@ -34,8 +35,11 @@ export default defineConfig({
           groups: [
             {
               name: 'parts',
-              test: /src[\\/](client|dashboard[\\/](binding|conditions|parts|session|state|values[\\/](?!sparkline)|world))/,
+              test: /src[\\/](client|dashboard[\\/](address|binding|commands|conditions|kept|parts|session|state|values[\\/](?!sparkline)|world))/,
             },
+            { name: 'firmware', test: /dashboard[\\/]pages[\\/]firmware/ },
+            { name: 'functions', test: /dashboard[\\/]pages[\\/]functions/ },
+            { name: 'alarms', test: /dashboard[\\/]pages[\\/](alarms|notifications)/ },
           ],
         },
       },

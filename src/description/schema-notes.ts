@@ -30,7 +30,14 @@ import { Grant } from '#model/scope'
 import { ServiceSchema } from '#model/service-schema'
 import { Locale, SubscriptionId } from '#model/subscription'
 import { HostName, TenantReference } from '#model/tenant'
-import { Password, passwordCharactersMax, passwordCharactersMin, UserName } from '#model/user'
+import {
+  anonymousName,
+  NewUserName,
+  Password,
+  passwordCharactersMax,
+  passwordCharactersMin,
+  UserName,
+} from '#model/user'
 
 /**
  * What readers have to know of a schema, and what zod cannot say of it: it checks those by code, as conditions and graphs.
@@ -121,6 +128,7 @@ export const schemaNotes: ReadonlyMap<z.ZodType, SchemaNote> = new Map<z.ZodType
   // Lengths are those of characters, which zod counts in pieces.
   [Password, { minLength: passwordCharactersMin, maxLength: passwordCharactersMax }],
   [UserName, { ...said('Shown as it was given; case does not matter.'), maxLength: 64 }],
+  [NewUserName, { ...said(`A user name, but for \`${anonymousName}\` in whatever case.`), maxLength: 64 }],
   [SubscriptionId, { pattern: '^[0-9A-HJ-NP-Za-km-z]{9,16}$' }],
   [TenantReference, said('A tenant, bare or as `crn#tenant:<id>`.')],
   [GroupReference, said('A group, by its id or as `crn#group:<id>`.')],

@@ -1,3 +1,4 @@
+import { databaseFindings } from '#doctor/database'
 import type { Finding } from '#doctor/finding'
 import { diskFindings, folderFindings } from '#doctor/folder'
 import { clockFindings, syncFinding } from '#doctor/moments'
@@ -30,6 +31,7 @@ export async function* examine({ reading, nodeVersion, limits, apiKey, world }: 
   const { config } = reading
   yield* togetherFindings(config)
   yield* await folderFindings(config)
+  yield* await databaseFindings(config)
   yield* await diskFindings(config)
   yield await syncFinding(config, world)
   yield* await clockFindings(config, world)

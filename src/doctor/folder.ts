@@ -5,7 +5,7 @@ import { type Finding, hint, ok, wrong } from '#doctor/finding'
 import type { Config } from '#src/config'
 import { freeBytes } from '#store/headroom'
 import { KeyFileDamaged, readKeyFile } from '#store/key-file'
-import { restoringFolder } from '#store/level'
+import { repairingFolder, restoringFolder } from '#store/level'
 import { isMissing } from '#store/missing'
 
 const mebibyte = 1024 * 1024
@@ -24,6 +24,10 @@ export async function folderFindings({ dataDirectory: folder, isIamOn }: Config)
   if (names.includes(restoringFolder)) {
     const said = `${folder} holds a restore that is under way, or did not come to its end`
     findings.push(wrong(about, said, 'if none is under way, empty the folder and restore again'))
+  }
+  if (names.includes(repairingFolder)) {
+    const said = `${folder} holds a repair that is under way, or did not come to its end`
+    findings.push(wrong(about, said, 'if none is under way, run it again: npm run admin -- repair'))
   }
   const mode = (await stat(folder)).mode & 0o777
   if ((mode & 0o077) !== 0) {

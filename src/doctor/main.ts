@@ -1,4 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs'
+import { exitCodes } from '#cli/ending'
 import { readSettings } from '#cli/settings'
 import { doctorExitCodes, examine } from '#doctor/doctor'
 import { type Finding, lineOf } from '#doctor/finding'
@@ -11,7 +12,7 @@ const about = `npm run doctor [-- --json]
 Looks at the settings and at what the server needs of this machine: Node, limits, DATA_DIR and identity.key, disk, clock,
 port or the server that runs there, mail, update server. Run it as the user that runs the server, with the same environment
 or in the folder of the same .env. ADMIN_API_KEY, a key that may read health, tells more about a running server.
-Exit code: 0 well, or with hints; 1 something is wrong.
+Exit code: 0 well, or with hints; 1 something is wrong; 2 not understood.
 `
 
 const limitsFile = '/proc/self/limits'
@@ -20,6 +21,12 @@ async function main(): Promise<void> {
   const args = process.argv.slice(2)
   if (args.some((argument) => argument === '--help' || argument === '-h')) {
     process.stdout.write(about)
+    return
+  }
+  const odd = args.find((argument) => argument !== '--json')
+  if (odd !== undefined) {
+    process.stderr.write(`${odd} is not understood (--help says more)\n`)
+    process.exitCode = exitCodes.misused
     return
   }
   const { reading, apiKey } = readSettings(process.env, existsSync('.env') ? readFileSync('.env', 'utf8') : '')

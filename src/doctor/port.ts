@@ -2,6 +2,7 @@ import { createServer } from 'node:net'
 import { readHealth, readHealthStatus } from '#api/health'
 import { addressOf } from '#cli/connecting'
 import { exchange, NoAnswer } from '#cli/exchange'
+import { whyNotOurs } from '#cli/proven-server'
 import { type Finding, hint, ok, wrong } from '#doctor/finding'
 import type { Config } from '#src/config'
 
@@ -15,6 +16,8 @@ export async function portFindings(config: Config, apiKey: string | undefined): 
   try {
     const { status, text } = await exchange(base + readHealth.path, { withinMs })
     if (status === 200 && text === '{"status":"ok"}') {
+      const doubt = await whyNotOurs(base, config)
+      if (doubt !== undefined) return [doubtFinding(base, doubt)]
       return [ok('server', `answers at ${base}`), ...(await statusFindings(base, apiKey))]
     }
     return [wrong('port', `something else answers at ${base} (${status})`, 'another PORT, or end what has it')]
@@ -24,6 +27,13 @@ export async function portFindings(config: Config, apiKey: string | undefined): 
       return [wrong('port', `${base}: ${error.message}`, 'look at what has the port, and at its log')]
   }
   return [await bindFinding(host, port)]
+}
+
+/** It is shown no key. */
+function doubtFinding(base: string, doubt: string): Finding {
+  const todo =
+    'as the user and with the settings of the server, doctor can tell; if it is not the server, end what has the port'
+  return wrong('server', `what answers at ${base} may be somebody else's: ${doubt}`, todo)
 }
 
 /** What it may still be, although it answers. */

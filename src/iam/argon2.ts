@@ -8,19 +8,20 @@ import type { PasswordEngine } from '#iam/password-hashing'
  */
 const cost = { memoryCost: 12_288, timeCost: 3, parallelism: 1, outputLen: 32 }
 
+/** How hashes of this cost begin. */
+const currentPrefix = `$argon2id$v=19$m=${cost.memoryCost},t=${cost.timeCost},p=${cost.parallelism}$`
+
 /**
  * What runs in the process. As text, because the module it would be is no file where the sources are run as they are. It
  * ends with the channel to us, and not by a signal that both of us get: requests under way are still answered then.
  *
- * Being nice is not enough on Linux: whoever has a processor keeps it for a millisecond or more before others are let in,
- * and an event waits for that two or three times on its way. Idle priority (sched(7)) gives it up at once; Node can't ask
- * for it, so `chrt` of util-linux does, where it is there.
+ * Nice, but not idle (sched(7)): whom any other program on the machine keeps from its processors would sign in nobody. At 10
+ * it has a tenth of one that somebody else wants as well.
  *
  * Files of the database that are open already when it begins are let go: LevelDB's are inherited, and what it deletes would
  * keep its place on the disk.
  */
 const program = `
-  import { execFileSync } from 'node:child_process'
   import { closeSync, fstatSync, readdirSync } from 'node:fs'
   import { createRequire } from 'node:module'
   import { constants, setPriority } from 'node:os'
@@ -32,8 +33,7 @@ const program = `
     } catch {}
   }
   try {
-    setPriority(constants.priority.PRIORITY_LOW)
-    if (process.platform === 'linux') execFileSync('chrt', ['--idle', '--pid', '0', process.pid], { stdio: 'ignore' })
+    setPriority(constants.priority.PRIORITY_BELOW_NORMAL)
   } catch {}
   process.once('disconnect', () => process.exit())
   process.channel.ref()
@@ -65,7 +65,7 @@ interface Asked {
 }
 
 /**
- * A process for passwords, below all others: somebody who signs in can wait, and events can't. With two cores a flood of
+ * A process for passwords, below the others: somebody who signs in can wait, and events can't. With two cores a flood of
  * logins made half of all events take ten times as long otherwise. No thread: one that waits for a processor while it holds
  * a lock of the memory they share would hold up all others with it. Begun anew when it has died; it keeps us alive only while
  * it is asked.
@@ -81,6 +81,10 @@ class PasswordProcess implements PasswordEngine {
 
   verify(stored: string, password: string): Promise<boolean> {
     return this.#ask({ stored, password }) as Promise<boolean>
+  }
+
+  isCurrent(hash: string): boolean {
+    return hash.startsWith(currentPrefix)
   }
 
   /** Best while there is little memory: a process that begins another stands still meanwhile. Else with the first password. */

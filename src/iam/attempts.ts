@@ -42,7 +42,7 @@ export class Attempts {
   }
 
   /**
-   * Before anything that costs or tells something. `account`: the id of who it is, else the name that was given.
+   * Before anything that costs or tells something. `account`: who is meant, by what was typed or by his id.
    *
    * @throws Problem `too_many_requests` that says when to come again.
    */
@@ -71,9 +71,16 @@ export class Attempts {
     return waitMs
   }
 
-  /** `account`: as above. */
-  failed(address: string, account?: string): void {
-    this.#count(keysOf(address, account))
+  /** One attempt at an address, and one on each of the accounts. `accounts`: as above, each once. */
+  failed(address: string, ...accounts: readonly string[]): void {
+    const group = addressGroupOf(address)
+    this.#count([['address', group], ...accounts.flatMap((account) => accountKeysOf(group, account))])
+  }
+
+  /** Wrong on these, while another of those it was tried on takes the password: no failed attempt of its address. */
+  failedOn(address: string, ...accounts: readonly string[]): void {
+    const group = addressGroupOf(address)
+    this.#count(accounts.flatMap((account) => accountKeysOf(group, account)))
   }
 
   #count(keys: readonly (readonly [Bound, string])[]): void {
@@ -84,11 +91,6 @@ export class Attempts {
       if (window) window.failures++
       else this.#windows[bound].set(key, { since: now, failures: 1 })
     }
-  }
-
-  /** A wrong password of one account, while another of those it was tried on takes it: no failed attempt of its address. */
-  failedOn(address: string, account: string): void {
-    this.#count(keysOf(address, account).filter(([bound]) => bound !== 'address'))
   }
 
   /** How many windows are kept, for whoever wants to see that they are bounded. */
@@ -110,11 +112,13 @@ export class Attempts {
 
 function keysOf(address: string, account: string | undefined): readonly (readonly [Bound, string])[] {
   const group = addressGroupOf(address)
-  if (account === undefined) return [['address', group]]
+  return [['address', group], ...(account === undefined ? [] : accountKeysOf(group, account))]
+}
+
+function accountKeysOf(group: string, account: string): readonly (readonly [Bound, string])[] {
   const name = account.slice(0, accountCharactersMax)
   // An address has no space in it.
   return [
-    ['address', group],
     ['accountAndAddress', `${group.replaceAll(' ', '_')} ${name}`],
     ['account', name],
   ]

@@ -8,4 +8,6 @@ export interface PasswordEngine {
   hash(password: string): Promise<string>
   /** False for a wrong password. Rejects for a text that is none of this engine's: it should never have been stored. */
   verify(hash: string, password: string): Promise<boolean>
+  /** Whether checking it costs what checking a new one does. */
+  isCurrent(hash: string): boolean
 }

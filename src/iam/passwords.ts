@@ -1,17 +1,22 @@
+import { addressGroupOf } from '#iam/address-group'
+import { FairQueue } from '#iam/fair-queue'
 import type { PasswordEngine } from '#iam/password-hashing'
 import { Problem } from '#model/problem'
 
-/** As many wait or are being hashed: the last of them for less than a second, beside a busy loop for less than five. */
-const queueMax = 32
+/** As many wait, besides the one at work. */
+const waitingMax = 32
 
 /** From here on events wait for processors already. */
 const busyFrom = 1 / 3
 
 /**
- * Between one and the next beside a busy loop: about ten a second are left, a tenth of a processor. However low the priority
- * of argon2 is, it goes through 12 MiB three times over, and whoever shares caches and memory with it feels that.
+ * For each hash, beside a busy loop: about ten a second are left, a tenth of a processor. However low the priority of argon2
+ * is, it goes through 12 MiB three times over, and whoever shares caches and memory with it feels that.
  */
 const restMs = 100
+
+/** From so many on the rests are shorter: who waits waits for the others' too. */
+const fewWaiting = 4
 
 /**
  * What a password is checked against where there is no account: nobody knows one that fits. It costs what a stored one
@@ -20,8 +25,24 @@ const restMs = 100
 export const dummyHash =
   '$argon2id$v=19$m=12288,t=3,p=1$Sm7+wJcFhxTUQM6UfzbDtA$yhKOCBOJuMn2Bi5ZKmOYYNn5KIfIieA/tQ6aFSKRPbU'
 
+/** Who waits for it. */
+export interface Asking {
+  /** His address: all of its network take turns with others as one. */
+  readonly address: string
+  /** Aborts when nobody waits for the answer any more: then it is left out. */
+  readonly signal?: AbortSignal | undefined
+}
+
+/** Who somebody may be. */
+export interface Candidate {
+  /** Undefined: there is none, which takes as long to find out, and is never right. */
+  readonly hash: string | undefined
+}
+
 interface Job {
-  run(): Promise<void>
+  /** Answers for how many hashes it was. Never rejects. */
+  run(): Promise<number>
+  refuse(problem: Problem): void
 }
 
 /** What the pace hangs on: World. */
@@ -32,15 +53,15 @@ export interface Surroundings {
 
 /**
  * Passwords, one at a time: each takes a core for 10 to 20 ms and 12 MiB, and everything else this process does waits for the
- * same cores. Beside a busy loop they rest in between. Whoever finds the queue full is told to come again.
- * Contract 2, architecture: bounded queues.
+ * same cores. Beside a busy loop they rest in between. Addresses take turns, so that one that asks for many holds up nobody
+ * else; whoever finds no room is told to come again. Contract 2, architecture: bounded queues.
  */
 export class Passwords {
   readonly counts = { hashes: 0, refused: 0 }
   readonly #engine: PasswordEngine
   readonly #surroundings: Surroundings | undefined
-  /** The first of them is at work, unless all rest. */
-  readonly #jobs: Job[] = []
+  readonly #waiting = new FairQueue<Job>(waitingMax)
+  #isAtWork = false
   #isResting = false
 
   /** Without surroundings there is no rest. */
@@ -51,27 +72,41 @@ export class Passwords {
 
   /** Those that wait, and the one at work. */
   get waitingCount(): number {
-    return this.#jobs.length
+    return this.#waiting.size + (this.#isAtWork ? 1 : 0)
+  }
+
+  /** Whether a hash costs what they cost now. */
+  isCurrent(hash: string): boolean {
+    return this.#engine.isCurrent(hash)
   }
 
   /** @throws Problem `overloaded` when too many wait. */
-  hash(password: string): Promise<string> {
-    return this.#enqueue(async () => this.#engine.hash(normalOf(password)))
+  hash(password: string, asking: Asking): Promise<string> {
+    return this.#enqueue(asking, async () => this.#hashed(password))
   }
 
   /**
-   * Whether it is the password. `hash` undefined: there is none, which takes as long to find out, and is never so.
-   * `before` runs when its turn has come and may refuse by throwing: others of the same account may have failed
-   * meanwhile. `wrong` runs before the next one's turn comes, so that it counts for that one.
+   * Whose password it is, of all whom it may be, in one turn. `candidates` is asked when the turn has come, and may refuse by
+   * throwing: others of the same account may have failed meanwhile. `judge` runs before the next turn, so that what it
+   * counts holds for that one.
    *
-   * @throws Problem `overloaded` when too many wait; what `before` throws.
+   * @throws Problem `overloaded` when too many wait, or nobody any more for this; what `candidates` throws.
    */
-  verify(hash: string | undefined, password: string, before?: () => void, wrong?: () => void): Promise<boolean> {
-    return this.#enqueue(async () => {
-      before?.()
-      const isRight = (await this.#engine.verify(hash ?? dummyHash, normalOf(password))) && hash !== undefined
-      if (!isRight) wrong?.()
-      return isRight
+  verify<C extends Candidate, T>(
+    candidates: () => readonly C[],
+    password: string,
+    asking: Asking,
+    judge: (right: readonly C[], wrong: readonly C[]) => T,
+  ): Promise<T> {
+    return this.#enqueue(asking, async () => {
+      const right: C[] = []
+      const wrong: C[] = []
+      for (const candidate of candidates()) {
+        const isRight = await this.#verified(candidate.hash, password)
+        if (isRight) right.push(candidate)
+        else wrong.push(candidate)
+      }
+      return judge(right, wrong)
     })
   }
 
@@ -79,36 +114,72 @@ export class Passwords {
    * For who would do other work first that is worth nothing without a password.
    * @throws Problem `overloaded` when too many wait.
    */
-  checkRoom(): void {
-    if (this.#jobs.length < queueMax) return
-    this.counts.refused++
-    throw new Problem('overloaded', 'too many passwords wait to be checked', { headers: { 'Retry-After': '1' } })
+  checkRoom(address: string): void {
+    if (!this.#waiting.hasRoom(addressGroupOf(address))) throw this.#tooMany()
   }
 
-  async #enqueue<T>(work: () => Promise<T>): Promise<T> {
-    this.checkRoom()
+  #hashed(password: string): Promise<string> {
+    this.counts.hashes++
+    return this.#engine.hash(normalOf(password))
+  }
+
+  async #verified(hash: string | undefined, password: string): Promise<boolean> {
+    this.counts.hashes++
+    return (await this.#engine.verify(hash ?? dummyHash, normalOf(password))) && hash !== undefined
+  }
+
+  async #enqueue<T>({ address, signal }: Asking, work: () => Promise<T>): Promise<T> {
+    if (signal?.aborted) throw notWanted()
+    this.checkRoom(address)
+    const group = addressGroupOf(address)
     return new Promise<T>((resolve, reject) => {
-      const run = async () => {
-        this.counts.hashes++
-        await work().then(resolve, reject)
-        this.#jobs.shift()
-        this.#rest()
+      const job: Job = {
+        run: async () => {
+          const before = this.counts.hashes
+          await work().then(resolve, reject)
+          return this.counts.hashes - before
+        },
+        refuse: reject,
       }
-      this.#jobs.push({ run })
-      if (this.#jobs.length === 1 && !this.#isResting) void run()
+      this.#waiting.add(group, job)?.refuse(this.#tooMany())
+      const leave = () => {
+        if (this.#waiting.remove(group, job)) reject(notWanted())
+      }
+      signal?.addEventListener('abort', leave, { once: true })
+      if (!this.#isAtWork && !this.#isResting) void this.#work()
     })
   }
 
-  #rest(): void {
-    const next = () => {
-      this.#isResting = false
-      void this.#jobs[0]?.run()
-    }
+  async #work(): Promise<void> {
+    const job = this.#waiting.take()
+    if (!job) return
+    this.#isAtWork = true
+    const hashes = await job.run()
+    this.#isAtWork = false
     const around = this.#surroundings
-    this.#isResting = around !== undefined && around.loopShare() >= busyFrom
-    if (this.#isResting) around?.after(restMs, next)
-    else next()
+    this.#isResting = hashes > 0 && around !== undefined && around.loopShare() >= busyFrom
+    if (this.#isResting) around?.after(this.#restMs(hashes), () => this.#goOn())
+    else this.#goOn()
   }
+
+  #goOn(): void {
+    this.#isResting = false
+    void this.#work()
+  }
+
+  #restMs(hashes: number): number {
+    return Math.round((hashes * restMs * fewWaiting) / Math.max(this.#waiting.size, fewWaiting))
+  }
+
+  #tooMany(): Problem {
+    this.counts.refused++
+    return new Problem('overloaded', 'too many passwords wait to be checked', { headers: { 'Retry-After': '1' } })
+  }
+}
+
+/** Nobody hears it. */
+function notWanted(): Problem {
+  return new Problem('overloaded', 'nobody waits for this password any more')
 }
 
 /** The same letters, whichever way a keyboard puts them together. */

@@ -82,7 +82,7 @@ class Authenticator {
     if (request.path.endsWith(logIn.path)) {
       attempts.check(request.seen.address)
       // Two signatures would be looked at for nothing.
-      passwords.checkRoom()
+      passwords.checkRoom(request.seen.address)
     }
     const proof = proofs.check(request, undefined)
     proofs.checkUnused(proof)

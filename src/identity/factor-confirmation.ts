@@ -38,7 +38,7 @@ export class FactorConfirmations {
     const { row, session, owner } = subject
     if (session === undefined) return
     if (password !== undefined) {
-      await verifyPassword(this.#parts, { tenant: row.tenant, user: row.id }, password, place)
+      await verifyPassword(this.#parts, row, password, place)
     } else if (code !== undefined) await takeCode(this.#parts, subject, code, place)
     else if (!this.#confirmed.get(owner)) throw notConfirmed()
     // It may have changed hands while the password was looked at.

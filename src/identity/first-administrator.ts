@@ -36,7 +36,7 @@ export async function firstAdministrator(
 
 /** False when the name is taken. */
 async function add({ states, passwords, world }: SignInParts, { name, password }: Administrator): Promise<boolean> {
-  const passwordHash = await passwords.hash(password)
+  const passwordHash = await passwords.hash(password, { address: '' })
   const id = madeId((byteCount) => world.random(byteCount))
   const user = { id, tenant: defaultTenant, name, email: null, roles: [administratorRole] }
   return (await states.askDirectory({ type: 'add_administrator', user, passwordHash })) === true

@@ -1,21 +1,25 @@
 import { type Factors, factorNames } from '#actors/account/state'
-import { rowByName, rowsByLogin } from '#actors/directory/queries'
-import type { TenantRow, UserRow } from '#actors/directory/state'
+import { emailUseMax, rowsByLogin } from '#actors/directory/queries'
+import type { DirectoryState, TenantRow, UserRow } from '#actors/directory/state'
 import { proofProblem } from '#iam/proof-problems'
+import { type Match, recognise } from '#identity/guess'
+import { renewHash } from '#identity/hash-renewal'
 import type { LoginOutcome, LoginRequest, SignInPlace } from '#identity/requests'
 import {
   accountAt,
   beginBound,
   needsSecondFactor,
-  type Recognised,
   type SignInParts,
   startingOverOnce,
   tenantOf,
   wrongCredentials,
 } from '#identity/sign-in'
-import { foldEmail, foldName } from '#model/user'
+import { foldEmail } from '#model/user'
 
-/** Contract 2, Login: each costs a hash. */
+/**
+ * Contract 2, Login: each costs a hash. Everybody costs as many as an address that most tenants share: how long an answer takes
+ * must not tell in how many it is known.
+ */
 const candidatesMax = 8
 
 /** Contract 2, Login. */
@@ -30,80 +34,25 @@ export function logIn(parts: SignInParts, request: LoginRequest): Promise<LoginO
 }
 
 async function logInOnce(parts: SignInParts, request: LoginRequest, jkt: string): Promise<LoginOutcome> {
-  const found = await recognise(parts, request)
-  const [match, ...others] = onePerTenant(found, request.email)
+  const { email, password, place } = request
+  const { states } = parts
+  const found = await recognise(parts, {
+    text: email,
+    password,
+    place,
+    rows: () => candidates(states.directory, request),
+    hashesMin: () => Math.min(Math.max(emailUseMax(states.directory), 1), candidatesMax),
+  })
+  const [match, ...others] = onePerTenant(found, email)
   if (!match) throw wrongCredentials()
   if (others.length > 0) return { type: 'conflict', tenants: tenantsOf(parts, [match, ...others]) }
-  return complete(parts, match, jkt, request.place)
+  await renewHash(parts, match, password, place)
+  return complete(parts, match, jkt, place)
 }
 
-interface Match extends Recognised {
-  readonly row: UserRow
-}
-
-/**
- * Whose password it is, of all whom the request may mean. The same work for nobody, for a wrong password and for one who
- * may not sign in here: how long it takes must not tell them apart.
- *
- * Where it is one's password and not the other's, that is a wrong guess at the other: else whoever has an account in one
- * tenant could try passwords of its namesake in another for as long as he likes. One at whom was guessed too often is not
- * meant any more for a while, and shuts out nobody else.
- */
-async function recognise(parts: SignInParts, request: LoginRequest): Promise<readonly Match[]> {
-  const { states, passwords, attempts } = parts
-  const { email, password, place } = request
-  const { address } = place
-  attempts.check(address)
-  const rows = candidates(parts, request)
-  const open = rows.filter(({ id }) => !attempts.isHeldUp(address, id))
-  const [first] = rows
-  if (open.length === 0) return await nobody(parts, request, first?.id ?? accountOf(parts, email))
-  const matches: Match[] = []
-  let wrongCount = 0
-  for (const row of open) {
-    const { credentials } = states.account(row.tenant, row.id)
-    const look = () => {
-      attempts.check(address)
-      // Others have guessed at him while this one waited.
-      if (attempts.isHeldUp(address, row.id)) throw heldUp
-    }
-    const isWrong = () => {
-      wrongCount++
-      if (open.length > 1) attempts.failedOn(address, row.id)
-      else attempts.failed(address, row.id)
-    }
-    const isRight = await passwords.verify(credentials?.hash ?? undefined, password, look, isWrong).catch(notHeldUp)
-    if (isRight && credentials) matches.push({ row, tenant: row.tenant, user: row.id, version: credentials.version })
-  }
-  // One password tried on several accounts is one attempt of its address.
-  if (matches.length === 0 && wrongCount > 0 && open.length > 1) attempts.failed(address)
-  if (matches.length === 0 && wrongCount === 0) attempts.check(address, open[0]?.id)
-  return matches
-}
-
-const heldUp = new Error('held up')
-
-function notHeldUp(error: unknown): false {
-  if (error === heldUp) return false
-  throw error
-}
-
-/** @throws Problem `too_many_requests` where that name was tried too often */
-async function nobody({ passwords, attempts }: SignInParts, request: LoginRequest, account: string): Promise<[]> {
-  const { address } = request.place
-  const look = () => attempts.check(address, account)
-  look()
-  await passwords.verify(undefined, request.password, look, () => attempts.failed(address, account))
-  return []
-}
-
-/** What failed attempts count for where nobody is meant: the same for one who may not sign in as by the Basic scheme. */
-function accountOf({ states }: SignInParts, email: string): string {
-  return rowByName(states.directory, email)?.id ?? foldName(email)
-}
-
-function candidates({ states }: SignInParts, { email, tenantIdentifier, place }: LoginRequest): readonly UserRow[] {
-  return rowsByLogin(states.directory, email, place.host)
+/** Whom it may mean, of those who may sign in here. */
+function candidates(directory: DirectoryState, { email, tenantIdentifier, place }: LoginRequest): readonly UserRow[] {
+  return rowsByLogin(directory, email, place.host)
     .filter(({ tenant }) => tenantIdentifier === undefined || tenant === tenantIdentifier)
     .slice(0, candidatesMax)
 }

@@ -1,4 +1,7 @@
-import type { PasswordRequest } from '#identity/requests'
+import { rowById } from '#actors/directory/queries'
+import type { UserRow } from '#actors/directory/state'
+import { accountOfId, accountsOf } from '#identity/guess'
+import type { PasswordRequest, SignInPlace } from '#identity/requests'
 import { type SignInParts, startingOverOnce, wrongCredentials } from '#identity/sign-in'
 import { idOfCrn } from '#model/crn'
 import { Problem } from '#model/problem'
@@ -12,27 +15,32 @@ async function changePasswordOnce(parts: SignInParts, request: PasswordRequest):
   const { caller, current, password, place } = request
   const user = idOfCrn(caller.user, 'user')
   if (user === undefined || caller.session?.kind !== 'session') throw new Problem('forbidden')
-  const { version } = await verifyPassword(parts, { tenant: caller.tenant, user }, current, place)
-  const passwordHash = await parts.passwords.hash(password)
+  const row = rowById(parts.states.directory, user)
+  if (!row) throw wrongCredentials()
+  const { version } = await verifyPassword(parts, row, current, place)
+  const passwordHash = await parts.passwords.hash(password, place)
   const keep = caller.session.id
   await parts.states.askAccount(caller.tenant, user, { type: 'set_password', version, passwordHash, keep })
 }
 
-/** The password of somebody who is signed in, shown once more. Wrong ones count. */
+/** The password of somebody who is signed in, shown once more. Wrong ones count, by whatever he signs in with. */
 export async function verifyPassword(
   { states, passwords, attempts }: SignInParts,
-  { tenant, user }: { readonly tenant: string; readonly user: string },
+  row: UserRow,
   password: string,
-  { address }: { readonly address: string },
+  place: SignInPlace,
 ): Promise<{ readonly version: number }> {
-  const look = () => {
-    attempts.check(address)
-    attempts.check(address, user)
+  const { address } = place
+  const candidates = () => {
+    attempts.check(address, accountOfId(row.id))
+    const { credentials } = states.account(row.tenant, row.id)
+    return [{ hash: credentials?.hash ?? undefined, version: credentials?.version }]
   }
-  look()
-  const { credentials } = states.account(tenant, user)
-  const wrong = () => attempts.failed(address, user)
-  const isRight = await passwords.verify(credentials?.hash ?? undefined, password, look, wrong)
-  if (!isRight || !credentials) throw wrongCredentials()
-  return { version: credentials.version }
+  attempts.check(address, accountOfId(row.id))
+  const version = await passwords.verify(candidates, password, place, ([right]) => {
+    if (!right) attempts.failed(address, ...accountsOf(row))
+    return right?.version
+  })
+  if (version === undefined) throw wrongCredentials()
+  return { version }
 }

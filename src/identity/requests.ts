@@ -10,6 +10,8 @@ export interface SignInPlace {
   readonly address: string
   /** `User-Agent` as it came; kept up to a length. */
   readonly agent: string
+  /** Aborts when nobody waits for the answer any more. */
+  readonly signal?: AbortSignal
 }
 
 /** §4.1. `jkt`: of the proof that came with it, which was good. */

@@ -1,5 +1,6 @@
 import { numberOf } from '#link/codec'
 import type { FrameAbout } from '#link/link'
+import { uint32Max } from '#model/identifier'
 
 /** What a frame that can't be read says it is about, as far as that can be told: ERROR names it. Contract 7. */
 export function aboutOf(frame: unknown): FrameAbout {
@@ -9,9 +10,14 @@ export function aboutOf(frame: unknown): FrameAbout {
     : [(frame as { flakeAddress?: unknown }).flakeAddress, (frame as { seq?: unknown }).seq]
   const [flakeAddress, seq] = said.map(numberOf)
   return {
-    ...(Number.isSafeInteger(flakeAddress) ? { flakeAddress: flakeAddress as number } : {}),
-    ...(Number.isSafeInteger(seq) ? { seq: seq as number } : {}),
+    ...(isWithin(flakeAddress, uint32Max) ? { flakeAddress } : {}),
+    ...(isWithin(seq, Number.MAX_SAFE_INTEGER) ? { seq } : {}),
   }
+}
+
+/** Nothing else is an address or a number of ours: an ERROR that names it would be no message of the protocol. */
+function isWithin(said: unknown, max: number): said is number {
+  return Number.isSafeInteger(said) && (said as number) >= 1 && (said as number) <= max
 }
 
 interface SchemaFault {

@@ -46,6 +46,11 @@ export const problemKinds = {
   device_offline: { status: 409, body: 'error', text: 'DEVICE_OFFLINE', isTemporary: true },
   too_large: { status: 413, body: 'error', text: 'Content Too Large', link: 'BAD_MESSAGE' },
   unsupported_media_type: { status: 415, body: 'error', text: 'Unsupported Media Type' },
+  misdirected: {
+    status: 421,
+    body: 'error',
+    text: 'IAM is off: only addresses, names within a network and the hosts of PUBLIC_URL and CORS_ORIGINS are answered',
+  },
   unprocessable: { status: 422, body: 'error', text: 'Unprocessable Content' },
   too_many_requests: { status: 429, body: 'error', text: 'Too Many Requests', isTemporary: true },
   bug: { status: 500, body: 'server_error', text: 'Internal Server Error', isTemporary: true, link: 'OVERLOADED' },

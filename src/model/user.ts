@@ -12,6 +12,16 @@ export const UserName = printable(64)
   .refine((name) => name !== '.' && name !== '..', 'must not be . or ..')
 export type UserName = z.infer<typeof UserName>
 
+/** Who everybody is while identity and access management is off. Contract 2 */
+export const anonymousName = 'anonymous'
+
+/** Of an account to be: nobody is to be taken for everybody. */
+export const NewUserName = UserName.refine(
+  (name) => foldName(name) !== anonymousName,
+  `must not be ${anonymousName}, who everybody is while IAM is off`,
+)
+export type NewUserName = z.infer<typeof NewUserName>
+
 /**
  * The form by which names are the same, whatever their case and however they were typed: 𝐀𝐧𝐧, ANN and ann are one.
  * By way of upper case, so that letters with two small forms (σ, ς) are one as well.

@@ -15,6 +15,7 @@ import { type Mail, type MailFault, MailRefused } from '#outbound/mail'
 import type { ActorAddress } from '#runtime/actor'
 import type { System } from '#runtime/system'
 import { BackOff } from '#workers/back-off'
+import { isBusy } from '#workers/busy'
 import { isTenantThere } from '#workers/loaded-rules'
 import { Rate } from '#workers/rate'
 
@@ -48,10 +49,14 @@ export interface Wait {
   readonly mail?: MailState
 }
 
-/** A hundred a second; ten beside a busy loop, for each is as much work as two hundred changes. */
+/**
+ * A hundred a second; ten beside a busy loop, and four where it has no time left, for each is as much work as three hundred
+ * changes.
+ */
 const sentAtMost = { countMax: 10, withinMs: 100 }
 const sentBesideMuch = { countMax: 1, withinMs: 100 }
-const busyFrom = 1 / 2
+const sentBesideAll = { countMax: 1, withinMs: 250 }
+const fullFrom = 9 / 10
 const retryMs = 1_000
 
 /**
@@ -62,6 +67,7 @@ export class Deliverer {
   readonly #parts: DelivererParts
   readonly #rate: Rate
   readonly #rateBesideMuch: Rate
+  readonly #rateBesideAll: Rate
   readonly #backOff: BackOff
   /** Mails that were handed over, by what was said to them. */
   readonly sent: Record<'ok' | MailFault, number> = { ok: 0, recipient: 0, message: 0, later: 0, transport: 0 }
@@ -74,6 +80,7 @@ export class Deliverer {
     this.#parts = parts
     this.#rate = new Rate(parts.system.world, sentAtMost)
     this.#rateBesideMuch = new Rate(parts.system.world, sentBesideMuch)
+    this.#rateBesideAll = new Rate(parts.system.world, sentBesideAll)
     this.#backOff = new BackOff(parts.system.world)
   }
 
@@ -135,8 +142,9 @@ export class Deliverer {
 
   /** How long to wait for it. */
   #placeInMs(): number {
-    const isBusy = this.#parts.system.world.loopShare() >= busyFrom
-    return (isBusy ? this.#rateBesideMuch : this.#rate).take()
+    const { world } = this.#parts.system
+    if (world.loopShare() >= fullFrom) return this.#rateBesideAll.take()
+    return (isBusy(world) ? this.#rateBesideMuch : this.#rate).take()
   }
 
   /** For now: of what he heard, perhaps nobody needs anything any more. */

@@ -8,6 +8,7 @@ import { Composer } from '#notifications/composer'
 import { type After, Deliverer, type DelivererLog, type Subscriber } from '#notifications/deliverer'
 import type { DeliveryFigures } from '#notifications/delivery-figures'
 import { OverflowCounts } from '#notifications/overflow-counts'
+import { Ring } from '#notifications/ring'
 import { SubscriberCounts } from '#notifications/subscriber-counts'
 import { TopicEnds } from '#notifications/topic-ends'
 import { TopicPasses } from '#notifications/topic-passes'
@@ -62,8 +63,7 @@ export class Deliveries implements DeliveryListener, DeliveryFigures {
   readonly #ends: TopicEnds
   readonly #counts: SubscriberCounts
   readonly #overflows: OverflowCounts
-  /** In turn. */
-  readonly #ready = new Map<string, Subscriber>()
+  readonly #ready = new Ring()
   readonly #waiting: Waiting<Resting>
   readonly #underWay = new Map<string, Subscriber>()
   #isRunning = false
@@ -89,7 +89,7 @@ export class Deliveries implements DeliveryListener, DeliveryFigures {
       listing,
       functions,
       pace: new Pace(world, pace),
-      seenTo: (tenant, id) => this.#seenTo(keyOf({ tenant, id })),
+      seenTo: (tenant, id) => this.#seenTo({ tenant, id }),
       found: (tenant, id) => this.#becomesReady({ tenant, id }),
       failed: failed('find who is to hear of something'),
     })
@@ -152,10 +152,10 @@ export class Deliveries implements DeliveryListener, DeliveryFigures {
     this.#ends.tenantEnded(tenant)
     this.#counts.tenantEnded(tenant)
     for (const who of [...this.#waitingFor(tenant), ...this.#underWayOf(tenant)]) {
-      this.#ready.delete(keyOf(who))
       this.#waiting.delete(keyOf(who))
       this.#underWay.delete(keyOf(who))
     }
+    this.#ready.forget(tenant)
   }
 
   countOf(tenant: string, fn: string): number {
@@ -229,39 +229,39 @@ export class Deliveries implements DeliveryListener, DeliveryFigures {
   /** Without end: who has nothing to do is woken when there is. */
   async *#tasks(): AsyncGenerator<Subscriber> {
     while (!this.#isStopped) {
-      const [who] = this.#ready.values()
       const isProbing = this.#deliverer.isFailing && this.#underWay.size > 0
       const restMs = this.#deliverer.restMs
-      if (!who || isProbing || restMs > 0) {
+      const who = isProbing || restMs > 0 ? undefined : this.#ready.take()
+      if (!who) {
         await new Promise<void>((resolve) => {
           this.#wake = resolve
-          if (who && restMs > 0) this.#parts.system.world.after(restMs, resolve)
+          if (this.#ready.size > 0 && restMs > 0) this.#parts.system.world.after(restMs, resolve)
         })
         continue
       }
-      this.#ready.delete(keyOf(who))
       this.#underWay.set(keyOf(who), who)
       yield who
     }
   }
 
   #becomesReady(who: Subscriber): void {
-    if (this.#isStopped || this.#seenTo(keyOf(who))) return
-    this.#ready.set(keyOf(who), who)
+    if (this.#isStopped || this.#seenTo(who)) return
+    this.#ready.add(who)
     this.#wake()
   }
 
   /** Where he only waits: how far he has heard. */
-  #seenTo(key: string): 'busy' | MailState | undefined {
-    if (this.#underWay.has(key) || this.#ready.has(key)) return 'busy'
+  #seenTo(who: Subscriber): 'busy' | MailState | undefined {
+    const key = keyOf(who)
+    if (this.#underWay.has(key) || this.#ready.has(who)) return 'busy'
     const resting = this.#waiting.get(key)
     return resting && (resting.mail ?? 'busy')
   }
 
   /** In turn or for a time. */
   #waitingFor(tenant: string): readonly Subscriber[] {
-    const all = [...this.#ready.values(), ...[...this.#waiting].map(({ who }) => who)]
-    return all.filter((who) => who.tenant === tenant)
+    const resting = [...this.#waiting].map(({ who }) => who).filter((who) => who.tenant === tenant)
+    return [...this.#ready.of(tenant), ...resting]
   }
 
   #underWayOf(tenant: string): readonly Subscriber[] {

@@ -1,4 +1,4 @@
-import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises'
+import { mkdir, open, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { domainOf, senderOf } from '#model/mail-address'
 import { closedCode, type Mail, type MailMessage, MailRefused } from '#outbound/mail'
@@ -35,14 +35,25 @@ export function emlMail({ folder, from, filesMax = filesMaxByDefault, failed }: 
     const name = nameOf(message)
     const path = join(folder, name)
     try {
-      await writeFile(`${path}.tmp`, await mimeOf(message), { mode: 0o600 })
+      await writeFile(`${path}.tmp`, await mimeOf(message), { mode: 0o600, flush: true })
       await rename(`${path}.tmp`, path)
+      await syncNames()
     } catch (error) {
       await rm(`${path}.tmp`, { force: true }).catch(failed)
       throw new MailRefused('transport', (error as NodeJS.ErrnoException).code ?? 'WRITE')
     }
     insert(names, name)
     await removeOldest()
+  }
+
+  /** Whoever asked for the mail will not ask again: its name has to survive the machine, as its bytes do. */
+  async function syncNames(): Promise<void> {
+    const handle = await open(folder, 'r')
+    try {
+      await handle.sync()
+    } finally {
+      await handle.close()
+    }
   }
 
   async function removeOldest(): Promise<void> {

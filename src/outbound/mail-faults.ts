@@ -22,8 +22,8 @@ const words: Readonly<Record<string, string>> = {
   EMESSAGE: 'TOO_LARGE',
 }
 
-/** Replies that are about the session, whatever they answer: RFC 5321 §4.2.3, RFC 4954 §6, RFC 3207 §4. */
-const sessionReplies: ReadonlySet<number> = new Set([421, 454, 530, 534, 535, 538])
+/** Replies that are about the session, whatever they answer: RFC 4954 §6, RFC 3207 §4. */
+const sessionReplies: ReadonlySet<number> = new Set([530, 534, 535, 538])
 
 /** "Bad sequence" is said of us and not of the mail. */
 const outOfOrder = 503
@@ -42,6 +42,10 @@ export function mailRefusedOf({ code = '', responseCode, command }: SmtpError, h
   return new MailRefused(kindOfReply(responseCode, command), String(responseCode))
 }
 
+/**
+ * Relays say 421 and 454 also of one recipient: a limit of his host, a delivery that they put off. One address must not hold
+ * up all others; of a server that does go away, the next connection hears so in its greeting.
+ */
 function kindOfReply(reply: number, command: string | undefined): MailFault {
   if (sessionReplies.has(reply)) return 'transport'
   if (command !== 'RCPT TO' && command !== 'DATA') return 'transport'

@@ -77,7 +77,7 @@ export function bindingsOf(
     ...updateImageRoutes(context),
     ...eventRoutes(context),
     ...linkRoutes(context, identity),
-    ...identityRoutes(),
+    ...identityRoutes(context),
     ...jwksRoutes(identity?.keys),
     ...(identity ? signedInBindings(context, identity) : []),
   ]

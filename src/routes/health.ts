@@ -1,6 +1,6 @@
 import { statfs } from 'node:fs/promises'
 import { cpus, freemem, totalmem, uptime } from 'node:os'
-import { type HealthStatus, readHealth, readHealthStatus } from '#api/health'
+import { challengeHeader, type HealthStatus, isChallenge, proofHeader, readHealth, readHealthStatus } from '#api/health'
 import type { RouteContext } from '#routes/context'
 import { lookAtTenant } from '#routes/looking'
 import { type Binding, bind } from '#server/call'
@@ -8,13 +8,19 @@ import { type Binding, bind } from '#server/call'
 export interface HealthOptions {
   readonly dataDirectory: string
   readonly databaseStatus: () => HealthStatus['database']['status']
+  /** Shows whose data folder this is, to who may read it. */
+  readonly proofOf: (challenge: string) => string
 }
 
 /** Who answers how it is. Contract 8. */
 export function healthRoutes(context: RouteContext, options: HealthOptions): Binding[] {
   const cpu = new CpuUsage()
   return [
-    bind(readHealth, () => ({ status: 200, json: { status: 'ok' } })),
+    bind(readHealth, (call) => {
+      const challenge = call.header(challengeHeader)
+      const headers = isChallenge(challenge) ? { [proofHeader]: options.proofOf(challenge) } : {}
+      return { status: 200, headers, json: { status: 'ok' } }
+    }),
     bind(readHealthStatus, async ({ caller }) => ({
       status: 200,
       json: await status(context, options, caller.tenant, cpu),

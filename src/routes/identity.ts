@@ -1,14 +1,18 @@
+import { rowByName } from '#actors/directory/queries'
 import { readMe } from '#api/identity'
 import { Problem } from '#model/problem'
+import type { RouteContext } from '#routes/context'
+import { lookAtDirectory } from '#routes/looking'
 import { type Binding, bind } from '#server/call'
 
 /** Who answers who is asking. */
-export function identityRoutes(): Binding[] {
+export function identityRoutes(context: RouteContext): Binding[] {
   return [
-    bind(readMe, ({ caller: { name, tenant, roles, scope } }) => ({
-      status: 200,
-      json: { name, tenant, roles, grants: scope.grants },
-    })),
+    bind(readMe, ({ caller: { name, tenant, roles, scope, session } }) => {
+      const person = session?.kind === 'session' ? rowByName(lookAtDirectory(context), name) : undefined
+      const twoFactor = person && [...person.factors]
+      return { status: 200, json: { name, tenant, roles, grants: scope.grants, ...(twoFactor && { twoFactor }) } }
+    }),
   ]
 }
 

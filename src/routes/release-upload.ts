@@ -116,8 +116,8 @@ function stored(
     const made: StoredRelease = { ...key, sha256, size, createdAt: context.world.now(), createdBy: user }
     const put = await askProject(context, tenant, project, { type: 'put_release', release: made })
     const { isNew, release } = put as PutReleaseAnswer
-    const headers = { Location: locationOf(project, key) }
-    return { status: isNew ? 201 : 200, headers, json: releaseEntryOf(release) }
+    const json = releaseEntryOf(release)
+    return isNew ? { status: 201, headers: { Location: locationOf(project, key) }, json } : { status: 200, json }
   })
 }
 

@@ -4,7 +4,7 @@ import type { Call } from '#server/call'
 /** From where a request to sign in came. */
 export function placeOf(call: Call): SignInPlace {
   const { host, address } = call.seen
-  return { host, address, agent: call.header('user-agent') }
+  return { host, address, agent: call.header('user-agent'), signal: call.signal }
 }
 
 /** Answers that hold tokens are kept by nobody on the way. Contract 1.9. */

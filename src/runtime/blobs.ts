@@ -22,8 +22,8 @@ export interface BlobStore {
   /** How many bytes there are of what has not come whole; 0 for nothing. */
   receivedOf(name: string): Promise<number>
   /**
-   * The bytes from `from` to before `to`, of an image that is there and has as many; each piece is the taker's, and at most
-   * `pieceBytesMax` long.
+   * The bytes from `from` to before `to`, of an image that is there and has as many; each piece is at most `pieceBytesMax`
+   * long, and the taker's until he asks for the next one, which may come in the same memory.
    * @throws Problem `not_found`, `storage`
    */
   read(sha256: string, from: number, to: number): AsyncIterable<Uint8Array>

@@ -92,6 +92,8 @@ export class System<Event> {
   readonly #turn: { -readonly [K in keyof Turn]: Turn[K] }
   readonly #told: Tell[] = []
   #isTurning = false
+  /** Another one was begun during it. */
+  #isDisturbed = false
   /** Whose turn it is, or was last. */
   #turning: Activation<Event> | undefined
   #isTelling = false
@@ -157,7 +159,10 @@ export class System<Event> {
 
   /** The same, for who keeps the activation at hand. It must be alive: what a dead one takes, the next one knows nothing of. */
   turnOf(activation: Activation<Event>, command: unknown, asker: Asker, bytes = turnBytes): void {
-    if (this.#isTurning) throw new Error('a turn during a turn')
+    if (this.#isTurning) {
+      this.#isDisturbed = true
+      throw disturbed()
+    }
     if (!activation.isAlive) throw new Error(`a turn of ${activation.definition.kind} ${activation.id}, which is dead`)
     this.#isTurning = true
     let decision: Decision<Event>
@@ -169,6 +174,7 @@ export class System<Event> {
       decision = refuse(new Problem('bug'))
     } finally {
       this.#isTurning = false
+      this.#isDisturbed = false
     }
     // First: the answer waits for what the turn told, also when nothing else does.
     if (this.#told.length > 0) this.#runTells()
@@ -246,6 +252,8 @@ export class System<Event> {
     this.#turn.tenant = activation.tenant
     this.#turn.now = this.world.now()
     const decision = definition.decide(state, command, this.#turn)
+    // Whoever began it may have caught that it was refused.
+    if (this.#isDisturbed) throw disturbed()
     if (decision.type !== 'record') return decision
     if (!this.gate.isOpen) return refuse(new Problem('storage'))
     if (bytes > 0 && this.gate.isFull) return refuse(new Problem('overloaded'))
@@ -365,6 +373,10 @@ export class System<Event> {
       this.#sweep()
     })
   }
+}
+
+function disturbed(): Error {
+  return new Error('a turn during a turn')
 }
 
 /** A stored reminder is its deadline, Unix ms. */

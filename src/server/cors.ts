@@ -1,4 +1,4 @@
-import { isIP } from 'node:net'
+import { isUnredirectable, OwnNames } from '#server/own-names'
 
 /**
  * Which pages may read the answers. Contract 1.9.
@@ -24,6 +24,8 @@ export interface Cors {
   judge(origin: string, own: string): OriginVerdict
   /** Whether a request of this origin gets no further at all, whatever its method. */
   isRefused(verdict: OriginVerdict, kind: 'request' | 'upgrade'): boolean
+  /** Those that requests have to name, with an `Origin` or without; undefined: the name says nothing. */
+  readonly ownNames: OwnNames | undefined
 }
 
 export const exposedHeaders =
@@ -50,6 +52,7 @@ export function corsOf(options: CorsOptions): Cors {
     isRefused(verdict, kind) {
       return verdict === 'foreign' && (options.iamOff || kind === 'upgrade')
     },
+    ownNames: options.iamOff ? new OwnNames([...options.publicUrls, ...options.corsOrigins]) : undefined,
   }
 }
 
@@ -60,9 +63,4 @@ function originOf(url: string): string | undefined {
   // Of other schemes the origin is the text `null`; a page inside an app (`app://…`) has to be configured, by its text.
   if (origin !== 'null') return origin
   return protocol === 'null:' ? undefined : url.toLowerCase()
-}
-
-function isUnredirectable(origin: string): boolean {
-  const { hostname } = new URL(origin)
-  return hostname === 'localhost' || isIP(hostname.replace(/^\[|\]$/g, '')) !== 0
 }

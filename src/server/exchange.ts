@@ -11,6 +11,7 @@ import { type BodyLength, readFraming } from '#server/framing'
 import type { HttpFigures, RouteFigures } from '#server/http-figures'
 import type { IdempotencyGuard } from '#server/idempotency'
 import type { Pending, Waiting } from '#server/pending'
+import { isPromiseLike } from '#server/promise-like'
 import { addressText } from '#server/remote-address'
 import { bugReply, replyOf } from '#server/reply'
 import { type RequestHeaders, readHeaders } from '#server/request-headers'
@@ -78,6 +79,8 @@ export class Exchange implements Waiting {
   readonly extraHeaders: string[] = []
   #response: HttpResponse | undefined
   #isInHandler = true
+  /** It says `Connection: close`. */
+  #isClosing: boolean
   #reader: BodyReader | undefined
   #bodyBytesMax: number
   #aborter: AbortController | undefined
@@ -99,6 +102,7 @@ export class Exchange implements Waiting {
     this.headers = readHeaders(request)
     this.requestId = context.requestId(this.headers.get('x-request-id'))
     this.origin = originVerdict(context, this.headers)
+    this.#isClosing = closing.test(this.headers.get('connection'))
     const framing = readFraming(this.headers)
     this.framingFault = 'fault' in framing ? framing.fault : undefined
     this.bodyLength = 'bodyLength' in framing ? framing.bodyLength : 0
@@ -217,11 +221,13 @@ export class Exchange implements Waiting {
     const reader = this.#reader
     // Also what has come: behind the answer nobody takes it, and one who was held back may send other things.
     reader?.discard()
-    if (!reader || reader.hasLast || isCutting) this.#begin(reply, isCutting)
-    else if (this.bodyLength === 'chunked') this.#linger(reader, reply)
-    else {
-      this.#begin(reply, this.bodyLength - reader.receivedBytes > drainBytesMax)
-    }
+    if (isCutting) this.#begin(reply, true)
+    else if (reader && this.bodyLength === 'chunked') this.#respondLast(reader, reply)
+    else if (this.#isClosing && reader?.hasLast !== false) {
+      // A tick later, and until then the parser takes no other request out of the packet. RFC 9112 §9.6.
+      this.#isClosing = false
+      this.context.world.soon(() => this.guard(() => this.respond(reply)))
+    } else this.#begin(reply, reader !== undefined && Number(this.bodyLength) - reader.receivedBytes > drainBytesMax)
   }
 
   /** Answers what was thrown: a Problem by its table, anything else bare, with the whole of it in the log. */
@@ -310,19 +316,22 @@ export class Exchange implements Waiting {
   }
 
   /**
+   * The answer to chunks is the last of its connection: the parser takes things for chunks that are none (security.md), so
+   * nothing behind them may be taken for a request. Until it is there, a tick later, the parser reads none; then it closes.
    * Closing on a client that still writes would reset the connection, and the reset can overtake the answer. So the
-   * rest of the body is thrown away for a moment first; only one that does not end then costs the connection.
+   * rest of the body is thrown away for a moment first.
    */
-  #linger(reader: BodyReader, reply: Reply): void {
+  #respondLast(reader: BodyReader, reply: Reply): void {
     let isAnswered = false
     const answer = () => {
       if (isAnswered) return
       isAnswered = true
       cancel()
-      this.guard(() => this.respond(reply, !reader.hasLast))
+      this.context.world.soon(() => this.guard(() => this.respond(reply, true)))
     }
     const cancel = this.context.world.after(lingerMs, answer)
-    reader.drain(lingerBytesMax, answer)
+    if (reader.hasLast) answer()
+    else reader.drain(lingerBytesMax, answer)
   }
 
   #gone(): void {
@@ -380,13 +389,10 @@ export class Exchange implements Waiting {
 }
 
 const noBytes = new Uint8Array(0)
+const closing = /(?:^|,)\s*close\s*(?:,|$)/i
 
 /** Few requests are a page's; only theirs need to know where we are. */
 function originVerdict({ cors, seeing }: ServerContext, headers: RequestHeaders): OriginVerdict {
   const origin = headers.get('origin')
   return cors.judge(origin, origin === '' ? '' : seeing.ownOrigin(headers))
-}
-
-function isPromiseLike<T>(value: T | PromiseLike<T>): value is PromiseLike<T> {
-  return typeof (value as { then?: unknown } | undefined)?.then === 'function'
 }

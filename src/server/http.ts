@@ -66,13 +66,23 @@ export function openExchange(
 export function isAcceptable(exchange: Exchange, kind: 'request' | 'upgrade'): boolean {
   const { framingFault } = exchange
   if (framingFault !== undefined) {
-    // Not now: the parser would take the next request out of the same packet before it closes, and that is the smuggled
-    // one. Behind a request that still waits it takes none, and closes.
-    exchange.context.world.soon(() => exchange.fail(new Problem('bad_request', framingFault), true))
+    refuseAndCut(exchange, framingFault)
     return false
   }
-  if (exchange.context.cors.isRefused(exchange.origin, kind)) throw new Problem('forbidden')
+  const { cors, seeing } = exchange.context
+  if (cors.isRefused(exchange.origin, kind)) throw new Problem('forbidden')
+  if (cors.ownNames) {
+    for (const host of seeing.hosts(exchange.headers)) if (!cors.ownNames.has(host)) throw new Problem('misdirected')
+  }
   return true
+}
+
+/**
+ * For requests whose end is doubtful. Not now: the parser would take the next request out of the same packet before it
+ * closes, and that is the smuggled one. Behind a request that still waits it takes none, and closes.
+ */
+export function refuseAndCut(exchange: Exchange, message: string): void {
+  exchange.context.world.soon(() => exchange.fail(new Problem('bad_request', message), true))
 }
 
 function receive(exchange: Exchange, paths: PathTable<Destination>, authenticate: Authenticate): void {
@@ -95,6 +105,10 @@ function receive(exchange: Exchange, paths: PathTable<Destination>, authenticate
   exchange.route = destination.template
   exchange.figures = destination.figures
   const { access, body } = destination.binding.entry
+  if (!body && exchange.bodyLength === 'chunked') {
+    // Some of these stream their answer, and a stream cannot cut the connection behind it.
+    throw new Problem('bad_request', 'a body in chunks where none is expected')
+  }
   const { bodyBytesMax, streamedBytesMax } = exchange.context
   exchange.expectBody(body?.bytesMax ?? (body?.isStreamed ? streamedBytesMax : bodyBytesMax), body !== undefined)
   const caller = access === 'none' ? nobody : authenticate(exchange, access)

@@ -22,6 +22,8 @@ interface SeenHeaders {
 export interface Seeing {
   /** Scheme, host and port of a page of our own. Not brought to any form. */
   ownOrigin(headers: SeenHeaders): string
+  /** Whom the client asked for, as it and a trusted proxy say it. */
+  hosts(headers: SeenHeaders): readonly string[]
   /** `peer`: the connection's other side; only asked for when the address is. */
   seenOf(headers: SeenHeaders, peer: () => string): Seen
 }
@@ -43,6 +45,10 @@ export function seeingOf({ isProxyTrusted, publicUrls }: SeeingOptions): Seeing 
 
   return {
     ownOrigin: (headers) => `${schemeOf(headers)}://${forwarded(headers, 'x-forwarded-host') || headers.get('host')}`,
+    hosts(headers) {
+      const forwardedHost = forwarded(headers, 'x-forwarded-host')
+      return forwardedHost === '' ? [headers.get('host')] : [headers.get('host'), forwardedHost]
+    },
     seenOf(headers, peer) {
       const forwardedHost = forwarded(headers, 'x-forwarded-host')
       const host = forwardedHost || headers.get('host')
@@ -89,7 +95,8 @@ function lastOf(list: string): string {
 /** A name or an address, with a port if it has one: nothing that would make a URL of another host. */
 const hostPattern = /^(?:\[[0-9a-f:.]+\]|[^\s/?#@\\:[\]]+)(?::\d{1,5})?$/i
 
-function requestOriginOf(url: string, host: string): readonly string[] {
+/** Of a URL that is made from a `Host`; none when the host is not one. */
+export function requestOriginOf(url: string, host: string): readonly string[] {
   return hostPattern.test(host) && URL.canParse(url) ? [new URL(url).origin] : []
 }
 

@@ -2,7 +2,7 @@ import type { TemplatedApp, us_socket_context_t, WebSocket } from 'uWebSockets.j
 import { Problem } from '#model/problem'
 import type { Dropping } from '#server/dropping'
 import type { Exchange, ServerContext } from '#server/exchange'
-import { isAcceptable, openExchange, upgradeRequired } from '#server/http'
+import { isAcceptable, openExchange, refuseAndCut, upgradeRequired } from '#server/http'
 import type { OpenSockets } from '#server/open-sockets'
 import { type PathTable, pathTable } from '#server/paths'
 import { UwsSocket } from '#server/uws-socket'
@@ -104,13 +104,18 @@ function upgrade(
   socketContext: us_socket_context_t,
 ): void {
   if (!isAcceptable(exchange, 'upgrade')) return
+  if (exchange.bodyLength !== 0) {
+    // Who is in front may read it as a body, we would read it as frames.
+    refuseAndCut(exchange, 'an upgrade has no body')
+    return
+  }
   const match = path.match('GET', exchange.path)
   // The parser matches the pattern before decoding.
   if (!match || !('binding' in match)) throw new Problem('not_found')
   exchange.route = template
   exchange.figures = exchange.context.figures.route(route.path)
   if (exchange.context.isStopping) throw new Problem('stopping')
-  if (exchange.header('sec-websocket-version') !== '13' || !isWebsocket(exchange.header('upgrade'))) {
+  if (!isHandshake(exchange)) {
     exchange.respond(upgradeRequired)
     return
   }
@@ -147,8 +152,21 @@ function open(exchange: Exchange, protocol: string, opening: unknown, socketCont
   })
 }
 
-function isWebsocket(upgrade: string): boolean {
-  return upgrade.split(',').some((token) => token.trim().toLowerCase() === 'websocket')
+/**
+ * RFC 6455 §4.2.1. `Connection` too: whoever is in front and leaves it out has not agreed to anything but HTTP, and would
+ * hand the next request of somebody else to a websocket.
+ */
+function isHandshake(exchange: Exchange): boolean {
+  return (
+    exchange.header('sec-websocket-version') === '13' &&
+    /^[A-Za-z0-9+/]{22}==$/.test(exchange.header('sec-websocket-key')) &&
+    hasToken(exchange.header('upgrade'), 'websocket') &&
+    hasToken(exchange.header('connection'), 'upgrade')
+  )
+}
+
+function hasToken(list: string, wanted: string): boolean {
+  return list.split(',').some((token) => token.trim().toLowerCase() === wanted)
 }
 
 /** The first offered that is known. A route with subprotocols speaks nothing else. */

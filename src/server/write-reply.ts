@@ -22,8 +22,9 @@ export function writeReply(exchange: Exchange, reply: Reply, isCutting: boolean)
       if (!hasNoBody && !isCutting) response.writeHeader('Content-Length', String(Buffer.byteLength(body)))
       endBodiless(exchange, response, isCutting)
       exchange.finish(0)
-    } else if (body.length > wholeCharactersMax) {
-      if (isCutting || exchange.context.isStopping) response.writeHeader('Connection', 'close')
+    } else if (body.length > wholeCharactersMax && !isCutting) {
+      // Only what ends in one piece can cut the connection behind it.
+      if (exchange.context.isStopping) response.writeHeader('Connection', 'close')
       writePieces(exchange, response, Buffer.from(body))
     } else {
       response.end(body, isCutting || exchange.context.isStopping)

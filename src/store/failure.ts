@@ -1,5 +1,7 @@
 import { StorageFailure, type StorageFailureCode } from '#runtime/storage'
 
+const mend = 'restore a backup, or save what can be saved: npm run admin -- repair'
+
 /**
  * What LevelDB and the file system say when they refuse, read as the port's codes; the first row that fits counts.
  * LevelDB has no codes for errors of the disk, only the text of `strerror`, and Node never changes its language.
@@ -11,9 +13,9 @@ const signs: readonly { readonly code: StorageFailureCode; readonly sign: RegExp
     advice: 'another process uses this folder; stop it, or choose another folder',
   },
   { code: 'full', sign: /No space left on device|Disk quota exceeded|ENOSPC|EDQUOT/i, advice: 'free some disk space' },
-  { code: 'damaged', sign: /^LEVEL_CORRUPTION/, advice: 'restore a backup' },
+  { code: 'damaged', sign: /^LEVEL_CORRUPTION/, advice: mend },
   // CURRENT names a manifest that is gone: an IO error to LevelDB, but no retry will bring the file back.
-  { code: 'damaged', sign: /MANIFEST-\d+: No such file/, advice: 'restore a backup' },
+  { code: 'damaged', sign: /MANIFEST-\d+: No such file/, advice: mend },
   { code: 'closed', sign: /^LEVEL_(DATABASE|ITERATOR)_NOT_OPEN/, advice: 'the store was closed' },
 ]
 

@@ -13,6 +13,7 @@ import type { ActorAddress, RecordFormat } from '#runtime/actor'
  * | `tell/<sequence>` | a tell still to run |
  * | `stream/<tenant>/<offset>` | a chunk of entries, the first with this offset |
  * | `redo/<tenant>` | from where entries are applied again at a start; it outlives its tenant: no offset is given twice |
+ * | `whole/<tenant>` | after a repair: from where on no entry is missing. No position before it is recovered |
  * | `shape/<id>` | content of a shape, for all tenants |
  * | `epoch/<number>` | an epoch: its name and each stream's last offset when it began |
  * | `format` | the version of this page |
@@ -26,6 +27,7 @@ export const keys = {
   tell: (sequence: number) => `tell/${ordered(sequence)}`,
   chunk: (tenant: string, offset: number) => `stream/${tenant}/${ordered(offset)}`,
   redo: (tenant: string) => `redo/${tenant}`,
+  whole: (tenant: string) => `whole/${tenant}`,
   shape: (id: string) => `shape/${id}`,
   epoch: (number: number) => `epoch/${ordered(number)}`,
 } as const

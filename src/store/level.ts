@@ -12,6 +12,8 @@ import {
 } from '#runtime/storage'
 import { failureFrom } from '#store/failure'
 import { headroomIn } from '#store/headroom'
+import { checkDatabase } from '#store/level-files/check'
+import { syncFolder } from '#store/sync-folder'
 
 const MIB = 1024 * 1024
 
@@ -56,21 +58,23 @@ export interface LevelPlaceOptions {
   readonly headroomBytes: number
   /** What `hasRoom` asks for besides the headroom; by default as much as the headroom, and at least 16 MiB. */
   readonly roomBytes?: number
+  /** Hears what an opening leaves out: the end of a log that was being written when the machine went down. */
+  readonly torn?: (said: string) => void
 }
 
 /** A folder on a disk. `open` removes nothing, and repairs nothing. */
-export function levelPlace({ folder, headroomBytes, roomBytes }: LevelPlaceOptions): StoragePlace {
+export function levelPlace({ folder, headroomBytes, roomBytes, torn }: LevelPlaceOptions): StoragePlace {
   const home = resolve(folder)
   const headroom = headroomIn(home, headroomBytes, roomBytes ?? Math.max(16 * MIB, headroomBytes))
   return {
-    open: () => openLevel(home),
+    open: () => openLevel(home, torn ?? (() => undefined)),
     hasRoom: headroom.hasRoom,
     releaseHeadroom: headroom.release,
     restoreHeadroom: headroom.restore,
   }
 }
 
-async function openLevel(folder: string): Promise<Storage> {
+async function openLevel(folder: string, torn: (said: string) => void): Promise<Storage> {
   let home: string | undefined
   try {
     await mkdir(folder, { recursive: true, mode: 0o700 })
@@ -78,14 +82,17 @@ async function openLevel(folder: string): Promise<Storage> {
     if (foldersOpen.has(found)) throw new StorageFailure('locked', `${folder}: this process has it open already`)
     foldersOpen.add(found)
     home = found
-    await refuseHalfRestored(found)
-    await refuseHeadless(join(found, 'db'))
+    await refuseHalfMade(found)
+    await mustBeWhole(found, torn)
     const database = new Level<string, Uint8Array>(join(found, 'db'), {
       keyEncoding: 'utf8',
       valueEncoding: 'view',
       ...tuning,
     })
     await database.open()
+    // LevelDB gives CURRENT its new name and syncs that no more: without it the next log would be read behind the one before
+    // it, whose end may be gone. On ext4 any fsync does it.
+    await syncFolder(join(found, 'db'))
     return new LevelStorage(database, found)
   } catch (error) {
     if (home !== undefined) foldersOpen.delete(home)
@@ -96,22 +103,50 @@ async function openLevel(folder: string): Promise<Storage> {
 /** Holds a backup while it is brought back. As long as it is there, the folder around it is no data folder. */
 export const restoringFolder = 'restoring'
 
-async function refuseHalfRestored(folder: string): Promise<void> {
+async function refuseHalfMade(folder: string): Promise<void> {
   const names = await readdir(folder)
-  if (!names.includes(restoringFolder)) return
-  throw new StorageFailure('damaged', halfRestored(folder))
+  if (names.includes(restoringFolder)) throw new StorageFailure('damaged', halfRestored(folder))
+  if (names.includes(repairingFolder)) {
+    const said = 'a repair is under way here, or did not come to its end; if none is, run it again'
+    throw new StorageFailure('damaged', `${folder}: ${said}: npm run admin -- repair`)
+  }
 }
+
+/** Holds a database while it is made of a damaged one. As long as it is there, the folder around it is no data folder. */
+export const repairingFolder = 'repairing'
 
 /** What to do where one died. */
 export function halfRestored(folder: string): string {
   return `${folder}: a restore is under way here, or did not come to its end; if none is, empty the folder and restore again`
 }
 
-/** LevelDB takes a folder without CURRENT for a new one, and deletes the tables it finds in it (a partial restore). */
-async function refuseHeadless(folder: string): Promise<void> {
-  const names = await readdir(folder).catch((): string[] => [])
-  if (names.includes('CURRENT') || !names.some((name) => /\.(ldb|sst|log)$/.test(name))) return
-  throw new StorageFailure('damaged', `${folder}: tables without a CURRENT file; restore a backup`)
+/** A server that has the folder may be changing what is looked at. */
+const looksMax = 3
+
+/**
+ * LevelDB itself leaves out what is damaged in a log and says nothing, and does not look at most of what it reads.
+ * @throws StorageFailure `damaged`
+ */
+async function mustBeWhole(folder: string, torn: (said: string) => void): Promise<void> {
+  for (let looks = 1; ; looks++) {
+    const found = await checkDatabase(join(folder, 'db'), 'ends')
+    if (found.damage.length === 0) {
+      for (const said of found.torn) torn(said)
+      return
+    }
+    if (looks === looksMax) throw new StorageFailure('damaged', damagedText(folder, found.damage))
+  }
+}
+
+const damageShown = 3
+
+/** What is wrong, and what to do. */
+export function damagedText(folder: string, damage: readonly string[]): string {
+  const more = damage.length > damageShown ? `; and ${damage.length - damageShown} more` : ''
+  return (
+    `${folder}: the database is damaged: ${damage.slice(0, damageShown).join('; ')}${more}. ` +
+    'Restore a backup, or save what can be saved: npm run admin -- repair'
+  )
 }
 
 class LevelStorage implements Storage {

@@ -10,7 +10,7 @@ import { addressOf, below, keys, numberOf, partNameOf } from '#store/keys'
 import { firstRowOf, pagesOf } from '#store/pages'
 import { unpackRecord } from '#store/record-codec'
 import { Slices } from '#store/slices'
-import { redoFormat, type StoreJournal } from '#store/store-journal'
+import { redoFormat, type StoreJournal, wholeFormat } from '#store/store-journal'
 
 /**
  * Brings the runtime to where the store is: heads of the streams, names of records, reminders, tells, and every event
@@ -33,19 +33,21 @@ async function loadStreams(journal: StoreJournal): Promise<void> {
       const tenant = key.slice('redo/'.length)
       const stream = journal.stream(tenant)
       stream.redoFrom = unpackRecord(redoFormat, value) as number
+      const whole = storage.get(keys.whole(tenant))
+      if (whole) stream.wholeFrom = unpackRecord(wholeFormat, whole) as number
       const range = { ...below(`stream/${tenant}`), hasValues: true }
       const last = await firstRowOf(storage, { ...range, isReverse: true })
       const first = await firstRowOf(storage, range)
       if (!first || !last) {
-        stream.last = stream.redoFrom - 1
-        stream.retainedFrom = stream.redoFrom
+        stream.forgetBefore(Math.max(stream.redoFrom, stream.wholeFrom))
         continue
       }
       const head = headOf(last.value)
       // It may begin behind its last chunk while a tenant's are being taken away: no offset is given twice.
-      stream.last = Math.max(numberOf(last.key) + head.count, stream.redoFrom) - 1
+      stream.last = Math.max(numberOf(last.key) + head.count, stream.redoFrom, stream.wholeFrom) - 1
       stream.bytesEnd = head.bytesBefore + last.value.length
-      stream.retainedFrom = numberOf(first.key)
+      stream.storedFrom = numberOf(first.key)
+      stream.retainedFrom = Math.max(stream.storedFrom, stream.wholeFrom)
       stream.bytesStart = headOf(first.value).bytesBefore
     }
   }
@@ -98,14 +100,15 @@ async function redo(
   for await (const page of pagesOf(journal.storage, range)) {
     for (const { key, value } of page) {
       const firstOffset = numberOf(key)
-      if (firstOffset !== expected) throw gap(tenant, expected, firstOffset)
+      if (firstOffset !== expected && firstOffset > stream.wholeFrom) throw gap(tenant, expected, firstOffset)
+      expected = firstOffset
       expected += replayChunk(firstOffset, value, journal.shapes, stream.redoFrom, replay)
       stream.loadRedoChunk(firstOffset)
       head.bytesTaken += value.length
       if (slices.isOver) await slices.next()
     }
   }
-  if (expected <= stream.last) throw gap(tenant, expected, stream.last + 1)
+  if (expected <= stream.last && stream.last >= stream.wholeFrom) throw gap(tenant, expected, stream.last + 1)
 }
 
 function replayEntry(system: System<Entry>, tenant: string, event: Entry, offset: number): void {

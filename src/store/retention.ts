@@ -70,7 +70,7 @@ export class Retention {
     const timeFrom = this.#world.now() - this.#limits.ageMsMax
     const isOver = ({ bytesBefore, time }: ChunkHead) => bytesBefore < bytesFrom || time < timeFrom
     const scan = this.#journal.storage.scan({
-      after: keys.chunk(stream.tenant, stream.retainedFrom - 1),
+      after: keys.chunk(stream.tenant, stream.storedFrom - 1),
       // The chunk that holds redoFrom stays, and so does the last one.
       before: keys.chunk(stream.tenant, Math.min(stream.redoFrom, stream.last) + 1),
       hasValues: false,

@@ -16,6 +16,7 @@ import { Shapes, shapeFormat } from '#store/shapes'
 import { TenantStream } from '#store/tenant-stream'
 
 export const redoFormat = { name: 'redo', version: 1, upgrades: {} }
+export const wholeFormat = { name: 'whole', version: 1, upgrades: {} }
 
 /** Unpacked chunks kept: many dashboards that were away for the same moment read the same ones. */
 const unpackedMax = 16
@@ -174,6 +175,7 @@ export class StoreJournal implements Journal<Entry>, StreamReader<Entry> {
     for (const part of commit.streams) this.stream(part.tenant).setRedoFrom(part.redoFrom)
     for (const { stream, retainedFrom, bytesStart } of trims) {
       // It may have been dropped meanwhile.
+      stream.storedFrom = Math.max(stream.storedFrom, retainedFrom)
       stream.retainedFrom = Math.max(stream.retainedFrom, retainedFrom)
       stream.bytesStart = Math.max(stream.bytesStart, bytesStart)
     }

@@ -16,6 +16,10 @@ export class TenantStream {
   last = 0
   /** The first offset that can be read; `last + 1` when there is none. */
   retainedFrom = 1
+  /** The first offset of the first chunk there is: behind a repair it may lie before what can be read. */
+  storedFrom = 1
+  /** After a repair entries before this offset may be missing. */
+  wholeFrom = 1
   /** As stored: from where entries are applied again at a start. */
   redoFrom = 1
   /** Bytes of all chunks ever stored, and of those deleted since. */
@@ -50,6 +54,7 @@ export class TenantStream {
   forgetBefore(offset: number): void {
     this.last = offset - 1
     this.retainedFrom = offset
+    this.storedFrom = offset
     this.bytesStart = this.bytesEnd
     this.#redoChunks = []
     this.#recent.forgetBefore(offset)

@@ -1,4 +1,5 @@
 import type { World } from '#runtime/world'
+import { isBusy } from '#workers/busy'
 
 /** Updates that wait for a place. What finds no room is found again by what begins updates next. */
 export const waitingMax = 100_000
@@ -12,9 +13,8 @@ export const silentMs = 60_000
  */
 export const beginningsPerSecond = 128
 
-/** Beside a loop that is busy for half of its time and more: the fewer, the less the changes that others report wait. */
+/** Beside a busy loop: the fewer, the less the changes that others report wait. */
 export const beginningsBesideMuch = 64
-const busyFrom = 1 / 2
 
 /** How long those that waited are begun before the loop is given back. */
 const sliceMs = 1
@@ -144,7 +144,7 @@ export class UnderWay<T extends Placed> {
 
   #paced(): void {
     const { world } = this.#options
-    const pauseMs = 1_000 / (world.loopShare() < busyFrom ? beginningsPerSecond : beginningsBesideMuch)
+    const pauseMs = 1_000 / (isBusy(world) ? beginningsBesideMuch : beginningsPerSecond)
     const earliest = world.monotonic() - 1_000 + pauseMs
     this.#pacedUntil = Math.max(this.#pacedUntil, earliest) + pauseMs
   }

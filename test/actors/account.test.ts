@@ -168,6 +168,22 @@ describe('an account that is opened with a password', () => {
 })
 
 describe('a password', () => {
+  test('is hashed anew and stays what it is, for as long as nobody changed it', () => {
+    const account = ActingAccount.signedUp()
+    account.begin('S1')
+    const before = account.state.credentials
+    const decision = account.act({ type: 'renew_hash', version: 1, passwordHash: 'anew' })
+    expect([outcomeOf(decision), toldOf(decision)]).toEqual([undefined, []])
+    expect(account.state.credentials).toEqual({ ...before, hash: 'anew' })
+    expect(account.sessionIds).toEqual(['S1'])
+    account.act({ type: 'set_password', version: 1, passwordHash: 'hash 2', keep: 'S1' })
+    expect(account.act({ type: 'renew_hash', version: 1, passwordHash: 'of before' }).type).toBe('answer')
+    expect(account.state.credentials).toMatchObject({ hash: 'hash 2', version: 2 })
+    account.act({ type: 'erase' })
+    expect(account.act({ type: 'renew_hash', version: 2, passwordHash: 'of nobody' }).type).toBe('answer')
+    expect(account.state.credentials).toBeUndefined()
+  })
+
   test('is changed by who saw the present one, and ends the other sessions', () => {
     const account = ActingAccount.signedUp()
     for (const id of ['S1', 'S2', 'S3']) account.begin(id)

@@ -103,6 +103,7 @@ test('an account', () => {
     fc.constant({ type: 'open', passwordHash: 'open' } as const),
     fc.record({ type: fc.constant('redeem_code' as const), codeHash: aHash, passwordHash: few('h1', 'h2') }),
     fc.record({ type: fc.constant('set_password' as const), version, passwordHash: few('h1', 'h2'), keep }),
+    fc.record({ type: fc.constant('renew_hash' as const), version, passwordHash: few('h1', 'h2') }),
     fc.record({
       type: fc.constant('begin_session' as const),
       session: few('S1', 'S2', 'S3').map(begunSession),
@@ -215,13 +216,16 @@ test('the directory', () => {
 })
 
 /** Looked at by going through all rows, as no query does. */
-function expectSound({ users, tenants, byName, byEmail, roleUse, administrators }: DirectoryState): void {
+function expectSound({ users, tenants, byName, byEmail, emailUse, roleUse, administrators }: DirectoryState): void {
   const rows = [...users.values()]
   const unique = (texts: string[]) => expect(new Set(texts).size).toBe(texts.length)
   unique(rows.map(({ name }) => foldName(name)))
   unique(rows.flatMap(({ tenant, email }) => (email === null ? [] : [`${tenant} ${foldEmail(email)}`])))
   expect([...byName.keys()].sort()).toEqual(rows.map(({ name }) => foldName(name)).sort())
   for (const [email, ids] of byEmail) for (const id of ids) expect(foldEmail(users.get(id)?.email ?? '')).toBe(email)
+  for (const count of [1, 2, 3]) {
+    expect(emailUse.get(count) ?? 0).toBe([...byEmail.values()].filter(({ size }) => size === count).length)
+  }
   for (const { tenant, id } of rows) expect(tenants.has(tenant), id).toBe(true)
   for (const role of ['admin', 'viewer', 'ops']) {
     for (const tenant of tenants.keys()) {

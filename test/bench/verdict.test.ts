@@ -33,6 +33,18 @@ describe('the median decides', () => {
   })
 })
 
+test('a ratio may be to another than the baseline', () => {
+  const of = (name: string, speeds: readonly number[]) => {
+    const rounds = speeds.map((speed) => ({ speed }))
+    return { name, rounds, figures: { speed }, ratios: {}, isLoadFull: false }
+  }
+  const several = [{ name: 'a', baseline: undefined, variants: [of('ours', [10, 30, 20]), of('theirs', [5, 10, 5])] }]
+  const target = { ...aimed, comparedWith: 'theirs', isRatio: true, atLeast: 3 }
+  const reached = { median: 3, min: 2, max: 4 }
+  expect(judge([target], several)).toEqual([{ target, figure: 'speed', isLoadFull: false, reached, isHeld: true }])
+  expect(() => judge([{ ...target, comparedWith: 'nobody' }], several)).toThrow(/has no/)
+})
+
 describe('a target that nothing was measured for is a mistake', () => {
   test.each([
     ['no such case', { ...aimed, case: 'b' }],

@@ -28,7 +28,7 @@ describe('the DPoP scheme', () => {
       expect([client.challenges, login.headers.get('cache-control')]).toEqual([1, 'no-store'])
       expect(told(await client.get('/iam/me'))).toEqual([
         200,
-        { name: 'root', tenant: 'default', roles: ['admin'], grants: [expect.any(Object)] },
+        { name: 'root', tenant: 'default', roles: ['admin'], grants: [expect.any(Object)], twoFactor: [] },
       ])
       expect((await client.get('/devices?depth=2')).status).toBe(200)
       const before = client.signedIn

@@ -62,6 +62,12 @@ describe('starting', () => {
     expect(readdirSync(folder)).toEqual([])
   })
 
+  test('an argument that means nothing is said, and starts nothing', async () => {
+    const { code, output } = await run({}, ['--port', '9000'])
+    expect([code, output]).toEqual([78, expect.stringContaining('--port is not understood')])
+    expect(readdirSync(folder)).toEqual([])
+  })
+
   test('a port in use is said, and leaves the data to others', async () => {
     const taken = createServer()
     await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve))

@@ -1,6 +1,6 @@
 import { type ChildProcess, execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { existsSync, mkdtempSync, readdirSync, rmdirSync, rmSync, statSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmdirSync, rmSync, statSync, utimesSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -77,6 +77,36 @@ describe('when something dies', () => {
     expect([existsSync(join(folder, 'a.backup')), partsIn(folder).length]).toEqual([false, 1])
     await until(() => server.run.lines.some(({ msg }) => msg === 'a backup was broken off'), 'the server to notice')
     done(await runAdmin({ args, environment: environmentOf(server) }))
+  })
+
+  test.each(['SIGINT', 'SIGTERM'] as const)('who takes it, ended by %s, leaves nothing', async (signal) => {
+    const folder = mkdtempSync(join(home, 'asked-'))
+    const isSo = () => partsIn(folder).some((name) => statSync(join(folder, name)).size > MIB)
+    const args = ['backup', join(folder, 'a.backup')]
+    const ran = await disturbed(args, environmentOf(server), isSo, (child) => child?.kill(signal))
+    expect([ran.code, readdirSync(folder)]).toEqual([null, []])
+  })
+
+  test('who inspects a folder leaves no copy of it, also not of who was killed the other day', async () => {
+    const temporary = mkdtempSync(join(home, 'temporary-'))
+    const [old, young] = ['device-data-inspect-old', 'device-data-inspect-young'].map((name) => join(temporary, name))
+    for (const each of [old, young]) mkdirSync(join(each ?? '', 'db'), { recursive: true })
+    const longAgoS = statSync(temporary).mtimeMs / 1_000 - 2 * 86_400
+    utimesSync(old ?? '', longAgoS, longAgoS)
+    const environment = { ...environmentOf(server), TMPDIR: temporary }
+    // In the middle of copying, for as long as it takes.
+    const before = `import fs from 'node:fs/promises'
+      import { syncBuiltinESMExports } from 'node:module'
+      fs.copyFile = () => new Promise(() => setInterval(() => {}, 1000))
+      syncBuiltinESMExports()`
+    const isCopying = () => readdirSync(temporary).some((name) => !/-(?:old|young)$/.test(name))
+    const children: ChildProcess[] = []
+    const running = runAdmin({ args: ['inspect'], environment, before, begun: (child) => children.push(child) })
+    await until(isCopying, 'the copy to begin', 30_000)
+    children[0]?.kill('SIGINT')
+    expect([(await running).code, readdirSync(temporary)]).toEqual([null, ['device-data-inspect-young']])
+    done(await runAdmin({ args: ['inspect'], environment }))
+    expect(readdirSync(temporary)).toEqual(['device-data-inspect-young'])
   })
 
   test('who reads slowly holds up nobody but the next backup', async () => {

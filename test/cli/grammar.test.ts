@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { afterAll, describe, expect, test } from 'vitest'
 import { administer } from '#cli/command'
+import { Leftovers } from '#cli/leftovers'
 import { readSettings } from '#cli/settings'
 import { tableOf } from '#cli/table'
 
@@ -11,7 +12,11 @@ import { tableOf } from '#cli/table'
 async function type(line: string, environment: Record<string, string> = {}, dotenv = '') {
   const said = { out: new PassThrough(), notes: new PassThrough() }
   const settings = readSettings({ PORT: '0', IAM: 'off', ...environment }, dotenv)
-  const code = await administer(line === '' ? [] : line.split(' '), settings, { ...said, input: new PassThrough() })
+  const code = await administer(line === '' ? [] : line.split(' '), settings, {
+    ...said,
+    input: new PassThrough(),
+    leftovers: new Leftovers(),
+  })
   const text = (stream: PassThrough) => String(stream.read() ?? '')
   return { code, out: text(said.out), notes: text(said.notes) }
 }

@@ -1,6 +1,10 @@
+import { mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { writeServerFile } from '#store/server-file'
 import { grant, newName, Person, root, signUp, startWithIdentity } from '#test/blackbox/people'
 import { StartedServer } from '#test/blackbox/started-server'
 import { done, environmentOf, failed, type Ran, type Run, runAdmin } from '#test/cli/admin-run'
@@ -168,6 +172,36 @@ describe('with a running server', () => {
     }
   })
 
+  test('who has taken the port of a server that is away is told nothing', async () => {
+    const key = done(await asRoot('key', 'add', 'api', newName('nightly'), '--role', 'admin')).trim()
+    const stranger = await pretending()
+    const here = { ...environmentOf(server), PORT: String(stranger.port) }
+    const folder = mkdtempSync(join(tmpdir(), 'nobody-'))
+    const missing = { ...here, DATA_DIR: folder }
+    // What a server left that was killed: its key is not known to who came behind it.
+    const left = { ...here, DATA_DIR: join(folder, 'left') }
+    mkdirSync(left.DATA_DIR)
+    await writeServerFile(left.DATA_DIR, { host: '127.0.0.1', port: stranger.port, key: 'k'.repeat(43) })
+    const list = ['user', 'list']
+    const backUp = ['backup', join(folder, 'x.backup')]
+    const tries = [
+      [here, { ADMIN_API_KEY: key }, backUp, `listens at 127.0.0.1:${server.port}`],
+      [missing, rootThere, list, 'names no server'],
+      [left, { ADMIN_API_KEY: key }, list, 'did not show'],
+      [left, rootThere, backUp, 'did not show'],
+    ] as const
+    await Promise.all(
+      tries.map(async ([environment, who, args, why]) => {
+        const notes = failed(await runAdmin({ args, environment: { ...environment, ...who } }), 1)
+        expect(notes).toContain(why)
+        expect(notes).toContain('--url')
+      }),
+    )
+    expect(stranger.told).toEqual([])
+    expect(readdirSync(folder)).toEqual(['left'])
+    rmSync(folder, { recursive: true })
+  })
+
   test('a server that is found nowhere while its folder is in use is not worked behind', async () => {
     const { url, server: closed } = await foreign(404)
     closed.close()
@@ -185,6 +219,19 @@ describe('with a running server', () => {
       'IAM is off',
     )
   })
+
+  /** Says of itself whatever ours would; and the credentials that it was shown. */
+  async function pretending() {
+    const told: string[] = []
+    const server = createServer(({ headers }, response) => {
+      const { authorization, 'x-api-key': key } = headers
+      told.push(...[authorization, key].filter((each) => each !== undefined).map(String))
+      response.writeHead(200, { 'Server-Proof': 'k'.repeat(43), Connection: 'close' }).end('{"status":"ok"}')
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    others.push(server)
+    return { told, port: (server.address() as AddressInfo).port }
+  }
 
   /** Another server than ours, and the credentials it was shown. */
   async function foreign(status: number) {

@@ -19,7 +19,8 @@ const everything = { depth: 2, devices: undefined, services: undefined } as cons
 class Stage {
   readonly server = new TinyServer()
   readonly fleet = new Fleet((task) => task())
-  readonly failures: Error[] = []
+  readonly failures: (readonly [status: number | undefined, isFinal: boolean])[] = []
+  readonly waits: number[] = []
   readonly requests: Request[] = []
   readonly list: KeptList
   readonly #asked: { request: Request; resolve(answer: RawAnswer): void; reject(error: Error): void }[] = []
@@ -27,7 +28,10 @@ class Stage {
 
   constructor() {
     const kind = new DeviceList(this.fleet, everything, undefined)
-    const platform = { ...platformOf({ sleep: () => Promise.resolve() }), breathe: () => Promise.resolve() }
+    const sleep = async (ms: number) => {
+      this.waits.push(ms)
+    }
+    const platform = { ...platformOf({ sleep, random: () => 0.5 }), breathe: () => Promise.resolve() }
     const ask = (request: Request) => {
       this.requests.push(request)
       return new Promise<RawAnswer>((resolve, reject) => this.#asked.push({ request, resolve, reject }))
@@ -35,7 +39,7 @@ class Stage {
     this.list = new KeptList(kind, {
       platform,
       pages: (first) => pagesOf({ ...first, path: first.path.replace('limit=100', 'limit=2') }, ask),
-      failed: (problem) => this.failures.push(problem),
+      failed: (problem, isFinal) => this.failures.push([(problem as Problem).status, isFinal]),
     })
   }
 
@@ -110,7 +114,7 @@ describe('a list that is kept', () => {
         }
         await stage.finish()
         expect(stage.list.isKept).toBe(true)
-        expect(stage.failures).toEqual([])
+        expect(stage.failures.every(([, isFinal]) => !isFinal)).toBe(true)
         expect(stage.folded.differences(stage.server.state)).toEqual([])
       }),
       { numRuns: 300 },
@@ -152,7 +156,7 @@ describe('a list that is kept', () => {
     expect([stage.list.isKept, stage.fleet.devices.get('A')]).toEqual([true, before])
   })
 
-  test('is empty for who may not read it, and says when it can’t be read at all', async () => {
+  test('is empty for who may not read it, also of what else he hears, and says when it can’t be read at all', async () => {
     const stage = new Stage()
     stage.server.happen({ kind: 'add', device: 'A' })
     stage.list.startOver(0)
@@ -160,9 +164,30 @@ describe('a list that is kept', () => {
     stage.list.startOver(1)
     await stage.answer(new Problem(403, undefined))
     expect([stage.list.isKept, stage.fleet.devices.size, stage.failures]).toEqual([true, 0, []])
+    stage.server.happen({ kind: 'add', device: 'B' })
+    stage.tell()
+    expect(stage.fleet.devices.size).toBe(0)
     stage.list.startOver(1)
     await stage.answer(new Problem(400, { error: 'no' }))
-    expect([stage.list.isKept, stage.failures.length]).toEqual([false, 1])
+    expect([stage.list.isKept, stage.failures, stage.waits]).toEqual([false, [[400, true]], []])
+    stage.list.startOver(1)
+    await stage.finish()
+    expect([stage.list.isKept, stage.fleet.devices.size]).toEqual([true, 2])
+  })
+
+  test('is read all the same behind refusals of others that stand in between', async () => {
+    const stage = new Stage()
+    for (const device of ['A', 'B', 'C']) stage.server.happen({ kind: 'add', device })
+    stage.list.startOver(0)
+    for (const status of [401, 404, 409, 413]) await stage.answer(new Problem(status, undefined))
+    await stage.answer()
+    await stage.answer(new Problem(503, undefined, new Headers({ 'retry-after': '7' })))
+    await stage.answer(new Problem(429, undefined, new Headers({ 'retry-after': '86400' })))
+    await stage.finish()
+    expect([stage.list.isKept, stage.fleet.devices.size]).toEqual([true, 3])
+    expect(stage.failures.map(([status]) => status)).toEqual([401, 404, 409, 413, 503, 429])
+    // Twice as long each time; not before what was said, up to five minutes of it.
+    expect(stage.waits).toEqual([250, 500, 1_000, 2_000, 7_250, 300_500])
   })
 })
 

@@ -1,3 +1,5 @@
+import { tokenRefused } from '#test/client/answering-fetch'
+
 export interface Recorded {
   readonly method: string
   /** Below the base path of the API. */
@@ -11,6 +13,8 @@ export class RecordedFetch {
   readonly asked: Recorded[] = []
   /** Whether the answer gets lost, after the server has given it. */
   loses: (asked: Recorded) => boolean = () => false
+  /** What came with requests and is refused from now on. */
+  readonly #ended = new Set<string | null>()
 
   readonly fetch: typeof globalThis.fetch = async (url, init) => {
     const { pathname, search } = new URL(String(url))
@@ -21,13 +25,19 @@ export class RecordedFetch {
       status: 0,
     }
     this.asked.push(asked)
-    const response = await globalThis.fetch(url, init)
+    const isEnded = this.#ended.has(asked.headers.get('authorization'))
+    const response = isEnded ? tokenRefused() : await globalThis.fetch(url, init)
     asked.status = response.status
     if (this.loses(asked)) {
       await response.arrayBuffer()
       throw new TypeError('lost')
     }
     return response
+  }
+
+  /** The token that was shown last has come to its end, sooner than it says. */
+  endToken(): void {
+    this.#ended.add(this.asked.at(-1)?.headers.get('authorization') ?? null)
   }
 
   /** How often, and with which outcome, this was asked. */

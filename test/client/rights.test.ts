@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
 import { alarmKey, type Client, connect } from '#client/client'
-import type { SocketConstructor } from '#client/options'
+import { MemoryStore } from '#client/memory-store'
 import { basicHeader, grant, newName, Person, report, root, startWithIdentity } from '#test/blackbox/people'
 import { climate, noModifier, sensor, temperature } from '#test/blackbox/sensor'
 import type { StartedServer } from '#test/blackbox/started-server'
@@ -28,10 +28,11 @@ describe('a state of somebody', () => {
     await server?.finish()
   })
 
-  function clientOf({ name, password }: { name: string; password: string }): Client {
+  function clientOf({ name, password }: { name: string; password: string }, fetch = globalThis.fetch): Client {
     const client = connect({
       url: proxy.url,
-      WebSocket: WebSocket as unknown as SocketConstructor,
+      fetch,
+      WebSocket,
       credentials: { scheme: 'dpop', email: name, password },
     })
     clients.push(client)
@@ -91,27 +92,104 @@ describe('a state of somebody', () => {
     await until(() => value() === 20, 'the value again')
   })
 
+  test('lets go of a device that is removed, also of who hears nothing of devices', async () => {
+    const [one, other] = [await makeDevice(), await makeDevice()]
+    const role = newName('role')
+    await admin.putRole(role, grant({ service: ['read'], meta: ['read'] }))
+    const state = clientOf(await admin.bring(newName('person'), [role])).state()
+    await state.ready
+    const heard: string[] = []
+    state.events(({ type }) => heard.push(type))
+    await owner.call('DELETE /devices/:deviceIdentifier', { parameters: { deviceIdentifier: one.name } })
+    await until(() => !state.devices.has(one.name), 'the device to go')
+    expect([heard.includes('OBJECT_UPDATED'), heard.includes('DEVICE_DELETE')]).toEqual([true, false])
+    // One that only offers something else now is looked at, and stays.
+    const services = [{ ...sensor[0], serviceIdentifier: 'other' }]
+    const body = { deviceIdentifier: other.name, services, updates: [] }
+    expect((await server.ask('/link', { method: 'POST', body, headers: basicHeader(other) })).status).toBe(204)
+    const seen = () => [...(state.device(other.name).value?.services.keys() ?? [])]
+    await until(() => seen().join() === 'other', 'what it offers now, of which no event tells')
+  })
+
   test('ends with its session, shows nothing any more, and begins again with the next', async () => {
     const device = await makeDevice()
     const { name, password } = await admin.bring(newName('person'), ['viewer'])
-    const client = connect({ url: proxy.url, WebSocket: WebSocket as unknown as SocketConstructor })
+    const client = connect({ url: proxy.url, WebSocket })
     clients.push(client)
     await client.signIn({ email: name, password })
     const state = client.state()
     await state.ready
-    expect(state.devices.has(device.name)).toBe(true)
+    const value = () => state.device(device.name).value?.services.get(climate)?.valueAt(temperature)
+    expect(value()).toBe(20)
     await admin.delete(`/iam/users/${name}/sessions`)
     await until(() => state.connection.value.state === 'closed', 'the end')
     expect([client.session.value.state, state.devices.size]).toEqual(['signed out', 0])
     await client.signIn({ email: name, password })
     await until(() => state.connection.value.state === 'live', 'the state to be live again')
-    expect(state.devices.has(device.name)).toBe(true)
+    expect(value()).toBe(20)
     // Somebody else at the same page, who may see less.
     const role = newName('role')
     await admin.putRole(role, grant({ service: ['read'] }, ['NONE']))
     const other = await admin.bring(newName('person'), [role])
     await client.signIn({ email: other.name, password: other.password })
     await until(() => state.connection.value.state === 'live' && state.devices.size === 0, 'the other one’s state')
+  })
+
+  test('is nobody else’s who signs in in another tab', async () => {
+    const device = await makeDevice()
+    const [ann, bob] = [await admin.bring(newName('ann'), ['admin']), await admin.bring(newName('bob'), ['viewer'])]
+    const store = new MemoryStore()
+    const tab = () => {
+      const client = connect({ url: proxy.url, WebSocket, store })
+      clients.push(client)
+      return client
+    }
+    const [one, other] = [tab(), tab()]
+    await one.signIn({ email: ann.name, password: ann.password })
+    await other.restore()
+    const state = one.state()
+    await state.ready
+    // The network of the first is gone while the session ends in the other, and somebody else’s begins.
+    proxy.down(true)
+    await until(() => state.connection.value.state === 'reconnecting', 'the break')
+    proxy.down(false)
+    await other.signOut()
+    await other.signIn({ email: bob.name, password: bob.password })
+    await until(() => state.connection.value.state === 'closed', 'the end')
+    expect([one.session.value.state, state.devices.size]).toEqual(['signed out', 0])
+    const parameters = { deviceIdentifier: device.name }
+    await expect(one.call('PATCH /meta/:deviceIdentifier', { parameters, body: { by: 'ann' } })).rejects.toMatchObject({
+      status: 401,
+    })
+    expect(await other.call('GET /iam/me')).toMatchObject({ name: bob.name })
+    expect(await one.restore()).toMatchObject({ state: 'signed in', name: bob.name })
+    await until(() => state.connection.value.state === 'live' && state.devices.has(device.name), 'his state')
+  })
+
+  test('is live only when all that was asked for is read, however often that is refused on the way', async () => {
+    await makeDevice()
+    const held = new Set<() => void>()
+    let refusals = 1
+    const fetch: typeof globalThis.fetch = async (url, init) => {
+      if (String(url).includes('/alarms/status')) await new Promise<void>((resolve) => held.add(resolve))
+      // As a proxy does while what stands behind it is put up anew.
+      if (String(url).includes('/devices') && refusals-- > 0) return new Response('no such upstream', { status: 404 })
+      return globalThis.fetch(url, init)
+    }
+    const client = clientOf(root, fetch)
+    const state = client.state()
+    const told: unknown[] = []
+    state.connection.subscribe(() => told.push(state.connection.value.problem))
+    await state.ready
+    expect(told).toContainEqual(expect.objectContaining({ status: 404 }))
+    expect(state.connection.value).toEqual({ state: 'live', since: expect.any(Number) })
+    const { alarms } = state
+    expect(state.connection.value.state).toBe('catching up')
+    await until(() => held.size > 0, 'the question')
+    expect([state.connection.value.state, alarms.isComplete]).toEqual(['catching up', false])
+    for (const release of held) release()
+    await until(() => state.connection.value.state === 'live', 'live')
+    expect(alarms.isComplete).toBe(true)
   })
 
   test('has schemas, alarms, firmware and subscriptions when they are asked for, over breaks too', async () => {

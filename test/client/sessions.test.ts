@@ -99,7 +99,7 @@ describe('a client’s session', () => {
     const who = await somebody()
     const { client: person, record } = client()
     await signIn(person, who)
-    await ended()
+    record.endToken()
     let lost = 0
     record.loses = ({ path, status }) => path === '/auth/token' && status === 200 && lost++ === 0
     expect(await person.call('GET /iam/me')).toMatchObject({ name: who.name })
@@ -107,7 +107,7 @@ describe('a client’s session', () => {
       true,
       [200, 200],
     ])
-    await ended()
+    record.endToken()
     expect(await person.call('GET /iam/me')).toMatchObject({ name: who.name })
   })
 
@@ -129,6 +129,7 @@ describe('a client’s session', () => {
       // The time, then the nonce: later proofs have both.
       expect(record.statusesOf('POST /auth/login')).toEqual([401, 400, 200])
       expect(record.statusesOf('GET /iam/me')).toEqual([200, 200])
+      expect(Math.abs(person.now() - Date.now())).toBeLessThan(60_000)
     }
   })
 
@@ -207,7 +208,7 @@ describe('a client’s session', () => {
       const renews =
         credentials.scheme === 'basic' ? 'POST /iam/token?grant_type=refresh_token&scope=offline' : 'POST /auth/token'
       const done = (route: string) => record.statusesOf(route).filter((status) => status === 200).length
-      await ended()
+      record.endToken()
       await Promise.all([program.call('GET /iam/me'), program.call('GET /iam/me')])
       expect([done(signsIn), done(renews)]).toEqual([1, 1])
       admin = await Person.signIn(server)
@@ -249,6 +250,29 @@ describe('a client’s session', () => {
     await expect(
       program.call('GET /devices/:deviceIdentifier', { parameters: { deviceIdentifier: '..' } }),
     ).rejects.toBeInstanceOf(TypeError)
+  })
+
+  test('a call whose answer was lost is made once, though it is asked for twice', async () => {
+    const { client: program, record } = client({
+      credentials: { scheme: 'basic', name: 'root', password: admin.password },
+    })
+    const body = { name: newName('Hall'), devices: [] }
+    let lost = 0
+    record.loses = ({ method, path }) => method === 'POST' && path === '/groups' && lost++ === 0
+    await expect(program.call('POST /groups', { body })).rejects.toBeInstanceOf(ConnectionLost)
+    const { resourceIdentifier } = await program.call('POST /groups', { body })
+    expect(record.statusesOf('POST /groups')).toEqual([201, 201])
+    const made = (await program.call('GET /groups')).filter(({ name }) => name === body.name)
+    expect(made).toMatchObject([{ resourceIdentifier }])
+  })
+
+  test('nobody can be called as everybody is while IAM is off', async () => {
+    const { client: program } = client({ credentials: { scheme: 'basic', name: 'root', password: admin.password } })
+    const body = { name: 'Anonymous', roles: ['viewer'] }
+    expect(await problemOf(program.call('POST /iam/users', { body }))).toMatchObject({
+      status: 400,
+      details: [{ path: 'name', message: 'must not be anonymous, who everybody is while IAM is off' }],
+    })
   })
 
   test('pages of a list are all of it, and what did not change is not sent again', async () => {

@@ -2,7 +2,6 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
 import { type Client, connect, type State } from '#client/client'
-import type { SocketConstructor } from '#client/options'
 import { StartedServer } from '#test/blackbox/started-server'
 import { until } from '#test/blackbox/until'
 import { fasterTime } from '#test/client/faster-time'
@@ -18,7 +17,7 @@ describe('a state over a bad network', () => {
   beforeAll(async () => {
     server = await StartedServer.start()
     proxy = await ShakyProxy.before(server.port)
-    client = connect({ url: proxy.url, WebSocket: WebSocket as unknown as SocketConstructor, ...fasterTime(15) })
+    client = connect({ url: proxy.url, WebSocket, ...fasterTime(15) })
   })
   afterAll(async () => {
     client?.close()

@@ -1,38 +1,24 @@
 import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { launchChromium, noBrowser } from '#test/blackbox/chromium'
+import { describe, expect, test } from 'vitest'
 import { grant, Person, root, signUp, startWithIdentity } from '#test/blackbox/people'
 import type { StartedServer } from '#test/blackbox/started-server'
 import { until } from '#test/blackbox/until'
 import { dialogOf, fitsAPhone, isTold, rowOf, visit } from '#test/dashboard/looking'
-import { Visitor } from '#test/dashboard/visitor'
+import { openPages, Visitor } from '#test/dashboard/visitor'
 
 /** The pages by which users, roles, tenants, keys and sessions are administered, in a browser. Contract 2. */
 describe('the pages of administration', () => {
   let server: StartedServer
+  let browser: Browser
   let admin: Person
-  let browser: Browser | undefined
   let ann: Visitor
-
-  beforeAll(async () => {
-    if (noBrowser && !process.env.CI) {
-      console.warn(noBrowser)
-      return
-    }
-    server = await startWithIdentity()
+  openPages(startWithIdentity, async (opened) => {
+    ;({ server, browser } = opened)
     admin = await Person.signIn(server)
-    browser = await launchChromium()
     ann = await Visitor.open(browser, server)
     await ann.signIn(root)
     await ann.sees('Fleet')
-  }, 120_000)
-  afterAll(async () => {
-    await ann?.close()
-    await browser?.close()
-    await server?.finish()
-  })
-  beforeEach((context) => {
-    if (!browser) context.skip(noBrowser)
+    return ann
   })
 
   const page = () => ann.page
@@ -67,14 +53,31 @@ describe('the pages of administration', () => {
     await button('Invite somebody').click()
     await dialog.getByLabel('Name').fill('ANN')
     await button('Make the code').click()
-    await dialog.getByText('The name is taken').waitFor()
+    await dialog.getByRole('alert').getByText('The name is taken').waitFor()
+    // What was typed is not lost by a slip of the hand.
     await page().keyboard.press('Escape')
+    await ann.isAsked(false)
+    expect(await dialog.getByLabel('Name').inputValue()).toBe('ANN')
+    await page().mouse.click(5, 5)
+    await ann.isAsked(true)
+    await dialog.waitFor({ state: 'hidden' })
 
+    // Only what is changed is sent.
     await button('Change ann').click()
     await dialog.getByLabel('viewer').check()
     await dialog.getByLabel('operator').uncheck()
+    expect((await admin.patch('/iam/users/ann', { email: 'other@acme.example' })).status).toBe(200)
     await button('Save').click()
     await told('ann is changed')
+    expect(await user('ann')).toMatchObject({ roles: ['viewer'], email: 'other@acme.example' })
+    await until(async () => (await row('ann').getByText('other@acme.example').count()) === 1, 'the list')
+    await button('Change ann').click()
+    await dialog.getByLabel('E-mail').fill('ann@acme.example')
+    expect((await admin.patch('/iam/users/ann', { email: 'third@acme.example' })).status).toBe(200)
+    await button('Save').click()
+    await dialog.getByText('Somebody changed this user while you did, so nothing was sent').waitFor()
+    await button('Save').click()
+    await dialog.waitFor({ state: 'hidden' })
     expect(await user('ann')).toMatchObject({ roles: ['viewer'], email: 'ann@acme.example', state: 'active' })
 
     await button('Disable ann').click()
@@ -145,7 +148,15 @@ describe('the pages of administration', () => {
       },
     ])
 
+    // Rights that were taken away meanwhile do not come back unseen.
     await button('Change wall').click()
+    await dialog.getByLabel('read on updates').check()
+    await admin.putRole('wall', grant({ service: ['read'] }))
+    await button('Save the role').click()
+    await dialog.getByRole('alert').getByText('Somebody changed this role while you did').waitFor()
+    expect(await saved()).toMatchObject([{ permissions: { service: ['read'] } }])
+    await button('Take what is there now').click()
+    expect(await dialog.getByLabel('update on service').isChecked()).toBe(false)
     await button('Add a grant').click()
     await dialog.getByRole('group', { name: 'Grant 2' }).getByLabel('read on health').check()
     await button('Save the role').click()
@@ -160,6 +171,8 @@ describe('the pages of administration', () => {
     await dialog.getByRole('button', { name: 'Delete wall' }).click()
     await told('Role wall is deleted')
     expect((await admin.get('/iam/roles/wall')).status).toBe(404)
+    // Whoever works by the keyboard goes on from where it was.
+    await expect.poll(() => ann.focused()).toBe('Roles')
   })
 
   test('keys are made, shown once, and ended', async () => {
@@ -179,9 +192,11 @@ describe('the pages of administration', () => {
     await button('Delete Hall 3').click()
     await button('Delete the key').click()
     await told('The key Hall 3 has ended')
+    await expect.poll(() => ann.focused()).toBe('Provisioning keys')
     expect((await server.ask('/link', { method: 'POST', body, headers })).status).toBe(401)
 
     await button('New API key').click()
+    await dialog.getByLabel('Name').and(page().locator(':focus')).waitFor()
     await dialog.getByLabel('Name').fill('Reporting')
     await dialog.getByLabel('viewer').check()
     await dialog.getByLabel('It is good').selectOption('a year')
@@ -217,6 +232,7 @@ describe('the pages of administration', () => {
 
     await tab('Tenants')
     await button('Change Acme').click()
+    expect((await admin.patch('/iam/tenants/acme', { name: 'Acme Ltd' })).status).toBe(200)
     await dialog.getByLabel('Hosts').fill('not a host!')
     await button('Save').click()
     await dialog.getByText('must be a host name').first().waitFor()
@@ -228,8 +244,9 @@ describe('the pages of administration', () => {
       hosts: ['devices.acme.example'],
       basic: false,
       twoFactor: 'required',
+      name: 'Acme Ltd',
     })
-    await button('Delete Acme').click()
+    await button('Delete Acme Ltd').click()
     await dialog.getByLabel('Type acme to confirm').fill('acme')
     await button('Delete it with everything in it').click()
     await told('Tenant acme is unreachable')
@@ -273,7 +290,7 @@ describe('the pages of administration', () => {
   test('what one may not do is not offered, and what one may not see is not there', async () => {
     await admin.putRole('looker', grant({ users: ['read'], service: ['read'] }))
     const looker = await admin.bring('looker', ['looker'])
-    const other = await Visitor.open(browser as Browser, server)
+    const other = await Visitor.open(browser, server)
     await other.signIn(looker)
     await other.sees('Fleet')
     await visit(other, '/administration')
@@ -287,5 +304,29 @@ describe('the pages of administration', () => {
     expect(await other.button(/^New/).count()).toBe(0)
     expect(await other.page.getByText('Provisioning keys').count()).toBe(0)
     await other.close()
+
+    // Everything, but on one device: what concerns any device is for others.
+    await admin.putRole('narrow', grant({ '*': ['*'] }, ['LAMP-1']))
+    const narrow = await Visitor.open(browser, server)
+    await narrow.signIn(await admin.bring('narrow', ['narrow']))
+    await narrow.reads('which an administrator can make')
+    await narrow.button('Add a device').first().waitFor()
+    expect(await narrow.button('Make a key for them').count()).toBe(0)
+    await narrow.goTo('/administration/keys')
+    await narrow.reads('There is no provisioning key')
+    expect(await narrow.button('New provisioning key').count()).toBe(0)
+    await narrow.goTo('/firmware')
+    await narrow.reads('There is no firmware yet')
+    expect(await narrow.button('New release').count()).toBe(0)
+    await narrow.goTo('/firmware/lamps')
+    await narrow.reads('There is no rollout')
+    expect(await narrow.button(/^New/).count()).toBe(0)
+    await narrow.button('Pin a device').click()
+    await narrow.field('Device').fill('pump-7')
+    await narrow.reads('It is out of your reach.')
+    expect(await narrow.button('Pin it').isDisabled()).toBe(true)
+    await narrow.field('Device').fill('lamp-1')
+    await narrow.page.getByText('It is out of your reach.').waitFor({ state: 'detached' })
+    await narrow.close()
   })
 })

@@ -1,10 +1,10 @@
 import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { launchChromium, noBrowser } from '#test/blackbox/chromium'
+import { describe, expect, test } from 'vitest'
 import { StartedServer } from '#test/blackbox/started-server'
 import { until } from '#test/blackbox/until'
 import { Boilers } from '#test/dashboard/boilers'
-import { Visitor } from '#test/dashboard/visitor'
+import { fitsAPhone, rowOf } from '#test/dashboard/looking'
+import { openPages, Visitor } from '#test/dashboard/visitor'
 
 interface Alarm {
   readonly name: string
@@ -17,29 +17,19 @@ interface Alarm {
 /** Alarms in a real browser: made, watched, changed, removed. Contract 5.3. */
 describe('alarms in a browser', () => {
   let server: StartedServer
-  let browser: Browser | undefined
+  let browser: Browser
   let boilers: Boilers
   let ann: Visitor
-
-  beforeAll(async () => {
-    if (noBrowser && !process.env.CI) {
-      console.warn(noBrowser)
-      return
-    }
-    server = await StartedServer.start()
-    boilers = await Boilers.link(server, 3)
-    browser = await launchChromium()
-    ann = await Visitor.open(browser, server)
-  }, 120_000)
-  afterAll(async () => {
-    await ann?.close()
-    await browser?.close()
-    boilers?.cut()
-    await server?.finish()
-  })
-  beforeEach((context) => {
-    if (!browser) context.skip(noBrowser)
-  })
+  openPages(
+    () => StartedServer.start(),
+    async (opened) => {
+      ;({ server, browser } = opened)
+      boilers = await Boilers.link(server, 3)
+      ann = await Visitor.open(browser, server)
+      return ann
+    },
+    () => boilers?.cut(),
+  )
 
   const row = (text: string) => ann.page.getByRole('row').filter({ hasText: text })
   const pick = (label: string, option: string) => ann.field(label).selectOption({ label: option })
@@ -55,7 +45,7 @@ describe('alarms in a browser', () => {
     await ann.goTo('/alarms')
     await ann.sees('Alarms')
     await ann.reads('No alarm yet')
-    await ann.reads(/curl -X POST http:.*\/api\/v1\/alarms/)
+    await ann.reads(/^curl -X POST .* http:.*\/api\/v1\/alarms$/)
     await ann.isAccessible()
   })
 
@@ -144,6 +134,19 @@ describe('alarms in a browser', () => {
 
   test('what somebody else changes meanwhile is said, and taken when wished', async () => {
     await ann.field('Name').fill('Mine')
+    // Nothing of it is lost by a link, by going back or by loading anew.
+    const here = ann.page.url()
+    await ann.page.getByRole('link', { name: 'All alarms' }).click()
+    await ann.isAsked(false)
+    await ann.page.evaluate('history.back()')
+    await ann.isAsked(false)
+    expect(ann.page.url()).toBe(here)
+    const asks = ann.page.waitForEvent('dialog')
+    await ann.page.evaluate('setTimeout(() => location.reload())')
+    const question = await asks
+    expect(question.type()).toBe('beforeunload')
+    await question.dismiss()
+    expect(await ann.field('Name').inputValue()).toBe('Mine')
     const { resourceIdentifier: _, ...alarm } = await only()
     const body = {
       name: 'Theirs',
@@ -157,21 +160,45 @@ describe('alarms in a browser', () => {
     await ann.button('Take what is there now').click()
     await until(async () => (await ann.field('Name').inputValue()) === 'Theirs', 'what is there now')
     await ann.sees('Theirs')
+    await ann.field('Name').fill('Mine')
+    await ann.page.evaluate('history.back()')
+    await ann.isAsked(true)
+    await ann.sees('Alarms')
+    await ann.page.getByRole('link', { name: 'Theirs' }).click()
+    await ann.sees('Theirs')
   })
 
   test('on a phone everything is within reach', async () => {
-    const phone = await Visitor.open(browser as Browser, server, 'phone')
+    const phone = await Visitor.open(browser, server, 'phone')
     await phone.goTo(pathOf(await only()))
     await phone.sees('Theirs')
-    expect(await phone.page.evaluate('document.documentElement.scrollWidth <= innerWidth')).toBe(true)
+    await fitsAPhone(phone)
     await phone.isAccessible()
+    await phone.goTo('/alarms')
+    await rowOf(phone.page, 'Theirs').waitFor()
+    await fitsAPhone(phone)
     await phone.close()
   })
 
   test('it is removed after a question, and elsewhere the list follows', async () => {
-    const bob = await Visitor.open(browser as Browser, server)
+    const bob = await Visitor.open(browser, server)
+    let goOn = () => {}
+    const isHeld = new Promise<void>((resolve) => {
+      goOn = resolve
+    })
+    await bob.page.route('**/alarms/status*', async (route) => {
+      await isHeld
+      await route.continue()
+    })
     await bob.goTo('/alarms')
-    await bob.page.getByRole('link', { name: 'Theirs' }).waitFor()
+    // Nobody knows yet whether it is quiet.
+    await rowOf(bob.page, 'Theirs').getByText('…').waitFor()
+    await bob.goTo(pathOf(await only()))
+    await bob.reads('Reading where it is active')
+    goOn()
+    await bob.reads('It was active nowhere so far')
+    await bob.goTo('/alarms')
+    await rowOf(bob.page, 'Theirs').getByText('quiet').waitFor()
     await ann.button('Remove').click()
     await ann.reads('Where it is active it ends')
     await ann.button('Remove the alarm').click()

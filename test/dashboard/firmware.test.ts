@@ -1,38 +1,29 @@
 import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { launchChromium, noBrowser } from '#test/blackbox/chromium'
+import { describe, expect, test } from 'vitest'
 import { comesTo, imageOf, put, release, sha256Of } from '#test/blackbox/firmware-fleet'
 import { StartedServer } from '#test/blackbox/started-server'
 import { until } from '#test/blackbox/until'
 import { UpdatingDevice } from '#test/blackbox/updating-device'
 import { dialogOf, fitsAPhone, isTold, rowOf, visit } from '#test/dashboard/looking'
-import { Visitor } from '#test/dashboard/visitor'
+import { openPages, Visitor } from '#test/dashboard/visitor'
 
 /** The pages about firmware, in a browser, against the built server. Contract 6. */
 describe('the pages about firmware', () => {
   let server: StartedServer
-  let browser: Browser | undefined
+  let browser: Browser
   let ann: Visitor
   const devices: UpdatingDevice[] = []
-
-  beforeAll(async () => {
-    if (noBrowser && !process.env.CI) {
-      console.warn(noBrowser)
-      return
-    }
-    server = await StartedServer.start({ DISABLE_CONNECT_UPDATE: 'on' })
-    browser = await launchChromium()
-    ann = await Visitor.open(browser, server)
-  }, 120_000)
-  afterAll(async () => {
-    await ann?.close()
-    await browser?.close()
-    for (const device of devices) device.cut()
-    await server?.finish()
-  })
-  beforeEach((context) => {
-    if (!browser) context.skip(noBrowser)
-  })
+  openPages(
+    () => StartedServer.start({ DISABLE_CONNECT_UPDATE: 'on' }),
+    async (opened) => {
+      ;({ server, browser } = opened)
+      ann = await Visitor.open(browser, server)
+      return ann
+    },
+    () => {
+      for (const device of devices) device.cut()
+    },
+  )
 
   const page = () => ann.page
   const button = (name: string | RegExp) => ann.button(name)
@@ -98,6 +89,9 @@ describe('the pages about firmware', () => {
     await row('steps').getByText('1.0.0 on 3').waitFor()
     await page().getByRole('link', { name: 'steps' }).click()
     await page().getByText('There is no rollout').waitFor()
+    // Only devices know of it yet: that is nothing that went wrong.
+    await page().getByText('No device is pinned').waitFor()
+    expect(await page().locator('.notice.bad').count()).toBe(0)
     await page().getByText('3 devices, 0 being updated').waitFor()
 
     await button('New rollout').click()
@@ -132,6 +126,15 @@ describe('the pages about firmware', () => {
     const counts = page().locator('.rollout-counts')
     await counts.getByText('1 done').waitFor()
     await ann.isPictured('rollout')
+
+    await button('Change the rollout').click()
+    await dialog.getByLabel('Tries for one device').fill('5')
+    await put(server, 'steps/rollout', { firmware: '1.1.0', percent: 90, errorThresholdPercent: 20 })
+    await button('Change it').click()
+    await dialog.getByText('Somebody changed this rollout while you did').first().waitFor()
+    await button('Take what is there now').click()
+    expect(await dialog.getByLabel('Percent of the devices').inputValue()).toBe('90')
+    await page().keyboard.press('Escape')
 
     await button('Pause').click()
     await told('No further device begins with 1.1.0')
@@ -195,6 +198,7 @@ describe('the pages about firmware', () => {
     await button('Remove the pin of PUMP-7').click()
     await button('Remove the pin').click()
     await page().getByText('No device is pinned').waitFor()
+    await expect.poll(() => ann.focused()).toBe('Pins')
     expect((await server.get('/updates/projects/pinned/pins')).json).toEqual([])
   })
 
@@ -224,7 +228,8 @@ describe('the pages about firmware', () => {
     await dialog.getByText('an update is available').waitFor()
     await button('Update HAND-1 now').click()
     device.says(await device.offered(), 'STARTED')
-    await told('HAND-1: begins to update')
+    // Above the dialog and within it: what is beside it is out of reach.
+    await dialog.locator('.toast', { hasText: 'HAND-1: begins to update' }).waitFor()
     await comesTo(server, 'HAND-1', 'STARTED')
     await page().keyboard.press('Escape')
 
@@ -261,7 +266,7 @@ describe('the pages about firmware', () => {
     const elsewhere = await StartedServer.start({ UPDATE_SERVER_URL: 'http://127.0.0.1:9' })
     try {
       devices.push(await UpdatingDevice.linked(elsewhere, 'AWAY-1', { project: 'away' }))
-      const other = await Visitor.open(browser as Browser, elsewhere)
+      const other = await Visitor.open(browser, elsewhere)
       await visit(other, '/firmware')
       await other.reads('Firmware comes from another update server')
       await rowOf(other.page, 'away').getByText('1.0.0 on 1').waitFor()

@@ -1,6 +1,5 @@
 import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { launchChromium, noBrowser } from '#test/blackbox/chromium'
+import { describe, expect, test } from 'vitest'
 import {
   type Fn,
   makeFunction,
@@ -13,39 +12,27 @@ import {
 import { type Credentials, Person, report, root, startWithIdentity } from '#test/blackbox/people'
 import type { StartedServer } from '#test/blackbox/started-server'
 import { until } from '#test/blackbox/until'
-import { Visitor } from '#test/dashboard/visitor'
+import { fitsAPhone } from '#test/dashboard/looking'
+import { openPages, Visitor } from '#test/dashboard/visitor'
 
 /** One's own subscriptions in a real browser, and what is not offered to who may not. §2.6, contract 5.6, 5.7. */
 describe('notifications in a browser', () => {
   let server: StartedServer
+  let browser: Browser
   let admin: Person
-  let browser: Browser | undefined
   let bob: Credentials
   let bobElsewhere: Person
   let page: Visitor
   let heat: Fn
-
-  beforeAll(async () => {
-    if (noBrowser && !process.env.CI) {
-      console.warn(noBrowser)
-      return
-    }
-    server = await startWithIdentity()
+  openPages(startWithIdentity, async (opened) => {
+    ;({ server, browser } = opened)
     admin = await Person.signIn(server)
     bob = await admin.bring('bob', ['viewer'], { email: 'bob@acme.example' })
     bobElsewhere = await Person.signIn(server, bob)
-    browser = await launchChromium()
     page = await Visitor.open(browser, server)
     await page.signIn(bob)
     await page.sees('Fleet')
-  }, 120_000)
-  afterAll(async () => {
-    await page?.close()
-    await browser?.close()
-    await server?.finish()
-  })
-  beforeEach((context) => {
-    if (!browser) context.skip(noBrowser)
+    return page
   })
 
   const row = (text: string) => page.page.getByRole('row').filter({ hasText: text })
@@ -57,6 +44,7 @@ describe('notifications in a browser', () => {
     await page.reads('You are subscribed to nothing')
     await page.reads('There is nothing to subscribe to yet')
     await page.isAccessible()
+    await fitsAPhone(page)
   })
 
   test('one subscribes to a function, by mail, in a locale', async () => {
@@ -135,7 +123,7 @@ describe('notifications in a browser', () => {
   })
 
   test('administrators see what becomes of mail', async () => {
-    const chief = await Visitor.open(browser as Browser, server)
+    const chief = await Visitor.open(browser, server)
     await chief.signIn(root)
     await chief.goTo('/notifications')
     await chief.reads('All mail of this tenant')

@@ -1,33 +1,36 @@
 import type { Browser } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { launchChromium, noBrowser } from '#test/blackbox/chromium'
+import { afterEach, describe, expect, test } from 'vitest'
 import { type Credentials, codeIn, newName, Person, root, startWithIdentity } from '#test/blackbox/people'
 import type { StartedServer } from '#test/blackbox/started-server'
-import { Visitor } from '#test/dashboard/visitor'
+import { fitsAPhone } from '#test/dashboard/looking'
+import { openPages, Visitor } from '#test/dashboard/visitor'
 import { codeOf } from '#test/identity/totp-code'
+
+/** Keeps count of the addresses under which the page has something to save as a file. */
+const countingFiles = `{
+  globalThis.filesOpen = new Set()
+  const { createObjectURL, revokeObjectURL } = URL
+  URL.createObjectURL = (blob) => {
+    const url = createObjectURL.call(URL, blob)
+    filesOpen.add(url)
+    return url
+  }
+  URL.revokeObjectURL = (url) => {
+    filesOpen.delete(url)
+    revokeObjectURL.call(URL, url)
+  }
+}`
 
 /** Signing in by the DPoP scheme and one's own account, in a real browser. §5.2, contract 2. */
 describe('signing in, in a browser', () => {
   let server: StartedServer
-  let browser: Browser | undefined
+  let browser: Browser
   let admin: Person
   let visitor: Visitor | undefined
-
-  beforeAll(async () => {
-    if (noBrowser && !process.env.CI) {
-      console.warn(noBrowser)
-      return
-    }
-    server = await startWithIdentity()
+  openPages(startWithIdentity, async (opened) => {
+    ;({ server, browser } = opened)
     admin = await Person.signIn(server)
-    browser = await launchChromium()
-  }, 120_000)
-  afterAll(async () => {
-    await browser?.close()
-    await server?.finish()
-  })
-  beforeEach((context) => {
-    if (!browser) context.skip(noBrowser)
+    return undefined
   })
   afterEach(async () => {
     const last = visitor
@@ -36,7 +39,7 @@ describe('signing in, in a browser', () => {
   })
 
   const visit = async () => {
-    visitor = await Visitor.open(browser as Browser, server)
+    visitor = await Visitor.open(browser, server)
     return visitor
   }
   /** Of the secret that the page shows; a code of the next half minute where that of this one was used. */
@@ -49,6 +52,7 @@ describe('signing in, in a browser', () => {
     const ann = await visit()
     await ann.sees('Sign in')
     await ann.isAccessible()
+    await fitsAPhone(ann)
     await ann.isPictured('sign-in')
     await ann.signIn({ ...root, password: 'a wrong password' })
     await ann.page.locator('form .problem', { hasText: 'Name or password is wrong.' }).waitFor()
@@ -74,12 +78,63 @@ describe('signing in, in a browser', () => {
     await ann.reads('No devices yet')
     await ann.button('Make a key for them').click()
     await ann.reads(/^npm run fleet -- .* --key \S+$/)
+    // The fleet may only speak for devices, so the page says what they mean.
+    const described = (await admin.get('/schemas?depth=1')).json as { readonly schema: { readonly name: string } }[]
+    expect(described.map(({ schema }) => schema.name).sort()).toEqual([
+      'Climate',
+      'Controls',
+      'Diagnostics',
+      'Power',
+      'Pump',
+    ])
     await ann.isAccessible()
+  })
+
+  test('a page that is opened before the server answers goes on by itself, and says what it waits for', async () => {
+    const ann = await visit()
+    await ann.signIn(root)
+    await ann.sees('Fleet')
+    let asked = 0
+    await ann.page.route('**/iam/me', (route) => {
+      asked++
+      return asked === 1 ? route.abort() : route.continue()
+    })
+    await ann.page.reload()
+    await ann.reads('It is tried again by itself.')
+    await ann.sees('Fleet')
+    await ann.page.unroute('**/iam/me')
+    await ann.goTo('/account')
+    await ann.field('Current password').fill('not the password')
+    await ann.field('New password').fill('another password')
+    await ann.field('New password once more').fill('another password')
+    let goOn = () => {}
+    const isHeld = new Promise<void>((resolve) => {
+      goOn = resolve
+    })
+    await ann.page.route('**/auth/password', async (route) => {
+      await isHeld
+      await route.continue()
+    })
+    await ann.button('Change the password').click()
+    await ann.reads('No answer yet')
+    goOn()
+    await ann.page.locator('form .problem', { hasText: 'Name or password is wrong.' }).waitFor()
+    expect(await ann.page.getByText('No answer yet').count()).toBe(0)
   })
 
   test('who may less is offered less', async () => {
     const who = await admin.bring(newName('viewer'), ['viewer'])
     const ann = await visit()
+    // A browser that keeps nothing for pages: then asking for it throws.
+    await ann.page.addInitScript(`{
+      const deny = () => { throw new DOMException('denied', 'SecurityError') }
+      for (const name of ['localStorage', 'sessionStorage']) Object.defineProperty(window, name, { get: deny })
+      IDBFactory.prototype.open = deny
+      LockManager.prototype.request = async () => deny()
+    }`)
+    await ann.page.reload()
+    await ann.button(/^Colours: as the system/).click()
+    await ann.button(/^Colours: dark/).waitFor()
     await ann.signIn(who)
     await ann.reads('No devices yet')
     const links = ann.page.getByRole('navigation', { name: 'Pages' }).getByRole('link')
@@ -122,12 +177,19 @@ describe('signing in, in a browser', () => {
     await ann.field('Password').fill('a password that is chosen')
     await ann.button('Choose this password').click()
     await ann.page.locator('form .problem', { hasText: 'The name or the code is wrong' }).waitFor()
-    // An address that holds both fills them in.
+    // An address that was cut off is taken as it is.
+    await ann.goTo(`/sign-up/${name}/%`)
+    await ann.page.reload()
+    await expect.poll(() => ann.field('Code').inputValue()).toBe('%')
+    // One that holds both fills them in.
     await ann.goTo(`/sign-up/${name}/${codeIn(invited)}`)
     await ann.page.reload()
     await ann.field('Password').fill('a password that is chosen')
+    await ann.field('Stay signed in on this device').uncheck()
     await ann.button('Choose this password').click()
     await ann.sees('Fleet')
+    await ann.page.reload()
+    await ann.sees('Sign in')
   })
 
   test('a second factor that the tenant requires is set up on the way in, and asked for the next time', async () => {
@@ -140,6 +202,7 @@ describe('signing in, in a browser', () => {
     await ann.signIn(who)
     await ann.sees('Set up a second factor')
     await ann.isAccessible()
+    await ann.page.evaluate(countingFiles)
     await ann.button('With an app for one-time codes').click()
     await ann.page.getByRole('img', { name: 'QR code of the secret below' }).waitFor()
     await ann.isAccessible()
@@ -150,8 +213,10 @@ describe('signing in, in a browser', () => {
     await ann.isAccessible()
     const codes = await ann.page.locator('.codes li').allTextContents()
     expect(codes).toHaveLength(10)
+    expect(await ann.page.evaluate('filesOpen.size')).toBe(1)
     await ann.button('I have kept them').click()
     await ann.sees('Fleet')
+    await expect.poll(() => ann.page.evaluate('filesOpen.size')).toBe(0)
     await ann.button('Sign out').click()
 
     await ann.signIn(who)
@@ -205,10 +270,16 @@ describe('signing in, in a browser', () => {
     await ann.sees('Recovery codes')
     await ann.button('I have kept them').click()
     await ann.sees('Your account')
+    await ann.reads('In force.')
     await ann.button('Remove…').click()
     await ann.field('Your password').fill(password)
     await ann.button('Remove').click()
     await ann.reads('One-time codes were removed')
+    await ann.reads('Not in force.')
+    expect(await ann.button('Remove…').count()).toBe(0)
+    await fitsAPhone(ann)
+    await ann.button('Sign out everywhere…').click()
+    await ann.reads('Every session of yours ends at once')
     await ann.button('Sign out everywhere').click()
     await ann.sees('Sign in')
   })

@@ -3,8 +3,9 @@ import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import type { AxeResults } from 'axe-core'
 import type { Browser, BrowserContext, Locator, Page } from 'playwright-core'
-import { expect } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect } from 'vitest'
 import { projectRoot } from '#bench/project-root'
+import { launchChromium, noBrowser } from '#test/blackbox/chromium'
 import type { Credentials } from '#test/blackbox/people'
 import type { StartedServer } from '#test/blackbox/started-server'
 import { deadlineMs } from '#test/blackbox/until'
@@ -18,6 +19,43 @@ const sizes = {
   desk: { width: 1280, height: 800 },
   phone: { width: 390, height: 844 },
 } as const
+
+export interface Opened {
+  readonly server: StartedServer
+  readonly browser: Browser
+}
+
+/**
+ * What tests of pages begin with: a server and a browser, for all tests of a file. `begin` may answer the visitor that they
+ * share; `end` is for what else it made. Without a browser they are skipped, but in CI.
+ */
+export function openPages(
+  start: () => Promise<StartedServer>,
+  begin: (opened: Opened) => Promise<Visitor | undefined>,
+  end: () => void = () => {},
+): void {
+  let server: StartedServer | undefined
+  let browser: Browser | undefined
+  let visitor: Visitor | undefined
+  beforeAll(async () => {
+    if (noBrowser && !process.env.CI) {
+      console.warn(noBrowser)
+      return
+    }
+    server = await start()
+    browser = await launchChromium()
+    visitor = await begin({ server, browser })
+  }, 120_000)
+  afterAll(async () => {
+    await visitor?.close()
+    await browser?.close()
+    end()
+    await server?.finish()
+  })
+  beforeEach((context) => {
+    if (!browser) context.skip(noBrowser)
+  })
+}
 
 /** Somebody with a browser of his own, on the pages of a server. */
 export class Visitor {
@@ -82,6 +120,18 @@ export class Visitor {
   /** Until the page says that what it shows is live. */
   async isLive(): Promise<void> {
     await this.page.locator('.connection', { hasText: 'live' }).waitFor()
+  }
+
+  /** Until what would be lost is asked about; then it stays, or is left. */
+  async isAsked(isLeft: boolean): Promise<void> {
+    const question = this.page.getByRole('dialog', { name: 'Leave without saving?' })
+    await question.getByRole('button', { name: isLeft ? 'Leave it' : 'Cancel' }).click()
+    await question.waitFor({ state: 'hidden' })
+  }
+
+  /** What has the focus, by its text. */
+  async focused(): Promise<unknown> {
+    return this.page.evaluate('document.activeElement?.textContent')
   }
 
   field(label: string): Locator {

@@ -179,6 +179,18 @@ describe('whom it talks to', () => {
     expect(await port({ PORT: number, HOST: '192.0.2.1' })).toMatch(/^wrong /)
   })
 
+  test('who has taken the port is shown no key', async () => {
+    const shown: unknown[] = []
+    const pretending = createHttpServer(({ headers }, response) => {
+      shown.push(headers['x-api-key'])
+      response.writeHead(200, { Connection: 'close' }).end('{"status":"ok"}')
+    })
+    const config = configOf({ PORT: await listening(pretending), DATA_DIR: join(tmpdir(), 'nobody-has-this-folder') })
+    const [finding, ...more] = await portFindings(config, 'the-key')
+    expect([finding?.verdict, finding?.said, more]).toEqual(['wrong', expect.stringContaining("somebody else's"), []])
+    expect(new Set(shown)).toEqual(new Set([undefined]))
+  })
+
   test('mail is tried as far as its password', async () => {
     const mail = await RealSmtpServer.open()
     open.push(mail)
@@ -272,5 +284,6 @@ describe('the command', () => {
 
   test('says what it does', async () => {
     expect(await doctor({ PORT: 'http' }, '--help')).toEqual({ code: 0, out: expect.stringContaining('Exit code') })
+    expect(await doctor({}, '--jsno')).toEqual({ code: 2, out: '' })
   })
 })

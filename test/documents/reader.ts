@@ -12,6 +12,9 @@ import { Serving, Terminal } from '#test/documents/typed'
 /** The port that documents name: it is another one here. */
 const namedPort = /\b8080\b/g
 
+/** Of the administrator of a server that is there already. */
+const foundPassword = 'correct horse battery'
+
 /** What of the project a reader uses from its folder. What he might write into is his own. */
 const linked = ['package.json', 'src', 'dist', 'node_modules']
 const copied = ['examples', 'ops', 'docs']
@@ -80,7 +83,7 @@ export class Reader {
   /** For a document that begins with a server which is there. */
   async findServer(): Promise<void> {
     const file = join(this.folder, 'server.sh')
-    writeFileSync(file, `ADMIN_NAME=admin ADMIN_PASSWORD='correct horse battery' npm start\n`)
+    writeFileSync(file, `ADMIN_NAME=admin ADMIN_PASSWORD='${foundPassword}' npm start\n`)
     await this.#serve(file, undefined, '')
   }
 
@@ -132,7 +135,7 @@ export class Reader {
   /** With the port of here, and what the server printed where the reader is to put it in. */
   #asHere(text: string): string {
     const password = /which is shown only now:\n {2}(\S+)/.exec(this.#serving?.output ?? '')?.[1]
-    return text.replace(namedPort, String(this.#port)).replaceAll('<password>', password ?? '<password>')
+    return text.replace(namedPort, String(this.#port)).replaceAll('<password>', password ?? foundPassword)
   }
 
   async leave(): Promise<void> {

@@ -25,7 +25,7 @@ function waitS(address: string, account?: string): number {
 }
 
 function fail(times: number, address: (index: number) => string, account: (index: number) => string | undefined): void {
-  for (let index = 0; index < times; index++) attempts.failed(address(index), account(index))
+  for (let index = 0; index < times; index++) attempts.failed(address(index), ...[account(index) ?? []].flat())
 }
 
 describe('failed attempts', () => {
@@ -103,6 +103,15 @@ describe('failed attempts', () => {
     expect([waitS('10.0.0.1', 'bob'), waitS('10.0.0.1')]).toEqual([0, 0])
     for (let count = 0; count < 10; count++) attempts.failedOn('10.0.0.1', 'ann')
     expect([waitS('10.0.0.1', 'ann'), waitS('10.0.0.2', 'ann'), waitS('10.0.0.1', 'bob')]).toEqual([60, 0, 0])
+  })
+
+  test('on several accounts at once are one of the address', () => {
+    for (let count = 0; count < 10; count++) attempts.failed('10.0.0.1', 'ann', 'bob')
+    expect([waitS('10.0.0.1', 'ann'), waitS('10.0.0.1', 'bob'), waitS('10.0.0.1')]).toEqual([60, 60, 0])
+    for (let count = 0; count < 49; count++) attempts.failed('10.0.0.1', 'cid', 'dan')
+    expect(waitS('10.0.0.1')).toBe(0)
+    attempts.failed('10.0.0.1', 'cid', 'dan')
+    expect(waitS('10.0.0.1')).toBe(60)
   })
 
   test('make one wait for the longest of what holds him up', () => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { argon2Engine } from '#iam/argon2'
 import type { PasswordEngine } from '#iam/password-hashing'
-import { dummyHash, Passwords } from '#iam/passwords'
+import { type Asking, dummyHash, Passwords } from '#iam/passwords'
 import { Problem } from '#model/problem'
 import { plainEngine } from '#test/iam/plain-hashing'
 
@@ -38,6 +38,16 @@ describe('argon2', () => {
     expect(hash).not.toContain('somebody')
   })
 
+  test.each([
+    ['what it makes', dummyHash, true],
+    ['less memory', dummyHash.replace('m=12288', 'm=1228'), false],
+    ['what it cost before', dummyHash.replace('m=12288,t=3', 'm=19456,t=2'), false],
+    ['another number of lanes', dummyHash.replace('p=1$', 'p=10$'), false],
+    ['another kind', dummyHash.replace('argon2id', 'argon2i'), false],
+  ])('knows by a hash whether it costs what it does now: %s', (_, hash, isCurrent) => {
+    expect(argon2Engine.isCurrent(hash)).toBe(isCurrent)
+  })
+
   test('reads the dummy, which is nobody’s', async () => {
     expect(await argon2Engine.verify(dummyHash, '')).toBe(false)
     await expect(argon2Engine.verify('no hash', 'a')).rejects.toThrow()
@@ -57,6 +67,7 @@ function steppedEngine() {
       begun.push(password)
       return new Promise((resolve, reject) => ends.push((is) => (is ? resolve(true) : reject(new Error('broken')))))
     },
+    isCurrent: () => true,
   }
   const step = async (isRight = true) => {
     ends.shift()?.(isRight)
@@ -65,12 +76,26 @@ function steppedEngine() {
   return { engine, begun, step }
 }
 
+const asking = { address: '192.0.2.1' }
+const fromOf = (index: number) => ({ address: `192.0.2.${index}` })
+const overloaded = expect.objectContaining({ code: 'overloaded' })
+
+/** Whether it is the one password of the one hash. */
+function check(passwords: Passwords, hash: string | undefined, password: string, from: Asking = asking) {
+  return passwords.verify(
+    () => [{ hash }],
+    password,
+    from,
+    (right) => right.length === 1,
+  )
+}
+
 describe('passwords', () => {
   test('are taken one at a time, in order', async () => {
     const { engine, begun, step } = steppedEngine()
     const passwords = new Passwords(engine)
-    const answers = ['a', 'b', 'c'].map((password) => passwords.verify('x', password))
-    expect(begun).toEqual(['a'])
+    const answers = ['a', 'b', 'c'].map((password) => check(passwords, 'x', password))
+    expect([begun, passwords.waitingCount]).toEqual([['a'], 3])
     await step()
     expect(begun).toEqual(['a', 'b'])
     await step()
@@ -79,19 +104,105 @@ describe('passwords', () => {
     expect(passwords.counts).toEqual({ hashes: 3, refused: 0 })
   })
 
-  test('beyond 32 are refused at once, and taken again when there is room', async () => {
+  test('beyond 32 that wait are refused at once, and taken again when there is room', async () => {
     const { engine, step } = steppedEngine()
     const passwords = new Passwords(engine)
-    const waiting = Array.from({ length: 32 }, (_, index) => passwords.hash(`${index}`))
-    const refusal = passwords.hash('one more')
-    await expect(refusal).rejects.toThrow(expect.objectContaining({ code: 'overloaded' }))
+    const waiting = Array.from({ length: 33 }, (_, index) => passwords.hash(`${index}`, asking))
+    expect(() => passwords.checkRoom(asking.address)).toThrow(overloaded)
+    const refusal = passwords.hash('one more', asking)
+    await expect(refusal).rejects.toThrow(overloaded)
     await expect(refusal).rejects.toBeInstanceOf(Problem)
-    expect(passwords.counts.refused).toBe(1)
+    expect(passwords.counts.refused).toBe(2)
     await step()
-    const late = passwords.hash('later')
-    for (let count = 0; count < 32; count++) await step()
-    expect(await Promise.all(waiting)).toHaveLength(32)
+    passwords.checkRoom(asking.address)
+    const late = passwords.hash('later', asking)
+    for (let count = 0; count < 33; count++) await step()
+    expect(await Promise.all(waiting)).toHaveLength(33)
     expect(await late).toBe('hash of later')
+  })
+
+  test('of an address that asks for many hold up nobody at another one', async () => {
+    const { engine, begun, step } = steppedEngine()
+    const passwords = new Passwords(engine)
+    const many = Array.from({ length: 33 }, (_, index) => passwords.hash(`guess ${index}`, asking))
+    const putOut = expect(many[32]).rejects.toThrow(overloaded)
+    expect(() => passwords.checkRoom(asking.address)).toThrow(overloaded)
+    passwords.checkRoom('198.51.100.1')
+    const owner = check(passwords, 'x', 'of the owner', { address: '198.51.100.1' })
+    await putOut
+    await step()
+    await step()
+    expect(begun).toEqual(['guess 0', 'guess 1', 'of the owner'])
+    await step()
+    expect(await owner).toBe(true)
+    for (let count = 3; count < 33; count++) await step()
+    expect(await Promise.all(many.slice(0, 32))).toHaveLength(32)
+  })
+
+  test('of a network of IPv6 take turns with others as one', async () => {
+    const { engine, begun, step } = steppedEngine()
+    const passwords = new Passwords(engine)
+    const many = Array.from({ length: 4 }, (_, index) => passwords.hash(`${index}`, { address: `2001:db8::${index}` }))
+    const other = passwords.hash('other', { address: '2001:db8:0:1::1' })
+    for (let count = 0; count < 5; count++) await step()
+    expect(await Promise.all([...many, other])).toHaveLength(5)
+    expect(begun).toEqual(['0', '1', 'other', '2', '3'])
+  })
+
+  test('for which nobody waits any more are left out, and make room at once', async () => {
+    const { engine, begun, step } = steppedEngine()
+    const passwords = new Passwords(engine)
+    const [early, late] = [new AbortController(), new AbortController()]
+    const answers = ['a', 'b'].map((password) => check(passwords, 'x', password))
+    const left = check(passwords, 'x', 'left', { ...asking, signal: early.signal })
+    const atWork = check(passwords, 'x', 'at work', { ...asking, signal: late.signal })
+    expect(passwords.waitingCount).toBe(4)
+    early.abort()
+    await expect(left).rejects.toThrow(overloaded)
+    expect(passwords.waitingCount).toBe(3)
+    await step()
+    await step()
+    late.abort()
+    await step()
+    expect(await Promise.all([...answers, atWork])).toEqual([true, true, true])
+    await expect(check(passwords, 'x', 'never', { ...asking, signal: late.signal })).rejects.toThrow(overloaded)
+    expect([begun, passwords.counts.refused]).toEqual([['a', 'b', 'at work'], 0])
+  })
+
+  /** How long they rest, one after the other, with as many from addresses of their own. */
+  async function restsOf(count: number, candidates = 1): Promise<number[]> {
+    const { engine, step } = steppedEngine()
+    const rests: number[] = []
+    const ends: (() => void)[] = []
+    const passwords = new Passwords(engine, {
+      after: (restMs, end) => {
+        rests.push(restMs)
+        ends.push(end)
+      },
+      loopShare: () => 0.9,
+    })
+    const hashes = Array.from({ length: candidates }, () => ({ hash: 'x' }))
+    const ask = (_: unknown, index: number) =>
+      passwords.verify(
+        () => hashes,
+        'a',
+        fromOf(index),
+        (right) => right.length,
+      )
+    const answers = Array.from({ length: count }, ask)
+    for (let index = 0; index < count; index++) {
+      for (let done = 0; done < candidates; done++) await step()
+      ends.shift()?.()
+    }
+    expect(await Promise.all(answers)).toEqual(answers.map(() => candidates))
+    return rests
+  }
+
+  test('rest the shorter beside a busy loop the more wait, and the longer the more there were of them', async () => {
+    expect(await restsOf(2)).toEqual([100, 100])
+    expect(await restsOf(9)).toEqual([50, 57, 67, 80, 100, 100, 100, 100, 100])
+    expect((await restsOf(33))[0]).toBe(13)
+    expect(await restsOf(2, 3)).toEqual([300, 300])
   })
 
   test('rest beside a busy loop, as the first after a rest does too, and not beside another', async () => {
@@ -102,18 +213,18 @@ describe('passwords', () => {
       after: (restMs, end) => rests.push({ restMs, end }),
       loopShare: () => loop.share,
     })
-    const answers = ['a', 'b'].map((password) => passwords.verify('x', password))
+    const answers = ['a', 'b'].map((password) => check(passwords, 'x', password))
     await step()
     expect([begun, rests.map(({ restMs }) => restMs)]).toEqual([['a'], [100]])
     rests.shift()?.end()
     expect(begun).toEqual(['a', 'b'])
     await step()
-    answers.push(passwords.verify('x', 'c'))
+    answers.push(check(passwords, 'x', 'c'))
     expect(begun).toEqual(['a', 'b'])
     rests.shift()?.end()
     loop.share = 0.1
     await step()
-    answers.push(passwords.verify('x', 'd'))
+    answers.push(check(passwords, 'x', 'd'))
     expect([begun, rests]).toEqual([['a', 'b', 'c', 'd'], []])
     await step()
     expect(await Promise.all(answers)).toEqual([true, true, true, true])
@@ -122,8 +233,8 @@ describe('passwords', () => {
   test('that could not be checked hold up nobody behind them', async () => {
     const { engine, step } = steppedEngine()
     const passwords = new Passwords(engine)
-    const first = passwords.verify('x', 'a')
-    const second = passwords.verify('x', 'b')
+    const first = check(passwords, 'x', 'a')
+    const second = check(passwords, 'x', 'b')
     const failure = expect(first).rejects.toThrow('broken')
     await step(false)
     await failure
@@ -141,42 +252,67 @@ describe('passwords', () => {
       },
     }
     const passwords = new Passwords(broken)
-    const first = passwords.hash('a')
-    const second = passwords.hash('b')
+    const first = passwords.hash('a', asking)
+    const second = passwords.hash('b', asking)
     await expect(first).rejects.toThrow('broken')
-    expect(await passwords.verify(await second, 'b')).toBe(true)
+    expect(await check(passwords, await second, 'b')).toBe(true)
   })
 
   test('of nobody cost one hash like those of somebody, and are never right', async () => {
     const engine = plainEngine()
     const passwords = new Passwords(engine)
-    expect(await passwords.verify(undefined, 'a')).toBe(false)
-    expect(await passwords.verify(await passwords.hash('b'), 'a')).toBe(false)
+    expect(await check(passwords, undefined, 'a')).toBe(false)
+    expect(await check(passwords, await passwords.hash('b', asking), 'a')).toBe(false)
     expect(engine.calls.filter((call) => call.startsWith('verify'))).toHaveLength(2)
-    expect(await new Passwords({ ...engine, verify: async () => true }).verify(undefined, 'a')).toBe(false)
+    expect(await check(new Passwords({ ...engine, verify: async () => true }), undefined, 'a')).toBe(false)
+  })
+
+  test('of several whom it may be are told apart in one turn', async () => {
+    const engine = plainEngine()
+    const passwords = new Passwords(engine)
+    const hashes = await Promise.all(['a', 'b', 'a'].map((password) => passwords.hash(password, asking)))
+    const candidates = [...hashes, undefined].map((hash, name) => ({ hash, name }))
+    const verdict = passwords.verify(
+      () => candidates,
+      'a',
+      asking,
+      (right, wrong) => [right, wrong].map((some) => some.map(({ name }) => name)),
+    )
+    const next = check(passwords, hashes[1], 'b')
+    expect([await verdict, await next]).toEqual([
+      [
+        [0, 2],
+        [1, 3],
+      ],
+      true,
+    ])
+    expect(engine.calls.slice(3)).toEqual([...Array(4).fill('verify a'), 'verify b'])
   })
 
   test('are the same however they were put together', async () => {
     const passwords = new Passwords(plainEngine())
-    const hash = await passwords.hash('pa\u0308sswo\u0308rd')
-    expect(await passwords.verify(hash, 'p\u00e4ssw\u00f6rd')).toBe(true)
-    expect(await passwords.verify(hash, 'passwo\u0308rd')).toBe(false)
+    const hash = await passwords.hash('pa\u0308sswo\u0308rd', asking)
+    expect(await check(passwords, hash, 'p\u00e4ssw\u00f6rd')).toBe(true)
+    expect(await check(passwords, hash, 'passwo\u0308rd')).toBe(false)
   })
 
   test('are not looked at when something has come up while they waited', async () => {
     const { engine, begun, step } = steppedEngine()
     const passwords = new Passwords(engine)
     let isShut = false
-    const before = () => {
+    const candidates = () => {
       if (isShut) throw new Problem('too_many_requests')
+      return [{ hash: 'x' }]
     }
-    const first = passwords.verify('x', 'a', before)
-    const second = passwords.verify('x', 'b', before)
-    const refused = expect(second).rejects.toThrow(expect.objectContaining({ code: 'too_many_requests' }))
-    isShut = true
+    const ask = (password: string) =>
+      passwords.verify(candidates, password, asking, () => {
+        isShut = true
+      })
+    const first = ask('a')
+    const second = expect(ask('b')).rejects.toThrow(expect.objectContaining({ code: 'too_many_requests' }))
     await step()
-    expect(await first).toBe(true)
-    await refused
+    await first
+    await second
     expect(begun).toEqual(['a'])
   })
 })

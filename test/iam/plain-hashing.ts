@@ -17,5 +17,6 @@ export function plainEngine(): PasswordEngine & { readonly calls: string[] } {
       calls.push(`verify ${password}`)
       return hash.startsWith('plain:') && hash.slice(hash.indexOf(':', 6) + 1) === password
     },
+    isCurrent: (hash) => !hash.startsWith('plain:old:'),
   }
 }

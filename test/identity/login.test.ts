@@ -88,6 +88,63 @@ test('the eleventh wrong password of a minute is not looked at, the right one ne
   expect(await logIn(password)).toBeUndefined()
 })
 
+test('an address of several tenants costs as many hashes as any other, whoever is meant', async () => {
+  const stage = await IdentityStage.open()
+  for (const tenant of ['acme', 'beta', 'gamma']) await stage.addTenant(tenant, { hosts: [`${tenant}.example`] })
+  const hashes = async (name: string, more: object = {}) => {
+    stage.engine.calls.length = 0
+    await stage.refusal(stage.identity.logins.logIn(stage.loginOf(name, key, { password: 'wrong', ...more })))
+    return stage.engine.calls.length
+  }
+  await stage.addUser('ann', { tenant: 'acme', email: 'ann@acme.example' })
+  expect([await hashes('ann@acme.example'), await hashes('nobody')]).toEqual([1, 1])
+  await stage.addUser('ann2', { tenant: 'beta', email: 'ANN@acme.example' })
+  await stage.addUser('ann3', { tenant: 'gamma', email: 'ann@acme.example' })
+  for (const name of ['ann@acme.example', 'ann', 'nobody', 'root']) expect(await hashes(name), name).toBe(3)
+  expect(await hashes('ann@acme.example', { tenantIdentifier: 'beta' })).toBe(3)
+  expect(await hashes('ann@acme.example', { password })).toBe(3)
+  const there = { place: { ...place, host: 'acme.example' } }
+  expect(await hashes('ann@acme.example', there)).toBe(3)
+  await stage.directory({ type: 'update_user', user: stage.row('ann2').id, email: null })
+  for (const name of ['ann@acme.example', 'nobody']) expect(await hashes(name), name).toBe(2)
+})
+
+test('who was guessed at by another text is as if he were nobody: one answer, one hash', async () => {
+  const stage = await withAnn()
+  const logIn = (name: string, shown: string, from = place) =>
+    stage.refusal(stage.identity.logins.logIn(stage.loginOf(name, key, { password: shown, place: from })))
+  for (let count = 0; count < 10; count++) expect(await logIn('ann', 'wrong password')).toBe(wrong)
+  stage.engine.calls.length = 0
+  expect(await logIn('ann@acme.example', password)).toBe(wrong)
+  expect(stage.engine.calls).toHaveLength(1)
+  expect(await logIn('ann@acme.example', password, { ...place, address: '192.0.2.9' })).toBeUndefined()
+  await stage.world.advance(60_000)
+  expect(await logIn('ann@acme.example', password)).toBeUndefined()
+})
+
+test.each(['login', 'basic'] as const)('a hash of another cost is made anew by signing in: %s', async (way) => {
+  const stage = await withAnn()
+  const { tenant, id } = stage.row('ann')
+  const hashOf = () => stage.account('ann').credentials?.hash
+  const { version = 0 } = stage.account('ann').credentials ?? {}
+  const old = `plain:old:${password}`
+  const renew = { type: 'renew_hash', version, passwordHash: old }
+  await stage.wait(stage.assembly.context.system.ask({ kind: 'account', tenant, id }, renew))
+  const { accessToken } = await stage.logIn('root', key)
+  const signIn = (shown: string) =>
+    way === 'login'
+      ? stage.identity.logins.logIn(stage.loginOf('ann', key, { password: shown }))
+      : stage.identity.logins.basicToken(stage.basicOf('ann', false, shown))
+  expect(await stage.refusal(signIn('wrong password'))).toBe(wrong)
+  expect(hashOf()).toBe(old)
+  expect(await stage.refusal(signIn(password))).toBeUndefined()
+  const renewed = hashOf()
+  expect([renewed === old, stage.account('ann').credentials?.version]).toEqual([false, version])
+  expect(await stage.refusal(signIn(password))).toBeUndefined()
+  expect([hashOf(), stage.account('ann').sessions.length]).toEqual([renewed, 2])
+  expect(stage.bound(accessToken, key)).toMatchObject({ name: 'root' })
+})
+
 test('an account of one tenant is no way to guess at its namesake in another', async () => {
   const stage = await IdentityStage.open()
   const email = 'ann@acme.example'
@@ -98,9 +155,9 @@ test('an account of one tenant is no way to guess at its namesake in another', a
     stage.wait(stage.identity.logins.logIn(stage.loginOf(email, key, { password: shown, place: from })))
   for (let count = 0; count < 10; count++) expect(await logIn('guess number 1')).toMatchObject({ type: 'pair' })
   stage.engine.calls.length = 0
-  // Now the victim is not meant any more: neither looked at, nor named; and the other is held up by nothing.
+  // Now the victim is as if he were nobody, at the same cost; and the other is held up by nothing.
   expect(await logIn('guess number 1')).toMatchObject({ type: 'pair' })
-  expect(stage.engine.calls).toHaveLength(1)
+  expect(stage.engine.calls).toHaveLength(2)
   expect(await stage.refusal(logIn(password))).toBe(wrong)
   expect(await logIn(password, { ...place, address: '192.0.2.9' })).toMatchObject({ type: 'pair' })
   await stage.world.advance(60_000)

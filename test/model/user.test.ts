@@ -1,6 +1,16 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { Email, foldEmail, foldName, normalPassword, Password, RoleNames, ShownPassword, UserName } from '#model/user'
+import {
+  Email,
+  foldEmail,
+  foldName,
+  NewUserName,
+  normalPassword,
+  Password,
+  RoleNames,
+  ShownPassword,
+  UserName,
+} from '#model/user'
 
 const notText = [undefined, null, 0, 1, true, {}, [], ['ann']]
 
@@ -36,6 +46,16 @@ describe('a name', () => {
     ...notText,
   ])('%j is none', (name) => {
     expect(UserName.safeParse(name).success).toBe(false)
+  })
+})
+
+describe('the name of an account to be', () => {
+  test.each(['ann', 'anonymous-1', 'Anonymus'])('may be %j', (name) => {
+    expect(NewUserName.parse(name)).toBe(name)
+  })
+
+  test.each(['anonymous', 'Anonymous', 'ANONYMOUS', 'ａnonymous', '', 'a:b', '..'])('is not %j', (name) => {
+    expect(NewUserName.safeParse(name).success).toBe(false)
   })
 })
 

@@ -126,12 +126,14 @@ describe('without a token, by name', () => {
   })
   afterAll(() => door.server.close())
 
-  /** The status line of an answer to a request as a browser under this name would send it. */
+  /** The status of an answer to a request as a browser under this name would send it. */
   const asked = (host: string, site = '') =>
+    statusOf(`GET /metrics HTTP/1.1\r\nHost: ${host}\r\n${site === '' ? '' : `Sec-Fetch-Site: ${site}\r\n`}`)
+
+  const statusOf = (head: string) =>
     new Promise<string>((resolve, reject) => {
       const socket = connect(door.port, '127.0.0.1')
-      const fetched = site === '' ? '' : `Sec-Fetch-Site: ${site}\r\n`
-      socket.write(`GET /metrics HTTP/1.1\r\nHost: ${host}\r\n${fetched}Connection: close\r\n\r\n`)
+      socket.write(`${head}Connection: close\r\n\r\n`)
       socket.once('data', (bytes) => resolve(bytes.toString('latin1').slice(9, 12)))
       socket.once('error', reject)
     })
@@ -151,6 +153,13 @@ describe('without a token, by name', () => {
       expect(await asked(host)).toBe('403')
     },
   )
+
+  test('a target with a name of its own, and a request without any, get nothing', async () => {
+    expect(await statusOf('GET http://localhost/metrics HTTP/1.1\r\nHost: evil.example\r\n')).toBe('505')
+    expect(await statusOf('GET http://evil.example/metrics HTTP/1.1\r\nHost: localhost\r\n')).toBe('505')
+    expect(await statusOf('GET /metrics HTTP/1.1\r\nAccept: */*\r\n')).toBe('400')
+    expect(await asked('')).not.toBe('200')
+  })
 
   test.each(['cross-site', 'same-site'])('a page that is %s gets nothing either', async (site) => {
     expect(await asked('localhost', site)).toBe('403')

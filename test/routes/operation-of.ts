@@ -7,6 +7,7 @@ export function operationOf({ context, database }: Assembly): OperationOptions {
   return {
     dataDirectory: '/',
     databaseStatus: () => 'ok',
+    proofOf: () => 'nobody asks',
     backups: new Backups({
       world: context.world,
       snapshot: () => database.snapshot(),

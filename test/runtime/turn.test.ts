@@ -133,6 +133,22 @@ test('a turn during a turn throws: its asker hears nothing, the outer one hears 
   expect(stage.said.slice(1)).toEqual(['event default 1', 'answered next "fine"'])
 })
 
+test('nor can whoever began it keep that to himself', async () => {
+  const stage = await openStage()
+  const caught: unknown[] = []
+  const inside = () => {
+    stage.system.ask(b, { type: 'add', add: [9] }).catch((error) => caught.push(error))
+  }
+  stage.tell(a, { type: 'add', add: [1], inside }, 'outer')
+  await stage.settle()
+  expect(caught).toEqual([new Error('a turn during a turn')])
+  expect(stage.said).toEqual(['refused outer bug'])
+  expect(stage.bugs).toEqual(['a turn of tally A: a turn during a turn'])
+  stage.tell(a, { type: 'add', add: [2], answer: 'fine' }, 'next')
+  await stage.settle()
+  expect(stage.addedOf(a)).toEqual([{ value: 2, offset: 1 }])
+})
+
 test('whoever hears an answer may ask at once', async () => {
   const stage = await openStage()
   const asker = {

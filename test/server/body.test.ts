@@ -163,7 +163,7 @@ describe('limits', () => {
     async function* chunks() {
       for (let index = 0; index < 40; index++) yield Buffer.from('"0123456789012345678901234567890123456789"')
     }
-    const status = { denied: 401, unknown: 404 }[path] ?? 413
+    const status = { none: 400, denied: 401, unknown: 404 }[path] ?? 413
     const headers = { 'Content-Type': 'application/json' }
     const answer = await request(`${door.base}/${path}`, { method: 'POST', headers, body: Readable.from(chunks()) })
     expect(answer.statusCode).toBe(status)

@@ -134,13 +134,88 @@ describe('answers', () => {
     },
   )
 
+  const asked = async (head: string) => {
+    const client = new RawClient(door.port).send(`${head}\r\nConnection: close\r\n\r\n`)
+    const text = await client.closed()
+    return [client.statuses, text.slice(text.indexOf('\r\n\r\n') + 4)]
+  }
+  const elsewhere =
+    '{"error":"IAM is off: only addresses, names within a network and the hosts of PUBLIC_URL and CORS_ORIGINS are answered"}'
+
   test('with IAM off, a name that was made to resolve to us is no page of ours', async () => {
     door = await open(true)
     const host = `evil.example:${door.port}`
-    const client = new RawClient(door.port)
-    client.send(`PUT /api/v1/a HTTP/1.1\r\nHost: ${host}\r\nOrigin: http://${host}\r\nContent-Length: 0\r\n\r\n`)
-    await client.answers(1)
-    expect(client.statuses).toEqual([403])
-    client.socket.destroy()
+    const bearing = await asked(
+      `PUT /api/v1/a HTTP/1.1\r\nHost: ${host}\r\nOrigin: http://${host}\r\nContent-Length: 0`,
+    )
+    expect(bearing).toEqual([[403], ''])
   })
+
+  test.each([
+    'evil.example',
+    'evil.example:8080',
+    'localhost.evil.example',
+    '127.0.0.1.evil.example:8080',
+    'localhost.',
+    'local.evil.example',
+    'evil.example.local.',
+    'a@127.0.0.1',
+    '127.0.0.1, 127.0.0.1',
+    `${'1'.repeat(300)}`,
+  ])('with IAM off, nothing is answered under the name %s', async (host) => {
+    door = await open(true)
+    for (const path of ['/api/v1/a', '/api/v1/unknown', '/']) {
+      expect(await asked(`GET ${path} HTTP/1.1\r\nHost: ${host}`)).toEqual([[421], elsewhere])
+    }
+    // What a proxy nobody trusts may say, a page can say as well.
+    const claimed = `GET /api/v1/a HTTP/1.1\r\nHost: ${host}\r\nX-Forwarded-Host: localhost`
+    expect(await asked(claimed)).toEqual([[421], elsewhere])
+    await door.server.close()
+    door = await open(false)
+    expect(await asked(`GET /api/v1/a HTTP/1.1\r\nHost: ${host}`)).toEqual([[200], '1'])
+  })
+
+  test.each([
+    'localhost',
+    'LOCALHOST:8080',
+    '127.0.0.1:8080',
+    '192.168.1.5',
+    '[::1]:8080',
+    '[2001:db8::1]',
+    'app.example',
+    'App.Example:444',
+    'inside',
+    'backend:8080',
+    'Pi.local:8080',
+    'devices.internal',
+    'devices.home.arpa',
+  ])('with IAM off, %s is answered', async (host) => {
+    door = await open(true)
+    expect(await asked(`GET /api/v1/a HTTP/1.1\r\nHost: ${host}`)).toEqual([[200], '1'])
+  })
+
+  test('with IAM off, a trusted proxy may not lead there either', async () => {
+    door = await openDoor({
+      bindings: [route('GET', '/a', () => ({ status: 200, json: 1 }))],
+      cors: { corsOrigins, publicUrls, iamOff: true },
+      isProxyTrusted: true,
+    })
+    const through = (host: string, forwarded: string) =>
+      asked(`GET /api/v1/a HTTP/1.1\r\nHost: ${host}\r\nX-Forwarded-Host: ${forwarded}`)
+    expect(await through('127.0.0.1:8080', 'devices.example')).toEqual([[200], '1'])
+    expect(await through('127.0.0.1:8080', 'evil.example')).toEqual([[421], elsewhere])
+    expect(await through('evil.example', 'devices.example')).toEqual([[421], elsewhere])
+  })
+
+  test.each([true, false])(
+    'a target with a name of its own, and a request without any, lead nowhere (IAM off: %s)',
+    async (iamOff) => {
+      door = await open(iamOff)
+      // RFC 9112 §3.2.2: it would count instead of Host. Only proxies are asked so, and we are none.
+      const [absolute] = await asked('GET http://evil.example/api/v1/a HTTP/1.1\r\nHost: localhost')
+      expect(absolute).toEqual([505])
+      const [nameless] = await asked('GET /api/v1/a HTTP/1.1\r\nAccept: */*')
+      expect(nameless).toEqual([400])
+    },
+  )
 })

@@ -160,6 +160,17 @@ describe('upgrading', () => {
     client.terminate()
   })
 
+  test.each([
+    ['evil.example', 421],
+    ['localhost:1', 'open'],
+    ['app.example', 'open'],
+  ])('with IAM off, under the name %s: %s', async (host, expected) => {
+    door = await openSocketDoor({}, { cors: { corsOrigins: ['https://app.example'], publicUrls: [], iamOff: true } })
+    const { begun, client } = connect('/events/t', [], { Host: host })
+    expect(await begun).toBe(expected)
+    client.terminate()
+  })
+
   test('the server’s own page may', async () => {
     door = await openSocketDoor()
     const { begun, client } = connect('/events/t', [], { Origin: `http://127.0.0.1:${door.port}` })

@@ -10,6 +10,7 @@ import type { Person } from '#test/simulation/simulated-person'
 import { SimulatedRequests } from '#test/simulation/simulated-requests'
 import { SimulatedSchema } from '#test/simulation/simulated-schema'
 import type { SimulatedLimits, SimulatedServer } from '#test/simulation/simulated-server'
+import { SimulatedSessions } from '#test/simulation/simulated-sessions'
 import { SimulatedSubscribers } from '#test/simulation/simulated-subscribers'
 import { SimulatedUpdates } from '#test/simulation/simulated-updates'
 import { SimulatedWrites } from '#test/simulation/simulated-writes'
@@ -24,6 +25,7 @@ interface HeardSince {
 /** Everybody who asks the server for something, and the devices that they ask for it. */
 export class Everybody {
   readonly people: SimulatedPeople
+  readonly sessions: SimulatedSessions
   readonly schema: SimulatedSchema
   readonly requests: SimulatedRequests
   readonly writes: SimulatedWrites
@@ -46,7 +48,10 @@ export class Everybody {
     const names = devices.map(({ name }) => name)
     this.people = new SimulatedPeople(server, random, witness, names)
     this.schema = new SimulatedSchema(server, random, witness)
-    this.requests = new SimulatedRequests(server, random, witness)
+    this.requests = new SimulatedRequests(server, random, witness, {
+      sessionBy: (authorization) => this.people.sessionBy(authorization),
+    })
+    this.sessions = new SimulatedSessions(server, random, witness, this.people)
     this.writes = new SimulatedWrites(server, this.requests, random, witness, devices, this.schema)
     const { requests, people, schema } = this
     this.alarms = new SimulatedAlarms(server, random, witness, { requests, people, schema, devices: names })
@@ -74,9 +79,9 @@ export class Everybody {
 
   /** The process that they asked is dead. */
   moveTo(server: SimulatedServer): void {
-    const { people, schema, requests, writes, alarms, actions, updates, functions, subscribers } = this
-    for (const part of [people, schema, requests, writes, alarms, actions, updates, functions, subscribers])
-      part.moveTo(server)
+    const { people, sessions, schema, requests, writes, alarms, actions, updates, functions, subscribers } = this
+    const parts = [people, sessions, schema, requests, writes, alarms, actions, updates, functions, subscribers]
+    for (const part of parts) part.moveTo(server)
   }
 
   /** Before anything else happens. */

@@ -28,6 +28,7 @@ export interface ReadRollout {
   readonly percent: number
   readonly groups?: readonly string[]
   readonly maxAttempts?: number
+  readonly errorThresholdPercent?: number
   readonly state: 'running' | 'paused' | 'stopped'
   readonly counts: Readonly<Record<string, number>>
   readonly updatedBy: string
@@ -91,6 +92,20 @@ export function isChosen(stand: Stand, { firmware, percent, groups, updatedBy }:
   const hash = createHash('sha256').update(`${stand.project}/${firmware}/${device}`).digest('hex')
   const isInShare = Number.parseInt(hash.slice(0, 8), 16) * 100 < percent * 0x1_0000_0000
   return isMember && isInShare && stand.mayUpdate(updatedBy, device)
+}
+
+/** With fewer devices than these errors say little. */
+const sampleDevices = 20
+
+/** Whether it must have stopped by itself. `finished`: how devices ended that did since it was last put or resumed. */
+export function hasTooManyErrors(
+  { errorThresholdPercent, counts }: ReadRollout,
+  finished: readonly ('done' | 'failed' | 'refused')[],
+): boolean {
+  if (errorThresholdPercent === undefined) return false
+  const failed = finished.filter((end) => end !== 'done').length
+  const of = Math.max(finished.length, Math.min(sampleDevices, counts.chosen ?? sampleDevices))
+  return failed > 0 && failed * 100 >= errorThresholdPercent * of
 }
 
 /** Of versions like `1.7.0`. */

@@ -197,7 +197,7 @@ export class SimulatedActions {
     if (!person || tried < 0.55) return ['root', { as: root }]
     if (tried < 0.6) return ['nobody', {}]
     const session = [...person.sessions].find(({ isBegun }) => isBegun)
-    return [person, session && tried < 0.8 ? { authorization: `Bearer ${session.token}` } : { as: person.account }]
+    return [person, session && tried < 0.8 ? { authorization: session.authorization } : { as: person.account }]
   }
 
   async #read(action: Asked): Promise<void> {

@@ -152,7 +152,7 @@ export class SimulatedDashboard implements Peer {
     const { person } = this
     const { moment } = this.#witness
     const session = person.signIn()
-    const answer = await answerOf(server.call('readToken', { authorization: person.authorization }))
+    const answer = await answerOf(server.call('readToken', person.credentials))
     if (server !== this.#server) return
     const states = person.state.since(moment).map(({ value }) => value)
     if ('refused' in answer) {
@@ -165,19 +165,17 @@ export class SimulatedDashboard implements Peer {
       return
     }
     if (!states.includes('active')) this.#accuse(`signs in, being ${states.join(' or ')}`)
-    const { token } = JSON.parse(answer.body)
-    const { sub, sid, exp } = JSON.parse(Buffer.from(token.split('.')[1], 'base64url').toString())
     this.#witness.count('signed in')
-    session.begun(sid, token, exp * 1000)
+    const account = session.begun(answer.body, server.now())
     this.#session = session
-    if (sub !== this.#account) this.#needsRead = true
-    this.#account = sub
+    if (account !== this.#account) this.#needsRead = true
+    this.#account = account
   }
 
   async #askTicket(server: SimulatedServer, session: Session): Promise<void> {
     const at = server.now()
     const wasOver = session.isSurelyOver(at)
-    const answer = await answerOf(server.call('createTicket', { authorization: `Bearer ${session.token}` }))
+    const answer = await answerOf(server.call('createTicket', { authorization: session.authorization }))
     if (server !== this.#server) return
     if (!('refused' in answer)) {
       if (wasOver) this.#accuse('has a ticket, and its session is over')
@@ -246,7 +244,7 @@ export class SimulatedDashboard implements Peer {
     const socket = this.#socket
     const resyncs = this.#resyncs
     const { moment } = this.#witness
-    const authorization = `Bearer ${session.token}`
+    const { authorization } = session
     const wasOver = session.isSurelyOver(server.now())
     const answer = await answerOf(server.call('listDevices', { query: { depth: 2 }, authorization }))
     if (server !== this.#server) return
@@ -280,7 +278,7 @@ export class SimulatedDashboard implements Peer {
     const resyncs = this.#resyncs
     const { moment } = this.#witness
     const { list, query, resource } = view
-    const answer = await answerOf(server.call(list, { query, authorization: `Bearer ${session.token}` }))
+    const answer = await answerOf(server.call(list, { query, authorization: session.authorization }))
     if (server !== this.#server) return
     if (this.#socket === socket) view.isReading = false
     const isStale = this.#socket !== socket || this.#resyncs !== resyncs
@@ -330,6 +328,8 @@ export class SimulatedDashboard implements Peer {
   }
 
   #began({ recovered, epoch, offset }: Event): void {
+    // Only what lies behind it is told.
+    this.#lastHeard = offset
     if (this.#asked === 'now') return
     const { offset: asked } = this.#asked.after
     this.#witness.count(recovered ? (this.#mustRecover ? 'recovered, as it must' : 'recovered') : 'not recovered')

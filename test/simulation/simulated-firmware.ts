@@ -32,7 +32,7 @@ interface Place {
   accuse(what: string): void
 }
 
-const manners = ['late', 'refuses', 'fails', 'refuses', 'fails', 'says nothing', 'dies', 'wrong'] as const
+const manners = ['late', 'refuses', 'fails', 'refuses', 'fails', 'refuses', 'says nothing', 'dies', 'wrong'] as const
 type Manner = 'well' | (typeof manners)[number]
 
 /** Contract 7, FIRMWARE_STATUS. */
@@ -226,7 +226,7 @@ export class DeviceFirmware {
 
   #changeManner(): void {
     const tried = this.#random.next()
-    this.#manner = tried < 0.6 ? 'well' : (manners[this.#random.below(manners.length)] ?? 'well')
+    this.#manner = tried < 0.5 ? 'well' : (manners[this.#random.below(manners.length)] ?? 'well')
   }
 }
 

@@ -2,7 +2,7 @@ import type { SeededRandom } from '#bench/random'
 import { Problem } from '#model/problem'
 import type { Grant } from '#model/scope'
 import { Register, type Version } from '#test/simulation/register'
-import { Person, type PersonState, passwordOf, type Session } from '#test/simulation/simulated-person'
+import { askedToEnd, Person, type PersonState, passwordOf, type Session } from '#test/simulation/simulated-person'
 import type { SimulatedRequest, SimulatedServer } from '#test/simulation/simulated-server'
 import { someGrants, viewer } from '#test/simulation/some-grants'
 import type { Witness } from '#test/simulation/witness'
@@ -62,6 +62,7 @@ export class SimulatedPeople {
         roles: new Register(this.#someRoles()),
         state: new Register<PersonState>('active'),
         address: new Register<string | null>(this.#someAddress()),
+        isOffline: random.next() < 0.5,
       }
       const person = new Person(`user ${index}`, start, this.#roles, witness)
       if (typeof start.address.certain === 'string') this.#addressees.set(start.address.certain, { person, account: 0 })
@@ -102,6 +103,13 @@ export class SimulatedPeople {
 
   isThere(account: string): boolean {
     return account === this.#root || this.persons.some((person) => person.account === account && person.isThere)
+  }
+
+  /** Whose token this is, as far as anybody remembers. */
+  sessionBy(authorization: string): Session | undefined {
+    for (const { sessions, over } of this.persons)
+      for (const session of [...sessions, ...over]) if (session.authorization === authorization) return session
+    return undefined
   }
 
   /** Who has had this address. */
@@ -174,8 +182,7 @@ export class SimulatedPeople {
         this.#witness.accuse(`${person.name}: a session is gone, and nobody ended it`)
       if (isThere && session.isSurelyOver(now)) this.#witness.accuse(`${person.name}: a session is there after its end`)
       session.doubts = 0
-      session.isOver = !isThere
-      if (!isThere) person.sessions.delete(session)
+      if (!isThere) person.forget(session)
     }
   }
 
@@ -307,9 +314,7 @@ export class SimulatedPeople {
   async #ask({ name, request, makes, ends = [], mayBeRefused = () => false }: Edit): Promise<string | undefined> {
     const server = this.#server
     this.#inFlight++
-    // One that is being begun may come before or behind it.
-    const ended = ends.filter(({ isBegun }) => isBegun)
-    for (const session of ends) session.doubts++
+    const ending = askedToEnd(ends)
     let problem: Problem | undefined
     let answer: string | undefined
     try {
@@ -325,13 +330,13 @@ export class SimulatedPeople {
     if (problem?.code === 'storage') return undefined
     if (!problem) {
       for (const made of makes) made.stored(this.#witness.moment)
-      for (const session of ended) session.isOver = true
+      ending.done()
       return answer
     }
     if (problem.code !== 'overloaded' && !mayBeRefused())
       this.#witness.accuse(`${name}: ${problem.code} ${problem.message}`)
     for (const made of makes) made.refused()
-    for (const session of ends) session.doubts--
+    ending.refused()
     return undefined
   }
 

@@ -1,5 +1,6 @@
 import type { Grant } from '#model/scope'
 import type { Register, Version } from '#test/simulation/register'
+import type { SimulatedRequest } from '#test/simulation/simulated-server'
 import type { Ground, Witness } from '#test/simulation/witness'
 
 export type PersonState = 'active' | 'disabled' | 'invited' | 'gone'
@@ -7,13 +8,21 @@ export type Roles = ReadonlyMap<string, Register<readonly Grant[]>>
 
 /** A token says in whole seconds when it ends, and its session ends within one of them. */
 const endMarginMs = 2_000
+/** Of who is gone, so many are shown again. */
+const overMax = 6
 
 /** A sign-in, by all that is known of it. */
 export class Session {
   id = ''
   token = ''
-  /** Unix ms. */
+  /** By which it is renewed; undefined: it can't be, or somebody is at it, or nobody knows by what. */
+  refreshToken: string | undefined
+  /** One that was used, and until when it was good, Unix ms: of a later one nobody looks whether it was used. */
+  spent: { readonly token: string; readonly until: number } | undefined
+  /** Unix ms: when its newest token ends, that is known, and that there may be. */
   #endsAt = Number.POSITIVE_INFINITY
+  #endsLatestAt = Number.POSITIVE_INFINITY
+  #lifetimeMs = 0
   /** Edits that may have ended it. */
   doubts = 0
   isOver = false
@@ -22,10 +31,38 @@ export class Session {
     return this.id !== ''
   }
 
-  begun(id: string, token: string, endsAt: number): void {
-    this.id = id
+  get authorization(): string {
+    return `Bearer ${this.token}`
+  }
+
+  /** What was answered to signing in, or to renewing it. Gives whose it is. */
+  begun(answered: string, now: number): string {
+    const { token, refreshToken } = JSON.parse(answered)
+    const { sub, sid, exp } = JSON.parse(Buffer.from(token.split('.')[1], 'base64url').toString())
+    this.id = sid
     this.token = token
-    this.#endsAt = endsAt
+    this.refreshToken = refreshToken
+    this.#endsAt = exp * 1000
+    this.#endsLatestAt = this.#endsAt
+    this.#lifetimeMs = this.#endsAt - now
+    return sub
+  }
+
+  /** What renews it is used. */
+  spend(token: string): void {
+    this.refreshToken = undefined
+    this.spent = { token, until: this.#endsAt - endMarginMs }
+  }
+
+  /** It was not used after all. */
+  unspend(token: string): void {
+    this.refreshToken = token
+    this.spent = undefined
+  }
+
+  /** Somebody asks for its next tokens: whether he hears of it or not, it may hold for longer. */
+  askedAnew(now: number): void {
+    this.#endsLatestAt = now + this.#lifetimeMs
   }
 
   mayBeOver(now: number): boolean {
@@ -33,7 +70,22 @@ export class Session {
   }
 
   isSurelyOver(now: number): boolean {
-    return this.isOver || now > this.#endsAt + endMarginMs
+    return this.isOver || now > this.#endsLatestAt + endMarginMs
+  }
+}
+
+/** Somebody asks for the end of these. */
+export function askedToEnd(sessions: readonly Session[]): { done(): void; refused(): void } {
+  // One that is being begun may come before or behind it.
+  const ended = sessions.filter(({ isBegun }) => isBegun)
+  for (const session of sessions) session.doubts++
+  return {
+    done() {
+      for (const session of ended) session.isOver = true
+    },
+    refused() {
+      for (const session of sessions) session.doubts--
+    },
   }
 }
 
@@ -45,6 +97,10 @@ export class Person {
   /** Where mail to him goes; null: nowhere. */
   readonly address: Register<string | null>
   readonly sessions = new Set<Session>()
+  /** The last that are no more. */
+  over: readonly Session[] = []
+  /** Whether he asks for what renews his tokens. */
+  readonly isOffline: boolean
   /** The resource name of the account he had when that was looked at last. */
   account = ''
   /** How often he was made anew. */
@@ -58,11 +114,17 @@ export class Person {
 
   constructor(
     name: string,
-    start: { roles: Register<readonly string[]>; state: Register<PersonState>; address: Register<string | null> },
+    start: {
+      roles: Register<readonly string[]>
+      state: Register<PersonState>
+      address: Register<string | null>
+      isOffline: boolean
+    },
     table: Roles,
     witness: Witness,
   ) {
     this.name = name
+    this.isOffline = start.isOffline
     this.roles = start.roles
     this.state = start.state
     this.address = start.address
@@ -80,8 +142,17 @@ export class Person {
     return certain !== undefined && certain !== 'gone'
   }
 
-  get authorization(): string {
-    return `Basic ${Buffer.from(`${this.name}:${passwordOf(this.name)}`).toString('base64')}`
+  /** By which he signs in. */
+  get credentials(): SimulatedRequest {
+    const authorization = `Basic ${Buffer.from(`${this.name}:${passwordOf(this.name)}`).toString('base64')}`
+    return { authorization, query: this.isOffline ? { scope: true } : {} }
+  }
+
+  /** The session is no more, whoever ended it. */
+  forget(session: Session): void {
+    this.sessions.delete(session)
+    session.isOver = true
+    if (session.isBegun) this.over = [...this.over, session].slice(-overMax)
   }
 
   /** He is about to; forgotten again when he is refused. */

@@ -1,5 +1,6 @@
 import type { SeededRandom } from '#bench/random'
 import { Problem } from '#model/problem'
+import type { Session } from '#test/simulation/simulated-person'
 import type { SimulatedRequest, SimulatedServer } from '#test/simulation/simulated-server'
 import type { Witness } from '#test/simulation/witness'
 
@@ -47,15 +48,22 @@ const keysMax = 40
 export class SimulatedRequests {
   readonly #random: SeededRandom
   readonly #witness: Witness
+  readonly #sessionBy: (authorization: string) => Session | undefined
   #server: SimulatedServer
   #keyed: Keyed[] = []
   #keyCount = 0
   #inFlight = 0
 
-  constructor(server: SimulatedServer, random: SeededRandom, witness: Witness) {
+  constructor(
+    server: SimulatedServer,
+    random: SeededRandom,
+    witness: Witness,
+    { sessionBy }: { readonly sessionBy: (authorization: string) => Session | undefined },
+  ) {
     this.#server = server
     this.#random = random
     this.#witness = witness
+    this.#sessionBy = sessionBy
   }
 
   get isIdle(): boolean {
@@ -118,6 +126,7 @@ export class SimulatedRequests {
     const server = this.#server
     this.#inFlight++
     const heard = asked(asking)
+    const wasOver = this.#sessionBy(request.authorization ?? '')?.isSurelyOver(server.now()) ?? false
     let outcome: Outcome
     try {
       const { status, body } = await server.call(name, { ...request, ...more })
@@ -131,6 +140,8 @@ export class SimulatedRequests {
     if (server !== this.#server) return { status: 0, body: '' }
     this.#inFlight--
     this.#witness.count(`${name} ${outcome.refused ?? outcome.status}`)
+    if (wasOver && outcome.refused === undefined)
+      this.#witness.accuse(`${name} is answered ${outcome.status}, and the session of who asks is over`)
     heard(outcome)
     return outcome
   }

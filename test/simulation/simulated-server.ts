@@ -71,8 +71,6 @@ export class SimulatedServer {
   readonly #mailServer: SimulatedMailServer
   readonly #bindings: ReadonlyMap<string, Binding>
   readonly #guard: IdempotencyGuard
-  /** Nobody turns away from an answer. */
-  readonly #signal = new AbortController().signal
 
   constructor(world: SimulatedWorld, place: MemoryPlace, limits: SimulatedLimits) {
     const process = world.process()
@@ -158,7 +156,10 @@ export class SimulatedServer {
       requestId: 'test',
       remoteAddress: seen.address,
       seen,
-      signal: this.#signal,
+      // Nobody turns away from an answer.
+      get signal() {
+        return new AbortController().signal
+      },
       get seed() {
         return world.random(seedBytes)
       },

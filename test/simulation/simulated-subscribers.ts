@@ -81,8 +81,8 @@ export class SimulatedSubscribers {
   act(): void {
     const tried = this.#random.next()
     const known = this.#pick(this.there.filter(({ account }) => account !== this.#parts.people.root))
-    if (known && tried < 0.2) this.#setLocale(known)
-    else if (known && tried < 0.4) this.#end(known)
+    if (known && tried < 0.25) this.#setLocale(known)
+    else if (known && tried < 0.42) this.#end(known)
     else for (let left = tried < 0.9 ? 1 : 3; left > 0; left--) this.#subscribe()
   }
 
@@ -161,14 +161,17 @@ export class SimulatedSubscribers {
   }
 
   #subscribe(): void {
-    const person = this.#pick(this.#parts.people.persons)
-    const fn = this.#pick(this.#parts.functions.there)
+    const { people, functions } = this.#parts
+    // Now and then to what he is subscribed to.
+    const before = this.#random.next() < 0.2 ? this.#pick(this.there) : undefined
+    const person = people.persons.find(({ account }) => account === before?.account) ?? this.#pick(people.persons)
+    const fn = (before && functions.by(before.function)) ?? this.#pick(functions.there)
     // Of who is gone nobody would end it.
     if (!person || !fn || person.isBusy || !person.isThere) return
     const locale = this.#pick(locales) ?? 'en'
     const session = this.#pick([...person.sessions].filter(({ isBegun }) => isBegun))
     const isHimself = session !== undefined && this.#random.next() < 0.5
-    const by: SimulatedRequest = isHimself ? { authorization: `Bearer ${session.token}` } : { as: person.account }
+    const by: SimulatedRequest = isHimself ? { authorization: session.authorization } : { as: person.account }
     this.#parts.requests.ask({
       name: 'subscribe',
       request: { ...by, body: bodyOf(fn.id, locale) },

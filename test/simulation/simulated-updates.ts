@@ -1,18 +1,13 @@
-import { deviceAddress } from '#actors/device/device'
-import type { DeviceState } from '#actors/device/state'
-import { updateAddress } from '#actors/update/address'
-import type { UpdateActorState } from '#actors/update/state'
 import type { SeededRandom } from '#bench/random'
 import { Problem } from '#model/problem'
 import { Gone } from '#server/body-stream'
-import { answerOf } from '#test/simulation/answer'
-import { isAbove } from '#test/simulation/reference-updates'
+import { inPieces } from '#test/simulation/in-pieces'
+import { JudgedOffers } from '#test/simulation/judged-offers'
 import type { SimulatedAlarms } from '#test/simulation/simulated-alarms'
 import type { SimulatedDevice } from '#test/simulation/simulated-device'
-import type { Order, Piece } from '#test/simulation/simulated-firmware'
 import type { SimulatedPeople } from '#test/simulation/simulated-people'
 import type { Outcome, SimulatedRequests } from '#test/simulation/simulated-requests'
-import { type SimulatedRequest, type SimulatedServer, tenant } from '#test/simulation/simulated-server'
+import type { SimulatedRequest, SimulatedServer } from '#test/simulation/simulated-server'
 import type { Witness } from '#test/simulation/witness'
 
 export const project = 'boiler'
@@ -42,15 +37,10 @@ export class SimulatedUpdates {
   readonly #people: SimulatedPeople
   readonly #alarms: SimulatedAlarms
   readonly #devices: readonly SimulatedDevice[]
-  /** Versions that each device may have been held at since the last rest. */
-  readonly #pins = new Map<string, Set<string>>()
   /** By name: what was answered to be there, unless somebody asked for its end since. */
   readonly #releases = new Map<string, Upload>()
   readonly images = new Set<string>()
-  /** Devices that were welcomed as ones that refuse, and did not say otherwise since. */
-  readonly #refusing = new Set<string>()
-  /** Those that somebody asked for by hand since the last rest: such an update may have joined one that began by itself. */
-  readonly #byHand = new Set<string>()
+  readonly offers: JudgedOffers
   #lastNumber = firstNumber
   #inFlight = 0
   #server: SimulatedServer
@@ -73,16 +63,7 @@ export class SimulatedUpdates {
     this.#people = parts.people
     this.#alarms = parts.alarms
     this.#devices = parts.devices
-    server.firmwareSent = (id) => this.#sent(id)
-    for (const device of parts.devices) {
-      device.ground = {
-        download: (...asked) => this.#download(...asked),
-        offered: (...offered) => this.#offered(...offered),
-        greets: ({ name, firmware }) => firmware.isAccepting && this.#refusing.delete(name),
-        welcomed: ({ name, firmware }) => !firmware.isAccepting && this.#refusing.add(name),
-        accuse: (what) => this.#witness.accuse(what),
-      }
-    }
+    this.offers = new JudgedOffers(server, witness, parts.devices)
   }
 
   get isIdle(): boolean {
@@ -92,7 +73,7 @@ export class SimulatedUpdates {
   moveTo(server: SimulatedServer): void {
     this.#server = server
     this.#inFlight = 0
-    server.firmwareSent = (id) => this.#sent(id)
+    this.offers.moveTo(server)
   }
 
   act(): void {
@@ -117,11 +98,11 @@ export class SimulatedUpdates {
       firmware: this.#someVersion(),
       percent: this.#pick([100, 100, 100, 50, 20]),
       ...(groups.length > 0 && { groups }),
-      ...(random.next() < 0.2 && { errorThresholdPercent: this.#pick([20, 60]) }),
+      ...(random.next() < 0.5 && { errorThresholdPercent: this.#pick([0, 20, 40, 60]) }),
       ...(random.next() < 0.5 && { maxAttempts: 1 + random.below(3) }),
       ...(random.next() < 0.1 && { window: { cron: '* * * * *', minutes: 1 } }),
     }
-    this.#ask('putRollout', { ...request, parameters, body })
+    this.#ask('putRollout', { ...request, parameters, body }, undefined, () => this.offers.standing.asked())
   }
 
   /** Of some devices, or of the whole project. */
@@ -133,9 +114,7 @@ export class SimulatedUpdates {
 
   /** Somebody looks at what is known by now: the pins that devices may have had before mean nothing any more. */
   settle(pins: ReadonlyMap<string, string>, names: ReadonlySet<string>): void {
-    this.#pins.clear()
-    this.#byHand.clear()
-    for (const [device, firmware] of pins) this.#pins.set(device, new Set([firmware]))
+    this.offers.settle(pins)
     for (const name of this.#releases.keys())
       if (!names.has(name)) this.#witness.accuse(`release ${name} was made, and is gone`)
   }
@@ -160,16 +139,15 @@ export class SimulatedUpdates {
 
   #pin(): void {
     const device = this.#pick(this.#devices).name
-    const firmware = this.#someVersion()
+    const known = [...this.#releases.values()]
+    const isOld = known.length > 0 && this.#random.next() < 0.3
+    const firmware = isOld ? this.#pick(known.slice(0, 4)).firmware : this.#someVersion()
     const request = { parameters: { project, deviceIdentifier: device }, body: { firmware } }
-    this.#ask('putPin', request, undefined, () => {
-      const held = this.#pins.get(device)
-      this.#pins.set(device, new Set([...(held ?? []), firmware]))
-    })
+    this.#ask('putPin', request, undefined, () => this.offers.pinned(device, firmware))
   }
 
   #unpin(): void {
-    const deviceIdentifier = this.#pick([...this.#pins.keys(), this.#pick(this.#devices).name])
+    const deviceIdentifier = this.#pick([...this.offers.held, this.#pick(this.#devices).name])
     this.#ask('deletePin', { parameters: { project, deviceIdentifier } })
   }
 
@@ -181,14 +159,19 @@ export class SimulatedUpdates {
   }
 
   #switch(name: string): void {
-    this.#ask(name, { ...this.#author(), parameters })
+    this.#ask(name, { ...this.#author(), parameters }, undefined, () => this.offers.standing.asked())
   }
 
   #trigger(): void {
     const linked = this.#devices.filter(({ isLinked }) => isLinked)
-    const device = this.#pick(linked.length > 0 && this.#random.next() < 0.8 ? linked : this.#devices)
+    // Of those that refuse what comes by itself there is most to update.
+    const lagging = linked.filter(({ firmware }) => !firmware.isAccepting)
+    const tried = this.#random.next()
+    const from =
+      tried < 0.5 && lagging.length > 0 ? lagging : tried < 0.85 && linked.length > 0 ? linked : this.#devices
+    const device = this.#pick(from)
     const request = { parameters: { deviceIdentifier: device.name } }
-    const asked = () => this.#byHand.add(device.name)
+    const asked = () => this.offers.askedByHand(device.name)
     this.#ask('triggerUpdate', request, (outcome) => this.#heard(device, outcome), asked)
   }
 
@@ -219,8 +202,11 @@ export class SimulatedUpdates {
     this.#ask(
       'deleteRelease',
       { parameters: { project, firmware }, query: { index, ...(hardware !== undefined && { hardware }) } },
-      undefined,
-      () => this.#releases.delete(nameOf(release)),
+      () => this.offers.letGo(),
+      () => {
+        this.#releases.delete(nameOf(release))
+        this.offers.letGo()
+      },
     )
   }
 
@@ -268,19 +254,11 @@ export class SimulatedUpdates {
     const server = this.#server
     const bytes = Buffer.from(image.slice(from, to))
     const goneAt = this.#random.next() < 0.1 ? this.#random.below(bytes.length + 1) : bytes.length
-    const { world } = server.assembly.context
-    async function* pieces(): AsyncGenerator<Uint8Array> {
-      for (let at = 0; at < bytes.length; at += 20) {
-        await new Promise<void>((resolve) => world.soon(resolve))
-        if (at + 20 > goneAt && goneAt < bytes.length) throw new Gone()
-        yield bytes.subarray(at, at + 20)
-      }
-    }
     this.images.add(image)
     const query = { index, ...(hardware !== undefined && { hardware }) }
-    const body = { lengthBytes: bytes.length, [Symbol.asyncIterator]: pieces }
+    const pieces = inPieces(bytes, goneAt, server.assembly.context.world)
     try {
-      return await server.call('putRelease', { parameters: { project, firmware }, query, headers, pieces: body })
+      return await server.call('putRelease', { parameters: { project, firmware }, query, headers, pieces })
     } catch (error) {
       // What is left of a dead process says nothing.
       if (error instanceof Gone || error instanceof Problem || server !== this.#server) return undefined
@@ -297,79 +275,6 @@ export class SimulatedUpdates {
       if (server === this.#server && !(error instanceof Problem)) throw error
     }
     if (server === this.#server) this.#inFlight--
-  }
-
-  /** What is offered must be stored: of what is not, nothing may ever be seen. */
-  #sent(id: string): void {
-    const { registry, isServing } = this.#server.assembly.context.system
-    // What is being read can't be looked at.
-    if (!isServing) return
-    for (const { name } of this.#devices) {
-      const { state, lastOffset } = registry.look(updateAddress(tenant, name))
-      const { stored } = state as UpdateActorState
-      if (stored?.context.id !== id) continue
-      const isOffered = stored.state === 'offering' || (stored.state === 'started' && stored.context.resends > 0)
-      if (isOffered && lastOffset > registry.head(tenant).committed)
-        this.#witness.accuse(`${name} is offered ${id}, which is not stored yet`)
-      return
-    }
-    // With a device that was removed in that moment its update is forgotten.
-    const isThere = (name: string) => (registry.look(deviceAddress(tenant, name)).state as DeviceState).isThere
-    if (this.#devices.every(({ name }) => isThere(name)))
-      this.#witness.accuse(`${id} is offered, and nobody knows of it`)
-  }
-
-  /** A device hears of something new, or of the same again. */
-  #offered({ name }: SimulatedDevice, { id, firmware, index }: Order, isNew: boolean): void {
-    const { registry, isServing } = this.#server.assembly.context.system
-    this.#witness.count(isNew ? 'firmware offered' : 'firmware offered once more')
-    // What is being read can't be looked at.
-    if (!isServing) return
-    const { stored } = registry.look(updateAddress(tenant, name)).state as UpdateActorState
-    // It is over already.
-    if (stored?.context.id !== id) return
-    const { by, from } = stored.context
-    if (by !== 'post' && this.#refusing.has(name) && !this.#byHand.has(name))
-      this.#witness.accuse(`${name} refuses, and is offered ${firmware} by ${by}`)
-    if (!isNew) return
-    this.#witness.count(`firmware offered by ${by}`)
-    if (isAbove(firmware, from)) return
-    this.#witness.count('firmware offered again, or an older one')
-    if (!this.#pins.get(name)?.has(firmware))
-      this.#witness.accuse(`${name} is offered ${firmware} of ${index} in place of ${from}, and is not held there`)
-  }
-
-  async #download({ id, url, sha256 }: Order, from: number, to: number): Promise<Piece> {
-    const { pathname, searchParams } = new URL(url)
-    if (!pathname.endsWith(`/updates/images/${sha256}`)) this.#witness.accuse(`${sha256} is offered at ${url}`)
-    const answer = await answerOf(
-      this.#server.call('readImage', {
-        parameters: { sha256 },
-        query: Object.fromEntries(searchParams),
-        headers: { range: `bytes=${from}-${to - 1}` },
-      }),
-    )
-    if (!('refused' in answer)) return { text: answer.body }
-    if (answer.refused !== 'not_found') {
-      if (answer.refused !== 'storage' && answer.refused !== 'overloaded')
-        this.#witness.accuse(`the image at ${url} is refused: ${answer.refused}`)
-      return 'not now'
-    }
-    if (this.#isUnderWay(id)) this.#witness.accuse(`the image at ${url} is gone, and somebody is at it`)
-    return 'gone'
-  }
-
-  /** An update under way holds its image. */
-  #isUnderWay(id: string): boolean {
-    const { registry, isServing, gate } = this.#server.assembly.context.system
-    return (
-      isServing &&
-      gate.isQuiet &&
-      this.#devices.some(({ name }) => {
-        const { stored } = registry.look(updateAddress(tenant, name)).state as UpdateActorState
-        return stored?.context.id === id && (stored.counted?.stage ?? '') === 'running'
-      })
-    )
   }
 
   #someDevices(): readonly string[] {

@@ -144,8 +144,8 @@ export class Simulation {
   async checkQuiet(): Promise<void> {
     this.#place.setRoom(true)
     this.#fault = undefined
-    const { people, schema, requests, alarms, actions } = this.#everybody
-    await this.#comeToRest(() => people.isIdle && schema.isIdle, 3)
+    const { people, sessions, schema, requests, alarms, actions } = this.#everybody
+    await this.#comeToRest(() => people.isIdle && sessions.isIdle && schema.isIdle, 3)
     await this.#endActions()
     await this.#comeToRest(() => requests.isIdle && this.#everybody.updates.isIdle)
     await this.#updatesAtRest.end()

@@ -41,5 +41,5 @@ export function someAuthor(
       witness.judge(() => `${person.name} has ${resource} about ${service} of ${device}`, reads)
     }
   }
-  return { request: { authorization: `Bearer ${session.token}` }, judge }
+  return { request: { authorization: session.authorization }, judge }
 }

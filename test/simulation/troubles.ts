@@ -20,7 +20,11 @@ export class Troubles {
 
   /** People's rights change; now and then in the last moment before something breaks. */
   async changeRights(): Promise<void> {
-    for (let left = 1 + this.#random.below(2); left > 0; left--) this.#everybody.people.act()
+    const { people, sessions } = this.#everybody
+    for (let left = 1 + this.#random.below(3); left > 0; left--) {
+      if (this.#random.next() < 0.6) people.act()
+      else sessions.act()
+    }
     const tried = this.#random.next()
     if (tried < 0.1) this.#life.failWrite()
     else if (tried < 0.13) await this.#crashAtCommit()
@@ -99,8 +103,8 @@ export class Troubles {
     const link = heard.links[this.#random.below(heard.links.length)]
     for (let left = 1 + this.#random.below(3); left > 0; left--) {
       const tried = this.#random.next()
-      if (tried < 0.4) functions.act()
-      else if (tried < 0.85 || link === undefined) subscribers.act()
+      if (tried < 0.35) functions.act()
+      else if (tried < 0.72 || link === undefined) subscribers.act()
       else if (tried < 0.93) subscribers.pressLink(link)
       else people.act()
     }
@@ -111,7 +115,7 @@ export class Troubles {
 
   /** Something is told; now and then all breaks while it is on its way, or what decides who hears of it changes. */
   async tell(): Promise<void> {
-    const { people, mailServer, functions } = this.#everybody
+    const { people, mailServer } = this.#everybody
     if (this.#random.next() < 0.3) mailServer.act()
     for (const device of this.#devices) if (this.#random.next() < 0.7) device.report()
     const tried = this.#random.next()
@@ -123,8 +127,22 @@ export class Troubles {
     }
     if (tried < 0.15) await this.#life.crash()
     else if (tried < 0.25) this.#life.fillDisk()
-    else if (tried < 0.4) for (let left = 4; left > 0; left--) people.act()
-    else if (tried < 0.45) functions.act()
+    else if (tried < 0.35) for (let left = 4; left > 0; left--) people.act()
+    else if (tried < 0.6) await this.#changeHearers()
+  }
+
+  /** While mails leave, one behind the other, it changes who may hear of what, and where. */
+  async #changeHearers(): Promise<void> {
+    const { people, functions, subscribers } = this.#everybody
+    for (let left = 8; left > 0; left--) {
+      const tried = this.#random.next()
+      if (tried < 0.5) people.act()
+      else if (tried < 0.7) functions.act()
+      else if (tried < 0.9) subscribers.act()
+      else for (const device of this.#devices) device.report()
+      await this.#life.steps(1 + this.#random.below(3))
+      await this.#life.advance(this.#random.below(3))
+    }
   }
 
   /** Some moments pass in which devices hear and answer, and then the store fails, or the process dies. */

@@ -10,6 +10,7 @@ import { answerOf } from '#test/simulation/answer'
 import type { Life } from '#test/simulation/life'
 import { mayDo } from '#test/simulation/reference-filter'
 import {
+  hasTooManyErrors,
   isChosen,
   type ReadRelease,
   type ReadRollout,
@@ -167,7 +168,9 @@ export class UpdatesAtRest {
 
   async #check(since: number): Promise<void> {
     const stand = await this.#stand()
-    this.#checkCounts(stand, since, await this.shown())
+    const shown = await this.shown()
+    this.#checkCounts(stand, since, shown)
+    this.#checkThreshold(stand, shown)
     await this.#checkImages(stand.releases)
     this.#parts.updates.settle(stand.pins, new Set(stand.releases.map(nameOf)))
   }
@@ -193,6 +196,28 @@ export class UpdatesAtRest {
     const meant = shown.filter((each) => each.project === project && isChosen(stand, rollout, each.deviceIdentifier))
     this.#witness.count('chosen compared')
     if (chosen !== meant.length) this.#witness.accuse(`chosen are ${chosen}, and are ${meant.length}`)
+  }
+
+  /** One that has a threshold runs no more when too much went wrong, and stands for nothing else. */
+  #checkThreshold({ rollout }: Stand, shown: readonly ReadUpdates[]): void {
+    const { updates } = this.#parts
+    updates.offers.standing.seen(rollout, this.#life.server.now())
+    const stored = this.#projectNow().rollout
+    if (!rollout || !stored) return
+    if (rollout.state === 'stopped') this.#witness.count('rollout stopped')
+    if (rollout.state !== 'running') return
+    const finished = shown.flatMap(({ deviceIdentifier: device, firmwares }) => {
+      const { rollout: by, stage } = this.#storedOf(device)?.counted ?? {}
+      if (by !== stored.id || stage === undefined || stage === 'running') return []
+      // What it came to before counts no more.
+      const isSince = firmwares.some(
+        ({ update }) => update?.firmware === rollout.firmware && Number(update?.at) > rollout.updatedAt,
+      )
+      return isSince ? [stage] : []
+    })
+    if (finished.some((stage) => stage !== 'done')) this.#witness.count('rollout with errors runs')
+    if (hasTooManyErrors(rollout, finished))
+      this.#witness.accuse(`a rollout runs on at ${rollout.errorThresholdPercent} %: ${finished.join(', ')}`)
   }
 
   /** On disk is what releases name. Behind a failed write more may be left, until the next start. */

@@ -73,21 +73,22 @@ describe('a LevelDB folder', () => {
     expect(await names()).toEqual(left)
   })
 
-  it('says damaged when a table it reads is not one', async () => {
+  it('is refused when a table is not one, and says damaged when one it reads comes to be none', async () => {
     const place = placeIn(folder)
     let storage = await place.open()
     await storage.write([put('a', '1')], soft)
     await storage.close()
     await (await place.open()).close()
+    storage = await place.open()
     for (const name of await readdir(join(folder, 'db'))) {
       const file = join(folder, 'db', name)
       if (name.endsWith('.ldb')) await writeFile(file, new Uint8Array((await stat(file)).size).fill(7))
     }
-    storage = await place.open()
     const damaged = expect.objectContaining({ name: 'StorageFailure', code: 'damaged' })
     expect(() => storage.get('a')).toThrow(damaged)
     await expect(storage.scan({ after: '', before: 'z', hasValues: true }).next(1)).rejects.toEqual(damaged)
     await storage.close()
+    await expect(place.open()).rejects.toEqual(damaged)
   })
 
   it('is refused as io when its path is a file', async () => {

@@ -4,7 +4,7 @@ import { packChunk } from '#store/chunk'
 import { keys } from '#store/keys'
 import { memoryPlace } from '#store/memory'
 import { packRecord } from '#store/record-codec'
-import { redoFormat } from '#store/store-journal'
+import { redoFormat, wholeFormat } from '#store/store-journal'
 import { ManualWorld } from '#test/runtime/manual-world'
 import { during, openStage, Stage } from '#test/runtime/stage'
 import { bookAddress, tallyAddress } from '#test/runtime/tally-actors'
@@ -75,6 +75,28 @@ test('a stream that begins behind its last chunk goes on there: its tenant is be
   expect(again.addedOf(a)).toEqual(added)
   again.crash()
   expect((await again.reborn()).addedOf(a)).toEqual(added)
+})
+
+test('behind a repair a hole is gone over at a start, and by nobody who resumes', async () => {
+  const stage = await fiveCommits()
+  const lost = (stage: Stage) => stage.addedOf(a).map(({ offset }) => offset)
+  await tamper(stage, [
+    { key: keys.chunk('default', 5), value: null },
+    { key: keys.whole('default'), value: packRecord(wholeFormat, 20) },
+  ])
+  const again = await stage.reborn()
+  expect(lost(again)).toEqual([1, 2, 3, 4, 7, 8, 9, 10])
+  const stream = again.journal.stream('default')
+  expect([stream.last, again.journal.retainedFrom('default')]).toEqual([19, 20])
+  again.tell(a, { type: 'add', add: [7] })
+  await again.settle()
+  again.crash()
+  const last = await again.reborn()
+  expect(lost(last)).toEqual([1, 2, 3, 4, 7, 8, 9, 10, 20])
+  // A hole that the repair does not know of is one all the same.
+  last.crash()
+  await tamper(last, [{ key: keys.whole('default'), value: packRecord(wholeFormat, 6) }])
+  await expect(last.reborn()).rejects.toMatchObject({ code: 'damaged' })
 })
 
 describe('what a newer release wrote is refused', () => {

@@ -179,6 +179,20 @@ describe('pace', () => {
     expect(bytes).toBe(3 * imageBytes)
   })
 
+  test('beside a busy loop they are half as fast', async () => {
+    world.busyShare = 0.4
+    let pieces = 0
+    const [one] = await beginMany(1)
+    const taking = (async () => {
+      while (!(await one?.iterator?.next())?.done) pieces++
+    })()
+    await world.advance(2000)
+    expect(pieces).toBeGreaterThanOrEqual(10)
+    expect(pieces).toBeLessThanOrEqual(11)
+    await world.advance(10_000)
+    await taking
+  })
+
   test('a rest is not caught up', async () => {
     const [one] = await beginMany(1)
     await one?.iterator?.next()

@@ -9,3 +9,19 @@ export function devicesIn(text: string): readonly string[] {
     .flatMap((piece) => (/^\S \S+$/.test(piece) ? [piece] : piece.split(/ +/)))
   return [...new Set(pieces.filter((piece) => piece !== '').map((piece) => piece.toUpperCase()))]
 }
+
+/** A browser's own list takes long for more, and nobody reads it. */
+const suggestedMax = 200
+
+/**
+ * The first that hold what was typed, without those that are chosen: no more are looked for than are shown, of a hundred
+ * thousand that may be there.
+ */
+export function fittingOf(all: Iterable<string>, typed: string, chosen: ReadonlySet<string>): readonly string[] {
+  const fitting: string[] = []
+  for (const device of all) {
+    if (fitting.length === suggestedMax) break
+    if (device.includes(typed) && !chosen.has(device)) fitting.push(device)
+  }
+  return fitting
+}

@@ -1,5 +1,5 @@
-import { useRef, useState } from 'preact/hooks'
-import { devicesIn } from '#dashboard/binding/device-list'
+import { useMemo, useRef, useState } from 'preact/hooks'
+import { devicesIn, fittingOf } from '#dashboard/binding/device-list'
 import { Button } from '#dashboard/parts/button'
 import { SuggestField } from '#dashboard/parts/suggest-field'
 import '#dashboard/binding/binding.css'
@@ -14,19 +14,17 @@ export interface DevicePickerProps {
 
 /** So many are shown as they are; what is beyond is counted until somebody asks for it. */
 const shownMax = 60
-/** A browser's own list takes long for more, and nobody reads it. */
-const suggestedMax = 200
-
 /** Devices by name: typed, pasted as a list, or picked. They need not be there yet. */
 export function DevicePicker({ label, value, onChange, suggestions, problem }: DevicePickerProps) {
   const [text, setText] = useState('')
   const [isWhole, setWhole] = useState(false)
   const frame = useRef<HTMLDivElement>(null)
   const typed = text.trim().toUpperCase()
-  const fitting = suggestions.filter((each) => each.includes(typed) && !value.includes(each)).slice(0, suggestedMax)
+  const chosen = useMemo(() => new Set(value), [value])
+  const fitting = useMemo(() => fittingOf(suggestions, typed, chosen), [suggestions, typed, chosen])
   const shown = isWhole ? value : value.slice(0, shownMax)
   const add = () => {
-    onChange([...new Set([...value, ...devicesIn(text)])])
+    onChange([...new Set([...chosen, ...devicesIn(text)])])
     setText('')
   }
   return (

@@ -2,9 +2,10 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { problemText } from '#dashboard/parts/problem-text'
 import { say } from '#dashboard/parts/toasts'
+import { after } from '#dashboard/world'
 
 export interface ButtonProps {
-  /** Runs when pressed; while its promise is open the button is busy, and a failure stands beside it and as a toast. */
+  /** Runs when pressed; while its promise is open the button is busy, and a failure stands beside it. */
   readonly onPress?: (() => unknown) | undefined
   readonly kind?: 'primary' | 'danger' | 'quiet' | undefined
   /** Busy for another reason than its own press. */
@@ -22,7 +23,7 @@ export interface ButtonProps {
 
 export function Button(props: ButtonProps) {
   const { onPress, kind, isBusy, isDisabled, type = 'button', label, isPressed, isExpanded, children } = props
-  const { isRunning, problem, run } = useAction(onPress)
+  const { isRunning, isSlow, problem, run } = useAction(onPress)
   const isWaiting = isRunning || isBusy === true
   return (
     <>
@@ -43,14 +44,35 @@ export function Button(props: ButtonProps) {
         {isWaiting && <span class="spinner" aria-hidden="true" />}
         {children}
       </button>
-      {problem !== undefined && <span class="problem">{problemText(problem)}</span>}
+      {isSlow && <Slow />}
+      {problem !== undefined && (
+        <span class="problem" role="alert">
+          {problemText(problem)}
+        </span>
+      )}
     </>
   )
 }
 
-/** Runs something of a person's at most once at a time, and keeps what it failed with until the next run. */
+/** Said of what has no answer yet. */
+export function Slow() {
+  return (
+    <span class="hint" role="status">
+      No answer yet: still waiting for one.
+    </span>
+  )
+}
+
+/** By then whoever waits wonders. */
+const slowMs = 5_000
+
+/**
+ * Runs something of a person's at most once at a time, and keeps what it failed with until the next run. Where nobody is
+ * left to show that, it is said at the edge of the page.
+ */
 export function useAction(action: (() => unknown) | undefined) {
   const [isRunning, setRunning] = useState(false)
+  const [isSlow, setSlow] = useState(false)
   const [problem, setProblem] = useState<unknown>(undefined)
   const isThere = useRef(true)
   useEffect(() => {
@@ -71,11 +93,17 @@ export function useAction(action: (() => unknown) | undefined) {
     }
     if (!(outcome instanceof Promise)) return
     setRunning(true)
-    outcome.catch(fail).finally(() => isThere.current && setRunning(false))
+    const stopWaiting = after(slowMs, () => isThere.current && setSlow(true))
+    outcome.catch(fail).finally(() => {
+      stopWaiting()
+      if (!isThere.current) return
+      setRunning(false)
+      setSlow(false)
+    })
   }
   const fail = (thrown: unknown) => {
-    say(problemText(thrown), 'failed')
     if (isThere.current) setProblem(thrown)
+    else say(problemText(thrown), 'failed')
   }
-  return { isRunning, problem, run }
+  return { isRunning, isSlow, problem, run }
 }

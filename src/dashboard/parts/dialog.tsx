@@ -1,7 +1,9 @@
 import type { ComponentChildren } from 'preact'
-import { useEffect, useId, useRef, useState } from 'preact/hooks'
+import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { TextField } from '#dashboard/parts/fields'
 import { Form } from '#dashboard/parts/form'
+import { Toasts } from '#dashboard/parts/toasts'
+import { leave, type Place, PlaceHere } from '#dashboard/parts/unsaved'
 
 export interface DialogProps {
   readonly title: string
@@ -13,41 +15,66 @@ export interface DialogProps {
   readonly children: ComponentChildren
 }
 
-/** Modal; the browser keeps the focus inside, and gives it back. What is inside is there only while it is open. */
+/**
+ * Modal; the browser keeps the focus inside, and gives it back. What is inside is there only while it is open. Closing it
+ * asks where something is filled in and not sent. What is told meanwhile is told in it: the rest of the page is out of
+ * reach, for screen readers too.
+ */
 export function Dialog({ title, isOpen, onClose, isWide, children }: DialogProps) {
   const id = useId()
   const dialog = useRef<HTMLDialogElement>(null)
   // Who selects text and lets go beside the dialog has clicked on what is around both: that closes nothing.
   const wasPressedBeside = useRef(false)
-  useEffect(() => {
+  const [place] = useState<Place>({})
+  const ask = () => leave(onClose, place)
+  const askUnlessHeld = () => place.isHeld || ask()
+  // Before anybody looks where the focus is.
+  useLayoutEffect(() => {
     const element = dialog.current
     if (isOpen && element && !element.open) element.showModal()
     if (!isOpen && element?.open) element.close()
   }, [isOpen])
   return (
-    // biome-ignore lint/a11y/useKeyWithClickEvents: the browser closes a dialog by Escape
     <dialog
       ref={dialog}
       class={isWide ? 'dialog wide' : 'dialog'}
       aria-labelledby={id}
-      onClose={onClose}
+      // The browser says it some time later: by then it may be open again.
+      onClose={() => isOpen && !dialog.current?.open && onClose()}
+      onCancel={(event) => {
+        // A choice of files that is cancelled says so by the same event.
+        if (event.target !== dialog.current) return
+        event.preventDefault()
+        askUnlessHeld()
+      }}
+      onKeyDown={(event) => {
+        // The browser asks for it once, and closes the next time, several at once.
+        if (event.key !== 'Escape' || event.isComposing || event.defaultPrevented) return
+        event.preventDefault()
+        askUnlessHeld()
+      }}
       onPointerDown={(event) => {
         wasPressedBeside.current = event.target === dialog.current
       }}
       onClick={(event) => {
-        if (event.target === dialog.current && wasPressedBeside.current) onClose()
+        if (event.target === dialog.current && wasPressedBeside.current) askUnlessHeld()
       }}
     >
       {isOpen && (
-        <div class="dialog-inside">
-          <header>
-            <h2 id={id}>{title}</h2>
-            <button type="button" class="button quiet" aria-label="Close" onClick={onClose}>
-              ×
-            </button>
-          </header>
-          {children}
-        </div>
+        <PlaceHere.Provider value={place}>
+          <div class="dialog-inside">
+            <header>
+              <h2 id={id} tabIndex={-1}>
+                {title}
+              </h2>
+              <button type="button" class="button quiet" aria-label="Close" onClick={ask}>
+                ×
+              </button>
+            </header>
+            {children}
+          </div>
+          <Toasts />
+        </PlaceHere.Provider>
       )}
     </dialog>
   )

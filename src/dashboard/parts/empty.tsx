@@ -31,3 +31,12 @@ export function Empty({ title, children, command }: EmptyProps) {
     </div>
   )
 }
+
+/** Stands where nothing can be said: the connection was closed before anything was read. */
+export function NotRead() {
+  return (
+    <Empty title="Nothing was read yet">
+      <p>The connection was closed before. Connect again above.</p>
+    </Empty>
+  )
+}

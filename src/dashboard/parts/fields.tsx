@@ -214,6 +214,9 @@ function attributesOf(id: string, { hint, problem }: Told) {
   }
 }
 
+/** At once; in a dialog that is about to be shown, then. */
 function focusOnce(element: HTMLElement | null): void {
-  element?.focus()
+  if (!element) return
+  element.autofocus = true
+  element.focus()
 }

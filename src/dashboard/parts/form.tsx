@@ -1,6 +1,8 @@
 import type { ComponentChildren } from 'preact'
-import { Button, useAction } from '#dashboard/parts/button'
+import { useState } from 'preact/hooks'
+import { Button, Slow, useAction } from '#dashboard/parts/button'
 import { problemText } from '#dashboard/parts/problem-text'
+import { useUnsaved } from '#dashboard/parts/unsaved'
 
 export interface FormProps {
   /** Runs when it is sent; while its promise is open the form is busy, and a failure stands in it. */
@@ -11,23 +13,36 @@ export interface FormProps {
   readonly onCancel?: (() => void) | undefined
   readonly isDisabled?: boolean | undefined
   readonly label?: string | undefined
+  /** Whether leaving would lose something, so that it asks first. `touched`: once anything was typed or chosen in it. */
+  readonly isUnsaved?: boolean | 'touched' | undefined
+  /** It takes its time, and says how far it is. */
+  readonly isLong?: boolean | undefined
   readonly children: ComponentChildren
 }
 
 /** Fields that are sent together, by the button or the Enter key. */
-export function Form({ onSubmit, submit, kind = 'primary', onCancel, isDisabled, label, children }: FormProps) {
-  const { isRunning, problem, run } = useAction(onSubmit)
+export function Form(props: FormProps) {
+  const { onSubmit, submit, kind = 'primary', onCancel, isDisabled, label, isUnsaved = false, isLong, children } = props
+  const { isRunning, isSlow, problem, run } = useAction(onSubmit)
+  const [isTouched, setTouched] = useState(false)
+  useUnsaved(isUnsaved === 'touched' ? isTouched : isUnsaved)
   return (
     <form
       class="form"
       aria-label={label}
+      onInput={() => setTouched(true)}
       onSubmit={(event) => {
         event.preventDefault()
         if (!isRunning && !isDisabled) run()
       }}
     >
       {children}
-      {problem !== undefined && <p class="problem">{problemText(problem)}</p>}
+      {isSlow && !isLong && <Slow />}
+      {problem !== undefined && (
+        <p class="problem" role="alert">
+          {problemText(problem)}
+        </p>
+      )}
       <div class="actions">
         <Button type="submit" kind={kind} isBusy={isRunning} isDisabled={isDisabled}>
           {submit}

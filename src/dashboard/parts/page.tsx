@@ -44,12 +44,23 @@ export function Section({ title, beside, actions, children }: SectionProps) {
   return (
     <section class="section" aria-labelledby={id}>
       <header>
-        <h2 id={id}>{title}</h2>
+        <h2 id={id} tabIndex={-1}>
+          {title}
+        </h2>
         {beside}
         {actions !== undefined && <div class="actions">{actions}</div>}
       </header>
       {children}
     </section>
+  )
+}
+
+/** Stands where it is not known yet what is there. */
+export function Reading({ what }: { readonly what: string }) {
+  return (
+    <p class="loading" role="status">
+      <span class="spinner" aria-hidden="true" /> Reading {what}…
+    </p>
   )
 }
 

@@ -1,10 +1,14 @@
 import { signal } from '@preact/signals'
-import { every, now } from '#dashboard/world'
+import { client } from '#dashboard/session'
+import { every } from '#dashboard/world'
 
-/** Moves once a second while the page is seen; what shows how long ago something was looks at it. */
-export const clock = signal(now())
+/**
+ * By the server's clock, which gave the times that are held against it. Moves once a second while the page is seen; what
+ * shows how long ago something was looks at it.
+ */
+export const clock = signal(client.now())
 every(1_000, () => {
-  if (!document.hidden) clock.value = now()
+  if (!document.hidden) clock.value = client.now()
 })
 
 /** Unix milliseconds, shown as how long ago that was, with the moment itself to hover over. 0: never. */
@@ -30,10 +34,13 @@ const units: readonly (readonly [name: string, ms: number])[] = [
   ['s', 1_000],
 ]
 
-/** `12 s ago`, `in 4 h`; what is days away as a date. */
+/**
+ * `12 s ago`, `in 4 h`; what is days away as a date. The server's clock is known to a second or two: what seems to be ahead
+ * by so little is now.
+ */
 export function relative(at: number, from: number): string {
   const away = Math.abs(from - at)
-  if (away < 1_500) return 'now'
+  if (away < 1_500 || (at > from && away < 3_000)) return 'now'
   if (away > 14 * 86_400_000) return new Date(at).toLocaleDateString(undefined, { dateStyle: 'medium' })
   const text = duration(away)
   return at > from ? `in ${text}` : `${text} ago`

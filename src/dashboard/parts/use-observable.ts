@@ -1,4 +1,4 @@
-import { useEffect, useReducer } from 'preact/hooks'
+import { useEffect, useReducer, useState } from 'preact/hooks'
 
 /** Something that is now and tells when it changes: what the client library gives. */
 export interface Observable<Value> {
@@ -33,6 +33,20 @@ export function useKey<Key, Value>(observable: KeyedObservable<Key, Value>, key:
     return observable.subscribeKey(key, render)
   }, [observable, key])
   return value
+}
+
+/** Whether all of a list was read, with a new rendering when that changes and at no change of what is in it. */
+export function useIsComplete(list: {
+  readonly isComplete: boolean
+  subscribe(listener: () => void): () => void
+}): boolean {
+  const [isComplete, setComplete] = useState(list.isComplete)
+  useEffect(() => {
+    const look = () => setComplete(list.isComplete)
+    look()
+    return list.subscribe(look)
+  }, [list])
+  return isComplete
 }
 
 /** Renders the component that asks once more, whenever it is called. */

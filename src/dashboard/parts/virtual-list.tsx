@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { useEffect, useId, useRef, useState } from 'preact/hooks'
+import { useEffect, useId, useMemo, useRef, useState } from 'preact/hooks'
 import { isBare } from '#dashboard/parts/table'
 
 export interface VirtualListProps<Row> {
@@ -22,40 +22,50 @@ export const headRow = { role: 'row', 'aria-rowindex': 1, tabIndex: -1 } as cons
 export const headCell = { role: 'columnheader', tabIndex: -1 } as const
 export const gridCell = { role: 'gridcell', tabIndex: -1 } as const
 
+interface Marked {
+  readonly key: string | number | undefined
+  /** Where it was when it was marked. */
+  readonly place: number
+}
+
+const nothingMarked: Marked = { key: undefined, place: -1 }
+
 /** Beyond what is seen, so that a flick of the wheel shows no gap. */
 const marginRows = 8
 
 /**
  * As many rows as there are, of which only those in sight are in the page. One stop for the Tab key: arrows, Page, Home
- * and End move a mark through the rows, Enter opens the marked one.
+ * and End move a mark through the rows, Enter opens the marked one. The mark stays with its row, wherever that goes.
  */
 export function VirtualList<Row>(props: VirtualListProps<Row>) {
   const { rows, rowHeight, render, rowKey, label, onRow, head, columns } = props
   const id = useId()
   const frame = useRef<HTMLDivElement>(null)
   const { first, count } = useWindow(frame, rowHeight)
-  const [marked, setMarked] = useState(-1)
+  const keyOf = (row: Row, index: number) => rowKey?.(row, index) ?? index
+  const [marked, setMarked] = useState<Marked>(nothingMarked)
   const from = Math.max(0, Math.min(first, rows.length) - marginRows)
   const shown = rows.slice(from, first + count + marginRows)
-  const mark = Math.min(marked, rows.length - 1)
+  const mark = useMemo(() => placeOf(marked, rows, keyOf), [marked, rows])
   const isGrid = head !== undefined
 
   const move = (to: number) => {
     const next = Math.max(0, Math.min(rows.length - 1, to))
-    setMarked(next)
+    setMarked({ key: keyOf(rows[next] as Row, next), place: next })
     scrollTo(frame.current, next, rowHeight)
   }
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.target !== event.currentTarget) return
-    const to = moves[event.key]?.(mark, rows.length, count - 2)
+    // Where its row is gone, it is from there that the mark moves on.
+    const to = moves[event.key]?.(mark < 0 ? marked.place : mark, rows.length, count - 2)
     const row = rows[mark]
-    if (to !== undefined) move(to)
+    if (to !== undefined && rows.length > 0) move(to)
     else if (event.key === 'Enter' && row !== undefined) onRow?.(row)
     else return
     event.preventDefault()
   }
   const onClickOf = (row: Row, index: number) => (event: Event) => {
-    setMarked(index)
+    setMarked({ key: keyOf(row, index), place: index })
     if (isBare(event)) onRow?.(row)
   }
 
@@ -96,6 +106,18 @@ export function VirtualList<Row>(props: VirtualListProps<Row>) {
       </div>
     </div>
   )
+}
+
+/** Where the marked row is now; -1 where it is gone, or none is marked. */
+function placeOf<Row>(
+  { key, place }: Marked,
+  rows: readonly Row[],
+  keyOf: (row: Row, index: number) => string | number,
+): number {
+  if (key === undefined) return -1
+  const row = rows[place]
+  if (row !== undefined && keyOf(row, place) === key) return place
+  return rows.findIndex((each, index) => keyOf(each, index) === key)
 }
 
 /** What stands between the frame and its rows: of a grid a group, of a list nothing that is read out. */

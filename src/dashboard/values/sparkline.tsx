@@ -1,9 +1,9 @@
 import { useEffect, useRef } from 'preact/hooks'
 import uPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
+import { client } from '#dashboard/session'
 import { theme } from '#dashboard/theme'
 import type { Ring } from '#dashboard/values/ring'
-import { now } from '#dashboard/world'
 
 export interface SparklineProps {
   readonly ring: Ring
@@ -43,9 +43,8 @@ export function Sparkline({ ring, version, label, isLarge }: SparklineProps) {
   return <div ref={place} class={isLarge ? 'chart' : 'sparkline'} role="img" aria-label={label} />
 }
 
-function optionsOf(element: Element, size: { width: number; height: number }, isLarge: boolean): uPlot.Options {
-  const style = getComputedStyle(element)
-  const colour = (name: string) => style.getPropertyValue(name).trim()
+function optionsOf(element: HTMLElement, size: { width: number; height: number }, isLarge: boolean): uPlot.Options {
+  const colour = (name: string) => colourOf(element, name)
   const axis = { stroke: colour('--soft'), grid: { stroke: colour('--line'), width: 1 }, ticks: { show: false } }
   return {
     ...size,
@@ -60,17 +59,25 @@ function optionsOf(element: Element, size: { width: number; height: number }, is
         stroke: colour('--accent'),
         width: 1.5,
         points: { show: isLarge },
-        ...(!isLarge && { fill: `${colour('--accent')}22` }),
+        ...(!isLarge && { fill: colour('--accent').replace(/^rgb\((.*)\)$/, 'rgb($1, 13%)') }),
       },
     ],
   }
+}
+
+/** `rgb(11, 92, 114)`: what the name stands for here, in dark or in light. */
+function colourOf(element: HTMLElement, name: string): string {
+  element.style.color = `var(${name})`
+  const { color } = getComputedStyle(element)
+  element.style.color = ''
+  return color
 }
 
 /** The last value stands until now: a number that never changes is a line too. */
 function pointsUntilNow(ring: Ring): [number[], number[]] {
   const [times, values] = ring.points()
   const last = values.at(-1)
-  const at = now() / 1_000
+  const at = client.now() / 1_000
   if (last === undefined || at <= (times.at(-1) ?? 0)) return [times, values]
   return [
     [...times, at],

@@ -79,7 +79,7 @@ export class Inspection {
     this.#rows++
     this.#rowBytes += bytes
     const [place = ''] = key.split('/', 1)
-    this.#places[place]?.(key, value, bytes)
+    if (Object.hasOwn(this.#places, place)) this.#places[place]?.(key, value, bytes)
   }
 
   file(name: string, size: number): void {

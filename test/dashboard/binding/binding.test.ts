@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { type Binding, bindingInWords, idOf, isAboutAll } from '#dashboard/binding/binding'
-import { devicesIn } from '#dashboard/binding/device-list'
+import { devicesIn, fittingOf } from '#dashboard/binding/device-list'
 
 const groups = [{ resourceIdentifier: 'crn#group:5Kd9tVw3Cx', name: 'Hall 3', devices: [] }]
 
@@ -31,4 +31,18 @@ test.each<[string, readonly string[]]>([
   ['a b1, !;X', ['A B1', '!;X']],
 ])('the devices in %j', (text, devices) => {
   expect(devicesIn(text)).toEqual(devices)
+})
+
+test('of a large fleet no more is looked at than is suggested, however many are chosen', () => {
+  let looked = 0
+  function* fleet() {
+    for (let number = 0; number < 100_000; number++) {
+      looked++
+      yield `PUMP-${number}`
+    }
+  }
+  const chosen = new Set(Array.from({ length: 5_000 }, (_, number) => `PUMP-${number}`))
+  const fitting = fittingOf(fleet(), 'PUMP', chosen)
+  expect([fitting.length, fitting[0], looked]).toEqual([200, 'PUMP-5000', 5_201])
+  expect(fittingOf(['PUMP-7', 'SENSOR-7', 'SENSOR-8'], '7', new Set(['PUMP-7']))).toEqual(['SENSOR-7'])
 })

@@ -167,6 +167,16 @@ describe('looking', () => {
     expect(await inspectFolder(folder, home)).toMatchObject(found)
   })
 
+  test('counts what it does not know, whatever its key is called', async () => {
+    const keys = ['/', '__proto__/x', 'constructor/x', 'toString', 'hasOwnProperty/a/b', 'index/a/__proto__/b']
+    const odd = keys.map((key) => [key, Buffer.from('x')] as const)
+    const rows = [...odd, ...content.rows].sort(([a], [b]) => (a < b ? -1 : 1))
+    const looked = await inspectBackup(inPieces(bytesOfBackup({ ...content, rows })))
+    expect(looked.rows).toBe(content.rows.length + keys.length)
+    expect(looked.tenants.map(({ tenant }) => tenant)).toEqual(['__proto__', 'default'])
+    expect(Object.prototype).not.toHaveProperty('indexEntries')
+  })
+
   test('changes nothing in a folder', async () => {
     const look = async () =>
       Promise.all(

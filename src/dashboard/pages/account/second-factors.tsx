@@ -16,11 +16,14 @@ type Asked = { readonly what: 'totp' | 'no totp' | 'key' } | { readonly what: 'n
 export function SecondFactors() {
   const [asked, setAsked] = useState<Asked | undefined>()
   const keys = useCall(() => client.call('GET /auth/2fa/webauthn/credentials'), [])
+  const own = useCall(() => client.call('GET /iam/me'), [])
+  const hasTotp = own.value?.twoFactor?.includes('totp') ?? false
   const close = () => setAsked(undefined)
   const done = (text: string) => {
     close()
     say(text)
     keys.again()
+    own.again()
   }
   return (
     <Section title="Second factors">
@@ -29,12 +32,18 @@ export function SecondFactors() {
           <span>
             App for one-time codes
             <br />
-            <small class="hint">Setting it up again replaces the app of before, and the recovery codes.</small>
+            <small class="hint">
+              {hasTotp
+                ? 'In force. Setting it up again replaces the app of before, and the recovery codes.'
+                : own.value && 'Not in force.'}
+            </small>
           </span>
           <Button onPress={() => setAsked({ what: 'totp' })}>Set up…</Button>
-          <Button kind="danger" onPress={() => setAsked({ what: 'no totp' })}>
-            Remove…
-          </Button>
+          {hasTotp && (
+            <Button kind="danger" onPress={() => setAsked({ what: 'no totp' })}>
+              Remove…
+            </Button>
+          )}
         </li>
         <Answered called={keys}>
           {(list) =>

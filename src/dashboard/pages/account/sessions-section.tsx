@@ -1,4 +1,6 @@
+import { useState } from 'preact/hooks'
 import { Button } from '#dashboard/parts/button'
+import { Confirm } from '#dashboard/parts/dialog'
 import { Empty } from '#dashboard/parts/empty'
 import { Answered, Section } from '#dashboard/parts/page'
 import { Badge } from '#dashboard/parts/status'
@@ -10,6 +12,7 @@ import { client, signOut } from '#dashboard/session'
 
 /** Everywhere one is signed in, and ending that. */
 export function SessionsSection() {
+  const [isAsked, setAsked] = useState(false)
   const sessions = useCall(() => client.call('GET /auth/sessions'), [])
   const end = async (id: string) => {
     await client.call('DELETE /auth/sessions/:id', { parameters: { id } })
@@ -20,8 +23,8 @@ export function SessionsSection() {
     <Section
       title="Where you are signed in"
       actions={
-        <Button kind="danger" onPress={() => signOut({ all: true })}>
-          Sign out everywhere
+        <Button kind="danger" onPress={() => setAsked(true)}>
+          Sign out everywhere…
         </Button>
       }
     >
@@ -55,6 +58,15 @@ export function SessionsSection() {
           />
         )}
       </Answered>
+      <Confirm
+        title="Sign out everywhere?"
+        isOpen={isAsked}
+        onClose={() => setAsked(false)}
+        confirm="Sign out everywhere"
+        onConfirm={() => signOut({ all: true })}
+      >
+        <p>Every session of yours ends at once, this one too, in browsers and programs. API keys stay.</p>
+      </Confirm>
     </Section>
   )
 }

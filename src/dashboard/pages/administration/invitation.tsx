@@ -1,4 +1,5 @@
 import type { Answer } from '#client/client'
+import { serverUrl } from '#dashboard/address'
 import { ShownOnce } from '#dashboard/pages/administration/shown-once'
 import { Command } from '#dashboard/parts/empty'
 import { pathOf } from '#dashboard/parts/link'
@@ -8,8 +9,8 @@ import { exactly } from '#dashboard/parts/time'
 export type Invitation = Answer<'POST /iam/users'>
 
 /** Where name and code are filled in. What stands behind the `#` reaches no server and no log. */
-export function signUpAddress({ name, code }: Invitation, origin: string): string {
-  return `${origin}/#${pathOf('sign-up', name, code)}`
+function signUpAddress({ name, code }: Invitation): string {
+  return `${serverUrl()}/#${pathOf('sign-up', name, code)}`
 }
 
 export function InvitationShown({
@@ -26,7 +27,7 @@ export function InvitationShown({
         With it {name} chooses a password, until {exactly(expiresAt)}. Send it by a way that only {name} reads; the
         address below has name and code filled in.
       </p>
-      <Command command={signUpAddress(invitation, location.origin)} />
+      <Command command={signUpAddress(invitation)} />
     </ShownOnce>
   )
 }

@@ -4,13 +4,14 @@ import { firstGrant, isIdle } from '#dashboard/pages/administration/grants'
 import { tenantQuery } from '#dashboard/pages/administration/tenant-choice'
 import { beyond } from '#dashboard/pages/administration/user-forms'
 import { Button } from '#dashboard/parts/button'
-import { explained } from '#dashboard/parts/explained'
+import { type Edit, Edited } from '#dashboard/parts/edited'
+import { Explained, explained } from '#dashboard/parts/explained'
 import { TextField } from '#dashboard/parts/fields'
 import { Form } from '#dashboard/parts/form'
+import { statusOf } from '#dashboard/parts/problem-text'
 import { isShortName, nameProblem, shortNameRule } from '#dashboard/parts/short-name'
 import { say } from '#dashboard/parts/toasts'
 import { client } from '#dashboard/session'
-import type { RoleEntry } from '#model/role'
 import type { Grant } from '#model/scope'
 
 /** A role that is made or changed. */
@@ -25,18 +26,23 @@ interface Numbered {
   readonly grant: Grant
 }
 
-/** Names that a role must not have: they are there, and would be changed. */
-export function RoleEditor({
-  draft,
-  taken,
-  onSaved,
-  onCancel,
-}: {
+interface RoleEditorProps {
   readonly draft: RoleDraft
+  /** Names that a new role must not have: they are there, and would be changed. */
   readonly taken: readonly string[]
-  readonly onSaved: (role: RoleEntry) => void
+  readonly onSaved: () => void
   readonly onCancel: () => void
-}) {
+}
+
+export function RoleEditor(props: RoleEditorProps) {
+  return (
+    <Edited found={props.draft} what="this role" filled={({ grants }) => grants} isHeld>
+      {(edit) => <RoleForm {...props} draft={edit.begun} check={edit.check} />}
+    </Edited>
+  )
+}
+
+function RoleForm({ draft, check, taken, onSaved, onCancel }: RoleEditorProps & Pick<Edit<RoleDraft>, 'check'>) {
   const [name, setName] = useState(draft.name ?? '')
   const [grants, setGrants] = useState<readonly Numbered[]>(draft.grants.map((grant, id) => ({ id, grant })))
   const next = useRef(draft.grants.length)
@@ -45,11 +51,12 @@ export function RoleEditor({
   const idle = grants.findIndex(({ grant }) => isIdle(grant))
 
   const save = async () => {
+    await check(() => readRole(name, draft))
     const body = { grants: grants.map(({ grant }) => grant) }
     const call = client.call('PUT /iam/roles/:role', { parameters: { role: name }, query: tenantQuery(), body })
-    const saved = await explained(call, { 403: beyond, 404: shortNameRule })
+    await explained(call, { 403: beyond, 404: shortNameRule })
     say(`Role ${name} is saved; it holds for everybody who is signed in within a second`)
-    onSaved(saved)
+    onSaved()
   }
   return (
     <Form
@@ -57,6 +64,7 @@ export function RoleEditor({
       submit="Save the role"
       onSubmit={save}
       onCancel={onCancel}
+      isUnsaved="touched"
       isDisabled={isTaken || !isShortName(name)}
     >
       {isNew && (
@@ -98,4 +106,16 @@ export function RoleEditor({
       </p>
     </Form>
   )
+}
+
+/** As it is now; of one that there is none of yet, what it begins with. */
+async function readRole(role: string, draft: RoleDraft): Promise<RoleDraft> {
+  try {
+    const found = await client.call('GET /iam/roles/:role', { parameters: { role }, query: tenantQuery() })
+    if (draft.name === undefined) throw new Explained('There is a role of this name since: change that one')
+    return found
+  } catch (problem) {
+    if (draft.name === undefined && statusOf(problem) === 404) return draft
+    throw problem
+  }
 }

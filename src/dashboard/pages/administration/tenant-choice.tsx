@@ -25,8 +25,8 @@ function otherTenant(): string | undefined {
 }
 
 /** Whether it may be done in the tenant that is chosen: in another one it takes the same action on `tenants`, too. */
-export function mayHere(resource: Resource, action: Action): boolean {
-  return mayI(resource, action) && (otherTenant() === undefined || mayTenants(action))
+export function mayHere(resource: Resource, action: Action, where?: Parameters<typeof mayI>[2]): boolean {
+  return mayI(resource, action, where) && (otherTenant() === undefined || mayTenants(action))
 }
 
 /** For the query of every call about what belongs to a tenant. */

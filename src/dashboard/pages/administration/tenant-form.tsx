@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks'
 import { namesIn } from '#dashboard/pages/administration/grants'
+import { changedOf, type Edit, Edited, partOf } from '#dashboard/parts/edited'
 import { explained } from '#dashboard/parts/explained'
 import { Checkbox, Select, TextField } from '#dashboard/parts/fields'
 import { Form } from '#dashboard/parts/form'
@@ -12,16 +13,23 @@ const policies = [
   { value: 'required', label: 'for everybody' },
 ] as const
 
-/** Makes a tenant, or changes the one that is given. */
-export function TenantForm({
-  tenant,
-  onSaved,
-  onCancel,
-}: {
+interface TenantFormProps {
   readonly tenant?: TenantEntry | undefined
   readonly onSaved: () => void
   readonly onCancel: () => void
-}) {
+}
+
+/** Makes a tenant, or changes the one that is given. */
+export function TenantForm(props: TenantFormProps) {
+  if (!props.tenant) return <Fields {...props} />
+  return (
+    <Edited found={props.tenant} what="this tenant" isHeld>
+      {({ begun, check }) => <Fields {...props} tenant={begun} check={check} />}
+    </Edited>
+  )
+}
+
+function Fields({ tenant, check, onSaved, onCancel }: TenantFormProps & Partial<Pick<Edit<TenantEntry>, 'check'>>) {
   const [tenantIdentifier, setIdentifier] = useState(tenant?.tenantIdentifier ?? '')
   const [name, setName] = useState(tenant?.name ?? '')
   const [hosts, setHosts] = useState((tenant?.hosts ?? []).join('\n'))
@@ -32,8 +40,16 @@ export function TenantForm({
 
   const save = async () => {
     const body = { name: name.trim(), hosts: chosenHosts, twoFactor, basic }
-    if (tenant) await client.call('PATCH /iam/tenants/:tenantIdentifier', { parameters: { tenantIdentifier }, body })
-    else {
+    if (tenant) {
+      const parameters = { tenantIdentifier }
+      const changed = changedOf<typeof body>({ ...tenant, hosts: tenant.hosts ?? [] }, body)
+      if (Object.keys(changed).length === 0) return onSaved()
+      await check?.(
+        () => client.call('GET /iam/tenants/:tenantIdentifier', { parameters }),
+        (now) => partOf(now, changed),
+      )
+      await client.call('PATCH /iam/tenants/:tenantIdentifier', { parameters, body: changed })
+    } else {
       const call = client.call('POST /iam/tenants', { body: { ...body, tenantIdentifier } })
       await explained(call, {
         409: (said) =>
@@ -44,7 +60,13 @@ export function TenantForm({
     onSaved()
   }
   return (
-    <Form label="Tenant" submit={tenant ? 'Save' : 'Make the tenant'} onSubmit={save} onCancel={onCancel}>
+    <Form
+      label="Tenant"
+      submit={tenant ? 'Save' : 'Make the tenant'}
+      onSubmit={save}
+      onCancel={onCancel}
+      isUnsaved="touched"
+    >
       {!tenant && (
         <TextField
           label="Identifier"

@@ -3,6 +3,7 @@ import type { Invitation } from '#dashboard/pages/administration/invitation'
 import { codeLifetimes, expiresIn } from '#dashboard/pages/administration/lifetimes'
 import { RoleChoice } from '#dashboard/pages/administration/role-choice'
 import { tenantQuery } from '#dashboard/pages/administration/tenant-choice'
+import { changedOf, type Edit, Edited, partOf } from '#dashboard/parts/edited'
 import { explained } from '#dashboard/parts/explained'
 import { Select, TextField } from '#dashboard/parts/fields'
 import { Form } from '#dashboard/parts/form'
@@ -29,7 +30,7 @@ export function InviteForm({
     onInvited(await explained(client.call('POST /iam/users', { query: tenantQuery(), body }), { 403: beyond }))
   }
   return (
-    <Form label="Invite somebody" submit="Make the code" onSubmit={invite} onCancel={onCancel}>
+    <Form label="Invite somebody" submit="Make the code" onSubmit={invite} onCancel={onCancel} isUnsaved="touched">
       <TextField
         label="Name"
         hint="To sign in with. Taken once on this server, whatever its case."
@@ -54,21 +55,34 @@ export function InviteForm({
   )
 }
 
-export function EditForm({
-  user,
-  onDone,
-  onCancel,
-}: {
+interface EditFormProps {
   readonly user: UserEntry
   readonly onDone: () => void
   readonly onCancel: () => void
-}) {
+}
+
+export function EditForm(props: EditFormProps) {
+  return (
+    <Edited found={props.user} what="this user" filled={({ email, roles }) => ({ email, roles })} isHeld>
+      {({ begun, check }) => <UserForm {...props} user={begun} check={check} />}
+    </Edited>
+  )
+}
+
+function UserForm({ user, check, onDone, onCancel }: EditFormProps & Pick<Edit<UserEntry>, 'check'>) {
   const [email, setEmail] = useState(user.email ?? '')
   const [roles, setRoles] = useState<readonly string[]>(user.roles)
   const { name } = user
   const save = async () => {
-    const body = { email: email === '' ? null : email, roles: [...roles] }
-    await explained(client.call('PATCH /iam/users/:name', { parameters: { name }, query: tenantQuery(), body }), {
+    const place = { parameters: { name }, query: tenantQuery() }
+    const before = { email: user.email ?? null, roles: [...user.roles] }
+    const body = changedOf(before, { email: email === '' ? null : email, roles: [...roles] })
+    if (Object.keys(body).length === 0) return onDone()
+    await check(
+      () => client.call('GET /iam/users/:name', place),
+      (now) => partOf(now, body),
+    )
+    await explained(client.call('PATCH /iam/users/:name', { ...place, body }), {
       403: beyond,
       409: lastAdministrator,
     })
@@ -76,7 +90,7 @@ export function EditForm({
     onDone()
   }
   return (
-    <Form label={`Change ${name}`} submit="Save" onSubmit={save} onCancel={onCancel}>
+    <Form label={`Change ${name}`} submit="Save" onSubmit={save} onCancel={onCancel} isUnsaved="touched">
       <TextField
         label="E-mail"
         hint="Empty: none, and no mails."

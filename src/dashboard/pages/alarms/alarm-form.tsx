@@ -47,6 +47,7 @@ export function AlarmForm({ start, submit, onSubmit, isReadOnly, isDirty = true,
   const [draft, setDraft] = useState<Draft>(() => draftOf(start))
   const [problem, setProblem] = useState<unknown>(undefined)
   const [isChecked, setChecked] = useState(false)
+  const [isTouched, setTouched] = useState(false)
   const groups = useGroups()
   const devices = useKnownDevices()
   const services = useKnownServices()
@@ -56,6 +57,7 @@ export function AlarmForm({ start, submit, onSubmit, isReadOnly, isDirty = true,
 
   const set = (change: Partial<Draft>) => {
     setDraft((before) => ({ ...before, ...change }))
+    setTouched(true)
     onDirty?.()
   }
   const send = async () => {
@@ -71,7 +73,13 @@ export function AlarmForm({ start, submit, onSubmit, isReadOnly, isDirty = true,
     }
   }
   return (
-    <Form submit={submit} onSubmit={send} isDisabled={!isDirty} label={start ? 'Alarm' : 'New alarm'}>
+    <Form
+      submit={submit}
+      onSubmit={send}
+      isDisabled={!isDirty}
+      isUnsaved={isTouched && isDirty}
+      label={start ? 'Alarm' : 'New alarm'}
+    >
       <TextField
         label="Name"
         value={draft.name}

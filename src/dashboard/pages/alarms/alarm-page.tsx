@@ -4,9 +4,10 @@ import { AlarmForm } from '#dashboard/pages/alarms/alarm-form'
 import { type Alarm, rowsOfAlarm, type StatusRow } from '#dashboard/pages/alarms/alarm-rows'
 import { Button } from '#dashboard/parts/button'
 import { Confirm } from '#dashboard/parts/dialog'
+import { Edited } from '#dashboard/parts/edited'
 import { Empty } from '#dashboard/parts/empty'
 import { go, Link, pathOf } from '#dashboard/parts/link'
-import { Answered, Page, Section } from '#dashboard/parts/page'
+import { Answered, Page, Reading, Section } from '#dashboard/parts/page'
 import { Badge, Status } from '#dashboard/parts/status'
 import { type Column, Table } from '#dashboard/parts/table'
 import { Time } from '#dashboard/parts/time'
@@ -41,7 +42,7 @@ function NewAlarmPage() {
 }
 
 function OneAlarmPage({ id }: { readonly id: string }) {
-  const called = useCall(() => client.call('GET /alarms/:alarmId', { parameters: { alarmId: id } }), [id])
+  const called = useCall(() => readAlarm(id), [id])
   useFollowed(called, 'ALARM_CONFIG')
   const [isRemoving, setRemoving] = useState(false)
   const alarm = called.value
@@ -93,40 +94,31 @@ interface EditedAlarmProps {
   readonly again: () => void
 }
 
-/** What was begun stays when somebody else changes the alarm meanwhile; that is said. */
 function EditedAlarm({ alarm, id, again }: EditedAlarmProps) {
-  const [begun, setBegun] = useState(alarm)
-  const [isDirty, setDirty] = useState(false)
-  const isOther = begun.updatedAt !== alarm.updatedAt
-  if (isOther && !isDirty) setBegun(alarm)
-  const take = (other: Alarm) => {
-    setBegun(other)
-    setDirty(false)
-  }
   return (
-    <>
-      {isOther && isDirty && (
-        <div class="notice" role="status">
-          <p>Somebody changed this alarm while you did. Saving replaces that.</p>
-          <Button onPress={() => take(alarm)}>Take what is there now</Button>
-        </div>
+    <Edited found={alarm} what="this alarm">
+      {({ begun, isDirty, touch, check, keep }) => (
+        <AlarmForm
+          start={begun}
+          submit="Save"
+          isReadOnly={!mayI('alarms', 'update')}
+          isDirty={isDirty}
+          onDirty={touch}
+          onSubmit={async (body) => {
+            await check(() => readAlarm(id))
+            const saved = await client.call('PUT /alarms/:alarmId', { parameters: { alarmId: id }, body })
+            say(`${saved.name} is saved`)
+            keep(saved)
+            again()
+          }}
+        />
       )}
-      <AlarmForm
-        key={begun.updatedAt}
-        start={begun}
-        submit="Save"
-        isReadOnly={!mayI('alarms', 'update')}
-        isDirty={isDirty}
-        onDirty={() => setDirty(true)}
-        onSubmit={async (body) => {
-          const saved = await client.call('PUT /alarms/:alarmId', { parameters: { alarmId: id }, body })
-          say(`${saved.name} is saved`)
-          take(saved)
-          again()
-        }}
-      />
-    </>
+    </Edited>
   )
+}
+
+function readAlarm(id: string): Promise<Alarm> {
+  return client.call('GET /alarms/:alarmId', { parameters: { alarmId: id } })
 }
 
 /** As many rows as are read at once. */
@@ -147,23 +139,33 @@ const columns: readonly Column<StatusRow>[] = [
 ]
 
 function WhereActive({ alarm }: { readonly alarm: Alarm }) {
-  const rows = rowsOfAlarm(useObservable(state().alarms).values(), alarm.resourceIdentifier)
+  const { alarms } = state()
+  const rows = rowsOfAlarm(useObservable(alarms).values(), alarm.resourceIdentifier)
   const [shown, setShown] = useState(pageRows)
   const active = rows.filter((row) => row.active).length
   return (
-    <Section title="Where" beside={<Badge tone={active > 0 ? 'bad' : 'quiet'}>{active} active</Badge>}>
+    <Section
+      title="Where"
+      beside={
+        <Badge tone={active > 0 ? 'bad' : 'quiet'}>{alarms.isComplete ? active : `${active || ''}…`} active</Badge>
+      }
+    >
       <Table
         caption={`Where ${alarm.name} is or was active`}
         columns={columns}
         rows={rows.slice(0, shown)}
         rowKey={({ deviceIdentifier }) => deviceIdentifier}
         empty={
-          <Empty title="It was active nowhere so far">
-            <p>
-              Devices stand here as soon as the condition holds on them. If you expect some already, look whether they
-              offer <code>{alarm.serviceIdentifier}</code> and whether the property has a value.
-            </p>
-          </Empty>
+          !alarms.isComplete ? (
+            <Reading what="where it is active" />
+          ) : (
+            <Empty title="It was active nowhere so far">
+              <p>
+                Devices stand here as soon as the condition holds on them. If you expect some already, look whether they
+                offer <code>{alarm.serviceIdentifier}</code> and whether the property has a value.
+              </p>
+            </Empty>
+          )
         }
       />
       {rows.length > shown && (

@@ -1,13 +1,14 @@
 import { useState } from 'preact/hooks'
 import { bindingInWords, idOf } from '#dashboard/binding/binding'
 import { useGroups, useSchemas } from '#dashboard/binding/known'
+import { apiCommand } from '#dashboard/commands'
 import { operandsOf } from '#dashboard/conditions/operand'
 import { conditionInWords } from '#dashboard/conditions/words'
 import { type Alarm, inOrder, quiet, type Standing, standings } from '#dashboard/pages/alarms/alarm-rows'
 import { Empty } from '#dashboard/parts/empty'
 import { Checkbox, TextField } from '#dashboard/parts/fields'
 import { go, Link, pathOf } from '#dashboard/parts/link'
-import { Answered, Page, Section } from '#dashboard/parts/page'
+import { Answered, Page, Reading, Section } from '#dashboard/parts/page'
 import { Badge, Status } from '#dashboard/parts/status'
 import { type Column, Table } from '#dashboard/parts/table'
 import { Time } from '#dashboard/parts/time'
@@ -22,7 +23,8 @@ import '#dashboard/pages/alarms/alarms.css'
 export default function AlarmsPage() {
   const called = useCall(() => client.call('GET /alarms'), [])
   useFollowed(called, 'ALARM_CONFIG')
-  const standing = standings(useObservable(state().alarms).values())
+  const { alarms: live } = state()
+  const standing = standings(useObservable(live).values())
   const active = called.value?.filter(({ resourceIdentifier }) => standing.has(resourceIdentifier)).length ?? 0
   return (
     <Page
@@ -30,7 +32,9 @@ export default function AlarmsPage() {
       beside={called.value && active > 0 && <Badge tone="bad">{active} active</Badge>}
       actions={mayI('alarms', 'create') && <NewAlarm />}
     >
-      <Answered called={called}>{(alarms) => <AlarmList alarms={alarms} standing={standing} />}</Answered>
+      <Answered called={called}>
+        {(alarms) => <AlarmList alarms={alarms} standing={standing} isRead={live.isComplete} />}
+      </Answered>
     </Page>
   )
 }
@@ -46,12 +50,14 @@ function NewAlarm() {
 interface AlarmListProps {
   readonly alarms: readonly Alarm[]
   readonly standing: ReadonlyMap<string, Standing>
+  /** Whether it is known where they are active. */
+  readonly isRead: boolean
 }
 
-function AlarmList({ alarms, standing }: AlarmListProps) {
+function AlarmList({ alarms, standing, isRead }: AlarmListProps) {
   const [sought, setSought] = useState('')
   const [isActiveOnly, setActiveOnly] = useState(false)
-  const columns = useColumns(standing)
+  const columns = useColumns(standing, isRead)
   if (alarms.length === 0) return <NoAlarms />
   const shown = inOrder(alarms, standing).filter(
     (alarm) =>
@@ -72,9 +78,13 @@ function AlarmList({ alarms, standing }: AlarmListProps) {
           rowKey={({ resourceIdentifier }) => resourceIdentifier}
           onRow={(alarm) => go(pathOfAlarm(alarm))}
           empty={
-            <Empty title={isActiveOnly && sought === '' ? 'Nothing is active' : 'No alarm is like that'}>
-              <p>Take away what was typed and chosen above to see all {alarms.length}.</p>
-            </Empty>
+            isActiveOnly && !isRead ? (
+              <Reading what="where they are active" />
+            ) : (
+              <Empty title={isActiveOnly && sought === '' ? 'Nothing is active' : 'No alarm is like that'}>
+                <p>Take away what was typed and chosen above to see all {alarms.length}.</p>
+              </Empty>
+            )
           }
         />
       </Section>
@@ -82,7 +92,7 @@ function AlarmList({ alarms, standing }: AlarmListProps) {
   )
 }
 
-function useColumns(standing: ReadonlyMap<string, Standing>): readonly Column<Alarm>[] {
+function useColumns(standing: ReadonlyMap<string, Standing>, isRead: boolean): readonly Column<Alarm>[] {
   const groups = useGroups() ?? []
   const schemas = useSchemas()
   return [
@@ -96,7 +106,11 @@ function useColumns(standing: ReadonlyMap<string, Standing>): readonly Column<Al
       ),
     },
     { key: 'severity', title: 'Severity', cell: ({ severity }) => <Status state={severity} /> },
-    { key: 'state', title: 'Now', cell: (alarm) => <Now standing={standing.get(alarm.resourceIdentifier) ?? quiet} /> },
+    {
+      key: 'state',
+      title: 'Now',
+      cell: (alarm) => <Now standing={standing.get(alarm.resourceIdentifier) ?? (isRead ? quiet : undefined)} />,
+    },
     {
       key: 'condition',
       title: 'Condition',
@@ -113,7 +127,10 @@ function useColumns(standing: ReadonlyMap<string, Standing>): readonly Column<Al
   ]
 }
 
-function Now({ standing: { active, since } }: { readonly standing: Standing }) {
+/** Undefined: it is not known yet. */
+function Now({ standing }: { readonly standing: Standing | undefined }) {
+  if (!standing) return <span class="soft">…</span>
+  const { active, since } = standing
   if (active === 0) return <Status state="quiet" tone="quiet" />
   return (
     <Status state="active" tone="bad">
@@ -122,15 +139,18 @@ function Now({ standing: { active, since } }: { readonly standing: Standing }) {
   )
 }
 
+const example = {
+  name: 'Too warm',
+  severity: 'warning',
+  serviceIdentifier: 'climate',
+  condition: { '>': [{ var: 'temperature' }, 30] },
+}
+
 function NoAlarms() {
   return (
     <Empty
       title="No alarm yet"
-      command={
-        mayI('alarms', 'create')
-          ? `curl -X POST ${location.origin}/api/v1/alarms -H 'Content-Type: application/json' -d '{"name":"Too warm","severity":"warning","serviceIdentifier":"climate","condition":{">":[{"var":"temperature"},30]}}'`
-          : undefined
-      }
+      command={mayI('alarms', 'create') ? apiCommand('-X POST', '/alarms', example) : undefined}
     >
       <p>An alarm watches for something on devices, such as a temperature above 30, and says where it is so.</p>
       {mayI('alarms', 'create') ? (

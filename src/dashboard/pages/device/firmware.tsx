@@ -6,7 +6,8 @@ import { Section } from '#dashboard/parts/page'
 import { Badge, Status } from '#dashboard/parts/status'
 import { Time } from '#dashboard/parts/time'
 import { say } from '#dashboard/parts/toasts'
-import { useKey } from '#dashboard/parts/use-observable'
+import { useFreshFirmware } from '#dashboard/parts/use-fresh-firmware'
+import { useIsComplete, useKey } from '#dashboard/parts/use-observable'
 import { client, mayI } from '#dashboard/session'
 import { state } from '#dashboard/state'
 
@@ -26,8 +27,13 @@ const outcomes: Readonly<Record<string, string>> = {
 /** What firmware the device has, where its update stands, and asking for one. §2.7 */
 export function Firmware({ identifier }: { readonly identifier: string }) {
   const known = useKey(state().updates, identifier)
+  const isRead = useIsComplete(state().updates)
   const [outcome, setOutcome] = useState<string | undefined>()
-  const firmwares = known?.firmwares ?? []
+  const fresh = useFreshFirmware(identifier, known)
+  const firmwares = (known?.firmwares ?? []).map((entry) => {
+    const { updateAvailable } = fresh.value?.firmwares?.find(({ index }) => index === entry.index) ?? entry
+    return { ...entry, updateAvailable }
+  })
   const update = async () => {
     setOutcome(undefined)
     const { status, message } = await client.call('POST /updates/:deviceIdentifier', {
@@ -55,7 +61,7 @@ export function Firmware({ identifier }: { readonly identifier: string }) {
       }
     >
       {firmwares.length === 0 ? (
-        <p class="soft">Nothing is known: it says which firmware it has when it links.</p>
+        <p class="soft">{isRead ? 'Nothing is known: it says which firmware it has when it links.' : 'Reading…'}</p>
       ) : (
         <ul class="firmwares">
           {firmwares.map((entry) => (

@@ -68,7 +68,7 @@ function MetaForm({ identifier, meta, onClose }: MetaSectionProps & { readonly o
     onClose()
   }
   return (
-    <Form submit="Save" onCancel={onClose} onSubmit={save}>
+    <Form submit="Save" onCancel={onClose} onSubmit={save} isUnsaved="touched">
       <TextField
         label="Notes, as JSON"
         hint='Such as {"location": "Hall 3", "owner": "Ann"}'

@@ -1,12 +1,13 @@
 import '#dashboard/pages/device/device.css'
 import { useMemo, useState } from 'preact/hooks'
+import { firstMessage } from '#dashboard/commands'
 import { ActiveAlarms } from '#dashboard/pages/device/active-alarms'
 import { DeviceActions } from '#dashboard/pages/device/device-actions'
 import { Firmware } from '#dashboard/pages/device/firmware'
 import { MetaSection } from '#dashboard/pages/device/meta-section'
 import { ServiceSection } from '#dashboard/pages/device/service-section'
 import { useHistory } from '#dashboard/pages/device/use-history'
-import { Command, Empty } from '#dashboard/parts/empty'
+import { Command, Empty, NotRead } from '#dashboard/parts/empty'
 import { Link } from '#dashboard/parts/link'
 import { Page, Section } from '#dashboard/parts/page'
 import { Status } from '#dashboard/parts/status'
@@ -28,15 +29,10 @@ export default function DevicePage({ params }: PageProps) {
   const [isGone, setGone] = useState(false)
 
   if (!device) {
-    if (connected !== 'live' && !isGone) return <Page title={identifier}>{<Reading />}</Page>
+    const isKnown = connected === 'live' || isGone
     return (
       <Page title={identifier}>
-        <Empty title={isGone ? 'The device was deleted' : 'There is no such device'}>
-          <p>
-            {isGone ? 'Should it link again, it is a new one.' : 'Or it lies outside of what your roles let you see.'}{' '}
-            Back to the <Link to="/">fleet</Link>.
-          </p>
-        </Empty>
+        {isKnown ? <NoDevice isGone={isGone} /> : connected === 'closed' ? <NotRead /> : <Reading />}
       </Page>
     )
   }
@@ -92,6 +88,17 @@ export default function DevicePage({ params }: PageProps) {
   )
 }
 
+function NoDevice({ isGone }: { readonly isGone: boolean }) {
+  return (
+    <Empty title={isGone ? 'The device was deleted' : 'There is no such device'}>
+      <p>
+        {isGone ? 'Should it link again, it is a new one.' : 'Or it lies outside of what your roles let you see.'} Back
+        to the <Link to="/">fleet</Link>.
+      </p>
+    </Empty>
+  )
+}
+
 function Reading() {
   return (
     <p class="loading" role="status">
@@ -101,14 +108,11 @@ function Reading() {
 }
 
 function NoServices({ identifier }: { readonly identifier: string }) {
-  const body = `{"deviceIdentifier":"${identifier}","services":[{"serviceIdentifier":"climate","properties":[{"propId":8192,"type":"FLOAT","value":21.5}]}],"updates":[]}`
   return (
     <Section title="Services">
       <Empty title="It has said nothing yet">
         <p>A device declares its services with its first message. By hand, with its secret:</p>
-        <Command
-          command={`curl -u '${identifier}:<secret>' -H 'Content-Type: application/json' ${location.origin}/api/v1/link -d '${body}'`}
-        />
+        <Command command={firstMessage(identifier)} />
       </Empty>
     </Section>
   )

@@ -29,6 +29,7 @@ export function PropertyRow({ place, property, about, ring, mayWrite, isLinked }
   const name = nameOf(propId, about)
   const unit = about?.unit
   const canWrite = mayWrite && isWritable(property, about)
+  const verb = isTrigger(property, about) ? 'Trigger' : 'Change'
   const title = `${hexOf(propId)} · ${type}${about?.description ? ` · ${about.description}` : ''}`
   const label = `${name}${unit ? ` in ${unit}` : ''} over time`
   return (
@@ -61,8 +62,8 @@ export function PropertyRow({ place, property, about, ring, mayWrite, isLinked }
         <td>{timestamp === undefined ? <span class="soft">not yet</span> : <Time at={timestamp} />}</td>
         <td class="end">
           {canWrite && (
-            <Button isExpanded={isWriting} label={`Change ${name}`} onPress={() => setWriting(!isWriting)}>
-              {isTrigger(property, about) ? 'Trigger…' : 'Change…'}
+            <Button isExpanded={isWriting} label={`${verb} ${name}`} onPress={() => setWriting(!isWriting)}>
+              {verb}…
             </Button>
           )}
         </td>

@@ -1,8 +1,8 @@
 import { useRef } from 'preact/hooks'
 import type { DeviceView } from '#client/client'
+import { client } from '#dashboard/session'
 import { numberOf } from '#dashboard/values/format-value'
 import { Ring } from '#dashboard/values/ring'
-import { now } from '#dashboard/world'
 
 /** What the numbers of a device were since the page was opened. */
 export interface History {
@@ -40,7 +40,7 @@ class Rings implements History {
     for (const [serviceIdentifier, service] of services) {
       for (const [propId, { value, timestamp }] of service) {
         const number = numberOf(value)
-        if (number !== undefined) this.of(serviceIdentifier, propId).add(timestamp ?? now(), number)
+        if (number !== undefined) this.of(serviceIdentifier, propId).add(timestamp ?? client.now(), number)
       }
     }
   }

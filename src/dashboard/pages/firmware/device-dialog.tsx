@@ -9,7 +9,7 @@ import { Answered } from '#dashboard/parts/page'
 import { Status } from '#dashboard/parts/status'
 import { Time } from '#dashboard/parts/time'
 import { say } from '#dashboard/parts/toasts'
-import { useCall } from '#dashboard/parts/use-call'
+import { useFreshFirmware } from '#dashboard/parts/use-fresh-firmware'
 import { useKey } from '#dashboard/parts/use-observable'
 import { client, mayI } from '#dashboard/session'
 import { state } from '#dashboard/state'
@@ -35,12 +35,7 @@ export function DeviceDialog(props: DeviceDialogProps) {
 function DeviceFirmware({ device, pins }: DeviceDialogProps & { readonly device: string }) {
   const live = useKey(state().updates, device)
   const [outcome, setOutcome] = useState<string>()
-  // Whether there is something newer is in no event: the server is asked, whenever another firmware is there.
-  const firmwares = (live?.firmwares ?? []).map(({ firmware }) => firmware).join()
-  const fresh = useCall(
-    () => client.call('GET /updates/:deviceIdentifier', { parameters: { deviceIdentifier: device } }),
-    [device, firmwares],
-  )
+  const fresh = useFreshFirmware(device, live)
   const pin = pins.rows?.find(({ deviceIdentifier }) => deviceIdentifier === device)
   const update = async () => {
     setOutcome(undefined)

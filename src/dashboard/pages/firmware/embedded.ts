@@ -8,9 +8,23 @@ export async function orNone<Value, None>(call: Promise<Value>, none: None): Pro
   try {
     return await call
   } catch (problem) {
-    if (statusOf(problem) !== 404 || isElsewhere(problem)) throw problem
+    if (!isNotYet(problem)) throw problem
     return none
   }
+}
+
+/** The same of a list that comes page by page. */
+export async function* pagesOrNone<Row>(pages: AsyncIterable<readonly Row[]>): AsyncGenerator<readonly Row[]> {
+  try {
+    yield* pages
+  } catch (problem) {
+    if (!isNotYet(problem)) throw problem
+    yield []
+  }
+}
+
+function isNotYet(problem: unknown): boolean {
+  return statusOf(problem) === 404 && !isElsewhere(problem)
 }
 
 /** Whether it is refused because firmware comes from another update server. */

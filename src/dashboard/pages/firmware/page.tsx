@@ -1,8 +1,9 @@
 import { useMemo, useState } from 'preact/hooks'
 import type { Item } from '#client/client'
-import { fleetCommand, uploadCommand } from '#dashboard/pages/firmware/commands'
+import { updatedFleetCommand, uploadCommand } from '#dashboard/pages/firmware/commands'
 import { isElsewhere } from '#dashboard/pages/firmware/embedded'
 import { useFleetFirmware } from '#dashboard/pages/firmware/fleet-firmware'
+import { mayForAll } from '#dashboard/pages/firmware/may-update'
 import { UploadDialog } from '#dashboard/pages/firmware/upload-dialog'
 import { nothingTallied, type ProjectTally, tallyOf, withoutProject } from '#dashboard/pages/firmware/version-tally'
 import { Button } from '#dashboard/parts/button'
@@ -12,7 +13,7 @@ import { Answered, Page, Section } from '#dashboard/parts/page'
 import { Status } from '#dashboard/parts/status'
 import { type Column, Table } from '#dashboard/parts/table'
 import { useCall } from '#dashboard/parts/use-call'
-import { client, mayI } from '#dashboard/session'
+import { client } from '#dashboard/session'
 import '#dashboard/pages/firmware/firmware.css'
 
 /** Projects: which firmware their devices have, and what there is for them. §2.7, contract 6. */
@@ -32,7 +33,7 @@ export default function FirmwarePage() {
   const tallies = useMemo(() => tallyOf(devices), [devices])
   const [isUploading, setUploading] = useState(false)
   const isOther = isElsewhere(projects.problem)
-  const mayUpload = mayI('updates', 'create') && !isOther
+  const mayUpload = mayForAll('create') && !isOther
   return (
     <Page
       title="Firmware"
@@ -52,9 +53,11 @@ export default function FirmwarePage() {
       )}
       <Section title="Projects">
         {isOther ? (
-          <Projects rows={rowsOf([], tallies)} isRead={isRead} />
+          <Projects rows={rowsOf([], tallies)} isRead={isRead} mayUpload={mayUpload} />
         ) : (
-          <Answered called={projects}>{(known) => <Projects rows={rowsOf(known, tallies)} isRead={isRead} />}</Answered>
+          <Answered called={projects}>
+            {(known) => <Projects rows={rowsOf(known, tallies)} isRead={isRead} mayUpload={mayUpload} />}
+          </Answered>
         )}
       </Section>
       <UploadDialog
@@ -109,7 +112,13 @@ const columns: readonly Column<Row>[] = [
   },
 ]
 
-function Projects({ rows, isRead }: { readonly rows: readonly Row[]; readonly isRead: boolean }) {
+interface ProjectsProps {
+  readonly rows: readonly Row[]
+  readonly isRead: boolean
+  readonly mayUpload: boolean
+}
+
+function Projects({ rows, isRead, mayUpload }: ProjectsProps) {
   if (rows.length === 0 && !isRead) return <p class="soft">Reading…</p>
   return (
     <Table
@@ -118,15 +127,16 @@ function Projects({ rows, isRead }: { readonly rows: readonly Row[]; readonly is
       rows={rows}
       rowKey={({ project }) => project}
       empty={
-        <Empty title="There is no firmware yet" command={uploadCommand('boiler', '1.0.0')}>
+        <Empty title="There is no firmware yet" command={mayUpload ? uploadCommand('boiler', '1.0.0') : undefined}>
           <p>
             Devices say what firmware they have, and of which project, when they come. Simulated ones do, too, and take
             what they are offered:
           </p>
-          <Command command={fleetCommand()} />
+          <Command command={updatedFleetCommand()} />
           <p>
-            A project is there with its first release: upload one above, or from a terminal. With identity on that takes
-            an API key, and devices a provisioning key; both are made under{' '}
+            A project is there with its first release
+            {mayUpload ? ': upload one above, or from a terminal.' : ', which takes a right on all devices.'} With
+            identity on that takes an API key, and devices a provisioning key; both are made under{' '}
             <Link to="/administration/keys">administration</Link>.
           </p>
         </Empty>

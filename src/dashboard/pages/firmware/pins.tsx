@@ -110,6 +110,8 @@ function PinForm({
 }) {
   const [device, setDevice] = useState('')
   const [firmware, setFirmware] = useState(versions[0] ?? '')
+  const where = { deviceIdentifier: device.trim().toUpperCase() }
+  const isBeyond = device.trim() !== '' && !mayI('updates', 'create', where) && !mayI('updates', 'update', where)
   const pin = async () => {
     const deviceIdentifier = device.trim()
     const call = client.call('PUT /updates/projects/:project/pins/:deviceIdentifier', {
@@ -126,11 +128,12 @@ function PinForm({
       submit="Pin it"
       onSubmit={pin}
       onCancel={onCancel}
-      isDisabled={firmware === '' || versionProblem(firmware) !== undefined}
+      isDisabled={firmware === '' || versionProblem(firmware) !== undefined || isBeyond}
     >
       <TextField
         label="Device"
         hint="Its identifier; it need not be there yet."
+        problem={isBeyond ? 'It is out of your reach.' : undefined}
         isCode
         value={device}
         onInput={setDevice}

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
 import type { FirmwareView } from '#client/client'
-import { fleetCommand } from '#dashboard/pages/firmware/commands'
+import { updatedFleetCommand } from '#dashboard/pages/firmware/commands'
 import { DeviceDialog } from '#dashboard/pages/firmware/device-dialog'
 import type { KnownProject } from '#dashboard/pages/firmware/known'
 import { updateText } from '#dashboard/pages/firmware/update-words'
@@ -37,7 +37,7 @@ export function ProjectDevices(known: KnownProject & { readonly isElsewhere: boo
     <Section title="Devices" beside={<span class="soft">{countText(shown.length, devices.length)}</span>}>
       {!isRead && <p class="soft">Reading…</p>}
       {isRead && devices.length === 0 && (
-        <Empty title="No device is of this project" command={fleetCommand()}>
+        <Empty title="No device is of this project" command={updatedFleetCommand()}>
           Devices name their project and firmware when they come: <code>project</code> and <code>firmwares</code> in
           HELLO. Simulated ones are of climate, meter and pump.
         </Empty>

@@ -1,16 +1,17 @@
 import { useMemo } from 'preact/hooks'
-import { isElsewhere, orNone } from '#dashboard/pages/firmware/embedded'
+import { isElsewhere, orNone, pagesOrNone } from '#dashboard/pages/firmware/embedded'
 import { useFleetFirmware } from '#dashboard/pages/firmware/fleet-firmware'
 import { Pins } from '#dashboard/pages/firmware/pins'
 import { ProjectDevices } from '#dashboard/pages/firmware/project-devices'
 import { Releases } from '#dashboard/pages/firmware/releases'
-import { useRepeated } from '#dashboard/pages/firmware/repeated'
 import { Rollout } from '#dashboard/pages/firmware/rollout'
+import { readRollout } from '#dashboard/pages/firmware/rollout-body'
 import { nothingTallied, type ProjectTally, tallyOf } from '#dashboard/pages/firmware/version-tally'
 import { Link } from '#dashboard/parts/link'
 import { Page, Section } from '#dashboard/parts/page'
 import { useCall } from '#dashboard/parts/use-call'
 import { usePages } from '#dashboard/parts/use-pages'
+import { useRepeated } from '#dashboard/parts/use-repeated'
 import type { PageProps } from '#dashboard/routes'
 import { client } from '#dashboard/session'
 import '#dashboard/pages/firmware/firmware.css'
@@ -35,12 +36,12 @@ export default function ProjectPage({ params }: PageProps) {
     [project],
   )
   // Null: there is none; undefined is what is not known yet.
-  const rollout = useCall(
-    () => orNone(client.call('GET /updates/projects/:project/rollout', { parameters }), null),
-    [project],
-  )
+  const rollout = useCall(() => readRollout(project), [project])
   const pins = usePages(
-    () => client.pages('GET /updates/projects/:project/pins', { parameters, query: { limit: `${pinsAtOnce}` } }),
+    () =>
+      pagesOrNone(
+        client.pages('GET /updates/projects/:project/pins', { parameters, query: { limit: `${pinsAtOnce}` } }),
+      ),
     pinsAtOnce,
     [project],
   )

@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks'
 import { uploadCommand } from '#dashboard/pages/firmware/commands'
 import { type KnownProject, releaseText } from '#dashboard/pages/firmware/known'
+import { mayForAll } from '#dashboard/pages/firmware/may-update'
 import { bytesText } from '#dashboard/pages/firmware/names'
 import { isEnd } from '#dashboard/pages/firmware/update-words'
 import { UploadDialog } from '#dashboard/pages/firmware/upload-dialog'
@@ -13,7 +14,7 @@ import { Answered, Section } from '#dashboard/parts/page'
 import { type Column, Table } from '#dashboard/parts/table'
 import { Time } from '#dashboard/parts/time'
 import { say } from '#dashboard/parts/toasts'
-import { client, mayI } from '#dashboard/session'
+import { client } from '#dashboard/session'
 import type { ReleaseEntry } from '#model/release'
 
 /** Firmware with an image, for the devices of a project. Contract 6. */
@@ -21,7 +22,7 @@ export function Releases(known: KnownProject) {
   const { project, releases, rollout, devices } = known
   const [isUploading, setUploading] = useState(false)
   const [deleted, remove] = useState<ReleaseEntry>()
-  const mayUpload = mayI('updates', 'create')
+  const mayUpload = mayForAll('create')
   const columns: readonly Column<ReleaseEntry>[] = [
     { key: 'version', title: 'Version', cell: ({ firmware }) => <code>{firmware}</code> },
     { key: 'hardware', title: 'Hardware', cell: ({ hardware }) => hardware ?? <span class="soft">any</span> },
@@ -42,7 +43,7 @@ export function Releases(known: KnownProject) {
       key: 'actions',
       title: <span class="hidden">Actions</span>,
       cell: (release) =>
-        mayI('updates', 'delete') && (
+        mayForAll('delete') && (
           <Button kind="quiet" label={`Delete ${releaseText(release)}`} onPress={() => remove(release)}>
             Delete
           </Button>

@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks'
 import type { Item } from '#client/client'
+import { idOf } from '#dashboard/binding/binding'
 import { versionProblem } from '#dashboard/pages/firmware/names'
 import { VersionField } from '#dashboard/pages/firmware/version-field'
 import { explained } from '#dashboard/parts/explained'
@@ -14,6 +15,8 @@ interface RolloutFormProps {
   readonly project: string
   /** The one that is there. */
   readonly before: RolloutEntry | undefined
+  /** Throws where somebody put another one meanwhile. */
+  readonly check: () => Promise<void>
   readonly versions: readonly string[]
   readonly groups: readonly Item<'GET /groups'>[]
   /** How many there are of the project. */
@@ -26,7 +29,7 @@ interface RolloutFormProps {
 const firstWindow = { cron: '0 2 * * *', minutes: 180 }
 
 /** A rollout as it is filled in; its button says what sending it comes to. */
-export function RolloutForm({ project, before, versions, groups, devices, onDone, onCancel }: RolloutFormProps) {
+export function RolloutForm({ project, before, check, versions, groups, devices, onDone, onCancel }: RolloutFormProps) {
   const [firmware, setFirmware] = useState(before?.firmware ?? versions[0] ?? '')
   const [percent, setPercent] = useState<number | undefined>(before?.percent ?? 10)
   const [chosen, setChosen] = useState(before?.groups)
@@ -38,6 +41,7 @@ export function RolloutForm({ project, before, versions, groups, devices, onDone
 
   const put = async () => {
     setProblem(undefined)
+    await check()
     const body: RolloutBody = {
       firmware,
       percent: percent ?? 0,
@@ -62,6 +66,7 @@ export function RolloutForm({ project, before, versions, groups, devices, onDone
       submit={before && !isAnew ? 'Change it' : 'Begin the rollout'}
       onSubmit={put}
       onCancel={onCancel}
+      isUnsaved="touched"
       isDisabled={firmware === '' || versionProblem(firmware) !== undefined || percent === undefined}
     >
       <VersionField
@@ -152,9 +157,9 @@ function Whom({
   readonly onChange: (chosen: string[] | undefined) => void
 }) {
   // A group that is chosen and gone, or out of sight, can still be taken out.
-  const unknown = (chosen ?? []).filter((id) => !groups.some((group) => idOf(group) === id))
+  const unknown = (chosen ?? []).filter((id) => !groups.some((group) => idOf(group.resourceIdentifier) === id))
   const choices = [
-    ...groups.map((group) => ({ id: idOf(group), name: group.name })),
+    ...groups.map((group) => ({ id: idOf(group.resourceIdentifier), name: group.name })),
     ...unknown.map((id) => ({ id, name: id })),
   ]
   if (choices.length === 0) return null
@@ -178,12 +183,10 @@ function Whom({
   )
 }
 
-function idOf({ resourceIdentifier }: Item<'GET /groups'>): string {
-  return resourceIdentifier.slice(resourceIdentifier.indexOf(':') + 1)
-}
-
 function membersOf(groups: RolloutFormProps['groups'], chosen: readonly string[]): number {
-  const members = groups.filter((group) => chosen.includes(idOf(group))).flatMap(({ devices }) => devices)
+  const members = groups
+    .filter((group) => chosen.includes(idOf(group.resourceIdentifier)))
+    .flatMap(({ devices }) => devices)
   return new Set(members).size
 }
 

@@ -1,11 +1,15 @@
 import { useState } from 'preact/hooks'
 import type { Item } from '#client/client'
+import { idOf } from '#dashboard/binding/binding'
 import { rolloutCommand } from '#dashboard/pages/firmware/commands'
 import { type KnownProject, versionsOf } from '#dashboard/pages/firmware/known'
+import { mayForAll, mayForGroups } from '#dashboard/pages/firmware/may-update'
+import { bodyOf, readRollout } from '#dashboard/pages/firmware/rollout-body'
 import { RolloutCounts } from '#dashboard/pages/firmware/rollout-counts'
 import { RolloutForm } from '#dashboard/pages/firmware/rollout-form'
 import { Button } from '#dashboard/parts/button'
 import { Confirm, Dialog } from '#dashboard/parts/dialog'
+import { Edited } from '#dashboard/parts/edited'
 import { Empty } from '#dashboard/parts/empty'
 import { explained } from '#dashboard/parts/explained'
 import { Answered, Section } from '#dashboard/parts/page'
@@ -15,6 +19,7 @@ import { say } from '#dashboard/parts/toasts'
 import { useCall } from '#dashboard/parts/use-call'
 import { client, mayI } from '#dashboard/session'
 import type { RolloutEntry } from '#model/rollout'
+import type { Action } from '#model/scope'
 
 /** Which firmware leaves by itself, and for how many devices. Contract 6. */
 
@@ -27,22 +32,27 @@ export function Rollout({ project, releases, rollout, devices }: KnownProject) {
   const [asked, ask] = useState<Asked>()
   const close = () => ask(undefined)
   // Whoever may not read groups sees their ids.
-  const groups = useCall(async () => (mayI('functions', 'read') ? client.call('GET /groups') : []), [])
+  const called = useCall(async () => (mayI('functions', 'read') ? client.call('GET /groups') : []), [])
+  const groups = called.value ?? []
   const now = rollout.value
-  const mayPut = mayI('updates', now ? 'update' : 'create')
+  const may = (action: Action) => mayForGroups(action, now?.groups, groups)
+  // A new one may be for any group whose members one reaches.
+  const mayPut = now
+    ? may('update')
+    : mayForAll('create') || groups.some((group) => mayForGroups('create', [idOf(group.resourceIdentifier)], groups))
   return (
     <Section
       title="Rollout"
       beside={now && <Status state={now.state} tone={now.state === 'stopped' ? 'bad' : undefined} />}
       actions={
         <>
-          {now && mayI('updates', 'update') && <Switch project={project} rollout={now} onSwitched={rollout.again} />}
+          {now && may('update') && <Switch project={project} rollout={now} onSwitched={rollout.again} />}
           {mayPut && now !== undefined && (
             <Button kind={now ? undefined : 'primary'} onPress={() => ask('put')}>
               {now ? 'Change the rollout' : 'New rollout'}
             </Button>
           )}
-          {now && mayI('updates', 'delete') && (
+          {now && may('delete') && (
             <Button kind="danger" onPress={() => ask('end')}>
               End it
             </Button>
@@ -53,25 +63,30 @@ export function Rollout({ project, releases, rollout, devices }: KnownProject) {
       <Answered called={rollout}>
         {(entry) =>
           entry ? (
-            <Shown rollout={entry} groups={groups.value ?? []} />
+            <Shown rollout={entry} groups={groups} />
           ) : (
             <None project={project} version={versionsOf(releases.value)[0]} devices={devices.length} mayPut={mayPut} />
           )
         }
       </Answered>
       <Dialog title={now ? 'Change the rollout' : 'New rollout'} isOpen={asked === 'put'} onClose={close}>
-        <RolloutForm
-          project={project}
-          before={now ?? undefined}
-          versions={versionsOf(releases.value)}
-          groups={groups.value ?? []}
-          devices={devices.length}
-          onCancel={close}
-          onDone={() => {
-            close()
-            rollout.again()
-          }}
-        />
+        <Edited found={now ?? null} what="this rollout" filled={bodyOf} isHeld>
+          {({ begun, check }) => (
+            <RolloutForm
+              project={project}
+              before={begun ?? undefined}
+              check={() => check(() => readRollout(project))}
+              versions={versionsOf(releases.value)}
+              groups={groups}
+              devices={devices.length}
+              onCancel={close}
+              onDone={() => {
+                close()
+                rollout.again()
+              }}
+            />
+          )}
+        </Edited>
       </Dialog>
       <Confirm
         title={`End the rollout of ${project}?`}

@@ -76,6 +76,7 @@ function UploadForm({ project: given, standingOf, onClose, onDone }: UploadDialo
       label="New release"
       submit={goesToAll ? `Upload, for ${countText(devices)}` : 'Upload'}
       onSubmit={upload}
+      isLong
       onCancel={onClose}
       isDisabled={isWrong !== undefined || (goesToAll && !isMeant)}
     >

@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks'
+import { firstMessage } from '#dashboard/commands'
 import { Dialog } from '#dashboard/parts/dialog'
 import { Command } from '#dashboard/parts/empty'
 import { TextField } from '#dashboard/parts/fields'
@@ -38,7 +39,7 @@ function AddDeviceForm({ onClose }: { readonly onClose: () => void }) {
       >
         <Secret label={`Secret of ${made.deviceIdentifier}`} text={made.secret} />
         <p>Its first message, sent by hand:</p>
-        <Command command={firstMessage(made)} />
+        <Command command={firstMessage(made.deviceIdentifier, made.secret)} />
       </Form>
     )
   }
@@ -71,14 +72,4 @@ function AddDeviceForm({ onClose }: { readonly onClose: () => void }) {
       />
     </Form>
   )
-}
-
-function firstMessage({ deviceIdentifier, secret }: Made): string {
-  const body = {
-    deviceIdentifier,
-    services: [{ serviceIdentifier: 'climate', properties: [{ propId: 8192, type: 'FLOAT', value: 21.5 }] }],
-    updates: [],
-  }
-  const address = `${location.origin}/api/v1/link`
-  return `curl -u '${deviceIdentifier}:${secret}' -H 'Content-Type: application/json' ${address} -d '${JSON.stringify(body)}'`
 }

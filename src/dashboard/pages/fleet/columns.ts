@@ -12,8 +12,6 @@ export interface FleetColumn {
   readonly width: number
   readonly isNumber?: boolean | undefined
   readonly sortKey: SortKey | undefined
-  /** Whether its order changes without a device coming or going. */
-  readonly isLive: boolean
   /** Absent where the page draws it in its own way. */
   readonly text?: (device: DeviceView) => string
 }
@@ -23,23 +21,21 @@ export type Schemas = { get(serviceIdentifier: string): Schema | undefined }
 const statusOrder: Readonly<Record<string, number>> = { online: 0, idle: 1, offline: 2 }
 
 const fixed: readonly FleetColumn[] = [
-  { key: 'device', title: 'Device', width: 13, sortKey: undefined, isLive: false },
-  { key: 'status', title: 'Status', width: 7, sortKey: ({ status }) => statusOrder[status ?? ''], isLive: true },
+  { key: 'device', title: 'Device', width: 13, sortKey: undefined },
+  { key: 'status', title: 'Status', width: 7, sortKey: ({ status }) => statusOrder[status ?? ''] },
   {
     key: 'seen',
     title: 'Last message',
     width: 8,
     sortKey: (device) => lastHeard(device) || undefined,
-    isLive: true,
   },
-  { key: 'values', title: 'Values', width: 26, sortKey: ({ services }) => services.size, isLive: false },
+  { key: 'values', title: 'Values', width: 26, sortKey: ({ services }) => services.size },
   {
     key: 'connects',
     title: 'Connects',
     width: 6,
     isNumber: true,
     sortKey: ({ numConnects }) => numConnects,
-    isLive: true,
     text: ({ numConnects }) => String(numConnects),
   },
 ]
@@ -94,7 +90,7 @@ function metaColumn(key: string, name: string): FleetColumn {
     const value = meta[name]
     return value === undefined ? '' : typeof value === 'string' ? value : JSON.stringify(value)
   }
-  return { key, title: name, width: 9, sortKey: (device) => text(device) || undefined, isLive: false, text }
+  return { key, title: name, width: 9, sortKey: (device) => text(device) || undefined, text }
 }
 
 function propertyColumn(key: string, serviceIdentifier: string, propId: number, schemas: Schemas): FleetColumn {
@@ -106,7 +102,6 @@ function propertyColumn(key: string, serviceIdentifier: string, propId: number, 
     unit: about?.unit || undefined,
     width: 8,
     isNumber: about?.enum === undefined && !['string', 'uuid', 'bool'].includes(about?.type ?? ''),
-    isLive: true,
     sortKey: (device) => {
       const value = valueIn(device)
       return numberOf(value) ?? (typeof value === 'string' ? value : undefined)

@@ -20,10 +20,12 @@ export interface FleetGridProps {
   readonly sort: string
   readonly isDescending: boolean
   readonly onSort: (key: string) => void
+  /** Somebody points at it: now, or a moment ago. */
+  readonly onPoint: () => void
 }
 
 /** A row a device. Each row in sight looks at its own device; what changes elsewhere costs nothing here. */
-export function FleetGrid({ identifiers, columns, sort, isDescending, onSort }: FleetGridProps) {
+export function FleetGrid({ identifiers, columns, sort, isDescending, onSort, onPoint }: FleetGridProps) {
   const line = useRowHeight()
   // A hand's breadth: name and status, and below them as many values as there is room for.
   const isStacked = columns.map(({ key }) => key).join() === 'device,status,values' && matchMedia(narrow).matches
@@ -51,7 +53,7 @@ export function FleetGrid({ identifiers, columns, sort, isDescending, onSort }: 
     </div>
   )
   return (
-    <div class={isStacked ? 'fleet stacked' : 'fleet'} style={style}>
+    <div class={isStacked ? 'fleet stacked' : 'fleet'} style={style} onPointerMove={onPoint} onPointerDown={onPoint}>
       <VirtualList
         label="Devices"
         rows={identifiers}

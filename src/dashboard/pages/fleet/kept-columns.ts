@@ -1,3 +1,5 @@
+import { keep, readKept } from '#dashboard/kept'
+
 /** Which columns somebody chose, in this browser: by service, since each has properties of its own. */
 
 const key = 'fleet-columns'
@@ -10,12 +12,12 @@ export function keptColumns(service: string): readonly string[] | undefined {
 /** Undefined: those that are usual. */
 export function keepColumns(service: string, keys: readonly string[] | undefined): void {
   const { [service]: _, ...others } = read()
-  localStorage.setItem(key, JSON.stringify(keys ? { ...others, [service]: keys } : others))
+  keep(key, JSON.stringify(keys ? { ...others, [service]: keys } : others))
 }
 
 function read(): Record<string, unknown> {
   try {
-    const kept: unknown = JSON.parse(localStorage.getItem(key) ?? '{}')
+    const kept: unknown = JSON.parse(readKept(key) ?? '{}')
     return typeof kept === 'object' && kept !== null ? (kept as Record<string, unknown>) : {}
   } catch {
     return {}

@@ -8,16 +8,20 @@ import { FleetGrid, narrow } from '#dashboard/pages/fleet/grid'
 import { keepColumns, keptColumns } from '#dashboard/pages/fleet/kept-columns'
 import { NoDevices } from '#dashboard/pages/fleet/no-devices'
 import { FleetToolbar } from '#dashboard/pages/fleet/toolbar'
-import { useFleet } from '#dashboard/pages/fleet/use-fleet'
+import { type Held, useFleet } from '#dashboard/pages/fleet/use-fleet'
 import { useView } from '#dashboard/pages/fleet/use-view'
 import { everything } from '#dashboard/pages/fleet/view'
 import { Button } from '#dashboard/parts/button'
-import { Empty } from '#dashboard/parts/empty'
+import { Empty, NotRead } from '#dashboard/parts/empty'
 import { Page } from '#dashboard/parts/page'
 import { useObservable } from '#dashboard/parts/use-observable'
 import { mayI } from '#dashboard/session'
 import { state } from '#dashboard/state'
 import { aboutOf } from '#dashboard/values/format-value'
+import { now } from '#dashboard/world'
+
+/** Whoever points at a row means that one, not the one that comes in its place. */
+const heldMs = 1_000
 
 /** Every device that one may see, live. */
 export default function FleetPage() {
@@ -33,7 +37,8 @@ export default function FleetPage() {
   const { condition } = view
   const about = condition && aboutOf(schemas.get(condition.serviceIdentifier), condition.propId)
   const wanted = condition && wantedOf(condition.value, about)
-  const fleet = useFleet(devices, { view, sortKey: sorted?.sortKey, wanted }, [view, wanted])
+  const [held] = useState<Held>({ until: 0 })
+  const fleet = useFleet(devices, { view, sortKey: sorted?.sortKey, wanted }, [view, wanted], held)
   const { identifiers, total, counts, offers } = fleet
 
   const offered = offers.get(view.service)?.join()
@@ -43,7 +48,7 @@ export default function FleetPage() {
     return keys.map((key) => columnOf(key, schemas)).filter((column): column is FleetColumn => column !== undefined)
   }, [view.service, offered, choice, schemas.value])
 
-  const isReading = total === 0 && !devices.isComplete && connected !== 'closed'
+  const isUnread = total === 0 && !devices.isComplete
   return (
     <Page
       title="Fleet"
@@ -61,8 +66,8 @@ export default function FleetPage() {
           onColumns={() => setChoosing(true)}
         />
       )}
-      {isReading && <Reading />}
-      {total === 0 && !isReading && <NoDevices onAdd={() => setAdding(true)} />}
+      {isUnread && (connected === 'closed' ? <NotRead /> : <Reading />)}
+      {total === 0 && !isUnread && <NoDevices onAdd={() => setAdding(true)} />}
       {total > 0 && identifiers.length === 0 && (
         <Empty title="No device fits">
           <p>None of {total.toLocaleString()} devices is what the search and the filters ask for.</p>
@@ -77,6 +82,9 @@ export default function FleetPage() {
           columns={columns}
           sort={view.sort}
           isDescending={view.isDescending}
+          onPoint={() => {
+            held.until = now() + heldMs
+          }}
           onSort={(key) => change({ sort: key, isDescending: key === view.sort && !view.isDescending })}
         />
       )}

@@ -17,11 +17,17 @@ const offersMs = 5_000
 
 type Devices = ObservableMap<string, DeviceView>
 
+/** While somebody points at rows, they stay where they are. */
+export interface Held {
+  /** Unix ms. */
+  until: number
+}
+
 /**
  * Rows show what changes by themselves; this is about which rows there are. A change of the view is followed at once,
  * changes of devices a few times a second.
  */
-export function useFleet(devices: Devices, options: ArrangeOptions, deps: readonly unknown[]): Fleet {
+export function useFleet(devices: Devices, options: ArrangeOptions, deps: readonly unknown[], held: Held): Fleet {
   const order = useRef<FleetOrder>()
   order.current ??= new FleetOrder(devices)
   const look = (): Fleet => (order.current as FleetOrder).look(options)
@@ -34,7 +40,9 @@ export function useFleet(devices: Devices, options: ArrangeOptions, deps: readon
     let stopWaiting: (() => void) | undefined
     let restMs = restMsMin
     const lookAgain = () => {
-      stopWaiting = undefined
+      const heldMs = held.until - now()
+      stopWaiting = heldMs > 0 ? after(heldMs, lookAgain) : undefined
+      if (stopWaiting) return
       const cost = timed(() => setFleet((before) => sparing(before, latest.current())))
       restMs = Math.max(restMsMin, cost * restPerCost)
     }

@@ -39,6 +39,7 @@ export function FunctionForm(props: FunctionFormProps) {
   const [binding, setBinding] = useState<Binding>(start?.binding ?? {})
   const [draft, setDraft] = useState<Draft>(() => (start ? draftOf(start.graph) : emptyDraft))
   const [isChecked, setChecked] = useState(false)
+  const [isTouched, setTouched] = useState(false)
   const [problem, setProblem] = useState<unknown>(undefined)
   const [told, setTold] = useState<GraphFaults>(noFaults)
   const groups = useGroups()
@@ -49,6 +50,7 @@ export function FunctionForm(props: FunctionFormProps) {
     return (value: Value) => {
       set(value)
       setTold(noFaults)
+      setTouched(true)
       onDirty?.()
     }
   }
@@ -81,7 +83,13 @@ export function FunctionForm(props: FunctionFormProps) {
     )
   }
   return (
-    <Form submit={submit} onSubmit={send} isDisabled={!isDirty} label={start ? 'Function' : 'New function'}>
+    <Form
+      submit={submit}
+      onSubmit={send}
+      isDisabled={!isDirty}
+      isUnsaved={isTouched && isDirty}
+      label={start ? 'Function' : 'New function'}
+    >
       {graph}
       <Section title="Name and place">
         <div class="form">

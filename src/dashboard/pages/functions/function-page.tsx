@@ -6,6 +6,7 @@ import { BackTo } from '#dashboard/pages/functions/functions-frame'
 import { Trial } from '#dashboard/pages/functions/trial'
 import { Button } from '#dashboard/parts/button'
 import { Confirm } from '#dashboard/parts/dialog'
+import { Edited } from '#dashboard/parts/edited'
 import { go, Link, pathOf } from '#dashboard/parts/link'
 import { Answered, Page } from '#dashboard/parts/page'
 import { Status } from '#dashboard/parts/status'
@@ -40,7 +41,7 @@ function NewFunctionPage() {
 
 function OneFunctionPage({ id }: { readonly id: string }) {
   const parameters = { functionId: id }
-  const called = useCall(() => client.call('GET /functions/:functionId', { parameters }), [id])
+  const called = useCall(() => readFunction(id), [id])
   const [isRemoving, setRemoving] = useState(false)
   const fn = called.value
   const remove = async () => {
@@ -85,23 +86,31 @@ function OneFunctionPage({ id }: { readonly id: string }) {
 }
 
 function EditedFunction({ fn, id, again }: { readonly fn: Fn; readonly id: string; readonly again: () => void }) {
-  const [isDirty, setDirty] = useState(false)
   return (
-    <>
-      <FunctionForm
-        start={fn}
-        submit="Save"
-        isReadOnly={!mayI('functions', 'update')}
-        isDirty={isDirty}
-        onDirty={() => setDirty(true)}
-        onSubmit={async (body) => {
-          const saved = await client.call('PATCH /functions/:functionId', { parameters: { functionId: id }, body })
-          say(`${saved.name} is saved`)
-          setDirty(false)
-          again()
-        }}
-      />
-      <Trial id={id} graph={fn.graph} isDirty={isDirty} />
-    </>
+    <Edited found={fn} what="this function">
+      {({ begun, isDirty, touch, check, keep }) => (
+        <>
+          <FunctionForm
+            start={begun}
+            submit="Save"
+            isReadOnly={!mayI('functions', 'update')}
+            isDirty={isDirty}
+            onDirty={touch}
+            onSubmit={async (body) => {
+              await check(() => readFunction(id))
+              const saved = await client.call('PATCH /functions/:functionId', { parameters: { functionId: id }, body })
+              say(`${saved.name} is saved`)
+              keep(saved)
+              again()
+            }}
+          />
+          <Trial id={id} graph={begun.graph} isDirty={isDirty} />
+        </>
+      )}
+    </Edited>
   )
+}
+
+function readFunction(id: string): Promise<Fn> {
+  return client.call('GET /functions/:functionId', { parameters: { functionId: id } })
 }

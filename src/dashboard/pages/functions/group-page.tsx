@@ -7,6 +7,7 @@ import { BackTo } from '#dashboard/pages/functions/functions-frame'
 import { Button } from '#dashboard/parts/button'
 import { detailUnder, refusedFor } from '#dashboard/parts/details'
 import { Confirm } from '#dashboard/parts/dialog'
+import { type Edit, Edited } from '#dashboard/parts/edited'
 import { TextField } from '#dashboard/parts/fields'
 import { Form } from '#dashboard/parts/form'
 import { go, Link, pathOf } from '#dashboard/parts/link'
@@ -69,15 +70,21 @@ function OneGroupPage({ id }: { readonly id: string }) {
         {(found) => (
           <Section title="Which devices">
             {mayI('functions', 'update') ? (
-              <GroupForm
-                start={found}
-                submit="Save"
-                onSubmit={async (body) => {
-                  const saved = await client.call('PATCH /groups/:groupId', { parameters, body })
-                  say(`${saved.name} is saved`)
-                  called.again()
-                }}
-              />
+              <Edited found={found} what="this group">
+                {(edit) => (
+                  <GroupForm
+                    edit={edit}
+                    submit="Save"
+                    onSubmit={async (body) => {
+                      await edit.check(() => client.call('GET /groups/:groupId', { parameters }))
+                      const saved = await client.call('PATCH /groups/:groupId', { parameters, body })
+                      say(`${saved.name} is saved`)
+                      edit.keep(saved)
+                      called.again()
+                    }}
+                  />
+                )}
+              </Edited>
             ) : (
               <GroupMembers group={found} />
             )}
@@ -110,35 +117,46 @@ function GroupMembers({ group: { devices } }: { readonly group: Group }) {
 }
 
 interface GroupFormProps {
-  readonly start?: Group
+  /** Without one it is a new group. */
+  readonly edit?: Edit<Group>
   readonly submit: string
   readonly onSubmit: (body: { name: string; devices: string[] }) => Promise<void>
 }
 
-function GroupForm({ start, submit, onSubmit }: GroupFormProps) {
-  const [name, setName] = useState(start?.name ?? '')
-  const [devices, setDevices] = useState<readonly string[]>(start?.devices ?? [])
-  const [isDirty, setDirty] = useState(!start)
+function GroupForm({ edit, submit, onSubmit }: GroupFormProps) {
+  const [name, setName] = useState(edit?.begun.name ?? '')
+  const [devices, setDevices] = useState<readonly string[]>(edit?.begun.devices ?? [])
+  const [isTouched, setTouched] = useState(false)
+  const isDirty = edit?.isDirty ?? true
+  const touch = () => {
+    setTouched(true)
+    edit?.touch()
+  }
   const [problem, setProblem] = useState<unknown>(undefined)
   const known = useKnownDevices()
   const send = async () => {
     setProblem(undefined)
     try {
       await onSubmit({ name, devices: [...devices] })
-      setDirty(false)
     } catch (thrown) {
       setProblem(thrown)
       throw refusedFor(thrown, 404, 'You may not read all of these devices, so you cannot put them together.')
     }
   }
   return (
-    <Form submit={submit} onSubmit={send} isDisabled={!isDirty} label={start ? 'Group' : 'New group'}>
+    <Form
+      submit={submit}
+      onSubmit={send}
+      isDisabled={!isDirty}
+      isUnsaved={isTouched && isDirty}
+      label={edit ? 'Group' : 'New group'}
+    >
       <TextField
         label="Name"
         value={name}
         onInput={(next) => {
           setName(next)
-          setDirty(true)
+          touch()
         }}
         maxLength={128}
         isRequired
@@ -151,7 +169,7 @@ function GroupForm({ start, submit, onSubmit }: GroupFormProps) {
         suggestions={known}
         onChange={(next) => {
           setDevices(next)
-          setDirty(true)
+          touch()
         }}
         problem={deviceProblem(problem, devices)}
       />

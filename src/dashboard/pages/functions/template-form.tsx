@@ -22,7 +22,10 @@ export type Words = Readonly<Record<string, WordsOfLocale>>
 
 export interface TemplateFormProps {
   readonly start: Words
+  /** Good to be sent as it begins. */
   readonly isNew: boolean
+  readonly isDirty: boolean
+  readonly onDirty: () => void
   readonly isReadOnly: boolean
   readonly onSubmit: (locales: Record<string, { subject: string; text: string; html?: string }>) => Promise<void>
 }
@@ -30,15 +33,14 @@ export interface TemplateFormProps {
 const likelyLocales = ['de', 'de-CH', 'es', 'fr', 'it', 'ja', 'nl', 'pl', 'pt', 'zh']
 
 /** The words of a mail, language by language, with what would be read beside them. Contract 5.5. */
-export function TemplateForm({ start, isNew, isReadOnly, onSubmit }: TemplateFormProps) {
+export function TemplateForm({ start, isNew, isDirty, onDirty, isReadOnly, onSubmit }: TemplateFormProps) {
   const [words, setWords] = useState(start)
   const [locale, setLocale] = useState('en')
-  const [isDirty, setDirty] = useState(isNew)
   const [problem, setProblem] = useState<unknown>(undefined)
   const change = (next: Words) => {
     setWords(next)
     setProblem(undefined)
-    setDirty(true)
+    onDirty()
   }
   const shown = words[locale] ?? words.en
   if (!shown) return null
@@ -46,7 +48,6 @@ export function TemplateForm({ start, isNew, isReadOnly, onSubmit }: TemplateFor
     setProblem(undefined)
     try {
       await onSubmit(sentOf(words))
-      setDirty(false)
     } catch (thrown) {
       setProblem(thrown)
       throw thrown
@@ -87,7 +88,7 @@ export function TemplateForm({ start, isNew, isReadOnly, onSubmit }: TemplateFor
         {isReadOnly ? (
           fields
         ) : (
-          <Form submit="Save" onSubmit={send} isDisabled={!isDirty} label="Template">
+          <Form submit="Save" onSubmit={send} isDisabled={!isDirty && !isNew} isUnsaved={isDirty} label="Template">
             {fields}
             <NewLocale
               known={Object.keys(words)}

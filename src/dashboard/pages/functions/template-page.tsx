@@ -3,6 +3,7 @@ import { BackTo } from '#dashboard/pages/functions/functions-frame'
 import { TemplateForm, type Words } from '#dashboard/pages/functions/template-form'
 import { Button } from '#dashboard/parts/button'
 import { Confirm } from '#dashboard/parts/dialog'
+import { Edited } from '#dashboard/parts/edited'
 import { go } from '#dashboard/parts/link'
 import { Answered, Page } from '#dashboard/parts/page'
 import { statusOf } from '#dashboard/parts/problem-text'
@@ -45,16 +46,23 @@ export default function TemplatePage({ params: { id: name = '' } }: PageProps) {
       <BackTo place="Templates" />
       <Answered called={called}>
         {({ template }) => (
-          <TemplateForm
-            start={template?.locales ?? firstWords}
-            isNew={!template}
-            isReadOnly={!mayI('functions', template ? 'update' : 'create', { deviceIdentifier: '*' })}
-            onSubmit={async (locales) => {
-              await client.call('PUT /templates/:name', { parameters, body: { locales } })
-              say(`The template ${name} is saved`)
-              called.again()
-            }}
-          />
+          <Edited found={template} what="this template">
+            {({ begun, isDirty, touch, check, keep }) => (
+              <TemplateForm
+                start={begun?.locales ?? firstWords}
+                isNew={!begun}
+                isDirty={isDirty}
+                onDirty={touch}
+                isReadOnly={!mayI('functions', begun ? 'update' : 'create', { deviceIdentifier: '*' })}
+                onSubmit={async (locales) => {
+                  await check(() => readTemplate(name))
+                  keep(await client.call('PUT /templates/:name', { parameters, body: { locales } }))
+                  say(`The template ${name} is saved`)
+                  called.again()
+                }}
+              />
+            )}
+          </Edited>
         )}
       </Answered>
       <Confirm

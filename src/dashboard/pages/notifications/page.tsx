@@ -15,7 +15,8 @@ export type Fn = Item<'GET /functions'>
 export default function NotificationsPage() {
   const mayChoose = mayI('functions', 'read')
   const called = useCall(async () => (mayChoose ? client.call('GET /functions') : []), [mayChoose])
-  const subscriptions = [...useObservable(state().subscriptions).values()]
+  const { subscriptions: live } = state()
+  const subscriptions = [...useObservable(live).values()]
   const names = useMemo(
     () => new Map((called.value ?? []).map(({ resourceIdentifier, name }) => [resourceIdentifier, name])),
     [called.value],
@@ -27,7 +28,7 @@ export default function NotificationsPage() {
           Nobody signs in on this server, so nobody has an address: subscriptions are kept, and no mail leaves.
         </p>
       )}
-      <SubscriptionList subscriptions={subscriptions} names={names} />
+      <SubscriptionList subscriptions={subscriptions} names={names} isRead={live.isComplete} />
       {mayI('notifications', 'create') && <NewSubscription functions={called} subscriptions={subscriptions} />}
       {isAdministrator() && <Outbox />}
     </Page>

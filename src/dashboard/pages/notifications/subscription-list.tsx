@@ -7,7 +7,7 @@ import { Confirm, Dialog } from '#dashboard/parts/dialog'
 import { Empty } from '#dashboard/parts/empty'
 import { Form } from '#dashboard/parts/form'
 import { Link, pathOf } from '#dashboard/parts/link'
-import { Section } from '#dashboard/parts/page'
+import { Reading, Section } from '#dashboard/parts/page'
 import { type Column, Table } from '#dashboard/parts/table'
 import { Time } from '#dashboard/parts/time'
 import { say } from '#dashboard/parts/toasts'
@@ -18,11 +18,13 @@ export interface SubscriptionListProps {
   readonly subscriptions: readonly Subscription[]
   /** Of functions, by their resource names, as far as they may be seen. */
   readonly names: ReadonlyMap<string, string>
+  /** Whether these are all. */
+  readonly isRead: boolean
 }
 
 type Doing = { readonly what: 'locale' | 'removal'; readonly subscription: Subscription } | undefined
 
-export function SubscriptionList({ subscriptions, names }: SubscriptionListProps) {
+export function SubscriptionList({ subscriptions, names, isRead }: SubscriptionListProps) {
   const [doing, setDoing] = useState<Doing>(undefined)
   const nameOf = ({ topic }: Subscription) => names.get(topic) ?? idOf(topic)
   const done = () => setDoing(undefined)
@@ -77,13 +79,17 @@ export function SubscriptionList({ subscriptions, names }: SubscriptionListProps
         rows={subscriptions}
         rowKey={({ resourceIdentifier }) => resourceIdentifier}
         empty={
-          <Empty title="You are subscribed to nothing">
-            <p>
-              {mayI('notifications', 'create')
-                ? 'Choose a function below: its mails come to the address of your account from then on.'
-                : 'Your roles do not let you subscribe. Ask an administrator.'}
-            </p>
-          </Empty>
+          !isRead ? (
+            <Reading what="your subscriptions" />
+          ) : (
+            <Empty title="You are subscribed to nothing">
+              <p>
+                {mayI('notifications', 'create')
+                  ? 'Choose a function below: its mails come to the address of your account from then on.'
+                  : 'Your roles do not let you subscribe. Ask an administrator.'}
+              </p>
+            </Empty>
+          )
         }
       />
       <Dialog title={`Locale of ${subject}`} isOpen={doing?.what === 'locale'} onClose={done}>

@@ -1,4 +1,5 @@
 import { signal } from '@preact/signals'
+import { useEffect, useMemo } from 'preact/hooks'
 import { Button } from '#dashboard/parts/button'
 import { Copy } from '#dashboard/parts/copy'
 
@@ -7,6 +8,8 @@ export const freshCodes = signal<readonly string[] | undefined>(undefined)
 
 export function RecoveryCodes({ codes }: { readonly codes: readonly string[] }) {
   const text = codes.join('\n')
+  const file = useMemo(() => URL.createObjectURL(new Blob([`${text}\n`])), [text])
+  useEffect(() => () => URL.revokeObjectURL(file), [file])
   return (
     <main class="sign-in" id="content">
       <div class="section">
@@ -25,7 +28,7 @@ export function RecoveryCodes({ codes }: { readonly codes: readonly string[] }) 
           </ul>
           <div class="actions">
             <Copy text={text} label="Copy all" />
-            <a class="button" download="recovery-codes.txt" href={URL.createObjectURL(new Blob([`${text}\n`]))}>
+            <a class="button" download="recovery-codes.txt" href={file}>
               Save as a file
             </a>
           </div>

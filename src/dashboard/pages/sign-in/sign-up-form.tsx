@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks'
 import { useHashLocation } from 'wouter-preact/use-hash-location'
-import { TextField } from '#dashboard/parts/fields'
+import { decoded } from '#dashboard/address'
+import { Checkbox, TextField } from '#dashboard/parts/fields'
 import { Form } from '#dashboard/parts/form'
 import { go, Link } from '#dashboard/parts/link'
 import { detailOf } from '#dashboard/parts/problem-text'
@@ -15,10 +16,11 @@ const passwordCharactersMin = 10
  */
 export function SignUpForm() {
   const [location] = useHashLocation()
-  const [given = '', givenCode = ''] = location.split('/').slice(2).map(decodeURIComponent)
+  const [given = '', givenCode = ''] = location.split('/').slice(2).map(decoded)
   const [name, setName] = useState(given)
   const [code, setCode] = useState(givenCode)
   const [password, setPassword] = useState('')
+  const [keep, setKeep] = useState(true)
   const [problem, setProblem] = useState<unknown>()
   const signUp = async () => {
     setProblem(undefined)
@@ -29,7 +31,7 @@ export function SignUpForm() {
       throw refusal
     }
     go('/', { replace: true })
-    await client.signIn({ email: name.trim(), password })
+    await client.signIn({ email: name.trim(), password, keep })
   }
   return (
     <>
@@ -60,6 +62,7 @@ export function SignUpForm() {
           maxLength={256}
           hasFocus={given !== ''}
         />
+        <Checkbox label="Stay signed in on this device" isChecked={keep} onChange={setKeep} />
       </Form>
       <p>
         <Link to="/">Sign in instead</Link>

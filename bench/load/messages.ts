@@ -1,0 +1,102 @@
+/**
+ * Bytes of the message that begins at `at`; 0 while they can't be known. Below 0: it is no delivery but something that
+ * may have to be answered, and all of it is there.
+ */
+export type LengthOf = (bytes: Buffer, at: number) => number
+
+export type OtherHeard = (bytes: Buffer, at: number, end: number) => void
+
+/** The head of a message, of any protocol, is shorter. */
+const headBytesMax = 512
+
+/**
+ * Counts deliveries by their lengths alone: what thousands of sockets hear must neither be copied nor kept, or the load
+ * would be what is measured.
+ */
+export class MessageCounter {
+  readonly #lengthOf: LengthOf
+  readonly #other: OtherHeard
+  /** What is missing of a delivery that has begun. */
+  #missing = 0
+  /** A head that was cut off. */
+  #rest: Buffer | undefined
+
+  constructor(lengthOf: LengthOf, other: OtherHeard) {
+    this.#lengthOf = lengthOf
+    this.#other = other
+  }
+
+  /** How many deliveries ended in these bytes. */
+  push(bytes: Buffer): number {
+    if (this.#missing > bytes.length) {
+      this.#missing -= bytes.length
+      return 0
+    }
+    let at = this.#missing
+    let count = at > 0 ? 1 : 0
+    this.#missing = 0
+    if (this.#rest) {
+      const joined = Buffer.concat([this.#rest, bytes.subarray(0, headBytesMax)])
+      const length = this.#lengthOf(joined, 0)
+      if (length === 0) {
+        if (joined.length > headBytesMax) throw new Error(`unreadable: ${joined.toString('latin1')}`)
+        this.#rest = joined
+        return 0
+      }
+      at = Math.abs(length) - this.#rest.length
+      this.#rest = undefined
+      if (length < 0) this.#other(joined, 0, -length)
+      else if (at > bytes.length) this.#missing = at - bytes.length
+      else count++
+    }
+    while (at < bytes.length) {
+      const length = this.#lengthOf(bytes, at)
+      if (length === 0) {
+        this.#rest = Buffer.from(bytes.subarray(at))
+        break
+      }
+      if (length < 0) {
+        this.#other(bytes, at, at - length)
+        at -= length
+        continue
+      }
+      at += length
+      if (at <= bytes.length) count++
+      else this.#missing = at - bytes.length
+    }
+    return count
+  }
+}
+
+/** Reads every delivery; `heard` is told where it lies. What is cut off is copied. */
+export class MessageReader {
+  readonly #lengthOf: LengthOf
+  readonly #heard: OtherHeard
+  readonly #other: OtherHeard
+  #rest: Buffer | undefined
+
+  constructor(lengthOf: LengthOf, heard: OtherHeard, other: OtherHeard) {
+    this.#lengthOf = lengthOf
+    this.#heard = heard
+    this.#other = other
+  }
+
+  /** How many deliveries ended in these bytes. */
+  push(bytes: Buffer): number {
+    const input = this.#rest ? Buffer.concat([this.#rest, bytes]) : bytes
+    let count = 0
+    let at = 0
+    while (at < input.length) {
+      const length = this.#lengthOf(input, at)
+      const end = at + Math.abs(length)
+      if (length === 0 || end > input.length) break
+      if (length > 0) {
+        this.#heard(input, at, end)
+        count++
+      } else this.#other(input, at, end)
+      at = end
+    }
+    this.#rest = at < input.length ? Buffer.from(input.subarray(at)) : undefined
+    return count
+  }
+}

@@ -1,0 +1,229 @@
+import { type Authorizations, askApi, authorizationHeader } from '#bench/harness/identity'
+import { clientFrame, opcodes } from '#bench/load/frames'
+import type { LengthOf } from '#bench/load/messages'
+import type { Step } from '#bench/load/peer-socket'
+
+/** How one speaks to a system: what stands in a protocol's own document, and no more of it than is needed here. */
+export interface Protocol {
+  /** Of what a subscriber hears. */
+  readonly lengthOf: LengthOf
+  /** What has to be said to a message that is no delivery. */
+  answerTo?(bytes: Buffer, at: number, end: number): Uint8Array | undefined
+  /** How a subscriber to every device begins. */
+  subscribe(place: Place): readonly Step[] | Promise<readonly Step[]>
+  /** How a publisher begins. */
+  introduce(place: Place): readonly Step[]
+  /** One whole message; the payload is its last part but for at most `tailBytes`. */
+  publish(device: string, payload: Buffer): Buffer
+}
+
+export interface Place {
+  readonly port: number
+  /** One of its own for each connection. */
+  readonly number: number
+  readonly authorizations?: Authorizations | undefined
+}
+
+const newline = 0x0a
+const space = 0x20
+const zero = 0x30
+
+/** MQTT 3.1.1, quality of service 0. §2.2: a type, then how much follows, seven bits a byte. */
+const mqttPublish = 3
+
+function mqttPacket(head: number, body: Buffer): Buffer {
+  const length: number[] = []
+  for (let rest = body.length; rest > 0 || length.length === 0; rest >>= 7)
+    length.push((rest & 0x7f) | (rest > 0x7f ? 0x80 : 0))
+  return Buffer.concat([Buffer.of(head, ...length), body])
+}
+
+function mqttText(text: string): Buffer {
+  return Buffer.concat([Buffer.of(text.length >> 8, text.length & 0xff), Buffer.from(text)])
+}
+
+function exactly(...bytes: readonly number[]): Step['answered'] {
+  return { test: (heard) => heard === String.fromCharCode(...bytes) }
+}
+
+/** Without a keep-alive; a session that ends with the connection. */
+function mqttConnect({ number }: Place): Step {
+  const body = Buffer.concat([mqttText('MQTT'), Buffer.of(4, 2, 0, 0), mqttText(`load${number}`)])
+  return { send: mqttPacket(0x10, body), answered: exactly(0x20, 2, 0, 0) }
+}
+
+const mqttSubscribe: Step = {
+  send: mqttPacket(0x82, Buffer.concat([Buffer.of(0, 1), mqttText('devices/+/changes'), Buffer.of(0)])),
+  answered: exactly(0x90, 3, 0, 1, 0),
+}
+
+const mqtt: Protocol = {
+  lengthOf(bytes, at) {
+    let length = 0
+    for (let place = at + 1, shift = 0; ; place++, shift += 7) {
+      if (place >= bytes.length) return 0
+      const byte = bytes[place] as number
+      length |= (byte & 0x7f) << shift
+      if (byte > 0x7f) continue
+      const whole = place + 1 - at + length
+      if ((bytes[at] as number) >> 4 === mqttPublish) return whole
+      return at + whole > bytes.length ? 0 : -whole
+    }
+  },
+  subscribe: (place) => [mqttConnect(place), mqttSubscribe],
+  introduce: (place) => [mqttConnect(place)],
+  publish: (device, payload) =>
+    mqttPacket(mqttPublish << 4, Buffer.concat([mqttText(`devices/${device}/changes`), payload])),
+}
+
+/** `MSG <subject> <sid> <bytes>`, a line break, as many bytes, a line break. */
+const letterM = 0x4d
+const letterP = 0x50
+const letterI = 0x49
+/** A subject alone is longer. */
+const natsLineBytesMin = 20
+
+/** Of `PING` and `PONG` the second letter tells. */
+const natsHello: Step = {
+  send: '',
+  answered: /^INFO .*\r\n$/,
+}
+
+function natsConnect(more: string): Step {
+  const options = '{"verbose":false,"pedantic":false,"lang":"raw","version":"1","protocol":1}'
+  return { send: `CONNECT ${options}\r\n${more}PING\r\n`, answered: /PONG\r\n$/ }
+}
+
+const nats: Protocol = {
+  lengthOf(bytes, at) {
+    const isMessage = bytes[at] === letterM
+    const end = lineEnd(bytes, isMessage ? at + natsLineBytesMin : at)
+    if (end < 0) return 0
+    if (!isMessage) return at - end - 1
+    let size = 0
+    for (let place = end - 2, unit = 1; bytes[place] !== space; place--, unit *= 10)
+      size += ((bytes[place] as number) - zero) * unit
+    return end + 1 - at + size + 2
+  },
+  answerTo: (bytes, at) => (bytes[at] === letterP && bytes[at + 1] === letterI ? Buffer.from('PONG\r\n') : undefined),
+  subscribe: () => [natsHello, natsConnect('SUB devices.*.changes 1\r\n')],
+  introduce: () => [natsHello, natsConnect('')],
+  publish: (device, payload) =>
+    Buffer.concat([Buffer.from(`PUB devices.${device}.changes ${payload.length}\r\n`), payload, Buffer.from('\r\n')]),
+}
+
+function lineEnd(bytes: Buffer, from: number): number {
+  for (let place = from; place < bytes.length; place++) if (bytes[place] === newline) return place
+  return -1
+}
+
+/** RESP 2: arrays of texts with their lengths. */
+function respArray(...texts: readonly (string | Buffer)[]): Buffer {
+  const parts = texts.flatMap((text) => [`$${text.length}\r\n`, text, '\r\n'])
+  return Buffer.concat([`*${texts.length}\r\n`, ...parts].map((part) => Buffer.from(part)))
+}
+
+const pmessageBytes = '*4\r\n$8\r\npmessage\r\n'.length
+
+const redis: Protocol = {
+  lengthOf(bytes, at) {
+    // Pattern, channel, payload.
+    let place = at + pmessageBytes
+    for (let part = 0; part < 3; part++) {
+      let size = 0
+      for (place++; bytes[place] !== newline; place++) {
+        if (place >= bytes.length) return 0
+        const digit = (bytes[place] as number) - zero
+        if (digit >= 0) size = size * 10 + digit
+      }
+      place += size + 3
+    }
+    return place - at
+  },
+  subscribe: () => [{ send: respArray('PSUBSCRIBE', 'devices.*.changes'), answered: /^\*3\r\n\$10\r\npsubscribe/ }],
+  introduce: () => [{ send: 'PING\r\n', answered: /^\+PONG\r\n$/ }],
+  publish: (device, payload) => respArray('PUBLISH', `devices.${device}.changes`, payload),
+}
+
+/** RFC 6455. */
+function upgradeTo(port: number, path: string, answered = /^HTTP\/1\.1 101 [\s\S]*\r\n\r\n/): Step {
+  const lines = [
+    `GET ${path} HTTP/1.1`,
+    `Host: 127.0.0.1:${port}`,
+    'Upgrade: websocket',
+    'Connection: Upgrade',
+    'Sec-WebSocket-Version: 13',
+    'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
+    '\r\n',
+  ]
+  return { send: lines.join('\r\n'), answered }
+}
+
+/** Of frames without a mask. */
+const websocketLengthOf: LengthOf = (bytes, at) => {
+  if (at + 2 > bytes.length) return 0
+  let length = 2 + (bytes[at + 1] as number)
+  if (length === 2 + 126) {
+    if (at + 4 > bytes.length) return 0
+    length = 4 + bytes.readUInt16BE(at + 2)
+  } else if (length === 2 + 127) {
+    if (at + 10 > bytes.length) return 0
+    length = 10 + Number(bytes.readBigUInt64BE(at + 2))
+  }
+  if (((bytes[at] as number) & 0x0f) === opcodes.text) return length
+  return at + length > bytes.length ? 0 : -length
+}
+
+function pongTo(bytes: Buffer, at: number, end: number): Buffer | undefined {
+  const isPing = ((bytes[at] as number) & 0x0f) === opcodes.ping
+  return isPing ? clientFrame(bytes.subarray(at + 2, end), opcodes.pong) : undefined
+}
+
+const websocketPublish = (_: string, payload: Buffer) => clientFrame(payload, opcodes.text)
+
+/** What a server of our own programs hears at `/publish` it sends to all who are at `/subscribe`; nginx is told to. */
+const websocket: Protocol = {
+  lengthOf: websocketLengthOf,
+  answerTo: pongTo,
+  subscribe: ({ port }) => [upgradeTo(port, '/subscribe')],
+  introduce: ({ port }) => [upgradeTo(port, '/publish')],
+  publish: websocketPublish,
+}
+
+/** Engine.IO 4 and Socket.IO 5: a digit or two before a text. */
+const enginePing = '2'.charCodeAt(0)
+const enginePath = '/socket.io/?EIO=4&transport=websocket'
+const socketIoSteps = (port: number, watching: readonly Step[]): readonly Step[] => [
+  upgradeTo(port, enginePath, /^HTTP\/1\.1 101 [\s\S]*\r\n\r\n[\s\S]{2,4}0\{[\s\S]*\}$/),
+  { send: clientFrame(Buffer.from('40'), opcodes.text), answered: /40\{[\s\S]*\}$/ },
+  ...watching,
+]
+
+const socketIo: Protocol = {
+  lengthOf(bytes, at) {
+    const length = websocketLengthOf(bytes, at)
+    if (length !== 3) return length
+    return at + 3 > bytes.length ? 0 : -3
+  },
+  answerTo: (bytes, at, end) =>
+    end - at === 3 && bytes[at + 2] === enginePing ? clientFrame(Buffer.from('3'), opcodes.text) : undefined,
+  subscribe: ({ port }) =>
+    socketIoSteps(port, [{ send: clientFrame(Buffer.from('420["watch"]'), opcodes.text), answered: /430\[\]$/ }]),
+  introduce: ({ port }) => socketIoSteps(port, []),
+  publish: (_, payload) =>
+    clientFrame(Buffer.concat([Buffer.from('42["change",'), payload, Buffer.from(']')]), opcodes.text),
+}
+
+/** Of this server only the dashboards: what its devices say, `LoadFleet` does. */
+const own: Protocol = {
+  ...websocket,
+  async subscribe({ port, authorizations }) {
+    const { text } = await askApi(port, '/events/ticket', { headers: authorizationHeader(authorizations?.person) })
+    const { ticket } = JSON.parse(text) as { ticket: string }
+    return [upgradeTo(port, `/api/v1/events/${ticket}`)]
+  },
+}
+
+export const protocols = { own, mqtt, nats, redis, websocket, 'socket.io': socketIo } as const
+
+export type ProtocolName = keyof typeof protocols

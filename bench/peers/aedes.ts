@@ -1,0 +1,12 @@
+import { createServer } from 'node:net'
+import { Aedes } from 'aedes'
+import { answerWith } from '#bench/harness/answering'
+
+/** As its own page shows it: everything in memory. */
+answerWith({
+  async listen({ port }: { port: number }) {
+    const broker = await Aedes.createBroker()
+    const server = createServer({ noDelay: true }, broker.handle)
+    return await new Promise((resolve) => server.listen(port, '127.0.0.1', 4_096, () => resolve(process.pid)))
+  },
+})

@@ -1,0 +1,231 @@
+import { randomBytes } from 'node:crypto'
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { readState, type StreamPosition } from '#bench/dashboard'
+import { administrator, asked, bringIn, gateway, readToken } from '#bench/harness/identity'
+import {
+  actionsKind,
+  comingDevices,
+  floodedDevice,
+  madeDevicesKind,
+  mailedDevice,
+  mailedReportsKind,
+  metaKind,
+  notedDevices,
+  reportsKind,
+  schemasKind,
+  secretDevices,
+  secretsKind,
+} from '#bench/proof/clerks/device-kinds'
+import { pinsKind, releasesKind, rolloutsKind } from '#bench/proof/clerks/firmware-kinds'
+import { Ledger, type LedgerCounts, type LedgerKind } from '#bench/proof/clerks/ledger'
+import {
+  changedPasswords,
+  firstPassword,
+  passwordsKind,
+  rolesKind,
+  seats,
+  sessionsKind,
+  tenantsKind,
+  usersKind,
+} from '#bench/proof/clerks/people-kinds'
+import { ProofApi } from '#bench/proof/clerks/proof-api'
+import {
+  alarmsKind,
+  apiKeysKind,
+  functionOn,
+  functionsKind,
+  groupsKind,
+  mailTemplate,
+  provisioningKeysKind,
+  subscriptionsKind,
+  templatesKind,
+  topicNames,
+} from '#bench/proof/clerks/rule-kinds'
+import type { SeededRandom } from '#bench/random'
+
+/** Every kind of write that comes over HTTP, a clerk for each slot, and the books about them. */
+export class Office {
+  readonly authorization: string
+  /** From where on the administrator hears everything. */
+  readonly first: StreamPosition
+  readonly ledgers: readonly Ledger[]
+  readonly #dataFolder: string
+  readonly #flood: (megabytes: number, isOver: () => boolean) => Promise<void>
+  readonly #mailed: Ledger
+
+  private constructor(
+    api: ProofApi,
+    kinds: readonly LedgerKind[],
+    mailed: LedgerKind,
+    where: OfficePlace & { readonly first: StreamPosition; readonly gateway: string },
+  ) {
+    this.#flood = (megabytes, isOver) => flood(api, where.gateway, megabytes, isOver)
+    this.authorization = api.authorization
+    this.first = where.first
+    this.#dataFolder = where.dataFolder
+    let number = 0
+    const next = () => ++number
+    const ledgerOf = (kind: LedgerKind) => new Ledger(kind, api, where.random, next)
+    this.#mailed = ledgerOf(mailed)
+    this.ledgers = [...kinds.map(ledgerOf), this.#mailed]
+  }
+
+  /** Makes what the clerks need to be there. */
+  static async open(where: OfficePlace): Promise<Office> {
+    const { port } = where
+    const person = `Bearer ${await readToken(port, administrator)}`
+    const api = new ProofApi(`http://127.0.0.1:${port}`, person, where.dataFolder)
+    const { key } = await asked<{ key: string }>(port, '/iam/provisioning-keys', { person, body: { name: 'Clerks' } })
+    for (const name of [...changedPasswords, ...seats]) await signUp(api, name)
+    const body = { locales: { en: { subject: '{{value}}', text: '{{value}}' } } }
+    await api.must('PUT', `/templates/${mailTemplate}`, { body })
+    const topics: string[] = []
+    for (const name of topicNames) {
+      const topic = { ...functionOn(notedDevices), enabled: false, name }
+      topics.push((await api.must<Made>('POST', '/functions', { body: topic })).resourceIdentifier)
+    }
+    const mailing = { ...functionOn([mailedDevice]), name: 'mailing' }
+    const { resourceIdentifier: topic } = await api.must<Made>('POST', '/functions', { body: mailing })
+    const reader = await bringIn(port, person, { name: 'reader', role: 'viewer', email: 'reader@proof.example' })
+    const headers = { authorization: `Bearer ${await readToken(port, reader)}` }
+    await api.must('POST', '/notifications/subscribe', { headers, body: { topic, type: 'email', locale: 'en' } })
+    // All that somebody else heard lies before this, and all devices behind it.
+    const first = (await readState(`http://127.0.0.1:${port}`, person)).position
+    for (const deviceIdentifier of [...notedDevices, ...secretDevices])
+      await api.must('POST', '/devices', { body: { deviceIdentifier } })
+    const link = gateway(key)
+    const kinds = [
+      schemasKind(),
+      metaKind(),
+      reportsKind(link),
+      madeDevicesKind(),
+      secretsKind(),
+      actionsKind(),
+      rolesKind(),
+      usersKind(),
+      passwordsKind(),
+      sessionsKind(),
+      apiKeysKind(),
+      provisioningKeysKind(),
+      tenantsKind(),
+      groupsKind(),
+      alarmsKind(),
+      functionsKind(),
+      templatesKind(),
+      subscriptionsKind(topics),
+      releasesKind(),
+      pinsKind(),
+      rolloutsKind(),
+    ]
+    return new Office(api, kinds, mailedReportsKind(link), { ...where, first, gateway: link })
+  }
+
+  async work(isOver: () => boolean): Promise<void> {
+    await Promise.all(this.ledgers.map((ledger) => ledger.work(isOver)))
+  }
+
+  /** So much from one device, so that the database begins a new log on the way. */
+  flood(megabytes: number, isOver: () => boolean): Promise<void> {
+    return this.#flood(megabytes, isOver)
+  }
+
+  /** What is not as it was answered, in words. */
+  async settle(): Promise<readonly string[]> {
+    return (await Promise.all(this.ledgers.map((ledger) => ledger.settle()))).flat()
+  }
+
+  /** Whether it is of a clerk. */
+  hear(event: Readonly<Record<string, unknown>>): boolean {
+    return this.ledgers.map((ledger) => ledger.hear(event)).includes(true) || isOfOurs(event)
+  }
+
+  /** The same, of one that is heard a second time. */
+  concerns(event: Readonly<Record<string, unknown>>): boolean {
+    return this.ledgers.some(({ kind }) => kind.told?.(event) !== undefined) || isOfOurs(event)
+  }
+
+  /** What the stream left out, told twice or made up. When all was heard. */
+  untold(): readonly string[] {
+    return this.ledgers.flatMap((ledger) => ledger.untold())
+  }
+
+  /**
+   * What another server, on what is left of the folder of this one at a moment, does not show though it was answered before.
+   * `at`: Unix ms.
+   */
+  async faultsAt(at: number, place: Pick<OfficePlace, 'port' | 'dataFolder'>): Promise<readonly string[]> {
+    const api = new ProofApi(`http://127.0.0.1:${place.port}`, this.authorization, place.dataFolder)
+    return (await Promise.all(this.ledgers.map((ledger) => ledger.faultsAt(at, api)))).flat()
+  }
+
+  /** Reports that were acknowledged, and that no mail tells; after waiting for them. */
+  unmailed(timeoutMs: number): Promise<readonly string[]> {
+    return unmailed(this.#mailed.mustHaveTold, this.#dataFolder, timeoutMs)
+  }
+
+  /** The same of those that were acknowledged before a moment, in what is left of the folder. */
+  unmailedAt(at: number, dataFolder: string, timeoutMs: number): Promise<readonly string[]> {
+    return unmailed(this.#mailed.toldBefore(at), dataFolder, timeoutMs)
+  }
+
+  get counts(): Readonly<Record<string, LedgerCounts>> {
+    return Object.fromEntries(this.ledgers.map(({ kind, counts }) => [kind.name, counts]))
+  }
+}
+
+const floodPieceBytes = 60_000
+
+async function flood(api: ProofApi, authorization: string, megabytes: number, isOver: () => boolean): Promise<void> {
+  const services = [{ serviceIdentifier: 'flood', properties: [{ propId: 1, type: 'STRING' }] }]
+  for (let left = megabytes * 1e6; left > 0 && !isOver(); left -= floodPieceBytes) {
+    // Nothing that could be made smaller.
+    const value = randomBytes(floodPieceBytes * 0.75).toString('base64')
+    const body = {
+      deviceIdentifier: floodedDevice,
+      services,
+      updates: [{ serviceIdentifier: 'flood', propId: 1, value }],
+    }
+    const asked = api.ask('POST', '/link', { headers: { authorization }, body })
+    if ((await asked.catch(() => undefined))?.status !== 204) return
+  }
+}
+
+async function unmailed(texts: readonly string[], dataFolder: string, timeoutMs: number): Promise<readonly string[]> {
+  const end = performance.now() + timeoutMs
+  for (;;) {
+    const mailed = await subjectsIn(join(dataFolder, 'outbox'))
+    const missing = texts.filter((text) => !mailed.has(text))
+    if (missing.length === 0 || performance.now() > end) return missing.map((text) => `no mail tells of ${text}`)
+    await new Promise((resolve) => setTimeout(resolve, 100))
+  }
+}
+
+async function subjectsIn(folder: string): Promise<ReadonlySet<string>> {
+  const names = (await readdir(folder)).filter((name) => name.endsWith('.eml'))
+  const texts = await Promise.all(names.map((name) => readFile(join(folder, name), 'latin1')))
+  return new Set(texts.map((text) => `${mailedDevice} ${/^Subject: (.*)\r?$/m.exec(text)?.[1]?.trim()}`))
+}
+
+export interface OfficePlace {
+  readonly port: number
+  readonly dataFolder: string
+  readonly random: SeededRandom
+}
+
+/** Those that report only for us to see whether they are let in; and values that go with a device that is deleted. */
+function isOfOurs({ deviceIdentifier }: Readonly<Record<string, unknown>>): boolean {
+  return [...secretDevices, ...comingDevices, floodedDevice].includes(String(deviceIdentifier))
+}
+
+interface Made {
+  readonly resourceIdentifier: string
+}
+
+async function signUp(api: ProofApi, name: string): Promise<void> {
+  const { code } = await api.must<{ code: string }>('POST', '/iam/users', { body: { name, roles: ['viewer'] } })
+  await api.must('POST', '/iam/signup', {
+    headers: { authorization: '' },
+    body: { name, code, password: firstPassword },
+  })
+}

@@ -1,0 +1,45 @@
+import { type HttpAnswer, request } from '#bench/http'
+
+export interface Asking {
+  readonly body?: object | Uint8Array
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** The API as the administrator asks it; headers that are given go before his. */
+export class ProofApi {
+  readonly #base: string
+  readonly authorization: string
+  /** Of the server that is asked. */
+  readonly dataFolder: string
+
+  /** `url`: `http://host:port` */
+  constructor(url: string, authorization: string, dataFolder: string) {
+    this.#base = `${url}/api/v1`
+    this.authorization = authorization
+    this.dataFolder = dataFolder
+  }
+
+  ask(method: string, path: string, { body, headers }: Asking = {}): Promise<HttpAnswer> {
+    const isBytes = body instanceof Uint8Array
+    return request(`${this.#base}${path}`, {
+      method,
+      headers: {
+        authorization: this.authorization,
+        ...(isBytes && { 'content-type': 'application/octet-stream' }),
+        ...headers,
+      },
+      ...(body && { body: isBytes ? body : JSON.stringify(body) }),
+    })
+  }
+
+  /** @throws when it is refused */
+  async must<Value>(method: string, path: string, asking: Asking = {}): Promise<Value> {
+    const { status, text } = await this.ask(method, path, asking)
+    if (status >= 300) throw new Error(`${method} ${path} was answered ${status} ${text.slice(0, 200)}`)
+    return (text === '' ? undefined : JSON.parse(text)) as Value
+  }
+
+  rows<Row>(path: string): Promise<readonly Row[]> {
+    return this.must<readonly Row[]>('GET', path)
+  }
+}

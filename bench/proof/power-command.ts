@@ -1,0 +1,50 @@
+import { parseArgs } from 'node:util'
+import { type Proof, positive, seedFrom, seedOption } from '#bench/proof/outcome'
+import { provePower } from '#bench/proof/power/power'
+
+const help = `Usage: npm run proof -- power [options]
+
+Records what the server does to its folder with DURABILITY=disk (by strace), and opens disks as a power loss at any moment of
+that may leave them: each must open, and hold all that was acknowledged until then. All of it is files in a temporary folder.
+
+  --states N            disks that are opened (400)
+  --seed N              of chance (the clock)
+  --life-ms N           how long each of three lives of the server is recorded (2500)
+  --flood-mb N          written in the last of them besides, so that the database begins a new log (20)`
+
+export const powerProof: Proof = {
+  about: '400 disks as a power loss may leave them, with DURABILITY=disk',
+  help,
+  async run(args, print) {
+    const { values } = parseArgs({
+      args: [...args],
+      options: {
+        ...seedOption,
+        states: { type: 'string', default: '400' },
+        'life-ms': { type: 'string', default: '2500' },
+        'flood-mb': { type: 'string', default: '20' },
+      },
+    })
+    const seed = seedFrom(values.seed)
+    const states = positive('states', values.states)
+    print(`seed ${seed}, ${states} states`)
+    const lifeMs = positive('life-ms', values['life-ms'])
+    const floodMb = positive('flood-mb', values['flood-mb'])
+    const report = await provePower({ seed, states, lifeMs, floodMb, print })
+    const { seconds, problems, ...figures } = report
+    const { sync = 0, sync_folder: folders = 0, rename = 0 } = figures.operations
+    return {
+      seed,
+      seconds,
+      said: [
+        `recorded: ${figures.acknowledged} writes acknowledged and ${figures.eventsHeard} events heard, in ` +
+          `${Object.values(figures.operations).reduce((sum, count) => sum + count, 0)} operations on files, ` +
+          `${sync + folders} of them fsync and ${rename} rename; ${(figures.bytesWritten / 1e6).toFixed(1)} MB`,
+        `${figures.states} disks made of that, ${figures.statesWithMore} with something acknowledged: ` +
+          (problems.length === 0 ? 'all opened, and held all of it' : 'not all opened, or held all of it'),
+      ],
+      figures,
+      problems,
+    }
+  },
+}

@@ -1,0 +1,153 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { dirname, join, posix } from 'node:path'
+import type { FileOperation } from '#bench/proof/power/operations'
+import type { SeededRandom } from '#bench/random'
+
+/**
+ * What may lie on a disk when the power fails. As ext4 with `data=ordered` has it, or a little less:
+ *
+ * - Names (made, renamed, removed) come to be in the order in which they were asked for; the last of them may not have.
+ * - `fsync` of a file makes all of it durable, and its name; `fsync` of a folder the names in it. Less than ext4 gives,
+ *   which writes down every name asked for until then.
+ * - What was written since a file's last `fsync` may be there, be missing, be cut anywhere, or have pages of zeros in it.
+ * - A file that takes the place of another by `rename` is whole when its new name is (`auto_da_alloc`).
+ */
+export interface DiskState {
+  readonly folders: readonly string[]
+  readonly files: ReadonlyMap<string, Uint8Array>
+}
+
+const pageBytes = 4096
+
+/** After these operations, one of many that may be. */
+export function diskStateAfter(done: readonly FileOperation[], random: SeededRandom): DiskState {
+  const names = done.flatMap((operation, place) => (isOfNames(operation) ? [place] : []))
+  const floor = durableNames(done)
+  const isLoose = names.filter((place) => place >= floor)
+  // As often as anything between: nothing of what may be missing is there, or all of it.
+  const keep = pick(random, [0, isLoose.length, random.below(isLoose.length + 1)])
+  const lastName = isLoose[keep - 1] ?? floor - 1
+  const tree = treeAfter(done, lastName)
+  const files = new Map<string, Uint8Array>()
+  const contents = new Map<number, Uint8Array>()
+  for (const [path, file] of tree.files) {
+    const bytes = contents.get(file) ?? contentOf(done, file, tree.wholeUpTo.get(file) ?? 0, random)
+    contents.set(file, bytes)
+    files.set(path, bytes)
+  }
+  return { folders: [...tree.folders], files }
+}
+
+/** Puts it into an empty folder. */
+export function layOut({ folders, files }: DiskState, folder: string): void {
+  for (const path of folders) mkdirSync(join(folder, path), { recursive: true, mode: 0o700 })
+  for (const [path, bytes] of files) {
+    mkdirSync(dirname(join(folder, path)), { recursive: true, mode: 0o700 })
+    writeFileSync(join(folder, path), bytes, { mode: 0o600 })
+  }
+}
+
+function isOfNames({ kind }: FileOperation): boolean {
+  return kind !== 'write' && kind !== 'sync' && kind !== 'sync_folder' && kind !== 'truncate'
+}
+
+/** All names asked for before this place are durable. */
+function durableNames(done: readonly FileOperation[]): number {
+  let floor = 0
+  const namedAt = new Map<number, number>()
+  const fileAt = new Map<string, number>()
+  const changedIn = new Map<string, number>()
+  done.forEach((operation, place) => {
+    const changed = (path: string) => changedIn.set(posix.dirname(path), place + 1)
+    if (operation.kind === 'create') {
+      fileAt.set(operation.path, operation.file)
+      namedAt.set(operation.file, place + 1)
+      changed(operation.path)
+    } else if (operation.kind === 'rename' || operation.kind === 'link') {
+      const file = fileAt.get(operation.from)
+      if (file !== undefined) {
+        fileAt.set(operation.to, file)
+        namedAt.set(file, place + 1)
+      }
+      if (operation.kind === 'rename') fileAt.delete(operation.from)
+      changed(operation.to)
+      changed(operation.from)
+    } else if (operation.kind === 'remove' || operation.kind === 'make_folder') changed(operation.path)
+    else if (operation.kind === 'sync') floor = Math.max(floor, namedAt.get(operation.file) ?? 0)
+    else if (operation.kind === 'sync_folder') floor = Math.max(floor, changedIn.get(operation.path) ?? 0)
+  })
+  return floor
+}
+
+interface Tree {
+  readonly files: ReadonlyMap<string, number>
+  readonly folders: ReadonlySet<string>
+  /** Places up to which what was written to a file is there for another reason than its `fsync`. */
+  readonly wholeUpTo: ReadonlyMap<number, number>
+}
+
+function treeAfter(done: readonly FileOperation[], lastName: number): Tree {
+  const files = new Map<string, number>()
+  const folders = new Set<string>()
+  const wholeUpTo = new Map<number, number>()
+  done.slice(0, lastName + 1).forEach((operation, place) => {
+    if (operation.kind === 'create') files.set(operation.path, operation.file)
+    else if (operation.kind === 'make_folder') folders.add(operation.path)
+    else if (operation.kind === 'remove') {
+      files.delete(operation.path)
+      folders.delete(operation.path)
+    } else if (operation.kind === 'link') {
+      const file = files.get(operation.from)
+      if (file !== undefined) files.set(operation.to, file)
+    } else if (operation.kind === 'rename') {
+      const file = files.get(operation.from)
+      if (file === undefined) return
+      if (files.has(operation.to)) wholeUpTo.set(file, place)
+      files.delete(operation.from)
+      files.set(operation.to, file)
+    }
+  })
+  return { files, folders, wholeUpTo }
+}
+
+function contentOf(done: readonly FileOperation[], file: number, wholeUpTo: number, random: SeededRandom): Uint8Array {
+  const syncedAt = done.findLastIndex((operation) => operation.kind === 'sync' && operation.file === file)
+  const durable = applied(done.slice(0, Math.max(syncedAt, wholeUpTo)), file)
+  const all = applied(done, file)
+  if (all.length <= durable.length) return all.equals(durable) ? all : pick(random, [all, durable])
+  const cut = durable.length + random.below(all.length - durable.length + 1)
+  return pick(random, [durable, all, all.subarray(0, cut), withHoles(all, durable.length, random)])
+}
+
+/** Pages that were given, and never filled. What was durable stays. */
+function withHoles(all: Buffer, from: number, random: SeededRandom): Buffer {
+  const bytes = Buffer.from(all)
+  for (let page = from - (from % pageBytes); page < bytes.length; page += pageBytes) {
+    if (random.below(2) === 0) bytes.fill(0, Math.max(page, from), Math.min(page + pageBytes, bytes.length))
+  }
+  return bytes
+}
+
+function applied(done: readonly FileOperation[], file: number): Buffer {
+  let bytes = Buffer.alloc(0)
+  let size = 0
+  for (const operation of done) {
+    if (!('file' in operation) || operation.file !== file) continue
+    if (operation.kind === 'truncate') size = operation.size
+    if (operation.kind === 'truncate' || operation.kind === 'write') {
+      const end = operation.kind === 'write' ? operation.at + operation.bytes.length : operation.size
+      if (end > bytes.length) {
+        const longer = Buffer.alloc(Math.max(end, 2 * bytes.length))
+        bytes.copy(longer, 0, 0, size)
+        bytes = longer
+      }
+      if (operation.kind === 'write') bytes.set(operation.bytes, operation.at)
+      size = operation.kind === 'write' ? Math.max(size, end) : operation.size
+    }
+  }
+  return bytes.subarray(0, size)
+}
+
+function pick<Choice>(random: SeededRandom, choices: readonly Choice[]): Choice {
+  return choices[random.below(choices.length)] as Choice
+}

@@ -1,0 +1,230 @@
+import { createReadStream } from 'node:fs'
+import { posix } from 'node:path'
+import { createInterface } from 'node:readline'
+import type { FileOperation, RecordedOperation } from '#bench/proof/power/operations'
+
+/** Reads what `strace` wrote down of a process and its threads. */
+
+const calls = [
+  'open',
+  'openat',
+  'creat',
+  'write',
+  'pwrite64',
+  'writev',
+  'pwritev',
+  'lseek',
+  'fsync',
+  'fdatasync',
+  'rename',
+  'renameat',
+  'renameat2',
+  'link',
+  'linkat',
+  'unlink',
+  'unlinkat',
+  'mkdir',
+  'mkdirat',
+  'rmdir',
+  'ftruncate',
+  'truncate',
+  'copy_file_range',
+  'sendfile',
+  'fallocate',
+] as const
+
+/** No call of ours writes more at a time. */
+const bytesShownMax = 4 * 1024 * 1024
+
+/** In front of the program. `file`: what is written down. */
+export function straced(file: string): readonly string[] {
+  // The process itself stays our child, so that a signal reaches it and nobody else.
+  return [
+    'strace',
+    '-D',
+    '-f',
+    '--seccomp-bpf',
+    '-qq',
+    '-y',
+    '-xx',
+    '-ttt',
+    '-s',
+    String(bytesShownMax),
+    '-o',
+    file,
+  ].concat(['-e', `trace=${calls.join(',')}`, '--'])
+}
+
+interface Call {
+  readonly at: number
+  readonly name: string
+  readonly args: string
+  readonly result: string
+}
+
+/**
+ * The operations on files below a folder, in the order in which they came to their end. @throws for what it can't account for
+ */
+export async function readStrace(
+  file: string,
+  folder: string,
+  files: FileNumbers,
+): Promise<readonly RecordedOperation[]> {
+  const found: RecordedOperation[] = []
+  const unfinished = new Map<string, { readonly at: number; readonly name: string; readonly args: string }>()
+  for await (const line of createInterface({ input: createReadStream(file, 'latin1'), crlfDelay: Infinity })) {
+    const [, thread = '', time = '', rest = ''] = /^(\d+)\s+(\d+\.\d+) (.*)$/s.exec(line) ?? []
+    const at = Number(time) * 1000
+    const begun = /^(\w+)\((.*) <unfinished \.\.\.>$/s.exec(rest)
+    if (begun) {
+      unfinished.set(thread, { at, name: begun[1] ?? '', args: begun[2] ?? '' })
+      continue
+    }
+    const resumed = /^<\.\.\. (\w+) resumed>(.*)\)\s+= (.*)$/s.exec(rest)
+    const before = unfinished.get(thread)
+    const whole = /^(\w+)\((.*)\)\s+= (.*)$/s.exec(rest)
+    let call: Call | undefined
+    if (resumed && before) {
+      unfinished.delete(thread)
+      call = { ...before, args: before.args + (resumed[2] ?? ''), result: resumed[3] ?? '' }
+    } else if (whole) call = { at, name: whole[1] ?? '', args: whole[2] ?? '', result: whole[3] ?? '' }
+    if (!call || call.result.startsWith('-1 ') || call.result.startsWith('?')) continue
+    for (const operation of operationsOf(call, folder, files)) found.push({ at: call.at, operation })
+  }
+  return found
+}
+
+/** Which file a path leads to, over several processes one after the other on the same folder. */
+export class FileNumbers {
+  readonly #byPath = new Map<string, { file: number; size: number }>()
+  #next = 0
+
+  make(path: string): number {
+    const file = ++this.#next
+    this.#byPath.set(path, { file, size: 0 })
+    return file
+  }
+
+  at(path: string): { file: number; size: number } | undefined {
+    return this.#byPath.get(path)
+  }
+
+  move(from: string, to: string): void {
+    const found = this.#byPath.get(from)
+    for (const [path, each] of [...this.#byPath]) {
+      if (!path.startsWith(`${from}/`)) continue
+      this.#byPath.delete(path)
+      this.#byPath.set(to + path.slice(from.length), each)
+    }
+    if (!found) return
+    this.#byPath.delete(from)
+    this.#byPath.set(to, found)
+  }
+
+  link(from: string, to: string): void {
+    const found = this.#byPath.get(from)
+    if (found) this.#byPath.set(to, found)
+  }
+
+  remove(path: string): void {
+    this.#byPath.delete(path)
+  }
+}
+
+function operationsOf({ name, args, result }: Call, folder: string, files: FileNumbers): readonly FileOperation[] {
+  const within = (path: string | undefined) =>
+    path === undefined || !path.startsWith(`${folder}/`) ? undefined : posix.normalize(path.slice(folder.length + 1))
+  // All that stands in quotes is written in hexadecimal digits.
+  const parts = args.split('"')
+  const texts = parts.filter((_, place) => place % 2 === 1).map(bytesOf)
+  const paths = texts.slice(0, 2).map((bytes) => within(bytes.toString()))
+  switch (name) {
+    case 'open':
+    case 'openat':
+    case 'creat': {
+      const [path] = paths
+      if (path === undefined || !/O_CREAT|O_TRUNC/.test(args)) return []
+      const known = files.at(path)
+      if (!known) return [{ kind: 'create', path, file: files.make(path) }]
+      if (!args.includes('O_TRUNC')) return []
+      known.size = 0
+      return [{ kind: 'truncate', file: known.file, size: 0 }]
+    }
+    case 'write':
+    case 'pwrite64': {
+      const known = fileOf(args, within, files)
+      if (!known) return []
+      const written = Number.parseInt(result, 10)
+      const [bytes = Buffer.alloc(0)] = texts
+      const behind = parts[2] ?? ''
+      if (behind.startsWith('...')) throw new Error(`more than ${bytesShownMax} bytes were written at once`)
+      const given = /^, \d+, (\d+)/.exec(behind)?.[1]
+      // All of ours append, or say where.
+      const at = given === undefined ? known.size : Number(given)
+      known.size = Math.max(known.size, at + written)
+      return [{ kind: 'write', file: known.file, at, bytes: bytes.subarray(0, written) }]
+    }
+    case 'fsync':
+    case 'fdatasync': {
+      const known = fileOf(args, within, files)
+      if (known) return [{ kind: 'sync', file: known.file }]
+      const path = pathOf(args)
+      if (path === folder) return [{ kind: 'sync_folder', path: '.' }]
+      const inside = within(path)
+      return inside === undefined ? [] : [{ kind: 'sync_folder', path: inside }]
+    }
+    case 'rename':
+    case 'renameat':
+    case 'renameat2':
+    case 'link':
+    case 'linkat': {
+      const [from, to] = paths
+      if (from === undefined || to === undefined) return []
+      const isRename = name.startsWith('rename')
+      if (isRename) files.move(from, to)
+      else files.link(from, to)
+      return [{ kind: isRename ? 'rename' : 'link', from, to }]
+    }
+    case 'unlink':
+    case 'unlinkat':
+    case 'rmdir': {
+      const [path] = paths
+      if (path === undefined) return []
+      files.remove(path)
+      return [{ kind: 'remove', path }]
+    }
+    case 'mkdir':
+    case 'mkdirat': {
+      const [path] = paths
+      return path === undefined ? [] : [{ kind: 'make_folder', path }]
+    }
+    case 'ftruncate': {
+      const known = fileOf(args, within, files)
+      if (!known) return []
+      known.size = Number(/, (\d+)$/.exec(args)?.[1])
+      return [{ kind: 'truncate', file: known.file, size: known.size }]
+    }
+    case 'lseek':
+      return []
+    default: {
+      const isOurs = within(pathOf(args)) !== undefined || paths.some((path) => path !== undefined)
+      if (isOurs) throw new Error(`${name} on a file below ${folder}: the proof does not know what that does`)
+      return []
+    }
+  }
+}
+
+/** What a descriptor stands for, in angle brackets behind it. */
+function pathOf(args: string): string | undefined {
+  const [, hex] = /^\d+<((?:\\x[0-9a-f]{2})*)>/.exec(args) ?? []
+  return hex === undefined ? undefined : bytesOf(hex).toString()
+}
+
+function fileOf(args: string, within: (path: string | undefined) => string | undefined, files: FileNumbers) {
+  const path = within(pathOf(args))
+  return path === undefined ? undefined : files.at(path)
+}
+
+function bytesOf(hex: string): Buffer {
+  return Buffer.from(hex.replaceAll('\\x', ''), 'hex')
+}

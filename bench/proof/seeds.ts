@@ -1,0 +1,69 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { killAtExit } from '#bench/at-exit'
+
+/** What came of one seed: how often what came to pass, or what was wrong. */
+export interface SeedResult {
+  readonly seed: number
+  readonly ms: number
+  readonly counts?: Readonly<Record<string, number>>
+  readonly fault?: string
+}
+
+export interface SeedsOptions {
+  /** Made by `compileSimulation`. */
+  readonly program: string
+  /** So many at a time. */
+  readonly processes: number
+  /** The seed to run next; undefined: no other is begun. */
+  readonly next: () => number | undefined
+  readonly ended: (result: SeedResult) => void
+}
+
+/** A run takes a fraction of a second, on a busy machine some. */
+const seedMsMax = 120_000
+
+/** Runs the simulation with seeds, in processes beside each other, until there is none to run. */
+export async function runSeeds(options: SeedsOptions): Promise<void> {
+  await Promise.all(Array.from({ length: options.processes }, () => runInTurn(options)))
+}
+
+async function runInTurn({ program, next, ended }: SeedsOptions): Promise<void> {
+  let child: ChildProcess | undefined
+  for (let seed = next(); seed !== undefined; seed = next()) {
+    child ??= started(program)
+    const result = await resultOf(child, seed)
+    if (!child.connected) child = undefined
+    ended(result)
+  }
+  child?.disconnect()
+}
+
+function started(program: string): ChildProcess {
+  const execArgv = ['--enable-source-maps', '--max-semi-space-size=64']
+  const child = fork(program, { execArgv, stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+  killAtExit(child)
+  return child
+}
+
+function resultOf(child: ChildProcess, seed: number): Promise<SeedResult> {
+  const begun = performance.now()
+  return new Promise((resolve) => {
+    const died = (why: string) => end({ seed, ms: performance.now() - begun, fault: `its process ${why}` })
+    const exited = (code: number | null, signal: string | null) => died(`died: ${signal ?? code}`)
+    const timer = setTimeout(() => {
+      child.off('exit', exited)
+      child.once('exit', () => died(`was at it for ${seedMsMax} ms, and was killed`))
+      child.kill('SIGKILL')
+    }, seedMsMax)
+    child.once('message', end as (result: unknown) => void)
+    child.once('exit', exited)
+    child.send(seed)
+
+    function end(result: SeedResult): void {
+      clearTimeout(timer)
+      child.off('exit', exited)
+      child.off('message', end as (result: unknown) => void)
+      resolve(result)
+    }
+  })
+}

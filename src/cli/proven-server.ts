@@ -1,0 +1,39 @@
+import { challengeBytes, challengeHeader, proofHeader, readHealth } from '#api/health'
+import { exchange } from '#cli/exchange'
+import { nearOf } from '#cli/near'
+import type { Config } from '#src/config'
+import { realWorld } from '#src/world'
+import { proofOf, readServerFile, type ServerFile } from '#store/server-file'
+
+/** As for any look at a server. */
+const withinMs = 10_000
+
+/**
+ * Why what answers at `base`, where this configuration's server should, can't be taken for the one on its data folder;
+ * undefined when it has shown that it is. While ours is away another user of this machine can have its port, and would be
+ * told the password or key of an administrator.
+ *
+ * @throws NoAnswer
+ */
+export async function whyNotOurs(base: string, config: Config): Promise<string | undefined> {
+  const { dataDirectory } = config
+  const file = await readServerFile(dataDirectory)
+  if (!file) return `${dataDirectory} names no server that runs on it, or may not be read by this user`
+  if (!listensWhere(file, config)) return `the server on ${dataDirectory} listens at ${file.host}:${file.port}`
+  const challenge = Buffer.from(realWorld.random(challengeBytes)).toString('base64url')
+  const { headers } = await exchange(base + readHealth.path, { withinMs, headers: { [challengeHeader]: challenge } })
+  // Who was asked does not hear whether he guessed well before it is over.
+  return headers.get(proofHeader) === proofOf(file.key, challenge)
+    ? undefined
+    : `it did not show that it runs on ${dataDirectory}`
+}
+
+/**
+ * Whether nobody but the server of the file can listen where it was asked. Else somebody there could pass the question on.
+ */
+function listensWhere(file: ServerFile, config: Config): boolean {
+  const asked = nearOf(config.host)
+  const isIpv4 = /^[\d.]+$/.test(asked)
+  const hosts = [asked, ...(isIpv4 ? ['0.0.0.0'] : []), ...(isIpv4 || asked.includes(':') ? ['::'] : [])]
+  return file.port === config.port && hosts.includes(file.host)
+}

@@ -1,0 +1,100 @@
+import type { Repaired } from '#store/repair/repair'
+import type { Loss } from '#store/repair/salvage'
+
+/** Named one by one; all are among the JSON. */
+const namesShown = 20
+
+/** For people: what was mended, what is lost, and what to do now. */
+export function repairedText(folder: string, found: Repaired): string {
+  const { damage, losses, givenUp, streams, rows, images, keptIn } = found
+  const imageLines = images.map((sha256) => `the image ${sha256} is damaged: upload it again`)
+  if (keptIn === undefined) return [`${folder}: the database is whole; nothing was done`, ...imageLines, ''].join('\n')
+  const gone = [
+    ...streams.flatMap(({ tenant, gaps }) => gaps.map(([from, to]) => `tenant ${tenant}: events ${rangeOf(from, to)}`)),
+    ...givenUp.devices.map(({ tenant, device }) => `tenant ${tenant}: the state of device ${device}`),
+    ...losses.flatMap(lostLines),
+    ...imageLines,
+  ]
+  return [
+    `${folder} holds a database again, of ${rows} rows that were whole. The damaged one is kept in ${keptIn}`,
+    '',
+    'What was wrong:',
+    ...(damage.length > 0 ? damage : ['nothing']).map((line) => `  ${line}`),
+    '',
+    'What is lost, at most (of some of it an earlier state may be there):',
+    ...(gone.length > 0 ? shown(gone) : ['nothing']).map((line) => `  ${line}`),
+    '',
+    'Every client reads the full state anew, and devices send what they have not seen acknowledged. Look at users, roles and',
+    `keys before others do; when all is well, ${keptIn} may be deleted.`,
+    '',
+  ].join('\n')
+}
+
+function shown(lines: readonly string[]): readonly string[] {
+  const more = lines.length - namesShown
+  return more > 0 ? [...lines.slice(0, namesShown), `… and ${more} more: --json names them`] : lines
+}
+
+function rangeOf(from: number, to: number): string {
+  return from === to ? `${from}` : `${from} to ${to}`
+}
+
+function lostLines({ after, upTo, behind = [] }: Loss): readonly string[] {
+  const named = [...new Set(behind.flatMap(({ key }) => nameOf(key) ?? []))].map(
+    (name) => `what was stored last of ${name}`,
+  )
+  if (upTo === undefined) return named
+  return [...named, betweenText(after ?? '', upTo)]
+}
+
+const kinds: Readonly<Record<string, string>> = {
+  'actor/device': 'devices',
+  'part/device': 'credentials of devices',
+  'part/account': 'users',
+  'part/directory': 'names of users and tenants',
+  'part/session': 'sessions',
+  'part/tenant': 'settings of tenants (roles, keys, schemas, groups, alarms, functions, templates)',
+  'part/project': 'projects of firmware',
+  'part/update': 'updates of firmware',
+  'part/subscriber': 'subscriptions and mails',
+  'part/delivery': 'mails to be sent',
+  'part/action': 'actions',
+  'part/idempotency': 'idempotency keys',
+}
+
+const places: Readonly<Record<string, string>> = {
+  stream: 'events',
+  index: 'index entries',
+  reminder: 'reminders',
+  redo: 'marks of streams',
+  shape: 'declarations of services',
+  tell: 'messages between actors',
+  epoch: 'epochs',
+}
+
+/** What a key speaks of; nothing for what names nobody. */
+function nameOf(key: string): string | undefined {
+  const [place = '', kind = '', tenant = '', id = ''] = key.split('/')
+  if (place !== 'actor' && place !== 'part') return undefined
+  return kind === 'device'
+    ? `device ${id} of tenant ${tenant}`
+    : `${kinds[`${place}/${kind}`] ?? kind}: ${id} of tenant ${tenant}`
+}
+
+function whatOf(key: string): string {
+  const [place = '', kind = ''] = key.split('/')
+  return kinds[`${place}/${kind}`] ?? places[place] ?? place
+}
+
+function betweenText(after: string, upTo: string): string {
+  const what = whatOf(upTo)
+  const from = after === '' || whatOf(after) !== what ? '' : ` behind ${restOf(after)}`
+  return `${what}${from} up to ${restOf(upTo)}`
+}
+
+/** Who or what, and of which tenant; without the rest of a key, which may be a secret's hash. */
+function restOf(key: string): string {
+  const [place = '', first = '', second = '', third = ''] = key.split('/')
+  if (place === 'stream') return `${Number.parseInt(second, 16)} of tenant ${first}`
+  return third === '' ? [first, second].filter((part) => part !== '').join(' ') : `${third} of tenant ${second}`
+}

@@ -1,0 +1,28 @@
+import { Component, type ComponentChildren } from 'preact'
+import { Button } from '#dashboard/parts/button'
+import { Empty } from '#dashboard/parts/empty'
+import { Page } from '#dashboard/parts/page'
+
+/** What fails in it costs what is in it and nothing else, and can be tried again. */
+export class Boundary extends Component<{ readonly children: ComponentChildren }, { readonly problem?: unknown }> {
+  override state: { readonly problem?: unknown } = {}
+
+  override componentDidCatch(problem: unknown): void {
+    console.error(problem)
+    this.setState({ problem })
+  }
+
+  override render() {
+    if (this.state.problem === undefined) return this.props.children
+    return (
+      <Page title="This page failed">
+        <Empty title="The dashboard made a mistake">
+          <p class="code">{String(this.state.problem)}</p>
+          <Button kind="primary" onPress={() => this.setState({ problem: undefined })}>
+            Try again
+          </Button>
+        </Empty>
+      </Page>
+    )
+  }
+}

@@ -1,0 +1,57 @@
+import { useEffect } from 'preact/hooks'
+import { Confirm } from '#dashboard/parts/dialog'
+import { asked, leave, unsavedAt } from '#dashboard/parts/unsaved'
+
+/** Asks before what is filled in is lost, and looks out for every way to lose it. One for the whole page. */
+export function Leaving() {
+  useEffect(() => {
+    const listeners = new AbortController()
+    const { signal } = listeners
+    addEventListener('click', onClick, { capture: true, signal })
+    addEventListener('popstate', onPopState, { signal })
+    addEventListener('beforeunload', onBeforeUnload, { signal })
+    return () => listeners.abort()
+  }, [])
+  const act = asked.value
+  const stay = () => {
+    asked.value = undefined
+  }
+  return (
+    <Confirm
+      title="Leave without saving?"
+      isOpen={act !== undefined}
+      onClose={stay}
+      confirm="Leave it"
+      onConfirm={() => {
+        // First of all this dialog goes: the one below it knows where the focus was.
+        stay()
+        return act?.()
+      }}
+    >
+      <p>What was filled in here is not saved, and is lost then.</p>
+    </Confirm>
+  )
+}
+
+/** A link to another page, in this window. */
+function onClick(event: MouseEvent): void {
+  const link = (event.target as Element).closest<HTMLElement>('a[href^="#"]')
+  const isElsewhere = event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey
+  if (!link || isElsewhere || unsavedAt() === undefined) return
+  event.preventDefault()
+  event.stopPropagation()
+  leave(() => link.click())
+}
+
+/** Back, forward, or another address: it has happened already, so it is taken back until somebody means it. */
+function onPopState(): void {
+  const at = unsavedAt()
+  if (at === undefined || location.href === at) return
+  history.pushState(null, '', at)
+  leave(() => history.back())
+}
+
+/** The browser asks in its own words. */
+function onBeforeUnload(event: BeforeUnloadEvent): void {
+  if (unsavedAt() !== undefined) event.preventDefault()
+}

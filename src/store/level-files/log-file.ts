@@ -1,0 +1,108 @@
+import { maskedCrc32c } from '#store/level-files/crc32c'
+
+/**
+ * LevelDB's logs, and its manifest, which has the same form: blocks of 32 KiB, in each records of 7 bytes (CRC-32C, length,
+ * kind) and content; a batch that does not fit goes on in the next block.
+ */
+const blockBytes = 32 * 1024
+const headBytes = 7
+const kinds = { zero: 0, full: 1, first: 2, middle: 3, last: 4 } as const
+
+export interface LogReading {
+  readonly records: readonly Uint8Array[]
+  /**
+   * Where it is not whole any more, and nothing whole follows: what was being written when the process or the machine died,
+   * and was told to nobody; or damage to the last that was written.
+   */
+  readonly tornAt?: number
+  /** It just ends there, or nothing but zeros follows: LevelDB itself takes that for an end, also of a manifest. */
+  readonly isCutOff?: boolean
+  /** Where it is not as it was written, though something whole follows, which was not read. */
+  readonly damagedAt?: number
+}
+
+/**
+ * Reads it up to where it is not whole. LevelDB itself leaves out what is damaged, says nothing, and goes on behind it.
+ */
+export function readLog(bytes: Buffer): LogReading {
+  const records: Uint8Array[] = []
+  let parts: Uint8Array[] | undefined
+  let begunAt = 0
+  for (let at = 0; at < bytes.length; ) {
+    const piece = pieceAt(bytes, at)
+    if (!piece) return { records, ...faultAt(bytes, at) }
+    at = piece.end
+    if (piece.kind === undefined) continue
+    const isBeginning = piece.kind === kinds.full || piece.kind === kinds.first
+    if (isBeginning === (parts !== undefined)) return { records, ...faultAt(bytes, piece.at) }
+    if (isBeginning) begunAt = piece.at
+    parts = [...(parts ?? []), piece.content]
+    if (piece.kind === kinds.first || piece.kind === kinds.middle) continue
+    records.push(parts.length === 1 ? piece.content : Buffer.concat(parts))
+    parts = undefined
+  }
+  return parts ? { records, tornAt: begunAt, isCutOff: true } : { records }
+}
+
+interface Piece {
+  readonly at: number
+  readonly end: number
+  /** Undefined: the rest of a block, too small to hold a head. */
+  readonly kind: number | undefined
+  readonly content: Uint8Array
+}
+
+/** What begins there; undefined when it is not whole. */
+function pieceAt(bytes: Buffer, at: number): Piece | undefined {
+  const left = blockBytes - (at % blockBytes)
+  if (left < headBytes) {
+    const rest = bytes.subarray(at, at + left)
+    return rest.every((byte) => byte === 0) ? { at, end: at + rest.length, kind: undefined, content: rest } : undefined
+  }
+  if (at + headBytes > bytes.length) return undefined
+  const length = bytes.readUInt16LE(at + 4)
+  const kind = bytes.readUInt8(at + 6)
+  const end = at + headBytes + length
+  if (kind === kinds.zero || kind > kinds.last || headBytes + length > left || end > bytes.length) return undefined
+  if (bytes.readUInt32LE(at) !== maskedCrc32c(bytes.subarray(at + 6, end))) return undefined
+  return { at, end, kind, content: bytes.subarray(at + headBytes, end) }
+}
+
+function faultAt(bytes: Buffer, at: number): Omit<LogReading, 'records'> {
+  if (hasMoreBehind(bytes, at)) return { damagedAt: at }
+  const isCutOff =
+    at + headBytes > bytes.length ||
+    at + headBytes + bytes.readUInt16LE(at + 4) > bytes.length ||
+    bytes.subarray(at).every((byte) => byte === 0)
+  return { tornAt: at, isCutOff }
+}
+
+/** Whether something that was begun later is whole, at least in its first piece. */
+function hasMoreBehind(bytes: Buffer, at: number): boolean {
+  return startsBehind(bytes, at).some((start) => {
+    for (let piece = pieceAt(bytes, start); piece; piece = pieceAt(bytes, piece.end)) {
+      if (piece.kind === kinds.full || piece.kind === kinds.first) return true
+      if (piece.end === bytes.length) return false
+    }
+    return false
+  })
+}
+
+/** Records that are whole behind a place that is not, as far as one can tell, and in one piece. */
+export function piecesBehind(bytes: Buffer, at: number): readonly Uint8Array[] {
+  const found = new Map<number, Uint8Array>()
+  for (const start of startsBehind(bytes, at)) {
+    for (let piece = pieceAt(bytes, start); piece && !found.has(piece.at); piece = pieceAt(bytes, piece.end)) {
+      if (piece.kind === kinds.full) found.set(piece.at, piece.content)
+      if (piece.end === bytes.length) break
+    }
+  }
+  return [...found.values()]
+}
+
+/** Where something may begin: behind what should be there, and at each block. */
+function startsBehind(bytes: Buffer, at: number): readonly number[] {
+  const starts = at + headBytes <= bytes.length ? [at + headBytes + bytes.readUInt16LE(at + 4)] : []
+  for (let block = at - (at % blockBytes) + blockBytes; block < bytes.length; block += blockBytes) starts.push(block)
+  return starts
+}

@@ -1,0 +1,83 @@
+import { BadBytes, ByteCursor } from '#store/level-files/byte-cursor'
+
+export interface NamedTable {
+  readonly level: number
+  readonly number: number
+  readonly bytes: number
+}
+
+/** What a manifest comes to: which files are the database. */
+export interface Manifest {
+  /** Logs from this number on are read at the next opening. */
+  readonly logNumber: number
+  /** And this one, where it is not 0. */
+  readonly previousLogNumber: number
+  readonly lastSequence: number
+  readonly tables: readonly NamedTable[]
+}
+
+const tags = {
+  comparator: 1,
+  logNumber: 2,
+  nextFileNumber: 3,
+  lastSequence: 4,
+  compactPointer: 5,
+  deletedFile: 6,
+  newFile: 7,
+  previousLogNumber: 9,
+} as const
+
+/** @param records those of its log. @throws BadBytes */
+export function manifestOf(records: readonly Uint8Array[]): Manifest {
+  const tables = new Map<number, NamedTable>()
+  const found = { logNumber: Number.NaN, previousLogNumber: 0, lastSequence: Number.NaN }
+  for (const record of records) {
+    for (const cursor = new ByteCursor(record); cursor.left > 0; ) apply(cursor, tables, found)
+  }
+  if (Number.isNaN(found.logNumber) || Number.isNaN(found.lastSequence)) throw new BadBytes('it ends too soon')
+  return { ...found, tables: [...tables.values()] }
+}
+
+function apply(
+  cursor: ByteCursor,
+  tables: Map<number, NamedTable>,
+  found: { -readonly [K in keyof Omit<Manifest, 'tables'>]: Manifest[K] },
+): void {
+  const tag = cursor.varint()
+  switch (tag) {
+    case tags.comparator:
+      cursor.sized()
+      break
+    case tags.logNumber:
+      found.logNumber = cursor.varint()
+      break
+    case tags.previousLogNumber:
+      found.previousLogNumber = cursor.varint()
+      break
+    case tags.nextFileNumber:
+      cursor.varint()
+      break
+    case tags.lastSequence:
+      found.lastSequence = cursor.varint()
+      break
+    case tags.compactPointer:
+      cursor.varint()
+      cursor.sized()
+      break
+    case tags.deletedFile:
+      cursor.varint()
+      tables.delete(cursor.varint())
+      break
+    case tags.newFile: {
+      const level = cursor.varint()
+      const number = cursor.varint()
+      tables.set(number, { level, number, bytes: cursor.varint() })
+      // The smallest and the largest key.
+      cursor.sized()
+      cursor.sized()
+      break
+    }
+    default:
+      throw new BadBytes(`an edit of kind ${tag}`)
+  }
+}

@@ -1,0 +1,214 @@
+import { type FileHandle, open, readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Row } from '#runtime/storage'
+import { headOf } from '#store/chunk'
+import { BadBytes } from '#store/level-files/byte-cursor'
+import { logsToRead, readManifest, tableFileIn } from '#store/level-files/check'
+import { piecesBehind, readLog } from '#store/level-files/log-file'
+import type { Manifest } from '#store/level-files/manifest'
+import { type IndexedBlock, rowsOf, scannedBlocks, type TableRow, tableIndex } from '#store/level-files/table-file'
+import { batchOf, type LoggedOperation, operationsOf } from '#store/level-files/write-batch'
+
+/** What could not be read. */
+export interface Loss {
+  /** The file, and what is the matter with it. */
+  readonly said: string
+  /** Rows behind this key, up to `upTo`, in the state that this file had of them; without either: of any key. */
+  readonly after?: string
+  readonly upTo?: string
+  /** Rows that were written behind the place from which on nothing can be trusted, as far as they can be read. */
+  readonly behind?: readonly LostRow[]
+}
+
+export interface LostRow {
+  readonly key: string
+  /** In a chunk of a stream. */
+  readonly entries?: number
+}
+
+/**
+ * All rows of a damaged database that are whole, in the order of their keys, each in its newest state that is. What it could
+ * not read is in `losses` when they were all taken.
+ *
+ * The database is read file by file, and nothing of it is changed. A log counts up to its first fault and no further, and the
+ * logs behind it not at all: what was written later may build on what is missing.
+ */
+export class Salvage {
+  readonly losses: Loss[] = []
+  readonly #database: string
+
+  constructor(database: string) {
+    this.#database = database
+  }
+
+  async *rows(): AsyncGenerator<Row> {
+    const names = await readdir(this.#database)
+    const found = names.includes('CURRENT') ? await readManifest(this.#database) : 'CURRENT is not there'
+    const manifest = typeof found === 'string' ? undefined : found
+    if (typeof found === 'string') {
+      this.losses.push({
+        said: `${found}: every file was read, and what was deleted shortly before may be there again`,
+      })
+    }
+    const cursors: Cursor[] = [new LoggedRows(await this.#logged(names, manifest))]
+    const files: FileHandle[] = []
+    try {
+      for (const name of this.#tables(names, manifest)) {
+        const file = await open(join(this.#database, name), 'r')
+        files.push(file)
+        cursors.push(new TableRows(name, file, await this.#blocks(name, file), this.losses))
+      }
+      yield* merged(cursors)
+    } finally {
+      for (const file of files) await file.close()
+    }
+  }
+
+  #tables(names: readonly string[], manifest: Manifest | undefined): readonly string[] {
+    if (!manifest) return names.filter((name) => /^\d+\.(ldb|sst)$/.test(name))
+    return manifest.tables.flatMap(({ number }) => {
+      const name = tableFileIn(names, number)
+      if (name === undefined) this.losses.push({ said: `table ${number} is not there` })
+      return name ?? []
+    })
+  }
+
+  async #blocks(name: string, file: FileHandle): Promise<readonly IndexedBlock[]> {
+    try {
+      return await tableIndex(file)
+    } catch (error) {
+      if (!(error instanceof BadBytes)) throw error
+      this.losses.push({ said: `${name}: ${error.message}; its blocks were looked for one by one` })
+      return scannedBlocks(file)
+    }
+  }
+
+  /** Newest first, where a key was written several times. */
+  async #logged(
+    names: readonly string[],
+    manifest: Manifest | undefined,
+  ): Promise<ReadonlyMap<string, LoggedOperation>> {
+    const logs = logsToRead(names, manifest ?? { logNumber: 0, previousLogNumber: 0 })
+    const rows = new Map<string, LoggedOperation>()
+    let next: number | undefined
+    let isOver = false
+    for (const name of logs) {
+      const bytes = await readFile(join(this.#database, name))
+      const { records, tornAt, damagedAt } = readLog(bytes)
+      const lost: Uint8Array[] = []
+      for (const record of records) {
+        const { sequence, count } = batchOf(record)
+        if (next !== undefined && sequence !== next && !isOver) {
+          this.losses.push({ said: `${name} lacks the writes from ${next} to ${sequence - 1}` })
+          isOver = true
+        }
+        next = sequence + count
+        if (isOver) lost.push(record)
+        else for (const operation of operationsOf(record)) rows.set(operation.key.toString(), operation)
+      }
+      if (damagedAt !== undefined) lost.push(...piecesBehind(bytes, damagedAt))
+      const at = damagedAt ?? tornAt
+      if (at === undefined && lost.length === 0) continue
+      const said =
+        at === undefined
+          ? `${name} is behind what is missing`
+          : `${name} can't be read from byte ${at} of ${bytes.length} on`
+      this.losses.push({ said, behind: lost.flatMap(rowsIn) })
+      isOver = true
+    }
+    return rows
+  }
+}
+
+function rowsIn(record: Uint8Array): readonly LostRow[] {
+  const rows: LostRow[] = []
+  try {
+    for (const { key, value } of operationsOf(record)) {
+      const isChunk = value !== null && key.toString().startsWith('stream/')
+      rows.push({ key: key.toString(), ...(isChunk && { entries: headOf(value).count }) })
+    }
+  } catch (error) {
+    if (!(error instanceof BadBytes)) throw error
+  }
+  return rows
+}
+
+/** Rows in the order of their keys; of one key the newest first. */
+interface Cursor {
+  readonly row: TableRow | undefined
+  /** To be called before the first row is looked at, too. */
+  next(): Promise<void>
+}
+
+class LoggedRows implements Cursor {
+  readonly #rows: Iterator<LoggedOperation>
+  row: TableRow | undefined
+
+  constructor(rows: ReadonlyMap<string, LoggedOperation>) {
+    this.#rows = [...rows.values()].sort((a, b) => Buffer.compare(a.key, b.key)).values()
+  }
+
+  async next(): Promise<void> {
+    const { done, value } = this.#rows.next()
+    this.row = done ? undefined : value
+  }
+}
+
+class TableRows implements Cursor {
+  readonly #name: string
+  readonly #file: FileHandle
+  readonly #blocks: Iterator<IndexedBlock>
+  readonly #losses: Loss[]
+  #rows: readonly TableRow[] = []
+  #place = 0
+  #before: Buffer | undefined
+  row: TableRow | undefined
+
+  constructor(name: string, file: FileHandle, blocks: readonly IndexedBlock[], losses: Loss[]) {
+    this.#name = name
+    this.#file = file
+    this.#blocks = blocks.values()
+    this.#losses = losses
+  }
+
+  async next(): Promise<void> {
+    while (this.#place === this.#rows.length) {
+      const { done, value: block } = this.#blocks.next()
+      if (done) {
+        this.row = undefined
+        return
+      }
+      this.#rows = await this.#read(block)
+      this.#place = 0
+      this.#before = block.upTo
+    }
+    this.row = this.#rows[this.#place++]
+  }
+
+  async #read(block: IndexedBlock): Promise<readonly TableRow[]> {
+    try {
+      return await rowsOf(this.#file, block)
+    } catch (error) {
+      if (!(error instanceof BadBytes)) throw error
+      const said = `${this.#name}: ${error.message}`
+      this.#losses.push({ said, after: this.#before?.toString() ?? '', upTo: block.upTo.toString() })
+      return []
+    }
+  }
+}
+
+async function* merged(cursors: readonly Cursor[]): AsyncGenerator<Row> {
+  for (const cursor of cursors) await cursor.next()
+  for (;;) {
+    let newest: TableRow | undefined
+    for (const { row } of cursors) {
+      if (!row) continue
+      const order = newest ? Buffer.compare(row.key, newest.key) : -1
+      if (order < 0 || (order === 0 && row.sequence > (newest as TableRow).sequence)) newest = row
+    }
+    if (!newest) return
+    const { key, value } = newest
+    for (const cursor of cursors) while (cursor.row && Buffer.compare(cursor.row.key, key) === 0) await cursor.next()
+    if (value) yield { key: key.toString(), value }
+  }
+}

@@ -1,0 +1,234 @@
+import { createHmac } from 'node:crypto'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { EventsQuery } from '#api/events'
+import { filterField } from '#api/filter-field'
+import { cursorField, cursorOf, ListQuery, nameOfCursor } from '#api/query-field'
+import { readBasic } from '#iam/basic-header'
+import { apiKeyText, readApiKey } from '#iam/secret-text'
+import { type Condition as Checked, Condition } from '#model/condition'
+import { byPrecedence, isNewer } from '#model/firmware-order'
+import { FirmwareVersion } from '#model/identifier'
+import { Problem } from '#model/problem'
+import { CronPattern } from '#model/rollout'
+import { isHookSigned } from '#routes/hook-signature'
+import { compile } from '#rules/compile'
+import { compileFilter, onlyNamed } from '#rules/device-filter'
+import { parseQuery } from '#server/query'
+import { tried } from '#test/attacks/fuzz/fuzzing'
+import { edited, edits, mutated, oddText } from '#test/attacks/fuzz/mutation'
+import { isOpen, nextTime } from '#updates/cron'
+
+/** Languages that people write in requests, spoilt: what is not taken is refused in words, and what is taken does its work. */
+
+const latin = (text: string, all: Parameters<typeof edited>[1]) => edited(Buffer.from(text), all).toString('latin1')
+
+describe('cron', () => {
+  const seeds = [
+    '*/20 * * * * *',
+    '0 2 * * MON',
+    '30 1,2 * * *',
+    '0 0 29 2 *',
+    '15-45/5 9-17 1-7 */3 1#2',
+    '0 0 L * 5L',
+    '5 4 * JAN-MAR SUN',
+  ]
+  const pattern = fc.tuple(fc.constantFrom(...seeds), edits(4)).map(([text, all]) => latin(text, all))
+
+  test('comes later than it was asked, at a whole second, or not at all', () => {
+    let came = 0
+    fc.assert(
+      fc.property(fc.oneof(pattern, oddText), fc.integer({ min: 0, max: 4_000_000_000_000 }), (text, after) => {
+        const next = nextTime(text, after)
+        if (next === undefined) return
+        came++
+        expect([next > after, next % 1000]).toEqual([true, 0])
+        expect(nextTime(text, next - 1)).toBe(next)
+        expect(isOpen({ cron: text, minutes: 1 }, next)).toBe(true)
+      }),
+      tried(300),
+    )
+    expect(came).toBeGreaterThan(0)
+  })
+
+  test('is checked without an end to its own text', () => {
+    fc.assert(
+      fc.property(fc.oneof(pattern, oddText), (text) => typeof CronPattern.safeParse(text).success === 'boolean'),
+      tried(300),
+    )
+  })
+})
+
+describe('versions of firmware', () => {
+  const seeds = ['1.4.2', '0.0.1-alpha.1', '1.0.0-rc.1+build.5', '10.20.30', '9007199254740991.0.0', '1.0.0-0.a-b']
+  const version = fc
+    .tuple(fc.constantFrom(...seeds), edits(2))
+    .map(([text, all]) => latin(text, all))
+    .filter((text) => FirmwareVersion.safeParse(text).success)
+
+  test('that are taken have one order', () => {
+    fc.assert(
+      fc.property(version, version, version, (a, b, c) => {
+        expect(Math.sign(byPrecedence(a, b))).toBe(-Math.sign(byPrecedence(b, a)) + 0)
+        if (byPrecedence(a, b) <= 0 && byPrecedence(b, c) <= 0) expect(byPrecedence(a, c)).toBeLessThanOrEqual(0)
+        expect(isNewer(a, b) && isNewer(b, a)).toBe(false)
+        expect(isNewer(a, a)).toBe(false)
+      }),
+      tried(400),
+    )
+  })
+})
+
+describe('conditions', () => {
+  const seeds: readonly unknown[] = [
+    { '>': [{ var: '0x2000' }, 30] },
+    { and: [{ '<': [0, { var: 'temperature' }, 100] }, { '!': { missing: ['a', 'b'] } }] },
+    { if: [{ in: [{ var: ['status', 'x'] }, ['online', 'idle']] }, { '+': ['1', 2, -3] }, { '%': [7, { var: 'n' }] }] },
+    { '===': [{ max: [1, { min: [{ var: 'a' }, 2] }] }, { '/': [4, 2] }] },
+    { or: [{ '==': [{ var: 'deviceIdentifier' }, 'A'] }, { '!=': [{ var: 'meta.site' }, null] }] },
+  ]
+  const written = fc.constantFrom(...seeds).chain(mutated)
+  const value = fc.oneof(fc.constantFrom(null, 0, 1, -1, '', 'abc', '7', true, [1, 'a']), oddText)
+
+  test('that are taken hold, hold not, or fail; nothing else comes of them', () => {
+    let taken = 0
+    fc.assert(
+      fc.property(written, fc.array(value, { minLength: 8, maxLength: 8 }), (text, values) => {
+        const checked = Condition.safeParse(text)
+        if (!checked.success) {
+          expect(checked.error.issues.length).toBeGreaterThan(0)
+          return
+        }
+        taken++
+        const compiled = compile(checked.data as Checked)
+        const given = compiled.names.map((_, slot) => values[slot % values.length])
+        const outcome = () => {
+          try {
+            return compiled.evaluate(given)
+          } catch {
+            return 'no outcome'
+          }
+        }
+        const first = outcome()
+        expect([true, false, 'no outcome']).toContain(first)
+        expect(outcome()).toBe(first)
+      }),
+      tried(1_500),
+    )
+    expect(taken).toBeGreaterThan(0)
+    expect(Object.keys(Object.prototype)).toEqual([])
+  })
+
+  test('over devices are refused in words, or judged', () => {
+    const source = { tenant: { schemas: new Map() }, mayReadService: () => true, mayReadMeta: () => true }
+    const text = fc.tuple(written, edits(2)).map(([logic, all]) => latin(JSON.stringify(logic) ?? '', all))
+    fc.assert(
+      fc.property(text, (filter) => {
+        const read = filterField.safeParse(filter)
+        if (!read.success) return
+        try {
+          expect(typeof compileFilter(read.data as Checked).matches(onlyNamed('A'), source)).toBe('boolean')
+        } catch (error) {
+          expect(error).toBeInstanceOf(Problem)
+        }
+      }),
+      tried(800),
+    )
+  })
+})
+
+describe('queries', () => {
+  const names = [
+    'types',
+    'devices',
+    'services',
+    'epoch',
+    'offset',
+    'limit',
+    'cursor',
+    'depth',
+    'raw',
+    '__proto__',
+    'constructor',
+  ]
+  const query = fc
+    .array(fc.tuple(fc.constantFrom(...names), oddText), { maxLength: 5 })
+    .map((fields) =>
+      fields.map(([name, text]) => `${name}=${text.isWellFormed() ? encodeURIComponent(text) : '%ed%a0%80'}`).join('&'),
+    )
+  const spoilt = fc.tuple(query, edits(3)).map(([text, all]) => latin(text, all))
+
+  test('are read or refused', () => {
+    fc.assert(
+      fc.property(fc.oneof(query, spoilt, fc.string({ unit: 'binary', maxLength: 60 })), (text) => {
+        const fields = parseQuery(text)
+        for (const schema of [EventsQuery, ListQuery]) {
+          const read = schema.safeParse(fields)
+          if (read.success) expect(typeof read.data).toBe('object')
+          else expect(read.error.issues.length).toBeGreaterThan(0)
+        }
+      }),
+      tried(800),
+    )
+  })
+
+  test('cursors lead behind the name that they were made of, and no other text does harm', () => {
+    fc.assert(
+      fc.property(oddText, edits(3), (name, all) => {
+        fc.pre(name.isWellFormed())
+        expect(nameOfCursor(cursorOf(name))).toBe(name)
+        const cursor = latin(cursorOf(name), all)
+        if (cursorField.safeParse(cursor).success) expect(typeof nameOfCursor(cursor)).toBe('string')
+      }),
+      tried(400),
+    )
+  })
+})
+
+describe('credentials', () => {
+  test('API keys are read as they were written, and anything else is none', () => {
+    const key = apiKeyText('default', '4Qm8sUx2Bw', 'A'.repeat(43))
+    fc.assert(
+      fc.property(edits(3), (all) => {
+        const text = latin(key, all)
+        const read = readApiKey(text)
+        if (read)
+          expect([`${read.tenant}.${read.id}`, text.split('.').length]).toEqual([
+            text.slice(0, text.lastIndexOf('.')),
+            3,
+          ])
+      }),
+      tried(1_000),
+    )
+  })
+
+  test('Basic is name and password of the one spelling there is', () => {
+    const header = `Basic ${Buffer.from('default/A:s\u00e4cret:').toString('base64')}`
+    fc.assert(
+      fc.property(edits(3), (all) => {
+        const text = latin(header, all)
+        const read = readBasic(text)
+        if (!read) return
+        const again = Buffer.from(`${read.name}:${read.password}`).toString('base64')
+        expect(text.slice(5).trim()).toBe(again)
+      }),
+      tried(1_000),
+    )
+  })
+
+  test('signatures of the hook are of their time, path and bytes, and of no other', () => {
+    const [secret, path, nowS] = ['secret', '/api/v1/updates/hook/thermo', 1_760_000_000]
+    const body = Buffer.from('{"event":"rollout"}')
+    const signed = Buffer.concat([Buffer.from(`${nowS}.${path}.`), body])
+    const header = `t=${nowS},sha256=${createHmac('sha256', secret).update(signed).digest('hex')}`
+    expect(isHookSigned(header, { path, body }, secret, nowS * 1000)).toBe(true)
+    fc.assert(
+      fc.property(edits(2), edits(2), (ofHeader, ofBody) => {
+        const [text, bytes] = [latin(header, ofHeader), edited(body, ofBody)]
+        fc.pre(text.trim().toLowerCase() !== header || !bytes.equals(body))
+        expect(isHookSigned(text, { path, body: bytes }, secret, nowS * 1000)).toBe(false)
+      }),
+      tried(1_000),
+    )
+  })
+})

@@ -1,0 +1,137 @@
+import { createHash } from 'node:crypto'
+import { deflateRawSync } from 'node:zlib'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { fragmentRows, lengthRows, pingRows, reservedRows } from '#test/attacks/frame-rows'
+import { canaryName } from '#test/attacks/http-attack'
+import { frame, handshake, handshakeLines, RawWebsocket } from '#test/attacks/raw-websocket'
+import { attemptOn, type SocketAttack, type Spoken, spoken } from '#test/attacks/socket-attack'
+import { closeRows, deflateRows, extensionOffers, textRows } from '#test/attacks/text-rows'
+import { StartedServer } from '#test/blackbox/started-server'
+
+/** Frames as nobody honest sends them, on the sockets of applications and of devices of the started server. RFC 6455. */
+const tables: Readonly<Record<string, (spoke: Spoken) => readonly SocketAttack[]>> = {
+  'lengths of payloads': lengthRows,
+  'pings and pongs': pingRows,
+  'what is reserved, and what is not masked': reservedRows,
+  fragments: fragmentRows,
+  'the end': closeRows,
+  'compressed though it was not agreed': (spoke) => deflateRows(spoke, (bytes) => deflateRawSync(bytes)),
+}
+
+let server: StartedServer
+beforeAll(async () => {
+  server = await StartedServer.start()
+})
+afterAll(() => server?.finish())
+
+const rowsOf = Object.entries(spoken).flatMap(([name, spoke]) =>
+  Object.entries({ ...tables, ...(name !== 'link in msgpack' && { text: textRows }) }).map(
+    ([table, rows]) => [`${name}: ${table}`, spoke, rows(spoke)] as const,
+  ),
+)
+
+describe.each(rowsOf)('%s', (_, spoke, rows) => {
+  test.each(rows.map((row) => [row.what, row] as const))('%s', async (_what, row) => {
+    const { end, answers = 0, pongs = [] } = row
+    const outcome = await attemptOn(server.port, spoke, row)
+    // Whether an answer still left before the end is chance.
+    expect(outcome).toEqual({ end, pongs, answers: end === 'serves' ? answers : outcome.answers })
+    expect((await server.get(`/devices/${canaryName}`)).status).toBe(404)
+  })
+})
+
+test.each(['link in JSON', 'link in msgpack'] as const)('a canary that is meant is seen: %s', async (name) => {
+  const { path, lines, opcode, canary } = spoken[name]
+  const row = { what: '', sent: frame({ opcode, payload: canary() }), answers: 1, end: 'serves' } as const
+  expect(await attemptOn(server.port, { ...spoken[name], path, lines }, row)).toMatchObject({ end: 'serves' })
+  expect((await server.ask(`/devices/${canaryName}`, { method: 'DELETE' })).status).toBe(204)
+})
+
+describe.each(['/events', '/link'])('the handshake of %s', (path) => {
+  const usual = { 'Sec-WebSocket-Protocol': path === '/link' ? 'link.v1.json' : undefined }
+  const shake = async (lines: typeof handshakeLines) => {
+    const websocket = new RawWebsocket(server.port).send(handshake(path, { ...usual, ...lines }))
+    const status = await websocket.status()
+    websocket.cut()
+    return { status, head: websocket.head }
+  }
+  /** RFC 6455 §4.2.2. */
+  const acceptOf = (key: string) =>
+    createHash('sha1').update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest('base64')
+  const key = String(handshakeLines['Sec-WebSocket-Key'])
+
+  test.each<[string, typeof handshakeLines]>([
+    ['as usual', {}],
+    ['Upgrade in capitals', { Upgrade: 'WEBSOCKET' }],
+    ['Upgrade with another before', { Upgrade: 'h2c, WebSocket' }],
+    ['Connection in lower case', { Connection: 'upgrade' }],
+    ['Connection with another before', { Connection: 'keep-alive, Upgrade' }],
+    ['Connection with another behind', { Connection: 'Upgrade,keep-alive' }],
+    ['two lines of Connection', { Connection: ['keep-alive', 'Upgrade'] }],
+    ['a length of nothing', { 'Content-Length': '0' }],
+    ['a cookie, a referer, an agent', { Cookie: 'a=b', Referer: 'x', 'User-Agent': 'y' }],
+  ])('is taken: %s', async (_, lines) => {
+    const { status, head } = await shake(lines)
+    expect(status).toBe(101)
+    expect(head).toMatch(/\r\nUpgrade: websocket\r\n/i)
+    expect(head).toMatch(/\r\nConnection: Upgrade\r\n/i)
+    expect(head).toContain(`\r\nSec-WebSocket-Accept: ${acceptOf(key)}\r\n`)
+    expect(head).not.toMatch(/extensions/i)
+  })
+
+  test.each<[string, typeof handshakeLines, number]>([
+    ['no key', { 'Sec-WebSocket-Key': undefined }, 426],
+    ['an empty key', { 'Sec-WebSocket-Key': '' }, 426],
+    ['a short key', { 'Sec-WebSocket-Key': 'dGhlIHNhbXBsZQ==' }, 426],
+    ['a long key', { 'Sec-WebSocket-Key': `${key}AAAA` }, 426],
+    ['a key that is no base64', { 'Sec-WebSocket-Key': '!'.repeat(24) }, 426],
+    ['two keys', { 'Sec-WebSocket-Key': [key, key] }, 426],
+    ['version 12', { 'Sec-WebSocket-Version': '12' }, 426],
+    ['version 14', { 'Sec-WebSocket-Version': '14' }, 426],
+    ['version 013', { 'Sec-WebSocket-Version': '013' }, 426],
+    ['versions', { 'Sec-WebSocket-Version': '13, 8' }, 426],
+    ['two versions', { 'Sec-WebSocket-Version': ['13', '13'] }, 426],
+    ['no version', { 'Sec-WebSocket-Version': undefined }, 426],
+    ['Upgrade to something else', { Upgrade: 'h2c' }, 426],
+    ['Upgrade to almost that', { Upgrade: 'websockets' }, 426],
+    ['no Upgrade', { Upgrade: undefined }, 426],
+    ['Connection without it', { Connection: 'keep-alive' }, 426],
+    ['Connection of almost that', { Connection: 'Upgrades' }, 426],
+    ['no Connection', { Connection: undefined }, 426],
+    ['a body', { 'Content-Length': '2' }, 400],
+    ['a body in chunks', { 'Transfer-Encoding': 'chunked' }, 400],
+    ['two hosts', { Host: ['localhost', 'localhost'] }, 400],
+    ['another origin', { Origin: 'https://evil.example' }, 403],
+    ['no origin', { Origin: 'null' }, 403],
+  ])('is refused: %s', async (_, lines, status) => {
+    expect((await shake(lines)).status).toBe(status)
+  })
+
+  test.each(extensionOffers)('takes no extension: %s', async (offer) => {
+    const { status, head } = await shake({ 'Sec-WebSocket-Extensions': offer })
+    expect([status, /extensions/i.test(head)]).toEqual([101, false])
+  })
+})
+
+describe('subprotocols of /link', () => {
+  test.each<[string, string | readonly string[] | undefined, number, string?]>([
+    ['JSON', 'link.v1.json', 101, 'link.v1.json'],
+    ['msgpack', 'link.v1.msgpack', 101, 'link.v1.msgpack'],
+    ['the first that is known', 'mqtt, link.v1.msgpack, link.v1.json', 101, 'link.v1.msgpack'],
+    ['the same twice', 'link.v1.json, link.v1.json', 101, 'link.v1.json'],
+    ['in two lines', ['mqtt', 'link.v1.json'], 101, 'link.v1.json'],
+    ['none', undefined, 400],
+    ['an empty one', '', 400],
+    ['commas', ',,,', 400],
+    ['another', 'mqtt', 400],
+    ['in capitals', 'LINK.V1.JSON', 400],
+    ['with more behind', 'link.v1.json5', 400],
+    ['in quotes', '"link.v1.json"', 400],
+    ['ten thousand signs', 'x'.repeat(10_000), 400],
+  ])('%s', async (_, offered, status, taken) => {
+    const websocket = new RawWebsocket(server.port).send(handshake('/link', { 'Sec-WebSocket-Protocol': offered }))
+    expect(await websocket.status()).toBe(status)
+    expect(/\r\nSec-WebSocket-Protocol: (\S+)\r\n/i.exec(websocket.head)?.[1]).toBe(taken)
+    websocket.cut()
+  })
+})

@@ -1,0 +1,28 @@
+import { afterEach, expect, test } from 'vitest'
+import { type Client, connect, type SocketConstructor } from '#client/client'
+import { until } from '#test/blackbox/until'
+import { AnsweringFetch, json } from '#test/client/answering-fetch'
+
+let client: Client | undefined
+
+afterEach(() => client?.close())
+
+test('a server that says when to come back is not asked before, by its own clock', async () => {
+  const at = 1_790_000_000_000
+  const aheadMs = 600_000
+  const busy = () =>
+    json(503, { error: 'overloaded' }, { 'retry-after': '7', date: new Date(at + aheadMs).toUTCString() })
+  const never = class {} as unknown as SocketConstructor
+  client = connect({
+    url: 'http://server.example',
+    fetch: new AnsweringFetch(busy).fetch,
+    WebSocket: never,
+    now: () => at,
+    random: () => 0.5,
+  })
+  const { connection } = client.state()
+  await until(() => connection.value.nextAttemptAt !== undefined, 'the refusal')
+  const { nextAttemptAt = 0, problem } = connection.value
+  expect(nextAttemptAt - client.now()).toBe(7_250)
+  expect([client.now() - at > aheadMs - 2_000, problem]).toEqual([true, expect.objectContaining({ status: 503 })])
+})

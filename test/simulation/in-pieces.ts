@@ -1,0 +1,17 @@
+import type { World } from '#runtime/world'
+import { Gone } from '#server/body-stream'
+import type { SimulatedRequest } from '#test/simulation/simulated-server'
+
+const pieceBytes = 20
+
+/** A body that comes piece by piece, and breaks off behind so many bytes if these are not all. */
+export function inPieces(bytes: Uint8Array, goneAt: number, world: World): NonNullable<SimulatedRequest['pieces']> {
+  async function* pieces(): AsyncGenerator<Uint8Array> {
+    for (let at = 0; at < bytes.length; at += pieceBytes) {
+      await new Promise<void>((resolve) => world.soon(resolve))
+      if (at + pieceBytes > goneAt && goneAt < bytes.length) throw new Gone()
+      yield bytes.subarray(at, at + pieceBytes)
+    }
+  }
+  return { lengthBytes: bytes.length, [Symbol.asyncIterator]: pieces }
+}

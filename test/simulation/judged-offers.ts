@@ -1,0 +1,151 @@
+import { deviceAddress } from '#actors/device/device'
+import type { DeviceState } from '#actors/device/state'
+import { updateAddress } from '#actors/update/address'
+import type { StoredUpdate, UpdateActorState } from '#actors/update/state'
+import { answerOf } from '#test/simulation/answer'
+import { isAbove } from '#test/simulation/reference-updates'
+import type { SimulatedDevice } from '#test/simulation/simulated-device'
+import type { Order, Piece } from '#test/simulation/simulated-firmware'
+import { type SimulatedServer, tenant } from '#test/simulation/simulated-server'
+import { StandingRollout } from '#test/simulation/standing-rollout'
+import type { Witness } from '#test/simulation/witness'
+
+/** What devices are offered, judged as they hear it, and the images that they get by it. Contract 6. */
+export class JudgedOffers {
+  readonly standing = new StandingRollout()
+  readonly #witness: Witness
+  readonly #devices: readonly SimulatedDevice[]
+  /** Versions that each device may have been held at since the last rest. */
+  readonly #pins = new Map<string, Set<string>>()
+  /** Devices that were welcomed as ones that refuse, and did not say otherwise since. */
+  readonly #refusing = new Set<string>()
+  /** Those that somebody asked for by hand since the last rest: such an update may have joined one that began by itself. */
+  readonly #byHand = new Set<string>()
+  /** Ids of updates that were not under way when somebody asked for the end of a release. */
+  readonly #unheld = new Set<string>()
+  #server: SimulatedServer
+
+  constructor(server: SimulatedServer, witness: Witness, devices: readonly SimulatedDevice[]) {
+    this.#server = server
+    this.#witness = witness
+    this.#devices = devices
+    this.moveTo(server)
+    for (const device of devices) {
+      device.ground = {
+        download: (...asked) => this.#download(...asked),
+        offered: (...offered) => this.#offered(...offered),
+        greets: ({ name, firmware }) => firmware.isAccepting && this.#refusing.delete(name),
+        welcomed: ({ name, firmware }) => !firmware.isAccepting && this.#refusing.add(name),
+        accuse: (what) => this.#witness.accuse(what),
+      }
+    }
+  }
+
+  moveTo(server: SimulatedServer): void {
+    this.#server = server
+    server.firmwareSent = (id) => this.#sent(id)
+  }
+
+  /** Devices that may be held at some version. */
+  get held(): Iterable<string> {
+    return this.#pins.keys()
+  }
+
+  /** Somebody asks that it be held there. */
+  pinned(device: string, firmware: string): void {
+    this.#pins.set(device, new Set([...(this.#pins.get(device) ?? []), firmware]))
+  }
+
+  askedByHand(device: string): void {
+    this.#byHand.add(device)
+  }
+
+  /** What it was before means nothing any more. */
+  settle(pins: ReadonlyMap<string, string>): void {
+    this.#pins.clear()
+    this.#byHand.clear()
+    for (const [device, firmware] of pins) this.#pins.set(device, new Set([firmware]))
+  }
+
+  /** An update that is not under way holds no image, though its device may begin with it late. */
+  letGo(): void {
+    for (const { name } of this.#devices) {
+      const stored = this.#storedOf(name)
+      if (stored && stored.counted?.stage !== 'running') this.#unheld.add(stored.context.id)
+    }
+  }
+
+  /** What can't be looked at while the store is being read. */
+  #storedOf(device: string): StoredUpdate | undefined {
+    const { registry, isServing } = this.#server.assembly.context.system
+    return isServing ? (registry.look(updateAddress(tenant, device)).state as UpdateActorState).stored : undefined
+  }
+
+  /** What is offered must be stored: of what is not, nothing may ever be seen. */
+  #sent(id: string): void {
+    const { registry, isServing } = this.#server.assembly.context.system
+    // What is being read can't be looked at.
+    if (!isServing) return
+    for (const { name } of this.#devices) {
+      const { state, lastOffset } = registry.look(updateAddress(tenant, name))
+      const { stored } = state as UpdateActorState
+      if (stored?.context.id !== id) continue
+      const isOffered = stored.state === 'offering' || (stored.state === 'started' && stored.context.resends > 0)
+      if (isOffered && lastOffset > registry.head(tenant).committed)
+        this.#witness.accuse(`${name} is offered ${id}, which is not stored yet`)
+      return
+    }
+    // With a device that was removed in that moment its update is forgotten.
+    const isThere = (name: string) => (registry.look(deviceAddress(tenant, name)).state as DeviceState).isThere
+    if (this.#devices.every(({ name }) => isThere(name)))
+      this.#witness.accuse(`${id} is offered, and nobody knows of it`)
+  }
+
+  /** A device hears of something new, or of the same again. */
+  #offered({ name }: SimulatedDevice, { id, firmware, index }: Order, isNew: boolean): void {
+    this.#witness.count(isNew ? 'firmware offered' : 'firmware offered once more')
+    const stored = this.#storedOf(name)
+    // It is over already.
+    if (stored?.context.id !== id) return
+    const { by, from } = stored.context
+    if (by !== 'post' && this.#refusing.has(name) && !this.#byHand.has(name))
+      this.#witness.accuse(`${name} refuses, and is offered ${firmware} by ${by}`)
+    if (!isNew) return
+    this.#witness.count(`firmware offered by ${by}`)
+    if (this.standing.isAgainst(stored.context))
+      this.#witness.accuse(`${name} is offered ${firmware} by a rollout that stands still`)
+    if (isAbove(firmware, from)) return
+    this.#witness.count('firmware offered again, or an older one')
+    if (!this.#pins.get(name)?.has(firmware))
+      this.#witness.accuse(`${name} is offered ${firmware} of ${index} in place of ${from}, and is not held there`)
+  }
+
+  async #download({ id, url, sha256 }: Order, from: number, to: number): Promise<Piece> {
+    const { pathname, searchParams } = new URL(url)
+    if (!pathname.endsWith(`/updates/images/${sha256}`)) this.#witness.accuse(`${sha256} is offered at ${url}`)
+    const answer = await answerOf(
+      this.#server.call('readImage', {
+        parameters: { sha256 },
+        query: Object.fromEntries(searchParams),
+        headers: { range: `bytes=${from}-${to - 1}` },
+      }),
+    )
+    if (!('refused' in answer)) return { text: answer.body }
+    if (answer.refused !== 'not_found') {
+      if (answer.refused !== 'storage' && answer.refused !== 'overloaded')
+        this.#witness.accuse(`the image at ${url} is refused: ${answer.refused}`)
+      return 'not now'
+    }
+    if (this.#isUnderWay(id)) this.#witness.accuse(`the image at ${url} is gone, and somebody is at it`)
+    return 'gone'
+  }
+
+  /** An update under way holds its image. */
+  #isUnderWay(id: string): boolean {
+    if (!this.#server.assembly.context.system.gate.isQuiet || this.#unheld.has(id)) return false
+    return this.#devices.some(({ name }) => {
+      const stored = this.#storedOf(name)
+      return stored?.context.id === id && stored.counted?.stage === 'running'
+    })
+  }
+}

@@ -1,0 +1,10 @@
+import { expect, test } from 'vitest'
+import { run } from '#test/simulation/run'
+
+const { SEED = '7' } = process.env
+
+test(`seed ${SEED} is the same run again`, { timeout: 60_000 }, async () => {
+  const first = await run(Number(SEED), { isTraced: true })
+  expect(first.acknowledged).toBeGreaterThan(0)
+  expect(await run(Number(SEED))).toEqual(first)
+})

@@ -1,0 +1,3 @@
+import { testShare } from '#test/simulation/share'
+
+testShare(1)

@@ -1,0 +1,186 @@
+import type { SeededRandom } from '#bench/random'
+import { answerOf } from '#test/simulation/answer'
+import type { SimulatedPeople } from '#test/simulation/simulated-people'
+import { askedToEnd, type Person, type Session } from '#test/simulation/simulated-person'
+import type { SimulatedRequest, SimulatedServer } from '#test/simulation/simulated-server'
+import type { Witness } from '#test/simulation/witness'
+
+/** What a token opens, whatever its holder may do. */
+const opened: readonly (readonly [name: string, request: SimulatedRequest])[] = [
+  ['readMe', {}],
+  ['createTicket', {}],
+  ['listSessions', {}],
+  ['logOut', {}],
+  ['logOut', { query: { all: true } }],
+  ['listDevices', { query: { depth: 2 } }],
+]
+
+const refusedForNow = new Set(['storage', 'overloaded'])
+
+/**
+ * People who sign out, at one place or everywhere, and renew their tokens; and somebody who has what they left: tokens of
+ * sessions that are over, and refresh tokens that were used. These open nothing any more, before a crash and behind it.
+ * Contract 2, Sign-out, Refresh.
+ */
+export class SimulatedSessions {
+  readonly #random: SeededRandom
+  readonly #witness: Witness
+  readonly #people: SimulatedPeople
+  #server: SimulatedServer
+  #inFlight = 0
+
+  constructor(server: SimulatedServer, random: SeededRandom, witness: Witness, people: SimulatedPeople) {
+    this.#server = server
+    this.#random = random
+    this.#witness = witness
+    this.#people = people
+  }
+
+  get isIdle(): boolean {
+    return this.#inFlight === 0
+  }
+
+  moveTo(server: SimulatedServer): void {
+    this.#server = server
+    this.#inFlight = 0
+  }
+
+  act(): void {
+    const tried = this.#random.next()
+    if (tried < 0.4) this.#showOver()
+    else if (tried < 0.55) this.#signOut()
+    else if (tried < 0.85) this.#renew()
+    else this.#showSpent()
+  }
+
+  /** By a token of the session, which may be over: that one, another one of his, or all. */
+  #signOut(): void {
+    const now = this.#server.now()
+    const [person, session] = this.#someSession((each) => !each.isSurelyOver(now))
+    if (!person || !session) return
+    const { authorization } = session
+    const tried = this.#random.next()
+    if (tried < 0.5) this.#end(person, session, 'logOut', { authorization }, [session])
+    else if (tried < 0.7) {
+      this.#end(person, session, 'logOut', { authorization, query: { all: true } }, [...person.sessions])
+    } else {
+      const other = this.#pick([...person.sessions].filter(({ isBegun }) => isBegun)) ?? session
+      this.#end(person, session, 'endSession', { authorization, parameters: { id: other.id } }, [other])
+    }
+  }
+
+  #end(person: Person, by: Session, name: string, request: SimulatedRequest, ends: readonly Session[]): void {
+    const ending = askedToEnd(ends)
+    const wasOver = by.isSurelyOver(this.#server.now())
+    this.#ask(name, request, (refused) => {
+      if (refused === undefined) {
+        if (wasOver) this.#accuse(person, `is answered by ${name}, and his session is over`)
+        this.#witness.count('signed out')
+        ending.done()
+        return
+      }
+      // It may have reached the disk.
+      if (refused === 'storage') return
+      // He asks by one that this very request ends: without it, does it hold?
+      ending.refused()
+      const isOver = [by, ...ends].some((session) => session.mayBeOver(this.#server.now()))
+      if (refused !== 'overloaded' && !isOver) this.#accuse(person, `may not sign out by ${name}: ${refused}`)
+    })
+  }
+
+  #renew(): void {
+    const [person, session] = this.#someSession((each) => each.refreshToken !== undefined)
+    const refreshToken = session?.refreshToken
+    if (!person || !session || refreshToken === undefined) return
+    const wasOver = session.isSurelyOver(this.#server.now())
+    session.spend(refreshToken)
+    session.askedAnew(this.#server.now())
+    this.#ask('refreshToken', refreshRequest(refreshToken), (refused, body) => {
+      if (refused === undefined) {
+        if (wasOver) this.#accuse(person, 'renews his token, and his session is over')
+        session.begun(body, this.#server.now())
+        this.#witness.count('renewed')
+      } else if (refused === 'overloaded') session.unspend(refreshToken)
+      else if (refused !== 'storage' && !session.mayBeOver(this.#server.now()))
+        this.#accuse(person, `may not renew his token: ${refused}`)
+    })
+  }
+
+  /** Whoever has one that was used is a thief, or robbed by one: nobody can say which, and the session ends. */
+  #showSpent(): void {
+    const [person, session] = this.#someSession((each) => each.spent !== undefined)
+    const spent = session?.spent
+    if (!person || !session || spent === undefined) return
+    // Else nobody heard what became of it: it may be good still.
+    const isUsed = session.refreshToken !== undefined
+    const now = this.#server.now()
+    const wasInDoubt = session.mayBeOver(now) || now > spent.until || !person.isActive
+    const ending = askedToEnd([session])
+    session.askedAnew(now)
+    this.#ask('refreshToken', refreshRequest(spent.token), (refused) => {
+      if (refused === undefined) {
+        if (isUsed) this.#accuse(person, 'renews his token by one that was used')
+        ending.refused()
+      } else if (refused === 'unauthorized') {
+        this.#witness.count('shown what was used')
+        if (!wasInDoubt && person.isActive && session.doubts === 1) ending.done()
+      } else if (refused === 'overloaded') ending.refused()
+      else if (refused !== 'storage') this.#accuse(person, `shows what was used, and is refused as ${refused}`)
+    })
+  }
+
+  /** Somebody has a token of a session that is over. */
+  #showOver(): void {
+    const now = this.#server.now()
+    const [person, session] = this.#someSession((each) => each.isSurelyOver(now))
+    if (!person || !session) return
+    const { authorization, spent } = session
+    const refreshToken = session.refreshToken ?? spent?.token
+    const [name, request] =
+      refreshToken !== undefined && this.#random.next() < 0.4
+        ? (['refreshToken', refreshRequest(refreshToken)] as const)
+        : (this.#pick(opened) ?? ['readMe', {}])
+    this.#ask(name, { ...request, ...(name !== 'refreshToken' && { authorization }) }, (refused) => {
+      this.#witness.count(refused === 'unauthorized' ? 'refused what is over' : `what is over: ${refused}`)
+      if (refused === undefined) this.#accuse(person, `is answered by ${name}, and his session is over`)
+      else if (refused !== 'unauthorized' && !refusedForNow.has(refused))
+        this.#accuse(person, `shows what is over to ${name}, and is refused as ${refused}`)
+    })
+  }
+
+  #ask(name: string, request: SimulatedRequest, heard: (refused: string | undefined, body: string) => void): void {
+    const server = this.#server
+    this.#inFlight++
+    answerOf(server.call(name, request)).then(
+      (answer) => {
+        // What is left of a dead process says nothing.
+        if (server !== this.#server) return
+        this.#inFlight--
+        if ('refused' in answer) heard(answer.refused, '')
+        else heard(undefined, answer.body)
+      },
+      (error) => this.#witness.faults.push(error),
+    )
+  }
+
+  #someSession(isMeant: (session: Session) => boolean): readonly [Person, Session] | readonly [] {
+    const all = this.#people.persons.flatMap((person) =>
+      [...person.sessions, ...person.over]
+        .filter((session) => session.isBegun && isMeant(session))
+        .map((session) => [person, session] as const),
+    )
+    return this.#pick(all) ?? []
+  }
+
+  #accuse({ name }: Person, what: string): void {
+    this.#witness.accuse(`${name} ${what}`)
+  }
+
+  #pick<T>(from: readonly T[]): T | undefined {
+    return from[this.#random.below(from.length)]
+  }
+}
+
+function refreshRequest(refreshToken: string): SimulatedRequest {
+  return { query: { grant_type: 'refresh_token' }, body: { refreshToken } }
+}

@@ -1,0 +1,185 @@
+import { cp, mkdtemp, open, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { levelPlace } from '#store/level'
+import { checkDatabase } from '#store/level-files/check'
+import { crc32c } from '#store/level-files/crc32c'
+import { readLog } from '#store/level-files/log-file'
+import { unsnappy } from '#store/level-files/snappy'
+import { rowsOf as rowsInBlock, scannedBlocks, tableIndex } from '#store/level-files/table-file'
+import { operationsOf } from '#store/level-files/write-batch'
+import { put, rowsOf } from '#test/store/storage-suite'
+
+const soft = { sync: false } as const
+
+test('CRC-32C is that of RFC 3720, whole and piece by piece', () => {
+  const bytes = (count: number, byteAt: (at: number) => number) =>
+    Uint8Array.from({ length: count }, (_, at) => byteAt(at))
+  expect(crc32c(bytes(32, () => 0))).toBe(0x8a9136aa)
+  expect(crc32c(bytes(32, () => 0xff))).toBe(0x62a8ab43)
+  expect(crc32c(bytes(32, (at) => at))).toBe(0x46dd794e)
+  const text = Buffer.from('123456789')
+  expect(crc32c(text)).toBe(0xe3069283)
+  expect(crc32c(text.subarray(4), crc32c(text.subarray(0, 4)))).toBe(0xe3069283)
+})
+
+test.each([
+  ['nothing', '00', ''],
+  ['a literal', '0308616263', 'abc'],
+  ['a copy that repeats itself', '0a00611501', 'aaaaaaaaaa'],
+  ['a copy further back', '0608616263' + '0a0300', 'abcabc'],
+])('Snappy: %s', (_, packed, text) => {
+  expect(unsnappy(Buffer.from(packed, 'hex'), 100).toString()).toBe(text)
+})
+
+test.each(['', '05', '0308', '030861626364', '0a006115ff', '0401', 'ffffffff7f'])('Snappy refuses %j', (packed) => {
+  expect(() => unsnappy(Buffer.from(packed, 'hex'), 100)).toThrow()
+})
+
+describe('files that LevelDB wrote', () => {
+  let root: string
+  let folder: string
+  let rows: Awaited<ReturnType<typeof rowsOf>>
+
+  const db = (name = '') => join(folder, 'db', name)
+  const filesLike = async (pattern: RegExp) => (await readdir(db())).filter((name) => pattern.test(name))
+
+  /** Tables of many blocks, packed and not, and a log, as a killed process leaves them. */
+  beforeAll(async () => {
+    root = await mkdtemp(join(tmpdir(), 'files-'))
+    const live = join(root, 'live')
+    for (const life of [1, 2, 3]) {
+      const storage = await levelPlace({ folder: live, headroomBytes: 0 }).open()
+      for (let commit = 0; commit < 60; commit++) {
+        const value = Array.from({ length: 40 }, (_, at) => Math.sin(life * 1e4 + commit * 40 + at)).join(' ')
+        await storage.write(
+          [put(`row/${commit % 50}/${life}`, value), put(`plain/${commit}`, 'v'.repeat(commit * 30))],
+          soft,
+        )
+      }
+      if (life < 3) await storage.close()
+      else {
+        rows = await rowsOf(storage)
+        folder = join(root, 'left')
+        await cp(live, folder, { recursive: true, filter: (path) => !path.endsWith('LOCK') })
+        await storage.close()
+      }
+    }
+  })
+  afterAll(() => rm(root, { recursive: true }))
+
+  /** In a copy. */
+  async function damaged(name: string, change: (path: string, bytes: Buffer) => Promise<void>) {
+    const copy = await mkdtemp(join(root, 'copy-'))
+    await cp(db(), copy, { recursive: true })
+    const path = join(copy, name)
+    await change(path, await readFile(path))
+    return {
+      ends: await checkDatabase(copy, 'ends'),
+      whole: await checkDatabase(copy, 'whole'),
+    }
+  }
+
+  test('are whole', async () => {
+    expect(await checkDatabase(db(), 'whole')).toEqual({ damage: [], torn: [] })
+    expect(await checkDatabase(join(root, 'not there'), 'whole')).toEqual({ damage: [], torn: [] })
+  })
+
+  test('hold in their logs and tables what was written', async () => {
+    const found = new Set<string>()
+    for (const name of await filesLike(/\.log$/)) {
+      for (const record of readLog(await readFile(db(name))).records)
+        for (const { key, value } of operationsOf(record)) found.add(`${key} ${value}`)
+    }
+    expect(found.size).toBeGreaterThan(0)
+    for (const name of await filesLike(/\.ldb$/)) {
+      const file = await open(db(name), 'r')
+      const blocks = await tableIndex(file)
+      expect(blocks.length).toBeGreaterThan(1)
+      for (const block of blocks)
+        for (const { key, value } of await rowsInBlock(file, block)) found.add(`${key} ${value}`)
+      // The same blocks are found where nobody says where they are.
+      expect(await scannedBlocks(file)).toMatchObject(blocks.map(({ at, bytes }) => ({ at, bytes })))
+      await file.close()
+    }
+    for (const { key, value } of rows) expect(found).toContain(`${key} ${Buffer.from(value)}`)
+  })
+
+  test('a log that is cut off is torn or ends between two writes, and is never damaged', async () => {
+    const [name = ''] = await filesLike(/\.log$/)
+    const { length } = await readFile(db(name))
+    for (const cut of [1, 5, 100, 1000, 40_000, length - 3, length]) {
+      const { ends } = await damaged(name, (path) => truncate(path, length - cut))
+      expect(ends.damage, `${cut} bytes`).toEqual([])
+      expect(ends.torn.length, `${cut} bytes`).toBeLessThanOrEqual(1)
+    }
+    const { ends } = await damaged(name, (path) => truncate(path, length - 5))
+    expect(ends.torn).toEqual([expect.stringMatching(`^${name} ends in the middle of a write: \\d+ bytes$`)])
+    const zeros = await damaged(name, (path, bytes) => writeFile(path, Buffer.concat([bytes, Buffer.alloc(9000)])))
+    expect(zeros.ends).toMatchObject({ damage: [], torn: [expect.stringContaining('9000 bytes')] })
+  })
+
+  test('any byte of a log that changes is said: damaged where something follows, else torn', async () => {
+    const [name = ''] = await filesLike(/\.log$/)
+    const { length } = await readFile(db(name))
+    for (const at of [0, 4, 6, 7, 33, 5_000, 32_768, 50_000, length - 2, length - 1]) {
+      const { ends } = await damaged(name, async (path, bytes) => {
+        bytes[at] = (bytes[at] ?? 0) ^ 0x10
+        await writeFile(path, bytes)
+      })
+      expect(ends.damage.length + ends.torn.length, `byte ${at}`).toBe(1)
+      if (at < 50_000)
+        expect(ends.damage, `byte ${at}`).toEqual([expect.stringContaining(`${name} is damaged at byte`)])
+    }
+  })
+
+  test('writes that are missing between two logs are missed', async () => {
+    const [name = ''] = await filesLike(/\.log$/)
+    const later = `${String(Number.parseInt(name, 10) + 1).padStart(6, '0')}.log`
+    const { ends } = await damaged(name, async (path, bytes) => {
+      // The first blocks become a log of their own, and what is behind the next one another.
+      await writeFile(path, bytes.subarray(0, 32_768))
+      await writeFile(path.replace(name, later), bytes.subarray(65_536))
+    })
+    expect(ends.damage).toEqual([expect.stringMatching(`${later} (lacks the writes from|is damaged at byte)`)])
+  })
+
+  test('a table is looked at from its end at a start, and whole when asked', async () => {
+    for (const name of await filesLike(/\.ldb$/)) {
+      const { length } = await readFile(db(name))
+      const flip = (at: number) => async (path: string, bytes: Buffer) => {
+        bytes[at] = (bytes[at] ?? 0) ^ 1
+        await writeFile(path, bytes)
+      }
+      const said = [expect.stringContaining(name)]
+      for (const at of [length - 1, length - 48, length - 60, length - 150]) {
+        expect((await damaged(name, flip(at))).ends.damage, `byte ${at}`).toEqual(said)
+      }
+      for (const at of [0, 100, Math.floor(length / 3)]) {
+        expect((await damaged(name, flip(at))).whole.damage, `byte ${at}`).toEqual(said)
+      }
+      expect((await damaged(name, (path) => truncate(path, length - 1))).ends.damage).toEqual(said)
+      expect((await damaged(name, (path) => rm(path))).ends.damage).toEqual([expect.stringContaining('is not there')])
+    }
+  })
+
+  test.each<[string, RegExp, (path: string, bytes: Buffer) => Promise<void>, RegExp]>([
+    ['CURRENT gone', /^CURRENT$/, (path) => rm(path), /^CURRENT is not there/],
+    ['CURRENT cut off', /^CURRENT$/, (path, bytes) => truncate(path, bytes.length - 1), /^CURRENT names no manifest/],
+    ['CURRENT of another', /^CURRENT$/, (path) => writeFile(path, 'MANIFEST-000099\n'), /is not there, and CURRENT/],
+    ['the manifest gone', /^MANIFEST/, (path) => rm(path), /is not there, and CURRENT names it/],
+    ['the manifest emptied', /^MANIFEST/, (path) => truncate(path, 0), /holds nothing whole/],
+    ['the log gone', /\.log$/, (path) => rm(path), /^log \d+ is not there/],
+  ])('%s is damage', async (_, pattern, change, said) => {
+    const [name = ''] = await filesLike(pattern)
+    expect((await damaged(name, change)).ends.damage[0]).toMatch(said)
+  })
+
+  test('the end of the manifest gone: what it names instead is not there any more', async () => {
+    const [name = ''] = await filesLike(/^MANIFEST/)
+    const { length } = await readFile(db(name))
+    const { ends } = await damaged(name, (path) => truncate(path, length - 1))
+    expect(ends.damage.length).toBeGreaterThan(0)
+  })
+})

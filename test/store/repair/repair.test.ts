@@ -1,0 +1,197 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { packChunk } from '#store/chunk'
+import { keys } from '#store/keys'
+import { levelPlace } from '#store/level'
+import { packRecord, unpack } from '#store/record-codec'
+import { repairFolder } from '#store/repair/repair'
+import { redoFormat } from '#store/store-journal'
+
+const soft = { sync: false } as const
+const format = { name: 'any', version: 1, upgrades: {} }
+const device = (id: string) => ({ kind: 'device', tenant: 'default', id })
+
+/** Of a device with this flake address, at this offset of its stream, with services of these shapes. */
+const snapshot = (flake: number, offset: number, shapes: readonly string[]) =>
+  packRecord(format, {
+    offset,
+    state: [flake, 'online', 1, 1, 1, '', 0, null, [], true, {}, shapes.map((shape) => [shape, [], [], []])],
+  })
+
+describe('a database that is damaged', () => {
+  let root: string
+  let folder: string
+
+  beforeEach(async () => {
+    root = await mkdtemp(join(tmpdir(), 'repair-'))
+    folder = join(root, 'data')
+  })
+  afterEach(() => rm(root, { recursive: true }))
+
+  const db = (name = '') => join(folder, 'db', name)
+  const opened = () => levelPlace({ folder, headroomBytes: 0 }).open()
+  const repaired = (isForced = false) => repairFolder({ folder, name: 'now', isForced })
+  const fileLike = async (pattern: RegExp) => (await readdir(db())).filter((name) => pattern.test(name)).at(-1) ?? ''
+  const storedIn = (bytes: Uint8Array | undefined) => bytes && (unpack(bytes) as [number, unknown])[1]
+
+  /** As a killed process leaves it: a table of what was there before, and a log of ten commits. */
+  async function leave(commit: (at: number) => readonly { key: string; value: Uint8Array }[]): Promise<void> {
+    const live = join(root, 'live')
+    const place = levelPlace({ folder: live, headroomBytes: 0 })
+    let storage = await place.open()
+    const rows = [
+      { key: keys.redo('default'), value: packRecord(redoFormat, 1) },
+      { key: keys.epoch(1), value: packRecord(format, { name: 'one', heads: { default: 0 } }) },
+      { key: keys.shape('known'), value: packRecord(format, {}) },
+      ...Array.from({ length: 400 }, (_, at) => ({
+        key: keys.part(device(`D${String(at).padStart(4, '0')}`), 'secret'),
+        value: Buffer.from(Array.from({ length: 9 }, (_, place) => Math.sin(at * 9 + place)).join()),
+      })),
+    ]
+    await storage.write(rows, soft)
+    await storage.close()
+    storage = await place.open()
+    for (let at = 0; at < 10; at++) await storage.write(commit(at), soft)
+    await cp(live, folder, { recursive: true, filter: (path) => !path.endsWith('LOCK') })
+    await storage.close()
+  }
+
+  /** Two entries each. */
+  const chunks = (at: number) => {
+    const entry = { kind: 'meta_set', device: 'D', at: 1, meta: { at } } as const
+    const value = packChunk([entry, entry], 1, 0)
+    return [{ key: keys.chunk('default', 1 + 2 * at), value }]
+  }
+
+  async function flip(name: string, at: number): Promise<void> {
+    const bytes = await readFile(db(name))
+    const place = at < 0 ? bytes.length + at : at
+    bytes[place] = (bytes[place] ?? 0) ^ 4
+    await writeFile(db(name), bytes)
+  }
+
+  test('is left alone when nothing is wrong, unless it is forced', async () => {
+    await leave(chunks)
+    expect(await repaired()).toMatchObject({ damage: [], keptIn: undefined })
+    expect(await readdir(folder)).toEqual(['db'])
+    expect(await repaired(true)).toMatchObject({ damage: [], keptIn: 'damaged-now' })
+  })
+
+  test('in the middle of its log: it goes on up to there, and offsets and positions behind it are given up', async () => {
+    await leave(chunks)
+    const log = await fileLike(/\.log$/)
+    const { length } = await readFile(db(log))
+    await flip(log, Math.floor(length / 2))
+    await expect(opened()).rejects.toMatchObject({
+      code: 'damaged',
+      message: expect.stringContaining('admin -- repair'),
+    })
+    const found = await repaired()
+    expect(found.damage).toEqual([expect.stringContaining(`${log} is damaged at byte`)])
+    const [stream] = found.streams
+    const [[from, to] = []] = stream?.gaps ?? []
+    expect([from, to]).toEqual([expect.any(Number), 20])
+    expect((from as number) % 2).toBe(1)
+    expect(stream).toMatchObject({ tenant: 'default', wholeFrom: 1_000_021 })
+    expect(await readdir(folder)).toEqual(['damaged-now', 'db'])
+    const storage = await opened()
+    expect(storage.get(keys.chunk('default', (from as number) - 2))).toBeDefined()
+    expect(storage.get(keys.chunk('default', from as number))).toBeUndefined()
+    expect(storage.get(keys.epoch(1))).toBeUndefined()
+    expect(storedIn(storage.get(keys.whole('default')))).toBe(1_000_021)
+    expect(storage.get(keys.part(device('D0399'), 'secret'))).toBeDefined()
+    await storage.close()
+  })
+
+  test('in a block of a table: the rows between its neighbours are named, and all others are there', async () => {
+    await leave(chunks)
+    await flip(await fileLike(/\.ldb$/), 100)
+    // It lies far from the end of the table: nobody notices at a start.
+    await (await opened()).close()
+    const found = await repaired()
+    expect(found.losses).toEqual([
+      { said: expect.stringMatching(/\.ldb: its block at byte 0 is damaged/), after: '', upTo: expect.any(String) },
+    ])
+    const upTo = found.losses[0]?.upTo ?? ''
+    const storage = await opened()
+    const there = (at: number) => storage.get(keys.part(device(`D${String(at).padStart(4, '0')}`), 'secret'))
+    for (let at = 0; at < 400; at++) {
+      const isLost = keys.part(device(`D${String(at).padStart(4, '0')}`), 'secret') <= upTo
+      expect(there(at) === undefined, `device ${at}`).toBe(isLost)
+    }
+    expect(there(399)).toBeDefined()
+    await storage.close()
+  })
+
+  test.each<[string, RegExp, (path: string) => Promise<void>]>([
+    ['CURRENT is gone', /^CURRENT$/, (path) => rm(path)],
+    ['the manifest is gone', /^MANIFEST/, (path) => rm(path)],
+    ['the manifest is something else', /^MANIFEST/, (path) => writeFile(path, Buffer.alloc(300, 9))],
+    ['the foot of a table is damaged', /\.ldb$/, (path) => flip(path.split('/').at(-1) ?? '', -3)],
+  ])('is put together from its files when %s', async (_, pattern, damage) => {
+    await leave(chunks)
+    await damage(db(await fileLike(pattern)))
+    await expect(opened()).rejects.toMatchObject({ code: 'damaged' })
+    const { streams, losses } = await repaired()
+    expect(losses).toHaveLength(1)
+    expect(streams).toMatchObject([{ tenant: 'default', gaps: [], wholeFrom: 1_000_021 }])
+    const storage = await opened()
+    for (const at of [0, 200, 399]) {
+      expect(storage.get(keys.part(device(`D${String(at).padStart(4, '0')}`), 'secret')), `device ${at}`).toBeDefined()
+    }
+    expect(storage.get(keys.chunk('default', 19))).toBeDefined()
+    await storage.close()
+  })
+
+  test('gives up a device whose declaration is lost, names it, and gives no address twice', async () => {
+    await leave((at) => [
+      { key: keys.snapshot(device(`S${at}`)), value: snapshot(at + 5, 30 + at, [at === 3 ? 'lost' : 'known']) },
+    ])
+    await flip(await fileLike(/^CURRENT$/), 0)
+    const { givenUp, streams } = await repaired()
+    expect(givenUp).toEqual({ devices: [{ tenant: 'default', device: 'S3' }], chunks: 0 })
+    // Its snapshots are newer than its stream: no entry of then is applied to them, and none of now gets such an offset.
+    expect(streams).toMatchObject([{ gaps: [], wholeFrom: 1_000_040 }])
+    const storage = await opened()
+    expect(storage.get(keys.snapshot(device('S3')))).toBeUndefined()
+    const counters = { kind: 'tenant', tenant: 'default', id: 'default' }
+    expect(storedIn(storage.get(keys.part(counters, 'counters')))).toEqual({ lastFlakeAddress: 1_000_014, devices: 10 })
+    await storage.close()
+  })
+
+  test('is not touched while another process has it', async () => {
+    await (await opened()).close()
+    const holding = `
+      import { Level } from 'level'
+      await new Level(process.argv[1]).open()
+      console.log('open')
+      process.stdin.once('data', () => process.exit())`
+    const other = spawn(process.execPath, ['--input-type=module', '-e', holding, db()])
+    await once(other.stdout, 'data')
+    const before = await readdir(db())
+    await expect(repaired(true)).rejects.toMatchObject({ code: 'locked' })
+    expect(await readdir(db())).toEqual(before)
+    other.stdin.write('\n')
+    await once(other, 'exit')
+    expect(await repaired(true)).toMatchObject({ keptIn: 'damaged-now' })
+    await (await opened()).close()
+  })
+
+  test('is not opened while it is repaired; a repair that died is begun again, or ended', async () => {
+    await leave(chunks)
+    await cp(db(), join(folder, 'repairing', 'db'), { recursive: true })
+    await expect(opened()).rejects.toMatchObject({ code: 'damaged', message: expect.stringContaining('run it again') })
+    await repaired(true)
+    expect(await readdir(folder)).toEqual(['damaged-now', 'db'])
+    // Between its last two steps.
+    await cp(db(), join(folder, 'repairing', 'db'), { recursive: true })
+    await rm(db(), { recursive: true })
+    expect(await repaired()).toMatchObject({ damage: [], keptIn: undefined })
+    expect(await readdir(folder)).toEqual(['damaged-now', 'db'])
+    await (await opened()).close()
+  })
+})

@@ -1,0 +1,54 @@
+import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { proofOf, readServerFile, removeServerFile, writeServerFile } from '#store/server-file'
+
+let folder: string
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'server-'))
+})
+afterEach(() => rmSync(folder, { recursive: true, force: true }))
+
+const file = { host: '127.0.0.1', port: 8080, key: Buffer.alloc(32, 7).toString('base64url') }
+
+test('a server says where it listens, for its owner only, and takes it away when it ends', async () => {
+  expect(await readServerFile(folder)).toBeUndefined()
+  await writeServerFile(folder, file)
+  expect(await readServerFile(folder)).toEqual(file)
+  expect(statSync(join(folder, 'server.json')).mode & 0o777).toBe(0o600)
+  await removeServerFile(folder)
+  await removeServerFile(folder)
+  expect(readdirSync(folder)).toEqual([])
+})
+
+test('it takes the place of what one left that died, also in the middle of writing', async () => {
+  await writeServerFile(folder, { ...file, port: 1 })
+  writeFileSync(join(folder, 'server.json.new'), '{"host"', { mode: 0o644 })
+  await writeServerFile(folder, file)
+  expect([await readServerFile(folder), readdirSync(folder)]).toEqual([file, ['server.json']])
+  expect(statSync(join(folder, 'server.json')).mode & 0o777).toBe(0o600)
+})
+
+test.each([
+  '',
+  '{',
+  'null',
+  '[]',
+  '{}',
+  JSON.stringify({ ...file, key: 'short' }),
+  JSON.stringify({ ...file, port: '1' }),
+])('%j names no server', async (text) => {
+  writeFileSync(join(folder, 'server.json'), text)
+  expect(await readServerFile(folder)).toBeUndefined()
+})
+
+test('the proof is HMAC-SHA256: of another key or another challenge it is another', () => {
+  const challenge = 'A'.repeat(43)
+  const proofs = [proofOf(file.key, challenge), proofOf(file.key, 'B'.repeat(43)), proofOf('k'.repeat(43), challenge)]
+  expect(new Set(proofs).size).toBe(3)
+  // RFC 4231 §4.3.
+  expect(proofOf(Buffer.from('Jefe').toString('base64url'), 'what do ya want for nothing?')).toBe(
+    Buffer.from('5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843', 'hex').toString('base64url'),
+  )
+})
