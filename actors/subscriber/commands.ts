@@ -22,11 +22,12 @@ export interface Subscribe {
   readonly from: number
 }
 
-/** Answered with the subscription. */
+/** Answered with the subscription. `isRepeated`: asked before under the same `Idempotency-Key`, and perhaps done. */
 export interface SetLocale {
   readonly type: 'set_locale'
   readonly id: string
   readonly locale: string
+  readonly isRepeated?: boolean
 }
 
 /** `isByLink`: of a mail; one that is gone already is no fault then. */

@@ -46,14 +46,15 @@ export function decideSubscribe(
   })
 }
 
-/** §3.1. One that is set again as it is is told again. */
+/** §3.1. One that is set again as it is is told again, but for whoever had only not heard the answer. */
 export function decideSetLocale(
   { subscriptions }: SubscriberState,
-  { id, locale }: SetLocale,
+  { id, locale, isRepeated }: SetLocale,
   { now }: Turn,
 ): Decision<Entry> {
   const before = subscriptions.find((each) => each.id === id)
   if (!before) return refuse(new Problem('not_found_empty'))
+  if (isRepeated && before.locale === locale) return record([], { answer: before })
   const stored = { ...before, locale }
   const all = subscriptions.map((each) => (each === before ? stored : each))
   return told([{ kind: 'subscription_updated', at: now, user: stored.createdBy, stored }], {

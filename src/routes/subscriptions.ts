@@ -63,9 +63,9 @@ export function subscriptionRoutes(context: RouteContext): Binding[] {
       }
     }),
 
-    bind(api.updateSubscription, async ({ caller, parameters: { subscriptionId: id }, body, bodyBytes }) => {
+    bind(api.updateSubscription, async ({ caller, parameters: { subscriptionId: id }, body, bodyBytes, isRepeated }) => {
       mustBeThere(context, caller, id)
-      const set = { type: 'set_locale', id, locale: body.locale } as const
+      const set = { type: 'set_locale', id, locale: body.locale, isRepeated } as const
       const stored = await askSubscriber(context, caller, set, bodyBytes.byteLength)
       return { status: 200, json: subscriptionEntryOf(stored as StoredSubscription) }
     }),

@@ -12,6 +12,7 @@ import {
 } from '#runtime/storage'
 import { failureFrom } from '#store/failure'
 import { headroomIn } from '#store/headroom'
+import { beginDatabase } from '#store/level-files/begin'
 import { checkDatabase } from '#store/level-files/check'
 import { syncFolder } from '#store/sync-folder'
 
@@ -84,6 +85,7 @@ async function openLevel(folder: string, torn: (said: string) => void): Promise<
     home = found
     await refuseHalfMade(found)
     await mustBeWhole(found, torn)
+    await beginDatabase(join(found, 'db'))
     const database = new Level<string, Uint8Array>(join(found, 'db'), {
       keyEncoding: 'utf8',
       valueEncoding: 'view',

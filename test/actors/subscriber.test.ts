@@ -81,6 +81,15 @@ describe('a locale', () => {
     expect(subscriber.topics).toEqual(['F1 S1', 'F2 S2'])
   })
 
+  test('that was set, and asked for again under its key, is told once', () => {
+    const subscriber = new ActingSubscriber()
+    subscriber.subscribe('F1', 'S1')
+    const asked = { type: 'set_locale', id: 'S1', locale: 'en', isRepeated: true } as const
+    const stored = subscriptionOf('F1', 'S1', { locale: 'en' })
+    expect(subscriber.record(asked)).toMatchObject({ events: [{ kind: 'subscription_updated' }], answer: stored })
+    expect(subscriber.record(asked)).toMatchObject({ events: [], answer: stored })
+  })
+
   test('of what is not there is 404 without a body', () => {
     const subscriber = new ActingSubscriber()
     subscriber.subscribe('F1', 'S1')

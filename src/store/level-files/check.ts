@@ -1,5 +1,6 @@
 import { type FileHandle, open, readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { draftPattern } from '#store/level-files/begin'
 import { BadBytes } from '#store/level-files/byte-cursor'
 import { readLog } from '#store/level-files/log-file'
 import { type Manifest, manifestOf, type NamedTable } from '#store/level-files/manifest'
@@ -36,7 +37,8 @@ export async function checkDatabase(database: string, depth: CheckDepth): Promis
 /** LevelDB takes a folder without CURRENT for a new one, and deletes the tables it finds in it. */
 function headless(names: readonly string[]): readonly string[] {
   // What a start leaves that died before it had made the first CURRENT.
-  const isNew = names.every((name) => ['LOCK', 'LOG', 'LOG.old', 'MANIFEST-000001', '000001.dbtmp'].includes(name))
+  const first = ['LOCK', 'LOG', 'LOG.old', 'MANIFEST-000001', '000001.dbtmp']
+  const isNew = names.every((name) => first.includes(name) || draftPattern.test(name))
   return isNew ? [] : ['CURRENT is not there, beside what belongs to a database']
 }
 

@@ -44,6 +44,16 @@ export function readLog(bytes: Buffer): LogReading {
   return parts ? { records, tornAt: begunAt, isCutOff: true } : { records }
 }
 
+/** A log of one record. @param content that fits in the first block */
+export function logOf(content: Uint8Array): Buffer {
+  if (headBytes + content.length > blockBytes) throw new RangeError('it does not fit in a block')
+  const bytes = Buffer.concat([Buffer.alloc(headBytes), content])
+  bytes.writeUInt16LE(content.length, 4)
+  bytes.writeUInt8(kinds.full, 6)
+  bytes.writeUInt32LE(maskedCrc32c(bytes.subarray(6)), 0)
+  return bytes
+}
+
 interface Piece {
   readonly at: number
   readonly end: number

@@ -38,6 +38,16 @@ export function manifestOf(records: readonly Uint8Array[]): Manifest {
   return { ...found, tables: [...tables.values()] }
 }
 
+/** The one record of a new database: no table, no log, and the files from number 2 on are to come. */
+export function firstManifest(): Uint8Array {
+  const comparator = Buffer.from('leveldb.BytewiseComparator')
+  return Buffer.concat([
+    Buffer.of(tags.comparator, comparator.length),
+    comparator,
+    Buffer.of(tags.logNumber, 0, tags.nextFileNumber, 2, tags.lastSequence, 0),
+  ])
+}
+
 function apply(
   cursor: ByteCursor,
   tables: Map<number, NamedTable>,

@@ -1,0 +1,63 @@
+import { mkdir, mkdtemp, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { levelPlace } from '#store/level'
+import { beginDatabase } from '#store/level-files/begin'
+import { checkDatabase, readManifest } from '#store/level-files/check'
+import { put, rowsOf } from '#test/store/storage-suite'
+
+let folder: string
+const db = (name = '') => join(folder, 'db', name)
+const open = () => levelPlace({ folder, headroomBytes: 0 }).open()
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'begun-'))
+})
+
+afterEach(() => rm(folder, { recursive: true, force: true }))
+
+describe('a database that was begun', () => {
+  it('has no rows, and is opened by LevelDB', async () => {
+    await beginDatabase(db())
+    expect((await readdir(db())).sort()).toEqual(['CURRENT', 'MANIFEST-000001'])
+    expect(await readManifest(db())).toEqual({ logNumber: 0, previousLogNumber: 0, lastSequence: 0, tables: [] })
+    expect(await checkDatabase(db(), 'whole')).toEqual({ damage: [], torn: [] })
+    const storage = await open()
+    expect(await rowsOf(storage)).toEqual([])
+    await storage.write([put('a', '1')], { sync: true })
+    await storage.close()
+    const again = await open()
+    expect(await rowsOf(again)).toHaveLength(1)
+    await again.close()
+  })
+
+  it('is not begun again', async () => {
+    const storage = await open()
+    await storage.write([put('a', '1')], { sync: true })
+    const [names, current] = [await readdir(db()), await readFile(db('CURRENT'))]
+    await beginDatabase(db())
+    expect(await readdir(db())).toEqual(names)
+    expect(await readFile(db('CURRENT'))).toEqual(current)
+    await storage.close()
+  })
+
+  it.each([
+    ['a draft', (): Promise<unknown> => writeFile(db('first-0123456789ab'), 'MANI')],
+    ['the manifest alone', (): Promise<unknown> => beginDatabase(db()).then(() => rm(db('CURRENT')))],
+    ['the manifest cut off', () => beginDatabase(db()).then(() => rm(db('CURRENT'))).then(() => truncate(db('MANIFEST-000001'), 9))],
+  ])('is begun anew where a start left no more than %s', async (_, leave) => {
+    await mkdir(db())
+    await leave()
+    const storage = await open()
+    await storage.write([put('a', '1')], { sync: true })
+    await storage.close()
+    expect(await checkDatabase(db(), 'whole')).toEqual({ damage: [], torn: [] })
+  })
+
+  it('is one, also when many begin it at once', async () => {
+    await Promise.all(Array.from({ length: 8 }, () => beginDatabase(db())))
+    expect((await readdir(db())).sort()).toEqual(['CURRENT', 'MANIFEST-000001'])
+    expect(await checkDatabase(db(), 'whole')).toEqual({ damage: [], torn: [] })
+  })
+})
