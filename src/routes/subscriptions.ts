@@ -63,12 +63,15 @@ export function subscriptionRoutes(context: RouteContext): Binding[] {
       }
     }),
 
-    bind(api.updateSubscription, async ({ caller, parameters: { subscriptionId: id }, body, bodyBytes, isRepeated }) => {
-      mustBeThere(context, caller, id)
-      const set = { type: 'set_locale', id, locale: body.locale, isRepeated } as const
-      const stored = await askSubscriber(context, caller, set, bodyBytes.byteLength)
-      return { status: 200, json: subscriptionEntryOf(stored as StoredSubscription) }
-    }),
+    bind(
+      api.updateSubscription,
+      async ({ caller, parameters: { subscriptionId: id }, body, bodyBytes, isRepeated }) => {
+        mustBeThere(context, caller, id)
+        const set = { type: 'set_locale', id, locale: body.locale, isRepeated } as const
+        const stored = await askSubscriber(context, caller, set, bodyBytes.byteLength)
+        return { status: 200, json: subscriptionEntryOf(stored as StoredSubscription) }
+      },
+    ),
 
     bind(api.unsubscribe, async ({ caller, parameters: { subscriptionId: id } }) => {
       mustBeThere(context, caller, id)

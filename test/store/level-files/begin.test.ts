@@ -45,7 +45,13 @@ describe('a database that was begun', () => {
   it.each([
     ['a draft', (): Promise<unknown> => writeFile(db('first-0123456789ab'), 'MANI')],
     ['the manifest alone', (): Promise<unknown> => beginDatabase(db()).then(() => rm(db('CURRENT')))],
-    ['the manifest cut off', () => beginDatabase(db()).then(() => rm(db('CURRENT'))).then(() => truncate(db('MANIFEST-000001'), 9))],
+    [
+      'the manifest cut off',
+      () =>
+        beginDatabase(db())
+          .then(() => rm(db('CURRENT')))
+          .then(() => truncate(db('MANIFEST-000001'), 9)),
+    ],
   ])('is begun anew where a start left no more than %s', async (_, leave) => {
     await mkdir(db())
     await leave()
