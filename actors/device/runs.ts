@@ -1,5 +1,6 @@
 import { applyEntry, type DeviceChange } from '#actors/device/apply'
 import { isSame } from '#actors/device/judge-report'
+import type { ServiceState } from '#actors/device/service-state'
 import { type DeviceState, type KnownFunctions, serviceOf } from '#actors/device/state'
 import { stateAfter } from '#actors/device/state-after'
 import { staleAmong, type Throttled } from '#actors/device/throttles'
@@ -108,6 +109,7 @@ function runByItems(entry: Reported | Declared, before: DeviceState, list: Funct
   const { shape, items } = entry
   const byPlace = list.of(shape)
   if (byPlace === undefined) return
+  const stands = serviceOf(before, shape.serviceIdentifier)
   let isNumbered = items.length === 2
   for (let at = 0; at < items.length; at += 2) {
     const place = items[at] as number
@@ -118,7 +120,7 @@ function runByItems(entry: Reported | Declared, before: DeviceState, list: Funct
     if (items.length > 2 && lastAt[place] !== at) continue
     const value = items[at + 1] as PropertyState
     if (value === null || isPropertyError(value)) continue
-    const stood = stoodAt(before, shape, place)
+    const stood = stands === undefined ? null : stoodAt(stands, shape, place)
     if (isSame(value, stood)) continue
     const previous = stood !== null && isPropertyError(stood) ? null : stood
     runs.run(triggers, value, previous, entry, place)
@@ -134,9 +136,7 @@ function numberLast(items: Items, { properties }: Shape): void {
 }
 
 /** By its number, in whatever shape the service was. */
-function stoodAt(before: DeviceState, shape: Shape, place: number): PropertyState {
-  const service = serviceOf(before, shape.serviceIdentifier)
-  if (service === undefined) return null
+function stoodAt(service: ServiceState, shape: Shape, place: number): PropertyState {
   if (service.shape === shape) return service.stateOf(place)
   const there = service.shape.indexOf.get((shape.properties[place] as ShapeProperty).propId)
   return there === undefined ? null : service.stateOf(there)

@@ -52,6 +52,8 @@ export interface RunsOutcome {
 const nobody = absentDevice('')
 const nothing: readonly never[] = Object.freeze([])
 
+const overflowsKept = 64
+
 /**
  * The runs of one turn. One object does for all turns, for each is synchronous: where nothing comes of a run, nothing is
  * made.
@@ -68,11 +70,12 @@ export class TurnRuns implements RunSink {
   #place = 0
   #stamped: ReadonlyMap<string, number> = noThrottles
   #requests: Tell[] | undefined
-  /** One request too many of one function, as most turns of a storm: made once for all of them. */
-  #overflown: RunsOutcome | undefined
+  /** Whose request was one too many last, and how many of his were so one after the other. */
+  #overflowing: FunctionRule | undefined
+  #overflown = 0
   #effects: (() => void)[] | undefined
-  /** A storm is of few functions, and what counts one request too many of each is made once. */
-  readonly #overflowing = new WeakMap<FunctionRule, RunsOutcome>()
+  /** A storm is of few functions and frames of one size, and what counts requests too many is made once. By their number. */
+  readonly #overflows = new WeakMap<FunctionRule, RunsOutcome[]>()
   readonly #happening: Happening = {
     value: null,
     previous: null,
@@ -124,7 +127,7 @@ export class TurnRuns implements RunSink {
     const { value, previous, device, time } = this.#happening
     const rule = this.#rule as FunctionRule
     if (!rule.rate.take(time)) {
-      this.#overflow(this.#overflowOf(rule))
+      this.#overflow(rule)
       return
     }
     const kept = { value: keptValue(value), previous: keptValue(previous) }
@@ -142,15 +145,14 @@ export class TurnRuns implements RunSink {
   outcome(): RunsOutcome | undefined {
     const stamped = this.#stamped
     const requests = this.#requests
-    const effects = this.#effects ?? this.#overflown?.effects
-    if (stamped === noThrottles && requests === undefined) {
-      return this.#effects ? outcomeOf(this.#effects) : this.#overflown
-    }
+    const overflow = this.#overflowing && this.#overflowOf(this.#overflowing, this.#overflown)
+    if (stamped === noThrottles && requests === undefined && this.#effects === undefined) return overflow
+    const effects = [...(this.#effects ?? nothing), ...(overflow?.effects ?? nothing)]
+    if (requests !== undefined) effects.push(this.#countOf(requests.length))
     return {
       stamps: stamped === noThrottles ? nothing : stampsOf(stamped),
       requests: requests ?? nothing,
-      effects:
-        requests === undefined ? (effects ?? nothing) : [...(effects ?? nothing), this.#countOf(requests.length)],
+      effects,
     }
   }
 
@@ -161,24 +163,35 @@ export class TurnRuns implements RunSink {
     }
   }
 
-  #overflow(outcome: RunsOutcome): void {
-    if (this.#effects) this.#effects.push(...outcome.effects)
-    else if (this.#overflown) this.#effects = [...this.#overflown.effects, ...outcome.effects]
-    else this.#overflown = outcome
+  #overflow(rule: FunctionRule): void {
+    if (this.#overflowing === rule) {
+      this.#overflown++
+      return
+    }
+    if (this.#overflowing) {
+      this.#effects ??= []
+      this.#effects.push(...this.#overflowOf(this.#overflowing, this.#overflown).effects)
+    }
+    this.#overflowing = rule
+    this.#overflown = 1
   }
 
-  #overflowOf(rule: FunctionRule): RunsOutcome {
-    const known = this.#overflowing.get(rule)
-    if (known) return known
+  #overflowOf(rule: FunctionRule, count: number): RunsOutcome {
+    const known = this.#overflows.get(rule) ?? []
+    const found = known[count]
+    if (found) return found
     const { counts, overflows } = this.#functions
     const tenant = this.#tenant
     const outcome = outcomeOf([
       () => {
-        counts.overflown++
-        overflows.add(tenant, rule.id)
+        counts.overflown += count
+        overflows.add(tenant, rule.id, count)
       },
     ])
-    this.#overflowing.set(rule, outcome)
+    if (count <= overflowsKept) {
+      known[count] = outcome
+      this.#overflows.set(rule, known)
+    }
     return outcome
   }
 
@@ -191,7 +204,8 @@ export class TurnRuns implements RunSink {
     this.#entry = undefined
     this.#stamped = noThrottles
     this.#requests = undefined
-    this.#overflown = undefined
+    this.#overflowing = undefined
+    this.#overflown = 0
     this.#effects = undefined
     this.#happening.value = null
     this.#happening.previous = null

@@ -38,10 +38,10 @@ export class FunctionGraph implements RunGraph {
   }
 
   run(trigger: number, happening: Happening, sink: RunSink, trace?: RunTrace): void {
-    const start = this.#positions[trigger] as number
+    const start = this.#steps[this.#positions[trigger] as number] as Step
+    trace?.entered(start.node)
     // Steps that are entered and were not yet taken, a bit each: the lowest comes before all that is behind it.
-    let low = start < wordBits ? 1 << start : 0
-    let high = start < wordBits ? 0 : 1 << (start - wordBits)
+    let { low, high } = start
     while ((low | high) !== 0) {
       let step: Step
       if (low !== 0) {

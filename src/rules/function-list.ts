@@ -102,7 +102,7 @@ export interface FunctionCounts {
 
 /** Requests that were one too many, until they are counted where the others are. */
 export interface Overflows {
-  add(tenant: string, fn: string): void
+  add(tenant: string, fn: string, count: number): void
   /** And forgets them. */
   drain(): readonly { readonly tenant: string; readonly function: string; readonly count: number }[]
 }

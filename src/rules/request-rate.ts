@@ -55,13 +55,13 @@ export function rateOfFunction(all: RequestRate, kept: number, mailsPerHourMax: 
 export class CountedOverflows implements Overflows {
   #counts = new Map<string, Map<string, number>>()
 
-  add(tenant: string, fn: string): void {
+  add(tenant: string, fn: string, count: number): void {
     let functions = this.#counts.get(tenant)
     if (!functions) {
       functions = new Map()
       this.#counts.set(tenant, functions)
     }
-    functions.set(fn, (functions.get(fn) ?? 0) + 1)
+    functions.set(fn, (functions.get(fn) ?? 0) + count)
   }
 
   /** All that was added since the last time. */

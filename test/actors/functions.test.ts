@@ -370,6 +370,20 @@ describe('the functions of a device', () => {
     const decision = device.decide(report(svc, ++device.seq, [0, 251]))
     expect([decision.type, device.functions.counts.overflown]).toEqual(['record', 44])
   })
+
+  test('are counted by function, also where one report asks for several', () => {
+    const device = new Linked(onProperty(1))
+    const both = chain(onProperty(1), mail)
+    const second = { ...onProperty(2), id: 'second' }
+    device.put('F2', storedFunction({ nodes: [...both.nodes, second], edges: [...both.edges, [second.id, mail.id]] }))
+    const decisions = Array.from({ length: 300 }, (_, times) => device.says(0, times % 250, 1, `${times}`))
+    expect(decisions.flatMap(requestsOf)).toHaveLength(2 * 256)
+    expect(device.functions.counts).toMatchObject({ runs: 900, requests: 512, overflown: 44 + 344 })
+    expect(device.functions.overflows.drain()).toEqual([
+      { tenant: 'default', function: 'F2', count: 344 },
+      { tenant: 'default', function: 'F1', count: 44 },
+    ])
+  })
 })
 
 describe('where no function is bound to the device, the very decision comes back', () => {

@@ -473,7 +473,7 @@ describe('many', () => {
     for (let value = 0; value < 1_000; value++) room.requestSoon(value)
     await room.world.settle()
     expect(room.delivery().requests.size).toBe(256)
-    for (let count = 0; count < 100_000; count++) room.views.overflows.add('default', 'F')
+    for (let count = 0; count < 100_000; count++) room.views.overflows.add('default', 'F', 1)
     const commits = room.stage.commits.length
     await room.pass(1_000)
     expect(room.stage.commits.length - commits).toBeLessThan(20)

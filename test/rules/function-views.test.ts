@@ -262,7 +262,7 @@ describe('views', () => {
     views.functionChanged('other', 'f2', storedFunction({ devices: ['A'] }))
     views.groupChanged('other', 'g1', storedGroup(['A']))
     expect([views.storedOf(tenant, 'f2'), views.membersOf(tenant, 'g1')]).toEqual([undefined, undefined])
-    views.overflows.add('other', 'f2')
+    views.overflows.add('other', 'f2', 1)
     views.tenantEnded('other')
     expect([views.of('other'), views.storedOf('other', 'f2'), views.membersOf('other', 'g1')]).toEqual([
       undefined,
@@ -370,7 +370,7 @@ describe('views', () => {
     views.functionChanged(tenant, 'f1', storedFunction({ enabled: false, edit: 3 }))
     views.functionChanged(tenant, 'f1', storedFunction({ edit: 4 }))
     expect(takenOf()).toBe(0)
-    views.overflows.add(tenant, 'f1')
+    views.overflows.add(tenant, 'f1', 1)
     views.functionChanged(tenant, 'f1', undefined)
     expect(views.overflows.drain()).toEqual([])
     views.functionChanged(tenant, 'f1', storedFunction())

@@ -55,7 +55,7 @@ describe('what came above', () => {
   test('is told once, by function', () => {
     const overflows = new CountedOverflows()
     for (const [tenant, fn] of ['a 1', 'a 2', 'b 1', 'a 1'].map((both) => both.split(' '))) {
-      overflows.add(tenant as string, fn as string)
+      overflows.add(tenant as string, fn as string, 1)
     }
     expect(overflows.drain()).toEqual([
       { tenant: 'a', function: '1', count: 2 },
@@ -67,7 +67,7 @@ describe('what came above', () => {
 
   test('is forgotten with its function and its tenant', () => {
     const overflows = new CountedOverflows()
-    for (const fn of ['1', '2']) for (const tenant of ['a', 'b']) overflows.add(tenant, fn)
+    for (const fn of ['1', '2']) for (const tenant of ['a', 'b']) overflows.add(tenant, fn, 1)
     overflows.forget('a', '1')
     overflows.forget('none', '1')
     overflows.forgetTenant('b')
