@@ -64,6 +64,8 @@ export interface RolesSettled {
 export interface AddTenant {
   readonly type: 'add_tenant'
   readonly tenant: NewTenant
+  /** Asked before under the same `Idempotency-Key`, and perhaps done. */
+  readonly isRepeated?: boolean
 }
 
 export type NewTenant = Omit<TenantRow, 'createdAt' | 'state'>

@@ -1,4 +1,5 @@
-import type { AddTenant, ChangeTenant, UpdateTenant } from '#actors/directory/commands'
+import { isDeepStrictEqual } from 'node:util'
+import type { AddTenant, ChangeTenant, NewTenant, UpdateTenant } from '#actors/directory/commands'
 import { tenantRow } from '#actors/directory/queries'
 import { type DirectoryState, type TenantRow, tenantRecord, userRecord } from '#actors/directory/state'
 import { keep } from '#actors/kept'
@@ -6,7 +7,7 @@ import type { IdentityNotices } from '#actors/notices'
 import { defaultTenant } from '#actors/tenant/address'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
-import { type Decision, refuse, type Turn } from '#runtime/actor'
+import { type Decision, record, refuse, type Turn } from '#runtime/actor'
 
 /** Each has a stream, a counter and its rows in memory. */
 export const tenantsMax = 10_000
@@ -16,11 +17,13 @@ export const forgottenMax = 1_000
 /** A name is taken until nothing is left of who had it: else the sweep would take the new one's things. */
 export function decideAddTenant(
   state: DirectoryState,
-  { tenant }: AddTenant,
+  { tenant, isRepeated }: AddTenant,
   { now }: Turn,
   notices: IdentityNotices,
 ): Decision<Entry> {
   const taken = state.tenants.get(tenant.tenantIdentifier)
+  // Recorded, and not just answered: while the store takes no writes nobody can say that it stays so.
+  if (taken && isRepeated && isAsAsked(taken, tenant)) return record([], { answer: taken })
   if (taken)
     return refuse(new Problem('conflict', taken.state === 'active' ? 'the tenant exists' : 'it is being deleted'))
   if (state.tenants.size >= tenantsMax) {
@@ -79,6 +82,10 @@ export function decideTenantSwept(
   return keep([{ name: tenantRecord(tenant), value: null }], {
     effects: [() => notices.tenantChanged(tenant, undefined)],
   })
+}
+
+function isAsAsked({ createdAt, ...row }: TenantRow, tenant: NewTenant): boolean {
+  return isDeepStrictEqual(row, { ...tenant, state: 'active' })
 }
 
 function stored(row: TenantRow, notices: IdentityNotices): Decision<Entry> {

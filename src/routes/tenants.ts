@@ -17,7 +17,7 @@ export function tenantRoutes(context: RouteContext): Binding[] {
   return [
     bind(api.listTenants, () => textReply(context, JSON.stringify(tenantRows(lookAtDirectory(context)).map(entryOf)))),
 
-    bind(api.createTenant, async ({ body: { tenantIdentifier, name, hosts, twoFactor, basic } }) => {
+    bind(api.createTenant, async ({ body: { tenantIdentifier, name, hosts, twoFactor, basic }, isRepeated }) => {
       const tenant = {
         tenantIdentifier,
         name,
@@ -25,7 +25,8 @@ export function tenantRoutes(context: RouteContext): Binding[] {
         twoFactor: twoFactor ?? 'optional',
         basic: basic ?? true,
       }
-      const row = await system.ask(directoryAddress, { type: 'add_tenant', tenant } satisfies AddTenant)
+      const add: AddTenant = { type: 'add_tenant', tenant, isRepeated }
+      const row = await system.ask(directoryAddress, add)
       const headers = { Location: `/api/v1/iam/tenants/${tenantIdentifier}` }
       return { status: 201, headers, json: entryOf(row as TenantRow) }
     }),

@@ -75,6 +75,28 @@ describe('a tenant', () => {
     expect(outcomeOf(act(directory))).toBe(refusal)
   })
 
+  test('that was made, and asked for again under its key, is answered as it was; another one is not', () => {
+    const directory = directoryWith()
+    const add = (name: string, isRepeated: boolean) => {
+      const tenant = {
+        tenantIdentifier: 'acme',
+        name,
+        hosts: ['acme.example'],
+        twoFactor: 'optional',
+        basic: true,
+      } as const
+      return directory.act({ type: 'add_tenant', tenant, isRepeated })
+    }
+    add('Acme', false)
+    const made = tenantRow(directory.state, 'acme')
+    expect(add('Acme', true)).toMatchObject({ type: 'record', answer: made })
+    expect(outcomeOf(add('Acme', false))).toBe('conflict: the tenant exists')
+    expect(outcomeOf(add('Other', true))).toBe('conflict: the tenant exists')
+    expect(tenantRow(directory.state, 'acme')).toBe(made)
+    directory.act({ type: 'delete_tenant', tenant: 'acme' })
+    expect(outcomeOf(add('Acme', true))).toBe('conflict: it is being deleted')
+  })
+
   test(`is one of at most ${tenantsMax}`, () => {
     const { definition, state } = directoryWith()
     const row = tenantRow(state, 'default')
