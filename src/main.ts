@@ -4,7 +4,7 @@ import { setFlagsFromString } from 'node:v8'
 import { configExitCode, readConfig } from '#src/config'
 import { helpText } from '#src/config-text'
 import { createLog, type Log } from '#src/log'
-import { isPlainFailure, type Running, serve } from '#src/serve'
+import type { Running } from '#src/serve'
 
 /** How the server is started and stopped by whoever runs it: the environment, signals, and the last words. */
 
@@ -51,6 +51,8 @@ async function main(): Promise<void> {
       'UWS_HTTP_MAX_HEADERS_SIZE is not set: requests with more than 4 KiB of headers are refused; take 16384',
     )
   }
+  // Whoever asks for help, or is told of a mistake, does not wait until all of the server is loaded.
+  const { isPlainFailure, serve } = await import('#src/serve')
   try {
     stopOnSignal(await serve(config, log, { madeAdministrator: show }), log)
   } catch (error) {

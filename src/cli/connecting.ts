@@ -4,7 +4,6 @@ import { Misuse, Refusal } from '#cli/ending'
 import { nearOf } from '#cli/near'
 import { whyNotOurs } from '#cli/proven-server'
 import { type Credentials, signInAt } from '#cli/running-server'
-import { startForOneself } from '#cli/stopped-server'
 import type { Config, ConfigReading } from '#src/config'
 
 export interface Wanted {
@@ -26,7 +25,10 @@ const basePath = '/api/v1'
  */
 export async function connect(wanted: Wanted): Promise<Connection> {
   const found = await findServer(wanted, false)
-  return 'config' in found ? startForOneself(found.config, found.base, wanted.notes) : found
+  if ('client' in found) return found
+  // All of the server comes with it: whoever asks one that runs does not wait for that to load.
+  const { startForOneself } = await import('#cli/stopped-server')
+  return startForOneself(found.config, found.base, wanted.notes)
 }
 
 /** Where none was found: whose folder it would be, and where it was looked for, if its port is known. */

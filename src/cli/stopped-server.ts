@@ -2,6 +2,7 @@ import type { Writable } from 'node:stream'
 import { ApiClient } from '#cli/api-client'
 import type { Connection } from '#cli/connection'
 import { Refusal } from '#cli/ending'
+import { unheardAt } from '#cli/unheard'
 import type { Config } from '#src/config'
 import { createLog } from '#src/log'
 import { isPlainFailure, type Running, serve } from '#src/serve'
@@ -27,11 +28,6 @@ export async function startForOneself(config: Config, base: string | undefined, 
   const running = await started(config, operatorToken, notes)
   const client = new ApiClient(running.url, { authorization: `Bearer ${operatorToken}` })
   return { client, close: () => running.stop() }
-}
-
-/** Why the folder is worked on. */
-export function unheardAt(base: string | undefined): string {
-  return base === undefined ? 'PORT is 0, so a running server was not looked for' : `nothing answers at ${base}`
 }
 
 async function started(config: Config, operatorToken: string, notes: Writable): Promise<Running> {

@@ -1,24 +1,14 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { PassThrough } from 'node:stream'
 import { afterAll, describe, expect, test } from 'vitest'
-import { administer } from '#cli/command'
-import { Leftovers } from '#cli/leftovers'
 import { readSettings } from '#cli/settings'
 import { tableOf } from '#cli/table'
+import { administerHere } from '#test/cli/admin-here'
 
 /** What can be typed. Nothing of it gets as far as a server: none listens on this port, and IAM is off. */
-async function type(line: string, environment: Record<string, string> = {}, dotenv = '') {
-  const said = { out: new PassThrough(), notes: new PassThrough() }
-  const settings = readSettings({ PORT: '0', IAM: 'off', ...environment }, dotenv)
-  const code = await administer(line === '' ? [] : line.split(' '), settings, {
-    ...said,
-    input: new PassThrough(),
-    leftovers: new Leftovers(),
-  })
-  const text = (stream: PassThrough) => String(stream.read() ?? '')
-  return { code, out: text(said.out), notes: text(said.notes) }
+function type(line: string) {
+  return administerHere(line === '' ? [] : line.split(' '), { PORT: '0', IAM: 'off' })
 }
 
 const folder = mkdtempSync(join(tmpdir(), 'admin-'))

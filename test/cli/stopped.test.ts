@@ -10,6 +10,7 @@ import { startForOneself } from '#cli/stopped-server'
 import { readConfig } from '#src/config'
 import { Person, root, signUp, startWithIdentity } from '#test/blackbox/people'
 import { StartedServer } from '#test/blackbox/started-server'
+import { administerHere } from '#test/cli/admin-here'
 import { done, environmentOf, failed, type Run, runAdmin } from '#test/cli/admin-run'
 import { everyVerb } from '#test/cli/every-verb'
 
@@ -43,8 +44,9 @@ describe('with a stopped server', () => {
     return server
   }
 
+  // Each of them starts a server, and stops it. That the process ends behind it is seen below, and by every verb elsewhere.
   test('every verb does what it says, without signing in', { timeout: 240_000 }, () =>
-    everyVerb((args, input) => typed(args, input === undefined ? {} : { input })),
+    everyVerb((args, input) => (input === undefined ? administerHere(args, environment()) : typed(args, { input }))),
   )
 
   test('standard output is what was asked for; the rest says which folder it was', async () => {
