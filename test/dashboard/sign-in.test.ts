@@ -171,7 +171,7 @@ describe('signing in, in a browser', () => {
     await ann.isLive()
     const field = dialog.getByLabel('Notes, as JSON')
     expect([await field.inputValue(), await ann.page.title()]).toEqual([typed, 'PUMP-1 · Device Data Backend'])
-    expect(await field.evaluate('(element) => element === document.activeElement')).toBe(true)
+    expect(await ann.page.evaluate('document.activeElement?.tagName')).toBe('TEXTAREA')
     await dialog.getByRole('button', { name: 'Save' }).click()
     await ann.reads('The notes about PUMP-1 were changed')
     expect((await admin.get('/meta/PUMP-1')).json).toMatchObject({ meta: { hall: 4 } })
