@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { defineRoute } from '#api/entry'
 import { booleanField, deviceIdentifiersField, pageFields } from '#api/query-field'
-import { refused } from '#api/refusals'
+import { asItWas, refused } from '#api/refusals'
 import { exampleDevice, exampleService } from '#api/state-shape'
 import { AlarmBody, AlarmEntry } from '#model/alarm'
 import { ResourceIdentifier } from '#model/crn'
@@ -75,7 +75,7 @@ export const readAlarm = defineRoute({
   summary: 'One alarm',
   access: { resource: 'alarms', action: 'read', within: 'tenant' },
   parameters: alarm,
-  answers: { 200: { description: 'The alarm', schema: AlarmEntry }, ...refused(401, 403, 404) },
+  answers: { 200: { description: 'The alarm', schema: AlarmEntry }, ...asItWas, ...refused(401, 403, 404) },
   example: { parameters: { alarmId: exampleAlarm }, status: 200, answer: example },
 })
 
@@ -88,7 +88,7 @@ export const putAlarm = defineRoute({
   access: { resource: 'alarms', action: 'update', within: 'tenant' },
   parameters: alarm,
   body: { schema: AlarmBody },
-  answers: { 200: { description: 'The alarm', schema: AlarmEntry }, ...refused(400, 401, 403, 404, 409) },
+  answers: { 200: { description: 'The alarm', schema: AlarmEntry }, ...refused(400, 401, 403, 404, 409, 412) },
   example: { parameters: { alarmId: exampleAlarm }, body, status: 200, answer: example },
 })
 
@@ -100,7 +100,7 @@ export const deleteAlarm = defineRoute({
   summary: 'Remove an alarm; where it is active it ends',
   access: { resource: 'alarms', action: 'delete', within: 'tenant' },
   parameters: alarm,
-  answers: { 204: { description: 'Removed' }, ...refused(401, 403, 404) },
+  answers: { 204: { description: 'Removed' }, ...refused(401, 403, 404, 412) },
   example: { parameters: { alarmId: exampleAlarm }, status: 204 },
 })
 

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { defineRoute } from '#api/entry'
 import { pageFields } from '#api/query-field'
-import { refused } from '#api/refusals'
+import { asItWas, refused } from '#api/refusals'
 import { exampleDevice, exampleService } from '#api/state-shape'
 import { exampleTemplate } from '#api/templates'
 import { FunctionBody, FunctionEntry, FunctionPatch } from '#model/function'
@@ -116,7 +116,7 @@ export const readFunction = defineRoute({
   summary: 'One function',
   access: { resource: 'functions', action: 'read', within: 'tenant' },
   parameters: fn,
-  answers: { 200: { description: 'The function', schema: FunctionEntry }, ...refused(401, 403, 404) },
+  answers: { 200: { description: 'The function', schema: FunctionEntry }, ...asItWas, ...refused(401, 403, 404) },
   example: { parameters: { functionId: exampleFunction }, status: 200, answer: example },
 })
 
@@ -129,7 +129,7 @@ export const updateFunction = defineRoute({
   access: { resource: 'functions', action: 'update', within: 'tenant' },
   parameters: fn,
   body: { schema: FunctionPatch },
-  answers: { 200: { description: 'The function', schema: FunctionEntry }, ...refused(400, 401, 403, 404, 409) },
+  answers: { 200: { description: 'The function', schema: FunctionEntry }, ...refused(400, 401, 403, 404, 409, 412) },
   example: { parameters: { functionId: exampleFunction }, body, status: 200, answer: example },
 })
 
@@ -141,7 +141,7 @@ export const deleteFunction = defineRoute({
   summary: 'Remove a function; subscriptions to it end',
   access: { resource: 'functions', action: 'delete', within: 'tenant' },
   parameters: fn,
-  answers: { 204: { description: 'Removed' }, ...refused(401, 403, 404) },
+  answers: { 204: { description: 'Removed' }, ...refused(401, 403, 404, 412) },
   example: { parameters: { functionId: exampleFunction }, status: 204 },
 })
 

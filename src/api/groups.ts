@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { defineRoute } from '#api/entry'
 import { pageFields } from '#api/query-field'
-import { refused } from '#api/refusals'
+import { asItWas, refused } from '#api/refusals'
 import { exampleDevice } from '#api/state-shape'
 import { GroupBody, GroupEntry, GroupPatch } from '#model/group'
 import { ServerMadeId } from '#model/identifier'
@@ -52,7 +52,7 @@ export const readGroup = defineRoute({
   summary: 'One group',
   access: { resource: 'functions', action: 'read', within: 'tenant' },
   parameters: group,
-  answers: { 200: { description: 'The group', schema: GroupEntry }, ...refused(401, 403, 404) },
+  answers: { 200: { description: 'The group', schema: GroupEntry }, ...asItWas, ...refused(401, 403, 404) },
   example: { parameters: { groupId: exampleGroup }, status: 200, answer: example },
 })
 
@@ -65,7 +65,7 @@ export const updateGroup = defineRoute({
   access: { resource: 'functions', action: 'update', within: 'tenant' },
   parameters: group,
   body: { schema: GroupPatch },
-  answers: { 200: { description: 'The group', schema: GroupEntry }, ...refused(400, 401, 403, 404, 409) },
+  answers: { 200: { description: 'The group', schema: GroupEntry }, ...refused(400, 401, 403, 404, 409, 412) },
   example: { parameters: { groupId: exampleGroup }, body, status: 200, answer: example },
 })
 
@@ -77,6 +77,6 @@ export const deleteGroup = defineRoute({
   summary: 'Remove a group that no alarm or function is bound to',
   access: { resource: 'functions', action: 'delete', within: 'tenant' },
   parameters: group,
-  answers: { 204: { description: 'Removed' }, ...refused(401, 403, 404, 409) },
+  answers: { 204: { description: 'Removed' }, ...refused(401, 403, 404, 409, 412) },
   example: { parameters: { groupId: exampleGroup }, status: 204 },
 })

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { defineRoute } from '#api/entry'
 import { depthField, pageFields } from '#api/query-field'
-import { ErrorBody, refused } from '#api/refusals'
+import { asItWas, ErrorBody, refused } from '#api/refusals'
 import { exampleService } from '#api/state-shape'
 import { ServiceIdentifier } from '#model/identifier'
 import { ServiceSchema } from '#model/service-schema'
@@ -48,7 +48,7 @@ export const readSchema = defineRoute({
   summary: 'The description of one service',
   access: { resource: 'schemas', action: 'read', within: 'service' },
   parameters: service,
-  answers: { 200: { description: 'The schema', schema: SchemaEntry }, 404: notFound, ...refused(401, 403) },
+  answers: { 200: { description: 'The schema', schema: SchemaEntry }, 404: notFound, ...asItWas, ...refused(401, 403) },
   example: { parameters: { serviceIdentifier: exampleService }, status: 200, answer: example },
 })
 
@@ -61,7 +61,7 @@ export const putSchema = defineRoute({
   access: { resource: 'schemas', action: 'update', mayCreate: true, within: 'service' },
   parameters: service,
   body: { schema: ServiceSchema },
-  answers: { 200: { description: 'The schema', schema: SchemaEntry }, 404: notFound, ...refused(400, 401, 403) },
+  answers: { 200: { description: 'The schema', schema: SchemaEntry }, 404: notFound, ...refused(400, 401, 403, 412) },
   example: { parameters: { serviceIdentifier: exampleService }, body: exampleSchema, status: 200, answer: example },
 })
 
@@ -73,6 +73,6 @@ export const deleteSchema = defineRoute({
   summary: 'Remove the description of a service',
   access: { resource: 'schemas', action: 'delete', within: 'service' },
   parameters: service,
-  answers: { 204: { description: 'Removed' }, 404: notFound, ...refused(401, 403) },
+  answers: { 204: { description: 'Removed' }, 404: notFound, ...refused(401, 403, 412) },
   example: { parameters: { serviceIdentifier: exampleService }, status: 204 },
 })

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { defineRoute } from '#api/entry'
 import { pageFields } from '#api/query-field'
-import { refused } from '#api/refusals'
+import { asItWas, refused } from '#api/refusals'
 import { ShortName } from '#model/identifier'
 import { TemplateBody, TemplateEntry } from '#model/template'
 
@@ -45,7 +45,7 @@ export const readTemplate = defineRoute({
   summary: 'One template',
   access: { resource: 'functions', action: 'read', within: 'tenant' },
   parameters: template,
-  answers: { 200: { description: 'The template', schema: TemplateEntry }, ...refused(401, 403, 404) },
+  answers: { 200: { description: 'The template', schema: TemplateEntry }, ...asItWas, ...refused(401, 403, 404) },
   example: { parameters: { name: exampleTemplate }, status: 200, answer: example },
 })
 
@@ -58,7 +58,7 @@ export const putTemplate = defineRoute({
   access: { resource: 'functions', action: 'update', mayCreate: true, within: 'tenant' },
   parameters: template,
   body: { schema: TemplateBody },
-  answers: { 200: { description: 'The template', schema: TemplateEntry }, ...refused(400, 401, 403, 404, 409) },
+  answers: { 200: { description: 'The template', schema: TemplateEntry }, ...refused(400, 401, 403, 404, 409, 412) },
   example: { parameters: { name: exampleTemplate }, body, status: 200, answer: example },
 })
 
@@ -70,6 +70,6 @@ export const deleteTemplate = defineRoute({
   summary: 'Remove a template; mails by it are not sent any more',
   access: { resource: 'functions', action: 'delete', within: 'tenant' },
   parameters: template,
-  answers: { 204: { description: 'Removed' }, ...refused(401, 403, 404) },
+  answers: { 204: { description: 'Removed' }, ...refused(401, 403, 404, 412) },
   example: { parameters: { name: exampleTemplate }, status: 204 },
 })

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { defineRoute } from '#api/entry'
-import { refused } from '#api/refusals'
+import { asItWas, refused } from '#api/refusals'
 import { TenantIdentifier } from '#model/identifier'
 import { TenantEntry, TenantHosts, TenantName, TenantReference, TwoFactorPolicy } from '#model/tenant'
 
@@ -61,7 +61,7 @@ export const readTenant = defineRoute({
   summary: 'One tenant',
   access: { resource: 'tenants', action: 'read', within: 'tenant' },
   parameters: tenant,
-  answers: { 200: { description: 'The tenant', schema: TenantEntry }, ...refused(401, 403, 404) },
+  answers: { 200: { description: 'The tenant', schema: TenantEntry }, ...asItWas, ...refused(401, 403, 404) },
   example: { parameters: { tenantIdentifier: 'other' }, status: 200, answer: example },
 })
 
@@ -74,7 +74,7 @@ export const updateTenant = defineRoute({
   access: { resource: 'tenants', action: 'update', within: 'tenant' },
   parameters: tenant,
   body: { schema: z.strictObject({ name: TenantName.optional(), ...chosen }) },
-  answers: { 200: { description: 'The tenant', schema: TenantEntry }, ...refused(400, 401, 403, 404, 409) },
+  answers: { 200: { description: 'The tenant', schema: TenantEntry }, ...refused(400, 401, 403, 404, 409, 412) },
   example: {
     parameters: { tenantIdentifier: 'other' },
     body: { hosts: ['devices.other.example'] },
@@ -91,6 +91,6 @@ export const deleteTenant = defineRoute({
   summary: 'Remove a tenant with everything in it: at once unreachable, swept in the background',
   access: { resource: 'tenants', action: 'delete', within: 'tenant' },
   parameters: tenant,
-  answers: { 204: { description: 'Unreachable' }, ...refused(401, 403, 404, 409) },
+  answers: { 204: { description: 'Unreachable' }, ...refused(401, 403, 404, 409, 412) },
   example: { parameters: { tenantIdentifier: 'other' }, status: 204 },
 })

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { defineRoute } from '#api/entry'
 import { codeLifetimeField } from '#api/lifetime-field'
 import { pageFields } from '#api/query-field'
-import { refused } from '#api/refusals'
+import { asItWas, refused } from '#api/refusals'
 import { TenantQuery, tenantFields } from '#api/tenant-field'
 import { ResourceIdentifier } from '#model/crn'
 import { Timestamp } from '#model/identifier'
@@ -84,7 +84,7 @@ export const readUser = defineRoute({
   access: { resource: 'users', action: 'read', within: 'tenant' },
   parameters: user,
   query: TenantQuery,
-  answers: { 200: { description: 'The user', schema: UserEntry }, ...refused(400, 401, 403, 404) },
+  answers: { 200: { description: 'The user', schema: UserEntry }, ...asItWas, ...refused(400, 401, 403, 404) },
   example: { parameters: { name: 'ann' }, status: 200, answer: exampleUser },
 })
 
@@ -106,7 +106,7 @@ export const updateUser = defineRoute({
       state: z.enum(['active', 'disabled']).optional(),
     }),
   },
-  answers: { 200: { description: 'The user', schema: UserEntry }, ...refused(400, 401, 403, 404, 409) },
+  answers: { 200: { description: 'The user', schema: UserEntry }, ...refused(400, 401, 403, 404, 409, 412) },
   example: { parameters: { name: 'ann' }, body: { roles: ['operator'] }, status: 200, answer: exampleUser },
 })
 
@@ -119,7 +119,7 @@ export const deleteUser = defineRoute({
   access: { resource: 'users', action: 'delete', within: 'tenant' },
   parameters: user,
   query: TenantQuery,
-  answers: { 204: { description: 'Removed' }, ...refused(400, 401, 403, 404, 409) },
+  answers: { 204: { description: 'Removed' }, ...refused(400, 401, 403, 404, 409, 412) },
   example: { parameters: { name: 'ann' }, status: 204 },
 })
 

@@ -6,6 +6,7 @@ import type { Confirmation, Factor, Session, SignIn, SignInOutcome } from '#clie
 import type { State, StateOptions } from '#client/state'
 
 export type { DeviceView, PropertyView, ServiceView } from '#client/device-view'
+export { etagOf } from '#client/entity-tags'
 export type { Observable, ObservableMap } from '#client/observable'
 export type {
   ConnectOptions,

@@ -3,6 +3,7 @@ import { BasicSession } from '#client/basic-session'
 import { Cell } from '#client/cell'
 import type { Client } from '#client/client'
 import { DpopSession } from '#client/dpop-session'
+import { tagged } from '#client/entity-tags'
 import { indexedDbStore } from '#client/indexed-db-store'
 import { LiveState } from '#client/live-state'
 import { type Login, logIn } from '#client/login'
@@ -79,7 +80,7 @@ export class ConnectedClient implements Client {
 
   async call<R extends RouteName>(route: R, ...[call]: CallArguments<R>): Promise<Answer<R>> {
     const answer = await this.#once.send(requestOf(route, call as AnyCall))
-    return succeeded(answer) as Answer<R>
+    return tagged(succeeded(answer), answer.headers) as Answer<R>
   }
 
   async answer<R extends RouteName>(route: R, ...[call]: CallArguments<R>): Promise<WholeAnswer<R>> {

@@ -46,7 +46,7 @@ export class KeptList {
   #etagRead: string | undefined
   #seen = new Set<string>()
   #waiting = new Map<string, StreamEvent[]>()
-  /** Of entries that are read anew by themselves: what came since they were asked for. */
+  /** Of entries that are read anew by themselves: what came since they were asked for, of all that were together. */
   readonly #again = new Map<string, StreamEvent[]>()
   #whenKept: (() => void)[] = []
 
@@ -99,25 +99,26 @@ export class KeptList {
     this.#again.get(key)?.push(event)
   }
 
-  /** Reads what is said of a device anew, for what of it no event says: also that it is gone. */
-  async readAgain(device: string): Promise<void> {
-    if (this.#state !== 'kept' || this.#again.has(device)) return
+  /** Reads what is said of devices anew, for what of them no event says: also that one is gone. They fit into one page. */
+  async readAgain(devices: readonly string[]): Promise<void> {
+    const asked = devices.filter((device) => !this.#again.has(device))
+    if (this.#state !== 'kept' || asked.length === 0) return
     const { signal } = this.#round
     const since: StreamEvent[] = []
-    this.#again.set(device, since)
-    const query = { ...this.kind.query, deviceIdentifier: device, limit: pageMax }
+    for (const device of asked) this.#again.set(device, since)
+    const query = { ...this.kind.query, deviceIdentifier: asked, limit: pageMax }
     try {
       for await (const page of this.#reading.pages(requestOf(this.kind.route, { query, signal }), () => undefined)) {
         if (signal.aborted) break
         const offset = Number(page.headers.get('stream-offset'))
-        if (page.items.length > 0) this.kind.take(page.items)
-        else this.kind.gone?.(device)
+        const there = new Set(this.kind.take(page.items).keys)
+        for (const device of asked) if (!there.has(device)) this.kind.gone?.(device)
         for (const event of since) if (event.offset > offset) this.kind.apply(event)
       }
     } catch {
       // It is as it was: nothing was said to be more.
     }
-    if (this.#again.get(device) === since) this.#again.delete(device)
+    for (const device of asked) if (this.#again.get(device) === since) this.#again.delete(device)
   }
 
   /** Resolves when all is read, and everything that was heard meanwhile applied. */

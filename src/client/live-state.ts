@@ -13,7 +13,8 @@ import { MetaList } from '#client/meta-list'
 import type { Observable, ObservableMap } from '#client/observable'
 import { requestOf } from '#client/request-of'
 import { SchemaList } from '#client/schema-list'
-import type { Session } from '#client/session'
+import { may, type Session } from '#client/session'
+import { SilentDevices } from '#client/silent-devices'
 import type {
   AlarmStatus,
   Connection,
@@ -58,6 +59,7 @@ export class LiveState implements State, StreamListener {
   readonly #listeners = new Listeners<[StreamEvent]>()
   readonly #unsubscribe: (() => void)[] = []
   readonly #doubts: Doubts
+  readonly #silentDevices: SilentDevices
   #position: Position | undefined
   /** Whose state it is, as far as that is known. */
   #who: string | undefined
@@ -74,7 +76,9 @@ export class LiveState implements State, StreamListener {
     const asked = named && named.join().length <= namesCharactersMax ? named : undefined
     this.#add(new DeviceList(this.#fleet, wanted, asked))
     this.#add(new MetaList(this.#fleet, wanted, asked))
-    this.#doubts = new Doubts(platform, (device) => this.#lookWhetherThere(device))
+    const look = (devices: readonly string[]) => this.#lookWhetherThere(devices)
+    this.#doubts = new Doubts(platform, (device) => look([device]))
+    this.#silentDevices = new SilentDevices(platform, () => this.#silent(), look)
     this.#stream = new EventStream(door, this, this.connection, this.#query(asked))
     this.ready = this.#whenReady()
     this.#unsubscribe.push(session.subscribe(() => this.#follow(session.value)))
@@ -141,6 +145,7 @@ export class LiveState implements State, StreamListener {
       await Promise.race([Promise.all(this.#lists.map((list) => list.whenKept())), aborted(signal)])
     }
     this.#place()
+    if (!signal.aborted) this.#silentDevices.start()
     const read = Math.max(0, ...this.#lists.map(({ readAt }) => readAt?.offset ?? 0))
     return wasKept && !signal.aborted ? this.#head(signal, read) : read
   }
@@ -156,12 +161,20 @@ export class LiveState implements State, StreamListener {
     if (!isComing || (this.#options.depth ?? 2) < 2) return
     const { deviceIdentifier } = event as EventOf<'DEVICE_ADD'>
     if (!this.#fleet.devices.isWatched(deviceIdentifier)) return
-    for (const list of this.#lists) if (list.kind instanceof DeviceList) void list.readAgain(deviceIdentifier)
+    for (const list of this.#lists) if (list.kind instanceof DeviceList) void list.readAgain([deviceIdentifier])
   }
 
-  async #lookWhetherThere(device: string): Promise<void> {
-    if (!this.#fleet.devices.has(device)) return
-    await Promise.all((this.#byType.get('DEVICE_DELETE') ?? []).map((list) => list.readAgain(device)))
+  async #lookWhetherThere(devices: readonly string[]): Promise<void> {
+    const known = devices.filter((device) => this.#fleet.devices.has(device))
+    await Promise.all((this.#byType.get('DEVICE_DELETE') ?? []).map((list) => list.readAgain(known)))
+  }
+
+  /** Devices of which it would not be heard that they are gone: without services, for who is not told of devices. */
+  *#silent(): Iterable<string> {
+    const session = this.#door.session.value
+    for (const [deviceIdentifier, { services }] of this.#fleet.devices.entries()) {
+      if (services.size === 0 && !may(session, 'device', 'read', { deviceIdentifier })) yield deviceIdentifier
+    }
   }
 
   /** Where the server is: nothing was read on this connection that says so. */
@@ -258,6 +271,7 @@ export class LiveState implements State, StreamListener {
   #halt(): void {
     this.#stream.stop()
     this.#doubts.clear()
+    this.#silentDevices.stop()
     for (const list of this.#lists) list.stop()
     this.#position = undefined
   }

@@ -32,6 +32,13 @@ export class Problem extends Error {
 /** No answer came: the network, the server, or too long a time. Whether it was done is not known. */
 export class ConnectionLost extends Error {
   override readonly name = 'ConnectionLost'
+  /** Something was to be changed; else it can be asked for again at any time. */
+  readonly mayHaveChanged: boolean
+
+  constructor(message: string, more: { readonly cause?: unknown; readonly mayHaveChanged?: boolean } = {}) {
+    super(message, 'cause' in more ? { cause: more.cause } : undefined)
+    this.mayHaveChanged = more.mayHaveChanged ?? false
+  }
 }
 
 /** What a status means where the body says nothing. Contract 1.3, 1.4. */
@@ -40,6 +47,7 @@ const meanings: Readonly<Record<number, string>> = {
   403: 'Not permitted',
   404: 'Not found',
   409: 'It stands in the way of something that is there',
+  412: 'It was changed meanwhile',
   413: 'Too large',
   429: 'Too many attempts',
   503: 'Not possible at the moment',

@@ -10,6 +10,7 @@ export interface AnyCall {
   readonly signal?: AbortSignal | undefined
   readonly idempotencyKey?: string | undefined
   readonly ifNoneMatch?: string | undefined
+  readonly ifMatch?: string | undefined
   readonly headers?: Readonly<Record<string, string>> | undefined
   readonly silenceMs?: number | undefined
 }
@@ -34,6 +35,7 @@ export function requestOf(route: string, call: AnyCall = {}): Request {
       ...call.headers,
       ...(call.idempotencyKey !== undefined && { 'idempotency-key': call.idempotencyKey }),
       ...(call.ifNoneMatch !== undefined && { 'if-none-match': call.ifNoneMatch }),
+      ...(call.ifMatch !== undefined && { 'if-match': call.ifMatch }),
     },
     body: call.body,
     signal: call.signal,

@@ -109,6 +109,8 @@ export interface CallOptions {
   readonly idempotencyKey?: string | undefined
   /** The `etag` of an earlier answer; what has not changed is answered 304 without a body. */
   readonly ifNoneMatch?: string | undefined
+  /** The `etag` of what is to be changed: refused with 412 where it is not that any more. Only on the server's own pages. */
+  readonly ifMatch?: string | undefined
   readonly headers?: Readonly<Record<string, string>> | undefined
   /**
    * Given up as `ConnectionLost` when nothing of an answer came for so long. Default: 30 s; 120 s where devices are waited

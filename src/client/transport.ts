@@ -113,8 +113,8 @@ export class Transport {
       return { status: response.status, headers: response.headers, body: await bodyOf(response, patience) }
     } catch (error) {
       signal?.throwIfAborted()
-      if (patience.signal.aborted) throw patience.signal.reason
-      throw new ConnectionLost(`${method} ${url}: no answer`, { cause: error })
+      const why = patience.signal.aborted ? (patience.signal.reason as Error).message : 'no answer'
+      throw new ConnectionLost(`${method} ${url}: ${why}`, { cause: error, mayHaveChanged: isChange(request) })
     } finally {
       patience.end()
     }
@@ -140,6 +140,11 @@ export class Transport {
 /** Whether it can be sent a second time. */
 export function isReplayable(body: unknown): boolean {
   return !isStream(body)
+}
+
+/** Signing in and out, and proving it, are done anew without looking. */
+function isChange({ method, path }: Request): boolean {
+  return method !== 'GET' && !(method === 'POST' && path.startsWith('/auth/'))
 }
 
 function isRaw(body: unknown): boolean {

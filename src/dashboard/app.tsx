@@ -1,7 +1,8 @@
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { Router } from 'wouter-preact'
 import { useHashLocation } from 'wouter-preact/use-hash-location'
 import { ConnectionBanner, ConnectionMark } from '#dashboard/connection'
+import { Cover } from '#dashboard/cover'
 import { Brand, Icon } from '#dashboard/icons'
 import { Navigation } from '#dashboard/navigation'
 import { Outlet } from '#dashboard/outlet'
@@ -15,30 +16,38 @@ import { problemText } from '#dashboard/parts/problem-text'
 import { Toasts } from '#dashboard/parts/toasts'
 import { leave } from '#dashboard/parts/unsaved'
 import { type Called, useCall } from '#dashboard/parts/use-call'
-import { client, isIn, session, signOut } from '#dashboard/session'
+import { client, isIn, isKept, present, session, signOut, visit } from '#dashboard/session'
 import { endState, state } from '#dashboard/state'
 import { ThemeSwitch } from '#dashboard/theme-switch'
 import { after } from '#dashboard/world'
 
-/** The whole page: who is not in signs in, who is sees the shell around the page that the address names. */
+/**
+ * The whole page: who is not in signs in, who is sees the shell around the page that the address names. That one stays
+ * behind the signing in where it is kept.
+ */
 export function App() {
   const begun = useCall(() => client.restore(), [])
   const isInside = isIn()
+  const isWaiting = isKept()
   useEffect(() => {
     if (isInside) return
-    endState()
+    // It has put away what it knew by itself, and what stands on the page goes by it.
+    if (!isWaiting) endState()
     freshCodes.value = undefined
-  }, [isInside])
+  }, [isInside, isWaiting])
+  const door = freshCodes.value ? (
+    <RecoveryCodes codes={freshCodes.value} />
+  ) : isInside ? undefined : (
+    <Outside begun={begun} />
+  )
+  const wasKept = useRef(false)
+  wasKept.current = isWaiting || (wasKept.current && door !== undefined)
+  const isCovered = wasKept.current
   return (
     <Boundary>
       <Router hook={useHashLocation}>
-        {freshCodes.value ? (
-          <RecoveryCodes codes={freshCodes.value} />
-        ) : isInside ? (
-          <Shell />
-        ) : (
-          <Outside begun={begun} />
-        )}
+        {(isCovered || !door) && <Shell key={visit.value} isHidden={isCovered} />}
+        {door && (isCovered ? <Cover label="Sign in again">{door}</Cover> : door)}
         <Leaving />
         <Toasts />
       </Router>
@@ -54,7 +63,7 @@ function Outside({ begun }: { readonly begun: Called<unknown> }) {
   const isAway = problem !== undefined && !isLoading
   // Before a screen on a wall nobody stands who could press.
   useEffect(() => (isAway ? after(tryAgainMs, again) : undefined), [isAway, again])
-  if (session.value.state !== 'unknown') return <SignInPage />
+  if (present.value.state !== 'unknown') return <SignInPage />
   return (
     <main class="sign-in">
       <Brand />
@@ -72,13 +81,23 @@ function Outside({ begun }: { readonly begun: Called<unknown> }) {
   )
 }
 
-function Shell() {
+function Shell({ isHidden }: { readonly isHidden: boolean }) {
+  const focused = useRef<HTMLElement>()
+  useLayoutEffect(() => {
+    if (!isHidden) focused.current?.focus()
+  }, [isHidden])
   const [isMenuOpen, setMenuOpen] = useState(false)
   const [location] = useHashLocation()
   useEffect(() => setMenuOpen(false), [location])
   const { connection } = state()
   return (
-    <div class="shell">
+    <div
+      class="shell"
+      hidden={isHidden}
+      onFocusIn={({ target }) => {
+        focused.current = target as HTMLElement
+      }}
+    >
       <button type="button" class="skip" onClick={() => document.getElementById('content')?.focus()}>
         To the content
       </button>

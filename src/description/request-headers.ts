@@ -3,7 +3,11 @@ import { takesIdempotencyKey } from '#api/idempotency-key'
 
 /** Headers of requests beside credentials and what HTTP has by itself, by the name of their component. */
 export const requestHeaders = {
-  IfNoneMatch: header('If-None-Match', 'Entity tags of answers that are at hand: 304 if one still holds.'),
+  IfNoneMatch: header(
+    'If-None-Match',
+    'Entity tags of answers that are at hand: 304 if one still holds. Where something is put, `*`: 412 if it is there.',
+  ),
+  IfMatch: header('If-Match', 'The entity tag of what is to be changed: 412 if it is not that any more.'),
   IdempotencyKey: header(
     'Idempotency-Key',
     'Of the client’s choice, 1 to 255 visible ASCII characters, such as a UUID. For 24 hours the same request under it is ' +
@@ -23,6 +27,7 @@ export type RequestHeader = keyof typeof requestHeaders
 export function headersOfRequest(entry: RouteEntry): readonly RequestHeader[] {
   const names: RequestHeader[] = []
   if (304 in entry.answers) names.push('IfNoneMatch')
+  if (412 in entry.answers) names.push('IfMatch', 'IfNoneMatch')
   if (206 in entry.answers) names.push('Range', 'IfRange')
   if (entry.body?.isStreamed) names.push('ContentRange')
   if (takesIdempotencyKey(entry)) names.push('IdempotencyKey')

@@ -9,10 +9,10 @@ import { seeded } from '#model/seeded'
 import { madeId } from '#model/server-made-id'
 import { statusList } from '#routes/alarm-status'
 import type { RouteContext } from '#routes/context'
+import { mustMatch, thingReply } from '#routes/entity-tag'
 import { thingsReply } from '#routes/list-reply'
 import { lookAtTenant } from '#routes/looking'
 import { isSeen, membersIn, mustBindAll } from '#routes/sight'
-import { textReply } from '#routes/streamed'
 import { type Binding, bind } from '#server/call'
 
 /** Who answers for alarms. Contract 5.1, 5.3. */
@@ -39,21 +39,27 @@ export function alarmRoutes(context: RouteContext): Binding[] {
       return { status: 201, headers, json: alarmEntryOf(id, stored as StoredAlarm) }
     }),
 
-    bind(api.readAlarm, ({ caller, parameters: { alarmId } }) =>
-      textReply(context, textOf(alarmId, alarmThere(context, caller, 'read', alarmId))),
-    ),
+    bind(api.readAlarm, (call) => {
+      const { alarmId } = call.parameters
+      return thingReply(context, call, textOf(alarmId, alarmThere(context, call.caller, 'read', alarmId)))
+    }),
 
     // Looked at and turned in one breath: whoever sees it now, edits what he sees.
-    bind(api.putAlarm, async ({ caller, parameters: { alarmId: id }, body, bodyBytes }) => {
-      alarmThere(context, caller, 'update', id)
+    bind(api.putAlarm, async (call) => {
+      const { caller, body, bodyBytes } = call
+      const { alarmId: id } = call.parameters
+      const before = alarmThere(context, caller, 'update', id)
       mustBind(context, caller, 'update', body)
+      mustMatch(call, textOf(id, before))
       const put: PutAlarm = { type: 'put_alarm', id, isNew: false, body, author: caller.user }
       const stored = await system.ask(tenantAddress(caller.tenant), put, bodyBytes.byteLength)
       return { status: 200, json: alarmEntryOf(id, stored as StoredAlarm) }
     }),
 
-    bind(api.deleteAlarm, async ({ caller, parameters: { alarmId: id } }) => {
-      alarmThere(context, caller, 'delete', id)
+    bind(api.deleteAlarm, async (call) => {
+      const { caller } = call
+      const { alarmId: id } = call.parameters
+      mustMatch(call, textOf(id, alarmThere(context, caller, 'delete', id)))
       await system.ask(tenantAddress(caller.tenant), { type: 'delete_alarm', id } satisfies DeleteAlarm)
       return { status: 204 }
     }),

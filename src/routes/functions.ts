@@ -17,11 +17,11 @@ import type { Action } from '#model/scope'
 import { seeded } from '#model/seeded'
 import { madeId } from '#model/server-made-id'
 import type { RouteContext } from '#routes/context'
+import { mustMatch, thingReply } from '#routes/entity-tag'
 import { tryFunction } from '#routes/function-test'
 import { thingsReply } from '#routes/list-reply'
 import { lookAtTenant } from '#routes/looking'
 import { isSeen, membersIn, mustBindAll } from '#routes/sight'
-import { textReply } from '#routes/streamed'
 import { type Binding, bind } from '#server/call'
 
 /** Who answers for functions. Contract 5.1, 5.4. */
@@ -47,24 +47,30 @@ export function functionRoutes(context: RouteContext): Binding[] {
       return { status: 201, headers, json: functionEntryOf(id, stored as StoredFunction) }
     }),
 
-    bind(api.readFunction, ({ caller, parameters: { functionId } }) =>
-      textReply(context, textOf(functionId, functionThere(context, caller, 'read', functionId))),
-    ),
+    bind(api.readFunction, (call) => {
+      const { functionId } = call.parameters
+      return thingReply(context, call, textOf(functionId, functionThere(context, call.caller, 'read', functionId)))
+    }),
 
     // Looked at and turned in one breath: what stays as it is, is what stands then.
-    bind(api.updateFunction, async ({ caller, parameters: { functionId: id }, body: change, bodyBytes }) => {
+    bind(api.updateFunction, async (call) => {
+      const { caller, body: change, bodyBytes } = call
+      const { functionId: id } = call.parameters
       const before = functionThere(context, caller, 'update', id)
       const body = bodyAfter(before, change)
       mustBind(context, caller, 'update', body)
       // One that is there already may have outlived its alarms.
       if (!isDeepStrictEqual(body.graph, before.graph)) mustSeeAlarms(context, caller, body.graph)
+      mustMatch(call, textOf(id, before))
       const put: PutFunction = { type: 'put_function', id, isNew: false, body, author: caller.user }
       const stored = await system.ask(tenantAddress(caller.tenant), put, bodyBytes.byteLength)
       return { status: 200, json: functionEntryOf(id, stored as StoredFunction) }
     }),
 
-    bind(api.deleteFunction, async ({ caller, parameters: { functionId: id } }) => {
-      functionThere(context, caller, 'delete', id)
+    bind(api.deleteFunction, async (call) => {
+      const { caller } = call
+      const { functionId: id } = call.parameters
+      mustMatch(call, textOf(id, functionThere(context, caller, 'delete', id)))
       await system.ask(tenantAddress(caller.tenant), { type: 'delete_function', id } satisfies DeleteFunction)
       return { status: 204 }
     }),

@@ -8,10 +8,10 @@ import type { Action } from '#model/scope'
 import { seeded } from '#model/seeded'
 import { madeId } from '#model/server-made-id'
 import type { RouteContext } from '#routes/context'
+import { mustMatch, thingReply } from '#routes/entity-tag'
 import { thingsReply } from '#routes/list-reply'
 import { lookAtTenant } from '#routes/looking'
 import { boundWithin, mayBind } from '#routes/sight'
-import { textReply } from '#routes/streamed'
 import { type Binding, bind } from '#server/call'
 
 /** Who answers for groups. Contract 5.1. */
@@ -34,22 +34,28 @@ export function groupRoutes(context: RouteContext): Binding[] {
       return { status: 201, headers, json: groupEntryOf(id, stored as StoredGroup) }
     }),
 
-    bind(api.readGroup, ({ caller, parameters: { groupId } }) =>
-      textReply(context, textOf(groupId, groupThere(context, caller, 'read', groupId))),
-    ),
+    bind(api.readGroup, (call) => {
+      const { groupId } = call.parameters
+      return thingReply(context, call, textOf(groupId, groupThere(context, call.caller, 'read', groupId)))
+    }),
 
     // Looked at and turned in one breath: what stays as it is, is what stands then.
-    bind(api.updateGroup, async ({ caller, parameters: { groupId: id }, body: change, bodyBytes }) => {
-      const { name, devices } = groupThere(context, caller, 'update', id)
-      const body = { name: change.name ?? name, devices: change.devices ?? devices }
+    bind(api.updateGroup, async (call) => {
+      const { caller, body: change, bodyBytes } = call
+      const { groupId: id } = call.parameters
+      const before = groupThere(context, caller, 'update', id)
+      const body = { name: change.name ?? before.name, devices: change.devices ?? before.devices }
       mustBind(caller, 'update', body.devices)
+      mustMatch(call, textOf(id, before))
       const put: PutGroup = { type: 'put_group', id, isNew: false, body, author: caller.user }
       const stored = await system.ask(tenantAddress(caller.tenant), put, bodyBytes.byteLength)
       return { status: 200, json: groupEntryOf(id, stored as StoredGroup) }
     }),
 
-    bind(api.deleteGroup, async ({ caller, parameters: { groupId: id } }) => {
-      groupThere(context, caller, 'delete', id)
+    bind(api.deleteGroup, async (call) => {
+      const { caller } = call
+      const { groupId: id } = call.parameters
+      mustMatch(call, textOf(id, groupThere(context, caller, 'delete', id)))
       await system.ask(tenantAddress(caller.tenant), { type: 'delete_group', id } satisfies DeleteGroup)
       return { status: 204 }
     }),

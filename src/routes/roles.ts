@@ -7,6 +7,7 @@ import { Problem } from '#model/problem'
 import { builtInRoles, isBuiltIn, type RoleEntry } from '#model/role'
 import type { Grant } from '#model/scope'
 import type { RouteContext } from '#routes/context'
+import { mustMatch, thingReply } from '#routes/entity-tag'
 import { grantsOfRole, mustCover } from '#routes/held-roles'
 import { lookAtDirectory, lookAtTenant } from '#routes/looking'
 import { textReply } from '#routes/streamed'
@@ -25,29 +26,30 @@ export function roleRoutes(context: RouteContext): Binding[] {
       return textReply(context, JSON.stringify(entries))
     }),
 
-    bindForTenant(context, api.readRole, ({ parameters: { role } }, tenant) =>
-      textReply(context, JSON.stringify(entryOf(tenant, role, grantsThere(context, tenant, role)))),
-    ),
+    bindForTenant(context, api.readRole, (call, tenant) => {
+      const { role } = call.parameters
+      return thingReply(context, call, textOf(tenant, role, grantsThere(context, tenant, role)))
+    }),
 
     // Whoever changes a role changes what it meant: to take away is as much beyond him as to give.
-    bindForTenant(
-      context,
-      api.putRole,
-      async ({ caller, parameters: { role }, body: { grants }, bodyBytes }, tenant) => {
-        const before = grantsOfRole(lookAtTenant(context, tenant), role)
-        mayPut(caller, 'roles', before !== undefined)
-        mustCover(caller, [...(before ?? []), ...grants])
-        await system.ask(
-          tenantAddress(tenant),
-          { type: 'put_role', role, grants } satisfies PutRole,
-          bodyBytes.byteLength,
-        )
-        return { status: 200, json: entryOf(tenant, role, grants) }
-      },
-    ),
+    bindForTenant(context, api.putRole, async (call, tenant) => {
+      const { caller, bodyBytes } = call
+      const { role } = call.parameters
+      const { grants } = call.body
+      const before = grantsOfRole(lookAtTenant(context, tenant), role)
+      mayPut(caller, 'roles', before !== undefined)
+      mustCover(caller, [...(before ?? []), ...grants])
+      mustMatch(call, before && textOf(tenant, role, before))
+      const put: PutRole = { type: 'put_role', role, grants }
+      await system.ask(tenantAddress(tenant), put, bodyBytes.byteLength)
+      return { status: 200, json: entryOf(tenant, role, grants) }
+    }),
 
-    bindForTenant(context, api.deleteRole, async ({ caller, parameters: { role } }, tenant) => {
-      mustCover(caller, grantsThere(context, tenant, role))
+    bindForTenant(context, api.deleteRole, async (call, tenant) => {
+      const { role } = call.parameters
+      const grants = grantsThere(context, tenant, role)
+      mustCover(call.caller, grants)
+      mustMatch(call, textOf(tenant, role, grants))
       if (!isBuiltIn(role) && isRoleUsed(lookAtDirectory(context), tenant, role)) {
         throw new Problem('conflict', 'the role is in use')
       }
@@ -67,4 +69,8 @@ function grantsThere(context: RouteContext, tenant: string, role: string): reado
 function entryOf(tenant: string, name: string, grants: readonly Grant[]): RoleEntry {
   const resourceIdentifier = formatCrn({ type: 'role', tenant, name })
   return { name, grants: [...grants], builtIn: isBuiltIn(name), resourceIdentifier }
+}
+
+function textOf(tenant: string, name: string, grants: readonly Grant[]): string {
+  return JSON.stringify(entryOf(tenant, name, grants))
 }

@@ -5,6 +5,7 @@ import { Problem } from '#model/problem'
 import { servicesWithin } from '#model/scope'
 import type { ServiceSchema } from '#model/service-schema'
 import type { RouteContext } from '#routes/context'
+import { mustMatch, thingReply } from '#routes/entity-tag'
 import { listReply } from '#routes/list-reply'
 import { lookAtTenant } from '#routes/looking'
 import { etagOf, notModified, streamHeaders } from '#routes/stream-position'
@@ -37,23 +38,31 @@ export function schemaRoutes(context: RouteContext): Binding[] {
       })
     }),
 
-    bind(api.readSchema, ({ caller, parameters: { serviceIdentifier } }) => {
-      const schema = lookAtTenant(context, caller.tenant).schemas.get(serviceIdentifier)
+    bind(api.readSchema, (call) => {
+      const { serviceIdentifier } = call.parameters
+      const schema = lookAtTenant(context, call.caller.tenant).schemas.get(serviceIdentifier)
       if (!schema) throw new Problem('not_found')
-      return textReply(context, schemaText(serviceIdentifier, schema))
+      return thingReply(context, call, schemaText(serviceIdentifier, schema))
     }),
 
-    bind(api.putSchema, async ({ caller, parameters, body: schema, bodyBytes }) => {
+    // Looked at and turned in one breath: what `If-Match` meant is what is replaced.
+    bind(api.putSchema, async (call) => {
+      const { caller, parameters, body: schema, bodyBytes } = call
       const { serviceIdentifier } = parameters
-      const isThere = lookAtTenant(context, caller.tenant).schemas.has(serviceIdentifier)
-      permit({ resource: 'schemas', action: putAction(isThere), within: 'service' }, caller, parameters)
+      const before = lookAtTenant(context, caller.tenant).schemas.get(serviceIdentifier)
+      permit({ resource: 'schemas', action: putAction(before !== undefined), within: 'service' }, caller, parameters)
+      mustMatch(call, before && schemaText(serviceIdentifier, before))
       const put = { type: 'put_schema', service: serviceIdentifier, schema }
       await system.ask(tenantAddress(caller.tenant), put, bodyBytes.byteLength)
       return textReply(context, schemaText(serviceIdentifier, schema))
     }),
 
-    bind(api.deleteSchema, async ({ caller, parameters: { serviceIdentifier } }) => {
-      await system.ask(tenantAddress(caller.tenant), { type: 'delete_schema', service: serviceIdentifier })
+    bind(api.deleteSchema, async (call) => {
+      const { tenant } = call.caller
+      const { serviceIdentifier } = call.parameters
+      const before = lookAtTenant(context, tenant).schemas.get(serviceIdentifier)
+      if (before) mustMatch(call, schemaText(serviceIdentifier, before))
+      await system.ask(tenantAddress(tenant), { type: 'delete_schema', service: serviceIdentifier })
       return { status: 204 }
     }),
   ]

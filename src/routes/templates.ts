@@ -6,9 +6,9 @@ import { Problem } from '#model/problem'
 import { type Action, reachesEvery } from '#model/scope'
 import { type StoredTemplate, templateEntryOf } from '#model/template'
 import type { RouteContext } from '#routes/context'
+import { mustMatch, thingReply } from '#routes/entity-tag'
 import { thingsReply } from '#routes/list-reply'
 import { lookAtTenant } from '#routes/looking'
-import { textReply } from '#routes/streamed'
 import { type Binding, bind } from '#server/call'
 import { putAction } from '#server/permit'
 
@@ -24,22 +24,31 @@ export function templateRoutes(context: RouteContext): Binding[] {
       })
     }),
 
-    bind(api.readTemplate, ({ caller: { tenant }, parameters: { name } }) =>
-      textReply(context, textOf(tenant, name, templateThere(context, tenant, name))),
-    ),
+    bind(api.readTemplate, (call) => {
+      const { tenant } = call.caller
+      const { name } = call.parameters
+      return thingReply(context, call, textOf(tenant, name, templateThere(context, tenant, name)))
+    }),
 
-    bind(api.putTemplate, async ({ caller, parameters: { name }, body, bodyBytes }) => {
+    // Looked at and turned in one breath: what `If-Match` meant is what is replaced.
+    bind(api.putTemplate, async (call) => {
+      const { caller, body, bodyBytes } = call
       const { tenant, user } = caller
-      mustReachAll(caller, putAction(lookAtTenant(context, tenant).templates.has(name)))
+      const { name } = call.parameters
+      const before = lookAtTenant(context, tenant).templates.get(name)
+      mustReachAll(caller, putAction(before !== undefined))
+      mustMatch(call, before && textOf(tenant, name, before))
       const put: PutTemplate = { type: 'put_template', name, body, author: user }
       const stored = await system.ask(tenantAddress(tenant), put, bodyBytes.byteLength)
       return { status: 200, json: templateEntryOf(tenant, name, stored as StoredTemplate) }
     }),
 
-    bind(api.deleteTemplate, async ({ caller, parameters: { name } }) => {
-      mustReachAll(caller, 'delete')
-      templateThere(context, caller.tenant, name)
-      await system.ask(tenantAddress(caller.tenant), { type: 'delete_template', name } satisfies DeleteTemplate)
+    bind(api.deleteTemplate, async (call) => {
+      const { tenant } = call.caller
+      const { name } = call.parameters
+      mustReachAll(call.caller, 'delete')
+      mustMatch(call, textOf(tenant, name, templateThere(context, tenant, name)))
+      await system.ask(tenantAddress(tenant), { type: 'delete_template', name } satisfies DeleteTemplate)
       return { status: 204 }
     }),
   ]

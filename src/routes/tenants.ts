@@ -7,13 +7,19 @@ import { formatCrn } from '#model/crn'
 import { Problem } from '#model/problem'
 import type { TenantEntry } from '#model/tenant'
 import type { RouteContext } from '#routes/context'
+import { mustMatch, thingReply } from '#routes/entity-tag'
 import { lookAtDirectory } from '#routes/looking'
 import { textReply } from '#routes/streamed'
-import { type Binding, bind } from '#server/call'
+import { type Binding, bind, type Call } from '#server/call'
 
 /** Who answers for tenants. That they are the affair of tenant `default` alone is what its scopes say. Contract 2. */
 export function tenantRoutes(context: RouteContext): Binding[] {
   const { system } = context
+  const tenantThere = ({ parameters }: Pick<Call<{ readonly tenantIdentifier: string }>, 'parameters'>): TenantRow => {
+    const row = tenantRow(lookAtDirectory(context), parameters.tenantIdentifier)
+    if (!row) throw new Problem('not_found')
+    return row
+  }
   return [
     bind(api.listTenants, () => textReply(context, JSON.stringify(tenantRows(lookAtDirectory(context)).map(entryOf)))),
 
@@ -31,25 +37,26 @@ export function tenantRoutes(context: RouteContext): Binding[] {
       return { status: 201, headers, json: entryOf(row as TenantRow) }
     }),
 
-    bind(api.readTenant, ({ parameters: { tenantIdentifier } }) => {
-      const row = tenantRow(lookAtDirectory(context), tenantIdentifier)
-      if (!row) throw new Problem('not_found')
-      return textReply(context, JSON.stringify(entryOf(row)))
-    }),
+    bind(api.readTenant, (call) => thingReply(context, call, textOf(tenantThere(call)))),
 
-    bind(api.updateTenant, async ({ parameters, body: { name, hosts, twoFactor, basic } }) => {
+    // Looked at and turned in one breath: what `If-Match` meant is what is changed.
+    bind(api.updateTenant, async (call) => {
+      const { name, hosts, twoFactor, basic } = call.body
       const change = {
         ...(name !== undefined && { name }),
         ...(hosts !== undefined && { hosts }),
         ...(twoFactor !== undefined && { twoFactor }),
         ...(basic !== undefined && { basic }),
       }
-      const update: UpdateTenant = { type: 'update_tenant', tenant: parameters.tenantIdentifier, change }
+      const update: UpdateTenant = { type: 'update_tenant', tenant: call.parameters.tenantIdentifier, change }
+      mustMatch(call, textOf(tenantThere(call)))
       return { status: 200, json: entryOf((await system.ask(directoryAddress, update)) as TenantRow) }
     }),
 
     // What was in it goes in the background, from the moment on in which this is stored.
-    bind(api.deleteTenant, async ({ parameters: { tenantIdentifier: tenant } }) => {
+    bind(api.deleteTenant, async (call) => {
+      const { tenantIdentifier: tenant } = call.parameters
+      mustMatch(call, textOf(tenantThere(call)))
       await system.ask(directoryAddress, { type: 'delete_tenant', tenant } satisfies ChangeTenant)
       return { status: 204 }
     }),
@@ -66,4 +73,8 @@ function entryOf({ tenantIdentifier, name, hosts, twoFactor, basic, createdAt }:
     createdAt,
     resourceIdentifier: formatCrn({ type: 'tenant', id: tenantIdentifier }),
   }
+}
+
+function textOf(row: TenantRow): string {
+  return JSON.stringify(entryOf(row))
 }

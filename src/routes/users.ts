@@ -12,10 +12,11 @@ import { formatCrn } from '#model/crn'
 import { madeId } from '#model/server-made-id'
 import type { UserEntry } from '#model/user'
 import type { RouteContext } from '#routes/context'
+import { mustMatch, thingReply } from '#routes/entity-tag'
 import { grantsOfRoles, mayGive, mustCover } from '#routes/held-roles'
 import { listReply } from '#routes/list-reply'
 import { lookAtDirectory, lookAtTenant, userThere } from '#routes/looking'
-import { type Names, textReply } from '#routes/streamed'
+import type { Names } from '#routes/streamed'
 import { bindForTenant, locationOf } from '#routes/target-tenant'
 import type { Binding } from '#server/call'
 
@@ -49,20 +50,22 @@ export function userRoutes(context: RouteContext): Binding[] {
           isShown: () => true,
           textOf: (name) => {
             const row = rowByName(lookAtDirectory(context), name)
-            return row?.tenant === tenant ? JSON.stringify(entryOf(row)) : undefined
+            return row?.tenant === tenant ? textOf(row) : undefined
           },
         },
       )
     }),
 
-    bindForTenant(context, api.readUser, ({ parameters: { name } }, tenant) =>
-      textReply(context, JSON.stringify(entryOf(userThere(context, tenant, name)))),
+    bindForTenant(context, api.readUser, (call, tenant) =>
+      thingReply(context, call, textOf(userThere(context, tenant, call.parameters.name))),
     ),
 
-    bindForTenant(context, api.updateUser, async ({ caller, parameters, body }, tenant) => {
-      const { email, roles, state } = body
+    bindForTenant(context, api.updateUser, async (call, tenant) => {
+      const { caller, parameters } = call
+      const { email, roles, state } = call.body
       const before = userToEdit(context, caller, tenant, parameters.name)
       if (roles) mayGive(context, caller, tenant, roles)
+      mustMatch(call, textOf(before))
       const row = await system.ask(directoryAddress, {
         type: 'update_user',
         user: before.id,
@@ -73,9 +76,10 @@ export function userRoutes(context: RouteContext): Binding[] {
       return { status: 200, json: entryOf(row as UserRow) }
     }),
 
-    bindForTenant(context, api.deleteUser, async ({ caller, parameters }, tenant) => {
-      const { id } = userToEdit(context, caller, tenant, parameters.name)
-      await system.ask(directoryAddress, { type: 'remove_user', user: id } satisfies RemoveUser)
+    bindForTenant(context, api.deleteUser, async (call, tenant) => {
+      const row = userToEdit(context, call.caller, tenant, call.parameters.name)
+      mustMatch(call, textOf(row))
+      await system.ask(directoryAddress, { type: 'remove_user', user: row.id } satisfies RemoveUser)
       return { status: 204 }
     }),
 
@@ -137,4 +141,8 @@ function entryOf({ id, name, email, roles, state, factors, createdAt }: UserRow)
     createdAt,
     resourceIdentifier,
   }
+}
+
+function textOf(row: UserRow): string {
+  return JSON.stringify(entryOf(row))
 }

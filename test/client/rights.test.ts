@@ -6,6 +6,7 @@ import { basicHeader, grant, newName, Person, report, root, startWithIdentity } 
 import { climate, noModifier, sensor, temperature } from '#test/blackbox/sensor'
 import type { StartedServer } from '#test/blackbox/started-server'
 import { until } from '#test/blackbox/until'
+import { fasterTime } from '#test/client/faster-time'
 import { ShakyProxy } from '#test/client/shaky-proxy'
 
 /** What a state shows to whom, and what becomes of it when that changes. Contract 2, 4. */
@@ -109,6 +110,35 @@ describe('a state of somebody', () => {
     expect((await server.ask('/link', { method: 'POST', body, headers: basicHeader(other) })).status).toBe(204)
     const seen = () => [...(state.device(other.name).value?.services.keys() ?? [])]
     await until(() => seen().join() === 'other', 'what it offers now, of which no event tells')
+  })
+
+  test('lets go of a removed device without services, of which who hears nothing of devices hears nothing', async () => {
+    const deviceIdentifier = newName('SILENT').toUpperCase()
+    await owner.call('POST /devices', { body: { deviceIdentifier } })
+    const others = [await makeDevice(), await makeDevice()]
+    const role = newName('role')
+    await admin.putRole(role, grant({ service: ['read'], meta: ['read'] }))
+    const { name, password } = await admin.bring(newName('person'), [role])
+    const asked: URL[] = []
+    const fetch: typeof globalThis.fetch = (url, init) => {
+      asked.push(new URL(String(url)))
+      return globalThis.fetch(url, init)
+    }
+    const credentials = { scheme: 'dpop', email: name, password } as const
+    const client = connect({ url: proxy.url, WebSocket, fetch, ...fasterTime(60), credentials })
+    clients.push(client)
+    const state = client.state()
+    await state.ready
+    const heard: string[] = []
+    state.events((event) => JSON.stringify(event).includes(deviceIdentifier) && heard.push(event.type))
+    expect(state.devices.has(deviceIdentifier)).toBe(true)
+    await owner.call('DELETE /devices/:deviceIdentifier', { parameters: { deviceIdentifier } })
+    await until(() => !state.devices.has(deviceIdentifier), 'the device to go')
+    expect(heard).toEqual([])
+    expect(others.every((other) => state.devices.has(other.name))).toBe(true)
+    // None of those that would be heard of was asked after.
+    const named = new Set(asked.flatMap(({ searchParams }) => searchParams.getAll('deviceIdentifier')))
+    expect(others.some((other) => named.has(other.name))).toBe(false)
   })
 
   test('ends with its session, shows nothing any more, and begins again with the next', async () => {

@@ -244,7 +244,11 @@ describe('a client’s session', () => {
       message: 'Not Found',
     })
     expect(await program.answer('GET /devices/:deviceIdentifier', { parameters })).toMatchObject({ status: 404 })
-    await expect(connect({ url: 'http://127.0.0.1:9' }).call('GET /health')).rejects.toBeInstanceOf(ConnectionLost)
+    const lost = await connect({ url: 'http://127.0.0.1:9' })
+      .call('GET /health')
+      .catch((error) => error)
+    expect(lost).toBeInstanceOf(ConnectionLost)
+    expect(lost.mayHaveChanged).toBe(false)
     const signal = AbortSignal.abort(new Error('enough'))
     await expect(program.call('GET /health', { signal })).rejects.toThrow('enough')
     await expect(
@@ -259,7 +263,10 @@ describe('a client’s session', () => {
     const body = { name: newName('Hall'), devices: [] }
     let lost = 0
     record.loses = ({ method, path }) => method === 'POST' && path === '/groups' && lost++ === 0
-    await expect(program.call('POST /groups', { body })).rejects.toBeInstanceOf(ConnectionLost)
+    await expect(program.call('POST /groups', { body })).rejects.toMatchObject({
+      name: 'ConnectionLost',
+      mayHaveChanged: true,
+    })
     const { resourceIdentifier } = await program.call('POST /groups', { body })
     expect(record.statusesOf('POST /groups')).toEqual([201, 201])
     const made = (await program.call('GET /groups')).filter(({ name }) => name === body.name)

@@ -145,6 +145,46 @@ describe('signing in, in a browser', () => {
     await ann.isAccessible()
   })
 
+  test('what was filled in outlives the session, for the same user alone', async () => {
+    const who = await admin.bring(newName('editor'), ['admin'])
+    expect((await admin.post('/devices', { deviceIdentifier: 'PUMP-1', meta: { hall: 3 } })).status).toBe(201)
+    const endAll = async () => expect((await admin.delete(`/iam/users/${who.name}/sessions`)).status).toBe(204)
+    const ann = await visit()
+    const typed = '{ "hall": 4 }'
+    const dialog = ann.page.getByRole('dialog', { name: 'Notes about PUMP-1' })
+    await ann.signIn(who)
+    await ann.sees('Fleet')
+    await ann.goTo('/devices/PUMP-1')
+    await ann.button('Edit…').click()
+    await dialog.getByLabel('Notes, as JSON').fill(typed)
+    await endAll()
+    await ann.sees('Sign in')
+    await ann.reads('with what you had filled in')
+    expect(await ann.field('E-mail address or name').inputValue()).toBe(who.name)
+    // Nothing of the page is seen or reached, and signing in is not put away.
+    for (let press = 0; press < 3; press++) await ann.page.keyboard.press('Escape')
+    expect([await dialog.isVisible(), await ann.page.getByText('PUMP-1').first().isVisible()]).toEqual([false, false])
+    await ann.isAccessible()
+    await fitsAPhone(ann)
+    await ann.signIn(who)
+    await ann.sees('PUMP-1')
+    await ann.isLive()
+    const field = dialog.getByLabel('Notes, as JSON')
+    expect([await field.inputValue(), await ann.page.title()]).toEqual([typed, 'PUMP-1 · Device Data Backend'])
+    expect(await ann.page.evaluate('document.activeElement?.tagName')).toBe('TEXTAREA')
+    await dialog.getByRole('button', { name: 'Save' }).click()
+    await ann.reads('The notes about PUMP-1 were changed')
+    expect((await admin.get('/meta/PUMP-1')).json).toMatchObject({ meta: { hall: 4 } })
+
+    await ann.goTo('/functions/groups/new')
+    await ann.field('Name').fill('Nobody else’s')
+    await endAll()
+    await ann.sees('Sign in')
+    await ann.signIn(root)
+    await ann.sees('New group')
+    expect(await ann.field('Name').inputValue()).toBe('')
+  })
+
   test('which tenant, where several know the name and the password', async () => {
     const email = 'twin@example.com'
     const password = 'the very same password'

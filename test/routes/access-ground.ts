@@ -542,7 +542,8 @@ export class AccessGround {
     const binding = open.find(({ entry }) => entry.name === name)
     if (!binding) throw new Error(`nobody answers ${name}`)
     const parsed = binding.entry.body?.schema.parse(body)
-    const call = { caller: anonymous, parameters, query: {}, body: parsed, bodyBytes: new Uint8Array(0) }
+    const asked = { parameters, query: {}, body: parsed, bodyBytes: new Uint8Array(0), header: () => '' }
+    const call = { caller: anonymous, ...asked }
     await binding.answer(call as unknown as Call)
   }
 

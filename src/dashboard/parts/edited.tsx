@@ -1,7 +1,11 @@
 import { type ComponentChildren, Fragment } from 'preact'
 import { useState } from 'preact/hooks'
+import { type CallOptions, etagOf } from '#client/client'
 import { Button } from '#dashboard/parts/button'
 import { Explained } from '#dashboard/parts/explained'
+
+/** What a call is told so that it changes nothing but what was read; `*`: nothing that is there. */
+export type Unchanged = Pick<CallOptions, 'ifMatch' | 'ifNoneMatch'>
 
 /** One round of editing something that others may edit at the same time. */
 export interface Edit<Value> {
@@ -13,9 +17,9 @@ export interface Edit<Value> {
   /**
    * To be called before anything is sent: reads it again, and throws where it is no more what it was begun with. Whoever
    * edits is told then, and what he sends after that is sent. `of`: what of it would be replaced; all that is filled in,
-   * unless said. Between this and the sending somebody may still be faster: the routes know no If-Match.
+   * unless said. What it answers goes with what is sent: should somebody be faster still, that is refused.
    */
-  readonly check: (read: () => Promise<Value>, of?: (value: Value) => unknown) => Promise<void>
+  readonly check: (read: () => Promise<Value>, of?: (value: Value) => unknown) => Promise<Unchanged>
   /** Was saved: what was sent is what there is now. */
   readonly keep: (saved: Value) => void
 }
@@ -56,7 +60,7 @@ export function Edited<Value>({ found, what, filled = itself, isHeld = false, ch
     touch: () => setDirty(true),
     check: async (read, of = filled) => {
       const now = await read()
-      if (isSame(of(now), of(latest))) return
+      if (isSame(of(now), of(latest))) return now === undefined ? { ifNoneMatch: '*' } : { ifMatch: etagOf(now) }
       setLatest(now)
       throw new Explained(`Somebody changed ${what} while you did, so nothing was sent: see above`)
     },

@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import { Button, Slow, useAction } from '#dashboard/parts/button'
 import { problemText } from '#dashboard/parts/problem-text'
-import { useUnsaved } from '#dashboard/parts/unsaved'
+import { useFilledIn, useUnsaved } from '#dashboard/parts/unsaved'
 
 export interface FormProps {
   /** Runs when it is sent; while its promise is open the form is busy, and a failure stands in it. */
@@ -13,7 +13,10 @@ export interface FormProps {
   readonly onCancel?: (() => void) | undefined
   readonly isDisabled?: boolean | undefined
   readonly label?: string | undefined
-  /** Whether leaving would lose something, so that it asks first. `touched`: once anything was typed or chosen in it. */
+  /**
+   * Whether leaving would lose something, so that it asks first. `touched`: once anything was typed or chosen in it. Without
+   * it nobody is asked.
+   */
   readonly isUnsaved?: boolean | 'touched' | undefined
   /** It takes its time, and says how far it is. */
   readonly isLong?: boolean | undefined
@@ -22,10 +25,11 @@ export interface FormProps {
 
 /** Fields that are sent together, by the button or the Enter key. */
 export function Form(props: FormProps) {
-  const { onSubmit, submit, kind = 'primary', onCancel, isDisabled, label, isUnsaved = false, isLong, children } = props
+  const { onSubmit, submit, kind = 'primary', onCancel, isDisabled, label, isUnsaved, isLong, children } = props
   const { isRunning, isSlow, problem, run } = useAction(onSubmit)
   const [isTouched, setTouched] = useState(false)
-  useUnsaved(isUnsaved === 'touched' ? isTouched : isUnsaved)
+  useUnsaved(isUnsaved === 'touched' ? isTouched : isUnsaved === true)
+  useFilledIn(typeof isUnsaved === 'boolean' ? isUnsaved : isTouched)
   return (
     <form
       class="form"

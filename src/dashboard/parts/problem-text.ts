@@ -8,6 +8,8 @@ interface ProblemFields {
   readonly details?: readonly { readonly path: string; readonly message: string }[]
   readonly retryAfterSeconds?: number
   readonly requestId?: string
+  /** Of one that was not answered. */
+  readonly mayHaveChanged?: boolean
 }
 
 const byCode: Readonly<Record<string, string>> = {
@@ -23,10 +25,11 @@ const byCode: Readonly<Record<string, string>> = {
 }
 
 const byStatus: Readonly<Record<number, string>> = {
-  401: 'You are signed out. Sign in again.',
+  401: 'You were not signed in any more, so nothing was done. Sign in, and try it again.',
   403: 'You may not do this.',
   404: 'It is not there any more, or you may not see it.',
   409: 'It is there already, or in use.',
+  412: 'Somebody changed it at the same moment, so yours was not saved. Save again to see what is there now.',
   413: 'It is too large.',
   429: 'Too many attempts.',
   500: 'The server made a mistake.',
@@ -60,9 +63,11 @@ export function statusOf(problem: unknown): number | undefined {
   return ((problem ?? {}) as ProblemFields).status
 }
 
+const unknownText = 'No answer came, so it may have been done or not. Look whether it was before you try it again.'
+
 /** What browsers and the client throw, by its name. */
 const byName: Readonly<Record<string, string>> = {
-  ConnectionLost: 'The server cannot be reached. Nothing is known to have changed.',
+  ConnectionLost: 'The server cannot be reached at the moment.',
   // Of keys. https://www.w3.org/TR/webauthn-3/#sctn-privacy-considerations-client
   NotAllowedError: 'It was cancelled, or took too long.',
   InvalidStateError: 'This key is known already.',
@@ -71,6 +76,7 @@ const byName: Readonly<Record<string, string>> = {
 
 function lostText(problem: unknown): string {
   if (!(problem instanceof Error)) return 'It did not work.'
+  if ((problem as ProblemFields).mayHaveChanged) return unknownText
   return byName[problem.name] ?? (problem.message ? sentence(problem.message) : 'It did not work.')
 }
 

@@ -17,6 +17,8 @@ interface Unsaved {
 }
 
 const unsaved = new Set<Unsaved>()
+/** How much there is that nobody could get back, whether leaving asks about it or not. */
+let filledIn = 0
 let address = ''
 
 /** Waits for somebody to say that he means it. */
@@ -37,6 +39,22 @@ export function useUnsaved(isUnsaved: boolean): void {
       unsaved.delete(mine)
     }
   }, [isUnsaved, place])
+}
+
+/** Something was typed or chosen in it, or it is shown this once: should the session end, the page is kept. */
+export function useFilledIn(isFilledIn: boolean): void {
+  useLayoutEffect(() => {
+    if (!isFilledIn) return undefined
+    filledIn += 1
+    return () => {
+      filledIn -= 1
+    }
+  }, [isFilledIn])
+}
+
+/** Whether the page holds what would be lost with it. */
+export function holdsWork(): boolean {
+  return filledIn > 0
 }
 
 /** What it is called in is closed by a button alone, not by Escape or a press beside it. */

@@ -51,9 +51,10 @@ function RoleForm({ draft, check, taken, onSaved, onCancel }: RoleEditorProps & 
   const idle = grants.findIndex(({ grant }) => isIdle(grant))
 
   const save = async () => {
-    await check(() => readRole(name, draft))
+    const unchanged = await check(() => readRole(name, draft))
+    const place = { parameters: { role: name }, query: tenantQuery() }
     const body = { grants: grants.map(({ grant }) => grant) }
-    const call = client.call('PUT /iam/roles/:role', { parameters: { role: name }, query: tenantQuery(), body })
+    const call = client.call('PUT /iam/roles/:role', { ...place, ...(isNew ? { ifNoneMatch: '*' } : unchanged), body })
     await explained(call, { 403: beyond, 404: shortNameRule })
     say(`Role ${name} is saved; it holds for everybody who is signed in within a second`)
     onSaved()

@@ -3,6 +3,7 @@ import { useEffect, useRef } from 'preact/hooks'
 import { Button } from '#dashboard/parts/button'
 import { Copy } from '#dashboard/parts/copy'
 import { Section } from '#dashboard/parts/page'
+import { useFilledIn } from '#dashboard/parts/unsaved'
 
 /**
  * A secret that nobody can be shown again. It stands in the page until it is put away by hand: a dialog would be gone with
@@ -24,6 +25,7 @@ export function ShownOnce({
   readonly children: ComponentChildren
 }) {
   const frame = useRef<HTMLDivElement>(null)
+  useFilledIn(true)
   useEffect(() => {
     frame.current?.focus()
     frame.current?.scrollIntoView({ block: 'nearest' })

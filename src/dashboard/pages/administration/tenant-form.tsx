@@ -44,11 +44,11 @@ function Fields({ tenant, check, onSaved, onCancel }: TenantFormProps & Partial<
       const parameters = { tenantIdentifier }
       const changed = changedOf<typeof body>({ ...tenant, hosts: tenant.hosts ?? [] }, body)
       if (Object.keys(changed).length === 0) return onSaved()
-      await check?.(
+      const unchanged = await check?.(
         () => client.call('GET /iam/tenants/:tenantIdentifier', { parameters }),
         (now) => partOf(now, changed),
       )
-      await client.call('PATCH /iam/tenants/:tenantIdentifier', { parameters, body: changed })
+      await client.call('PATCH /iam/tenants/:tenantIdentifier', { ...unchanged, parameters, body: changed })
     } else {
       const call = client.call('POST /iam/tenants', { body: { ...body, tenantIdentifier } })
       await explained(call, {

@@ -78,11 +78,11 @@ function UserForm({ user, check, onDone, onCancel }: EditFormProps & Pick<Edit<U
     const before = { email: user.email ?? null, roles: [...user.roles] }
     const body = changedOf(before, { email: email === '' ? null : email, roles: [...roles] })
     if (Object.keys(body).length === 0) return onDone()
-    await check(
+    const unchanged = await check(
       () => client.call('GET /iam/users/:name', place),
       (now) => partOf(now, body),
     )
-    await explained(client.call('PATCH /iam/users/:name', { ...place, body }), {
+    await explained(client.call('PATCH /iam/users/:name', { ...place, ...unchanged, body }), {
       403: beyond,
       409: lastAdministrator,
     })

@@ -105,8 +105,9 @@ function EditedAlarm({ alarm, id, again }: EditedAlarmProps) {
           isDirty={isDirty}
           onDirty={touch}
           onSubmit={async (body) => {
-            await check(() => readAlarm(id))
-            const saved = await client.call('PUT /alarms/:alarmId', { parameters: { alarmId: id }, body })
+            const unchanged = await check(() => readAlarm(id))
+            const parameters = { alarmId: id }
+            const saved = await client.call('PUT /alarms/:alarmId', { ...unchanged, parameters, body })
             say(`${saved.name} is saved`)
             keep(saved)
             again()

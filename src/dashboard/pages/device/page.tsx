@@ -1,11 +1,12 @@
 import '#dashboard/pages/device/device.css'
-import { useMemo, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import { firstMessage } from '#dashboard/commands'
 import { ActiveAlarms } from '#dashboard/pages/device/active-alarms'
 import { DeviceActions } from '#dashboard/pages/device/device-actions'
 import { Firmware } from '#dashboard/pages/device/firmware'
 import { MetaSection } from '#dashboard/pages/device/meta-section'
 import { ServiceSection } from '#dashboard/pages/device/service-section'
+import { useDevice } from '#dashboard/pages/device/use-device'
 import { useHistory } from '#dashboard/pages/device/use-history'
 import { Command, Empty, NotRead } from '#dashboard/parts/empty'
 import { Link } from '#dashboard/parts/link'
@@ -23,7 +24,7 @@ export default function DevicePage({ params }: PageProps) {
   const identifier = (params.id ?? '').toUpperCase()
   const { schemas, connection } = state()
   useObservable(schemas)
-  const device = useObservable(useMemo(() => state().device(identifier), [identifier]))
+  const device = useDevice(identifier)
   const history = useHistory(device)
   const connected = useObservable(connection).state
   const [isGone, setGone] = useState(false)

@@ -75,7 +75,7 @@ export function Rollout({ project, releases, rollout, devices }: KnownProject) {
             <RolloutForm
               project={project}
               before={begun ?? undefined}
-              check={() => check(() => readRollout(project))}
+              check={async () => void (await check(() => readRollout(project)))}
               versions={versionsOf(releases.value)}
               groups={groups}
               devices={devices.length}

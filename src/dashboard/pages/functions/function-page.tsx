@@ -97,8 +97,9 @@ function EditedFunction({ fn, id, again }: { readonly fn: Fn; readonly id: strin
             isDirty={isDirty}
             onDirty={touch}
             onSubmit={async (body) => {
-              await check(() => readFunction(id))
-              const saved = await client.call('PATCH /functions/:functionId', { parameters: { functionId: id }, body })
+              const unchanged = await check(() => readFunction(id))
+              const parameters = { functionId: id }
+              const saved = await client.call('PATCH /functions/:functionId', { ...unchanged, parameters, body })
               say(`${saved.name} is saved`)
               keep(saved)
               again()

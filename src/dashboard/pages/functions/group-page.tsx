@@ -76,8 +76,8 @@ function OneGroupPage({ id }: { readonly id: string }) {
                     edit={edit}
                     submit="Save"
                     onSubmit={async (body) => {
-                      await edit.check(() => client.call('GET /groups/:groupId', { parameters }))
-                      const saved = await client.call('PATCH /groups/:groupId', { parameters, body })
+                      const unchanged = await edit.check(() => client.call('GET /groups/:groupId', { parameters }))
+                      const saved = await client.call('PATCH /groups/:groupId', { ...unchanged, parameters, body })
                       say(`${saved.name} is saved`)
                       edit.keep(saved)
                       called.again()

@@ -55,8 +55,8 @@ export default function TemplatePage({ params: { id: name = '' } }: PageProps) {
                 onDirty={touch}
                 isReadOnly={!mayI('functions', begun ? 'update' : 'create', { deviceIdentifier: '*' })}
                 onSubmit={async (locales) => {
-                  await check(() => readTemplate(name))
-                  keep(await client.call('PUT /templates/:name', { parameters, body: { locales } }))
+                  const unchanged = await check(() => readTemplate(name))
+                  keep(await client.call('PUT /templates/:name', { ...unchanged, parameters, body: { locales } }))
                   say(`The template ${name} is saved`)
                   called.again()
                 }}

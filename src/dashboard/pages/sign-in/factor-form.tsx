@@ -5,7 +5,7 @@ import { OneTimeCode } from '#dashboard/pages/sign-in/one-time-code'
 import { Button } from '#dashboard/parts/button'
 import { TextField } from '#dashboard/parts/fields'
 import { Form } from '#dashboard/parts/form'
-import { client, session } from '#dashboard/session'
+import { client, present } from '#dashboard/session'
 
 const titles: Readonly<Record<FactorMethod, string>> = {
   totp: 'With a code from the app',
@@ -15,7 +15,7 @@ const titles: Readonly<Record<FactorMethod, string>> = {
 
 /** Completes a sign-in with one of the factors that the user has. */
 export function FactorForm() {
-  const methods = session.value.methods ?? []
+  const methods = present.value.methods ?? []
   const [chosen, setChosen] = useState<FactorMethod | undefined>(methods[0])
   return (
     <>

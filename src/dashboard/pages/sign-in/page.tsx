@@ -10,17 +10,17 @@ import { Button } from '#dashboard/parts/button'
 import { Checkbox, TextField } from '#dashboard/parts/fields'
 import { Form } from '#dashboard/parts/form'
 import { Link } from '#dashboard/parts/link'
-import { client, isEnded, session } from '#dashboard/session'
+import { client, isEnded, isKept, present, session } from '#dashboard/session'
 import { ThemeSwitch } from '#dashboard/theme-switch'
 
 /** In front of everything else: password, then the tenant if several fit, then a second factor if one is wanted. */
 export default function SignInPage() {
   const [location] = useHashLocation()
   const isSigningUp = location.startsWith('/sign-up')
-  const { state, enroll } = session.value
+  const { state, enroll } = present.value
   const step = state === 'second factor' ? (enroll ? 'enroll' : 'factor') : isSigningUp ? 'sign up' : 'sign in'
   return (
-    <main class="sign-in" id="content">
+    <main class="sign-in">
       <header>
         <Brand />
         <ThemeSwitch />
@@ -43,7 +43,8 @@ function Titled({ title, children }: { readonly title: string; readonly children
 }
 
 function PasswordStep() {
-  const [name, setName] = useState('')
+  const isAwaited = isKept()
+  const [name, setName] = useState((isAwaited && session.value.name) || '')
   const [password, setPassword] = useState('')
   const [keep, setKeep] = useState(true)
   const [tenants, setTenants] = useState<readonly TenantChoice[]>([])
@@ -74,7 +75,14 @@ function PasswordStep() {
     <Titled title="Sign in">
       {isEnded.value && (
         <p class="notice" role="status">
-          Your session has ended: it ran out, or was ended elsewhere. Sign in again, and you are back on the same page.
+          Your session has ended: it ran out, or was ended elsewhere. Sign in again, and you are back on the same page
+          {isAwaited ? (
+            <>
+              , with what you had filled in: it is kept for <strong>{session.value.name}</strong> alone, in this tab.
+            </>
+          ) : (
+            '.'
+          )}
         </p>
       )}
       {!isSecureContext && (
@@ -90,7 +98,7 @@ function PasswordStep() {
           onInput={setName}
           autocomplete="username"
           maxLength={256}
-          hasFocus
+          hasFocus={!isAwaited}
         />
         <TextField
           label="Password"
@@ -98,6 +106,7 @@ function PasswordStep() {
           value={password}
           onInput={setPassword}
           autocomplete="current-password"
+          hasFocus={isAwaited}
           maxLength={256}
         />
         <Checkbox label="Stay signed in on this device" isChecked={keep} onChange={setKeep} />

@@ -1,0 +1,44 @@
+import { createHash } from 'node:crypto'
+import { Problem } from '#model/problem'
+import type { RouteContext } from '#routes/context'
+import { textReply } from '#routes/streamed'
+import type { Call, Reply } from '#server/call'
+import { isEtagNamed } from '#server/named-etag'
+
+/** Of things that people edit: which one it was that somebody has read, and that it still is. RFC 9110 §8.8.3, §13.1 */
+
+type Asked = Pick<Call, 'header'>
+
+/** 132 bits: nobody finds two texts of one tag. */
+const tagCharacters = 22
+
+/** Of what is shown of a thing, to whomever and whenever. */
+export function tagOf(text: string): string {
+  return `"${createHash('sha256').update(text).digest('base64url').slice(0, tagCharacters)}"`
+}
+
+/** A thing by itself; without it where the client has it. */
+export async function thingReply(context: RouteContext, call: Asked, text: string): Promise<Reply> {
+  const ETag = tagOf(text)
+  const reply = await textReply(context, text, { ETag })
+  return isEtagNamed(call.header('if-none-match'), ETag) ? { status: 304, headers: { ETag } } : reply
+}
+
+/**
+ * Lets a change through only where the thing is still the one that the client means, if it says so. To be asked in one
+ * breath with the turn: between the two nobody else may be.
+ *
+ * @param text what is shown of it now; undefined where there is none
+ * @throws Problem `changed_meanwhile`
+ */
+export function mustMatch(call: Asked, text: string | undefined): void {
+  const [wanted, unwanted] = [call.header('if-match'), call.header('if-none-match')]
+  if (wanted === '' && unwanted === '') return
+  const isAny = (tags: string) => text !== undefined && isEtagNamed(asWeSaid(tags), tagOf(text))
+  if ((wanted !== '' && !isAny(wanted)) || (unwanted !== '' && isAny(unwanted))) throw new Problem('changed_meanwhile')
+}
+
+/** Proxies that compress answers write their own into our tags: `W/` before them, which is put aside anyway, or an ending. */
+function asWeSaid(tags: string): string {
+  return tags.replace(/-(?:gzip|br|zstd|deflate)"/g, '"')
+}
