@@ -8,8 +8,8 @@ import { proveSoak, type SoakOptions, type SoakReport, warmShare } from '#bench/
 const help = `Usage: npm run proof -- soak [options]
 
 Runs the server for half an hour under a load of everything that comes and goes, and looks whether it needs more and more
-memory, descriptors or disk for it, once it is warm: after the first fifth of the time. What it keeps for five minutes, it has
-to keep for less than that: a shorter run finds what is not there.
+memory, descriptors or disk for it, once it is warm: after the first fifth of the time. In less than half an hour time passes
+faster for it, so that what is idle is forgotten as early; below ten minutes little can be told from noise.
 
   --minutes N           (30)
   --seed N              of chance (the clock)

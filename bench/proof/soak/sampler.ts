@@ -24,6 +24,14 @@ export interface SampledServer {
   readonly dataFolder: string
 }
 
+export interface SamplePace {
+  readonly everyMs: number
+  /** Every so many looks everything dead is collected. */
+  readonly collectEvery: number
+  /** So many times as fast time passes for the server where it waits for minutes; its timers go on as they are. */
+  readonly timesFaster: number
+}
+
 /** Reads all gauges of a running server, again and again, and keeps what it reads. */
 export class Sampler {
   readonly #sampled: SampledServer
@@ -58,10 +66,9 @@ export class Sampler {
     return this.#points.get(gauge)?.at(-1)?.value ?? 0
   }
 
-  start(everyMs: { readonly look: number; readonly collect: number }): void {
+  start(pace: SamplePace): void {
     this.#listener.start()
-    void this.#again(everyMs.look, () => this.#look())
-    void this.#again(everyMs.collect, () => this.#collect())
+    void this.#work(pace)
   }
 
   stop(): void {
@@ -69,12 +76,22 @@ export class Sampler {
     this.#listener.stop()
   }
 
-  async #again(everyMs: number, look: () => Promise<void>): Promise<void> {
-    while (!this.#isStopped && !this.#sampled.server.isEnded) {
-      // A server that doesn't answer is seen by all others.
-      await look().catch(() => undefined)
+  async #work({ everyMs, collectEvery, timesFaster }: SamplePace): Promise<void> {
+    const { server } = this.#sampled
+    for (let looks = 1; !this.#isStopped && !server.isEnded; looks++) {
       await new Promise((resolve) => setTimeout(resolve, everyMs))
+      try {
+        if (timesFaster > 1) await this.#ask({ type: 'pass', ms: everyMs * (timesFaster - 1) })
+        await this.#look()
+        if (looks % collectEvery === 0) await this.#collect()
+      } catch {
+        // A server that does not answer is noticed by all others.
+      }
     }
+  }
+
+  #ask<Answer>(question: ProbeQuestion): Promise<Answer> {
+    return this.#sampled.server.ask<Answer>(question)
   }
 
   async #look(): Promise<void> {
@@ -95,8 +112,7 @@ export class Sampler {
 
   /** Everything dead is collected, and what is left is counted. */
   async #collect(): Promise<void> {
-    const question: ProbeQuestion = { type: 'memory' }
-    const { heapBytes, bufferBytes } = await this.#sampled.server.ask<MemoryUse>(question)
+    const { heapBytes, bufferBytes } = await this.#ask<MemoryUse>({ type: 'memory' })
     this.#note('live', heapBytes + bufferBytes)
   }
 

@@ -12,6 +12,7 @@ import { passingPrefix } from '#bench/proof/soak/device-walks'
 import { type GaugeName, gauges } from '#bench/proof/soak/gauges'
 import { type Growth, growthOf } from '#bench/proof/soak/growth'
 import { Sampler } from '#bench/proof/soak/sampler'
+import { pointsMin } from '#bench/proof/soak/slope'
 import { type Surroundings, surround } from '#bench/proof/soak/surroundings'
 import { pass } from '#bench/proof/soak/walks'
 import { Witness } from '#bench/proof/witness'
@@ -45,15 +46,24 @@ export interface SoakReport {
 /** What it takes until everything that is kept for a while is as much as it stays: of the whole time. */
 export const warmShare = 0.2
 /** What is kept for a while is kept for so short a while that it goes again and again. */
-const shortLived = { STREAM_RETENTION_MB: '64', ACCESS_TOKEN_LIFETIME_S: '60', REFRESH_TOKEN_LIFETIME_S: '60' } as const
+const shortLived = {
+  STREAM_RETENTION_MB: '64',
+  ACCESS_TOKEN_LIFETIME_S: '60',
+  REFRESH_TOKEN_LIFETIME_S: '60',
+  WRITE_TIMEOUT_S: '2',
+} as const
 /**
  * Clerks rest for so many times as long as they do where the server is killed every second. What they are promised for a day
  * (answers under a key, what became of an action) is to come to little in half an hour.
  */
 const pauseTimes = 8
-/** How often gauges are read, and everything dead is collected, in the whole time. */
+/** How often gauges are read in the whole time, and after how many of these everything dead is collected. */
 const looks = 600
-const collections = 60
+const collectEvery = 10
+/** What is idle for five minutes is forgotten. When that does not fit into getting warm, time has to pass faster. */
+const warmMinutesMin = 6
+/** Beyond it who does not read for some seconds counts as dead. */
+const timesFasterMax = 20
 const cutEveryMs = { low: 2_000, high: 15_000 }
 const sayEveryMs = 30_000
 const quietMsMax = 60_000
@@ -118,8 +128,8 @@ class SoakRun {
     this.#problems.push(...(await office.settle()))
     const sampler = new Sampler({ server, url, authorization, dataFolder: this.#place.dataFolder })
     this.#sampler = sampler
-    const everyMs = (count: number) => (minutes * 60_000) / count
-    sampler.start({ look: everyMs(looks), collect: everyMs(collections) })
+    const timesFaster = Math.min(timesFasterMax, Math.max(1, warmMinutesMin / (minutes * warmShare)))
+    sampler.start({ everyMs: (minutes * 60_000) / looks, collectEvery, timesFaster })
 
     const startedAt = performance.now()
     const working = Promise.all([office.work(isOver), walks.work(), this.#disturb()])
@@ -203,12 +213,13 @@ class SoakRun {
 
   #growth(sampler: Sampler): SoakReport['growth'] {
     const warmMinutes = this.#options.minutes * warmShare
-    return Object.fromEntries(
-      Object.entries(gauges).map(([name, gauge]) => {
-        const points = sampler.pointsOf(name as GaugeName).filter(({ minutes }) => minutes >= warmMinutes)
-        return [name, growthOf(gauge, points)]
-      }),
-    )
+    const found: Partial<Record<GaugeName, Growth>> = {}
+    for (const name of Object.keys(gauges) as GaugeName[]) {
+      const points = sampler.pointsOf(name).filter(({ minutes }) => minutes >= warmMinutes)
+      if (points.length >= pointsMin) found[name] = growthOf(gauges[name], points)
+      else this.#problems.push(`${gauges[name].title}: was read ${points.length} times only`)
+    }
+    return found
   }
 
   #settings(): ServerSettings {
