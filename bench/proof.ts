@@ -7,6 +7,7 @@ import type { Outcome, Proof } from '#bench/proof/outcome'
 import { powerProof } from '#bench/proof/power-command'
 import { keepOutcome } from '#bench/proof/results'
 import { seedsCommand } from '#bench/proof/seeds-command'
+import { soakProof } from '#bench/proof/soak-command'
 import { tailsProof } from '#bench/proof/tails-command'
 
 /** The proofs: programs that try to break a promise of the server, and count. Exit code 1 when they could. */
@@ -15,7 +16,10 @@ const proofs: Readonly<Record<string, Proof>> = {
   power: powerProof,
   disk: diskProof,
   tails: tailsProof,
+  soak: soakProof,
 }
+/** One that takes as long as all others runs when it is named. */
+const whole = Object.keys(proofs).filter((name) => name !== 'soak')
 
 interface Search {
   /** One line. */
@@ -31,7 +35,7 @@ const searches: Readonly<Record<string, Search>> = {
   mutants: { about: 'mistakes planted in copies of the server, until the simulation finds each', run: mutantsCommand },
 }
 
-const usage = `Usage: npm run proof -- [name [options]]      (the first four, one after the other, when none is named)
+const usage = `Usage: npm run proof -- [name [options]]      (when none is named: ${whole.join(', ')}, one after the other)
 
 ${Object.entries({ ...proofs, ...searches })
   .map(([name, { about }]) => `  ${name.padEnd(8)} ${about}`)
@@ -59,7 +63,7 @@ async function prove(name: string | undefined, args: readonly string[]): Promise
   }
   if (name === undefined) {
     const kept: boolean[] = []
-    for (const each of Object.keys(proofs)) kept.push(await proveOne(each, []))
+    for (const each of whole) kept.push(await proveOne(each, []))
     return kept.includes(false) ? 1 : 0
   }
   const search = Object.hasOwn(searches, name) ? searches[name] : undefined

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
-import { cpSync, readdirSync } from 'node:fs'
+import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { temporaryFolder } from '#bench/harness/temporary-folder'
+import { type TemporaryFolder, temporaryFolder } from '#bench/harness/temporary-folder'
 import { projectRoot } from '#bench/project-root'
 import { runSeeds, type SeedResult } from '#bench/proof/seeds'
 import { compileSimulation } from '#bench/proof/simulation-program'
@@ -11,11 +11,13 @@ export interface MutantReport {
   readonly name: string
   /** The first seed that failed; undefined: it was not found. */
   readonly found: SeedResult | undefined
+  /** How many were tried. */
   readonly seeds: number
   readonly seconds: number
 }
 
 export interface MutantOptions {
+  /** So many seeds at a time. */
   readonly processes: number
   readonly seedsMax: number
 }
@@ -25,6 +27,8 @@ const folder = join(projectRoot, 'test/simulation/mutants')
 const copied = ['package.json', 'tsconfig.json', 'src', 'actors', 'bench', 'test']
 /** What it is not, and what is large. */
 const left = ['src/dashboard', 'bench/results', 'test/dashboard'].map((path) => join(projectRoot, path))
+/** In front of the patch: a seed that found it, as the sources were then. */
+const notedSeed = /^Seed (\d+)$/m
 
 /** Their names: each is a patch against the sources, `<name>.patch`. */
 export function mutantNames(): readonly string[] {
@@ -39,28 +43,95 @@ export function checkMutant(name: string): void {
   git(projectRoot, ['apply', '--check', patchOf(name)])
 }
 
-/** Plants one in a copy of the sources, and runs seeds from 1 on until one of them finds it. */
-export async function findMutant(name: string, { processes, seedsMax }: MutantOptions): Promise<MutantReport> {
-  const begun = performance.now()
-  const { path, remove } = temporaryFolder('mutant-')
-  for (const part of copied) {
-    const from = join(projectRoot, part)
-    cpSync(from, join(path, part), { recursive: true, filter: (file) => !left.includes(file) })
+/** The seed that found it last; undefined: none is noted. */
+export function seedOf(name: string): number | undefined {
+  const [, seed] = notedSeed.exec(readFileSync(patchOf(name), 'utf8')) ?? []
+  return seed === undefined ? undefined : Number(seed)
+}
+
+/** For whoever looks for it next. */
+export function noteSeed(name: string, seed: number): void {
+  const text = readFileSync(patchOf(name), 'utf8')
+  const line = `Seed ${seed}`
+  writeFileSync(patchOf(name), notedSeed.test(text) ? text.replace(notedSeed, line) : `${line}\n\n${text}`)
+}
+
+/**
+ * Plants each in a copy of the sources, and runs seeds until one of them finds it: the one that is noted, several mistakes at a
+ * time; then, for those that it does not find any more, all seeds from 1 on.
+ */
+export async function findMutants(
+  names: readonly string[],
+  options: MutantOptions,
+  ended: (report: MutantReport) => void,
+): Promise<void> {
+  const waiting = [...names]
+  const unfound: PlantedMutant[] = []
+  const lookByNote = async () => {
+    for (let name = waiting.shift(); name !== undefined; name = waiting.shift()) {
+      const mutant = await PlantedMutant.plant(name)
+      const seed = seedOf(name)
+      await mutant.run(seed === undefined ? [] : [seed], 1)
+      if (mutant.found) ended(await mutant.end())
+      else unfound.push(mutant)
+    }
   }
-  git(path, ['apply', patchOf(name)])
-  const program = await compileSimulation(path, path)
-  let seeds = 0
-  let found: SeedResult | undefined
-  await runSeeds({
-    program,
-    processes,
-    next: () => (found || seeds >= seedsMax ? undefined : ++seeds),
-    ended: (result) => {
-      if (result.fault !== undefined && (!found || result.seed < found.seed)) found = result
-    },
-  })
-  await remove()
-  return { name, found, seeds, seconds: (performance.now() - begun) / 1000 }
+  await Promise.all(Array.from({ length: options.processes }, lookByNote))
+  for (const mutant of unfound) {
+    await mutant.run(
+      Array.from({ length: options.seedsMax }, (_, place) => place + 1),
+      options.processes,
+    )
+    ended(await mutant.end())
+  }
+}
+
+/** A copy of the sources with one of them in it, compiled. */
+class PlantedMutant {
+  readonly #name: string
+  readonly #folder: TemporaryFolder
+  readonly #program: string
+  readonly #begun: number
+  #seeds = 0
+  found: SeedResult | undefined
+
+  private constructor(name: string, own: TemporaryFolder, program: string, begun: number) {
+    this.#name = name
+    this.#folder = own
+    this.#program = program
+    this.#begun = begun
+  }
+
+  static async plant(name: string): Promise<PlantedMutant> {
+    const begun = performance.now()
+    const own = temporaryFolder('mutant-')
+    for (const part of copied) {
+      const from = join(projectRoot, part)
+      cpSync(from, join(own.path, part), { recursive: true, filter: (file) => !left.includes(file) })
+    }
+    git(own.path, ['apply', patchOf(name)])
+    return new PlantedMutant(name, own, await compileSimulation(own.path, own.path), begun)
+  }
+
+  /** Until one of them finds it. */
+  async run(seeds: readonly number[], processes: number): Promise<void> {
+    const waiting = [...seeds]
+    await runSeeds({
+      program: this.#program,
+      processes: Math.min(processes, seeds.length),
+      next: () => (this.found ? undefined : waiting.shift()),
+      ended: (result) => {
+        this.#seeds++
+        if (result.fault !== undefined && (!this.found || result.seed < this.found.seed)) this.found = result
+      },
+    })
+  }
+
+  async end(): Promise<MutantReport> {
+    await this.#folder.remove()
+    const seconds = (performance.now() - this.#begun) / 1000
+    return { name: this.#name, found: this.found, seeds: this.#seeds, seconds }
+  }
 }
 
 function patchOf(name: string): string {

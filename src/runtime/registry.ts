@@ -196,6 +196,11 @@ export class Registry<Event> {
     return this.#journal.recordKey(address, name)
   }
 
+  /** Whether nobody is gone round, or all were just looked at. */
+  get isSwept(): boolean {
+    return this.#sweep === undefined
+  }
+
   /** The next activations to look at, going round and round. */
   *nextForSweep(countMax: number): Iterable<Activation<Event>> {
     for (let count = 0; count < countMax; count++) {

@@ -45,9 +45,10 @@ export interface ReminderDue {
 
 /** Idle activations older than this are forgotten: their state is a 10 µs read away. */
 export const forgetAfterMs = 5 * 60_000
-/** How often, and how many of them are looked at in one go. */
+/** How often, and how many of them are looked at in one go; all were looked at: how long nobody looks. */
 const sweepEveryMs = 250
 const sweepCountMax = 2_000
+const sweepRestMs = 1_000
 
 /** An answer on its way through the gate: an object and not two closures, for there are very many. */
 class Answer implements Say {
@@ -362,7 +363,7 @@ export class System<Event> {
     const { world } = this.#options
     this.#cancelSweep?.()
     this.#sweptAtMs = world.monotonic()
-    this.#cancelSweep = world.after(sweepEveryMs, () => {
+    this.#cancelSweep = world.after(this.registry.isSwept ? sweepRestMs : sweepEveryMs, () => {
       const idleSince = world.monotonic() - forgetAfterMs
       for (const activation of this.registry.nextForSweep(sweepCountMax)) {
         if (activation.touchedAtMs > idleSince) continue

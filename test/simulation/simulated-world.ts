@@ -3,7 +3,6 @@ import type { World } from '#runtime/world'
 
 interface Timer {
   readonly at: number
-  readonly order: number
   readonly task: () => void
 }
 
@@ -15,9 +14,9 @@ export class SimulatedWorld {
   readonly random: SeededRandom
   #now = 1_790_000_000_000
   #monotonic = 0
-  #order = 0
   #soon: (() => void)[] = []
-  #timers: Timer[] = []
+  /** In the order in which they are due. */
+  readonly #timers: Timer[] = []
 
   constructor(seed: number) {
     this.random = new SeededRandom(seed)
@@ -49,8 +48,8 @@ export class SimulatedWorld {
       },
       after: (delayMs, task) => {
         if (!isAlive) return () => {}
-        const timer = { at: this.#monotonic + Math.max(0, delayMs), order: this.#order++, task: guarded(task) }
-        this.#timers.push(timer)
+        const timer = { at: this.#monotonic + Math.max(0, delayMs), task: guarded(task) }
+        this.#put(timer)
         return () => this.#drop(timer)
       },
       loopShare: () => 0,
@@ -96,15 +95,17 @@ export class SimulatedWorld {
     await this.advance(0)
   }
 
-  /** The first that is due by then. */
+  /** Behind those that are due at the same time. */
+  #put(timer: Timer): void {
+    let place = this.#timers.length
+    while (place > 0 && (this.#timers[place - 1] as Timer).at > timer.at) place--
+    this.#timers.splice(place, 0, timer)
+  }
+
+  /** The first, if it is due by then. */
   #takeDue(end: number): Timer | undefined {
-    let first: Timer | undefined
-    for (const timer of this.#timers) {
-      if (timer.at > end) continue
-      if (!first || timer.at < first.at || (timer.at === first.at && timer.order < first.order)) first = timer
-    }
-    if (first) this.#drop(first)
-    return first
+    const first = this.#timers[0]
+    return first && first.at <= end ? this.#timers.shift() : undefined
   }
 
   #drop(timer: Timer): void {

@@ -52,7 +52,8 @@ export interface LedgerEntry {
 
 /** For who looks back. Times in Unix ms. */
 interface PastWish {
-  readonly wish: Wish
+  /** Without its body: images are large, and nobody asks for them again. */
+  readonly wish: Omit<Wish, 'body'>
   readonly before: Found | undefined
   readonly askedAt: number
   /** Infinity: never. */
@@ -87,6 +88,7 @@ export class Ledger {
   readonly #random: SeededRandom
   readonly #entries: ReadonlyMap<string, LedgerEntry>
   readonly #nextNumber: () => number
+  readonly #pauseMs: number
   readonly #problems: string[] = []
   /** By id, what held it first: none is given twice. */
   readonly #ids = new Map<string, string>()
@@ -96,8 +98,10 @@ export class Ledger {
   readonly #heard = new Map<string, number>()
   readonly #history = new Map<string, PastWish[]>()
 
-  constructor(kind: LedgerKind, api: ProofApi, random: SeededRandom, nextNumber: () => number) {
+  /** `pauseTimes`: the clerks rest for so many times as long as the kind says. */
+  constructor(kind: LedgerKind, api: ProofApi, random: SeededRandom, nextNumber: () => number, pauseTimes = 1) {
     this.kind = kind
+    this.#pauseMs = (kind.pauseMs ?? pauseMsDefault) * pauseTimes
     this.#api = api
     this.#random = random
     this.#nextNumber = nextNumber
@@ -177,16 +181,14 @@ export class Ledger {
   }
 
   async #change(slot: string, entry: LedgerEntry, isOver: () => boolean): Promise<void> {
-    const pauseMs = this.kind.pauseMs ?? pauseMsDefault
     while (!entry.pending && this.#problems.length < problemsMax) {
-      await pass(this.#random.between(0, 2 * pauseMs))
+      await pass(this.#random.between(0, 2 * this.#pauseMs))
       if (isOver()) return
       const number = this.#nextNumber()
       const wish = this.kind.wish(slot, entry.found, number, this.#random)
       if (wish.told !== undefined) this.#mayTell.add(wish.told)
       entry.pending = { wish, key: `proof-${number}` }
-      const past: PastWish = { wish, before: entry.found, askedAt: nowOf(), answeredAt: Infinity, left: undefined }
-      this.#history.set(slot, [...(this.#history.get(slot) ?? []), past])
+      const past = this.#keepPast(slot, wish, entry.found)
       // Gone with the server: what became of it shows when there is one again.
       const answer = await this.#ask(entry.pending).catch(() => undefined)
       // Refused for now: it may be there all the same when the store is read anew.
@@ -195,6 +197,14 @@ export class Ledger {
       this.#answered(slot, entry, answer)
       past.left = entry.found
     }
+  }
+
+  #keepPast(slot: string, { body: _, ...wish }: Wish, before: Found | undefined): PastWish {
+    const past: PastWish = { wish, before, askedAt: nowOf(), answeredAt: Infinity, left: undefined }
+    const history = this.#history.get(slot) ?? []
+    this.#history.set(slot, history)
+    history.push(past)
+    return past
   }
 
   #ask({ wish, key }: NonNullable<LedgerEntry['pending']>): Promise<HttpAnswer> {

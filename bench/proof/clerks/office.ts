@@ -66,7 +66,8 @@ export class Office {
     this.#dataFolder = where.dataFolder
     let number = 0
     const next = () => ++number
-    const ledgerOf = (kind: LedgerKind) => new Ledger(kind, api, where.random, next)
+    const { random, pauseTimes } = where
+    const ledgerOf = (kind: LedgerKind) => new Ledger(kind, api, random, next, pauseTimes)
     this.#mailed = ledgerOf(mailed)
     this.ledgers = [...kinds.map(ledgerOf), this.#mailed]
   }
@@ -211,6 +212,8 @@ export interface OfficePlace {
   readonly port: number
   readonly dataFolder: string
   readonly random: SeededRandom
+  /** Clerks rest for so many times as long; once by default. */
+  readonly pauseTimes?: number
 }
 
 /** Those that report only for us to see whether they are let in; and values that go with a device that is deleted. */

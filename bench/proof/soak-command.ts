@@ -1,0 +1,70 @@
+import { parseArgs } from 'node:util'
+import type { LedgerCounts } from '#bench/proof/clerks/ledger'
+import { type Outcome, type Proof, positive, seedFrom, seedOption } from '#bench/proof/outcome'
+import { type GaugeName, gauges } from '#bench/proof/soak/gauges'
+import { type Growth, slopeText } from '#bench/proof/soak/growth'
+import { proveSoak, type SoakOptions, type SoakReport, warmShare } from '#bench/proof/soak/soak'
+
+const help = `Usage: npm run proof -- soak [options]
+
+Runs the server for half an hour under a load of everything that comes and goes, and looks whether it needs more and more
+memory, descriptors or disk for it, once it is warm: after the first fifth of the time. In less than half an hour time passes
+faster for it, so that what is idle is forgotten as early; below ten minutes little can be told from noise.
+
+  --minutes N           (30)
+  --seed N              of chance (the clock)
+  --devices N           of fleets that only report (500)
+  --rate N              changes/s in all (15000)`
+
+export const soakProof: Proof = {
+  about: 'half an hour of everything that comes and goes, and no more memory for it',
+  help,
+  async run(args, print) {
+    const { values } = parseArgs({
+      args: [...args],
+      options: {
+        ...seedOption,
+        minutes: { type: 'string', default: '30' },
+        devices: { type: 'string', default: '500' },
+        rate: { type: 'string', default: '15000' },
+      },
+    })
+    const options: SoakOptions = {
+      seed: seedFrom(values.seed),
+      minutes: positive('minutes', values.minutes),
+      devices: positive('devices', values.devices),
+      rate: positive('rate', values.rate),
+      print,
+    }
+    print(`seed ${options.seed}, ${options.minutes} minutes, ${options.devices} devices, ${options.rate} changes/s`)
+    return outcomeOf(options, await proveSoak(options))
+  },
+}
+
+function outcomeOf({ seed, minutes, devices }: SoakOptions, report: SoakReport): Outcome {
+  const { seconds, changesAcknowledged, changesPerSecond, growth, heard, walks, clerks, problems } = report
+  const kinds = Object.values(clerks)
+  const acknowledged = kinds.reduce((sum, each: LedgerCounts) => sum + each.acknowledged, 0)
+  return {
+    seed,
+    seconds,
+    said: [
+      `${minutes} minutes, the first ${minutes * warmShare} of them to get warm: ${changesAcknowledged} changes of ${devices} ` +
+        `devices and some acknowledged, ${changesPerSecond.toFixed(0)} a second`,
+      `beside them, from beginning to end: ${Object.entries(walks)
+        .map(([name, count]) => `${count} ${name}`)
+        .join(', ')}; ${acknowledged} writes of ${kinds.length} other kinds`,
+      `${heard.acknowledged} frames acknowledged, ${heard.found} heard, ${heard.overridden} overridden, ${heard.lost} lost, ` +
+        `${heard.doubled} doubled, ${heard.disordered} out of order, ${heard.wrong} wrong`,
+      ...Object.entries(growth).map(([name, grown]) => lineOf(name as GaugeName, grown)),
+    ],
+    figures: { minutes, changesAcknowledged, changesPerSecond, growth, heard, walks, clerks },
+    problems,
+  }
+}
+
+function lineOf(name: GaugeName, { median, min, max, slope }: Growth): string {
+  const { title, unit, digits } = gauges[name]
+  const [middle, least, most] = [median, min, max].map((value) => value.toFixed(digits))
+  return `${title}: ${middle}${unit && ` ${unit}`} (${least}–${most}), ${slopeText({ unit }, slope)}`
+}

@@ -1,0 +1,49 @@
+/** What is looked at of the server again and again, and how much of it may become more each minute. */
+export interface Gauge {
+  readonly title: string
+  readonly unit: string
+  /** Of what is read, one unit. */
+  readonly scale: number
+  readonly digits: number
+  /** It grows when the least that its slope may be is above this; absent: it is only shown. Units a minute. */
+  readonly growthMax?: number
+  /** It is not known whether it grows when the most that its slope may be is above this. Units a minute. */
+  readonly doubtMax?: number
+}
+
+const megabyte = 1e6
+
+/**
+ * What stands in memory for a day because somebody was promised it (what became of an action, say) is paid for by the
+ * bounds: as slowly as the load asks for such things they come to a part of it. Beyond that they are what half an hour
+ * can tell from noise.
+ */
+export const gauges = {
+  live: {
+    title: 'memory in use after a collection',
+    unit: 'MB',
+    scale: megabyte,
+    digits: 1,
+    growthMax: 0.1,
+    doubtMax: 1,
+  },
+  resident: { title: 'resident memory', unit: 'MB', scale: megabyte, digits: 0, growthMax: 0.5, doubtMax: 5 },
+  anonymous: {
+    title: 'of that, without mapped files',
+    unit: 'MB',
+    scale: megabyte,
+    digits: 0,
+    growthMax: 0.5,
+    doubtMax: 5,
+  },
+  heap: { title: 'heap used', unit: 'MB', scale: megabyte, digits: 0 },
+  external: { title: 'outside the heap', unit: 'MB', scale: megabyte, digits: 1 },
+  descriptors: { title: 'open descriptors', unit: '', scale: 1, digits: 0, growthMax: 0.5, doubtMax: 5 },
+  actors: { title: 'actors in memory', unit: '', scale: 1, digits: 0 },
+  database: { title: 'database', unit: 'MB', scale: megabyte, digits: 0, growthMax: 5 },
+  stream: { title: 'of that, the stream', unit: 'MB', scale: megabyte, digits: 0 },
+  heardP50: { title: 'events heard, p50', unit: 'ms', scale: 1, digits: 1 },
+  heardP99: { title: 'events heard, p99', unit: 'ms', scale: 1, digits: 1 },
+} as const satisfies Readonly<Record<string, Gauge>>
+
+export type GaugeName = keyof typeof gauges
