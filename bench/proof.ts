@@ -4,6 +4,7 @@ import { fuzzCommand } from '#bench/proof/fuzz-command'
 import { killProof } from '#bench/proof/kill-command'
 import { mutantsCommand } from '#bench/proof/mutants-command'
 import type { Outcome, Proof } from '#bench/proof/outcome'
+import { overloadProof } from '#bench/proof/overload-command'
 import { powerProof } from '#bench/proof/power-command'
 import { keepOutcome } from '#bench/proof/results'
 import { seedsCommand } from '#bench/proof/seeds-command'
@@ -15,6 +16,7 @@ const proofs: Readonly<Record<string, Proof>> = {
   power: powerProof,
   disk: diskProof,
   tails: tailsProof,
+  overload: overloadProof,
 }
 
 interface Search {
@@ -31,7 +33,7 @@ const searches: Readonly<Record<string, Search>> = {
   mutants: { about: 'mistakes planted in copies of the server, until the simulation finds each', run: mutantsCommand },
 }
 
-const usage = `Usage: npm run proof -- [name [options]]      (the first four, one after the other, when none is named)
+const usage = `Usage: npm run proof -- [name [options]]      (the first five, one after the other, when none is named)
 
 ${Object.entries({ ...proofs, ...searches })
   .map(([name, { about }]) => `  ${name.padEnd(8)} ${about}`)

@@ -21,10 +21,14 @@ export class BodyReader {
   #drained: (() => void) | undefined
   #drainBytesMax = 0
 
-  /** `guard` runs what a chunk sets off: a throw out of a chunk handler would end the process. */
-  constructor(response: HttpResponse, bytesMax: number, guard: (task: () => void) => void) {
+  /** `guard` hears of each chunk and runs what it sets off: a throw out of a chunk handler would end the process. */
+  constructor(
+    response: HttpResponse,
+    bytesMax: number,
+    guard: (bytes: number, isLast: boolean, task: () => void) => void,
+  ) {
     this.#bytesMax = bytesMax
-    response.onData((chunk, isLast) => guard(() => this.#take(chunk, isLast)))
+    response.onData((chunk, isLast) => guard(chunk.byteLength, isLast, () => this.#take(chunk, isLast)))
   }
 
   /** Whether the whole body has arrived, kept or not. */

@@ -3,6 +3,7 @@ import type { Caller } from '#iam/caller'
 import { Problem } from '#model/problem'
 import type { Seen } from '#model/seen'
 import type { World } from '#runtime/world'
+import { BodyPace } from '#server/body-pace'
 import { BodyReader } from '#server/body-reader'
 import { Gone, ReceivedBody } from '#server/body-stream'
 import type { BodyStream, Reply } from '#server/call'
@@ -28,6 +29,8 @@ export interface ServerContext {
   readonly cors: Cors
   readonly seeing: Seeing
   readonly pending: Pending
+  /** Those whose body is still coming. */
+  readonly receiving: Pending
   readonly turnedAway: TurnedAway
   readonly figures: HttpFigures
   readonly bodyBytesMax: number
@@ -82,6 +85,7 @@ export class Exchange implements Waiting {
   /** It says `Connection: close`. */
   #isClosing: boolean
   #reader: BodyReader | undefined
+  #pace: BodyPace | undefined
   #bodyBytesMax: number
   #aborter: AbortController | undefined
   #remoteAddress: string | undefined
@@ -109,7 +113,11 @@ export class Exchange implements Waiting {
     this.#bodyBytesMax = context.bodyBytesMax
     if (this.bodyLength !== 0) {
       // Now, before anything is awaited: chunks that find no reader are lost.
-      this.#reader = new BodyReader(response, context.bodyBytesMax, (task) => this.guard(task))
+      this.#reader = new BodyReader(response, context.bodyBytesMax, (bytes, isLast, task) => {
+        if (isLast) this.#pace?.stop()
+        else this.#pace?.came(bytes)
+        this.guard(task)
+      })
     }
   }
 
@@ -202,8 +210,14 @@ export class Exchange implements Waiting {
     this.#refuseTooLong()
     const stream = new ReceivedBody({
       lengthBytes: this.bodyLength === 'chunked' ? undefined : this.bodyLength,
-      hold: () => this.#response?.pause(),
-      release: () => this.#response?.resume(),
+      hold: () => {
+        this.#pace?.stop()
+        this.#response?.pause()
+      },
+      release: () => {
+        this.#response?.resume()
+        if (this.#response && this.#reader?.hasLast === false) this.#pace?.start(this.context.world.monotonic())
+      },
       moved: () => this.context.pending.renew(this),
       stillPermitted,
     })
@@ -266,7 +280,11 @@ export class Exchange implements Waiting {
   /** From here on the request waits for something, and the parser's cork is off. */
   leaveHandler(): void {
     this.#isInHandler = false
-    if (this.#response) this.context.pending.add(this)
+    if (!this.#response) return
+    this.context.pending.add(this)
+    if (this.#reader?.hasLast !== false) return
+    this.#pace = new BodyPace(this, this.context.receiving)
+    this.#pace.start(this.since)
   }
 
   /** Writes, packed into one packet. Does nothing when the other side is gone. */
@@ -296,6 +314,7 @@ export class Exchange implements Waiting {
   /** The answer's last byte has been handed over, or the connection has become something else. */
   finish(body: number | string): void {
     this.#response = undefined
+    this.#pace?.stop()
     this.context.pending.remove(this)
     const ms = this.context.world.monotonic() - this.since
     this.figures.answered(this.#status, ms)
@@ -338,6 +357,7 @@ export class Exchange implements Waiting {
     const hasBegun = this.hasBegun
     this.#response = undefined
     this.#reader?.cut()
+    this.#pace?.stop()
     this.context.pending.remove(this)
     this.#attempt(() => {
       this.#aborter?.abort()
