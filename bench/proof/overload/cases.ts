@@ -28,8 +28,8 @@ export interface OverloadCase {
 /** How often what is rated comes in a flood. */
 export const floodTimes = 10
 
-/** What is said to links that send more than is taken. */
-const tryLater = ['ERROR OVERLOADED', 'close 1013'] as const
+/** Frames, and what is said to links that send more than is taken. */
+const ofLinks = ['sent', 'held back', 'ERROR OVERLOADED', 'close 1013'] as const
 
 const flood = (size: CaseSize, how: object): Attack =>
   programAttack(
@@ -56,7 +56,7 @@ export const overloadCases: Readonly<Record<string, OverloadCase>> = {
     seconds: 60,
     capMib: 512,
     environment: keepsAll,
-    rules: { allowed: tryLater, needed: [] },
+    rules: { allowed: ofLinks, needed: [['sent']] },
     attack: (size) => flood(size, calm),
   },
   'slow-disk': {
@@ -65,7 +65,7 @@ export const overloadCases: Readonly<Record<string, OverloadCase>> = {
     capMib: 512,
     environment: keepsAll,
     nodeArguments: loadedBefore('harness/slow-commits'),
-    rules: { allowed: tryLater, needed: [] },
+    rules: { allowed: ofLinks, needed: [['sent']] },
     attack: (size) => flood(size, calm),
   },
   greedy: {
@@ -73,7 +73,7 @@ export const overloadCases: Readonly<Record<string, OverloadCase>> = {
     seconds: 15,
     capMib: 512,
     environment: keepsAll,
-    rules: { allowed: tryLater, needed: [['ERROR OVERLOADED'], ['close 1013']] },
+    rules: { allowed: ofLinks, needed: [['ERROR OVERLOADED'], ['close 1013']] },
     attack: (size) => flood(size, { window: Number.MAX_SAFE_INTEGER, gatherMs: 500 }),
   },
   reconnects: {

@@ -100,11 +100,16 @@ export class CountedFleet {
     this.#limit = this.#framesDue()
   }
 
-  /** Nothing new is sent; what was is seen to its end, as devices do it that keep to their window. */
-  giveUp(): void {
+  /**
+   * Nothing new is sent; what was is seen to its end, as devices do it that keep to their window. Answers how many frames
+   * were sent, and how many were due and were not.
+   */
+  giveUp(): { readonly sent: number; readonly heldBack: number } {
     this.pause()
     this.#hasGivenUp = true
     this.#window = calmWindow
+    const sent = this.#links.reduce((sum, link) => sum + link.sent.reduce((all, each) => all + each, 0), 0)
+    return { sent, heldBack: this.#framesDue() - sent }
   }
 
   /** After either: whether all that was sent, or due, is acknowledged. */
