@@ -14,7 +14,7 @@ export interface LargeBodiesOptions extends LoadedServer {
 interface Kind {
   readonly what: string
   readonly method: string
-  readonly path: string
+  readonly path: () => string
   readonly isKnown: boolean
   readonly isChunked: boolean
   /** So much may have been taken from us before the answer: what is read of it, and what sockets hold. */
@@ -23,14 +23,22 @@ interface Kind {
 }
 
 const json = { method: 'POST', contentType: 'application/json', sentMibMax: 48 } as const
-const image = { method: 'PUT', path: '/updates/projects/flood/releases/9.9.9', contentType: 'application/octet-stream' }
+const devices = () => '/devices'
+const login = () => '/auth/login'
+/** Two uploads of one release at once are a conflict. */
+let images = 0
+const image = {
+  method: 'PUT',
+  path: () => `/updates/projects/flood/releases/9.9.${images++}`,
+  contentType: 'application/octet-stream',
+} as const
 
 const kinds: readonly Kind[] = [
-  { what: 'with a length', ...json, path: '/devices', isKnown: true, isChunked: false },
-  { what: 'in chunks', ...json, path: '/devices', isKnown: true, isChunked: true },
-  { what: 'of nobody', ...json, path: '/devices', isKnown: false, isChunked: false },
-  { what: 'to the login', ...json, path: '/auth/login', isKnown: false, isChunked: false },
-  { what: 'to the login in chunks', ...json, path: '/auth/login', isKnown: false, isChunked: true },
+  { what: 'with a length', ...json, path: devices, isKnown: true, isChunked: false },
+  { what: 'in chunks', ...json, path: devices, isKnown: true, isChunked: true },
+  { what: 'of nobody', ...json, path: devices, isKnown: false, isChunked: false },
+  { what: 'to the login', ...json, path: login, isKnown: false, isChunked: false },
+  { what: 'to the login in chunks', ...json, path: login, isKnown: false, isChunked: true },
   { what: 'an image with a length', ...image, isKnown: true, isChunked: false, sentMibMax: 48 },
   { what: 'an image in chunks', ...image, isKnown: true, isChunked: true, sentMibMax: 256 + 48 },
 ]
@@ -72,7 +80,7 @@ async function sendOne(kind: Kind, ends: Ends): Promise<void> {
 function headOf({ method, path, isKnown, isChunked, contentType }: Kind): Buffer {
   const { port, bodyBytes, authorizations } = options
   const lines = [
-    `${method} /api/v1${path} HTTP/1.1`,
+    `${method} /api/v1${path()} HTTP/1.1`,
     `Host: 127.0.0.1:${port}`,
     `Content-Type: ${contentType}`,
     isChunked ? 'Transfer-Encoding: chunked' : `Content-Length: ${bodyBytes}`,

@@ -263,7 +263,7 @@ function lateText(back: number | undefined, { p99, allowed }: Usual): string | u
 
 /** What the server itself calls a fault. */
 function errorsIn(lines: readonly string[]): readonly string[] {
-  return lines.filter((line) => /"level":(50|60)|^\s*at /.test(line)).map((line) => `the server says: ${line}`)
+  return lines.filter((line) => /"level":"(error|fatal)"/.test(line)).map((line) => `the server says: ${line}`)
 }
 
 const now = () => performance.timeOrigin + performance.now()
