@@ -6,7 +6,7 @@ const mib = 1024 * 1024
 export interface MemoryPeak {
   /** What the process held for itself, at most: looked at twenty times a second. */
   readonly ownMib: number
-  /** With files that are mapped, which the kernel takes back when it needs the room. */
+  /** Ever, with files that are mapped, which the kernel takes back when it needs the room. */
   readonly allMib: number
 }
 
@@ -34,7 +34,7 @@ export class MemoryWatch {
     try {
       const status = readFileSync(`/proc/${this.#processId}/status`, 'latin1')
       this.#ownBytes = Math.max(this.#ownBytes, bytesOf(status, 'RssAnon'))
-      this.#allBytes = Math.max(this.#allBytes, bytesOf(status, 'VmRSS'))
+      this.#allBytes = Math.max(this.#allBytes, bytesOf(status, 'VmHWM'))
     } catch {
       // It has ended: that is found elsewhere.
     }

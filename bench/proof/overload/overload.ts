@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { identityOn } from '#bench/harness/identity'
 import { ours } from '#bench/harness/servers'
 import { underLoad } from '#bench/harness/under-load'
@@ -31,6 +32,8 @@ export interface OverloadProofReport {
 }
 
 const ratedShare = 0.1
+/** A server with 15 000 sockets, its database and some more. */
+const openFilesMin = 18_000
 
 /**
  * Overloads servers in every way, one after the other: what they hold stays within what is said, whoever is turned away is
@@ -38,6 +41,7 @@ const ratedShare = 0.1
  */
 export async function proveOverload(options: OverloadProofOptions): Promise<OverloadProofReport> {
   const { names, print } = options
+  if (options.scale === 1) mustHaveFiles()
   const startedAt = performance.now()
   const maximum = options.rated === undefined ? await measuredMaximum() : undefined
   const rated = options.rated ?? Math.round((maximum as number) * ratedShare)
@@ -61,6 +65,12 @@ export async function proveOverload(options: OverloadProofOptions): Promise<Over
     cases,
     problems,
   }
+}
+
+/** Node raises its own limit to what it may be. */
+function mustHaveFiles(): void {
+  const limit = Number(/^Max open files +\d+ +(\d+)/m.exec(readFileSync('/proc/self/limits', 'latin1'))?.[1])
+  if (limit < openFilesMin) throw new Error(`a process may open ${limit} files here, and this takes ${openFilesMin}`)
 }
 
 /** As the bench asks it, with identity on. */

@@ -5,7 +5,9 @@ import { Remote } from '#bench/harness/remote'
 import { startAdmitting } from '#bench/harness/servers'
 import { temporaryFolder } from '#bench/harness/temporary-folder'
 import type { LoadedServer } from '#bench/harness/under-load'
+import { identifierOf } from '#bench/load/fleet-link'
 import { fleetWays, proofFleets } from '#bench/proof/fleets'
+import { Asker } from '#bench/proof/overload/asker'
 import { type Attack, keyOf } from '#bench/proof/overload/attack'
 import type { CaseSize, OverloadCase } from '#bench/proof/overload/cases'
 import type { CountedFleetOptions, FleetBooks } from '#bench/proof/overload/counted-fleet'
@@ -56,8 +58,9 @@ const lookMsMax = 30_000
 const settleMsMax = 60_000
 /** Beside what is rated: devices of every way to speak, whose frames are held against what was heard one by one. */
 const honest = { devices: 50, rate: 500 } as const
+const ratedPrefix = 'RATED'
 /** What may be said to who does nothing wrong while others overload the server. */
-const bystanders = { allowed: ['ERROR OVERLOADED', 'close 1013', '503'], needed: [] } as const
+const bystanders = { allowed: ['200', '429', '503', 'ERROR OVERLOADED', 'close 1013'], needed: [['200']] } as const
 
 /** One kind of overload, on a server of its own. */
 export async function runCase(kind: OverloadCase, options: CaseOptions): Promise<CaseReport> {
@@ -80,6 +83,8 @@ class CaseRun {
   readonly #problems: string[] = []
   #server: ServerProcess | undefined
   #fleets: readonly Fleet[] = []
+  #watch: MemoryWatch | undefined
+  #asker: Asker | undefined
 
   constructor(kind: OverloadCase, options: CaseOptions, where: { readonly port: number; readonly dataFolder: string }) {
     this.#kind = kind
@@ -98,12 +103,15 @@ class CaseRun {
     const usual = await this.#usual()
 
     const watch = new MemoryWatch(server.processId)
+    this.#watch = watch
+    const asker = new Asker(place, `/devices/${identifierOf(ratedPrefix, 0)}?depth=2`)
+    this.#asker = asker
     const startedAt = now()
     const ends = await this.#attack.run(this.#options.seconds)
     const endedAt = now()
     const seconds = await this.#lookOn(endedAt, startedAt, usual)
     const memory = watch.stop()
-    const books = await this.#settle(ends)
+    const books = await this.#settle(ends, await asker.stop())
     await this.#leave()
     this.#problems.push(...endFaults(ends, rules))
     if (server.isEnded) this.#problems.push(`the server ended by itself\n${server.lines.join('\n')}`)
@@ -145,7 +153,9 @@ class CaseRun {
 
   async end(): Promise<void> {
     await this.#leave()
+    this.#watch?.stop()
     await this.#server?.kill()
+    await this.#asker?.stop()
   }
 
   async #leave(): Promise<void> {
@@ -162,7 +172,7 @@ class CaseRun {
       devices: Math.max(1, Math.round(200 * scale)) * 50,
       links: 50,
       framesPerSecond: rated,
-      prefix: 'RATED',
+      prefix: ratedPrefix,
       service: '5f2a7c10-0001-4b6d-9e3f-a0000000000c',
       seed,
       window: 1_000,
@@ -204,7 +214,7 @@ class CaseRun {
   }
 
   /** Nobody begins anything more, and what was begun is answered. */
-  async #settle(ends: Ends): Promise<readonly FleetBooks[]> {
+  async #settle(ends: Ends, asked: Ends): Promise<readonly FleetBooks[]> {
     for (const fleet of this.#fleets) fleet.pause()
     const isSettled = await Promise.all([
       this.#rated.ask<boolean>('settle'),
@@ -216,13 +226,14 @@ class CaseRun {
     const attack = await this.#attack.books()
     for (const books of attack) addEnds(ends, books.ends)
     for (const { faults } of [rated, ...attack]) this.#problems.push(...faults)
-    const others = endFaults({ ...rated.ends, ...this.#endsOfHonest() }, bystanders)
+    const others = endFaults(this.#endsOfOthers([asked, rated.ends]), bystanders)
     this.#problems.push(...others.map((text) => `of those who did nothing wrong, ${text}`))
     return [rated, ...attack]
   }
 
-  #endsOfHonest(): Ends {
+  #endsOfOthers(more: readonly Ends[]): Ends {
     const ends: Ends = {}
+    for (const each of more) addEnds(ends, each)
     for (const { counts } of this.#fleets) {
       for (const [code, times] of counts.closes) count(ends, `close ${code}`, times)
       for (const [error, times] of counts.errors) count(ends, error === 'OVERLOADED' ? 'ERROR OVERLOADED' : error, times)
