@@ -4,6 +4,7 @@ import { fuzzCommand } from '#bench/proof/fuzz-command'
 import { killProof } from '#bench/proof/kill-command'
 import { mutantsCommand } from '#bench/proof/mutants-command'
 import type { Outcome, Proof } from '#bench/proof/outcome'
+import { overloadProof } from '#bench/proof/overload-command'
 import { powerProof } from '#bench/proof/power-command'
 import { keepOutcome } from '#bench/proof/results'
 import { seedsCommand } from '#bench/proof/seeds-command'
@@ -16,6 +17,7 @@ const proofs: Readonly<Record<string, Proof>> = {
   power: powerProof,
   disk: diskProof,
   tails: tailsProof,
+  overload: overloadProof,
   soak: soakProof,
 }
 /** One that takes as long as all others runs when it is named. */

@@ -94,13 +94,14 @@ export class FleetLink {
 
   connect(): void {
     if (this.#isStopped) return
-    const { url, key } = this.#settings.options
+    const { url, key, localAddressOf } = this.#settings.options
+    const from = localAddressOf && { localAddress: localAddressOf(this.devices[0]?.index ?? 0) }
     const socket = new WebSocket(`${url}/api/v1/link`, [this.#wire.subprotocol], {
       headers: authorizationHeader(key === '' ? undefined : gateway(key)),
       perMessageDeflate: false,
       handshakeTimeout: 10_000,
       createConnection: (options: NetConnectOpts) => {
-        this.#tcp = connectTcp(options).setNoDelay(true)
+        this.#tcp = connectTcp({ ...options, ...from }).setNoDelay(true)
         return this.#tcp
       },
     } as WebSocket.ClientOptions)

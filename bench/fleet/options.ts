@@ -40,6 +40,8 @@ export interface FleetOptions {
   readonly backoffMsMax: number
   /** A provisioning key, for a server with identity on, `acme/KEY` for one of tenant `acme`; empty: none. */
   readonly key: string
+  /** Where a link comes from, by its first device; absent: from wherever it is. More than 28 000 need several. */
+  readonly localAddressOf?: (device: number) => string
 }
 
 export const fleetDefaults: FleetOptions = {

@@ -174,14 +174,15 @@ export class LoadDashboards {
   }
 }
 
-function naturalAt(bytes: Buffer, at: number): number {
+/** The digits from there to the comma. */
+export function naturalAt(bytes: Buffer, at: number): number {
   let number = 0
   for (let place = at; bytes[place] !== comma; place++) number = number * 10 + (bytes[place] as number) - zero
   return number
 }
 
 /** The number behind the last colon: events of a load end in `"value":1.5}]}`. */
-function lastValue(bytes: Buffer, end: number): number {
+export function lastValue(bytes: Buffer, end: number): number {
   let at = end
   while (bytes[at - 1] !== colon) at--
   return Number(bytes.toString('latin1', at, end - 3))

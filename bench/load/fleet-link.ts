@@ -9,7 +9,7 @@ const unpackr = new Unpackr({ useRecords: false, int64AsType: 'number' })
 /** HELLOs on one link without an answer. */
 const hellosUnansweredMax = 64
 /** First byte of a short ACK, `["A", flakeAddress, seq]`: an array of three. Everything else we hear is a map. */
-const arrayOfThree = 0x93
+export const arrayOfThree = 0x93
 
 /** What a service of the load's devices is called. */
 export const serviceIdentifier = '5f2a7c10-0001-4b6d-9e3f-a0000000000a'
@@ -222,7 +222,7 @@ export function identifierOf(prefix: string, device: number): string {
 }
 
 /** msgpack: positive fixint, uint 8, 16, 32 and 64. */
-function integerAt(bytes: Buffer, at: number): number {
+export function integerAt(bytes: Buffer, at: number): number {
   const tag = bytes[at] as number
   if (tag < 0x80) return tag
   if (tag === 0xcc) return bytes[at + 1] as number
@@ -231,6 +231,6 @@ function integerAt(bytes: Buffer, at: number): number {
   return Number(bytes.readBigUInt64BE(at + 1))
 }
 
-function integerBytes(tag: number): number {
+export function integerBytes(tag: number): number {
   return tag < 0x80 ? 1 : 1 + 2 ** (tag - 0xcc)
 }

@@ -10,6 +10,8 @@ export interface RawSocketOptions {
   /** Bytes behind the upgrade's answer; only lent during the call. */
   readonly received: (bytes: Buffer) => void
   readonly closed?: () => void
+  /** Where it comes from; all of 127.0.0.0/8 is this machine. */
+  readonly localAddress?: string
   /** Read in pieces of at most this; the buffer is shared by all sockets of the same size. */
   readonly readBytes?: number
 }
@@ -36,6 +38,7 @@ export class RawSocket {
           host: '127.0.0.1',
           port: options.port,
           noDelay: true,
+          ...(options.localAddress !== undefined && { localAddress: options.localAddress }),
           onread: {
             buffer: readBufferOf(options.readBytes ?? readBytesDefault),
             callback: (count, bytes) => {

@@ -46,6 +46,7 @@ export function operationOf(entry: RouteEntry, tag: string, book: SchemaBook): O
 
 /** Refusals that come about in the same way everywhere, where an entry says nothing of its own about them. */
 export const generalAnswers: Readonly<Record<number, string>> = {
+  408: 'The body came too slowly',
   413: 'The body is larger than it may be',
   415: 'The body is of another type than it may be',
   422: 'The `Idempotency-Key` stands for another request',
@@ -65,6 +66,7 @@ export function generalAnswerOf(status: number, book: SchemaBook): object {
 
 function generalAnswersOf(entry: RouteEntry): number[] {
   const isMeant: Readonly<Record<number, boolean>> = {
+    408: entry.body !== undefined,
     413: entry.body !== undefined,
     415: entry.body !== undefined && entry.body.contentTypes !== 'any',
     422: takesIdempotencyKey(entry),

@@ -41,6 +41,7 @@ export const problemKinds = {
   property_unknown: { status: 404, body: 'error', text: 'Not Found', link: 'UNKNOWN_PROPERTY' },
   value_bad: { status: 400, body: 'details', text: 'Validation Error', link: 'BAD_VALUE' },
   method_not_allowed: { status: 405, body: 'error', text: 'Method Not Allowed' },
+  too_slow: { status: 408, body: 'error', text: 'Request Timeout', isTemporary: true },
   conflict: { status: 409, body: 'error', text: 'Conflict' },
   conflict_empty: { status: 409, body: 'empty', text: 'Conflict' },
   device_offline: { status: 409, body: 'error', text: 'DEVICE_OFFLINE', isTemporary: true },

@@ -1,5 +1,6 @@
 import type { HttpResponse } from 'uWebSockets.js'
 import type { Problem } from '#model/problem'
+import type { BodyPace } from '#server/body-pace'
 import type { ReceivedBody } from '#server/body-stream'
 
 /**
@@ -15,6 +16,7 @@ export class BodyReader {
   #state: 'reading' | 'complete' | 'over' = 'reading'
   #isDiscarding = false
   #stream: ReceivedBody | undefined
+  #pace: BodyPace | undefined
   #tooLarge: (() => Problem) | undefined
   #hasLast = false
   #settled: (() => void) | undefined
@@ -47,6 +49,30 @@ export class BodyReader {
     this.#tooLarge = tooLarge
   }
 
+  /** From now on it has to come at a pace, if it still comes. */
+  watch(pace: BodyPace, monotonicNow: number): void {
+    if (this.#hasLast) return
+    this.#pace = pace
+    pace.start(monotonicNow)
+  }
+
+  /** All has come, or nobody waits for it. */
+  unwatch(): void {
+    this.#pace?.stop()
+    this.#pace = undefined
+  }
+
+  /** Holds the sender back, who is not waited for then. Undefined: he is gone. */
+  hold(response: HttpResponse | undefined): void {
+    this.#pace?.stop()
+    response?.pause()
+  }
+
+  release(response: HttpResponse | undefined, monotonicNow: number): void {
+    this.#pace?.start(monotonicNow)
+    response?.resume()
+  }
+
   /** Nobody wants the bytes: they are counted against the limit and thrown away. */
   discard(): void {
     this.#isDiscarding = true
@@ -56,6 +82,7 @@ export class BodyReader {
 
   /** The other side went away. What is on its way to somebody who takes it still gets there. */
   cut(): void {
+    this.unwatch()
     if (this.#stream) this.#stream.drop(true)
     else this.discard()
   }
@@ -78,6 +105,8 @@ export class BodyReader {
   #take(chunk: ArrayBuffer, isLast: boolean): void {
     this.#receivedBytes += chunk.byteLength
     this.#hasLast ||= isLast
+    if (isLast) this.unwatch()
+    else this.#pace?.came(chunk.byteLength)
     if (this.#state === 'reading' && this.#receivedBytes > this.#bytesMax) {
       if (this.#stream) this.#stream.finish(this.#tooLarge?.())
       else this.discard()

@@ -2,46 +2,21 @@ import type { HttpRequest, HttpResponse } from 'uWebSockets.js'
 import type { Caller } from '#iam/caller'
 import { Problem } from '#model/problem'
 import type { Seen } from '#model/seen'
-import type { World } from '#runtime/world'
+import { BodyPace } from '#server/body-pace'
 import { BodyReader } from '#server/body-reader'
 import { Gone, ReceivedBody } from '#server/body-stream'
 import type { BodyStream, Reply } from '#server/call'
-import type { Cors, OriginVerdict } from '#server/cors'
+import type { OriginVerdict } from '#server/cors'
 import { type BodyLength, readFraming } from '#server/framing'
-import type { HttpFigures, RouteFigures } from '#server/http-figures'
-import type { IdempotencyGuard } from '#server/idempotency'
-import type { Pending, Waiting } from '#server/pending'
+import type { RouteFigures } from '#server/http-figures'
+import type { Waiting } from '#server/pending'
 import { isPromiseLike } from '#server/promise-like'
 import { addressText } from '#server/remote-address'
 import { bugReply, replyOf } from '#server/reply'
 import { type RequestHeaders, readHeaders } from '#server/request-headers'
-import type { Seeing } from '#server/seen'
-import type { ServerLog } from '#server/server-log'
+import type { ServerContext } from '#server/server-context'
 import { streamReply } from '#server/stream-reply'
-import type { TurnedAway } from '#server/turned-away'
 import { refuseUnsafe, writeReply } from '#server/write-reply'
-
-/** What all requests of one server share. */
-export interface ServerContext {
-  readonly world: World
-  readonly log: ServerLog
-  readonly cors: Cors
-  readonly seeing: Seeing
-  readonly pending: Pending
-  readonly turnedAway: TurnedAway
-  readonly figures: HttpFigures
-  readonly bodyBytesMax: number
-  /** The same for bodies that are handed on as they come. */
-  readonly streamedBytesMax: number
-  /** Undefined: `Idempotency-Key` means nothing. */
-  readonly idempotency: IdempotencyGuard | undefined
-  requestId(asked: string): string
-  redactPath(path: string): string
-  /** What a path that leads nowhere is answered. */
-  notFound(path: string): Problem
-  /** Set when the server stops: answers then close their connection. */
-  isStopping: boolean
-}
 
 /** A body that nobody reads is thrown away up to here as it comes; a larger one costs the connection. */
 const drainBytesMax = 16 * 1024 * 1024
@@ -202,8 +177,8 @@ export class Exchange implements Waiting {
     this.#refuseTooLong()
     const stream = new ReceivedBody({
       lengthBytes: this.bodyLength === 'chunked' ? undefined : this.bodyLength,
-      hold: () => this.#response?.pause(),
-      release: () => this.#response?.resume(),
+      hold: () => this.#reader?.hold(this.#response),
+      release: () => this.#reader?.release(this.#response, this.context.world.monotonic()),
       moved: () => this.context.pending.renew(this),
       stillPermitted,
     })
@@ -266,7 +241,9 @@ export class Exchange implements Waiting {
   /** From here on the request waits for something, and the parser's cork is off. */
   leaveHandler(): void {
     this.#isInHandler = false
-    if (this.#response) this.context.pending.add(this)
+    if (!this.#response) return
+    this.context.pending.add(this)
+    this.#reader?.watch(new BodyPace(this, this.context.receiving), this.since)
   }
 
   /** Writes, packed into one packet. Does nothing when the other side is gone. */
@@ -296,6 +273,7 @@ export class Exchange implements Waiting {
   /** The answer's last byte has been handed over, or the connection has become something else. */
   finish(body: number | string): void {
     this.#response = undefined
+    this.#reader?.unwatch()
     this.context.pending.remove(this)
     const ms = this.context.world.monotonic() - this.since
     this.figures.answered(this.#status, ms)

@@ -3,10 +3,10 @@ import { Problem } from '#model/problem'
 import type { SocketPublisher } from '#runtime/socket'
 import type { World } from '#runtime/world'
 import type { Authenticate } from '#server/authenticate'
+import { bodyPaceMs } from '#server/body-pace'
 import type { Binding } from '#server/call'
 import { type CorsOptions, corsOf } from '#server/cors'
 import { Dropping } from '#server/dropping'
-import type { ServerContext } from '#server/exchange'
 import { type Destination, httpHandler } from '#server/http'
 import { HttpFigures } from '#server/http-figures'
 import type { IdempotencyGuard } from '#server/idempotency'
@@ -15,6 +15,7 @@ import { type PathRow, pathTable } from '#server/paths'
 import { Pending } from '#server/pending'
 import { requestIds } from '#server/request-id'
 import { seeingOf } from '#server/seen'
+import type { ServerContext } from '#server/server-context'
 import type { ServerLog } from '#server/server-log'
 import { TurnedAway } from '#server/turned-away'
 import { serveSockets } from '#server/websocket'
@@ -44,6 +45,8 @@ export interface ServerOptions {
   readonly idempotency?: IdempotencyGuard
   /** Until an answer begins; then 503. Default 60 s. */
   readonly requestDeadlineMs?: number
+  /** How long a body may take for 16 KiB, times as many seconds as that is; then 408. Default 7 s. */
+  readonly bodyPaceMs?: number
   /** How long `close` waits for requests to be answered. Default 10 s. */
   readonly closeGraceMs?: number
   /** What the log shows of a path without a known route (tickets, tokens). Default: the path. */
@@ -83,6 +86,7 @@ export async function openServer(options: ServerOptions): Promise<Server> {
     cors: corsOf(options.cors),
     seeing: seeingOf({ isProxyTrusted: options.isProxyTrusted ?? false, publicUrls: options.cors.publicUrls }),
     pending: new Pending(world, options.requestDeadlineMs ?? 60_000),
+    receiving: new Pending(world, options.bodyPaceMs ?? bodyPaceMs),
     turnedAway: new TurnedAway(world, options.log),
     figures: options.figures ?? new HttpFigures(),
     bodyBytesMax: options.bodyBytesMax ?? 1024 * 1024,

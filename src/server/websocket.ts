@@ -1,10 +1,11 @@
 import type { TemplatedApp, us_socket_context_t, WebSocket } from 'uWebSockets.js'
 import { Problem } from '#model/problem'
 import type { Dropping } from '#server/dropping'
-import type { Exchange, ServerContext } from '#server/exchange'
+import type { Exchange } from '#server/exchange'
 import { isAcceptable, openExchange, refuseAndCut, upgradeRequired } from '#server/http'
 import type { OpenSockets } from '#server/open-sockets'
 import { type PathTable, pathTable } from '#server/paths'
+import type { ServerContext } from '#server/server-context'
 import { UwsSocket } from '#server/uws-socket'
 import type { AnyWebsocketRoute } from '#server/websocket-route'
 

@@ -1,0 +1,108 @@
+import { Fleet } from '#bench/fleet/fleet'
+import { Remote } from '#bench/harness/remote'
+import type { LoadedServer } from '#bench/harness/under-load'
+import type { FleetBooks } from '#bench/proof/overload/counted-fleet'
+import { count, type Ends } from '#bench/proof/overload/ends'
+import { localAddressOf } from '#bench/proof/overload/lone-request'
+
+/** What is too much for a server, for as long as it goes on. */
+export interface Attack {
+  /** What is prepared before the server's usual is measured. */
+  open(place: LoadedServer): Promise<void>
+  /** Resolves when it is over, with how all of it ended. */
+  run(seconds: number): Promise<Ends>
+  /** Whether all that it had under way is answered. */
+  settle(): Promise<boolean>
+  /** Of what it was acknowledged, if anything. */
+  books(): Promise<readonly FleetBooks[]>
+  readonly fleets: readonly Fleet[]
+  close(): Promise<void>
+}
+
+/** A program beside this one, in a process of its own. `isCounting`: devices of it were acknowledged something. */
+export function programAttack(program: string, options: object, isCounting = false): Attack {
+  const remote = new Remote(`proof/overload/${program}`)
+  return {
+    open: (place) => remote.ask('open', { ...options, ...place }),
+    run: (seconds) => remote.ask<Ends>('run', { seconds }),
+    settle: async () => !isCounting || (await remote.ask<boolean>('settle')),
+    books: async () => (isCounting ? [await remote.ask<FleetBooks>('books')] : []),
+    fleets: [],
+    async close() {
+      await remote.ask('close').catch(() => undefined)
+      await remote.stop()
+    },
+  }
+}
+
+export interface StormOptions {
+  readonly devices: number
+  /** Changes a second in all. */
+  readonly rate: number
+  readonly seed: number
+}
+
+const onlineMsMax = 90_000
+const settleMsMax = 60_000
+
+/** Devices with a link each, all of which are cut at once and come back at once. */
+export function stormAttack({ devices, rate, seed }: StormOptions): Attack {
+  let fleet: Fleet | undefined
+  const mine = () => {
+    if (!fleet) throw new Error('there are no devices yet')
+    return fleet
+  }
+  return {
+    async open({ port, authorizations }) {
+      fleet = new Fleet({
+        url: `ws://127.0.0.1:${port}`,
+        devices,
+        links: devices,
+        rate,
+        changes: 2,
+        protocol: 'msgpack',
+        form: 'short',
+        seed,
+        key: authorizations ? keyOf(authorizations.link) : '',
+        prefix: 'STORM',
+        backoffMsMin: 50,
+        backoffMsMax: 2_000,
+        localAddressOf,
+      })
+      fleet.start()
+      if (!(await fleet.allOnline(onlineMsMax))) throw new Error(`only ${fleet.devicesOnline} links came up`)
+    },
+    async run(seconds) {
+      const ends: Ends = {}
+      const over = performance.now() + seconds * 1000
+      do {
+        mine().cutAll()
+        const isBack = await mine().allOnline(onlineMsMax)
+        count(ends, 'back', mine().devicesOnline)
+        if (!isBack) count(ends, `not back within ${onlineMsMax / 1000} s`, devices - mine().devicesOnline)
+      } while (performance.now() < over)
+      for (const [error, times] of mine().counts.errors) count(ends, `error ${error}`, times)
+      // 1006: what we cut ourselves.
+      for (const [code, times] of mine().counts.closes) if (code !== 1006) count(ends, `close ${code}`, times)
+      for (const fault of mine().counts.faults) count(ends, fault)
+      return ends
+    },
+    async settle() {
+      mine().pause()
+      return mine().settled(settleMsMax)
+    },
+    books: async () => [],
+    get fleets() {
+      return fleet ? [fleet] : []
+    },
+    async close() {
+      await fleet?.stop(false)
+    },
+  }
+}
+
+/** A gateway's password, out of what it says in `Authorization`. */
+export function keyOf(authorization: string): string {
+  const text = Buffer.from(authorization.replace('Basic ', ''), 'base64').toString()
+  return text.slice(text.indexOf(':') + 1)
+}

@@ -1,0 +1,169 @@
+import { loadedBefore } from '#bench/harness/servers'
+import { type Attack, programAttack, stormAttack } from '#bench/proof/overload/attack'
+import type { EndRules } from '#bench/proof/overload/ends'
+import { slowPhases } from '#bench/proof/overload/slow-phases'
+
+/** How large everything is, of a run as it is meant or of a smaller one. */
+export interface CaseSize {
+  /** Frames a second that the server is rated for. */
+  readonly rated: number
+  /** Of everything that is counted in thousands; 1 as it is meant. */
+  readonly scale: number
+  readonly seconds: number
+  readonly seed: number
+}
+
+export interface OverloadCase {
+  readonly about: string
+  /** How long it goes on, as it is meant. */
+  readonly seconds: number
+  /** What the server may hold for itself, at most. What it comes of is said in the operator's guide. */
+  readonly capMib: number
+  readonly nodeArguments?: readonly string[]
+  readonly environment?: Readonly<Record<string, string>>
+  readonly rules: EndRules
+  attack(size: CaseSize): Attack
+}
+
+/** How often what is rated comes in a flood. */
+export const floodTimes = 10
+
+/** Frames, and what is said to links that send more than is taken. */
+const ofLinks = ['sent', 'held back', 'ERROR OVERLOADED', 'close 1013'] as const
+
+const flood = (size: CaseSize, how: object): Attack =>
+  programAttack(
+    'flood',
+    {
+      devices: scaled(10_000, size, 50),
+      links: 50,
+      framesPerSecond: size.rated * floodTimes,
+      prefix: 'FLOOD',
+      service: '5f2a7c10-0001-4b6d-9e3f-a0000000000b',
+      seed: size.seed,
+      ...how,
+    },
+    true,
+  )
+
+const calm = { window: 1_000, gatherMs: 5 } as const
+/** The whole stream is read again afterwards: a flood's is larger than what is kept by default. */
+const keepsAll = { STREAM_RETENTION_MB: '16384' }
+
+export const overloadCases: Readonly<Record<string, OverloadCase>> = {
+  flood: {
+    about: 'ten times the rated load',
+    seconds: 60,
+    capMib: 512,
+    environment: keepsAll,
+    rules: { allowed: ofLinks, needed: [['sent']] },
+    attack: (size) => flood(size, calm),
+  },
+  'slow-disk': {
+    about: 'the same, with each commit delayed by 50 ms',
+    seconds: 60,
+    capMib: 512,
+    environment: keepsAll,
+    nodeArguments: loadedBefore('harness/slow-commits'),
+    rules: { allowed: ofLinks, needed: [['sent']] },
+    attack: (size) => flood(size, calm),
+  },
+  greedy: {
+    about: 'the same from links that wait for no acknowledgement',
+    seconds: 15,
+    capMib: 512,
+    environment: keepsAll,
+    rules: { allowed: ofLinks, needed: [['ERROR OVERLOADED'], ['close 1013']] },
+    attack: (size) => flood(size, { window: Number.MAX_SAFE_INTEGER, gatherMs: 500 }),
+  },
+  reconnects: {
+    about: '15 000 links that are cut, and come back at once',
+    seconds: 15,
+    capMib: 512,
+    rules: { allowed: ['back'], needed: [['back']] },
+    attack: (size) => stormAttack({ devices: scaled(15_000, size), rate: 3_000 * size.scale, seed: size.seed }),
+  },
+  sockets: {
+    about: '15 000 dashboards that come at once, and stay',
+    seconds: 15,
+    capMib: 512,
+    rules: { allowed: ['told to the end'], needed: [['told to the end']] },
+    attack: (size) =>
+      programAttack('crowd', { sockets: scaled(15_000, size), query: { types: 'SCHEMA_ADD' }, isStalled: false }),
+  },
+  stalled: {
+    about: '1 000 dashboards that hear everything, and read nothing',
+    seconds: 20,
+    capMib: 1_024,
+    rules: { allowed: ['stalled'], needed: [['stalled']] },
+    attack: (size) => programAttack('crowd', { sockets: scaled(1_000, size), query: {}, isStalled: true }),
+  },
+  logins: {
+    about: '1 000 logins a second from as many addresses, half of them guesses',
+    seconds: 15,
+    capMib: 512,
+    rules: { allowed: ['200', '401', '429', '503'], needed: [['200'], ['401', '429'], ['503', '429']] },
+    attack: (size) => programAttack('login-flood', { perSecond: 1_000 * size.scale, seconds: size.seconds }),
+  },
+  bodies: {
+    about: 'bodies of a gigabyte, with a length and in chunks',
+    seconds: 15,
+    capMib: 512,
+    rules: bodyRules(),
+    attack: (size) => programAttack('large-bodies', { atOnce: scaled(4, size), bodyBytes: 2 ** 30 }),
+  },
+  slow: {
+    about: 'slow-loris, in every phase of a connection',
+    seconds: 130,
+    capMib: 512,
+    rules: slowRules(),
+    attack: (size) => programAttack('slow-clients', { each: scaled(300, size) }),
+  },
+  heads: {
+    about: 'floods of heads that are too large, or as large as they may be',
+    seconds: 15,
+    capMib: 512,
+    rules: {
+      allowed: [
+        'a value of 12 KiB: 200',
+        'ninety headers: 200',
+        'a token of 12 KiB: 401',
+        'two hundred headers: 431',
+        'ten thousand headers: 431',
+        'a value of 1 MiB: 431',
+        'a name without an end: 431',
+        'line ends without an end: 431',
+      ],
+      needed: [['a value of 12 KiB: 200'], ['two hundred headers: 431'], ['a value of 1 MiB: 431']],
+    },
+    attack: (size) => programAttack('head-flood', { atOnce: scaled(32, size) }),
+  },
+}
+
+/** A whole number of times `step`, and at least that. */
+function scaled(count: number, { scale }: CaseSize, step = 1): number {
+  return Math.max(1, Math.round((count * scale) / step)) * step
+}
+
+function bodyRules(): EndRules {
+  const ends = [
+    'with a length: 413',
+    'in chunks: 413',
+    'of nobody: 401',
+    'to the login: 413',
+    'to the login in chunks: 413',
+    'an image with a length: 413',
+    'an image in chunks: 413',
+  ]
+  return { allowed: ends, needed: ends.map((end) => [end]) }
+}
+
+function slowRules(): EndRules {
+  const allowed = Object.entries(slowPhases).flatMap(([what, { ends }]) =>
+    [...ends, 'held to the end'].map((end) => `${what}: ${end}`),
+  )
+  const needed = Object.entries(slowPhases).map(([what, { ends }]) =>
+    [...ends, 'held to the end'].map((end) => `${what}: ${end}`),
+  )
+  return { allowed, needed }
+}

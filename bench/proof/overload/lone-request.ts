@@ -1,0 +1,83 @@
+import { connect, type Socket } from 'node:net'
+
+export interface LoneRequest {
+  readonly port: number
+  readonly localAddress?: string
+  /** Sent at once. */
+  readonly bytes: Buffer
+  /** Goes on sending, until told to stop. */
+  readonly goOn?: (socket: Socket, isOver: () => boolean) => void
+  readonly timeoutMs: number
+}
+
+export interface LoneAnswer {
+  /** The status of what was answered; else how it ended without an answer. */
+  readonly end: string
+  readonly sentBytes: number
+}
+
+/** Every way in which nothing is said. */
+export const unanswered = {
+  closed: 'closed without an answer',
+  reset: 'reset without an answer',
+  silent: 'no answer in time',
+  outside: 'not let in',
+} as const
+
+const headEnd = '\r\n\r\n'
+const retryAfter = /\r\nretry-after: *\d+\r\n/i
+const addressesOfThird = 250
+
+/** One request on a connection of its own, by hand, and how it ended. Who is told to come again is told when. */
+export function askAlone({ port, localAddress, bytes, goOn, timeoutMs }: LoneRequest): Promise<LoneAnswer> {
+  return new Promise((resolve) => {
+    let head = ''
+    let isOver = false
+    let isConnected = false
+    let errorCode: string | undefined
+    const socket = connect({
+      host: '127.0.0.1',
+      port,
+      noDelay: true,
+      ...(localAddress !== undefined && { localAddress }),
+    })
+    const end = (how: string) => {
+      if (isOver) return
+      isOver = true
+      clearTimeout(timer)
+      resolve({ end: how, sentBytes: socket.bytesWritten })
+      socket.destroy()
+    }
+    const timer = setTimeout(() => end(unanswered.silent), timeoutMs)
+    socket.on('data', (piece) => {
+      head += piece.toString('latin1')
+      if (head.includes(headEnd)) end(statusOf(head))
+    })
+    socket.once('connect', () => {
+      isConnected = true
+      socket.write(bytes)
+      goOn?.(socket, () => isOver || socket.destroyed)
+    })
+    socket.on('error', (error: NodeJS.ErrnoException) => {
+      errorCode = error.code
+    })
+    socket.once('close', () => {
+      if (!isConnected) end(unanswered.outside)
+      else end(errorCode === undefined ? unanswered.closed : unanswered.reset)
+    })
+  })
+}
+
+/** Of those who say that it is for now, only who says for how long. RFC 9110 §10.2.3 */
+function statusOf(head: string): string {
+  const status = /^HTTP\/1\.1 (\d{3})/.exec(head)?.[1] ?? 'not HTTP'
+  const isForNow = status === '429' || status === '503'
+  return isForNow && !retryAfter.test(head) ? `${status} without Retry-After` : status
+}
+
+/** One of many addresses of this machine: all of 127.0.0.0/8 is. */
+export function localAddressOf(number: number): string {
+  return `127.${1 + (Math.floor(number / addressesOfThird ** 2) % addressesOfThird)}.${
+    Math.floor(number / addressesOfThird) % addressesOfThird
+  }.${1 + (number % addressesOfThird)}`
+}

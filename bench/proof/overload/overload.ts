@@ -1,0 +1,83 @@
+import { readFileSync } from 'node:fs'
+import { identityOn } from '#bench/harness/identity'
+import { ours } from '#bench/harness/servers'
+import { underLoad } from '#bench/harness/under-load'
+import type { PhaseResult } from '#bench/load/ingest'
+import { overloadCases } from '#bench/proof/overload/cases'
+import { type CaseReport, caseText, runCase } from '#bench/proof/overload/run-case'
+
+export interface OverloadProofOptions {
+  /** Of `overloadCases`. */
+  readonly names: readonly string[]
+  readonly seed: number
+  /** Frames a second; absent: a tenth of what is measured first. */
+  readonly rated?: number
+  /** Of what there are thousands of. */
+  readonly scale: number
+  /** How long each overload goes on; absent: as long as is meant. */
+  readonly seconds?: number
+  readonly usualSeconds: number
+  /** See `CaseOptions`. */
+  readonly planted?: readonly string[]
+  readonly print: (line: string) => void
+}
+
+export interface OverloadProofReport {
+  readonly seconds: number
+  /** Frames a second, stored, acknowledged and heard, at most; absent where it was not asked. */
+  readonly maximum?: number
+  readonly rated: number
+  readonly cases: Readonly<Record<string, CaseReport>>
+  readonly problems: readonly string[]
+}
+
+const ratedShare = 0.1
+/** A server with 15 000 sockets, its database and some more. */
+const openFilesMin = 18_000
+
+/**
+ * Overloads servers in every way, one after the other: what they hold stays within what is said, whoever is turned away is
+ * told so, nothing that was acknowledged is lost, and what is usual is back within seconds.
+ */
+export async function proveOverload(options: OverloadProofOptions): Promise<OverloadProofReport> {
+  const { names, print } = options
+  if (options.scale === 1) mustHaveFiles()
+  const startedAt = performance.now()
+  const maximum = options.rated === undefined ? await measuredMaximum() : undefined
+  const rated = options.rated ?? Math.round((maximum as number) * ratedShare)
+  if (maximum !== undefined) print(`at most ${Math.round(maximum)} frames/s, so rated for ${rated}`)
+  const cases: Record<string, CaseReport> = {}
+  const problems: string[] = []
+  for (const name of names) {
+    const kind = overloadCases[name]
+    if (!kind) throw new RangeError(`no such overload: ${name}`)
+    const report = await runCase(kind, { ...options, name, rated, seconds: options.seconds ?? kind.seconds })
+    cases[name] = report
+    const found = report.late === undefined ? report.problems : [...report.problems, report.late]
+    problems.push(...found.map((text) => `${name}: ${text}`))
+    print(`${name}: ${caseText(report)}`)
+    for (const text of found) print(`${name}: WRONG: ${text}`)
+  }
+  return {
+    seconds: (performance.now() - startedAt) / 1000,
+    ...(maximum !== undefined && { maximum: Math.round(maximum) }),
+    rated,
+    cases,
+    problems,
+  }
+}
+
+/** Node raises its own limit to what it may be. */
+function mustHaveFiles(): void {
+  const limit = Number(/^Max open files +\d+ +(\d+)/m.exec(readFileSync('/proc/self/limits', 'latin1'))?.[1])
+  if (limit < openFilesMin) throw new Error(`a process may open ${limit} files here, and this takes ${openFilesMin}`)
+}
+
+/** As the bench asks it, with identity on. */
+function measuredMaximum(): Promise<number> {
+  const load = { devices: 10_000, links: 50, window: 64, changes: 1, properties: 10, prefix: 'LOAD', dashboards: 1 }
+  return underLoad(ours(identityOn), 'load/ingest', load, async (run) => {
+    const { frames, seconds } = await run<PhaseResult>({ warmupMs: 2_000, measuredMs: 6_000 })
+    return frames / seconds
+  })
+}

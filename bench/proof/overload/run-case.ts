@@ -1,0 +1,285 @@
+import { streamHead } from '#bench/dashboard'
+import type { Fleet } from '#bench/fleet/fleet'
+import { identityOn } from '#bench/harness/identity'
+import { Remote } from '#bench/harness/remote'
+import { startAdmitting } from '#bench/harness/servers'
+import { temporaryFolder } from '#bench/harness/temporary-folder'
+import type { LoadedServer } from '#bench/harness/under-load'
+import { identifierOf } from '#bench/load/fleet-link'
+import { fleetWays, proofFleets } from '#bench/proof/fleets'
+import { Asker } from '#bench/proof/overload/asker'
+import { type Attack, keyOf } from '#bench/proof/overload/attack'
+import type { CaseSize, OverloadCase } from '#bench/proof/overload/cases'
+import type { CountedFleetOptions, FleetBooks } from '#bench/proof/overload/counted-fleet'
+import { addEnds, count, type Ends, endFaults, endsText } from '#bench/proof/overload/ends'
+import { type MemoryPeak, MemoryWatch } from '#bench/proof/overload/memory-watch'
+import {
+  goodInRow,
+  recoveredAfter,
+  recoverWithinS,
+  type Second,
+  type Usual,
+  usualOf,
+  worstOf,
+} from '#bench/proof/overload/recovery'
+import { type Audited, type AuditOptions, audited } from '#bench/proof/overload/stream-audit'
+import { freePort, type ServerProcess, type ServerSettings, startServer } from '#bench/server-process'
+
+export interface CaseOptions extends CaseSize {
+  readonly name: string
+  /** Before the overload, so many seconds are what is usual. */
+  readonly usualSeconds: number
+  /** Loaded into the server as well: mistakes, for trying the proof itself. */
+  readonly planted?: readonly string[]
+  readonly print: (line: string) => void
+}
+
+export interface CaseReport {
+  readonly overloadSeconds: number
+  readonly usual: Usual
+  /** The worst second, ms; absent where more than one in a hundred was not heard of within a second. */
+  readonly worstP99?: number
+  /** Seconds; absent: not while anybody looked. */
+  readonly recoveredAfter?: number
+  readonly memory: MemoryPeak
+  readonly capMib: number
+  readonly ends: Ends
+  readonly acknowledged: number
+  readonly events: number
+  /** That the usual was not back in time, in words; absent: it was. */
+  readonly late?: string
+  readonly problems: readonly string[]
+}
+
+/** As much again of the time for which the usual is measured, before it is. */
+const warmUpShare = 0.5
+/** How long it is looked whether the usual comes back: to say how late it was. */
+const lookMsMax = 30_000
+const settleMsMax = 60_000
+/** Beside what is rated: devices of every way to speak, whose frames are held against what was heard one by one. */
+const honest = { devices: 50, rate: 500 } as const
+const ratedPrefix = 'RATED'
+/** What may be said to who does nothing wrong while others overload the server. */
+const bystanders = { allowed: ['200', '429', '503', 'ERROR OVERLOADED', 'close 1013'], needed: [['200']] } as const
+
+/** One kind of overload, on a server of its own. */
+export async function runCase(kind: OverloadCase, options: CaseOptions): Promise<CaseReport> {
+  const folder = temporaryFolder('overload-proof-')
+  const run = new CaseRun(kind, options, { port: await freePort(), dataFolder: folder.path })
+  try {
+    return await run.run()
+  } finally {
+    await run.end()
+    await folder.remove()
+  }
+}
+
+class CaseRun {
+  readonly #kind: OverloadCase
+  readonly #options: CaseOptions
+  readonly #where: { readonly port: number; readonly dataFolder: string }
+  readonly #rated = new Remote('proof/overload/rated-load')
+  readonly #attack: Attack
+  readonly #problems: string[] = []
+  #server: ServerProcess | undefined
+  #fleets: readonly Fleet[] = []
+  #watch: MemoryWatch | undefined
+  #asker: Asker | undefined
+
+  constructor(kind: OverloadCase, options: CaseOptions, where: { readonly port: number; readonly dataFolder: string }) {
+    this.#kind = kind
+    this.#options = options
+    this.#where = where
+    this.#attack = kind.attack(options)
+  }
+
+  async run(): Promise<CaseReport> {
+    const { capMib, rules } = this.#kind
+    const { server, authorizations } = await startAdmitting(this.#settings())
+    this.#server = server
+    const place: LoadedServer = { port: this.#where.port, serverProcessId: server.processId, authorizations }
+    const first = await streamHead(server.url, authorizations?.person)
+    await this.#open(place)
+    const usual = await this.#usual()
+
+    const watch = new MemoryWatch(server.processId)
+    this.#watch = watch
+    const asker = new Asker(place, `/devices/${identifierOf(ratedPrefix, 0)}?depth=2`)
+    this.#asker = asker
+    const startedAt = now()
+    const ends = await this.#attack.run(this.#options.seconds)
+    const endedAt = now()
+    const seconds = await this.#lookOn(endedAt, startedAt, usual)
+    const memory = watch.stop()
+    const books = await this.#settle(ends, await asker.stop())
+    await this.#leave()
+    this.#problems.push(...endFaults(ends, rules))
+    if (server.isEnded) this.#problems.push(`the server ended by itself\n${server.lines.join('\n')}`)
+    this.#problems.push(...errorsIn(server.lines))
+
+    const audit = await this.#audited({ ...place, first, fleets: [...this.#fleets, ...this.#attack.fleets], books })
+    this.#problems.push(...audit.problems)
+    const back = recoveredAfter(seconds, endedAt, usual)
+    const worst = worstOf(seconds, startedAt, endedAt)
+    const late = lateText(back, usual)
+    if (memory.ownMib > capMib)
+      this.#problems.push(`the server held ${memory.ownMib} MiB for itself, more than ${capMib}`)
+    return {
+      overloadSeconds: (endedAt - startedAt) / 1000,
+      usual,
+      ...(worst < Number.MAX_VALUE && { worstP99: worst }),
+      ...(back !== undefined && { recoveredAfter: back }),
+      memory,
+      capMib,
+      ends,
+      acknowledged: audit.acknowledged,
+      events: audit.events,
+      ...(late !== undefined && { late }),
+      problems: this.#problems,
+    }
+  }
+
+  /** Behind a SIGKILL: what was only held in memory is no more. */
+  async #audited(options: AuditOptions): Promise<Audited> {
+    await this.#server?.kill()
+    const { nodeArguments: _, ...plain } = this.#settings()
+    try {
+      this.#server = await startServer(plain)
+      return await audited(options)
+    } catch (error) {
+      const said = error instanceof Error ? error.message : String(error)
+      return { events: 0, acknowledged: 0, problems: [`what is stored can't be read: ${said}`] }
+    }
+  }
+
+  async end(): Promise<void> {
+    await this.#leave()
+    this.#watch?.stop()
+    await this.#server?.kill()
+    await this.#asker?.stop()
+  }
+
+  async #leave(): Promise<void> {
+    await Promise.all(this.#fleets.map((fleet) => fleet.stop(false)))
+    await this.#attack.close()
+    await this.#rated.stop()
+  }
+
+  async #open(place: LoadedServer): Promise<void> {
+    const { rated, scale, seed } = this.#options
+    const { port, authorizations } = place
+    const load: CountedFleetOptions = {
+      ...place,
+      devices: Math.max(1, Math.round(200 * scale)) * 50,
+      links: 50,
+      framesPerSecond: rated,
+      prefix: ratedPrefix,
+      service: '5f2a7c10-0001-4b6d-9e3f-a0000000000c',
+      seed,
+      window: 1_000,
+      gatherMs: 5,
+    }
+    await this.#rated.ask('open', load)
+    await this.#attack.open(place)
+    const key = authorizations ? keyOf(authorizations.link) : ''
+    this.#fleets = proofFleets(`http://127.0.0.1:${port}`, { ...honest, ways: fleetWays, seed, key })
+    for (const fleet of this.#fleets) fleet.start()
+    for (const fleet of this.#fleets) {
+      if (!(await fleet.allOnline(settleMsMax))) throw new Error(`not all of ${fleet.options.prefix} were welcome`)
+    }
+  }
+
+  async #usual(): Promise<Usual> {
+    await this.#rated.ask('begin')
+    const { usualSeconds } = this.#options
+    await pass(usualSeconds * warmUpShare * 1_000)
+    const from = now()
+    await pass((usualSeconds + 2) * 1_000)
+    const usual = usualOf(await this.#seconds(from))
+    this.#options.print(
+      `${this.#options.name}: usual p99 ${usual.p99.toFixed(1)} ms at ${this.#options.rated} frames/s`,
+    )
+    return usual
+  }
+
+  /** Until the usual is back, or for so long. */
+  async #lookOn(endedAt: number, startedAt: number, usual: Usual): Promise<readonly Second[]> {
+    for (;;) {
+      await pass(500)
+      const seconds = await this.#seconds(startedAt)
+      const isBack = recoveredAfter(seconds, endedAt, usual) !== undefined
+      if (isBack || now() - endedAt > lookMsMax) return seconds
+    }
+  }
+
+  #seconds(from: number): Promise<readonly Second[]> {
+    return this.#rated.ask('seconds', { from })
+  }
+
+  /** Nobody begins anything more, and what was begun is answered. */
+  async #settle(ends: Ends, asked: Ends): Promise<readonly FleetBooks[]> {
+    for (const fleet of this.#fleets) fleet.pause()
+    const isSettled = await Promise.all([
+      this.#rated.ask<boolean>('settle'),
+      this.#attack.settle(),
+      ...this.#fleets.map((fleet) => fleet.settled(settleMsMax)),
+    ])
+    if (isSettled.includes(false)) this.#problems.push('not all that was sent was acknowledged within a minute')
+    const rated = await this.#rated.ask<FleetBooks>('books')
+    const attack = await this.#attack.books()
+    for (const books of attack) addEnds(ends, books.ends)
+    for (const { faults } of [rated, ...attack]) this.#problems.push(...faults)
+    const others = endFaults(this.#endsOfOthers([asked, rated.ends]), bystanders)
+    this.#problems.push(...others.map((text) => `of those who did nothing wrong, ${text}`))
+    return [rated, ...attack]
+  }
+
+  #endsOfOthers(more: readonly Ends[]): Ends {
+    const ends: Ends = {}
+    for (const each of more) addEnds(ends, each)
+    for (const { counts } of this.#fleets) {
+      for (const [code, times] of counts.closes) count(ends, `close ${code}`, times)
+      for (const [error, times] of counts.errors)
+        count(ends, error === 'OVERLOADED' ? 'ERROR OVERLOADED' : error, times)
+      for (const fault of counts.faults) count(ends, fault)
+    }
+    return ends
+  }
+
+  #settings(): ServerSettings {
+    const { nodeArguments = [], environment } = this.#kind
+    return {
+      ...this.#where,
+      environment: { ...identityOn, ...environment },
+      nodeArguments: [...nodeArguments, ...(this.#options.planted ?? [])],
+    }
+  }
+}
+
+/** For people. */
+export function caseText({ usual, ...report }: CaseReport): string {
+  const worst = report.worstP99 === undefined ? 'beyond a second' : `${report.worstP99.toFixed(0)} ms`
+  const back = report.recoveredAfter === undefined ? 'not back' : `back after ${report.recoveredAfter.toFixed(1)} s`
+  return (
+    `p99 ${usual.p99.toFixed(1)} ms before, in the worst second ${worst}, ${back}; ` +
+    `${report.memory.ownMib} MiB of ${report.capMib} (${report.memory.allMib} with mapped files); ` +
+    `${endsText(report.ends)}; ${report.acknowledged} frames acknowledged and found`
+  )
+}
+
+/** Undefined when it was back in time. */
+function lateText(back: number | undefined, { p99, allowed }: Usual): string | undefined {
+  if (back !== undefined && back <= recoverWithinS) return undefined
+  const limit = `${allowed.toFixed(1)} ms (${p99.toFixed(1)} before)`
+  return back === undefined
+    ? `p99 was not within ${limit} for ${goodInRow} seconds in a row, ${lookMsMax / 1000} s later`
+    : `p99 was within ${limit} only after ${back.toFixed(1)} s`
+}
+
+/** What the server itself calls a fault. */
+function errorsIn(lines: readonly string[]): readonly string[] {
+  return lines.filter((line) => /"level":"(error|fatal)"/.test(line)).map((line) => `the server says: ${line}`)
+}
+
+const now = () => performance.timeOrigin + performance.now()
+const pass = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))

@@ -1,0 +1,134 @@
+import { connect, type Socket } from 'node:net'
+import { answerWith } from '#bench/harness/answering'
+import type { LoadedServer } from '#bench/harness/under-load'
+import { count, type Ends } from '#bench/proof/overload/ends'
+import { localAddressOf, unanswered } from '#bench/proof/overload/lone-request'
+import { type SlowPhase, slowPhases } from '#bench/proof/overload/slow-phases'
+
+/** Clients that hold connections by being slow, in every phase of one. */
+export interface SlowClientsOptions extends LoadedServer {
+  /** Of each phase. */
+  readonly each: number
+}
+
+const dripEveryMs = 1_000
+const closeFrame = 0x88
+
+let options: SlowClientsOptions
+let clients: readonly SlowClient[] = []
+
+answerWith({
+  open(asked: SlowClientsOptions): void {
+    options = asked
+  },
+
+  async run({ seconds }: { readonly seconds: number }): Promise<Ends> {
+    const ends: Ends = {}
+    clients = Object.entries(slowPhases).flatMap(([what, phase], place) =>
+      Array.from(
+        { length: options.each },
+        (_, number) => new SlowClient(what, phase, localAddressOf(place * options.each + number)),
+      ),
+    )
+    const drip = setInterval(() => {
+      for (const client of clients) client.drip()
+    }, dripEveryMs)
+    const over = performance.now() + seconds * 1000
+    while (performance.now() < over && clients.some((client) => !client.isOver)) {
+      await new Promise((resolve) => setTimeout(resolve, 100))
+    }
+    clearInterval(drip)
+    for (const client of clients) client.hear()
+    await new Promise((resolve) => setTimeout(resolve, 1_000))
+    for (const client of clients) count(ends, client.ended(seconds))
+    return ends
+  },
+
+  close(): void {
+    for (const client of clients) client.cut()
+  },
+})
+
+class SlowClient {
+  isOver = false
+  readonly #what: string
+  readonly #phase: SlowPhase
+  readonly #socket: Socket
+  #heard = ''
+  #isBehind = false
+  #error: string | undefined
+  readonly #startedAt = performance.now()
+  #endedAt = 0
+
+  constructor(what: string, phase: SlowPhase, localAddress: string) {
+    this.#what = what
+    this.#phase = phase
+    this.#socket = connect({ host: '127.0.0.1', port: options.port, localAddress, noDelay: true })
+    this.#socket.once('connect', () => this.#socket.write(Buffer.from(phase.bytes(options), 'latin1')))
+    this.#socket.on('error', (error: NodeJS.ErrnoException) => {
+      this.#error = error.code
+    })
+    this.#socket.once('close', () => {
+      this.isOver = true
+      this.#endedAt = performance.now()
+    })
+    if (phase.isDeaf) this.#socket.pause()
+    this.#socket.on('data', (piece) => this.#hear(piece))
+    if (phase.isDeaf) this.#socket.pause()
+  }
+
+  /** One byte more. */
+  drip(): void {
+    const { drip, behind } = this.#phase
+    if (drip === undefined || this.isOver || this.#socket.connecting || (behind && !this.#isBehind)) return
+    this.#socket.write(drip)
+  }
+
+  /** From now on it reads what there is. */
+  hear(): void {
+    if (!this.isOver) this.#socket.resume()
+  }
+
+  cut(): void {
+    this.#socket.destroy()
+  }
+
+  /** In words, with its phase. `seconds`: for how long it was slow. */
+  ended(seconds: number): string {
+    const { isDeaf, withinS } = this.#phase
+    const tookS = (this.#endedAt - this.#startedAt) / 1000
+    if (!this.isOver) return `${this.#what}: ${isDeaf || seconds < withinS ? 'held to the end' : 'held for too long'}`
+    return `${this.#what}: ${tookS > withinS && !isDeaf ? 'held for too long, then ' : ''}${this.#end()}`
+  }
+
+  #hear(piece: Buffer): void {
+    this.#heard += piece.toString('latin1')
+    const { behind } = this.#phase
+    if (!behind || this.#isBehind || !behind.heard.test(this.#heard)) return
+    this.#isBehind = true
+    this.#heard = this.#heard.replace(behind.heard, '')
+    this.#socket.write(Buffer.from(behind.bytes, 'latin1'))
+  }
+
+  #end(): string {
+    if (this.#isBehind) return closeCodeIn(Buffer.from(this.#heard, 'latin1')) ?? 'cut without a close frame'
+    const status = /^HTTP\/1\.1 (\d{3})/.exec(this.#heard)?.[1]
+    if (status === '200') return isWhole(this.#heard) ? '200, whole' : '200, cut'
+    return status ?? (this.#error === undefined ? unanswered.closed : unanswered.reset)
+  }
+}
+
+/** Whether all of a streamed or measured answer has come. */
+function isWhole(answer: string): boolean {
+  const [head = '', body = ''] = answer.split(/\r\n\r\n([\s\S]*)/)
+  const length = /^content-length: (\d+)$/im.exec(head)?.[1]
+  return length === undefined ? body.endsWith('0\r\n\r\n') : body.length === Number(length)
+}
+
+/** Behind pings, which it did not answer. */
+function closeCodeIn(bytes: Buffer): string | undefined {
+  for (let at = 0; at + 2 <= bytes.length; at += 2 + ((bytes[at + 1] as number) & 0x7f)) {
+    if (bytes[at] === closeFrame) return `close ${bytes.readUInt16BE(at + 2)}`
+  }
+  return undefined
+}

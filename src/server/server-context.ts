@@ -1,0 +1,33 @@
+import type { Problem } from '#model/problem'
+import type { World } from '#runtime/world'
+import type { Cors } from '#server/cors'
+import type { HttpFigures } from '#server/http-figures'
+import type { IdempotencyGuard } from '#server/idempotency'
+import type { Pending } from '#server/pending'
+import type { Seeing } from '#server/seen'
+import type { ServerLog } from '#server/server-log'
+import type { TurnedAway } from '#server/turned-away'
+
+/** What all requests of one server share. */
+export interface ServerContext {
+  readonly world: World
+  readonly log: ServerLog
+  readonly cors: Cors
+  readonly seeing: Seeing
+  readonly pending: Pending
+  /** Those whose body is still coming. */
+  readonly receiving: Pending
+  readonly turnedAway: TurnedAway
+  readonly figures: HttpFigures
+  readonly bodyBytesMax: number
+  /** The same for bodies that are handed on as they come. */
+  readonly streamedBytesMax: number
+  /** Undefined: `Idempotency-Key` means nothing. */
+  readonly idempotency: IdempotencyGuard | undefined
+  requestId(asked: string): string
+  redactPath(path: string): string
+  /** What a path that leads nowhere is answered. */
+  notFound(path: string): Problem
+  /** Set when the server stops: answers then close their connection. */
+  isStopping: boolean
+}

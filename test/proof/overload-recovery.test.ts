@@ -1,0 +1,49 @@
+import { describe, expect, test } from 'vitest'
+import { endFaults, endsText } from '#bench/proof/overload/ends'
+import { recoveredAfter, type Second, usualOf, worstOf } from '#bench/proof/overload/recovery'
+
+/** A second each, from 10 s on. */
+const seconds = (...p99s: readonly number[]): Second[] => p99s.map((p99, place) => ({ at: (10 + place) * 1000, p99 }))
+
+describe('when the usual is back', () => {
+  test('is judged by the second in the middle: twice as much, or 10 ms more', () => {
+    expect(usualOf(seconds(5, 90, 4))).toEqual({ p99: 5, allowed: 15 })
+    expect(usualOf(seconds(40, 41, 42, 43))).toEqual({ p99: 41.5, allowed: 83 })
+  })
+
+  test.each<[string, readonly number[], number | undefined]>([
+    ['at once', [5, 5, 5], 0.5],
+    ['at the limit', [15, 15, 15], 0.5],
+    ['later', [900, 20, 5, 6, 7], 2.5],
+    ['not by one good second', [900, 5, 900, 5, 5, 5], 3.5],
+    ['not by two', [5, 5, 900, 5, 5], undefined],
+    ['never', [900, 900, 900, 900], undefined],
+    ['not by what nobody heard', [Number.MAX_VALUE, 5, 5], undefined],
+    ['not before anybody looked', [], undefined],
+  ])('%s', (_, p99s, expected) => {
+    expect(recoveredAfter(seconds(...p99s), 9_500, { allowed: 15 })).toBe(expected)
+  })
+
+  test('seconds that began before the end of the overload do not count', () => {
+    expect(recoveredAfter(seconds(5, 5, 5, 900, 5, 5, 5), 11_000, { allowed: 15 })).toBe(3)
+    expect(worstOf(seconds(5, 70, 900), 10_000, 12_000)).toBe(70)
+  })
+})
+
+describe('how things ended', () => {
+  const rules = { allowed: ['200', '503', 'close 1013'], needed: [['503', '429'], ['200']] }
+
+  test.each<[string, Record<string, number>, readonly string[]]>([
+    ['as it has to', { '200': 5, '503': 1 }, []],
+    ['in silence', { '200': 5, '503': 1, 'no answer in time': 2 }, ["2 ended by 'no answer in time'"]],
+    ['without anybody being turned away', { '200': 5 }, ["nothing ended by '503' or '429'"]],
+    ['not at all', {}, ["nothing ended by '503' or '429'", "nothing ended by '200'"]],
+  ])('%s', (_, ends, faults) => {
+    expect(endFaults(ends, rules)).toEqual(faults)
+  })
+
+  test('is told with the most frequent first', () => {
+    expect(endsText({ '503': 2, '200': 70 })).toBe('70 × 200, 2 × 503')
+    expect(endsText({})).toBe('nothing')
+  })
+})

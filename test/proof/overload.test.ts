@@ -1,0 +1,49 @@
+import { expect, test } from 'vitest'
+import { projectRoot } from '#bench/project-root'
+import { overloadCases } from '#bench/proof/overload/cases'
+import { type OverloadProofOptions, proveOverload } from '#bench/proof/overload/overload'
+
+/** Against the built server, as `npm run proof -- overload` is, and small. How long anything took is not judged here. */
+const small: Omit<OverloadProofOptions, 'names'> = {
+  seed: Date.now() % 1_000_000_000,
+  rated: 400,
+  scale: 0.02,
+  seconds: 2,
+  usualSeconds: 1,
+  print: () => {},
+}
+
+test('who comes with too much is told so, and what others were acknowledged is stored', {
+  timeout: 120_000,
+}, async () => {
+  const names = ['greedy', 'reconnects', 'bodies', 'heads']
+  const { cases } = await proveOverload({ ...small, names })
+  for (const name of names) {
+    expect({ name, problems: cases[name]?.problems }).toEqual({ name, problems: [] })
+    expect(cases[name]?.acknowledged).toBeGreaterThan(0)
+  }
+})
+
+/** Loaded into a server: after a while it says that commits are stored, and stores none. */
+const losing = `data:text/javascript,${encodeURIComponent(`
+import { createRequire } from 'node:module'
+const { Level } = createRequire(${JSON.stringify(`${projectRoot}/package.json`)})('level')
+const { batch } = Level.prototype
+let commits = 0
+Level.prototype.batch = function () {
+  const made = batch.call(this)
+  if (++commits > 100) made.write = () => made.close()
+  return made
+}
+`)}`
+
+test('a server that acknowledges what it does not store is found', { timeout: 60_000 }, async () => {
+  const { cases, problems } = await proveOverload({ ...small, names: ['heads'], planted: ['--import', losing] })
+  const found = cases.heads?.problems.join('\n')
+  expect(found).toMatch(/was acknowledged|lost|stream/)
+  expect(problems.length).toBeGreaterThan(0)
+})
+
+test('each kind of overload says what the server may hold', () => {
+  for (const { capMib } of Object.values(overloadCases)) expect(capMib).toBeGreaterThan(0)
+})
