@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { BackupRefused } from '#store/backup/refused'
 import { failureFrom } from '#store/failure'
 import { freeBytes } from '#store/headroom'
+import { draftPattern } from '#store/level-files/begin'
 import { isMissing } from '#store/missing'
 
 /** Of a database that is written to all the time a copy may fail so often. */
@@ -54,7 +55,7 @@ async function isCopied(from: string, to: string): Promise<boolean> {
   try {
     const before = await manifestOf(from)
     for (const name of await readdir(from)) {
-      if (name !== 'LOCK') await copyFile(join(from, name), join(to, name), constants.COPYFILE_FICLONE)
+      if (name !== 'LOCK' && !draftPattern.test(name)) await copyFile(join(from, name), join(to, name), constants.COPYFILE_FICLONE)
     }
     const after = await manifestOf(from)
     return before.name === after.name && before.size === after.size

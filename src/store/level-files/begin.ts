@@ -1,12 +1,11 @@
-import { randomBytes } from 'node:crypto'
-import { link, mkdir, open, readdir, rename, rm } from 'node:fs/promises'
+import { link, mkdir, mkdtemp, open, readdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { logOf } from '#store/level-files/log-file'
 import { firstManifest } from '#store/level-files/manifest'
 import { syncFolder } from '#store/sync-folder'
 
-/** What a beginning leaves that died on the way. */
-export const draftPattern = /^first-[0-9a-f]{12}$/
+/** The folder that a beginning leaves that died on the way. */
+export const draftPattern = /^first-\w{6}$/
 
 /** Where files can't have two names. LevelDB begins the database itself there. */
 const linkless = ['EPERM', 'ENOSYS', 'ENOTSUP', 'EOPNOTSUPP', 'EMLINK']
@@ -21,7 +20,8 @@ const linkless = ['EPERM', 'ENOSYS', 'ENOTSUP', 'EOPNOTSUPP', 'EMLINK']
 export async function beginDatabase(database: string): Promise<void> {
   await mkdir(database, { recursive: true, mode: 0o700 })
   if ((await readdir(database)).includes('CURRENT')) return
-  const draft = join(database, `first-${randomBytes(6).toString('hex')}`)
+  const drafts = await mkdtemp(join(database, 'first-'))
+  const draft = join(drafts, 'draft')
   const manifest = 'MANIFEST-000001'
   try {
     await writeSynced(draft, logOf(firstManifest()))
@@ -34,7 +34,7 @@ export async function beginDatabase(database: string): Promise<void> {
     const { code = '' } = error as NodeJS.ErrnoException
     if (code !== 'EEXIST' && !linkless.includes(code)) throw error
   } finally {
-    await rm(draft, { force: true })
+    await rm(drafts, { recursive: true, force: true })
   }
 }
 

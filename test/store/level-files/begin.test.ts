@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readFile, rm, truncate } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -43,7 +43,7 @@ describe('a database that was begun', () => {
   })
 
   it.each([
-    ['a draft', (): Promise<unknown> => writeFile(db('first-0123456789ab'), 'MANI')],
+    ['a draft', (): Promise<unknown> => mkdir(db('first-a1B2c3'))],
     ['the manifest alone', (): Promise<unknown> => beginDatabase(db()).then(() => rm(db('CURRENT')))],
     [
       'the manifest cut off',
