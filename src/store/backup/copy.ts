@@ -55,7 +55,8 @@ async function isCopied(from: string, to: string): Promise<boolean> {
   try {
     const before = await manifestOf(from)
     for (const name of await readdir(from)) {
-      if (name !== 'LOCK' && !draftPattern.test(name)) await copyFile(join(from, name), join(to, name), constants.COPYFILE_FICLONE)
+      if (name !== 'LOCK' && !draftPattern.test(name))
+        await copyFile(join(from, name), join(to, name), constants.COPYFILE_FICLONE)
     }
     const after = await manifestOf(from)
     return before.name === after.name && before.size === after.size
