@@ -1,13 +1,71 @@
-import { defineConfig } from 'vitest/config'
+import { posix, relative } from 'node:path'
+import { configDefaults, defineConfig } from 'vitest/config'
+import { BaseSequencer, type TestSpecification } from 'vitest/node'
+
+/** Tests of parts, which leave nothing behind in their process: its modules are loaded once for all of them. */
+const ofParts = [
+  'actors',
+  'api',
+  'description',
+  'events',
+  'figures',
+  'iam',
+  'identity',
+  'link',
+  'model',
+  'notifications',
+  'outbound',
+  'pages',
+  'routes',
+  'rules',
+  'runtime',
+  'server',
+  'store',
+  'updates',
+  'workers',
+].map((room) => `test/${room}/**/*.test.ts`)
+
+/** What takes longest, in this order, so that none of it is begun when the others are done. */
+const longest = [
+  'test/bench/run',
+  'test/simulation/seeds-1',
+  'test/simulation/seeds-2',
+  'test/blackbox/mail',
+  'test/blackbox/updates-killed',
+  'test/documents/documents',
+  'test/cli/running',
+  'test/dashboard/fleet',
+].map((name) => `${name}.test.ts`)
+
+/** Those with a process of their own first, and of these the longest: in the end there is something short for everybody. */
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const sorted = await super.sort(files)
+    return sorted.sort((one, other) => rankOf(one) - rankOf(other))
+  }
+}
+
+function rankOf({ moduleId, project }: TestSpecification): number {
+  if (!project.config.isolate) return longest.length + 1
+  const place = longest.indexOf(relative(import.meta.dirname, moduleId).replaceAll('\\', posix.sep))
+  return place < 0 ? longest.length : place
+}
 
 export default defineConfig({
   ssr: { resolve: { conditions: ['source', 'node', 'import', 'module', 'default'] } },
   resolve: { conditions: ['source', 'node', 'import', 'module', 'default'] },
   test: {
-    include: ['test/**/*.test.ts'],
     testTimeout: 60_000,
     hookTimeout: 60_000,
     pool: 'forks',
     maxWorkers: 2,
+    sequence: { sequencer: LongestFirst },
+    projects: [
+      { extends: true, test: { name: 'parts', include: ofParts, isolate: false } },
+      {
+        extends: true,
+        test: { name: 'whole', include: ['test/**/*.test.ts'], exclude: [...configDefaults.exclude, ...ofParts] },
+      },
+    ],
   },
 })

@@ -24,7 +24,7 @@ beforeEach(async () => {
     yield new Uint8Array(imageBytes).fill(7)
   }
   sha256 = (await stored.receive('a', { from: 0, size: null }, whole())).image?.sha256 ?? ''
-  world = new ManualWorld()
+  world = new ManualWorld({ isOutsideAwaited: true })
   reading = readingMax = returned = 0
   images = { read: (name, from, to) => watched(stored.read(name, from, to)) }
   downloads = new ImageDownloads({ images, world, atOnceMax: 3, bytesPerSecondMax: 10 * piece })
