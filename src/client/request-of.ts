@@ -1,18 +1,12 @@
 import { ConnectionLost } from '#client/problem'
-import type { RouteName } from '#client/routes'
+import type { CallOptions, RouteName } from '#client/routes'
 import type { Request } from '#client/transport'
 
 /** What every call may be told, whatever its route. */
-export interface AnyCall {
+export interface AnyCall extends CallOptions {
   readonly parameters?: Readonly<Record<string, string>> | undefined
   readonly query?: Readonly<Record<string, unknown>> | undefined
   readonly body?: unknown
-  readonly signal?: AbortSignal | undefined
-  readonly idempotencyKey?: string | undefined
-  readonly ifNoneMatch?: string | undefined
-  readonly ifMatch?: string | undefined
-  readonly headers?: Readonly<Record<string, string>> | undefined
-  readonly silenceMs?: number | undefined
 }
 
 /** What is not answered before devices have, or were waited for. */

@@ -1,5 +1,5 @@
 import type { ComponentType } from 'preact'
-import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { matchRoute, useRouter } from 'wouter-preact'
 import { decoded } from '#dashboard/address'
 import { mayOpen } from '#dashboard/navigation'
@@ -32,13 +32,12 @@ type Fetched = { readonly page: ComponentType<PageProps> } | 'failed' | undefine
 
 function Loaded({ route, params }: { readonly route: Route; readonly params: PageProps['params'] }) {
   const [fetched, setFetched] = useState<Fetched>(undefined)
-  const load = useCallback(() => {
+  useEffect(() => {
     route.load().then(
       (module) => setFetched({ page: module.default }),
       () => setFetched('failed'),
     )
   }, [route])
-  useEffect(load, [load])
   const key = JSON.stringify(params)
   useArrival(fetched !== undefined, key)
   if (fetched === undefined) {
@@ -48,7 +47,7 @@ function Loaded({ route, params }: { readonly route: Route; readonly params: Pag
       </p>
     )
   }
-  if (fetched === 'failed') return <Outdated onBack={load} />
+  if (fetched === 'failed') return <Outdated />
   const { page: PageOf } = fetched
   return (
     <Boundary key={key}>
@@ -73,14 +72,18 @@ function useArrival(isThere: boolean, key: string): void {
   }, [isThere, key])
 }
 
-/** The files of a page have other names once the server is another version; when it was only away they are there again. */
-function Outdated({ onBack }: { readonly onBack: () => void }) {
+/**
+ * The files of a page have other names once the server is another version; when it was only away they are there again. A
+ * browser asks once for a module and remembers that it failed, so all is loaded anew.
+ * https://html.spec.whatwg.org/multipage/webappapis.html#fetch-a-single-module-script
+ */
+function Outdated() {
   const isLive = useObservable(state().connection).state === 'live'
   const wasLive = useRef(isLive)
   useEffect(() => {
-    if (isLive && !wasLive.current) onBack()
+    if (isLive && !wasLive.current) location.reload()
     wasLive.current = isLive
-  }, [isLive, onBack])
+  }, [isLive])
   return (
     <Page title="This page could not be fetched">
       <Empty title="The server cannot be reached, or was updated meanwhile">

@@ -26,6 +26,11 @@ export function bindingInWords(binding: Binding, groups: readonly GroupOption[])
   return said.length === 0 ? 'no device' : said.join(', ')
 }
 
+/** As it is sent: what it does not say is left out. */
+export function bodyOfBinding({ devices, groups }: Binding): { devices?: string[]; groups?: string[] } {
+  return { ...(devices && { devices: [...devices] }), ...(groups && { groups: [...groups] }) }
+}
+
 /** Its id, for a group that one may not see. */
 export function nameOfGroup(id: string, groups: readonly GroupOption[]): string {
   return groups.find((group) => idOf(group.resourceIdentifier) === id)?.name ?? `group ${id}`

@@ -7,6 +7,8 @@ export interface Column<Row> {
   readonly cell: (row: Row) => ComponentChildren
   /** Numbers stand at the end of their cell. */
   readonly align?: 'start' | 'end' | undefined
+  /** Sentences: they are not squeezed to a word a line. */
+  readonly isText?: boolean | undefined
   /** The cell names its row; the first column does unless another says so. */
   readonly isHeading?: boolean | undefined
 }
@@ -45,13 +47,13 @@ export function Table<Row>({ columns, rows, rowKey, caption, empty, onRow }: Tab
         <tbody>
           {rows.map((row) => (
             <tr key={rowKey(row)} class={onRow && 'pressable'} onClick={(event) => isBare(event) && onRow?.(row)}>
-              {columns.map(({ key, cell, align }) =>
+              {columns.map(({ key, cell, align, isText }) =>
                 key === heading ? (
                   <th key={key} scope="row" class={align}>
                     {cell(row)}
                   </th>
                 ) : (
-                  <td key={key} class={align}>
+                  <td key={key} class={isText ? 'text' : align}>
                     {cell(row)}
                   </td>
                 ),

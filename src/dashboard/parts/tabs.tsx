@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { useId, useRef } from 'preact/hooks'
+import { useEffect, useId, useRef } from 'preact/hooks'
 
 export interface Tab {
   readonly id: string
@@ -19,6 +19,11 @@ export interface TabsProps {
 export function Tabs({ label, tabs, selected, onSelect, children }: TabsProps) {
   const id = useId()
   const list = useRef<HTMLDivElement>(null)
+  // On a narrow screen they scroll sideways.
+  useEffect(() => {
+    const tab = list.current?.querySelector(`#${CSS.escape(`${id}-${selected}`)}`)
+    tab?.scrollIntoView({ block: 'nearest', inline: 'nearest' })
+  }, [id, selected])
   const onKeyDown = (event: KeyboardEvent) => {
     const at = tabs.findIndex((tab) => tab.id === selected)
     const to = steps[event.key]?.(at, tabs.length)

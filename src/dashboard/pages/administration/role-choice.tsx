@@ -24,7 +24,7 @@ function FromList({ roles, onChange, problem }: RoleChoiceProps) {
     <Field label="Roles" hint={hint} problem={problem}>
       <Answered called={known}>
         {(list) => (
-          <div class="choices">
+          <div class="role-choices">
             {list.map(({ name }) => (
               <Checkbox
                 key={name}

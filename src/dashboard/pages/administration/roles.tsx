@@ -26,7 +26,7 @@ export function Roles() {
 
   const columns: readonly Column<RoleEntry>[] = [
     { key: 'name', title: 'Role', cell: (role) => <RoleName role={role} /> },
-    { key: 'grants', title: 'What it gives', cell: ({ grants }) => <GrantLines grants={grants} /> },
+    { key: 'grants', title: 'What it gives', isText: true, cell: ({ grants }) => <GrantLines grants={grants} /> },
     {
       key: 'actions',
       title: <span class="hidden">Actions</span>,

@@ -1,18 +1,18 @@
 import { useMemo, useState } from 'preact/hooks'
 import type { Body } from '#client/client'
-import type { Binding } from '#dashboard/binding/binding'
-import { bindingInWords } from '#dashboard/binding/binding'
+import { type Binding, bindingInWords, bodyOfBinding } from '#dashboard/binding/binding'
 import { BindingEditor } from '#dashboard/binding/binding-editor'
 import { useGroups, useKnownDevices, useKnownServices, useSchemas } from '#dashboard/binding/known'
 import { ConditionEditor } from '#dashboard/conditions/condition-editor'
 import { operandsOf } from '#dashboard/conditions/operand'
 import { conditionInWords } from '#dashboard/conditions/words'
 import type { Alarm } from '#dashboard/pages/alarms/alarm-rows'
-import { detailUnder, refusedFor } from '#dashboard/parts/details'
+import { detailUnder } from '#dashboard/parts/details'
 import { NumberField, Select, TextField } from '#dashboard/parts/fields'
 import { Form } from '#dashboard/parts/form'
 import { SuggestField } from '#dashboard/parts/suggest-field'
 import { Time } from '#dashboard/parts/time'
+import { useDraftForm } from '#dashboard/parts/use-draft-form'
 import type { Condition } from '#model/condition'
 
 export type AlarmBody = Body<'POST /alarms'>
@@ -43,11 +43,10 @@ const severities = [
   { value: 'critical', label: 'critical' },
 ] as const
 
-export function AlarmForm({ start, submit, onSubmit, isReadOnly, isDirty = true, onDirty }: AlarmFormProps) {
+export function AlarmForm({ start, submit, onSubmit, isReadOnly, isDirty, onDirty }: AlarmFormProps) {
   const [draft, setDraft] = useState<Draft>(() => draftOf(start))
-  const [problem, setProblem] = useState<unknown>(undefined)
+  const { problem, touch, send, form } = useDraftForm({ isDirty, onDirty })
   const [isChecked, setChecked] = useState(false)
-  const [isTouched, setTouched] = useState(false)
   const groups = useGroups()
   const devices = useKnownDevices()
   const services = useKnownServices()
@@ -57,29 +56,18 @@ export function AlarmForm({ start, submit, onSubmit, isReadOnly, isDirty = true,
 
   const set = (change: Partial<Draft>) => {
     setDraft((before) => ({ ...before, ...change }))
-    setTouched(true)
-    onDirty?.()
+    touch()
   }
-  const send = async () => {
+  const submitAll = () => {
     setChecked(true)
-    setProblem(undefined)
-    const { binding, condition, forSeconds, ...rest } = draft
-    if (condition === undefined) throw new Error('The condition is not complete yet')
-    try {
-      await onSubmit({ ...rest, ...mutable(binding), condition, ...(forSeconds && { forSeconds }) })
-    } catch (thrown) {
-      setProblem(thrown)
-      throw refusedFor(thrown, 404, 'You may not read this service on all of these devices, so you cannot watch them.')
-    }
+    return send(async () => {
+      const { binding, condition, forSeconds, ...rest } = draft
+      if (condition === undefined) throw new Error('The condition is not complete yet')
+      await onSubmit({ ...rest, ...bodyOfBinding(binding), condition, ...(forSeconds && { forSeconds }) })
+    }, 'You may not read this service on all of these devices, so you cannot watch them.')
   }
   return (
-    <Form
-      submit={submit}
-      onSubmit={send}
-      isDisabled={!isDirty}
-      isUnsaved={isTouched && isDirty}
-      label={start ? 'Alarm' : 'New alarm'}
-    >
+    <Form submit={submit} onSubmit={submitAll} label={start ? 'Alarm' : 'New alarm'} {...form}>
       <TextField
         label="Name"
         value={draft.name}
@@ -178,8 +166,4 @@ function draftOf(alarm: Alarm | undefined): Draft {
   const { name, severity, serviceIdentifier, condition, forSeconds, devices, groups } = alarm
   const binding = { ...(devices && { devices }), ...(groups && { groups }) }
   return { name, severity, serviceIdentifier, condition, forSeconds: forSeconds || undefined, binding }
-}
-
-function mutable({ devices, groups }: Binding): { devices?: string[]; groups?: string[] } {
-  return { ...(devices && { devices: [...devices] }), ...(groups && { groups: [...groups] }) }
 }

@@ -66,7 +66,7 @@ function AlarmList({ alarms, standing, isRead }: AlarmListProps) {
   )
   return (
     <>
-      <div class="filters">
+      <div class="alarm-filters">
         <TextField label="Find" type="search" value={sought} onInput={setSought} placeholder="Name or service" />
         <Checkbox label="Only active ones" isChecked={isActiveOnly} onChange={setActiveOnly} />
       </div>
@@ -99,11 +99,7 @@ function useColumns(standing: ReadonlyMap<string, Standing>, isRead: boolean): r
     {
       key: 'name',
       title: 'Name',
-      cell: (alarm) => (
-        <Link to={pathOfAlarm(alarm)} class="alarm-name">
-          {alarm.name}
-        </Link>
-      ),
+      cell: (alarm) => <Link to={pathOfAlarm(alarm)}>{alarm.name}</Link>,
     },
     { key: 'severity', title: 'Severity', cell: ({ severity }) => <Status state={severity} /> },
     {
@@ -114,6 +110,7 @@ function useColumns(standing: ReadonlyMap<string, Standing>, isRead: boolean): r
     {
       key: 'condition',
       title: 'Condition',
+      isText: true,
       cell: ({ condition, serviceIdentifier, forSeconds }) => (
         <>
           {conditionInWords(condition, operandsOf(schemas.get(serviceIdentifier)))}

@@ -34,7 +34,7 @@ export function ProjectDevices(known: KnownProject & { readonly isElsewhere: boo
   const shown = devices.filter((device) => filters[filter].isShown(device) && isWanted(device, wanted))
   const pinned = new Set((pins.rows ?? []).map(({ deviceIdentifier }) => deviceIdentifier))
   return (
-    <Section title="Devices" beside={<span class="soft">{countText(shown.length, devices.length)}</span>}>
+    <Section title="Devices" beside={isRead && <span class="soft">{countText(shown.length, devices.length)}</span>}>
       {!isRead && <p class="soft">Reading…</p>}
       {isRead && devices.length === 0 && (
         <Empty title="No device is of this project" command={updatedFleetCommand()}>

@@ -20,7 +20,8 @@ interface RolloutFormProps {
   readonly versions: readonly string[]
   readonly groups: readonly Item<'GET /groups'>[]
   /** How many there are of the project. */
-  readonly devices: number
+  /** Of the project; undefined while that is not known. */
+  readonly devices: number | undefined
   readonly onDone: () => void
   readonly onCancel: () => void
 }
@@ -200,9 +201,14 @@ function reachText({
   readonly project: string
   readonly firmware: string
   readonly percent: number
-  readonly devices: number
+  readonly devices: number | undefined
 }): string {
+  const whom = devices === undefined ? `${percent} % of the devices of ${project}` : countOf(devices, percent, project)
+  return `${firmware || 'It'} goes by itself to ${whom}, and to those of them that come later.`
+}
+
+function countOf(devices: number, percent: number, project: string): string {
   const count = Math.round((devices * percent) / 100)
   const about = percent > 0 && percent < 100 ? 'about ' : ''
-  return `${firmware || 'It'} goes by itself to ${about}${count} of ${devices} devices of ${project}, and to those of them that come later.`
+  return `${about}${count} of ${devices} devices of ${project}`
 }

@@ -28,7 +28,7 @@ type Group = Item<'GET /groups'>
 /** What is asked about first; one at a time. */
 type Asked = 'put' | 'end' | undefined
 
-export function Rollout({ project, releases, rollout, devices }: KnownProject) {
+export function Rollout({ project, releases, rollout, devices, isRead }: KnownProject) {
   const [asked, ask] = useState<Asked>()
   const close = () => ask(undefined)
   // Whoever may not read groups sees their ids.
@@ -78,7 +78,7 @@ export function Rollout({ project, releases, rollout, devices }: KnownProject) {
               check={async () => void (await check(() => readRollout(project)))}
               versions={versionsOf(releases.value)}
               groups={groups}
-              devices={devices.length}
+              devices={isRead ? devices.length : undefined}
               onCancel={close}
               onDone={() => {
                 close()

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
 import type { Body, Item } from '#client/client'
-import { type Binding, bindingInWords } from '#dashboard/binding/binding'
+import { type Binding, bindingInWords, bodyOfBinding } from '#dashboard/binding/binding'
 import { BindingEditor } from '#dashboard/binding/binding-editor'
 import { useGroups, useKnownDevices } from '#dashboard/binding/known'
 import { type Draft, draftOf, emptyDraft, graphOf } from '#dashboard/pages/functions/graph-draft'
@@ -13,10 +13,11 @@ import {
   noFaults,
   placed,
 } from '#dashboard/pages/functions/graph-faults'
-import { detailUnder, refusedFor } from '#dashboard/parts/details'
+import { detailUnder } from '#dashboard/parts/details'
 import { Checkbox, TextField } from '#dashboard/parts/fields'
 import { Form } from '#dashboard/parts/form'
 import { Section } from '#dashboard/parts/page'
+import { useDraftForm } from '#dashboard/parts/use-draft-form'
 
 export type FunctionBody = Body<'POST /functions'>
 
@@ -33,14 +34,13 @@ export interface FunctionFormProps {
 
 /** A function: its graph, what it is called, where it works. */
 export function FunctionForm(props: FunctionFormProps) {
-  const { start, submit, onSubmit, isReadOnly, isDirty = true, onDirty } = props
+  const { start, submit, onSubmit, isReadOnly, isDirty, onDirty } = props
   const [name, setName] = useState(start?.name ?? '')
   const [isEnabled, setEnabled] = useState(start?.enabled ?? true)
   const [binding, setBinding] = useState<Binding>(start?.binding ?? {})
   const [draft, setDraft] = useState<Draft>(() => (start ? draftOf(start.graph) : emptyDraft))
   const [isChecked, setChecked] = useState(false)
-  const [isTouched, setTouched] = useState(false)
-  const [problem, setProblem] = useState<unknown>(undefined)
+  const { problem, touch: touchAny, send, form } = useDraftForm({ isDirty, onDirty })
   const [told, setTold] = useState<GraphFaults>(noFaults)
   const groups = useGroups()
   const devices = useKnownDevices()
@@ -50,22 +50,21 @@ export function FunctionForm(props: FunctionFormProps) {
     return (value: Value) => {
       set(value)
       setTold(noFaults)
-      setTouched(true)
-      onDirty?.()
+      touchAny()
     }
   }
-  const send = async () => {
+  const submitAll = () => {
     setChecked(true)
-    setProblem(undefined)
     setTold(noFaults)
-    if (hasFaults(faultsIn(draft))) throw new Error('The graph is not complete yet: see what is marked in it')
-    try {
-      await onSubmit({ name, enabled: isEnabled, binding: mutable(binding), graph: graphOf(draft) })
-    } catch (thrown) {
-      setProblem(thrown)
-      setTold(placed(draft, detailsOf(thrown)))
-      throw refusedFor(thrown, 404, 'You may not read what begins it on all of these devices.')
-    }
+    return send(async () => {
+      if (hasFaults(faultsIn(draft))) throw new Error('The graph is not complete yet: see what is marked in it')
+      try {
+        await onSubmit({ name, enabled: isEnabled, binding: bodyOfBinding(binding), graph: graphOf(draft) })
+      } catch (thrown) {
+        setTold(placed(draft, detailsOf(thrown)))
+        throw thrown
+      }
+    }, 'You may not read what begins it on all of these devices.')
   }
   const graph = (
     <Section title="What it does">
@@ -83,13 +82,7 @@ export function FunctionForm(props: FunctionFormProps) {
     )
   }
   return (
-    <Form
-      submit={submit}
-      onSubmit={send}
-      isDisabled={!isDirty}
-      isUnsaved={isTouched && isDirty}
-      label={start ? 'Function' : 'New function'}
-    >
+    <Form submit={submit} onSubmit={submitAll} label={start ? 'Function' : 'New function'} {...form}>
       {graph}
       <Section title="Name and place">
         <div class="form">
@@ -125,8 +118,4 @@ export function FunctionForm(props: FunctionFormProps) {
 
 function detailsOf(problem: unknown): readonly Detail[] {
   return (problem as { readonly details?: readonly Detail[] } | undefined)?.details ?? []
-}
-
-function mutable({ devices, groups }: Binding): { devices?: string[]; groups?: string[] } {
-  return { ...(devices && { devices: [...devices] }), ...(groups && { groups: [...groups] }) }
 }

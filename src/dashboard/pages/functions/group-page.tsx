@@ -5,7 +5,7 @@ import { DevicePicker } from '#dashboard/binding/device-picker'
 import { useKnownDevices } from '#dashboard/binding/known'
 import { BackTo } from '#dashboard/pages/functions/functions-frame'
 import { Button } from '#dashboard/parts/button'
-import { detailUnder, refusedFor } from '#dashboard/parts/details'
+import { detailUnder } from '#dashboard/parts/details'
 import { Confirm } from '#dashboard/parts/dialog'
 import { type Edit, Edited } from '#dashboard/parts/edited'
 import { TextField } from '#dashboard/parts/fields'
@@ -14,6 +14,7 @@ import { go, Link, pathOf } from '#dashboard/parts/link'
 import { Answered, Page, Section } from '#dashboard/parts/page'
 import { say } from '#dashboard/parts/toasts'
 import { useCall } from '#dashboard/parts/use-call'
+import { useDraftForm } from '#dashboard/parts/use-draft-form'
 import type { PageProps } from '#dashboard/routes'
 import { client, mayI } from '#dashboard/session'
 import '#dashboard/pages/functions/functions.css'
@@ -126,31 +127,15 @@ interface GroupFormProps {
 function GroupForm({ edit, submit, onSubmit }: GroupFormProps) {
   const [name, setName] = useState(edit?.begun.name ?? '')
   const [devices, setDevices] = useState<readonly string[]>(edit?.begun.devices ?? [])
-  const [isTouched, setTouched] = useState(false)
-  const isDirty = edit?.isDirty ?? true
-  const touch = () => {
-    setTouched(true)
-    edit?.touch()
-  }
-  const [problem, setProblem] = useState<unknown>(undefined)
+  const { problem, touch, send, form } = useDraftForm({ isDirty: edit?.isDirty, onDirty: edit?.touch })
   const known = useKnownDevices()
-  const send = async () => {
-    setProblem(undefined)
-    try {
-      await onSubmit({ name, devices: [...devices] })
-    } catch (thrown) {
-      setProblem(thrown)
-      throw refusedFor(thrown, 404, 'You may not read all of these devices, so you cannot put them together.')
-    }
-  }
+  const submitAll = () =>
+    send(
+      () => onSubmit({ name, devices: [...devices] }),
+      'You may not read all of these devices, so you cannot put them together.',
+    )
   return (
-    <Form
-      submit={submit}
-      onSubmit={send}
-      isDisabled={!isDirty}
-      isUnsaved={isTouched && isDirty}
-      label={edit ? 'Group' : 'New group'}
-    >
+    <Form submit={submit} onSubmit={submitAll} label={edit ? 'Group' : 'New group'} {...form}>
       <TextField
         label="Name"
         value={name}

@@ -60,7 +60,7 @@ function useColumns(again: () => void): readonly Column<Fn>[] {
   return [
     { key: 'name', title: 'Name', cell: (fn) => <Link to={pathOfFunction(fn)}>{fn.name}</Link> },
     { key: 'enabled', title: 'Works', cell: ({ enabled }) => <Status state={enabled ? 'enabled' : 'disabled'} /> },
-    { key: 'graph', title: 'What it does', cell: ({ graph }) => graphInWords(draftOf(graph), names) },
+    { key: 'graph', title: 'What it does', isText: true, cell: ({ graph }) => graphInWords(draftOf(graph), names) },
     { key: 'binding', title: 'On', cell: ({ binding }) => bindingInWords(binding, groups) },
     { key: 'updated', title: 'Changed', cell: ({ updatedAt }) => <Time at={updatedAt} /> },
     {

@@ -75,14 +75,16 @@ function PasswordStep() {
     <Titled title="Sign in">
       {isEnded.value && (
         <p class="notice" role="status">
-          Your session has ended: it ran out, or was ended elsewhere. Sign in again, and you are back on the same page
-          {isAwaited ? (
-            <>
-              , with what you had filled in: it is kept for <strong>{session.value.name}</strong> alone, in this tab.
-            </>
-          ) : (
-            '.'
-          )}
+          <span>
+            Your session has ended: it ran out, or was ended elsewhere. Sign in again, and you are back on the same page
+            {isAwaited ? (
+              <>
+                , with what you had filled in. It is kept in this tab, for <strong>{session.value.name}</strong> alone.
+              </>
+            ) : (
+              '.'
+            )}
+          </span>
         </p>
       )}
       {!isSecureContext && (
