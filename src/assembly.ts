@@ -90,7 +90,7 @@ export interface Assembly {
 export function assemble(options: AssemblyOptions): Assembly {
   const { world, place, publisher, log } = options
   const startedAt = world.now()
-  const journal = new StoreJournal({ isSynced: options.isSynced })
+  const journal = new StoreJournal({ isSynced: options.isSynced, retainedBytesMax: options.retention.bytesMax })
   const listing = new StoreListing(() => journal.storage)
   const bug = (error: unknown, where: string) => log.error({ err: error }, `a bug: ${where}`)
 

@@ -33,15 +33,14 @@ export async function currentNonce(port: number): Promise<string> {
   return nonce
 }
 
-/** A login by a key of its own, with a proof that is made now. */
+/** A login by a key, with a proof that is made now. */
 export interface Login {
   readonly key: ProvingKey
   readonly proof: string
   readonly body: string
 }
 
-export function loginOf({ name, password }: Credentials, { port, nonce }: LoginPlace): Login {
-  const key = new ProvingKey()
+export function loginOf({ name, password }: Credentials, { port, nonce }: LoginPlace, key = new ProvingKey()): Login {
   const url = `http://127.0.0.1:${port}/api/v1${loginPath}`
   return {
     key,

@@ -93,7 +93,7 @@ export class Tokens {
     const exp = this.#secondsIn(lifetimeMs)
     const own = { sid: session, roles, ...informing(grants), ...(jkt !== undefined && { cnf: { jkt } }) }
     const text = this.#sign(tokenTypes.access, tenant, user, this.#newId(), exp, own)
-    this.#cache.remember(verifiedOf({ tenant, user, session, exp, jkt }, tokenHash(text)))
+    this.#cache.remember(verifiedOf({ tenant, user, session, exp, jkt }, tokenHash(text)), this.#parts.now())
     return text
   }
 
@@ -160,7 +160,8 @@ export class Tokens {
     const claims = this.#readOf(tokenTypes.access, text)
     if (!claims) return undefined
     const { tenant, sub, sid, exp, cnf } = claims
-    return this.#cache.remember(verifiedOf({ tenant, user: sub, session: sid, exp, jkt: cnf?.jkt }, hash))
+    const token = verifiedOf({ tenant, user: sub, session: sid, exp, jkt: cnf?.jkt }, hash)
+    return this.#cache.remember(token, this.#parts.now())
   }
 
   /** Form, type, key, signature, claims. Times are not looked at: a token past its time still says whose it was. */

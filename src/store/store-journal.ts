@@ -13,7 +13,7 @@ import { MsgpackReader } from '#store/msgpack-reader'
 import { MsgpackWriter } from '#store/msgpack-writer'
 import { packRecord, unpackRecord } from '#store/record-codec'
 import { Shapes, shapeFormat } from '#store/shapes'
-import { TenantStream } from '#store/tenant-stream'
+import { recentBytesMax, TenantStream } from '#store/tenant-stream'
 
 export const redoFormat = { name: 'redo', version: 1, upgrades: {} }
 export const wholeFormat = { name: 'whole', version: 1, upgrades: {} }
@@ -27,6 +27,7 @@ const unpackedMax = 16
  */
 export class StoreJournal implements Journal<Entry>, StreamReader<Entry> {
   readonly #isSynced: boolean
+  readonly #recentBytesMax: number
   readonly #streams = new Map<string, TenantStream>()
   readonly #unpacked = new Map<string, Chunk<Entry>>()
   readonly shapes = new Shapes((key) => this.storage.get(key))
@@ -51,8 +52,10 @@ export class StoreJournal implements Journal<Entry>, StreamReader<Entry> {
   /** Of the last commit, for metrics. */
   readonly last = { operations: 0 }
 
-  constructor(options: { readonly isSynced: boolean }) {
+  /** `retainedBytesMax`: of each stream; what is not retained need not be in memory either. */
+  constructor(options: { readonly isSynced: boolean; readonly retainedBytesMax?: number }) {
     this.#isSynced = options.isSynced
+    this.#recentBytesMax = Math.min(recentBytesMax, options.retainedBytesMax ?? recentBytesMax)
   }
 
   get storage(): Storage {
@@ -76,7 +79,7 @@ export class StoreJournal implements Journal<Entry>, StreamReader<Entry> {
   stream(tenant: string): TenantStream {
     let stream = this.#streams.get(tenant)
     if (!stream) {
-      stream = new TenantStream(tenant)
+      stream = new TenantStream(tenant, this.#recentBytesMax)
       this.#streams.set(tenant, stream)
     }
     return stream

@@ -1,6 +1,6 @@
 import { ChunkRing, type RecentChunk } from '#store/chunk-ring'
 
-/** Recent chunks kept in memory, per tenant: what a dashboard missed during a short stall is read from here. */
+/** Recent chunks kept in memory at most, per tenant: what a dashboard missed during a short stall is read from here. */
 export const recentBytesMax = 64 * 1024 * 1024
 
 /**
@@ -27,10 +27,12 @@ export class TenantStream {
   bytesStart = 0
   /** First offsets of the chunks from `redoFrom` on. */
   #redoChunks: number[] = []
-  readonly #recent = new ChunkRing(recentBytesMax)
+  readonly #recent: ChunkRing
 
-  constructor(tenant: string) {
+  /** `bytesMax`: of recent chunks in memory. */
+  constructor(tenant: string, bytesMax = recentBytesMax) {
     this.tenant = tenant
+    this.#recent = new ChunkRing(bytesMax)
   }
 
   get bytes(): number {

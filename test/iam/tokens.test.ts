@@ -267,6 +267,18 @@ test('as many tokens are kept at hand as there is room, and the others are read 
   expect(tokens.read(third).token).not.toBe(kept)
 })
 
+test('tokens that have ended make room at the next one, whatever lives on beside them', () => {
+  const cache = new TokenCache()
+  const tokenOf = (hash: string, expiresAt: number, bound?: object) =>
+    cache.remember({ tenant, user, session, hash, expiresAt, ...bound }, 0).token
+  const lasting = tokenOf('lasting', 1_000)
+  for (const expiresAt of [10, 20, 30]) tokenOf(`until ${expiresAt}`, expiresAt, { jkt })
+  cache.remember({ tenant, user, session, hash: 'next', expiresAt: 40, jkt }, 20)
+  const found = ['until 10', 'until 20', 'until 30', 'next'].map((hash) => cache.find(hash)?.token.expiresAt)
+  expect(found).toEqual([undefined, undefined, 30, 40])
+  expect(cache.find('lasting')?.token).toBe(lasting)
+})
+
 function names(count: number): string[] {
   return Array.from({ length: count }, (_, index) => `D-${index}`)
 }

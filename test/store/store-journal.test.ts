@@ -7,6 +7,7 @@ import { chunkEntriesMax } from '#store/chunk'
 import { keys } from '#store/keys'
 import { memoryPlace } from '#store/memory'
 import { StoreJournal } from '#store/store-journal'
+import { recentBytesMax } from '#store/tenant-stream'
 import { rowsOf } from '#test/store/storage-suite'
 
 let journal: StoreJournal
@@ -259,22 +260,28 @@ describe('a stream that is dropped', () => {
   })
 })
 
-test('of the recent chunks only so many bytes are kept in memory; the others are read', async () => {
-  const { recentBytesMax } = await import('#store/tenant-stream')
-  const large = 'x'.repeat(60_000)
-  let offset = 0
-  for (let bytes = 0; bytes < recentBytesMax * 1.1; bytes += 60_000 * 50) {
-    const events = Array.from({ length: 50 }, (): Entry => ({ kind: 'meta_deleted', device: 'A', at: 1, key: large }))
-    await journal.write({
-      now: 1,
-      streams: [{ tenant: 'default', firstOffset: offset + 1, events, redoFrom: 1 }],
-      records: new Map(),
-    })
-    offset += 50
-  }
-  expect(journal.recent('default', 1)).toBeUndefined()
-  expect(journal.recent('default', offset)?.events).toHaveLength(50)
-  expect((await journal.load('default', 1))?.events).toHaveLength(50)
+describe('of the recent chunks only so many bytes are kept in memory; the others are read', () => {
+  test.each([
+    ['usually', undefined, recentBytesMax],
+    ['where little is retained', 4 * 1024 * 1024, 4 * 1024 * 1024],
+  ])('%s', async (_, retainedBytesMax, keptBytesMax) => {
+    const own = new StoreJournal({ isSynced: false, ...(retainedBytesMax && { retainedBytesMax }) })
+    own.open(journal.storage)
+    const large = 'x'.repeat(60_000)
+    let offset = 0
+    for (let bytes = 0; bytes < keptBytesMax * 1.1 + 3_000_000; bytes += 60_000 * 50) {
+      const events = Array.from({ length: 50 }, (): Entry => ({ kind: 'meta_deleted', device: 'A', at: 1, key: large }))
+      await own.write({
+        now: 1,
+        streams: [{ tenant: 'default', firstOffset: offset + 1, events, redoFrom: 1 }],
+        records: new Map(),
+      })
+      offset += 50
+    }
+    expect(own.recent('default', 1)).toBeUndefined()
+    expect(own.recent('default', offset)?.events).toHaveLength(50)
+    expect((await own.load('default', 1))?.events).toHaveLength(50)
+  })
 })
 
 test('before it is opened there is no storage', () => {

@@ -1,7 +1,7 @@
 import { Dashboard } from '#bench/dashboard'
 import { basic, bringIn, readToken } from '#bench/harness/identity'
 import type { HttpAnswer } from '#bench/http'
-import type { ProvingKey } from '#bench/load/proofs'
+import { ProvingKey } from '#bench/load/proofs'
 import { currentNonce, loginOf } from '#bench/load/sign-ins'
 import { stay, type Walk, type WalkPlace } from '#bench/proof/soak/walks'
 
@@ -44,7 +44,7 @@ export const visitor: Walk = {
     dashboard.start()
     try {
       await live(dashboard, place)
-      for (let left = 1 + random.below(3); left > 0; left--) {
+      for (let left = 2 + random.below(6); left > 0; left--) {
         const tried = random.next()
         if (tried < 0.4) dashboard.stall()
         else if (tried < 0.7) dashboard.cut()
@@ -66,10 +66,10 @@ export const visitor: Walk = {
 /** A session that is bound to a key: used, renewed, and ended or left alone. */
 export const boundSession: Walk = {
   name: 'DPoP sessions',
-  atOnce: 3,
-  pauseMs: 700,
+  atOnce: 2,
+  pauseMs: 1_000,
   async go(place, number) {
-    const session = await BoundSession.begin(place, `bound-${number % boundPeople}`)
+    const session = await BoundSession.begin(place, number)
     for (let left = place.random.below(4); left > 0 && !place.isOver(); left--) {
       await session.use('GET', '/iam/me')
       await stay(place, place.random.between(0, 500))
@@ -83,6 +83,8 @@ export const boundSession: Walk = {
 const visitorName = 'visitor'
 /** More than one, as each may have a hundred sessions. */
 const boundPeople = 5
+/** Of all of them: a browser comes again with the key it has. */
+const keys = Array.from({ length: 20 }, () => new ProvingKey())
 
 /** Who these walks are gone by. */
 export async function bringPeople({ api, port }: WalkPlace): Promise<void> {
@@ -114,10 +116,12 @@ class BoundSession {
     this.#pair = pair
   }
 
-  static async begin(place: WalkPlace, name: string): Promise<BoundSession> {
+  static async begin(place: WalkPlace, number: number): Promise<BoundSession> {
     const { api, port } = place
     const nonce = await currentNonce(port)
-    const { key, proof, body } = loginOf({ name, password: `password of ${name}` }, { port, nonce })
+    const name = `bound-${number % boundPeople}`
+    const key = keys[number % keys.length] as ProvingKey
+    const { proof, body } = loginOf({ name, password: `password of ${name}` }, { port, nonce }, key)
     const headers = { authorization: '', dpop: proof }
     const pair = await api.must<Pair>('POST', '/auth/login', { headers, body: JSON.parse(body) as object })
     return new BoundSession(place, key, nonce, pair)

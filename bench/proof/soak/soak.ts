@@ -47,7 +47,7 @@ export interface SoakReport {
 export const warmShare = 0.2
 /** What is kept for a while is kept for so short a while that it goes again and again. */
 const shortLived = {
-  STREAM_RETENTION_MB: '64',
+  STREAM_RETENTION_MB: '16',
   ACCESS_TOKEN_LIFETIME_S: '60',
   REFRESH_TOKEN_LIFETIME_S: '60',
   WRITE_TIMEOUT_S: '2',
