@@ -177,6 +177,7 @@ export class Exchange implements Waiting {
     this.#refuseTooLong()
     const stream = new ReceivedBody({
       lengthBytes: this.bodyLength === 'chunked' ? undefined : this.bodyLength,
+      allUnread: this.context.allUnread,
       hold: () => this.#reader?.hold(this.#response),
       release: () => this.#reader?.release(this.#response, this.context.world.monotonic()),
       moved: () => this.context.pending.renew(this),

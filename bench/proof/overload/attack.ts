@@ -83,7 +83,7 @@ export function stormAttack({ devices, rate, seed }: StormOptions): Attack {
       } while (performance.now() < over)
       for (const [error, times] of mine().counts.errors) count(ends, `error ${error}`, times)
       // 1006: what we cut ourselves.
-      for (const [code, times] of mine().counts.closes) if (code !== 1006) count(ends, `close ${code}`, times)
+      for (const [code, times] of mine().counts.closes) if (code !== '1006') count(ends, `close ${code}`, times)
       for (const fault of mine().counts.faults) count(ends, fault)
       return ends
     },

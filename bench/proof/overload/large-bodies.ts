@@ -89,18 +89,15 @@ function headOf({ method, path, isKnown, isChunked, contentType }: Kind): Buffer
   return Buffer.from(`${lines.join('\r\n')}\r\n\r\n`)
 }
 
-/** As fast as it is taken. */
+/** As fast as it is taken; an answer is looked for before each piece, as a write that fails would hide it. */
 function pump({ isChunked }: Kind, bodyBytes: number): (socket: Socket, isOver: () => boolean) => void {
   return (socket, isOver) => {
     let sent = 0
     const write = () => {
-      while (!isOver() && sent < bodyBytes) {
-        sent += pieceBytes
-        if (!socket.write(isChunked ? chunk : piece)) {
-          socket.once('drain', write)
-          return
-        }
-      }
+      if (isOver() || sent >= bodyBytes) return
+      sent += pieceBytes
+      if (socket.write(isChunked ? chunk : piece)) setImmediate(write)
+      else socket.once('drain', () => setImmediate(write))
     }
     write()
   }
