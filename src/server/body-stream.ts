@@ -99,7 +99,8 @@ export class ReceivedBody implements BodyStream {
       room.set(new Uint8Array(chunk))
       this.#pieces.push(room)
     } else this.#gather(new Uint8Array(chunk))
-    if (this.#isHeld && this.#source.allUnread.bytes > allUnreadBytesMax) this.finish(new Problem('overloaded', tooFast))
+    if (this.#isHeld && this.#source.allUnread.bytes > allUnreadBytesMax)
+      this.finish(new Problem('overloaded', tooFast))
     else if (this.#unreadBytes > unreadBytesMax) this.#hold()
     this.#tell()
   }

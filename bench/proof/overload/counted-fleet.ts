@@ -135,7 +135,14 @@ export class CountedFleet {
       Array.from({ length: devices }, (_, device) => {
         return (this.#links[device % links] as CountedLink)[which][Math.floor(device / links)] as number
       })
-    return { prefix, service, sent: of('sent'), acknowledged: of('acknowledged'), ends: this.ends, faults: this.#faults }
+    return {
+      prefix,
+      service,
+      sent: of('sent'),
+      acknowledged: of('acknowledged'),
+      ends: this.ends,
+      faults: this.#faults,
+    }
   }
 
   #framesDue(): number {

@@ -35,7 +35,12 @@ export function askAlone({ port, localAddress, bytes, goOn, timeoutMs }: LoneReq
     let isOver = false
     let isConnected = false
     let errorCode: string | undefined
-    const socket = connect({ host: '127.0.0.1', port, noDelay: true, ...(localAddress !== undefined && { localAddress }) })
+    const socket = connect({
+      host: '127.0.0.1',
+      port,
+      noDelay: true,
+      ...(localAddress !== undefined && { localAddress }),
+    })
     const end = (how: string) => {
       if (isOver) return
       isOver = true

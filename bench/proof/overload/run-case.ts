@@ -122,7 +122,8 @@ class CaseRun {
     const back = recoveredAfter(seconds, endedAt, usual)
     const worst = worstOf(seconds, startedAt, endedAt)
     const late = lateText(back, usual)
-    if (memory.ownMib > capMib) this.#problems.push(`the server held ${memory.ownMib} MiB for itself, more than ${capMib}`)
+    if (memory.ownMib > capMib)
+      this.#problems.push(`the server held ${memory.ownMib} MiB for itself, more than ${capMib}`)
     return {
       overloadSeconds: (endedAt - startedAt) / 1000,
       usual,
@@ -195,7 +196,9 @@ class CaseRun {
     const from = now()
     await pass((usualSeconds + 2) * 1_000)
     const usual = usualOf(await this.#seconds(from))
-    this.#options.print(`${this.#options.name}: usual p99 ${usual.p99.toFixed(1)} ms at ${this.#options.rated} frames/s`)
+    this.#options.print(
+      `${this.#options.name}: usual p99 ${usual.p99.toFixed(1)} ms at ${this.#options.rated} frames/s`,
+    )
     return usual
   }
 
@@ -236,7 +239,8 @@ class CaseRun {
     for (const each of more) addEnds(ends, each)
     for (const { counts } of this.#fleets) {
       for (const [code, times] of counts.closes) count(ends, `close ${code}`, times)
-      for (const [error, times] of counts.errors) count(ends, error === 'OVERLOADED' ? 'ERROR OVERLOADED' : error, times)
+      for (const [error, times] of counts.errors)
+        count(ends, error === 'OVERLOADED' ? 'ERROR OVERLOADED' : error, times)
       for (const fault of counts.faults) count(ends, fault)
     }
     return ends

@@ -130,7 +130,9 @@ class StreamAudit {
     for (const books of this.#named) {
       const { lost, doubled, disordered, wrong, refusedHeard, details } = books.report()
       if (lost + doubled + disordered + wrong + refusedHeard === 0) continue
-      this.#problem(`${lost} frames lost, ${doubled} doubled, ${disordered} out of order, ${wrong} wrong: ${details[0]}`)
+      this.#problem(
+        `${lost} frames lost, ${doubled} doubled, ${disordered} out of order, ${wrong} wrong: ${details[0]}`,
+      )
     }
   }
 
