@@ -34,7 +34,7 @@ export interface Call<P = unknown, Q = unknown, B = unknown> {
 }
 
 /**
- * A body on its way, once through. Who takes no further piece holds the sender back. Whoever goes away midway makes the
+ * A body on its way, once through. A piece is lent until the next is asked for. Who takes none holds the sender back. Whoever goes away midway makes the
  * iterator throw, as one does who sends more than is allowed: Problem `too_large`.
  */
 export interface BodyStream extends AsyncIterable<Uint8Array> {

@@ -23,6 +23,8 @@ const drainBytesMax = 16 * 1024 * 1024
 /** The same for a body of unknown length: refused, then given this much and this long to end. */
 const lingerBytesMax = 1024 * 1024
 const lingerMs = 1000
+/** Who is cut off while he sends is held back for so long first. */
+const holdMs = 100
 
 /**
  * One request and its answer, from the parser's call until the last byte is handed over or the other side is gone.
@@ -177,6 +179,7 @@ export class Exchange implements Waiting {
     this.#refuseTooLong()
     const stream = new ReceivedBody({
       lengthBytes: this.bodyLength === 'chunked' ? undefined : this.bodyLength,
+      allUnread: this.context.allUnread,
       hold: () => this.#reader?.hold(this.#response),
       release: () => this.#reader?.release(this.#response, this.context.world.monotonic()),
       moved: () => this.context.pending.renew(this),
@@ -202,7 +205,8 @@ export class Exchange implements Waiting {
       // A tick later, and until then the parser takes no other request out of the packet. RFC 9112 §9.6.
       this.#isClosing = false
       this.context.world.soon(() => this.guard(() => this.respond(reply)))
-    } else this.#begin(reply, reader !== undefined && Number(this.bodyLength) - reader.receivedBytes > drainBytesMax)
+    } else if (reader && Number(this.bodyLength) - reader.receivedBytes > drainBytesMax) this.#cutSoon(reader, reply)
+    else this.#begin(reply, false)
   }
 
   /** Answers what was thrown: a Problem by its table, anything else bare, with the whole of it in the log. */
@@ -296,8 +300,7 @@ export class Exchange implements Waiting {
   /**
    * The answer to chunks is the last of its connection: the parser takes things for chunks that are none (security.md), so
    * nothing behind them may be taken for a request. Until it is there, a tick later, the parser reads none; then it closes.
-   * Closing on a client that still writes would reset the connection, and the reset can overtake the answer. So the
-   * rest of the body is thrown away for a moment first.
+   * So the rest of the body is thrown away for a moment first, for who has nearly sent it.
    */
   #respondLast(reader: BodyReader, reply: Reply): void {
     let isAnswered = false
@@ -305,11 +308,21 @@ export class Exchange implements Waiting {
       if (isAnswered) return
       isAnswered = true
       cancel()
-      this.context.world.soon(() => this.guard(() => this.respond(reply, true)))
+      if (reader.hasLast) this.context.world.soon(() => this.guard(() => this.respond(reply, true)))
+      else this.#cutSoon(reader, reply)
     }
     const cancel = this.context.world.after(lingerMs, answer)
     if (reader.hasLast) answer()
     else reader.drain(lingerBytesMax, answer)
+  }
+
+  /**
+   * Closing on a client that still writes resets the connection, and a write that fails hides the answer from him. Held
+   * back, his buffers fill, and who waits for room to write looks for an answer too. RFC 9112 §9.6
+   */
+  #cutSoon(reader: BodyReader, reply: Reply): void {
+    reader.hold(this.#response)
+    this.context.world.after(holdMs, () => this.guard(() => this.respond(reply, true)))
   }
 
   #gone(): void {

@@ -86,6 +86,7 @@ export async function openServer(options: ServerOptions): Promise<Server> {
     cors: corsOf(options.cors),
     seeing: seeingOf({ isProxyTrusted: options.isProxyTrusted ?? false, publicUrls: options.cors.publicUrls }),
     pending: new Pending(world, options.requestDeadlineMs ?? 60_000),
+    allUnread: { bytes: 0 },
     receiving: new Pending(world, options.bodyPaceMs ?? bodyPaceMs),
     turnedAway: new TurnedAway(world, options.log),
     figures: options.figures ?? new HttpFigures(),

@@ -1,5 +1,6 @@
 import type { Problem } from '#model/problem'
 import type { World } from '#runtime/world'
+import type { Unread } from '#server/body-stream'
 import type { Cors } from '#server/cors'
 import type { HttpFigures } from '#server/http-figures'
 import type { IdempotencyGuard } from '#server/idempotency'
@@ -15,6 +16,8 @@ export interface ServerContext {
   readonly cors: Cors
   readonly seeing: Seeing
   readonly pending: Pending
+  /** Of bodies that are handed on as they come. */
+  readonly allUnread: Unread
   /** Those whose body is still coming. */
   readonly receiving: Pending
   readonly turnedAway: TurnedAway

@@ -1,13 +1,14 @@
 import { array, assert, asyncProperty, integer } from 'fast-check'
 import { expect, test } from 'vitest'
 import { Problem } from '#model/problem'
-import { Gone, ReceivedBody } from '#server/body-stream'
+import { allUnreadBytesMax, Gone, ReceivedBody } from '#server/body-stream'
 import { admin } from '#test/server/door'
 
-function bodyThatSays() {
+function bodyThatSays(allUnread = { bytes: 0 }) {
   const said: string[] = []
   const body = new ReceivedBody({
     lengthBytes: undefined,
+    allUnread,
     hold: () => said.push('hold'),
     release: () => said.push('release'),
     moved: () => undefined,
@@ -22,7 +23,8 @@ async function taken(body: ReceivedBody): Promise<{ sizes: number[]; bytes: Buff
   const pieces: Uint8Array[] = []
   let error: Error | undefined
   try {
-    for await (const piece of body) pieces.push(piece)
+    // Lent until the next one.
+    for await (const piece of body) pieces.push(piece.slice())
   } catch (thrown) {
     error = thrown as Error
   }
@@ -99,6 +101,53 @@ test('who went away when all had come has sent it', async () => {
   body.finish()
   body.drop(true)
   expect(await taken(body)).toMatchObject({ sizes: [10], error: undefined })
+})
+
+test('a piece is as it was until the next one is asked for, and its room is used again then', async () => {
+  const { body } = bodyThatSays()
+  const pieces = body[Symbol.asyncIterator]()
+  const rooms = new Set<ArrayBufferLike>()
+  for (let index = 0; index < 50; index++) {
+    body.add(chunkOf(65_536, index))
+    const { value } = await pieces.next()
+    body.add(chunkOf(30_000, 99))
+    expect(Buffer.compare(value, Buffer.from(chunkOf(65_536, index)))).toBe(0)
+    rooms.add(value.buffer)
+    await pieces.next()
+  }
+  expect(rooms.size).toBeLessThan(5)
+})
+
+test('who goes on sending though he is held back is refused when too much of all bodies waits', async () => {
+  const allUnread = { bytes: 0 }
+  const first = bodyThatSays(allUnread).body
+  const { body } = bodyThatSays(allUnread)
+  first.add(chunkOf(10))
+  const chunk = new ArrayBuffer(8 * 1024 * 1024)
+  for (let count = 0; count < 40; count++) body.add(chunk)
+  // The one that was too much is among them.
+  expect(allUnread.bytes).toBe(10 + allUnreadBytesMax)
+  const { error } = await taken(body)
+  expect(error).toMatchObject({ code: 'overloaded' })
+  expect(allUnread.bytes).toBe(10)
+  // Who was not held back goes on.
+  first.finish()
+  expect(await taken(first)).toMatchObject({ sizes: [10], error: undefined })
+  expect(allUnread.bytes).toBe(0)
+})
+
+test.each([true, false])('what is dropped waits no more, taken or not; kept: %s', async (isKept) => {
+  const allUnread = { bytes: 0 }
+  const { body } = bodyThatSays(allUnread)
+  body.add(chunkOf(50_000))
+  body.add(chunkOf(50_000))
+  const pieces = body[Symbol.asyncIterator]()
+  await pieces.next()
+  expect(allUnread.bytes).toBe(50_000)
+  body.drop(isKept)
+  expect(allUnread.bytes).toBe(0)
+  await pieces.next().catch(() => {})
+  expect(allUnread.bytes).toBe(0)
 })
 
 test('it is taken once', async () => {

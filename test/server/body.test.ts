@@ -56,6 +56,23 @@ async function post(path: string, body: string | Uint8Array, type = 'application
   return { status: response.status, json: text === '' ? undefined : JSON.parse(text) }
 }
 
+test('who sends without looking up hears all the same that it is too much', async () => {
+  const piece = Buffer.alloc(65_536)
+  const send = async (lines: string) => {
+    const client = new RawClient(door.port).send(`POST /api/v1/strict HTTP/1.1\r\nHost: a\r\n${lines}\r\n\r\n`)
+    const write = () => {
+      while (client.socket.writable && client.socket.write(piece));
+    }
+    client.socket.on('drain', write)
+    write()
+    await client.closed()
+    return client.statuses
+  }
+  for (let count = 0; count < 10; count++) {
+    expect(await send('Content-Type: application/json\r\nContent-Length: 1073741824')).toEqual([413])
+  }
+})
+
 describe('what a body must be', () => {
   test('it is parsed and validated', async () => {
     expect(await post('/strict', '{"a":[{"b":1}]}')).toEqual({ status: 200, json: { a: [{ b: 1 }] } })
