@@ -54,7 +54,9 @@ async function main(): Promise<void> {
   // Whoever asks for help, or is told of a mistake, does not wait until all of the server is loaded.
   const { isPlainFailure, serve } = await import('#src/serve')
   try {
-    stopOnSignal(await serve(config, log, { madeAdministrator: show }), log)
+    const starting = serve(config, log, { madeAdministrator: show })
+    stopOnSignal(starting, log)
+    await starting
   } catch (error) {
     if (isPlainFailure(error)) log.fatal({}, error.message)
     else log.fatal({ err: error }, 'the server could not start')
@@ -71,7 +73,10 @@ function show({ name, password }: { readonly name: string; readonly password: st
   )
 }
 
-function stopOnSignal(running: Running, log: Log): void {
+/** Who is asked to stop while he starts does so when he has; or, for nothing would be lost, when that takes long. */
+const startedWithinMs = 3_000
+
+function stopOnSignal(starting: Promise<Running>, log: Log): void {
   let isStopping = false
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     process.on(signal, () => {
@@ -79,14 +84,28 @@ function stopOnSignal(running: Running, log: Log): void {
       if (isStopping && signal === 'SIGINT') process.exit(130)
       if (isStopping) return
       isStopping = true
-      running.stop().then(
-        () => process.exit(0),
-        (error) => {
-          log.fatal({ err: error }, 'could not stop in order')
-          process.exit(1)
+      const patience = setTimeout(() => {
+        log.info({}, 'stopped before it had started')
+        process.exit(0)
+      }, startedWithinMs)
+      starting.then(
+        (running) => {
+          clearTimeout(patience)
+          return stop(running, log)
         },
+        () => undefined,
       )
     })
+  }
+}
+
+async function stop(running: Running, log: Log): Promise<void> {
+  try {
+    await running.stop()
+    process.exit(0)
+  } catch (error) {
+    log.fatal({ err: error }, 'could not stop in order')
+    process.exit(1)
   }
 }
 
