@@ -37,6 +37,7 @@ export const gauges = {
     doubtMax: 5,
   },
   heap: { title: 'heap used', unit: 'MB', scale: megabyte, digits: 0 },
+  heapTotal: { title: 'what the heap takes', unit: 'MB', scale: megabyte, digits: 0 },
   external: { title: 'outside the heap', unit: 'MB', scale: megabyte, digits: 1 },
   descriptors: { title: 'open descriptors', unit: '', scale: 1, digits: 0, growthMax: 0.5, doubtMax: 5 },
   actors: { title: 'actors in memory', unit: '', scale: 1, digits: 0 },

@@ -12,6 +12,7 @@ import type { ServerProcess } from '#bench/server-process'
 /** Of what the server says of itself. */
 const metrics: Readonly<Partial<Record<GaugeName, string>>> = {
   heap: 'nodejs_heap_size_used_bytes',
+  heapTotal: 'nodejs_heap_size_total_bytes',
   external: 'nodejs_external_memory_bytes',
   actors: 'ddb_actors_awake',
   stream: 'ddb_stream_bytes',
