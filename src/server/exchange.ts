@@ -24,7 +24,7 @@ const drainBytesMax = 16 * 1024 * 1024
 const lingerBytesMax = 1024 * 1024
 const lingerMs = 1000
 /** Who is cut off while he sends is held back for so long first. */
-const holdMs = 100
+const holdMs = 500
 
 /**
  * One request and its answer, from the parser's call until the last byte is handed over or the other side is gone.

@@ -42,6 +42,12 @@ describe('how things ended', () => {
     expect(endFaults(ends, rules)).toEqual(faults)
   })
 
+  test('that is seldom allowed is found when it is not seldom', () => {
+    const seldom = { allowed: ['413'], seldom: ['reset'], needed: [] }
+    expect(endFaults({ '413': 90, reset: 10 }, seldom)).toEqual([])
+    expect(endFaults({ '413': 89, reset: 11 }, seldom)).toEqual(["11 ended by 'reset'"])
+  })
+
   test('is told with the most frequent first', () => {
     expect(endsText({ '503': 2, '200': 70 })).toBe('70 × 200, 2 × 503')
     expect(endsText({})).toBe('nothing')

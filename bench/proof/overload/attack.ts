@@ -76,8 +76,7 @@ export function stormAttack({ devices, rate, seed }: StormOptions): Attack {
       const ends: Ends = {}
       const over = performance.now() + seconds * 1000
       do {
-        mine().cutAll()
-        const isBack = await mine().allOnline(onlineMsMax)
+        const isBack = await cutAndBack(mine())
         count(ends, 'back', mine().devicesOnline)
         if (!isBack) count(ends, `not back within ${onlineMsMax / 1000} s`, devices - mine().devicesOnline)
       } while (performance.now() < over)
@@ -99,6 +98,17 @@ export function stormAttack({ devices, rate, seed }: StormOptions): Attack {
       await fleet?.stop(false)
     },
   }
+}
+
+/** Whether every link was opened anew, and every device is welcome again. */
+async function cutAndBack(fleet: Fleet): Promise<boolean> {
+  const links = fleet.counts.connects + fleet.report().linksOpen
+  const over = performance.now() + onlineMsMax
+  fleet.cutAll()
+  while (fleet.counts.connects < links && performance.now() < over) {
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+  return fleet.allOnline(Math.max(0, over - performance.now()))
 }
 
 /** A gateway's password, out of what it says in `Authorization`. */

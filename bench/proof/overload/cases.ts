@@ -1,6 +1,7 @@
 import { loadedBefore } from '#bench/harness/servers'
 import { type Attack, programAttack, stormAttack } from '#bench/proof/overload/attack'
 import type { EndRules } from '#bench/proof/overload/ends'
+import { unanswered } from '#bench/proof/overload/lone-request'
 import { slowPhases } from '#bench/proof/overload/slow-phases'
 
 /** How large everything is, of a run as it is meant or of a smaller one. */
@@ -162,7 +163,9 @@ function bodyRules(): EndRules {
   ]
   // Who sends faster than can be stored is told to come again.
   const faster = 'an image in chunks: 503'
-  return { allowed: [...ends, faster], needed: ends.map((end) => [end, faster]) }
+  // A client that has no moment to read: its next write fails, and hides the answer.
+  const seldom = ends.map((end) => end.replace(/\d+$/, unanswered.reset))
+  return { allowed: [...ends, faster], seldom, needed: ends.map((end) => [end, faster]) }
 }
 
 function slowRules(): EndRules {

@@ -15,16 +15,23 @@ export function endsText(ends: Readonly<Ends>): string {
   return sorted.length === 0 ? 'nothing' : sorted.map(([how, times]) => `${times} × ${how}`).join(', ')
 }
 
+/** Of all ends. */
+const seldomShareMax = 0.1
+
 export interface EndRules {
   /** No other end may be. */
   readonly allowed: readonly string[]
+  /** Nor these, beyond a few in a hundred of all. */
+  readonly seldom?: readonly string[]
   /** Of each of these lists at least one was seen: else nothing was tried. */
   readonly needed: readonly (readonly string[])[]
 }
 
 /** What came of it that must not, or did not come that must; in words. */
-export function endFaults(ends: Readonly<Ends>, { allowed, needed }: EndRules): readonly string[] {
-  const others = Object.entries(ends).filter(([how]) => !allowed.includes(how))
+export function endFaults(ends: Readonly<Ends>, { allowed, seldom = [], needed }: EndRules): readonly string[] {
+  const sum = (hows: readonly string[]) => hows.reduce((all, how) => all + (ends[how] ?? 0), 0)
+  const isSeldom = sum(seldom) <= sum(Object.keys(ends)) * seldomShareMax
+  const others = Object.entries(ends).filter(([how]) => !allowed.includes(how) && !(isSeldom && seldom.includes(how)))
   const missing = needed.filter((some) => !some.some((how) => (ends[how] ?? 0) > 0))
   return [
     ...others.map(([how, times]) => `${times} ended by '${how}'`),

@@ -35,12 +35,12 @@ const image = {
 
 const kinds: readonly Kind[] = [
   { what: 'with a length', ...json, path: devices, isKnown: true, isChunked: false },
-  { what: 'in chunks', ...json, path: devices, isKnown: true, isChunked: true },
+  { what: 'in chunks', ...json, path: devices, isKnown: true, isChunked: true, sentMibMax: 512 },
   { what: 'of nobody', ...json, path: devices, isKnown: false, isChunked: false },
   { what: 'to the login', ...json, path: login, isKnown: false, isChunked: false },
-  { what: 'to the login in chunks', ...json, path: login, isKnown: false, isChunked: true },
+  { what: 'to the login in chunks', ...json, path: login, isKnown: false, isChunked: true, sentMibMax: 512 },
   { what: 'an image with a length', ...image, isKnown: true, isChunked: false, sentMibMax: 96 },
-  { what: 'an image in chunks', ...image, isKnown: true, isChunked: true, sentMibMax: 1024 },
+  { what: 'an image in chunks', ...image, isKnown: true, isChunked: true, sentMibMax: 2048 },
 ]
 
 const pieceBytes = 64 * 1024
