@@ -61,5 +61,6 @@ export function mediansOfSpans(points: readonly Point[], spans: number): readonl
 }
 
 function slopeBetween(one: Point, other: Point): number {
-  return (other.value - one.value) / (other.minutes - one.minutes)
+  // There is one zero of slopes, and not two.
+  return (other.value - one.value) / (other.minutes - one.minutes) + 0
 }
