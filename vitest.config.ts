@@ -28,13 +28,18 @@ const ofParts = [
 /** What takes longest, in this order, so that none of it is begun when the others are done. */
 const longest = [
   'test/bench/run',
-  'test/simulation/seeds-1',
-  'test/simulation/seeds-2',
   'test/blackbox/mail',
+  'test/simulation/seeds-1',
   'test/blackbox/updates-killed',
+  'test/simulation/seeds-2',
   'test/documents/documents',
-  'test/cli/running',
   'test/dashboard/fleet',
+  'test/dashboard/sign-in',
+  'test/cli/running',
+  'test/client/state',
+  'test/dashboard/firmware',
+  'test/cli/stopped',
+  'test/dashboard/administration',
 ].map((name) => `${name}.test.ts`)
 
 /** Those with a process of their own first, and of these the longest: in the end there is something short for everybody. */
@@ -58,7 +63,8 @@ export default defineConfig({
     testTimeout: 60_000,
     hookTimeout: 60_000,
     pool: 'forks',
-    maxWorkers: 2,
+    // One more than the processors that this is tried on: in many of them somebody waits, for what takes its time.
+    maxWorkers: 3,
     sequence: { sequencer: LongestFirst },
     projects: [
       { extends: true, test: { name: 'parts', include: ofParts, isolate: false } },

@@ -36,7 +36,7 @@ export function runAdmin({ args, environment = {}, input, before, begun }: Run):
   if (!existsSync(adminProgram)) throw new Error(`${adminProgram} is not there: npm run build`)
   const preload = before === undefined ? [] : ['--import', `data:text/javascript,${encodeURIComponent(before)}`]
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, ['--enable-source-maps', ...preload, adminProgram, ...args], {
+    const child = spawn(process.execPath, [...preload, adminProgram, ...args], {
       // Away from any `.env`.
       cwd: tmpdir(),
       stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],

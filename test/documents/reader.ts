@@ -23,8 +23,8 @@ const copied = ['examples', 'ops', 'docs']
 const ofShell = /^.*: line \d+: +\d+ (?:Terminated|Killed|Exit \d+) .*\n/gm
 
 /** Commands that only look: who finds too little a moment after he began something types them again. */
-const lookingEveryMs = 500
-const lookingTimes = 60
+const lookingEveryMs = 200
+const lookingTimes = 150
 const looking = /^curl -s '[^'\n]+'\n$/
 
 /** What is printed behind a command, or by what runs behind one, may take so long. */
