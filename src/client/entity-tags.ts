@@ -4,7 +4,7 @@ const tags = new WeakMap<object, string>()
 /** The answer, and from now on its tag is known. */
 export function tagged(answer: unknown, headers: Headers): unknown {
   const tag = headers.get('etag')
-  if (tag !== null && typeof answer === 'object' && answer !== null) tags.set(answer, tag)
+  if (tag && answer && typeof answer === 'object') tags.set(answer, tag)
   return answer
 }
 
@@ -13,5 +13,5 @@ export function tagged(answer: unknown, headers: Headers): unknown {
  * else that is refused with 412. Undefined for what has none. RFC 9110 §13.1.1
  */
 export function etagOf(answer: unknown): string | undefined {
-  return typeof answer === 'object' && answer !== null ? tags.get(answer) : undefined
+  return tags.get(answer as object)
 }

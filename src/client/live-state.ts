@@ -14,7 +14,7 @@ import type { Observable, ObservableMap } from '#client/observable'
 import { requestOf } from '#client/request-of'
 import { SchemaList } from '#client/schema-list'
 import { may, type Session } from '#client/session'
-import { SilentDevices } from '#client/silent-devices'
+import { askAfterSilent } from '#client/silent-devices'
 import type {
   AlarmStatus,
   Connection,
@@ -59,7 +59,8 @@ export class LiveState implements State, StreamListener {
   readonly #listeners = new Listeners<[StreamEvent]>()
   readonly #unsubscribe: (() => void)[] = []
   readonly #doubts: Doubts
-  readonly #silentDevices: SilentDevices
+  /** As long as devices are asked after of which nothing is heard. */
+  #asking: AbortController | undefined
   #position: Position | undefined
   /** Whose state it is, as far as that is known. */
   #who: string | undefined
@@ -76,9 +77,7 @@ export class LiveState implements State, StreamListener {
     const asked = named && named.join().length <= namesCharactersMax ? named : undefined
     this.#add(new DeviceList(this.#fleet, wanted, asked))
     this.#add(new MetaList(this.#fleet, wanted, asked))
-    const look = (devices: readonly string[]) => this.#lookWhetherThere(devices)
-    this.#doubts = new Doubts(platform, (device) => look([device]))
-    this.#silentDevices = new SilentDevices(platform, () => this.#silent(), look)
+    this.#doubts = new Doubts(platform, (device) => this.#lookWhetherThere([device]))
     this.#stream = new EventStream(door, this, this.connection, this.#query(asked))
     this.ready = this.#whenReady()
     this.#unsubscribe.push(session.subscribe(() => this.#follow(session.value)))
@@ -145,7 +144,7 @@ export class LiveState implements State, StreamListener {
       await Promise.race([Promise.all(this.#lists.map((list) => list.whenKept())), aborted(signal)])
     }
     this.#place()
-    if (!signal.aborted) this.#silentDevices.start()
+    if (!signal.aborted) this.#askAfterSilent()
     const read = Math.max(0, ...this.#lists.map(({ readAt }) => readAt?.offset ?? 0))
     return wasKept && !signal.aborted ? this.#head(signal, read) : read
   }
@@ -167,6 +166,13 @@ export class LiveState implements State, StreamListener {
   async #lookWhetherThere(devices: readonly string[]): Promise<void> {
     const known = devices.filter((device) => this.#fleet.devices.has(device))
     await Promise.all((this.#byType.get('DEVICE_DELETE') ?? []).map((list) => list.readAgain(known)))
+  }
+
+  #askAfterSilent(): void {
+    if (this.#asking) return
+    this.#asking = new AbortController()
+    const look = (devices: readonly string[]) => this.#lookWhetherThere(devices)
+    void askAfterSilent(this.#door.platform, this.#asking.signal, () => this.#silent(), look)
   }
 
   /** Devices of which it would not be heard that they are gone: without services, for who is not told of devices. */
@@ -271,7 +277,8 @@ export class LiveState implements State, StreamListener {
   #halt(): void {
     this.#stream.stop()
     this.#doubts.clear()
-    this.#silentDevices.stop()
+    this.#asking?.abort()
+    this.#asking = undefined
     for (const list of this.#lists) list.stop()
     this.#position = undefined
   }

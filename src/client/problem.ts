@@ -35,9 +35,9 @@ export class ConnectionLost extends Error {
   /** Something was to be changed; else it can be asked for again at any time. */
   readonly mayHaveChanged: boolean
 
-  constructor(message: string, more: { readonly cause?: unknown; readonly mayHaveChanged?: boolean } = {}) {
-    super(message, 'cause' in more ? { cause: more.cause } : undefined)
-    this.mayHaveChanged = more.mayHaveChanged ?? false
+  constructor(message: string, more?: { readonly cause?: unknown; readonly mayHaveChanged?: boolean }) {
+    super(message, more)
+    this.mayHaveChanged = more?.mayHaveChanged ?? false
   }
 }
 
@@ -47,7 +47,6 @@ const meanings: Readonly<Record<number, string>> = {
   403: 'Not permitted',
   404: 'Not found',
   409: 'It stands in the way of something that is there',
-  412: 'It was changed meanwhile',
   413: 'Too large',
   429: 'Too many attempts',
   503: 'Not possible at the moment',

@@ -144,7 +144,7 @@ export function isReplayable(body: unknown): boolean {
 
 /** Signing in and out, and proving it, are done anew without looking. */
 function isChange({ method, path }: Request): boolean {
-  return method !== 'GET' && !(method === 'POST' && path.startsWith('/auth/'))
+  return !/^(GET |POST \/auth\/)/.test(`${method} ${path}`)
 }
 
 function isRaw(body: unknown): boolean {
