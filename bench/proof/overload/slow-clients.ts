@@ -12,6 +12,8 @@ export interface SlowClientsOptions extends LoadedServer {
 }
 
 const dripEveryMs = 1_000
+/** For those who read nothing before. */
+const readMsMax = 15_000
 const closeFrame = 0x88
 
 let options: SlowClientsOptions
@@ -25,10 +27,7 @@ answerWith({
   async run({ seconds }: { readonly seconds: number }): Promise<Ends> {
     const ends: Ends = {}
     clients = Object.entries(slowPhases).flatMap(([what, phase], place) =>
-      Array.from(
-        { length: options.each },
-        (_, number) => new SlowClient(what, phase, localAddressOf(place * options.each + number)),
-      ),
+      Array.from({ length: options.each }, (_, number) => new SlowClient(what, phase, place * options.each + number)),
     )
     const drip = setInterval(() => {
       for (const client of clients) client.drip()
@@ -39,7 +38,10 @@ answerWith({
     }
     clearInterval(drip)
     for (const client of clients) client.hear()
-    await new Promise((resolve) => setTimeout(resolve, 1_000))
+    const read = performance.now() + readMsMax
+    while (performance.now() < read && clients.some((client) => client.isReading)) {
+      await new Promise((resolve) => setTimeout(resolve, 100))
+    }
     for (const client of clients) count(ends, client.ended(seconds))
     return ends
   },
@@ -60,11 +62,12 @@ class SlowClient {
   readonly #startedAt = performance.now()
   #endedAt = 0
 
-  constructor(what: string, phase: SlowPhase, localAddress: string) {
+  constructor(what: string, phase: SlowPhase, number: number) {
     this.#what = what
     this.#phase = phase
+    const localAddress = localAddressOf(number)
     this.#socket = connect({ host: '127.0.0.1', port: options.port, localAddress, noDelay: true })
-    this.#socket.once('connect', () => this.#socket.write(Buffer.from(phase.bytes(options), 'latin1')))
+    this.#socket.once('connect', () => this.#socket.write(Buffer.from(phase.bytes(options, number), 'latin1')))
     this.#socket.on('error', (error: NodeJS.ErrnoException) => {
       this.#error = error.code
     })
@@ -75,6 +78,11 @@ class SlowClient {
     if (phase.isDeaf) this.#socket.pause()
     this.#socket.on('data', (piece) => this.#hear(piece))
     if (phase.isDeaf) this.#socket.pause()
+  }
+
+  /** What it left lying before. */
+  get isReading(): boolean {
+    return this.#phase.isDeaf === true && !this.isOver
   }
 
   /** One byte more. */
@@ -97,7 +105,7 @@ class SlowClient {
   ended(seconds: number): string {
     const { isDeaf, withinS } = this.#phase
     const tookS = (this.#endedAt - this.#startedAt) / 1000
-    if (!this.isOver) return `${this.#what}: ${isDeaf || seconds < withinS ? 'held to the end' : 'held for too long'}`
+    if (!this.isOver) return `${this.#what}: ${!isDeaf && seconds < withinS ? 'held to the end' : 'held for too long'}`
     return `${this.#what}: ${tookS > withinS && !isDeaf ? 'held for too long, then ' : ''}${this.#end()}`
   }
 

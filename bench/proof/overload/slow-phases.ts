@@ -3,7 +3,7 @@ import type { LoadedServer } from '#bench/harness/under-load'
 /** How somebody holds a connection by being slow. */
 export interface SlowPhase {
   /** Sent at once. */
-  readonly bytes: (place: LoadedServer) => string
+  readonly bytes: (place: LoadedServer, number: number) => string
   /** Then this, again and again, a byte a second; absent: nothing. */
   readonly drip?: string
   /** Bytes as they are here come only when this has been heard. */
@@ -52,24 +52,27 @@ export const slowPhases: Readonly<Record<string, SlowPhase>> = {
   },
   'a body': {
     bytes: (place) =>
-      `${line('POST', '/auth/login')}${host(place)}Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n{`,
+      `${line('POST', '/devices')}${host(place)}${person(place)}` +
+      'Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n{',
     drip: ' ',
     ends: ['408'],
     withinS: idleWithinS,
   },
   'a body in chunks': {
     bytes: (place) =>
-      `${line('POST', '/auth/login')}${host(place)}Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n3e8\r\n{`,
+      `${line('POST', '/devices')}${host(place)}${person(place)}` +
+      'Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n3e8\r\n{',
     drip: ' ',
     ends: ['408'],
     withinS: idleWithinS,
   },
   'an upload': {
-    bytes: (place) =>
-      `${line('PUT', '/updates/projects/slow/releases/1.0.0')}${host(place)}${person(place)}` +
+    // Each another release; of all, 64 are taken in at once.
+    bytes: (place, number) =>
+      `${line('PUT', `/updates/projects/slow/releases/1.0.${number}`)}${host(place)}${person(place)}` +
       'Content-Type: application/octet-stream\r\nContent-Length: 1000000\r\n\r\na',
     drip: 'a',
-    ends: ['408'],
+    ends: ['408', '503'],
     withinS: idleWithinS,
   },
   "a frame's head": {
