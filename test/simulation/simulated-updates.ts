@@ -43,6 +43,8 @@ export class SimulatedUpdates {
   readonly offers: JudgedOffers
   #lastNumber = firstNumber
   #inFlight = 0
+  /** How often one was asked for. */
+  #deletions = 0
   #server: SimulatedServer
 
   constructor(
@@ -204,6 +206,7 @@ export class SimulatedUpdates {
       { parameters: { project, firmware }, query: { index, ...(hardware !== undefined && { hardware }) } },
       () => this.offers.letGo(),
       () => {
+        this.#deletions++
         this.#releases.delete(nameOf(release))
         this.offers.letGo()
       },
@@ -240,12 +243,14 @@ export class SimulatedUpdates {
     const { length } = upload.image
     const headers = to === undefined ? {} : { 'content-range': `bytes ${from}-${to - 1}/${length}` }
     if (to === from) return
+    const deletions = this.#deletions
     const answer = await this.#put(upload, headers, from, to ?? length)
     if (answer === undefined || answer.status === 202) return
     const name = nameOf(upload)
     const before = this.#releases.get(name)
     if (before && before.image !== upload.image) this.#witness.accuse(`release ${name} has other bytes now`)
-    this.#releases.set(name, upload)
+    // Asked for meanwhile, a deletion may have come behind what found it there.
+    if (this.#deletions === deletions) this.#releases.set(name, upload)
     this.#witness.count('release made')
   }
 
