@@ -49,7 +49,7 @@ function outcomeOf({ seed, minutes, devices }: SoakOptions, report: SoakReport):
     seed,
     seconds,
     said: [
-      `${minutes} minutes, the first ${minutes * warmShare} of them to get warm: ${changesAcknowledged} changes of ${devices} ` +
+      `${minutes} minutes, the first ${(minutes * warmShare).toFixed(1)} of them to get warm: ${changesAcknowledged} changes of ${devices} ` +
         `devices and some acknowledged, ${changesPerSecond.toFixed(0)} a second`,
       `beside them, from beginning to end: ${Object.entries(walks)
         .map(([name, count]) => `${count} ${name}`)

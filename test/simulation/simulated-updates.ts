@@ -39,12 +39,12 @@ export class SimulatedUpdates {
   readonly #devices: readonly SimulatedDevice[]
   /** By name: what was answered to be there, unless somebody asked for its end since. */
   readonly #releases = new Map<string, Upload>()
-  /** By name, how often its end was asked for. */
-  readonly #ends = new Map<string, number>()
   readonly images = new Set<string>()
   readonly offers: JudgedOffers
   #lastNumber = firstNumber
   #inFlight = 0
+  /** How often one was asked for. */
+  #deletions = 0
   #server: SimulatedServer
 
   constructor(
@@ -206,9 +206,8 @@ export class SimulatedUpdates {
       { parameters: { project, firmware }, query: { index, ...(hardware !== undefined && { hardware }) } },
       () => this.offers.letGo(),
       () => {
-        const name = nameOf(release)
-        this.#releases.delete(name)
-        this.#ends.set(name, this.#endsOf(name) + 1)
+        this.#deletions++
+        this.#releases.delete(nameOf(release))
         this.offers.letGo()
       },
     )
@@ -239,23 +238,19 @@ export class SimulatedUpdates {
     await this.#send(upload, Math.max(from, middle), length)
   }
 
-  #endsOf(name: string): number {
-    return this.#ends.get(name) ?? 0
-  }
-
   /** The whole when no end is named. */
   async #send(upload: Upload, from: number, to: number | undefined): Promise<void> {
     const { length } = upload.image
     const headers = to === undefined ? {} : { 'content-range': `bytes ${from}-${to - 1}/${length}` }
     if (to === from) return
-    const name = nameOf(upload)
-    const ends = this.#endsOf(name)
+    const deletions = this.#deletions
     const answer = await this.#put(upload, headers, from, to ?? length)
     if (answer === undefined || answer.status === 202) return
+    const name = nameOf(upload)
     const before = this.#releases.get(name)
     if (before && before.image !== upload.image) this.#witness.accuse(`release ${name} has other bytes now`)
-    // Which of both came first nobody can say.
-    if (this.#endsOf(name) === ends) this.#releases.set(name, upload)
+    // Asked for meanwhile, a deletion may have come behind what found it there.
+    if (this.#deletions === deletions) this.#releases.set(name, upload)
     this.#witness.count('release made')
   }
 

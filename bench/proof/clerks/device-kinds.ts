@@ -86,6 +86,7 @@ function reporting(name: string, slots: readonly string[], authorization: string
   return {
     name,
     slots,
+    mayBeSpared: true,
     told({ type, deviceIdentifier, updates }: Event) {
       if (type !== 'OBJECT_UPDATED' || !slots.includes(String(deviceIdentifier))) return undefined
       const [item] = updates as { value?: number }[]

@@ -146,9 +146,9 @@ export class Office {
     return this.ledgers.some(({ kind }) => kind.told?.(event) !== undefined) || isOfOurs(event)
   }
 
-  /** What the stream left out, told twice or made up. When all was heard. */
-  untold(): readonly string[] {
-    return this.ledgers.flatMap((ledger) => ledger.untold())
+  /** What the stream left out, told twice or made up. When all was heard. `isWhole`: by somebody who never fell behind. */
+  untold({ isWhole = true } = {}): readonly string[] {
+    return this.ledgers.flatMap((ledger) => ledger.untold(isWhole))
   }
 
   /**
