@@ -73,9 +73,7 @@ function show({ name, password }: { readonly name: string; readonly password: st
   )
 }
 
-/** Who is asked to stop while he starts does so when he has; or, for nothing would be lost, when that takes long. */
-const startedWithinMs = 3_000
-
+/** Who is asked while he starts stops when he has. */
 function stopOnSignal(starting: Promise<Running>, log: Log): void {
   let isStopping = false
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
@@ -84,15 +82,8 @@ function stopOnSignal(starting: Promise<Running>, log: Log): void {
       if (isStopping && signal === 'SIGINT') process.exit(130)
       if (isStopping) return
       isStopping = true
-      const patience = setTimeout(() => {
-        log.info({}, 'stopped before it had started')
-        process.exit(0)
-      }, startedWithinMs)
       starting.then(
-        (running) => {
-          clearTimeout(patience)
-          return stop(running, log)
-        },
+        (running) => stop(running, log),
         () => undefined,
       )
     })
