@@ -61,6 +61,8 @@ export interface Outcome {
 
 /** Between pieces: longer than the server takes to read one; nothing is decided by it. */
 const pauseMs = 15
+/** Who says no more for so long has said all. */
+const silentMs = 120
 
 /**
  * Sends a row and sees what it comes to. A connection that seems open is asked once more, and counts as open only when
@@ -115,9 +117,12 @@ export async function attemptByTls(
     if (socket.writable) socket.write(Buffer.from(piece, 'latin1'))
   }
   await until(() => isClosed || text !== '', 'the proxy to answer')
-  await pause()
+  for (let heard = 0; !isClosed && text.length > heard; ) {
+    heard = text.length
+    await pause(silentMs)
+  }
   socket.destroy()
   return text
 }
 
-const pause = () => new Promise((resolve) => setTimeout(resolve, pauseMs))
+const pause = (ms = pauseMs) => new Promise((resolve) => setTimeout(resolve, ms))
