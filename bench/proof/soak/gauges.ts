@@ -14,9 +14,9 @@ export interface Gauge {
 const megabyte = 1e6
 
 /**
- * What stands in memory for a day because somebody was promised it (what became of an action, say) is paid for by the
- * bounds: as slowly as the load asks for such things they come to a part of it. Beyond that they are what half an hour
- * can tell from noise.
+ * What stands in memory for a day because somebody was promised it is paid for by the bounds: what became of forty actions
+ * a minute, and as many tokens of the Basic scheme, come to about 0.1 MB a minute. Beyond that they are what half an hour can
+ * tell from noise.
  */
 export const gauges = {
   live: {
