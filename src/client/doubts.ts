@@ -9,11 +9,11 @@ const waitMs = 1_000
  */
 export class Doubts {
   readonly #platform: Platform
-  readonly #look: (device: string) => Promise<void>
+  readonly #look: (devices: readonly string[]) => Promise<void>
   readonly #devices = new Set<string>()
   #round: AbortController | undefined
 
-  constructor(platform: Platform, look: (device: string) => Promise<void>) {
+  constructor(platform: Platform, look: (devices: readonly string[]) => Promise<void>) {
     this.#platform = platform
     this.#look = look
   }
@@ -36,7 +36,7 @@ export class Doubts {
     for (const device of this.#devices) {
       if (round.aborted) return
       this.#devices.delete(device)
-      await this.#look(device)
+      await this.#look([device])
     }
     if (!round.aborted) this.#round = undefined
   }

@@ -77,7 +77,7 @@ export class LiveState implements State, StreamListener {
     const asked = named && named.join().length <= namesCharactersMax ? named : undefined
     this.#add(new DeviceList(this.#fleet, wanted, asked))
     this.#add(new MetaList(this.#fleet, wanted, asked))
-    this.#doubts = new Doubts(platform, (device) => this.#lookWhetherThere([device]))
+    this.#doubts = new Doubts(platform, this.#lookWhetherThere)
     this.#stream = new EventStream(door, this, this.connection, this.#query(asked))
     this.ready = this.#whenReady()
     this.#unsubscribe.push(session.subscribe(() => this.#follow(session.value)))
@@ -144,7 +144,10 @@ export class LiveState implements State, StreamListener {
       await Promise.race([Promise.all(this.#lists.map((list) => list.whenKept())), aborted(signal)])
     }
     this.#place()
-    if (!signal.aborted) this.#askAfterSilent()
+    if (!signal.aborted && !this.#asking) {
+      this.#asking = new AbortController()
+      void askAfterSilent(this.#door.platform, this.#asking.signal, () => this.#silent(), this.#lookWhetherThere)
+    }
     const read = Math.max(0, ...this.#lists.map(({ readAt }) => readAt?.offset ?? 0))
     return wasKept && !signal.aborted ? this.#head(signal, read) : read
   }
@@ -163,24 +166,19 @@ export class LiveState implements State, StreamListener {
     for (const list of this.#lists) if (list.kind instanceof DeviceList) void list.readAgain([deviceIdentifier])
   }
 
-  async #lookWhetherThere(devices: readonly string[]): Promise<void> {
+  readonly #lookWhetherThere = async (devices: readonly string[]): Promise<void> => {
     const known = devices.filter((device) => this.#fleet.devices.has(device))
     await Promise.all((this.#byType.get('DEVICE_DELETE') ?? []).map((list) => list.readAgain(known)))
   }
 
-  #askAfterSilent(): void {
-    if (this.#asking) return
-    this.#asking = new AbortController()
-    const look = (devices: readonly string[]) => this.#lookWhetherThere(devices)
-    void askAfterSilent(this.#door.platform, this.#asking.signal, () => this.#silent(), look)
-  }
-
   /** Devices of which it would not be heard that they are gone: without services, for who is not told of devices. */
-  *#silent(): Iterable<string> {
-    const session = this.#door.session.value
-    for (const [deviceIdentifier, { services }] of this.#fleet.devices.entries()) {
-      if (services.size === 0 && !may(session, 'device', 'read', { deviceIdentifier })) yield deviceIdentifier
-    }
+  #silent(): string[] {
+    const { value: session } = this.#door.session
+    return [...this.#fleet.devices.keys()].filter(
+      (deviceIdentifier) =>
+        this.#fleet.devices.get(deviceIdentifier)?.services.size === 0 &&
+        !may(session, 'device', 'read', { deviceIdentifier }),
+    )
   }
 
   /** Where the server is: nothing was read on this connection that says so. */

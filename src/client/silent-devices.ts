@@ -13,13 +13,13 @@ const devicesPerRound = 500
 export async function askAfterSilent(
   { sleep }: Platform,
   round: AbortSignal,
-  all: () => Iterable<string>,
+  all: () => readonly string[],
   look: (devices: readonly string[]) => Promise<void>,
 ): Promise<void> {
   let at = 0
   while (!round.aborted) {
     await sleep(everyMs, round)
-    const devices = [...all()]
+    const devices = all()
     const end = Math.min(devices.length, at + devicesPerRound)
     for (; at < end; at += devicesPerRequest) await look(devices.slice(at, at + devicesPerRequest))
     if (at >= devices.length) at = 0
