@@ -41,6 +41,7 @@ export const overloadProof: Proof = {
       seed,
       scale: scaleFrom(values.scale),
       usualSeconds: 6,
+      lookSeconds: 30,
       ...(values.rated !== undefined && { rated: positive('rated', values.rated) }),
       ...(values.seconds !== undefined && { seconds: positive('seconds', values.seconds) }),
       print,

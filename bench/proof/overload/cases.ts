@@ -95,7 +95,7 @@ export const overloadCases: Readonly<Record<string, OverloadCase>> = {
   stalled: {
     about: '1 000 dashboards that hear everything, and read nothing',
     seconds: 20,
-    capMib: 1_024,
+    capMib: 1_280,
     rules: { allowed: ['stalled'], needed: [['stalled']] },
     attack: (size) => programAttack('crowd', { sockets: scaled(1_000, size), query: {}, isStalled: true }),
   },

@@ -18,6 +18,8 @@ export interface OverloadProofOptions {
   readonly seconds?: number
   readonly usualSeconds: number
   /** See `CaseOptions`. */
+  readonly lookSeconds: number
+  /** See `CaseOptions`. */
   readonly planted?: readonly string[]
   readonly print: (line: string) => void
 }

@@ -29,6 +29,8 @@ export interface CaseOptions extends CaseSize {
   readonly name: string
   /** Before the overload, so many seconds are what is usual. */
   readonly usualSeconds: number
+  /** How long it is looked whether the usual comes back: to say how late it was. */
+  readonly lookSeconds: number
   /** Loaded into the server as well: mistakes, for trying the proof itself. */
   readonly planted?: readonly string[]
   readonly print: (line: string) => void
@@ -53,8 +55,6 @@ export interface CaseReport {
 
 /** As much again of the time for which the usual is measured, before it is. */
 const warmUpShare = 0.5
-/** How long it is looked whether the usual comes back: to say how late it was. */
-const lookMsMax = 30_000
 const settleMsMax = 60_000
 /** Beside what is rated: devices of every way to speak, whose frames are held against what was heard one by one. */
 const honest = { devices: 50, rate: 500 } as const
@@ -121,7 +121,7 @@ class CaseRun {
     this.#problems.push(...audit.problems)
     const back = recoveredAfter(seconds, endedAt, usual)
     const worst = worstOf(seconds, startedAt, endedAt)
-    const late = lateText(back, usual)
+    const late = lateText(back, usual, this.#options.lookSeconds)
     if (memory.ownMib > capMib)
       this.#problems.push(`the server held ${memory.ownMib} MiB for itself, more than ${capMib}`)
     return {
@@ -208,7 +208,7 @@ class CaseRun {
       await pass(500)
       const seconds = await this.#seconds(startedAt)
       const isBack = recoveredAfter(seconds, endedAt, usual) !== undefined
-      if (isBack || now() - endedAt > lookMsMax) return seconds
+      if (isBack || now() - endedAt > this.#options.lookSeconds * 1_000) return seconds
     }
   }
 
@@ -268,11 +268,11 @@ export function caseText({ usual, ...report }: CaseReport): string {
 }
 
 /** Undefined when it was back in time. */
-function lateText(back: number | undefined, { p99, allowed }: Usual): string | undefined {
+function lateText(back: number | undefined, { p99, allowed }: Usual, lookSeconds: number): string | undefined {
   if (back !== undefined && back <= recoverWithinS) return undefined
   const limit = `${allowed.toFixed(1)} ms (${p99.toFixed(1)} before)`
   return back === undefined
-    ? `p99 was not within ${limit} for ${goodInRow} seconds in a row, ${lookMsMax / 1000} s later`
+    ? `p99 was not within ${limit} for ${goodInRow} seconds in a row, ${lookSeconds} s later`
     : `p99 was within ${limit} only after ${back.toFixed(1)} s`
 }
 
