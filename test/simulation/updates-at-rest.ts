@@ -5,6 +5,7 @@ import { updateAddress, updatingIndex } from '#actors/update/address'
 import { waitingAttempts } from '#actors/update/attempts'
 import { type StoredUpdate, updateRecord } from '#actors/update/state'
 import type { SeededRandom } from '#bench/random'
+import { releaseName } from '#model/release'
 import type { BlobStore } from '#runtime/blobs'
 import { answerOf } from '#test/simulation/answer'
 import type { Life } from '#test/simulation/life'
@@ -178,8 +179,9 @@ export class UpdatesAtRest {
   /** As told while it went on, and as counted now, are the same. */
   #checkCounts(stand: Stand, since: number, shown: readonly ReadUpdates[]): void {
     const { rollout: stored, tally } = this.#projectNow()
-    if (Object.keys(tally.uses).length > 0)
-      this.#witness.accuse(`nothing is under way, and in use is ${JSON.stringify(tally.uses)}`)
+    // Nothing, unless the clock has begun something since.
+    const [held, uses] = [this.#heldReleases(), JSON.stringify(sorted(tally.uses))]
+    if (uses !== held) this.#witness.accuse(`in use is told to be ${uses}, and is ${held}`)
     const { rollout } = stand
     if (!rollout || !stored) return
     const counted = { running: 0, done: 0, failed: 0, refused: 0 }
@@ -196,6 +198,18 @@ export class UpdatesAtRest {
     const meant = shown.filter((each) => each.project === project && isChosen(stand, rollout, each.deviceIdentifier))
     this.#witness.count('chosen compared')
     if (chosen !== meant.length) this.#witness.accuse(`chosen are ${chosen}, and are ${meant.length}`)
+  }
+
+  /** By name, how many updates that run hold it. */
+  #heldReleases(): string {
+    const held: Record<string, number> = {}
+    for (const { name } of this.#parts.devices) {
+      const counted = this.#storedOf(name)?.counted
+      if (counted?.stage !== 'running' || counted.project !== project) continue
+      const release = releaseName(counted.release)
+      held[release] = (held[release] ?? 0) + 1
+    }
+    return JSON.stringify(sorted(held))
   }
 
   /** One that has a threshold runs no more when too much went wrong, and stands for nothing else. */
