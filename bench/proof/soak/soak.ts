@@ -60,6 +60,9 @@ const pauseTimes = 8
 /** How often gauges are read in the whole time, and after how many of these everything dead is collected. */
 const looks = 600
 const collectEvery = 10
+/** Where looks follow each other faster than they can be taken, there are fewer of them. */
+const hurriedMs = 100
+const collectHurried = 2
 /** What is idle for five minutes is forgotten. When that does not fit into getting warm, time has to pass faster. */
 const warmMinutesMin = 6
 /** Beyond it who does not read for some seconds counts as dead. */
@@ -129,7 +132,8 @@ class SoakRun {
     const sampler = new Sampler({ server, url, authorization, dataFolder: this.#place.dataFolder })
     this.#sampler = sampler
     const timesFaster = Math.min(timesFasterMax, Math.max(1, warmMinutesMin / (minutes * warmShare)))
-    sampler.start({ everyMs: (minutes * 60_000) / looks, collectEvery, timesFaster })
+    const everyMs = (minutes * 60_000) / looks
+    sampler.start({ everyMs, collectEvery: everyMs < hurriedMs ? collectHurried : collectEvery, timesFaster })
 
     const startedAt = performance.now()
     const working = Promise.all([office.work(isOver), walks.work(), this.#disturb()])
