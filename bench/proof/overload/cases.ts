@@ -55,7 +55,7 @@ export const overloadCases: Readonly<Record<string, OverloadCase>> = {
   flood: {
     about: 'ten times the rated load',
     seconds: 60,
-    capMib: 512,
+    capMib: 640,
     environment: keepsAll,
     rules: { allowed: ofLinks, needed: [['sent']] },
     attack: (size) => flood(size, calm),
@@ -63,7 +63,7 @@ export const overloadCases: Readonly<Record<string, OverloadCase>> = {
   'slow-disk': {
     about: 'the same, with each commit delayed by 50 ms',
     seconds: 60,
-    capMib: 512,
+    capMib: 640,
     environment: keepsAll,
     nodeArguments: loadedBefore('harness/slow-commits'),
     rules: { allowed: ofLinks, needed: [['sent']] },
@@ -72,7 +72,7 @@ export const overloadCases: Readonly<Record<string, OverloadCase>> = {
   greedy: {
     about: 'the same from links that wait for no acknowledgement',
     seconds: 15,
-    capMib: 512,
+    capMib: 640,
     environment: keepsAll,
     rules: { allowed: ofLinks, needed: [['ERROR OVERLOADED'], ['close 1013']] },
     attack: (size) => flood(size, { links: 5, window: Number.MAX_SAFE_INTEGER, gatherMs: 1_000 }),
