@@ -218,6 +218,9 @@ describe('functions in a browser', () => {
         .waitFor()
     const idOf = ({ resourceIdentifier }: { readonly resourceIdentifier: string }) => resourceIdentifier.split(':')[1]
     const [fn] = await functions()
+    // Else it might still be reading what it saved, and show what is changed now, before anything is sent.
+    await ann.page.reload()
+    await ann.sees('Heat')
     await ann.field('Name').fill('Hot')
     await saved(`/functions/${idOf(fn as Fn)}`, { enabled: false })
     await ann.button('Save').click()
