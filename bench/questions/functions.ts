@@ -222,8 +222,14 @@ const minute: Case = {
   })),
 }
 
+/** What is promised of a storm, where each frame triggers once. */
+const promised = 0.8
+/** Where it triggers ten times: a million runs a second, each of which reads what stood before. */
+const promisedOfTens = 0.75
+
 function costTarget(name: string, variant: FunctionManner): Target {
-  return { case: name, variant, figure: 'ofWithout', whenLoadIsFull: 'ofWithoutCpu', atLeast: 0.8 }
+  const atLeast = name === tens ? promisedOfTens : promised
+  return { case: name, variant, figure: 'ofWithout', whenLoadIsFull: 'ofWithoutCpu', atLeast }
 }
 
 const kept = requestsKept(mailsPerHourMax)
@@ -262,7 +268,7 @@ export const functions: Question = {
       figure: 'changesPerSecond',
       whenLoadIsFull: 'changesPerCpuSecond',
       isRatio: true,
-      atLeast: 0.8,
+      atLeast: promised,
     },
     ...Object.entries({
       waitingMost: kept,

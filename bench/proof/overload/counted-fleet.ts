@@ -16,6 +16,8 @@ export interface CountedFleetOptions extends LoadedServer {
   readonly window: number
   /** Each link sends what is due so often. */
   readonly gatherMs: number
+  /** At its end it goes away: what was not acknowledged until then is not sent again. */
+  readonly isPassing?: boolean
 }
 
 /** What a fleet knows at its end: device n sent 1 to `sent[n]`, and of those was acknowledged 1 to `acknowledged[n]`. */
@@ -101,19 +103,21 @@ export class CountedFleet {
   }
 
   /**
-   * Nothing new is sent; what was is seen to its end, as devices do it that keep to their window. Answers how many frames
-   * were sent, and how many were due and were not.
+   * Nothing new is sent; what was is seen to its end, as devices do it that keep to their window, unless they only pass.
+   * Answers how many frames were sent, and how many were due and were not.
    */
   giveUp(): { readonly sent: number; readonly heldBack: number } {
     this.pause()
     this.#hasGivenUp = true
     this.#window = calmWindow
     const sent = this.#links.reduce((sum, link) => sum + link.sent.reduce((all, each) => all + each, 0), 0)
+    if (this.options.isPassing) this.close()
     return { sent, heldBack: this.#framesDue() - sent }
   }
 
   /** After either: whether all that was sent, or due, is acknowledged. */
-  settled(timeoutMs: number): Promise<boolean> {
+  async settled(timeoutMs: number): Promise<boolean> {
+    if (this.options.isPassing && this.#hasGivenUp) return true
     const frames = this.#framesDue()
     return this.#until(() => this.#links.every((link, first) => this.#isSettled(link, first, frames)), timeoutMs)
   }
