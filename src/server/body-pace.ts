@@ -1,36 +1,14 @@
 import { Problem } from '#model/problem'
-import type { World } from '#runtime/world'
-import { Pending, type Waiting } from '#server/pending'
+import type { Pending, Waiting } from '#server/pending'
 
 /** How long a sender may take for so many bytes; the parser asks for 16 KiB a second too, but looks 8 to 12 s later. */
-const bodyPaceMs = 7_000
+export const bodyPaceMs = 7_000
 const stepBytes = 7 * 16 * 1024
 
 /** Of a request, what its pace needs. */
 export interface Paced {
   readonly hasBegun: boolean
   fail(error: Problem, isCutting: boolean): void
-}
-
-/** The bodies that still come in, each at its pace. Most are there with their head, and never get in here. */
-export class Receiving extends Pending {
-  readonly #world: World
-  #begun: (() => void)[] = []
-
-  constructor(world: World, paceMs = bodyPaceMs) {
-    super(world, paceMs)
-    this.#world = world
-  }
-
-  /** `watch` runs when what came with the head has been taken. */
-  begin(watch: () => void): void {
-    if (this.#begun.push(watch) > 1) return
-    this.#world.soon(() => {
-      const begun = this.#begun
-      this.#begun = []
-      for (const each of begun) each()
-    })
-  }
 }
 
 /**

@@ -19,7 +19,6 @@ export class BodyReader {
   #pace: BodyPace | undefined
   #tooLarge: (() => Problem) | undefined
   #hasLast = false
-  #isHeld = false
   #settled: (() => void) | undefined
   #drained: (() => void) | undefined
   #drainBytesMax = 0
@@ -50,10 +49,11 @@ export class BodyReader {
     this.#tooLarge = tooLarge
   }
 
-  /** From now on it has to come at a pace, unless its sender is held back. */
+  /** From now on it has to come at a pace, if it still comes. */
   watch(pace: BodyPace, monotonicNow: number): void {
+    if (this.#hasLast) return
     this.#pace = pace
-    if (!this.#isHeld) pace.start(monotonicNow)
+    pace.start(monotonicNow)
   }
 
   /** All has come, or nobody waits for it. */
@@ -64,13 +64,11 @@ export class BodyReader {
 
   /** Holds the sender back, who is not waited for then. Undefined: he is gone. */
   hold(response: HttpResponse | undefined): void {
-    this.#isHeld = true
     this.#pace?.stop()
     response?.pause()
   }
 
   release(response: HttpResponse | undefined, monotonicNow: number): void {
-    this.#isHeld = false
     this.#pace?.start(monotonicNow)
     response?.resume()
   }

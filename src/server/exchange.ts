@@ -247,7 +247,7 @@ export class Exchange implements Waiting {
     this.#isInHandler = false
     if (!this.#response) return
     this.context.pending.add(this)
-    if (this.#reader) this.context.receiving.begin(() => this.#watchBody())
+    this.#reader?.watch(new BodyPace(this, this.context.receiving), this.since)
   }
 
   /** Writes, packed into one packet. Does nothing when the other side is gone. */
@@ -287,11 +287,6 @@ export class Exchange implements Waiting {
   #begin(reply: Reply, isCutting: boolean): void {
     if (reply.chunks) streamReply(this, reply, reply.chunks)
     else writeReply(this, reply, isCutting)
-  }
-
-  #watchBody(): void {
-    if (this.#response && this.#reader?.hasLast === false)
-      this.#reader.watch(new BodyPace(this, this.context.receiving), this.since)
   }
 
   #refuseTooLong(): void {

@@ -3,7 +3,7 @@ import { Problem } from '#model/problem'
 import type { SocketPublisher } from '#runtime/socket'
 import type { World } from '#runtime/world'
 import type { Authenticate } from '#server/authenticate'
-import { Receiving } from '#server/body-pace'
+import { bodyPaceMs } from '#server/body-pace'
 import type { Binding } from '#server/call'
 import { type CorsOptions, corsOf } from '#server/cors'
 import { Dropping } from '#server/dropping'
@@ -87,7 +87,7 @@ export async function openServer(options: ServerOptions): Promise<Server> {
     seeing: seeingOf({ isProxyTrusted: options.isProxyTrusted ?? false, publicUrls: options.cors.publicUrls }),
     pending: new Pending(world, options.requestDeadlineMs ?? 60_000),
     allUnread: { bytes: 0 },
-    receiving: new Receiving(world, options.bodyPaceMs),
+    receiving: new Pending(world, options.bodyPaceMs ?? bodyPaceMs),
     turnedAway: new TurnedAway(world, options.log),
     figures: options.figures ?? new HttpFigures(),
     bodyBytesMax: options.bodyBytesMax ?? 1024 * 1024,

@@ -1,6 +1,5 @@
 import type { Problem } from '#model/problem'
 import type { World } from '#runtime/world'
-import type { Receiving } from '#server/body-pace'
 import type { Unread } from '#server/body-stream'
 import type { Cors } from '#server/cors'
 import type { HttpFigures } from '#server/http-figures'
@@ -20,7 +19,7 @@ export interface ServerContext {
   /** Of bodies that are handed on as they come. */
   readonly allUnread: Unread
   /** Those whose body is still coming. */
-  readonly receiving: Receiving
+  readonly receiving: Pending
   readonly turnedAway: TurnedAway
   readonly figures: HttpFigures
   readonly bodyBytesMax: number
