@@ -56,27 +56,6 @@ function withReports<Result>(
 
 const mannerOf = (variant: Variant) => (variant === without ? undefined : variant)
 
-/** One phase, and what was seen of it. */
-async function measured(variant: Variant, changes: number, round: Round, pace?: { readonly rate: number }) {
-  const times = round.isQuick ? { warmupMs: 200, measuredMs: 400 } : { warmupMs: 2_000, measuredMs: 5_000 }
-  return notified(changes, ({ mails, start }) => {
-    const reporting = (server: RunningServer) =>
-      withReports(server, changes, round, async (run) => {
-        const began = performance.now()
-        const result = await run({ ...times, ...pace })
-        const seconds = (performance.now() - began) / 1000
-        return { result, mailsPerSecond: (await mails.seen()).mails / seconds }
-      })
-    return started(
-      () => start(mannerOf(variant)),
-      async (server) => {
-        const [{ result, mailsPerSecond }, { waitingMost }] = await watching(server, () => reporting(server))
-        return { result, figures: { ...costs(result), mailsPerSecond, waitingMost } }
-      },
-    )
-  })
-}
-
 type Costs = Pick<PhaseResult, 'seconds' | 'changes' | 'serverCpuSeconds' | 'loadCpuSeconds'>
 
 function sumOf(results: readonly Costs[]): Costs {
@@ -102,18 +81,29 @@ function costs({ seconds, changes, serverCpuSeconds, loadCpuSeconds }: Costs): F
 function fullSpeed(name: string, changes: number): Case {
   return {
     name,
-    variants: manners.map((manner) => ({ name: manner, measure: (round) => besideOneWithout(manner, changes, round) })),
+    variants: manners.map((manner) => ({
+      name: manner,
+      measure: (round) => besideOneWithout(manner, changes, round, comparedCosts),
+    })),
   }
 }
+
+type Turned = readonly [readonly PhaseResult[], readonly PhaseResult[]]
 
 /**
  * Two servers, the other one without a function, each with a fleet of its own: a machine that has other guests is as fast
  * one minute as it is not the next, so they are measured in turns, and compared with what came before and after.
  */
-function besideOneWithout(manner: FunctionManner, changes: number, round: Round): Promise<Figures> {
+function besideOneWithout(
+  manner: FunctionManner,
+  changes: number,
+  round: Round,
+  compare: (turned: Turned) => Figures,
+  pace?: { readonly rate: number },
+): Promise<Figures> {
   const turns = round.isQuick
-    ? { countEach: 1, phase: { warmupMs: 100, measuredMs: 300 } }
-    : { countEach: 6, phase: { warmupMs: 400, measuredMs: 2_500 } }
+    ? { countEach: 1, phase: { warmupMs: 100, measuredMs: 300, ...pace } }
+    : { countEach: 6, phase: { warmupMs: 400, measuredMs: 2_500, ...pace } }
   return notified(changes, (plain) =>
     notified(changes, ({ mails, start }) =>
       started(
@@ -130,7 +120,7 @@ function besideOneWithout(manner: FunctionManner, changes: number, round: Round)
                       { server: other, run: () => runOther(turns.phase) },
                       { server, run: () => run(turns.phase) },
                     ] as const
-                    return comparedCosts(await inTurns(sides, turns.countEach))
+                    return compare(await inTurns(sides, turns.countEach))
                   }),
                 ),
               )
@@ -143,7 +133,7 @@ function besideOneWithout(manner: FunctionManner, changes: number, round: Round)
   )
 }
 
-function comparedCosts([others, ours]: readonly [readonly PhaseResult[], readonly PhaseResult[]]): Figures {
+function comparedCosts([others, ours]: Turned): Figures {
   const ratiosOf = (figure: 'changesPerSecond' | 'changesPerCpuSecond') =>
     spreadOf(besideNeighbours(ours.map(figureOf(figure)), others.map(figureOf(figure)))).median
   const { changesPerSecond } = costs(sumOf(others))
@@ -159,18 +149,28 @@ function figureOf(figure: string): (result: PhaseResult) => number {
   return (result) => costs(result)[figure] as number
 }
 
+/** Of turns the one in the middle: a moment in which somebody else has the machine is all that one is. */
+function comparedWaits([others, ours]: Turned): Figures {
+  const waitOf = (results: readonly PhaseResult[], kind: 'acknowledgement' | 'delivery') =>
+    spreadOf(results.map((result) => result[kind].p99)).median
+  const ackP99 = waitOf(ours, 'acknowledgement')
+  const withoutP99 = waitOf(others, 'acknowledgement')
+  return {
+    ...costs(sumOf(ours)),
+    ackP99,
+    heardP99: waitOf(ours, 'delivery'),
+    withoutP99,
+    ofLimit: ackP99 / allowedMs(withoutP99),
+  }
+}
+
 const halfLoad: Case = {
   name: half,
-  baseline: without,
-  variants: ([without, ...mailing] as const).map((variant) => ({
-    name: variant,
-    async measure(round) {
+  variants: mailing.map((manner) => ({
+    name: manner,
+    measure(round) {
       const rate = round.earlier(ones, 'unthrottled', 'withoutPerSecond') / 2
-      const { result, figures } = await measured(variant, 1, round, { rate })
-      const ackP99 = result.acknowledgement.p99
-      const shown = { ...figures, ackP99, heardP99: result.delivery.p99 }
-      if (variant === without) return shown
-      return { ...shown, ofLimit: ackP99 / allowedMs(round.earlier(half, without, 'ackP99')) }
+      return besideOneWithout(manner, 1, round, comparedWaits, { rate })
     },
   })),
 }
@@ -251,6 +251,7 @@ export const functions: Question = {
     digestsPerSecond: { title: 'digests/s', digits: 0 },
     ackP99: { title: 'acknowledged p99, ms', digits: 1, isOfLoad: true },
     heardP99: { title: 'heard p99, ms', digits: 1, isOfLoad: true },
+    withoutP99: { title: 'the same without, in turns, ms', digits: 1, isOfLoad: true },
     ofLimit: { title: 'acknowledged p99 ÷ what it may be', digits: 2, isOfLoad: true },
     serverCpu: { title: 'server CPU, %', digits: 0 },
     loadCpu: { title: 'load CPU, %', digits: 0 },
