@@ -62,6 +62,8 @@ export default defineConfig({
   test: {
     testTimeout: 60_000,
     hookTimeout: 60_000,
+    // As long as `until` waits: how fast something is belongs to the benches.
+    expect: { poll: { timeout: 20_000 } },
     pool: 'forks',
     // One more than the processors that this is tried on: in many of them somebody waits, for what takes its time.
     maxWorkers: 3,

@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'no
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Level } from 'level'
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { argon2Engine } from '#iam/argon2'
 
 /** Processes that this one has begun, with how nice they are: the 4th and the 19th field of their `stat`. */
@@ -69,7 +69,7 @@ describe('passwords', () => {
       await expect(unanswered).rejects.toThrow('the process for passwords ended')
       // What the terminal sends to all of us does not end it: who waits is answered.
       const answered = argon2Engine.hash('correct horse')
-      await vi.waitFor(() => expect(children()[0]?.nice).toBe(10))
+      await expect.poll(() => children()[0]?.nice).toBe(10)
       const [another] = children()
       expect(another?.processId).not.toBe(one?.processId)
       process.kill(another?.processId ?? 0, 'SIGTERM')
@@ -81,7 +81,7 @@ describe('passwords', () => {
 
   test.runIf(process.platform === 'linux')('keep no file of a database open that was there before', async () => {
     for (const { processId } of children()) process.kill(processId, 'SIGKILL')
-    await vi.waitFor(() => expect(children()).toEqual([]))
+    await expect.poll(children).toEqual([])
     const folder = mkdtempSync(join(tmpdir(), 'argon2-'))
     const database = new Level(folder)
     try {
