@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { StreamEvent, StreamPosition } from '#bench/dashboard'
-import { readState } from '#bench/dashboard'
+import { readState, streamHead } from '#bench/dashboard'
 import { FoldedState } from '#bench/dashboard/fold'
 import type { Fleet } from '#bench/fleet/fleet'
 import type { HeardReport } from '#bench/fleet/heard'
@@ -130,7 +130,9 @@ class KillRun {
       await this.#round(++rounds, witness)
     }
     await this.#quiet(witness, office)
-    const fromStart = await this.#readFromStart(hearing, office.first)
+    // Under the epoch of now: after as many starts that of the beginning is known no more. Contract 4.5.
+    const { epoch } = await streamHead(url, authorization)
+    const fromStart = await this.#readFromStart(hearing, { epoch, offset: office.first.offset })
     await this.#restartCleanly(url, office)
     for (const fleet of this.#fleets) for (const fault of fleet.counts.faults) this.#problems.push(`link: ${fault}`)
     if (this.#idleRounds > rounds / 2)
