@@ -37,6 +37,7 @@ import type { AlarmBody } from '#model/alarm'
 import { formatCrn } from '#model/crn'
 import type { Grant } from '#model/scope'
 import { madeId } from '#model/server-made-id'
+import { foldEmail } from '#model/user'
 import { bindingsOf, socketsOf } from '#routes/bindings'
 import { idempotencyOf } from '#routes/idempotency'
 import { linkRoutes } from '#routes/link'
@@ -483,7 +484,11 @@ export class AccessGround {
   async #user(tenant: string, name: string, roles: readonly string[], isIn = false): Promise<string> {
     const found = rowByName(this.#directory, name)
     if (!found || found.tenant !== tenant) {
-      const user = { id: madeId((bytes) => world.random(bytes)), tenant, name, email: `${name}@acme.example`, roles }
+      const email = `${name}@acme.example`
+      // Of one whose name was changed, or who was made with it.
+      for (const id of this.#directory.byEmail.get(foldEmail(email)) ?? [])
+        await this.#ask(directoryAddress, { type: 'remove_user', user: id })
+      const user = { id: madeId((bytes) => world.random(bytes)), tenant, name, email, roles }
       const code = { hash: hashOf(name), expiresAt: world.now() + 3_600_000_000, resetsFactors: false }
       await this.#ask(directoryAddress, { type: 'add_user', user, code })
       if (isIn) {
