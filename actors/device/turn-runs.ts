@@ -69,9 +69,6 @@ export class TurnRuns implements RunSink {
   /** Of an entry about properties, the place in its shape. */
   #place = 0
   #stamped: ReadonlyMap<string, number> = noThrottles
-  /** Which throttle was asked about last in this turn, and when it let through: ten changes of a report ask ten times. */
-  #askedKey = ''
-  #askedAt: number | undefined
   #requests: Tell[] | undefined
   /** Whose request was one too many last, and how many of his were so one after the other. */
   #overflowing: FunctionRule | undefined
@@ -85,7 +82,7 @@ export class TurnRuns implements RunSink {
     device: '',
     time: 0,
     meta: () => (this.#rule && this.#list.mayReadMeta(this.#rule) ? this.#state.meta : null),
-    passedAt: (key) => this.#passedAt(key),
+    passedAt: (key) => this.#stamped.get(key) ?? this.#state.throttles.get(key),
   }
 
   begin(state: DeviceState, list: FunctionList, turn: Turn, functions: DeviceFunctions): void {
@@ -120,16 +117,7 @@ export class TurnRuns implements RunSink {
     }
   }
 
-  #passedAt(key: string): number | undefined {
-    if (key !== this.#askedKey) {
-      this.#askedKey = key
-      this.#askedAt = this.#stamped.get(key) ?? this.#state.throttles.get(key)
-    }
-    return this.#askedAt
-  }
-
   stamped(key: string): void {
-    this.#askedKey = ''
     if (this.#stamped === noThrottles) this.#stamped = new Map()
     const stamped = this.#stamped as Map<string, number>
     stamped.set(key, this.#happening.time)
@@ -210,7 +198,6 @@ export class TurnRuns implements RunSink {
   /** Nothing of the turn is held on to. */
   end(): void {
     this.#state = nobody
-    this.#askedKey = ''
     this.#list = noFunctions
     this.#functions = noDeviceFunctions
     this.#rule = undefined
