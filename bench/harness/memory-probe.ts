@@ -20,6 +20,8 @@ export interface MemoryUse {
    * times the semi-space, or gives it back depends on how quiet the last five seconds were.
    */
   readonly youngBytes: number
+  /** Of all that the process holds for itself, what does not stand in V8's heaps: of native code, and buffers. */
+  readonly nativeBytes: number
 }
 
 export type ProbeQuestion =
@@ -51,12 +53,14 @@ process.on('message', async (question: ProbeQuestion) => {
     await new Promise((resolve) => setTimeout(resolve, collectionPauseMs))
   }
   const { heapUsed, external, arrayBuffers, rss } = process.memoryUsage()
-  const youngBytes = youngRoom()
+  const ownBytes = anonymousBytes() ?? rss
+  const youngBytes = roomOf((space) => space === 'new_space')
   const use: MemoryUse = {
     heapBytes: heapUsed + external - arrayBuffers,
     bufferBytes: arrayBuffers,
-    residentBytes: (anonymousBytes() ?? rss) - youngBytes,
+    residentBytes: ownBytes - youngBytes,
     youngBytes,
+    nativeBytes: ownBytes - roomOf(() => true),
   }
   process.send?.(use)
 })
@@ -71,6 +75,9 @@ function anonymousBytes(): number | undefined {
   }
 }
 
-function youngRoom(): number {
-  return getHeapSpaceStatistics().find(({ space_name }) => space_name === 'new_space')?.physical_space_size ?? 0
+/** Of V8's heaps that are meant. */
+function roomOf(isMeant: (space: string) => boolean): number {
+  return getHeapSpaceStatistics()
+    .filter(({ space_name }) => isMeant(space_name))
+    .reduce((bytes, { physical_space_size }) => bytes + physical_space_size, 0)
 }

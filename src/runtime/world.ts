@@ -10,6 +10,8 @@ export interface World {
   /** Milliseconds since some moment; only differences mean something. */
   monotonic(): number
   soon(task: () => void): void
+  /** Like `soon`, but where input is handled, as if it had come from outside: there alone a connection may be closed. */
+  asInput(task: () => void): void
   /** Runs `task` once after `delayMs`; the answer cancels it. Does not keep the process alive. */
   after(delayMs: number, task: () => void): () => void
   /**

@@ -39,11 +39,12 @@ export class ChunkOutput {
   }
 
   /** After the last chunk. Throws when a promised length was not reached. */
-  end(): void {
+  async end(): Promise<void> {
     if (this.#exchange.isGone) return
     if (this.#lengthBytes !== undefined && this.#sentBytes !== this.#lengthBytes) {
       throw new Error(`${this.#sentBytes} bytes were answered, Content-Length said ${this.#lengthBytes}`)
     }
+    await this.#exchange.readyToClose()
     this.#exchange.write((response) => {
       response.end()
       this.#exchange.finish(this.#sentBytes)
@@ -63,6 +64,7 @@ export class ChunkOutput {
     if (this.#sentBytes + piece.byteLength > lengthBytes) {
       throw new Error(`more bytes were answered than Content-Length said (${lengthBytes})`)
     }
+    if (this.#sentBytes + piece.byteLength === lengthBytes) await this.#exchange.readyToClose()
     let isTaken = false
     while (!isTaken && !this.#exchange.isGone) {
       this.#exchange.write((response) => {

@@ -56,8 +56,10 @@ export class Exchange implements Waiting {
   readonly extraHeaders: string[] = []
   #response: HttpResponse | undefined
   #isInHandler = true
-  /** It says `Connection: close`. */
-  #isClosing: boolean
+  /** It says `Connection: close`: the parser closes behind the answer's last byte. */
+  readonly #isClosing: boolean
+  /** It is answered where a connection may be closed. */
+  #isReadyToClose = false
   #reader: BodyReader | undefined
   #bodyBytesMax: number
   #aborter: AbortController | undefined
@@ -201,10 +203,10 @@ export class Exchange implements Waiting {
     reader?.discard()
     if (isCutting) this.#begin(reply, true)
     else if (reader && this.bodyLength === 'chunked') this.#respondLast(reader, reply)
-    else if (this.#isClosing && reader?.hasLast !== false) {
+    else if (this.#isClosing && !this.#isReadyToClose && reader?.hasLast !== false) {
       // A tick later, and until then the parser takes no other request out of the packet. RFC 9112 §9.6.
-      this.#isClosing = false
-      this.context.world.soon(() => this.guard(() => this.respond(reply)))
+      this.#isReadyToClose = true
+      this.context.world.asInput(() => this.guard(() => this.respond(reply)))
     } else if (reader && Number(this.bodyLength) - reader.receivedBytes > drainBytesMax) this.#cutSoon(reader, reply)
     else this.#begin(reply, false)
   }
@@ -231,9 +233,14 @@ export class Exchange implements Waiting {
     this.#aborter?.abort()
   }
 
-  /** Breaks the connection off. */
+  /** Breaks the connection off, soon. */
   close(): void {
-    this.#response?.close()
+    this.context.world.asInput(() => this.#response?.close())
+  }
+
+  /** Comes back where the answer's last byte may be handed over. Undefined: that is here. */
+  readyToClose(): Promise<void> | undefined {
+    return this.#isClosing ? new Promise((resolve) => this.context.world.asInput(resolve)) : undefined
   }
 
   /** Runs when the other side goes away before the answer is complete; at once if it is gone. */
@@ -308,7 +315,7 @@ export class Exchange implements Waiting {
       if (isAnswered) return
       isAnswered = true
       cancel()
-      if (reader.hasLast) this.context.world.soon(() => this.guard(() => this.respond(reply, true)))
+      if (reader.hasLast) this.context.world.asInput(() => this.guard(() => this.respond(reply, true)))
       else this.#cutSoon(reader, reply)
     }
     const cancel = this.context.world.after(lingerMs, answer)

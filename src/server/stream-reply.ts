@@ -29,6 +29,8 @@ export function streamReply(exchange: Exchange, reply: Reply, chunks: AsyncItera
 
 async function stream(exchange: Exchange, reply: Reply, iterator: AsyncIterator<string | Uint8Array>): Promise<void> {
   let next = await iterator.next()
+  // An answer without a body ends with its head.
+  await exchange.readyToClose()
   // The deadline may have answered in between.
   if (!exchange.isOpen) return
 
@@ -52,7 +54,7 @@ async function stream(exchange: Exchange, reply: Reply, iterator: AsyncIterator<
     if (exchange.isGone) return
     next = await iterator.next()
   }
-  output.end()
+  await output.end()
 }
 
 function contentLength(reply: Reply): number | undefined {

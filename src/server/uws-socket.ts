@@ -1,6 +1,14 @@
 import type { WebSocket } from 'uWebSockets.js'
 import type { Socket } from '#runtime/socket'
+import type { World } from '#runtime/world'
 import type { Dropping } from '#server/dropping'
+
+/** What all websockets of one path share. */
+export interface SocketPlace {
+  readonly world: World
+  readonly maxBackpressureBytes: number
+  readonly dropping: Dropping
+}
 
 /** A close frame holds 125 bytes, two of them the code. RFC 6455 §5.5. */
 const reasonBytesMax = 123
@@ -16,18 +24,16 @@ export class UwsSocket implements Socket {
   /** A message was lost and the buffer has not shrunk since. */
   isBehind = false
   #websocket: WebSocket<unknown> | undefined
-  readonly #dropping: Dropping
-  readonly #maxBackpressureBytes: number
+  readonly #place: SocketPlace
 
-  constructor(websocket: WebSocket<unknown>, remoteAddress: string, maxBackpressureBytes: number, dropping: Dropping) {
+  constructor(websocket: WebSocket<unknown>, remoteAddress: string, place: SocketPlace) {
     this.#websocket = websocket
     this.remoteAddress = remoteAddress
-    this.#maxBackpressureBytes = maxBackpressureBytes
-    this.#dropping = dropping
+    this.#place = place
   }
 
   get isOpen(): boolean {
-    return this.#websocket !== undefined
+    return this.#websocket !== undefined && this.endCode === undefined
   }
 
   /** From the close handler: nothing may touch the websocket from here on. */
@@ -36,13 +42,13 @@ export class UwsSocket implements Socket {
   }
 
   send(message: string | Uint8Array): boolean {
-    this.#dropping.refuse('send')
+    this.#place.dropping.refuse('send')
     return this.#websocket !== undefined && this.#websocket.send(message, typeof message !== 'string') !== lost
   }
 
   /** A throw may not pass through uWebSockets.js, so it is carried around it. */
   together(task: () => void): void {
-    this.#dropping.refuse('together')
+    this.#place.dropping.refuse('together')
     if (!this.#websocket) {
       task()
       return
@@ -63,27 +69,28 @@ export class UwsSocket implements Socket {
   }
 
   subscribe(topic: string): void {
-    this.#dropping.refuse('subscribe')
+    this.#place.dropping.refuse('subscribe')
     this.#websocket?.subscribe(topic)
   }
 
   unsubscribe(topic: string): void {
-    this.#dropping.refuse('unsubscribe')
+    this.#place.dropping.refuse('unsubscribe')
     this.#websocket?.unsubscribe(topic)
   }
 
   ping(): void {
-    this.#dropping.refuse('ping')
+    this.#place.dropping.refuse('ping')
     this.#websocket?.ping()
   }
 
   end(code: number, reason: string): void {
-    this.#dropping.refuse('end')
+    this.#place.dropping.refuse('end')
     const websocket = this.#websocket
     if (!websocket) return
     this.endCode = code
     // Over the limit the close frame would be lost like any message, and the connection stay half open.
-    if (websocket.getBufferedAmount() > this.#maxBackpressureBytes) websocket.close()
+    const { world, maxBackpressureBytes } = this.#place
+    if (websocket.getBufferedAmount() > maxBackpressureBytes) world.asInput(() => this.#websocket?.close())
     else websocket.end(code, cut(reason))
   }
 }

@@ -34,17 +34,21 @@ export function serveSockets(
   const { room, maxPayloadBytes, maxBackpressureBytes } = route
   const path = pathTable([{ method: 'GET', template, binding: route }])
   const figures = context.figures.socket(route.path)
+  const place = { world: context.world, maxBackpressureBytes, dropping }
 
-  const guard = (websocket: WebSocket<Carried>, task: (socket: UwsSocket) => void) => {
-    const { socket, requestId } = websocket.getUserData()
-    // Ended by us: what was already on its way is nobody's any more.
-    if (!socket?.isOpen) return
+  const attempt = ({ socket, requestId }: Carried, task: (socket: UwsSocket) => void) => {
+    if (!socket) return
     try {
       task(socket)
     } catch (error) {
       context.log.error({ err: error, requestId, path: template }, 'a socket room failed')
       context.world.soon(() => socket.end(1011, 'internal error'))
     }
+  }
+  /** Ended by us: what was already on its way is nobody's any more. */
+  const hear = (websocket: WebSocket<Carried>, task: (socket: UwsSocket) => void) => {
+    const carried = websocket.getUserData()
+    if (carried.socket?.isOpen) attempt(carried, task)
   }
 
   app.ws<Carried>(template, {
@@ -60,17 +64,17 @@ export function serveSockets(
     },
     open(websocket) {
       const carried = websocket.getUserData()
-      const socket = new UwsSocket(websocket, carried.remoteAddress, maxBackpressureBytes, dropping)
+      const socket = new UwsSocket(websocket, carried.remoteAddress, place)
       carried.socket = socket
       sockets.add(socket)
       figures.opened++
-      guard(websocket, () => room.opened(socket, carried.opening))
+      hear(websocket, () => room.opened(socket, carried.opening))
     },
     message(websocket, message, isBinary) {
-      guard(websocket, (socket) => room.received(socket, new Uint8Array(message), isBinary))
+      hear(websocket, (socket) => room.received(socket, new Uint8Array(message), isBinary))
     },
     dropped(websocket, message) {
-      guard(websocket, (socket) => {
+      hear(websocket, (socket) => {
         // Fires again for later losses of the same stretch; only the first message is where to catch up from.
         if (socket.isBehind) return
         socket.isBehind = true
@@ -78,16 +82,16 @@ export function serveSockets(
       })
     },
     drain(websocket) {
-      guard(websocket, (socket) => {
+      hear(websocket, (socket) => {
         socket.isBehind = false
         room.drained(socket)
       })
     },
     pong(websocket) {
-      guard(websocket, (socket) => room.ponged(socket))
+      hear(websocket, (socket) => room.ponged(socket))
     },
     close(websocket, code) {
-      guard(websocket, (socket) => {
+      attempt(websocket.getUserData(), (socket) => {
         socket.release()
         sockets.remove(socket)
         figures.ended(socket.endCode ?? code)

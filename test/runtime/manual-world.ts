@@ -43,6 +43,10 @@ export class ManualWorld implements World {
     this.#soon.push(task)
   }
 
+  asInput(task: () => void): void {
+    this.soon(task)
+  }
+
   after(delayMs: number, task: () => void): () => void {
     // As Node does: what can't be waited for is not waited for at all.
     const wait = delayMs > 2 ** 31 - 1 ? 1 : delayMs

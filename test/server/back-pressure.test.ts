@@ -1,7 +1,7 @@
 import { connect, type Socket as NetSocket } from 'node:net'
 import { afterEach, expect, test } from 'vitest'
 import type { Socket } from '#runtime/socket'
-import { until } from '#test/server/door'
+import { until, world } from '#test/server/door'
 import { handshake, type KeptRoom, openSocketDoor } from '#test/server/socket-door'
 
 type SocketDoor = Awaited<ReturnType<typeof openSocketDoor>>
@@ -31,6 +31,11 @@ async function stalledClient() {
         .matchAll(/(\d{6}) p/g),
     ].map((match) => Number(match[1]))
   return { numbers, socket: door.room.get('opened')?.socket as Socket }
+}
+
+/** Masked with zeros. */
+function clientFrame(opcode: number, text: string): Buffer {
+  return Buffer.concat([Buffer.from([0x80 | opcode, 0x80 | text.length, 0, 0, 0, 0]), Buffer.from(text)])
 }
 
 function firstNumber(room: KeptRoom): number {
@@ -142,9 +147,32 @@ test('ending one that is over its limit closes the connection, with the code for
   while (socket.send(padding));
   const ended = new Promise((resolve) => client.on('close', resolve))
   socket.end(4408, 'dead')
+  await until(() => door.room.count('closed') === 1)
   expect(door.room.get('closed')?.code).toBe(4408)
   client.resume()
   await ended
+})
+
+test('of one that is ended over its limit nothing more is heard, though it may be closed later', async () => {
+  const held: (() => void)[] = []
+  door = await openSocketDoor({}, { world: { ...world, asInput: (task) => void held.push(task) } })
+  const { socket } = await stalledClient()
+  let last = Buffer.alloc(0)
+  client.on('data', (chunk) => {
+    last = chunk.subarray(-2)
+  })
+  while (socket.send(padding));
+  socket.end(4408, 'dead')
+  client.write(clientFrame(1, 'late'))
+  client.resume()
+  // An empty pong: what was sent before the ping has come.
+  await until(() => {
+    client.write(clientFrame(9, ''))
+    return last.equals(Buffer.from([0x8a, 0]))
+  })
+  expect(door.room.heard.map(({ what }) => what)).toEqual(['opened', 'dropped'])
+  for (const task of held) task()
+  expect(door.room.get('closed')?.code).toBe(4408)
 })
 
 test('what is sent together arrives in order, and what is thrown comes out', async () => {

@@ -13,6 +13,7 @@ export const world: World = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
   soon: (task) => void setImmediate(task),
+  asInput: (task) => void setImmediate(task),
   after(delayMs, task) {
     const timer = setTimeout(task, delayMs)
     timer.unref()

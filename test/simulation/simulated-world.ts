@@ -36,6 +36,9 @@ export class SimulatedWorld {
     const guarded = (task: () => void) => () => {
       if (isAlive) task()
     }
+    const soon = (task: () => void) => {
+      if (isAlive) this.#soon.push(guarded(task))
+    }
     const world: World = {
       now: () => this.#now,
       // Now and then work takes long, so that slices end.
@@ -43,9 +46,8 @@ export class SimulatedWorld {
         this.#monotonic += this.random.next() < 0.05 ? this.random.between(0, 3) : 0.001
         return this.#monotonic
       },
-      soon: (task) => {
-        if (isAlive) this.#soon.push(guarded(task))
-      },
+      soon,
+      asInput: soon,
       after: (delayMs, task) => {
         if (!isAlive) return () => {}
         const timer = { at: this.#monotonic + Math.max(0, delayMs), task: guarded(task) }

@@ -35,6 +35,7 @@ function worldOf(seed: number): World {
     now: () => now,
     monotonic: () => now,
     soon: (task) => void after(0, task),
+    asInput: (task) => void after(0, task),
     after,
     loopShare: () => 0,
     random: (byteCount) =>
