@@ -37,3 +37,38 @@ test.each(rows)('$where shows what $report says', ({ figures, report, date, comm
 test('there are figures in each', () => {
   for (const path of documents) expect(rows.filter(({ where }) => where.startsWith(path)).length).toBeGreaterThan(3)
 })
+
+/** Each server of the comparison, and what the README's table says of it. */
+const compared = readFileSync(join(projectRoot, 'README.md'), 'utf8')
+  .split('\n### Measured beside them\n')[1]
+  ?.split('\n')
+  .filter((line) => /^\| .*\d \|$/.test(line))
+  .flatMap((line) => {
+    const [names = '', ...cells] = line.slice(2, -2).split(' | ')
+    return names.split(', ').map((name, at) => ({
+      server:
+        name === 'This server'
+          ? 'this server, IAM on'
+          : name
+              .replaceAll('`', '')
+              .replace(/ [\d.]+/, '')
+              .replace(/ \(.*/, ''),
+      figures: cells.map((cell) => cell.split(', ')[at] ?? cell).filter((figure) => /\d/.test(figure)),
+    }))
+  })
+
+test.each(compared ?? [])('the comparison says of $server what its report says', ({ server, figures }) => {
+  const report = readFileSync(join(projectRoot, 'bench/results/peers.md'), 'utf8')
+  const name = server === 'nginx with nchan' ? 'nginx nchan' : server
+  const lines = report.split('\n').filter((line) => line.startsWith(`| ${name} |`))
+  expect(figures.length).toBeGreaterThan(3)
+  for (const figure of figures)
+    expect(
+      lines.some((line) => line.includes(`| ${figure} (`)),
+      figure,
+    ).toBe(true)
+})
+
+test('the comparison has all of them', () => {
+  expect(compared).toHaveLength(8)
+})
