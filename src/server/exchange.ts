@@ -7,6 +7,7 @@ import { BodyReader } from '#server/body-reader'
 import { Gone, ReceivedBody } from '#server/body-stream'
 import type { BodyStream, Reply } from '#server/call'
 import type { OriginVerdict } from '#server/cors'
+import { logBug, logLine } from '#server/exchange-log'
 import { type BodyLength, readFraming } from '#server/framing'
 import type { RouteFigures } from '#server/http-figures'
 import type { Waiting } from '#server/pending'
@@ -56,10 +57,12 @@ export class Exchange implements Waiting {
   readonly extraHeaders: string[] = []
   #response: HttpResponse | undefined
   #isInHandler = true
-  /** It says `Connection: close`: the parser closes behind the answer's last byte. */
+  /** The parser closes behind the answer's last byte. */
   readonly #isClosing: boolean
-  /** It is answered where a connection may be closed. */
+  /** Here and now a connection may be closed. */
   #isReadyToClose = false
+  /** It is about to be broken off. */
+  #isBroken = false
   #reader: BodyReader | undefined
   #bodyBytesMax: number
   #aborter: AbortController | undefined
@@ -81,7 +84,8 @@ export class Exchange implements Waiting {
     this.headers = readHeaders(request)
     this.requestId = context.requestId(this.headers.get('x-request-id'))
     this.origin = originVerdict(context, this.headers)
-    this.#isClosing = closing.test(this.headers.get('connection'))
+    // The parser looks at the length alone.
+    this.#isClosing = request.getHeader('connection').length === 5 || closing.test(this.headers.get('connection'))
     const framing = readFraming(this.headers)
     this.framingFault = 'fault' in framing ? framing.fault : undefined
     this.bodyLength = 'bodyLength' in framing ? framing.bodyLength : 0
@@ -124,7 +128,7 @@ export class Exchange implements Waiting {
   }
 
   get isGone(): boolean {
-    return this.#response === undefined
+    return this.#response === undefined || this.#isBroken
   }
 
   addReplyHeader(name: string, value: string): void {
@@ -203,10 +207,9 @@ export class Exchange implements Waiting {
     reader?.discard()
     if (isCutting) this.#begin(reply, true)
     else if (reader && this.bodyLength === 'chunked') this.#respondLast(reader, reply)
-    else if (this.#isClosing && !this.#isReadyToClose && reader?.hasLast !== false) {
+    else if (this.#isClosing && !this.#isReadyToClose) {
       // A tick later, and until then the parser takes no other request out of the packet. RFC 9112 §9.6.
-      this.#isReadyToClose = true
-      this.context.world.asInput(() => this.guard(() => this.respond(reply)))
+      this.closeBehind(() => this.respond(reply))
     } else if (reader && Number(this.bodyLength) - reader.receivedBytes > drainBytesMax) this.#cutSoon(reader, reply)
     else this.#begin(reply, false)
   }
@@ -217,7 +220,7 @@ export class Exchange implements Waiting {
     if (error instanceof Gone && !this.isOpen) return
     const isRefusal = error instanceof Problem && error.code !== 'bug'
     this.context.figures.refusals[isRefusal ? error.code : 'bug']++
-    if (!isRefusal || this.hasBegun) this.#logBug(error)
+    if (!isRefusal || this.hasBegun) logBug(this, error)
     // Bytes are out: only a connection that breaks off tells the client not to take them for the whole.
     if (this.hasBegun) this.close()
     else {
@@ -233,9 +236,24 @@ export class Exchange implements Waiting {
     this.#aborter?.abort()
   }
 
-  /** Breaks the connection off, soon. */
+  /** Breaks the connection off, soon; nothing more is written. */
   close(): void {
+    this.#isBroken = true
     this.context.world.asInput(() => this.#response?.close())
+  }
+
+  /**
+   * Takes a step that ends the connection where one may be closed, a tick later. Until then nothing is read of it: of who
+   * has ended his side behind the request the parser would see only that, and close without an answer.
+   */
+  closeBehind(step: () => void): void {
+    this.#response?.pause()
+    this.context.world.asInput(() => {
+      this.#response?.resume()
+      this.#isReadyToClose = true
+      this.guard(step)
+      this.#isReadyToClose = false
+    })
   }
 
   /** Comes back where the answer's last byte may be handed over. Undefined: that is here. */
@@ -260,7 +278,7 @@ export class Exchange implements Waiting {
   /** Writes, packed into one packet. Does nothing when the other side is gone. */
   write(task: (response: HttpResponse) => void): void {
     const response = this.#response
-    if (!response) return
+    if (!response || this.#isBroken) return
     if (this.#isInHandler) task(response)
     else response.cork(() => this.guard(() => task(response)))
   }
@@ -288,7 +306,7 @@ export class Exchange implements Waiting {
     this.context.pending.remove(this)
     const ms = this.context.world.monotonic() - this.since
     this.figures.answered(this.#status, ms)
-    this.#logLine(this.#status, body, ms)
+    logLine(this, this.#status, body, ms)
   }
 
   #begin(reply: Reply, isCutting: boolean): void {
@@ -315,7 +333,7 @@ export class Exchange implements Waiting {
       if (isAnswered) return
       isAnswered = true
       cancel()
-      if (reader.hasLast) this.context.world.asInput(() => this.guard(() => this.respond(reply, true)))
+      if (reader.hasLast) this.closeBehind(() => this.respond(reply, true))
       else this.#cutSoon(reader, reply)
     }
     const cancel = this.context.world.after(lingerMs, answer)
@@ -341,7 +359,7 @@ export class Exchange implements Waiting {
       this.#aborter?.abort()
       for (const task of this.#whenGone) task()
       this.figures.aborted()
-      this.#logLine(hasBegun ? this.#status : 0, undefined, this.context.world.monotonic() - this.since)
+      logLine(this, hasBegun ? this.#status : 0, undefined, this.context.world.monotonic() - this.since)
     })
   }
 
@@ -350,7 +368,7 @@ export class Exchange implements Waiting {
     try {
       task()
     } catch (error) {
-      this.#logBug(error)
+      logBug(this, error)
       this.close()
     }
   }
@@ -360,29 +378,7 @@ export class Exchange implements Waiting {
     if (reply.chunks)
       void reply.chunks[Symbol.asyncIterator]()
         .return?.()
-        ?.catch((error) => this.#logBug(error))
-  }
-
-  #logBug(error: unknown): void {
-    this.context.log.error({ err: error, requestId: this.requestId, ...this.#names() }, 'request failed')
-  }
-
-  /** `body`: its text or its length; undefined when the other side went away. */
-  #logLine(status: number, body: number | string | undefined, ms: number): void {
-    const { log } = this.context
-    // 504 is the silence of a device, and no fault of ours.
-    const isFault = status >= 500 && status !== 504
-    if (!isFault && !log.isLevelEnabled('debug')) return
-    const bytes = typeof body === 'string' ? Buffer.byteLength(body) : body
-    const line = () => ({ ...this.#names(), status, ms, bytes, requestId: this.requestId })
-    if (bytes === undefined) log.debug({ ...line(), aborted: true }, 'request aborted')
-    else if (status === 503) this.context.turnedAway.add(line)
-    else if (isFault) log.error(line(), 'request')
-    else log.debug(line(), 'request')
-  }
-
-  #names(): { method: string; path: string } {
-    return { method: this.method, path: this.route ?? this.context.redactPath(this.path) }
+        ?.catch((error) => logBug(this, error))
   }
 }
 

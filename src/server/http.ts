@@ -83,7 +83,7 @@ export function isAcceptable(exchange: Exchange, kind: 'request' | 'upgrade'): b
  * closes, and that is the smuggled one. Behind a request that still waits it takes none, and closes.
  */
 export function refuseAndCut(exchange: Exchange, message: string): void {
-  exchange.context.world.asInput(() => exchange.fail(new Problem('bad_request', message), true))
+  exchange.closeBehind(() => exchange.fail(new Problem('bad_request', message), true))
 }
 
 function receive(exchange: Exchange, paths: PathTable<Destination>, authenticate: Authenticate): void {

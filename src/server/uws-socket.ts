@@ -8,10 +8,25 @@ export interface SocketPlace {
   readonly world: World
   readonly maxBackpressureBytes: number
   readonly dropping: Dropping
+  /** Tells the room; called once for each socket that was opened. */
+  closed(socket: UwsSocket, code: number): void
+}
+
+export interface SocketSource {
+  readonly remoteAddress: string
+  readonly requestId: string
+}
+
+interface Ending {
+  readonly websocket: WebSocket<unknown>
+  readonly reason: string
+  readonly cancel: () => void
 }
 
 /** A close frame holds 125 bytes, two of them the code. RFC 6455 §5.5. */
 const reasonBytesMax = 123
+/** Whoever was ended has so long to read what he was sent before. */
+const lingerMs = 10_000
 
 /**
  * The port over one websocket. After `closed` every method does nothing: uWebSockets.js throws on any call then, and
@@ -19,26 +34,39 @@ const reasonBytesMax = 123
  */
 export class UwsSocket implements Socket {
   readonly remoteAddress: string
+  /** Of its upgrade. */
+  readonly requestId: string
   /** What `closed` is told: uWebSockets.js gives 1006 for a socket that had to be torn down. */
   endCode: number | undefined
   /** A message was lost and the buffer has not shrunk since. */
   isBehind = false
   #websocket: WebSocket<unknown> | undefined
+  /** Ended for its room, and not yet for the other side. */
+  #ending: Ending | undefined
   readonly #place: SocketPlace
 
-  constructor(websocket: WebSocket<unknown>, remoteAddress: string, place: SocketPlace) {
+  constructor(websocket: WebSocket<unknown>, source: SocketSource, place: SocketPlace) {
     this.#websocket = websocket
-    this.remoteAddress = remoteAddress
+    this.remoteAddress = source.remoteAddress
+    this.requestId = source.requestId
     this.#place = place
   }
 
   get isOpen(): boolean {
-    return this.#websocket !== undefined && this.endCode === undefined
+    return this.#websocket !== undefined
   }
 
   /** From the close handler: nothing may touch the websocket from here on. */
-  release(): void {
-    this.#websocket = undefined
+  gone(code: number): void {
+    this.#ending?.cancel()
+    this.#ending = undefined
+    this.#release(this.endCode ?? code)
+  }
+
+  /** From the drain handler. */
+  drained(): void {
+    const ending = this.#ending
+    if (ending?.websocket.getBufferedAmount() === 0) ending.websocket.end(this.endCode, ending.reason)
   }
 
   send(message: string | Uint8Array): boolean {
@@ -88,10 +116,31 @@ export class UwsSocket implements Socket {
     const websocket = this.#websocket
     if (!websocket) return
     this.endCode = code
-    // Over the limit the close frame would be lost like any message, and the connection stay half open.
+    if (websocket.getBufferedAmount() === 0) websocket.end(code, cut(reason))
+    else this.#linger(websocket, code, cut(reason))
+  }
+
+  /**
+   * The close frame goes out behind what is in the buffer, when that is empty: uWebSockets.js, told to end one that still has
+   * something to send, would wait for its reader for ever. Over the limit the frame would be lost like any message.
+   */
+  #linger(websocket: WebSocket<unknown>, code: number, reason: string): void {
     const { world, maxBackpressureBytes } = this.#place
-    if (websocket.getBufferedAmount() > maxBackpressureBytes) world.asInput(() => this.#websocket?.close())
-    else websocket.end(code, cut(reason))
+    const close = () =>
+      world.asInput(() => {
+        if (this.#ending) websocket.close()
+      })
+    const isOver = websocket.getBufferedAmount() > maxBackpressureBytes
+    this.#ending = { websocket, reason, cancel: isOver ? () => {} : world.after(lingerMs, close) }
+    if (isOver) close()
+    for (const topic of websocket.getTopics()) websocket.unsubscribe(topic)
+    this.#release(code)
+  }
+
+  #release(code: number): void {
+    if (!this.#websocket) return
+    this.#websocket = undefined
+    this.#place.closed(this, code)
   }
 }
 

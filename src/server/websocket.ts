@@ -6,14 +6,12 @@ import { isAcceptable, openExchange, refuseAndCut, upgradeRequired } from '#serv
 import type { OpenSockets } from '#server/open-sockets'
 import { type PathTable, pathTable } from '#server/paths'
 import type { ServerContext } from '#server/server-context'
-import { UwsSocket } from '#server/uws-socket'
+import { type SocketPlace, type SocketSource, UwsSocket } from '#server/uws-socket'
 import type { AnyWebsocketRoute } from '#server/websocket-route'
 
 /** What a websocket carries along: what its upgrade decided, and its port once it is open. */
-interface Carried {
+interface Carried extends SocketSource {
   readonly opening: unknown
-  readonly remoteAddress: string
-  readonly requestId: string
   socket: UwsSocket | undefined
 }
 
@@ -34,21 +32,27 @@ export function serveSockets(
   const { room, maxPayloadBytes, maxBackpressureBytes } = route
   const path = pathTable([{ method: 'GET', template, binding: route }])
   const figures = context.figures.socket(route.path)
-  const place = { world: context.world, maxBackpressureBytes, dropping }
 
-  const attempt = ({ socket, requestId }: Carried, task: (socket: UwsSocket) => void) => {
-    if (!socket) return
+  const attempt = (socket: UwsSocket, task: (socket: UwsSocket) => void) => {
     try {
       task(socket)
     } catch (error) {
-      context.log.error({ err: error, requestId, path: template }, 'a socket room failed')
+      context.log.error({ err: error, requestId: socket.requestId, path: template }, 'a socket room failed')
       context.world.soon(() => socket.end(1011, 'internal error'))
     }
   }
-  /** Ended by us: what was already on its way is nobody's any more. */
+  /** Of one that we ended, what was already on its way is nobody's any more. */
   const hear = (websocket: WebSocket<Carried>, task: (socket: UwsSocket) => void) => {
-    const carried = websocket.getUserData()
-    if (carried.socket?.isOpen) attempt(carried, task)
+    const { socket } = websocket.getUserData()
+    if (socket?.isOpen) attempt(socket, task)
+  }
+  const place: SocketPlace = {
+    ...{ world: context.world, maxBackpressureBytes, dropping },
+    closed(socket, code) {
+      sockets.remove(socket)
+      figures.ended(code)
+      attempt(socket, () => room.closed(socket, code))
+    },
   }
 
   app.ws<Carried>(template, {
@@ -64,7 +68,7 @@ export function serveSockets(
     },
     open(websocket) {
       const carried = websocket.getUserData()
-      const socket = new UwsSocket(websocket, carried.remoteAddress, place)
+      const socket = new UwsSocket(websocket, carried, place)
       carried.socket = socket
       sockets.add(socket)
       figures.opened++
@@ -82,21 +86,17 @@ export function serveSockets(
       })
     },
     drain(websocket) {
-      hear(websocket, (socket) => {
+      const { socket } = websocket.getUserData()
+      if (socket?.isOpen) {
         socket.isBehind = false
-        room.drained(socket)
-      })
+        attempt(socket, () => room.drained(socket))
+      } else socket?.drained()
     },
     pong(websocket) {
       hear(websocket, (socket) => room.ponged(socket))
     },
     close(websocket, code) {
-      attempt(websocket.getUserData(), (socket) => {
-        socket.release()
-        sockets.remove(socket)
-        figures.ended(socket.endCode ?? code)
-        room.closed(socket, socket.endCode ?? code)
-      })
+      websocket.getUserData().socket?.gone(code)
     },
   })
 }

@@ -7,13 +7,14 @@ import type { Caller } from '#iam/caller'
 import type { World } from '#runtime/world'
 import type { Answerer, Binding } from '#server/call'
 import { openServer, type Server, type ServerOptions } from '#server/listen'
+import { realWorld } from '#src/world'
 
 /** The real world, for tests over real sockets. */
 export const world: World = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
   soon: (task) => void setImmediate(task),
-  asInput: (task) => void setImmediate(task),
+  asInput: realWorld.asInput,
   after(delayMs, task) {
     const timer = setTimeout(task, delayMs)
     timer.unref()

@@ -80,3 +80,17 @@ test('a connection serves one request after the other, HEAD among them', async (
   expect(client.statuses).toEqual([200, 200, 204, 200, 200])
   client.socket.destroy()
 })
+
+test.each([
+  ['a request that is the last one', 'GET /api/v1/plain HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n', 200],
+  ['one that the parser takes for the last', 'GET /api/v1/plain HTTP/1.1\r\nHost: a\r\nConnection: hello\r\n\r\n', 200],
+  ['a body in chunks', 'POST /api/v1/plain HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n', 400],
+  ['a framing that is refused', 'GET /api/v1/plain HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n', 400],
+])('who ends his side behind %s is answered', async (_, request, status) => {
+  for (let time = 0; time < 20; time++) {
+    const client = new RawClient(door.port)
+    client.socket.end(request)
+    await client.closed()
+    expect(client.statuses, client.text).toEqual([status])
+  }
+})
