@@ -6,7 +6,6 @@ import type { Dropping } from '#server/dropping'
 /** What all websockets of one path share. */
 export interface SocketPlace {
   readonly world: World
-  readonly maxBackpressureBytes: number
   readonly dropping: Dropping
   /** Tells the room; called once for each socket that was opened. */
   closed(socket: UwsSocket, code: number): void
@@ -122,17 +121,16 @@ export class UwsSocket implements Socket {
 
   /**
    * The close frame goes out behind what is in the buffer, when that is empty: uWebSockets.js, told to end one that still has
-   * something to send, would wait for its reader for ever. Over the limit the frame would be lost like any message.
+   * something to send, would wait for its reader for ever, and over the limit lose the frame like any message.
    */
   #linger(websocket: WebSocket<unknown>, code: number, reason: string): void {
-    const { world, maxBackpressureBytes } = this.#place
-    const close = () =>
+    const { world } = this.#place
+    const cancel = world.after(lingerMs, () => {
       world.asInput(() => {
         if (this.#ending) websocket.close()
       })
-    const isOver = websocket.getBufferedAmount() > maxBackpressureBytes
-    this.#ending = { websocket, reason, cancel: isOver ? () => {} : world.after(lingerMs, close) }
-    if (isOver) close()
+    })
+    this.#ending = { websocket, reason, cancel }
     for (const topic of websocket.getTopics()) websocket.unsubscribe(topic)
     this.#release(code)
   }

@@ -47,7 +47,8 @@ export function serveSockets(
     if (socket?.isOpen) attempt(socket, task)
   }
   const place: SocketPlace = {
-    ...{ world: context.world, maxBackpressureBytes, dropping },
+    world: context.world,
+    dropping,
     closed(socket, code) {
       sockets.remove(socket)
       figures.ended(code)
