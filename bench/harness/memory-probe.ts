@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { getHeapSpaceStatistics } from 'node:v8'
+import { getHeapCodeStatistics, getHeapSpaceStatistics } from 'node:v8'
 
 /**
  * Loaded into a server before its own program: says what its memory holds after everything dead was collected, and lets
@@ -8,6 +8,8 @@ import { getHeapSpaceStatistics } from 'node:v8'
 export interface MemoryUse {
   /** Objects of JavaScript, and what they hold outside its heap; without `buffers`. */
   readonly heapBytes: number
+  /** Of them, what V8 made of the program's text: more for hours, as ever more of it runs often. */
+  readonly codeBytes: number
   /** ArrayBuffers: the stream's ring, first of all. */
   readonly bufferBytes: number
   /**
@@ -55,8 +57,10 @@ process.on('message', async (question: ProbeQuestion) => {
   const { heapUsed, external, arrayBuffers, rss } = process.memoryUsage()
   const ownBytes = anonymousBytes() ?? rss
   const youngBytes = roomOf((space) => space === 'new_space')
+  const code = getHeapCodeStatistics()
   const use: MemoryUse = {
     heapBytes: heapUsed + external - arrayBuffers,
+    codeBytes: code.code_and_metadata_size + code.bytecode_and_metadata_size,
     bufferBytes: arrayBuffers,
     residentBytes: ownBytes - youngBytes,
     youngBytes,

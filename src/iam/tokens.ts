@@ -106,6 +106,11 @@ export class Tokens {
     return found.token.expiresAt > this.#parts.now() ? found : { ...found, fault: 'token expired' }
   }
 
+  /** Its access token need not be known any longer. */
+  sessionEnded(session: string): void {
+    this.#cache.sessionEnded(session)
+  }
+
   /** Number n of a session, as a token that others can read. */
   issueBasicRefresh({ tenant, user, session, number, endsAt }: BasicRefreshSubject): string {
     const id = `${session}.${number}`

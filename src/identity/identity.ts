@@ -137,6 +137,7 @@ export function openIdentity(options: IdentityOptions): Identity {
     links,
     rules: options.rules,
     callerOf,
+    tokens,
     keys: ring,
     tenantEnded: (tenant) => removal.begin(tenant),
     failed,

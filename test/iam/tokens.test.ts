@@ -279,6 +279,25 @@ test('tokens that have ended make room at the next one, whatever lives on beside
   expect(cache.find('lasting')?.token).toBe(lasting)
 })
 
+test('the newest token of a session that has ended is kept no longer; another is read anew, and kept', () => {
+  const cache = new TokenCache(3)
+  const remember = (hash: string, of: string, bound?: object) =>
+    cache.remember({ tenant, user, session: of, hash, expiresAt: 1_000, ...bound }, 0)
+  remember('one', 'first')
+  remember('two', 'first')
+  remember('three', 'second', { jkt })
+  cache.sessionEnded('first')
+  cache.sessionEnded('second')
+  cache.sessionEnded('nobody')
+  expect(['one', 'two', 'three'].map((hash) => cache.find(hash)?.token.hash)).toEqual(['one', undefined, undefined])
+  remember('two', 'first')
+  // The oldest goes for want of room, and is not its session's newest.
+  for (const hash of ['a', 'b']) remember(hash, hash)
+  expect(cache.size).toBe(3)
+  cache.sessionEnded('first')
+  expect(['one', 'two', 'a', 'b'].map((hash) => cache.find(hash)?.token.hash)).toEqual([undefined, undefined, 'a', 'b'])
+})
+
 function names(count: number): string[] {
   return Array.from({ length: count }, (_, index) => `D-${index}`)
 }

@@ -27,6 +27,7 @@ export const gauges = {
     growthMax: 0.1,
     doubtMax: 1,
   },
+  code: { title: 'compiled code beside it', unit: 'MB', scale: megabyte, digits: 1, growthMax: 0.5 },
   resident: { title: 'resident memory', unit: 'MB', scale: megabyte, digits: 0, growthMax: 0.5, doubtMax: 5 },
   anonymous: {
     title: 'of that, without mapped files',

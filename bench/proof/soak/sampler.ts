@@ -113,8 +113,9 @@ export class Sampler {
 
   /** Everything dead is collected, and what is left is counted. */
   async #collect(): Promise<void> {
-    const { heapBytes, bufferBytes } = await this.#ask<MemoryUse>({ type: 'memory' })
-    this.#note('live', heapBytes + bufferBytes)
+    const { heapBytes, bufferBytes, codeBytes } = await this.#ask<MemoryUse>({ type: 'memory' })
+    this.#note('live', heapBytes + bufferBytes - codeBytes)
+    this.#note('code', codeBytes)
   }
 
   #note(gauge: GaugeName, value: number): void {
