@@ -94,6 +94,6 @@ async function proveOne(name: string, args: readonly string[]): Promise<boolean>
   const isHeld = outcome.problems.length === 0
   const end = isHeld ? 'the promise held' : 'the promise was broken'
   console.log(`${name}: ${end}; ${outcome.seconds.toFixed(0)} s, seed ${outcome.seed}`)
-  if (isReported) keepOutcome(name, proof, outcome, thisMachine())
+  if (isReported) keepOutcome(name, proof, outcome, thisMachine(), own)
   return isHeld
 }

@@ -26,15 +26,16 @@ const machine: Machine = {
 test('what came of each proof is kept beside that of the others, the latest of each', () => {
   const folder = mkdtempSync(join(tmpdir(), 'results-'))
   try {
-    keepOutcome('one', proof('the first'), outcome(['it was lost\n  at a place']), machine, folder)
-    keepOutcome('two', proof('the second'), outcome([]), machine, folder)
+    keepOutcome('one', proof('the first'), outcome(['it was lost\n  at a place']), machine, [], folder)
+    keepOutcome('two', proof('the second'), outcome([]), machine, [], folder)
     const text = () => readFileSync(join(folder, 'proof.md'), 'utf8')
     expect(text()).toMatch(/## one\n\nthe first: \*\*broken\*\*\.\n\n- 400 were tried\n- WRONG: it was lost\n/)
     expect(text()).toMatch(
       /## two\n\nthe second: \*\*held\*\*\.[\s\S]*12 s, seed 7\. 2 × A, 4 GiB, .* commit abc1234, 2026-/,
     )
-    keepOutcome('one', proof('the first'), outcome([]), machine, folder)
+    keepOutcome('one', proof('the first'), outcome([]), machine, ['--rounds', '25'], folder)
     expect(text()).not.toContain('broken')
+    expect(text()).toContain('12 s, seed 7, asked for `--rounds 25`. 2 × A')
     const kept = JSON.parse(readFileSync(join(folder, 'proof.json'), 'utf8'))
     expect(kept).toMatchObject({ one: { figures: { tried: 400 }, machine }, two: { seed: 7, problems: [] } })
   } finally {
