@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto'
 import { deflateRawSync } from 'node:zlib'
+import { unpack } from 'msgpackr'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { dialogues } from '#test/attacks/dialogue'
 import { fragmentRows, lengthRows, pieceRows, pingRows, reservedRows } from '#test/attacks/frame-rows'
 import { canaryName } from '#test/attacks/http-attack'
-import { frame, handshake, handshakeLines, RawWebsocket } from '#test/attacks/raw-websocket'
+import { closeFrame, frame, handshake, handshakeLines, RawWebsocket } from '#test/attacks/raw-websocket'
 import { attemptOn, type SocketAttack, type Spoken, type SpokenName, spoken } from '#test/attacks/socket-attack'
 import { closeRows, deflateRows, extensionOffers, textRows } from '#test/attacks/text-rows'
 import { StartedServer } from '#test/blackbox/started-server'
@@ -86,6 +87,20 @@ test.each(['link in JSON', 'link in msgpack'] as const)('a canary that is meant 
   const row = { what: '', sent: frame({ opcode, payload: canary() }), answers: 1, end: 'serves' } as const
   expect(await attemptOn(server.port, { ...spoken[name], path, lines }, row)).toMatchObject({ end: 'serves' })
   expect((await server.ask(`/devices/${canaryName}`, { method: 'DELETE' })).status).toBe(204)
+})
+
+/** 7.1.6. The answer may come too late for the socket; the message does not. */
+test.each([
+  ['link in JSON', (message: Buffer) => JSON.parse(message.toString())],
+  ['link in msgpack', (message: Buffer) => unpack(message)],
+] as const)('the largest message right before a close is taken: %s', async (name, decode) => {
+  const { opcode, bytesMax, message } = spoken[name]
+  const largest = message(bytesMax)
+  const device = `/devices/${decode(largest).deviceIdentifier}`
+  await server.ask(device, { method: 'DELETE' })
+  const sent = Buffer.concat([frame({ opcode, payload: largest }), closeFrame(1000)])
+  expect(await attemptOn(server.port, spoken[name], { what: '', sent, end: 1000 })).toMatchObject({ end: 1000 })
+  await until(async () => (await server.get(device)).status === 200, `${device} to be there`)
 })
 
 describe.each(['/events', '/link'])('the handshake of %s', (path) => {
