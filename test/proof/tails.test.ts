@@ -1,7 +1,8 @@
 import { readFileSync, truncateSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { proveTails, type TailFault } from '#bench/proof/tails'
+import { proveTails } from '#bench/proof/tails'
+import type { TailFault } from '#bench/proof/tails/fault'
 import { lossOf, writtenLog } from '#bench/proof/tails/log-loss'
 import { logOf } from '#store/level-files/log-file'
 
