@@ -5,7 +5,8 @@ import { proveTails } from '#bench/proof/tails'
 const help = `Usage: npm run proof -- tails [options]
 
 Cuts off and turns over bytes at the end of every file of a database, and inside of its tables, takes files away, and opens
-what is left: it must say what is damaged, or open without a gap; repair must make a database of it again.
+what is left: it must say which file is damaged, or open without a gap, say what it leaves out, and hold all that was
+acknowledged before that; repair must make a database of it again.
 
   --faults N            cuts, and as many turned bits, of each file (12)
   --seed N              of chance (the clock)

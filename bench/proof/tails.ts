@@ -1,14 +1,12 @@
-import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import { cpSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { Dashboard, type StreamEvent } from '#bench/dashboard'
-import { identityOn } from '#bench/harness/identity'
-import { loadedBefore } from '#bench/harness/servers'
+import { Dashboard } from '#bench/dashboard'
 import { temporaryFolder } from '#bench/harness/temporary-folder'
-import { Office } from '#bench/proof/clerks/office'
 import { ProofApi } from '#bench/proof/clerks/proof-api'
-import { openLeft, patient, streamFaults } from '#bench/proof/left-folder'
-import { SeededRandom } from '#bench/random'
-import { freePort, startServer } from '#bench/server-process'
+import { openLeft } from '#bench/proof/left-folder'
+import { faultsOf, type TailFault } from '#bench/proof/tails/fault'
+import { judge, type Verdict } from '#bench/proof/tails/judgement'
+import { leave, type Whole } from '#bench/proof/tails/whole'
 import { checkDatabase } from '#store/level-files/check'
 import { repairFolder } from '#store/repair/repair'
 
@@ -18,6 +16,11 @@ export interface TailsProofOptions {
   readonly faultsEach: number
   readonly lifeMs: number
   readonly print: (line: string) => void
+  /** For trying the proof itself: which faults alone, and what is done besides. */
+  readonly trial?: {
+    readonly files: RegExp
+    plant(database: string, fault: TailFault): void
+  }
 }
 
 export interface TailsProofReport {
@@ -26,11 +29,11 @@ export interface TailsProofReport {
   readonly faults: number
   /** Said at the start, and not opened. */
   readonly refused: number
-  /** Opened, and said what was left out. */
+  /** Opened, and said what was left out: the end of a log, and nothing is missing that was acknowledged before it. */
   readonly warned: number
   /** Opened whole: what was damaged is not used any more, or holds nothing. */
   readonly unharmed: number
-  /** Opened with less, which was cut off between two writes: nobody can see that. */
+  /** Opened with less, which was cut off between two writes: nobody can see that. All before it is there. */
   readonly cutBetween: number
   /** Damage inside of tables, which a start does not read: found by the doctor. */
   readonly foundWhole: number
@@ -39,32 +42,24 @@ export interface TailsProofReport {
   readonly problems: readonly string[]
 }
 
-type Verdict = 'refused' | 'warned' | 'unharmed' | 'cutBetween' | 'foundWhole'
-
-/** What is done to one file. */
-interface Fault {
-  readonly file: string
-  readonly said: string
-  /** Inside of a table, away from its ends. */
-  readonly isDeep: boolean
-  damage(path: string): void
-}
-
-/** In so many bytes before the end it counts as a tail: foot, index and filter of a table, the last writes of a log. */
-const tailBytes = 512
-const lives = 3
 const problemsMax = 5
 
 /**
  * Damages the end of every file of a database, and tables inside, one after the other, and opens what is left: each must open
  * without a gap and say what it left out, or say what is damaged and not open; `repair` must make a database of it again.
+ *
+ * Of one that opens all must be there that was answered or told before the first write that is not whole: the last clerks
+ * write one after the other, so that it is known how far the log was at each answer. Who heard no more than is left goes on
+ * there; who heard more is told so.
  */
 export async function proveTails(options: TailsProofOptions): Promise<TailsProofReport> {
   const startedAt = performance.now()
   const folder = temporaryFolder('tails-proof-')
   try {
     const whole = await leave(folder.path, options)
-    const faults = faultsOf(join(whole.dataFolder, 'db'), options)
+    const faults = faultsOf(join(whole.dataFolder, 'db'), options).filter(
+      ({ file }) => options.trial?.files.test(file) ?? true,
+    )
     const counts: Record<Verdict, number> = { refused: 0, warned: 0, unharmed: 0, cutBetween: 0, foundWhole: 0 }
     const problems: string[] = []
     let repaired = 0
@@ -72,7 +67,10 @@ export async function proveTails(options: TailsProofOptions): Promise<TailsProof
       if (problems.length >= problemsMax) break
       const state = join(folder.path, `state-${place}`)
       if (place % 25 === 0) options.print(`${place} of ${faults.length} faults`)
-      const judged = await withDamaged(fault, state, whole, () => judge(fault, state, whole))
+      const judged = await withDamaged(fault, state, whole, (copy) => {
+        options.trial?.plant(join(copy, 'db'), fault)
+        return judge(fault, copy, whole)
+      })
       if ('problem' in judged) problems.push(`${fault.file}, ${fault.said}: ${judged.problem}`)
       else counts[judged.verdict]++
       if ('problem' in judged || (judged.verdict !== 'refused' && judged.verdict !== 'foundWhole')) continue
@@ -93,132 +91,20 @@ export async function proveTails(options: TailsProofOptions): Promise<TailsProof
   }
 }
 
-interface Whole {
-  readonly dataFolder: string
-  readonly office: Office
-  readonly told: readonly StreamEvent[]
-}
-
-/** Leaves a folder behind, as a killed server does, with tables, a manifest that was written to, and a log. */
-async function leave(folder: string, { seed, lifeMs }: TailsProofOptions): Promise<Whole> {
-  const port = await freePort()
-  const dataFolder = join(folder, 'data')
-  mkdirSync(dataFolder, { mode: 0o700 })
-  const told: StreamEvent[] = []
-  let office: Office | undefined
-  let dashboard: Dashboard | undefined
-  for (let life = 0; life < lives; life++) {
-    const server = await startServer({
-      port,
-      dataFolder,
-      environment: { ...identityOn, ...patient },
-      nodeArguments: loadedBefore('harness/cheap-passwords'),
-      isKilledAtExit: true,
-    })
-    office ??= await Office.open({ port, dataFolder, random: new SeededRandom(seed) })
-    const faults = await office.settle()
-    if (faults.length > 0) throw new Error(`before anything was damaged: ${faults.join('; ')}`)
-    if (!dashboard) {
-      const { authorization, first: from } = office
-      const onEvent = (event: StreamEvent) => told.push(event)
-      const url = `http://127.0.0.1:${port}`
-      dashboard = new Dashboard({ url, from, authorization, isFolding: false, backoffMsMax: 200, onEvent })
-      dashboard.start()
-    }
-    let isOver = false
-    const working = office.work(() => isOver)
-    await new Promise((resolve) => setTimeout(resolve, lifeMs))
-    isOver = true
-    await working
-    await server.kill()
-  }
-  dashboard?.stop()
-  if (!office) throw new Error('there was no life')
-  return { dataFolder, office, told }
-}
-
-function faultsOf(database: string, { seed, faultsEach }: TailsProofOptions): readonly Fault[] {
-  const random = new SeededRandom(seed + 1)
-  return readdirSync(database)
-    .filter((name) => /^(\d+\.(ldb|log)|MANIFEST-\d+|CURRENT)$/.test(name))
-    .flatMap((file) => {
-      const { length } = readFileSync(join(database, file))
-      const tail = Math.min(length, tailBytes)
-      const cuts = [1, tail, length, ...Array.from({ length: faultsEach }, () => 1 + random.below(tail))]
-      const flips = Array.from({ length: faultsEach }, () => length - 1 - random.below(tail))
-      const deep = file.endsWith('.ldb') ? Array.from({ length: faultsEach }, () => random.below(length)) : []
-      const gone: Fault = { file, said: 'taken away', isDeep: false, damage: (path) => rmSync(path) }
-      return [
-        gone,
-        ...cuts.filter((bytes) => bytes <= length && length > 0).map((bytes) => cutOff(file, bytes, length)),
-        ...[...flips.filter((at) => at >= 0), ...deep].map((at, place) =>
-          flipped(file, at, 1 << random.below(8), length, place >= flips.length),
-        ),
-      ]
-    })
-}
-
-function cutOff(file: string, bytes: number, length: number): Fault {
-  const said = `its last ${bytes} of ${length} bytes cut off`
-  return { file, said, isDeep: false, damage: (path) => truncateSync(path, length - bytes) }
-}
-
-function flipped(file: string, at: number, bit: number, length: number, isDeep: boolean): Fault {
-  return {
-    file,
-    said: `a bit of byte ${at} of ${length} turned over`,
-    isDeep,
-    damage(path) {
-      const bytes = readFileSync(path)
-      bytes[at] = (bytes[at] ?? 0) ^ bit
-      writeFileSync(path, bytes)
-    },
-  }
-}
-
 async function withDamaged<Result>(
-  fault: Fault,
+  fault: TailFault,
   state: string,
-  { dataFolder }: Whole,
+  { dataFolder, imagesKept }: Whole,
   use: (state: string) => Promise<Result>,
 ): Promise<Result> {
   cpSync(dataFolder, state, { recursive: true })
+  // Files beside the database are not what is damaged here; writes that are lost are those of logs.
+  if (fault.file.endsWith('.log')) cpSync(imagesKept, join(state, 'images'), { recursive: true, force: false })
   fault.damage(join(state, 'db', fault.file))
   try {
     return await use(state)
   } finally {
     rmSync(state, { recursive: true, force: true })
-  }
-}
-
-async function judge(
-  fault: Fault,
-  folder: string,
-  { office, told }: Whole,
-): Promise<{ readonly verdict: Verdict } | { readonly problem: string }> {
-  const before = await checkDatabase(join(folder, 'db'), 'whole')
-  const left = await openLeft(folder)
-  if (!left.running) {
-    const isSaid = /is damaged|is not there|CURRENT/.test(left.refusal ?? '') && !left.refusal?.startsWith('a bug')
-    return isSaid ? { verdict: 'refused' } : { problem: `it is not said what is wrong: ${left.refusal}` }
-  }
-  try {
-    const { port } = left.running
-    const url = `http://127.0.0.1:${port}`
-    const ofStream = await streamFaults(url, office, told)
-    // What was heard and is gone may have been cut off; all else is a lie.
-    const lies = ofStream.filter((text) => !text.endsWith('is gone'))
-    if (lies.length > 0 && before.damage.length === 0) return { problem: `it opens, and ${lies.join('; ')}` }
-    const at = Number.POSITIVE_INFINITY
-    const missing = [...ofStream, ...(await office.faultsAt(at, { port, dataFolder: folder }))]
-    if (left.warnings.some((line) => line.includes('ends in the middle of a write'))) return { verdict: 'warned' }
-    if (before.damage.length > 0)
-      return fault.isDeep ? { verdict: 'foundWhole' } : { problem: `it opens though ${before.damage[0]}` }
-    if (missing.length === 0) return { verdict: 'unharmed' }
-    if (fault.file.endsWith('.log') && fault.said.includes('cut off')) return { verdict: 'cutBetween' }
-    return { problem: `it opens, says nothing, and ${missing[0]}` }
-  } finally {
-    await left.running.stop()
   }
 }
 
@@ -243,10 +129,9 @@ async function repairFaults(state: string, whole: Whole): Promise<readonly strin
   }
 }
 
-async function afterRepair(port: number, { office: { first }, told }: Whole): Promise<readonly string[]> {
+async function afterRepair(port: number, { last: from }: Whole): Promise<readonly string[]> {
   const url = `http://127.0.0.1:${port}`
-  const last = told.at(-1)?.offset ?? first.offset
-  const from = { epoch: first.epoch, offset: last }
+  const last = from.offset
   const old = new Dashboard({ url, from, isFolding: false, backoffMsMax: 50 })
   old.start()
   const faults = (await old.caughtUp(10_000)) ? [] : ['nobody hears the stream']

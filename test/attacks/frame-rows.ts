@@ -3,13 +3,19 @@ import type { SocketAttack, Spoken } from '#test/attacks/socket-attack'
 
 /** What the test suite of Autobahn asks of a server, by its sections; of what cannot be read, the canary is not. */
 
-/** 1: lengths of payloads, and how they arrive. */
-export function lengthRows({ opcode, bytesMax, payloadBytesMax, message }: Spoken): readonly SocketAttack[] {
+/** 1 and 9.1 to 9.2: lengths of payloads, and how they arrive. */
+export function lengthRows({ opcode, bytesMax, payloadBytesMax, message, isRefusal }: Spoken): readonly SocketAttack[] {
   const ofLength = (bytes: number) => frame({ opcode, payload: message(bytes) })
   const lengths = [125, 126, 127, 128, 255, 256, 4095, 4096, 65_535, 65_536, 65_537, 262_143, 262_144]
   const served = lengths.filter((bytes) => bytes >= message().length && bytes <= bytesMax)
   const answered = { answers: 1, end: 'serves' } as const
+  const refused = isRefusal ? ({ refusals: 1, end: 'serves' } as const) : ({ end: 4400 } as const)
   return [
+    // Well formed, and no message of any of our sockets.
+    { what: 'an empty text', sent: frame({ opcode: opcodes.text }), ...refused },
+    { what: 'an empty binary one', sent: frame({ opcode: opcodes.binary }), ...refused },
+    { what: 'an empty text, byte by byte', sent: apart(frame({ opcode: opcodes.text }), 1), ...refused },
+    { what: 'an empty binary one, byte by byte', sent: apart(frame({ opcode: opcodes.binary }), 1), ...refused },
     ...served.map((bytes) => ({ what: `${bytes} bytes`, sent: ofLength(bytes), ...answered })),
     ...served
       .filter((bytes) => bytes < 200)
@@ -117,15 +123,37 @@ export function reservedRows({ opcode, canary }: Spoken): readonly SocketAttack[
   ]
 }
 
+/** 9.3 to 9.6: the largest message in fragments and in packets; 10.1: one in fragments as a library makes them by itself. */
+export function pieceRows({ opcode, bytesMax, message }: Spoken): readonly SocketAttack[] {
+  const answered = { answers: 1, end: 'serves' } as const
+  const large = message(bytesMax)
+  const single = frame({ opcode, payload: large })
+  const usual = message(Math.min(65_536, bytesMax))
+  return [
+    ...[64, 256, 1024, 4096].flatMap((bytes) => [
+      {
+        what: `the largest in fragments of ${bytes} bytes`,
+        sent: Buffer.concat(fragments(opcode, large, ...cutsOf(large, bytes))),
+        ...answered,
+      },
+      { what: `the largest in packets of ${bytes} bytes`, sent: apart(single, bytes), ...answered },
+    ]),
+    {
+      what: `${usual.length} bytes in fragments of 1300`,
+      sent: fragments(opcode, usual, ...cutsOf(usual, 1300)),
+      ...answered,
+    },
+  ]
+}
+
 /** 5: fragments. RFC 6455 §5.4. */
 export function fragmentRows({ opcode, message, canary, bytesMax }: Spoken): readonly SocketAttack[] {
   const ping = frame({ opcode: opcodes.ping, payload: 'between' })
   const whole = message()
   const half = whole.length >> 1
   const [first, second] = fragments(opcode, whole, half) as [Buffer, Buffer]
-  const many = fragments(opcode, whole, ...Array.from({ length: whole.length - 1 }, (_, place) => place + 1))
+  const many = fragments(opcode, whole, ...cutsOf(whole, 1))
   const large = message(bytesMax)
-  const cuts = Array.from({ length: Math.ceil(bytesMax / 1_000) - 1 }, (_, place) => (place + 1) * 1_000)
   const behind = frame({ opcode, payload: canary() })
   const more = (payload: string | Uint8Array, isFinal: boolean) => frame({ opcode: opcodes.more, payload, isFinal })
   const answered = { answers: 1, end: 'serves' } as const
@@ -149,7 +177,7 @@ export function fragmentRows({ opcode, message, canary, bytesMax }: Spoken): rea
       sent: Buffer.concat([frame({ opcode, payload: whole, isFinal: false }), more('', true)]),
       ...answered,
     },
-    { what: 'of the largest', sent: Buffer.concat(fragments(opcode, large, ...cuts)), ...answered },
+    { what: 'of the largest', sent: Buffer.concat(fragments(opcode, large, ...cutsOf(large, 1000))), ...answered },
     { what: 'a ping between', sent: Buffer.concat([first, ping, second]), pongs: ['between'], ...answered },
     { what: 'a ping between, apart', sent: [first, ping, second], pongs: ['between'], ...answered },
     {
@@ -200,6 +228,11 @@ function tenOf<T>(make: (text: string) => T): T[] {
 
 /** Nothing that any frame begins with. */
 const noise = Buffer.alloc(64, 0xff)
+
+/** Where a message is cut into parts of so many bytes. */
+function cutsOf(message: Buffer, each: number): number[] {
+  return Array.from({ length: Math.ceil(message.length / each) - 1 }, (_, place) => (place + 1) * each)
+}
 
 /** In pieces of so many bytes. */
 function apart(bytes: Buffer, each: number): Buffer[] {

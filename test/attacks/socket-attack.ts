@@ -15,6 +15,8 @@ export interface Spoken {
   canary(): Buffer
   /** Whether this is the answer. */
   isAnswer(payload: Buffer): boolean
+  /** Whether this refuses what is no message, and the socket goes on; without it such a one ends the socket with 4400. */
+  isRefusal?(payload: Buffer): boolean
   /** The largest message that is read, and answered. */
   readonly bytesMax: number
   /** The largest that is refused in words of ours. */
@@ -26,9 +28,13 @@ const ofLink = (name: string, value: string | Uint8Array) => ({
   deviceIdentifier: name,
   services: [{ serviceIdentifier: 's', properties: [{ propId: 1, type: 'STRING', value }] }],
 })
+/** A declaration of nothing is short enough for every length that is asked for. */
+const ofNothing = (name: string) => ({ type: 'HELLO', deviceIdentifier: name, services: [] })
 const valueMax = 60_000
 
-export const spoken: Readonly<Record<'events' | 'link in JSON' | 'link in msgpack', Spoken>> = {
+export type SpokenName = 'events' | 'link in JSON' | 'link in msgpack'
+
+export const spoken: Readonly<Record<SpokenName, Spoken>> = {
   events: {
     path: '/events',
     lines: {},
@@ -43,9 +49,11 @@ export const spoken: Readonly<Record<'events' | 'link in JSON' | 'link in msgpac
     path: '/link',
     lines: { 'Sec-WebSocket-Protocol': 'link.v1.json' },
     opcode: opcodes.text,
-    message: (bytes = 0, text = '') => Buffer.from(JSON.stringify(ofLink('JSON', text)).padEnd(bytes)),
+    message: (bytes = 0, text = '') =>
+      Buffer.from(JSON.stringify(text === '' ? ofNothing('JSON') : ofLink('JSON', text)).padEnd(bytes)),
     canary: () => Buffer.from(JSON.stringify(ofLink(canaryName, ''))),
     isAnswer: (payload) => payload.includes('"WELCOME"'),
+    isRefusal: (payload) => payload.includes('"BAD_MESSAGE"'),
     bytesMax: 256 * 1024,
     payloadBytesMax: 256 * 1024,
   },
@@ -56,6 +64,7 @@ export const spoken: Readonly<Record<'events' | 'link in JSON' | 'link in msgpac
     message: (bytes = 0, text = '') => packed(bytes, text),
     canary: () => pack(ofLink(canaryName, '')),
     isAnswer: (payload) => payload.includes('WELCOME'),
+    isRefusal: (payload) => payload.includes('BAD_MESSAGE'),
     bytesMax: 256 * 1024,
     payloadBytesMax: 256 * 1024,
   },
@@ -85,15 +94,17 @@ function packed(bytes: number, text: string): Buffer {
  * What is sent over a socket of its own, and what must come of it.
  *
  * `end`: `serves`: a message is answered behind it; a number: a close frame with this code, and the end of the connection;
- * `cut`: the end of the connection without one (RFC 6455 §7.1.7 lets either).
+ * `cut`: the end of the connection without one (RFC 6455 §7.1.7 lets either); `waits`: none, though all of it was read.
  */
 export interface SocketAttack {
   readonly what: string
   /** A list: in pieces, each when the one before has been read. */
   readonly sent: Uint8Array | readonly Uint8Array[]
-  readonly end: 'serves' | 'cut' | number
-  /** How many messages are answered before. Default none. */
+  readonly end: 'serves' | 'cut' | 'waits' | number
+  /** How many messages are answered before. Default none where it serves; else it is chance whether one still leaves. */
   readonly answers?: number
+  /** How many are refused before, in words. Default none. */
+  readonly refusals?: number
   /** What pings are answered with. Default none. */
   readonly pongs?: readonly string[]
 }
@@ -101,7 +112,10 @@ export interface SocketAttack {
 export interface SocketOutcome {
   readonly end: SocketAttack['end']
   readonly answers: number
+  readonly refusals: number
   readonly pongs: readonly string[]
+  /** Frames behind a close frame, of which there may be none. RFC 6455 §5.5.1. */
+  readonly behindClose: number
 }
 
 /** Longer than the server takes to read a piece; nothing is decided by it. */
@@ -114,8 +128,9 @@ export async function attemptOn(
   row: SocketAttack,
 ): Promise<SocketOutcome> {
   const websocket = await RawWebsocket.open(port, path, lines)
-  const answers = () =>
-    websocket.frames.filter(({ opcode, payload }) => opcode === spoke.opcode && spoke.isAnswer(payload))
+  const messages = () => websocket.of(spoke.opcode)
+  const answers = () => messages().filter(({ payload }) => spoke.isAnswer(payload))
+  const refusals = () => messages().filter(({ payload }) => spoke.isRefusal?.(payload))
   try {
     const pieces = row.sent instanceof Uint8Array ? [row.sent] : row.sent
     for (const [place, piece] of pieces.entries()) {
@@ -128,7 +143,8 @@ export async function attemptOn(
     const isFenced = () => websocket.of(opcodes.pong).some(({ payload }) => payload.equals(fence))
     if (row.end === 'serves') {
       websocket.send(frame({ opcode: opcodes.ping, payload: fence }))
-      const isHeard = () => isFenced() && answers().length >= (row.answers ?? 0)
+      const isHeard = () =>
+        isFenced() && answers().length >= (row.answers ?? 0) && refusals().length >= (row.refusals ?? 0)
       await until(
         () => websocket.isClosed || isHeard(),
         () => `answers on ${path}`,
@@ -141,6 +157,10 @@ export async function attemptOn(
       )
       const isServing = answers().length > before
       if (isServing) return seen('serves', before)
+    } else if (row.end === 'waits') {
+      // Whoever is answered behind it shows that it has been read: no ping can be sent inside of a frame.
+      for (let time = 0; time < 3; time++) (await RawWebsocket.open(port, path, lines)).cut()
+      if (!websocket.isClosed) return seen('waits', answers().length)
     } else
       await until(
         () => websocket.isClosed,
@@ -150,7 +170,14 @@ export async function attemptOn(
 
     function seen(end: SocketAttack['end'], count: number): SocketOutcome {
       const pongs = websocket.of(opcodes.pong).filter(({ payload }) => !payload.equals(fence))
-      return { end, answers: count, pongs: pongs.map(({ payload }) => payload.toString('latin1')) }
+      const closedAt = websocket.frames.findIndex(({ opcode }) => opcode === opcodes.close)
+      return {
+        end,
+        answers: count,
+        refusals: refusals().length,
+        pongs: pongs.map(({ payload }) => payload.toString('latin1')),
+        behindClose: closedAt < 0 ? 0 : websocket.frames.length - 1 - closedAt,
+      }
     }
   } finally {
     websocket.cut()

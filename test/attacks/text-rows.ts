@@ -35,7 +35,7 @@ const illFormed: readonly (readonly [what: string, text: string])[] = [
   ['six bytes', '\xfc\x84\x80\x80\x80\x80'],
 ]
 
-export function textRows({ opcode, message }: Spoken): readonly SocketAttack[] {
+export function textRows({ opcode, message, isRefusal }: Spoken): readonly SocketAttack[] {
   const placeOf = (text: string) => text.indexOf('HERE')
   /** A message with these bytes in a text of it. */
   const around = (bytes: string) => {
@@ -44,7 +44,10 @@ export function textRows({ opcode, message }: Spoken): readonly SocketAttack[] {
   }
   const at = placeOf(message(0, 'HERE').toString('latin1'))
   const split = '\xf0\x9f\x98\x80'
+  const refused = isRefusal ? ({ refusals: 1, end: 'serves' } as const) : ({ end: 4400 } as const)
   return [
+    // 6.1.
+    { what: 'nothing, in three fragments', sent: Buffer.concat(fragments(opcode, '', 0, 0)), ...refused },
     ...wellFormed.map(([what, text]) => ({
       what,
       sent: frame({ opcode, payload: around(text) }),
@@ -71,12 +74,38 @@ export function textRows({ opcode, message }: Spoken): readonly SocketAttack[] {
       sent: frame({ opcode, payload: Buffer.concat([message(), Buffer.of(0xe2, 0x82)]) }),
       end: 'cut',
     },
+    ...unfinishedRows(opcode, around('\xff'), at),
+  ]
+}
+
+/**
+ * 6.4: who fails fast ends a text at its first bad byte. We do not, for uWebSockets.js looks at a text when all of it is there:
+ * until then the socket waits, and answers pings. `at`: where the bad byte is.
+ */
+function unfinishedRows(opcode: number, bad: Buffer, at: number): readonly SocketAttack[] {
+  const ping = frame({ opcode: opcodes.ping, payload: 'still there' })
+  const pongs = ['still there']
+  const [good, badOne, rest] = fragments(opcode, bad, at, at + 1) as [Buffer, Buffer, Buffer]
+  const [badFirst, last] = fragments(opcode, bad, at + 1) as [Buffer, Buffer]
+  const single = frame({ opcode, payload: bad })
+  const [begun, end] = [single.subarray(0, -1), single.subarray(-1)]
+  const bytes = [...single].map((byte) => Buffer.of(byte))
+  return [
+    { what: 'not yet a bad byte in the first fragment', sent: [badFirst, ping], pongs, end: 'waits' },
+    { what: 'not yet a bad byte in the second fragment', sent: [good, badOne, ping], pongs, end: 'waits' },
+    { what: 'not yet a bad byte in a frame', sent: begun, end: 'waits' },
+    { what: 'not yet a bad byte in a frame, byte by byte', sent: bytes.slice(0, -1), end: 'waits' },
+    { what: 'not a bad byte in the first fragment, and the end', sent: [badFirst, ping, last], pongs, end: 'cut' },
+    { what: 'not a bad byte in the second, and the end', sent: [good, badOne, ping, rest], pongs, end: 'cut' },
+    { what: 'not a bad byte in a frame, and the end', sent: [begun, end], end: 'cut' },
+    { what: 'not a bad byte in a frame, byte by byte', sent: bytes, end: 'cut' },
   ]
 }
 
 /** 7: how a connection ends. RFC 6455 §5.5.1, §7.4. */
-export function closeRows({ opcode, message, canary }: Spoken): readonly SocketAttack[] {
+export function closeRows({ opcode, message, canary, bytesMax }: Spoken): readonly SocketAttack[] {
   const behind = frame({ opcode, payload: canary() })
+  const ping = frame({ opcode: opcodes.ping, payload: 'x' })
   const longest = 'r'.repeat(123)
   const echoed = [1000, 1001, 1002, 1003, 1007, 1008, 1009, 1010, 1011, 4000, 4400, 4999]
   // Good ones too, but younger than the parser, or for libraries.
@@ -98,10 +127,36 @@ export function closeRows({ opcode, message, canary }: Spoken): readonly SocketA
       sent: Buffer.concat([frame({ opcode, payload: message() }), closeFrame(1000)]),
       end: 1000,
     },
-    { what: 'a message behind', sent: Buffer.concat([closeFrame(1000), behind]), end: 1000 },
+    // 7.1.6.
+    {
+      what: 'the largest message before, and a ping behind',
+      sent: Buffer.concat([frame({ opcode, payload: message(bytesMax) }), closeFrame(1000), ping]),
+      end: 1000,
+    },
+    {
+      what: 'the largest message before, apart',
+      sent: [frame({ opcode, payload: message(bytesMax) }), closeFrame(1000)],
+      end: 1000,
+    },
+    { what: 'a message behind', sent: Buffer.concat([closeFrame(1000), behind]), answers: 0, end: 1000 },
+    { what: 'a message behind, apart', sent: [closeFrame(1000), behind], answers: 0, end: 1000 },
+    { what: 'many messages behind', sent: [closeFrame(1000), ...Array<Buffer>(9).fill(behind)], answers: 0, end: 1000 },
+    {
+      what: 'the largest message behind',
+      sent: Buffer.concat([closeFrame(1000), frame({ opcode, payload: message(bytesMax) })]),
+      answers: 0,
+      end: 1000,
+    },
+    {
+      what: 'a message behind in fragments',
+      sent: Buffer.concat([closeFrame(1000), ...fragments(opcode, canary(), 1)]),
+      answers: 0,
+      end: 1000,
+    },
+    { what: 'what is no frame behind', sent: Buffer.concat([closeFrame(1000), Buffer.alloc(64, 0xff)]), end: 1000 },
     {
       what: 'a ping behind',
-      sent: Buffer.concat([closeFrame(1000), frame({ opcode: opcodes.ping, payload: 'x' })]),
+      sent: Buffer.concat([closeFrame(1000), ping]),
       end: 1000,
     },
     { what: 'a close behind', sent: Buffer.concat([closeFrame(1000), closeFrame(1001)]), end: 1000 },

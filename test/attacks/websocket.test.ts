@@ -1,19 +1,39 @@
 import { createHash } from 'node:crypto'
 import { deflateRawSync } from 'node:zlib'
+import { unpack } from 'msgpackr'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { fragmentRows, lengthRows, pingRows, reservedRows } from '#test/attacks/frame-rows'
+import { dialogues } from '#test/attacks/dialogue'
+import { fragmentRows, lengthRows, pieceRows, pingRows, reservedRows } from '#test/attacks/frame-rows'
 import { canaryName } from '#test/attacks/http-attack'
-import { frame, handshake, handshakeLines, RawWebsocket } from '#test/attacks/raw-websocket'
-import { attemptOn, type SocketAttack, type Spoken, spoken } from '#test/attacks/socket-attack'
+import { closeFrame, frame, handshake, handshakeLines, RawWebsocket } from '#test/attacks/raw-websocket'
+import { attemptOn, type SocketAttack, type Spoken, type SpokenName, spoken } from '#test/attacks/socket-attack'
 import { closeRows, deflateRows, extensionOffers, textRows } from '#test/attacks/text-rows'
 import { StartedServer } from '#test/blackbox/started-server'
+import { until } from '#test/blackbox/until'
 
-/** Frames as nobody honest sends them, on the sockets of applications and of devices of the started server. RFC 6455. */
+/**
+ * Frames as nobody honest sends them, on the sockets of applications and of devices of the started server. RFC 6455.
+ *
+ * | The test suite of Autobahn | here |
+ * |---|---|
+ * | 1, 9.1, 9.2 | lengths of payloads |
+ * | 2 | pings and pongs |
+ * | 3, 4 | what is reserved, and what is not masked |
+ * | 5 | fragments |
+ * | 6 | text |
+ * | 7 | the end |
+ * | 9.3 to 9.6, 10.1 | the largest, in pieces |
+ * | 9.7, 9.8 | a thousand, one after the other |
+ * | 12, 13 | compressed though it was not agreed, and the handshake |
+ *
+ * Its sizes of megabytes are none of ours: the largest is the one that is read. What it asks to be echoed is answered.
+ */
 const tables: Readonly<Record<string, (spoke: Spoken) => readonly SocketAttack[]>> = {
   'lengths of payloads': lengthRows,
   'pings and pongs': pingRows,
   'what is reserved, and what is not masked': reservedRows,
   fragments: fragmentRows,
+  'the largest, in pieces': pieceRows,
   'the end': closeRows,
   'compressed though it was not agreed': (spoke) => deflateRows(spoke, (bytes) => deflateRawSync(bytes)),
 }
@@ -32,11 +52,33 @@ const rowsOf = Object.entries(spoken).flatMap(([name, spoke]) =>
 
 describe.each(rowsOf)('%s', (_, spoke, rows) => {
   test.each(rows.map((row) => [row.what, row] as const))('%s', async (_what, row) => {
-    const { end, answers = 0, pongs = [] } = row
+    const { end, refusals = 0, pongs = [] } = row
     const outcome = await attemptOn(server.port, spoke, row)
-    // Whether an answer still left before the end is chance.
-    expect(outcome).toEqual({ end, pongs, answers: end === 'serves' ? answers : outcome.answers })
+    const { answers = end === 'serves' ? 0 : outcome.answers } = row
+    expect(outcome).toEqual({ end, pongs, answers, refusals, behindClose: 0 })
     expect((await server.get(`/devices/${canaryName}`)).status).toBe(404)
+  })
+})
+
+describe.each(Object.keys(dialogues) as SpokenName[])('a thousand, one after the other: %s', (name) => {
+  const { path, lines, opcode } = spoken[name]
+  test.each([0, 16, 64, 256, 1024, 4000])('%s signs', async (signs) => {
+    const websocket = await RawWebsocket.open(server.port, path, lines)
+    const ask = async (payload: Buffer) => {
+      const before = websocket.frames.length
+      websocket.send(frame({ opcode, payload }))
+      const answer = () => websocket.frames.length > before || websocket.isClosed
+      await until(answer, `an answer on ${path}`)
+      expect(websocket.frames.length).toBe(before + 1)
+      return websocket.frames[before]?.payload ?? Buffer.alloc(0)
+    }
+    const { opening, message, isAnswer } = dialogues[name]
+    const opened = opening && (await ask(opening))
+    for (let number = 1; number <= 1000; number++) {
+      const answer = await ask(message(number, signs, opened))
+      expect([number, isAnswer(answer, number), answer.toString('latin1')]).toEqual([number, true, expect.any(String)])
+    }
+    websocket.cut()
   })
 })
 
@@ -45,6 +87,20 @@ test.each(['link in JSON', 'link in msgpack'] as const)('a canary that is meant 
   const row = { what: '', sent: frame({ opcode, payload: canary() }), answers: 1, end: 'serves' } as const
   expect(await attemptOn(server.port, { ...spoken[name], path, lines }, row)).toMatchObject({ end: 'serves' })
   expect((await server.ask(`/devices/${canaryName}`, { method: 'DELETE' })).status).toBe(204)
+})
+
+/** 7.1.6. The answer may come too late for the socket; the message does not. */
+test.each([
+  ['link in JSON', (message: Buffer) => JSON.parse(message.toString())],
+  ['link in msgpack', (message: Buffer) => unpack(message)],
+] as const)('the largest message right before a close is taken: %s', async (name, decode) => {
+  const { opcode, bytesMax, message } = spoken[name]
+  const largest = message(bytesMax)
+  const device = `/devices/${decode(largest).deviceIdentifier}`
+  await server.ask(device, { method: 'DELETE' })
+  const sent = Buffer.concat([frame({ opcode, payload: largest }), closeFrame(1000)])
+  expect(await attemptOn(server.port, spoken[name], { what: '', sent, end: 1000 })).toMatchObject({ end: 1000 })
+  await until(async () => (await server.get(device)).status === 200, `${device} to be there`)
 })
 
 describe.each(['/events', '/link'])('the handshake of %s', (path) => {

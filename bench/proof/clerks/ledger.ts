@@ -115,6 +115,15 @@ export class Ledger {
     await Promise.all([...this.#entries].map(([slot, entry]) => this.#change(slot, entry, isOver)))
   }
 
+  /** One change of each slot, one after the other. `answered`: after each, when nothing is under way. */
+  async takeTurns(answered: () => void): Promise<void> {
+    for (const [slot, entry] of this.#entries) {
+      if (entry.pending) continue
+      await this.#wish(slot, entry)
+      answered()
+    }
+  }
+
   /** Looks at everything there is, holds it against the books, and brings these up to it. */
   async settle(): Promise<readonly string[]> {
     try {
@@ -189,19 +198,24 @@ export class Ledger {
     while (!entry.pending && this.#problems.length < problemsMax) {
       await pass(this.#random.between(0, 2 * this.#pauseMs))
       if (isOver()) return
-      const number = this.#nextNumber()
-      const wish = this.kind.wish(slot, entry.found, number, this.#random)
-      if (wish.told !== undefined) this.#mayTell.add(wish.told)
-      entry.pending = { wish, key: `proof-${number}` }
-      const past = this.#keepPast(slot, wish, entry.found)
-      // Gone with the server: what became of it shows when there is one again.
-      const answer = await this.#ask(entry.pending).catch(() => undefined)
-      // Refused for now: it may be there all the same when the store is read anew.
-      if (!answer || answer.status === 503) continue
-      past.answeredAt = nowOf()
-      this.#answered(slot, entry, answer)
-      past.left = entry.found
+      await this.#wish(slot, entry)
     }
+  }
+
+  async #wish(slot: string, entry: LedgerEntry): Promise<void> {
+    const number = this.#nextNumber()
+    const wish = this.kind.wish(slot, entry.found, number, this.#random)
+    if (wish.told !== undefined) this.#mayTell.add(wish.told)
+    const pending = { wish, key: `proof-${number}` }
+    entry.pending = pending
+    const past = this.#keepPast(slot, wish, entry.found)
+    // Gone with the server: what became of it shows when there is one again.
+    const answer = await this.#ask(pending).catch(() => undefined)
+    // Refused for now: it may be there all the same when the store is read anew.
+    if (!answer || answer.status === 503) return
+    past.answeredAt = nowOf()
+    this.#answered(slot, entry, answer)
+    past.left = entry.found
   }
 
   #keepPast(slot: string, { body: _, ...wish }: Wish, before: Found | undefined): PastWish {

@@ -126,6 +126,11 @@ export class Office {
     await Promise.all(this.ledgers.map((ledger) => ledger.work(isOver)))
   }
 
+  /** One change of each slot of every clerk, one after the other. `answered`: after each, when nothing is under way. */
+  async takeTurns(answered: () => void): Promise<void> {
+    for (const ledger of this.ledgers) await ledger.takeTurns(answered)
+  }
+
   /** So much from one device, so that the database begins a new log on the way. */
   flood(megabytes: number, isOver: () => boolean): Promise<void> {
     return this.#flood(megabytes, isOver)
