@@ -87,6 +87,8 @@ describe('the command', () => {
   test('says so when Jazzer.js ends by itself', async () => {
     install('console.error("no such option"); process.exit(1)')
     await expect(run()).rejects.toThrow(/filters: Jazzer\.js ended with 1:\nno such option/)
+    install('console.error("INITED")')
+    await expect(run()).rejects.toThrow(/filters: Jazzer\.js ended with 0:\nINITED/)
   })
 
   test('says how much was tried when nothing is found', async () => {
