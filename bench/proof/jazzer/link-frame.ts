@@ -1,0 +1,112 @@
+import { isDeepStrictEqual } from 'node:util'
+import { expectThat, refusing, type Verdict } from '#bench/proof/jazzer/target'
+import { decodeFrame, isPlain, type LinkProtocol, withNumbers } from '#link/codec'
+import { declaredServices } from '#link/declaration'
+import { aboutOf, messageOf } from '#link/frame-fault'
+import { shapeOf as shapeSaid } from '#link/linked-services'
+import { readShortUpdate } from '#link/short-update'
+import { isUpdate, readItems, readUpdate, type UpdateFrame } from '#link/update-frame'
+import { type Items, isPropertyError } from '#model/entry'
+import { ErrorMessage, LongDeviceMessage } from '#model/link-message'
+import { Problem } from '#model/problem'
+import { propertyTypes } from '#model/property-type'
+import { type Shape, shapeOf } from '#model/shape'
+
+/** A device with one property of each type, from 1, in its one service. */
+const properties = [...propertyTypes.values()].map((type, place) => ({ propId: place + 1, type, modifier: 0 }))
+export const declared: Shape = shapeOf('declared', 'all-types', properties)
+
+/** Frames of every kind that are taken from that device, whose address is 1. */
+export const goodFrames: readonly unknown[] = [
+  {
+    type: 'HELLO',
+    deviceIdentifier: 'A',
+    session: 'boot-1',
+    project: 'thermo',
+    firmwares: [{ firmware: '1.4.2', hardware: 'rev-b', index: 0 }],
+    autoUpdate: false,
+    services: [
+      {
+        serviceIdentifier: 'svc',
+        properties: [
+          { propId: 1, type: 'UINT8', value: 1 },
+          { propId: 2, type: 'STRING', modifier: { isReadOnly: true } },
+          { propId: 3, type: 'INT16-ARRAY', value: [1, -1] },
+        ],
+      },
+    ],
+  },
+  {
+    type: 'UPDATE',
+    flakeAddress: 1,
+    seq: 1,
+    serviceIdentifier: 'all-types',
+    updates: [
+      { propId: 1, value: 7 },
+      { propId: 2, error: 'broken' },
+    ],
+    timestamp: 1_760_000_000_000,
+  },
+  ['U', 1, 2, 0, [1, 8, 3, { e: 'broken' }], 1_760_000_000_000],
+  ['U', 1, 3, 0, properties.flatMap(({ propId, type }) => (type.isArray ? [propId, []] : []))],
+  { type: 'RESULT', flakeAddress: 1, id: 'x', results: [{ propId: 1, status: 'OK' }] },
+  { type: 'FIRMWARE_STATUS', flakeAddress: 1, id: 'x', status: 'DOWNLOADING', progress: 5, message: 'on it' },
+  { type: 'BYE', flakeAddress: 1 },
+]
+
+/** A frame as a link reads it, up to what its device is told. Contract 7. */
+export function readFrame(protocol: LinkProtocol, bytes: Uint8Array): Verdict {
+  const isBinary = protocol === 'msgpack'
+  const short = isBinary ? readShortUpdate(bytes) : undefined
+  let frame: unknown
+  try {
+    frame = decodeFrame(protocol, bytes, isBinary)
+  } catch (error) {
+    expectThat(short === undefined, 'what is read by hand is read in general')
+    expectThat(error instanceof Error, 'what is no frame is refused in words')
+    return 'refused'
+  }
+  if (isUpdate(frame)) {
+    const read = readUpdate(frame)
+    if (short) expectThat(isDeepStrictEqual(read, short), 'what is read by hand is what is read in general')
+    return read instanceof Problem ? refused(read.message, frame) : updated(read)
+  }
+  expectThat(short === undefined, 'what is read by hand is an UPDATE')
+  if (!isPlain(frame)) return 'refused'
+  const parsed = LongDeviceMessage.safeParse(withNumbers(frame))
+  if (!parsed.success) return refused(messageOf(parsed.error), frame)
+  const message = parsed.data
+  if (message.type !== 'HELLO') return 'taken'
+  return refusing(() => {
+    const services = declaredServices(message.services, (name, all) => shapeOf('said', name, all))
+    for (const { shape, items } of services) expectKept(shape, items)
+  }, 'value_bad')
+}
+
+function updated(read: UpdateFrame): Verdict {
+  const shape = shapeSaid({ services: [declared] }, read)
+  if (!shape) return 'refused'
+  const items = readItems(read, shape)
+  if (items instanceof Problem) return refused(items.message, read)
+  expectKept(shape, items)
+  return 'taken'
+}
+
+/** In an ERROR, which is a message of the protocol whatever the frame was. */
+function refused(message: string, frame: unknown): Verdict {
+  const said = { type: 'ERROR', code: 'BAD_MESSAGE', message, ...aboutOf(frame) }
+  expectThat(message !== '' && ErrorMessage.safeParse(said).success, 'a refusal is an ERROR')
+  return 'refused'
+}
+
+/** Values are in their normal form, which JSON leaves as it is. */
+function expectKept(shape: Shape, items: Items): void {
+  for (let at = 0; at < items.length; at += 2) {
+    const property = shape.properties[items[at] as number]
+    const value = items[at + 1]
+    expectThat(property !== undefined, 'a value is of a property')
+    if (value === undefined || value === null || isPropertyError(value)) continue
+    expectThat(isDeepStrictEqual(property?.type.accept(value), value), 'a normal form is its own')
+    expectThat(isDeepStrictEqual(JSON.parse(JSON.stringify(value)), value), 'a value survives JSON')
+  }
+}

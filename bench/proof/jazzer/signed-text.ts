@@ -1,0 +1,25 @@
+import { hkdfSync, sign } from 'node:crypto'
+import { base64urlOf } from '#iam/base64url'
+import { makeSigningKey, type SigningKey } from '#iam/signing-key'
+
+/** Always the same bytes for the same name. */
+export function bytesFor(name: string): (bytes: number) => Uint8Array {
+  return (bytes) => new Uint8Array(hkdfSync('sha256', name, '', '', bytes))
+}
+
+export function keyFor(name: string): SigningKey {
+  return makeSigningKey(bytesFor(name))
+}
+
+/**
+ * A JSON Web Signature of the bytes: as they are, one character each. Where they have a line break, which no such text
+ * has, what stands before and behind the first becomes header and claims of one with a good signature: chance makes none.
+ */
+export function signedText(bytes: Uint8Array, { privateKey }: SigningKey): string {
+  const all = Buffer.from(bytes)
+  const end = all.indexOf('\n')
+  if (end < 0) return all.toString('latin1')
+  const signed = `${base64urlOf(all.subarray(0, end))}.${base64urlOf(all.subarray(end + 1))}`
+  const signature = sign('sha256', Buffer.from(signed), { key: privateKey, dsaEncoding: 'ieee-p1363' })
+  return `${signed}.${base64urlOf(signature)}`
+}

@@ -1,0 +1,49 @@
+import { declared } from '#bench/proof/jazzer/link-frame'
+import { expectThat, refusing, seedsOf, type Target } from '#bench/proof/jazzer/target'
+import { AlarmBody } from '#model/alarm'
+import { conditionOperators } from '#model/condition'
+import { ServiceSchema } from '#model/service-schema'
+import { meantUnder, ReadCondition, Rule } from '#rules/alarm-rule'
+import { parseJson } from '#server/json-body'
+import { validate } from '#server/validation'
+
+export const about = 'JsonLogic of an alarm'
+
+export const seeds = seedsOf(
+  { '>': [{ var: '0x0001' }, 30] },
+  { and: [{ '<': [0, { var: 'level' }, 100] }, { '!': { missing: ['level', '0x0003.UINT32'] } }] },
+  { if: [{ in: [{ var: ['0x0002', 'x'] }, ['a', 'b']] }, { '+': ['1', 2, -3] }, { '%': [7, { var: ['no', 2] }] }] },
+  { '===': [{ max: [1, { min: [{ var: '0x0004' }, 2] }] }, { '/': [4, 2] }] },
+)
+
+const schema = ServiceSchema.parse({ name: 'All', properties: { '0x0001': { name: 'level' } } })
+const states = [31, 'abc', '7', null, true, [1, 'a'], { error: 'broken' }]
+
+export const words = [...conditionOperators.keys()].map((operator) => JSON.stringify(operator))
+
+export const fuzz: Target['fuzz'] = (bytes) =>
+  refusing(
+    () => {
+      const alarm = {
+        name: 'A',
+        severity: 'info',
+        serviceIdentifier: declared.serviceIdentifier,
+        condition: parseJson(bytes),
+      }
+      const { condition, ...body } = validate(AlarmBody, alarm) as AlarmBody
+      const [user, at] = ['crn#user:User111111', 1_790_000_000_000]
+      const people = { createdBy: user, createdAt: at, updatedBy: user, updatedAt: at }
+      const stored = { ...body, ...people, condition, forSeconds: 0, devices: null, groups: null, edit: 1 }
+      const counts = { judged: 0, errors: 0 }
+      const rule = new Rule('A', 1, stored, meantUnder(new ReadCondition(condition), schema), counts)
+      const shaped = rule.shaped(rule.placesIn(declared))
+      for (const first of states.keys()) {
+        const source = { at: (place: number) => states[(first + place) % states.length] ?? null }
+        const holds = shaped.judge(source)
+        expectThat([true, false, undefined].includes(holds), 'an alarm holds, holds not, or is not judged')
+        expectThat(shaped.judge(source) === holds, 'an alarm is judged alike')
+      }
+    },
+    'invalid',
+    'bad_request',
+  )

@@ -1,0 +1,67 @@
+import { expectThat, refusing, seedsOf, type Target } from '#bench/proof/jazzer/target'
+import { conditionOperators } from '#model/condition'
+import { FunctionBody } from '#model/function'
+import { FunctionGraph } from '#rules/function-graph'
+import type { Happened, Happening } from '#rules/function-list'
+import { parseJson } from '#server/json-body'
+import { validate } from '#server/validation'
+
+export const about = 'JsonLogic in the graph of a function'
+
+export const seeds = seedsOf(
+  { '>': [{ var: 'value' }, 30] },
+  { and: [{ '<': [0, { var: 'previous' }, 100] }, { '!': { missing: ['value', 'meta.a'] } }] },
+  { if: [{ in: [{ var: ['device', 'x'] }, ['A', 'B']] }, { '+': ['1', 2, -3] }, { '%': [7, { var: 'meta.n' }] }] },
+  { '===': [{ max: [1, { min: [{ var: 'time' }, 2] }] }, { '/': [4, { '-': 2 }] }] },
+  { or: [{ '!!': { var: 'meta' } }, { '!=': [{ var: 'meta.site.floor' }, null] }, { '*': [2, '3'] }] },
+)
+
+const values: readonly Happened[] = [31, 'abc', '7', null, true, [1, 'a'], { error: 'broken' }]
+const meta = { n: 3, site: { floor: 'x' }, 'site.floor': 0 }
+
+export const words = [...conditionOperators.keys()].map((operator) => JSON.stringify(operator))
+
+export const fuzz: Target['fuzz'] = (bytes) =>
+  refusing(
+    () => {
+      const nodes = [
+        { id: 'when', type: 'trigger', on: 'status' },
+        { id: 'if', type: 'condition', logic: parseJson(bytes) },
+        { id: 'tell', type: 'email', template: 'too-hot' },
+      ]
+      const edges = [
+        ['when', 'if'],
+        ['if', 'tell'],
+      ]
+      const body = validate(FunctionBody, { name: 'F', binding: {}, graph: { nodes, edges } }) as FunctionBody
+      const graph = new FunctionGraph('F', body.graph)
+      for (const value of values) {
+        const first = endOf(graph, value)
+        expectThat(endOf(graph, value) === first, 'a condition decides alike')
+      }
+    },
+    'invalid',
+    'bad_request',
+  )
+
+/** Where a run comes to: to its mail, or why not. */
+function endOf(graph: FunctionGraph, value: Happened): string {
+  const ends: string[] = []
+  const happening: Happening = {
+    value,
+    previous: 29,
+    device: 'A',
+    time: 1_790_000_000_000,
+    meta: () => meta,
+    passedAt: () => undefined,
+  }
+  graph.run(
+    0,
+    happening,
+    { stamped() {}, reached: ({ id }) => ends.push(id), failed() {} },
+    { entered() {}, stopped: (_, because) => ends.push(because) },
+  )
+  const [end = ''] = ends
+  expectThat(ends.length === 1 && /^(?:tell|false|error|no value: .)/s.test(end), `a run ends once: ${ends}`)
+  return end
+}

@@ -1,0 +1,45 @@
+import { bytesFor, keyFor, signedText } from '#bench/proof/jazzer/signed-text'
+import { expectThat, refusing, seedsOf, type Target } from '#bench/proof/jazzer/target'
+import { Nonces } from '#iam/nonces'
+import { type ProofRequest, Proofs } from '#iam/proof'
+import { ProofKeys } from '#iam/proof-keys'
+import { Replays } from '#iam/replays'
+import { tokenHash } from '#iam/token-hash'
+
+export const about = 'DPoP proofs, also with a good signature'
+
+const nowMs = 1_790_000_000_000
+const now = () => nowMs
+const key = keyFor('client')
+const nonces = new Nonces({ now, key: bytesFor('nonces')(32) })
+// No proof is used up, and no key kept: what comes of bytes is theirs alone.
+const proofs = new Proofs({
+  now,
+  nonces,
+  replays: new Replays({ now, random: bytesFor('replays') }),
+  keys: new ProofKeys(),
+})
+const [method, path, origin, token] = ['GET', '/api/v1/iam/me', 'http://127.0.0.1:8080', 'TOKEN']
+
+const header = JSON.stringify({ typ: 'dpop+jwt', alg: 'ES256', jwk: key.publicJwk })
+const claims = { jti: 'proof-1', htm: method, htu: origin + path, iat: nowMs / 1000, nonce: nonces.current }
+const good = Buffer.from(`${header}\n${JSON.stringify({ ...claims, ath: tokenHash(token) })}`)
+
+export const seeds = [good, ...seedsOf(signedText(good, key))]
+
+export const fuzz: Target['fuzz'] = (bytes) => {
+  const text = signedText(bytes, key)
+  const request: ProofRequest = {
+    method,
+    path,
+    seen: { origins: [origin], host: '127.0.0.1:8080', address: '127.0.0.1' },
+    header: () => text,
+    headerCount: () => 1,
+    addReplyHeader() {},
+  }
+  return refusing(
+    () => expectThat(proofs.check(request, token).jkt === key.kid, 'nobody else can sign'),
+    'unauthorized',
+    'bad_request',
+  )
+}

@@ -1,0 +1,57 @@
+import { bytesFor, keyFor, signedText } from '#bench/proof/jazzer/signed-text'
+import { expectThat, seedsOf, type Target } from '#bench/proof/jazzer/target'
+import { TokenCache } from '#iam/token-cache'
+import { Tokens } from '#iam/tokens'
+import { isServerMadeId, isTenantIdentifier } from '#model/identifier'
+import { everything } from '#model/scope'
+
+export const about = 'access, refresh and second-factor tokens, also with a good signature'
+
+const nowMs = 1_790_000_000_000
+const key = keyFor('server')
+const { kid: jkt } = keyFor('client')
+const keys = { current: key, find: (kid: string) => (kid === key.kid ? key : undefined) }
+
+/** Knows no token yet: each is read as if it came for the first time. */
+function freshTokens(): Tokens {
+  const cache = new TokenCache(4)
+  return new Tokens({
+    now: () => nowMs,
+    random: bytesFor('ids'),
+    keys: () => keys,
+    issuer: 'device-data-backend',
+    cache,
+  })
+}
+
+const [tenant, user, session, lifetimeMs] = ['default', 'User111111', 'Session111', 600_000]
+const made = freshTokens()
+const { grants } = everything
+const issued = [
+  made.issueAccess({ tenant, user, session, roles: ['admin'], grants, lifetimeMs, jkt }),
+  made.issueAccess({ tenant, user, session, roles: [], grants: [], lifetimeMs }),
+  made.issueBasicRefresh({ tenant, user, session, number: 1, endsAt: nowMs + lifetimeMs }),
+  made.issueSecondFactor({ tenant, user, version: 1, jkt, isEnrolling: false, lifetimeMs }),
+]
+
+export const seeds = seedsOf(...issued, ...issued.map(unsigned))
+
+/** Nothing is thrown: what is no token of ours is none. */
+export const fuzz: Target['fuzz'] = (bytes) => {
+  const text = signedText(bytes, key)
+  const tokens = freshTokens()
+  const { token, fault } = tokens.read(text)
+  const refresh = tokens.readBasicRefresh(text)
+  const factor = tokens.readSecondFactor(text, jkt)
+  const taken = [fault === undefined ? token : undefined, refresh, factor].filter((each) => each !== undefined)
+  expectThat(taken.length < 2, 'a token is good for one use')
+  for (const each of taken) expectThat(isTenantIdentifier(each.tenant), 'a token is of a tenant')
+  for (const each of [token, refresh]) expectThat(!each || isServerMadeId(each.session), 'a token is of a session')
+  return taken.length > 0 ? 'taken' : 'refused'
+}
+
+/** Header and claims, for another signature. */
+function unsigned(text: string): string {
+  const [header = '', claims = ''] = text.split('.')
+  return [header, claims].map((part) => Buffer.from(part, 'base64url').toString()).join('\n')
+}
