@@ -23,6 +23,10 @@ export interface Wish {
   readonly told?: string
   /** A repeat of it may be refused though nothing is wrong. */
   readonly isOnceOnly?: boolean
+  /** What it is answered when it is done, where that is a refusal. */
+  readonly refusal?: number
+  /** Hears the answer when it is done: what is to be used later. */
+  readonly heard?: (answer: HttpAnswer) => void
 }
 
 /** One kind of write: slots that a clerk each changes again and again, and how to look at all of them at once. */
@@ -196,8 +200,8 @@ export class Ledger {
       const past = this.#keepPast(slot, wish, entry.found)
       // Gone with the server: what became of it shows when there is one again.
       const answer = await this.#ask(entry.pending).catch(() => undefined)
-      // Refused for now: it may be there all the same when the store is read anew.
-      if (!answer || answer.status === 503) continue
+      // Refused for now, or nobody knows: it may be there all the same when the store is read anew, or a device may have done it.
+      if (!answer || answer.status === 503 || answer.status === 504) continue
       past.answeredAt = nowOf()
       this.#answered(slot, entry, answer)
       past.left = entry.found
@@ -224,12 +228,13 @@ export class Ledger {
       this.counts.busy++
       return
     }
-    if (answer.status >= 300) {
+    if (wish.refusal === undefined ? answer.status >= 300 : answer.status !== wish.refusal) {
       const asked = `${slot}: ${wish.method} ${wish.path}`
       this.#wrong(`${asked} was answered ${answer.status} ${answer.text.slice(0, 200)}`)
       return
     }
     this.counts.acknowledged++
+    wish.heard?.(answer)
     if (wish.told !== undefined) this.#mustTell.add(wish.told)
     const held = typeof wish.held === 'function' ? wish.held(answer) : wish.held
     if (held === undefined) {
