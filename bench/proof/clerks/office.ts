@@ -5,6 +5,7 @@ import { readState, type StreamPosition } from '#bench/dashboard'
 import { administrator, asked, bringIn, gateway, readToken } from '#bench/harness/identity'
 import {
   actionsKind,
+  alarmedDevices,
   comingDevices,
   floodedDevice,
   madeDevicesKind,
@@ -32,6 +33,7 @@ import {
 import { ProofApi } from '#bench/proof/clerks/proof-api'
 import {
   alarmsKind,
+  alarmTurnsKind,
   apiKeysKind,
   functionOn,
   functionsKind,
@@ -41,6 +43,7 @@ import {
   subscriptionsKind,
   templatesKind,
   topicNames,
+  turningAlarm,
 } from '#bench/proof/clerks/rule-kinds'
 import type { SeededRandom } from '#bench/random'
 
@@ -95,6 +98,7 @@ export class Office {
     const first = (await readState(`http://127.0.0.1:${port}`, person)).position
     for (const deviceIdentifier of [...notedDevices, ...secretDevices])
       await api.must('POST', '/devices', { body: { deviceIdentifier } })
+    const { resourceIdentifier: alarm } = await api.must<Made>('POST', '/alarms', { body: turningAlarm })
     const link = gateway(key)
     const kinds = [
       schemasKind(),
@@ -112,6 +116,7 @@ export class Office {
       tenantsKind(),
       groupsKind(),
       alarmsKind(),
+      alarmTurnsKind(link, alarm),
       functionsKind(),
       templatesKind(),
       subscriptionsKind(topics),
@@ -156,7 +161,7 @@ export class Office {
    * `at`: Unix ms.
    */
   async faultsAt(at: number, place: Pick<OfficePlace, 'port' | 'dataFolder'>): Promise<readonly string[]> {
-    const api = new ProofApi(`http://127.0.0.1:${place.port}`, this.authorization, place.dataFolder)
+    const api = new ProofApi(`http://127.0.0.1:${place.port}`, this.authorization, place.dataFolder, { isCopy: true })
     return (await Promise.all(this.ledgers.map((ledger) => ledger.faultsAt(at, api)))).flat()
   }
 
@@ -216,9 +221,9 @@ export interface OfficePlace {
   readonly pauseTimes?: number
 }
 
-/** Those that report only for us to see whether they are let in; and values that go with a device that is deleted. */
+/** Those that report only for us to see whether they are let in, or to turn an alarm; and values that go with a device that is deleted. */
 function isOfOurs({ deviceIdentifier }: Readonly<Record<string, unknown>>): boolean {
-  return [...secretDevices, ...comingDevices, floodedDevice].includes(String(deviceIdentifier))
+  return [...secretDevices, ...comingDevices, ...alarmedDevices, floodedDevice].includes(String(deviceIdentifier))
 }
 
 interface Made {
