@@ -3,6 +3,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { readState, type StreamPosition } from '#bench/dashboard'
 import { administrator, asked, bringIn, gateway, readToken } from '#bench/harness/identity'
+import { boundSeats, boundSessionsKind } from '#bench/proof/clerks/bound-sessions'
 import {
   actionsKind,
   alarmedDevices,
@@ -81,7 +82,7 @@ export class Office {
     const person = `Bearer ${await readToken(port, administrator)}`
     const api = new ProofApi(`http://127.0.0.1:${port}`, person, where.dataFolder)
     const { key } = await asked<{ key: string }>(port, '/iam/provisioning-keys', { person, body: { name: 'Clerks' } })
-    for (const name of [...changedPasswords, ...seats]) await signUp(api, name)
+    for (const name of [...changedPasswords, ...seats, ...boundSeats]) await signUp(api, name)
     const body = { locales: { en: { subject: '{{value}}', text: '{{value}}' } } }
     await api.must('PUT', `/templates/${mailTemplate}`, { body })
     const topics: string[] = []
@@ -111,6 +112,7 @@ export class Office {
       usersKind(),
       passwordsKind(),
       sessionsKind(),
+      boundSessionsKind(),
       apiKeysKind(),
       provisioningKeysKind(),
       tenantsKind(),

@@ -121,6 +121,14 @@ export function sessionsKind(): LedgerKind {
       }
       const refreshToken = refreshes.get(before.held)
       const headers = { authorization: `Bearer ${before.held}` }
+      if (random.below(4) === 0)
+        return {
+          method: 'DELETE',
+          path: `/auth/sessions/${sessionIn(before.held)}`,
+          headers,
+          held: undefined,
+          isOnceOnly: true,
+        }
       if (refreshToken === undefined || random.below(2) === 0)
         return { method: 'POST', path: '/auth/logout', headers, held: undefined, isOnceOnly: true }
       refreshes.delete(before.held)
@@ -143,6 +151,12 @@ export function sessionsKind(): LedgerKind {
       return found
     },
   }
+}
+
+/** Access tokens are JWTs that say their session. Contract 2, Tokens. */
+export function sessionIn(accessToken: string): string {
+  const [, payload = ''] = accessToken.split('.')
+  return (JSON.parse(Buffer.from(payload, 'base64url').toString()) as { sid: string }).sid
 }
 
 export function tenantsKind(): LedgerKind {
