@@ -133,6 +133,7 @@ async function leave(folder: string, { seed, lifeMs }: TailsProofOptions): Promi
     await server.kill()
   }
   dashboard?.stop()
+  await office?.end()
   if (!office) throw new Error('there was no life')
   return { dataFolder, office, told }
 }

@@ -21,6 +21,7 @@ import {
 } from '#bench/proof/clerks/device-kinds'
 import { pinsKind, releasesKind, rolloutsKind } from '#bench/proof/clerks/firmware-kinds'
 import { Ledger, type LedgerCounts, type LedgerKind } from '#bench/proof/clerks/ledger'
+import { isLinked, LinkedDevices, linkedActionsKind, linkedWritesKind } from '#bench/proof/clerks/linked-kinds'
 import {
   changedPasswords,
   firstPassword,
@@ -57,17 +58,19 @@ export class Office {
   readonly #dataFolder: string
   readonly #flood: (megabytes: number, isOver: () => boolean) => Promise<void>
   readonly #mailed: Ledger
+  readonly #linked: LinkedDevices
 
   private constructor(
     api: ProofApi,
     kinds: readonly LedgerKind[],
     mailed: LedgerKind,
-    where: OfficePlace & { readonly first: StreamPosition; readonly gateway: string },
+    where: OfficePlace & { readonly first: StreamPosition; readonly gateway: string; readonly linked: LinkedDevices },
   ) {
     this.#flood = (megabytes, isOver) => flood(api, where.gateway, megabytes, isOver)
     this.authorization = api.authorization
     this.first = where.first
     this.#dataFolder = where.dataFolder
+    this.#linked = where.linked
     let number = 0
     const next = () => ++number
     const { random, pauseTimes } = where
@@ -101,6 +104,7 @@ export class Office {
       await api.must('POST', '/devices', { body: { deviceIdentifier } })
     const { resourceIdentifier: alarm } = await api.must<Made>('POST', '/alarms', { body: turningAlarm })
     const link = gateway(key)
+    const linked = new LinkedDevices(api.url, key)
     const kinds = [
       schemasKind(),
       metaKind(),
@@ -108,6 +112,8 @@ export class Office {
       madeDevicesKind(),
       secretsKind(),
       actionsKind(),
+      linkedWritesKind(linked),
+      linkedActionsKind(linked),
       rolesKind(),
       usersKind(),
       passwordsKind(),
@@ -126,7 +132,12 @@ export class Office {
       pinsKind(),
       rolloutsKind(),
     ]
-    return new Office(api, kinds, mailedReportsKind(link), { ...where, first, gateway: link })
+    return new Office(api, kinds, mailedReportsKind(link), { ...where, first, gateway: link, linked })
+  }
+
+  /** Its devices leave their links. What is looked at from then on are copies. */
+  end(): Promise<void> {
+    return this.#linked.end()
   }
 
   async work(isOver: () => boolean): Promise<void> {
@@ -223,9 +234,12 @@ export interface OfficePlace {
   readonly pauseTimes?: number
 }
 
-/** Those that report only for us to see whether they are let in, or to turn an alarm; and values that go with a device that is deleted. */
+/** Those that report only for us to see whether they are let in, to turn an alarm or because they were written to; and values that go with a device that is deleted. */
 function isOfOurs({ deviceIdentifier }: Readonly<Record<string, unknown>>): boolean {
-  return [...secretDevices, ...comingDevices, ...alarmedDevices, floodedDevice].includes(String(deviceIdentifier))
+  return (
+    [...secretDevices, ...comingDevices, ...alarmedDevices, floodedDevice].includes(String(deviceIdentifier)) ||
+    isLinked(String(deviceIdentifier))
+  )
 }
 
 interface Made {
