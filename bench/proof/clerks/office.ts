@@ -25,6 +25,7 @@ import { isLinked, LinkedDevices, linkedActionsKind, linkedWritesKind } from '#b
 import {
   changedPasswords,
   firstPassword,
+  invitationsKind,
   passwordsKind,
   rolesKind,
   seats,
@@ -116,6 +117,7 @@ export class Office {
       linkedActionsKind(linked),
       rolesKind(),
       usersKind(),
+      invitationsKind(),
       passwordsKind(),
       sessionsKind(),
       boundSessionsKind(),

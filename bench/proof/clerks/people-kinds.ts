@@ -1,9 +1,10 @@
 import { basic } from '#bench/harness/identity'
+import type { HttpAnswer } from '#bench/http'
 import type { Found, LedgerKind, Wish } from '#bench/proof/clerks/ledger'
 import { madeIdOf } from '#bench/proof/clerks/ledger'
 import { slotsOf } from '#bench/proof/clerks/named'
 
-/** Writes about people: roles, users, passwords, sessions, tenants, signing keys. */
+/** Writes about people: roles, users, invitations, passwords, sessions of the Basic scheme, tenants. */
 
 export const changedPasswords = slotsOf('changing', 2)
 export const seats = slotsOf('seat', 3)
@@ -95,6 +96,60 @@ export function passwordsKind(): LedgerKind {
     },
   }
 }
+
+/** Somebody is invited, signs up with the code that was answered, and is removed. A code that was used is good no more. */
+export function invitationsKind(): LedgerKind {
+  /** By slot. */
+  const used = new Map<string, string>()
+  const codeIn = ({ text }: HttpAnswer) => `invited ${(JSON.parse(text) as { code: string }).code}`
+  return {
+    name: 'invitations',
+    slots: slotsOf('guest', 3),
+    unknown: 'invited, and nobody heard the code',
+    wish(slot, before, number, random): Wish {
+      const only = { isOnceOnly: true }
+      if (!before) {
+        const body = { name: slot, roles: ['viewer'] }
+        return { method: 'POST', path: '/iam/users', body, held: codeIn, ...only }
+      }
+      const path = `/iam/users/${slot}`
+      const [state, code = ''] = before.held.split(' ')
+      if (before.held === this.unknown) return { method: 'POST', path: `${path}/code`, held: codeIn, ...only }
+      if (state !== 'invited' || random.below(4) === 0) return { method: 'DELETE', path, held: undefined }
+      used.set(slot, code)
+      const password = `password ${number}`
+      const body = { name: slot, code, password }
+      return { method: 'POST', path: signUpPath, headers: nobody, body, held: `active ${password}`, ...only }
+    },
+    async look(api, entries) {
+      const found = new Map<string, Found>()
+      for (const [slot, { found: before, pending }] of entries) {
+        const { status, text } = await api.ask('GET', `/iam/users/${slot}`)
+        if (status === 404) continue
+        const { state } = JSON.parse(text) as { state: string }
+        if (state === 'invited') {
+          const isKnown = before?.held.startsWith('invited ') === true && !pending?.wish.path.endsWith('/code')
+          found.set(slot, { held: isKnown ? before.held : String(this.unknown) })
+          continue
+        }
+        const held = [before?.held, pending?.wish.held].find((each) => String(each).startsWith('active '))
+        const password = String(held).slice('active '.length)
+        const headers = { authorization: basic({ name: slot, password }) }
+        const asked = await api.ask('GET', '/iam/token', { headers })
+        if (asked.status !== 200) throw new Error(`${slot} is ${state}, and not let in by "${password}"`)
+        found.set(slot, { held: String(held) })
+        if (api.isCopy) continue
+        const body = { name: slot, code: used.get(slot), password: 'another password' }
+        const again = await api.ask('POST', signUpPath, { headers: nobody, body })
+        if (again.status !== 401) throw new Error(`the code of ${slot} was used, and answered ${again.status} again`)
+      }
+      return found
+    },
+  }
+}
+
+const signUpPath = '/iam/signup'
+const nobody = { authorization: '' }
 
 /** A session whose sign-in was answered is there, and one whose end was answered is not. */
 export function sessionsKind(): LedgerKind {
