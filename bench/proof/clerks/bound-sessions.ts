@@ -8,7 +8,7 @@ import type { SeededRandom } from '#bench/random'
 
 /** Sessions that are bound to a key (DPoP): begun, renewed, and ended in each of the ways there are. */
 
-export const boundSeats = slotsOf('bound', 3)
+export const boundSeats = slotsOf('bound-seat', 3)
 
 interface Pair {
   readonly accessToken: string

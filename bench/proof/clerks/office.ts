@@ -50,7 +50,7 @@ import {
 } from '#bench/proof/clerks/rule-kinds'
 import type { SeededRandom } from '#bench/random'
 
-/** Every kind of write that comes over HTTP, a clerk for each slot, and the books about them. */
+/** The kinds of write that come over HTTP, a clerk for each slot, and the books about them. docs/development.md says what is left out. */
 export class Office {
   readonly authorization: string
   /** From where on the administrator hears everything. */
