@@ -38,6 +38,10 @@ export function boundSessionsKind(): LedgerKind {
   return {
     name: 'bound sessions',
     slots: boundSeats,
+    async begin(api) {
+      const nonce = await nonceAt(api)
+      for (const seat of seats.values()) seat.begin({ api, nonce })
+    },
     wish: (slot, before, _, random) => seatOf(slot).wish(before, random),
     async look(api, entries) {
       const nonce = await nonceAt(api)
@@ -73,6 +77,10 @@ class Seat {
     this.#name = name
   }
 
+  begin(place: Place): void {
+    this.#place = place
+  }
+
   wish(found: Found | undefined, random: SeededRandom): Wish {
     const place = this.#place as Place
     if (!found) {
@@ -98,7 +106,6 @@ class Seat {
   /** What the books are to say of it. @throws when something is good that must not be, or the other way round */
   async look(place: Place, { found, pending }: LedgerEntry): Promise<string | undefined> {
     if (place.api.isCopy) return this.#lookAtCopy(place, found, pending !== undefined)
-    this.#place = place
     this.#isUntried = true
     if (!found) {
       if (this.#last) await this.#mustBeOver(place, this.#last)

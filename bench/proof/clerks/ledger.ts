@@ -37,6 +37,8 @@ export interface LedgerKind {
   readonly pauseMs?: number
   /** Statuses that say "not now", and change nothing. */
   readonly busy?: readonly number[]
+  /** Before the clerks work: what a server that was started since has to tell them. */
+  begin?(api: ProofApi): Promise<void>
   /** Of `number` nothing was ever wished before. */
   wish(slot: string, before: Found | undefined, number: number, random: SeededRandom): Wish
   /** All slots that hold something. `entries`: what is thought of them. @throws when what is there is no good */
@@ -116,6 +118,11 @@ export class Ledger {
 
   /** Until the server is gone, or `isOver`. */
   async work(isOver: () => boolean): Promise<void> {
+    const isThere = await (this.kind.begin?.(this.#api) ?? Promise.resolve()).then(
+      () => true,
+      () => false,
+    )
+    if (!isThere) return
     await Promise.all([...this.#entries].map(([slot, entry]) => this.#change(slot, entry, isOver)))
   }
 
