@@ -69,6 +69,8 @@ export function linkedWritesKind(devices: LinkedDevices): LedgerKind {
   return {
     name: 'writes to linked devices',
     slots: devices.written,
+    // Most of the time is theirs to be cut off in.
+    pauseMs: 15,
     // Its link was ended because the store took nothing, and is not back.
     busy: [409],
     wish: (slot, _, number): Wish => ({
