@@ -38,6 +38,8 @@ export function boundSessionsKind(): LedgerKind {
   return {
     name: 'bound sessions',
     slots: boundSeats,
+    // Some renewals fit into each life.
+    pauseMs: 40,
     async begin(api) {
       const nonce = await nonceAt(api)
       for (const seat of seats.values()) seat.begin({ api, nonce })
