@@ -137,6 +137,7 @@ class DiskRun {
   }
 
   async close(): Promise<void> {
+    await this.#office?.end()
     await this.#server?.kill()
     for (const { acknowledged } of Object.values(this.#office?.counts ?? {})) this.counts.acknowledged += acknowledged
     this.#office = undefined

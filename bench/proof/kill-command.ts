@@ -8,8 +8,8 @@ import { type Outcome, type Proof, positive, seedFrom, seedOption } from '#bench
 
 const help = `Usage: npm run proof -- kill [options]
 
-Kills the server (SIGKILL) again and again, while fleets report and clerks write all else there is to write, and counts what
-became of everything that was acknowledged.
+Kills the server (SIGKILL) again and again, while fleets report and clerks make every other kind of write that they know, and
+counts what became of everything that was acknowledged. docs/development.md names the kinds, and those left out.
 
   --rounds N            (500)
   --seed N              of chance (the clock)
@@ -22,7 +22,7 @@ became of everything that was acknowledged.
   --server FILE         instead of dist/src/main.js`
 
 export const killProof: Proof = {
-  about: '500 times SIGKILL under every kind of write',
+  about: '500 times SIGKILL under reports and every kind of write that clerks make',
   help,
   async run(args, print) {
     const { values } = parseArgs({

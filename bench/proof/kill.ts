@@ -151,6 +151,7 @@ class KillRun {
 
   async end(): Promise<void> {
     this.#witness?.dashboard.stop()
+    await this.#office?.end()
     await Promise.all(this.#fleets.map((fleet) => fleet.stop(false)))
     await this.#server?.kill()
   }

@@ -9,6 +9,7 @@ import { isPlainFailure, type Running, serve } from '#src/serve'
 /** Tokens last for the whole proof, who fails is not slowed down, no mail becomes part of a digest, and nothing is kept back. */
 export const patient = {
   TOKEN_LIFETIME_S: '86400',
+  ACCESS_TOKEN_LIFETIME_S: '86400',
   RATE_LIMITS: 'off',
   MAILS_PER_HOUR_MAX: '100000',
   STORAGE_HEADROOM_MB: '0',

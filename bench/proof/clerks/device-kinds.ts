@@ -15,6 +15,8 @@ export const secretDevices = slotsOf('SECRET', 2)
 export const comingDevices = slotsOf('COMING', 4)
 export const floodedDevice = 'FLOODED-0'
 export const mailedDevice = 'MAILED-0'
+/** An alarm is active on them with every other report. */
+export const alarmedDevices = slotsOf('ALARMED', 3)
 
 type Event = Readonly<Record<string, unknown>>
 

@@ -23,6 +23,10 @@ export interface Wish {
   readonly told?: string
   /** A repeat of it may be refused though nothing is wrong. */
   readonly isOnceOnly?: boolean
+  /** What it is answered when it is done, where that is a refusal. */
+  readonly refusal?: number
+  /** Hears the answer when it is done: what is to be used later. */
+  readonly heard?: (answer: HttpAnswer) => void
 }
 
 /** One kind of write: slots that a clerk each changes again and again, and how to look at all of them at once. */
@@ -33,6 +37,8 @@ export interface LedgerKind {
   readonly pauseMs?: number
   /** Statuses that say "not now", and change nothing. */
   readonly busy?: readonly number[]
+  /** Before the clerks work: what a server that was started since has to tell them. */
+  begin?(api: ProofApi): Promise<void>
   /** Of `number` nothing was ever wished before. */
   wish(slot: string, before: Found | undefined, number: number, random: SeededRandom): Wish
   /** All slots that hold something. `entries`: what is thought of them. @throws when what is there is no good */
@@ -112,6 +118,11 @@ export class Ledger {
 
   /** Until the server is gone, or `isOver`. */
   async work(isOver: () => boolean): Promise<void> {
+    const isThere = await (this.kind.begin?.(this.#api) ?? Promise.resolve()).then(
+      () => true,
+      () => false,
+    )
+    if (!isThere) return
     await Promise.all([...this.#entries].map(([slot, entry]) => this.#change(slot, entry, isOver)))
   }
 
@@ -211,8 +222,8 @@ export class Ledger {
     const past = this.#keepPast(slot, wish, entry.found)
     // Gone with the server: what became of it shows when there is one again.
     const answer = await this.#ask(pending).catch(() => undefined)
-    // Refused for now: it may be there all the same when the store is read anew.
-    if (!answer || answer.status === 503) return
+    // Refused for now, or nobody knows: it may be there all the same when the store is read anew, or a device may have done it.
+    if (!answer || answer.status === 503 || answer.status === 504) return
     past.answeredAt = nowOf()
     this.#answered(slot, entry, answer)
     past.left = entry.found
@@ -238,12 +249,13 @@ export class Ledger {
       this.counts.busy++
       return
     }
-    if (answer.status >= 300) {
+    if (wish.refusal === undefined ? answer.status >= 300 : answer.status !== wish.refusal) {
       const asked = `${slot}: ${wish.method} ${wish.path}`
       this.#wrong(`${asked} was answered ${answer.status} ${answer.text.slice(0, 200)}`)
       return
     }
     this.counts.acknowledged++
+    wish.heard?.(answer)
     if (wish.told !== undefined) this.#mustTell.add(wish.told)
     const held = typeof wish.held === 'function' ? wish.held(answer) : wish.held
     if (held === undefined) {

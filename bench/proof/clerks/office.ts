@@ -3,8 +3,10 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { readState, type StreamPosition } from '#bench/dashboard'
 import { administrator, asked, bringIn, gateway, readToken } from '#bench/harness/identity'
+import { boundSeats, boundSessionsKind } from '#bench/proof/clerks/bound-sessions'
 import {
   actionsKind,
+  alarmedDevices,
   comingDevices,
   floodedDevice,
   madeDevicesKind,
@@ -19,9 +21,11 @@ import {
 } from '#bench/proof/clerks/device-kinds'
 import { pinsKind, releasesKind, rolloutsKind } from '#bench/proof/clerks/firmware-kinds'
 import { Ledger, type LedgerCounts, type LedgerKind } from '#bench/proof/clerks/ledger'
+import { isLinked, LinkedDevices, linkedActionsKind, linkedWritesKind } from '#bench/proof/clerks/linked-kinds'
 import {
   changedPasswords,
   firstPassword,
+  invitationsKind,
   passwordsKind,
   rolesKind,
   seats,
@@ -32,6 +36,7 @@ import {
 import { ProofApi } from '#bench/proof/clerks/proof-api'
 import {
   alarmsKind,
+  alarmTurnsKind,
   apiKeysKind,
   functionOn,
   functionsKind,
@@ -41,10 +46,11 @@ import {
   subscriptionsKind,
   templatesKind,
   topicNames,
+  turningAlarm,
 } from '#bench/proof/clerks/rule-kinds'
 import type { SeededRandom } from '#bench/random'
 
-/** Every kind of write that comes over HTTP, a clerk for each slot, and the books about them. */
+/** The kinds of write that come over HTTP, a clerk for each slot, and the books about them. docs/development.md says what is left out. */
 export class Office {
   readonly authorization: string
   /** From where on the administrator hears everything. */
@@ -53,17 +59,19 @@ export class Office {
   readonly #dataFolder: string
   readonly #flood: (megabytes: number, isOver: () => boolean) => Promise<void>
   readonly #mailed: Ledger
+  readonly #linked: LinkedDevices
 
   private constructor(
     api: ProofApi,
     kinds: readonly LedgerKind[],
     mailed: LedgerKind,
-    where: OfficePlace & { readonly first: StreamPosition; readonly gateway: string },
+    where: OfficePlace & { readonly first: StreamPosition; readonly gateway: string; readonly linked: LinkedDevices },
   ) {
     this.#flood = (megabytes, isOver) => flood(api, where.gateway, megabytes, isOver)
     this.authorization = api.authorization
     this.first = where.first
     this.#dataFolder = where.dataFolder
+    this.#linked = where.linked
     let number = 0
     const next = () => ++number
     const { random, pauseTimes } = where
@@ -78,7 +86,7 @@ export class Office {
     const person = `Bearer ${await readToken(port, administrator)}`
     const api = new ProofApi(`http://127.0.0.1:${port}`, person, where.dataFolder)
     const { key } = await asked<{ key: string }>(port, '/iam/provisioning-keys', { person, body: { name: 'Clerks' } })
-    for (const name of [...changedPasswords, ...seats]) await signUp(api, name)
+    for (const name of [...changedPasswords, ...seats, ...boundSeats]) await signUp(api, name)
     const body = { locales: { en: { subject: '{{value}}', text: '{{value}}' } } }
     await api.must('PUT', `/templates/${mailTemplate}`, { body })
     const topics: string[] = []
@@ -95,7 +103,9 @@ export class Office {
     const first = (await readState(`http://127.0.0.1:${port}`, person)).position
     for (const deviceIdentifier of [...notedDevices, ...secretDevices])
       await api.must('POST', '/devices', { body: { deviceIdentifier } })
+    const { resourceIdentifier: alarm } = await api.must<Made>('POST', '/alarms', { body: turningAlarm })
     const link = gateway(key)
+    const linked = new LinkedDevices(api.url, key)
     const kinds = [
       schemasKind(),
       metaKind(),
@@ -103,15 +113,20 @@ export class Office {
       madeDevicesKind(),
       secretsKind(),
       actionsKind(),
+      linkedWritesKind(linked),
+      linkedActionsKind(linked),
       rolesKind(),
       usersKind(),
+      invitationsKind(),
       passwordsKind(),
       sessionsKind(),
+      boundSessionsKind(),
       apiKeysKind(),
       provisioningKeysKind(),
       tenantsKind(),
       groupsKind(),
       alarmsKind(),
+      alarmTurnsKind(link, alarm),
       functionsKind(),
       templatesKind(),
       subscriptionsKind(topics),
@@ -119,7 +134,12 @@ export class Office {
       pinsKind(),
       rolloutsKind(),
     ]
-    return new Office(api, kinds, mailedReportsKind(link), { ...where, first, gateway: link })
+    return new Office(api, kinds, mailedReportsKind(link), { ...where, first, gateway: link, linked })
+  }
+
+  /** Its devices leave their links. What is looked at from then on are copies. */
+  end(): Promise<void> {
+    return this.#linked.end()
   }
 
   async work(isOver: () => boolean): Promise<void> {
@@ -161,7 +181,7 @@ export class Office {
    * `at`: Unix ms.
    */
   async faultsAt(at: number, place: Pick<OfficePlace, 'port' | 'dataFolder'>): Promise<readonly string[]> {
-    const api = new ProofApi(`http://127.0.0.1:${place.port}`, this.authorization, place.dataFolder)
+    const api = new ProofApi(`http://127.0.0.1:${place.port}`, this.authorization, place.dataFolder, { isCopy: true })
     return (await Promise.all(this.ledgers.map((ledger) => ledger.faultsAt(at, api)))).flat()
   }
 
@@ -221,9 +241,12 @@ export interface OfficePlace {
   readonly pauseTimes?: number
 }
 
-/** Those that report only for us to see whether they are let in; and values that go with a device that is deleted. */
+/** Those that report only for us to see whether they are let in, to turn an alarm or because they were written to; and values that go with a device that is deleted. */
 function isOfOurs({ deviceIdentifier }: Readonly<Record<string, unknown>>): boolean {
-  return [...secretDevices, ...comingDevices, floodedDevice].includes(String(deviceIdentifier))
+  return (
+    [...secretDevices, ...comingDevices, ...alarmedDevices, floodedDevice].includes(String(deviceIdentifier)) ||
+    isLinked(String(deviceIdentifier))
+  )
 }
 
 interface Made {

@@ -1,9 +1,10 @@
 import { basic } from '#bench/harness/identity'
+import type { HttpAnswer } from '#bench/http'
 import type { Found, LedgerKind, Wish } from '#bench/proof/clerks/ledger'
 import { madeIdOf } from '#bench/proof/clerks/ledger'
 import { slotsOf } from '#bench/proof/clerks/named'
 
-/** Writes about people: roles, users, passwords, sessions, tenants, signing keys. */
+/** Writes about people: roles, users, invitations, passwords, sessions of the Basic scheme, tenants. */
 
 export const changedPasswords = slotsOf('changing', 2)
 export const seats = slotsOf('seat', 3)
@@ -96,6 +97,60 @@ export function passwordsKind(): LedgerKind {
   }
 }
 
+/** Somebody is invited, signs up with the code that was answered, and is removed. A code that was used is good no more. */
+export function invitationsKind(): LedgerKind {
+  /** By slot. */
+  const used = new Map<string, string>()
+  const codeIn = ({ text }: HttpAnswer) => `invited ${(JSON.parse(text) as { code: string }).code}`
+  return {
+    name: 'invitations',
+    slots: slotsOf('guest', 3),
+    unknown: 'invited, and nobody heard the code',
+    wish(slot, before, number, random): Wish {
+      const only = { isOnceOnly: true }
+      if (!before) {
+        const body = { name: slot, roles: ['viewer'] }
+        return { method: 'POST', path: '/iam/users', body, held: codeIn, ...only }
+      }
+      const path = `/iam/users/${slot}`
+      const [state, code = ''] = before.held.split(' ')
+      if (before.held === this.unknown) return { method: 'POST', path: `${path}/code`, held: codeIn, ...only }
+      if (state !== 'invited' || random.below(4) === 0) return { method: 'DELETE', path, held: undefined }
+      used.set(slot, code)
+      const password = `password ${number}`
+      const body = { name: slot, code, password }
+      return { method: 'POST', path: signUpPath, headers: nobody, body, held: `active ${password}`, ...only }
+    },
+    async look(api, entries) {
+      const found = new Map<string, Found>()
+      for (const [slot, { found: before, pending }] of entries) {
+        const { status, text } = await api.ask('GET', `/iam/users/${slot}`)
+        if (status === 404) continue
+        const { state } = JSON.parse(text) as { state: string }
+        if (state === 'invited') {
+          const isKnown = before?.held.startsWith('invited ') === true && !pending?.wish.path.endsWith('/code')
+          found.set(slot, { held: isKnown ? before.held : String(this.unknown) })
+          continue
+        }
+        const held = [before?.held, pending?.wish.held].find((each) => String(each).startsWith('active '))
+        const password = String(held).slice('active '.length)
+        const headers = { authorization: basic({ name: slot, password }) }
+        const asked = await api.ask('GET', '/iam/token', { headers })
+        if (asked.status !== 200) throw new Error(`${slot} is ${state}, and not let in by "${password}"`)
+        found.set(slot, { held: String(held) })
+        if (api.isCopy) continue
+        const body = { name: slot, code: used.get(slot), password: 'another password' }
+        const again = await api.ask('POST', signUpPath, { headers: nobody, body })
+        if (again.status !== 401) throw new Error(`the code of ${slot} was used, and answered ${again.status} again`)
+      }
+      return found
+    },
+  }
+}
+
+const signUpPath = '/iam/signup'
+const nobody = { authorization: '' }
+
 /** A session whose sign-in was answered is there, and one whose end was answered is not. */
 export function sessionsKind(): LedgerKind {
   /** By access token. Used once each: whether a refresh without an answer was done nobody knows. */
@@ -121,6 +176,14 @@ export function sessionsKind(): LedgerKind {
       }
       const refreshToken = refreshes.get(before.held)
       const headers = { authorization: `Bearer ${before.held}` }
+      if (random.below(4) === 0)
+        return {
+          method: 'DELETE',
+          path: `/auth/sessions/${sessionIn(before.held)}`,
+          headers,
+          held: undefined,
+          isOnceOnly: true,
+        }
       if (refreshToken === undefined || random.below(2) === 0)
         return { method: 'POST', path: '/auth/logout', headers, held: undefined, isOnceOnly: true }
       refreshes.delete(before.held)
@@ -143,6 +206,12 @@ export function sessionsKind(): LedgerKind {
       return found
     },
   }
+}
+
+/** Access tokens are JWTs that say their session. Contract 2, Tokens. */
+export function sessionIn(accessToken: string): string {
+  const [, payload = ''] = accessToken.split('.')
+  return (JSON.parse(Buffer.from(payload, 'base64url').toString()) as { sid: string }).sid
 }
 
 export function tenantsKind(): LedgerKind {

@@ -7,21 +7,24 @@ export interface Asking {
 
 /** The API as the administrator asks it; headers that are given go before his. */
 export class ProofApi {
-  readonly #base: string
+  /** `http://host:port` */
+  readonly url: string
   readonly authorization: string
   /** Of the server that is asked. */
   readonly dataFolder: string
+  /** It is another server, on a copy of the folder: no device is linked to it, and nobody goes on with what is asked there. */
+  readonly isCopy: boolean
 
-  /** `url`: `http://host:port` */
-  constructor(url: string, authorization: string, dataFolder: string) {
-    this.#base = `${url}/api/v1`
+  constructor(url: string, authorization: string, dataFolder: string, { isCopy = false } = {}) {
+    this.url = url
+    this.isCopy = isCopy
     this.authorization = authorization
     this.dataFolder = dataFolder
   }
 
   ask(method: string, path: string, { body, headers }: Asking = {}): Promise<HttpAnswer> {
     const isBytes = body instanceof Uint8Array
-    return request(`${this.#base}${path}`, {
+    return request(`${this.url}/api/v1${path}`, {
       method,
       headers: {
         authorization: this.authorization,

@@ -1,9 +1,16 @@
-import { clerkPropId, clerkService, mailedDevice, notedDevices } from '#bench/proof/clerks/device-kinds'
-import type { LedgerKind, Wish } from '#bench/proof/clerks/ledger'
+import {
+  alarmedDevices,
+  clerkPropId,
+  clerkService,
+  mailedDevice,
+  notedDevices,
+  reportOf,
+} from '#bench/proof/clerks/device-kinds'
+import type { Found, LedgerKind, Wish } from '#bench/proof/clerks/ledger'
 import { madeIdOf } from '#bench/proof/clerks/ledger'
 import { namedKind, slotsOf } from '#bench/proof/clerks/named'
 
-/** Writes about what is judged and who hears of it: groups, alarms, functions, templates, subscriptions. */
+/** Writes about what is judged and who hears of it: groups, alarms and what they become, functions, templates, subscriptions. */
 
 type Event = Readonly<Record<string, unknown>>
 
@@ -64,6 +71,71 @@ export function alarmsKind(): LedgerKind {
       return name !== undefined && slots.includes(name.split(' ')[0] ?? '') ? name : undefined
     },
   })
+}
+
+/** Active while what a device reports is odd: whoever counts up turns it with each report. */
+export const turningAlarm = {
+  name: 'turning',
+  severity: 'info',
+  serviceIdentifier: clerkService,
+  condition: { '==': [{ '%': [{ var: '0x10' }, 2] }, 1] },
+  devices: alarmedDevices,
+} as const
+
+/**
+ * Reports, each of which turns an alarm: it stands as the last of them says, and each turn is told once, in their order.
+ * `gateway`: speaks for any device. `alarm`: the resource name of `turningAlarm`.
+ */
+export function alarmTurnsKind(authorization: string, alarm: string): LedgerKind {
+  /** By device, its turns by their offsets: a second listener hears the same ones. */
+  const turns = new Map<string, Map<unknown, number>>()
+  const turnOf = (device: string, count: number) => `${device} ${count % 2 === 1 ? 'active' : 'inactive'} ${count}`
+  return {
+    name: 'alarm turns',
+    slots: alarmedDevices,
+    told({ type, resourceIdentifier, deviceIdentifier, offset }: Event) {
+      if (type !== 'ALARM_STATUS_ACTIVE' && type !== 'ALARM_STATUS_INACTIVE') return undefined
+      if (resourceIdentifier !== alarm) return undefined
+      const device = String(deviceIdentifier)
+      const counted = turns.get(device) ?? new Map<unknown, number>()
+      turns.set(device, counted)
+      const count = counted.get(offset) ?? counted.size + 1
+      counted.set(offset, count)
+      const state = type === 'ALARM_STATUS_ACTIVE' ? 'active' : 'inactive'
+      return `${device} ${state} ${count}`
+    },
+    wish(slot, before): Wish {
+      const count = Number(before?.held.split(' ').at(-1) ?? 0) + 1
+      const held = turnOf(slot, count)
+      const headers = { authorization }
+      return { method: 'POST', path: '/link', headers, body: reportOf(slot, count), held, told: held, isOnceOnly: true }
+    },
+    async look(api) {
+      const query = alarmedDevices.map((device) => `&deviceIdentifier=${device}`).join('')
+      const rows = await api.rows<DeviceRow>(`/devices?depth=2${query}`)
+      const standing = await api.rows<StatusRow>(`/alarms/status?active=true${query}`)
+      const found = new Map<string, Found>()
+      for (const { deviceIdentifier, services } of rows) {
+        const count = services[0]?.properties[clerkPropId]?.value ?? 0
+        const isActive = standing.some(
+          (row) => row.resourceIdentifier === alarm && row.deviceIdentifier === deviceIdentifier,
+        )
+        const state = isActive ? 'active' : 'inactive'
+        found.set(deviceIdentifier, { held: `${deviceIdentifier} ${state} ${count}` })
+      }
+      return found
+    },
+  }
+}
+
+interface DeviceRow {
+  readonly deviceIdentifier: string
+  readonly services: readonly { readonly properties: Readonly<Record<string, { readonly value?: number }>> }[]
+}
+
+interface StatusRow {
+  readonly resourceIdentifier: string
+  readonly deviceIdentifier: string
 }
 
 export function templatesKind(): LedgerKind {

@@ -161,6 +161,7 @@ async function record(
     rmSync(trace)
   }
   dashboard?.stop()
+  await office?.end()
   if (!office) throw new Error('nothing was recorded')
   return { office, operations, firstAt, heard }
 }

@@ -95,6 +95,7 @@ class SoakRun {
   #server: ServerProcess | undefined
   #sampler: Sampler | undefined
   #witness: Witness | undefined
+  #office: Office | undefined
   #fleets: readonly Fleet[] = []
   #isOver = false
 
@@ -111,6 +112,7 @@ class SoakRun {
     const server = await startServer(this.#settings())
     this.#server = server
     const office = await Office.open({ ...this.#place, random, pauseTimes })
+    this.#office = office
     const { authorization } = office
     const api = new ProofApi(url, authorization, this.#place.dataFolder)
     const { key } = await asked<{ key: string }>(this.#place.port, '/iam/provisioning-keys', {
@@ -163,6 +165,7 @@ class SoakRun {
     this.#isOver = true
     this.#sampler?.stop()
     this.#witness?.dashboard.stop()
+    await this.#office?.end()
     await Promise.all(this.#fleets.map((fleet) => fleet.stop(false)))
     await this.#server?.kill()
   }

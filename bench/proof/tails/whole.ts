@@ -83,6 +83,7 @@ export async function leave(
     await server.kill()
   }
   dashboard?.stop()
+  await office?.end()
   const last = dashboard?.position
   if (!office || !last) throw new Error('there was no life')
   const manifest = await readManifest(database)
