@@ -5,7 +5,7 @@ import { type Proof, positive, seedFrom, seedOption } from '#bench/proof/outcome
 const help = `Usage: npm run proof -- disk [options]
 
 Lets the disk refuse with EIO at some write, fsync, rename or open and all that follow (by strace, for the server's process
-alone), and fills it up (a small file system of its own; needs root), while clerks write everything there is to write.
+alone), and fills it up (a small file system of its own; needs root), while the clerks of the kill proof write.
 
   --refusals N          servers whose disk refuses (36)
   --fillings N          full disks (8)

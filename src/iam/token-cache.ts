@@ -19,10 +19,6 @@ export class TokenCache {
     this.#unbound = new BoundedMap(sizeMax)
   }
 
-  get size(): number {
-    return this.#bound.size + this.#unbound.size
-  }
-
   /** Wrapped as it is answered, so that a request makes nothing new. */
   find(hash: string): Found | undefined {
     return this.#bound.get(hash) ?? this.#unbound.get(hash)
@@ -31,7 +27,9 @@ export class TokenCache {
   /** `now`: Unix ms. Those that have ended by then leave. */
   remember(token: VerifiedToken, now: number): Found {
     const tokens = token.jkt === undefined ? this.#unbound : this.#bound
-    for (let { oldest } = tokens; oldest !== undefined; { oldest } = tokens) {
+    for (;;) {
+      const { oldest } = tokens
+      if (oldest === undefined) break
       const isEnded = (tokens.get(oldest)?.token.expiresAt ?? 0) <= now
       if (!isEnded && tokens.size < this.#sizeMax) break
       this.#drop(tokens, oldest)
