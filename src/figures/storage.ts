@@ -96,6 +96,13 @@ export const storageRows: readonly MetricRow[] = [
     read: awakeByKind,
   },
   {
+    name: 'ddb_reminders',
+    type: 'gauge',
+    help: 'Actors that are woken at a time: to end a session, forget an action, send a mail again',
+    from: 'registry',
+    read: ({ system }) => system.reminders.count,
+  },
+  {
     name: 'ddb_backups_total',
     type: 'counter',
     help: 'Backups that were begun, by how they ended',

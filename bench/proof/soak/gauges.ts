@@ -42,6 +42,7 @@ export const gauges = {
   external: { title: 'outside the heap', unit: 'MB', scale: megabyte, digits: 1 },
   descriptors: { title: 'open descriptors', unit: '', scale: 1, digits: 0, growthMax: 0.5, doubtMax: 5 },
   actors: { title: 'actors in memory', unit: '', scale: 1, digits: 0 },
+  reminders: { title: 'actors that are woken at a time', unit: '', scale: 1, digits: 0 },
   database: { title: 'database', unit: 'MB', scale: megabyte, digits: 0, growthMax: 5 },
   stream: { title: 'of that, the stream', unit: 'MB', scale: megabyte, digits: 0 },
   heardP50: { title: 'events heard, p50', unit: 'ms', scale: 1, digits: 1 },

@@ -15,6 +15,7 @@ const metrics: Readonly<Partial<Record<GaugeName, string>>> = {
   heapTotal: 'nodejs_heap_size_total_bytes',
   external: 'nodejs_external_memory_bytes',
   actors: 'ddb_actors_awake',
+  reminders: 'ddb_reminders',
   stream: 'ddb_stream_bytes',
 }
 
