@@ -98,7 +98,7 @@ export const storageRows: readonly MetricRow[] = [
   {
     name: 'ddb_reminders',
     type: 'gauge',
-    help: 'Actors that are woken at a time: to end a session, forget an action, send a mail again',
+    help: 'Actors that are woken at a time: to judge an alarm, end a session, forget an action',
     from: 'registry',
     read: ({ system }) => system.reminders.count,
   },
