@@ -86,7 +86,7 @@ export async function leave(
   await office?.end()
   const last = dashboard?.position
   if (!office || !last) throw new Error('there was no life')
-  const manifest = await readManifest(database)
+  const manifest = await readManifest(database, readdirSync(database))
   if (typeof manifest === 'string') throw new Error(`before anything was damaged: ${manifest}`)
   const logs = logsToRead(readdirSync(database), manifest)
   return {
