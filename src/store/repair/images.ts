@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto'
 import { createReadStream, type Dirent } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { releasePrefix } from '#actors/project/state'
 import type { StoredRelease } from '#model/release'
 import type { Row } from '#runtime/storage'
 import { imageFolder } from '#store/backup/form'
@@ -17,6 +16,9 @@ export interface ImageFault {
   /** That name it: `<tenant>/<project>/<release>` each. */
   readonly releases: readonly string[]
 }
+
+/** Of the name of a record; see `actors/project/state.ts`. */
+const releasePrefix = 'release/'
 
 /** Which images the releases among the rows of a database name. */
 export class NamedImages {
