@@ -37,6 +37,7 @@ export const tailsProof: Proof = {
           `${figures.warned} opened without a gap and said what they left out; ${figures.unharmed} did no harm; ` +
           `${figures.cutBetween} opened without a gap, cut off between two writes; ${figures.foundWhole} inside of tables, found by the doctor`,
         `${figures.repaired} repaired: opened again, and nobody resumes over what is lost`,
+        `${figures.beside} faults beside the database: of identity.key, of images, and of all of the database`,
       ],
       figures,
       problems,

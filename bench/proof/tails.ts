@@ -4,8 +4,10 @@ import { Dashboard } from '#bench/dashboard'
 import { temporaryFolder } from '#bench/harness/temporary-folder'
 import { ProofApi } from '#bench/proof/clerks/proof-api'
 import { openLeft } from '#bench/proof/left-folder'
+import { besideFaults } from '#bench/proof/tails/beside'
 import { faultsOf, type TailFault } from '#bench/proof/tails/fault'
 import { judge, type Verdict } from '#bench/proof/tails/judgement'
+import { rowsLost } from '#bench/proof/tails/kept-rows'
 import { leave, type Whole } from '#bench/proof/tails/whole'
 import { checkDatabase } from '#store/level-files/check'
 import { repairFolder } from '#store/repair/repair'
@@ -39,6 +41,8 @@ export interface TailsProofReport {
   readonly foundWhole: number
   /** Repaired, opened, and written to. */
   readonly repaired: number
+  /** Done to what lies beside the database, and said. */
+  readonly beside: number
   readonly problems: readonly string[]
 }
 
@@ -74,9 +78,18 @@ export async function proveTails(options: TailsProofOptions): Promise<TailsProof
       if ('problem' in judged) problems.push(`${fault.file}, ${fault.said}: ${judged.problem}`)
       else counts[judged.verdict]++
       if ('problem' in judged || (judged.verdict !== 'refused' && judged.verdict !== 'foundWhole')) continue
-      const fallen = await withDamaged(fault, `${state}-repaired`, whole, (copy) => repairFaults(copy, whole))
+      const fallen = await withDamaged(fault, `${state}-repaired`, whole, (copy) => repairFaults(fault, copy, whole))
       problems.push(...fallen.map((text) => `${fault.file}, ${fault.said}: after its repair ${text}`))
       if (fallen.length === 0) repaired++
+    }
+    const beside = besideFaults(whole).filter(({ file }) => options.trial?.files.test(file) ?? true)
+    for (const { file, said, damage, judge } of beside) {
+      const state = join(folder.path, 'state-beside')
+      cpSync(whole.dataFolder, state, { recursive: true })
+      damage(state)
+      const problem = await judge(state, whole)
+      if (problem !== undefined) problems.push(`${file}, ${said}: ${problem}`)
+      rmSync(state, { recursive: true, force: true })
     }
     return {
       seconds: (performance.now() - startedAt) / 1000,
@@ -84,6 +97,7 @@ export async function proveTails(options: TailsProofOptions): Promise<TailsProof
       faults: faults.length,
       ...counts,
       repaired,
+      beside: beside.length,
       problems,
     }
   } finally {
@@ -109,13 +123,18 @@ async function withDamaged<Result>(
 }
 
 /** What is wrong with what a repair makes of it: it must open, take writes, and be nothing that anybody resumes over. */
-async function repairFaults(state: string, whole: Whole): Promise<readonly string[]> {
+async function repairFaults({ file }: TailFault, state: string, whole: Whole): Promise<readonly string[]> {
   const found = await repairFolder({ folder: state, name: 'proof', isForced: false }).catch((error: Error) => error)
   if (found instanceof Error) return [`it is not mended: ${found.stack}`]
   if (found.keptIn === undefined) return ['nothing was found to mend']
   if (!readdirSync(state).includes(found.keptIn)) return ['the damaged one is not kept']
   const { damage } = await checkDatabase(join(state, 'db'), 'whole')
   if (damage.length > 0) return damage
+  if (/^(CURRENT|MANIFEST)/.test(file)) {
+    // All rows are in other files.
+    const lost = await rowsLost(join(whole.dataFolder, 'db'), join(state, 'db'))
+    if (lost.length > 0) return [`${lost.length} rows are lost, such as ${lost[0]}`]
+  }
   const left = await openLeft(state)
   if (!left.running) return [`it does not open: ${left.refusal}`]
   await left.running.stop()

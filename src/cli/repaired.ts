@@ -7,7 +7,7 @@ const namesShown = 20
 /** For people: what was mended, what is lost, and what to do now. */
 export function repairedText(folder: string, found: Repaired): string {
   const { damage, losses, givenUp, streams, rows, images, keptIn } = found
-  const imageLines = images.map((sha256) => `the image ${sha256} is damaged: upload it again`)
+  const imageLines = images.map(imageLine)
   if (keptIn === undefined) return [`${folder}: the database is whole; nothing was done`, ...imageLines, ''].join('\n')
   const gone = [
     ...streams.flatMap(({ tenant, gaps }) => gaps.map(([from, to]) => `tenant ${tenant}: events ${rangeOf(from, to)}`)),
@@ -28,6 +28,18 @@ export function repairedText(folder: string, found: Repaired): string {
     `keys before others do; when all is well, ${keptIn} may be deleted.`,
     '',
   ].join('\n')
+}
+
+function imageLine({ sha256, isThere, releases }: Repaired['images'][number]): string {
+  const of = releases.length > 0 ? `, of ${releases.map(releaseText).join(' and ')},` : ', which no release names,'
+  return `the image ${sha256}${of} is ${isThere ? 'damaged' : 'not there'}${releases.length > 0 ? ': upload it again' : ''}`
+}
+
+/** Of `<tenant>/<project>/<index>/<hardware>/<firmware>`. */
+function releaseText(name: string): string {
+  const [tenant, project, index, hardware, firmware] = name.split('/')
+  const kind = `${hardware === '' ? '' : ` for ${hardware}`}${index === '0' ? '' : ` (${index})`}`
+  return `release ${firmware}${kind} of project ${project} of tenant ${tenant}`
 }
 
 function shown(lines: readonly string[]): readonly string[] {

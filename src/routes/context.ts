@@ -38,7 +38,7 @@ export interface RouteContext {
   readonly images: BlobStore
   /** No image may be larger. */
   readonly imageBytesMax: number
-  readonly imageUses: Pick<ImageUses, 'keepWhile' | 'keepAll'>
+  readonly imageUses: Pick<ImageUses, 'isLost' | 'keepAll' | 'keepWhile'>
   readonly downloads: ImageDownloads
   readonly imageUrls: ImageUrls
   /** By which the update server signs its calls; undefined: nobody can. */

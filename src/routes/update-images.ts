@@ -12,13 +12,13 @@ export function updateImageRoutes(context: RouteContext): Binding[] {
 }
 
 async function read(
-  { images, downloads, imageUrls, world }: RouteContext,
+  { images, imageUses, downloads, imageUrls, world }: RouteContext,
   call: Call,
   sha256: string,
   signed: { readonly device: string; readonly exp: string; readonly sig: string },
 ): Promise<Reply> {
   if (!imageUrls.isGood(sha256, signed, world.now())) throw new Problem('forbidden')
-  const size = await images.sizeOf(sha256)
+  const size = imageUses.isLost(sha256) ? undefined : await images.sizeOf(sha256)
   if (size === undefined) throw new Problem('not_found')
   const etag = `"${sha256}"`
   const headers = { ETag: etag, 'Accept-Ranges': 'bytes' }

@@ -7,6 +7,7 @@
  * - Of neither a part nor an image is more than some pieces in memory at once.
  */
 export interface BlobStore {
+  /** @throws StorageFailure */
   open(): Promise<void>
   /**
    * Takes a part of what comes under a name, in order: `from` is its first byte, `size` the length of the whole, null when

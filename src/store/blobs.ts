@@ -50,11 +50,13 @@ class FileBlobs implements BlobStore {
     this.#sweptAt = options.now()
   }
 
-  open(): Promise<void> {
-    return this.#ofDisk(async () => {
+  async open(): Promise<void> {
+    try {
       await mkdir(this.#images, { recursive: true, mode: 0o700 })
       await mkdir(this.#uploads, { recursive: true, mode: 0o700 })
-    })
+    } catch (error) {
+      throw failureFrom(error, this.#options.folder)
+    }
   }
 
   async receive(name: string, part: BlobPart, pieces: AsyncIterable<Uint8Array>): Promise<BlobReceived> {
@@ -79,7 +81,7 @@ class FileBlobs implements BlobStore {
       for (let at = from; at < to; ) {
         const piece = room.subarray(0, to - at)
         const { bytesRead } = await this.#ofDisk(() => handle.read(piece, 0, piece.length, at))
-        if (bytesRead === 0) throw new Error(`the image ${sha256} ends before ${to}`)
+        if (bytesRead === 0) throw this.#problemOf(new Error(`the image ${sha256} ends before ${to}`))
         at += bytesRead
         yield piece.subarray(0, bytesRead)
       }
@@ -91,7 +93,8 @@ class FileBlobs implements BlobStore {
   sizeOf(sha256: string): Promise<number | undefined> {
     return this.#ofDisk(async () => {
       try {
-        return (await stat(this.#fileOf(sha256))).size
+        const found = await stat(this.#fileOf(sha256))
+        return found.isFile() ? found.size : undefined
       } catch (error) {
         if (isMissing(error)) return undefined
         throw error
@@ -119,8 +122,12 @@ class FileBlobs implements BlobStore {
     const freshFrom = this.#options.now() - freshMsMax
     for (const [sha256, at] of this.#fresh) if (at < freshFrom) this.#fresh.delete(sha256)
     await this.#ofDisk(async () => {
-      for (const sha256 of await readdir(this.#images)) {
-        if (!isNamed(sha256) && !this.#fresh.has(sha256)) await rm(join(this.#images, sha256), { force: true })
+      for (const entry of await readdir(this.#images, { withFileTypes: true })) {
+        const { name } = entry
+        // A folder there is none of ours.
+        if (!entry.isDirectory() && !isNamed(name) && !this.#fresh.has(name)) {
+          await rm(join(this.#images, name), { force: true })
+        }
       }
       await this.#parts.sweep(this.#underWay)
     })

@@ -119,6 +119,8 @@ async function read(file: string): Promise<string | undefined> {
     return await readFile(file, 'latin1')
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return undefined
+    // A folder, which holds no key either.
+    if (codeOf(error) === 'EISDIR') return ''
     throw error
   }
 }

@@ -14,6 +14,7 @@ import { failureFrom } from '#store/failure'
 import { headroomIn } from '#store/headroom'
 import { beginDatabase } from '#store/level-files/begin'
 import { checkDatabase } from '#store/level-files/check'
+import { goneText, isGone } from '#store/level-files/gone'
 import { syncFolder } from '#store/sync-folder'
 
 const MIB = 1024 * 1024
@@ -84,6 +85,7 @@ async function openLevel(folder: string, torn: (said: string) => void): Promise<
     foldersOpen.add(found)
     home = found
     await refuseHalfMade(found)
+    if (await isGone(found)) throw new StorageFailure('damaged', goneText(found))
     await mustBeWhole(found, torn)
     await beginDatabase(join(found, 'db'))
     const database = new Level<string, Uint8Array>(join(found, 'db'), {
@@ -95,6 +97,8 @@ async function openLevel(folder: string, torn: (said: string) => void): Promise<
     // LevelDB gives CURRENT its new name and syncs that no more: without it the next log would be read behind the one before
     // it, whose end may be gone. On ext4 any fsync does it.
     await syncFolder(join(found, 'db'))
+    // What is made beside it says that it was there.
+    await syncFolder(found)
     return new LevelStorage(database, found)
   } catch (error) {
     if (home !== undefined) foldersOpen.delete(home)

@@ -37,6 +37,9 @@ export interface UpdatesLog {
   error(fields: object, message: string): void
 }
 
+/** In one line of the log. */
+const lostShown = 20
+
 /** All that brings firmware to devices, put together: what begins updates, what they ask, and what they leave behind. */
 export class FirmwareUpdates {
   readonly server: UpdateServer
@@ -69,7 +72,17 @@ export class FirmwareUpdates {
       failed: failed('go on with updates'),
       bug: (error, where) => log.error({ err: error }, `a bug: ${where}`),
     })
-    this.imageUses = new ImageUses({ system, listing, images, failed: failed('take away images that nothing names') })
+    this.imageUses = new ImageUses({
+      system,
+      listing,
+      images,
+      failed: failed('take away images that nothing names'),
+      lost: (all) =>
+        log.warn(
+          { count: all.length, images: all.slice(0, lostShown) },
+          'images of releases are not there, or not as long as they were: upload them again',
+        ),
+    })
     this.downloads = new ImageDownloads({ images, world })
     this.walks = new Walks({
       system,

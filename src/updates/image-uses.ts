@@ -14,6 +14,17 @@ export interface ImageUsesParts {
   readonly images: Pick<BlobStore, 'remove' | 'sweep' | 'sizeOf'>
   /** What could not be read is read again; an image that could not be taken away goes at the next start. */
   readonly failed: (error: unknown) => void
+  /** After each reading of what is stored, where there are any. */
+  readonly lost: (images: readonly LostImage[]) => void
+}
+
+/** An image that releases name, and whose file is not there, or is not as long as it was when it came. */
+export interface LostImage {
+  readonly sha256: string
+  /** `<tenant>/<project>/<release>` each. */
+  readonly releases: readonly string[]
+  /** Undefined: there is no file. */
+  readonly bytes: number | undefined
 }
 
 const listedAtATime = 256
@@ -26,6 +37,7 @@ const retryMs = 1_000
  * - None goes that a stored release names, whatever fails: it is taken away behind the commit that ended its last use.
  * - Until all that is stored was read none goes at all.
  * - One that nothing names, because a process died between its coming and its release, goes at the next start.
+ * - One that is named, and is not there whole, is said, and handed out to nobody until it came again.
  */
 export class ImageUses {
   readonly #parts: ImageUsesParts
@@ -36,6 +48,9 @@ export class ImageUses {
   readonly #removals = new Map<string, Promise<void>>()
   /** Their last use may have ended while it was not known yet what is stored, or while all were kept. */
   readonly #unsure = new Set<string>()
+  /** By SHA-256: how long it has to be, of all that was read. */
+  readonly #sizes = new Map<string, number>()
+  readonly #lost = new Set<string>()
   /** How many want all of them kept. */
   #keepers = 0
   #sweep: Promise<void> | undefined
@@ -58,6 +73,7 @@ export class ImageUses {
     const { system, images, failed } = this.#parts
     this.#isRead = false
     this.#names.clear()
+    this.#sizes.clear()
     try {
       await this.#read(isLate)
       if (isLate()) return
@@ -66,6 +82,7 @@ export class ImageUses {
       await this.#sweep
       // What came a moment ago is not swept.
       this.#removeUnsure()
+      await this.#lookForLost(isLate)
     } catch (error) {
       // After a failed write it is opened again when the store was read.
       if (isLate() || (error instanceof Problem && error.code === 'storage')) return
@@ -82,6 +99,11 @@ export class ImageUses {
   /** Whether a release names it, or is about to; of all while not all are known, or all are kept. */
   isNamed(sha256: string): boolean {
     return !this.#isRead || this.#keepers > 0 || this.#names.has(sha256) || this.#holds.has(sha256)
+  }
+
+  /** Whether what is there under its name is not the image, as far as its length tells. */
+  isLost(sha256: string): boolean {
+    return this.#lost.has(sha256)
   }
 
   /** To be called for each project. */
@@ -110,6 +132,7 @@ export class ImageUses {
       if ((await this.#parts.images.sizeOf(sha256)) === undefined) {
         throw new Problem('conflict', 'the same image was being deleted: send it again')
       }
+      this.#lost.delete(sha256)
       return await work()
     } finally {
       const left = (this.#holds.get(sha256) ?? 1) - 1
@@ -152,7 +175,28 @@ export class ImageUses {
 
   #readProject(tenant: string, project: string): void {
     const { releases } = this.#parts.system.look(projectAddress(tenant, project)) as ProjectState
-    for (const [release, { sha256 }] of releases) this.#add(sha256, nameOf(tenant, project, release))
+    for (const [release, { sha256, size }] of releases) {
+      this.#add(sha256, nameOf(tenant, project, release))
+      this.#sizes.set(sha256, size)
+    }
+  }
+
+  /** Lengths alone: to read all of them would take minutes of the disk. */
+  async #lookForLost(isLate: () => boolean): Promise<void> {
+    const found: LostImage[] = []
+    for (const [sha256, size] of this.#sizes) {
+      const bytes = await this.#parts.images.sizeOf(sha256)
+      if (isLate()) return
+      const names = this.#names.get(sha256)
+      // Its last release may have ended meanwhile, or the image come anew.
+      if (bytes === size || !names || this.#holds.has(sha256)) this.#lost.delete(sha256)
+      else {
+        this.#lost.add(sha256)
+        found.push({ sha256, releases: [...names], bytes })
+      }
+    }
+    this.#sizes.clear()
+    if (found.length > 0) this.#parts.lost(found)
   }
 
   #add(sha256: string, name: string): void {
@@ -163,7 +207,10 @@ export class ImageUses {
 
   #drop(sha256: string, name: string): void {
     const names = this.#names.get(sha256)
-    if (names?.delete(name) && names.size === 0) this.#names.delete(sha256)
+    if (names?.delete(name) && names.size === 0) {
+      this.#names.delete(sha256)
+      this.#lost.delete(sha256)
+    }
     this.#removeUnnamed(sha256)
   }
 

@@ -33,6 +33,15 @@ test('what is missing of a damaged log was behind the damage', { timeout: 120_00
   expect(warned, `seed ${seed}`).toBeGreaterThan(0)
 })
 
+test('what is damaged of a manifest, or beside the database, is said', { timeout: 120_000 }, async () => {
+  const seed = newSeed()
+  const trial = { files: /^(MANIFEST|identity\.key|images|db)/, plant: () => {} }
+  const { problems, refused, beside } = await proveTails({ ...options, seed, trial })
+  expect(problems, `seed ${seed}`).toEqual([])
+  expect(refused, `seed ${seed}`).toBeGreaterThan(3)
+  expect(beside, `seed ${seed}`).toBe(13)
+})
+
 test('a server that leaves out more, and warns of the end of its log, is found', { timeout: 120_000 }, async () => {
   const seed = newSeed()
   /** Thirty more writes, and all but a byte of one. */

@@ -1,4 +1,9 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { appendFile, mkdir, mkdtemp, rm, stat, truncate } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { fileBlobs } from '#store/blobs'
+import { memoryPlace } from '#store/memory'
 import { FirmwareGround, sha256Of } from '#test/routes/firmware-ground'
 
 /** Contract 6, images; RFC 9110 §13, §14. */
@@ -101,6 +106,38 @@ test('what we did not sign says nothing', async () => {
   for (const path of paths) {
     const { status, bytes } = await get({}, path)
     expect([path, status, bytes.length]).toEqual([path, 403, 0])
+  }
+})
+
+test.each<[string, (file: string) => Promise<unknown>]>([
+  ['gone', (file) => rm(file)],
+  ['cut off', (file) => truncate(file, 100)],
+  ['emptied', (file) => truncate(file, 0)],
+  ['longer than it was', (file) => appendFile(file, 'x')],
+  ['a folder', (file) => rm(file).then(() => mkdir(file))],
+])('an image of a release whose file is %s at a start is not there, until it is uploaded again', async (_, damage) => {
+  const folder = await mkdtemp(join(tmpdir(), 'images-'))
+  const images = fileBlobs({ folder, bytesMax: 1_000_000, headroomBytes: 0, now: Date.now })
+  const place = memoryPlace()
+  const release = '/updates/projects/boiler/releases/1.5.0'
+  const before = await FirmwareGround.open({ images }, place)
+  await before.upload(release, image)
+  await before.close()
+  const file = join(folder, 'images', sha256)
+  await damage(file)
+  const after = await FirmwareGround.open({ images }, place)
+  try {
+    const { context } = after.assembly
+    const query = (context.imageUrls as { queryOf(...of: unknown[]): string }).queryOf(sha256, 'S', Date.now() + 60_000)
+    const ask = () => after.call('GET', `/updates/images/${sha256}?${query}`)
+    await vi.waitFor(async () => expect((await ask()).status).toBe(404))
+    if ((await stat(file).catch(() => undefined))?.isDirectory()) await rm(file, { recursive: true })
+    expect((await after.upload(release, image)).status).toBe(200)
+    const { status, bytes } = await ask()
+    expect([status, bytes.equals(image)]).toEqual([200, true])
+  } finally {
+    await after.close()
+    await rm(folder, { recursive: true })
   }
 })
 

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmdirSync } from 'node:fs'
-import { readdir, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
@@ -59,7 +59,9 @@ describe('files', () => {
 
   test('an image that was changed to be shorter is not handed out as whole', async () => {
     const folder = newFolder()
-    const { store, close } = await stageIn(folder)
+    const failures: Error[] = []
+    const failed = (error: Error) => failures.push(error)
+    const store = fileBlobs({ folder, bytesMax, headroomBytes: 0, now: Date.now, failed })
     await store.open()
     const sha256 = hashOf(bytesOf(1000))
     await store.receive('a', { from: 0, size: null }, piecesOf(bytesOf(1000)))
@@ -67,7 +69,29 @@ describe('files', () => {
     const read = async () => {
       for await (const _ of store.read(sha256, 0, 1000));
     }
-    await expect(read()).rejects.toThrow(`the image ${sha256} ends before 1000`)
+    await expect(read()).rejects.toMatchObject({ code: 'storage' })
+    expect(failures).toMatchObject([{ message: expect.stringContaining(`the image ${sha256} ends before 1000`) }])
+    await rm(folder, { recursive: true })
+  })
+
+  test('a folder of the name of an image is none, and is swept by nobody', async () => {
+    const folder = newFolder()
+    const { store, close } = await stageIn(folder)
+    await store.open()
+    const sha256 = hashOf(bytesOf(1000))
+    await mkdir(join(folder, 'images', sha256))
+    await writeFile(join(folder, 'images', 'z'.repeat(64)), '')
+    expect(await store.sizeOf(sha256)).toBeUndefined()
+    await store.sweep(() => false)
+    expect(await readdir(join(folder, 'images'))).toEqual([sha256])
+    await close()
+  })
+
+  test.each(['images', 'uploads'])('are not opened where %s is no folder, and it is said', async (name) => {
+    const folder = newFolder()
+    await writeFile(join(folder, name), '')
+    const { store, close } = await stageIn(folder)
+    await expect(store.open()).rejects.toMatchObject({ name: 'StorageFailure', message: expect.stringContaining(name) })
     await close()
   })
 

@@ -135,6 +135,9 @@ test('what the disk refuses is said as of the store', async () => {
   await writeFile(folder, 'a file where the folder should be')
   await expect(open()).rejects.toMatchObject({ name: 'StorageFailure', code: 'io' })
   await rm(folder)
+})
+
+test('a folder in the place of the key holds none, and is said by its name', async () => {
   await mkdir(file, { recursive: true })
-  await expect(open()).rejects.toMatchObject({ name: 'StorageFailure', code: 'io' })
+  for (const isNeeded of [true, false]) await expect(open(isNeeded)).rejects.toThrow(`${file} holds no key`)
 })

@@ -3,15 +3,17 @@ import { projectAddress } from '#actors/project/address'
 import type { ProjectCommand } from '#actors/project/commands'
 import type { ProjectNotices } from '#actors/project/notices'
 import { StoreListing } from '#store/store-listing'
-import { putRelease } from '#test/actors/acting-project'
+import { putRelease, releaseOf } from '#test/actors/acting-project'
 import { ManualWorld } from '#test/runtime/manual-world'
 import { during, faultyPlace } from '#test/runtime/stage'
 import { ProjectStage, type ProjectStageOptions } from '#test/updates/project-stage'
-import { ImageUses } from '#updates/image-uses'
+import { ImageUses, type LostImage } from '#updates/image-uses'
 
 /** Images as a set of names: `a` stands for sixty-four of them. */
 class Images {
   readonly there = new Set<string>()
+  /** Of those that are not as long as they were. */
+  readonly sizes = new Map<string, number>()
   /** As long as it is set, removals wait for it. */
   door: Promise<void> | undefined
   isBroken = false
@@ -31,7 +33,7 @@ class Images {
   }
 
   async sizeOf(sha256: string): Promise<number | undefined> {
-    return this.there.has(sha256) ? 1 : undefined
+    return this.there.has(sha256) ? (this.sizes.get(sha256) ?? releaseOf('1.0.0').size) : undefined
   }
 }
 
@@ -40,6 +42,7 @@ class ImageStage extends ProjectStage {
   readonly uses: ImageUses
   readonly images: Images
   readonly failures: unknown[] = []
+  readonly lost: LostImage[] = []
 
   constructor(images: Images, options: ProjectStageOptions = {}) {
     const notices: ProjectNotices = {
@@ -54,6 +57,7 @@ class ImageStage extends ProjectStage {
       listing: new StoreListing(() => this.journal.storage),
       images,
       failed: (error) => this.failures.push(error),
+      lost: (images) => this.lost.push(...images),
     })
   }
 
@@ -112,6 +116,29 @@ test('at a start what nothing names goes, and what is named stays', async () => 
   expect(stage.images.shown).toBe('ab')
   await stage.putIn('pump', deletion('2.0.0'))
   expect(stage.images.shown).toBe('a')
+  await stage.close()
+})
+
+test('at a start what is named and not there, or of another length, is said, until it came again', async () => {
+  const before = await openImages()
+  for (const image of ['a', 'b', 'c']) await before.bring('boiler', putRelease(`1.0.${image.charCodeAt(0)}`, { image }))
+  await before.bring('pump', putRelease('1.0.0', { image: 'b' }))
+  await before.close()
+  before.images.there.delete(sha('b'))
+  before.images.sizes.set(sha('c'), 7)
+  const stage = await openImages(before, before.images)
+  expect(stage.lost).toEqual([
+    { sha256: sha('b'), releases: ['default/boiler/0//1.0.98', 'default/pump/0//1.0.0'], bytes: undefined },
+    { sha256: sha('c'), releases: ['default/boiler/0//1.0.99'], bytes: 7 },
+  ])
+  expect(['a', 'b', 'c'].map((image) => stage.uses.isLost(sha(image)))).toEqual([false, true, true])
+  stage.images.there.add(sha('b'))
+  await during(
+    stage.world,
+    stage.uses.keepWhile(sha('b'), async () => undefined),
+  )
+  await stage.putIn('boiler', deletion('1.0.99'))
+  expect(['b', 'c'].map((image) => stage.uses.isLost(sha(image)))).toEqual([false, false])
   await stage.close()
 })
 

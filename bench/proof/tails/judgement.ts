@@ -48,8 +48,6 @@ function isNamed({ file }: TailFault, refusal: string): boolean {
   if (refusal.startsWith('a bug')) return false
   const [, digits, kind] = /^(\d+)\.(ldb|log)$/.exec(file) ?? []
   const byNumber = digits === undefined ? undefined : `${kind === 'log' ? 'log' : 'table'} ${Number(digits)} `
-  // Cut off between two of its writes it is whole, and only does not fit to what is there.
-  if (file.startsWith('MANIFEST') && refusal.includes('the manifest names it')) return true
   return refusal.includes(file) || (byNumber !== undefined && refusal.includes(byNumber))
 }
 

@@ -4,6 +4,7 @@ import { Dashboard, type StreamEvent, type StreamPosition } from '#bench/dashboa
 import { identityOn } from '#bench/harness/identity'
 import { loadedBefore } from '#bench/harness/servers'
 import { Office } from '#bench/proof/clerks/office'
+import { ProofApi } from '#bench/proof/clerks/proof-api'
 import { patient } from '#bench/proof/left-folder'
 import { type LogMark, type WrittenLog, writtenLog } from '#bench/proof/tails/log-loss'
 import { SeededRandom } from '#bench/random'
@@ -25,6 +26,10 @@ export interface Whole {
   readonly marks: readonly LogMark[]
   /** All images that were there at a mark. */
   readonly imagesKept: string
+  /** SHA-256 of the image of a release that is there. */
+  readonly image: string
+  /** And of one whose release is in the tables, and its deletion in a log. */
+  readonly imageTakenAway: string
 }
 
 interface ToldEvent {
@@ -50,6 +55,7 @@ export async function leave(
     marks.push(markOf(database))
     keepImages(join(dataFolder, 'images'), imagesKept)
   }
+  const releases = new TailReleases()
   let office: Office | undefined
   let dashboard: Dashboard | undefined
   for (let life = 0; life < lives; life++) {
@@ -71,6 +77,9 @@ export async function leave(
       dashboard = new Dashboard({ url, from, authorization, isFolding: false, backoffMsMax: 200, onEvent })
       dashboard.start()
     }
+    const api = new ProofApi(`http://127.0.0.1:${port}`, office.authorization, dataFolder)
+    if (life === 0) await releases.make(api)
+    if (life === lives - 1) await releases.takeAway(api)
     let isOver = false
     const working = office.work(() => isOver)
     await new Promise((resolve) => setTimeout(resolve, lifeMs))
@@ -86,7 +95,7 @@ export async function leave(
   await office?.end()
   const last = dashboard?.position
   if (!office || !last) throw new Error('there was no life')
-  const manifest = await readManifest(database)
+  const manifest = await readManifest(database, readdirSync(database))
   if (typeof manifest === 'string') throw new Error(`before anything was damaged: ${manifest}`)
   const logs = logsToRead(readdirSync(database), manifest)
   return {
@@ -97,8 +106,35 @@ export async function leave(
     logs: logs.map((file) => writtenLog(file, readFileSync(join(database, file)))),
     marks,
     imagesKept,
+    image: releases.sha256Of('1.0.0'),
+    imageTakenAway: releases.sha256Of('2.0.0'),
   }
 }
+
+/** Two releases of a project of ours. */
+class TailReleases {
+  readonly #sha256 = new Map<string, string>()
+
+  async make(api: ProofApi): Promise<void> {
+    for (const firmware of ['1.0.0', '2.0.0']) {
+      const body = Buffer.alloc(5_000, firmware)
+      const { status, text } = await api.ask('PUT', `${tailReleases}/${firmware}`, { body })
+      if (status !== 201) throw new Error(`making a release is answered ${status} ${text}`)
+      this.#sha256.set(firmware, (JSON.parse(text) as { sha256: string }).sha256)
+    }
+  }
+
+  async takeAway(api: ProofApi): Promise<void> {
+    const { status, text } = await api.ask('DELETE', `${tailReleases}/2.0.0`)
+    if (status !== 204) throw new Error(`taking a release away is answered ${status} ${text}`)
+  }
+
+  sha256Of(firmware: string): string {
+    return this.#sha256.get(firmware) ?? ''
+  }
+}
+
+export const tailReleases = '/updates/projects/tails/releases'
 
 /** An image is taken away behind the write that gives it up: without that write it is asked for again. */
 function keepImages(images: string, kept: string): void {

@@ -1,12 +1,12 @@
-import { type FileHandle, open, readdir, readFile, stat } from 'node:fs/promises'
+import { type FileHandle, open, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { draftPattern } from '#store/level-files/begin'
 import { BadBytes } from '#store/level-files/byte-cursor'
+import { bytesOf, filesIn, ofFile } from '#store/level-files/folder'
 import { readLog } from '#store/level-files/log-file'
 import { type Manifest, manifestOf, type NamedTable } from '#store/level-files/manifest'
 import { rowsOf, tableIndex } from '#store/level-files/table-file'
 import { batchOf } from '#store/level-files/write-batch'
-import { isMissing } from '#store/missing'
 
 /** What is wrong with a database, before LevelDB opens it: it says nothing of much of this, and may take it away. */
 export interface Checked {
@@ -22,13 +22,14 @@ export interface Checked {
  */
 export type CheckDepth = 'ends' | 'whole'
 
-/** @param database the folder of LevelDB itself. @throws errors of the file system */
+/** @param database the folder of LevelDB itself. @throws errors of the file system, which name the file */
 export async function checkDatabase(database: string, depth: CheckDepth): Promise<Checked> {
-  const names = await namesIn(database)
-  if (!names.includes('CURRENT')) return { damage: headless(names), torn: [] }
-  const found = await readManifest(database)
-  if (typeof found === 'string') return { damage: [found], torn: [] }
-  const damage: string[] = []
+  const { names, odd } = await filesIn(database)
+  const noFiles = odd.map((name) => `${name} is no file`)
+  if (!names.includes('CURRENT')) return { damage: [...noFiles, ...headless([...names, ...odd])], torn: [] }
+  const found = await readManifest(database, names)
+  if (typeof found === 'string') return { damage: [...noFiles, found], torn: [] }
+  const damage = [...noFiles, ...missingOf(names, found)]
   for (const table of found.tables) damage.push(...(await tableDamage(database, names, table, depth)))
   const logs = await checkLogs(database, names, found)
   return { damage: [...damage, ...logs.damage], torn: logs.torn }
@@ -42,26 +43,61 @@ function headless(names: readonly string[]): readonly string[] {
   return isNew ? [] : ['CURRENT is not there, beside what belongs to a database']
 }
 
-/** The manifest that counts; a text: why there is none. */
-export async function readManifest(database: string): Promise<Manifest | string> {
-  const current = await readFile(join(database, 'CURRENT'), 'latin1')
+/** What CURRENT leads to. */
+export interface FoundManifest extends Manifest {
+  readonly name: string
+  /** Where it ends in the middle of a record. LevelDB takes that for its end, and so it is when a process died in it. */
+  readonly tornAt: number | undefined
+}
+
+/** The manifest that counts; a text: why there is none. @param names of the files there. @throws errors of the file system */
+export async function readManifest(database: string, names: readonly string[]): Promise<FoundManifest | string> {
+  const current = (await bytesOf(database, 'CURRENT')).toString('latin1')
   const [, name] = /^(MANIFEST-\d+)\n$/.exec(current) ?? []
   if (name === undefined) return 'CURRENT names no manifest'
+  if (!names.includes(name)) {
+    const others = names.filter((other) => /^MANIFEST-\d+$/.test(other))
+    return `${name} is not there, and CURRENT names it${others.length > 0 ? `; ${others.join(', ')} is there` : ''}`
+  }
   try {
-    const {
-      records,
-      tornAt,
-      isCutOff,
-      damagedAt = isCutOff ? undefined : tornAt,
-    } = readLog(await readFile(join(database, name)))
+    const read = readLog(await bytesOf(database, name))
+    const { records, tornAt, isCutOff, damagedAt = isCutOff ? undefined : tornAt } = read
     if (damagedAt !== undefined) return `${name} is damaged at byte ${damagedAt}`
     if (records.length === 0) return `${name} holds nothing whole`
-    return manifestOf(records)
+    return { ...manifestOf(records), name, tornAt }
   } catch (error) {
-    if (isMissing(error)) return `${name} is not there, and CURRENT names it`
     if (error instanceof BadBytes) return `${name} can't be read: ${error.message}`
     throw error
   }
+}
+
+/**
+ * What a manifest names that is not there, and what speaks for it that the manifest lacks its end, and not the folder those
+ * files: it would name others then. One that is cut off between two of its records is as whole as it was before the second.
+ */
+export function missingOf(names: readonly string[], manifest: FoundManifest): readonly string[] {
+  const { name, tables, logNumber, tornAt } = manifest
+  const lost = tables.filter(({ number }) => tableFileIn(names, number) === undefined)
+  const isLogLost = logNumber !== 0 && !names.some((each) => /^\d+\.log$/.test(each) && numberIn(each) === logNumber)
+  if (lost.length === 0 && !isLogLost) return []
+  const known = new Set(tables.map(({ number }) => number))
+  const unnamed = names.filter((each) =>
+    tablePattern.test(each) ? !known.has(numberIn(each)) : /^\d+\.log$/.test(each) && numberIn(each) > logNumber,
+  )
+  return [
+    ...(tornAt === undefined ? [] : [`${name} ends in the middle of a record, at byte ${tornAt}`]),
+    ...(tornAt === undefined && unnamed.length > 0
+      ? [`${name} seems to lack its end: it does not speak of ${unnamed.join(', ')}`]
+      : []),
+    ...lost.map(({ number }) => `table ${number} is not there, and ${name} names it`),
+    ...(isLogLost ? [`log ${logNumber} is not there, and ${name} names it`] : []),
+  ]
+}
+
+const tablePattern = /^\d+\.(ldb|sst)$/
+
+function numberIn(name: string): number {
+  return Number.parseInt(name, 10)
 }
 
 /** The file of a table, by the name it has; undefined when it is not there. */
@@ -77,7 +113,7 @@ async function tableDamage(
   depth: CheckDepth,
 ): Promise<readonly string[]> {
   const name = tableFileIn(names, number)
-  if (name === undefined) return [`table ${number} is not there, and the manifest names it`]
+  if (name === undefined) return []
   const path = join(database, name)
   const { size } = await stat(path)
   if (size !== bytes) return [`${name} has ${size} bytes, and was written with ${bytes}`]
@@ -89,7 +125,7 @@ async function tableDamage(
     return []
   } catch (error) {
     if (error instanceof BadBytes) return [`${name}: ${error.message}`]
-    throw error
+    throw ofFile(name, error)
   } finally {
     await file?.close()
   }
@@ -103,22 +139,20 @@ export function logsToRead(
   return names
     .filter((name) => /^\d+\.log$/.test(name))
     .filter((name) => {
-      const number = Number.parseInt(name, 10)
+      const number = numberIn(name)
       return number >= logNumber || (previousLogNumber !== 0 && number === previousLogNumber)
     })
-    .sort((a, b) => Number.parseInt(a, 10) - Number.parseInt(b, 10))
+    .sort((a, b) => numberIn(a) - numberIn(b))
 }
 
 async function checkLogs(database: string, names: readonly string[], manifest: Manifest): Promise<Checked> {
-  const { logNumber, lastSequence } = manifest
+  const { lastSequence } = manifest
   const damage: string[] = []
   const torn: string[] = []
   const logs = logsToRead(names, manifest)
-  if (logNumber !== 0 && !logs.some((name) => Number.parseInt(name, 10) === logNumber))
-    damage.push(`log ${logNumber} is not there, and the manifest names it`)
   let next: number | undefined
   for (const name of logs) {
-    const bytes = await readFile(join(database, name))
+    const bytes = await bytesOf(database, name)
     const { records, tornAt, damagedAt } = readLog(bytes)
     for (const record of records) {
       const { sequence, count } = batchOf(record)
@@ -130,13 +164,4 @@ async function checkLogs(database: string, names: readonly string[], manifest: M
     if (tornAt !== undefined) torn.push(`${name} ends in the middle of a write: ${bytes.length - tornAt} bytes`)
   }
   return { damage, torn }
-}
-
-async function namesIn(database: string): Promise<readonly string[]> {
-  try {
-    return await readdir(database)
-  } catch (error) {
-    if (isMissing(error)) return []
-    throw error
-  }
 }

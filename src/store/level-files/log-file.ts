@@ -11,13 +11,13 @@ const kinds = { zero: 0, full: 1, first: 2, middle: 3, last: 4 } as const
 export interface LogReading {
   readonly records: readonly Uint8Array[]
   /**
-   * Where it is not whole any more, and nothing whole follows: what was being written when the process or the machine died,
-   * and was told to nobody; or damage to the last that was written.
+   * Where the first record that is not whole begins, when nothing whole follows: what was being written when the process or
+   * the machine died, and was told to nobody; or damage to the last that was written.
    */
   readonly tornAt?: number
   /** It just ends there, or nothing but zeros follows: LevelDB itself takes that for an end, also of a manifest. */
   readonly isCutOff?: boolean
-  /** Where it is not as it was written, though something whole follows, which was not read. */
+  /** Where it is not as it was written, though something whole follows, or stands there, which was not read. */
   readonly damagedAt?: number
 }
 
@@ -30,11 +30,13 @@ export function readLog(bytes: Buffer): LogReading {
   let begunAt = 0
   for (let at = 0; at < bytes.length; ) {
     const piece = pieceAt(bytes, at)
-    if (!piece) return { records, ...faultAt(bytes, at) }
+    if (!piece) return { records, ...faultAt(bytes, at, parts && begunAt) }
     at = piece.end
     if (piece.kind === undefined) continue
     const isBeginning = piece.kind === kinds.full || piece.kind === kinds.first
-    if (isBeginning === (parts !== undefined)) return { records, ...faultAt(bytes, piece.at) }
+    // The rest of the one before is not there, and this one is whole.
+    if (isBeginning && parts) return { records, damagedAt: begunAt }
+    if (!isBeginning && !parts) return { records, ...faultAt(bytes, piece.at) }
     if (isBeginning) begunAt = piece.at
     parts = [...(parts ?? []), piece.content]
     if (piece.kind === kinds.first || piece.kind === kinds.middle) continue
@@ -64,6 +66,8 @@ interface Piece {
 
 /** What begins there; undefined when it is not whole. */
 function pieceAt(bytes: Buffer, at: number): Piece | undefined {
+  // A length that is damaged, or of what was cut off, may lead anywhere.
+  if (at >= bytes.length) return undefined
   const left = blockBytes - (at % blockBytes)
   if (left < headBytes) {
     const rest = bytes.subarray(at, at + left)
@@ -78,24 +82,24 @@ function pieceAt(bytes: Buffer, at: number): Piece | undefined {
   return { at, end, kind, content: bytes.subarray(at + headBytes, end) }
 }
 
-function faultAt(bytes: Buffer, at: number): Omit<LogReading, 'records'> {
+/** `begunAt`: of the record that has a part there, where that is not its first. */
+function faultAt(bytes: Buffer, at: number, begunAt = at): Omit<LogReading, 'records'> {
   if (hasMoreBehind(bytes, at)) return { damagedAt: at }
   const isCutOff =
     at + headBytes > bytes.length ||
     at + headBytes + bytes.readUInt16LE(at + 4) > bytes.length ||
     bytes.subarray(at).every((byte) => byte === 0)
-  return { tornAt: at, isCutOff }
+  return { tornAt: begunAt, isCutOff }
 }
 
 /** Whether something that was begun later is whole, at least in its first piece. */
 function hasMoreBehind(bytes: Buffer, at: number): boolean {
-  return startsBehind(bytes, at).some((start) => {
+  for (const start of startsBehind(bytes, at)) {
     for (let piece = pieceAt(bytes, start); piece; piece = pieceAt(bytes, piece.end)) {
       if (piece.kind === kinds.full || piece.kind === kinds.first) return true
-      if (piece.end === bytes.length) return false
     }
-    return false
-  })
+  }
+  return false
 }
 
 /** Records that are whole behind a place that is not, as far as one can tell, and in one piece. */
@@ -104,15 +108,18 @@ export function piecesBehind(bytes: Buffer, at: number): readonly Uint8Array[] {
   for (const start of startsBehind(bytes, at)) {
     for (let piece = pieceAt(bytes, start); piece && !found.has(piece.at); piece = pieceAt(bytes, piece.end)) {
       if (piece.kind === kinds.full) found.set(piece.at, piece.content)
-      if (piece.end === bytes.length) break
     }
   }
   return [...found.values()]
 }
 
-/** Where something may begin: behind what should be there, and at each block. */
-function startsBehind(bytes: Buffer, at: number): readonly number[] {
-  const starts = at + headBytes <= bytes.length ? [at + headBytes + bytes.readUInt16LE(at + 4)] : []
-  for (let block = at - (at % blockBytes) + blockBytes; block < bytes.length; block += blockBytes) starts.push(block)
-  return starts
+/**
+ * Where something may begin: behind what should be there, at each block, and, where its length itself may be what is damaged,
+ * anywhere in the rest of its block.
+ */
+function* startsBehind(bytes: Buffer, at: number): Generator<number> {
+  if (at + headBytes <= bytes.length) yield at + headBytes + bytes.readUInt16LE(at + 4)
+  const next = at - (at % blockBytes) + blockBytes
+  for (let block = next; block < bytes.length; block += blockBytes) yield block
+  for (let start = at + 1; start < Math.min(next, bytes.length); start++) yield start
 }

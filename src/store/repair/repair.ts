@@ -5,7 +5,9 @@ import { BackupRefused } from '#store/backup/refused'
 import { failureFrom } from '#store/failure'
 import { levelPlace, repairingFolder } from '#store/level'
 import { checkDatabase } from '#store/level-files/check'
-import { damagedImages } from '#store/repair/images'
+import { filesIn } from '#store/level-files/folder'
+import { goneText, isGone } from '#store/level-files/gone'
+import { type ImageFault, NamedImages } from '#store/repair/images'
 import { type GivenUp, type MendedStream, Mender } from '#store/repair/mend'
 import { type Loss, Salvage } from '#store/repair/salvage'
 import { syncFolder } from '#store/sync-folder'
@@ -17,8 +19,8 @@ export interface Repaired {
   readonly givenUp: GivenUp
   readonly streams: readonly MendedStream[]
   readonly rows: number
-  /** Images whose bytes are not those that they are named by. */
-  readonly images: readonly string[]
+  /** Images whose file is not there, or holds other bytes than it is named by. */
+  readonly images: readonly ImageFault[]
   /** Where the damaged database lies now, beside the mended one. */
   readonly keptIn: string | undefined
 }
@@ -52,18 +54,22 @@ export async function repairFolder({ folder, name, isForced }: RepairOptions): P
     else if (names.includes(repairingFolder)) await rm(staging, { recursive: true, force: true })
     else if (!names.includes('db')) throw new BackupRefused(`${folder} holds no database: set DATA_DIR`)
     const database = join(folder, 'db')
+    if (await isGone(folder)) throw new BackupRefused(`${goneText(folder)}; there is nothing to mend`)
     const { damage } = await checkDatabase(database, 'whole')
-    const images = await damagedImages(folder)
-    if (damage.length === 0 && !isForced) return { ...nothing, images }
+    const named = new NamedImages()
+    if (damage.length === 0 && !isForced) {
+      for await (const row of new Salvage(database).rows()) named.look(row)
+      return { ...nothing, images: await named.faultsIn(folder) }
+    }
     await mkdir(join(staging, 'db'), { recursive: true, mode: 0o700 })
-    const made = await make(database, staging).catch(async (error) => {
+    const made = await make(database, staging, named).catch(async (error) => {
       await rm(staging, { recursive: true, force: true })
       throw error
     })
     const kept = `damaged-${name}`
     await rename(database, join(folder, kept))
     await takePlace(folder, staging)
-    return { damage, ...made, images, keptIn: kept }
+    return { damage, ...made, images: await named.faultsIn(folder), keptIn: kept }
   } catch (error) {
     if (error instanceof BackupRefused) throw error
     throw failureFrom(error, folder)
@@ -82,9 +88,10 @@ const nothing = {
 async function make(
   database: string,
   staging: string,
+  named: NamedImages,
 ): Promise<Pick<Repaired, 'losses' | 'givenUp' | 'streams' | 'rows'>> {
   // A lock belongs to a file and not to its name: who opens the new one while a server has the old one is refused.
-  if ((await readdir(database)).includes('LOCK')) await link(join(database, 'LOCK'), join(staging, 'db', 'LOCK'))
+  if ((await filesIn(database)).names.includes('LOCK')) await link(join(database, 'LOCK'), join(staging, 'db', 'LOCK'))
   const storage = await levelPlace({ folder: staging, headroomBytes: 0 }).open()
   try {
     const salvage = new Salvage(database)
@@ -92,7 +99,10 @@ async function make(
     // Twice: chunks and snapshots lie before the shapes that they name.
     for await (const { key } of new Salvage(database).rows()) if (key.startsWith('shape/')) mender.knowShape(key)
     const writer = new Batches(storage)
-    for await (const row of salvage.rows()) if (mender.look(row)) await writer.put(row.key, row.value)
+    for await (const row of salvage.rows()) {
+      named.look(row)
+      if (mender.look(row)) await writer.put(row.key, row.value)
+    }
     for (const loss of salvage.losses) mender.lost(loss)
     const { rows, streams, givenUp } = mender.end()
     for (const { key, value } of rows) await writer.put(key, value)

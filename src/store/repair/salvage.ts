@@ -1,9 +1,10 @@
-import { type FileHandle, open, readdir, readFile } from 'node:fs/promises'
+import { type FileHandle, open } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Row } from '#runtime/storage'
 import { headOf } from '#store/chunk'
 import { BadBytes } from '#store/level-files/byte-cursor'
-import { logsToRead, readManifest, tableFileIn } from '#store/level-files/check'
+import { logsToRead, missingOf, readManifest, tableFileIn } from '#store/level-files/check'
+import { bytesOf, filesIn } from '#store/level-files/folder'
 import { piecesBehind, readLog } from '#store/level-files/log-file'
 import type { Manifest } from '#store/level-files/manifest'
 import { type IndexedBlock, rowsOf, scannedBlocks, type TableRow, tableIndex } from '#store/level-files/table-file'
@@ -42,13 +43,14 @@ export class Salvage {
   }
 
   async *rows(): AsyncGenerator<Row> {
-    const names = await readdir(this.#database)
-    const found = names.includes('CURRENT') ? await readManifest(this.#database) : 'CURRENT is not there'
-    const manifest = typeof found === 'string' ? undefined : found
-    if (typeof found === 'string') {
-      this.losses.push({
-        said: `${found}: every file was read, and what was deleted shortly before may be there again`,
-      })
+    const { names } = await filesIn(this.#database)
+    const found = names.includes('CURRENT') ? await readManifest(this.#database, names) : 'CURRENT is not there'
+    // One that names what is not there may lack its end, and with it the names of files that are there.
+    const wrong = typeof found === 'string' ? [found] : missingOf(names, found)
+    const manifest = typeof found === 'string' || wrong.length > 0 ? undefined : found
+    if (wrong.length > 0) {
+      const said = `${wrong.join('; ')}: every file was read, and what was deleted shortly before may be there again`
+      this.losses.push({ said })
     }
     const cursors: Cursor[] = [new LoggedRows(await this.#logged(names, manifest))]
     const files: FileHandle[] = []
@@ -66,11 +68,7 @@ export class Salvage {
 
   #tables(names: readonly string[], manifest: Manifest | undefined): readonly string[] {
     if (!manifest) return names.filter((name) => /^\d+\.(ldb|sst)$/.test(name))
-    return manifest.tables.flatMap(({ number }) => {
-      const name = tableFileIn(names, number)
-      if (name === undefined) this.losses.push({ said: `table ${number} is not there` })
-      return name ?? []
-    })
+    return manifest.tables.flatMap(({ number }) => tableFileIn(names, number) ?? [])
   }
 
   async #blocks(name: string, file: FileHandle): Promise<readonly IndexedBlock[]> {
@@ -93,7 +91,7 @@ export class Salvage {
     let next: number | undefined
     let isOver = false
     for (const name of logs) {
-      const bytes = await readFile(join(this.#database, name))
+      const bytes = await bytesOf(this.#database, name)
       const { records, tornAt, damagedAt } = readLog(bytes)
       const lost: Uint8Array[] = []
       for (const record of records) {

@@ -21,7 +21,14 @@ describe('a database that was begun', () => {
   it('has no rows, and is opened by LevelDB', async () => {
     await beginDatabase(db())
     expect((await readdir(db())).sort()).toEqual(['CURRENT', 'MANIFEST-000001'])
-    expect(await readManifest(db())).toEqual({ logNumber: 0, previousLogNumber: 0, lastSequence: 0, tables: [] })
+    expect(await readManifest(db(), await readdir(db()))).toEqual({
+      name: 'MANIFEST-000001',
+      tornAt: undefined,
+      logNumber: 0,
+      previousLogNumber: 0,
+      lastSequence: 0,
+      tables: [],
+    })
     expect(await checkDatabase(db(), 'whole')).toEqual({ damage: [], torn: [] })
     const storage = await open()
     expect(await rowsOf(storage)).toEqual([])

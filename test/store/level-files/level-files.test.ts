@@ -1,14 +1,18 @@
-import { cp, mkdtemp, open, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises'
+import { cp, mkdir, mkdtemp, open, readdir, readFile, rm, symlink, truncate, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { Level } from 'level'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { writtenLog } from '#bench/proof/tails/log-loss'
 import { levelPlace } from '#store/level'
 import { checkDatabase } from '#store/level-files/check'
 import { crc32c } from '#store/level-files/crc32c'
+import { ofFile } from '#store/level-files/folder'
 import { readLog } from '#store/level-files/log-file'
 import { unsnappy } from '#store/level-files/snappy'
 import { rowsOf as rowsInBlock, scannedBlocks, tableIndex } from '#store/level-files/table-file'
 import { operationsOf } from '#store/level-files/write-batch'
+import { Salvage } from '#store/repair/salvage'
 import { put, rowsOf } from '#test/store/storage-suite'
 
 const soft = { sync: false } as const
@@ -166,6 +170,12 @@ describe('files that LevelDB wrote', () => {
 
   test.each<[string, RegExp, (path: string, bytes: Buffer) => Promise<void>, RegExp]>([
     ['CURRENT gone', /^CURRENT$/, (path) => rm(path), /^CURRENT is not there/],
+    [
+      'CURRENT of another, and one there',
+      /^CURRENT$/,
+      (path) => writeFile(path, 'MANIFEST-000099\n'),
+      /; MANIFEST-\d+ is there$/,
+    ],
     ['CURRENT cut off', /^CURRENT$/, (path, bytes) => truncate(path, bytes.length - 1), /^CURRENT names no manifest/],
     ['CURRENT of another', /^CURRENT$/, (path) => writeFile(path, 'MANIFEST-000099\n'), /is not there, and CURRENT/],
     ['the manifest gone', /^MANIFEST/, (path) => rm(path), /is not there, and CURRENT names it/],
@@ -176,10 +186,74 @@ describe('files that LevelDB wrote', () => {
     expect((await damaged(name, change)).ends.damage[0]).toMatch(said)
   })
 
-  test('the end of the manifest gone: what it names instead is not there any more', async () => {
+  test('the end of the manifest gone: it is said of the manifest', async () => {
     const [name = ''] = await filesLike(/^MANIFEST/)
     const { length } = await readFile(db(name))
-    const { ends } = await damaged(name, (path) => truncate(path, length - 1))
-    expect(ends.damage.length).toBeGreaterThan(0)
+    for (let cut = 1; cut <= length; cut++) {
+      const { ends } = await damaged(name, (path) => truncate(path, length - cut))
+      expect(ends.damage[0], `${cut} bytes`).toMatch(
+        new RegExp(`^${name} (holds nothing whole|can't be read|ends in the middle of a record|seems to lack its end)`),
+      )
+    }
+  })
+
+  /** Of a database that LevelDB has compacted, and which then lost the record of the manifest that says so. */
+  test.each<[string, number, readonly RegExp[]]>([
+    [
+      'between two records',
+      0,
+      [/^MANIFEST-\d+ seems to lack its end: it does not speak of \d+\.ldb/, /^table \d+ is not/],
+    ],
+    ['in the middle of one', 3, [/^MANIFEST-\d+ ends in the middle of a record, at byte \d+$/, /^table \d+ is not/]],
+  ])('a manifest cut off %s is named in front of what it names wrongly', async (_, more, said) => {
+    const live = join(root, `compacted-${more}`)
+    const level = new Level<string, string>(live, { writeBufferSize: 64 * 1024 })
+    await level.open()
+    for (let at = 0; at < 400; at++) await level.put(`row/${at % 90}`, String(Math.sin(at)).repeat(40))
+    // What Node gets has it; what browsers get has not.
+    await (level as unknown as { compactRange(start: string, end: string): Promise<void> }).compactRange('a', 'z')
+    const copy = await mkdtemp(join(root, 'copy-'))
+    await cp(live, copy, { recursive: true, filter: (path) => !path.endsWith('LOCK') })
+    await level.close()
+    const name = (await readdir(copy)).find((each) => each.startsWith('MANIFEST')) ?? ''
+    const { ends } = writtenLog(name, await readFile(join(copy, name)))
+    await truncate(join(copy, name), (ends.at(-2) ?? 0) + more)
+    const { damage } = await checkDatabase(copy, 'ends')
+    for (const [at, pattern] of said.entries()) expect(damage[at]).toMatch(pattern)
+    const found = new Set<string>()
+    for await (const { key } of new Salvage(copy).rows()) found.add(key)
+    expect(found.size).toBe(90)
+  })
+
+  test('a table gone is not said of a manifest that names all others', async () => {
+    const [name = ''] = await filesLike(/\.ldb$/)
+    const { ends } = await damaged(name, (path) => rm(path))
+    expect(ends.damage).toEqual([
+      expect.stringMatching(`^table ${Number.parseInt(name, 10)} is not there, and MANIFEST-\\d+ names it$`),
+    ])
+  })
+
+  test.each<[string, (path: string) => Promise<unknown>]>([
+    ['a folder', (path) => mkdir(path)],
+    ['a link that leads nowhere', (path) => symlink('/not/there', path)],
+  ])('%s in the place of a file is said of that file, and does not keep the others from being read', async (_, put) => {
+    for (const name of await filesLike(/^(CURRENT|MANIFEST-\d+|\d+\.(ldb|log))$/)) {
+      const copy = await mkdtemp(join(root, 'copy-'))
+      await cp(db(), copy, { recursive: true })
+      await rm(join(copy, name))
+      await put(join(copy, name))
+      const { damage } = await checkDatabase(copy, 'ends')
+      expect(damage[0]).toBe(`${name} is no file`)
+      let rowsLeft = 0
+      for await (const _row of new Salvage(copy).rows()) rowsLeft++
+      expect(rowsLeft, name).toBeGreaterThan(0)
+    }
+  })
+
+  test('what the disk says of a file names it', () => {
+    const said = Object.assign(new Error('EIO: i/o error, read'), { code: 'EIO' })
+    expect(ofFile('000007.log', said)).toMatchObject({ message: '000007.log: EIO: i/o error, read', code: 'EIO' })
+    const named = new Error("EACCES: permission denied, open '/data/db/000007.log'")
+    expect(ofFile('000007.log', named)).toBe(named)
   })
 })

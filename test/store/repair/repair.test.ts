@@ -1,9 +1,11 @@
 import { spawn } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import { once } from 'node:events'
-import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { repairedText } from '#cli/repaired'
 import { packChunk } from '#store/chunk'
 import { keys } from '#store/keys'
 import { levelPlace } from '#store/level'
@@ -73,6 +75,77 @@ describe('a database that is damaged', () => {
     bytes[place] = (bytes[place] ?? 0) ^ 4
     await writeFile(db(name), bytes)
   }
+
+  test.each([false, true])(
+    'names images that are not there whole, and the releases that name them (forced: %s)',
+    async (isForced) => {
+      const image = (text: string) => createHash('sha256').update(text).digest('hex')
+      const release = (name: string, sha256: string) => ({
+        key: keys.part({ kind: 'project', tenant: 'default', id: 'boiler' }, `release/0//${name}`),
+        value: packRecord(format, {
+          firmware: name,
+          hardware: null,
+          index: 0,
+          sha256,
+          size: 1,
+          createdAt: 1,
+          createdBy: '',
+        }),
+      })
+      const wanted = { whole: image('whole'), gone: image('gone'), cut: image('cut'), folder: image('folder') }
+      await leave((at) => Object.entries(wanted).map(([name, sha256]) => release(`${name}-${at % 2}`, sha256)))
+      const images = join(folder, 'images')
+      await mkdir(images)
+      await writeFile(join(images, wanted.whole), 'whole')
+      await writeFile(join(images, wanted.cut), 'cu')
+      await mkdir(join(images, wanted.folder))
+      const nameless = image('nobody')
+      await writeFile(join(images, nameless), 'some')
+      const found = await repaired(isForced)
+      const fault = (name: keyof typeof wanted, isThere: boolean) => ({
+        sha256: wanted[name],
+        isThere,
+        releases: [`default/boiler/0//${name}-0`, `default/boiler/0//${name}-1`],
+      })
+      expect(new Set(found.images)).toEqual(
+        new Set([
+          fault('gone', false),
+          fault('cut', true),
+          fault('folder', true),
+          { sha256: nameless, isThere: true, releases: [] },
+        ]),
+      )
+      const said = repairedText(folder, found)
+      expect(said).toContain(
+        `the image ${wanted.gone}, of release gone-0 of project boiler of tenant default and release gone-1 of project boiler of tenant default, is not there: upload it again`,
+      )
+      expect(said).toContain(`the image ${nameless}, which no release names, is damaged`)
+      await rm(images, { recursive: true })
+      await writeFile(images, '')
+      expect((await repaired()).images).toHaveLength(4)
+    },
+  )
+
+  test.each([
+    ['taken away', (path: string) => rm(path, { recursive: true })],
+    ['emptied', async (path: string) => rm(path, { recursive: true }).then(() => mkdir(path))],
+  ])('is not begun anew where it was %s beside what belongs to it', async (_, damage) => {
+    for (const [file, text] of [
+      ['identity.key', 'k'],
+      [`images/${'a'.repeat(64)}`, 'i'],
+    ] as const) {
+      await leave(chunks)
+      await mkdir(join(folder, 'images'))
+      await writeFile(join(folder, file), text)
+      await damage(db())
+      const message = expect.stringContaining('the database (db) is not there, or empty, beside identity.key or images')
+      await expect(opened()).rejects.toMatchObject({ code: 'damaged', message })
+      if ((await readdir(folder)).includes('db')) await expect(repaired()).rejects.toMatchObject({ message })
+      else await expect(repaired()).rejects.toThrow('holds no database')
+      await rm(root, { recursive: true })
+      await mkdir(root)
+    }
+  })
 
   test('is left alone when nothing is wrong, unless it is forced', async () => {
     await leave(chunks)
