@@ -273,9 +273,10 @@ class CodedPerson {
     const token = await this.#mustSignIn(place, standing)
     this.#isUntried = true
     this.#halfway = token === undefined ? undefined : { token, until: performance.now() + halfwayMs }
-    if (token === undefined || this.#wrong >= wrongMax) return
+    const used = usedOf(standing)
+    if (token === undefined || !used || this.#wrong >= wrongMax) return
     this.#wrong++
-    await this.#mustBeUsed(place, token, standing)
+    await this.#mustBeUsed(place, token, used)
   }
 
   /** There nobody goes on with what is used up. */
@@ -287,7 +288,8 @@ class CodedPerson {
     if (totp.step <= stepNow())
       await this.#mustBeGood(place, { token, code: codeOf(totp.secret, stepNow() + 1) }, 'totp')
     if (code !== undefined) await this.#mustBeGood(place, { token, code }, 'recovery')
-    if (standing.usedRecovery !== undefined) await this.#mustBeUsed(place, token, { ...standing, totp: undefined })
+    const used = usedOf(standing)
+    if (used) await this.#mustBeUsed(place, token, used)
   }
 
   /** By his password, as far as that leads: the token for the second factor where there must be one. */
@@ -305,7 +307,7 @@ class CodedPerson {
     return token
   }
 
-  async #mustBeGood(place: Place, body: object, which: 'totp' | 'recovery'): Promise<void> {
+  async #mustBeGood(place: Place, body: object, which: Used['which']): Promise<void> {
     const { status, text } = await this.#ask(place, 'POST', `${base}/${which}`, body)
     if (status !== 200)
       throw new Error(
@@ -313,11 +315,8 @@ class CodedPerson {
       )
   }
 
-  /** One of those that were used: the one-time code, as long as it would be good else. */
-  async #mustBeUsed(place: Place, token: string, { totp, usedRecovery }: Standing): Promise<void> {
-    const isTotp = totp !== undefined && (totp.step >= stepNow() || usedRecovery === undefined)
-    const code = isTotp ? codeOf(totp.secret, totp.step) : usedRecovery
-    const path = `${base}/${isTotp ? 'totp' : 'recovery'}`
+  async #mustBeUsed(place: Place, token: string, { which, code }: Used): Promise<void> {
+    const path = `${base}/${which}`
     const { status, text } = await this.#ask(place, 'POST', path, { token, code })
     if (status !== 401 || !text.includes('invalid code'))
       throw new Error(`${this.#name}: a code that was used at ${path} was answered ${status} ${text.slice(0, 100)}`)
@@ -371,6 +370,17 @@ interface Signed {
 
 const base = '/auth/2fa'
 const usePaths = [`${base}/totp`, `${base}/recovery`]
+
+interface Used {
+  readonly which: 'totp' | 'recovery'
+  readonly code: string
+}
+
+/** One that was used; a one-time code, as long as it would be good else. */
+function usedOf({ totp, usedRecovery }: Standing): Used | undefined {
+  if (totp && totp.step >= stepNow()) return { which: 'totp', code: codeOf(totp.secret, totp.step) }
+  return totp && usedRecovery !== undefined ? { which: 'recovery', code: usedRecovery } : undefined
+}
 
 /** All others end. */
 function overFrom({ tokens, ended }: Standing, kept?: string): readonly string[] {
