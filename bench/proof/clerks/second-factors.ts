@@ -14,6 +14,8 @@ export const codedPeople = slotsOf('coded', 3)
 
 /** As the server counts them. RFC 6238 §5.2. */
 const stepMs = 30_000
+/** A request may take so long. */
+const slackMs = 5_000
 /** The third wrong code makes wait. Contract 2, Second factor. */
 const wrongMax = 2
 /** Of all that are good, and of all that are over: those that are looked at. */
@@ -29,14 +31,22 @@ interface Standing {
   readonly totp: { readonly secret: string; readonly step: number } | undefined
   /** Recovery codes that are left; none if nobody heard them. */
   readonly recovery: readonly string[]
-  readonly usedRecovery: string | undefined
+  /** The last of either sort that was taken, the later one behind. */
+  readonly used: readonly Used[]
   /** Access tokens of sessions that are there. He goes on with the last one. */
   readonly tokens: readonly string[]
   /** Access tokens of sessions that ended with a change of his factors. */
   readonly ended: readonly string[]
 }
 
-const withoutFactor: Standing = { totp: undefined, recovery: [], usedRecovery: undefined, tokens: [], ended: [] }
+interface Used {
+  readonly which: 'totp' | 'recovery'
+  readonly code: string
+  /** Unix ms: from then on it would be refused in any case. */
+  readonly until: number
+}
+
+const withoutFactor: Standing = { totp: undefined, recovery: [], used: [], tokens: [], ended: [] }
 
 /**
  * A one-time code or a recovery code that was taken is good no more, behind every kill; the secret that was set up is the one
@@ -175,7 +185,7 @@ class CodedPerson {
     }
     const step = stepNow()
     const after: Standing = {
-      ...{ totp: { secret, step }, recovery: [], usedRecovery: undefined },
+      ...{ totp: { secret, step }, recovery: [], used: [usedAt(secret, step)] },
       ...{ tokens: [token], ended: overFrom(standing, token) },
     }
     this.#standings.set(words, after)
@@ -194,28 +204,24 @@ class CodedPerson {
     const own = recovery.length > recoveryLeftMin ? this.#ownOf(recovery) : undefined
     if (totp && choice < 4 && totp.step <= stepNow()) {
       const step = Math.max(totp.step + 1, stepNow())
-      return this.#signIn(`${base}/totp`, { token, code: codeOf(totp.secret, step) }, words, {
-        ...standing,
-        totp: { ...totp, step },
-      })
+      return this.#signIn(token, usedAt(totp.secret, step), words, { ...standing, totp: { ...totp, step } })
     }
     if (choice > 5 || own === undefined) return undefined
-    const left = recovery.filter((code) => code !== own)
-    return this.#signIn(`${base}/recovery`, { token, code: own }, words, {
-      ...standing,
-      recovery: left,
-      usedRecovery: own,
-    })
+    const used = { which: 'recovery', code: own, until: Number.POSITIVE_INFINITY } as const
+    return this.#signIn(token, used, words, { ...standing, recovery: recovery.filter((code) => code !== own) })
   }
 
-  #signIn(path: string, body: object, words: string, after: Standing): Wish {
+  #signIn(token: string, now: Used, words: string, before: Standing): Wish {
+    const { which, code } = now
+    const after = { ...before, used: [...before.used.filter((each) => each.which !== which), now] }
     this.#standings.set(words, after)
     const heard = ({ text }: HttpAnswer) => {
       this.#isUntried = false
       const { accessToken } = JSON.parse(text) as Signed
       this.#standings.set(words, { ...after, tokens: [...after.tokens, accessToken].slice(-tokensMax) })
     }
-    return { ...this.#asked('POST', path, body), held: words, heard: this.#also(heard) }
+    const asked = this.#asked('POST', `${base}/${which}`, { token, code })
+    return { ...asked, held: words, heard: this.#also(heard) }
   }
 
   /** Confirmed by a password, or by a recovery code, which is used up by that. */
@@ -273,7 +279,7 @@ class CodedPerson {
     const token = await this.#mustSignIn(place, standing)
     this.#isUntried = true
     this.#halfway = token === undefined ? undefined : { token, until: performance.now() + halfwayMs }
-    const used = usedOf(standing)
+    const used = lastOf(standing)
     if (token === undefined || !used || this.#wrong >= wrongMax) return
     this.#wrong++
     await this.#mustBeUsed(place, token, used)
@@ -288,7 +294,7 @@ class CodedPerson {
     if (totp.step <= stepNow())
       await this.#mustBeGood(place, { token, code: codeOf(totp.secret, stepNow() + 1) }, 'totp')
     if (code !== undefined) await this.#mustBeGood(place, { token, code }, 'recovery')
-    const used = usedOf(standing)
+    const used = lastOf(standing)
     if (used) await this.#mustBeUsed(place, token, used)
   }
 
@@ -371,15 +377,13 @@ interface Signed {
 const base = '/auth/2fa'
 const usePaths = [`${base}/totp`, `${base}/recovery`]
 
-interface Used {
-  readonly which: 'totp' | 'recovery'
-  readonly code: string
+/** What was taken last, of what would be good else. */
+function lastOf({ totp, used }: Standing): Used | undefined {
+  return totp && used.findLast(({ until }) => Date.now() < until - slackMs)
 }
 
-/** One that was used; a one-time code, as long as it would be good else. */
-function usedOf({ totp, usedRecovery }: Standing): Used | undefined {
-  if (totp && totp.step >= stepNow()) return { which: 'totp', code: codeOf(totp.secret, totp.step) }
-  return totp && usedRecovery !== undefined ? { which: 'recovery', code: usedRecovery } : undefined
+function usedAt(secret: string, step: number): Used {
+  return { which: 'totp', code: codeOf(secret, step), until: (step + 2) * stepMs }
 }
 
 /** All others end. */

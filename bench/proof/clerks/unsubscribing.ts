@@ -11,7 +11,7 @@ import { functionOn, localeOf } from '#bench/proof/clerks/rule-kinds'
 /** Subscriptions that end by the link of a mail. */
 
 /** Each has a function of its own, that mails what it reports. */
-export const leftDevices = slotsOf('LEFT', 2)
+export const leftDevices = slotsOf('LEFT', 4)
 
 /** The resource names of these functions. The administrator gets an address for their mails. */
 export async function mailingTopics(api: ProofApi): Promise<readonly string[]> {
