@@ -77,6 +77,9 @@ class BarredPerson {
       return { ...this.#signIn(), held: found?.held, refusal: 401 }
     }
     if (!standing.session) {
+      // Whatever is written of him next may make up for a code that is good again.
+      const [dead] = standing.dead.slice(-1)
+      if (dead !== undefined && choice < 2) return { ...this.#redeem(dead), held: found?.held, refusal: 401 }
       const heard = ({ text }: HttpAnswer) => {
         this.#standings.set(words, { ...standing, session: JSON.parse(text) as Pair })
       }
@@ -124,6 +127,11 @@ class BarredPerson {
     return { method: 'GET', path: '/iam/token?scope=offline', headers, isOnceOnly: true } as const
   }
 
+  #redeem(code: string) {
+    const body = { name: this.#name, code, password: 'nobody has this password' }
+    return { method: 'POST', path: signUpPath, headers: nobody, body, isOnceOnly: true } as const
+  }
+
   async #mustStand(api: ProofApi, { state, session, ended, dead }: Standing): Promise<void> {
     const { method, path, headers } = this.#signIn()
     await this.#must(state === 'active' ? 200 : 401, `with his password, ${state}`, api.ask(method, path, { headers }))
@@ -134,8 +142,8 @@ class BarredPerson {
       await this.#must(401, 'by a refresh token of before', api.ask('POST', refreshPath, asking))
     }
     for (const code of dead) {
-      const body = { name: this.#name, code, password: 'nobody has this password' }
-      await this.#must(401, 'by a code of before', api.ask('POST', signUpPath, { headers: nobody, body }))
+      const { method, path, ...asking } = this.#redeem(code)
+      await this.#must(401, 'by a code of before', api.ask(method, path, asking))
     }
   }
 

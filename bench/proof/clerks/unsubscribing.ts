@@ -27,6 +27,12 @@ export async function mailingTopics(api: ProofApi): Promise<readonly string[]> {
 
 type Event = Readonly<Record<string, unknown>>
 
+interface Row {
+  readonly topic: string
+  readonly locale: string
+  readonly resourceIdentifier: string
+}
+
 interface Mail {
   readonly subscription: string
   /** Below `/api/v1`. */
@@ -80,22 +86,23 @@ export function unsubscribingKind(topics: readonly string[], gateway: string): L
       return { method: 'POST', path: link, ...oneClick, held: undefined, told, heard }
     },
     async look(api) {
-      if (!api.isCopy) {
-        const [last] = [...over.values()].slice(-1)
-        if (last) await mustBeDone(api.ask('POST', last.link, oneClick))
-        await outbox.read(api.dataFolder)
-        const late = outbox.mails.find(
-          ({ subscription, value }) => value > (over.get(subscription)?.number ?? Infinity),
-        )
-        if (late)
-          throw new Error(`${late.subscription} had ended, and there is a mail of ${late.value}, reported later`)
-      }
-      const rows = await api.rows<{ topic: string; locale: string; resourceIdentifier: string }>(path)
+      const own = async () => (await api.rows<Row>(path)).filter(({ topic }) => topics.includes(topic))
+      const rows = await own()
       const found = new Map<string, Found>()
       for (const { topic, locale, resourceIdentifier } of rows) {
         const id = madeIdOf(resourceIdentifier)
-        if (topics.includes(topic)) found.set(topic, { held: locale, ...(id !== undefined && { id }) })
+        found.set(topic, { held: locale, ...(id !== undefined && { id }) })
       }
+      if (api.isCopy) return found
+      const [last] = [...over].slice(-1)
+      // One that is there again is not to be made good by that.
+      const isGone = last && ![...found.values()].some(({ id }) => id === last[0])
+      if (isGone) await mustBeDone(api.ask('POST', last[1].link, oneClick))
+      if ((await own()).length !== rows.length)
+        throw new Error('a link that was used before ended another subscription')
+      await outbox.read(api.dataFolder)
+      const late = outbox.mails.find(({ subscription, value }) => value > (over.get(subscription)?.number ?? Infinity))
+      if (late) throw new Error(`${late.subscription} had ended, and there is a mail of ${late.value}, reported later`)
       return found
     },
   }
