@@ -212,7 +212,7 @@ function textOf(name: string, session: string, renewals: number): string {
 }
 
 /** The server tells it when it is asked in vain. */
-async function nonceAt(api: ProofApi): Promise<string> {
+export async function nonceAt(api: ProofApi): Promise<string> {
   const { headers } = await api.ask('POST', '/auth/login', { headers: { authorization: '' }, body: {} })
   const nonce = headers['dpop-nonce']
   if (typeof nonce !== 'string') throw new Error('the server told no nonce')

@@ -19,7 +19,9 @@ import {
   secretDevices,
   secretsKind,
 } from '#bench/proof/clerks/device-kinds'
+import { barredPeople, disabledUsersKind } from '#bench/proof/clerks/disabled-users'
 import { pinsKind, releasesKind, rolloutsKind } from '#bench/proof/clerks/firmware-kinds'
+import { forgetfulPeople, freshCodesKind } from '#bench/proof/clerks/fresh-codes'
 import { Ledger, type LedgerCounts, type LedgerKind } from '#bench/proof/clerks/ledger'
 import { isLinked, LinkedDevices, linkedActionsKind, linkedWritesKind } from '#bench/proof/clerks/linked-kinds'
 import {
@@ -48,6 +50,8 @@ import {
   topicNames,
   turningAlarm,
 } from '#bench/proof/clerks/rule-kinds'
+import { codedPeople, secondFactorsKind } from '#bench/proof/clerks/second-factors'
+import { leftDevices, mailingTopics, unsubscribingKind } from '#bench/proof/clerks/unsubscribing'
 import type { SeededRandom } from '#bench/random'
 
 /** The kinds of write that come over HTTP, a clerk for each slot, and the books about them. docs/development.md says what is left out. */
@@ -86,7 +90,8 @@ export class Office {
     const person = `Bearer ${await readToken(port, administrator)}`
     const api = new ProofApi(`http://127.0.0.1:${port}`, person, where.dataFolder)
     const { key } = await asked<{ key: string }>(port, '/iam/provisioning-keys', { person, body: { name: 'Clerks' } })
-    for (const name of [...changedPasswords, ...seats, ...boundSeats]) await signUp(api, name)
+    const accounts = [...codedPeople, ...forgetfulPeople, ...barredPeople]
+    for (const name of [...changedPasswords, ...seats, ...boundSeats, ...accounts]) await signUp(api, name)
     const body = { locales: { en: { subject: '{{value}}', text: '{{value}}' } } }
     await api.must('PUT', `/templates/${mailTemplate}`, { body })
     const topics: string[] = []
@@ -96,6 +101,7 @@ export class Office {
     }
     const mailing = { ...functionOn([mailedDevice]), name: 'mailing' }
     const { resourceIdentifier: topic } = await api.must<Made>('POST', '/functions', { body: mailing })
+    const leaving = await mailingTopics(api)
     const reader = await bringIn(port, person, { name: 'reader', role: 'viewer', email: 'reader@proof.example' })
     const headers = { authorization: `Bearer ${await readToken(port, reader)}` }
     await api.must('POST', '/notifications/subscribe', { headers, body: { topic, type: 'email', locale: 'en' } })
@@ -121,6 +127,9 @@ export class Office {
       passwordsKind(),
       sessionsKind(),
       boundSessionsKind(),
+      secondFactorsKind(),
+      freshCodesKind(),
+      disabledUsersKind(),
       apiKeysKind(),
       provisioningKeysKind(),
       tenantsKind(),
@@ -130,6 +139,7 @@ export class Office {
       functionsKind(),
       templatesKind(),
       subscriptionsKind(topics),
+      unsubscribingKind(leaving, link),
       releasesKind(),
       pinsKind(),
       rolloutsKind(),
@@ -244,8 +254,9 @@ export interface OfficePlace {
 /** Those that report only for us to see whether they are let in, to turn an alarm or because they were written to; and values that go with a device that is deleted. */
 function isOfOurs({ deviceIdentifier }: Readonly<Record<string, unknown>>): boolean {
   return (
-    [...secretDevices, ...comingDevices, ...alarmedDevices, floodedDevice].includes(String(deviceIdentifier)) ||
-    isLinked(String(deviceIdentifier))
+    [...secretDevices, ...comingDevices, ...alarmedDevices, ...leftDevices, floodedDevice].includes(
+      String(deviceIdentifier),
+    ) || isLinked(String(deviceIdentifier))
   )
 }
 

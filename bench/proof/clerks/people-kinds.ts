@@ -148,8 +148,8 @@ export function invitationsKind(): LedgerKind {
   }
 }
 
-const signUpPath = '/iam/signup'
-const nobody = { authorization: '' }
+export const signUpPath = '/iam/signup'
+export const nobody = { authorization: '' }
 
 /** A session whose sign-in was answered is there, and one whose end was answered is not. */
 export function sessionsKind(): LedgerKind {

@@ -164,7 +164,8 @@ export function subscriptionsKind(topics: readonly string[]): LedgerKind {
     slots: topics,
     told({ type, payload }: Event) {
       if (type !== 'NOTIFICATION_SUBSCRIBE' && type !== 'NOTIFICATION_SUBSCRIPTION_UPDATE') return undefined
-      return (payload as { locale: string }).locale
+      const { topic, locale } = payload as { topic: string; locale: string }
+      return topics.includes(topic) ? locale : undefined
     },
     wish(topic, before, number, random): Wish {
       const held = localeOf(number)
@@ -186,7 +187,7 @@ export function subscriptionsKind(topics: readonly string[]): LedgerKind {
 }
 
 /** One of 456 976: `aa-AA`, `ab-AA`, … */
-function localeOf(number: number): string {
+export function localeOf(number: number): string {
   const letters = [0, 1, 2, 3]
     .map((place) => String.fromCharCode(97 + (Math.floor(number / 26 ** place) % 26)))
     .join('')

@@ -1,0 +1,272 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, expect, test } from 'vitest'
+import { administrator, gateway, readToken } from '#bench/harness/identity'
+import { type TemporaryFolder, temporaryFolder } from '#bench/harness/temporary-folder'
+import type { HttpAnswer } from '#bench/http'
+import { disabledUsersKind } from '#bench/proof/clerks/disabled-users'
+import { freshCodesKind } from '#bench/proof/clerks/fresh-codes'
+import { Ledger, type LedgerKind } from '#bench/proof/clerks/ledger'
+import { firstPassword, nobody, signUpPath } from '#bench/proof/clerks/people-kinds'
+import { type Asking, ProofApi } from '#bench/proof/clerks/proof-api'
+import { mailTemplate } from '#bench/proof/clerks/rule-kinds'
+import { secondFactorsKind } from '#bench/proof/clerks/second-factors'
+import { mailingTopics, unsubscribingKind } from '#bench/proof/clerks/unsubscribing'
+import { openLeft } from '#bench/proof/left-folder'
+import { SeededRandom } from '#bench/random'
+import type { Running } from '#src/serve'
+
+/** The clerks of accounts beside a server that is right, and one that seems to have forgotten: they must notice. */
+
+/** Each is a change of every slot. */
+const turnsMax = 60
+
+/** What is heard instead of an answer; undefined: that answer. */
+type Lie = (path: string, answer: HttpAnswer, method: string) => Partial<HttpAnswer> | undefined
+
+class LiedToApi extends ProofApi {
+  lie: Lie | undefined
+
+  override async ask(method: string, path: string, asking?: Asking): Promise<HttpAnswer> {
+    const answer = await super.ask(method, path, asking)
+    return { ...answer, ...this.lie?.(path, answer, method) }
+  }
+}
+
+class Place {
+  readonly folder: TemporaryFolder = temporaryFolder('account-kinds-')
+  running: Running | undefined
+  authorization = ''
+
+  async start(): Promise<number> {
+    const { running } = await openLeft(this.folder.path, { DURABILITY: 'process' })
+    this.running = running
+    return Number(running?.port)
+  }
+
+  async api(port: number): Promise<LiedToApi> {
+    if (this.authorization === '') this.authorization = `Bearer ${await readToken(port, administrator)}`
+    return new LiedToApi(`http://127.0.0.1:${port}`, this.authorization, this.folder.path)
+  }
+}
+
+let place: Place | undefined
+
+afterEach(async () => {
+  await place?.running?.stop()
+  await place?.folder.remove()
+})
+
+type KindMaker = (api: ProofApi) => Promise<LedgerKind>
+
+const secondFactors: KindMaker = async () => secondFactorsKind()
+const freshCodes: KindMaker = async () => freshCodesKind()
+const disabledUsers: KindMaker = async () => disabledUsersKind()
+
+async function unsubscribing(api: ProofApi): Promise<LedgerKind> {
+  const { key } = await api.must<{ key: string }>('POST', '/iam/provisioning-keys', { body: { name: 'Clerks' } })
+  const body = { locales: { en: { subject: '{{value}}', text: '{{value}}' } } }
+  await api.must('PUT', `/templates/${mailTemplate}`, { body })
+  return unsubscribingKind(await mailingTopics(api), gateway(key))
+}
+
+/** With those whom it is about. */
+async function opened(make: KindMaker): Promise<{ place: Place; api: LiedToApi; kind: LedgerKind; ledger: Ledger }> {
+  place = new Place()
+  const api = await place.api(await place.start())
+  const kind = await make(api)
+  for (const name of make === unsubscribing ? [] : kind.slots) {
+    const { code } = await api.must<{ code: string }>('POST', '/iam/users', { body: { name, roles: ['viewer'] } })
+    await api.must('POST', signUpPath, { headers: nobody, body: { name, code, password: firstPassword } })
+  }
+  await kind.begin?.(api)
+  let number = 0
+  return { place, api, kind, ledger: new Ledger(kind, api, new SeededRandom(7), () => ++number) }
+}
+
+/** Mails come a bit later. */
+async function turn(ledger: Ledger): Promise<void> {
+  await ledger.takeTurns(() => {})
+  await new Promise((resolve) => setTimeout(resolve, 30))
+}
+
+test.each([
+  ['second factors', secondFactors],
+  ['fresh codes', freshCodes],
+  ['disabled users', disabledUsers],
+  ['subscriptions ended by a mail', unsubscribing],
+])(
+  '%s are what the books say of them, there and in what is left of the folder',
+  { timeout: 60_000 },
+  async (_, make) => {
+    const { place, ledger, kind } = await opened(make)
+    for (let count = 1; count <= turnsMax; count++) {
+      await turn(ledger)
+      if (count % 5 === 0) expect(await ledger.settle()).toEqual([])
+    }
+    expect(ledger.counts.acknowledged).toBe(turnsMax * kind.slots.length)
+    await place.running?.stop()
+    const copy = new ProofApi(`http://127.0.0.1:${await place.start()}`, place.authorization, place.folder.path, {
+      isCopy: true,
+    })
+    expect(await ledger.faultsAt(Number.MAX_SAFE_INTEGER, copy)).toEqual([])
+  },
+)
+
+const isFactor = (path: string) => path === '/auth/2fa/totp' || path === '/auth/2fa/recovery'
+const isUser = (path: string) => path.startsWith('/iam/users/')
+
+test.each<[string, KindMaker, Lie, RegExp]>([
+  [
+    'takes a used code again',
+    secondFactors,
+    (path, { status }) => (isFactor(path) && status === 401 ? { status: 200 } : undefined),
+    /a code that was used at \/auth\/2fa\/(totp|recovery) was answered 200/,
+  ],
+  [
+    'asks for no second factor',
+    secondFactors,
+    (path, { text }) =>
+      path === '/auth/login' && text.includes('2fa_required') ? { text: '{"accessToken":"a"}' } : undefined,
+    /has a second factor, and a login was answered 200/,
+  ],
+  [
+    'has lost a second factor',
+    secondFactors,
+    (path, { text }) => (isUser(path) ? { text: text.replace('["totp"]', '[]') } : undefined),
+    /one-time codes are off/,
+  ],
+  [
+    'has a second factor that was taken away',
+    secondFactors,
+    (path, { text }) => (isUser(path) ? { text: text.replace('"twoFactor":[]', '"twoFactor":["totp"]') } : undefined),
+    /one-time codes are on/,
+  ],
+  [
+    'has a session again that ended with a change of factors',
+    secondFactors,
+    (path, { status }) => (path === '/iam/me' && status === 401 ? { status: 200 } : undefined),
+    /a session that ended was answered 200/,
+  ],
+  [
+    'has lost a session',
+    secondFactors,
+    (path) => (path === '/iam/me' ? { status: 401 } : undefined),
+    /a session that is there was answered 401/,
+  ],
+  [
+    'takes a used code for a password again',
+    freshCodes,
+    (path, { status }) => (path === signUpPath && status === 401 ? { status: 201 } : undefined),
+    /a code that was used or replaced was answered 201/,
+  ],
+  [
+    'has lost a password',
+    freshCodes,
+    (path) => (path === '/iam/token' ? { status: 401 } : undefined),
+    /0 passwords of forgetful-0 are good/,
+  ],
+  [
+    'has a session again that a code ended',
+    freshCodes,
+    (path, { status }) => (path === '/iam/me' && status === 401 ? { status: 200 } : undefined),
+    /a session that a fresh code ended was answered 200/,
+  ],
+  [
+    'lets in who is disabled',
+    disabledUsers,
+    (path, { status }) => (path.startsWith('/iam/token?scope') && status === 401 ? { status: 200 } : undefined),
+    /was answered 200 with his password, disabled/,
+  ],
+  [
+    'does not let in who is enabled',
+    disabledUsers,
+    (path) => (path.startsWith('/iam/token?scope') ? { status: 401 } : undefined),
+    /was answered 401 with his password, active/,
+  ],
+  [
+    'has lost that somebody is disabled',
+    disabledUsers,
+    (path, { text }) => (isUser(path) ? { text: text.replace('"disabled"', '"active"') } : undefined),
+    /holds "active as .*", and "barred-\d \d+" was acknowledged/,
+  ],
+  [
+    'has a session again of who was disabled',
+    disabledUsers,
+    (path, { status }) => (path === '/iam/me' && status === 401 ? { status: 200 } : undefined),
+    /was answered 200 by a session of before/,
+  ],
+  [
+    'renews a session of who was disabled',
+    disabledUsers,
+    (path, { status }) => (path.includes('refresh_token') && status === 401 ? { status: 200 } : undefined),
+    /was answered 200 by a refresh token of before/,
+  ],
+  [
+    'takes a code of before',
+    disabledUsers,
+    (path, { status }) => (path === signUpPath && status === 401 ? { status: 201 } : undefined),
+    /was answered 201 by a code of before/,
+  ],
+  [
+    'knows a link no more',
+    unsubscribing,
+    (path) => (isLink(path) ? { status: 403 } : undefined),
+    /a link that was used before was answered 403/,
+  ],
+  [
+    'has lost a subscription',
+    unsubscribing,
+    (path, _, method) => (method === 'GET' && path === '/notifications/subscribe' ? { text: '[]' } : undefined),
+    /holds nothing, and ".*" was acknowledged/,
+  ],
+  [
+    'has a subscription again',
+    unsubscribing,
+    saysTheOld(),
+    /holds "[a-z]{2}-[A-Z]{2}", and (nothing|"[a-z]{2}-[A-Z]{2}") was acknowledged/,
+  ],
+])('a server that %s is found', { timeout: 60_000 }, async (_, make, lie, said) => {
+  const { api, ledger } = await opened(make)
+  const found: string[] = []
+  for (let count = 0; count < turnsMax && found.length === 0; count++) {
+    await turn(ledger)
+    api.lie = lie
+    found.push(...(await ledger.settle()))
+    api.lie = undefined
+  }
+  expect(found.join('\n')).toMatch(said)
+})
+
+test('a server that mails of what was reported after the end of a subscription is found', {
+  timeout: 60_000,
+}, async () => {
+  const { place, api, ledger } = await opened(unsubscribing)
+  let isEnded = false
+  api.lie = (path) => {
+    isEnded ||= isLink(path)
+    return undefined
+  }
+  for (let count = 0; count < turnsMax && !isEnded; count++) await turn(ledger)
+  api.lie = (path) => {
+    if (!isLink(path)) return undefined
+    const mail = `Subject: 1000000\r\nList-Unsubscribe: <${api.url}/api/v1${path}>\r\n`
+    writeFileSync(join(place.folder.path, 'outbox', 'late.eml'), mail)
+    return undefined
+  }
+  expect((await ledger.settle()).join()).toMatch(/had ended, and there is a mail of 1000000, reported later/)
+})
+
+function isLink(path: string): boolean {
+  return path.startsWith('/notifications/unsubscribe/')
+}
+
+/** Says all that was there when it was asked first. */
+function saysTheOld(): Lie {
+  let old: string | undefined
+  return (path, { text }, method) => {
+    if (method !== 'GET' || path !== '/notifications/subscribe') return undefined
+    if (text !== '[]') old ??= text
+    return old === undefined ? undefined : { text: old }
+  }
+}
