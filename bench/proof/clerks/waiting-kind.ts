@@ -7,7 +7,7 @@ import { turningAlarm } from '#bench/proof/clerks/rule-kinds'
 
 /** An alarm that waits: conditions that begin, hold for long enough or do not, and end. */
 
-export const waitingDevices = slotsOf('WAITING', 3)
+export const waitingDevices = slotsOf('WAITING', 6)
 const forSeconds = 1
 const raisedMsMax = 10_000
 const pollMs = 50
@@ -27,7 +27,8 @@ export function waitingAlarmsKind(authorization: string, alarm: string): LedgerK
   return {
     name: 'alarms that wait',
     slots: waitingDevices,
-    pauseMs: 350,
+    // Of the second that it waits each moment meets reports.
+    pauseMs: 200,
     // Judged as it is heard: when an alarm is raised no wish can say.
     told(event: Event) {
       const device = String(event.deviceIdentifier)
@@ -38,7 +39,7 @@ export function waitingAlarmsKind(authorization: string, alarm: string): LedgerK
     },
     wish(slot, before, _, random): Wish {
       const value = Number(before?.held.split(' ').at(-1) ?? 0)
-      const turns = random.below(3) === 0 || !holdsAt(value)
+      const turns = random.below(4) === 0 || !holdsAt(value)
       const next = 2 * (serialOf(value) + 1) + (holdsAt(value) === turns ? 0 : 1)
       const body = reportOf(slot, next)
       return {
