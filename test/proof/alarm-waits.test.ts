@@ -27,6 +27,11 @@ describe('an alarm that waits', () => {
     ],
     ['may be a moment late, and its end earlier', [...begun, reported(11_500, 3, false)]],
     [
+      'may end by a report that was spared',
+      [...begun, raised(11_000, 11_000), ended(11_500), reported(12_000, 4, true)],
+    ],
+    ['may be raised by such', [...begun, raised(12_000, 12_000), reported(12_500, 5, true)]],
+    [
       'begins at an unknown moment where reports were spared',
       [...begun, reported(14_000, 5, true), raised(14_500, 14_400)],
     ],
@@ -37,10 +42,18 @@ describe('an alarm that waits', () => {
   test.each<[string, readonly HeardOfWait[], RegExp]>([
     ['too early', [...begun, raised(10_800, 11_000)], /raised 200 ms before its time/],
     ['twice', [...begun, raised(11_000, 11_000), raised(12_000, 11_000)], /raised twice, again at 12000/],
-    ['though it ended', [...begun, reported(10_900, 3, false), raised(11_000, 11_000)], /condition had ended/],
-    ['as of another moment', [...begun, raised(11_400, 11_400)], /raised as of 11400/],
+    [
+      'though it ended',
+      [...begun, reported(10_900, 3, false), raised(11_000, 11_000), reported(12_000, 4, false)],
+      /condition had ended/,
+    ],
+    ['as of another moment', [...begun, raised(11_400, 11_400), reported(12_000, 3, true)], /raised as of 11400/],
     ['never', [...begun, reported(14_000, 3, false)], /held for 4000 ms, and its alarm was not raised/],
-    ['and ended by nothing', [...begun, raised(11_000, 11_000), ended(11_500)], /its condition holds/],
+    [
+      'and ended by nothing',
+      [...begun, raised(11_000, 11_000), ended(11_500), reported(12_000, 3, true)],
+      /its condition holds/,
+    ],
     [
       'and not ended',
       [...begun, raised(11_000, 11_000), reported(12_000, 3, false), reported(12_100, 4, true)],

@@ -22,6 +22,8 @@ export class AlarmWait {
   #isRaised = false
   /** The next that is heard must be its end. */
   #isEnding = false
+  /** Wrong unless the next report shows that some were spared before it. */
+  #suspicion: string | undefined
 
   constructor(forMs: number) {
     this.#forMs = forMs
@@ -44,7 +46,8 @@ export class AlarmWait {
         const wasRaised = this.#isRaised
         this.#isRaised = false
         if (!wasRaised) return `had no alarm, and its end was told at ${heard.at}`
-        return wasEnding ? undefined : `has an alarm that ended at ${heard.at}, and its condition holds`
+        if (!wasEnding) this.#suspicion = `has an alarm that ended at ${heard.at}, and its condition holds`
+        return undefined
       }
     }
   }
@@ -54,23 +57,26 @@ export class AlarmWait {
     const isNext = this.#serial === undefined || serial === this.#serial + 1
     const heldBefore = this.#holds
     const since = this.#holdsSince
+    const suspicion = isNext ? this.#suspicion : undefined
+    this.#suspicion = undefined
     this.#serial = serial
     this.#holds = holds
     if (!isNext || !holds) this.#holdsSince = undefined
     else if (!heldBefore) this.#holdsSince = at
-    if (holds) return undefined
+    if (holds) return suspicion
     this.#isEnding = this.#isRaised
     const isOverdue = isNext && since !== undefined && at > since + this.#forMs + lateMsMax
-    return isOverdue && !this.#isRaised ? `held for ${at - since} ms, and its alarm was not raised` : undefined
+    return isOverdue && !this.#isRaised ? `held for ${at - since} ms, and its alarm was not raised` : suspicion
   }
 
   #raised({ at, since }: Extract<HeardOfWait, { type: 'raised' }>): string | undefined {
     const wasRaised = this.#isRaised
     this.#isRaised = true
     if (wasRaised) return `has an alarm that was raised twice, again at ${at}`
-    if (!this.#holds) return `has an alarm that was raised at ${at} though its condition had ended`
     if (at < since) return `has an alarm that was raised ${since - at} ms before its time`
-    if (this.#holdsSince === undefined || since === this.#holdsSince + this.#forMs) return undefined
-    return `holds since ${this.#holdsSince}, and its alarm is raised as of ${since}`
+    if (!this.#holds) this.#suspicion = `has an alarm that was raised at ${at} though its condition had ended`
+    else if (this.#holdsSince !== undefined && since !== this.#holdsSince + this.#forMs)
+      this.#suspicion = `holds since ${this.#holdsSince}, and its alarm is raised as of ${since}`
+    return undefined
   }
 }
