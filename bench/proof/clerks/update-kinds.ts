@@ -193,9 +193,10 @@ class Courses {
 
   /** Once its update is over; of a copy, to which no device comes back, as it is. @throws when it went back */
   async atRest(api: ProofApi, slot: string): Promise<Standing> {
+    // Heard before it is asked: meanwhile it may go on.
+    const { last } = this.#courses.get(slot) ?? {}
     let seen = await standingOf(api, slot)
     if (api.isCopy) return seen
-    const { last } = this.#courses.get(slot) ?? {}
     if (last && (seen.update?.at ?? 0) < last.at)
       throw new Error(`${slot} was told to be ${last.status} at ${last.at}, and is ${JSON.stringify(seen.update)}`)
     for (const end = performance.now() + restMsMax; seen.update && !isOver(seen.update); ) {
