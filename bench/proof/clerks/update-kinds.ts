@@ -91,7 +91,10 @@ export function askedUpdatesKind(devices: UpdatingDevices): LedgerKind {
   }
 }
 
-/** By the hook: what it was called for is done in the end, whatever was killed on the way. */
+/**
+ * By the hook: what it was called for is done in the end, whatever was killed on the way. Behind a kill its devices come back,
+ * and are looked at for that alone, unless the server is told not to (`DISABLE_CONNECT_UPDATE`).
+ */
 export function hookedUpdatesKind(devices: UpdatingDevices): LedgerKind {
   const courses = new Courses(devices.led)
   const hookPath = `/updates/hook/${updatingProject}`
