@@ -20,8 +20,9 @@ test('a few kills under load lose nothing that was acknowledged and tell nothing
   })
   expect(report.problems, `seed ${seed}`).toEqual([])
   expect(report.rounds).toBe(5)
-  const counts = Object.values(report.clerks)
-  expect(counts.every(({ acknowledged }) => acknowledged > 0)).toBe(true)
+  // A server rotates its signing keys from its second minute on.
+  const idle = Object.entries(report.clerks).filter(([, { acknowledged }]) => acknowledged === 0)
+  expect(idle.map(([name]) => name).filter((name) => name !== 'signing keys')).toEqual([])
   expect(report.fromStart.acknowledged).toBeGreaterThan(0)
   expect(report.fromStart.found).toBe(report.fromStart.acknowledged)
   expect(report.resumed.found + report.resumed.overridden).toBe(report.resumed.acknowledged)

@@ -51,7 +51,11 @@ import {
   turningAlarm,
 } from '#bench/proof/clerks/rule-kinds'
 import { codedPeople, secondFactorsKind } from '#bench/proof/clerks/second-factors'
+import { signingKeysKind } from '#bench/proof/clerks/signing-keys'
 import { leftDevices, mailingTopics, unsubscribingKind } from '#bench/proof/clerks/unsubscribing'
+import { askedUpdatesKind, hookedUpdatesKind, makeUpdates } from '#bench/proof/clerks/update-kinds'
+import { UpdatingDevices } from '#bench/proof/clerks/updating-devices'
+import { waitingAlarm, waitingAlarmsKind, waitingDevices } from '#bench/proof/clerks/waiting-kind'
 import type { SeededRandom } from '#bench/random'
 
 /** The kinds of write that come over HTTP, a clerk for each slot, and the books about them. docs/development.md says what is left out. */
@@ -64,18 +68,25 @@ export class Office {
   readonly #flood: (megabytes: number, isOver: () => boolean) => Promise<void>
   readonly #mailed: Ledger
   readonly #linked: LinkedDevices
+  readonly #updating: UpdatingDevices
 
   private constructor(
     api: ProofApi,
     kinds: readonly LedgerKind[],
     mailed: LedgerKind,
-    where: OfficePlace & { readonly first: StreamPosition; readonly gateway: string; readonly linked: LinkedDevices },
+    where: OfficePlace & {
+      readonly first: StreamPosition
+      readonly gateway: string
+      readonly linked: LinkedDevices
+      readonly updating: UpdatingDevices
+    },
   ) {
     this.#flood = (megabytes, isOver) => flood(api, where.gateway, megabytes, isOver)
     this.authorization = api.authorization
     this.first = where.first
     this.#dataFolder = where.dataFolder
     this.#linked = where.linked
+    this.#updating = where.updating
     let number = 0
     const next = () => ++number
     const { random, pauseTimes } = where
@@ -110,8 +121,12 @@ export class Office {
     for (const deviceIdentifier of [...notedDevices, ...secretDevices])
       await api.must('POST', '/devices', { body: { deviceIdentifier } })
     const { resourceIdentifier: alarm } = await api.must<Made>('POST', '/alarms', { body: turningAlarm })
+    const { resourceIdentifier: waiting } = await api.must<Made>('POST', '/alarms', { body: waitingAlarm })
     const link = gateway(key)
     const linked = new LinkedDevices(api.url, key)
+    await makeUpdates(api)
+    const updating = new UpdatingDevices({ url: api.url, authorization: link, random: where.random })
+    updating.start()
     const kinds = [
       schemasKind(),
       metaKind(),
@@ -143,12 +158,17 @@ export class Office {
       releasesKind(),
       pinsKind(),
       rolloutsKind(),
+      signingKeysKind(),
+      waitingAlarmsKind(link, waiting),
+      askedUpdatesKind(updating),
+      hookedUpdatesKind(updating),
     ]
-    return new Office(api, kinds, mailedReportsKind(link), { ...where, first, gateway: link, linked })
+    return new Office(api, kinds, mailedReportsKind(link), { ...where, first, gateway: link, linked, updating })
   }
 
   /** Its devices leave their links. What is looked at from then on are copies. */
   end(): Promise<void> {
+    this.#updating.end()
     return this.#linked.end()
   }
 
@@ -254,7 +274,7 @@ export interface OfficePlace {
 /** Those that report only for us to see whether they are let in, to turn an alarm or because they were written to; and values that go with a device that is deleted. */
 function isOfOurs({ deviceIdentifier }: Readonly<Record<string, unknown>>): boolean {
   return (
-    [...secretDevices, ...comingDevices, ...alarmedDevices, ...leftDevices, floodedDevice].includes(
+    [...secretDevices, ...comingDevices, ...alarmedDevices, ...leftDevices, ...waitingDevices, floodedDevice].includes(
       String(deviceIdentifier),
     ) || isLinked(String(deviceIdentifier))
   )
