@@ -1,4 +1,4 @@
-import { maskedCrc32c } from '#store/level-files/crc32c'
+import { crc32c, maskedCrc32c, maskOf } from '#store/level-files/crc32c'
 
 /**
  * LevelDB's logs, and its manifest, which has the same form: blocks of 32 KiB, in each records of 7 bytes (CRC-32C, length,
@@ -113,13 +113,26 @@ export function piecesBehind(bytes: Buffer, at: number): readonly Uint8Array[] {
   return [...found.values()]
 }
 
-/**
- * Where something may begin: behind what should be there, at each block, and, where its length itself may be what is damaged,
- * anywhere in the rest of its block.
- */
+/** Where something may begin: behind what should be there, behind what is there by its checksum, and at each block. */
 function* startsBehind(bytes: Buffer, at: number): Generator<number> {
   if (at + headBytes <= bytes.length) yield at + headBytes + bytes.readUInt16LE(at + 4)
   const next = at - (at % blockBytes) + blockBytes
   for (let block = next; block < bytes.length; block += blockBytes) yield block
-  for (let start = at + 1; start < Math.min(next, bytes.length); start++) yield start
+  const end = summedEnd(bytes, at, Math.min(next, bytes.length))
+  if (end !== undefined) yield end
+}
+
+/**
+ * Where the record ends whose length is what is damaged. Nothing is looked for in what it holds: a device may send as a value
+ * what looks like a record, and must not make a damage of an end that is only torn.
+ */
+function summedEnd(bytes: Buffer, at: number, endMax: number): number | undefined {
+  if (at + headBytes > endMax) return undefined
+  const wanted = bytes.readUInt32LE(at)
+  let sum = crc32c(bytes.subarray(at + headBytes - 1, at + headBytes))
+  for (let end = at + headBytes; ; end++) {
+    if (maskOf(sum) === wanted) return end
+    if (end >= endMax) return undefined
+    sum = crc32c(bytes.subarray(end, end + 1), sum)
+  }
 }

@@ -144,6 +144,14 @@ test.each([1, 2, 3, 4, 5, 6])('a log cut off before a record that would end %i b
   expect(readLog(bytes.subarray(0, 100))).toMatchObject({ tornAt: 17, isCutOff: true })
 })
 
+test('what a torn record holds is no record, whatever it looks like', () => {
+  const alike = logOf(contentOf(50, 7))
+  const { bytes } = writeLog([contentOf(10, 1), Buffer.concat([contentOf(20, 2), alike, alike, contentOf(20, 3)])])
+  const ends = Array.from({ length: bytes.length - 18 }, (_, gone) => 18 + gone)
+  for (const end of ends) expect(readLog(bytes.subarray(0, end))).toMatchObject({ tornAt: 17, isCutOff: true })
+  expect(piecesBehind(bytes.subarray(0, -1), 17)).toEqual([])
+})
+
 test('a log of one record is one', () => {
   expect(readLog(logOf(contentOf(50, 1)))).toEqual({ records: [contentOf(50, 1)] })
 })
