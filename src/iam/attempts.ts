@@ -89,8 +89,18 @@ export class Attempts {
     for (const [bound, key] of keys) {
       const window = this.#current(bound, key, now)
       if (window) window.failures++
-      else this.#windows[bound].set(key, { since: now, failures: 1 })
+      else this.#begin(bound, key, now)
     }
+  }
+
+  /** Windows that have ended leave when the next one begins. */
+  #begin(bound: Bound, key: string, now: number): void {
+    const windows = this.#windows[bound]
+    for (let { oldest } = windows; oldest !== undefined; { oldest } = windows) {
+      if (isCurrent(windows.get(oldest), now)) break
+      windows.delete(oldest)
+    }
+    windows.set(key, { since: now, failures: 1 })
   }
 
   /** How many windows are kept, for whoever wants to see that they are bounded. */
@@ -102,12 +112,15 @@ export class Attempts {
   /** A clock that is put back ends the window too: nobody waits for a time that was wrong. */
   #current(bound: Bound, key: string, now: number): Window | undefined {
     const window = this.#windows[bound].get(key)
-    if (!window) return undefined
-    const age = now - window.since
-    if (age >= 0 && age < attemptsWindowMs) return window
+    if (isCurrent(window, now)) return window
     this.#windows[bound].delete(key)
     return undefined
   }
+}
+
+function isCurrent(window: Window | undefined, now: number): boolean {
+  const age = window ? now - window.since : -1
+  return age >= 0 && age < attemptsWindowMs
 }
 
 function keysOf(address: string, account: string | undefined): readonly (readonly [Bound, string])[] {

@@ -109,7 +109,7 @@ export function openIdentity(options: IdentityOptions): Identity {
   const issuer = options.publicUrls[0] ?? 'device-data-backend'
   const tokens = new Tokens({ now, random, keys: () => ring.keys, issuer })
   const nonces = new Nonces({ now, key: world.random(nonceKeyBytes) })
-  const proofs = new Proofs({ now, nonces, replays: new Replays({ now, random }), keys: new ProofKeys() })
+  const proofs = new Proofs({ now, nonces, replays: new Replays({ now, random }), keys: new ProofKeys({ now }) })
   const attempts = new Attempts({ now, isOn: options.areRateLimitsOn })
   const callers = new SessionCallers({ system, states, accesses })
   const callerOf = (session: SessionKey) => callers.of(session)

@@ -16,7 +16,7 @@ let proofs: Proofs
 beforeEach(() => {
   const { now } = Date
   nonces = new Nonces({ now, key: randomBytes(32) })
-  proofs = new Proofs({ now, nonces, replays: new Replays({ now, random: randomBytes }), keys: new ProofKeys() })
+  proofs = new Proofs({ now, nonces, replays: new Replays({ now, random: randomBytes }), keys: new ProofKeys({ now }) })
 })
 
 function check(proof: string, token?: string) {

@@ -165,6 +165,16 @@ describe('failed attempts', () => {
     expect(attempts.sizes).toEqual({ accountAndAddress: 65_536, address: 65_536, account: 65_536 })
   })
 
+  test('leave when they count no more, and another comes', () => {
+    for (let index = 0; index < 100; index++) attempts.failed(`10.0.${index}.1`, `name ${index}`)
+    world.spend(59_999)
+    attempts.failed('10.1.0.1', 'late')
+    expect(attempts.sizes).toEqual({ accountAndAddress: 101, address: 101, account: 101 })
+    world.spend(1)
+    attempts.failed('10.2.0.1', 'next')
+    expect(attempts.sizes).toEqual({ accountAndAddress: 2, address: 2, account: 2 })
+  })
+
   test('with names as long as they like take no more room either', () => {
     const name = (end: string) => 'x'.repeat(256) + end
     fail(

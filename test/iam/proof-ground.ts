@@ -36,7 +36,7 @@ const origin = 'http://127.0.0.1:8080'
  */
 export class ProofGround {
   readonly world: ManualWorld
-  readonly keys = new ProofKeys()
+  readonly keys: ProofKeys
   readonly nonces: Nonces
   readonly replays: Replays
   readonly proofs: Proofs
@@ -50,6 +50,7 @@ export class ProofGround {
     const now = () => world.now()
     const random = (bytes: number) => world.random(bytes)
     this.#seen = { origins: [origin], host: '127.0.0.1:8080', address: '127.0.0.1', ...seen }
+    this.keys = new ProofKeys({ now })
     const nonceKey = random(32)
     this.nonces = new Nonces({ now, key: nonceKey })
     this.replays = new Replays({ now, random, ...(entriesMax !== undefined && { entriesMax }) })

@@ -17,7 +17,7 @@ const proofs = new Proofs({
   now,
   nonces,
   replays: new Replays({ now, random: bytesFor('replays') }),
-  keys: new ProofKeys(),
+  keys: new ProofKeys({ now }),
 })
 const [method, path, origin, token] = ['GET', '/api/v1/iam/me', 'http://127.0.0.1:8080', 'TOKEN']
 
