@@ -88,6 +88,13 @@ export const storageRows: readonly MetricRow[] = [
     read: ({ system }) => sum(system.registry.heads(), ({ redo }) => redo.size),
   },
   {
+    name: 'ddb_store_memory_bytes',
+    type: 'gauge',
+    help: 'Memory of the store itself: blocks that were read, up to 32 MiB, and what was written last, up to 32 MiB',
+    from: 'database',
+    read: ({ database }) => database.memoryBytes,
+  },
+  {
     name: 'ddb_actors_awake',
     type: 'gauge',
     help: 'Actors that are in memory',

@@ -17,6 +17,8 @@ export interface Storage {
   get(key: string): Uint8Array | undefined
   write(operations: readonly Operation[], options: { readonly sync: boolean }): Promise<void>
   scan(range: ScanRange): Scan
+  /** Bytes of memory that it holds for itself: of what was read, and what was written last. 0 once it is closed. */
+  memoryBytes(): number
   /** Waits for a write in flight and gives the folder back. Reads and writes after it reject. Idempotent. */
   close(): Promise<void>
 }

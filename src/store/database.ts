@@ -63,6 +63,11 @@ export class Database {
     return this.#status
   }
 
+  /** Bytes of memory that the store holds for itself, outside of the heap. */
+  get memoryBytes(): number {
+    return this.#storage?.memoryBytes() ?? 0
+  }
+
   /**
    * Opens the store and brings the system to where it is; answers questions when fulfilled.
    * @throws StorageFailure

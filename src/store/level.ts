@@ -209,6 +209,14 @@ class LevelStorage implements Storage {
     return new LevelScan(this.#database, this.#folder, range)
   }
 
+  /** Its cache of blocks, and the tables in memory, which it fills up to `cacheSize` and twice `writeBufferSize`. */
+  memoryBytes(): number {
+    if (this.#closing !== undefined) return 0
+    // Of the package behind `level`, whose types do not show it.
+    const { getProperty } = this.#database as unknown as { getProperty(name: string): string }
+    return Number(getProperty.call(this.#database, 'leveldb.approximate-memory-usage'))
+  }
+
   close(): Promise<void> {
     this.#closing ??= this.#close()
     return this.#closing

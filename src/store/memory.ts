@@ -203,6 +203,11 @@ class MemoryStorage implements Storage {
     return new MemoryScan(this.#memory, this, this.#memory.rows.freeze(), range)
   }
 
+  /** Its rows are its disk. */
+  memoryBytes(): number {
+    return 0
+  }
+
   close(): Promise<void> {
     if (this.isDead) return Promise.resolve()
     this.#closing ??= this.#close()

@@ -91,6 +91,15 @@ describe('a LevelDB folder', () => {
     await expect(place.open()).rejects.toEqual(damaged)
   })
 
+  it('says how much memory its cache and its tables in memory take', async () => {
+    const storage = await placeIn(folder).open()
+    const before = storage.memoryBytes()
+    await storage.write([{ key: 'large', value: new Uint8Array(1e6) }], { sync: false })
+    expect(storage.memoryBytes() - before).toBeGreaterThan(1e6 - 1)
+    expect(storage.memoryBytes() - before).toBeLessThan(3e6)
+    await storage.close()
+  })
+
   it('is refused as io when its path is a file', async () => {
     await writeFile(join(root, 'file'), '')
     await expect(placeIn(join(root, 'file')).open()).rejects.toMatchObject({ name: 'StorageFailure', code: 'io' })

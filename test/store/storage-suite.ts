@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Operation, Row, ScanRange, Storage, StoragePlace } from '#runtime/storage'
@@ -83,6 +84,14 @@ export function storageSuite(name: string, makePlace: MakePlace): void {
           ['x', '1'],
         ])
         expect(storage.get('a')).toBeUndefined()
+      })
+
+      it('says what memory it holds, and holds none once it is closed', async () => {
+        const before = storage.memoryBytes()
+        await storage.write([{ key: 'large', value: randomBytes(1e6) }], soft)
+        expect(storage.memoryBytes()).toBeGreaterThanOrEqual(before)
+        await storage.close()
+        expect(storage.memoryBytes()).toBe(0)
       })
 
       it('takes an empty batch', async () => {

@@ -17,6 +17,7 @@ const metrics: Readonly<Partial<Record<GaugeName, string>>> = {
   actors: 'ddb_actors_awake',
   reminders: 'ddb_reminders',
   stream: 'ddb_stream_bytes',
+  store: 'ddb_store_memory_bytes',
 }
 
 export interface SampledServer {
@@ -101,7 +102,8 @@ export class Sampler {
     const usage = processUsage(server.processId)
     if (!usage) return
     this.#note('resident', usage.residentBytes)
-    this.#note('anonymous', anonymousBytes(server.processId))
+    const anonymous = anonymousBytes(server.processId)
+    this.#note('anonymous', anonymous)
     this.#note('descriptors', readdirSync(`/proc/${server.processId}/fd`).length)
     this.#note('database', sizeOf(join(dataFolder, 'db')))
     const { p50, p99, count } = this.#heard.summary()
@@ -110,6 +112,7 @@ export class Sampler {
     if (count > 0) this.#note('heardP99', p99)
     const { text } = await request(`${url}/metrics`)
     for (const [gauge, name] of Object.entries(metrics)) this.#note(gauge as GaugeName, sumOf(text, name))
+    this.#note('own', anonymous - this.lastOf('store'))
   }
 
   /** Everything dead is collected, and what is left is counted. */
