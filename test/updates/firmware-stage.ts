@@ -18,6 +18,7 @@ import { everything } from '#model/scope'
 import type { AnyDefinition } from '#runtime/activation'
 import { memoryBlobs } from '#store/memory-blobs'
 import { StoreListing } from '#store/store-listing'
+import { releaseOf } from '#test/actors/acting-project'
 import { noRuleViews } from '#test/actors/no-rule-views'
 import { LinkStage } from '#test/link/link-stage'
 import { ManualWorld, startMs } from '#test/runtime/manual-world'
@@ -73,7 +74,8 @@ export class FirmwareStage {
       system,
       listing: new StoreListing(() => stage.journal.storage),
       links,
-      images: memoryBlobs({ bytesMax: 1_000 }),
+      // Every release is made without sending its image.
+      images: Object.assign(memoryBlobs({ bytesMax: 1_000 }), { sizeOf: async () => releaseOf('1.0.0').size }),
       server: undefined,
       options,
       offerTimeoutMs,
