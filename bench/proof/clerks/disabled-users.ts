@@ -1,7 +1,7 @@
 import { basic } from '#bench/harness/identity'
 import type { HttpAnswer } from '#bench/http'
 import { type Found, type LedgerEntry, type LedgerKind, madeIdOf, type Wish } from '#bench/proof/clerks/ledger'
-import { slotsOf } from '#bench/proof/clerks/named'
+import { foundIn, slotsOf } from '#bench/proof/clerks/named'
 import { firstPassword, nobody, signUpPath } from '#bench/proof/clerks/people-kinds'
 import type { ProofApi } from '#bench/proof/clerks/proof-api'
 import type { SeededRandom } from '#bench/random'
@@ -47,14 +47,7 @@ export function disabledUsersKind(): LedgerKind {
     slots: barredPeople,
     pauseMs: 120,
     wish: (slot, before, number, random) => personOf(slot).wish(before, number, random),
-    async look(api, entries) {
-      const found = new Map<string, Found>()
-      for (const [slot, entry] of entries) {
-        const there = await personOf(slot).look(api, entry)
-        if (there) found.set(slot, there)
-      }
-      return found
-    },
+    look: (api, entries) => foundIn(entries, (slot, entry) => personOf(slot).look(api, entry)),
   }
 }
 

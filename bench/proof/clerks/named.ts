@@ -1,4 +1,4 @@
-import type { Found, LedgerKind, Wish } from '#bench/proof/clerks/ledger'
+import type { Found, LedgerEntry, LedgerKind, Wish } from '#bench/proof/clerks/ledger'
 import { madeIdOf } from '#bench/proof/clerks/ledger'
 
 /** So many slots. */
@@ -62,4 +62,17 @@ export function namedKind({ name, path, slots, body, edit, told, isOnceOnly }: N
       return found
     },
   }
+}
+
+/** What is found slot by slot; nothing where there is nothing. */
+export async function foundIn(
+  entries: ReadonlyMap<string, LedgerEntry>,
+  look: (slot: string, entry: LedgerEntry) => Promise<Found | undefined>,
+): Promise<ReadonlyMap<string, Found>> {
+  const found = new Map<string, Found>()
+  for (const [slot, entry] of entries) {
+    const there = await look(slot, entry)
+    if (there) found.set(slot, there)
+  }
+  return found
 }

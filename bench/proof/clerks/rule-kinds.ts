@@ -128,12 +128,12 @@ export function alarmTurnsKind(authorization: string, alarm: string): LedgerKind
   }
 }
 
-interface DeviceRow {
+export interface DeviceRow {
   readonly deviceIdentifier: string
   readonly services: readonly { readonly properties: Readonly<Record<string, { readonly value?: number }>> }[]
 }
 
-interface StatusRow {
+export interface StatusRow {
   readonly resourceIdentifier: string
   readonly deviceIdentifier: string
 }

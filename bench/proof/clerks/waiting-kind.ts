@@ -3,6 +3,7 @@ import { clerkPropId, reportOf } from '#bench/proof/clerks/device-kinds'
 import type { Found, LedgerKind, Wish } from '#bench/proof/clerks/ledger'
 import { slotsOf } from '#bench/proof/clerks/named'
 import type { ProofApi } from '#bench/proof/clerks/proof-api'
+import type { DeviceRow, StatusRow } from '#bench/proof/clerks/rule-kinds'
 import { turningAlarm } from '#bench/proof/clerks/rule-kinds'
 
 /** An alarm that waits: conditions that begin, hold for long enough or do not, and end. */
@@ -108,14 +109,4 @@ async function mustStand(
     if (performance.now() > end)
       throw new Error(`${missing[0]} stands at ${missing[1]}, and its alarm is not raised in ${raisedMsMax / 1000} s`)
   }
-}
-
-interface DeviceRow {
-  readonly deviceIdentifier: string
-  readonly services: readonly { readonly properties: Readonly<Record<string, { readonly value?: number }>> }[]
-}
-
-interface StatusRow {
-  readonly resourceIdentifier: string
-  readonly deviceIdentifier: string
 }

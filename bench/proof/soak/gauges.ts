@@ -14,8 +14,8 @@ export interface Gauge {
 const megabyte = 1e6
 
 /**
- * What stands in memory for a day because somebody was promised it is paid for by the bounds: what became of forty actions
- * a minute, and as many tokens of the Basic scheme, come to about 0.1 MB a minute. Beyond that they are what half an hour can
+ * What stands in memory for a day because somebody was promised it is paid for by the bounds: what became of actions,
+ * and sessions of the Basic scheme with their tokens, some 140 reminders a minute, come to about 0.1 MB a minute. Beyond that they are what half an hour can
  * tell from noise.
  */
 export const gauges = {
