@@ -136,8 +136,10 @@ export class Gate<Event> {
     this.#schedule()
   }
 
+  /** @throws RangeError for a value of no bytes: see {@link Operation} */
   put(recordKey: string, value: Uint8Array | null): void {
     if (this.#isClosed) throw new Error('nothing is put while the store takes no writes')
+    if (value?.byteLength === 0) throw new RangeError(`a value of no bytes: ${recordKey}`)
     this.#open.records.set(recordKey, value)
     this.#schedule()
   }

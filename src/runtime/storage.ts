@@ -23,7 +23,10 @@ export interface Storage {
   close(): Promise<void>
 }
 
-/** `value: null` deletes. */
+/**
+ * `value: null` deletes. One of no bytes can be stored, but shouldn't be: classic-level 3.0.0 never frees what it copied it to,
+ * 16 bytes for good.
+ */
 export interface Operation {
   readonly key: string
   readonly value: Uint8Array | null

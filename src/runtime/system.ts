@@ -49,6 +49,8 @@ export const forgetAfterMs = 5 * 60_000
 const sweepEveryMs = 250
 const sweepCountMax = 2_000
 const sweepRestMs = 1_000
+/** What a row of an index holds, whose key says everything. */
+const present = Uint8Array.of(1)
 
 /** An answer on its way through the gate: an object and not two closures, for there are very many. */
 class Answer implements Say {
@@ -306,7 +308,7 @@ export class System<Event> {
 
   #putIndexes(tenant: string, changes: NonNullable<Recorded<Event>['indexes']>): void {
     for (const { index, entry, isPresent } of changes) {
-      this.gate.put(this.#options.journal.indexKey(tenant, index, entry), isPresent ? new Uint8Array(0) : null)
+      this.gate.put(this.#options.journal.indexKey(tenant, index, entry), isPresent ? present : null)
     }
   }
 

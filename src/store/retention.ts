@@ -75,9 +75,13 @@ export class Retention {
       before: keys.chunk(stream.tenant, Math.min(stream.redoFrom, stream.last) + 1),
       hasValues: false,
     })
-    let found: readonly string[]
+    const found: string[] = []
     try {
-      found = (await scan.next(chunksAtATime)).map(({ key }) => key)
+      for (let page = await scan.next(chunksAtATime); page.length > 0; page = await scan.next(chunksAtATime)) {
+        for (const { key } of page) found.push(key)
+        const last = found.at(-1) as string
+        if (found.length >= chunksAtATime || !isOver(this.#headOf(last))) break
+      }
     } finally {
       await scan.close()
     }
@@ -87,7 +91,7 @@ export class Retention {
     if (count === 0 || first === undefined) return false
     this.#journal.trim(stream, found.slice(0, count), numberOf(first), this.#headOf(first).bytesBefore)
     this.#commitSoon(stream.tenant)
-    return found.length === chunksAtATime
+    return found.length >= chunksAtATime
   }
 
   #headOf(key: string): ChunkHead {

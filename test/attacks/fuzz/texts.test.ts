@@ -225,7 +225,9 @@ describe('credentials', () => {
     fc.assert(
       fc.property(edits(2), edits(2), (ofHeader, ofBody) => {
         const [text, bytes] = [latin(header, ofHeader), edited(body, ofBody)]
-        fc.pre(text.trim().toLowerCase() !== header || !bytes.equals(body))
+        // Space around fields, the case of hex digits and fields that are not known mean nothing.
+        const fields = text.split(',').map((field) => field.trim().toLowerCase())
+        fc.pre(!header.split(',').every((field) => fields.includes(field)) || !bytes.equals(body))
         expect(isHookSigned(text, { path, body: bytes }, secret, nowS * 1000)).toBe(false)
       }),
       tried(1_000),
