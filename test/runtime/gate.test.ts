@@ -49,6 +49,15 @@ describe('commits', () => {
     expect(counts(stage)).toEqual([100])
   })
 
+  test('a value of no bytes is refused: the storage would lose memory by it', async () => {
+    const stage = await openStage()
+    const { gate } = stage.system
+    expect(() => gate.put('index/present/default/A', new Uint8Array(0))).toThrow(RangeError)
+    gate.put('index/present/default/A', null)
+    await stage.settle()
+    expect(stage.commits).toHaveLength(1)
+  })
+
   test('a later value of a record in one commit replaces the earlier', async () => {
     const stage = await openStage()
     stage.tell(a, { type: 'add', add: [1], isCheckpointed: true })

@@ -100,6 +100,19 @@ describe('a LevelDB folder', () => {
     await storage.close()
   })
 
+  it('takes room for few rows first, and for more the more there are', async () => {
+    const storage = await placeIn(folder).open()
+    const operations = Array.from({ length: 1_000 }, (_, row) => put(String(row).padStart(4, '0'), 'there'))
+    await storage.write(operations, { sync: false })
+    const scan = storage.scan({ after: '', before: 'z', hasValues: false })
+    const counts: number[] = []
+    do counts.push((await scan.next(700)).length)
+    while (counts.at(-1) !== 0)
+    await scan.close()
+    expect(counts).toEqual([32, 128, 512, 328, 0])
+    await storage.close()
+  })
+
   it('is refused as io when its path is a file', async () => {
     await writeFile(join(root, 'file'), '')
     await expect(placeIn(join(root, 'file')).open()).rejects.toMatchObject({ name: 'StorageFailure', code: 'io' })

@@ -43,7 +43,7 @@ async function filled(options: StageOptions = {}): Promise<Stage> {
     }
     stage.tell(bookAddress('K', tenant), { type: 'add', reminder: stage.world.now() + dayMs })
     for (const id of ['A', 'B', 'C', 'D']) {
-      stage.system.gate.put(stage.journal.indexKey(tenant, 'present', id), new Uint8Array(0))
+      stage.system.gate.put(stage.journal.indexKey(tenant, 'present', id), Uint8Array.of(1))
       stage.system.gate.put(stage.journal.recordKey(tallyAddress(id, tenant), 'secret'), Uint8Array.of(1))
     }
     await stage.settle()
@@ -176,7 +176,7 @@ describe('what a deleted tenant left', () => {
   test('goes a page with each commit, so that none grows by it', async () => {
     const stage = await openStage()
     for (let entry = 0; entry < 3_000; entry++) {
-      stage.system.gate.put(stage.journal.indexKey('gone', 'present', `${entry}`), new Uint8Array(0))
+      stage.system.gate.put(stage.journal.indexKey('gone', 'present', `${entry}`), Uint8Array.of(1))
     }
     await stage.settle()
     const before = stage.commits.length
