@@ -182,3 +182,9 @@ export function answer(value: unknown): Answered {
 export function addressKey(address: ActorAddress): string {
   return `${address.kind}/${address.tenant}/${address.id}`
 }
+
+/** Undoes `addressKey`. */
+export function addressFrom(key: string): ActorAddress {
+  const [kind = '', tenant = '', id = ''] = key.split('/')
+  return { kind, tenant, id }
+}

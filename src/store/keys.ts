@@ -1,4 +1,4 @@
-import type { ActorAddress, RecordFormat } from '#runtime/actor'
+import { type ActorAddress, addressFrom, type RecordFormat } from '#runtime/actor'
 
 /**
  * The key space, whole. Parts are separated by `/`, which no name of ours holds; `0` follows it, so a prefix is the range
@@ -69,8 +69,7 @@ export function numberOf(key: string): number {
 
 /** Undoes `reminder` and the actor part of `part`. */
 export function addressOf(key: string): ActorAddress {
-  const [, kind = '', tenant = '', id = ''] = key.split('/')
-  return { kind, tenant, id }
+  return addressFrom(key.slice(key.indexOf('/') + 1))
 }
 
 /** The name at the end of a `part` key; names may hold anything but the first four separators' parts. */
