@@ -1,5 +1,5 @@
 import type { KeyObject } from 'node:crypto'
-import { BoundedMap } from '#iam/bounded-map'
+import { RecentMap } from '#iam/recent-map'
 
 /** What a proof's header comes to: it names one key, and no other header text needs to be read for it. */
 export interface ProofKey {
@@ -27,40 +27,19 @@ export interface ProofKeysOptions {
  */
 export class ProofKeys {
   readonly #now: () => number
-  readonly #sizeMax: number
-  #young: BoundedMap<string, ProofKey>
-  #old: BoundedMap<string, ProofKey>
-  #youngSince: number
+  readonly #keys: RecentMap<string, ProofKey>
 
   constructor({ now, sizeMax = keysMax }: ProofKeysOptions) {
     this.#now = now
-    this.#sizeMax = sizeMax
-    this.#young = new BoundedMap(sizeMax)
-    this.#old = new BoundedMap(sizeMax)
-    this.#youngSince = now()
+    this.#keys = new RecentMap({ generationMs: keyGenerationMs, sizeMax })
   }
 
   find(headerText: string): ProofKey | undefined {
-    this.#move()
-    const young = this.#young.get(headerText)
-    if (young) return young
-    const old = this.#old.get(headerText)
-    if (old) this.#young.set(headerText, old)
-    return old
+    return this.#keys.get(headerText, this.#now())
   }
 
   admit(headerText: string, { jkt, key }: ProofKey): void {
     if (headerText.length > headerCharactersMax || this.find(headerText)) return
-    this.#young.set(headerText, { jkt, key })
-  }
-
-  /** Also for a clock that was put back. */
-  #move(): void {
-    const now = this.#now()
-    const age = Math.abs(now - this.#youngSince)
-    if (age < keyGenerationMs) return
-    this.#old = age < 2 * keyGenerationMs ? this.#young : new BoundedMap(this.#sizeMax)
-    this.#young = new BoundedMap(this.#sizeMax)
-    this.#youngSince = now
+    this.#keys.set(headerText, { jkt, key }, this.#now())
   }
 }

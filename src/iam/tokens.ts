@@ -101,14 +101,10 @@ export class Tokens {
   read(text: string, knownHash?: string): TokenReading {
     if (text.length > tokenCharactersMax) return invalid
     const hash = knownHash ?? tokenHash(text)
-    const found = this.#cache.find(hash) ?? this.#readUnknown(text, hash)
+    const now = this.#parts.now()
+    const found = this.#cache.find(hash, now) ?? this.#readUnknown(text, hash, now)
     if (!found) return invalid
-    return found.token.expiresAt > this.#parts.now() ? found : { ...found, fault: 'token expired' }
-  }
-
-  /** Its access token need not be known any longer. */
-  sessionEnded(session: string): void {
-    this.#cache.sessionEnded(session)
+    return found.token.expiresAt > now ? found : { ...found, fault: 'token expired' }
   }
 
   /** Number n of a session, as a token that others can read. */
@@ -161,12 +157,12 @@ export class Tokens {
     return signJws({ alg: 'ES256', typ, kid }, { ...common, ...times, ...own }, privateKey)
   }
 
-  #readUnknown(text: string, hash: string): { readonly token: VerifiedToken } | undefined {
+  #readUnknown(text: string, hash: string, now: number): { readonly token: VerifiedToken } | undefined {
     const claims = this.#readOf(tokenTypes.access, text)
     if (!claims) return undefined
     const { tenant, sub, sid, exp, cnf } = claims
     const token = verifiedOf({ tenant, user: sub, session: sid, exp, jkt: cnf?.jkt }, hash)
-    return this.#cache.remember(token, this.#parts.now())
+    return this.#cache.remember(token, now)
   }
 
   /** Form, type, key, signature, claims. Times are not looked at: a token past its time still says whose it was. */

@@ -24,7 +24,6 @@ export interface AccessChangesParts {
   readonly links: CredentialLinks
   readonly rules: AuthoredRules
   readonly callerOf: (session: SessionKey) => Caller | undefined
-  readonly tokens: { sessionEnded(session: string): void }
   readonly keys: { changed(keys: readonly StoredSigningKey[]): void; isOld(): void }
   /** A tenant is no more to anybody; what it left has to go. */
   readonly tenantEnded: (tenant: string) => void
@@ -52,7 +51,6 @@ export class AccessChanges implements IdentityNotices {
   }
 
   sessionEnded(tenant: string, session: string): void {
-    this.#parts.tokens.sessionEnded(session)
     this.#parts.sockets.endSession({ kind: 'session', tenant, id: session }, closeCodes.sessionOver)
   }
 

@@ -137,7 +137,6 @@ export function openIdentity(options: IdentityOptions): Identity {
     links,
     rules: options.rules,
     callerOf,
-    tokens,
     keys: ring,
     tenantEnded: (tenant) => removal.begin(tenant),
     failed,

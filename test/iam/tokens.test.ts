@@ -3,7 +3,7 @@ import { createLocalJWKSet, decodeJwt, decodeProtectedHeader, jwtVerify } from '
 import { beforeEach, describe, expect, test } from 'vitest'
 import { signJws } from '#iam/jws'
 import { makeSigningKey, publishedKeyOf, type SigningKey } from '#iam/signing-key'
-import { TokenCache } from '#iam/token-cache'
+import { TokenCache, tokenGenerationMs } from '#iam/token-cache'
 import { Tokens } from '#iam/tokens'
 import type { Grant } from '#model/scope'
 import { makeKeyPair } from '#test/iam/key-pair'
@@ -267,34 +267,17 @@ test('as many tokens are kept at hand as there is room, and the others are read 
   expect(tokens.read(third).token).not.toBe(kept)
 })
 
-test('tokens that have ended make room at the next one, whatever lives on beside them', () => {
-  const cache = new TokenCache()
-  const tokenOf = (hash: string, expiresAt: number, bound?: object) =>
-    cache.remember({ tenant, user, session, hash, expiresAt, ...bound }, 0).token
-  const lasting = tokenOf('lasting', 1_000)
-  for (const expiresAt of [10, 20, 30]) tokenOf(`until ${expiresAt}`, expiresAt, { jkt })
-  cache.remember({ tenant, user, session, hash: 'next', expiresAt: 40, jkt }, 20)
-  const found = ['until 10', 'until 20', 'until 30', 'next'].map((hash) => cache.find(hash)?.token.expiresAt)
-  expect(found).toEqual([undefined, undefined, 30, 40])
-  expect(cache.find('lasting')?.token).toBe(lasting)
-})
-
-test('the newest token of a session that has ended is kept no longer; another is read anew, and kept', () => {
-  const cache = new TokenCache(3)
-  const remember = (hash: string, of: string, bound?: object) =>
-    cache.remember({ tenant, user, session: of, hash, expiresAt: 1_000, ...bound }, 0)
-  remember('one', 'first')
-  remember('two', 'first')
-  remember('three', 'second', { jkt })
-  cache.sessionEnded('first')
-  cache.sessionEnded('second')
-  cache.sessionEnded('nobody')
-  expect(['one', 'two', 'three'].map((hash) => cache.find(hash)?.token.hash)).toEqual(['one', undefined, undefined])
-  remember('two', 'first')
-  // The oldest goes for want of room, and is not its session's newest.
-  for (const hash of ['a', 'b']) remember(hash, hash)
-  cache.sessionEnded('first')
-  expect(['one', 'two', 'a', 'b'].map((hash) => cache.find(hash)?.token.hash)).toEqual([undefined, undefined, 'a', 'b'])
+test('a token that nobody comes with is kept no longer, and read anew when somebody does', () => {
+  const [used, idle] = [access(), access()]
+  const readOnce = tokens.read(used).token
+  const readIdle = tokens.read(idle).token
+  for (let generation = 0; generation < 2; generation++) {
+    world.spend(tokenGenerationMs)
+    expect(tokens.read(used).token).toBe(readOnce)
+  }
+  const readAgain = tokens.read(idle).token
+  expect(readAgain).toEqual(readIdle)
+  expect(readAgain).not.toBe(readIdle)
 })
 
 function names(count: number): string[] {
