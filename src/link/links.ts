@@ -67,7 +67,8 @@ export class Links implements SocketRoom<LinkOpening> {
       owners: this.#owners,
       welcomed: (linked, said) => {
         this.writes.welcomed(linked)
-        this.#ear.welcomed(linked, said)
+        // By a later HELLO it may have another firmware by now.
+        if (this.linkedOf(linked.link.opening.tenant, linked.device) === linked) this.#ear.welcomed(linked, said)
       },
       refuse: (link, problem, about) => this.#refuse(link, problem, about),
       notAdmitted: (tenant, problem) => options.log.refused(tenant, problem),

@@ -34,7 +34,12 @@ export async function mustHaveRoom(context: RouteContext, tenant: string, projec
   if (thingsOf(lookAtProject(context, tenant, project)) > 0) return
   const pages = context.listing.entries(projectIndex, tenant)
   try {
-    if ((await pages.next(projectsMax)).length < projectsMax) return
+    let count = 0
+    while (count < projectsMax) {
+      const names = await pages.next(projectsMax - count)
+      if (names.length === 0) return
+      count += names.length
+    }
   } finally {
     await pages.close()
   }

@@ -25,7 +25,7 @@ export interface Storage {
 
 /**
  * `value: null` deletes. One of no bytes can be stored, but shouldn't be: classic-level 3.0.0 never frees what it copied it to,
- * 16 bytes for good.
+ * 36 bytes of memory a write.
  */
 export interface Operation {
   readonly key: string

@@ -77,10 +77,11 @@ export class Retention {
     })
     const found: string[] = []
     try {
-      for (let page = await scan.next(chunksAtATime); page.length > 0; page = await scan.next(chunksAtATime)) {
+      while (found.length < chunksAtATime) {
+        const page = await scan.next(chunksAtATime - found.length)
         for (const { key } of page) found.push(key)
-        const last = found.at(-1) as string
-        if (found.length >= chunksAtATime || !isOver(this.#headOf(last))) break
+        const last = page.at(-1)
+        if (!last || !isOver(this.#headOf(last.key))) break
       }
     } finally {
       await scan.close()

@@ -94,7 +94,7 @@ describe('a request becomes', () => {
   test('by the index: a row without its subscription is passed over, a subscription without its row hears nothing', async () => {
     await open(['ann', 'ben'])
     const { system, journal } = room.stage
-    system.gate.put(journal.indexKey('default', 'topic', 'F/zoe/zoe-F'), new Uint8Array(0))
+    system.gate.put(journal.indexKey('default', 'topic', 'F/zoe/zoe-F'), Uint8Array.of(1))
     system.gate.put(journal.indexKey('default', 'topic', 'F/ben/ben-F'), null)
     await room.request(1)
     await expectRest()

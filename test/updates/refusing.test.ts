@@ -30,6 +30,22 @@ type Case = readonly [Parameters<typeof begun>[0], FirmwareStatusMessage['status
 
 const begins = ['STARTED', 'DOWNLOADING', 'INSTALLING'] as const
 
+describe('one that was offered firmware, and says HELLO again before it was welcomed', () => {
+  test.each([
+    ['2.0.0', 'done', 0],
+    ['1.0.0', 'started', 1],
+  ])('the later one counts: it has %s, it is %s, and it is offered it so often: %i', async (firmware, state, times) => {
+    await begun('post')
+    await device.say('STARTED')
+    const { length } = device.offers
+    const said = { project: 'boiler', services: [] }
+    device.link.hello('A', { ...said, firmwares: [{ firmware: '1.0.0', index: 0 }], session: 'boot-2' })
+    device.link.hello('A', { ...said, firmwares: [{ firmware, index: 0 }], session: 'boot-3' })
+    await stage.settle()
+    expect([stage.stored()?.state, device.offers.length - length]).toEqual([state, times])
+  })
+})
+
 describe('one that was offered firmware, and refuses from then on', () => {
   test.each<Case>([
     ['connect', 'nothing', 'boot-1', 1, 'failed'],

@@ -76,7 +76,10 @@ export class UpdatingDevice {
   readonly identifier: string
   readonly faults: string[] = []
   version: string = updatingVersions[0]
+  /** To the last HELLO that it said. */
   isWelcome = false
+  /** On this link, that were not answered yet. */
+  #hellos = 0
   readonly #isAutoUpdated: boolean
   readonly #place: Place
   readonly #orders = new Map<string, Order>()
@@ -103,7 +106,10 @@ export class UpdatingDevice {
       handshakeTimeout: welcomeMsMax,
     })
     this.#socket = socket
-    socket.on('open', () => this.#sayHello())
+    socket.on('open', () => {
+      this.#hellos = 0
+      this.#sayHello()
+    })
     socket.on('message', (data: Buffer) => this.#hear(JSON.parse(data.toString()) as Fields))
     // 'close' follows.
     socket.on('error', () => {})
@@ -121,6 +127,7 @@ export class UpdatingDevice {
 
   #sayHello(): void {
     this.isWelcome = false
+    this.#hellos++
     clearTimeout(this.#impatience)
     this.#impatience = setTimeout(() => this.#socket?.terminate(), welcomeMsMax)
     this.#say({
@@ -138,6 +145,7 @@ export class UpdatingDevice {
     switch (message.type) {
       case 'WELCOME': {
         this.#flakeAddress = Number(message.flakeAddress)
+        if (--this.#hellos > 0) return
         this.isWelcome = true
         clearTimeout(this.#impatience)
         // A link may take with it what was said on it last.

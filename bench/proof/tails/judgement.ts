@@ -76,8 +76,8 @@ async function missingOf(
 ): Promise<readonly string[]> {
   const at = Math.min(...losses.map((loss) => loss.at))
   const head = (await streamHead(url, office.authorization)).offset
-  const events = told.map(({ event }) => event)
-  // What was heard and is gone may have been in what is lost; all else is a lie.
+  // What was heard later may be gone, and its offset given again: to what falls due as soon as it is opened.
+  const events = told.filter((each) => each.at < at).map(({ event }) => event)
   const lies = (await streamFaults(url, office, events)).filter((text) => !text.endsWith('is gone'))
   const gone = told.find((each) => each.at < at && each.event.offset > head)
   const goneText = gone && `${gone.event.type} at ${gone.event.offset} was heard before what is lost, and is gone`
