@@ -64,7 +64,7 @@ export class Office {
   /** From where on the administrator hears everything. */
   readonly first: StreamPosition
   readonly ledgers: readonly Ledger[]
-  readonly #dataFolder: string
+  readonly #mails: Mails
   readonly #flood: (megabytes: number, isOver: () => boolean) => Promise<void>
   readonly #mailed: Ledger
   readonly #linked: LinkedDevices
@@ -84,7 +84,7 @@ export class Office {
     this.#flood = (megabytes, isOver) => flood(api, where.gateway, megabytes, isOver)
     this.authorization = api.authorization
     this.first = where.first
-    this.#dataFolder = where.dataFolder
+    this.#mails = new Mails(where.dataFolder)
     this.#linked = where.linked
     this.#updating = where.updating
     let number = 0
@@ -188,6 +188,8 @@ export class Office {
 
   /** What is not as it was answered, in words. */
   async settle(): Promise<readonly string[]> {
+    // Of ten thousand mails the oldest go.
+    await this.#mails.read()
     return (await Promise.all(this.ledgers.map((ledger) => ledger.settle()))).flat()
   }
 
@@ -217,12 +219,12 @@ export class Office {
 
   /** Reports that were acknowledged, and that no mail tells; after waiting for them. */
   unmailed(timeoutMs: number): Promise<readonly string[]> {
-    return unmailed(this.#mailed.mustHaveTold, this.#dataFolder, timeoutMs)
+    return this.#mails.missing(this.#mailed.mustHaveTold, timeoutMs)
   }
 
   /** The same of those that were acknowledged before a moment, in what is left of the folder. */
   unmailedAt(at: number, dataFolder: string, timeoutMs: number): Promise<readonly string[]> {
-    return unmailed(this.#mailed.toldBefore(at), dataFolder, timeoutMs)
+    return new Mails(dataFolder).missing(this.#mailed.toldBefore(at), timeoutMs)
   }
 
   get counts(): Readonly<Record<string, LedgerCounts>> {
@@ -247,20 +249,33 @@ async function flood(api: ProofApi, authorization: string, megabytes: number, is
   }
 }
 
-async function unmailed(texts: readonly string[], dataFolder: string, timeoutMs: number): Promise<readonly string[]> {
-  const end = performance.now() + timeoutMs
-  for (;;) {
-    const mailed = await subjectsIn(join(dataFolder, 'outbox'))
-    const missing = texts.filter((text) => !mailed.has(text))
-    if (missing.length === 0 || performance.now() > end) return missing.map((text) => `no mail tells of ${text}`)
-    await new Promise((resolve) => setTimeout(resolve, 100))
-  }
-}
+/** What mails in a folder were about; each is read once, and may be gone from there since. */
+class Mails {
+  readonly #folder: string
+  readonly #read = new Set<string>()
+  readonly #subjects = new Set<string>()
 
-async function subjectsIn(folder: string): Promise<ReadonlySet<string>> {
-  const names = (await readdir(folder)).filter((name) => name.endsWith('.eml'))
-  const texts = await Promise.all(names.map((name) => readFile(join(folder, name), 'latin1')))
-  return new Set(texts.map((text) => `${mailedDevice} ${/^Subject: (.*)\r?$/m.exec(text)?.[1]?.trim()}`))
+  constructor(dataFolder: string) {
+    this.#folder = join(dataFolder, 'outbox')
+  }
+
+  async read(): Promise<void> {
+    const names = (await readdir(this.#folder)).filter((name) => name.endsWith('.eml') && !this.#read.has(name))
+    const texts = await Promise.all(names.map((name) => readFile(join(this.#folder, name), 'latin1')))
+    for (const text of texts) this.#subjects.add(`${mailedDevice} ${/^Subject: (.*)\r?$/m.exec(text)?.[1]?.trim()}`)
+    for (const name of names) this.#read.add(name)
+  }
+
+  /** Which of them no mail tells, once there was time enough for it. */
+  async missing(texts: readonly string[], timeoutMs: number): Promise<readonly string[]> {
+    const end = performance.now() + timeoutMs
+    for (;;) {
+      await this.read()
+      const missing = texts.filter((text) => !this.#subjects.has(text))
+      if (missing.length === 0 || performance.now() > end) return missing.map((text) => `no mail tells of ${text}`)
+      await new Promise((resolve) => setTimeout(resolve, 100))
+    }
+  }
 }
 
 export interface OfficePlace {

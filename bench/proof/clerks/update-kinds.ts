@@ -57,7 +57,10 @@ export function askedUpdatesKind(devices: UpdatingDevices): LedgerKind {
     // One that was cut off may be under way all the same.
     if (status === 'STARTED' && (message === undefined || !isFirst)) return `${slot} updated ${version}`
     if (status === 'DEVICE_NOT_OK' && message === refusal) return `${slot} pinned ${version}`
-    const isCutOff = status === 'DEVICE_OFFLINE' || (status === 'SERVER_ERROR' && message === 'could not be stored')
+    // One that was offline goes on with what it was offered, and may come back with it meanwhile.
+    const hasCome = status === 'NO_UPDATE' && devices.of(slot)?.version === version
+    const isCutOff =
+      hasCome || status === 'DEVICE_OFFLINE' || (status === 'SERVER_ERROR' && message === 'could not be stored')
     if (!isCutOff) courses.wrong(`${slot} was answered ${answer.text}`)
     courses.lost(slot)
     return `${slot} pinned ${version}`
