@@ -79,12 +79,18 @@ async function missingOf(
   // What was heard later may be gone, and its offset given again: to what falls due as soon as it is opened.
   const events = told.filter((each) => each.at < at).map(({ event }) => event)
   const lies = (await streamFaults(url, office, events)).filter((text) => !text.endsWith('is gone'))
+  const left = events.reduce((most, { offset }) => Math.max(most, offset), office.first.offset)
   const gone = told.find((each) => each.at < at && each.event.offset > head)
   const goneText = gone && `${gone.event.type} at ${gone.event.offset} was heard before what is lost, and is gone`
   return [
     ...lies,
     ...(goneText === undefined ? [] : [goneText]),
     ...(await office.faultsAt(at, { port, dataFolder: folder })),
-    ...(await resumptionFaults(url, office, { last, head, isEpochLeft: losses.every((loss) => loss.wholeBytes > 0) })),
+    ...(await resumptionFaults(url, office, {
+      last,
+      head,
+      left,
+      isEpochLeft: losses.every((loss) => loss.wholeBytes > 0),
+    })),
   ]
 }

@@ -9,6 +9,8 @@ export interface Resumption {
   readonly last: StreamPosition
   /** The end of the stream when it was opened. */
   readonly head: number
+  /** Told before anything was lost: it is there, and was not given again. */
+  readonly left: number
   /** Whether the epoch of `last` is among what is left. */
   readonly isEpochLeft: boolean
 }
@@ -20,12 +22,11 @@ export interface Resumption {
 export async function resumptionFaults(
   url: string,
   { authorization }: Pick<Office, 'authorization'>,
-  { last, head, isEpochLeft }: Resumption,
+  { last, head, left, isEpochLeft }: Resumption,
 ): Promise<readonly string[]> {
   const api = new ProofApi(url, authorization, '')
   const made = await api.ask('POST', '/devices', { body: { deviceIdentifier: 'NEW-AFTER-FAULT' } })
   if (made.status !== 201) return [`making a device is answered ${made.status} ${made.text}`]
-  const left = Math.min(head, last.offset)
   const faults: string[] = []
   if (isEpochLeft) {
     const heard = await comeBack({ epoch: last.epoch, offset: left })
