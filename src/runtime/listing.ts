@@ -10,7 +10,7 @@ export interface Listing {
 }
 
 export interface Pages {
-  /** The next names, at most `countMax`; empty when there are none left. */
+  /** The next names, at most `countMax`, and often fewer; only an empty page is the end. */
   next(countMax: number): Promise<readonly string[]>
   close(): Promise<void>
 }

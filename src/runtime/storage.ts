@@ -42,7 +42,7 @@ export interface ScanRange {
 }
 
 export interface Scan {
-  /** The next rows, at most `countMax`; empty when there are none left. One call at a time. */
+  /** The next rows, at most `countMax`, and often fewer; only an empty page is the end. One call at a time. */
   next(countMax: number): Promise<readonly Row[]>
   close(): Promise<void>
 }

@@ -3,8 +3,7 @@ import { clerkPropId, reportOf } from '#bench/proof/clerks/device-kinds'
 import type { Found, LedgerKind, Wish } from '#bench/proof/clerks/ledger'
 import { slotsOf } from '#bench/proof/clerks/named'
 import type { ProofApi } from '#bench/proof/clerks/proof-api'
-import type { DeviceRow, StatusRow } from '#bench/proof/clerks/rule-kinds'
-import { turningAlarm } from '#bench/proof/clerks/rule-kinds'
+import { type DeviceRow, type StatusRow, turningAlarm } from '#bench/proof/clerks/rule-kinds'
 
 /** An alarm that waits: conditions that begin, hold for long enough or do not, and end. */
 
