@@ -78,13 +78,9 @@ async function missingOf(
   const head = (await streamHead(url, office.authorization)).offset
   // What was heard later may be gone, and its offset given again: to what falls due as soon as it is opened.
   const events = told.filter((each) => each.at < at).map(({ event }) => event)
-  const lies = (await streamFaults(url, office, events)).filter((text) => !text.endsWith('is gone'))
   const left = events.reduce((most, { offset }) => Math.max(most, offset), office.first.offset)
-  const gone = told.find((each) => each.at < at && each.event.offset > head)
-  const goneText = gone && `${gone.event.type} at ${gone.event.offset} was heard before what is lost, and is gone`
   return [
-    ...lies,
-    ...(goneText === undefined ? [] : [goneText]),
+    ...(await streamFaults(url, office, events)),
     ...(await office.faultsAt(at, { port, dataFolder: folder })),
     ...(await resumptionFaults(url, office, {
       last,
