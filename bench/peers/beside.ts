@@ -4,6 +4,7 @@ import type { Beside } from '#bench/harness/question'
 import { groupedNumber } from '#bench/harness/report'
 import { identifierOf } from '#bench/load/fleet-link'
 import { payloadOf } from '#bench/load/peer-fleet'
+import { UpdateTemplate } from '#bench/load/update-template'
 import { admittingName, compared, ownName } from '#bench/peers/compared'
 import { deeds } from '#bench/peers/deeds'
 
@@ -40,7 +41,8 @@ export function besideOf(results: readonly CaseResult[], charts: readonly Chart[
     '## What was compared',
     '',
     `A text of ${bytes} bytes (one change of one property, as this server tells it), 10 000 devices behind 50 links. Where there`,
-    'are topics, each device has its own, and dashboards subscribe to all of them by a wildcard.',
+    'are topics, each device has its own, and dashboards subscribe to all of them by a wildcard. The others are sent the text and',
+    `pass it on; this server is sent what devices send it, an UPDATE in MessagePack of ${new UpdateTemplate(1).bytes} bytes, and makes the text of it.`,
     '',
     '| | version | set |',
     '|---|---|---|',
