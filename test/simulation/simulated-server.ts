@@ -18,6 +18,7 @@ import { operationOf } from '#test/routes/operation-of'
 import type { SimulatedMailServer } from '#test/simulation/simulated-mail'
 import { SimulatedSockets } from '#test/simulation/simulated-sockets'
 import { type SimulatedWorld, settle } from '#test/simulation/simulated-world'
+import { watchTurns } from '#test/simulation/watched-turns'
 import type { UpdateSettings } from '#updates/options'
 
 export const tenant = 'default'
@@ -111,6 +112,7 @@ export class SimulatedServer {
       log: { error: note, warn: () => {}, info: () => {}, debug: () => {} },
     })
     const { context, identity } = this.assembly
+    watchTurns(context.system.registry, (what) => this.errors.push(new Error(what)))
     if (!identity) throw new Error('IAM is off')
     this.identity = identity
     const bindings = bindingsOf(context, identity, operationOf(this.assembly))

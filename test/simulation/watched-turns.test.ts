@@ -1,0 +1,57 @@
+import { expect, test } from 'vitest'
+import type { AnyDefinition } from '#runtime/activation'
+import { Registry } from '#runtime/registry'
+import { StoreJournal } from '#store/store-journal'
+import { openStage } from '#test/runtime/stage'
+import { tallyAddress } from '#test/runtime/tally-actors'
+import { watchTurns } from '#test/simulation/watched-turns'
+
+type Member = 'decide' | 'apply' | 'change'
+
+/** Two actors behind nobody's guard. `where`: in which part of the outer one the inner one decides. */
+function accusedWhen(where: Member | 'behind'): readonly string[] {
+  const accused: string[] = []
+  const actor = (kind: string, run: (member: Member) => void): AnyDefinition<never> => ({
+    ...{ kind, rest: 'written_through', formats: {}, wake: () => undefined },
+    decide: () => {
+      run('decide')
+      return { type: 'answer', value: kind }
+    },
+    apply: () => run('apply'),
+    change: () => run('change'),
+  })
+  const turnOf = (kind: string) => registry.definition(kind).decide(undefined, undefined, undefined as never)
+  const outer = actor('outer', (member) => member === where && turnOf('inner'))
+  const registry = new Registry<never>(
+    [outer, actor('inner', () => {})],
+    new StoreJournal({ isSynced: false }) as never,
+  )
+  watchTurns(registry, (what) => accused.push(what))
+  expect(turnOf('outer')).toEqual({ type: 'answer', value: 'outer' })
+  registry.definition('outer').apply(undefined, undefined as never, 1)
+  registry.definition('outer').change?.(undefined, undefined)
+  turnOf('inner')
+  return accused
+}
+
+test.each(['decide', 'apply', 'change'] as const)('a turn during the `%s` of another is seen', (where) => {
+  expect(accusedWhen(where)).toEqual(['a turn of inner begins during one of outer'])
+})
+
+test('one behind another is none', () => {
+  expect(accusedWhen('behind')).toEqual([])
+})
+
+test('nor is one behind another that threw, nor what is told, nor what the guard of the server stopped', async () => {
+  const accused: string[] = []
+  const stage = await openStage()
+  watchTurns(stage.system.registry, (what) => accused.push(what))
+  const [a, b] = [tallyAddress('A'), tallyAddress('B')]
+  stage.tell(a, { type: 'throw' }, 'thrown')
+  stage.tell(a, { type: 'add', add: [1], inside: () => stage.tell(b, { type: 'add', add: [9] }) }, 'stopped')
+  stage.tell(a, { type: 'add', add: [2], tells: [{ to: b, command: { type: 'add', add: [3] } }] }, 'told')
+  await stage.settle()
+  expect(stage.bugs).toHaveLength(2)
+  expect([...stage.addedOf(a), ...stage.addedOf(b)].map(({ value }) => value)).toEqual([2, 3])
+  expect(accused).toEqual([])
+})

@@ -1,0 +1,40 @@
+import type { AnyDefinition } from '#runtime/activation'
+import type { Registry } from '#runtime/registry'
+
+/**
+ * Looks at turns from inside the actors, and asks nothing of the guard that the server has for them: while the code of one
+ * actor runs, none may decide. Before anybody is awake.
+ */
+export function watchTurns<Event>(registry: Registry<Event>, accuse: (what: string) => void): void {
+  /** Whose code runs, the outermost first. */
+  const running: string[] = []
+  const definitions = new Map<string, AnyDefinition<Event>>()
+  for (const kind of registry.kinds) definitions.set(kind, watched(registry.definition(kind)))
+  const definitionOf = registry.definition.bind(registry)
+  registry.definition = (kind) => definitions.get(kind) ?? definitionOf(kind)
+
+  /** Those of actors without options are shared by all servers of this process: so it is another one, above it. */
+  function watched(definition: AnyDefinition<Event>): AnyDefinition<Event> {
+    const { kind } = definition
+    const during = <Arguments extends unknown[], Result>(run: (...all: Arguments) => Result) => {
+      return (...all: Arguments): Result => {
+        running.push(kind)
+        try {
+          return run.apply(definition, all)
+        } finally {
+          running.pop()
+        }
+      }
+    }
+    const decide: typeof definition.decide = during(definition.decide)
+    return Object.assign(Object.create(definition) as AnyDefinition<Event>, {
+      decide: (...asked: Parameters<typeof decide>) => {
+        const [other] = running
+        if (other !== undefined) accuse(`a turn of ${kind} begins during one of ${other}`)
+        return decide(...asked)
+      },
+      apply: during(definition.apply),
+      ...(definition.change && { change: during(definition.change) }),
+    })
+  }
+}
