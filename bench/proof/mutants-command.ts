@@ -1,11 +1,13 @@
 import { availableParallelism } from 'node:os'
 import { parseArgs } from 'node:util'
-import { findMutants, mutantNames, noteSeed, seedOf } from '#bench/proof/mutants'
+import { findMutants, type MutantReport, mutantNames, noteSeed, seedOf } from '#bench/proof/mutants'
 
 const help = `Usage: npm run proof -- mutants [options] [NAME…]
 
 Plants mistakes in copies of the server, one in each, and runs the simulation until it finds them: first with the seed that is
-noted with the mistake, then with others. They lie in test/simulation/mutants:
+noted with the mistake, then with others. A mistake is found when the simulation reports what stands in front of its patch, as
+'Expect: TEXT' (… is anything in that line), and not when it reports something else, dies, or was not compiled. They lie in
+test/simulation/mutants:
   ${mutantNames().join('\n  ')}
 
   --seeds N             so many at most for each (200)
@@ -32,15 +34,25 @@ export async function mutantsCommand(args: readonly string[]): Promise<boolean> 
   const begun = performance.now()
   let areAllFound = true
   const names = positionals.length > 0 ? positionals : mutantNames()
-  await findMutants(names, options, ({ name, found, seeds, seconds }) => {
-    const took = `${seeds} seeds, ${seconds.toFixed(0)} s`
-    if (found) console.log(`${name}: found by seed ${found.seed} (${took}): ${firstLine(found.fault)}`)
-    else console.error(`${name}: NOT FOUND (${took})`)
+  await findMutants(names, options, (report) => {
+    const { name, found } = report
+    if (found) console.log(lineOf(report))
+    else console.error(lineOf(report))
     if (found && values.note && seedOf(name) !== found.seed) noteSeed(name, found.seed)
     areAllFound &&= found !== undefined
   })
   console.log(`${names.length} mistakes in ${((performance.now() - begun) / 1000).toFixed(0)} s`)
   return areAllFound
+}
+
+/** What came of one, in a line. */
+export function lineOf({ name, found, other, broken, seeds, seconds }: MutantReport): string {
+  const took = `${seeds} seeds, ${seconds.toFixed(0)} s`
+  if (found) return `${name}: found by seed ${found.seed} (${took}): ${firstLine(found.fault)}`
+  const missed = `${name}: NOT FOUND (${took})`
+  if (broken !== undefined) return `${missed}: there is nothing to run, ${broken}`
+  if (!other) return `${missed}: nothing was wrong`
+  return `${missed}: what is expected was not reported, but by seed ${other.seed}: ${firstLine(other.fault)}`
 }
 
 function firstLine(text = ''): string {

@@ -9,8 +9,12 @@ import { compileSimulation } from '#bench/proof/simulation-program'
 /** A mistake planted in the server, and what the simulation found of it. */
 export interface MutantReport {
   readonly name: string
-  /** The first seed that failed; undefined: it was not found. */
+  /** The first seed that reported what is expected of it; undefined: it was not found. */
   readonly found: SeedResult | undefined
+  /** The first seed that reported something else, or whose process died: that finds nothing. */
+  readonly other: SeedResult | undefined
+  /** Why there is no program with it to run; undefined: there was one. */
+  readonly broken: string | undefined
   /** How many were tried. */
   readonly seeds: number
   readonly seconds: number
@@ -29,6 +33,8 @@ const copied = ['package.json', 'tsconfig.json', 'src', 'actors', 'bench', 'test
 const left = ['src/dashboard', 'bench/results', 'test/dashboard'].map((path) => join(projectRoot, path))
 /** In front of the patch: a seed that found it, as the sources were then. */
 const notedSeed = /^Seed (\d+)$/m
+/** And what it is to report; `…` stands for anything in the same line. */
+const expectedFault = /^Expect: (.*\S)$/m
 
 /** Their names: each is a patch against the sources, `<name>.patch`. */
 export function mutantNames(): readonly string[] {
@@ -49,16 +55,46 @@ export function seedOf(name: string): number | undefined {
   return seed === undefined ? undefined : Number(seed)
 }
 
+/** What the simulation is to report of it. @throws Error when its patch does not say */
+export function expectationOf(name: string): string {
+  const [head = ''] = readFileSync(patchOf(name), 'utf8').split(/^diff /m)
+  const [, text] = expectedFault.exec(head) ?? []
+  if (text === undefined) throw new Error(`${name}: no line says 'Expect: …' in front of the patch`)
+  return text
+}
+
+/** Whether a seed reported that, in its own words or in those of what was the cause. A process that died reports nothing. */
+export function isAsExpected({ fault, isDead }: SeedResult, expectation: string): boolean {
+  if (fault === undefined || isDead) return false
+  return fault.split('\n').some((line) => !isPlaceInCode.test(line) && stands(expectation.split('…'), line))
+}
+
+/** A line of a stack: it names functions and files. */
+const isPlaceInCode = /^\s+at /
+
+/** Whether the parts stand in a line, one behind the other. */
+function stands(parts: readonly string[], line: string): boolean {
+  let from = 0
+  for (const part of parts) {
+    const place = line.indexOf(part, from)
+    if (place < 0) return false
+    from = place + part.length
+  }
+  return true
+}
+
 /** For whoever looks for it next. */
 export function noteSeed(name: string, seed: number): void {
   const text = readFileSync(patchOf(name), 'utf8')
   const line = `Seed ${seed}`
-  writeFileSync(patchOf(name), notedSeed.test(text) ? text.replace(notedSeed, line) : `${line}\n\n${text}`)
+  writeFileSync(patchOf(name), notedSeed.test(text) ? text.replace(notedSeed, line) : `${line}\n${text}`)
 }
 
 /**
- * Plants each in a copy of the sources, and runs seeds until one of them finds it: the one that is noted, several mistakes at a
- * time; then, for those that it does not find any more, all seeds from 1 on.
+ * Plants each in a copy of the sources, and runs seeds until one of them reports what is expected: the one that is noted,
+ * several mistakes at a time; then, for those that it does not find any more, all seeds from 1 on.
+ *
+ * @throws Error when a patch does not fit, or does not say what is expected
  */
 export async function findMutants(
   names: readonly string[],
@@ -72,7 +108,7 @@ export async function findMutants(
       const mutant = await PlantedMutant.plant(name)
       const seed = seedOf(name)
       await mutant.run(seed === undefined ? [] : [seed], 1)
-      if (mutant.found) ended(await mutant.end())
+      if (mutant.isOver) ended(await mutant.end())
       else unfound.push(mutant)
     }
   }
@@ -89,49 +125,72 @@ export async function findMutants(
 /** A copy of the sources with one of them in it, compiled. */
 class PlantedMutant {
   readonly #name: string
+  readonly #expectation: string
   readonly #folder: TemporaryFolder
-  readonly #program: string
+  /** Or why there is none. */
+  readonly #program: string | Error
   readonly #begun: number
   #seeds = 0
-  found: SeedResult | undefined
+  #found: SeedResult | undefined
+  #other: SeedResult | undefined
 
-  private constructor(name: string, own: TemporaryFolder, program: string, begun: number) {
+  private constructor(name: string, expectation: string, own: TemporaryFolder, program: string | Error, begun: number) {
     this.#name = name
+    this.#expectation = expectation
     this.#folder = own
     this.#program = program
     this.#begun = begun
   }
 
+  /** Whether no other seed would tell more. */
+  get isOver(): boolean {
+    return this.#found !== undefined || this.#program instanceof Error
+  }
+
   static async plant(name: string): Promise<PlantedMutant> {
     const begun = performance.now()
+    const expectation = expectationOf(name)
     const own = temporaryFolder('mutant-')
     for (const part of copied) {
       const from = join(projectRoot, part)
       cpSync(from, join(own.path, part), { recursive: true, filter: (file) => !left.includes(file) })
     }
     git(own.path, ['apply', patchOf(name)])
-    return new PlantedMutant(name, own, await compileSimulation(own.path, own.path), begun)
+    const program = await compileSimulation(own.path, own.path).catch((error: Error) => error)
+    return new PlantedMutant(name, expectation, own, program, begun)
   }
 
   /** Until one of them finds it. */
   async run(seeds: readonly number[], processes: number): Promise<void> {
+    if (this.#program instanceof Error) return
     const waiting = [...seeds]
     await runSeeds({
       program: this.#program,
       processes: Math.min(processes, seeds.length),
-      next: () => (this.found ? undefined : waiting.shift()),
+      next: () => (this.#found ? undefined : waiting.shift()),
       ended: (result) => {
         this.#seeds++
-        if (result.fault !== undefined && (!this.found || result.seed < this.found.seed)) this.found = result
+        if (isAsExpected(result, this.#expectation)) this.#found = earlier(this.#found, result)
+        else if (result.fault !== undefined) this.#other = earlier(this.#other, result)
       },
     })
   }
 
   async end(): Promise<MutantReport> {
     await this.#folder.remove()
-    const seconds = (performance.now() - this.#begun) / 1000
-    return { name: this.#name, found: this.found, seeds: this.#seeds, seconds }
+    return {
+      name: this.#name,
+      found: this.#found,
+      other: this.#other,
+      broken: this.#program instanceof Error ? this.#program.message : undefined,
+      seeds: this.#seeds,
+      seconds: (performance.now() - this.#begun) / 1000,
+    }
   }
+}
+
+function earlier(before: SeedResult | undefined, result: SeedResult): SeedResult {
+  return before && before.seed < result.seed ? before : result
 }
 
 function patchOf(name: string): string {

@@ -7,6 +7,8 @@ export interface SeedResult {
   readonly ms: number
   readonly counts?: Readonly<Record<string, number>>
   readonly fault?: string
+  /** Its process is gone and said nothing of the run: `fault` says how it went. */
+  readonly isDead?: true
 }
 
 export interface SeedsOptions {
@@ -48,7 +50,8 @@ function started(program: string): ChildProcess {
 function resultOf(child: ChildProcess, seed: number): Promise<SeedResult> {
   const begun = performance.now()
   return new Promise((resolve) => {
-    const died = (why: string) => end({ seed, ms: performance.now() - begun, fault: `its process ${why}` })
+    const died = (why: string) =>
+      end({ seed, ms: performance.now() - begun, fault: `its process ${why}`, isDead: true })
     const exited = (code: number | null, signal: string | null) => died(`died: ${signal ?? code}`)
     const timer = setTimeout(() => {
       child.off('exit', exited)

@@ -1,11 +1,78 @@
-import { expect, test } from 'vitest'
-import { checkMutant, mutantNames } from '#bench/proof/mutants'
+import { describe, expect, test } from 'vitest'
+import { checkMutant, expectationOf, isAsExpected, type MutantReport, mutantNames } from '#bench/proof/mutants'
+import { lineOf } from '#bench/proof/mutants-command'
 
 /** That the simulation finds them is seen by `npm run proof -- mutants`. */
-test.each(mutantNames())('the mistake "%s" can be planted in the sources as they are', (name) => {
-  expect(() => checkMutant(name)).not.toThrow()
+describe.each(mutantNames())('the mistake "%s"', (name) => {
+  test('can be planted in the sources as they are', () => {
+    expect(() => checkMutant(name)).not.toThrow()
+  })
+
+  test('says what is to be reported of it', () => {
+    const expectation = expectationOf(name)
+    // Else any fault would do, or the death of a process.
+    expect(expectation.replaceAll(/[^a-z]/gi, '').length).toBeGreaterThan(10)
+    expect(isAsExpected({ seed: 1, ms: 1, fault: expectation }, expectation)).toBe(true)
+    expect(isAsExpected({ seed: 1, ms: 1, fault: 'a bug: a turn of device D0' }, expectation)).toBe(false)
+  })
 })
 
 test('there are some', () => {
-  expect(mutantNames().length).toBeGreaterThanOrEqual(6)
+  expect(mutantNames().length).toBeGreaterThanOrEqual(7)
+})
+
+describe('what is expected', () => {
+  const expectation = 'hears …, which he may not'
+  test.each([
+    ['is reported', 'Error: seed 7, step 3: user 1 hears {"a":1}, which he may not. Again: SEED=7', true],
+    [
+      'is the cause of what is',
+      'Error: refused\n    at x (a.ts:1:2)\nbecause of Error: B hears it, which he may not',
+      true,
+    ],
+    ['is not all there', 'Error: user 1 hears {"a":1}, by a right that was never stored', false],
+    ['stands the other way round', 'Error: , which he may not: hears ', false],
+    ['stands in two lines', 'Error: user 1 hears {\n}, which he may not', false],
+    ['is the name of a function', 'Error: it broke\n    at hears x, which he may not (a.ts:1:2)', false],
+    ['is not reported', 'Error: it broke', false],
+    ['is not reported, nor anything else', undefined, false],
+  ])('%s', (_, fault, isIt) => {
+    expect(isAsExpected({ seed: 7, ms: 1, ...(fault !== undefined && { fault }) }, expectation)).toBe(isIt)
+  })
+
+  test('is never that a process died', () => {
+    const fault = 'its process died: 3'
+    expect(isAsExpected({ seed: 7, ms: 1, fault }, 'its process died')).toBe(true)
+    expect(isAsExpected({ seed: 7, ms: 1, fault, isDead: true }, 'its process died')).toBe(false)
+  })
+})
+
+describe('the line of a mistake', () => {
+  const report: MutantReport = {
+    ...{ name: 'a-mistake', found: undefined, other: undefined, broken: undefined },
+    ...{ seeds: 12, seconds: 3.4 },
+  }
+  const other = { seed: 4, ms: 1, fault: 'its process died: 3\nand more', isDead: true } as const
+  const missed = 'a-mistake: NOT FOUND (12 seeds, 3 s): '
+
+  test.each<[string, Partial<MutantReport>, string]>([
+    [
+      'that was found',
+      { found: { seed: 5, ms: 1, fault: 'X\nand more' }, other },
+      'a-mistake: found by seed 5 (12 seeds, 3 s): X',
+    ],
+    ['of which nothing was seen', {}, `${missed}nothing was wrong`],
+    [
+      'of which something else was',
+      { other },
+      `${missed}what is expected was not reported, but by seed 4: its process died: 3`,
+    ],
+    [
+      'that does not compile',
+      { broken: 'it was not compiled' },
+      `${missed}there is nothing to run, it was not compiled`,
+    ],
+  ])('%s', (_, more, line) => {
+    expect(lineOf({ ...report, ...more })).toBe(line)
+  })
 })
