@@ -2,13 +2,12 @@ import { spawnSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { projectRoot } from '#bench/project-root'
 import { targets } from '#bench/proof/jazzer/targets'
 import { jazzerCommand } from '#bench/proof/jazzer-command'
-import { edited, edits } from '#test/attacks/fuzz/mutation'
 
+/** Spoilt, they are tried by `test/attacks/fuzz/targets.test.ts`. */
 describe.each(Object.entries(targets))('%s', (_, { seeds, fuzz }) => {
   test.each(seeds.map((seed) => [Buffer.from(seed).toString('latin1').slice(0, 60), seed] as const))(
     'takes %j',
@@ -16,18 +15,6 @@ describe.each(Object.entries(targets))('%s', (_, { seeds, fuzz }) => {
       expect(fuzz(seed)).toBe('taken')
     },
   )
-
-  test('takes or refuses anything else', () => {
-    const spoilt = fc.tuple(fc.constantFrom(...seeds), edits(4)).map(([seed, all]) => edited(seed, all))
-    const verdicts = new Set<string>()
-    fc.assert(
-      fc.property(fc.oneof({ weight: 4, arbitrary: spoilt }, fc.uint8Array({ maxLength: 60 })), (bytes) => {
-        verdicts.add(fuzz(bytes))
-      }),
-      { numRuns: 300 },
-    )
-    expect([...verdicts].sort()).toEqual(['refused', 'taken'])
-  })
 })
 
 test('each target is a file of its own, by its name', () => {
