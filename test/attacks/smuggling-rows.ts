@@ -1,4 +1,4 @@
-import { canary, chunked, get, type HttpAttack, post } from '#test/attacks/http-attack'
+import { canary, chunked, get, type HttpAttack, post, request } from '#test/attacks/http-attack'
 
 const noObject = '[]'
 const chunkedHead = post('Transfer-Encoding: chunked')
@@ -155,8 +155,11 @@ export const behindChunksRows: readonly HttpAttack[] = (
 ).map(rowOf)
 
 /**
- * The parser shows nothing that stands behind a header without a name, so a length there is none. Whoever sends that over his
- * own connection asks for the canary himself; only in front of the server it can be stopped.
+ * The parser itself sees nothing that stands behind a header without a name, so a length there is none: it reads on behind
+ * the empty line, and what was meant as a body is the next request. The server cannot tell, for it is shown no more either.
+ * Both requests are of the one who sends them, over his own connection, with his own rights: he may as well ask twice, and no
+ * browser does it for him. It would matter behind a proxy that hands such a header on, over connections that its clients
+ * share. nginx refuses it and ends the connection, and nothing of it comes here (`proxied.test.ts`).
  */
 export const namelessRows: readonly HttpAttack[] = [
   {
@@ -166,9 +169,28 @@ export const namelessRows: readonly HttpAttack[] = [
     end: 'open',
   },
   {
+    what: 'a length behind two colons',
+    sent: `${post('::b', `Content-Length: ${canary.length}`)}${canary}`,
+    answers: [400, 201],
+    end: 'open',
+  },
+  {
+    what: 'a length behind a header without a name, where no body is expected',
+    sent: `${get([': b', `Content-Length: ${canary.length}`])}${canary}`,
+    answers: [200, 201],
+    end: 'open',
+  },
+  {
+    // No request line ends in them: the parser waits for more of one.
     what: 'chunks behind a header without a name',
     sent: `${post(': b', 'Transfer-Encoding: chunked')}${chunked('{}')}`,
-    answers: [505],
+    answers: [400],
+    end: 'waiting',
+  },
+  {
+    what: 'a host behind a header without a name',
+    sent: `${request('GET', '/api/v1/health', [': b', 'Host: localhost'])}${canary}`,
+    answers: [400],
     end: 'closed',
   },
 ]
