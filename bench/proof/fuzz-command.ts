@@ -5,7 +5,8 @@ import { projectRoot } from '#bench/project-root'
 
 const help = `Usage: npm run proof -- fuzz [options]
 
-Sends the server spoilt frames, requests, proofs and texts, again and again, each round by another chance.
+Sends the server spoilt frames, requests, proofs and texts, and gives its readers spoilt tokens, MessagePack and conditions, again
+and again, each round by another chance.
 
   --for SECONDS         no round begins after so long (600)
   --times N             so many times as often in a round as in npm test (10)
