@@ -7,7 +7,7 @@ import { type ReleaseKey, releaseEntryOf, releaseName, type StoredRelease } from
 import { type ContentRange, contentRangeOf } from '#routes/byte-range'
 import type { RouteContext } from '#routes/context'
 import { askProject, lookAtProject, mustHaveRoom, mustReachAll } from '#routes/project-there'
-import type { BlobReceived } from '#runtime/blobs'
+import type { BlobImage } from '#runtime/blobs'
 import type { BodyStream, Call, Reply } from '#server/call'
 import { mayPut, putAction } from '#server/permit'
 
@@ -37,9 +37,16 @@ export async function upload(context: RouteContext, call: UploadCall, key: Relea
   }
   const from = range ? (range.part?.from ?? range.size) : 0
   const size = range ? range.size : (body.lengthBytes ?? null)
-  const came = await context.images.receive(name, { from, size }, checked(context, call, body, range, key))
-  if (!came.image) return { status: 202, json: { received: came.received, size } }
-  return stored(context, call, key, came.image)
+  let made: Reply | undefined
+  const came = await context.images.receive(
+    name,
+    { from, size },
+    checked(context, call, body, range, key),
+    async (image) => {
+      made = await stored(context, call, key, image)
+    },
+  )
+  return made ?? { status: 202, json: { received: came.received, size } }
 }
 
 /** What there is of it so far: all where the release is there, perhaps by a request whose answer did not arrive. */
@@ -107,7 +114,7 @@ function stored(
   context: RouteContext,
   { caller: { tenant, user }, parameters: { project }, query }: UploadCall,
   key: ReleaseKey,
-  { sha256, size }: NonNullable<BlobReceived['image']>,
+  { sha256, size }: BlobImage,
 ): Promise<Reply> {
   return context.imageUses.keepWhile(sha256, async () => {
     if (query.sha256 !== undefined && query.sha256 !== sha256) {

@@ -16,10 +16,13 @@ export interface BlobStore {
    * is. One at a time for a name.
    *
    * No pieces, where all is there already, make the image of it: its maker may have died before he could.
+   *
+   * `own` makes the image somebody's. Until it ends what came under the name is kept too: who dies before the image is anybody's
+   * finds all of it received; whether it then ends well or not, it is kept no more.
    * @throws Problem `conflict` when one is under way, or `from` is not where it goes on, `too_large` above the limit or
-   * `size`, `overloaded`, `storage`; what the pieces throw
+   * `size`, `overloaded`, `storage`; what the pieces throw, and what `own` does
    */
-  receive(name: string, part: BlobPart, pieces: AsyncIterable<Uint8Array>): Promise<BlobReceived>
+  receive(name: string, part: BlobPart, pieces: AsyncIterable<Uint8Array>, own?: OwnBlob): Promise<BlobReceived>
   /** How many bytes there are of what has not come whole; 0 for nothing. */
   receivedOf(name: string): Promise<number>
   /**
@@ -51,5 +54,12 @@ export interface BlobPart {
 export interface BlobReceived {
   readonly received: number
   /** When that was all. */
-  readonly image?: { readonly sha256: string; readonly size: number }
+  readonly image?: BlobImage
 }
+
+export interface BlobImage {
+  readonly sha256: string
+  readonly size: number
+}
+
+export type OwnBlob = (image: BlobImage) => Promise<void>

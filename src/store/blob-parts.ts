@@ -1,5 +1,5 @@
 import { createHash, type Hash } from 'node:crypto'
-import { type FileHandle, open, readdir, rm, stat } from 'node:fs/promises'
+import { type FileHandle, link, open, readdir, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isMissing } from '#store/missing'
 
@@ -45,7 +45,9 @@ export class BlobParts {
 
   /** To go on behind `received` bytes, which are there; at 0 anew. */
   async open(name: string, received: number): Promise<OpenPart> {
-    const handle = await open(this.fileOf(name), received === 0 ? 'w+' : 'r+', 0o600)
+    // One that is whole may be an image by now: that file stays as it is.
+    if (received === 0) await this.remove(name)
+    const handle = await open(this.fileOf(name), received === 0 ? 'wx+' : 'r+', 0o600)
     try {
       return { handle, hash: await this.#hashOf(name, handle, received), received }
     } catch (error) {
@@ -61,6 +63,22 @@ export class BlobParts {
     this.#hashes.set(name, { hash: part.hash, received: part.received })
     const [oldest] = this.#hashes.keys()
     if (oldest !== undefined && this.#hashes.size > hashesMax) this.#hashes.delete(oldest)
+  }
+
+  /** Gives it a second name, in place of what has it; on a disk where nothing can have two, that is its only one from now on. */
+  async bringTo(name: string, file: string): Promise<void> {
+    const own = this.fileOf(name)
+    const second = `${own}.whole`
+    await rm(second, { force: true })
+    try {
+      await link(own, second)
+    } catch {
+      await rename(own, file)
+      return
+    }
+    await rename(second, file)
+    // Where that was the same file already, nothing was renamed.
+    await rm(second, { force: true })
   }
 
   async remove(name: string): Promise<void> {

@@ -1,7 +1,7 @@
-import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
+import { type FileHandle, mkdir, open, readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Problem } from '#model/problem'
-import { type BlobPart, type BlobReceived, type BlobStore, pieceBytesMax } from '#runtime/blobs'
+import { type BlobPart, type BlobReceived, type BlobStore, type OwnBlob, pieceBytesMax } from '#runtime/blobs'
 import { freshMsMax, isInVain, isWhole, mayBegin, mayGrow, mustGoOn, partAgeMsMax } from '#store/blob-limits'
 import { BlobParts, type OpenPart } from '#store/blob-parts'
 import { failureFrom } from '#store/failure'
@@ -59,11 +59,19 @@ class FileBlobs implements BlobStore {
     }
   }
 
-  async receive(name: string, part: BlobPart, pieces: AsyncIterable<Uint8Array>): Promise<BlobReceived> {
+  async receive(
+    name: string,
+    part: BlobPart,
+    pieces: AsyncIterable<Uint8Array>,
+    own: OwnBlob = async () => {},
+  ): Promise<BlobReceived> {
     mayBegin(name, part, this.#underWay, this.#options.bytesMax)
     this.#underWay.add(name)
     try {
-      return await this.#receive(name, part, pieces)
+      const came = await this.#receive(name, part, pieces)
+      const { image } = came
+      if (image) await this.#own(name, () => own(image))
+      return came
     } finally {
       this.#underWay.delete(name)
     }
@@ -190,9 +198,18 @@ class FileBlobs implements BlobStore {
     const sha256 = opened.hash.copy().digest('hex')
     await opened.handle.sync()
     this.#fresh.set(sha256, this.#options.now())
-    await rename(this.#parts.fileOf(name), this.#fileOf(sha256))
+    await this.#parts.bringTo(name, this.#fileOf(sha256))
     await syncFolder(this.#images)
     return { received: opened.received, image: { sha256, size: opened.received } }
+  }
+
+  async #own(name: string, own: () => Promise<void>): Promise<void> {
+    try {
+      await own()
+    } finally {
+      // It is old in a day at the latest; nobody need hear of it.
+      await this.#parts.remove(name).catch((error) => this.#problemOf(error))
+    }
   }
 
   async #sweepParts(): Promise<void> {

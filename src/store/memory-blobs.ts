@@ -1,6 +1,13 @@
 import { createHash } from 'node:crypto'
 import { Problem } from '#model/problem'
-import { type BlobPart, type BlobReceived, type BlobStore, pieceBytesMax } from '#runtime/blobs'
+import {
+  type BlobImage,
+  type BlobPart,
+  type BlobReceived,
+  type BlobStore,
+  type OwnBlob,
+  pieceBytesMax,
+} from '#runtime/blobs'
 import { freshMsMax, isInVain, isWhole, mayBegin, mayGrow, mustGoOn, partAgeMsMax } from '#store/blob-limits'
 
 export interface MemoryBlobsOptions {
@@ -41,7 +48,12 @@ class MemoryBlobs implements BlobStore {
     this.#fresh.clear()
   }
 
-  async receive(name: string, part: BlobPart, pieces: AsyncIterable<Uint8Array>): Promise<BlobReceived> {
+  async receive(
+    name: string,
+    part: BlobPart,
+    pieces: AsyncIterable<Uint8Array>,
+    own: OwnBlob = async () => {},
+  ): Promise<BlobReceived> {
     const underWay = this.#underWay
     mayBegin(name, part, underWay, this.#options.bytesMax)
     mustGoOn(part.from, await this.receivedOf(name))
@@ -55,7 +67,14 @@ class MemoryBlobs implements BlobStore {
         this.#append(name, stored, piece)
       }
       if (underWay !== this.#underWay) throw new Problem('storage')
-      return isWhole(stored.received, part) ? this.#finish(name, stored) : { received: stored.received }
+      if (!isWhole(stored.received, part)) return { received: stored.received }
+      const image = this.#finish(stored)
+      try {
+        await own(image)
+      } finally {
+        if (underWay === this.#underWay) this.#parts.delete(name)
+      }
+      return { received: stored.received, image }
     } catch (error) {
       if (isInVain(error, part)) this.#parts.delete(name)
       throw error
@@ -118,13 +137,12 @@ class MemoryBlobs implements BlobStore {
     part.changedAt = this.#now()
   }
 
-  #finish(name: string, { pieces, received }: Part): BlobReceived {
+  #finish({ pieces, received }: Part): BlobImage {
     const bytes = new Uint8Array(Buffer.concat(pieces))
     const sha256 = createHash('sha256').update(bytes).digest('hex')
     this.#images.set(sha256, bytes)
     this.#fresh.set(sha256, this.#now())
-    this.#parts.delete(name)
-    return { received, image: { sha256, size: received } }
+    return { sha256, size: received }
   }
 
   #isOld(part: Part): boolean {

@@ -141,6 +141,43 @@ export function blobSuite(name: string, open: () => Promise<BlobStage>): void {
       expect((await put(bytes, 9000, 9000)).image?.sha256).toBe(hashOf(bytes))
     })
 
+    test('who dies before the image is anybody’s finds all received, and makes it again', async () => {
+      const bytes = bytesOf(9000)
+      const said = { from: 0, size: 9000 }
+      const found: unknown[] = []
+      await store.receive('a', said, piecesOf(bytes), async () => {
+        const next = await stage.restart()
+        await next.sweep(() => false)
+        found.push(await next.sizeOf(hashOf(bytes)), await next.receivedOf('a'))
+        found.push((await next.receive('a', { from: 9000, size: 9000 }, piecesOf(bytes.subarray(9000)))).image?.sha256)
+        found.push(await next.receivedOf('a'))
+      })
+      expect(found).toEqual([undefined, 9000, hashOf(bytes), 0])
+    })
+
+    test('begun anew by then, the image stays as it is', async () => {
+      const [bytes, other] = [bytesOf(9000), bytesOf(9000, 9)]
+      const said = { from: 0, size: 9000 }
+      const found: unknown[] = []
+      await store.receive('a', said, piecesOf(bytes), async () => {
+        const next = await stage.restart()
+        found.push((await next.receive('a', said, piecesOf(other))).image?.sha256)
+        for (const each of [bytes, other]) found.push(hashOf(await readWhole(next, hashOf(each), 0, 9000)))
+      })
+      expect(found).toEqual([hashOf(other), hashOf(bytes), hashOf(other)])
+    })
+
+    test('what nobody can own is not kept, and another of its name waits until that is clear', async () => {
+      const failed = new Error('nobody')
+      const own = async () => {
+        await expect(put(bytesOf(10))).rejects.toMatchObject({ code: 'conflict' })
+        throw failed
+      }
+      await expect(store.receive('a', whole, piecesOf(bytesOf(10)), own)).rejects.toBe(failed)
+      expect(await store.receivedOf('a')).toBe(0)
+      expect((await put(bytesOf(10))).received).toBe(10)
+    })
+
     test.each([1, 9999, 10_001])('one that goes on at %i instead is refused, and nothing is lost', async (from) => {
       const bytes = bytesOf(20_000)
       await breakOff(bytes, 10_000)
