@@ -57,7 +57,7 @@ export const killProof: Proof = {
 }
 
 function outcomeOf(seed: number, report: KillProofReport): Outcome {
-  const { rounds, seconds, idleRounds, longestStartMs, resumed, fromStart, clerks, problems } = report
+  const { rounds, seconds, idleRounds, longestStartMs, resumed, fromStart, clerks, idleKinds, problems } = report
   const all = sumOf(Object.values(clerks))
   return {
     seed,
@@ -68,8 +68,9 @@ function outcomeOf(seed: number, report: KillProofReport): Outcome {
       `from the start:    ${countsOf(fromStart)}`,
       `${Object.keys(clerks).length} other kinds of write: ${all.acknowledged} acknowledged and found; of those that a kill cut off ` +
         `${all.landed} were done whole and ${all.vanished} not at all, ${all.repeated} were said again under their key`,
+      ...(idleKinds.length > 0 ? [`without an acknowledged write: ${idleKinds.join(', ')}`] : []),
     ],
-    figures: { rounds, idleRounds, longestStartMs, resumed, fromStart, clerks },
+    figures: { rounds, idleRounds, longestStartMs, resumed, fromStart, clerks, idleKinds },
     problems,
   }
 }
