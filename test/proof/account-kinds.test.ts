@@ -5,7 +5,9 @@ import { administrator, gateway, readToken } from '#bench/harness/identity'
 import { type TemporaryFolder, temporaryFolder } from '#bench/harness/temporary-folder'
 import type { HttpAnswer } from '#bench/http'
 import { disabledUsersKind } from '#bench/proof/clerks/disabled-users'
+import { endedSessionsKind } from '#bench/proof/clerks/ended-sessions'
 import { freshCodesKind } from '#bench/proof/clerks/fresh-codes'
+import { imagePartsKind } from '#bench/proof/clerks/image-parts'
 import { Ledger, type LedgerKind } from '#bench/proof/clerks/ledger'
 import { firstPassword, nobody, signUpPath } from '#bench/proof/clerks/people-kinds'
 import { type Asking, ProofApi } from '#bench/proof/clerks/proof-api'
@@ -16,7 +18,7 @@ import { openLeft } from '#bench/proof/left-folder'
 import { SeededRandom } from '#bench/random'
 import type { Running } from '#src/serve'
 
-/** The clerks of accounts beside a server that is right, and one that seems to have forgotten: they must notice. */
+/** Clerks of accounts, and of what is gone on with, beside a server that is right, and one that seems to have forgotten: they must notice. */
 
 /** Each is a change of every slot. */
 const turnsMax = 60
@@ -62,6 +64,9 @@ type KindMaker = (api: ProofApi) => Promise<LedgerKind>
 const secondFactors: KindMaker = async () => secondFactorsKind()
 const freshCodes: KindMaker = async () => freshCodesKind()
 const disabledUsers: KindMaker = async () => disabledUsersKind()
+const endedSessions: KindMaker = async () => endedSessionsKind()
+const imageParts: KindMaker = async () => imagePartsKind()
+const ofNobody = [unsubscribing, imageParts]
 
 async function unsubscribing(api: ProofApi): Promise<LedgerKind> {
   const { key } = await api.must<{ key: string }>('POST', '/iam/provisioning-keys', { body: { name: 'Clerks' } })
@@ -75,7 +80,7 @@ async function opened(make: KindMaker): Promise<{ place: Place; api: LiedToApi; 
   place = new Place()
   const api = await place.api(await place.start())
   const kind = await make(api)
-  for (const name of make === unsubscribing ? [] : kind.slots) {
+  for (const name of ofNobody.includes(make) ? [] : kind.slots) {
     const { code } = await api.must<{ code: string }>('POST', '/iam/users', { body: { name, roles: ['viewer'] } })
     await api.must('POST', signUpPath, { headers: nobody, body: { name, code, password: firstPassword } })
   }
@@ -94,6 +99,8 @@ test.each([
   ['second factors', secondFactors],
   ['fresh codes', freshCodes],
   ['disabled users', disabledUsers],
+  ['ends of all sessions', endedSessions],
+  ['images in parts', imageParts],
   ['subscriptions ended by a mail', unsubscribing],
 ])(
   '%s are what the books say of them, there and in what is left of the folder',
@@ -209,6 +216,74 @@ test.each<[string, KindMaker, Lie, RegExp]>([
     /was answered 201 by a code of before/,
   ],
   [
+    'has an access token again that ended with all sessions',
+    endedSessions,
+    (path, { status }) => (path === '/iam/me' && status === 401 ? { status: 200 } : undefined),
+    /an access token of session \w+, which is over, was answered 200/,
+  ],
+  [
+    'renews a session that ended with all of them',
+    endedSessions,
+    (path, { status }) => (path.includes('refresh_token') && status === 401 ? { status: 200 } : undefined),
+    /a refresh token of session \w+, which is over, was answered 200/,
+  ],
+  [
+    'renews a session by its key that ended with all of them',
+    endedSessions,
+    (path, { status }) => (path === '/auth/token' && status === 401 ? { status: 200 } : undefined),
+    /a refresh token of session \w+, which is over, was answered 200/,
+  ],
+  [
+    'lists a session again that ended with all of them',
+    endedSessions,
+    (path, { text }) => (path.endsWith('/sessions') && text === '[]' ? { text: '[{"id":"AbcdEfgh12"}]' } : undefined),
+    /holds "the sessions AbcdEfgh12", and "signed-out-\d \d+" was acknowledged/,
+  ],
+  [
+    'has lost a session that began behind the end of all',
+    endedSessions,
+    (path, { status }) => (path.endsWith('/sessions') && status === 200 ? { text: '[]' } : undefined),
+    /holds "the sessions ", and "signed-out-\d \d+" was acknowledged/,
+  ],
+  [
+    'does not take the access token of a session that is there',
+    endedSessions,
+    (path) => (path === '/iam/me' ? { status: 401 } : undefined),
+    /an access token of session \w+, which is there, was answered 401/,
+  ],
+  [
+    'does not renew a session that is there',
+    endedSessions,
+    (path) => (path.includes('refresh_token') ? { status: 401 } : undefined),
+    /a refresh token of session \w+, which is there, was answered 401/,
+  ],
+  [
+    'has lost a part of an image',
+    imageParts,
+    (path, { status }, method) => (isPart(path, method) && status === 202 ? { text: '{"received":0}' } : undefined),
+    /holds nothing, and "image \d+: \d+ bytes" was acknowledged/,
+  ],
+  [
+    'has lost the end of a part',
+    imageParts,
+    (path, { status, text }, method) =>
+      isPart(path, method) && status === 202 ? { text: text.replace(/\d+/, lessByOne) } : undefined,
+    /holds "image \d+: \d+ bytes", and "image \d+: \d+ bytes" was acknowledged/,
+  ],
+  [
+    'has lost a release whose last part it took',
+    imageParts,
+    (path, { status }, method) => (isRelease(path, method) && status === 200 ? { status: 404 } : undefined),
+    /all of it is there, and no release/,
+  ],
+  [
+    'made another image of the parts',
+    imageParts,
+    (path, { text }, method) =>
+      isRelease(path, method) ? { text: text.replace(/"sha256":"[0-9a-f]{8}/, '"sha256":"00000000') } : undefined,
+    /is not the image that was sent in parts/,
+  ],
+  [
     'knows a link no more',
     unsubscribing,
     (path) => (isLink(path) ? { status: 403 } : undefined),
@@ -256,6 +331,18 @@ test('a server that mails of what was reported after the end of a subscription i
   }
   expect((await ledger.settle()).join()).toMatch(/had ended, and there is a mail of 1000000, reported later/)
 })
+
+function lessByOne(digits: string): string {
+  return String(Math.max(0, Number(digits) - 1))
+}
+
+function isPart(path: string, method: string): boolean {
+  return method === 'PUT' && isRelease(path, 'GET')
+}
+
+function isRelease(path: string, method: string): boolean {
+  return method === 'GET' && path.startsWith('/updates/projects/parts/releases/')
+}
 
 function isLink(path: string): boolean {
   return path.startsWith('/notifications/unsubscribe/')

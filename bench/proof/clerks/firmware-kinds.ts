@@ -85,13 +85,14 @@ export function rolloutsKind(): LedgerKind {
   }
 }
 
-function imageOf(number: number): Buffer {
+/** Another one for each number; of any length unless it is said. */
+export function imageOf(number: number, length?: number): Buffer {
   const random = new SeededRandom(number)
-  const bytes = Buffer.alloc(1 + random.below(imageBytesMax))
+  const bytes = Buffer.alloc(length ?? 1 + random.below(imageBytesMax))
   for (let at = 0; at + 4 <= bytes.length; at += 4) bytes.writeUInt32LE(Math.floor(random.next() * 2 ** 32), at)
   return bytes
 }
 
-function sha256Of(bytes: Uint8Array): string {
+export function sha256Of(bytes: Uint8Array): string {
   return createHash('sha256').update(bytes).digest('hex')
 }

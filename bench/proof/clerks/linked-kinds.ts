@@ -75,7 +75,7 @@ export function linkedWritesKind(devices: LinkedDevices): LedgerKind {
     busy: [409],
     wish: (slot, _, number): Wish => ({
       method: 'PUT',
-      path: `/devices/${slot}/services/${serviceIdentifier}/properties`,
+      path: number % 2 === 0 ? writePath(slot) : writePathOfService(slot),
       body: { [setpoint]: setpointOf(number) },
       held: `${slot} ${setpointOf(number)}`,
     }),
@@ -92,6 +92,15 @@ export function linkedWritesKind(devices: LinkedDevices): LedgerKind {
       return found
     },
   }
+}
+
+/** Both lead to the same. */
+function writePath(device: string): string {
+  return `/devices/${device}/services/${serviceIdentifier}/properties`
+}
+
+function writePathOfService(device: string): string {
+  return `/services/${serviceIdentifier}/devices/${device}/properties`
 }
 
 async function valuesOf(api: ProofApi, identifiers: readonly string[]): Promise<ReadonlyMap<string, Found>> {

@@ -20,8 +20,10 @@ import {
   secretsKind,
 } from '#bench/proof/clerks/device-kinds'
 import { barredPeople, disabledUsersKind } from '#bench/proof/clerks/disabled-users'
+import { endedSessionsKind, signedOutPeople } from '#bench/proof/clerks/ended-sessions'
 import { pinsKind, releasesKind, rolloutsKind } from '#bench/proof/clerks/firmware-kinds'
 import { forgetfulPeople, freshCodesKind } from '#bench/proof/clerks/fresh-codes'
+import { imagePartsKind } from '#bench/proof/clerks/image-parts'
 import { Ledger, type LedgerCounts, type LedgerKind } from '#bench/proof/clerks/ledger'
 import { isLinked, LinkedDevices, linkedActionsKind, linkedWritesKind } from '#bench/proof/clerks/linked-kinds'
 import {
@@ -101,7 +103,7 @@ export class Office {
     const person = `Bearer ${await readToken(port, administrator)}`
     const api = new ProofApi(`http://127.0.0.1:${port}`, person, where.dataFolder)
     const { key } = await asked<{ key: string }>(port, '/iam/provisioning-keys', { person, body: { name: 'Clerks' } })
-    const accounts = [...codedPeople, ...forgetfulPeople, ...barredPeople]
+    const accounts = [...codedPeople, ...forgetfulPeople, ...barredPeople, ...signedOutPeople]
     for (const name of [...changedPasswords, ...seats, ...boundSeats, ...accounts]) await signUp(api, name)
     const body = { locales: { en: { subject: '{{value}}', text: '{{value}}' } } }
     await api.must('PUT', `/templates/${mailTemplate}`, { body })
@@ -142,6 +144,7 @@ export class Office {
       passwordsKind(),
       sessionsKind(),
       boundSessionsKind(),
+      endedSessionsKind(),
       secondFactorsKind(),
       freshCodesKind(),
       disabledUsersKind(),
@@ -156,6 +159,7 @@ export class Office {
       subscriptionsKind(topics),
       unsubscribingKind(leaving, link),
       releasesKind(),
+      imagePartsKind(),
       pinsKind(),
       rolloutsKind(),
       signingKeysKind(),
