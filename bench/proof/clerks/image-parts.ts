@@ -70,16 +70,32 @@ class Upload {
     // Of a folder whose database is older than what lies beside it: a log lost its end.
     if (api.isCopy && bytes < imageBytes && bytes === this.#waiting && before?.bytes !== imageBytes) return found
     if (!api.isCopy) this.#keep(bytes)
-    if (!after || bytes === (before?.bytes ?? 0)) return foundOf(before, bytes)
+    if (!after || bytes === (before?.bytes ?? 0)) return this.#standing(api, before, bytes)
     if (bytes === after.bytes) return foundOf(after, bytes)
     const from = after.number === before?.number ? before.bytes : 0
-    const isPartOfIt = (bytes >= from || this.#isRefused) && bytes < after.bytes
+    // All had come, and no release was made of it: the image may have left the parts, and nothing named it.
+    const mayBeGone = this.#isRefused || after.bytes === imageBytes
+    const isPartOfIt = (bytes >= from || (bytes === 0 && mayBeGone)) && bytes < after.bytes
     if (!isPartOfIt) return foundOf(undefined, bytes)
-    // Nobody goes on with it there.
+    // In a copy nothing is said of the bytes that nobody acknowledged.
     if (api.isCopy) return found
-    const { body, headers } = this.#part(after, bytes)
-    await api.must('PUT', this.#path, { body, headers })
+    await this.#goOn(api, after, bytes)
     return foundOf(after, await this.#bytesThere(api, [after]))
+  }
+
+  /** In a copy nobody goes on with it later: it is brought to its end, and held against what was sent. */
+  async #standing(api: ProofApi, image: Uploaded | undefined, bytes: number): Promise<Found | undefined> {
+    if (api.isCopy && image?.bytes === bytes && bytes < imageBytes) {
+      const whole = { ...image, bytes: imageBytes }
+      await this.#goOn(api, whole, bytes)
+      await this.#bytesThere(api, [whole])
+    }
+    return foundOf(image, bytes)
+  }
+
+  async #goOn(api: ProofApi, image: Uploaded, from: number): Promise<void> {
+    const { body, headers } = this.#part(image, from)
+    await api.must('PUT', this.#path, { body, headers })
   }
 
   #part({ number, bytes }: Uploaded, from: number) {
