@@ -28,8 +28,14 @@ type Lie = (path: string, answer: HttpAnswer, method: string) => Partial<HttpAns
 
 class LiedToApi extends ProofApi {
   lie: Lie | undefined
+  /** Of a part of an image half arrives, and nobody hears the answer. */
+  isCut = false
 
   override async ask(method: string, path: string, asking?: Asking): Promise<HttpAnswer> {
+    if (this.isCut && asking?.body instanceof Uint8Array) {
+      await super.ask(method, path, halfOf(asking.body, asking.headers?.['content-range']))
+      throw new Error('killed before it answered')
+    }
     const answer = await super.ask(method, path, asking)
     return { ...answer, ...this.lie?.(path, answer, method) }
   }
@@ -119,6 +125,18 @@ test.each([
     expect(await ledger.faultsAt(Number.MAX_SAFE_INTEGER, copy)).toEqual([])
   },
 )
+
+test('of a part that was cut off the rest is sent from where the server says', { timeout: 60_000 }, async () => {
+  const { api, ledger, kind } = await opened(imageParts)
+  for (let count = 1; count <= turnsMax; count++) {
+    api.isCut = count % 2 === 0
+    await turn(ledger)
+    api.isCut = false
+    expect(await ledger.settle()).toEqual([])
+  }
+  // All but those that were deleted in such a turn.
+  expect(ledger.counts.landed).toBeGreaterThan((turnsMax / 4) * kind.slots.length)
+})
 
 const isFactor = (path: string) => path === '/auth/2fa/totp' || path === '/auth/2fa/recovery'
 const isUser = (path: string) => path.startsWith('/iam/users/')
@@ -331,6 +349,13 @@ test('a server that mails of what was reported after the end of a subscription i
   }
   expect((await ledger.settle()).join()).toMatch(/had ended, and there is a mail of 1000000, reported later/)
 })
+
+function halfOf(body: Uint8Array, range = ''): Asking {
+  const half = body.subarray(0, Math.ceil(body.length / 2))
+  const [, from, size] = /^bytes (\d+)-\d+\/(\d+)$/.exec(range) ?? []
+  const last = Number(from) + half.length - 1
+  return { body: half, headers: { 'content-range': `bytes ${from}-${last}/${size}` } }
+}
 
 function lessByOne(digits: string): string {
   return String(Math.max(0, Number(digits) - 1))
