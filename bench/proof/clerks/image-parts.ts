@@ -73,9 +73,7 @@ class Upload {
     if (!after || bytes === (before?.bytes ?? 0)) return this.#standing(api, before, bytes)
     if (bytes === after.bytes) return foundOf(after, bytes)
     const from = after.number === before?.number ? before.bytes : 0
-    // All had come, and no release was made of it: the image may have left the parts, and nothing named it.
-    const mayBeGone = this.#isRefused || after.bytes === imageBytes
-    const isPartOfIt = (bytes >= from || (bytes === 0 && mayBeGone)) && bytes < after.bytes
+    const isPartOfIt = (bytes >= from || (bytes === 0 && this.#isRefused)) && bytes < after.bytes
     if (!isPartOfIt) return foundOf(undefined, bytes)
     // In a copy nothing is said of the bytes that nobody acknowledged.
     if (api.isCopy) return found
