@@ -1,5 +1,7 @@
+import { readFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { answerWith } from '#bench/harness/answering'
+import { asked } from '#bench/harness/identity'
 import type { LoadedServer } from '#bench/harness/under-load'
 import { count, type Ends } from '#bench/proof/overload/ends'
 import { localAddressOf, unanswered } from '#bench/proof/overload/lone-request'
@@ -15,13 +17,22 @@ const dripEveryMs = 1_000
 /** For those who read nothing before. */
 const readMsMax = 15_000
 const closeFrame = 0x88
+/** Of what was heard: an answer to who read nothing is kept by its beginning and its end. */
+const keptCharacters = 16 * 1024
+const whole = '200, whole'
+const chunksEnd = '0\r\n\r\n'
+/** What is noted about a device has 64 KiB at most. */
+const noteCharacters = 60 * 1024
+/** An answer is so many times as large as what the kernel buffers for a connection. */
+const answerBuffers = 2
 
 let options: SlowClientsOptions
 let clients: readonly SlowClient[] = []
 
 answerWith({
-  open(asked: SlowClientsOptions): void {
-    options = asked
+  async open(given: SlowClientsOptions): Promise<void> {
+    options = given
+    await noteMuch(given)
   },
 
   async run({ seconds }: { readonly seconds: number }): Promise<Ends> {
@@ -51,16 +62,37 @@ answerWith({
   },
 })
 
+/** Makes devices with so much noted about them that no kernel takes a list of it for who does not read. */
+async function noteMuch({ port, authorizations }: LoadedServer): Promise<void> {
+  const devices = Math.ceil((answerBuffers * bufferedBytesMax()) / noteCharacters)
+  for (let number = 0; number < devices; number++) {
+    const body = { deviceIdentifier: `NOTED-${number}`, meta: { note: 'a'.repeat(noteCharacters) } }
+    await asked(port, '/devices', { person: authorizations?.person, body })
+  }
+}
+
+/** Of one connection, what waits to be sent and what waits to be read. tcp(7) */
+function bufferedBytesMax(): number {
+  const largest = (which: string) => Number(readFileSync(`/proc/sys/net/ipv4/${which}`, 'latin1').split(/\s+/)[2])
+  // What is read by nobody gets no larger buffer than it had.
+  const first = Number(readFileSync('/proc/sys/net/ipv4/tcp_rmem', 'latin1').split(/\s+/)[1])
+  return largest('tcp_wmem') + first
+}
+
 class SlowClient {
   isOver = false
   readonly #what: string
   readonly #phase: SlowPhase
   readonly #socket: Socket
+  /** The beginning; the end of all that came; and how much that was. */
   #heard = ''
+  #last = ''
+  #heardBytes = 0
   #isBehind = false
   #error: string | undefined
   readonly #startedAt = performance.now()
   #endedAt = 0
+  #hearing: NodeJS.Timeout | undefined
 
   constructor(what: string, phase: SlowPhase, number: number) {
     this.#what = what
@@ -74,10 +106,12 @@ class SlowClient {
     this.#socket.once('close', () => {
       this.isOver = true
       this.#endedAt = performance.now()
+      clearTimeout(this.#hearing)
     })
-    if (phase.isDeaf) this.#socket.pause()
     this.#socket.on('data', (piece) => this.#hear(piece))
-    if (phase.isDeaf) this.#socket.pause()
+    if (!phase.isDeaf) return
+    this.#socket.pause()
+    this.#hearing = setTimeout(() => this.hear(), phase.withinS * 1000)
   }
 
   /** What it left lying before. */
@@ -98,6 +132,7 @@ class SlowClient {
   }
 
   cut(): void {
+    clearTimeout(this.#hearing)
     this.#socket.destroy()
   }
 
@@ -105,12 +140,17 @@ class SlowClient {
   ended(seconds: number): string {
     const { isDeaf, withinS } = this.#phase
     const tookS = (this.#endedAt - this.#startedAt) / 1000
-    if (!this.isOver) return `${this.#what}: ${!isDeaf && seconds < withinS ? 'held to the end' : 'held for too long'}`
+    const isHeld = seconds < withinS && (isDeaf ? this.#end() === whole : !this.isOver)
+    if (isHeld) return `${this.#what}: held to the end`
+    if (!this.isOver) return `${this.#what}: held for too long`
     return `${this.#what}: ${tookS > withinS && !isDeaf ? 'held for too long, then ' : ''}${this.#end()}`
   }
 
   #hear(piece: Buffer): void {
-    this.#heard += piece.toString('latin1')
+    const text = piece.toString('latin1')
+    if (this.#heard.length < keptCharacters) this.#heard += text
+    this.#last = (this.#last + text).slice(-chunksEnd.length)
+    this.#heardBytes += piece.length
     const { behind } = this.#phase
     if (!behind || this.#isBehind || !behind.heard.test(this.#heard)) return
     this.#isBehind = true
@@ -121,16 +161,17 @@ class SlowClient {
   #end(): string {
     if (this.#isBehind) return closeCodeIn(Buffer.from(this.#heard, 'latin1')) ?? 'cut without a close frame'
     const status = /^HTTP\/1\.1 (\d{3})/.exec(this.#heard)?.[1]
-    if (status === '200') return isWhole(this.#heard) ? '200, whole' : '200, cut'
+    if (status === '200') return this.#isWhole() ? whole : '200, cut'
     return status ?? (this.#error === undefined ? unanswered.closed : unanswered.reset)
   }
-}
 
-/** Whether all of a streamed or measured answer has come. */
-function isWhole(answer: string): boolean {
-  const [head = '', body = ''] = answer.split(/\r\n\r\n([\s\S]*)/)
-  const length = /^content-length: (\d+)$/im.exec(head)?.[1]
-  return length === undefined ? body.endsWith('0\r\n\r\n') : body.length === Number(length)
+  /** Whether all of a streamed or measured answer has come. */
+  #isWhole(): boolean {
+    const [head = ''] = this.#heard.split('\r\n\r\n', 1)
+    const length = /^content-length: (\d+)$/im.exec(head)?.[1]
+    if (length === undefined) return this.#last === chunksEnd
+    return this.#heardBytes === head.length + 4 + Number(length)
+  }
 }
 
 /** Behind pings, which it did not answer. */
