@@ -15,13 +15,15 @@ export function endsText(ends: Readonly<Ends>): string {
   return sorted.length === 0 ? 'nothing' : sorted.map(([how, times]) => `${times} × ${how}`).join(', ')
 }
 
-/** Of all ends. */
+/** Of all that is of one kind, which stands before the first colon of an end. */
 const seldomShareMax = 0.1
+/** Where there are but a handful of a kind. */
+const seldomTimes = 2
 
 export interface EndRules {
   /** No other end may be. */
   readonly allowed: readonly string[]
-  /** Nor these, beyond a few in a hundred of all. */
+  /** Nor these, but for one in ten of their kind. */
   readonly seldom?: readonly string[]
   /** Of each of these lists at least one was seen: else nothing was tried. */
   readonly needed: readonly (readonly string[])[]
@@ -29,12 +31,23 @@ export interface EndRules {
 
 /** What came of it that must not, or did not come that must; in words. */
 export function endFaults(ends: Readonly<Ends>, { allowed, seldom = [], needed }: EndRules): readonly string[] {
-  const sum = (hows: readonly string[]) => hows.reduce((all, how) => all + (ends[how] ?? 0), 0)
-  const isSeldom = sum(seldom) <= sum(Object.keys(ends)) * seldomShareMax
-  const others = Object.entries(ends).filter(([how]) => !allowed.includes(how) && !(isSeldom && seldom.includes(how)))
+  const others = Object.entries(ends).filter(([how]) => {
+    return !allowed.includes(how) && !(seldom.includes(how) && areFew(seldom, kindOf(how), ends))
+  })
   const missing = needed.filter((some) => !some.some((how) => (ends[how] ?? 0) > 0))
   return [
     ...others.map(([how, times]) => `${times} ended by '${how}'`),
     ...missing.map((some) => `nothing ended by '${some.join("' or '")}'`),
   ]
+}
+
+/** Whether of a kind so few ended in one of these ways as may be. */
+function areFew(hows: readonly string[], kind: string, ends: Readonly<Ends>): boolean {
+  const alike = Object.entries(ends).filter(([how]) => kindOf(how) === kind)
+  const sum = (some: readonly (readonly [string, number])[]) => some.reduce((all, [, times]) => all + times, 0)
+  return sum(alike.filter(([how]) => hows.includes(how))) <= Math.max(seldomTimes, sum(alike) * seldomShareMax)
+}
+
+function kindOf(how: string): string {
+  return how.includes(': ') ? how.slice(0, how.indexOf(': ')) : ''
 }

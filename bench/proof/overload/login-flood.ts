@@ -1,66 +1,112 @@
 import { answerWith } from '#bench/harness/answering'
 import type { LoadedServer } from '#bench/harness/under-load'
-import { bringInMany, currentNonce, loginOf } from '#bench/load/sign-ins'
+import { bringInMany, currentNonce, type LoginPlace, loginOf } from '#bench/load/sign-ins'
 import { count, type Ends } from '#bench/proof/overload/ends'
+import { type LoginAsked, type LoginKind, loginKinds } from '#bench/proof/overload/login-kinds'
 import { askAlone, localAddressOf } from '#bench/proof/overload/lone-request'
 
-/** People who sign in, among them those who guess; each from an address of his own, on a connection and by a key of his own. */
+/** People who sign in, among them those who guess; each on a connection and by a key of his own. */
 export interface LoginFloodOptions extends LoadedServer {
   readonly perSecond: number
   readonly seconds: number
 }
 
 /** As each may have a hundred sessions only. */
-const users = 24
-/** Of those: whose passwords are guessed. The others have theirs right. */
-const guessed = 4
+const usersLeft = 20
 const timeoutMs = 90_000
 const tickMs = 5
+/** Before the flood; fewer than may wait for their turn. */
+const failuresAtOnce = 24
+
+const { right, stranger, atOne, fromOne, again } = loginKinds
+/** In turns. */
+const kinds: readonly LoginKind[] = [right, stranger, right, atOne, fromOne, again]
+
+interface Login {
+  readonly what: string
+  readonly localAddress: string
+  readonly bytes: Buffer
+}
 
 let port: number
 let perSecond: number
-let requests: readonly Buffer[]
+let failures: readonly Login[]
+let flood: readonly Login[]
 
 answerWith({
   /** All proofs are made here; they are good for a minute. */
   async open({ authorizations, ...asked }: LoginFloodOptions): Promise<void> {
     ;({ port, perSecond } = asked)
     if (!authorizations) throw new Error('nobody signs in where identity is off')
-    const brought = await bringInMany(port, authorizations.person, users, 'viewer')
+    const [one = nobodyThere(), other = nobodyThere(), ...left] = await bringInMany(
+      port,
+      authorizations.person,
+      usersLeft + 2,
+      'viewer',
+    )
+    const there = { guessedAt: [one, other], left } as const
     const place = { port, nonce: await currentNonce(port) }
-    requests = Array.from({ length: Math.ceil(perSecond * asked.seconds) }, (_, number) => {
-      const right = brought[guessed + ((number >> 1) % (users - guessed))]
-      const wrong = { name: brought[(number >> 2) % guessed]?.name ?? '', password: `guess ${number}` }
-      const unknown = { name: `nobody ${number}`, password: `guess ${number}` }
-      const { proof, body } = loginOf([right, wrong, right, unknown][number % 4] ?? unknown, place)
-      return Buffer.from(
-        `POST /api/v1/auth/login HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nContent-Type: application/json\r\n` +
-          `DPoP: ${proof}\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
-      )
+    failures = kinds.flatMap(({ what, failures }) =>
+      Array.from({ length: failures?.count ?? 0 }, (_, number) => {
+        return loginBy(failures?.asks(number, there) as LoginAsked, what, place)
+      }),
+    )
+    flood = Array.from({ length: Math.ceil(perSecond * asked.seconds) }, (_, number) => {
+      const kind = kinds[number % kinds.length] as LoginKind
+      return loginBy(kind.asks(number, there), kind.what, place)
     })
   },
 
-  /** Whoever is due signs in, whether those before him were answered or not. */
   async run(): Promise<Ends> {
-    const ends: Ends = {}
-    const startedAt = performance.now()
-    const asked: Promise<void>[] = []
-    const ask = async (number: number) => {
-      const bytes = requests[number] as Buffer
-      count(ends, (await askAlone({ port, localAddress: localAddressOf(number), bytes, timeoutMs })).end)
-    }
-    await new Promise<void>((resolve) => {
-      const timer = setInterval(() => {
-        const due = Math.min(((performance.now() - startedAt) / 1000) * perSecond, requests.length)
-        while (asked.length < due) asked.push(ask(asked.length))
-        if (asked.length < requests.length) return
-        clearInterval(timer)
-        resolve()
-      }, tickMs)
-    })
-    await Promise.all(asked)
-    return ends
+    await failAll()
+    return floodAll()
   },
 
   close(): void {},
 })
+
+/** Uses up what may be wrong in a minute. @throws when one of them is not told that it is wrong */
+async function failAll(): Promise<void> {
+  const left = [...failures]
+  const failOn = async () => {
+    for (let login = left.shift(); login; login = left.shift()) {
+      const { end } = await askAlone({ port, ...login, timeoutMs })
+      if (end !== '401') throw new Error(`before the flood, ${login.what} was answered ${end}`)
+    }
+  }
+  await Promise.all(Array.from({ length: failuresAtOnce }, failOn))
+}
+
+/** Whoever is due signs in, whether those before him were answered or not. */
+async function floodAll(): Promise<Ends> {
+  const ends: Ends = {}
+  const startedAt = performance.now()
+  const asked: Promise<void>[] = []
+  const ask = async ({ what, ...login }: Login) => {
+    count(ends, `${what}: ${(await askAlone({ port, ...login, timeoutMs })).end}`)
+  }
+  await new Promise<void>((resolve) => {
+    const timer = setInterval(() => {
+      const due = Math.min(((performance.now() - startedAt) / 1000) * perSecond, flood.length)
+      while (asked.length < due) asked.push(ask(flood[asked.length] as Login))
+      if (asked.length < flood.length) return
+      clearInterval(timer)
+      resolve()
+    }, tickMs)
+  })
+  await Promise.all(asked)
+  return ends
+}
+
+function loginBy({ from, who }: LoginAsked, what: string, place: LoginPlace): Login {
+  const { proof, body } = loginOf(who, place)
+  const bytes = Buffer.from(
+    `POST /api/v1/auth/login HTTP/1.1\r\nHost: 127.0.0.1:${place.port}\r\nContent-Type: application/json\r\n` +
+      `DPoP: ${proof}\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
+  )
+  return { what, localAddress: localAddressOf(from), bytes }
+}
+
+function nobodyThere(): never {
+  throw new Error('too few users were brought in')
+}
