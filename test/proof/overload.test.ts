@@ -18,7 +18,7 @@ const small: Omit<OverloadProofOptions, 'names'> = {
 test('who comes with too much is told so, and what others were acknowledged is stored', {
   timeout: 120_000,
 }, async () => {
-  const names = ['reconnects', 'bodies', 'heads']
+  const names = ['reconnects', 'sockets', 'bodies', 'heads']
   const { cases } = await proveOverload({ ...small, names })
   for (const name of names) {
     expect({ name, problems: cases[name]?.problems }).toEqual({ name, problems: [] })
@@ -44,6 +44,27 @@ test('a server that acknowledges what it does not store is found', { timeout: 60
   const found = cases.heads?.problems.join('\n')
   expect(found).toMatch(/was acknowledged|lost|stream/)
   expect(problems.length).toBeGreaterThan(0)
+})
+
+/** Loaded into a server: it tells of each new description of a service twice. */
+const doubling = `data:text/javascript,${encodeURIComponent(`
+import { createRequire } from 'node:module'
+const uws = createRequire(${JSON.stringify(`${projectRoot}/package.json`)})('uWebSockets.js')
+const { App } = uws
+uws.App = (...options) => {
+  const app = App(...options)
+  const { publish } = app
+  app.publish = (topic, message, ...rest) => {
+    if (Buffer.from(message).includes('SCHEMA_ADD')) publish.call(app, topic, message, ...rest)
+    return publish.call(app, topic, message, ...rest)
+  }
+  return app
+}
+`)}`
+
+test('a server that tells a crowd twice is found', { timeout: 60_000 }, async () => {
+  const { cases } = await proveOverload({ ...small, names: ['sockets'], planted: ['--import', doubling] })
+  expect(cases.sockets?.problems).toContain("300 ended by 'told too much'")
 })
 
 test('each kind of overload says what the server may hold', () => {

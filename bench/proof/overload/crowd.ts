@@ -1,101 +1,89 @@
+import { randomUUID } from 'node:crypto'
 import { answerWith } from '#bench/harness/answering'
+import { asked } from '#bench/harness/identity'
 import type { LoadedServer } from '#bench/harness/under-load'
 import { FrameCounter } from '#bench/load/frame-counter'
-import { clientFrame, opcodes } from '#bench/load/frames'
-import { RawSocket } from '#bench/load/raw-socket'
 import { count, type Ends } from '#bench/proof/overload/ends'
-import { localAddressOf, unanswered } from '#bench/proof/overload/lone-request'
+import { Guest } from '#bench/proof/overload/guest'
 
-/** Dashboards that come all at once and stay. */
+/**
+ * Dashboards that come all at once and stay. They hear of new descriptions of services alone, of which there is one now and
+ * then: each of them has to hear of each of those, once.
+ */
 export interface CrowdOptions extends LoadedServer {
   readonly sockets: number
-  /** Of the upgrade. */
-  readonly query: Readonly<Record<string, string>>
-  /** They read nothing behind the upgrade. Else each is asked at the end whether it is still told. */
-  readonly isStalled: boolean
 }
 
-const openMsMax = 60_000
+const query = { types: 'SCHEMA_ADD' }
+const tellEveryMs = 5_000
 const answerMsMax = 20_000
-const readBytes = 64 * 1024
-const nothing = new Uint8Array(0)
+/** STREAM, which says from where on it hears. */
+const textsBefore = 1
 
-interface Guest {
-  socket?: RawSocket
+interface Listener {
+  readonly guest: Guest
   /** Messages heard. */
   texts: number
-  isClosed: boolean
 }
 
 let options: CrowdOptions
-let guests: readonly Guest[] = []
-let isOver = false
+let listeners: readonly Listener[] = []
 
 answerWith({
-  open(asked: CrowdOptions): void {
-    options = asked
+  open(given: CrowdOptions): void {
+    options = given
   },
 
   async run({ seconds }: { readonly seconds: number }): Promise<Ends> {
     const ends: Ends = {}
-    const startedAt = performance.now()
-    guests = Array.from({ length: options.sockets }, () => ({ texts: 0, isClosed: false }))
-    await Promise.all(guests.map((guest, number) => enter(guest, number, ends)))
-    const restMs = seconds * 1000 - (performance.now() - startedAt)
-    await new Promise((resolve) => setTimeout(resolve, Math.max(0, restMs)))
-    const inside = guests.filter(({ socket, isClosed }) => socket && !isClosed)
-    count(ends, 'cut', guests.filter(({ socket, isClosed }) => socket && isClosed).length)
-    if (options.isStalled) count(ends, 'stalled', inside.length)
-    else count(ends, 'told to the end', await answering(inside, ends))
+    const over = performance.now() + seconds * 1000
+    listeners = Array.from({ length: options.sockets }, () => ({ guest: new Guest(), texts: 0 }))
+    await Promise.all(listeners.map((listener, number) => enter(listener, number, ends)))
+    const told = await tellUntil(over)
+    count(ends, 'cut', listeners.filter(({ guest }) => guest.isCut).length)
+    const inside = listeners.filter(({ guest }) => guest.isInside)
+    const heard = await hearing(inside, textsBefore + told, ends)
+    // A socket that has heard all of it may be dead all the same.
+    for (const { guest } of heard) guest.say('{"type":"PING"}')
+    const answered = await hearing(heard, textsBefore + told + 1, ends)
+    count(ends, 'told to the end', answered.length)
     return ends
   },
 
   close(): void {
-    isOver = true
-    for (const { socket } of guests) socket?.close()
+    for (const { guest } of listeners) guest.leave()
   },
 })
 
-async function enter(guest: Guest, number: number, ends: Ends): Promise<void> {
-  const { port, authorizations, query, isStalled } = options
-  const counter = new FrameCounter(() => guest.socket?.write(clientFrame(nothing, opcodes.pong)))
-  const opening = RawSocket.open({
-    port,
-    path: `/api/v1/events?${new URLSearchParams(query)}`,
-    authorization: authorizations?.person,
-    localAddress: localAddressOf(number),
-    readBytes,
-    received: (bytes) => {
-      guest.texts += counter.push(bytes)
-    },
-    closed: () => {
-      if (!isOver) guest.isClosed = true
-    },
-  }).then(
-    (socket) => {
-      guest.socket = socket
-      if (isStalled) socket.pause()
-    },
-    (error: Error) => count(ends, /HTTP\/1\.1 (\d{3})/.exec(error.message)?.[1] ?? unanswered.outside),
-  )
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<void>((resolve) => {
-    timer = setTimeout(() => {
-      count(ends, unanswered.silent)
-      resolve()
-    }, openMsMax)
-  })
-  await Promise.race([opening, late]).finally(() => clearTimeout(timer))
+async function enter(listener: Listener, number: number, ends: Ends): Promise<void> {
+  const counter = new FrameCounter(() => listener.guest.pong())
+  const received = (bytes: Buffer) => {
+    listener.texts += counter.push(bytes)
+  }
+  const refusal = await listener.guest.enter({ ...options, number, query, received })
+  if (refusal !== undefined) count(ends, refusal)
 }
 
-/** How many answer when they are asked: a socket that is open may be dead all the same. */
-async function answering(inside: readonly Guest[], ends: Ends): Promise<number> {
-  const before = inside.map(({ texts }) => texts)
-  for (const { socket } of inside) socket?.write(clientFrame(Buffer.from('{"type":"PING"}'), opcodes.text))
-  const answered = () => inside.filter(({ texts }, place) => texts > (before[place] as number)).length
-  const end = performance.now() + answerMsMax
-  while (answered() < inside.length && performance.now() < end) await new Promise((resolve) => setTimeout(resolve, 50))
-  const told = answered()
-  count(ends, 'open, and silent', inside.length - told)
+/** Describes services until `over`, on the monotonic clock; one at least. Answers how many. */
+async function tellUntil(over: number): Promise<number> {
+  const { port, authorizations } = options
+  const body = { name: 'Told to a crowd', properties: {} }
+  let told = 0
+  do {
+    await asked(port, `/schemas/${randomUUID()}`, { person: authorizations?.person, body, method: 'PUT' })
+    told++
+    await new Promise((resolve) => setTimeout(resolve, Math.min(tellEveryMs, Math.max(0, over - performance.now()))))
+  } while (performance.now() < over)
   return told
+}
+
+/** Who has heard so many messages in time; the others, and who has heard more, are counted. */
+async function hearing(from: readonly Listener[], texts: number, ends: Ends): Promise<readonly Listener[]> {
+  const end = performance.now() + answerMsMax
+  while (from.some((each) => each.texts < texts) && performance.now() < end) {
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+  count(ends, 'told too little', from.filter((each) => each.texts < texts).length)
+  count(ends, 'told too much', from.filter((each) => each.texts > texts).length)
+  return from.filter((each) => each.texts === texts)
 }

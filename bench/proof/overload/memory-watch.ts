@@ -4,9 +4,9 @@ const everyMs = 50
 const mib = 1024 * 1024
 
 export interface MemoryPeak {
-  /** What the process held for itself, at most: looked at twenty times a second. */
+  /** What the process held for itself, at most: looked at twenty times a second. Caps are for this. */
   readonly ownMib: number
-  /** Ever, with files that are mapped, which the kernel takes back when it needs the room. */
+  /** Since it began, with files that are mapped (the program, tables of the database); the kernel takes those back for others. */
   readonly allMib: number
 }
 

@@ -262,7 +262,7 @@ export function caseText({ usual, ...report }: CaseReport): string {
   const back = report.recoveredAfter === undefined ? 'not back' : `back after ${report.recoveredAfter.toFixed(1)} s`
   return (
     `p99 ${usual.p99.toFixed(1)} ms before, in the worst second ${worst}, ${back}; ` +
-    `${report.memory.ownMib} MiB of ${report.capMib} (${report.memory.allMib} with mapped files); ` +
+    `${report.memory.ownMib} MiB for itself, at most ${report.capMib} (${report.memory.allMib} with mapped files); ` +
     `${endsText(report.ends)}; ${report.acknowledged} frames acknowledged and found`
   )
 }
