@@ -1,3 +1,4 @@
+import { pathToFileURL } from 'node:url'
 import { expect, test } from 'vitest'
 import { projectRoot } from '#bench/project-root'
 import { overloadCases } from '#bench/proof/overload/cases'
@@ -48,8 +49,7 @@ test('a server that acknowledges what it does not store is found', { timeout: 60
 
 /** Loaded into a server: it tells of each new description of a service twice. */
 const doubling = `data:text/javascript,${encodeURIComponent(`
-import { createRequire } from 'node:module'
-const uws = createRequire(${JSON.stringify(`${projectRoot}/package.json`)})('uWebSockets.js')
+import uws from ${JSON.stringify(pathToFileURL(`${projectRoot}/node_modules/uWebSockets.js/dist/uws.mjs`).href)}
 const { App } = uws
 uws.App = (...options) => {
   const app = App(...options)

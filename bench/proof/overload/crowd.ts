@@ -17,8 +17,6 @@ export interface CrowdOptions extends LoadedServer {
 const query = { types: 'SCHEMA_ADD' }
 const tellEveryMs = 5_000
 const answerMsMax = 20_000
-/** STREAM, which says from where on it hears. */
-const textsBefore = 1
 
 interface Listener {
   readonly guest: Guest
@@ -42,10 +40,10 @@ answerWith({
     const told = await tellUntil(over)
     count(ends, 'cut', listeners.filter(({ guest }) => guest.isCut).length)
     const inside = listeners.filter(({ guest }) => guest.isInside)
-    const heard = await hearing(inside, textsBefore + told, ends)
+    const heard = await hearing(inside, told, ends)
     // A socket that has heard all of it may be dead all the same.
     for (const { guest } of heard) guest.say('{"type":"PING"}')
-    const answered = await hearing(heard, textsBefore + told + 1, ends)
+    const answered = await hearing(heard, told + 1, ends)
     count(ends, 'told to the end', answered.length)
     return ends
   },

@@ -16,23 +16,25 @@ export function endsText(ends: Readonly<Ends>): string {
 }
 
 /** Of all that is of one kind, which stands before the first colon of an end. */
-const seldomShareMax = 0.1
+const usualShareMax = 0.1
 /** Where there are but a handful of a kind. */
 const seldomTimes = 2
 
 export interface EndRules {
   /** No other end may be. */
   readonly allowed: readonly string[]
-  /** Nor these, but for one in ten of their kind. */
+  /** Nor these, but for one in ten of their kind, or for `seldomShareMax` of it. */
   readonly seldom?: readonly string[]
+  readonly seldomShareMax?: number
   /** Of each of these lists at least one was seen: else nothing was tried. */
   readonly needed: readonly (readonly string[])[]
 }
 
 /** What came of it that must not, or did not come that must; in words. */
-export function endFaults(ends: Readonly<Ends>, { allowed, seldom = [], needed }: EndRules): readonly string[] {
+export function endFaults(ends: Readonly<Ends>, rules: EndRules): readonly string[] {
+  const { allowed, seldom = [], seldomShareMax = usualShareMax, needed } = rules
   const others = Object.entries(ends).filter(([how]) => {
-    return !allowed.includes(how) && !(seldom.includes(how) && areFew(seldom, kindOf(how), ends))
+    return !allowed.includes(how) && !(seldom.includes(how) && areFew(seldom, kindOf(how), ends, seldomShareMax))
   })
   const missing = needed.filter((some) => !some.some((how) => (ends[how] ?? 0) > 0))
   return [
@@ -42,10 +44,10 @@ export function endFaults(ends: Readonly<Ends>, { allowed, seldom = [], needed }
 }
 
 /** Whether of a kind so few ended in one of these ways as may be. */
-function areFew(hows: readonly string[], kind: string, ends: Readonly<Ends>): boolean {
+function areFew(hows: readonly string[], kind: string, ends: Readonly<Ends>, shareMax: number): boolean {
   const alike = Object.entries(ends).filter(([how]) => kindOf(how) === kind)
   const sum = (some: readonly (readonly [string, number])[]) => some.reduce((all, [, times]) => all + times, 0)
-  return sum(alike.filter(([how]) => hows.includes(how))) <= Math.max(seldomTimes, sum(alike) * seldomShareMax)
+  return sum(alike.filter(([how]) => hows.includes(how))) <= Math.max(seldomTimes, sum(alike) * shareMax)
 }
 
 function kindOf(how: string): string {
