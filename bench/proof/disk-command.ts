@@ -4,8 +4,9 @@ import { type Proof, positive, seedFrom, seedOption } from '#bench/proof/outcome
 
 const help = `Usage: npm run proof -- disk [options]
 
-Lets the disk refuse with EIO at some write, fsync, rename or open and all that follow (by strace, for the server's process
-alone), and fills it up (a small file system of its own; needs root), while the clerks of the kill proof write.
+Lets the disk refuse with EIO some call that writes, syncs, names, opens, maps or reads a file of the database: one, after
+which all is well again, or from one on (by strace, for the server's process alone), two of three while the server serves;
+and fills it up (a small file system of its own; needs root), while the clerks of the kill proof write.
 
   --refusals N          servers whose disk refuses (36)
   --fillings N          full disks (8)
@@ -32,8 +33,9 @@ export const diskProof: Proof = {
       seed,
       seconds,
       said: [
-        `${figures.refusals} times EIO: ${figures.stopped} did not start and said why, ${figures.readOnly} went on reading ` +
-          `and answered writes with 503, ${figures.unharmed} were over before`,
+        `${figures.refusals} times EIO, ${figures.serving} of them while the server served, ${figures.once} of them one call ` +
+          `alone: ${figures.stopped} did not start and said why, ${figures.readOnly} went on reading and answered writes ` +
+          `with 503, ${figures.tookWrites} went on, ${figures.unharmed} were over before`,
         figures.whyNot ??
           `${figures.fillings} full disks: ${figures.wentOn} servers went on by themselves when there was room, ` +
             `${figures.killed} were killed and started again`,

@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { randomBytes } from 'node:crypto'
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Dashboard, type StreamEvent } from '#bench/dashboard'
@@ -8,6 +9,7 @@ import { loadedBefore } from '#bench/harness/servers'
 import { temporaryFolder } from '#bench/harness/temporary-folder'
 import { Office } from '#bench/proof/clerks/office'
 import { ProofApi } from '#bench/proof/clerks/proof-api'
+import { type DiskFault, faultAt, RefusingDisk, saidOf } from '#bench/proof/disk-faults'
 import { patient, streamFaults } from '#bench/proof/left-folder'
 import { SeededRandom } from '#bench/random'
 import { freePort, ServerProcess, type ServerSettings, startServer } from '#bench/server-process'
@@ -24,9 +26,14 @@ export interface DiskProofOptions {
 export interface DiskProofReport {
   readonly seconds: number
   readonly refusals: number
-  /** Servers that did not start, and said why; that went on reading; that nothing happened to. */
+  /** Of them, those that hit a server that served already. */
+  readonly serving: number
+  /** Of them, one call alone. */
+  readonly once: number
+  /** Servers that did not start, and said why; that went on reading; that went on; that nothing happened to. */
   readonly stopped: number
   readonly readOnly: number
+  readonly tookWrites: number
   readonly unharmed: number
   readonly fillings: number
   /** Of full disks: behind which the server went on by itself, and behind which it was killed. */
@@ -39,35 +46,45 @@ export interface DiskProofReport {
 }
 
 const lifeMs = 700
-const calls = ['write', 'fdatasync', 'fsync', 'write,fdatasync,fsync', 'rename', 'openat'] as const
-/** Of each thread: so `strace` counts, and the pool has eight. */
-const refusalAfterMax = { write: 12, fdatasync: 8, fsync: 1, 'write,fdatasync,fsync': 20, rename: 1, openat: 3 }
-/** Files that a server may make in its life, beside those that are there. */
-const filesToCome = 24
 /** Of servers that the disk was to refuse something: what came too late says nothing. */
 const unharmedShareMax = 0.5
+/** Of all refusals, so many are to hit a server that serves. */
+const servingShareMin = 0.5
+/** In tables before anything is refused, so that there are some that a start does not read. */
+const firstFloodMb = 24
+/** Written out by the database together, in bytes of values: 16 MiB. Most of it comes before anything is refused. */
+const turnBytes = { before: 14e6, behind: 8e6 }
+const turnMsMax = 10_000
+const turnPieceBytes = 90_000
+/** Devices that nobody changes, in every list of devices. */
+const keptDevices = Array.from({ length: 40 }, (_, place) => `KEPT-${place}`)
+/** What the database does behind a start is done by then. */
+const settledMs = 1_000
 const diskMib = 48
 const ballastMib = 40
 const roomMsMax = 30_000
 const problemsMax = 5
 
 /**
- * Lets the disk refuse: with EIO at some write or `fsync` and all that follow (by `strace`, which answers in the kernel's
- * stead), and full (a small file system of its own, where that may be mounted). What was acknowledged stays, what is asked
- * meanwhile is answered by 503, nothing is told that is not stored, and a start, or room, makes it well.
+ * Lets the disk refuse: with EIO at some call that writes, syncs or reads, once or from then on, mostly while the server
+ * serves (by `strace`, which answers in the kernel's stead), and full (a small file system of its own, where that may be
+ * mounted). What was acknowledged stays, what is asked meanwhile is answered by 503, nothing is told that is not stored or
+ * has a hole, and a start, or room, makes it well.
  */
 export async function proveDisk(options: DiskProofOptions): Promise<DiskProofReport> {
   const startedAt = performance.now()
   const folder = temporaryFolder('disk-proof-')
   const run = new DiskRun(options, folder.path, await freePort())
   try {
-    await run.open()
+    await run.open(firstFloodMb)
     for (let refusal = 0; refusal < options.refusals && run.isHolding; refusal++) await run.refuse(refusal)
     await run.close()
     if (run.counts.unharmed > options.refusals * unharmedShareMax)
       run.problems.push(
         `${run.counts.unharmed} of ${options.refusals} servers were refused nothing: nothing is shown by that`,
       )
+    if (run.counts.serving < options.refusals * servingShareMin)
+      run.problems.push(`only ${run.counts.serving} of ${options.refusals} refusals hit a server that served`)
     const whyNot = await filled(folder.path, options, run)
     return {
       seconds: (performance.now() - startedAt) / 1000,
@@ -103,25 +120,35 @@ async function filled(folder: string, options: DiskProofOptions, counting: DiskR
   return undefined
 }
 
+const none = {
+  serving: 0,
+  once: 0,
+  stopped: 0,
+  readOnly: 0,
+  tookWrites: 0,
+  unharmed: 0,
+  wentOn: 0,
+  killed: 0,
+  acknowledged: 0,
+}
+type CountName = keyof typeof none
+
 class DiskRun {
-  readonly counts: {
-    stopped: number
-    readOnly: number
-    unharmed: number
-    wentOn: number
-    killed: number
-    acknowledged: number
-  }
+  readonly counts: { -readonly [Count in CountName]: number }
   readonly problems: string[]
   readonly #random: SeededRandom
   readonly #where: { readonly port: number; readonly dataFolder: string }
+  readonly #trace: string
+  readonly #print: (line: string) => void
   #server: ServerProcess | undefined
   #office: Office | undefined
 
-  constructor({ seed }: DiskProofOptions, folder: string, port: number, counting?: DiskRun) {
+  constructor({ seed, print }: DiskProofOptions, folder: string, port: number, counting?: DiskRun) {
     this.#random = new SeededRandom(seed)
+    this.#print = print
     this.#where = { port, dataFolder: join(folder, 'data') }
-    this.counts = counting?.counts ?? { stopped: 0, readOnly: 0, unharmed: 0, wentOn: 0, killed: 0, acknowledged: 0 }
+    this.#trace = join(folder, 'trace')
+    this.counts = counting?.counts ?? { ...none }
     this.problems = counting?.problems ?? []
   }
 
@@ -129,11 +156,13 @@ class DiskRun {
     return this.problems.length < problemsMax
   }
 
-  async open(): Promise<void> {
+  async open(floodMb = 0): Promise<void> {
     mkdirSync(this.#where.dataFolder, { recursive: true, mode: 0o700 })
     this.#server = await startServer(this.#settings())
     this.#office = await Office.open({ ...this.#where, random: this.#random })
     await this.#settle('at the beginning')
+    for (const deviceIdentifier of keptDevices) await this.#api.must('POST', '/devices', { body: { deviceIdentifier } })
+    await this.#office.flood(floodMb, () => false)
   }
 
   async close(): Promise<void> {
@@ -143,29 +172,132 @@ class DiskRun {
     this.#office = undefined
   }
 
-  /** From some call on the disk refuses all of its kind. */
+  /** The disk refuses a call, or from some call on all of its kind. */
   async refuse(refusal: number): Promise<void> {
+    const fault = faultAt(refusal)
+    const from = 1 + this.#random.below(fault.fromMax)
+    const said = saidOf(fault, from)
+    rmSync(this.#trace, { force: true })
+    const before = { ...this.counts }
+    const told = await (fault.moment === 'start' ? this.#refuseStart(fault, from) : this.#refuseServing(fault, from))
+    const outcomes = ['stopped', 'readOnly', 'tookWrites', 'unharmed'] as const
+    this.#print(`${said}: ${outcomes.filter((name) => this.counts[name] > before[name]).join()}`)
     await this.#server?.kill()
-    const call = calls[refusal % calls.length] as (typeof calls)[number]
-    const from = 1 + this.#random.below(refusalAfterMax[call])
-    const said = `EIO from ${call} ${from} on`
-    const server = new ServerProcess(this.#settings(refusing(this.#where.dataFolder, call, from)))
+    this.#server = await startServer(this.#settings())
+    await this.#mustHold(said, told)
+  }
+
+  async #refuseStart(fault: DiskFault, from: number): Promise<StreamEvent[]> {
+    const said = saidOf(fault, from)
+    await this.#server?.kill()
+    const disk = new RefusingDisk(this.#where.dataFolder, this.#trace, fault, from)
+    const server = new ServerProcess(this.#settings(disk.inFront))
     this.#server = server
+    disk.watch(server.processId)
     const isServing = await server.serving().then(
       () => true,
       () => false,
     )
+    const before = disk.refusals
     const told = isServing ? await this.#live(said) : []
-    if (isServing) await this.#mustAnswer(said)
+    if (isServing) await this.#judge(said, fault, disk.refusals, told)
     else {
       this.counts.stopped++
       const words = server.lines.join('\n')
       if (!/check the disk|I\/O error|EIO/.test(words))
         this.problems.push(`${said}: it stopped and did not say why: ${words}`)
     }
-    await server.kill()
-    this.#server = await startServer(this.#settings())
-    await this.#mustHold(said, told)
+    if (fault.isOnce && disk.refusals > 0) this.counts.once++
+    if (isServing && before === 0 && disk.refusals > 0) this.counts.serving++
+    await disk.end()
+    return told
+  }
+
+  async #refuseServing(fault: DiskFault, from: number): Promise<StreamEvent[]> {
+    const said = saidOf(fault, from)
+    if (fault.deed === 'read') {
+      // What was read before is open, and what a start leaves to do opens what it makes.
+      await this.#server?.kill()
+      this.#server = await startServer(this.#settings())
+      await pass(settledMs)
+    }
+    if (fault.deed === 'turn') await this.#fillLog(turnBytes.before)
+    const disk = new RefusingDisk(this.#where.dataFolder, this.#trace, fault, from)
+    await disk.attach(this.#server?.processId ?? 0)
+    const reading = fault.deed === 'read' ? this.#read(said) : undefined
+    const turning = fault.deed === 'turn' ? this.#fillLog(turnBytes.behind) : undefined
+    const told = await this.#live(said, turning)
+    await reading
+    const { refusals } = disk
+    if (refusals > 0) this.counts.serving++
+    if (fault.isOnce && refusals > 0) this.counts.once++
+    // All is well again: what is acknowledged now must last, too.
+    if (fault.isOnce) {
+      await disk.end()
+      told.push(...(await this.#live(said)))
+    }
+    await this.#judge(said, fault, refusals, told)
+    await disk.end()
+    return told
+  }
+
+  /** Of a server that serves behind, or with, what was refused. */
+  async #judge(
+    said: string,
+    { isOnce, deed }: DiskFault,
+    refusals: number,
+    told: readonly StreamEvent[],
+  ): Promise<void> {
+    await this.#mustAnswer(said, refusals)
+    const isReadable = isOnce || deed !== 'read'
+    const faults = isReadable ? await streamFaults(this.#url, this.#office as Office, told) : []
+    this.problems.push(...faults.map((text) => `${said}: before it was started anew: ${text}`))
+  }
+
+  /** Whoever reads while tables can't be opened hears all of it, or that he does not. */
+  async #read(said: string): Promise<void> {
+    const { authorization, first } = this.#office as Office
+    let offset = first.offset
+    const gaps: number[] = []
+    const onEvent = (event: StreamEvent) => {
+      if (event.offset !== offset + 1 && reader.counts.resyncs + reader.counts.notRecovered === 0)
+        gaps.push(event.offset)
+      offset = event.offset
+    }
+    const reader = new Dashboard({ url: this.#url, from: first, authorization, isFolding: false, onEvent })
+    reader.start()
+    for (const end = performance.now() + lifeMs; performance.now() < end; await pass(10)) {
+      const list = await this.#api.ask('GET', '/devices').catch(() => undefined)
+      if (list?.status !== 200) continue
+      const names = new Set(
+        (JSON.parse(list.text) as { deviceIdentifier: string }[]).map((each) => each.deviceIdentifier),
+      )
+      const missing = keptDevices.filter((name) => !names.has(name))
+      if (missing.length === 0) continue
+      this.problems.push(`${said}: ${missing.length} devices were left out of a list that was answered 200`)
+      break
+    }
+    reader.stop()
+    this.problems.push(
+      ...[...reader.faults, ...gaps.map((at) => `the stream has a gap before ${at}`)]
+        .slice(0, 2)
+        .map((text) => `${said}: ${text}`),
+    )
+  }
+
+  /** Writes what no event tells of. Ends when it is refused. */
+  async #fillLog(bytes: number): Promise<void> {
+    const end = performance.now() + turnMsMax
+    for (let left = bytes; left > 0 && performance.now() < end; left -= turnPieceBytes) {
+      const text = () => randomBytes(turnPieceBytes / 4).toString('base64')
+      const locales = {
+        en: { subject: 'A', text: text() },
+        de: { subject: 'A', text: text() },
+        fr: { subject: 'A', text: text() },
+      }
+      const answer = await this.#api.ask('PUT', '/templates/turning', { body: { locales } }).catch(() => undefined)
+      if (answer?.status !== 200) return
+    }
   }
 
   /** Nothing is left on the disk; then there is room again, before or behind a kill. */
@@ -186,8 +318,8 @@ class DiskRun {
     await this.#mustHold(said, told)
   }
 
-  /** The clerks write while somebody listens; what he heard. */
-  async #live(said: string): Promise<StreamEvent[]> {
+  /** The clerks write while somebody listens, at least until `other` is done; what he heard. */
+  async #live(said: string, other?: Promise<void>): Promise<StreamEvent[]> {
     const office = this.#office as Office
     const told: StreamEvent[] = []
     const onEvent = (event: StreamEvent) => told.push(event)
@@ -196,7 +328,7 @@ class DiskRun {
     dashboard.start()
     let isOver = false
     const working = office.work(() => isOver)
-    await pass(lifeMs)
+    await Promise.all([pass(lifeMs), other])
     isOver = true
     await working
     dashboard.stop()
@@ -205,14 +337,14 @@ class DiskRun {
     return told
   }
 
-  /** Reads go on; a write is refused in the words of the contract, or the refusal did not come yet. */
-  async #mustAnswer(said: string): Promise<void> {
-    const { authorization } = this.#office as Office
-    const api = new ProofApi(this.#url, authorization, this.#where.dataFolder)
+  /** Reads go on; a write is refused in the words of the contract, or taken. */
+  async #mustAnswer(said: string, refusals: number): Promise<void> {
+    const api = this.#api
     const body = { name: 'S', properties: {} }
     const write = await api.ask('PUT', '/schemas/asked', { body }).catch(() => undefined)
+    if (refusals === 0) this.counts.unharmed++
     if (write?.status === 200) {
-      this.counts.unharmed++
+      if (refusals > 0) this.counts.tookWrites++
       return
     }
     this.counts.readOnly++
@@ -241,12 +373,16 @@ class DiskRun {
   }
 
   async #untilOk(said: string): Promise<void> {
-    const api = new ProofApi(this.#url, (this.#office as Office).authorization, this.#where.dataFolder)
+    const api = this.#api
     for (const end = performance.now() + roomMsMax; performance.now() < end; await pass(100)) {
       const answer = await api.ask('GET', '/health/status').catch(() => undefined)
       if (answer?.status === 200 && answer.text.includes('"database":{"status":"ok"}')) return
     }
     this.problems.push(`${said}: it did not go on within ${roomMsMax / 1000} s of there being room`)
+  }
+
+  get #api(): ProofApi {
+    return new ProofApi(this.#url, (this.#office as Office).authorization, this.#where.dataFolder)
   }
 
   get #url(): string {
@@ -262,25 +398,6 @@ class DiskRun {
       ...(inFront && { inFront }),
     }
   }
-}
-
-/** `strace`, which answers calls about the files of the database from one on with EIO. */
-function refusing(dataFolder: string, call: string, from: number): readonly string[] {
-  const folder = join(dataFolder, 'db')
-  const there = readdirSync(folder)
-  const last = Math.max(0, ...there.map((name) => Number(/\d{6,}/.exec(name)?.[0] ?? 0)))
-  const toCome = Array.from({ length: filesToCome }, (_, place) => String(last + place + 1).padStart(6, '0')).flatMap(
-    (number) => [`${number}.log`, `${number}.ldb`, `MANIFEST-${number}`, `${number}.dbtmp`],
-  )
-  // The folder, too: it is synced when a file of it gets its name.
-  const paths = ['.', ...there, ...toCome].flatMap((name) => ['-P', join(folder, name)])
-  return ['strace', '-D', '-f', '-qq', '-o', '/dev/null', ...paths].concat([
-    '-e',
-    `trace=${call}`,
-    '-e',
-    `inject=${call}:error=EIO:when=${from}+`,
-    '--',
-  ])
 }
 
 function fillUp(file: string): void {
