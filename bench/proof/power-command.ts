@@ -10,6 +10,8 @@ that may leave them: each must open, and hold all that was acknowledged until th
   --states N            disks that are opened (400)
   --seed N              of chance (the clock)
   --life-ms N           how long each of three lives of the server is recorded (2500)
+  --devices N           that report over links meanwhile, in all (50)
+  --rate N              changes/s that they report, in all (600)
   --flood-mb N          written in the last of them besides, so that the database begins a new log (20)`
 
 export const powerProof: Proof = {
@@ -22,6 +24,8 @@ export const powerProof: Proof = {
         ...seedOption,
         states: { type: 'string', default: '400' },
         'life-ms': { type: 'string', default: '2500' },
+        devices: { type: 'string', default: '50' },
+        rate: { type: 'string', default: '600' },
         'flood-mb': { type: 'string', default: '20' },
       },
     })
@@ -30,17 +34,21 @@ export const powerProof: Proof = {
     print(`seed ${seed}, ${states} states`)
     const lifeMs = positive('life-ms', values['life-ms'])
     const floodMb = positive('flood-mb', values['flood-mb'])
-    const report = await provePower({ seed, states, lifeMs, floodMb, print })
+    const devices = positive('devices', values.devices)
+    const rate = positive('rate', values.rate)
+    const report = await provePower({ seed, states, lifeMs, floodMb, devices, rate, print })
     const { seconds, problems, ...figures } = report
     const { sync = 0, sync_folder: folders = 0, rename = 0 } = figures.operations
     return {
       seed,
       seconds,
       said: [
-        `recorded: ${figures.acknowledged} writes acknowledged and ${figures.eventsHeard} events heard, in ` +
+        `recorded: ${figures.acknowledged} writes and ${figures.framesAcknowledged} reports over links acknowledged and ` +
+          `${figures.eventsHeard} events heard, in ` +
           `${Object.values(figures.operations).reduce((sum, count) => sum + count, 0)} operations on files, ` +
           `${sync + folders} of them fsync and ${rename} rename; ${(figures.bytesWritten / 1e6).toFixed(1)} MB`,
-        `${figures.states} disks made of that, ${figures.statesWithMore} with something acknowledged: ` +
+        `${figures.states} disks made of that, ${figures.statesWithMore} with something acknowledged, ` +
+          `${figures.statesWithFrames} with reports over links, ${figures.framesLookedFor} of those in all: ` +
           (problems.length === 0 ? 'all opened, and held all of it' : 'not all opened, or held all of it'),
       ],
       figures,

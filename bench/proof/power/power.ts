@@ -1,12 +1,13 @@
 import { mkdirSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { Dashboard, type StreamEvent } from '#bench/dashboard'
-import { identityOn } from '#bench/harness/identity'
+import { asked, identityOn } from '#bench/harness/identity'
 import { loadedBefore } from '#bench/harness/servers'
 import { temporaryFolder } from '#bench/harness/temporary-folder'
 import { Office } from '#bench/proof/clerks/office'
 import { openLeft, patient, streamFaults } from '#bench/proof/left-folder'
 import { type DiskState, diskStateAfter, layOut } from '#bench/proof/power/disk-state'
+import { FleetBooks } from '#bench/proof/power/fleet-books'
 import type { FileOperation, RecordedOperation } from '#bench/proof/power/operations'
 import { FileNumbers, readStrace, straced } from '#bench/proof/power/strace'
 import { SeededRandom } from '#bench/random'
@@ -20,6 +21,10 @@ export interface PowerProofOptions {
   readonly lifeMs: number
   /** Written in the last of them besides, MB: with 20 the database begins a new log on the way. 0 by default. */
   readonly floodMb?: number
+  /** That report over links, in all; 50 by default. */
+  readonly devices?: number
+  /** Changes a second that they report, in all; 600 by default. */
+  readonly rate?: number
   readonly print: (line: string) => void
 }
 
@@ -30,14 +35,23 @@ export interface PowerProofReport {
   readonly states: number
   /** In so many of them something had been acknowledged before. */
   readonly statesWithMore: number
+  /** In so many of them a report over a link had been. */
+  readonly statesWithFrames: number
+  /** Looked for, in all of the disks together. */
+  readonly framesLookedFor: number
   readonly eventsHeard: number
   readonly acknowledged: number
+  /** Reports over links. */
+  readonly framesAcknowledged: number
   readonly problems: readonly string[]
 }
+
+type RecordingOptions = Pick<PowerProofOptions, 'seed' | 'lifeMs' | 'floodMb' | 'devices' | 'rate'>
 
 /** What was done to the folder, and what was known outside, each with its time. */
 export interface Recording {
   readonly office: Office
+  readonly fleets: FleetBooks
   readonly operations: readonly RecordedOperation[]
   /** From then on what must be there is known. */
   readonly firstAt: number
@@ -53,12 +67,14 @@ interface HeardEvent {
 const lives = 3
 /** Clocks of two processes, read at different places. */
 const clockMs = 2
+const devicesDefault = 50
+const rateDefault = 600
 const mailMsMax = 5_000
 const floodMsMax = 15_000
 const problemsMax = 5
 
 /**
- * Records what the server does to its folder with `DURABILITY=disk`, then makes up disks as a power loss at any moment of it
+ * Records what the server does to its folder with `DURABILITY=disk` while clerks write and fleets report over links, then makes up disks as a power loss at any moment of it
  * may leave them, and opens each: it must open, and hold all that had been acknowledged and told until that moment.
  */
 export async function provePower(options: PowerProofOptions): Promise<PowerProofReport> {
@@ -70,6 +86,7 @@ export async function provePower(options: PowerProofOptions): Promise<PowerProof
       bytesWritten: all.reduce((sum, each) => sum + (each.kind === 'write' ? each.bytes.length : 0), 0),
       eventsHeard: recording.heard.length,
       acknowledged: Object.values(recording.office.counts).reduce((sum, each) => sum + each.acknowledged, 0),
+      framesAcknowledged: recording.fleets.framesAcknowledged,
       ...(await tryStates(recording, folder, options)),
     }
   })
@@ -78,7 +95,7 @@ export async function provePower(options: PowerProofOptions): Promise<PowerProof
 
 /** `folder`: for what is made of it. All of it is gone when `use` is done. */
 export async function withRecording<Result>(
-  options: Pick<PowerProofOptions, 'seed' | 'lifeMs' | 'floodMb'>,
+  options: RecordingOptions,
   use: (recording: Recording, folder: string) => Promise<Result>,
 ): Promise<Result> {
   const folder = temporaryFolder('power-proof-')
@@ -95,27 +112,32 @@ export async function tryStates(
   folder: string,
   { seed, states: wanted, print }: Omit<PowerProofOptions, 'lifeMs'>,
   forget: (operation: FileOperation) => boolean = () => false,
-): Promise<Pick<PowerProofReport, 'states' | 'statesWithMore' | 'problems'>> {
+): Promise<Pick<PowerProofReport, 'states' | 'statesWithMore' | 'statesWithFrames' | 'framesLookedFor' | 'problems'>> {
   const all = recording.operations.map(({ operation }) => operation)
   const random = new SeededRandom(seed)
   const problems: string[] = []
   let states = 0
   let statesWithMore = 0
+  let statesWithFrames = 0
+  let framesLookedFor = 0
   while (states < wanted && problems.length < problemsMax) {
     const count = momentIn(all, random)
     const at = (recording.operations[count]?.at ?? Number.POSITIVE_INFINITY) - clockMs
     const done = all.slice(0, count).filter((operation) => !forget(operation))
     if (at > recording.firstAt) statesWithMore++
+    const frames = recording.fleets.framesBy(at)
+    if (frames > 0) statesWithFrames++
+    framesLookedFor += frames
     const found = await faultsOf(diskStateAfter(done, random), at, recording, join(folder, `state-${states}`))
     problems.push(...found.slice(0, 3).map((text) => `state ${states}, after ${count} operations: ${text}`))
     if (++states % 50 === 0) print(`${states} states`)
   }
-  return { states, statesWithMore, problems }
+  return { states, statesWithMore, statesWithFrames, framesLookedFor, problems }
 }
 
 async function record(
   folder: string,
-  { seed, lifeMs, floodMb = 0 }: Pick<PowerProofOptions, 'seed' | 'lifeMs' | 'floodMb'>,
+  { seed, lifeMs, floodMb = 0, devices = devicesDefault, rate = rateDefault }: RecordingOptions,
 ): Promise<Recording> {
   const port = await freePort()
   const dataFolder = join(folder, 'data')
@@ -126,6 +148,7 @@ async function record(
   const files = new FileNumbers()
   const operations: RecordedOperation[] = []
   let office: Office | undefined
+  let fleets: FleetBooks | undefined
   let dashboard: Dashboard | undefined
   let firstAt = Infinity
   for (let life = 0; life < lives; life++) {
@@ -140,6 +163,11 @@ async function record(
     })
     office ??= await Office.open({ port, dataFolder, random })
     const { authorization } = office
+    if (!fleets) {
+      const body = { name: 'Fleets' }
+      const { key } = await asked<{ key: string }>(port, '/iam/provisioning-keys', { person: authorization, body })
+      fleets = new FleetBooks({ url, seed, devices, rate, key })
+    }
     firstAt = Math.min(firstAt, now())
     const faults = await office.settle()
     if (faults.length > 0) throw new Error(`while it was recorded: ${faults.join('; ')}`)
@@ -154,6 +182,7 @@ async function record(
         onEvent,
       })
       dashboard.start()
+      await fleets.start()
     }
     await live(server, office, { lifeMs, isStopped: life === 1, floodMb: life === lives - 1 ? floodMb : 0 })
     await isWritten(trace)
@@ -162,8 +191,10 @@ async function record(
   }
   dashboard?.stop()
   await office?.end()
-  if (!office) throw new Error('nothing was recorded')
-  return { office, operations, firstAt, heard }
+  if (!office || !fleets) throw new Error('nothing was recorded')
+  const faults = await fleets.stop()
+  if (faults.length > 0) throw new Error(`while it was recorded: ${faults.join('; ')}`)
+  return { office, fleets, operations, firstAt, heard }
 }
 
 interface Life {
@@ -197,7 +228,7 @@ function momentIn(operations: readonly FileOperation[], random: SeededRandom): n
 async function faultsOf(
   state: DiskState,
   at: number,
-  { office, firstAt, heard }: Recording,
+  { office, fleets, firstAt, heard }: Recording,
   folder: string,
 ): Promise<readonly string[]> {
   mkdirSync(folder, { mode: 0o700 })
@@ -208,8 +239,11 @@ async function faultsOf(
     if (at <= firstAt) return []
     const told = heard.filter((each) => each.at < at).map(({ event }) => event)
     const { port } = left.running
+    const url = `http://127.0.0.1:${port}`
+    const { authorization, first } = office
     return [
-      ...(await streamFaults(`http://127.0.0.1:${port}`, office, told)),
+      ...(await streamFaults(url, office, told)),
+      ...(await fleets.faultsAt(at, { url, authorization, first })),
       ...(await office.faultsAt(at, { port, dataFolder: folder })),
       // What was not sent before is sent now.
       ...(await office.unmailedAt(at, folder, mailMsMax)),
