@@ -102,6 +102,7 @@ export async function proveDisk(options: DiskProofOptions): Promise<DiskProofRep
 
 /** Why it could not be tried; undefined when it was. */
 async function filled(folder: string, options: DiskProofOptions, counting: DiskRun): Promise<string | undefined> {
+  if (options.fillings === 0) return 'no disk was to be filled'
   const disk = join(folder, 'disk')
   mkdirSync(disk)
   try {

@@ -1,11 +1,12 @@
 import { spawnSync } from 'node:child_process'
 import { expect, test } from 'vitest'
+import type { FileOperation } from '#bench/proof/power/operations'
 import { tryStates, withRecording } from '#bench/proof/power/power'
 
 const hasStrace = spawnSync('strace', ['--version']).status === 0
 
 test('a server that fsyncs holds what it acknowledged behind a power loss; of one that does not it is found', {
-  timeout: 120_000,
+  timeout: 180_000,
 }, async (context) => {
   if (!hasStrace) {
     if (process.env.CI) throw new Error('strace is not there')
@@ -17,8 +18,18 @@ test('a server that fsyncs holds what it acknowledged behind a power loss; of on
     const held = await tryStates(recording, folder, options)
     expect(held.problems, `seed ${seed}`).toEqual([])
     expect(held.statesWithMore).toBeGreaterThan(0)
+    expect(held.framesLookedFor).toBeGreaterThan(0)
     // The same server on a disk that takes every fsync, and does nothing.
     const forgetful = await tryStates(recording, folder, options, ({ kind }) => kind === 'sync')
     expect(forgetful.problems.length, `seed ${seed}`).toBeGreaterThan(0)
+    // One that never writes down the log: all opens, and less is there than devices were told.
+    const logs = new Set(
+      recording.operations.flatMap(({ operation }) =>
+        operation.kind === 'create' && operation.path.endsWith('.log') ? [operation.file] : [],
+      ),
+    )
+    const isOfLog = (operation: FileOperation) => operation.kind === 'sync' && logs.has(operation.file)
+    const shorter = await tryStates(recording, folder, options, isOfLog)
+    expect(shorter.problems.join('\n'), `seed ${seed}`).toMatch(/fleets: \d+ acknowledged frames are not in the stream/)
   })
 })
