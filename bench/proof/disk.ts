@@ -141,6 +141,8 @@ class DiskRun {
   readonly #where: { readonly port: number; readonly dataFolder: string }
   readonly #trace: string
   readonly #print: (line: string) => void
+  /** What is left can't be opened. */
+  #isLost = false
   #server: ServerProcess | undefined
   #office: Office | undefined
 
@@ -154,7 +156,7 @@ class DiskRun {
   }
 
   get isHolding(): boolean {
-    return this.problems.length < problemsMax
+    return !this.#isLost && this.problems.length < problemsMax
   }
 
   async open(floodMb = 0): Promise<void> {
@@ -184,8 +186,18 @@ class DiskRun {
     const outcomes = ['stopped', 'readOnly', 'tookWrites', 'unharmed'] as const
     this.#print(`${said}: ${outcomes.filter((name) => this.counts[name] > before[name]).join()}`)
     await this.#server?.kill()
-    this.#server = await startServer(this.#settings())
-    await this.#mustHold(said, told)
+    await this.#startAgain(said)
+    if (!this.#isLost) await this.#mustHold(said, told)
+  }
+
+  /** On a disk that is well. */
+  async #startAgain(said: string): Promise<void> {
+    try {
+      this.#server = await startServer(this.#settings())
+    } catch (error) {
+      this.#isLost = true
+      this.problems.push(`${said}: then it does not start: ${error instanceof Error ? error.message : error}`)
+    }
   }
 
   async #refuseStart(fault: DiskFault, from: number): Promise<StreamEvent[]> {
