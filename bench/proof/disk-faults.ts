@@ -16,7 +16,8 @@ export interface DiskFault {
   readonly isBeneath?: boolean
   /**
    * What the server does meanwhile. `write`: what clerks want, which is in the log. `turn`: as much as makes the database
-   * begin a new log and write out the one before. `read`: all of the stream, and lists, from tables that nobody opened yet.
+   * begin a new log and write out the one before. `read`: all of the stream,
+   * and lists, while tables are opened.
    */
   readonly deed: 'write' | 'turn' | 'read'
 }
@@ -135,15 +136,15 @@ export class RefusingDisk {
 
 function pathsIn(folder: string, { isBeneath, deed }: DiskFault): readonly string[] {
   const there = readdirSync(folder)
-  // Else what is refused is what the database makes of them meanwhile.
-  if (deed === 'read') return there.filter((name) => name.endsWith('.ldb')).map((name) => join(folder, name))
   const last = Math.max(0, ...there.map((name) => Number(/\d{6,}/.exec(name)?.[0] ?? 0)))
   const toCome = Array.from({ length: filesToCome }, (_, place) => String(last + place + 1).padStart(6, '0')).flatMap(
     (number) => [`${number}.log`, `${number}.ldb`, `MANIFEST-${number}`, `${number}.dbtmp`],
   )
   // The folder, too: it is synced when a file of it gets its name.
-  const names = ['.', ...there, ...toCome].filter((name) => !isBeneath || /ldb$|MANIFEST/.test(name))
-  return names.map((name) => join(folder, name))
+  const names = ['.', ...there, ...toCome]
+  if (deed === 'read') return names.filter((name) => name.endsWith('.ldb')).map((name) => join(folder, name))
+  const concerned = names.filter((name) => !isBeneath || /ldb$|MANIFEST/.test(name))
+  return concerned.map((name) => join(folder, name))
 }
 
 /** 0: nobody. */
