@@ -47,7 +47,7 @@ const tuning = {
 const firstRows = 32
 const growTimes = 4
 
-/** A page of a scan ends with the row that reaches this: copying 1 MiB holds the loop for less than 1 ms. */
+/** A page of a scan ends with the row behind the one that reaches this, at the latest: copying 1 MiB holds the loop for less than 1 ms. */
 const pageBytes = 1 * MIB
 
 const noBytes = new Uint8Array(0)
@@ -165,6 +165,8 @@ export function damagedText(folder: string, damage: readonly string[]): string {
 class LevelStorage implements Storage {
   readonly #database: Level<string, Uint8Array>
   readonly #folder: string
+  /** That scans are reading. */
+  readonly #pages = new Set<Promise<unknown>>()
   #lastWrite: Promise<unknown> = Promise.resolve()
   #isPoisoned = false
   #closing: Promise<void> | undefined
@@ -213,7 +215,7 @@ class LevelStorage implements Storage {
 
   scan(range: ScanRange): Scan {
     this.#assertOpen()
-    return new LevelScan(this.#database, this.#folder, range)
+    return new LevelScan(this.#database, this.#folder, range, this.#pages)
   }
 
   /** Its cache of blocks, and the tables in memory, which it fills up to `cacheSize` and twice `writeBufferSize`. */
@@ -231,8 +233,9 @@ class LevelStorage implements Storage {
 
   async #close(): Promise<void> {
     await this.#lastWrite
+    await Promise.allSettled(this.#pages)
     try {
-      // Waits for the page a scan is reading, then closes the scan.
+      // Closes scans too.
       await this.#database.close()
     } catch (error) {
       throw failureFrom(error, this.#folder)
@@ -248,37 +251,85 @@ class LevelStorage implements Storage {
 class LevelScan implements Scan {
   readonly #iterator: Iterator<Level<string, Uint8Array>, string, Uint8Array>
   readonly #folder: string
-  #isReading = false
+  readonly #isReverse: boolean
+  /** Behind the last row there may be. */
+  readonly #end: string
+  readonly #pages: Set<Promise<unknown>>
+  #page: Promise<unknown> | undefined
   #rowsMax = firstRows
+  /** Where it goes on, when it does not stand there. */
+  #last: string | undefined
 
   /** LevelDB takes the snapshot here, before the constructor returns. */
-  constructor(database: Level<string, Uint8Array>, folder: string, { after, before, isReverse, hasValues }: ScanRange) {
+  constructor(
+    database: Level<string, Uint8Array>,
+    folder: string,
+    { after, before, isReverse, hasValues }: ScanRange,
+    pages: Set<Promise<unknown>>,
+  ) {
     this.#folder = folder
+    this.#pages = pages
+    this.#isReverse = isReverse ?? false
+    this.#end = this.#isReverse ? after : before
     this.#iterator = database.iterator({
       gt: after,
       lt: before,
-      reverse: isReverse ?? false,
+      reverse: this.#isReverse,
       values: hasValues,
       highWaterMarkBytes: pageBytes,
     })
   }
 
   async next(countMax: number): Promise<readonly Row[]> {
-    if (this.#isReading) throw new Error('One call of next at a time')
-    this.#isReading = true
+    if (this.#page !== undefined) throw new Error('One call of next at a time')
+    const page = this.#read(Math.min(countMax, this.#rowsMax))
+    this.#page = page
+    this.#pages.add(page)
     try {
-      const entries = await this.#iterator.nextv(Math.min(countMax, this.#rowsMax))
+      const entries = await page
       this.#rowsMax *= growTimes
       return entries.map(([key, value]) => ({ key, value: value ?? noBytes }))
     } catch (error) {
       throw failureFrom(error, this.#folder)
     } finally {
-      this.#isReading = false
+      this.#page = undefined
+      this.#pages.delete(page)
     }
   }
 
-  close(): Promise<void> {
-    return this.#iterator.close()
+  /**
+   * LevelDB steps over a table that it cannot open, and a block that it cannot read, and says so when it is asked at the end
+   * alone: nobody may be given a page before. Where one ends with the range, it was asked; else it is led to the end, and
+   * back when the next one is wanted.
+   */
+  async #read(count: number): Promise<[string, Uint8Array][]> {
+    if (this.#last !== undefined) await this.#goBehind(this.#last)
+    const entries = await this.#iterator.nextv(count)
+    // At the end this asks nobody.
+    const isAtEnd = entries.length < count && !(await this.#growsBy(entries))
+    this.#last = isAtEnd ? undefined : entries.at(-1)?.[0]
+    if (isAtEnd) return entries
+    this.#iterator.seek(this.#end)
+    await this.#iterator.nextv(1)
+    return entries
+  }
+
+  /** A page that is shorter may have had enough bytes. */
+  async #growsBy(entries: [string, Uint8Array][]): Promise<boolean> {
+    const more = await this.#iterator.nextv(1)
+    entries.push(...more)
+    return more.length > 0
+  }
+
+  async #goBehind(key: string): Promise<void> {
+    this.#iterator.seek(this.#isReverse ? key : `${key}\0`)
+    // Backwards no key is known to stand next to it.
+    if (this.#isReverse) await this.#iterator.nextv(1)
+  }
+
+  async close(): Promise<void> {
+    await this.#page?.catch(() => undefined)
+    await this.#iterator.close()
   }
 }
 

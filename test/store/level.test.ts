@@ -1,4 +1,5 @@
 import { spawn, spawnSync } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { cp, mkdtemp, readdir, rm, stat, truncate, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -29,6 +30,54 @@ beforeEach(async () => {
 afterEach(() => rm(root, { recursive: true }))
 
 const placeIn = (folder: string) => levelPlace({ folder, headroomBytes: 0 })
+
+describe('a table that cannot be opened any more', () => {
+  const every = { after: '', before: 'x', hasValues: true } as const
+  const keyOf = (index: number) => `k${String(index).padStart(5, '0')}`
+
+  /** Half of the rows of a range lie in a table that goes when the database is open, and that nobody looked at before. */
+  async function openWithout(place: 'first' | 'last') {
+    const storage = await placeIn(folder).open()
+    // Of chance, so that they stay as large: more than LevelDB keeps in its log.
+    for (let index = 0; index < 60; index++)
+      await storage.write([put(keyOf(index), randomBytes(MIB / 2).toString('hex'))], soft)
+    await storage.close()
+    await (await placeIn(folder).open()).close()
+    const opened = await placeIn(folder).open()
+    const tables = (await readdir(join(folder, 'db'))).filter((name) => name.endsWith('.ldb')).sort()
+    expect(tables.length).toBeGreaterThan(3)
+    const gone = place === 'first' ? tables[0] : tables.at(-1)
+    await rm(join(folder, 'db', gone ?? ''))
+    return opened
+  }
+
+  it.each([
+    [false, 'first'],
+    [false, 'last'],
+    [true, 'first'],
+    [true, 'last'],
+  ] as const)('backwards %s, the %s one: no page leaves its rows out', async (isReverse, place) => {
+    const storage = await openWithout(place)
+    const scan = storage.scan({ ...every, isReverse })
+    const found: string[] = []
+    const read = async () => {
+      for (let page = await scan.next(3); page.length > 0; page = await scan.next(3)) {
+        found.push(...page.map(({ key }) => key))
+      }
+    }
+    await expect(read()).rejects.toMatchObject({ name: 'StorageFailure', code: 'io' })
+    await scan.close()
+    // Up to there nothing is left out.
+    const all = Array.from({ length: 60 }, (_, index) => keyOf(index))
+    if (isReverse) all.reverse()
+    expect(found).toEqual(all.slice(0, found.length))
+    // And nobody who looks at its end alone takes the next row for the one that is not there.
+    const near = storage.scan({ ...every, isReverse: place === 'last' })
+    await expect(near.next(1)).rejects.toMatchObject({ name: 'StorageFailure', code: 'io' })
+    await near.close()
+    await storage.close()
+  })
+})
 
 describe('a LevelDB folder', () => {
   it('is made for its owner only', async () => {

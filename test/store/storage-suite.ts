@@ -239,6 +239,49 @@ export function storageSuite(name: string, makePlace: MakePlace): void {
         expect(rows.every(({ key, value }) => text(value) === `value of ${key}`)).toBe(true)
       })
 
+      it('gives every row once, however large rows and pages are', async () => {
+        const keys = fc.uniqueArray(
+          fc.string({ unit: fc.constantFrom('a', 'b', '\0', 'é'), minLength: 1, maxLength: 4 }),
+          {
+            maxLength: 40,
+          },
+        )
+        const valueBytes = fc.constantFrom(1, 100, 300_000, 1_200_000)
+        const asked = fc.array(fc.integer({ min: 1, max: 12 }), { minLength: 1, maxLength: 5 })
+        await fc.assert(
+          fc.asyncProperty(
+            keys,
+            fc.array(valueBytes, { minLength: 7, maxLength: 7 }),
+            asked,
+            async (keys, sizes, counts) => {
+              const sizeOf = (index: number) => sizes[index % sizes.length] ?? 1
+              await storage.write(
+                keys.map((key, index) => put(`k${key}`, 'v'.repeat(sizeOf(index)))),
+                soft,
+              )
+              const wanted = keys.map((key, index) => [`k${key}`, sizeOf(index)] as const)
+              wanted.sort(([a], [b]) => byUtf8(a, b))
+              for (const isReverse of [false, true]) {
+                const scan = storage.scan({ ...every, isReverse })
+                const found: (readonly [string, number])[] = []
+                for (let turn = 0; ; turn++) {
+                  const page = await scan.next(counts[turn % counts.length] ?? 1)
+                  if (page.length === 0) break
+                  found.push(...page.map(({ key, value }) => [key, value.length] as const))
+                }
+                await scan.close()
+                expect(found).toEqual(isReverse ? wanted.toReversed() : wanted)
+              }
+              await storage.write(
+                keys.map((key) => remove(`k${key}`)),
+                soft,
+              )
+            },
+          ),
+          { numRuns: 40 },
+        )
+      })
+
       it('reads the state of its call, whatever is written later', async () => {
         const keys = Array.from({ length: 1000 }, (_, index) => `k/${String(index).padStart(4, '0')}`)
         await storage.write(
