@@ -16,7 +16,7 @@ const signs: readonly { readonly code: StorageFailureCode; readonly sign: RegExp
   { code: 'damaged', sign: /^LEVEL_CORRUPTION/, advice: mend },
   // CURRENT names a manifest that is gone: an IO error to LevelDB, but no retry will bring the file back.
   { code: 'damaged', sign: /MANIFEST-\d+: No such file/, advice: mend },
-  { code: 'closed', sign: /^LEVEL_(DATABASE|ITERATOR)_NOT_OPEN/, advice: 'the store was closed' },
+  { code: 'closed', sign: /^LEVEL_(DATABASE|ITERATOR|SNAPSHOT)_NOT_OPEN/, advice: 'the store was closed' },
 ]
 
 /**
@@ -38,4 +38,8 @@ function innermost(error: unknown): string {
   if (!(inner instanceof Error)) return String(inner)
   const code = 'code' in inner ? `${String(inner.code)}: ` : ''
   return `${code}${inner.message}`
+}
+
+export function closedFailure(folder: string): StorageFailure {
+  return new StorageFailure('closed', `${folder}: the store was closed`)
 }

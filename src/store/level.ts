@@ -1,20 +1,20 @@
 import { mkdir, readdir, realpath } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { type Iterator, Level } from 'level'
+import { Level } from 'level'
 import {
   type Operation,
-  type Row,
   type Scan,
   type ScanRange,
   type Storage,
   StorageFailure,
   type StoragePlace,
 } from '#runtime/storage'
-import { failureFrom } from '#store/failure'
+import { closedFailure, failureFrom } from '#store/failure'
 import { headroomIn } from '#store/headroom'
 import { beginDatabase } from '#store/level-files/begin'
 import { checkDatabase } from '#store/level-files/check'
 import { goneText, isGone } from '#store/level-files/gone'
+import { LevelScan, Scanning } from '#store/level-scan'
 import { syncFolder } from '#store/sync-folder'
 
 const MIB = 1024 * 1024
@@ -39,18 +39,6 @@ const tuning = {
   /** Snappy: without it the same speed, and 390 MiB on the disk. */
   compression: true,
 } as const
-
-/**
- * A scan holds room for a whole page, 64 bytes a row, and the rows of its last page, until the collector finds that it is
- * dead; V8 knows nothing of that memory, and takes its time. So pages begin small, and grow: most scans find few rows.
- */
-const firstRows = 32
-const growTimes = 4
-
-/** A page of a scan ends with the row behind the one that reaches this, at the latest: copying 1 MiB holds the loop for less than 1 ms. */
-const pageBytes = 1 * MIB
-
-const noBytes = new Uint8Array(0)
 
 /**
  * LevelDB takes back a lock it holds when the same process tries to open the folder a second time: it opens and closes
@@ -165,8 +153,7 @@ export function damagedText(folder: string, damage: readonly string[]): string {
 class LevelStorage implements Storage {
   readonly #database: Level<string, Uint8Array>
   readonly #folder: string
-  /** That scans are reading. */
-  readonly #pages = new Set<Promise<unknown>>()
+  readonly #scanning = new Scanning()
   #lastWrite: Promise<unknown> = Promise.resolve()
   #isPoisoned = false
   #closing: Promise<void> | undefined
@@ -215,7 +202,7 @@ class LevelStorage implements Storage {
 
   scan(range: ScanRange): Scan {
     this.#assertOpen()
-    return new LevelScan(this.#database, this.#folder, range, this.#pages)
+    return new LevelScan(this.#database, this.#folder, range, this.#scanning)
   }
 
   /** Its cache of blocks, and the tables in memory, which it fills up to `cacheSize` and twice `writeBufferSize`. */
@@ -232,10 +219,9 @@ class LevelStorage implements Storage {
   }
 
   async #close(): Promise<void> {
-    await this.#lastWrite
-    await Promise.allSettled(this.#pages)
+    await Promise.all([this.#lastWrite, this.#scanning.end()])
     try {
-      // Closes scans too.
+      // Closes what is left of scans.
       await this.#database.close()
     } catch (error) {
       throw failureFrom(error, this.#folder)
@@ -246,93 +232,4 @@ class LevelStorage implements Storage {
   #assertOpen(): void {
     if (this.#closing !== undefined) throw closedFailure(this.#folder)
   }
-}
-
-class LevelScan implements Scan {
-  readonly #iterator: Iterator<Level<string, Uint8Array>, string, Uint8Array>
-  readonly #folder: string
-  readonly #isReverse: boolean
-  /** Behind the last row there may be. */
-  readonly #end: string
-  readonly #pages: Set<Promise<unknown>>
-  #page: Promise<unknown> | undefined
-  #rowsMax = firstRows
-  /** Where it goes on, when it does not stand there. */
-  #last: string | undefined
-
-  /** LevelDB takes the snapshot here, before the constructor returns. */
-  constructor(
-    database: Level<string, Uint8Array>,
-    folder: string,
-    { after, before, isReverse, hasValues }: ScanRange,
-    pages: Set<Promise<unknown>>,
-  ) {
-    this.#folder = folder
-    this.#pages = pages
-    this.#isReverse = isReverse ?? false
-    this.#end = this.#isReverse ? after : before
-    this.#iterator = database.iterator({
-      gt: after,
-      lt: before,
-      reverse: this.#isReverse,
-      values: hasValues,
-      highWaterMarkBytes: pageBytes,
-    })
-  }
-
-  async next(countMax: number): Promise<readonly Row[]> {
-    if (this.#page !== undefined) throw new Error('One call of next at a time')
-    const page = this.#read(Math.min(countMax, this.#rowsMax))
-    this.#page = page
-    this.#pages.add(page)
-    try {
-      const entries = await page
-      this.#rowsMax *= growTimes
-      return entries.map(([key, value]) => ({ key, value: value ?? noBytes }))
-    } catch (error) {
-      throw failureFrom(error, this.#folder)
-    } finally {
-      this.#page = undefined
-      this.#pages.delete(page)
-    }
-  }
-
-  /**
-   * LevelDB steps over a table that it cannot open, and a block that it cannot read, and says so when it is asked at the end
-   * alone: nobody may be given a page before. Where one ends with the range, it was asked; else it is led to the end, and
-   * back when the next one is wanted.
-   */
-  async #read(count: number): Promise<[string, Uint8Array][]> {
-    if (this.#last !== undefined) await this.#goBehind(this.#last)
-    const entries = await this.#iterator.nextv(count)
-    // At the end this asks nobody.
-    const isAtEnd = entries.length < count && !(await this.#growsBy(entries))
-    this.#last = isAtEnd ? undefined : entries.at(-1)?.[0]
-    if (isAtEnd) return entries
-    this.#iterator.seek(this.#end)
-    await this.#iterator.nextv(1)
-    return entries
-  }
-
-  /** A page that is shorter may have had enough bytes. */
-  async #growsBy(entries: [string, Uint8Array][]): Promise<boolean> {
-    const more = await this.#iterator.nextv(1)
-    entries.push(...more)
-    return more.length > 0
-  }
-
-  async #goBehind(key: string): Promise<void> {
-    this.#iterator.seek(this.#isReverse ? key : `${key}\0`)
-    // Backwards no key is known to stand next to it.
-    if (this.#isReverse) await this.#iterator.nextv(1)
-  }
-
-  async close(): Promise<void> {
-    await this.#page?.catch(() => undefined)
-    await this.#iterator.close()
-  }
-}
-
-function closedFailure(folder: string): StorageFailure {
-  return new StorageFailure('closed', `${folder}: the store was closed`)
 }
