@@ -38,7 +38,7 @@ export interface BlobStore {
   /** Nothing happens where there is none. */
   remove(sha256: string): Promise<void>
   /**
-   * Takes away images that nothing names, and parts that have not grown for a day. An image that came since `open` is left
+   * Takes away images that nothing names, parts that have not grown for a day, and those whose image is somebody's. An image that came since `open` is left
    * for an hour: what will name it may be on its way.
    */
   sweep(isNamed: (sha256: string) => boolean): Promise<void>

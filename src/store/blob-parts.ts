@@ -68,7 +68,7 @@ export class BlobParts {
   /** Gives it a second name, in place of what has it; on a disk where nothing can have two, that is its only one from now on. */
   async bringTo(name: string, file: string): Promise<void> {
     const own = this.fileOf(name)
-    const second = `${own}.whole`
+    const second = secondOf(own)
     await rm(second, { force: true })
     try {
       await link(own, second)
@@ -86,14 +86,16 @@ export class BlobParts {
     await rm(this.fileOf(name), { force: true })
   }
 
-  /** Takes away those that are too old, but not those under these names. */
-  async sweep(kept: Iterable<string>): Promise<void> {
-    const keptFiles = new Set([...kept].map((name) => this.fileOf(name)))
+  /** Takes away those that are too old, and if wanted those that have another name too; but none of these. */
+  async sweep(kept: Iterable<string>, { areNamedSpared }: { readonly areNamedSpared: boolean }): Promise<void> {
+    const files = [...kept].map((name) => this.fileOf(name))
+    const keptFiles = new Set([...files, ...files.map(secondOf)])
     for (const entry of await readdir(this.#folder)) {
       const file = join(this.#folder, entry)
       if (keptFiles.has(file)) continue
       const found = await this.#statOf(file)
-      if (found && this.#isOld(found.mtimeMs)) await rm(file, { force: true })
+      const isNamed = found !== undefined && found.nlink > 1
+      if (found && (this.#isOld(found.mtimeMs) || (isNamed && !areNamedSpared))) await rm(file, { force: true })
     }
   }
 
@@ -125,4 +127,9 @@ export class BlobParts {
   #isOld(changedAt: number): boolean {
     return this.#now() - changedAt > this.#ageMsMax
   }
+}
+
+/** Of a part that is whole, until it has the other one. */
+function secondOf(file: string): string {
+  return `${file}.whole`
 }

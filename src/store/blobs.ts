@@ -137,7 +137,8 @@ class FileBlobs implements BlobStore {
           await rm(join(this.#images, name), { force: true })
         }
       }
-      await this.#parts.sweep(this.#underWay)
+      // What is left of images has an owner, who was about to let go of the part.
+      await this.#parts.sweep(this.#underWay, { areNamedSpared: false })
     })
   }
 
@@ -207,16 +208,21 @@ class FileBlobs implements BlobStore {
     try {
       await own()
     } finally {
-      // It is old in a day at the latest; nobody need hear of it.
-      await this.#parts.remove(name).catch((error) => this.#problemOf(error))
+      await this.#letGo(name).catch((error) => this.#problemOf(error))
     }
+  }
+
+  /** For good: an image could be made of it when its release has long been deleted. */
+  async #letGo(name: string): Promise<void> {
+    await this.#parts.remove(name)
+    await syncFolder(this.#uploads)
   }
 
   async #sweepParts(): Promise<void> {
     const now = this.#options.now()
     if (Math.abs(now - this.#sweptAt) < sweepMs) return
     this.#sweptAt = now
-    await this.#parts.sweep(this.#underWay)
+    await this.#parts.sweep(this.#underWay, { areNamedSpared: true })
   }
 
   async #askForRoom(missingBytes: number): Promise<void> {

@@ -30,6 +30,8 @@ interface Part {
   readonly pieces: Uint8Array[]
   received: number
   changedAt: number
+  /** When it is one. */
+  image?: string
 }
 
 class MemoryBlobs implements BlobStore {
@@ -115,7 +117,8 @@ class MemoryBlobs implements BlobStore {
       if (!isNamed(sha256) && !this.#fresh.has(sha256)) this.#images.delete(sha256)
     }
     for (const [name, part] of this.#parts) {
-      if (this.#isOld(part) && !this.#underWay.has(name)) this.#parts.delete(name)
+      const isNamed = part.image !== undefined && this.#images.has(part.image)
+      if ((this.#isOld(part) || isNamed) && !this.#underWay.has(name)) this.#parts.delete(name)
     }
   }
 
@@ -137,9 +140,11 @@ class MemoryBlobs implements BlobStore {
     part.changedAt = this.#now()
   }
 
-  #finish({ pieces, received }: Part): BlobImage {
+  #finish(part: Part): BlobImage {
+    const { pieces, received } = part
     const bytes = new Uint8Array(Buffer.concat(pieces))
     const sha256 = createHash('sha256').update(bytes).digest('hex')
+    part.image = sha256
     this.#images.set(sha256, bytes)
     this.#fresh.set(sha256, this.#now())
     return { sha256, size: received }

@@ -155,6 +155,17 @@ export function blobSuite(name: string, open: () => Promise<BlobStage>): void {
       expect(found).toEqual([undefined, 9000, hashOf(bytes), 0])
     })
 
+    test('who dies when the image is somebody’s finds nothing of the part, so that nobody makes it again later', async () => {
+      const bytes = bytesOf(9000)
+      const found: unknown[] = []
+      await store.receive('a', { from: 0, size: 9000 }, piecesOf(bytes), async () => {
+        const next = await stage.restart()
+        await next.sweep(() => true)
+        found.push(await next.sizeOf(hashOf(bytes)), await next.receivedOf('a'))
+      })
+      expect(found).toEqual([9000, 0])
+    })
+
     test('begun anew by then, the image stays as it is', async () => {
       const [bytes, other] = [bytesOf(9000), bytesOf(9000, 9)]
       const said = { from: 0, size: 9000 }
