@@ -238,9 +238,8 @@ class DiskRun {
     const disk = new RefusingDisk(this.#where.dataFolder, this.#trace, fault, from)
     await disk.attach(this.#server?.processId ?? 0)
     const reading = fault.deed === 'read' ? this.#read(said) : undefined
-    const turning = fault.deed === 'turn' ? this.#fillLog(turnBytes.behind) : undefined
-    const told = await this.#live(said, turning)
-    await reading
+    const doing = fault.deed === 'turn' ? this.#fillLog(turnBytes.behind) : reading
+    const told = await this.#live(said, doing ?? refused(disk))
     const { refusals } = disk
     if (refusals > 0) this.counts.serving++
     if (fault.isOnce && refusals > 0) this.counts.once++
@@ -424,4 +423,9 @@ function fillUp(file: string): void {
 
 function pass(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms))
+}
+
+/** Or so long that it does not come to it. Calls are counted for each thread of the server. */
+async function refused(disk: RefusingDisk): Promise<void> {
+  for (const end = performance.now() + turnMsMax; disk.refusals === 0 && performance.now() < end; ) await pass(20)
 }

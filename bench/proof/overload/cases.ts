@@ -118,7 +118,8 @@ export const overloadCases: Readonly<Record<string, OverloadCase>> = {
     seconds: 15,
     capMib: 512,
     rules: loginRules(),
-    attack: (size) => programAttack('login-flood', { perSecond: 1_000 * size.scale, seconds: size.seconds }),
+    attack: ({ scale, seconds }) =>
+      programAttack('login-flood', { perSecond: 1_000 * scale, seconds: Math.min(seconds, guessesHeldSecondsMax) }),
   },
   bodies: {
     about: 'bodies of a gigabyte, with a length and in chunks',
@@ -173,6 +174,9 @@ export const overloadCases: Readonly<Record<string, OverloadCase>> = {
 function scaled(count: number, { scale }: CaseSize, step = 1): number {
   return Math.max(1, Math.round((count * scale) / step)) * step
 }
+
+/** Who guessed too often before the flood is held up for a minute from then on. */
+const guessesHeldSecondsMax = 30
 
 function loginRules(): EndRules {
   const { right, stranger, atOne, fromOne, again } = loginKinds
