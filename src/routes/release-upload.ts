@@ -28,7 +28,7 @@ export async function upload(context: RouteContext, call: UploadCall, key: Relea
   mayUpload(caller, before)
   const range = rangeOf(call)
   checkSize(context, range ? range.size : body.lengthBytes, before)
-  const name = nameOf(tenant, project, key, range ? range.size : body.lengthBytes)
+  const name = partNameOf(tenant, project, key, range ? range.size : body.lengthBytes)
   if (range?.part === null) {
     if (before && (call.query.sha256 ?? before.sha256) !== before.sha256) throw otherImage()
     const received = before ? range.size : await context.images.receivedOf(name)
@@ -145,7 +145,7 @@ function mayUpload(caller: Caller, before: StoredRelease | undefined): void {
 }
 
 /** By which parts of one image find each other, also after a start. What is of another size is of another image. */
-function nameOf(tenant: string, project: string, key: ReleaseKey, size: number | undefined): string {
+export function partNameOf(tenant: string, project: string, key: ReleaseKey, size: number | undefined): string {
   return createHash('sha256')
     .update(`${tenant}/${project}/${releaseName(key)}/${size ?? ''}`)
     .digest('hex')

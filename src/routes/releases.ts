@@ -6,7 +6,7 @@ import { type ReleaseKey, releaseEntryOf, releaseName, type StoredRelease } from
 import type { RouteContext } from '#routes/context'
 import { embeddedOnly } from '#routes/embedded-only'
 import { askProject, lookAtProject, mustReachAll, projectThere } from '#routes/project-there'
-import { upload } from '#routes/release-upload'
+import { partNameOf, upload } from '#routes/release-upload'
 import { textReply } from '#routes/streamed'
 import { type Binding, bind } from '#server/call'
 
@@ -28,7 +28,9 @@ export function releaseRoutes(context: RouteContext): Binding[] {
     bind(api.deleteRelease, async ({ caller, parameters: { project, firmware }, query }) => {
       mustReachAll(caller, 'delete')
       const key = releaseKeyOf(firmware, query)
-      releaseThere(context, caller, project, key)
+      const { size } = releaseThere(context, caller, project, key)
+      // A server that was killed may have left it; whoever asked for it later would have the release again.
+      await context.images.letGo(partNameOf(caller.tenant, project, key, size))
       await askProject(context, caller.tenant, project, { type: 'delete_release', key })
       return { status: 204 }
     }),

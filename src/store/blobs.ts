@@ -81,6 +81,12 @@ class FileBlobs implements BlobStore {
     return this.#ofDisk(() => this.#parts.receivedOf(name))
   }
 
+  async letGo(name: string): Promise<void> {
+    await this.#ofDisk(async () => {
+      if (!this.#underWay.has(name) && (await this.#parts.receivedOf(name)) > 0) await this.#letGo(name)
+    })
+  }
+
   async *read(sha256: string, from: number, to: number): AsyncIterable<Uint8Array> {
     const handle = await this.#ofDisk(() => this.#openImage(sha256))
     try {

@@ -90,6 +90,10 @@ class MemoryBlobs implements BlobStore {
     return part && !this.#isOld(part) ? part.received : 0
   }
 
+  async letGo(name: string): Promise<void> {
+    if (!this.#underWay.has(name)) this.#parts.delete(name)
+  }
+
   async *read(sha256: string, from: number, to: number): AsyncIterable<Uint8Array> {
     const image = this.#images.get(sha256)
     if (!image) throw new Problem('not_found')

@@ -280,6 +280,19 @@ export function blobSuite(name: string, open: () => Promise<BlobStage>): void {
       expect(await store.sizeOf(hashOf(bytesOf(10)))).toBeUndefined()
     })
 
+    test('what is let go is gone, but not from under who is sending it', async () => {
+      const bytes = bytesOf(20_000)
+      await breakOff(bytes, 10_000)
+      await store.letGo('b')
+      expect(await store.receivedOf('a')).toBe(10_000)
+      const own = () => store.letGo('a')
+      const rest = piecesOf(bytes.subarray(10_000))
+      expect((await store.receive('a', { from: 10_000, size: 20_000 }, rest, own)).image?.sha256).toBe(hashOf(bytes))
+      await breakOff(bytes, 10_000)
+      await store.letGo('a')
+      expect(await store.receivedOf('a')).toBe(0)
+    })
+
     test('parts rest a day', async () => {
       const bytes = bytesOf(1000)
       await breakOff(bytes, 500)

@@ -192,9 +192,13 @@ export class Office {
 
   /** What is not as it was answered, in words. */
   async settle(): Promise<readonly string[]> {
-    // Of ten thousand mails the oldest go.
-    await this.#mails.read()
+    await this.readMails()
     return (await Promise.all(this.ledgers.map((ledger) => ledger.settle()))).flat()
+  }
+
+  /** Before there are ten thousand more: then the oldest go. */
+  readMails(): Promise<void> {
+    return this.#mails.read()
   }
 
   /** Whether it is of a clerk. */

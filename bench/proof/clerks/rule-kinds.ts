@@ -159,6 +159,7 @@ export function templatesKind(): LedgerKind {
 /** The administrator's, to functions that stay. `topics`: their resource names. */
 export function subscriptionsKind(topics: readonly string[]): LedgerKind {
   const path = '/notifications/subscribe'
+  let locales = 0
   return {
     name: 'subscriptions',
     slots: topics,
@@ -167,8 +168,8 @@ export function subscriptionsKind(topics: readonly string[]): LedgerKind {
       const { topic, locale } = payload as { topic: string; locale: string }
       return topics.includes(topic) ? locale : undefined
     },
-    wish(topic, before, number, random): Wish {
-      const held = localeOf(number)
+    wish(topic, before, _, random): Wish {
+      const held = localeOf(locales++)
       if (!before) return { method: 'POST', path, body: { topic, type: 'email', locale: held }, held, told: held }
       const own = `${path}/${before.id}`
       if (random.below(3) === 0) return { method: 'DELETE', path: own, held: undefined }

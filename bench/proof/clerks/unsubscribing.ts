@@ -49,6 +49,7 @@ interface Mail {
 export function unsubscribingKind(topics: readonly string[], gateway: string): LedgerKind {
   const path = '/notifications/subscribe'
   const outbox = new Outbox()
+  let locales = 0
   /** Subscriptions that somebody wanted to end, and by the mails' links those that did, with a number behind all that was reported. */
   const ending = new Set<string>()
   const over = new Map<string, { readonly link: string; readonly number: number }>()
@@ -68,7 +69,7 @@ export function unsubscribingKind(topics: readonly string[], gateway: string): L
     },
     wish(topic, before, number, random): Wish {
       if (!before) {
-        const held = localeOf(number)
+        const held = localeOf(locales++)
         return { method: 'POST', path, body: { topic, type: 'email', locale: held }, held, told: held }
       }
       const id = String(before.id)

@@ -139,7 +139,7 @@ class SoakRun {
 
     const startedAt = performance.now()
     const working = Promise.all([office.work(isOver), walks.work(), this.#disturb()])
-    await this.#pass({ fleets, walks }, sampler, startedAt)
+    await this.#pass({ fleets, walks }, office, sampler, startedAt)
     const seconds = (performance.now() - startedAt) / 1000
     sampler.stop()
     this.#isOver = true
@@ -170,7 +170,7 @@ class SoakRun {
     await this.#server?.kill()
   }
 
-  async #pass({ walks }: Surroundings, sampler: Sampler, startedAt: number): Promise<void> {
+  async #pass({ walks }: Surroundings, office: Office, sampler: Sampler, startedAt: number): Promise<void> {
     const { minutes, print } = this.#options
     const passedMs = () => performance.now() - startedAt
     let saidAt = 0
@@ -182,6 +182,7 @@ class SoakRun {
       await pass(Math.min(500, minutes * 60_000 - passedMs()))
       if (passedMs() - saidAt < sayEveryMs) continue
       saidAt = passedMs()
+      await office.readMails()
       print(
         `${(passedMs() / 60_000).toFixed(1)} min: ${this.#acknowledged()} changes acknowledged; ${lastReadings(sampler)}`,
       )
