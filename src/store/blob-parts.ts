@@ -1,4 +1,5 @@
 import { createHash, type Hash } from 'node:crypto'
+import { rmSync, statSync } from 'node:fs'
 import { type FileHandle, link, open, readdir, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isMissing } from '#store/missing'
@@ -86,16 +87,16 @@ export class BlobParts {
     await rm(this.fileOf(name), { force: true })
   }
 
-  /** Takes away those that are too old, and if wanted those that have another name too; but none of these. */
+  /** Takes away those that are too old, and if wanted those that have another name too; but none of the kept, which change. */
   async sweep(kept: Iterable<string>, { areNamedSpared }: { readonly areNamedSpared: boolean }): Promise<void> {
-    const files = [...kept].map((name) => this.fileOf(name))
-    const keptFiles = new Set([...files, ...files.map(secondOf)])
     for (const entry of await readdir(this.#folder)) {
       const file = join(this.#folder, entry)
-      if (keptFiles.has(file)) continue
-      const found = await this.#statOf(file)
+      const files = Array.from(kept, (name) => this.fileOf(name))
+      if (files.includes(file) || files.map(secondOf).includes(file)) continue
+      // At once: nobody may begin to write it in between.
+      const found = statSync(file, { throwIfNoEntry: false })
       const isNamed = found !== undefined && found.nlink > 1
-      if (found && (this.#isOld(found.mtimeMs) || (isNamed && !areNamedSpared))) await rm(file, { force: true })
+      if (found && (this.#isOld(found.mtimeMs) || (isNamed && !areNamedSpared))) rmSync(file, { force: true })
     }
   }
 

@@ -82,9 +82,15 @@ class FileBlobs implements BlobStore {
   }
 
   async letGo(name: string): Promise<void> {
-    await this.#ofDisk(async () => {
-      if (!this.#underWay.has(name) && (await this.#parts.receivedOf(name)) > 0) await this.#letGo(name)
-    })
+    if (this.#underWay.has(name)) return
+    this.#underWay.add(name)
+    try {
+      await this.#ofDisk(async () => {
+        if ((await this.#parts.receivedOf(name)) > 0) await this.#letGo(name)
+      })
+    } finally {
+      this.#underWay.delete(name)
+    }
   }
 
   async *read(sha256: string, from: number, to: number): AsyncIterable<Uint8Array> {
