@@ -105,11 +105,12 @@ export class Dashboard {
 
   /** Stops reading from the socket: what a stalled browser looks like to the server. */
   stall(): void {
-    this.#socket?.pause()
+    // One that was ended before it was open has nothing to pause, and fails at that.
+    if (this.#socket?.readyState === WebSocket.OPEN) this.#socket.pause()
   }
 
   unstall(): void {
-    this.#socket?.resume()
+    if (this.#socket?.isPaused) this.#socket.resume()
   }
 
   stop(): void {

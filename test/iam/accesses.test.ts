@@ -240,7 +240,9 @@ describe('everything anew', () => {
   })
 })
 
-test('of accesses that nobody holds none is kept; one that is held goes on as it is', async () => {
+test('of accesses that nobody holds none is kept; one that is held goes on as it is', {
+  timeout: 180_000,
+}, async () => {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void
   const held = accesses.of('acme', ['ops'])
