@@ -40,6 +40,7 @@ function innermost(error: unknown): string {
   return `${code}${inner.message}`
 }
 
+/** What who asks a store that was closed is told. */
 export function closedFailure(folder: string): StorageFailure {
   return new StorageFailure('closed', `${folder}: the store was closed`)
 }
