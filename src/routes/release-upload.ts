@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import type { PutReleaseAnswer } from '#actors/project/commands'
 import type { UploadQuery } from '#api/update-projects'
 import type { Caller } from '#iam/caller'
@@ -10,6 +9,7 @@ import { askProject, lookAtProject, mustHaveRoom, mustReachAll } from '#routes/p
 import type { BlobImage } from '#runtime/blobs'
 import type { BodyStream, Call, Reply } from '#server/call'
 import { mayPut, putAction } from '#server/permit'
+import { partNameOf } from '#updates/part-name'
 
 type UploadCall = Call<{ readonly project: string; readonly firmware: string }, UploadQuery>
 
@@ -28,7 +28,7 @@ export async function upload(context: RouteContext, call: UploadCall, key: Relea
   mayUpload(caller, before)
   const range = rangeOf(call)
   checkSize(context, range ? range.size : body.lengthBytes, before)
-  const name = partNameOf(tenant, project, key, range ? range.size : body.lengthBytes)
+  const name = partNameOf(tenant, project, releaseName(key), range ? range.size : body.lengthBytes)
   if (range?.part === null) {
     if (before && (call.query.sha256 ?? before.sha256) !== before.sha256) throw otherImage()
     const received = before ? range.size : await context.images.receivedOf(name)
@@ -142,13 +142,6 @@ function releaseOf(context: RouteContext, tenant: string, project: string, key: 
 function mayUpload(caller: Caller, before: StoredRelease | undefined): void {
   mayPut(caller, 'updates', before !== undefined)
   mustReachAll(caller, putAction(before !== undefined))
-}
-
-/** By which parts of one image find each other, also after a start. What is of another size is of another image. */
-export function partNameOf(tenant: string, project: string, key: ReleaseKey, size: number | undefined): string {
-  return createHash('sha256')
-    .update(`${tenant}/${project}/${releaseName(key)}/${size ?? ''}`)
-    .digest('hex')
 }
 
 function emptyImage(): Problem {

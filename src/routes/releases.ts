@@ -6,9 +6,10 @@ import { type ReleaseKey, releaseEntryOf, releaseName, type StoredRelease } from
 import type { RouteContext } from '#routes/context'
 import { embeddedOnly } from '#routes/embedded-only'
 import { askProject, lookAtProject, mustReachAll, projectThere } from '#routes/project-there'
-import { partNameOf, upload } from '#routes/release-upload'
+import { upload } from '#routes/release-upload'
 import { textReply } from '#routes/streamed'
 import { type Binding, bind } from '#server/call'
+import { partNameOf } from '#updates/part-name'
 
 /** Who answers for releases of firmware. Contract 6. */
 export function releaseRoutes(context: RouteContext): Binding[] {
@@ -30,7 +31,7 @@ export function releaseRoutes(context: RouteContext): Binding[] {
       const key = releaseKeyOf(firmware, query)
       const { size } = releaseThere(context, caller, project, key)
       // A server that was killed may have left it; whoever asked for it later would have the release again.
-      await context.images.letGo(partNameOf(caller.tenant, project, key, size))
+      await context.images.letGo(partNameOf(caller.tenant, project, releaseName(key), size))
       await askProject(context, caller.tenant, project, { type: 'delete_release', key })
       return { status: 204 }
     }),

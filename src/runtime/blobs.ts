@@ -40,10 +40,11 @@ export interface BlobStore {
   /** Nothing happens where there is none. */
   remove(sha256: string): Promise<void>
   /**
-   * Takes away images that nothing names, parts that have not grown for a day, and those whose image is somebody's. An image that came since `open` is left
-   * for an hour: what will name it may be on its way.
+   * Takes away images that nothing names, parts that have not grown for a day, and those that are an image by now and came
+   * under a name whose image is somebody's. An image that came since `open` is left for an hour: what will name it may be on its
+   * way.
    */
-  sweep(isNamed: (sha256: string) => boolean): Promise<void>
+  sweep(isNamed: (sha256: string) => boolean, owned: () => Iterable<string>): Promise<void>
 }
 
 export const pieceBytesMax = 64 * 1024

@@ -87,17 +87,22 @@ export class BlobParts {
     await rm(this.fileOf(name), { force: true })
   }
 
-  /** Takes away those that are too old, and if wanted those that have another name too; but none of the kept, which change. */
-  async sweep(kept: Iterable<string>, { areNamedSpared }: { readonly areNamedSpared: boolean }): Promise<void> {
-    for (const entry of await readdir(this.#folder)) {
-      const file = join(this.#folder, entry)
-      const files = Array.from(kept, (name) => this.fileOf(name))
-      if (files.includes(file) || files.map(secondOf).includes(file)) continue
-      // At once: nobody may begin to write it in between.
+  /** Takes away those that are too old, and of the owned those that have another name too; but none of the kept. */
+  async sweep(kept: ReadonlySet<string>, owned: () => Iterable<string> = () => []): Promise<void> {
+    const entries = await readdir(this.#folder)
+    // At once from here: nobody may begin to write one in between.
+    const keptFiles = new Set(Array.from(kept, (name) => this.fileOf(name)))
+    const twice = new Set<string>()
+    for (const file of entries.map((entry) => join(this.#folder, entry))) {
       const found = statSync(file, { throwIfNoEntry: false })
-      const isNamed = found !== undefined && found.nlink > 1
-      if (found && (this.#isOld(found.mtimeMs) || (isNamed && !areNamedSpared))) rmSync(file, { force: true })
+      const first = firstOf(file)
+      if (!found || keptFiles.has(first)) continue
+      if (this.#isOld(found.mtimeMs) || file !== first) rmSync(file, { force: true })
+      else if (found.nlink > 1) twice.add(file)
     }
+    if (twice.size === 0) return
+    for (const file of Array.from(owned(), (name) => this.fileOf(name)))
+      if (twice.has(file)) rmSync(file, { force: true })
   }
 
   async #hashOf(name: string, handle: FileHandle, received: number): Promise<Hash> {
@@ -130,7 +135,13 @@ export class BlobParts {
   }
 }
 
+const second = '.whole'
+
 /** Of a part that is whole, until it has the other one. */
 function secondOf(file: string): string {
-  return `${file}.whole`
+  return `${file}${second}`
+}
+
+function firstOf(file: string): string {
+  return file.endsWith(second) ? file.slice(0, -second.length) : file
 }

@@ -138,7 +138,7 @@ class FileBlobs implements BlobStore {
     await this.#ofDisk(() => rm(this.#fileOf(sha256), { force: true }))
   }
 
-  async sweep(isNamed: (sha256: string) => boolean): Promise<void> {
+  async sweep(isNamed: (sha256: string) => boolean, owned: () => Iterable<string>): Promise<void> {
     const freshFrom = this.#options.now() - freshMsMax
     for (const [sha256, at] of this.#fresh) if (at < freshFrom) this.#fresh.delete(sha256)
     await this.#ofDisk(async () => {
@@ -149,8 +149,7 @@ class FileBlobs implements BlobStore {
           await rm(join(this.#images, name), { force: true })
         }
       }
-      // What is left of images has an owner, who was about to let go of the part.
-      await this.#parts.sweep(this.#underWay, { areNamedSpared: false })
+      await this.#parts.sweep(this.#underWay, owned)
     })
   }
 
@@ -234,7 +233,7 @@ class FileBlobs implements BlobStore {
     const now = this.#options.now()
     if (Math.abs(now - this.#sweptAt) < sweepMs) return
     this.#sweptAt = now
-    await this.#parts.sweep(this.#underWay, { areNamedSpared: true })
+    await this.#parts.sweep(this.#underWay)
   }
 
   async #askForRoom(missingBytes: number): Promise<void> {

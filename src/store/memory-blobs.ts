@@ -114,15 +114,16 @@ class MemoryBlobs implements BlobStore {
     this.#images.delete(sha256)
   }
 
-  async sweep(isNamed: (sha256: string) => boolean): Promise<void> {
+  async sweep(isNamed: (sha256: string) => boolean, owned: () => Iterable<string>): Promise<void> {
     const freshFrom = this.#now() - freshMsMax
     for (const [sha256, at] of this.#fresh) if (at < freshFrom) this.#fresh.delete(sha256)
     for (const sha256 of this.#images.keys()) {
       if (!isNamed(sha256) && !this.#fresh.has(sha256)) this.#images.delete(sha256)
     }
+    const ownedNames = new Set(owned())
     for (const [name, part] of this.#parts) {
-      const isNamed = part.image !== undefined && this.#images.has(part.image)
-      if ((this.#isOld(part) || isNamed) && !this.#underWay.has(name)) this.#parts.delete(name)
+      const isOwned = part.image !== undefined && this.#images.has(part.image) && ownedNames.has(name)
+      if ((this.#isOld(part) || isOwned) && !this.#underWay.has(name)) this.#parts.delete(name)
     }
   }
 

@@ -6,6 +6,7 @@ import { Problem } from '#model/problem'
 import type { BlobStore } from '#runtime/blobs'
 import type { Listing } from '#runtime/listing'
 import type { System } from '#runtime/system'
+import { partNameOf } from '#updates/part-name'
 import { isTenantThere, tenantsThere } from '#workers/loaded-rules'
 
 export interface ImageUsesParts {
@@ -50,6 +51,8 @@ export class ImageUses {
   readonly #unsure = new Set<string>()
   /** By SHA-256: how long it has to be, of all that was read. */
   readonly #sizes = new Map<string, number>()
+  /** Of releases that were read and are still there, until it was swept: under what their images may have come. */
+  readonly #cameUnder = new Map<string, string>()
   readonly #lost = new Set<string>()
   /** How many want all of them kept. */
   #keepers = 0
@@ -74,12 +77,18 @@ export class ImageUses {
     this.#isRead = false
     this.#names.clear()
     this.#sizes.clear()
+    this.#cameUnder.clear()
     try {
       await this.#read(isLate)
       if (isLate()) return
       this.#isRead = true
-      this.#sweep = images.sweep((sha256) => this.isNamed(sha256))
+      this.#sweep = images.sweep(
+        (sha256) => this.isNamed(sha256),
+        () => this.#cameUnder.values(),
+      )
       await this.#sweep
+      if (isLate()) return
+      this.#cameUnder.clear()
       // What came a moment ago is not swept.
       this.#removeUnsure()
       await this.#lookForLost(isLate)
@@ -111,6 +120,8 @@ export class ImageUses {
     const name = nameOf(tenant, project, release)
     if (after !== null) this.#add(after, name)
     if (before !== null && before !== after) this.#drop(before, name)
+    // What comes under that from now on is another's.
+    if (after === null) this.#cameUnder.delete(name)
   }
 
   /** All of its projects are gone, or going. */
@@ -176,8 +187,10 @@ export class ImageUses {
   #readProject(tenant: string, project: string): void {
     const { releases } = this.#parts.system.look(projectAddress(tenant, project)) as ProjectState
     for (const [release, { sha256, size }] of releases) {
-      this.#add(sha256, nameOf(tenant, project, release))
+      const name = nameOf(tenant, project, release)
+      this.#add(sha256, name)
       this.#sizes.set(sha256, size)
+      this.#cameUnder.set(name, partNameOf(tenant, project, release, size))
     }
   }
 

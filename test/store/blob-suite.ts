@@ -42,6 +42,8 @@ export async function readWhole(store: BlobStore, sha256: string, from: number, 
 const hour = 3_600_000
 
 /** What every store of large bytes does. */
+const nobodys = () => []
+
 export function blobSuite(name: string, open: () => Promise<BlobStage>): void {
   describe(`large bytes: ${name}`, () => {
     let stage: BlobStage
@@ -147,7 +149,7 @@ export function blobSuite(name: string, open: () => Promise<BlobStage>): void {
       const found: unknown[] = []
       await store.receive('a', said, piecesOf(bytes), async () => {
         const next = await stage.restart()
-        await next.sweep(() => false)
+        await next.sweep(() => false, nobodys)
         found.push(await next.sizeOf(hashOf(bytes)), await next.receivedOf('a'))
         found.push((await next.receive('a', { from: 9000, size: 9000 }, piecesOf(bytes.subarray(9000)))).image?.sha256)
         found.push(await next.receivedOf('a'))
@@ -160,10 +162,39 @@ export function blobSuite(name: string, open: () => Promise<BlobStage>): void {
       const found: unknown[] = []
       await store.receive('a', { from: 0, size: 9000 }, piecesOf(bytes), async () => {
         const next = await stage.restart()
-        await next.sweep(() => true)
+        await next.sweep(
+          () => true,
+          () => ['b', 'a'],
+        )
         found.push(await next.sizeOf(hashOf(bytes)), await next.receivedOf('a'))
       })
       expect(found).toEqual([9000, 0])
+    })
+
+    test('who dies before the image is his finds all received, also where the same bytes are another’s', async () => {
+      const bytes = bytesOf(9000)
+      await store.receive('b', whole, piecesOf(bytes))
+      const found: unknown[] = []
+      await store.receive('a', { from: 0, size: 9000 }, piecesOf(bytes), async () => {
+        const next = await stage.restart()
+        await next.sweep(
+          () => true,
+          () => ['b'],
+        )
+        found.push(await next.sizeOf(hashOf(bytes)), await next.receivedOf('a'))
+      })
+      expect(found).toEqual([9000, 9000])
+    })
+
+    test('what is there of an image whose name is somebody’s goes on, unless it is the image', async () => {
+      const bytes = bytesOf(9000)
+      await breakOff(bytes, 500)
+      store = await stage.restart()
+      await store.sweep(
+        () => true,
+        () => ['a'],
+      )
+      expect((await put(bytes, 500, 9000)).image?.sha256).toBe(hashOf(bytes))
     })
 
     test('begun anew by then, the image stays as it is', async () => {
@@ -267,16 +298,16 @@ export function blobSuite(name: string, open: () => Promise<BlobStage>): void {
       await put(kept)
       await put(left)
       store = await stage.restart()
-      await store.sweep((sha256) => sha256 === hashOf(kept))
+      await store.sweep((sha256) => sha256 === hashOf(kept), nobodys)
       expect([await store.sizeOf(hashOf(kept)), await store.sizeOf(hashOf(left))]).toEqual([10, undefined])
     })
 
     test('what has just come is left for an hour', async () => {
       await put(bytesOf(10))
-      await store.sweep(() => false)
+      await store.sweep(() => false, nobodys)
       expect(await store.sizeOf(hashOf(bytesOf(10)))).toBe(10)
       stage.wait(hour + 1000)
-      await store.sweep(() => false)
+      await store.sweep(() => false, nobodys)
       expect(await store.sizeOf(hashOf(bytesOf(10)))).toBeUndefined()
     })
 
@@ -297,12 +328,12 @@ export function blobSuite(name: string, open: () => Promise<BlobStage>): void {
       const bytes = bytesOf(1000)
       await breakOff(bytes, 500)
       stage.wait(23 * hour)
-      await store.sweep(() => true)
+      await store.sweep(() => true, nobodys)
       expect(await store.receivedOf('a')).toBe(500)
       stage.wait(hour + 60_000)
       expect(await store.receivedOf('a')).toBe(0)
       await expect(put(bytes, 500, 1000)).rejects.toMatchObject({ message: 'bytes from 0 are expected' })
-      await store.sweep(() => true)
+      await store.sweep(() => true, nobodys)
       stage.wait(-25 * hour)
       expect(await store.receivedOf('a')).toBe(0)
     })

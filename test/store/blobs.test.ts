@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmdirSync } from 'node:fs'
-import { mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises'
+import { link, mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
@@ -82,7 +82,10 @@ describe('files', () => {
     await mkdir(join(folder, 'images', sha256))
     await writeFile(join(folder, 'images', 'z'.repeat(64)), '')
     expect(await store.sizeOf(sha256)).toBeUndefined()
-    await store.sweep(() => false)
+    await store.sweep(
+      () => false,
+      () => [],
+    )
     expect(await readdir(join(folder, 'images'))).toEqual([sha256])
     await close()
   })
@@ -92,6 +95,29 @@ describe('files', () => {
     await writeFile(join(folder, name), '')
     const { store, close } = await stageIn(folder)
     await expect(store.open()).rejects.toMatchObject({ name: 'StorageFailure', message: expect.stringContaining(name) })
+    await close()
+  })
+
+  test.each([
+    ['linked and not renamed yet', 'link'],
+    ['renamed where it was the same file', 'image'],
+  ])('%s, when the process died, the part stays and the other name of it goes', async (_, died) => {
+    const folder = newFolder()
+    const { store, restart, close } = await stageIn(folder)
+    await store.open()
+    const bytes = bytesOf(9000)
+    await store.receive('a', { from: 0, size: 9001 }, piecesOf(bytes))
+    const [part] = await readdir(join(folder, 'uploads'))
+    const file = join(folder, 'uploads', part ?? '')
+    await link(file, `${file}.whole`)
+    if (died === 'image') await link(file, join(folder, 'images', hashOf(bytes)))
+    const next = await restart()
+    await next.sweep(
+      () => true,
+      () => [],
+    )
+    expect(await readdir(join(folder, 'uploads'))).toEqual([part])
+    expect(await next.receivedOf('a')).toBe(9000)
     await close()
   })
 

@@ -8,6 +8,7 @@ import { ManualWorld } from '#test/runtime/manual-world'
 import { during, faultyPlace } from '#test/runtime/stage'
 import { ProjectStage, type ProjectStageOptions } from '#test/updates/project-stage'
 import { ImageUses, type LostImage } from '#updates/image-uses'
+import { partNameOf } from '#updates/part-name'
 
 /** Images as a set of names: `a` stands for sixty-four of them. */
 class Images {
@@ -17,6 +18,8 @@ class Images {
   /** As long as it is set, removals wait for it. */
   door: Promise<void> | undefined
   isBroken = false
+  /** What was said to be somebody's, at the last sweep. */
+  owned: readonly string[] = []
 
   get shown(): string {
     return [...this.there].map((sha256) => sha256.slice(0, 1)).join('')
@@ -28,8 +31,9 @@ class Images {
     this.there.delete(sha256)
   }
 
-  async sweep(isNamed: (sha256: string) => boolean): Promise<void> {
+  async sweep(isNamed: (sha256: string) => boolean, owned: () => Iterable<string>): Promise<void> {
     for (const sha256 of [...this.there]) if (!isNamed(sha256)) await this.remove(sha256)
+    this.owned = [...owned()]
   }
 
   async sizeOf(sha256: string): Promise<number | undefined> {
@@ -116,6 +120,24 @@ test('at a start what nothing names goes, and what is named stays', async () => 
   expect(stage.images.shown).toBe('ab')
   await stage.putIn('pump', deletion('2.0.0'))
   expect(stage.images.shown).toBe('a')
+  await stage.close()
+})
+
+test('at a start it says under what the images of releases may have come, not of those that are gone', async () => {
+  const before = await openImages()
+  await before.bring('boiler', putRelease('1.0.0'), putRelease('2.0.0', { image: 'b' }))
+  await before.bring('pump', putRelease('1.0.0'))
+  await before.close()
+  before.images.there.add(sha('c'))
+  const { size } = releaseOf('1.0.0')
+  const partsOf = (...projects: string[]) => projects.map((project) => partNameOf('default', project, '0//1.0.0', size))
+  const stage = (await new ImageStage(before.images, before).open()) as ImageStage
+  // While what nothing names is taken away.
+  before.images.door = stage.putIn('boiler', deletion('2.0.0')).then(() => undefined)
+  await stage.read()
+  expect(stage.images.owned).toEqual(partsOf('boiler', 'pump'))
+  await stage.read()
+  expect(stage.images.owned).toEqual(partsOf('boiler', 'pump'))
   await stage.close()
 })
 
