@@ -142,16 +142,23 @@ export class Accesses {
 
 const never = -1
 
+type HeldAccesses = Map<string, WeakRef<LiveAccess>>
+
+/**
+ * One, and never let go: when a registry is collected while it has something to tell, V8 tells nothing to any registry of the
+ * process from then on (seen with Node 20 and 22).
+ */
+const forgotten = new FinalizationRegistry<{ readonly accesses: HeldAccesses; readonly key: string }>((held) => {
+  // It may have been made anew meanwhile.
+  if (!held.accesses.get(held.key)?.deref()) held.accesses.delete(held.key)
+})
+
 /** The roles of one tenant, and what their combinations come to. */
 class TenantAccesses {
   readonly #isTenantsEffective: boolean
   #roles = new Map<string, PublishedRole>()
   /** By key, for as long as somebody holds them. */
-  readonly #accesses = new Map<string, WeakRef<LiveAccess>>()
-  readonly #forgotten = new FinalizationRegistry<string>((key) => {
-    // It may have been made anew meanwhile.
-    if (!this.#accesses.get(key)?.deref()) this.#accesses.delete(key)
-  })
+  readonly #accesses: HeldAccesses = new Map()
 
   constructor(tenant: string) {
     this.#isTenantsEffective = tenant === operatorsTenant
@@ -164,7 +171,7 @@ class TenantAccesses {
     const names = [...new Set(roles)]
     const made = new LiveAccess(key, names, this.#scopeOf(names), this.#sinceOf(names))
     this.#accesses.set(key, new WeakRef(made))
-    this.#forgotten.register(made, key)
+    forgotten.register(made, { accesses: this.#accesses, key })
     return made
   }
 

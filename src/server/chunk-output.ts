@@ -1,12 +1,18 @@
 import type { HttpResponse } from 'uWebSockets.js'
 import type { Exchange } from '#server/exchange'
 
-/** What is handed over in one go, and so the most that is buffered for a reader that does not read. */
+/** What is handed over in one go, when how much of it was taken is asked for. */
 const pieceBytesMax = 64 * 1024
+/**
+ * What is handed over in one go as a chunk. With what frames it, it fits into uWebSockets.js's cork of 16 KiB: a larger one goes
+ * past the cork behind what frames it, and is lost where the kernel takes no byte of that just then. What is not taken from the
+ * cork is kept, and told with the next one.
+ */
+const chunkBytesMax = 16_000
 
 /**
- * Hands chunks to a begun answer, each piece when the one before has been taken. With a known length the pieces go out
- * as they are and must add up to it; without one they go out chunked.
+ * Hands chunks to a begun answer, each piece when the one before has been taken, or the one before that. With a known length
+ * the pieces go out as they are and must add up to it; without one they go out chunked.
  */
 export class ChunkOutput {
   readonly #exchange: Exchange
@@ -30,8 +36,9 @@ export class ChunkOutput {
 
   /** Comes back when the chunk has been taken, or the other side is gone. */
   async send(chunk: Uint8Array): Promise<void> {
-    for (let start = 0; start < chunk.byteLength && !this.#exchange.isGone; start += pieceBytesMax) {
-      const piece = chunk.subarray(start, start + pieceBytesMax)
+    const bytesMax = this.#lengthBytes === undefined ? chunkBytesMax : pieceBytesMax
+    for (let start = 0; start < chunk.byteLength && !this.#exchange.isGone; start += bytesMax) {
+      const piece = chunk.subarray(start, start + bytesMax)
       if (this.#lengthBytes === undefined) await this.#sendChunked(piece)
       else await this.#sendCounted(piece, this.#lengthBytes)
       this.#sentBytes += piece.byteLength

@@ -1,0 +1,138 @@
+import { execFile } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { Agent, get, type IncomingMessage } from 'node:http'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { WebSocket } from 'ws'
+import { projectRoot } from '#bench/project-root'
+import { SeededRandom } from '#bench/random'
+import { type Door, openDoor, route, until } from '#test/server/door'
+import { type Heard, openSocketDoor } from '#test/server/socket-door'
+
+/**
+ * Over a link that holds more than the kernel keeps for its sender, all that is kept is on its way, and then no byte is taken,
+ * not even of what frames the next piece. Here that link is the loopback of a network of its own, with a small send buffer.
+ */
+
+const isInside = process.env.NARROW_PIPE === 'inside'
+const bytesKept = 98_304
+
+describe.skipIf(isInside)('where all that the kernel keeps is on its way', () => {
+  test('what is answered and sent comes as it is', { timeout: 120_000 }, async (context) => {
+    const itself = import.meta.filename
+    const setUp = `ip link set lo up && echo '4096 16384 ${bytesKept}' > /proc/sys/net/ipv4/tcp_wmem`
+    const run = promisify(execFile)
+    const narrow = (command: string) => run('unshare', ['--net', 'sh', '-c', `${setUp} && ${command}`])
+    try {
+      await narrow('true')
+    } catch (error) {
+      if (process.env.CI) throw error
+      return context.skip('a network of its own could not be made (needs root, unshare and ip)')
+    }
+    const runner = join(projectRoot, 'node_modules/vitest/vitest.mjs')
+    expect(existsSync(runner)).toBe(true)
+    const inner = run(
+      'unshare',
+      ['--net', 'sh', '-c', `${setUp} && exec "$@"`, 'sh', process.execPath, runner, 'run', itself],
+      {
+        cwd: projectRoot,
+        env: { ...process.env, NARROW_PIPE: 'inside' },
+      },
+    )
+    const { stdout } = await inner.catch((error: { stdout: string; stderr: string }) => {
+      throw new Error(error.stdout + error.stderr)
+    })
+    expect(stdout).toMatch(/passed/)
+  })
+})
+
+describe.runIf(isInside)('inside', () => {
+  const answerBytes = 4_000_000
+  let door: Door
+  let socketDoor: Awaited<ReturnType<typeof openSocketDoor>>
+
+  /** The same at each offset, whatever it comes in. */
+  const byteAt = (offset: number) => 97 + (Math.imul(offset, 0x9e3779b1) >>> 28)
+  const whole = Buffer.from(Uint8Array.from({ length: answerBytes }, (_, at) => byteAt(at)))
+  const page = whole.toString('latin1', 0, 50_000)
+
+  async function* chunksOf(sizes: readonly number[]) {
+    for (let at = 0, index = 0; at < answerBytes; index++) {
+      const size = sizes[index % sizes.length] as number
+      yield whole.subarray(at, at + size)
+      at += size
+    }
+  }
+
+  beforeAll(async () => {
+    const length = { 'Content-Length': String(answerBytes) }
+    door = await openDoor({
+      bindings: [
+        route('GET', '/small', () => ({ status: 200, chunks: chunksOf([1_000]) })),
+        route('GET', '/pieces', () => ({ status: 200, chunks: chunksOf([30_000]) })),
+        route('GET', '/mixed', () => ({ status: 200, chunks: chunksOf([65_544, 8, 16_001, 700_000]) })),
+        route('GET', '/counted', () => ({ status: 200, headers: length, chunks: chunksOf([30_000, 100_000]) })),
+        route('GET', '/page', () => ({ status: 200, text: page })),
+        route('GET', '/text', () => ({ status: 200, text: whole.toString('latin1') })),
+      ],
+    })
+    socketDoor = await openSocketDoor({ maxBackpressureBytes: 100_000_000 })
+  })
+  afterAll(async () => {
+    await door.server.close()
+    await socketDoor.server.close()
+  })
+
+  /** Takes it at a pace of its own. */
+  async function read(path: string, random: SeededRandom, agent?: Agent): Promise<Buffer> {
+    const chunks: Buffer[] = []
+    const response = await new Promise<IncomingMessage>((resolve, reject) => {
+      get(`${door.base}${path}`, { agent }, resolve).on('error', reject)
+    })
+    for await (const chunk of response) {
+      chunks.push(chunk)
+      if (random.below(10) < 3) await new Promise((resolve) => setTimeout(resolve, random.below(3)))
+    }
+    return Buffer.concat(chunks)
+  }
+
+  test.each(['/small', '/pieces', '/mixed', '/counted', '/text'])('%s', async (path) => {
+    for (let seed = 1; seed <= 5; seed++) {
+      expect(Buffer.compare(await read(path, new SeededRandom(seed)), whole), `seed ${seed}`).toBe(0)
+    }
+  })
+
+  test('pages, of which the next one is asked for when the one before has come', async () => {
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+    const random = new SeededRandom(1)
+    for (let count = 0; count < 100; count++) expect(String(await read('/page', random, agent)) === page).toBe(true)
+    agent.destroy()
+  })
+
+  test.each(['sent', 'published'])('messages that are %s', async (how) => {
+    const client = new WebSocket(`${socketDoor.ws}/events/t`)
+    const heard: string[] = []
+    client.on('message', (message) => heard.push(String(message)))
+    await new Promise((resolve) => client.once('open', resolve))
+    const { socket } = socketDoor.room.heard.findLast(({ what }) => what === 'opened') as Heard
+    socket.subscribe('topic')
+    const random = new SeededRandom(1)
+    const sent: string[] = []
+    while (sent.length < 2_000) {
+      for (let count = random.below(8); count >= 0; count--) {
+        const from = random.below(1_000)
+        const message = whole.toString('latin1', from, from + random.below(random.below(2) ? 40_000 : 300))
+        sent.push(message)
+        if (how === 'sent') socket.send(message)
+        else socketDoor.server.publisher.publish('topic', message)
+      }
+      if (random.below(10) < 3) client.pause()
+      await new Promise((resolve) => setTimeout(resolve, random.below(3)))
+      client.resume()
+    }
+    await until(() => heard.length === sent.length)
+    expect(heard.every((message, index) => message === sent[index])).toBe(true)
+    client.terminate()
+  })
+})
