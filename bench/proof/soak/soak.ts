@@ -44,7 +44,7 @@ export interface SoakReport {
 }
 
 /** What it takes until everything that is kept for a while is as much as it stays: of the whole time. */
-export const warmShare = 0.2
+export const warmShare = 0.4
 /** What is kept for a while is kept for so short a while that it goes again and again. */
 const shortLived = {
   STREAM_RETENTION_MB: '16',
