@@ -31,7 +31,7 @@ import { loopTimes, realWorld } from '#src/world'
 import { Backups } from '#store/backup/backups'
 import { fileBlobs } from '#store/blobs'
 import { KeyFileFailure, readKeyFile, readOrMakeKeyFile } from '#store/key-file'
-import { levelPlace } from '#store/level'
+import { damageBehind, levelPlace } from '#store/level'
 import { proofOf, removeServerFile, type ServerFile, serverKeyBytes, writeServerFile } from '#store/server-file'
 import type { UpdateSettings } from '#updates/options'
 
@@ -99,7 +99,9 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
     log,
   })
   const pages = await readPageFiles(pagesFolder)
-  const { printed } = await assembly.open()
+  const { printed } = await assembly.open().catch(async (error: unknown) => {
+    throw await damageBehind(error, config.dataDirectory)
+  })
   // Now: nothing that still goes wrong may keep it from who has to know it.
   if (printed) options.madeAdministrator?.(printed)
   const { context, database, eventRoom, identity } = assembly

@@ -135,8 +135,25 @@ async function mustBeWhole(folder: string, torn: (said: string) => void): Promis
       for (const said of found.torn) torn(said)
       return
     }
-    if (looks === looksMax) throw new StorageFailure('damaged', damagedText(folder, found.damage))
+    if (looks === looksMax) throw new DamagedFiles(damagedText(folder, found.damage))
   }
+}
+
+/** It is said of which files. */
+class DamagedFiles extends StorageFailure {
+  constructor(message: string, options?: { cause?: unknown }) {
+    super('damaged', message, options)
+  }
+}
+
+/**
+ * What made a start fail, or what that comes of. LevelDB hands on what it reads in a table without a look at its checksum, and
+ * anything may fail of that. To be asked when the folder is closed: all of the database is read.
+ */
+export async function damageBehind(error: unknown, folder: string): Promise<unknown> {
+  if (error instanceof DamagedFiles || (error instanceof StorageFailure && error.code !== 'damaged')) return error
+  const { damage } = await checkDatabase(join(resolve(folder), 'db'), 'whole').catch(() => ({ damage: [] }))
+  return damage.length > 0 ? new DamagedFiles(damagedText(folder, damage), { cause: error }) : error
 }
 
 const damageShown = 3

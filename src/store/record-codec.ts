@@ -26,10 +26,10 @@ export function packRecord(format: RecordFormat, value: unknown): Uint8Array {
 
 /**
  * Leads an older record up to the version of now.
- * @throws StorageFailure `damaged` for a version that this release does not know.
+ * @throws StorageFailure `damaged` for what is no record, or of a version that this release does not know.
  */
 export function unpackRecord(format: RecordFormat, bytes: Uint8Array): unknown {
-  const [stored, value] = unpack(bytes) as [number, unknown]
+  const [stored, value] = versioned(format, bytes)
   let upgraded = value
   for (let version = stored; version < format.version; version++) {
     const upgrade = format.upgrades[version]
@@ -43,4 +43,16 @@ export function unpackRecord(format: RecordFormat, bytes: Uint8Array): unknown {
     )
   }
   return upgraded
+}
+
+/** What msgpackr says of bytes it can't read may show what they hold, so it is not handed on. */
+function versioned({ name }: RecordFormat, bytes: Uint8Array): [number, unknown] {
+  try {
+    const record = unpack(bytes)
+    if (Array.isArray(record) && record.length === 2) return record as [number, unknown]
+  } catch {}
+  throw new StorageFailure(
+    'damaged',
+    `a stored ${name} can't be read: look for what is damaged: npm run admin -- repair`,
+  )
 }

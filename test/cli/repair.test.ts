@@ -1,8 +1,11 @@
+import { randomBytes } from 'node:crypto'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { databaseFindings } from '#doctor/database'
 import { readConfig } from '#src/config'
+import { tableIndex } from '#store/level-files/table-file'
 import { EventClient } from '#test/blackbox/event-client'
 import { ServerRun, StartedServer } from '#test/blackbox/started-server'
 import { done, environmentOf, failed, runAdmin } from '#test/cli/admin-run'
@@ -96,4 +99,36 @@ test('repair names what is lost and keeps what was; the server goes on, and nobo
   await server.startAgain()
   expect(numbersOf((await server.get('/devices')).text)).toHaveLength(kept.length + 1)
   await server.finish()
+})
+
+test('damage in a table that LevelDB does not look at stops the start when it is read, and is named', async () => {
+  const other = await StartedServer.start({ IAM: 'off' })
+  for (let at = 0; at < devices; at++) {
+    const body = { deviceIdentifier: `PUMP-${at}`, meta: { note: randomBytes(900).toString('base64') } }
+    expect((await other.ask('/devices', { method: 'POST', body })).status).toBe(201)
+  }
+  // A start writes into tables what the log holds.
+  for (let starts = 0; starts < 2; starts++) {
+    await other.kill()
+    await other.startAgain()
+  }
+  await other.kill()
+  const db = join(other.dataFolder, 'db')
+  const tables = readdirSync(db).filter((name) => name.endsWith('.ldb'))
+  expect(tables.length).toBeGreaterThan(0)
+  for (const table of tables) {
+    const path = join(db, table)
+    const file = await open(path, 'r')
+    // The last one is looked at.
+    const blocks = (await tableIndex(file)).slice(0, -1)
+    await file.close()
+    const bytes = readFileSync(path)
+    for (const { at, bytes: length } of blocks) bytes.fill(0xff, at + (length >> 2), at + (length >> 1))
+    writeFileSync(path, bytes)
+  }
+  const run = new ServerRun({ DATA_DIR: other.dataFolder })
+  expect(await run.ended).toBe(1)
+  expect(run.output).toMatch(/the database is damaged: \d+\.ldb: its block at byte/)
+  expect(run.output).toContain('npm run admin -- repair')
+  await other.discard()
 })

@@ -54,6 +54,17 @@ test('a record of a newer version is refused, and says so', () => {
   expect(() => unpackRecord(second, stored)).toThrow(expect.objectContaining({ code: 'damaged' }))
 })
 
+test.each([
+  ['cut off', packRecord(first, { name: 'secret' }).subarray(0, -1)],
+  ['with something behind it', Buffer.concat([packRecord(first, { name: 'secret' }), Buffer.from([1])])],
+  ['of nothing', new Uint8Array()],
+  ['that is no pair', pack([1, 'secret', 'more'])],
+  ['that is no array', pack('secret')],
+])('a record %s is refused, and not shown', (_, bytes) => {
+  const said = "a stored made-up can't be read: look for what is damaged: npm run admin -- repair"
+  expect(() => unpackRecord(first, bytes)).toThrow(new StorageFailure('damaged', said))
+})
+
 test.each([['x'], [null], [Number.NaN], [[]]])('a record whose version is %j is refused', (version) => {
   expect(() => unpackRecord(first, pack([version, 'value']))).toThrow(StorageFailure)
 })
