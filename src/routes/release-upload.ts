@@ -28,7 +28,7 @@ export async function upload(context: RouteContext, call: UploadCall, key: Relea
   mayUpload(caller, before)
   const range = rangeOf(call)
   checkSize(context, range ? range.size : body.lengthBytes, before)
-  const name = partNameOf(tenant, project, releaseName(key), range ? range.size : body.lengthBytes)
+  const name = partNameOf(context.system, tenant, project, releaseName(key), range ? range.size : body.lengthBytes)
   if (range?.part === null) {
     if (before && (call.query.sha256 ?? before.sha256) !== before.sha256) throw otherImage()
     const received = before ? range.size : await context.images.receivedOf(name)
@@ -109,7 +109,7 @@ async function* checked(
   mayUpload(caller, releaseOf(context, caller.tenant, call.parameters.project, key))
 }
 
-/** The image is there for good: makes the release, or leaves nothing of it. */
+/** The image is there for good: makes the release of it. */
 function stored(
   context: RouteContext,
   { caller: { tenant, user }, parameters: { project }, query }: UploadCall,

@@ -17,8 +17,8 @@ export interface BlobStore {
    *
    * No pieces, where all is there already, make the image of it: its maker may have died before he could.
    *
-   * `own` makes the image somebody's. Until it ends what came under the name is kept too: who dies before the image is anybody's
-   * finds all of it received; whether it then ends well or not, it is kept no more.
+   * `own` makes the image somebody's. Until it ends well, or refuses the image for good, what came under the name is kept too:
+   * who dies before the image is anybody's, or could not make it his just then, finds all of it received.
    * @throws Problem `conflict` when one is under way, or `from` is not where it goes on, `too_large` above the limit or
    * `size`, `overloaded`, `storage`; what the pieces throw, and what `own` does
    */
@@ -40,11 +40,12 @@ export interface BlobStore {
   /** Nothing happens where there is none. */
   remove(sha256: string): Promise<void>
   /**
-   * Takes away images that nothing names, parts that have not grown for a day, and those that are an image by now and came
-   * under a name whose image is somebody's. An image that came since `open` is left for an hour: what will name it may be on its
-   * way.
+   * Takes away images that nothing names, parts that have not grown for a day, and those that are whole and came under a name
+   * whose image is somebody's, `owned`: names and lengths. An image that came since `open` is left for an hour: what will name
+   * it may be on its way.
+   * @throws Problem `storage`
    */
-  sweep(isNamed: (sha256: string) => boolean, owned: () => Iterable<string>): Promise<void>
+  sweep(isNamed: (sha256: string) => boolean, owned: () => Iterable<readonly [string, number]>): Promise<void>
 }
 
 export const pieceBytesMax = 64 * 1024

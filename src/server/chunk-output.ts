@@ -29,6 +29,8 @@ export class ChunkOutput {
   /** Right after the head was written. */
   start(response: HttpResponse): void {
     response.onWritable(() => {
+      // Where nobody goes on by himself, what is kept goes out with this.
+      if (!this.#wake) this.#exchange.write(() => {})
       this.#wakeUp()
       return true
     })

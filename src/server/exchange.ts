@@ -258,7 +258,12 @@ export class Exchange implements Waiting {
 
   /** Comes back where the answer's last byte may be handed over. Undefined: that is here. */
   readyToClose(): Promise<void> | undefined {
-    return this.#isClosing ? new Promise((resolve) => this.context.world.asInput(resolve)) : undefined
+    return this.#isClosing ? this.outsideParser() : undefined
+  }
+
+  /** Comes back where the parser holds nothing: what is written is all that is sent together. A connection may be closed there. */
+  outsideParser(): Promise<void> {
+    return new Promise((resolve) => this.context.world.asInput(resolve))
   }
 
   /** Runs when the other side goes away before the answer is complete; at once if it is gone. */

@@ -29,8 +29,8 @@ export function streamReply(exchange: Exchange, reply: Reply, chunks: AsyncItera
 
 async function stream(exchange: Exchange, reply: Reply, iterator: AsyncIterator<string | Uint8Array>): Promise<void> {
   let next = await iterator.next()
-  // An answer without a body ends with its head.
-  await exchange.readyToClose()
+  // An answer without a body ends with its head; and what the parser holds of other answers leaves no room for ours.
+  await exchange.outsideParser()
   // The deadline may have answered in between.
   if (!exchange.isOpen) return
 

@@ -4,8 +4,13 @@ import type { Reply } from '#server/call'
 import { exposedHeaders } from '#server/cors'
 import type { Exchange } from '#server/exchange'
 
-/** Handed over at once below this; above, piece by piece as the client takes it, so that nothing is buffered twice. */
-const wholeCharactersMax = 64 * 1024
+/**
+ * Handed over at once up to this; above, piece by piece as the client takes it, so that nothing is buffered twice, nor lost:
+ * with its head it has to fit into uWebSockets.js's cork of 16 KiB (see `ChunkOutput`).
+ */
+const wholeBytesMax = 8 * 1024
+/** Of one UTF-16 unit. */
+const utf8BytesMax = 3
 
 /** Writes an answer whose body is known as a whole. `isCutting`: the connection must not be read any further. */
 export function writeReply(exchange: Exchange, reply: Reply, isCutting: boolean): void {
@@ -22,7 +27,7 @@ export function writeReply(exchange: Exchange, reply: Reply, isCutting: boolean)
       if (!hasNoBody && !isCutting) response.writeHeader('Content-Length', String(Buffer.byteLength(body)))
       endBodiless(exchange, response, isCutting)
       exchange.finish(0)
-    } else if (body.length > wholeCharactersMax && !isCutting) {
+    } else if (isLong(body) && !isCutting) {
       // Only what ends in one piece can cut the connection behind it.
       if (exchange.context.isStopping) response.writeHeader('Connection', 'close')
       writePieces(exchange, response, Buffer.from(body))
@@ -99,6 +104,10 @@ export function refuseUnsafe(name: string, value: string): void {
   if (/[\r\n\0]/.test(name) || /[\r\n\0]/.test(value)) {
     throw new Error(`the reply's header ${JSON.stringify(name)} has a line break`)
   }
+}
+
+function isLong(body: string): boolean {
+  return body.length > wholeBytesMax / utf8BytesMax && Buffer.byteLength(body) > wholeBytesMax
 }
 
 function writePieces(exchange: Exchange, response: HttpResponse, body: Buffer): void {

@@ -38,6 +38,11 @@ export function isInVain(error: unknown, part: BlobPart): boolean {
   return part.size === null && error instanceof Problem && error.code === 'too_large'
 }
 
+/** Whether nobody will ever own an image that was refused so. */
+export function isRefusedForGood(error: unknown): boolean {
+  return error instanceof Problem && !['storage', 'overloaded', 'conflict', 'bug'].includes(error.code)
+}
+
 /** Whether that is all: to be asked behind the last piece. */
 export function isWhole(received: number, part: BlobPart): boolean {
   return part.size === null || received === part.size

@@ -87,22 +87,27 @@ export class BlobParts {
     await rm(this.fileOf(name), { force: true })
   }
 
-  /** Takes away those that are too old, and of the owned those that have another name too; but none of the kept. */
-  async sweep(kept: ReadonlySet<string>, owned: () => Iterable<string> = () => []): Promise<void> {
+  /** Takes away those that are too old, and of the owned, names and lengths, those that are whole; but none of the kept. */
+  async sweep(
+    kept: ReadonlySet<string>,
+    owned: () => Iterable<readonly [name: string, bytes: number]> = () => [],
+  ): Promise<void> {
     const entries = await readdir(this.#folder)
     // At once from here: nobody may begin to write one in between.
     const keptFiles = new Set(Array.from(kept, (name) => this.fileOf(name)))
-    const twice = new Set<string>()
+    const left = new Map<string, number>()
     for (const file of entries.map((entry) => join(this.#folder, entry))) {
       const found = statSync(file, { throwIfNoEntry: false })
       const first = firstOf(file)
       if (!found || keptFiles.has(first)) continue
       if (this.#isOld(found.mtimeMs) || file !== first) rmSync(file, { force: true })
-      else if (found.nlink > 1) twice.add(file)
+      else left.set(file, found.size)
     }
-    if (twice.size === 0) return
-    for (const file of Array.from(owned(), (name) => this.fileOf(name)))
-      if (twice.has(file)) rmSync(file, { force: true })
+    if (left.size === 0) return
+    for (const [name, bytes] of owned()) {
+      const file = this.fileOf(name)
+      if (left.get(file) === bytes) rmSync(file, { force: true })
+    }
   }
 
   async #hashOf(name: string, handle: FileHandle, received: number): Promise<Hash> {

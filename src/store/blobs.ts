@@ -2,7 +2,16 @@ import { type FileHandle, mkdir, open, readdir, rm, stat } from 'node:fs/promise
 import { join } from 'node:path'
 import { Problem } from '#model/problem'
 import { type BlobPart, type BlobReceived, type BlobStore, type OwnBlob, pieceBytesMax } from '#runtime/blobs'
-import { freshMsMax, isInVain, isWhole, mayBegin, mayGrow, mustGoOn, partAgeMsMax } from '#store/blob-limits'
+import {
+  freshMsMax,
+  isInVain,
+  isRefusedForGood,
+  isWhole,
+  mayBegin,
+  mayGrow,
+  mustGoOn,
+  partAgeMsMax,
+} from '#store/blob-limits'
 import { BlobParts, type OpenPart } from '#store/blob-parts'
 import { failureFrom } from '#store/failure'
 import { freeBytes } from '#store/headroom'
@@ -138,7 +147,7 @@ class FileBlobs implements BlobStore {
     await this.#ofDisk(() => rm(this.#fileOf(sha256), { force: true }))
   }
 
-  async sweep(isNamed: (sha256: string) => boolean, owned: () => Iterable<string>): Promise<void> {
+  async sweep(isNamed: (sha256: string) => boolean, owned: () => Iterable<readonly [string, number]>): Promise<void> {
     const freshFrom = this.#options.now() - freshMsMax
     for (const [sha256, at] of this.#fresh) if (at < freshFrom) this.#fresh.delete(sha256)
     await this.#ofDisk(async () => {
@@ -150,6 +159,7 @@ class FileBlobs implements BlobStore {
         }
       }
       await this.#parts.sweep(this.#underWay, owned)
+      await syncFolder(this.#uploads)
     })
   }
 
@@ -216,11 +226,14 @@ class FileBlobs implements BlobStore {
   }
 
   async #own(name: string, own: () => Promise<void>): Promise<void> {
+    const letGo = () => this.#letGo(name).catch((error) => this.#problemOf(error))
     try {
       await own()
-    } finally {
-      await this.#letGo(name).catch((error) => this.#problemOf(error))
+    } catch (error) {
+      if (isRefusedForGood(error)) await letGo()
+      throw error
     }
+    await letGo()
   }
 
   /** For good: an image could be made of it when its release has long been deleted. */

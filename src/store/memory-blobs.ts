@@ -8,7 +8,16 @@ import {
   type OwnBlob,
   pieceBytesMax,
 } from '#runtime/blobs'
-import { freshMsMax, isInVain, isWhole, mayBegin, mayGrow, mustGoOn, partAgeMsMax } from '#store/blob-limits'
+import {
+  freshMsMax,
+  isInVain,
+  isRefusedForGood,
+  isWhole,
+  mayBegin,
+  mayGrow,
+  mustGoOn,
+  partAgeMsMax,
+} from '#store/blob-limits'
 
 export interface MemoryBlobsOptions {
   readonly bytesMax: number
@@ -30,8 +39,6 @@ interface Part {
   readonly pieces: Uint8Array[]
   received: number
   changedAt: number
-  /** When it is one. */
-  image?: string
 }
 
 class MemoryBlobs implements BlobStore {
@@ -73,9 +80,11 @@ class MemoryBlobs implements BlobStore {
       const image = this.#finish(stored)
       try {
         await own(image)
-      } finally {
-        if (underWay === this.#underWay) this.#parts.delete(name)
+      } catch (error) {
+        if (isRefusedForGood(error) && underWay === this.#underWay) this.#parts.delete(name)
+        throw error
       }
+      if (underWay === this.#underWay) this.#parts.delete(name)
       return { received: stored.received, image }
     } catch (error) {
       if (isInVain(error, part)) this.#parts.delete(name)
@@ -114,15 +123,15 @@ class MemoryBlobs implements BlobStore {
     this.#images.delete(sha256)
   }
 
-  async sweep(isNamed: (sha256: string) => boolean, owned: () => Iterable<string>): Promise<void> {
+  async sweep(isNamed: (sha256: string) => boolean, owned: () => Iterable<readonly [string, number]>): Promise<void> {
     const freshFrom = this.#now() - freshMsMax
     for (const [sha256, at] of this.#fresh) if (at < freshFrom) this.#fresh.delete(sha256)
     for (const sha256 of this.#images.keys()) {
       if (!isNamed(sha256) && !this.#fresh.has(sha256)) this.#images.delete(sha256)
     }
-    const ownedNames = new Set(owned())
+    const ownedBytes = new Map(owned())
     for (const [name, part] of this.#parts) {
-      const isOwned = part.image !== undefined && this.#images.has(part.image) && ownedNames.has(name)
+      const isOwned = ownedBytes.get(name) === part.received
       if ((this.#isOld(part) || isOwned) && !this.#underWay.has(name)) this.#parts.delete(name)
     }
   }
@@ -149,7 +158,6 @@ class MemoryBlobs implements BlobStore {
     const { pieces, received } = part
     const bytes = new Uint8Array(Buffer.concat(pieces))
     const sha256 = createHash('sha256').update(bytes).digest('hex')
-    part.image = sha256
     this.#images.set(sha256, bytes)
     this.#fresh.set(sha256, this.#now())
     return { sha256, size: received }

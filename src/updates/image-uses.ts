@@ -30,6 +30,8 @@ export interface LostImage {
 
 const listedAtATime = 256
 const retryMs = 1_000
+/** A disk that refuses does so for longer. */
+const diskRetryMs = 60_000
 
 /**
  * Which releases name which image, over all projects and tenants: the same bytes are kept once, and go with the last
@@ -52,7 +54,7 @@ export class ImageUses {
   /** By SHA-256: how long it has to be, of all that was read. */
   readonly #sizes = new Map<string, number>()
   /** Of releases that were read and are still there, until it was swept: under what their images may have come. */
-  readonly #cameUnder = new Map<string, string>()
+  readonly #cameUnder = new Map<string, readonly [name: string, bytes: number]>()
   readonly #lost = new Set<string>()
   /** How many want all of them kept. */
   #keepers = 0
@@ -94,9 +96,10 @@ export class ImageUses {
       await this.#lookForLost(isLate)
     } catch (error) {
       // After a failed write it is opened again when the store was read.
-      if (isLate() || (error instanceof Problem && error.code === 'storage')) return
+      if (isLate() || !system.gate.isOpen) return
       failed(error)
-      this.#cancelRetry = system.world.after(retryMs, () => void this.open())
+      const isOfDisk = error instanceof Problem && error.code === 'storage'
+      this.#cancelRetry = system.world.after(isOfDisk ? diskRetryMs : retryMs, () => void this.open())
     }
   }
 
@@ -141,7 +144,7 @@ export class ImageUses {
     try {
       await Promise.allSettled([this.#removals.get(sha256), this.#sweep])
       if ((await this.#parts.images.sizeOf(sha256)) === undefined) {
-        throw new Problem('conflict', 'the same image was being deleted: send it again')
+        throw new Problem('conflict', 'the same image was being deleted: try again')
       }
       this.#lost.delete(sha256)
       return await work()
@@ -190,7 +193,7 @@ export class ImageUses {
       const name = nameOf(tenant, project, release)
       this.#add(sha256, name)
       this.#sizes.set(sha256, size)
-      this.#cameUnder.set(name, partNameOf(tenant, project, release, size))
+      this.#cameUnder.set(name, [partNameOf(this.#parts.system, tenant, project, release, size), size])
     }
   }
 

@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { Agent, get, type IncomingMessage } from 'node:http'
+import { connect } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -57,12 +58,22 @@ describe.runIf(isInside)('inside', () => {
   const whole = Buffer.from(Uint8Array.from({ length: answerBytes }, (_, at) => byteAt(at)))
   const page = whole.toString('latin1', 0, 50_000)
 
-  async function* chunksOf(sizes: readonly number[]) {
-    for (let at = 0, index = 0; at < answerBytes; index++) {
+  async function* chunksOf(sizes: readonly number[], bytes = answerBytes) {
+    for (let at = 0, index = 0; at < bytes; index++) {
       const size = sizes[index % sizes.length] as number
-      yield whole.subarray(at, at + size)
+      yield whole.subarray(at, Math.min(bytes, at + size))
       at += size
     }
+  }
+
+  /** Lets go of the rest when the most of it has come. */
+  let goOn: (() => void) | undefined
+  async function* slowly() {
+    yield whole.subarray(0, 1_000_000)
+    await new Promise<void>((resolve) => {
+      goOn = resolve
+    })
+    yield whole.subarray(1_000_000)
   }
 
   beforeAll(async () => {
@@ -73,7 +84,17 @@ describe.runIf(isInside)('inside', () => {
         route('GET', '/pieces', () => ({ status: 200, chunks: chunksOf([30_000]) })),
         route('GET', '/mixed', () => ({ status: 200, chunks: chunksOf([65_544, 8, 16_001, 700_000]) })),
         route('GET', '/counted', () => ({ status: 200, headers: length, chunks: chunksOf([30_000, 100_000]) })),
+        route('GET', '/slow', () => ({ status: 200, chunks: slowly() })),
+        route('GET', '/headed', () => ({
+          status: 200,
+          headers: { 'X-Long': 'h'.repeat(600) },
+          chunks: chunksOf([16_008], answerBytes / 100),
+        })),
         route('GET', '/page', () => ({ status: 200, text: page })),
+        route('GET', '/text/:bytes', ({ parameters }) => ({
+          status: 200,
+          text: whole.toString('latin1', 0, Number((parameters as { bytes: string }).bytes)),
+        })),
         route('GET', '/text', () => ({ status: 200, text: whole.toString('latin1') })),
       ],
     })
@@ -84,12 +105,28 @@ describe.runIf(isInside)('inside', () => {
     await socketDoor.server.close()
   })
 
+  function begun(path: string, agent?: Agent): Promise<IncomingMessage> {
+    return new Promise((resolve, reject) => {
+      get(`${door.base}${path}`, { agent }, resolve).on('error', reject)
+    })
+  }
+
+  /** Of pieces of 16 000 bytes and fewer. */
+  function unchunked(body: string): string {
+    let [text, at] = ['', 0]
+    for (;;) {
+      const end = body.indexOf('\r\n', at)
+      const length = Number.parseInt(body.slice(at, end), 16)
+      if (end < 0 || !(length > 0)) return text
+      text += body.slice(end + 2, end + 2 + length)
+      at = end + 2 + length + 2
+    }
+  }
+
   /** Takes it at a pace of its own. */
   async function read(path: string, random: SeededRandom, agent?: Agent): Promise<Buffer> {
     const chunks: Buffer[] = []
-    const response = await new Promise<IncomingMessage>((resolve, reject) => {
-      get(`${door.base}${path}`, { agent }, resolve).on('error', reject)
-    })
+    const response = await begun(path, agent)
     for await (const chunk of response) {
       chunks.push(chunk)
       if (random.below(10) < 3) await new Promise((resolve) => setTimeout(resolve, random.below(3)))
@@ -101,6 +138,44 @@ describe.runIf(isInside)('inside', () => {
     for (let seed = 1; seed <= 5; seed++) {
       expect(Buffer.compare(await read(path, new SeededRandom(seed)), whole), `seed ${seed}`).toBe(0)
     }
+  })
+
+  test('of a source that makes one wait, what there is by then', async () => {
+    for (let seed = 1; seed <= 5; seed++) {
+      const random = new SeededRandom(seed)
+      const response = await begun('/slow')
+      let bytes = 0
+      for await (const chunk of response) {
+        bytes += chunk.length
+        if (bytes === 1_000_000) goOn?.()
+        else if (bytes < 1_000_000 && random.below(10) < 3) await new Promise((resolve) => setTimeout(resolve, 3))
+      }
+      expect(bytes).toBe(answerBytes)
+    }
+  })
+
+  test('an answer in chunks that is asked for behind others which were not read yet', async () => {
+    let heard = 0
+    for (let seed = 1; seed <= 60; seed++) {
+      const random = new SeededRandom(seed)
+      const client = connect(door.port, '127.0.0.1').pause()
+      const ask = (path: string) => `GET /api/v1${path} HTTP/1.1\r\nHost: a\r\n\r\n`
+      client.write(ask(`/text/${13_000 + random.below(1_500)}`).repeat(8 + random.below(20)))
+      await new Promise((resolve) => setTimeout(resolve, random.below(4)))
+      client.write(ask('/headed'))
+      await new Promise((resolve) => setTimeout(resolve, 10))
+      let text = ''
+      for await (const chunk of client) {
+        text += chunk.toString('latin1')
+        if (text.endsWith('\r\n0\r\n\r\n')) break
+      }
+      const [head = '', body = ''] = text.slice(text.lastIndexOf('HTTP/1.1 200')).split('\r\n\r\n', 2)
+      // Where the one before was not answered yet the connection ends, without any of it.
+      if (!head.includes('X-Long')) continue
+      heard++
+      expect(unchunked(body), `seed ${seed}`).toBe(whole.toString('latin1', 0, answerBytes / 100))
+    }
+    expect(heard).toBeGreaterThan(0)
   })
 
   test('pages, of which the next one is asked for when the one before has come', async () => {

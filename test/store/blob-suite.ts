@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { Problem } from '#model/problem'
 import type { BlobStore } from '#runtime/blobs'
 
 /** A store to be tried, and what can be done to it. */
@@ -41,9 +42,9 @@ export async function readWhole(store: BlobStore, sha256: string, from: number, 
 
 const hour = 3_600_000
 
-/** What every store of large bytes does. */
 const nobodys = () => []
 
+/** What every store of large bytes does. */
 export function blobSuite(name: string, open: () => Promise<BlobStage>): void {
   describe(`large bytes: ${name}`, () => {
     let stage: BlobStage
@@ -164,7 +165,10 @@ export function blobSuite(name: string, open: () => Promise<BlobStage>): void {
         const next = await stage.restart()
         await next.sweep(
           () => true,
-          () => ['b', 'a'],
+          () => [
+            ['b', 9000],
+            ['a', 9000],
+          ],
         )
         found.push(await next.sizeOf(hashOf(bytes)), await next.receivedOf('a'))
       })
@@ -179,20 +183,47 @@ export function blobSuite(name: string, open: () => Promise<BlobStage>): void {
         const next = await stage.restart()
         await next.sweep(
           () => true,
-          () => ['b'],
+          () => [['b', 9000]],
         )
         found.push(await next.sizeOf(hashOf(bytes)), await next.receivedOf('a'))
       })
       expect(found).toEqual([9000, 9000])
     })
 
-    test('what is there of an image whose name is somebody’s goes on, unless it is the image', async () => {
+    test('and who dies then finds nothing, though the bytes came once more for another', async () => {
+      const bytes = bytesOf(9000)
+      const found: unknown[] = []
+      await store.receive('a', { from: 0, size: 9000 }, piecesOf(bytes), async () => {
+        const next = await stage.restart()
+        await next.receive('b', whole, piecesOf(bytes))
+        await next.sweep(
+          () => true,
+          () => [['a', 9000]],
+        )
+        found.push(await next.sizeOf(hashOf(bytes)), await next.receivedOf('a'))
+      })
+      expect(found).toEqual([9000, 0])
+    })
+
+    test('what is being made somebody’s is left by a sweep that knows of his earlier one', async () => {
+      const bytes = bytesOf(9000)
+      await store.receive('a', { from: 0, size: 9000 }, piecesOf(bytes), async () => {
+        await store.sweep(
+          () => true,
+          () => [['a', 9000]],
+        )
+        expect(await store.receivedOf('a')).toBe(9000)
+      })
+      expect(await store.receivedOf('a')).toBe(0)
+    })
+
+    test('what is there of an image whose name is somebody’s goes on, unless it is whole', async () => {
       const bytes = bytesOf(9000)
       await breakOff(bytes, 500)
       store = await stage.restart()
       await store.sweep(
         () => true,
-        () => ['a'],
+        () => [['a', 9000]],
       )
       expect((await put(bytes, 500, 9000)).image?.sha256).toBe(hashOf(bytes))
     })
@@ -209,15 +240,25 @@ export function blobSuite(name: string, open: () => Promise<BlobStage>): void {
       expect(found).toEqual([hashOf(other), hashOf(bytes), hashOf(other)])
     })
 
-    test('what nobody can own is not kept, and another of its name waits until that is clear', async () => {
-      const failed = new Error('nobody')
+    test.each<[string, Error, number]>([
+      ['the bytes are wrong', new Problem('bad_request'), 0],
+      ['he may not', new Problem('forbidden'), 0],
+      ['the disk refuses', new Problem('storage'), 10],
+      ['the image just went', new Problem('conflict'), 10],
+      ['something is broken', new Error('broken'), 10],
+    ])('what cannot be owned because %s', async (_, failed, kept) => {
       const own = async () => {
+        // Another of its name waits until that is clear.
         await expect(put(bytesOf(10))).rejects.toMatchObject({ code: 'conflict' })
         throw failed
       }
       await expect(store.receive('a', whole, piecesOf(bytesOf(10)), own)).rejects.toBe(failed)
+      expect(await store.receivedOf('a')).toBe(kept)
+      // It is not sent once more.
+      const again = { from: kept, size: 10 }
+      const rest = piecesOf(bytesOf(10).subarray(kept))
+      expect((await store.receive('a', again, rest)).image?.sha256).toBe(hashOf(bytesOf(10)))
       expect(await store.receivedOf('a')).toBe(0)
-      expect((await put(bytesOf(10))).received).toBe(10)
     })
 
     test.each([1, 9999, 10_001])('one that goes on at %i instead is refused, and nothing is lost', async (from) => {

@@ -18,20 +18,23 @@ class Images {
   /** As long as it is set, removals wait for it. */
   door: Promise<void> | undefined
   isBroken = false
+  /** Before one is removed. */
+  removing: (() => Promise<unknown>) | undefined
   /** What was said to be somebody's, at the last sweep. */
-  owned: readonly string[] = []
+  owned: readonly (readonly [string, number])[] = []
 
   get shown(): string {
     return [...this.there].map((sha256) => sha256.slice(0, 1)).join('')
   }
 
   async remove(sha256: string): Promise<void> {
+    await this.removing?.()
     if (this.isBroken) throw new Error('the disk is broken')
     await this.door
     this.there.delete(sha256)
   }
 
-  async sweep(isNamed: (sha256: string) => boolean, owned: () => Iterable<string>): Promise<void> {
+  async sweep(isNamed: (sha256: string) => boolean, owned: () => Iterable<readonly [string, number]>): Promise<void> {
     for (const sha256 of [...this.there]) if (!isNamed(sha256)) await this.remove(sha256)
     this.owned = [...owned()]
   }
@@ -123,21 +126,27 @@ test('at a start what nothing names goes, and what is named stays', async () => 
   await stage.close()
 })
 
-test('at a start it says under what the images of releases may have come, not of those that are gone', async () => {
+test('a sweep is told under what the images of releases came, not of those that are gone by then', async () => {
   const before = await openImages()
   await before.bring('boiler', putRelease('1.0.0'), putRelease('2.0.0', { image: 'b' }))
   await before.bring('pump', putRelease('1.0.0'))
   await before.close()
   before.images.there.add(sha('c'))
   const { size } = releaseOf('1.0.0')
-  const partsOf = (...projects: string[]) => projects.map((project) => partNameOf('default', project, '0//1.0.0', size))
   const stage = (await new ImageStage(before.images, before).open()) as ImageStage
-  // While what nothing names is taken away.
-  before.images.door = stage.putIn('boiler', deletion('2.0.0')).then(() => undefined)
+  const partsOf = (...projects: string[]) =>
+    projects.map((project) => [partNameOf(stage.system, 'default', project, '0//1.0.0', size), size])
+  // While what nothing names is taken away, which follows all reading.
+  before.images.removing = async () => {
+    before.images.removing = undefined
+    await stage.system.ask(projectAddress('default', 'boiler'), deletion('2.0.0'))
+  }
   await stage.read()
   expect(stage.images.owned).toEqual(partsOf('boiler', 'pump'))
+  expect(before.images.removing).toBeUndefined()
+  await stage.putIn('pump', deletion('1.0.0'))
   await stage.read()
-  expect(stage.images.owned).toEqual(partsOf('boiler', 'pump'))
+  expect(stage.images.owned).toEqual(partsOf('boiler'))
   await stage.close()
 })
 
