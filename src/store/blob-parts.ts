@@ -3,6 +3,7 @@ import { rmSync, statSync } from 'node:fs'
 import { type FileHandle, link, open, readdir, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isMissing } from '#store/missing'
+import { saySynced, syncedLength } from '#store/synced-length'
 
 const pieceBytes = 64 * 1024
 /** How many parts that nobody writes just now keep their hash; others are read again to go on. */
@@ -16,8 +17,9 @@ export interface OpenPart {
 }
 
 /**
- * Files of what has not come whole, in a folder. Of a part only its bytes are kept: it is as long as its file, and the hash
- * so far stays in memory, or is made again from the file.
+ * Files of what has not come whole, in a folder. Of a part its bytes are kept, and beside them how many of these are on the
+ * disk: of what was being written at a power loss there may be zeros. The hash so far stays in memory, or is made again from
+ * the file.
  *
  * Nothing here is called for one name twice at a time.
  */
@@ -40,16 +42,21 @@ export class BlobParts {
 
   /** 0 for one that is not there, or too old. */
   async receivedOf(name: string): Promise<number> {
-    const found = await this.#statOf(this.fileOf(name))
-    return found && !this.#isOld(found.mtimeMs) ? found.size : 0
+    const file = this.fileOf(name)
+    const found = await this.#statOf(file)
+    if (!found || this.#isOld(found.mtimeMs)) return 0
+    const bytes = await syncedLength(lengthOf(file))
+    return bytes <= found.size ? bytes : 0
   }
 
-  /** To go on behind `received` bytes, which are there; at 0 anew. */
+  /** To go on behind `received` bytes, which are there; at 0 anew. What is behind them was never told to be there. */
   async open(name: string, received: number): Promise<OpenPart> {
     // One that is whole may be an image by now: that file stays as it is.
     if (received === 0) await this.remove(name)
     const handle = await open(this.fileOf(name), received === 0 ? 'wx+' : 'r+', 0o600)
     try {
+      const { size } = await handle.stat()
+      if (size > received) await handle.truncate(received)
       return { handle, hash: await this.#hashOf(name, handle, received), received }
     } catch (error) {
       await handle.close()
@@ -57,9 +64,15 @@ export class BlobParts {
     }
   }
 
+  /** What has come so far is there for good. */
+  async keep(name: string, part: OpenPart): Promise<void> {
+    await part.handle.datasync()
+    await saySynced(lengthOf(this.fileOf(name)), part.received)
+  }
+
   /** It stays as it is, to be gone on with. */
   async rest(name: string, part: OpenPart): Promise<void> {
-    await part.handle.datasync()
+    await this.keep(name, part)
     this.#hashes.delete(name)
     this.#hashes.set(name, { hash: part.hash, received: part.received })
     const [oldest] = this.#hashes.keys()
@@ -84,7 +97,10 @@ export class BlobParts {
 
   async remove(name: string): Promise<void> {
     this.#hashes.delete(name)
-    await rm(this.fileOf(name), { force: true })
+    const file = this.fileOf(name)
+    // In this order: a length beside another part would be none of it.
+    await rm(lengthOf(file), { force: true })
+    await rm(file, { force: true })
   }
 
   /** Takes away those that are too old, and of the owned, names and lengths, those that are whole; but none of the kept. */
@@ -98,15 +114,16 @@ export class BlobParts {
     const left = new Map<string, number>()
     for (const file of entries.map((entry) => join(this.#folder, entry))) {
       const found = statSync(file, { throwIfNoEntry: false })
-      const first = firstOf(file)
-      if (!found || keptFiles.has(first)) continue
-      if (this.#isOld(found.mtimeMs) || file !== first) rmSync(file, { force: true })
+      if (!found || keptFiles.has(partOf(file))) continue
+      if (this.#isOld(found.mtimeMs) || file.endsWith(second)) rmSync(file, { force: true })
       else left.set(file, found.size)
     }
     if (left.size === 0) return
     for (const [name, bytes] of owned()) {
       const file = this.fileOf(name)
-      if (left.get(file) === bytes) rmSync(file, { force: true })
+      if (left.get(file) !== bytes) continue
+      rmSync(lengthOf(file), { force: true })
+      rmSync(file, { force: true })
     }
   }
 
@@ -147,6 +164,14 @@ function secondOf(file: string): string {
   return `${file}${second}`
 }
 
-function firstOf(file: string): string {
-  return file.endsWith(second) ? file.slice(0, -second.length) : file
+const length = '.length'
+
+/** Says how much of a part is on the disk. */
+function lengthOf(file: string): string {
+  return `${file}${length}`
+}
+
+function partOf(file: string): string {
+  const [beside] = [second, length].filter((end) => file.endsWith(end))
+  return beside === undefined ? file : file.slice(0, -beside.length)
 }

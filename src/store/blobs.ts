@@ -20,8 +20,8 @@ import { syncFolder } from '#store/sync-folder'
 
 /** Free besides the headroom, for the database goes on while images come. */
 const roomBytes = 64 * 1024 * 1024
-/** Asked for again whenever so much has come: others write too, and a length may be unknown. */
-const roomAskedBytes = 16 * 1024 * 1024
+/** Whenever so much has come it is kept for good, and room asked for again: others write too, and a length may be unknown. */
+const stretchBytes = 16 * 1024 * 1024
 /** Old parts go when the next one comes, not more often than this. */
 const sweepMs = 3_600_000
 const sha256Pattern = /^[0-9a-f]{64}$/
@@ -187,7 +187,7 @@ class FileBlobs implements BlobStore {
     try {
       for await (const piece of pieces) {
         mayGrow(opened.received + piece.byteLength, part, this.#options.bytesMax)
-        await this.#written(name, () => this.#append(opened, piece))
+        await this.#written(name, () => this.#append(name, opened, piece))
       }
     } catch (error) {
       const parts = this.#parts
@@ -204,7 +204,7 @@ class FileBlobs implements BlobStore {
     }
   }
 
-  async #append(opened: OpenPart, piece: Uint8Array): Promise<void> {
+  async #append(name: string, opened: OpenPart, piece: Uint8Array): Promise<void> {
     const before = opened.received
     for (let at = 0; at < piece.byteLength; ) {
       const { bytesWritten } = await opened.handle.write(piece, at, piece.byteLength - at, before + at)
@@ -212,13 +212,16 @@ class FileBlobs implements BlobStore {
     }
     opened.hash.update(piece)
     opened.received += piece.byteLength
-    if (Math.floor(before / roomAskedBytes) < Math.floor(opened.received / roomAskedBytes)) await this.#askForRoom(0)
+    if (Math.floor(before / stretchBytes) === Math.floor(opened.received / stretchBytes)) return
+    await this.#parts.keep(name, opened)
+    await this.#askForRoom(0)
   }
 
   /** The file is on the disk before it has its name, and its name before anybody hears of it. */
   async #finish(name: string, opened: OpenPart): Promise<BlobReceived> {
     const sha256 = opened.hash.copy().digest('hex')
-    await opened.handle.sync()
+    // Also how long it is, before it may be an image: what has that name as well is never made shorter.
+    await this.#parts.keep(name, opened)
     this.#fresh.set(sha256, this.#options.now())
     await this.#parts.bringTo(name, this.#fileOf(sha256))
     await syncFolder(this.#images)

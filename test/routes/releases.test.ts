@@ -122,6 +122,13 @@ describe('in parts', () => {
     ground.upload(at, image.subarray(from, to), { 'content-range': `bytes ${from}-${to - 1}/${size}` })
   const asked = () => ground.upload(at, '', { 'content-range': `bytes */${image.length}` })
 
+  test('a release that is deleted does not come back with what had come once more of it', async () => {
+    expect((await ground.upload(at, image)).status).toBe(201)
+    expect((await part(0, 30_000)).status).toBe(202)
+    expect((await ground.call('DELETE', at)).status).toBe(204)
+    expect((await asked()).json).toEqual({ received: 0, size: image.length })
+  })
+
   test('one goes on behind the other', async () => {
     expect((await asked()).json).toEqual({ received: 0, size: image.length })
     const first = await part(0, 30_000)

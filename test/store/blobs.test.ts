@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmdirSync } from 'node:fs'
-import { link, mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises'
+import { link, mkdir, readdir, rm, stat, truncate, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
@@ -41,8 +41,8 @@ describe('files', () => {
     expect(await Promise.all(modes)).toEqual([0o700, 0o700, 0o700])
     expect(await readdir(join(folder, 'images'))).toEqual([image?.sha256])
     const parts = await readdir(join(folder, 'uploads'))
-    expect(parts).toEqual([expect.stringMatching(/^[0-9a-f]{64}\.part$/)])
-    for (const file of [join('images', image?.sha256 ?? ''), join('uploads', parts[0] ?? '')]) {
+    expect(parts.sort()).toEqual(['part', 'part.length'].map((end) => expect.stringMatching(`^[0-9a-f]{64}\\.${end}$`)))
+    for (const file of [join('images', image?.sha256 ?? ''), ...parts.map((part) => join('uploads', part))]) {
       expect((await stat(join(folder, file))).mode & 0o777).toBe(0o600)
     }
     await rm(folder, { recursive: true })
@@ -107,8 +107,8 @@ describe('files', () => {
     await store.open()
     const bytes = bytesOf(9000)
     await store.receive('a', { from: 0, size: 9001 }, piecesOf(bytes))
-    const [part] = await readdir(join(folder, 'uploads'))
-    const file = join(folder, 'uploads', part ?? '')
+    const parts = (await readdir(join(folder, 'uploads'))).sort()
+    const file = join(folder, 'uploads', parts[0] ?? '')
     await link(file, `${file}.whole`)
     if (died === 'image') await link(file, join(folder, 'images', hashOf(bytes)))
     const next = await restart()
@@ -116,8 +116,40 @@ describe('files', () => {
       () => true,
       () => [],
     )
-    expect(await readdir(join(folder, 'uploads'))).toEqual([part])
+    expect((await readdir(join(folder, 'uploads'))).sort()).toEqual(parts)
     expect(await next.receivedOf('a')).toBe(9000)
+    await close()
+  })
+
+  test('what was being written when the power failed counts for nothing, and what was kept is gone on with', async () => {
+    const folder = newFolder()
+    const { store, restart, close } = await stageIn(folder)
+    await store.open()
+    const bytes = bytesOf(20_000)
+    await store.receive('a', { from: 0, size: 20_000 }, piecesOf(bytes.subarray(0, 9000)))
+    const [part] = (await readdir(join(folder, 'uploads'))).sort()
+    // As long as all of it, and nothing but zeros where it was not there yet.
+    await truncate(join(folder, 'uploads', part ?? ''), 20_000)
+    const next = await restart()
+    expect(await next.receivedOf('a')).toBe(9000)
+    const come = await next.receive('a', { from: 9000, size: 20_000 }, piecesOf(bytes.subarray(9000, 12_000)))
+    expect(come).toEqual({ received: 12_000 })
+    const { image } = await next.receive('a', { from: 12_000, size: 20_000 }, piecesOf(bytes.subarray(12_000)))
+    expect(image?.sha256).toBe(hashOf(bytes))
+    await close()
+  })
+
+  test('a part that is shorter than it is said to be counts for nothing', async () => {
+    const folder = newFolder()
+    const { store, restart, close } = await stageIn(folder)
+    await store.open()
+    await store.receive('a', { from: 0, size: 20_000 }, piecesOf(bytesOf(9000)))
+    const [part] = (await readdir(join(folder, 'uploads'))).sort()
+    await truncate(join(folder, 'uploads', part ?? ''), 8999)
+    const next = await restart()
+    expect(await next.receivedOf('a')).toBe(0)
+    expect((await next.receive('a', { from: 0, size: null }, piecesOf(bytesOf(10)))).image?.size).toBe(10)
+    expect(await readdir(join(folder, 'uploads'))).toEqual([])
     await close()
   })
 
