@@ -100,7 +100,8 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
   })
   const pages = await readPageFiles(pagesFolder)
   const { printed } = await assembly.open().catch(async (error: unknown) => {
-    throw await damageBehind(error, config.dataDirectory)
+    const isOfOthers = isPlainFailure(error) && !(error instanceof StorageFailure)
+    throw isOfOthers ? error : await damageBehind(error, config.dataDirectory)
   })
   // Now: nothing that still goes wrong may keep it from who has to know it.
   if (printed) options.madeAdministrator?.(printed)
