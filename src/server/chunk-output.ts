@@ -29,8 +29,8 @@ export class ChunkOutput {
   /** Right after the head was written. */
   start(response: HttpResponse): void {
     response.onWritable(() => {
-      // Where nobody goes on by himself, what is kept goes out with this.
-      if (!this.#wake) this.#exchange.write(() => {})
+      // What is kept goes out with this: the source may make us wait for the next chunk.
+      this.#exchange.write(() => {})
       this.#wakeUp()
       return true
     })

@@ -1,4 +1,4 @@
-import { execFile } from 'node:child_process'
+import { type ExecFileOptions, execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { Agent, get, type IncomingMessage } from 'node:http'
 import { connect } from 'node:net'
@@ -22,25 +22,23 @@ const bytesKept = 98_304
 describe.skipIf(isInside)('where all that the kernel keeps is on its way', () => {
   test('what is answered and sent comes as it is', { timeout: 120_000 }, async (context) => {
     const itself = import.meta.filename
-    const setUp = `ip link set lo up && echo '4096 16384 ${bytesKept}' > /proc/sys/net/ipv4/tcp_wmem`
     const run = promisify(execFile)
-    const narrow = (command: string) => run('unshare', ['--net', 'sh', '-c', `${setUp} && ${command}`])
+    // In some containers `/proc/sys` can be read only, and mounted anew.
+    const setUp =
+      'ip link set lo up && { [ -w /proc/sys/net ] || mount -t proc proc /proc; } && ' +
+      `echo '4096 16384 ${bytesKept}' > /proc/sys/net/ipv4/tcp_wmem && exec "$@"`
+    const narrow = (command: readonly string[], options: ExecFileOptions = {}) =>
+      run('unshare', ['--net', '--mount', 'sh', '-c', setUp, 'sh', ...command], options)
     try {
-      await narrow('true')
+      await narrow(['true'])
     } catch (error) {
       if (process.env.CI) throw error
       return context.skip('a network of its own could not be made (needs root, unshare and ip)')
     }
     const runner = join(projectRoot, 'node_modules/vitest/vitest.mjs')
     expect(existsSync(runner)).toBe(true)
-    const inner = run(
-      'unshare',
-      ['--net', 'sh', '-c', `${setUp} && exec "$@"`, 'sh', process.execPath, runner, 'run', itself],
-      {
-        cwd: projectRoot,
-        env: { ...process.env, NARROW_PIPE: 'inside' },
-      },
-    )
+    const environment = { ...process.env, NARROW_PIPE: 'inside' }
+    const inner = narrow([process.execPath, runner, 'run', itself], { cwd: projectRoot, env: environment })
     const { stdout } = await inner.catch((error: { stdout: string; stderr: string }) => {
       throw new Error(error.stdout + error.stderr)
     })
@@ -67,12 +65,13 @@ describe.runIf(isInside)('inside', () => {
   }
 
   /** Lets go of the rest when the most of it has come. */
-  let goOn: (() => void) | undefined
+  let goOn = () => {}
   async function* slowly() {
-    yield whole.subarray(0, 1_000_000)
-    await new Promise<void>((resolve) => {
+    const going = new Promise<void>((resolve) => {
       goOn = resolve
     })
+    yield whole.subarray(0, 1_000_000)
+    await going
     yield whole.subarray(1_000_000)
   }
 
@@ -147,7 +146,7 @@ describe.runIf(isInside)('inside', () => {
       let bytes = 0
       for await (const chunk of response) {
         bytes += chunk.length
-        if (bytes === 1_000_000) goOn?.()
+        if (bytes === 1_000_000) goOn()
         else if (bytes < 1_000_000 && random.below(10) < 3) await new Promise((resolve) => setTimeout(resolve, 3))
       }
       expect(bytes).toBe(answerBytes)
