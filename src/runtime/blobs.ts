@@ -41,11 +41,11 @@ export interface BlobStore {
   remove(sha256: string): Promise<void>
   /**
    * Takes away images that nothing names, parts that have not grown for a day, and those that are whole and came under a name
-   * whose image is somebody's, `owned`: names and lengths. An image that came since `open` is left for an hour: what will name
-   * it may be on its way.
+   * whose image is somebody's: `owned` tells these of each length. An image that came since `open` is left for an hour: what
+   * will name it may be on its way.
    * @throws Problem `storage`
    */
-  sweep(isNamed: (sha256: string) => boolean, owned: () => Iterable<readonly [string, number]>): Promise<void>
+  sweep(isNamed: (sha256: string) => boolean, owned: (bytes: number) => Iterable<string>): Promise<void>
 }
 
 export const pieceBytesMax = 64 * 1024

@@ -103,11 +103,8 @@ export class BlobParts {
     await rm(file, { force: true })
   }
 
-  /** Takes away those that are too old, and of the owned, names and lengths, those that are whole; but none of the kept. */
-  async sweep(
-    kept: ReadonlySet<string>,
-    owned: () => Iterable<readonly [name: string, bytes: number]> = () => [],
-  ): Promise<void> {
+  /** Takes away those that are too old, and those of a length whose names are owned; but none of the kept. */
+  async sweep(kept: ReadonlySet<string>, owned: (bytes: number) => Iterable<string> = () => []): Promise<void> {
     const entries = await readdir(this.#folder)
     // At once from here: nobody may begin to write one in between.
     const keptFiles = new Set(Array.from(kept, (name) => this.fileOf(name)))
@@ -116,14 +113,14 @@ export class BlobParts {
       const found = statSync(file, { throwIfNoEntry: false })
       if (!found || keptFiles.has(partOf(file))) continue
       if (this.#isOld(found.mtimeMs) || file.endsWith(second)) rmSync(file, { force: true })
-      else left.set(file, found.size)
+      else if (file === partOf(file)) left.set(file, found.size)
     }
-    if (left.size === 0) return
-    for (const [name, bytes] of owned()) {
-      const file = this.fileOf(name)
-      if (left.get(file) !== bytes) continue
-      rmSync(lengthOf(file), { force: true })
-      rmSync(file, { force: true })
+    for (const bytes of new Set(left.values())) {
+      for (const file of Array.from(owned(bytes), (name) => this.fileOf(name))) {
+        if (left.get(file) !== bytes) continue
+        rmSync(lengthOf(file), { force: true })
+        rmSync(file, { force: true })
+      }
     }
   }
 

@@ -147,7 +147,7 @@ class FileBlobs implements BlobStore {
     await this.#ofDisk(() => rm(this.#fileOf(sha256), { force: true }))
   }
 
-  async sweep(isNamed: (sha256: string) => boolean, owned: () => Iterable<readonly [string, number]>): Promise<void> {
+  async sweep(isNamed: (sha256: string) => boolean, owned: (bytes: number) => Iterable<string>): Promise<void> {
     const freshFrom = this.#options.now() - freshMsMax
     for (const [sha256, at] of this.#fresh) if (at < freshFrom) this.#fresh.delete(sha256)
     await this.#ofDisk(async () => {

@@ -123,15 +123,14 @@ class MemoryBlobs implements BlobStore {
     this.#images.delete(sha256)
   }
 
-  async sweep(isNamed: (sha256: string) => boolean, owned: () => Iterable<readonly [string, number]>): Promise<void> {
+  async sweep(isNamed: (sha256: string) => boolean, owned: (bytes: number) => Iterable<string>): Promise<void> {
     const freshFrom = this.#now() - freshMsMax
     for (const [sha256, at] of this.#fresh) if (at < freshFrom) this.#fresh.delete(sha256)
     for (const sha256 of this.#images.keys()) {
       if (!isNamed(sha256) && !this.#fresh.has(sha256)) this.#images.delete(sha256)
     }
-    const ownedBytes = new Map(owned())
     for (const [name, part] of this.#parts) {
-      const isOwned = ownedBytes.get(name) === part.received
+      const isOwned = [...owned(part.received)].includes(name)
       if ((this.#isOld(part) || isOwned) && !this.#underWay.has(name)) this.#parts.delete(name)
     }
   }

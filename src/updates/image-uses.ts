@@ -53,8 +53,6 @@ export class ImageUses {
   readonly #unsure = new Set<string>()
   /** By SHA-256: how long it has to be, of all that was read. */
   readonly #sizes = new Map<string, number>()
-  /** Of releases that were read and are still there, until it was swept: under what their images may have come. */
-  readonly #cameUnder = new Map<string, readonly [name: string, bytes: number]>()
   readonly #lost = new Set<string>()
   /** How many want all of them kept. */
   #keepers = 0
@@ -79,18 +77,15 @@ export class ImageUses {
     this.#isRead = false
     this.#names.clear()
     this.#sizes.clear()
-    this.#cameUnder.clear()
     try {
       await this.#read(isLate)
       if (isLate()) return
       this.#isRead = true
       this.#sweep = images.sweep(
         (sha256) => this.isNamed(sha256),
-        () => this.#cameUnder.values(),
+        (bytes) => this.#partsOf(bytes),
       )
       await this.#sweep
-      if (isLate()) return
-      this.#cameUnder.clear()
       // What came a moment ago is not swept.
       this.#removeUnsure()
       await this.#lookForLost(isLate)
@@ -123,8 +118,6 @@ export class ImageUses {
     const name = nameOf(tenant, project, release)
     if (after !== null) this.#add(after, name)
     if (before !== null && before !== after) this.#drop(before, name)
-    // What comes under that from now on is another's.
-    if (after === null) this.#cameUnder.delete(name)
   }
 
   /** All of its projects are gone, or going. */
@@ -190,10 +183,19 @@ export class ImageUses {
   #readProject(tenant: string, project: string): void {
     const { releases } = this.#parts.system.look(projectAddress(tenant, project)) as ProjectState
     for (const [release, { sha256, size }] of releases) {
-      const name = nameOf(tenant, project, release)
-      this.#add(sha256, name)
+      this.#add(sha256, nameOf(tenant, project, release))
       this.#sizes.set(sha256, size)
-      this.#cameUnder.set(name, [partNameOf(this.#parts.system, tenant, project, release, size), size])
+    }
+  }
+
+  /** Under what those of the images that were read may have come that are so long, and still have a release. */
+  *#partsOf(bytes: number): Iterable<string> {
+    for (const [sha256, size] of this.#sizes) {
+      if (size !== bytes) continue
+      for (const name of this.#names.get(sha256) ?? []) {
+        const [tenant = '', project = '', ...release] = name.split('/')
+        yield partNameOf(this.#parts.system, tenant, project, release.join('/'), size)
+      }
     }
   }
 

@@ -20,8 +20,8 @@ class Images {
   isBroken = false
   /** Before one is removed. */
   removing: (() => Promise<unknown>) | undefined
-  /** What was said to be somebody's, at the last sweep. */
-  owned: readonly (readonly [string, number])[] = []
+  /** What was said to be somebody's at the last sweep: of what is a byte shorter than a release, and of what is as long. */
+  owned: readonly (readonly string[])[] = []
 
   get shown(): string {
     return [...this.there].map((sha256) => sha256.slice(0, 1)).join('')
@@ -34,9 +34,9 @@ class Images {
     this.there.delete(sha256)
   }
 
-  async sweep(isNamed: (sha256: string) => boolean, owned: () => Iterable<readonly [string, number]>): Promise<void> {
+  async sweep(isNamed: (sha256: string) => boolean, owned: (bytes: number) => Iterable<string>): Promise<void> {
     for (const sha256 of [...this.there]) if (!isNamed(sha256)) await this.remove(sha256)
-    this.owned = [...owned()]
+    this.owned = [releaseOf('1.0.0').size - 1, releaseOf('1.0.0').size].map((bytes) => [...owned(bytes)])
   }
 
   async sizeOf(sha256: string): Promise<number | undefined> {
@@ -134,8 +134,10 @@ test('a sweep is told under what the images of releases came, not of those that 
   before.images.there.add(sha('c'))
   const { size } = releaseOf('1.0.0')
   const stage = (await new ImageStage(before.images, before).open()) as ImageStage
-  const partsOf = (...projects: string[]) =>
-    projects.map((project) => [partNameOf(stage.system, 'default', project, '0//1.0.0', size), size])
+  const partsOf = (...projects: string[]) => [
+    [],
+    projects.map((project) => partNameOf(stage.system, 'default', project, '0//1.0.0', size)),
+  ]
   // While what nothing names is taken away, which follows all reading.
   before.images.removing = async () => {
     before.images.removing = undefined
