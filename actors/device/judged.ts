@@ -41,7 +41,10 @@ export function judgedAfter(
 ): Decision<Entry> {
   if (decision.type !== 'record' || !rules.isLoaded) return decision
   const view = rules.of(turn.tenant)
-  if (state.alarms.size === 0 && (!view || view.listOf(state.device) === noRules)) return decision
+  const list = view?.listOf(state.device) ?? noRules
+  // By those it is known to be judged by, this turn was not.
+  if (state.rules && state.rules.list !== list) state.rules = undefined
+  if (state.alarms.size === 0 && list === noRules) return decision
   const after = stateAfter(state, decision.events, decision.changes as readonly DeviceChange[] | undefined)
   const judgement = judgeWhole(after, view, turn.now, turn.reminder())
   if (!judgement) return decision

@@ -29,8 +29,8 @@ export interface DeviceState {
   alarms: DeviceAlarms
   throttles: DeviceThrottles
   /**
-   * By which rules it is known to be judged. Forgotten when others brought something, for they may be these again before
-   * it is looked at. Worked out again when it is missing: no part of what is kept, shown or compared, and nothing for
+   * By which rules it is known to be judged. Forgotten when others brought something, or were all that a turn was judged
+   * by: they may be these again before it is looked at. Worked out again when it is missing: no part of what is kept, shown or compared, and nothing for
    * `apply` to look at.
    */
   rules: KnownRules | undefined

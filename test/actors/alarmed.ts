@@ -12,11 +12,10 @@ export class AlarmedDevice extends ActingDevice {
   readonly rules: RuleViews
   /** Devices with a row in the index of alarms: `I1/A`. */
   readonly rows = new Set<string>()
-  /** What authors of alarms may do. */
-  scope: Scope = everything
+  #scope: Scope = everything
 
   constructor(device = 'A') {
-    const rules = new RuleViews({ scopeOf: () => this.scope, sweep: () => {}, log: { info: () => {} } })
+    const rules = new RuleViews({ scopeOf: () => this.#scope, sweep: () => {}, log: { info: () => {} } })
     super(device, deviceWith(rules))
     this.rules = rules
     this.rules.load([])
@@ -26,6 +25,12 @@ export class AlarmedDevice extends ActingDevice {
   /** An alarm is there from now on, or is no more. */
   set(id: string, alarm: StoredAlarm | undefined): void {
     this.rules.alarmChanged('default', id, alarm)
+  }
+
+  /** Authors of alarms may do this from now on. */
+  mayRead(scope: Scope): void {
+    this.#scope = scope
+    this.rules.accessChanged('default')
   }
 
   override act(command: DeviceCommand): Decision<Entry> {

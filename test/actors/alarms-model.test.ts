@@ -140,8 +140,7 @@ class Ground {
       case 'access':
         this.isEdited = true
         this.hasAccess = step.isGiven
-        device.scope = step.isGiven ? everything : scopeOf([])
-        device.rules.accessChanged('default')
+        device.mayRead(step.isGiven ? everything : scopeOf([]))
         return
       case 'wait':
         this.#wait(step.ms, step.isDown)

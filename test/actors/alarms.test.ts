@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { scopeOf } from '#model/scope'
+import { everything, scopeOf } from '#model/scope'
 import { hello, kindsOf, post, report, shapeOf } from '#test/actors/acting'
 import { now } from '#test/actors/acting-actor'
 import { AlarmedDevice, turnsOf } from '#test/actors/alarmed'
@@ -232,13 +232,7 @@ describe('an alarm ends', () => {
     ['deleted', (device) => device.set('I1', undefined)],
     ['bound elsewhere', (device) => device.set('I1', { ...high, devices: ['B'], edit: 2 })],
     ['about a service that is not there', (device) => device.set('I1', { ...high, serviceIdentifier: 'no', edit: 2 })],
-    [
-      'of an author without access',
-      (device) => {
-        device.scope = scopeOf([])
-        device.rules.accessChanged('default')
-      },
-    ],
+    ['of an author without access', (device) => device.mayRead(scopeOf([]))],
   ]
 
   test.each(ends)('that is %s', (_, end) => {
@@ -357,6 +351,15 @@ describe('judged once', () => {
       device.set('I2', undefined)
       expect(turnsOf(device.says(1, 2))).toEqual([`I2 ended ${now}`])
     }
+  })
+
+  test('access that is taken and given back: by what was said meanwhile', () => {
+    const device = new Linked({ I1: high })
+    device.says(1, 1)
+    device.mayRead(scopeOf([]))
+    device.act(post([['svc', 1, 50]]))
+    device.mayRead(everything)
+    expect(turnsOf(device.says(1, 2))).toEqual([`I1 active ${now}`])
   })
 
   test('an edit to less time reminds sooner', () => {
