@@ -24,10 +24,11 @@ export type NewUserName = z.infer<typeof NewUserName>
 
 /**
  * The form by which names are the same, whatever their case and however they were typed: 𝐀𝐧𝐧, ANN and ann are one.
- * By way of upper case, so that letters with two small forms (σ, ς) are one as well.
+ * By way of upper case, so that letters with two small forms (σ, ς) are one as well, and to that by way of lower case, for
+ * upper case has two ways to write ß (SS, ẞ).
  */
 export function foldName(name: string): string {
-  return name.normalize('NFKC').toUpperCase().toLowerCase().normalize('NFKC')
+  return name.normalize('NFKC').toLowerCase().toUpperCase().toLowerCase().normalize('NFKC')
 }
 
 /** Only the shape: whether anybody reads it shows when it is written to. RFC 5321 §4.5.3.1.3. */

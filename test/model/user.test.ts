@@ -70,6 +70,7 @@ describe('names that are one', () => {
     ['ΟΔΟΣ', 'οδος'],
     ['οδοσ', 'οδος'],
     ['Straße', 'STRASSE'],
+    ['Straße', 'STRAẞE'],
     ['a\u00a0b', 'a b'],
   ])('%s and %s', (one, other) => {
     expect(foldName(one)).toBe(foldName(other))
@@ -82,6 +83,17 @@ describe('names that are one', () => {
     ['аnn', 'ann'],
   ])('not %s and %s', (one, other) => {
     expect(foldName(one)).not.toBe(foldName(other))
+  })
+
+  test('of every letter, in whatever case', () => {
+    for (let codePoint = 0; codePoint <= 0x10ffff; codePoint++) {
+      if (codePoint === 0xd800) codePoint = 0xe000
+      const letter = String.fromCodePoint(codePoint)
+      const folded = foldName(letter)
+      for (const same of [folded, letter.toUpperCase(), letter.toLowerCase()]) {
+        if (same !== letter && foldName(same) !== folded) expect.fail(`${letter} is not ${same}`)
+      }
+    }
   })
 
   test('a folded name is folded', () => {
