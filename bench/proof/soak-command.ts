@@ -8,7 +8,7 @@ import { proveSoak, type SoakOptions, type SoakReport, warmShare } from '#bench/
 const help = `Usage: npm run proof -- soak [options]
 
 Runs the server for half an hour under a load of everything that comes and goes, and looks whether it needs more and more
-memory, descriptors or disk for it, once it is warm: after the first fifth of the time. In less than half an hour time passes
+memory, descriptors or disk for it, once it is warm: after two fifths of the time. In less than half an hour time passes
 faster for it, so that what is idle is forgotten as early; below ten minutes little can be told from noise.
 
   --minutes N           (30)
