@@ -362,8 +362,8 @@ export function assemble(options: AssemblyOptions): Assembly {
     eventRoom,
     identity,
     async open() {
-      await database.open(system)
       try {
+        await database.open(system)
         await images.open()
         await mail.open()
         system.registry.head(defaultTenant)

@@ -31,8 +31,10 @@ export async function upload(context: RouteContext, call: UploadCall, key: Relea
   const name = partNameOf(context.system, tenant, project, releaseName(key), range ? range.size : body.lengthBytes)
   if (range?.part === null) {
     if (before && (call.query.sha256 ?? before.sha256) !== before.sha256) throw otherImage()
-    const received = before ? range.size : await context.images.receivedOf(name)
-    if (before || received !== range.size) return standing(body, received, range.size)
+    // One that is lost can come again.
+    const isThere = before !== undefined && !context.imageUses.isLost(before.sha256)
+    const received = isThere ? range.size : await context.images.receivedOf(name)
+    if (isThere || received !== range.size) return standing(body, received, range.size)
     // All of it is there, and no release: who took the last byte in could not make one. There is nothing left to send.
   }
   const from = range ? (range.part?.from ?? range.size) : 0

@@ -12,13 +12,14 @@ export interface BlobStore {
   /**
    * Takes a part of what comes under a name, in order: `from` is its first byte, `size` the length of the whole, null when
    * that is the end of this part. Not the last one: how much there is now. What came before the pieces failed is kept for a
-   * day, and goes on from there, also after a restart; of a failed write nothing is. From 0 it begins anew, whatever there
-   * is. One at a time for a name.
+   * day, and goes on from there, also after a restart; of a failed write, what was on the disk before
+   * it. From 0 it begins anew, whatever there is. One at a time for a name.
    *
    * No pieces, where all is there already, make the image of it: its maker may have died before he could.
    *
    * `own` makes the image somebody's. Until it ends well, or refuses the image for good, what came under the name is kept too:
-   * who dies before the image is anybody's, or could not make it his just then, finds all of it received.
+   * who dies before the image is anybody's, or could not make it his just then, finds all of it received, if he had said how
+   * large it is.
    * @throws Problem `conflict` when one is under way, or `from` is not where it goes on, `too_large` above the limit or
    * `size`, `overloaded`, `storage`; what the pieces throw, and what `own` does
    */

@@ -9,6 +9,11 @@ const pieceBytesMax = 64 * 1024
  * cork is kept, and told with the next one.
  */
 const chunkBytesMax = 16_000
+/**
+ * The same while the one before was not taken. The least that the kernel takes before it says that it takes some is more (a
+ * third of its smallest buffer), so that what is kept becomes less.
+ */
+const behindBytesMax = 1_000
 
 /**
  * Hands chunks to a begun answer, each piece when the one before has been taken, or the one before that. With a known length
@@ -18,6 +23,8 @@ export class ChunkOutput {
   readonly #exchange: Exchange
   readonly #lengthBytes: number | undefined
   #sentBytes = 0
+  /** Of the last chunk not all was taken. */
+  #isBehind = false
   #wake: (() => void) | undefined
 
   constructor(exchange: Exchange, lengthBytes: number | undefined) {
@@ -38,12 +45,12 @@ export class ChunkOutput {
 
   /** Comes back when the chunk has been taken, or the other side is gone. */
   async send(chunk: Uint8Array): Promise<void> {
-    const bytesMax = this.#lengthBytes === undefined ? chunkBytesMax : pieceBytesMax
-    for (let start = 0; start < chunk.byteLength && !this.#exchange.isGone; start += bytesMax) {
-      const piece = chunk.subarray(start, start + bytesMax)
+    for (let start = 0; start < chunk.byteLength && !this.#exchange.isGone; ) {
+      const piece = chunk.subarray(start, start + this.#pieceBytesMax)
       if (this.#lengthBytes === undefined) await this.#sendChunked(piece)
       else await this.#sendCounted(piece, this.#lengthBytes)
       this.#sentBytes += piece.byteLength
+      start += piece.byteLength
     }
   }
 
@@ -65,6 +72,7 @@ export class ChunkOutput {
     this.#exchange.write((response) => {
       isTaken = response.write(piece)
     })
+    this.#isBehind = !isTaken
     if (!isTaken) await this.#writable()
   }
 
@@ -84,6 +92,11 @@ export class ChunkOutput {
       })
       if (!isTaken && !this.#exchange.isGone) await this.#writable()
     }
+  }
+
+  get #pieceBytesMax(): number {
+    if (this.#lengthBytes !== undefined) return pieceBytesMax
+    return this.#isBehind ? behindBytesMax : chunkBytesMax
   }
 
   #writable(): Promise<void> {

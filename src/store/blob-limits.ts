@@ -38,9 +38,12 @@ export function isInVain(error: unknown, part: BlobPart): boolean {
   return part.size === null && error instanceof Problem && error.code === 'too_large'
 }
 
-/** Whether nobody will ever own an image that was refused so. */
-export function isRefusedForGood(error: unknown): boolean {
-  return error instanceof Problem && !['storage', 'overloaded', 'conflict', 'bug'].includes(error.code)
+/**
+ * Whether what came is of use to nobody when its image was refused so: nobody ever owns it, or goes on with a part of which
+ * nobody had said how large it is.
+ */
+export function isRefusedForGood(error: unknown, part: BlobPart): boolean {
+  return part.size === null || (error instanceof Problem && !['storage', 'overloaded', 'bug'].includes(error.code))
 }
 
 /** Whether that is all: to be asked behind the last piece. */

@@ -1,6 +1,6 @@
 import { createHash, type Hash } from 'node:crypto'
 import { rmSync, statSync } from 'node:fs'
-import { type FileHandle, link, open, readdir, rename, rm, stat } from 'node:fs/promises'
+import { type FileHandle, link, open, readdir, rename, rm, stat, truncate } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isMissing } from '#store/missing'
 import { saySynced, syncedLength } from '#store/synced-length'
@@ -68,6 +68,15 @@ export class BlobParts {
   async keep(name: string, part: OpenPart): Promise<void> {
     await part.handle.datasync()
     await saySynced(lengthOf(this.fileOf(name)), part.received)
+  }
+
+  /** Of what was being written when the disk refused, there is what was kept. */
+  async cutOff(name: string): Promise<void> {
+    this.#hashes.delete(name)
+    const file = this.fileOf(name)
+    const bytes = await syncedLength(lengthOf(file))
+    if (bytes === 0) await this.remove(name)
+    else if (((await this.#statOf(file))?.size ?? 0) > bytes) await truncate(file, bytes)
   }
 
   /** It stays as it is, to be gone on with. */

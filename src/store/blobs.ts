@@ -79,7 +79,7 @@ class FileBlobs implements BlobStore {
     try {
       const came = await this.#receive(name, part, pieces)
       const { image } = came
-      if (image) await this.#own(name, () => own(image))
+      if (image) await this.#own(name, part, () => own(image))
       return came
     } finally {
       this.#underWay.delete(name)
@@ -187,17 +187,17 @@ class FileBlobs implements BlobStore {
     try {
       for await (const piece of pieces) {
         mayGrow(opened.received + piece.byteLength, part, this.#options.bytesMax)
-        await this.#written(name, () => this.#append(name, opened, piece))
+        await this.#written(name, part, () => this.#append(name, opened, piece))
       }
     } catch (error) {
       const parts = this.#parts
       const left = () => (isInVain(error, part) ? parts.remove(name) : parts.rest(name, opened))
-      if (!(error instanceof DiskRefused)) await this.#written(name, left).catch(() => {})
+      if (!(error instanceof DiskRefused)) await this.#written(name, part, left).catch(() => {})
       throw asked(error)
     }
     try {
-      if (isWhole(opened.received, part)) return await this.#written(name, () => this.#finish(name, opened))
-      await this.#written(name, () => this.#parts.rest(name, opened))
+      if (isWhole(opened.received, part)) return await this.#written(name, part, () => this.#finish(name, opened))
+      await this.#written(name, part, () => this.#parts.rest(name, opened))
       return { received: opened.received }
     } catch (error) {
       throw asked(error)
@@ -228,12 +228,12 @@ class FileBlobs implements BlobStore {
     return { received: opened.received, image: { sha256, size: opened.received } }
   }
 
-  async #own(name: string, own: () => Promise<void>): Promise<void> {
+  async #own(name: string, part: BlobPart, own: () => Promise<void>): Promise<void> {
     const letGo = () => this.#letGo(name).catch((error) => this.#problemOf(error))
     try {
       await own()
     } catch (error) {
-      if (isRefusedForGood(error)) await letGo()
+      if (isRefusedForGood(error, part)) await letGo()
       throw error
     }
     await letGo()
@@ -271,12 +271,13 @@ class FileBlobs implements BlobStore {
     return join(this.#images, sha256)
   }
 
-  /** A step that writes: when the disk refuses, the part is no more. */
-  async #written<T>(name: string, step: () => Promise<T>): Promise<T> {
+  /** A step that writes: when the disk refuses, as much is left of the part as was kept, if anybody can go on with it. */
+  async #written<T>(name: string, { size }: BlobPart, step: () => Promise<T>): Promise<T> {
     try {
       return await step()
     } catch (error) {
-      await this.#parts.remove(name).catch(() => undefined)
+      const left = size === null ? this.#parts.remove(name) : this.#parts.cutOff(name)
+      await left.catch(() => undefined)
       throw new DiskRefused(this.#problemOf(error))
     }
   }

@@ -80,7 +80,7 @@ async function openLevel(folder: string, torn: (said: string) => void): Promise<
     foldersOpen.add(found)
     home = found
     await refuseHalfMade(found)
-    if (await isGone(found)) throw new StorageFailure('damaged', goneText(found))
+    if (await isGone(found)) throw new NamedDamage(goneText(found))
     await mustBeWhole(found, torn)
     await beginDatabase(join(found, 'db'))
     const database = new Level<string, Uint8Array>(join(found, 'db'), {
@@ -106,10 +106,10 @@ export const restoringFolder = 'restoring'
 
 async function refuseHalfMade(folder: string): Promise<void> {
   const names = await readdir(folder)
-  if (names.includes(restoringFolder)) throw new StorageFailure('damaged', halfRestored(folder))
+  if (names.includes(restoringFolder)) throw new NamedDamage(halfRestored(folder))
   if (names.includes(repairingFolder)) {
     const said = 'a repair is under way here, or did not come to its end; if none is, run it again'
-    throw new StorageFailure('damaged', `${folder}: ${said}: npm run admin -- repair`)
+    throw new NamedDamage(`${folder}: ${said}: npm run admin -- repair`)
   }
 }
 
@@ -135,12 +135,12 @@ async function mustBeWhole(folder: string, torn: (said: string) => void): Promis
       for (const said of found.torn) torn(said)
       return
     }
-    if (looks === looksMax) throw new DamagedFiles(damagedText(folder, found.damage))
+    if (looks === looksMax) throw new NamedDamage(damagedText(folder, found.damage))
   }
 }
 
-/** It is said of which files. */
-class DamagedFiles extends StorageFailure {
+/** It is said what is damaged, or half made, and what to do. */
+class NamedDamage extends StorageFailure {
   constructor(message: string, options?: { cause?: unknown }) {
     super('damaged', message, options)
   }
@@ -151,9 +151,9 @@ class DamagedFiles extends StorageFailure {
  * anything may fail of that. To be asked when the folder is closed: all of the database is read.
  */
 export async function damageBehind(error: unknown, folder: string): Promise<unknown> {
-  if (error instanceof DamagedFiles || (error instanceof StorageFailure && error.code !== 'damaged')) return error
+  if (error instanceof NamedDamage || (error instanceof StorageFailure && error.code !== 'damaged')) return error
   const { damage } = await checkDatabase(join(resolve(folder), 'db'), 'whole').catch(() => ({ damage: [] }))
-  return damage.length > 0 ? new DamagedFiles(damagedText(folder, damage), { cause: error }) : error
+  return damage.length > 0 ? new NamedDamage(damagedText(folder, damage), { cause: error }) : error
 }
 
 const damageShown = 3

@@ -70,10 +70,16 @@ class MemoryBlobs implements BlobStore {
     underWay.add(name)
     try {
       const stored = this.#partOf(name, part)
+      const before = { ...stored, pieces: [...stored.pieces] }
       for await (const piece of pieces) {
         mayGrow(stored.received + piece.byteLength, part, this.#options.bytesMax)
         if (underWay !== this.#underWay) throw new Problem('storage')
-        this.#append(name, stored, piece)
+        if (this.#options.isFull?.()) {
+          if (part.size === null) this.#parts.delete(name)
+          else this.#parts.set(name, before)
+          throw new Problem('storage')
+        }
+        this.#append(stored, piece)
       }
       if (underWay !== this.#underWay) throw new Problem('storage')
       if (!isWhole(stored.received, part)) return { received: stored.received }
@@ -81,7 +87,7 @@ class MemoryBlobs implements BlobStore {
       try {
         await own(image)
       } catch (error) {
-        if (isRefusedForGood(error) && underWay === this.#underWay) this.#parts.delete(name)
+        if (isRefusedForGood(error, part) && underWay === this.#underWay) this.#parts.delete(name)
         throw error
       }
       if (underWay === this.#underWay) this.#parts.delete(name)
@@ -143,11 +149,7 @@ class MemoryBlobs implements BlobStore {
     return part
   }
 
-  #append(name: string, part: Part, piece: Uint8Array): void {
-    if (this.#options.isFull?.()) {
-      this.#parts.delete(name)
-      throw new Problem('storage')
-    }
+  #append(part: Part, piece: Uint8Array): void {
     part.pieces.push(piece.slice())
     part.received += piece.byteLength
     part.changedAt = this.#now()

@@ -130,14 +130,14 @@ export class ImageUses {
   /**
    * Keeps an image that came while its release is being stored, which is `work`: others may end their use of the same bytes
    * meanwhile. When nothing names it then, it goes.
-   * @throws Problem `conflict` when it had just been taken away; what `work` throws
+   * @throws Problem `overloaded` when it had just been taken away; what `work` throws
    */
   async keepWhile<Value>(sha256: string, work: () => Promise<Value>): Promise<Value> {
     this.#holds.set(sha256, (this.#holds.get(sha256) ?? 0) + 1)
     try {
       await Promise.allSettled([this.#removals.get(sha256), this.#sweep])
       if ((await this.#parts.images.sizeOf(sha256)) === undefined) {
-        throw new Problem('conflict', 'the same image was being deleted: try again')
+        throw new Problem('overloaded', 'the same image was being deleted: try again')
       }
       this.#lost.delete(sha256)
       return await work()

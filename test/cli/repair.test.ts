@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -56,6 +56,13 @@ test('damage in the middle of the log stops the start, which names the place and
   expect(await run.ended).toBe(1)
   expect(run.output).toContain(`the database is damaged: ${log} is damaged at byte`)
   expect(run.output).toContain('npm run admin -- repair')
+  // Whoever repairs it now is not told to begin again.
+  mkdirSync(join(server.dataFolder, 'repairing'))
+  const other = new ServerRun({ DATA_DIR: server.dataFolder })
+  expect(await other.ended).toBe(1)
+  expect(other.output).toContain('a repair is under way here')
+  expect(other.output).not.toContain('is damaged')
+  rmdirSync(join(server.dataFolder, 'repairing'))
   expect(await findings()).toMatchObject([
     { verdict: 'wrong', said: expect.stringContaining(log), todo: expect.stringContaining('npm run admin -- repair') },
   ])

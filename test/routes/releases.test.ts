@@ -1,4 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { releasesMax } from '#model/release'
+import { memoryPlace } from '#store/memory'
 import { FirmwareGround, imageBytesMax, onUpdates, sha256Of } from '#test/routes/firmware-ground'
 
 /** Contract 6, embedded update server: releases and their images. */
@@ -174,6 +176,34 @@ describe('in parts', () => {
     })
     expect((await ground.call('GET', at)).status).toBe(200)
     expect((await asked()).json).toEqual({ received: image.length, size: image.length })
+  })
+
+  test('one whose image is lost comes again', async () => {
+    const place = memoryPlace()
+    await ground.close()
+    ground = await FirmwareGround.open({}, place)
+    expect((await ground.upload(at, image)).status).toBe(201)
+    await ground.close()
+    // The database alone is there again.
+    ground = await FirmwareGround.open({}, place)
+    expect(await sizeOf(image)).toBeUndefined()
+    expect((await asked()).json).toEqual({ received: 0, size: image.length })
+    expect((await part(0, 30_000)).json).toEqual({ received: 30_000, size: image.length })
+    expect((await asked()).json).toEqual({ received: 30_000, size: image.length })
+    const last = await part(30_000, image.length)
+    expect([last.status, last.json.sha256, await sizeOf(image)]).toEqual([200, sha256Of(image), image.length])
+    expect((await asked()).json).toEqual({ received: image.length, size: image.length })
+  })
+
+  test('one that is refused for good leaves nothing of its image', async () => {
+    for (let count = 0; count < releasesMax; count++) {
+      expect((await ground.upload(`${releases}/1.0.${count}`, 'x')).status).toBe(201)
+    }
+    expect((await part(0, 30_000)).status).toBe(202)
+    const last = await part(30_000, image.length)
+    expect([last.status, last.json]).toEqual([409, { error: `a project has at most ${releasesMax} releases` }])
+    expect((await ground.call('DELETE', `${releases}/1.0.0`)).status).toBe(204)
+    expect((await asked()).json).toEqual({ received: 0, size: image.length })
   })
 
   test('one that does not go on is refused, and one from the beginning begins anew', async () => {

@@ -1,5 +1,5 @@
 import { type ExecFileOptions, execFile } from 'node:child_process'
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { Agent, get, type IncomingMessage } from 'node:http'
 import { connect } from 'node:net'
 import { join } from 'node:path'
@@ -75,6 +75,14 @@ describe.runIf(isInside)('inside', () => {
     yield whole.subarray(1_000_000)
   }
 
+  let askedBytes = 0
+  async function* asked() {
+    for await (const chunk of chunksOf([30_000])) {
+      askedBytes += chunk.byteLength
+      yield chunk
+    }
+  }
+
   beforeAll(async () => {
     const length = { 'Content-Length': String(answerBytes) }
     door = await openDoor({
@@ -83,6 +91,7 @@ describe.runIf(isInside)('inside', () => {
         route('GET', '/pieces', () => ({ status: 200, chunks: chunksOf([30_000]) })),
         route('GET', '/mixed', () => ({ status: 200, chunks: chunksOf([65_544, 8, 16_001, 700_000]) })),
         route('GET', '/counted', () => ({ status: 200, headers: length, chunks: chunksOf([30_000, 100_000]) })),
+        route('GET', '/asked', () => ({ status: 200, chunks: asked() })),
         route('GET', '/slow', () => ({ status: 200, chunks: slowly() })),
         route('GET', '/headed', () => ({
           status: 200,
@@ -150,6 +159,40 @@ describe.runIf(isInside)('inside', () => {
         else if (bytes < 1_000_000 && random.below(10) < 3) await new Promise((resolve) => setTimeout(resolve, 3))
       }
       expect(bytes).toBe(answerBytes)
+    }
+  })
+
+  test('of what nobody takes yet, no more is kept than some chunks, however long the answer', async () => {
+    // The kernel says that it takes some where there is room for less than a chunk.
+    const settings = {
+      '/proc/sys/net/ipv4/tcp_wmem': '4096 16384 16384',
+      '/proc/sys/net/ipv4/tcp_rmem': '4096 8192 8192',
+    }
+    const before = Object.keys(settings).map((setting) => [setting, readFileSync(setting, 'utf8')] as const)
+    const put = (each: Iterable<readonly [string, string]>) => {
+      for (const [setting, value] of each) writeFileSync(setting, value)
+    }
+    const link = (mtu: number) => promisify(execFile)('ip', ['link', 'set', 'lo', 'mtu', `${mtu}`])
+    await link(1_500)
+    put(Object.entries(settings))
+    askedBytes = 0
+    let [bytes, keptMax] = [0, 0]
+    const buffer = Buffer.alloc(2_048)
+    const callback = (count: number) => {
+      bytes += count
+      keptMax = Math.max(keptMax, askedBytes - bytes)
+      setTimeout(() => client.resume(), 0)
+      return false
+    }
+    const client = connect({ port: door.port, host: '127.0.0.1', onread: { buffer, callback } })
+    try {
+      client.write('GET /api/v1/asked HTTP/1.1\r\nHost: a\r\n\r\n')
+      await until(() => bytes > answerBytes)
+      expect(keptMax).toBeLessThan(250_000)
+    } finally {
+      client.destroy()
+      put(before)
+      await link(65_536)
     }
   })
 

@@ -237,19 +237,21 @@ export function blobSuite(name: string, open: () => Promise<BlobStage>): void {
       expect(found).toEqual([hashOf(other), hashOf(bytes), hashOf(other)])
     })
 
-    test.each<[string, Error, number]>([
-      ['the bytes are wrong', new Problem('bad_request'), 0],
-      ['he may not', new Problem('forbidden'), 0],
-      ['the disk refuses', new Problem('storage'), 10],
-      ['the image just went', new Problem('conflict'), 10],
-      ['something is broken', new Error('broken'), 10],
-    ])('what cannot be owned because %s', async (_, failed, kept) => {
+    test.each<[string, Error, number | null, number]>([
+      ['the bytes are wrong', new Problem('bad_request'), 10, 0],
+      ['he may not', new Problem('forbidden'), 10, 0],
+      ['other bytes are there, or too many releases', new Problem('conflict'), 10, 0],
+      ['the disk refuses', new Problem('storage'), 10, 10],
+      ['the image just went', new Problem('overloaded'), 10, 10],
+      ['something is broken', new Error('broken'), 10, 10],
+      ['the disk refuses what nobody can go on with', new Problem('storage'), null, 0],
+    ])('what cannot be owned because %s', async (_, failed, size, kept) => {
       const own = async () => {
         // Another of its name waits until that is clear.
         await expect(put(bytesOf(10))).rejects.toMatchObject({ code: 'conflict' })
         throw failed
       }
-      await expect(store.receive('a', whole, piecesOf(bytesOf(10)), own)).rejects.toBe(failed)
+      await expect(store.receive('a', { from: 0, size }, piecesOf(bytesOf(10)), own)).rejects.toBe(failed)
       expect(await store.receivedOf('a')).toBe(kept)
       // It is not sent once more.
       const again = { from: kept, size: 10 }

@@ -190,7 +190,7 @@ describe('a disk without room', () => {
     await rm(folder, { recursive: true })
   })
 
-  test('that fills up meanwhile: of the part nothing is kept, and others go on', async (context) => {
+  test('that fills up meanwhile: of the part there is what was answered, and others go on', async (context) => {
     const disk = newFolder()
     try {
       execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=100m', 'tmpfs', disk], { stdio: 'pipe' })
@@ -216,6 +216,14 @@ describe('a disk without room', () => {
       await expect(store.receive('a', { from: 0, size: null }, filling())).rejects.toMatchObject({ code: 'storage' })
       expect(await readdir(join(disk, 'uploads'))).toEqual([])
       await rm(join(disk, 'other'))
+      // What was answered is there, and gone on with.
+      const said = { from: 0, size: 2 * MIB + 1001 }
+      const rest = { ...said, from: 1 }
+      expect(await store.receive('b', said, piecesOf(bytesOf(1)))).toEqual({ received: 1 })
+      await expect(store.receive('b', rest, filling())).rejects.toMatchObject({ code: 'storage' })
+      expect(await store.receivedOf('b')).toBe(1)
+      await rm(join(disk, 'other'))
+      await store.receive('b', rest, piecesOf(new Uint8Array(2 * MIB + 1000)))
       const { image } = await store.receive('a', { from: 0, size: null }, piecesOf(bytesOf(10)))
       expect(image?.sha256).toBe(hashOf(bytesOf(10)))
     } finally {

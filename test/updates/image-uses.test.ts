@@ -321,7 +321,7 @@ test('what comes again while it is being taken away is not taken for there', asy
     isStored = true
   })
   open()
-  await expect(during(stage.world, again)).rejects.toMatchObject({ code: 'conflict' })
+  await expect(during(stage.world, again)).rejects.toMatchObject({ code: 'overloaded' })
   expect(isStored).toBe(false)
   await stage.close()
 })
