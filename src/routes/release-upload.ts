@@ -32,7 +32,7 @@ export async function upload(context: RouteContext, call: UploadCall, key: Relea
   if (range?.part === null) {
     if (before && (call.query.sha256 ?? before.sha256) !== before.sha256) throw otherImage()
     // One that is lost can come again.
-    const isThere = before !== undefined && !context.imageUses.isLost(before.sha256)
+    const isThere = before !== undefined && (await context.images.sizeOf(before.sha256)) === before.size
     const received = isThere ? range.size : await context.images.receivedOf(name)
     if (isThere || received !== range.size) return standing(body, received, range.size)
     // All of it is there, and no release: who took the last byte in could not make one. There is nothing left to send.

@@ -13,7 +13,7 @@ export interface BlobStore {
    * Takes a part of what comes under a name, in order: `from` is its first byte, `size` the length of the whole, null when
    * that is the end of this part. Not the last one: how much there is now. What came before the pieces failed is kept for a
    * day, and goes on from there, also after a restart; of a failed write, what was on the disk before
-   * it. From 0 it begins anew, whatever there is. One at a time for a name.
+   * it, unless the disk is full; of what was to be of any size, nothing. From 0 it begins anew, whatever there is. One at a time for a name.
    *
    * No pieces, where all is there already, make the image of it: its maker may have died before he could.
    *

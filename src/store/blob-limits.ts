@@ -30,20 +30,14 @@ export function mayGrow(received: number, part: BlobPart, bytesMax: number): voi
   if (received > bytesMax) throw tooLarge(bytesMax)
 }
 
-/**
- * Whether what came is of use to nobody: an image that turned out too large when nobody had said how large it is. One whose
- * size was said is gone on with.
- */
-export function isInVain(error: unknown, part: BlobPart): boolean {
-  return part.size === null && error instanceof Problem && error.code === 'too_large'
+/** Whether what came is of use to nobody when it was broken off: only what is of a size that was said is gone on with. */
+export function isInVain({ size }: BlobPart): boolean {
+  return size === null
 }
 
-/**
- * Whether what came is of use to nobody when its image was refused so: nobody ever owns it, or goes on with a part of which
- * nobody had said how large it is.
- */
+/** Whether what came is of use to nobody when its image was refused so: nobody ever owns it. */
 export function isRefusedForGood(error: unknown, part: BlobPart): boolean {
-  return part.size === null || (error instanceof Problem && !['storage', 'overloaded', 'bug'].includes(error.code))
+  return isInVain(part) || (error instanceof Problem && !['storage', 'overloaded', 'bug'].includes(error.code))
 }
 
 /** Whether that is all: to be asked behind the last piece. */

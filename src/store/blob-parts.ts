@@ -49,10 +49,8 @@ export class BlobParts {
     return bytes <= found.size ? bytes : 0
   }
 
-  /** To go on behind `received` bytes, which are there; at 0 anew. What is behind them was never told to be there. */
+  /** To go on behind `received` bytes, which are there; 0: none is. What is behind them was never told to be there. */
   async open(name: string, received: number): Promise<OpenPart> {
-    // One that is whole may be an image by now: that file stays as it is.
-    if (received === 0) await this.remove(name)
     const handle = await open(this.fileOf(name), received === 0 ? 'wx+' : 'r+', 0o600)
     try {
       const { size } = await handle.stat()

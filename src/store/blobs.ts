@@ -168,6 +168,8 @@ class FileBlobs implements BlobStore {
       await this.#sweepParts()
       const received = await this.#parts.receivedOf(name)
       mustGoOn(part.from, received)
+      // It begins anew, and takes no room; as an image it may have another name, under which it stays as it is.
+      if (part.from === 0) await this.#parts.remove(name)
       await this.#askForRoom(part.size === null ? 0 : part.size - part.from)
       return this.#parts.open(name, part.from)
     })
@@ -191,7 +193,7 @@ class FileBlobs implements BlobStore {
       }
     } catch (error) {
       const parts = this.#parts
-      const left = () => (isInVain(error, part) ? parts.remove(name) : parts.rest(name, opened))
+      const left = () => (isInVain(part) ? parts.remove(name) : parts.rest(name, opened))
       if (!(error instanceof DiskRefused)) await this.#written(name, part, left).catch(() => {})
       throw asked(error)
     }
@@ -271,12 +273,16 @@ class FileBlobs implements BlobStore {
     return join(this.#images, sha256)
   }
 
-  /** A step that writes: when the disk refuses, as much is left of the part as was kept, if anybody can go on with it. */
-  async #written<T>(name: string, { size }: BlobPart, step: () => Promise<T>): Promise<T> {
+  /**
+   * A step that writes: when the disk refuses, as much is left of the part as was kept; of one that met a full disk nothing,
+   * which would only keep it full.
+   */
+  async #written<T>(name: string, part: BlobPart, step: () => Promise<T>): Promise<T> {
     try {
       return await step()
     } catch (error) {
-      const left = size === null ? this.#parts.remove(name) : this.#parts.cutOff(name)
+      const isFull = failureFrom(error, this.#options.folder).code === 'full'
+      const left = isFull || isInVain(part) ? this.#parts.remove(name) : this.#parts.cutOff(name)
       await left.catch(() => undefined)
       throw new DiskRefused(this.#problemOf(error))
     }

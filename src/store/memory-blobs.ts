@@ -70,16 +70,10 @@ class MemoryBlobs implements BlobStore {
     underWay.add(name)
     try {
       const stored = this.#partOf(name, part)
-      const before = { ...stored, pieces: [...stored.pieces] }
       for await (const piece of pieces) {
         mayGrow(stored.received + piece.byteLength, part, this.#options.bytesMax)
         if (underWay !== this.#underWay) throw new Problem('storage')
-        if (this.#options.isFull?.()) {
-          if (part.size === null) this.#parts.delete(name)
-          else this.#parts.set(name, before)
-          throw new Problem('storage')
-        }
-        this.#append(stored, piece)
+        this.#append(name, stored, piece)
       }
       if (underWay !== this.#underWay) throw new Problem('storage')
       if (!isWhole(stored.received, part)) return { received: stored.received }
@@ -93,7 +87,7 @@ class MemoryBlobs implements BlobStore {
       if (underWay === this.#underWay) this.#parts.delete(name)
       return { received: stored.received, image }
     } catch (error) {
-      if (isInVain(error, part)) this.#parts.delete(name)
+      if (isInVain(part)) this.#parts.delete(name)
       throw error
     } finally {
       underWay.delete(name)
@@ -149,7 +143,11 @@ class MemoryBlobs implements BlobStore {
     return part
   }
 
-  #append(part: Part, piece: Uint8Array): void {
+  #append(name: string, part: Part, piece: Uint8Array): void {
+    if (this.#options.isFull?.()) {
+      this.#parts.delete(name)
+      throw new Problem('storage')
+    }
     part.pieces.push(piece.slice())
     part.received += piece.byteLength
     part.changedAt = this.#now()

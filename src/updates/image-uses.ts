@@ -81,14 +81,17 @@ export class ImageUses {
       await this.#read(isLate)
       if (isLate()) return
       this.#isRead = true
+      await this.#lookForLost(isLate)
+      if (isLate()) return
       this.#sweep = images.sweep(
         (sha256) => this.isNamed(sha256),
         (bytes) => this.#partsOf(bytes),
       )
       await this.#sweep
+      if (isLate()) return
+      this.#sizes.clear()
       // What came a moment ago is not swept.
       this.#removeUnsure()
-      await this.#lookForLost(isLate)
     } catch (error) {
       // After a failed write it is opened again when the store was read.
       if (isLate() || !system.gate.isOpen) return
@@ -188,10 +191,10 @@ export class ImageUses {
     }
   }
 
-  /** Under what those of the images that were read may have come that are so long, and still have a release. */
+  /** Under what those of the images that were read may have come that are so long, are there, and still have a release. */
   *#partsOf(bytes: number): Iterable<string> {
     for (const [sha256, size] of this.#sizes) {
-      if (size !== bytes) continue
+      if (size !== bytes || this.#lost.has(sha256)) continue
       for (const name of this.#names.get(sha256) ?? []) {
         const [tenant = '', project = '', ...release] = name.split('/')
         yield partNameOf(this.#parts.system, tenant, project, release.join('/'), size)
@@ -213,7 +216,6 @@ export class ImageUses {
         found.push({ sha256, releases: [...names], bytes })
       }
     }
-    this.#sizes.clear()
     if (found.length > 0) this.#parts.lost(found)
   }
 

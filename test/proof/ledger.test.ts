@@ -111,6 +111,23 @@ describe('books about what a server acknowledged', () => {
     expect((await ledger.settle()).join()).toMatch(said)
   })
 
+  test('say to whom it matters that nobody knows what became of it', async () => {
+    const heard: number[] = []
+    for (const status of [200, 409, 503, 504]) {
+      const refused = () => heard.push(status)
+      const { server, ledger } = opened({
+        slots: ['one'],
+        busy: [409],
+        wish: (...asked) => ({ ...kind.wish(...asked), refused }),
+      })
+      server.ask = async () => ({ status, headers: {}, text: '' })
+      await ledger.takeTurns(() => {})
+      server.ask = ForgetfulServer.prototype.ask
+      expect(ledger.counts.acknowledged).toBe(status === 200 ? 1 : 0)
+    }
+    expect(heard).toEqual([503, 504])
+  })
+
   test('find an id that is given again', async () => {
     const { server, ledger } = opened()
     await life(server, ledger, 2)

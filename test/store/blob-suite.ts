@@ -326,6 +326,12 @@ export function blobSuite(name: string, open: () => Promise<BlobStage>): void {
       await expect(more).rejects.toMatchObject({ ...tooLarge, message: 'more than 9 bytes came' })
     })
 
+    test('of one whose size was not said nothing is left when it is broken off', async () => {
+      const pieces = brokenOff(bytesOf(20_000), broken)
+      await expect(store.receive('a', whole, pieces)).rejects.toBe(broken)
+      expect(await store.receivedOf('a')).toBe(0)
+    })
+
     test('of an image that turns out too large nothing is left, unless its size was said', async () => {
       await expect(put(bytesOf(bytesMax + 1))).rejects.toMatchObject({ code: 'too_large' })
       expect(await store.receivedOf('a')).toBe(0)

@@ -1,9 +1,9 @@
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmdirSync } from 'node:fs'
-import { link, mkdir, readdir, rm, stat, truncate, writeFile } from 'node:fs/promises'
+import { link, mkdir, open, readdir, rm, stat, truncate, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, type TestContext, test, vi } from 'vitest'
 import { fileBlobs } from '#store/blobs'
 import { blobSuite, bytesMax, bytesOf, hashOf, piecesOf } from '#test/store/blob-suite'
 
@@ -165,6 +165,52 @@ describe('files', () => {
   })
 })
 
+/** A disk of its own, so small. */
+async function onDisk(size: string, context: TestContext, work: (disk: string) => Promise<void>): Promise<void> {
+  const disk = newFolder()
+  try {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${size}`, 'tmpfs', disk], { stdio: 'pipe' })
+  } catch (error) {
+    rmdirSync(disk)
+    if (process.env.CI) throw error
+    context.skip('a small disk could not be mounted (needs root)')
+  }
+  try {
+    await work(disk)
+  } finally {
+    execFileSync('umount', ['--lazy', disk])
+    rmdirSync(disk)
+  }
+}
+
+test.each([
+  ['is written', 'write'],
+  ['is to be on the disk', 'datasync'],
+])('where it fails that more %s, there is what was answered, and it goes on', async (_, step) => {
+  const folder = newFolder()
+  const { store, close } = await stageIn(folder)
+  await store.open()
+  const bytes = bytesOf(30_000)
+  const said = (from: number) => ({ from, size: bytes.length })
+  expect(await store.receive('a', said(0), piecesOf(bytes.subarray(0, 9000)))).toEqual({ received: 9000 })
+  const file = await open(join(folder, 'other'), 'w')
+  const spy = vi.spyOn(Object.getPrototypeOf(file), step as 'write')
+  await file.close()
+  async function* failing() {
+    yield bytes.subarray(9000, 20_000)
+    spy.mockRejectedValueOnce(Object.assign(new Error('too many open files'), { code: 'EMFILE' }))
+    yield bytes.subarray(20_000)
+  }
+  await expect(store.receive('a', said(9000), failing())).rejects.toMatchObject({ code: 'storage' })
+  spy.mockRestore()
+  expect(await store.receivedOf('a')).toBe(9000)
+  const [part] = (await readdir(join(folder, 'uploads'))).sort()
+  expect((await stat(join(folder, 'uploads', part ?? ''))).size).toBe(9000)
+  const { image } = await store.receive('a', said(9000), piecesOf(bytes.subarray(9000)))
+  expect(image?.sha256).toBe(hashOf(bytes))
+  await close()
+})
+
 describe('a disk without room', () => {
   test('refuses before it takes anything, and keeps what there is', async () => {
     const folder = newFolder()
@@ -190,16 +236,19 @@ describe('a disk without room', () => {
     await rm(folder, { recursive: true })
   })
 
-  test('that fills up meanwhile: of the part there is what was answered, and others go on', async (context) => {
-    const disk = newFolder()
-    try {
-      execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=100m', 'tmpfs', disk], { stdio: 'pipe' })
-    } catch (error) {
-      rmdirSync(disk)
-      if (process.env.CI) throw error
-      return context.skip('a small disk could not be mounted (needs root)')
-    }
-    try {
+  test('with room for an image is asked without what it begins anew', async (context) => {
+    await onDisk('100m', context, async (disk) => {
+      const store = fileBlobs({ folder: disk, bytesMax: 200 * MIB, headroomBytes: 0, now: Date.now })
+      await store.open()
+      const image = new Uint8Array(30 * MIB)
+      const whole = { from: 0, size: image.length }
+      expect(await store.receive('a', whole, piecesOf(image.subarray(MIB * 10), MIB))).toEqual({ received: 20 * MIB })
+      expect((await store.receive('a', whole, piecesOf(image, MIB))).image?.size).toBe(image.length)
+    })
+  })
+
+  test('that fills up meanwhile: of the part nothing is kept, and others go on', async (context) => {
+    await onDisk('100m', context, async (disk) => {
       const store = fileBlobs({ folder: disk, bytesMax: 200 * MIB, headroomBytes: 0, now: Date.now })
       await store.open()
       async function* endless() {
@@ -216,19 +265,15 @@ describe('a disk without room', () => {
       await expect(store.receive('a', { from: 0, size: null }, filling())).rejects.toMatchObject({ code: 'storage' })
       expect(await readdir(join(disk, 'uploads'))).toEqual([])
       await rm(join(disk, 'other'))
-      // What was answered is there, and gone on with.
-      const said = { from: 0, size: 2 * MIB + 1001 }
+      // Of one whose size was said neither: it would keep others from coming.
+      const said = { from: 0, size: 2 * MIB }
       const rest = { ...said, from: 1 }
       expect(await store.receive('b', said, piecesOf(bytesOf(1)))).toEqual({ received: 1 })
       await expect(store.receive('b', rest, filling())).rejects.toMatchObject({ code: 'storage' })
-      expect(await store.receivedOf('b')).toBe(1)
+      expect(await readdir(join(disk, 'uploads'))).toEqual([])
       await rm(join(disk, 'other'))
-      await store.receive('b', rest, piecesOf(new Uint8Array(2 * MIB + 1000)))
       const { image } = await store.receive('a', { from: 0, size: null }, piecesOf(bytesOf(10)))
       expect(image?.sha256).toBe(hashOf(bytesOf(10)))
-    } finally {
-      execFileSync('umount', ['--lazy', disk])
-      rmdirSync(disk)
-    }
+    })
   })
 })

@@ -165,6 +165,9 @@ test('at a start what is named and not there, or of another length, is said, unt
     { sha256: sha('c'), releases: ['default/boiler/0//1.0.99'], bytes: 7 },
   ])
   expect(['a', 'b', 'c'].map((image) => stage.uses.isLost(sha(image)))).toEqual([false, true, true])
+  // What has come anew of the others is of use.
+  const ofA = partNameOf(stage.system, 'default', 'boiler', '0//1.0.97', releaseOf('1.0.97').size)
+  expect(stage.images.owned).toEqual([[], [ofA]])
   stage.images.there.add(sha('b'))
   await during(
     stage.world,

@@ -43,12 +43,15 @@ class Upload {
   readonly #path: string
   /** Bytes beside the database that are no release yet, as far as answers and looks have told. */
   #waiting = 0
+  /** The disk refused a part: then nothing of its image is kept. */
+  #isRefused = false
 
   constructor(firmware: string) {
     this.#path = `${path}/${firmware}`
   }
 
   wish(found: Found | undefined, number: number, random: SeededRandom): Wish {
+    this.#isRefused = false
     const before = uploadedIn(found?.held)
     if (before?.bytes === imageBytes)
       return { method: 'DELETE', path: this.#path, held: undefined, heard: () => this.#keep(0) }
@@ -70,7 +73,8 @@ class Upload {
     if (!after || bytes === (before?.bytes ?? 0)) return this.#standing(api, before, bytes)
     if (bytes === after.bytes) return foundOf(after, bytes)
     const from = after.number === before?.number ? before.bytes : 0
-    if (bytes < from || bytes > after.bytes) return foundOf(undefined, bytes)
+    const isPartOfIt = (bytes >= from || (bytes === 0 && this.#isRefused)) && bytes < after.bytes
+    if (!isPartOfIt) return foundOf(undefined, bytes)
     // In a copy nothing is said of the bytes that nobody acknowledged.
     if (api.isCopy) return found
     await this.#goOn(api, after, bytes)
@@ -100,6 +104,9 @@ class Upload {
       body: imageOf(number, imageBytes).subarray(from, bytes),
       held: wordsOf({ number, bytes }),
       heard: () => this.#keep(bytes),
+      refused: () => {
+        this.#isRefused = true
+      },
       // Where it ended something else is expected.
       isOnceOnly: true,
     }

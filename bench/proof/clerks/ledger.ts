@@ -27,6 +27,8 @@ export interface Wish {
   readonly refusal?: number
   /** Hears the answer when it is done: what is to be used later. */
   readonly heard?: (answer: HttpAnswer) => void
+  /** Hears that it was refused for now, or that nobody knows: 503, 504. */
+  readonly refused?: () => void
 }
 
 /** One kind of write: slots that a clerk each changes again and again, and how to look at all of them at once. */
@@ -223,7 +225,10 @@ export class Ledger {
     // Gone with the server: what became of it shows when there is one again.
     const answer = await this.#ask(pending).catch(() => undefined)
     // Refused for now, or nobody knows: it may be there all the same when the store is read anew, or a device may have done it.
-    if (!answer || answer.status === 503 || answer.status === 504) return
+    if (!answer || answer.status === 503 || answer.status === 504) {
+      if (answer) wish.refused?.()
+      return
+    }
     past.answeredAt = nowOf()
     this.#answered(slot, entry, answer)
     past.left = entry.found
