@@ -10,6 +10,12 @@ const value = fc
     fc.integer(),
     fc.maxSafeInteger(),
     fc.double({ noNaN: true, noDefaultInfinity: true }),
+    fc.float({ noNaN: true, noDefaultInfinity: true }),
+    // As people say them, and the next ones to these.
+    fc
+      .tuple(fc.maxSafeInteger(), fc.nat(17), fc.constantFrom(-1, 0, 0, 0, 1))
+      .map(([digits, places, next]) => (digits / 10 ** places) * (1 + next * Number.EPSILON)),
+    fc.constantFrom(999_999_999.999999, 999_999_999.9999999, 1e9 + 0.1, 0.000001, 0.0000001, -0.5, 1e15 + 0.5),
     fc.constantFrom(0, 9, 10, 99, 100, 0x7fffffff, 0x80000000, 0xffffffff, 1e21, 1.5e-300, -1.2345678901234568e-300),
   )
   .map((number) => number + 0)
