@@ -3,11 +3,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { defaultTenant } from '#actors/tenant/address'
-import { assemble } from '#src/assembly'
 import { keys } from '#store/keys'
 import { levelPlace } from '#store/level'
 import { pack } from '#store/record-codec'
-import { world } from '#test/server/door'
+import { FirmwareGround } from '#test/routes/firmware-ground'
 
 test('a start that fails of what it reads gives the folder back', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'assembly-'))
@@ -16,16 +15,7 @@ test('a start that fails of what it reads gives the folder back', async () => {
     const storage = await place.open()
     await storage.write([{ key: keys.redo(defaultTenant), value: pack('nonsense') }], { sync: true })
     await storage.close()
-    const assembly = assemble({
-      world,
-      place,
-      publisher: { publish: () => {} },
-      isSynced: false,
-      retention: { bytesMax: 2 ** 20, ageMsMax: 3_600_000 },
-      ticketLifetimeMs: 30_000,
-      log: { error: console.error, warn: () => {}, info: () => {}, debug: () => {} },
-    })
-    await expect(assembly.open()).rejects.toThrow()
+    await expect(FirmwareGround.open({}, place)).rejects.toThrow()
     await (await place.open()).close()
   } finally {
     rmSync(folder, { recursive: true })

@@ -30,8 +30,8 @@ export interface DeviceState {
   throttles: DeviceThrottles
   /**
    * By which rules it is known to be judged. Forgotten when others brought something, or were all that a turn was judged
-   * by: they may be these again before it is looked at. Worked out again when it is missing: no part of what is kept, shown or compared, and nothing for
-   * `apply` to look at.
+   * by: they may be these again before it is looked at. Worked out again when it is missing: no part of what is kept, shown
+   * or compared, and nothing for `apply` to look at.
    */
   rules: KnownRules | undefined
   /** The functions that it is known to be bound to. No part of what is kept either. */

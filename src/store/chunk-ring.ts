@@ -19,8 +19,9 @@ const slabBytesMax = 1024 * 1024
 
 /**
  * The latest chunks of one stream, one behind the other in slabs that go round: when there are enough of them, the next
- * chunk is written over the oldest ones. So a flood allocates nothing outside the heap: what is allocated there, V8
- * answers with whole rounds of the garbage collector, however large the heap (seen: half of all CPU with 10⁶ devices).
+ * chunk is written over the oldest ones. So a flood that lasts allocates nothing outside the heap: what is allocated there, V8
+ * answers with whole rounds of the garbage collector, however large the heap (seen: half of all CPU with 10⁶ devices), as it
+ * still does for some 8 MB of new slabs each until there are enough.
  */
 export class ChunkRing {
   readonly #bytesMax: number

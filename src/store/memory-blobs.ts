@@ -87,7 +87,7 @@ class MemoryBlobs implements BlobStore {
       if (underWay === this.#underWay) this.#parts.delete(name)
       return { received: stored.received, image }
     } catch (error) {
-      if (isInVain(part)) this.#parts.delete(name)
+      if (isInVain(part) && underWay === this.#underWay) this.#parts.delete(name)
       throw error
     } finally {
       underWay.delete(name)

@@ -3,7 +3,7 @@ import { mkdtempSync, rmdirSync } from 'node:fs'
 import { link, mkdir, open, readdir, rm, stat, truncate, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, expect, type TestContext, test, vi } from 'vitest'
+import { describe, expect, onTestFinished, type TestContext, test, vi } from 'vitest'
 import { fileBlobs } from '#store/blobs'
 import { blobSuite, bytesMax, bytesOf, hashOf, piecesOf } from '#test/store/blob-suite'
 
@@ -195,6 +195,7 @@ test.each([
   expect(await store.receive('a', said(0), piecesOf(bytes.subarray(0, 9000)))).toEqual({ received: 9000 })
   const file = await open(join(folder, 'other'), 'w')
   const spy = vi.spyOn(Object.getPrototypeOf(file), step as 'write')
+  onTestFinished(() => spy.mockRestore())
   await file.close()
   async function* failing() {
     yield bytes.subarray(9000, 20_000)
@@ -202,7 +203,6 @@ test.each([
     yield bytes.subarray(20_000)
   }
   await expect(store.receive('a', said(9000), failing())).rejects.toMatchObject({ code: 'storage' })
-  spy.mockRestore()
   expect(await store.receivedOf('a')).toBe(9000)
   const [part] = (await readdir(join(folder, 'uploads'))).sort()
   expect((await stat(join(folder, 'uploads', part ?? ''))).size).toBe(9000)
