@@ -21,7 +21,8 @@ const slabBytesMax = 1024 * 1024
  * The latest chunks of one stream, one behind the other in slabs that go round: when there are enough of them, the next
  * chunk is written over the oldest ones. So a flood that lasts allocates nothing outside the heap: what is allocated there, V8
  * answers with whole rounds of the garbage collector, however large the heap (seen: half of all CPU with 10⁶ devices), as it
- * still does for some 8 MB of new slabs each until there are enough.
+ * still does for some 8 MB of new slabs each until there are enough. Shared memory, which V8 does not count, is no way out:
+ * the native part of msgpackr reads at a wild address there.
  */
 export class ChunkRing {
   readonly #bytesMax: number

@@ -89,6 +89,14 @@ describe('a ring', () => {
     expect(ring.find(2_001)?.firstOffset).toBe(2_001)
   })
 
+  test('lies in memory of its own: native code that is handed shared memory may read what is not there', () => {
+    const ring = new ChunkRing(4 * MIB)
+    for (let offset = 1; offset <= 300; offset++) put(ring, offset, 10_000)
+    expect(ring.find(300)?.bytes.buffer).toBeInstanceOf(ArrayBuffer)
+    put(ring, 301, 2 * MIB)
+    expect(ring.find(301)?.bytes.buffer).toBeInstanceOf(ArrayBuffer)
+  })
+
   test('in which little happens takes little room', () => {
     const ring = new ChunkRing(64 * MIB)
     put(ring, 1, 100)
