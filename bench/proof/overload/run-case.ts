@@ -121,7 +121,8 @@ class CaseRun {
     this.#problems.push(...audit.problems)
     const back = recoveredAfter(seconds, endedAt, usual)
     const worst = worstOf(seconds, startedAt, endedAt)
-    const late = lateText(back, usual, this.#options.lookSeconds)
+    const after = seconds.filter(({ at }) => at >= endedAt)
+    const late = lateText(back, usual, this.#options.lookSeconds, after)
     if (memory.ownMib > capMib)
       this.#problems.push(`the server held ${memory.ownMib} MiB for itself, more than ${capMib}`)
     return {
@@ -267,13 +268,19 @@ export function caseText({ usual, ...report }: CaseReport): string {
   )
 }
 
-/** Undefined when it was back in time. */
-function lateText(back: number | undefined, { p99, allowed }: Usual, lookSeconds: number): string | undefined {
+/** Undefined when it was back in time. `after`: the seconds behind the overload. */
+function lateText(
+  back: number | undefined,
+  { p99, allowed }: Usual,
+  lookSeconds: number,
+  after: readonly Second[],
+): string | undefined {
   if (back !== undefined && back <= recoverWithinS) return undefined
   const limit = `${allowed.toFixed(1)} ms (${p99.toFixed(1)} before)`
+  const each = after.map((second) => second.p99.toFixed(1)).join(', ')
   return back === undefined
-    ? `p99 was not within ${limit} for ${goodInRow} seconds in a row, ${lookSeconds} s later`
-    : `p99 was within ${limit} only after ${back.toFixed(1)} s`
+    ? `p99 was not within ${limit} for ${goodInRow} seconds in a row, ${lookSeconds} s later; each second: ${each}`
+    : `p99 was within ${limit} only after ${back.toFixed(1)} s; each second: ${each}`
 }
 
 /** What the server itself calls a fault. */
