@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { type FileHandle, link, open, rename, stat } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
@@ -56,10 +57,7 @@ export async function pipeBackup(out: Writable, bytes: AsyncIterable<Uint8Array>
   try {
     return await readThrough(bytes, async (piece) => {
       if (out.write(piece)) return
-      await new Promise<void>((taken, failed) => {
-        out.once('drain', taken)
-        out.once('error', failed)
-      })
+      await once(out, 'drain')
     })
   } catch (error) {
     throw refusalFrom(error, 'standard output')
