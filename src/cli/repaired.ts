@@ -1,8 +1,8 @@
 import type { Repaired } from '#store/repair/repair'
 import type { Loss } from '#store/repair/salvage'
 
-/** Named one by one; all are among the JSON. */
-const namesShown = 20
+/** Named one by one, so that a table of every kind of record fits; all are among the JSON. */
+const namesShown = 40
 
 /** For people: what was mended, what is lost, and what to do now. */
 export function repairedText(folder: string, found: Repaired): string {
@@ -51,12 +51,12 @@ function rangeOf(from: number, to: number): string {
   return from === to ? `${from}` : `${from} to ${to}`
 }
 
-function lostLines({ after, upTo, behind = [] }: Loss): readonly string[] {
+function lostLines({ from, after, upTo, behind = [] }: Loss): readonly string[] {
   const named = [...new Set(behind.flatMap(({ key }) => nameOf(key) ?? []))].map(
     (name) => `what was stored last of ${name}`,
   )
   if (upTo === undefined) return named
-  return [...named, betweenText(after ?? '', upTo)]
+  return [...named, ...rangeLines(from ?? after ?? '', from === undefined, upTo)]
 }
 
 const kinds: Readonly<Record<string, string>> = {
@@ -70,7 +70,11 @@ const kinds: Readonly<Record<string, string>> = {
   'part/update': 'updates of firmware',
   'part/subscriber': 'subscriptions and mails',
   'part/delivery': 'mails to be sent',
+  'part/outbox': 'counts of mails',
   'part/action': 'actions',
+  'part/action_page': 'results of actions',
+  'part/signing_keys': 'keys that sign tokens',
+  'part/update_schedule': 'the schedule of updates',
   'part/idempotency': 'idempotency keys',
 }
 
@@ -82,6 +86,7 @@ const places: Readonly<Record<string, string>> = {
   shape: 'declarations of services',
   tell: 'messages between actors',
   epoch: 'epochs',
+  whole: 'marks of repairs',
 }
 
 /** What a key speaks of; nothing for what names nobody. */
@@ -93,20 +98,34 @@ function nameOf(key: string): string | undefined {
     : `${kinds[`${place}/${kind}`] ?? kind}: ${id} of tenant ${tenant}`
 }
 
-function whatOf(key: string): string {
+/** What begins with it is of one kind. */
+function prefixOf(key: string): string {
   const [place = '', kind = ''] = key.split('/')
-  return kinds[`${place}/${kind}`] ?? places[place] ?? place
+  return place === 'actor' || place === 'part' ? `${place}/${kind}` : place
 }
 
-function betweenText(after: string, upTo: string): string {
-  const what = whatOf(upTo)
-  const from = after === '' || whatOf(after) !== what ? '' : ` behind ${restOf(after)}`
-  return `${what}${from} up to ${restOf(upTo)}`
+function whatOf(prefix: string): string {
+  return kinds[prefix] ?? places[prefix] ?? 'other records'
+}
+
+/** A line for each kind of record that lies there. `begin` empty: nobody knows where it began; `isBehind`: itself it is there. */
+function rangeLines(begin: string, isBehind: boolean, upTo: string): readonly string[] {
+  const word = isBehind ? 'behind' : 'from'
+  const [first, last] = [prefixOf(begin), prefixOf(upTo)]
+  const end = `up to ${restOf(upTo)}`
+  if (first === last) return [`${whatOf(last)} ${word} ${restOf(begin)} ${end}`]
+  const between = Object.keys({ ...kinds, ...places }).filter((prefix) => prefix > first && prefix < last)
+  return [
+    ...(begin === '' ? [] : [`${whatOf(first)} ${word} ${restOf(begin)} on`]),
+    ...between.sort().map(whatOf),
+    `${whatOf(last)} ${end}`,
+  ]
 }
 
 /** Who or what, and of which tenant; without the rest of a key, which may be a secret's hash. */
 function restOf(key: string): string {
   const [place = '', first = '', second = '', third = ''] = key.split('/')
-  if (place === 'stream') return `${Number.parseInt(second, 16)} of tenant ${first}`
+  // LevelDB may have shortened a key that only has to lie behind others.
+  if (place === 'stream' && second !== '') return `${Number.parseInt(second.padEnd(14, '0'), 16)} of tenant ${first}`
   return third === '' ? [first, second].filter((part) => part !== '').join(' ') : `${third} of tenant ${second}`
 }

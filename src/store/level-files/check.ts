@@ -77,7 +77,7 @@ export async function readManifest(database: string, names: readonly string[]): 
  */
 export function missingOf(names: readonly string[], manifest: FoundManifest): readonly string[] {
   const { name, tables, logNumber, tornAt } = manifest
-  const lost = tables.filter(({ number }) => tableFileIn(names, number) === undefined)
+  const lost = missingTables(names, manifest)
   const isLogLost = logNumber !== 0 && !names.some((each) => /^\d+\.log$/.test(each) && numberIn(each) === logNumber)
   if (lost.length === 0 && !isLogLost) return []
   const known = new Set(tables.map(({ number }) => number))
@@ -92,6 +92,10 @@ export function missingOf(names: readonly string[], manifest: FoundManifest): re
     ...lost.map(({ number }) => `table ${number} is not there, and ${name} names it`),
     ...(isLogLost ? [`log ${logNumber} is not there, and ${name} names it`] : []),
   ]
+}
+
+export function missingTables(names: readonly string[], { tables }: Manifest): readonly NamedTable[] {
+  return tables.filter(({ number }) => tableFileIn(names, number) === undefined)
 }
 
 const tablePattern = /^\d+\.(ldb|sst)$/

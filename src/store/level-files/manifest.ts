@@ -1,9 +1,13 @@
 import { BadBytes, ByteCursor } from '#store/level-files/byte-cursor'
+import { userKey } from '#store/level-files/table-file'
 
 export interface NamedTable {
   readonly level: number
   readonly number: number
   readonly bytes: number
+  /** The smallest and the largest key in it. */
+  readonly from: string
+  readonly upTo: string
 }
 
 /** What a manifest comes to: which files are the database. */
@@ -81,13 +85,15 @@ function apply(
     case tags.newFile: {
       const level = cursor.varint()
       const number = cursor.varint()
-      tables.set(number, { level, number, bytes: cursor.varint() })
-      // The smallest and the largest key.
-      cursor.sized()
-      cursor.sized()
+      const bytes = cursor.varint()
+      tables.set(number, { level, number, bytes, from: textIn(cursor), upTo: textIn(cursor) })
       break
     }
     default:
       throw new BadBytes(`an edit of kind ${tag}`)
   }
+}
+
+function textIn(cursor: ByteCursor): string {
+  return userKey(cursor.sized()).toString()
 }

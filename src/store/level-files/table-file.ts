@@ -1,6 +1,6 @@
 import type { FileHandle } from 'node:fs/promises'
 import { BadBytes, ByteCursor } from '#store/level-files/byte-cursor'
-import { crc32c, maskedCrc32c, maskOf } from '#store/level-files/crc32c'
+import { checkedEnd, maskedCrc32c } from '#store/level-files/crc32c'
 import { unsnappy } from '#store/level-files/snappy'
 import { valueKind } from '#store/level-files/write-batch'
 
@@ -9,7 +9,9 @@ import { valueKind } from '#store/level-files/write-batch'
  * block has 5 bytes behind it: how it is packed, and a CRC-32C that LevelDB does not look at when it reads.
  */
 const footBytes = 48
-const behindBlock = 5
+export const behindBlock = 5
+/** 0: as it is, 1: by snappy. */
+const mostPacking = 1
 const magic = 0xdb4775248b80fb57n
 /** Ours have 4 KiB; a row that is larger has one of its own. */
 const blockBytesMax = 512 * 1024 * 1024
@@ -59,7 +61,10 @@ export async function scannedBlocks(file: FileHandle): Promise<readonly IndexedB
   const found: IndexedBlock[] = []
   let isAtBlock = true
   for (let begin = 0; begin < size - footBytes; ) {
-    const end = blockEnd(bytes, begin, isAtBlock ? scannedBytesMax : searchedBytesMax)
+    const bytesMax: number = isAtBlock ? scannedBytesMax : searchedBytesMax
+    // No block begins with two zeros: its first key shares nothing and is not empty, and what is packed says how long it is.
+    const isNone = bytes[begin] === 0 && bytes[begin + 1] === 0
+    const end = isNone ? undefined : blockEnd(bytes, begin, bytesMax)
     // Behind a block that is damaged the next one begins who knows where.
     isAtBlock = end !== undefined
     if (end === undefined) {
@@ -79,16 +84,9 @@ export async function scannedBlocks(file: FileHandle): Promise<readonly IndexedB
 const scannedBytesMax = 4 * 1024 * 1024
 const searchedBytesMax = 16 * 1024
 
+/** Up to there it is content, and the byte there says how that is packed. */
 function blockEnd(bytes: Buffer, begin: number, bytesMax: number): number | undefined {
-  let sum = 0
-  const last = Math.min(bytes.length - behindBlock, begin + bytesMax)
-  for (let at = begin; at <= last; at++) {
-    const next = crc32c(bytes.subarray(at, at + 1), sum)
-    // Up to here it would be content, and the next byte how that is packed.
-    if ((bytes[at] as number) <= 1 && at > begin && bytes.readUInt32LE(at + 1) === maskOf(next)) return at
-    sum = next
-  }
-  return undefined
+  return checkedEnd(bytes, begin, Math.min(bytes.length - behindBlock, begin + bytesMax), mostPacking)
 }
 
 /** It has the form of a block of rows, and says of each of these where it is. */
@@ -114,7 +112,8 @@ export async function rowsOf(file: FileHandle, at: BlockPlace): Promise<readonly
   })
 }
 
-function userKey(key: Buffer): Buffer {
+/** Without its tail. @throws BadBytes */
+export function userKey(key: Buffer): Buffer {
   if (key.length < keyTailBytes) throw new BadBytes('a key is too short')
   return key.subarray(0, key.length - keyTailBytes)
 }
@@ -133,7 +132,7 @@ async function block(file: FileHandle, { at, bytes }: BlockPlace): Promise<Buffe
     throw new BadBytes(`its block at byte ${at} is damaged`)
   const content = found.subarray(0, bytes)
   const packing = found.readUInt8(bytes)
-  if (packing > 1) throw new BadBytes(`its block at byte ${at} is packed in a way of ${packing}`)
+  if (packing > mostPacking) throw new BadBytes(`its block at byte ${at} is packed in a way of ${packing}`)
   return packing === 1 ? unsnappy(content, blockBytesMax) : content
 }
 

@@ -98,8 +98,8 @@ export class Mender {
   }
 
   /** What may have been given to entries that are lost. */
-  lost({ upTo = '', behind = [] }: Loss): void {
-    for (const { key, entries = chunkEntriesMax } of [{ key: upTo } as LostRow, ...behind]) {
+  lost({ from = '', upTo = '', behind = [] }: Loss): void {
+    for (const { key, entries = chunkEntriesMax } of [{ key: from } as LostRow, { key: upTo }, ...behind]) {
       if (!/^stream\/[^/]+\/[0-9a-f]{14}$/.test(key)) continue
       this.#seen(this.#stream(key.split('/', 2)[1] ?? ''), numberOf(key) + entries - 1)
     }

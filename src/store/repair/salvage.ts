@@ -3,18 +3,26 @@ import { join } from 'node:path'
 import type { Row } from '#runtime/storage'
 import { headOf } from '#store/chunk'
 import { BadBytes } from '#store/level-files/byte-cursor'
-import { logsToRead, missingOf, readManifest, tableFileIn } from '#store/level-files/check'
+import { logsToRead, missingOf, missingTables, readManifest, tableFileIn } from '#store/level-files/check'
 import { bytesOf, filesIn } from '#store/level-files/folder'
 import { piecesBehind, readLog } from '#store/level-files/log-file'
-import type { Manifest } from '#store/level-files/manifest'
-import { type IndexedBlock, rowsOf, scannedBlocks, type TableRow, tableIndex } from '#store/level-files/table-file'
+import type { Manifest, NamedTable } from '#store/level-files/manifest'
+import {
+  behindBlock,
+  type IndexedBlock,
+  rowsOf,
+  scannedBlocks,
+  type TableRow,
+  tableIndex,
+} from '#store/level-files/table-file'
 import { batchOf, type LoggedOperation, operationsOf } from '#store/level-files/write-batch'
 
 /** What could not be read. */
 export interface Loss {
   /** The file, and what is the matter with it. */
   readonly said: string
-  /** Rows behind this key, up to `upTo`, in the state that this file had of them; without either: of any key. */
+  /** Rows from `from` on, or behind `after`, up to `upTo`, in the state that this file had of them; without: of any key. */
+  readonly from?: string
   readonly after?: string
   readonly upTo?: string
   /** Rows that were written behind the place from which on nothing can be trusted, as far as they can be read. */
@@ -52,13 +60,18 @@ export class Salvage {
       const said = `${wrong.join('; ')}: every file was read, and what was deleted shortly before may be there again`
       this.losses.push({ said })
     }
+    const spoken = new Map(typeof found === 'string' ? [] : found.tables.map((table) => [table.number, table]))
+    // A table that another one took the place of may be among them: what it held is there then, and lost at most.
+    for (const { number, from, upTo } of typeof found === 'string' ? [] : missingTables(names, found))
+      this.losses.push({ said: `table ${number} is not there`, from, upTo })
     const cursors: Cursor[] = [new LoggedRows(await this.#logged(names, manifest))]
     const files: FileHandle[] = []
     try {
       for (const name of this.#tables(names, manifest)) {
         const file = await open(join(this.#database, name), 'r')
         files.push(file)
-        cursors.push(new TableRows(name, file, await this.#blocks(name, file), this.losses))
+        const named = spoken.get(Number.parseInt(name, 10))
+        cursors.push(new TableRows(name, file, await this.#blocks(name, file, named), this.losses, named?.from))
       }
       yield* merged(cursors)
     } finally {
@@ -71,13 +84,16 @@ export class Salvage {
     return manifest.tables.flatMap(({ number }) => tableFileIn(names, number) ?? [])
   }
 
-  async #blocks(name: string, file: FileHandle): Promise<readonly IndexedBlock[]> {
+  /** @param named what the manifest says of it */
+  async #blocks(name: string, file: FileHandle, named: NamedTable | undefined): Promise<readonly IndexedBlock[]> {
     try {
       return await tableIndex(file)
     } catch (error) {
       if (!(error instanceof BadBytes)) throw error
       this.losses.push({ said: `${name}: ${error.message}; its blocks were looked for one by one` })
-      return scannedBlocks(file)
+      const blocks = await scannedBlocks(file)
+      for (const range of rangesBetween(blocks, named)) this.losses.push({ said: `${name} is damaged there`, ...range })
+      return blocks
     }
   }
 
@@ -116,6 +132,20 @@ export class Salvage {
     }
     return rows
   }
+}
+
+/** Where no block was found though one lay there: between others, and at the ends as far as it is known what these were. */
+function rangesBetween(blocks: readonly IndexedBlock[], named: NamedTable | undefined): readonly Omit<Loss, 'said'>[] {
+  const ranges: Omit<Loss, 'said'>[] = []
+  let before: IndexedBlock | undefined
+  const begin = () => (before ? { after: before.upTo.toString() } : named ? { from: named.from } : { after: '' })
+  for (const block of blocks) {
+    const end = before ? before.at + before.bytes + behindBlock : 0
+    if (block.at > end) ranges.push({ ...begin(), upTo: block.upTo.toString() })
+    before = block
+  }
+  if (named && before?.upTo.toString() !== named.upTo) ranges.push({ ...begin(), upTo: named.upTo })
+  return ranges
 }
 
 function rowsIn(record: Uint8Array): readonly LostRow[] {
@@ -157,16 +187,25 @@ class TableRows implements Cursor {
   readonly #file: FileHandle
   readonly #blocks: Iterator<IndexedBlock>
   readonly #losses: Loss[]
+  /** The smallest key in it, where that is known. */
+  readonly #from: string | undefined
   #rows: readonly TableRow[] = []
   #place = 0
   #before: Buffer | undefined
   row: TableRow | undefined
 
-  constructor(name: string, file: FileHandle, blocks: readonly IndexedBlock[], losses: Loss[]) {
+  constructor(
+    name: string,
+    file: FileHandle,
+    blocks: readonly IndexedBlock[],
+    losses: Loss[],
+    from: string | undefined,
+  ) {
     this.#name = name
     this.#file = file
     this.#blocks = blocks.values()
     this.#losses = losses
+    this.#from = from
   }
 
   async next(): Promise<void> {
@@ -189,7 +228,9 @@ class TableRows implements Cursor {
     } catch (error) {
       if (!(error instanceof BadBytes)) throw error
       const said = `${this.#name}: ${error.message}`
-      this.#losses.push({ said, after: this.#before?.toString() ?? '', upTo: block.upTo.toString() })
+      const isFirst = this.#before === undefined && this.#from !== undefined
+      const begin = isFirst ? { from: this.#from as string } : { after: this.#before?.toString() ?? '' }
+      this.#losses.push({ said, ...begin, upTo: block.upTo.toString() })
       return []
     }
   }

@@ -41,7 +41,10 @@ describe('a database that is damaged', () => {
   const storedIn = (bytes: Uint8Array | undefined) => bytes && (unpack(bytes) as [number, unknown])[1]
 
   /** As a killed process leaves it: a table of what was there before, and a log of ten commits. */
-  async function leave(commit: (at: number) => readonly { key: string; value: Uint8Array }[]): Promise<void> {
+  async function leave(
+    commit: (at: number) => readonly { key: string; value: Uint8Array }[],
+    before: readonly { key: string; value: Uint8Array }[] = [],
+  ): Promise<void> {
     const live = join(root, 'live')
     const place = levelPlace({ folder: live, headroomBytes: 0 })
     let storage = await place.open()
@@ -53,6 +56,7 @@ describe('a database that is damaged', () => {
         key: keys.part(device(`D${String(at).padStart(4, '0')}`), 'secret'),
         value: Buffer.from(Array.from({ length: 9 }, (_, place) => Math.sin(at * 9 + place)).join()),
       })),
+      ...before,
     ]
     await storage.write(rows, soft)
     await storage.close()
@@ -187,7 +191,11 @@ describe('a database that is damaged', () => {
     await (await opened()).close()
     const found = await repaired()
     expect(found.losses).toEqual([
-      { said: expect.stringMatching(/\.ldb: its block at byte 0 is damaged/), after: '', upTo: expect.any(String) },
+      {
+        said: expect.stringMatching(/\.ldb: its block at byte 0 is damaged/),
+        from: keys.epoch(1),
+        upTo: expect.any(String),
+      },
     ])
     const upTo = found.losses[0]?.upTo ?? ''
     const storage = await opened()
@@ -218,6 +226,63 @@ describe('a database that is damaged', () => {
     }
     expect(storage.get(keys.chunk('default', 19))).toBeDefined()
     await storage.close()
+  })
+
+  describe.each<[string, (path: string, bytes: Buffer) => Promise<void>, number]>([
+    ['is gone', (path) => rm(path), 400],
+    ['was cut off', (path, bytes) => writeFile(path, bytes.subarray(0, bytes.length >> 1)), 100],
+    ['was cut off in front', (path, bytes) => writeFile(path, bytes.subarray(bytes.length >> 1)), 100],
+    ['lost its middle', (path, bytes) => writeFile(path, bytes.fill(0, bytes.length >> 2, bytes.length >> 1)), 20],
+    [
+      'lost its middle and its foot',
+      (path, bytes) => writeFile(path, bytes.fill(0, bytes.length >> 2, bytes.length >> 1).fill(1, bytes.length - 30)),
+      20,
+    ],
+    ['is empty', (path) => writeFile(path, ''), 400],
+  ])('of which a table %s', (_, damage, lostMin) => {
+    test('names all that is lost with it, also events that nothing lies before', async () => {
+      const early = Array.from({ length: 10 }, (_, at) => chunks(at)).flat()
+      const late = (at: number) => chunks(10 + at)
+      await leave(late, early)
+      const table = await fileLike(/\.ldb$/)
+      await damage(db(table), await readFile(db(table)))
+      const found = await repaired()
+      const storage = await opened()
+      const secrets = Array.from({ length: 400 }, (_, at) =>
+        keys.part(device(`D${String(at).padStart(4, '0')}`), 'secret'),
+      )
+      const stored = [...secrets, keys.shape('known'), ...[...early, ...late(0), ...late(9)].map(({ key }) => key)]
+      const lost = stored.filter((key) => storage.get(key) === undefined)
+      await storage.close()
+      expect(lost.length).toBeGreaterThanOrEqual(lostMin)
+      for (const key of lost) {
+        const isNamed = found.losses.some(
+          ({ from, after, upTo = '' }) => (from === undefined ? key > (after ?? '~') : key >= from) && key <= upTo,
+        )
+        expect(isNamed, key).toBe(true)
+      }
+      const said = repairedText(folder, found)
+      if (!lost.includes(early[0]?.key ?? '')) return
+      expect(said).toMatch(/^ {2}events.* up to 19 of tenant default$/m)
+      expect(said).toMatch(/^ {2}credentials of devices/m)
+    })
+  })
+
+  test('has a name for the records of every kind of actor', async () => {
+    const files = (await readdir('actors', { recursive: true })).filter((name) => name.endsWith('.ts'))
+    const texts = await Promise.all(files.map((name) => readFile(join('actors', name), 'utf8')))
+    const found = texts.flatMap((text) =>
+      [...text.matchAll(/\bkind: '(\w+)',\n\s+rest: /g)].map(([, kind = '']) => kind),
+    )
+    expect(found.length).toBeGreaterThan(10)
+    for (const kind of found) {
+      const [from, upTo] = [`part/${kind}/default/a/x`, `part/${kind}/default/b/x`]
+      const losses = [{ said: '', from, upTo }]
+      const nothing = { damage: [], givenUp: { devices: [], chunks: 0 }, streams: [], rows: 0, images: [] }
+      const said = repairedText('data', { ...nothing, losses, keptIn: 'damaged' })
+      expect(said, kind).toMatch(/ from a of tenant default up to b of tenant default/)
+      expect(said, kind).not.toContain('other records')
+    }
   })
 
   test('gives up a device whose declaration is lost, names it, and gives no address twice', async () => {
