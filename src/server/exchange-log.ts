@@ -1,3 +1,4 @@
+import { Problem } from '#model/problem'
 import type { Exchange } from '#server/exchange'
 
 /** What the log is told of an exchange. */
@@ -5,6 +6,21 @@ import type { Exchange } from '#server/exchange'
 export function logBug(exchange: Exchange, error: unknown): void {
   const { log } = exchange.context
   log.error({ err: error, requestId: exchange.requestId, ...namesOf(exchange) }, 'request failed')
+}
+
+/** An answer that had begun and goes no further. That it may be asked for again later is no fault of ours. */
+export function logBrokenOff(exchange: Exchange, error: unknown): void {
+  const isForNow = error instanceof Problem && error.kind.status === 503
+  if (!isForNow) logBug(exchange, error)
+  else {
+    const { requestId } = exchange
+    exchange.context.turnedAway.add(() => ({
+      ...namesOf(exchange),
+      status: 503,
+      brokenOff: error.message,
+      requestId,
+    }))
+  }
 }
 
 /** `body`: its text or its length; undefined when the other side went away. */

@@ -7,7 +7,7 @@ import { BodyReader } from '#server/body-reader'
 import { Gone, ReceivedBody } from '#server/body-stream'
 import type { BodyStream, Reply } from '#server/call'
 import type { OriginVerdict } from '#server/cors'
-import { logBug, logLine } from '#server/exchange-log'
+import { logBrokenOff, logBug, logLine } from '#server/exchange-log'
 import { type BodyLength, readFraming } from '#server/framing'
 import type { RouteFigures } from '#server/http-figures'
 import type { Waiting } from '#server/pending'
@@ -220,10 +220,12 @@ export class Exchange implements Waiting {
     if (error instanceof Gone && !this.isOpen) return
     const isRefusal = error instanceof Problem && error.code !== 'bug'
     this.context.figures.refusals[isRefusal ? error.code : 'bug']++
-    if (!isRefusal || this.hasBegun) logBug(this, error)
-    // Bytes are out: only a connection that breaks off tells the client not to take them for the whole.
-    if (this.hasBegun) this.close()
-    else {
+    if (this.hasBegun) {
+      logBrokenOff(this, error)
+      // Bytes are out: only a connection that breaks off tells the client not to take them for the whole.
+      this.close()
+    } else {
+      if (!isRefusal) logBug(this, error)
       this.#attempt(() => {
         this.respond(isRefusal ? replyOf(error, this.headers.get('sec-fetch-mode')) : bugReply, isCutting)
       })

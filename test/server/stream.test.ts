@@ -51,7 +51,8 @@ beforeAll(async () => {
       route('GET', '/long', () => ({ status: 200, headers: { 'content-length': '4' }, chunks: chunksOf(2, 'abc') })),
       route('GET', '/nothing', () => ({ status: 200, headers: { 'content-length': '0' }, chunks: chunksOf(0) })),
       route('GET', '/broken', () => ({ status: 200, chunks: failing(2) })),
-      route('GET', '/broken-refusing', () => ({ status: 200, chunks: failing(1, new Problem('storage')) })),
+      route('GET', '/broken-refusing', () => ({ status: 200, chunks: failing(1, new Problem('not_found')) })),
+      route('GET', '/broken-for-now', () => ({ status: 200, chunks: failing(1, new Problem('overloaded', 'moved')) })),
       route('GET', '/unbegun', () => ({ status: 200, chunks: failing(0) })),
       route('GET', '/refused', () => ({ status: 200, chunks: failing(0, new Problem('not_found')) })),
       route('GET', '/unmodified', () => ({ status: 304, chunks: chunksOf(1) })),
@@ -125,6 +126,26 @@ describe('broken', () => {
     await expect(get(path).then((response) => response.text())).rejects.toThrow()
     const errors = door.log.lines.slice(before).filter((line) => line.level === 'error')
     expect(errors.map((line) => line.message)).toEqual(['request failed'])
+    expect(door.server.inFlight()).toBe(0)
+  })
+
+  test('what may be asked for again later is broken off as well, which the log does not call a fault', async () => {
+    const before = door.log.lines.length
+    await expect(get('/broken-for-now').then((response) => response.text())).rejects.toThrow()
+    const said = door.log.lines.slice(before).filter(({ level }) => level !== 'debug')
+    expect(said).toEqual([
+      {
+        level: 'warn',
+        message: 'request',
+        fields: {
+          method: 'GET',
+          path: '/api/v1/broken-for-now',
+          status: 503,
+          brokenOff: 'moved',
+          requestId: expect.any(String),
+        },
+      },
+    ])
     expect(door.server.inFlight()).toBe(0)
   })
 })
