@@ -3,6 +3,7 @@ import type { Fleet } from '#bench/fleet/fleet'
 import { identityOn } from '#bench/harness/identity'
 import { Remote } from '#bench/harness/remote'
 import { startAdmitting } from '#bench/harness/servers'
+import { stolenSince } from '#bench/harness/stolen-time'
 import { temporaryFolder } from '#bench/harness/temporary-folder'
 import type { LoadedServer } from '#bench/harness/under-load'
 import { identifierOf } from '#bench/load/fleet-link'
@@ -43,6 +44,8 @@ export interface CaseReport {
   readonly worstP99?: number
   /** Seconds; absent: not while anybody looked. */
   readonly recoveredAfter?: number
+  /** What the host gave to others while the usual was measured, and behind the overload: shares of all processors. */
+  readonly stolen: { readonly before: number; readonly behind: number }
   readonly memory: MemoryPeak
   readonly capMib: number
   readonly ends: Ends
@@ -100,7 +103,9 @@ class CaseRun {
     const place: LoadedServer = { port: this.#where.port, serverProcessId: server.processId, authorizations }
     const first = await streamHead(server.url, authorizations?.person)
     await this.#open(place)
+    const stolenBefore = stolenSince()
     const usual = await this.#usual()
+    const before = stolenBefore() ?? 0
 
     const watch = new MemoryWatch(server.processId)
     this.#watch = watch
@@ -109,7 +114,9 @@ class CaseRun {
     const startedAt = now()
     const ends = await this.#attack.run(this.#options.seconds)
     const endedAt = now()
+    const stolenBehind = stolenSince()
     const seconds = await this.#lookOn(endedAt, startedAt, usual)
+    const stolen = { before, behind: stolenBehind() ?? 0 }
     const memory = watch.stop()
     const books = await this.#settle(ends, await asker.stop())
     await this.#leave()
@@ -122,7 +129,7 @@ class CaseRun {
     const back = recoveredAfter(seconds, endedAt, usual)
     const worst = worstOf(seconds, startedAt, endedAt)
     const after = seconds.filter(({ at }) => at >= endedAt)
-    const late = lateText(back, usual, this.#options.lookSeconds, after)
+    const late = lateText(back, { usual, stolen, after }, this.#options.lookSeconds)
     if (memory.ownMib > capMib)
       this.#problems.push(`the server held ${memory.ownMib} MiB for itself, more than ${capMib}`)
     return {
@@ -130,6 +137,7 @@ class CaseRun {
       usual,
       ...(worst < Number.MAX_VALUE && { worstP99: worst }),
       ...(back !== undefined && { recoveredAfter: back }),
+      stolen,
       memory,
       capMib,
       ends,
@@ -271,17 +279,19 @@ export function caseText({ usual, ...report }: CaseReport): string {
 /** Undefined when it was back in time. `after`: the seconds behind the overload. */
 function lateText(
   back: number | undefined,
-  { p99, allowed }: Usual,
+  { usual, stolen, after }: Pick<CaseReport, 'usual' | 'stolen'> & { readonly after: readonly Second[] },
   lookSeconds: number,
-  after: readonly Second[],
 ): string | undefined {
   if (back !== undefined && back <= recoverWithinS) return undefined
-  const limit = `${allowed.toFixed(1)} ms (${p99.toFixed(1)} before)`
-  const each = after.map((second) => second.p99.toFixed(1)).join(', ')
+  const limit = `${usual.allowed.toFixed(1)} ms (${usual.p99.toFixed(1)} before)`
+  const each = `each second: ${after.map((second) => second.p99.toFixed(1)).join(', ')}`
+  const others = `the host took ${percent(stolen.before)} of the processors before, ${percent(stolen.behind)} behind`
   return back === undefined
-    ? `p99 was not within ${limit} for ${goodInRow} seconds in a row, ${lookSeconds} s later; each second: ${each}`
-    : `p99 was within ${limit} only after ${back.toFixed(1)} s; each second: ${each}`
+    ? `p99 was not within ${limit} for ${goodInRow} seconds in a row, ${lookSeconds} s later; ${each}; ${others}`
+    : `p99 was within ${limit} only after ${back.toFixed(1)} s; ${each}; ${others}`
 }
+
+const percent = (share: number): string => `${(100 * share).toFixed(1)} %`
 
 /** What the server itself calls a fault. */
 function errorsIn(lines: readonly string[]): readonly string[] {
