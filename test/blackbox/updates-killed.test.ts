@@ -13,8 +13,10 @@ let server: StartedServer
 let name: string
 let device: UpdatingDevice
 let killed = 0
+/** Time enough for a start on a machine that has much to do. */
+const patientS = '60'
 beforeAll(async () => {
-  server = await StartedServer.start({ UPDATE_OFFER_TIMEOUT_S: '5', DISABLE_CONNECT_UPDATE: 'on' })
+  server = await StartedServer.start({ UPDATE_OFFER_TIMEOUT_S: patientS, DISABLE_CONNECT_UPDATE: 'on' })
   await release(server, 'boiler/1.1.0')
 })
 beforeEach(() => {
@@ -87,6 +89,12 @@ test('checking: the update server is asked again, and the device is offered what
 })
 
 describe('offering', () => {
+  async function startWaiting(offerTimeoutS: string): Promise<void> {
+    await server.stop()
+    await server.startAgain({ UPDATE_OFFER_TIMEOUT_S: offerTimeoutS })
+  }
+  afterAll(() => startWaiting(patientS))
+
   test('the device comes back, is offered the same, and goes on', async () => {
     const { id } = await killedAt('OFFERING')
     await device.link(server)
@@ -94,6 +102,7 @@ describe('offering', () => {
   })
 
   test('the device stays away: it has failed in time, and is heard when it goes on all the same', async () => {
+    await startWaiting('12')
     const offer = await killedAt('OFFERING')
     const words = 'DEVICE_OFFLINE: it did not answer in time'
     expect(await comesTo(server, name, 'FAILED')).toMatchObject({ message: words })
@@ -102,6 +111,7 @@ describe('offering', () => {
   })
 
   test('the time is over before the server is back', async () => {
+    await startWaiting('2')
     await offering()
     await server.kill()
     // The server takes nothing from the time: it only is not there.
@@ -206,8 +216,7 @@ describe('the walk of a rollout', () => {
     installed.clear()
     project = `walked-${count}-${set}`
     await server.stop()
-    // Time enough for a start on a machine that has much to do.
-    await server.startAgain({ DISABLE_CONNECT_UPDATE: set, UPDATE_OFFER_TIMEOUT_S: '60' })
+    await server.startAgain({ DISABLE_CONNECT_UPDATE: set })
     await release(server, `${project}/1.1.0`)
     expect((await put(server, `${project}/rollout`, { firmware: '1.1.0', percent: 0 })).status).toBe(200)
     await linkAll()
