@@ -36,6 +36,7 @@ const longest = [
   'test/dashboard/fleet',
   'test/dashboard/sign-in',
   'test/cli/running',
+  'test/proof/account-kinds',
   'test/client/state',
   'test/dashboard/firmware',
   'test/cli/stopped',
@@ -60,8 +61,9 @@ export default defineConfig({
   ssr: { resolve: { conditions: ['source', 'node', 'import', 'module', 'default'] } },
   resolve: { conditions: ['source', 'node', 'import', 'module', 'default'] },
   test: {
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    // For what never ends: a machine that has much else to do may need many times what a quiet one does.
+    testTimeout: 180_000,
+    hookTimeout: 180_000,
     // As long as `until` waits: how fast something is belongs to the benches.
     expect: { poll: { timeout: 20_000 } },
     pool: 'forks',

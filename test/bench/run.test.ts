@@ -63,7 +63,7 @@ describe('a mistake ends it with 2, one line, and nothing measured', () => {
   })
 })
 
-test('a quick round of each goes all the way and writes nothing down', { timeout: 180_000 }, async () => {
+test('a quick round of each goes all the way and writes nothing down', { timeout: 420_000 }, async () => {
   const results = join(projectRoot, 'bench/results')
   const files = () => (existsSync(results) ? readdirSync(results) : [])
   const kept = () => files().map((file) => readFileSync(join(results, file), 'utf8'))

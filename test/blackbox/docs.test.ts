@@ -45,7 +45,7 @@ describe('the viewer in a browser', () => {
       executablePath: '/usr/bin/chromium',
       args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--disable-background-networking', '--disable-sync'],
     })
-  }, 120_000)
+  })
   afterAll(() => browser?.close())
 
   // In CI there has to be one: there the launch above fails.

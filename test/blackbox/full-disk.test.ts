@@ -85,7 +85,7 @@ describe('a server whose disk is full', () => {
     ['with headroom, synced', { STORAGE_HEADROOM_MB: '16', DURABILITY: 'disk' }],
   ])(
     'refuses writes, reads on, and goes on by itself when there is room: %s',
-    { timeout: 90_000 },
+    { timeout: 240_000 },
     async ([_, environment], context) => {
       if (whyNot !== undefined) return context.skip(whyNot)
       const running = await StartedServer.start(environment, join(disk, 'data'))

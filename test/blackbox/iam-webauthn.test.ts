@@ -18,7 +18,7 @@ describe('WebAuthn in a browser', () => {
     server = await startWithIdentity()
     admin = await Person.signIn(server)
     browser = await VirtualAuthenticator.open()
-  }, 120_000)
+  })
   afterAll(async () => {
     await browser?.close()
     await server?.finish()

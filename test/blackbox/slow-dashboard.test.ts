@@ -102,7 +102,7 @@ describe('a dashboard that does not read', () => {
   })
 
   test('behind what is retained it is told to read the full state again, and goes on from there', {
-    timeout: 90_000,
+    timeout: 240_000,
   }, async () => {
     await begin({ STREAM_RETENTION_MB: '1' })
     slow.stall()

@@ -30,7 +30,7 @@ describe('when something dies', () => {
     file = join(home, 'whole.backup')
     done(await runAdmin({ args: ['backup', file], environment: environmentOf(server) }))
     expect(statSync(file).size).toBeGreaterThan(imageCount * imageBytes)
-  }, 120_000)
+  })
   afterAll(async () => {
     await server?.finish()
     rmSync(home, { recursive: true, force: true })

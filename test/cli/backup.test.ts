@@ -52,7 +52,7 @@ describe('a backup', () => {
   const note = (device: string, text: string) => admin.patch(`/meta/${device}`, { text })
 
   test('of a running server, brought back, is what was there; later positions are not taken for known', {
-    timeout: 120_000,
+    timeout: 240_000,
   }, async () => {
     const ann = await admin.bring(newName('ann'), ['viewer'])
     await upload(admin, 'kept/releases/1.0.0', image)

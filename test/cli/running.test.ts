@@ -33,7 +33,7 @@ describe('with a running server', () => {
   const asRoot = (...args: readonly string[]) => as(rootThere, args)
   const sessionsOf = async (name: string) => (await admin.get(`/iam/users/${name}/sessions`)).json as unknown[]
 
-  test('every verb does what it says', { timeout: 240_000 }, () =>
+  test('every verb does what it says', { timeout: 420_000 }, () =>
     everyVerb((args, input) => as(rootThere, args, input === undefined ? {} : { input })),
   )
 

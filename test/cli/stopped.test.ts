@@ -45,7 +45,7 @@ describe('with a stopped server', () => {
   }
 
   // Each of them starts a server, and stops it. That the process ends behind it is seen below, and by every verb elsewhere.
-  test('every verb does what it says, without signing in', { timeout: 240_000 }, () =>
+  test('every verb does what it says, without signing in', { timeout: 420_000 }, () =>
     everyVerb((args, input) => (input === undefined ? administerHere(args, environment()) : typed(args, { input }))),
   )
 

@@ -55,7 +55,7 @@ describe('the client in a browser', () => {
     proxy = await ShakyProxy.before(server.port)
     browser = await chromium.launch({ executablePath, args: quiet })
     context = await browser.newContext()
-  }, 120_000)
+  })
   afterAll(async () => {
     await browser?.close()
     await proxy?.close()

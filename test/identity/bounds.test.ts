@@ -3,7 +3,7 @@ import type { Caller } from '#iam/caller'
 import { makeKeyPair } from '#test/iam/key-pair'
 import { IdentityStage, password, place } from '#test/identity/identity-stage'
 
-test('names that nobody has leave nothing behind: a hundred thousand of them', { timeout: 120_000 }, async () => {
+test('names that nobody has leave nothing behind: a hundred thousand of them', { timeout: 240_000 }, async () => {
   const stage = await IdentityStage.open({ settings: { areRateLimitsOn: true } })
   const { jkt } = makeKeyPair()
   const { system } = stage.assembly.context
@@ -21,7 +21,7 @@ test('names that nobody has leave nothing behind: a hundred thousand of them', {
 })
 
 test('what waits to be confirmed or activated is bounded: whoever came first makes room', {
-  timeout: 120_000,
+  timeout: 240_000,
 }, async () => {
   const stage = await IdentityStage.open()
   await stage.addUser('ann')

@@ -110,7 +110,7 @@ test.each([
   ['subscriptions ended by a mail', unsubscribing],
 ])(
   '%s are what the books say of them, there and in what is left of the folder',
-  { timeout: 60_000 },
+  { timeout: 240_000 },
   async (_, make) => {
     const { place, ledger, kind } = await opened(make)
     for (let count = 1; count <= turnsMax; count++) {
@@ -126,7 +126,7 @@ test.each([
   },
 )
 
-test('of a part that was cut off the rest is sent from where the server says', { timeout: 60_000 }, async () => {
+test('of a part that was cut off the rest is sent from where the server says', { timeout: 240_000 }, async () => {
   const { api, ledger, kind } = await opened(imageParts)
   for (let count = 1; count <= turnsMax; count++) {
     api.isCut = count % 2 === 0
@@ -319,7 +319,7 @@ test.each<[string, KindMaker, Lie, RegExp]>([
     saysTheOld(),
     /holds "[a-z]{2}-[A-Z]{2}", and (nothing|"[a-z]{2}-[A-Z]{2}") was acknowledged/,
   ],
-])('a server that %s is found', { timeout: 60_000 }, async (_, make, lie, said) => {
+])('a server that %s is found', { timeout: 240_000 }, async (_, make, lie, said) => {
   const { api, ledger } = await opened(make)
   const found: string[] = []
   for (let count = 0; count < turnsMax && found.length === 0; count++) {
@@ -332,7 +332,7 @@ test.each<[string, KindMaker, Lie, RegExp]>([
 })
 
 test('a server that mails of what was reported after the end of a subscription is found', {
-  timeout: 60_000,
+  timeout: 240_000,
 }, async () => {
   const { place, api, ledger } = await opened(unsubscribing)
   let isEnded = false

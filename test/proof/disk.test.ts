@@ -16,7 +16,7 @@ test('of what is refused two thirds hit a server that serves, and half of that i
 
 /** Against the built server, as `npm run proof -- disk` is: a start, and then writes of one that serves. */
 test('a disk that refuses a write, once or from then on, costs nothing that was acknowledged', {
-  timeout: 120_000,
+  timeout: 240_000,
 }, async (context) => {
   if (!hasStrace) {
     if (process.env.CI) throw new Error('strace is not there')

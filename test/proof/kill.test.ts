@@ -4,7 +4,7 @@ import { idleKindsFaults, idleKindsOf, proveKill } from '#bench/proof/kill'
 
 /** Against the built server, as `npm run proof -- kill` is: a kill is only real between processes. */
 test('a few kills under load lose nothing that was acknowledged and tell nothing twice', {
-  timeout: 120_000,
+  timeout: 240_000,
 }, async () => {
   const seed = Date.now() % 1_000_000_000
   const report = await proveKill({

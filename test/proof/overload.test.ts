@@ -17,7 +17,7 @@ const small: Omit<OverloadProofOptions, 'names'> = {
 }
 
 test('who comes with too much is told so, and what others were acknowledged is stored', {
-  timeout: 120_000,
+  timeout: 240_000,
 }, async () => {
   const names = ['reconnects', 'sockets', 'bodies', 'heads']
   const { cases } = await proveOverload({ ...small, names })
@@ -40,7 +40,7 @@ Level.prototype.batch = function () {
 }
 `)}`
 
-test('a server that acknowledges what it does not store is found', { timeout: 60_000 }, async () => {
+test('a server that acknowledges what it does not store is found', { timeout: 240_000 }, async () => {
   const { cases, problems } = await proveOverload({ ...small, names: ['heads'], planted: ['--import', losing] })
   const found = cases.heads?.problems.join('\n')
   expect(found).toMatch(/was acknowledged|lost|stream/)
@@ -62,7 +62,7 @@ uws.App = (...options) => {
 }
 `)}`
 
-test('a server that tells a crowd twice is found', { timeout: 60_000 }, async () => {
+test('a server that tells a crowd twice is found', { timeout: 240_000 }, async () => {
   const { cases } = await proveOverload({ ...small, names: ['sockets'], planted: ['--import', doubling] })
   expect(cases.sockets?.problems).toContain("300 ended by 'told too much'")
 })

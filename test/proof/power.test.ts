@@ -6,7 +6,7 @@ import { tryStates, withRecording } from '#bench/proof/power/power'
 const hasStrace = spawnSync('strace', ['--version']).status === 0
 
 test('a server that fsyncs holds what it acknowledged behind a power loss; of one that does not it is found', {
-  timeout: 180_000,
+  timeout: 240_000,
 }, async (context) => {
   if (!hasStrace) {
     if (process.env.CI) throw new Error('strace is not there')

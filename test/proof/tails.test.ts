@@ -25,7 +25,7 @@ test('what is left of a log, and what was answered before the rest was written',
 const options = { faultsEach: 1, lifeMs: 300, print: () => {} }
 const newSeed = () => Date.now() % 1_000_000_000
 
-test('what is missing of a damaged log was behind the damage', { timeout: 120_000 }, async () => {
+test('what is missing of a damaged log was behind the damage', { timeout: 240_000 }, async () => {
   const seed = newSeed()
   const trial = { files: /\.log$/, plant: () => {} }
   const { problems, warned } = await proveTails({ ...options, seed, trial })
@@ -33,7 +33,7 @@ test('what is missing of a damaged log was behind the damage', { timeout: 120_00
   expect(warned, `seed ${seed}`).toBeGreaterThan(0)
 })
 
-test('what is damaged of a manifest, or beside the database, is said', { timeout: 120_000 }, async () => {
+test('what is damaged of a manifest, or beside the database, is said', { timeout: 240_000 }, async () => {
   const seed = newSeed()
   const trial = { files: /^(MANIFEST|identity\.key|images|db)/, plant: () => {} }
   const { problems, refused, beside } = await proveTails({ ...options, seed, trial })
@@ -42,7 +42,7 @@ test('what is damaged of a manifest, or beside the database, is said', { timeout
   expect(beside, `seed ${seed}`).toBe(13)
 })
 
-test('a server that leaves out more, and warns of the end of its log, is found', { timeout: 120_000 }, async () => {
+test('a server that leaves out more, and warns of the end of its log, is found', { timeout: 240_000 }, async () => {
   const seed = newSeed()
   /** Thirty more writes, and all but a byte of one. */
   const plant = (database: string, { file, said }: TailFault) => {

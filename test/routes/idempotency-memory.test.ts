@@ -19,7 +19,7 @@ const keys = 100_000
 const atOnce = 1_000
 const answer: Reply = { status: 200, json: 'x'.repeat(1_000) }
 
-test('a hundred thousand keys lie on disk, and leave the heap as it was', { timeout: 120_000 }, async () => {
+test('a hundred thousand keys lie on disk, and leave the heap as it was', { timeout: 240_000 }, async () => {
   const folder = mkdtempSync(join(tmpdir(), 'keys-'))
   const assembly = assemble({
     world,

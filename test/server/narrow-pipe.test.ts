@@ -20,7 +20,7 @@ const isInside = process.env.NARROW_PIPE === 'inside'
 const bytesKept = 98_304
 
 describe.skipIf(isInside)('where all that the kernel keeps is on its way', () => {
-  test('what is answered and sent comes as it is', { timeout: 120_000 }, async (context) => {
+  test('what is answered and sent comes as it is', { timeout: 240_000 }, async (context) => {
     const itself = import.meta.filename
     const run = promisify(execFile)
     // In some containers `/proc/sys` can be read only, and mounted anew.

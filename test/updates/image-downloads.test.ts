@@ -275,7 +275,7 @@ describe('over a connection', () => {
     await until(() => large.atOnce === 0)
     stalled.socket.destroy()
     await door.server.close()
-  }, 40_000)
+  })
 })
 
 async function* endless(_: string, from: number, to: number) {

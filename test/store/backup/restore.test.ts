@@ -191,7 +191,7 @@ describe('looking', () => {
     expect(await readdir(home)).toEqual(['data'])
   })
 
-  test('goes on while another handle writes', { timeout: 60_000 }, async () => {
+  test('goes on while another handle writes', { timeout: 240_000 }, async () => {
     const storage = await levelPlace({ folder, headroomBytes: 0 }).open()
     let isOver = false
     const writing = (async () => {
