@@ -1,5 +1,5 @@
 import type { Repaired } from '#store/repair/repair'
-import type { Loss } from '#store/repair/salvage'
+import { type Loss, offsetIn } from '#store/repair/salvage'
 
 /** Named one by one, so that a table of every kind of record fits; all are among the JSON. */
 const namesShown = 40
@@ -51,11 +51,11 @@ function rangeOf(from: number, to: number): string {
   return from === to ? `${from}` : `${from} to ${to}`
 }
 
-function lostLines({ from, after, upTo, behind = [] }: Loss): readonly string[] {
+function lostLines({ said, from, after, upTo, behind = [] }: Loss): readonly string[] {
   const named = [...new Set(behind.flatMap(({ key }) => nameOf(key) ?? []))].map(
     (name) => `what was stored last of ${name}`,
   )
-  if (upTo === undefined) return named
+  if (upTo === undefined) return named.length > 0 ? named : [`nobody can say what: ${said}`]
   return [...named, ...rangeLines(from ?? after ?? '', from === undefined, upTo)]
 }
 
@@ -124,8 +124,8 @@ function rangeLines(begin: string, isBehind: boolean, upTo: string): readonly st
 
 /** Who or what, and of which tenant; without the rest of a key, which may be a secret's hash. */
 function restOf(key: string): string {
-  const [place = '', first = '', second = '', third = ''] = key.split('/')
-  // LevelDB may have shortened a key that only has to lie behind others.
-  if (place === 'stream' && second !== '') return `${Number.parseInt(second.padEnd(14, '0'), 16)} of tenant ${first}`
+  const [, first = '', second = '', third = ''] = key.split('/')
+  const offset = offsetIn(key)
+  if (offset !== undefined) return `${offset} of tenant ${first}`
   return third === '' ? [first, second].filter((part) => part !== '').join(' ') : `${third} of tenant ${second}`
 }

@@ -8,18 +8,16 @@ export function logBug(exchange: Exchange, error: unknown): void {
   log.error({ err: error, requestId: exchange.requestId, ...namesOf(exchange) }, 'request failed')
 }
 
-/** An answer that had begun and goes no further. That it may be asked for again later is no fault of ours. */
+/**
+ * An answer that had begun and goes no further. That there is no room for it now, or no right to it any more, is no fault of
+ * ours; that what it is made of can't be read is one.
+ */
 export function logBrokenOff(exchange: Exchange, error: unknown): void {
-  const isForNow = error instanceof Problem && error.kind.status === 503
+  const isForNow = error instanceof Problem && (error.code === 'overloaded' || error.code === 'stopping')
   if (!isForNow) logBug(exchange, error)
   else {
     const { requestId } = exchange
-    exchange.context.turnedAway.add(() => ({
-      ...namesOf(exchange),
-      status: 503,
-      brokenOff: error.message,
-      requestId,
-    }))
+    exchange.context.brokenOff.add(() => ({ ...namesOf(exchange), brokenOff: error.message, requestId }))
   }
 }
 

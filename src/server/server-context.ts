@@ -21,6 +21,7 @@ export interface ServerContext {
   /** Those whose body is still coming. */
   readonly receiving: Pending
   readonly turnedAway: TurnedAway
+  readonly brokenOff: TurnedAway
   readonly figures: HttpFigures
   readonly bodyBytesMax: number
   /** The same for bodies that are handed on as they come. */

@@ -44,7 +44,11 @@ export class StoreListing implements Listing {
   }
 }
 
-/** @throws Problem `storage`; what is no closed store, as it is */
-function refuseWhileClosed(error: unknown): never {
+/**
+ * After a failed write the store is closed and opened anew, and its scans end.
+ *
+ * @throws Problem `storage`; what is no closed store, as it is
+ */
+export function refuseWhileClosed(error: unknown): never {
   throw error instanceof StorageFailure && error.code === 'closed' ? new Problem('storage') : error
 }

@@ -6,7 +6,7 @@ test('of a flood the first is said, then each second how many there were', async
   const world = new ManualWorld()
   const said: unknown[] = []
   const log = { isLevelEnabled: () => true, debug() {}, error() {}, warn: (fields: object) => said.push(fields) }
-  const turnedAway = new TurnedAway(world, log)
+  const turnedAway = new TurnedAway(world, log, 'more')
   const come = (...paths: string[]) => {
     for (const path of paths) turnedAway.add(() => ({ path }))
   }

@@ -284,7 +284,7 @@ function lateText(
 ): string | undefined {
   if (back !== undefined && back <= recoverWithinS) return undefined
   const limit = `${usual.allowed.toFixed(1)} ms (${usual.p99.toFixed(1)} before)`
-  const each = `each second: ${after.map((second) => second.p99.toFixed(1)).join(', ')}`
+  const each = `each second: ${after.map(({ p99 }) => (p99 < Number.MAX_VALUE ? p99.toFixed(1) : 'beyond a second')).join(', ')}`
   const others = `the host took ${percent(stolen.before)} of the processors before, ${percent(stolen.behind)} behind`
   return back === undefined
     ? `p99 was not within ${limit} for ${goodInRow} seconds in a row, ${lookSeconds} s later; ${each}; ${others}`

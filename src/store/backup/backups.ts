@@ -1,7 +1,8 @@
 import { Problem } from '#model/problem'
-import { type Scan, StorageFailure } from '#runtime/storage'
+import type { Scan } from '#runtime/storage'
 import type { World } from '#runtime/world'
 import { type BackupSources, type BackupTurns, writeBackup } from '#store/backup/write'
+import { refuseWhileClosed } from '#store/store-listing'
 
 /** As long as one is made the store keeps all that is overwritten meanwhile: the disk must not fill for want of an end. */
 export const backupMsMax = 3_600_000
@@ -83,16 +84,11 @@ export class Backups {
   #snapshot(): Scan {
     try {
       const scan = this.#parts.snapshot()
-      return { next: (countMax) => scan.next(countMax).catch(refuse), close: () => scan.close() }
+      return { next: (countMax) => scan.next(countMax).catch(refuseWhileClosed), close: () => scan.close() }
     } catch (error) {
-      return refuse(error)
+      return refuseWhileClosed(error)
     }
   }
-}
-
-/** After a failed write the store is closed and opened anew, and its scans end. */
-function refuse(error: unknown): never {
-  throw error instanceof StorageFailure ? new Problem('storage') : error
 }
 
 /** What asks for more turns than there is time for is broken off. */

@@ -29,6 +29,11 @@ export interface IndexedBlock extends BlockPlace {
   readonly upTo: Buffer
 }
 
+/** One that was looked for, and read: its first and its last key. */
+export interface ScannedBlock extends IndexedBlock {
+  readonly from: Buffer
+}
+
 export interface TableRow {
   readonly key: Buffer
   readonly value: Buffer | null
@@ -53,18 +58,21 @@ export async function tableIndex(file: FileHandle): Promise<readonly IndexedBloc
 
 /**
  * The same of a table whose foot or index is damaged: wherever a checksum fits what lies before it, a block ended. What is
- * damaged itself is not among them.
+ * damaged itself is not among them, nor what lies where its keys do not belong: what is there twice, or in a value.
+ *
+ * @param isOurs whether the table may hold these keys
  */
-export async function scannedBlocks(file: FileHandle): Promise<readonly IndexedBlock[]> {
+export async function scannedBlocks(
+  file: FileHandle,
+  isOurs: (from: Buffer, upTo: Buffer) => boolean = () => true,
+): Promise<readonly ScannedBlock[]> {
   const { size } = await file.stat()
   const bytes = await read(file, { at: 0, bytes: size })
-  const found: IndexedBlock[] = []
+  const found: ScannedBlock[] = []
   let isAtBlock = true
   for (let begin = 0; begin < size - footBytes; ) {
     const bytesMax: number = isAtBlock ? scannedBytesMax : searchedBytesMax
-    // No block begins with two zeros: its first key shares nothing and is not empty, and what is packed says how long it is.
-    const isNone = bytes[begin] === 0 && bytes[begin + 1] === 0
-    const end = isNone ? undefined : blockEnd(bytes, begin, bytesMax)
+    const end = mayBegin(bytes, begin) ? blockEnd(bytes, begin, bytesMax) : undefined
     // Behind a block that is damaged the next one begins who knows where.
     isAtBlock = end !== undefined
     if (end === undefined) {
@@ -73,38 +81,97 @@ export async function scannedBlocks(file: FileHandle): Promise<readonly IndexedB
     }
     const place = { at: begin, bytes: end - begin }
     begin = end + behindBlock
-    const rows = await rowsOf(file, place).catch(() => [])
-    const last = rows.at(-1)
-    if (last && !isIndexOf(found, rows)) found.push({ ...place, upTo: last.key })
+    const keys = await keysOf(file, place)
+    if (keys && isOurs(keys.from, keys.upTo)) found.push({ ...place, ...keys })
   }
-  return found
+  return longestRise(found)
 }
 
 /** Larger ones hold a row that is larger, and are not looked for where nobody knows where one begins. */
 const scannedBytesMax = 4 * 1024 * 1024
-const searchedBytesMax = 16 * 1024
+const searchedBytesMax = 256 * 1024
+
+/**
+ * What a block of rows begins with: a key that shares nothing with another one and is not empty. Packed by snappy: how long it
+ * is, then bytes as they are, for there is nothing yet to copy from.
+ */
+function mayBegin(bytes: Buffer, at: number): boolean {
+  if (bytes[at] === 0) return bytes[at + 1] !== 0
+  let tagAt = at + 1
+  while (tagAt < at + 5 && (bytes[tagAt - 1] as number) >= 0x80) tagAt++
+  const tag = bytes[tagAt] as number
+  // The six bits of a literal are its length, or from 60 on how many bytes of length follow.
+  const lengthBytes = Math.max(0, (tag >> 2) - 59)
+  return (tag & 3) === 0 && bytes[tagAt + 1 + lengthBytes] === 0
+}
 
 /** Up to there it is content, and the byte there says how that is packed. */
 function blockEnd(bytes: Buffer, begin: number, bytesMax: number): number | undefined {
   return checkedEnd(bytes, begin, Math.min(bytes.length - behindBlock, begin + bytesMax), mostPacking)
 }
 
-/** It has the form of a block of rows, and says of each of these where it is. */
-function isIndexOf(blocks: readonly IndexedBlock[], rows: readonly TableRow[]): boolean {
-  const value = rows[0]?.value
-  if (!value || value.length > 20) return false
+/** The first and the last key; undefined for what holds no rows in order, as the index and filters do. */
+async function keysOf(file: FileHandle, at: BlockPlace): Promise<{ from: Buffer; upTo: Buffer } | undefined> {
   try {
-    const cursor = new ByteCursor(value)
-    const [at, bytes] = [cursor.varint(), cursor.varint()]
-    return cursor.left === 0 && blocks.some((block) => block.at === at && block.bytes === bytes)
+    const entries = entriesIn(await block(file, at))
+    const keys = rowsIn(entries).map(({ key }) => key)
+    const [from, upTo] = [keys[0], keys.at(-1)]
+    const isInOrder = keys.every((key, place) => place === 0 || Buffer.compare(keys[place - 1] as Buffer, key) <= 0)
+    return from && upTo && isInOrder && !isIndex(entries) ? { from, upTo } : undefined
+  } catch (error) {
+    if (error instanceof BadBytes) return undefined
+    throw error
+  }
+}
+
+/** It has the form of a block of rows, and says of each block where it is: one behind the other, from the beginning on. */
+function isIndex(entries: readonly Entry[]): boolean {
+  try {
+    let next = 0
+    for (const { value } of entries) {
+      const cursor = new ByteCursor(value)
+      if (cursor.varint() !== next) return false
+      next += cursor.varint() + behindBlock
+      if (cursor.left > 0) return false
+    }
+    return true
   } catch {
     return false
   }
 }
 
+/** Those that are in order, of all such choices the one with the most bytes. */
+function longestRise(blocks: readonly ScannedBlock[]): readonly ScannedBlock[] {
+  interface Rise {
+    readonly block: ScannedBlock
+    readonly bytes: number
+    readonly before: Rise | undefined
+  }
+  const rises: Rise[] = []
+  let best: Rise | undefined
+  for (const block of blocks) {
+    let before: Rise | undefined
+    // The versions of one key may lie on both sides of a border.
+    for (const rise of rises) {
+      const fits = Buffer.compare(rise.block.upTo, block.from) <= 0
+      if (fits && rise.bytes > (before?.bytes ?? 0)) before = rise
+    }
+    const rise = { block, bytes: block.bytes + (before?.bytes ?? 0), before }
+    rises.push(rise)
+    if (!best || rise.bytes > best.bytes) best = rise
+  }
+  const chosen: ScannedBlock[] = []
+  for (let rise = best; rise; rise = rise.before) chosen.unshift(rise.block)
+  return chosen
+}
+
 /** The rows of one block. Of a key that has several, the newest comes first. @throws BadBytes */
 export async function rowsOf(file: FileHandle, at: BlockPlace): Promise<readonly TableRow[]> {
-  return entriesIn(await block(file, at)).map(({ key, value }) => {
+  return rowsIn(entriesIn(await block(file, at)))
+}
+
+function rowsIn(entries: readonly Entry[]): readonly TableRow[] {
+  return entries.map(({ key, value }) => {
     const own = userKey(key)
     const tail = key.readBigUInt64LE(own.length)
     const isValue = valueKind(Number(tail & 0xffn))
@@ -143,8 +210,13 @@ async function read(file: FileHandle, { at, bytes }: BlockPlace): Promise<Buffer
   return buffer
 }
 
+interface Entry {
+  readonly key: Buffer
+  readonly value: Buffer
+}
+
 /** Keys are written as how many bytes they share with the one before, and the rest. At the end: places to begin at. */
-function entriesIn(content: Buffer): { readonly key: Buffer; readonly value: Buffer }[] {
+function entriesIn(content: Buffer): readonly Entry[] {
   if (content.length < 4) throw new BadBytes('a block is too short')
   const restarts = content.readUInt32LE(content.length - 4)
   const end = content.length - 4 * (restarts + 1)

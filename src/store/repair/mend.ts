@@ -2,7 +2,7 @@ import type { Row } from '#runtime/storage'
 import { headOf } from '#store/chunk'
 import { addressOf, keySpace, keys, numberOf } from '#store/keys'
 import { packRecord, unpack } from '#store/record-codec'
-import type { Loss, LostRow } from '#store/repair/salvage'
+import { type Loss, type LostRow, offsetIn } from '#store/repair/salvage'
 import { redoFormat, wholeFormat } from '#store/store-journal'
 
 /** A tenant's stream, as a repair leaves it. */
@@ -100,8 +100,8 @@ export class Mender {
   /** What may have been given to entries that are lost. */
   lost({ from = '', upTo = '', behind = [] }: Loss): void {
     for (const { key, entries = chunkEntriesMax } of [{ key: from } as LostRow, { key: upTo }, ...behind]) {
-      if (!/^stream\/[^/]+\/[0-9a-f]{14}$/.test(key)) continue
-      this.#seen(this.#stream(key.split('/', 2)[1] ?? ''), numberOf(key) + entries - 1)
+      const offset = offsetIn(key)
+      if (offset !== undefined) this.#seen(this.#stream(key.split('/', 2)[1] ?? ''), offset + entries - 1)
     }
   }
 

@@ -11,6 +11,7 @@ import {
   behindBlock,
   type IndexedBlock,
   rowsOf,
+  type ScannedBlock,
   scannedBlocks,
   type TableRow,
   tableIndex,
@@ -71,7 +72,9 @@ export class Salvage {
         const file = await open(join(this.#database, name), 'r')
         files.push(file)
         const named = spoken.get(Number.parseInt(name, 10))
-        cursors.push(new TableRows(name, file, await this.#blocks(name, file, named), this.losses, named?.from))
+        cursors.push(
+          new TableRows({ name, file, named, losses: this.losses, ...(await this.#blocks(name, file, named)) }),
+        )
       }
       yield* merged(cursors)
     } finally {
@@ -85,15 +88,24 @@ export class Salvage {
   }
 
   /** @param named what the manifest says of it */
-  async #blocks(name: string, file: FileHandle, named: NamedTable | undefined): Promise<readonly IndexedBlock[]> {
+  async #blocks(
+    name: string,
+    file: FileHandle,
+    named: NamedTable | undefined,
+  ): Promise<{ readonly blocks: readonly IndexedBlock[]; readonly isScanned: boolean }> {
     try {
-      return await tableIndex(file)
+      return { blocks: await tableIndex(file), isScanned: false }
     } catch (error) {
       if (!(error instanceof BadBytes)) throw error
-      this.losses.push({ said: `${name}: ${error.message}; its blocks were looked for one by one` })
-      const blocks = await scannedBlocks(file)
-      for (const range of rangesBetween(blocks, named)) this.losses.push({ said: `${name} is damaged there`, ...range })
-      return blocks
+      const said = `${name}: ${error.message}; its blocks were looked for one by one`
+      const [first, last] = named ? [Buffer.from(named.from), Buffer.from(named.upTo)] : []
+      const isOurs = (from: Buffer, upTo: Buffer) =>
+        (!first || Buffer.compare(first, from) <= 0) && (!last || Buffer.compare(upTo, last) <= 0)
+      const blocks = await scannedBlocks(file, isOurs)
+      for (const range of rangesBetween(blocks, named)) this.losses.push({ said, ...range })
+      // How far it went nobody knows.
+      if (!named) this.losses.push({ said })
+      return { blocks, isScanned: true }
     }
   }
 
@@ -135,17 +147,23 @@ export class Salvage {
 }
 
 /** Where no block was found though one lay there: between others, and at the ends as far as it is known what these were. */
-function rangesBetween(blocks: readonly IndexedBlock[], named: NamedTable | undefined): readonly Omit<Loss, 'said'>[] {
+function rangesBetween(blocks: readonly ScannedBlock[], named: NamedTable | undefined): readonly Omit<Loss, 'said'>[] {
   const ranges: Omit<Loss, 'said'>[] = []
-  let before: IndexedBlock | undefined
+  let before: ScannedBlock | undefined
   const begin = () => (before ? { after: before.upTo.toString() } : named ? { from: named.from } : { after: '' })
   for (const block of blocks) {
     const end = before ? before.at + before.bytes + behindBlock : 0
-    if (block.at > end) ranges.push({ ...begin(), upTo: block.upTo.toString() })
+    if (block.at > end) ranges.push({ ...begin(), upTo: block.from.toString() })
     before = block
   }
   if (named && before?.upTo.toString() !== named.upTo) ranges.push({ ...begin(), upTo: named.upTo })
   return ranges
+}
+
+/** Of a chunk's key, also where LevelDB shortened one that only has to lie between two others: up to a digit more than `9`. */
+export function offsetIn(key: string): number | undefined {
+  const digits = /^stream\/[^/]+\/([0-9a-f]{0,13}[0-9a-f:])$/.exec(key)?.[1]
+  return digits === undefined ? undefined : Number.parseInt(digits.replace(':', 'a').padEnd(14, '0'), 16)
 }
 
 function rowsIn(record: Uint8Array): readonly LostRow[] {
@@ -182,55 +200,62 @@ class LoggedRows implements Cursor {
   }
 }
 
+interface TableRowsOptions {
+  readonly name: string
+  readonly file: FileHandle
+  readonly blocks: readonly IndexedBlock[]
+  /** What is missing between the blocks is said already. */
+  readonly isScanned: boolean
+  /** What the manifest says of it. */
+  readonly named: NamedTable | undefined
+  readonly losses: Loss[]
+}
+
 class TableRows implements Cursor {
-  readonly #name: string
-  readonly #file: FileHandle
-  readonly #blocks: Iterator<IndexedBlock>
-  readonly #losses: Loss[]
-  /** The smallest key in it, where that is known. */
-  readonly #from: string | undefined
+  readonly #options: TableRowsOptions
+  #nextBlock = 0
   #rows: readonly TableRow[] = []
   #place = 0
   #before: Buffer | undefined
   row: TableRow | undefined
 
-  constructor(
-    name: string,
-    file: FileHandle,
-    blocks: readonly IndexedBlock[],
-    losses: Loss[],
-    from: string | undefined,
-  ) {
-    this.#name = name
-    this.#file = file
-    this.#blocks = blocks.values()
-    this.#losses = losses
-    this.#from = from
+  constructor(options: TableRowsOptions) {
+    this.#options = options
   }
 
   async next(): Promise<void> {
+    const { blocks } = this.#options
     while (this.#place === this.#rows.length) {
-      const { done, value: block } = this.#blocks.next()
-      if (done) {
+      const block = blocks[this.#nextBlock++]
+      if (!block) {
         this.row = undefined
         return
       }
-      this.#rows = await this.#read(block)
+      const isFirst = this.#nextBlock === 1
+      const isLast = this.#nextBlock === blocks.length
+      this.#rows = await this.#read(block, isFirst, isLast)
       this.#place = 0
       this.#before = block.upTo
     }
     this.row = this.#rows[this.#place++]
   }
 
-  async #read(block: IndexedBlock): Promise<readonly TableRow[]> {
+  async #read(block: IndexedBlock, isFirst: boolean, isLast: boolean): Promise<readonly TableRow[]> {
+    const { name, file, named, isScanned, losses } = this.#options
     try {
-      return await rowsOf(this.#file, block)
+      const rows = await rowsOf(file, block)
+      const isOther =
+        named !== undefined &&
+        ((isFirst && rows[0]?.key.toString() !== named.from) || (isLast && rows.at(-1)?.key.toString() !== named.upTo))
+      if (isOther && !isScanned)
+        losses.push({ said: `${name} holds another table`, from: named.from, upTo: named.upTo })
+      return rows
     } catch (error) {
       if (!(error instanceof BadBytes)) throw error
-      const said = `${this.#name}: ${error.message}`
-      const isFirst = this.#before === undefined && this.#from !== undefined
-      const begin = isFirst ? { from: this.#from as string } : { after: this.#before?.toString() ?? '' }
-      this.#losses.push({ said, ...begin, upTo: block.upTo.toString() })
+      const said = `${name}: ${error.message}`
+      const begin = isFirst && named ? { from: named.from } : { after: this.#before?.toString() ?? '' }
+      // The index has of the last one only a short key behind all of it.
+      losses.push({ said, ...begin, upTo: isLast && named ? named.upTo : block.upTo.toString() })
       return []
     }
   }

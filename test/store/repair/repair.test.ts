@@ -218,7 +218,7 @@ describe('a database that is damaged', () => {
     await damage(db(await fileLike(pattern)))
     await expect(opened()).rejects.toMatchObject({ code: 'damaged' })
     const { streams, losses } = await repaired()
-    expect(losses).toHaveLength(1)
+    expect(losses).toEqual([])
     expect(streams).toMatchObject([{ tenant: 'default', gaps: [], wholeFrom: 1_000_021 }])
     const storage = await opened()
     for (const at of [0, 200, 399]) {
