@@ -92,9 +92,12 @@ export class Salvage {
     name: string,
     file: FileHandle,
     named: NamedTable | undefined,
-  ): Promise<{ readonly blocks: readonly IndexedBlock[]; readonly isScanned: boolean }> {
+  ): Promise<{ readonly blocks: readonly IndexedBlock[]; readonly isSaid: boolean }> {
     try {
-      return { blocks: await tableIndex(file), isScanned: false }
+      const blocks = await tableIndex(file)
+      const isOther = named !== undefined && (await file.stat()).size !== named.bytes
+      if (isOther) this.losses.push(otherTable(name, named))
+      return { blocks, isSaid: isOther }
     } catch (error) {
       if (!(error instanceof BadBytes)) throw error
       const said = `${name}: ${error.message}; its blocks were looked for one by one`
@@ -105,7 +108,7 @@ export class Salvage {
       for (const range of rangesBetween(blocks, named)) this.losses.push({ said, ...range })
       // How far it went nobody knows.
       if (!named) this.losses.push({ said })
-      return { blocks, isScanned: true }
+      return { blocks, isSaid: true }
     }
   }
 
@@ -200,12 +203,16 @@ class LoggedRows implements Cursor {
   }
 }
 
+function otherTable(name: string, { from, upTo }: NamedTable): Loss {
+  return { said: `${name} holds another table`, from, upTo }
+}
+
 interface TableRowsOptions {
   readonly name: string
   readonly file: FileHandle
   readonly blocks: readonly IndexedBlock[]
-  /** What is missing between the blocks is said already. */
-  readonly isScanned: boolean
+  /** What is missing beside the blocks is said already. */
+  readonly isSaid: boolean
   /** What the manifest says of it. */
   readonly named: NamedTable | undefined
   readonly losses: Loss[]
@@ -241,14 +248,13 @@ class TableRows implements Cursor {
   }
 
   async #read(block: IndexedBlock, isFirst: boolean, isLast: boolean): Promise<readonly TableRow[]> {
-    const { name, file, named, isScanned, losses } = this.#options
+    const { name, file, named, isSaid, losses } = this.#options
     try {
       const rows = await rowsOf(file, block)
       const isOther =
         named !== undefined &&
         ((isFirst && rows[0]?.key.toString() !== named.from) || (isLast && rows.at(-1)?.key.toString() !== named.upTo))
-      if (isOther && !isScanned)
-        losses.push({ said: `${name} holds another table`, from: named.from, upTo: named.upTo })
+      if (isOther && !isSaid) losses.push(otherTable(name, named))
       return rows
     } catch (error) {
       if (!(error instanceof BadBytes)) throw error

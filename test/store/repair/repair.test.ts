@@ -218,7 +218,8 @@ describe('a database that is damaged', () => {
     await damage(db(await fileLike(pattern)))
     await expect(opened()).rejects.toMatchObject({ code: 'damaged' })
     const { streams, losses } = await repaired()
-    expect(losses).toEqual([])
+    // What a table holds is known, and all of it is there; which files there were is not.
+    expect(losses).toHaveLength(pattern.test('1.ldb') ? 0 : 1)
     expect(streams).toMatchObject([{ tenant: 'default', gaps: [], wholeFrom: 1_000_021 }])
     const storage = await opened()
     for (const at of [0, 200, 399]) {
