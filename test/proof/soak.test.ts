@@ -14,7 +14,7 @@ const leak = `
 test('a leak is found, and all that was acknowledged', { timeout: 240_000 }, async () => {
   const seed = Date.now() % 1_000_000_000
   const { growth, heard, walks, clerks, problems } = await proveSoak({
-    ...{ minutes: 0.5, seed, devices: 40, rate: 2_500, print: () => {} },
+    ...{ minutes: 0.5, seed, devices: 40, rate: 1_000, print: () => {} },
     nodeArguments: ['--import', `data:text/javascript,${encodeURIComponent(leak)}`],
   })
   const perMinute = (leakBytesPerSecond * 60) / gauges.live.scale
