@@ -44,8 +44,8 @@ export interface CaseReport {
   readonly worstP99?: number
   /** Seconds; absent: not while anybody looked. */
   readonly recoveredAfter?: number
-  /** What the host gave to others while the usual was measured, and behind the overload: shares of all processors. */
-  readonly stolen: { readonly before: number; readonly behind: number }
+  /** What the host gave to others while the usual was measured, and behind the overload: shares of all processors, where told. */
+  readonly stolen: { readonly before: number | undefined; readonly behind: number | undefined }
   readonly memory: MemoryPeak
   readonly capMib: number
   readonly ends: Ends
@@ -105,7 +105,7 @@ class CaseRun {
     await this.#open(place)
     const stolenBefore = stolenSince()
     const usual = await this.#usual()
-    const before = stolenBefore() ?? 0
+    const before = stolenBefore()
 
     const watch = new MemoryWatch(server.processId)
     this.#watch = watch
@@ -116,7 +116,7 @@ class CaseRun {
     const endedAt = now()
     const stolenBehind = stolenSince()
     const seconds = await this.#lookOn(endedAt, startedAt, usual)
-    const stolen = { before, behind: stolenBehind() ?? 0 }
+    const stolen = { before, behind: stolenBehind() }
     const memory = watch.stop()
     const books = await this.#settle(ends, await asker.stop())
     await this.#leave()
@@ -291,7 +291,8 @@ function lateText(
     : `p99 was within ${limit} only after ${back.toFixed(1)} s; ${each}; ${others}`
 }
 
-const percent = (share: number): string => `${(100 * share).toFixed(1)} %`
+const percent = (share: number | undefined): string =>
+  share === undefined ? 'who knows what' : `${(100 * share).toFixed(1)} %`
 
 /** What the server itself calls a fault. */
 function errorsIn(lines: readonly string[]): readonly string[] {

@@ -41,7 +41,8 @@ export class Backups {
 
   /**
    * To be iterated to its end, or returned. `user`: who asked for it, for the log.
-   * @throws Problem `conflict` while another one is made, `storage`; what `turns` throws
+   * @throws Problem `conflict` while another one is made, `storage` while the store is opened anew; StorageFailure for what
+   * can't be read; what `turns` throws
    */
   async *make(user: string, turns: BackupTurns): AsyncGenerator<Uint8Array> {
     const { world, images, keyFile, log } = this.#parts

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest'
-import type { Storage } from '#runtime/storage'
+import { type Storage, StorageFailure } from '#runtime/storage'
 import { Backups, type BackupsParts, backupMsMax } from '#store/backup/backups'
 import { everyKey } from '#store/keys'
 import { type MemoryPlace, memoryPlace } from '#store/memory'
@@ -71,6 +71,19 @@ describe('backups', () => {
       },
       ...more,
     })
+
+  test.each([
+    ['closed', { name: 'Problem', code: 'storage' }],
+    ['io', { name: 'StorageFailure', code: 'io', message: 'a block is damaged' }],
+  ] as const)('of a store that is %s ends, and who is told of it learns why', async (code, expected) => {
+    const failing = () => Promise.reject(new StorageFailure(code, 'a block is damaged'))
+    const made = backups({ snapshot: () => ({ next: failing, close: async () => {} }) })
+    const all = async () => {
+      for await (const block of made.make('ann', countedTurns())) void block
+    }
+    await expect(all()).rejects.toMatchObject(expected)
+    expect([said.at(-1), made.counts, kept]).toEqual(['broken off ann', { done: 0, broken_off: 1 }, 0])
+  })
 
   async function image(bytes: Uint8Array): Promise<string> {
     async function* pieces() {
