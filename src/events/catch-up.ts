@@ -72,14 +72,14 @@ export class CatchUp {
   }
 
   #run(): void {
-    const { world, failed } = this.#options
+    const { world } = this.#options
     const started = world.monotonic()
     for (let next = this.#queue.shift(); next; next = this.#queue.shift()) {
       next.isQueued = false
       try {
         this.#send(next, () => world.monotonic() - started > sliceMs)
       } catch (error) {
-        failed(error)
+        this.#giveUp(next, error)
       }
       if (world.monotonic() - started > sliceMs) break
     }
@@ -137,7 +137,7 @@ export class CatchUp {
         try {
           loaded(chunk)
         } catch (error) {
-          failed(error)
+          this.#giveUp(connection, error)
         }
       },
       (error) => {
@@ -147,6 +147,12 @@ export class CatchUp {
         world.after(retryMs, () => this.ready(connection))
       },
     )
+  }
+
+  /** An event could not be sent, and without it there is no order to go on in. */
+  #giveUp(connection: Connection, error: unknown): void {
+    this.#options.failed(error)
+    if (connection.state === 'behind') this.#options.lost(connection)
   }
 
   #sendTogether(connection: Connection, chunk: Chunk<Entry>, told: number): boolean {

@@ -129,6 +129,12 @@ export class Hub implements EventListener<Entry> {
     return hearers.length
   }
 
+  /** Sockets of the tenant may lack the event that could not be published: all of them read the full state again. */
+  lost({ tenant }: StreamHead<Entry>): void {
+    this.beforeRelease()
+    for (const connection of this.#tenant(tenant).connections) this.#resync(connection)
+  }
+
   add(socket: Socket, listener: Listener, resume: Resume): void {
     const hub = this.#tenant(listener.tenant)
     const { user, access, scope, filter } = listener

@@ -83,10 +83,10 @@ export class Checkpoints<Event> {
   }
 
   /** Puts the snapshot as it is now into the open commit. Throws for a dead one: another stands in its place in the queue. */
-  save(activation: Activation<Event>): void {
+  save(activation: Activation<Event>, snapshot = this.#registry.snapshot(activation)): void {
     if (!activation.isAlive) throw new Error(`${nameOf(activation)} is dead, and can't be saved`)
     const head = this.#registry.head(activation.tenant)
-    this.#gate.put(this.#registry.recordKey(activation.address, ''), this.#registry.snapshot(activation))
+    this.#gate.put(this.#registry.recordKey(activation.address, ''), snapshot)
     this.#gate.touch(head)
     head.redo.remove(activation)
     activation.isChanged = false

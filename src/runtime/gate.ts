@@ -1,6 +1,6 @@
 import { Problem } from '#model/problem'
 import { Histogram } from '#runtime/histogram'
-import type { Journal, SealedCommit, StreamPart } from '#runtime/journal'
+import type { EventPacker, Journal, SealedCommit, StreamPart } from '#runtime/journal'
 import type { StreamHead } from '#runtime/stream-head'
 import type { World } from '#runtime/world'
 
@@ -10,12 +10,14 @@ export interface Say {
   refuse(problem: Problem): void
 }
 
-/** Hears every event after its commit, in offset order. */
+/** Receives every event after its commit, in offset order. */
 export interface EventListener<Event> {
   /** Called before a run of `released`. */
   beforeRelease(): void
-  /** Answers how much work that was, 1 being little: for how long nobody else had the loop. */
+  /** Returns the amount of work, 1 being little: the loop is given back after a fixed amount. */
   released(head: StreamHead<Event>, event: Event, offset: number): number
+  /** `released` threw at `head.released`: part of the listeners may have that event, and later ones follow. */
+  lost(head: StreamHead<Event>): void
 }
 
 export interface GateOptions<Event> {
@@ -28,7 +30,7 @@ export interface GateOptions<Event> {
   readonly failed: (error: unknown) => void
   /** Something that leaves threw: a bug, to be said loudly; the others still leave. */
   readonly bug: (error: unknown) => void
-  /** Bytes said to the gate and not yet gone, above which turns that would record are refused. */
+  /** Bytes of events and records that wait to be stored or published, above which turns that would record are refused. */
   readonly uncommittedBytesMax: number
 }
 
@@ -46,6 +48,7 @@ interface Released<Event> {
     readonly head: StreamHead<Event>
     readonly firstOffset: number
     readonly events: readonly Event[]
+    readonly packer: EventPacker<Event> | undefined
     readonly bytes: number
   }[]
   readonly says: readonly Say[]
@@ -117,9 +120,14 @@ export class Gate<Event> {
     return isEmpty(this.#open) && !this.#inFlight && this.#released.length === 0
   }
 
-  /** Takes the next offsets of a stream for these events. */
+  /**
+   * Takes the next offsets of a stream for these events.
+   * @throws Error for an event that cannot be packed; then none of them is taken
+   */
   take(head: StreamHead<Event>, events: readonly Event[], bytes: number): void {
     if (this.#isClosed) throw new Error('nothing is taken while the store takes no writes')
+    head.packer ??= this.#options.journal.packer()
+    head.packer.add(events)
     for (const event of events) head.open.push(event)
     head.taken += events.length
     head.bytesTaken += bytes
@@ -140,7 +148,12 @@ export class Gate<Event> {
   put(recordKey: string, value: Uint8Array | null): void {
     if (this.#isClosed) throw new Error('nothing is put while the store takes no writes')
     if (value?.byteLength === 0) throw new RangeError(`a value of no bytes: ${recordKey}`)
-    this.#open.records.set(recordKey, value)
+    const { records } = this.#open
+    const replaced = records.get(recordKey)
+    const bytes = recordBytes(recordKey, value) - (replaced === undefined ? 0 : recordBytes(recordKey, replaced))
+    records.set(recordKey, value)
+    this.#open.bytes += bytes
+    this.#waitingBytes += bytes
     this.#schedule()
   }
 
@@ -191,6 +204,7 @@ export class Gate<Event> {
     this.#waitingBytes -= (this.#inFlight?.bytes ?? 0) + this.#open.bytes
     for (const head of new Set([...(this.#inFlight?.heads ?? []), ...this.#open.heads])) {
       head.open = []
+      head.packer = undefined
       head.bytesOpen = 0
       head.taken = head.committed
     }
@@ -225,11 +239,11 @@ export class Gate<Event> {
     this.#inFlight = commit
     this.sealedCount++
     this.#inFlightParts = [...commit.heads].map((head) => {
-      const events = head.open
+      const { open: events, packer, bytesOpen: bytes } = head
       head.open = []
-      const bytes = head.bytesOpen
+      head.packer = undefined
       head.bytesOpen = 0
-      return { head, firstOffset: head.taken - events.length + 1, events, bytes }
+      return { head, firstOffset: head.taken - events.length + 1, events, packer, bytes }
     })
     const afterSeal = this.#afterSeal
     this.#afterSeal = []
@@ -298,7 +312,7 @@ export class Gate<Event> {
     let steps = 0
     let work = 0
     for (let next = this.#released[0]; next; next = this.#released[0]) {
-      const done = this.#stepSafely(next, listener)
+      const done = this.#stepSafely(next)
       if (done === 0) {
         this.#released.shift()
         this.#waitingBytes -= next.bytes
@@ -314,17 +328,28 @@ export class Gate<Event> {
     else if (!isEmpty(this.#open)) this.#schedule()
   }
 
-  #stepSafely(released: Released<Event>, listener: EventListener<Event>): number {
+  #stepSafely(released: Released<Event>): number {
     try {
-      return this.#step(released, listener)
+      return this.#step(released)
     } catch (error) {
       this.#options.bug(error)
       return 1
     }
   }
 
+  #releaseEvent(head: StreamHead<Event>, event: Event, offset: number): number {
+    const { listener, bug } = this.#options
+    try {
+      return listener.released(head, event, offset)
+    } catch (error) {
+      bug(error)
+      listener.lost(head)
+      return 1
+    }
+  }
+
   /** One event or one say, and how much work it was; 0 when there is nothing left. */
-  #step(released: Released<Event>, listener: EventListener<Event>): number {
+  #step(released: Released<Event>): number {
     const part = released.parts[released.part]
     if (part) {
       const offset = part.firstOffset + released.index
@@ -335,7 +360,7 @@ export class Gate<Event> {
       }
       if (event !== undefined) {
         part.head.released = offset
-        return Math.max(1, listener.released(part.head, event, offset))
+        return Math.max(1, this.#releaseEvent(part.head, event, offset))
       }
       return 1
     }
@@ -346,6 +371,10 @@ export class Gate<Event> {
   }
 }
 
+function recordBytes(recordKey: string, value: Uint8Array | null): number {
+  return recordKey.length + (value?.byteLength ?? 0)
+}
+
 function emptyCommit<Event>(): Commit<Event> {
   return { heads: new Set(), records: new Map(), says: [], bytes: 0, writtenAt: 0 }
 }
@@ -354,11 +383,7 @@ function isEmpty<Event>(commit: Commit<Event>): boolean {
   return commit.heads.size === 0 && commit.records.size === 0 && commit.says.length === 0
 }
 
-function partOf<Event>(part: {
-  head: StreamHead<Event>
-  firstOffset: number
-  events: readonly Event[]
-}): StreamPart<Event> {
-  const { head, firstOffset, events } = part
-  return { tenant: head.tenant, firstOffset, events, redoFrom: head.redo.redoFrom(head.taken + 1) }
+function partOf<Event>(part: Released<Event>['parts'][number]): StreamPart<Event> {
+  const { head, firstOffset, events, packer } = part
+  return { tenant: head.tenant, firstOffset, events, packer, redoFrom: head.redo.redoFrom(head.taken + 1) }
 }

@@ -36,6 +36,8 @@ export interface Journal<Event> {
   shared(record: SharedRecord): { readonly key: string; readonly value: Uint8Array }
   /** Bytes stored under a record's key, at once. */
   get(recordKey: string): Uint8Array | undefined
+  /** An empty packer for the events of one stream in one commit; `write` takes it back. */
+  packer(): EventPacker<Event>
   /** Fulfilled with the bytes that each stream's part took, in the order of `streams`. */
   write(commit: SealedCommit<Event>): Promise<readonly number[]>
   /**
@@ -50,6 +52,15 @@ export interface Placed<Event> {
   readonly event: Event
 }
 
+/**
+ * Packs events within the turn that takes them: one that cannot be packed is the fault of that turn alone. Within `write`
+ * it would fail the commit of every tenant.
+ */
+export interface EventPacker<Event> {
+  /** @throws Error when one cannot be packed; then none of them is added */
+  add(events: readonly Event[]): void
+}
+
 /** All that one commit changes: a replicated log could take its place. */
 export interface SealedCommit<Event> {
   readonly now: number
@@ -61,6 +72,8 @@ export interface StreamPart<Event> {
   readonly tenant: string
   readonly firstOffset: number
   readonly events: readonly Event[]
+  /** Holds exactly `events`; undefined where there are none. */
+  readonly packer: EventPacker<Event> | undefined
   /** From where this tenant's events must be applied again at the next start. */
   readonly redoFrom: number
 }

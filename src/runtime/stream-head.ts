@@ -1,3 +1,4 @@
+import type { EventPacker } from '#runtime/journal'
 import { RedoQueue } from '#runtime/redo-queue'
 
 /**
@@ -11,6 +12,8 @@ export class StreamHead<Event> {
   released: number
   /** Events taken for the commit that is open; the first has offset `taken - open.length + 1`. */
   open: Event[] = []
+  /** The same events, packed. */
+  packer: EventPacker<Event> | undefined
   readonly redo = new RedoQueue<Event>()
   /** Changes that no event tells: what was read before may look otherwise though no offset says so. */
   untold = 0

@@ -272,6 +272,7 @@ export class System<Event> {
       name,
       bytes: value === null ? null : this.registry.pack(activation, name, value),
     }))
+    const shared = decision.shared?.map((each) => this.#options.journal.shared(each))
     const first = head.taken + 1
     if (decision.changes) {
       for (const change of decision.changes) {
@@ -282,10 +283,12 @@ export class System<Event> {
       }
     }
     for (let index = 0; index < events.length; index++) definition.apply(state, events[index] as Event, first + index)
+    if (events.length > 0) activation.lastOffset = head.taken + events.length
+    const snapshot = decision.isCheckpointed ? this.registry.snapshot(activation) : undefined
+    // All that may throw is above this line and in `take`: a turn that throws leaves nothing in the commit.
     if (events.length > 0) {
       const bytesBefore = head.bytesTaken
       this.gate.take(head, events, bytes)
-      activation.lastOffset = head.taken
       if (definition.rest === 'redo') head.redo.add(activation, first, bytesBefore)
     }
     if (packed) {
@@ -295,13 +298,8 @@ export class System<Event> {
       }
     }
     if (decision.indexes) this.#putIndexes(tenant, decision.indexes)
-    if (decision.shared) {
-      for (const shared of decision.shared) {
-        const { key, value } = this.#options.journal.shared(shared)
-        this.gate.put(key, value)
-      }
-    }
-    if (decision.isCheckpointed) this.#checkpoints.save(activation)
+    if (shared) for (const { key, value } of shared) this.gate.put(key, value)
+    if (snapshot !== undefined) this.#checkpoints.save(activation, snapshot)
     if (decision.reminder !== undefined) this.#setReminder(activation.address, decision.reminder)
     if (decision.tells) for (const tell of decision.tells) this.#told.push(tell)
   }
@@ -332,7 +330,14 @@ export class System<Event> {
   #runTells(): void {
     if (this.#isTelling) return
     this.#isTelling = true
-    for (let index = 0; index < this.#told.length; index++) this.#tells.give(this.#told[index] as Tell)
+    for (let index = 0; index < this.#told.length; index++) {
+      const tell = this.#told[index] as Tell
+      try {
+        this.#tells.give(tell)
+      } catch (error) {
+        this.#options.log.bug(error, `a tell to ${tell.to.kind} ${tell.to.id}`)
+      }
+    }
     this.#told.length = 0
     this.#isTelling = false
   }

@@ -1,5 +1,6 @@
 import type { Entry } from '#model/entry'
 import type { Shape } from '#model/shape'
+import type { EventPacker } from '#runtime/journal'
 import { StorageFailure } from '#runtime/storage'
 import type { Chunk } from '#runtime/stream'
 import { packEntry, passEntry, readEntry, readNews, type ShapePlaces, unpackEntry } from '#store/entry-codec'
@@ -33,39 +34,88 @@ export interface ChunkHead {
   readonly count: number
 }
 
-/** Chunks are packed one after the other: one buffer serves them all. */
-const writer = new EntryWriter()
+/** The entries of one chunk, as they lie in the packer's buffer. */
+interface PackedEntries {
+  readonly startsAt: number
+  readonly shapes: Shape[]
+  count: number
+}
 
-/** `roomFor`: where the chunk is to lie. */
-export function packChunk(
-  entries: readonly Entry[],
-  time: number,
-  bytesBefore: number,
-  roomFor: (length: number) => Buffer = Buffer.allocUnsafe,
-): Uint8Array {
-  const shapes: Shape[] = []
-  const places: ShapePlaces = {
-    placeOf(shape) {
+/** Few entries wait in most streams, and there may be thousands of streams. */
+const packerBytesAtFirst = 4 * 1024
+const packerBytesKeptMax = 1024 * 1024
+
+/** Packs the entries that one commit appends to a stream, in chunks of at most `chunkEntriesMax`. */
+export class ChunkPacker implements EventPacker<Entry> {
+  readonly #writer = new EntryWriter(packerBytesKeptMax, packerBytesAtFirst)
+  #chunks: PackedEntries[] = []
+
+  clear(): void {
+    this.#writer.clear()
+    this.#chunks = []
+  }
+
+  add(entries: readonly Entry[]): void {
+    const { length } = this.#writer
+    const chunkCount = this.#chunks.length
+    const last = this.#chunks.at(-1)
+    const count = last?.count ?? 0
+    const shapeCount = last?.shapes.length ?? 0
+    try {
+      for (let index = 0; index < entries.length; index++) this.#addOne(entries[index] as Entry)
+    } catch (error) {
+      this.#writer.cut(length)
+      this.#chunks.length = chunkCount
+      if (last) {
+        last.count = count
+        last.shapes.length = shapeCount
+      }
+      throw error
+    }
+  }
+
+  /** The stored bytes, chunk by chunk, each written where `roomFor` says. */
+  *chunks(
+    time: number,
+    bytesBefore: number,
+    firstOffset: number,
+    roomFor: (firstOffset: number, length: number) => Buffer,
+  ): Iterable<{ readonly firstOffset: number; readonly count: number; readonly bytes: Uint8Array }> {
+    const { written } = this.#writer
+    for (const [index, { startsAt, shapes, count }] of this.#chunks.entries()) {
+      const entries = written.subarray(startsAt, this.#chunks[index + 1]?.startsAt)
+      const ids = pack(shapes.map((shape) => shape.id))
+      const head = arrayHead(count)
+      const entriesAt = headBytes + 1 + ids.length + head.length
+      const bytes = roomFor(firstOffset, entriesAt + entries.length)
+      bytes.writeUInt8(version, 0)
+      bytes.writeDoubleLE(time, 1)
+      bytes.writeDoubleLE(bytesBefore, 9)
+      bytes.writeUInt32LE(count, 17)
+      bytes.writeUInt8(arrayOfTwo, headBytes)
+      bytes.set(ids, headBytes + 1)
+      bytes.set(head, headBytes + 1 + ids.length)
+      bytes.set(entries, entriesAt)
+      yield { firstOffset, count, bytes }
+      firstOffset += count
+      bytesBefore += bytes.length
+    }
+  }
+
+  #addOne(entry: Entry): void {
+    let chunk = this.#chunks.at(-1)
+    if (!chunk || chunk.count === chunkEntriesMax) {
+      chunk = { startsAt: this.#writer.length, shapes: [], count: 0 }
+      this.#chunks.push(chunk)
+    }
+    const { shapes } = chunk
+    const placeOf = (shape: Shape) => {
       const place = shapes.indexOf(shape)
       return place >= 0 ? place : shapes.push(shape) - 1
-    },
-    shapeAt: () => unreachable(),
+    }
+    packEntry(entry, { placeOf, shapeAt: unreachable }, this.#writer)
+    chunk.count++
   }
-  writer.clear()
-  for (const entry of entries) packEntry(entry, places, writer)
-  const ids = pack(shapes.map((shape) => shape.id))
-  const head = arrayHead(entries.length)
-  const entriesAt = headBytes + 1 + ids.length + head.length
-  const bytes = roomFor(entriesAt + writer.length)
-  bytes.writeUInt8(version, 0)
-  bytes.writeDoubleLE(time, 1)
-  bytes.writeDoubleLE(bytesBefore, 9)
-  bytes.writeUInt32LE(entries.length, 17)
-  bytes.writeUInt8(arrayOfTwo, headBytes)
-  bytes.set(ids, headBytes + 1)
-  bytes.set(head, headBytes + 1 + ids.length)
-  bytes.set(writer.written, entriesAt)
-  return bytes
 }
 
 /** msgpack. */

@@ -7,20 +7,23 @@ import { pack } from '#store/record-codec'
  */
 export class MsgpackWriter implements ValueWriter {
   readonly #bytesKeptMax: number
-  #bytes = Buffer.allocUnsafe(bytesAtFirst)
+  readonly #bytesAtFirst: number
+  #bytes: Buffer
   #start = 0
   #at = 0
 
   /** A buffer that grew beyond this is not kept for ever. */
-  constructor(bytesKeptMax = 1024 * 1024) {
+  constructor(bytesKeptMax = 1024 * 1024, bytesAtFirst = 64 * 1024) {
     this.#bytesKeptMax = bytesKeptMax
+    this.#bytesAtFirst = bytesAtFirst
+    this.#bytes = Buffer.allocUnsafe(bytesAtFirst)
   }
 
   /** From the beginning: everything given out before is written over. */
   clear(): void {
     this.#start = 0
     this.#at = 0
-    if (this.#bytes.length > this.#bytesKeptMax) this.#bytes = Buffer.allocUnsafe(bytesAtFirst)
+    if (this.#bytes.length > this.#bytesKeptMax) this.#bytes = Buffer.allocUnsafe(this.#bytesAtFirst)
   }
 
   /** What is written from now on is another piece. */
@@ -178,7 +181,6 @@ function oneByteOf(value: unknown): number | undefined {
   return 0x80
 }
 
-const bytesAtFirst = 64 * 1024
 /** What the form's shortest head can say. */
 const objectSizeMax = 0xf
 /** What a text's one length byte can say. */

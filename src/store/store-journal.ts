@@ -5,7 +5,7 @@ import type { Operation, Storage } from '#runtime/storage'
 import type { Chunk, StreamReader } from '#runtime/stream'
 import type { ValueReader } from '#runtime/value-reader'
 import type { ValueWriter } from '#runtime/value-writer'
-import { chunkEntriesMax, packChunk, unpackChunk } from '#store/chunk'
+import { ChunkPacker, unpackChunk } from '#store/chunk'
 import type { RecentChunk } from '#store/chunk-ring'
 import { Epochs } from '#store/epochs'
 import { below, keys, numberOf } from '#store/keys'
@@ -47,6 +47,7 @@ export class StoreJournal implements Journal<Entry>, StreamReader<Entry> {
    * third: what is said between the sealing of a commit and its writing belongs to the one after it.
    */
   #recordWriters = [recordWriter(), recordWriter(), recordWriter()] as const
+  readonly #packers: ChunkPacker[] = []
   /** Records are read one after the other. */
   readonly #recordReader = new MsgpackReader()
   /** Of the last commit, for metrics. */
@@ -143,6 +144,10 @@ export class StoreJournal implements Journal<Entry>, StreamReader<Entry> {
     return this.storage.get(recordKey)
   }
 
+  packer(): ChunkPacker {
+    return this.#packers.pop() ?? new ChunkPacker()
+  }
+
   async write(commit: SealedCommit<Entry>): Promise<readonly number[]> {
     this.#turnRecordWriters()
     const operations: Operation[] = []
@@ -150,17 +155,16 @@ export class StoreJournal implements Journal<Entry>, StreamReader<Entry> {
     const appended: { stream: TenantStream; chunk: RecentChunk }[] = []
     for (const part of commit.streams) {
       const stream = this.stream(part.tenant)
-      let bytesBefore = stream.bytesEnd
-      for (let from = 0; from < part.events.length; from += chunkEntriesMax) {
-        const events = part.events.slice(from, from + chunkEntriesMax)
-        const firstOffset = part.firstOffset + from
-        const roomFor = (length: number) => stream.reserve(firstOffset, length)
-        const bytes = packChunk(events, commit.now, bytesBefore, roomFor)
-        operations.push({ key: keys.chunk(part.tenant, firstOffset), value: bytes })
-        appended.push({ stream, chunk: { firstOffset, count: events.length, bytes } })
-        bytesBefore += bytes.length
+      let bytes = 0
+      const packer = part.packer as ChunkPacker | undefined
+      const roomFor = (firstOffset: number, length: number) => stream.reserve(firstOffset, length)
+      for (const chunk of packer?.chunks(commit.now, stream.bytesEnd, part.firstOffset, roomFor) ?? []) {
+        operations.push({ key: keys.chunk(part.tenant, chunk.firstOffset), value: chunk.bytes })
+        appended.push({ stream, chunk })
+        bytes += chunk.bytes.length
       }
-      partBytes.push(bytesBefore - stream.bytesEnd)
+      if (packer) this.#takeBack(packer)
+      partBytes.push(bytes)
       if (part.redoFrom !== stream.redoFrom || stream.last === 0) {
         operations.push({ key: keys.redo(part.tenant), value: packRecord(redoFormat, part.redoFrom) })
       }
@@ -184,6 +188,11 @@ export class StoreJournal implements Journal<Entry>, StreamReader<Entry> {
     }
     this.last.operations = operations.length
     return partBytes
+  }
+
+  #takeBack(packer: ChunkPacker): void {
+    packer.clear()
+    if (this.#packers.length < idlePackersMax) this.#packers.push(packer)
   }
 
   /** One write at a time: what the third one held is stored. */
@@ -286,6 +295,9 @@ export class StoreJournal implements Journal<Entry>, StreamReader<Entry> {
     return chunk
   }
 }
+
+/** Streams that most commits append to. */
+const idlePackersMax = 16
 
 /** Records of one commit: some thousands of snapshots. */
 const recordBytesKeptMax = 4 * 1024 * 1024

@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest'
+import type { Entry } from '#model/entry'
 import { scopeOf } from '#model/scope'
 import type { StallingSocket } from '#test/events/stalling-sockets'
 import { readAll, ToldStream } from '#test/events/told-stream'
@@ -373,6 +374,43 @@ describe('after the store was read again', () => {
     await readAll(stream)
     expect(offsets(socket)).toEqual([1, 2])
   })
+})
+
+describe('an event that cannot be encoded', () => {
+  const unwritable = { kind: 'meta_set', device: 'A', at: 5, meta: { size: 1n } } as unknown as Entry
+
+  test('sends RESYNC to every socket of the tenant, and later events follow', async () => {
+    const socket = stream.connect()
+    const other = stream.connect({ listener: { access: 'other' } })
+    reports(1)
+    stream.tell(unwritable)
+    reports(1)
+    await readAll(stream)
+    for (const { heard } of [socket, other]) {
+      expect(heard.map(({ type, offset }) => [type, offset])).toEqual([
+        ['OBJECT_UPDATED', 1],
+        ['RESYNC', 2],
+        ['OBJECT_UPDATED', 3],
+      ])
+    }
+    expect(stream.failures).toHaveLength(1)
+  })
+
+  test.each([1, 9])(
+    'sends RESYNC to a socket that resumes before it (chunks from %i in memory)',
+    async (recentFrom) => {
+      stream.recentFrom = recentFrom
+      reports(1)
+      stream.tell(unwritable)
+      reports(1)
+      const socket = stream.connect({ resume: { after: { epoch: 'now', offset: 0 } } })
+      await readAll(stream)
+      reports(1)
+      await readAll(stream)
+      expect(types(socket)).toEqual(['STREAM', 'OBJECT_UPDATED', 'RESYNC', 'OBJECT_UPDATED'])
+      expect(offsets(socket)).toEqual([1, 3, 4])
+    },
+  )
 })
 
 test('at the start what is stored counts as told', async () => {

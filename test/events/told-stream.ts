@@ -86,7 +86,12 @@ export class ToldStream implements StreamReader<Entry> {
     for (const entry of this.#taken.splice(0)) {
       this.entries.push(entry)
       for (const key of keysOf(entry)) this.toldOf.set(key, this.last)
-      this.hub.released(this.#head, entry, this.last)
+      try {
+        this.hub.released(this.#head, entry, this.last)
+      } catch (error) {
+        this.failures.push(error)
+        this.hub.lost(this.#head)
+      }
     }
   }
 

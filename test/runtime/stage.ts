@@ -87,6 +87,9 @@ export class Stage {
           this.onReleased(offset)
           return 1
         },
+        lost: ({ tenant, released }) => {
+          this.said.push(`lost ${tenant} ${released}`)
+        },
       },
       log: {
         bug: (error, where) => this.bugs.push(`${where}: ${error instanceof Error ? error.message : String(error)}`),

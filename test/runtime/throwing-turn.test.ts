@@ -1,11 +1,13 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { during, openStage, type Stage } from '#test/runtime/stage'
-import { bookAddress, tallyAddress } from '#test/runtime/tally-actors'
+import { bookAddress, type TallyCommand, tallyAddress } from '#test/runtime/tally-actors'
 
 const a = tallyAddress('A')
 const b = tallyAddress('B')
 const k = bookAddress('K')
+/** msgpack has no integers beyond 64 bits. */
+const unpackable = 2n ** 80n
 
 const values = (stage: Stage) => stage.addedOf(a).map(({ value }) => value)
 
@@ -28,6 +30,29 @@ describe('a turn that throws', () => {
       { value: 3, offset: 2 },
     ])
     expect(stage.bugs).toEqual([`a turn of tally A: ${where === 'decide' ? 'decided to throw' : 'poisoned'}`])
+  })
+
+  test.each([
+    ['an event', { type: 'add', add: [2, unpackable] }],
+    ['a snapshot', { type: 'add', add: [2, unpackable], isCheckpointed: true }],
+  ])('by %s that cannot be packed stores nothing, and every other turn goes on', async (_, command) => {
+    const stage = await openStage()
+    stage.tell(b, { type: 'add', add: [1] }, 'before')
+    stage.tell(a, command as unknown as TallyCommand, 'bad')
+    stage.tell(b, { type: 'add', add: [3] }, 'after')
+    await stage.settle()
+    expect(stage.said).toEqual([
+      'event default 1',
+      'event default 2',
+      'answered before undefined',
+      'refused bad bug',
+      'answered after undefined',
+    ])
+    expect(stage.addedOf(a)).toEqual([])
+    expect(stage.log).toEqual([])
+    stage.crash()
+    const again = await stage.reborn()
+    expect(again.addedOf(b).map(({ value }) => value)).toEqual([1, 3])
   })
 
   test('costs its activation its life, and no other', async () => {

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import type { Entry } from '#model/entry'
 import { contentOf, type Shape } from '#model/shape'
 import { StorageFailure } from '#runtime/storage'
-import { chunkEntriesMax, hashNames, headOf, packChunk, replayChunk, unpackChunk } from '#store/chunk'
+import { chunkEntriesMax, hashNames, headOf, replayChunk, unpackChunk } from '#store/chunk'
 import { packEntry, unpackEntry } from '#store/entry-codec'
 import { EntryWriter } from '#store/entry-writer'
 import { keys } from '#store/keys'
@@ -11,6 +11,7 @@ import { textHash } from '#store/msgpack-reader'
 import { pack, packRecord, unpack } from '#store/record-codec'
 import { Shapes, shapeFormat } from '#store/shapes'
 import { deviceName, entry, entryKinds, entryOf, shape as shapeArbitrary } from '#test/store/entry-arbitrary'
+import { packChunk } from '#test/store/pack-chunk'
 
 /** Shapes as a process that starts anew finds them: by id alone. */
 function storedShapes(entries: readonly Entry[]): Shapes {
@@ -43,7 +44,7 @@ describe('an entry comes back as it was', () => {
 
   test('among others, in their order, each with its own shape', () => {
     fc.assert(
-      fc.property(fc.array(entry, { maxLength: 30 }), (entries) => {
+      fc.property(fc.array(entry, { minLength: 1, maxLength: 30 }), (entries) => {
         expect(throughChunk(entries)).toStrictEqual(entries)
       }),
       { numRuns: 100 },
@@ -168,7 +169,7 @@ describe('what is read by hand is what the general decoder reads', () => {
 
   test('for any chunk', () => {
     fc.assert(
-      fc.property(fc.array(entry, { maxLength: 20 }), (entries) => {
+      fc.property(fc.array(entry, { minLength: 1, maxLength: 20 }), (entries) => {
         const bytes = packChunk(entries, 1, 0)
         const shapes = storedShapes(entries)
         expect(unpackChunk(1, bytes, shapes).events).toStrictEqual(unpackGenerally(bytes, shapes))
@@ -208,7 +209,7 @@ test('what is gone through again is what is unpacked, but for what those who are
   const known = fc.record({ id: deviceName, lastOffset: fc.nat(25), isMistaken: fc.boolean() })
   fc.assert(
     fc.property(
-      fc.array(fc.oneof(entryOf.reported, entry), { maxLength: 20 }),
+      fc.array(fc.oneof(entryOf.reported, entry), { minLength: 1, maxLength: 20 }),
       known,
       fc.nat(25),
       (said, who, from) => {
@@ -245,7 +246,7 @@ test('what is gone through again is what is unpacked, but for what those who are
 
 test('the names of a chunk are told by their hashes, and of a damaged one at most some', () => {
   fc.assert(
-    fc.property(fc.array(entry, { maxLength: 20 }), fc.nat(), (entries, cut) => {
+    fc.property(fc.array(entry, { minLength: 1, maxLength: 20 }), fc.nat(), (entries, cut) => {
       const bytes = packChunk(entries, 1, 0)
       const nameOf = (each: Entry) => {
         if ('device' in each) return each.device

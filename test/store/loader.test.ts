@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
 import type { Operation } from '#runtime/storage'
-import { packChunk } from '#store/chunk'
 import { keys } from '#store/keys'
 import { memoryPlace } from '#store/memory'
 import { packRecord } from '#store/record-codec'
@@ -8,6 +7,7 @@ import { redoFormat, wholeFormat } from '#store/store-journal'
 import { ManualWorld } from '#test/runtime/manual-world'
 import { during, openStage, Stage } from '#test/runtime/stage'
 import { bookAddress, tallyAddress } from '#test/runtime/tally-actors'
+import { packChunk } from '#test/store/pack-chunk'
 import { countRows } from '#test/store/rows-read'
 
 const a = tallyAddress('A')

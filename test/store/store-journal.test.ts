@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { beforeEach, describe, expect, test } from 'vitest'
 import type { Entry } from '#model/entry'
-import type { SealedCommit } from '#runtime/journal'
+import type { SealedCommit, StreamPart } from '#runtime/journal'
 import type { Storage } from '#runtime/storage'
 import { chunkEntriesMax } from '#store/chunk'
 import { keys } from '#store/keys'
@@ -22,13 +22,20 @@ beforeEach(async () => {
 const entryAt = (offset: number): Entry => ({ kind: 'schema_deleted', service: `s${offset}`, at: offset })
 const entries = (first: number, count: number) => Array.from({ length: count }, (_, index) => entryAt(first + index))
 
+/** What one commit appends to a stream, packed as a turn packs it. */
+function partOf(tenant: string, firstOffset: number, events: readonly Entry[], redoFrom = 1): StreamPart<Entry> {
+  const packer = events.length > 0 ? journal.packer() : undefined
+  packer?.add(events)
+  return { tenant, firstOffset, events, packer, redoFrom }
+}
+
 /** A commit of so many entries of a tenant, behind the last one. */
 async function append(count: number, more: Partial<SealedCommit<Entry>> & { tenant?: string; redoFrom?: number } = {}) {
   const { tenant = 'default', redoFrom, ...commit } = more
   const firstOffset = journal.stream(tenant).last + 1
   await journal.write({
     now: 1_000 + firstOffset,
-    streams: [{ tenant, firstOffset, events: entries(firstOffset, count), redoFrom: redoFrom ?? 1 }],
+    streams: [partOf(tenant, firstOffset, entries(firstOffset, count), redoFrom)],
     records: new Map(),
     ...commit,
   })
@@ -76,7 +83,7 @@ describe('a commit', () => {
   })
 
   test('keeps the streams of tenants apart', async () => {
-    const streams = ['one', 'two'].map((tenant) => ({ tenant, firstOffset: 1, events: entries(1, 2), redoFrom: 1 }))
+    const streams = ['one', 'two'].map((tenant) => partOf(tenant, 1, entries(1, 2)))
     await journal.write({ now: 1, streams, records: new Map() })
     await append(1, { tenant: 'two' })
     expect([journal.stream('one').last, journal.stream('two').last]).toEqual([2, 3])
@@ -89,7 +96,7 @@ describe('a commit', () => {
     const place = memoryPlace({ faults: { beforeWrite: () => ({ fail: 'full', reachedDisk: true }) } })
     const failing = new StoreJournal({ isSynced: false })
     failing.open(await place.open())
-    const commit = { now: 1, streams: [{ tenant: 'default', firstOffset: 1, events: entries(1, 2), redoFrom: 1 }] }
+    const commit = { now: 1, streams: [partOf('default', 1, entries(1, 2))] }
     await expect(failing.write({ ...commit, records: new Map() })).rejects.toMatchObject({ code: 'full' })
     expect(failing.stream('default').last).toBe(0)
     expect(failing.recent('default', 1)).toBeUndefined()
@@ -148,9 +155,7 @@ describe('reading', () => {
           for (const [count, share] of commits) {
             end += count
             redoFrom += Math.floor((end + 1 - redoFrom) * share)
-            const streams = [
-              { tenant: 't', firstOffset: end - count + 1, events: entries(end - count + 1, count), redoFrom },
-            ]
+            const streams = [partOf('t', end - count + 1, entries(end - count + 1, count), redoFrom)]
             await other.write({ now: 1, streams, records: new Map() })
             for (let offset = redoFrom; offset <= end + 1; offset++) {
               const offsets = [...other.eventsSince('t', offset)].map((placed) => placed.offset)
@@ -195,7 +200,7 @@ describe('a stream that is dropped', () => {
   const touch = (redoFrom: number, more: { count?: number; records?: Map<string, null> } = {}) =>
     journal.write({
       now: 1,
-      streams: [{ tenant: 'default', firstOffset: redoFrom, events: entries(redoFrom, more.count ?? 0), redoFrom }],
+      streams: [partOf('default', redoFrom, entries(redoFrom, more.count ?? 0), redoFrom)],
       records: more.records ?? new Map(),
     })
 
@@ -273,7 +278,7 @@ describe('of the recent chunks only so many bytes are kept in memory; the others
       const events = Array.from({ length: 50 }, (): Entry => ({ kind: 'meta_deleted', device: 'A', at: 1, key: large }))
       await own.write({
         now: 1,
-        streams: [{ tenant: 'default', firstOffset: offset + 1, events, redoFrom: 1 }],
+        streams: [partOf('default', offset + 1, events)],
         records: new Map(),
       })
       offset += 50

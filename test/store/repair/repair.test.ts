@@ -6,12 +6,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { repairedText } from '#cli/repaired'
-import { packChunk } from '#store/chunk'
 import { keys } from '#store/keys'
 import { levelPlace } from '#store/level'
 import { packRecord, unpack } from '#store/record-codec'
 import { repairFolder } from '#store/repair/repair'
 import { redoFormat } from '#store/store-journal'
+import { packChunk } from '#test/store/pack-chunk'
 
 const soft = { sync: false } as const
 const format = { name: 'any', version: 1, upgrades: {} }
