@@ -1,6 +1,9 @@
 import type { Socket, SocketPublisher, SocketRoom } from '#runtime/socket'
 import type { World } from '#runtime/world'
 
+/** A failure that the simulation planted. */
+export class PublishFault extends Error {}
+
 /** What the other end of a simulated socket is. */
 export interface Peer {
   heard(message: string): void
@@ -18,6 +21,8 @@ export class SimulatedSockets implements SocketPublisher {
   readonly #world: World
   readonly #sockets = new Set<SimulatedSocket>()
   isDropping = false
+  /** The next event that is published throws. */
+  failsNext = false
 
   constructor(world: World) {
     this.#world = world
@@ -29,6 +34,10 @@ export class SimulatedSockets implements SocketPublisher {
 
   publish(topic: string, message: string | Uint8Array): void {
     if (this.isDropping) throw new Error('a publish inside dropped')
+    if (this.failsNext && !text(message).startsWith('{"type":"RESYNC"')) {
+      this.failsNext = false
+      throw new PublishFault('a publish failed')
+    }
     for (const socket of this.#sockets) socket.offer(topic, text(message))
   }
 

@@ -129,7 +129,8 @@ export class Simulation {
     else if (tried < 0.8) this.#pick(this.#dashboards)?.askPosition()
     else if (tried < 0.85) changeSomething(this.#server, random, this.#witness, device?.name ?? '')
     else if (tried < 0.9) await this.#troubles.changeRights()
-    else if (tried < 0.91) this.#fillDisk()
+    else if (tried < 0.904) this.#fillDisk()
+    else if (tried < 0.91) this.#server.sockets.failsNext = true
     else if (tried < 0.92) await this.#crash()
     else if (tried < 0.97) await this.#advance(random.between(0, 40))
     else await this.#advance(random.next() < 0.3 ? random.between(0, 400_000) : random.between(0, 3_000))
