@@ -83,7 +83,8 @@ export class SimulatedServer {
     const note = (fields: object, message: string) => {
       const { err } = fields as { err?: unknown }
       if (err instanceof PublishFault) return
-      if (message.startsWith('a bug') || message.endsWith(' failed')) this.errors.push(new Error(message, { cause: err }))
+      if (message.startsWith('a bug') || message.endsWith(' failed'))
+        this.errors.push(new Error(message, { cause: err }))
     }
     this.assembly = assemble({
       world: process.world,
