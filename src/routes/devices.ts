@@ -4,9 +4,11 @@ import type { ServiceState } from '#actors/device/service-state'
 import type { DeviceState } from '#actors/device/state'
 import { serviceOf } from '#actors/device/state'
 import { tenantAddress } from '#actors/tenant/address'
+import type { AdmitDevice } from '#actors/tenant/commands'
 import * as api from '#api/devices'
 import { type ListQuery, nameOfCursor, type StateQuery } from '#api/query-field'
 import { hashOf, newSecret } from '#iam/secret-text'
+import type { JsonObject } from '#model/json-value'
 import { Problem } from '#model/problem'
 import { devicesWithin, reachesDevice } from '#model/scope'
 import type { RouteContext } from '#routes/context'
@@ -108,32 +110,35 @@ async function list(
 async function create(
   context: RouteContext,
   { caller }: Call,
-  { deviceIdentifier, meta }: { readonly deviceIdentifier: string; readonly meta?: object | undefined },
+  { deviceIdentifier, meta }: { readonly deviceIdentifier: string; readonly meta?: JsonObject | undefined },
 ): Promise<Reply> {
   const { system } = context
   const { tenant } = caller
-  // Outside of his devices it looks as if there could be none, whether there is one or not. Contract 1.4.
+  // Outside the caller's devices the answer is the same for an existing device. Contract 1.4.
   if (!reachesDevice(caller.scope, 'device', 'create', deviceIdentifier)) throw new Problem('not_found')
-  if (lookAtDevice(context, tenant, deviceIdentifier)) throw new Problem('conflict', 'the device exists')
   const secret = newSecret((byteCount) => context.world.random(byteCount))
-  // In one breath, so that both are in one commit: the tenant gives it an address and tells it, then it takes its secret.
-  const admitted = system.ask(tenantAddress(tenant), {
-    type: 'admit_device',
-    device: deviceIdentifier,
-    meta: meta ?? {},
+  await system.askAtOnce(() => {
+    if (lookAtDevice(context, tenant, deviceIdentifier)) throw new Problem('conflict', 'the device exists')
+    const admit = {
+      type: 'admit_device',
+      device: deviceIdentifier,
+      meta: meta ?? {},
+      secretHash: hashOf(secret),
+    } as const
+    return { to: tenantAddress(tenant), command: admit satisfies AdmitDevice }
   })
-  const secured = system.ask(deviceAddress(tenant, deviceIdentifier), { type: 'set_secret', hash: hashOf(secret) })
-  await Promise.all([admitted, secured])
   const headers = { Location: `/api/v1/devices/${encodeURIComponent(deviceIdentifier)}`, 'Cache-Control': 'no-store' }
   return { status: 201, headers, json: { deviceIdentifier, secret } }
 }
 
 async function remove(context: RouteContext, { caller }: Call, device: string): Promise<Reply> {
   const { system } = context
-  const address = deviceAddress(caller.tenant, device)
-  // In one breath: the key that let it in may then let in another.
-  const registrar = system.recordOf(address, registrarRecord) as string | undefined
-  const removed = await system.ask(address, { type: 'remove', ...(registrar !== undefined && { registrar }) })
+  const to = deviceAddress(caller.tenant, device)
+  // The key that admitted the device may admit one more afterwards.
+  const removed = await system.askAtOnce(() => {
+    const registrar = system.recordOf(to, registrarRecord) as string | undefined
+    return { to, command: { type: 'remove', ...(registrar !== undefined && { registrar }) } }
+  })
   const { flakeAddress } = removed as DeviceRemoved
   context.links.removed(caller.tenant, device, flakeAddress)
   return { status: 204 }

@@ -153,6 +153,11 @@ export interface Tell {
   readonly command: unknown
 }
 
+/** `bytes`: what the command weighs while it waits. */
+export interface Question extends Tell {
+  readonly bytes?: number
+}
+
 /** What an asker hears, once, after the gate. */
 export interface Asker {
   answered(value: unknown): void

@@ -4,6 +4,7 @@ import {
   type ActorAddress,
   type Asker,
   type Decision,
+  type Question,
   type Recorded,
   refuse,
   type Tell,
@@ -74,7 +75,6 @@ class Answer implements Say {
   }
 }
 
-/** Bytes a turn is counted with when its asker doesn't say. */
 const turnBytes = 256
 
 /**
@@ -184,9 +184,18 @@ export class System<Event> {
     this.#say(asker, decision)
   }
 
-  /** The same as a promise, for who is not in a hurry. Rejects with the Problem. */
+  /** The same as a promise, which rejects with the Problem. */
   ask(address: ActorAddress, command: unknown, bytes = turnBytes): Promise<unknown> {
     return new Promise((answered, refused) => this.turn(address, command, { answered, refused }, bytes))
+  }
+
+  /**
+   * Asks what `prepare` returns, with no other turn between what `prepare` read and this one. It cannot wait: a function
+   * that returns a promise has the wrong type.
+   */
+  askAtOnce(prepare: () => Question): Promise<unknown> {
+    const { to, command, bytes } = prepare()
+    return this.ask(to, command, bytes)
   }
 
   /** An actor's state as it is now, without waking it; wait for `gate.settled` before showing it to anybody. */
