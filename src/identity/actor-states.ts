@@ -16,12 +16,12 @@ import type { TenantState } from '#actors/tenant/state'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import type { Activation } from '#runtime/activation'
-import type { ActorAddress } from '#runtime/actor'
+import type { ActorAddress, Question } from '#runtime/actor'
 import type { System } from '#runtime/system'
 
 /**
- * The actors of identity, by their own types. What is looked at is as it is in memory, perhaps not stored yet: good to
- * decide by in the same breath as a turn, whose answer waits for it. A tenant's actor, once woken, stays: who asks must
+ * The actors of identity, by their own types. A state is read as it is in memory, perhaps not stored yet: decide by it
+ * within `askAtOnce`, whose answer waits until it is stored. A tenant's actor, once woken, stays: who asks must
  * know that there is such a tenant.
  *
  * @throws Problem `storage` wherever the store is being read.
@@ -75,6 +75,10 @@ export class ActorStates {
 
   askSession(tenant: string, session: string, command: SessionCommand): Promise<unknown> {
     return this.#system.ask(sessionAddress(tenant, session), command)
+  }
+
+  askAtOnce(prepare: () => Question): Promise<unknown> {
+    return this.#system.askAtOnce(prepare)
   }
 
   askSigningKeys(command: SigningKeysCommand): Promise<unknown> {

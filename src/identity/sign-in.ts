@@ -1,3 +1,4 @@
+import { accountAddress } from '#actors/account/address'
 import { moved } from '#actors/account/sessions'
 import type { AccountState } from '#actors/account/state'
 import { factorNames } from '#actors/account/state'
@@ -68,10 +69,12 @@ async function begin(
   place: SignInPlace,
 ): Promise<string> {
   const id = madeId((byteCount) => world.random(byteCount))
-  // In one breath with the turn: the account itself does not know that its tenant is being deleted.
-  if (rowById(states.directory, user)?.state !== 'active') throw wrongCredentials()
   const session = { ...of, id, address: place.address, agent: place.agent.slice(0, agentCharactersMax) }
-  await states.askAccount(tenant, user, { type: 'begin_session', version, session })
+  await states.askAtOnce(() => {
+    // The account itself does not know that its tenant is being deleted.
+    if (rowById(states.directory, user)?.state !== 'active') throw wrongCredentials()
+    return { to: accountAddress(tenant, user), command: { type: 'begin_session', version, session } }
+  })
   return id
 }
 

@@ -40,22 +40,22 @@ export function subscriptionRoutes(context: RouteContext): Binding[] {
       return thingsReply(context, call, own, things, headers)
     }),
 
-    // Looked at and turned in one breath: the function is there, and he may hear of it, when he is subscribed.
     bind(api.subscribe, async ({ caller, body, bodyBytes, seed, seen }) => {
-      const fn = topicOf(context, caller, body)
-      mustHaveRoom(context, caller, fn)
       const id = madeId(seeded(seed))
-      const subscription: StoredSubscription = {
-        id,
-        function: fn,
-        type: 'email',
-        locale: body.locale,
-        createdBy: caller.user,
-        createdAt: world.now(),
-        origin: seen.origins[0] ?? '',
-      }
-      const from = headOf(context, caller.tenant, fn)
-      await askSubscriber(context, caller, { type: 'subscribe', subscription, from }, bodyBytes.byteLength)
+      await askSubscriber(context, caller, bodyBytes.byteLength, () => {
+        const fn = topicOf(context, caller, body)
+        mustHaveRoom(context, caller, fn)
+        const subscription: StoredSubscription = {
+          id,
+          function: fn,
+          type: 'email',
+          locale: body.locale,
+          createdBy: caller.user,
+          createdAt: world.now(),
+          origin: seen.origins[0] ?? '',
+        }
+        return { type: 'subscribe', subscription, from: headOf(context, caller.tenant, fn) }
+      })
       return {
         status: 201,
         headers: { Location: `/api/v1/notifications/subscribe/${id}` },
@@ -66,16 +66,19 @@ export function subscriptionRoutes(context: RouteContext): Binding[] {
     bind(
       api.updateSubscription,
       async ({ caller, parameters: { subscriptionId: id }, body, bodyBytes, isRepeated }) => {
-        mustBeThere(context, caller, id)
-        const set = { type: 'set_locale', id, locale: body.locale, isRepeated } as const
-        const stored = await askSubscriber(context, caller, set, bodyBytes.byteLength)
+        const stored = await askSubscriber(context, caller, bodyBytes.byteLength, () => {
+          mustBeThere(context, caller, id)
+          return { type: 'set_locale', id, locale: body.locale, isRepeated }
+        })
         return { status: 200, json: subscriptionEntryOf(stored as StoredSubscription) }
       },
     ),
 
     bind(api.unsubscribe, async ({ caller, parameters: { subscriptionId: id } }) => {
-      mustBeThere(context, caller, id)
-      await askSubscriber(context, caller, { type: 'unsubscribe', id }, 0)
+      await askSubscriber(context, caller, 0, () => {
+        mustBeThere(context, caller, id)
+        return { type: 'unsubscribe', id }
+      })
       return { status: 204 }
     }),
   ]
@@ -124,10 +127,11 @@ function ownOf({ system }: RouteContext, { tenant, user }: Caller): readonly Sto
 function askSubscriber(
   { system }: RouteContext,
   { tenant, user }: Caller,
-  command: SubscriberCommand,
   bytes: number,
+  prepare: () => SubscriberCommand,
 ): Promise<unknown> {
-  return system.ask(subscriberAddress(tenant, subscriberIdOf(user)), command, bytes)
+  const to = subscriberAddress(tenant, subscriberIdOf(user))
+  return system.askAtOnce(() => ({ to, command: prepare(), bytes }))
 }
 
 /** In the order in which they were made. */

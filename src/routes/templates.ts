@@ -30,16 +30,17 @@ export function templateRoutes(context: RouteContext): Binding[] {
       return thingReply(context, call, textOf(tenant, name, templateThere(context, tenant, name)))
     }),
 
-    // Looked at and turned in one breath: what `If-Match` meant is what is replaced.
     bind(api.putTemplate, async (call) => {
       const { caller, body, bodyBytes } = call
       const { tenant, user } = caller
       const { name } = call.parameters
-      const before = lookAtTenant(context, tenant).templates.get(name)
-      mustReachAll(caller, putAction(before !== undefined))
-      mustMatch(call, before && textOf(tenant, name, before))
-      const put: PutTemplate = { type: 'put_template', name, body, author: user }
-      const stored = await system.ask(tenantAddress(tenant), put, bodyBytes.byteLength)
+      const stored = await system.askAtOnce(() => {
+        const before = lookAtTenant(context, tenant).templates.get(name)
+        mustReachAll(caller, putAction(before !== undefined))
+        mustMatch(call, before && textOf(tenant, name, before))
+        const put: PutTemplate = { type: 'put_template', name, body, author: user }
+        return { to: tenantAddress(tenant), command: put, bytes: bodyBytes.byteLength }
+      })
       return { status: 200, json: templateEntryOf(tenant, name, stored as StoredTemplate) }
     }),
 
@@ -47,8 +48,10 @@ export function templateRoutes(context: RouteContext): Binding[] {
       const { tenant } = call.caller
       const { name } = call.parameters
       mustReachAll(call.caller, 'delete')
-      mustMatch(call, textOf(tenant, name, templateThere(context, tenant, name)))
-      await system.ask(tenantAddress(tenant), { type: 'delete_template', name } satisfies DeleteTemplate)
+      await system.askAtOnce(() => {
+        mustMatch(call, textOf(tenant, name, templateThere(context, tenant, name)))
+        return { to: tenantAddress(tenant), command: { type: 'delete_template', name } satisfies DeleteTemplate }
+      })
       return { status: 204 }
     }),
   ]

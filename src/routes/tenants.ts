@@ -39,7 +39,6 @@ export function tenantRoutes(context: RouteContext): Binding[] {
 
     bind(api.readTenant, (call) => thingReply(context, call, textOf(tenantThere(call)))),
 
-    // Looked at and turned in one breath: what `If-Match` meant is what is changed.
     bind(api.updateTenant, async (call) => {
       const { name, hosts, twoFactor, basic } = call.body
       const change = {
@@ -49,15 +48,20 @@ export function tenantRoutes(context: RouteContext): Binding[] {
         ...(basic !== undefined && { basic }),
       }
       const update: UpdateTenant = { type: 'update_tenant', tenant: call.parameters.tenantIdentifier, change }
-      mustMatch(call, textOf(tenantThere(call)))
-      return { status: 200, json: entryOf((await system.ask(directoryAddress, update)) as TenantRow) }
+      const row = await system.askAtOnce(() => {
+        mustMatch(call, textOf(tenantThere(call)))
+        return { to: directoryAddress, command: update }
+      })
+      return { status: 200, json: entryOf(row as TenantRow) }
     }),
 
     // What was in it goes in the background, from the moment on in which this is stored.
     bind(api.deleteTenant, async (call) => {
       const { tenantIdentifier: tenant } = call.parameters
-      mustMatch(call, textOf(tenantThere(call)))
-      await system.ask(directoryAddress, { type: 'delete_tenant', tenant } satisfies ChangeTenant)
+      await system.askAtOnce(() => {
+        mustMatch(call, textOf(tenantThere(call)))
+        return { to: directoryAddress, command: { type: 'delete_tenant', tenant } satisfies ChangeTenant }
+      })
       return { status: 204 }
     }),
   ]

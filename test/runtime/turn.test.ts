@@ -250,3 +250,12 @@ test('records of a written-through actor are in the commit of its events', async
   ])
   expect(stage.commits[0]?.streams[0]?.events).toHaveLength(2)
 })
+
+test('askAtOnce asks what it prepares, and takes no function that waits', async () => {
+  const stage = await openStage()
+  const answer = stage.system.askAtOnce(() => ({ to: a, command: { type: 'add', add: [1], answer: 'added' } }))
+  await stage.settle()
+  expect(await answer).toBe('added')
+  // @ts-expect-error: a promise is no question
+  await expect(stage.system.askAtOnce(async () => ({ to: a, command: { type: 'look' } }))).rejects.toThrow(TypeError)
+})
