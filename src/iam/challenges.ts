@@ -1,10 +1,11 @@
 import { base64urlOf } from '#iam/base64url'
 import { ExpiringMap } from '#iam/expiring-map'
+import type { Owner } from '#iam/fair-shares'
 import type { Random } from '#iam/random'
 
 /** Contract 2, Second factor. */
 export const challengeLifetimeMs = 300_000
-/** The oldest makes room: whoever waited so long begins again. */
+/** 33 a second; a user whose challenge was given up begins again. */
 const challengesMax = 10_000
 /** WebAuthn §13.4.3 asks for 16 at least. */
 const challengeBytes = 32
@@ -30,10 +31,10 @@ export class Challenges {
     this.#challenges = new ExpiringMap({ now, lifetimeMs: challengeLifetimeMs, sizeMax: challengesMax })
   }
 
-  /** Base64url. An earlier one of the same owner and kind is good no more. */
-  issue(owner: string, kind: ChallengeKind): string {
+  /** Base64url. An earlier one of the same owner and kind is good no more. `user`: who signs, by any of their sessions. */
+  issue(owner: string, kind: ChallengeKind, user: Owner): string {
     const challenge = base64urlOf(this.#random(challengeBytes))
-    this.#challenges.set(`${kind} ${owner}`, challenge)
+    this.#challenges.set(`${kind} ${owner}`, challenge, user)
     return challenge
   }
 

@@ -1,4 +1,5 @@
 import { BoundedMap } from '#iam/bounded-map'
+import { FairShares, type Owner } from '#iam/fair-shares'
 
 export interface ExpiringMapOptions {
   /** Unix ms. */
@@ -7,13 +8,21 @@ export interface ExpiringMapOptions {
   readonly sizeMax: number
 }
 
+interface Entry<V> {
+  readonly value: V
+  readonly owner: Owner
+  readonly endsAt: number
+}
+
 /**
- * A bounded map whose entries all live equally long, from when they were last set. What has ended is gone for whoever
- * asks, and leaves when the next one comes.
+ * A bounded map whose entries live equally long, from when they were last set. Expired entries are not found, and are
+ * removed when the next entry is set. A full map gives up the oldest entry of its largest owner: see `FairShares`.
  */
 export class ExpiringMap<K extends string, V> {
   readonly #options: ExpiringMapOptions
-  readonly #entries: BoundedMap<K, { readonly value: V; readonly endsAt: number }>
+  /** In the order in which they expire. */
+  readonly #entries: BoundedMap<K, Entry<V>>
+  readonly #shares = new FairShares<K>()
 
   constructor(options: ExpiringMapOptions) {
     this.#options = options
@@ -30,29 +39,37 @@ export class ExpiringMap<K extends string, V> {
     return entry && entry.endsAt >= this.#options.now() ? entry.value : undefined
   }
 
-  set(key: K, value: V): void {
-    this.#dropEnded()
-    this.#entries.set(key, { value, endsAt: this.#options.now() + this.#options.lifetimeMs })
+  set(key: K, value: V, { tenant, user }: Owner): void {
+    const { now, lifetimeMs, sizeMax } = this.#options
+    this.#dropExpired(now())
+    this.delete(key)
+    const surplus = this.size < sizeMax ? undefined : this.#shares.oldestOfLargest
+    if (surplus !== undefined) this.delete(surplus)
+    // A caller holds much more than its name.
+    const owner = { tenant, user }
+    this.#entries.set(key, { value, owner, endsAt: now() + lifetimeMs })
+    this.#shares.add(owner, key)
   }
 
-  /** What was there, which then is there no more. */
+  /** Removes the entry and returns its value. */
   take(key: K): V | undefined {
     const value = this.get(key)
-    this.#entries.delete(key)
+    this.delete(key)
     return value
   }
 
   delete(key: K): void {
+    const entry = this.#entries.get(key)
+    if (!entry) return
     this.#entries.delete(key)
+    this.#shares.remove(entry.owner, key)
   }
 
-  #dropEnded(): void {
-    const now = this.#options.now()
-    for (;;) {
-      const oldest = this.#entries.oldest
-      const entry = oldest === undefined ? undefined : this.#entries.get(oldest)
-      if (oldest === undefined || !entry || entry.endsAt >= now) return
-      this.#entries.delete(oldest)
+  #dropExpired(now: number): void {
+    for (let { oldest } = this.#entries; oldest !== undefined; { oldest } = this.#entries) {
+      const entry = this.#entries.get(oldest)
+      if (!entry || entry.endsAt >= now) return
+      this.delete(oldest)
     }
   }
 }

@@ -1,6 +1,6 @@
 import { ExpiringMap } from '#iam/expiring-map'
 import { takeCode } from '#identity/factor-codes'
-import { accountOf, type FactorSubject } from '#identity/factor-subject'
+import { accountOf, type FactorSubject, ownerOf } from '#identity/factor-subject'
 import { verifyPassword } from '#identity/password-change'
 import type { Confirmation, SignInPlace } from '#identity/requests'
 import type { SignInParts } from '#identity/sign-in'
@@ -8,7 +8,7 @@ import { Problem } from '#model/problem'
 
 /** For so long it is still believed to be him. */
 export const confirmedForMs = 300_000
-/** The oldest makes room: who waited that long confirms once more. */
+/** 33 a second; a user whose confirmation was given up confirms again. */
 const confirmationsMax = 10_000
 
 /**
@@ -46,8 +46,8 @@ export class FactorConfirmations {
     if (password !== undefined || code !== undefined) this.remember(subject)
   }
 
-  remember({ owner }: FactorSubject): void {
-    this.#confirmed.set(owner, true)
+  remember(subject: FactorSubject): void {
+    this.#confirmed.set(subject.owner, true, ownerOf(subject))
   }
 }
 

@@ -2,6 +2,7 @@ import type { AccountState } from '#actors/account/state'
 import { tooEarly } from '#actors/account/wrong-factors'
 import { rowById } from '#actors/directory/queries'
 import type { UserRow } from '#actors/directory/state'
+import type { Owner } from '#iam/fair-shares'
 import { proofProblem } from '#iam/proof-problems'
 import type { FactorRequest } from '#identity/requests'
 import type { SignInParts } from '#identity/sign-in'
@@ -38,6 +39,11 @@ export function factorSubject(parts: SignInParts, { caller, token }: FactorReque
   if (!row || caller.session?.kind !== 'session') throw new Problem('unauthorized', 'authentication required')
   const { tenant, id } = caller.session
   return { row, jkt, owner: `session/${tenant}/${id}`, session: id, isEnrolling: false, version: undefined }
+}
+
+/** Whose share of a bounded store it takes, whichever session or token it is. */
+export function ownerOf({ row }: FactorSubject): Owner {
+  return { tenant: row.tenant, user: row.id }
 }
 
 /** What is asked of one who signs in, with factors that are there: not of one who has to set one up first. */

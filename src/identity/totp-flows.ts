@@ -8,6 +8,7 @@ import {
   enrolling,
   type FactorSubject,
   mayTry,
+  ownerOf,
   signedIn,
   signingIn,
   wrongFactor,
@@ -20,7 +21,7 @@ import { Problem } from '#model/problem'
 
 /** As long as whoever signs in has to set one up. */
 const pendingMs = 900_000
-/** The oldest makes room: who waited so long begins again. */
+/** 11 a second; a user whose secret was given up begins again. */
 const pendingMax = 10_000
 /** What an authenticator app shows it under. */
 const issuer = 'device-data-backend'
@@ -59,7 +60,7 @@ export class TotpFlows {
     const subject = enrolling(this.#parts, request)
     await this.#confirmations.confirm(subject, request, request.place)
     const secret = newTotpSecret((byteCount) => this.#parts.world.random(byteCount))
-    this.#pending.set(subject.owner, secret)
+    this.#pending.set(subject.owner, secret, ownerOf(subject))
     const otpauthUri = totpUri({ secret, issuer, account: subject.row.name })
     return { secret: totpSecretText(secret), otpauthUri }
   }

@@ -11,6 +11,7 @@ import {
   type FactorSubject,
   factorSubject,
   mayTry,
+  ownerOf,
   signedIn,
   wrongFactor,
 } from '#identity/factor-subject'
@@ -45,7 +46,7 @@ export class WebauthnFlows {
     if (present.length >= credentialsMax) {
       throw new Problem('conflict', `a user has at most ${credentialsMax} credentials`)
     }
-    const challenge = this.#challenges.issue(owner, 'register')
+    const challenge = this.#challenges.issue(owner, 'register', ownerOf(subject))
     return this.#webauthn.registrationOptions({ challenge, user: row.id, name: row.name, present })
   }
 
@@ -82,7 +83,7 @@ export class WebauthnFlows {
     const credentials = accountOf(this.#parts, subject).factors.webauthn
     if (credentials.length === 0) throw new Problem('not_found')
     mayTry(this.#parts, subject, request.place)
-    const challenge = this.#challenges.issue(subject.owner, 'authenticate')
+    const challenge = this.#challenges.issue(subject.owner, 'authenticate', ownerOf(subject))
     return this.#webauthn.authenticationOptions({ challenge, credentials })
   }
 

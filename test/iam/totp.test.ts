@@ -89,10 +89,11 @@ describe('for an app', () => {
 
 describe('a challenge', () => {
   const world = new ManualWorld()
+  const ann = { tenant: 'acme', user: 'ann' }
   const challenges = new Challenges({ now: () => world.now(), random: (bytes) => world.random(bytes) })
 
   test('is good once, for its owner and its kind', () => {
-    const challenge = challenges.issue('session/a', 'register')
+    const challenge = challenges.issue('session/a', 'register', ann)
     expect(challenge).toMatch(/^[\w-]{43}$/)
     expect(challenges.take('session/b', 'register')).toBeUndefined()
     expect(challenges.take('session/a', 'authenticate')).toBeUndefined()
@@ -101,8 +102,8 @@ describe('a challenge', () => {
   })
 
   test('is replaced by the next one', () => {
-    const first = challenges.issue('session/a', 'register')
-    const second = challenges.issue('session/a', 'register')
+    const first = challenges.issue('session/a', 'register', ann)
+    const second = challenges.issue('session/a', 'register', ann)
     expect(second).not.toBe(first)
     expect(challenges.take('session/a', 'register')).toBe(second)
   })
@@ -111,14 +112,16 @@ describe('a challenge', () => {
     [300_000, true],
     [300_001, false],
   ])('is there after %i ms: %s', (ms, isThere) => {
-    challenges.issue('session/a', 'authenticate')
+    challenges.issue('session/a', 'authenticate', ann)
     world.spend(ms)
     expect(challenges.take('session/a', 'authenticate') !== undefined).toBe(isThere)
   })
 
-  test('of whoever waited longest makes room', () => {
-    for (let count = 0; count <= 10_000; count++) challenges.issue(`token/${count}`, 'authenticate')
+  test('of one user who asks for too many does not void those of others', () => {
+    const kept = challenges.issue('session/b', 'authenticate', { tenant: 'acme', user: 'bob' })
+    for (let count = 0; count <= 10_000; count++) challenges.issue(`token/${count}`, 'authenticate', ann)
     expect(challenges.take('token/0', 'authenticate')).toBeUndefined()
-    expect(challenges.take('token/1', 'authenticate')).toBeDefined()
+    expect(challenges.take('token/10000', 'authenticate')).toBeDefined()
+    expect(challenges.take('session/b', 'authenticate')).toBe(kept)
   })
 })
