@@ -24,6 +24,8 @@ export interface AssemblyOptions {
   /** Default: that of the hub. */
   readonly highWaterBytes?: number
   readonly ticketLifetimeMs: number
+  /** Event sockets that one user may have open. Default: `defaultSocketsPerUserMax`. */
+  readonly socketsPerUserMax?: number | undefined
   /** How long a device has to answer a write. Default 10 s. */
   readonly writeTimeoutMs?: number
   readonly updates?: UpdateSettings

@@ -37,6 +37,7 @@ import { defaultMailsPerHourMax } from '#notifications/options'
 import { MemoryMail } from '#outbound/memory-mail'
 import type { RouteContext } from '#routes/context'
 import { EventRoom } from '#routes/event-room'
+import { streamShareOf } from '#routes/stream-share'
 import { FunctionViews } from '#rules/function-views'
 import { RuleViews } from '#rules/rule-views'
 import type { AnyDefinition } from '#runtime/activation'
@@ -328,9 +329,10 @@ export function assemble(options: AssemblyOptions): Assembly {
       lifetimeMs: options.ticketLifetimeMs,
       ...(identity && { callerOf: identity.callerOf }),
     }),
+    streamShare: streamShareOf(world, options.retention.bytesMax),
     startedAt,
   }
-  const eventRoom = new EventRoom(world, hub, identity?.sockets)
+  const eventRoom = new EventRoom(world, hub, options.socketsPerUserMax, identity?.sockets)
   const idempotencyExpiry = new IdempotencyExpiry({
     system,
     listing,

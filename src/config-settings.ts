@@ -146,6 +146,12 @@ export const settings = {
     fallback: '30',
     about: 'Tickets for the event websocket, each good once.',
   }),
+  socketsPerUserMax: withFallback({
+    name: 'SOCKETS_PER_USER_MAX',
+    kind: wholeNumber(1, 100_000),
+    fallback: '1000',
+    about: 'Event sockets that one user or API key may have open; a tenant may have ten times as many.',
+  }),
   bodyBytesMax: withFallback({
     name: 'BODY_BYTES_MAX',
     kind: wholeNumber(1_024, 64 * mebibyte, 'bytes'),

@@ -92,6 +92,7 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
     isSynced: config.durability === 'disk',
     retention: { bytesMax: config.streamRetentionBytes, ageMsMax: config.streamRetentionMs },
     ticketLifetimeMs: config.ticketLifetimeMs,
+    socketsPerUserMax: config.socketsPerUserMax,
     writeTimeoutMs: config.writeTimeoutMs,
     updates: updatesOf(config, log, updateServer),
     notifications: { mail: mailOf(config, log), mailsPerHourMax: config.mailsPerHourMax },

@@ -46,8 +46,9 @@ function put(state: IdempotencyState, { value }: RecordChange): void {
   state.stored = (value as StoredKey | null) ?? undefined
 }
 
-function decideBegin({ id, stored }: IdempotencyState, { print }: BeginKeyed, turn: Turn): Decision<Entry> {
+function decideBegin({ id, stored }: IdempotencyState, { print, isFull }: BeginKeyed, turn: Turn): Decision<Entry> {
   if (stored && !isOver(stored, turn.now)) return answer(begunAgain(stored, print))
+  if (isFull) return answer({ outcome: 'full' } satisfies Begun)
   const seed = turn.random(seedBytes)
   const fresh: StoredKey = { print, seed, begunAt: turn.now, reply: null }
   return keep([{ name: answerRecord, value: fresh }], {

@@ -12,6 +12,9 @@ export const actionDevicesMax = 100_000
 /** Going on at once in a tenant. */
 export const actionsRunningMax = 100
 
+/** The same of one user, so that three users are needed to shut out a tenant. */
+export const actionsOfAuthorMax = 40
+
 /** Properties of one action. */
 export const actionKeysMax = 64
 

@@ -99,7 +99,7 @@ class ActionDevices implements Names {
       const names = [...this.#rows.keys()].filter((device) => device > this.#after)
       if (names.length > 0) return names
       // Of a large action he may see little.
-      await readTurnsOf(this.#context.world).next()
+      await readTurnsOf(this.#context.world).next(this.#call.caller)
     }
     return []
   }

@@ -33,6 +33,7 @@ export function alarmRoutes(context: RouteContext): Binding[] {
     bind(api.createAlarm, async ({ caller, body, bodyBytes, seed }) => {
       mustBind(context, caller, 'create', body)
       const id = madeId(seeded(seed))
+      context.streamShare.take(caller, bodyBytes.byteLength)
       const put: PutAlarm = { type: 'put_alarm', id, isNew: true, body, author: caller.user }
       const stored = await system.ask(tenantAddress(caller.tenant), put, bodyBytes.byteLength)
       const headers = { Location: `/api/v1/alarms/${id}` }
@@ -51,6 +52,7 @@ export function alarmRoutes(context: RouteContext): Binding[] {
       const before = alarmThere(context, caller, 'update', id)
       mustBind(context, caller, 'update', body)
       mustMatch(call, textOf(id, before))
+      context.streamShare.take(caller, bodyBytes.byteLength)
       const put: PutAlarm = { type: 'put_alarm', id, isNew: false, body, author: caller.user }
       const stored = await system.ask(tenantAddress(caller.tenant), put, bodyBytes.byteLength)
       return { status: 200, json: alarmEntryOf(id, stored as StoredAlarm) }

@@ -1,4 +1,5 @@
 import type { Hub } from '#events/hub'
+import type { ByteAllowance } from '#iam/byte-allowance'
 import type { ImageUrls } from '#iam/image-urls'
 import type { Tickets } from '#iam/tickets'
 import type { UnsubscribeUrls } from '#iam/unsubscribe-urls'
@@ -46,6 +47,8 @@ export interface RouteContext {
   readonly deliveries: DeliveryFigures
   readonly mail: Pick<Mail, 'kind'>
   readonly unsubscribeUrls: Pick<UnsubscribeUrls, 'isGood'>
+  /** Charged before a change whose event carries a whole record. */
+  readonly streamShare: ByteAllowance
   /** When this process began, Unix ms. */
   readonly startedAt: number
 }

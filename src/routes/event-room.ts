@@ -1,6 +1,7 @@
 import type { EventFilter } from '#events/audience'
 import type { Hub, Resume } from '#events/hub'
 import type { Caller } from '#iam/caller'
+import { ConcurrencyLimit } from '#iam/concurrency-limit'
 import type { SessionSockets } from '#identity/session-sockets'
 import { closeCodes } from '#runtime/close-codes'
 import { Liveness } from '#runtime/liveness'
@@ -17,6 +18,11 @@ export interface EventsOpening {
 /** Keeps sockets by the session that they hang on; answers who the caller is by now, unless his session is over. */
 type Sessions = Pick<SessionSockets, 'add' | 'remove'>
 
+/** Enough for a wall of screens that share one account. A socket whose client reads too slowly keeps half a megabyte. */
+const defaultSocketsPerUserMax = 1_000
+/** A tenant may have the sockets of this many users who have all they may. */
+const usersOfTenant = 10
+
 /** What a client may say at once. Contract 4.7. */
 const messageBytesMax = 4 * 1024
 
@@ -26,21 +32,36 @@ export class EventRoom implements SocketRoom<EventsOpening> {
   readonly #world: World
   readonly #sessions: Sessions | undefined
   readonly #liveness: Liveness<Socket>
+  readonly #limit: ConcurrencyLimit
+  /** For whom each socket is counted. */
+  readonly #owners = new Map<Socket, Caller>()
   /** Sockets whose PING was not answered yet. */
   readonly #owed = new Set<Socket>()
 
-  /** `sessions`: absent where nobody signs in. */
-  constructor(world: World, hub: Hub, sessions?: Sessions) {
+  /** `sessions`: absent while authentication is off. */
+  constructor(world: World, hub: Hub, socketsPerUserMax = defaultSocketsPerUserMax, sessions?: Sessions) {
     this.#hub = hub
     this.#world = world
     this.#sessions = sessions
+    this.#limit = new ConcurrencyLimit({
+      things: 'event sockets',
+      perUserMax: socketsPerUserMax,
+      perTenantMax: usersOfTenant * socketsPerUserMax,
+    })
     this.#liveness = new Liveness(world, (socket) => socket, {
       dead: (socket) => this.#end(socket, closeCodes.dead),
     })
   }
 
+  /** Before an upgrade. @throws Problem `too_many_requests` */
+  checkRoom(caller: Caller): void {
+    this.#limit.check(caller)
+  }
+
   /** Whose session ended while he came in hears nothing: he is about to be closed. */
   opened(socket: Socket, { caller, filter, resume }: EventsOpening): void {
+    this.#limit.enter(caller)
+    this.#owners.set(socket, caller)
     const now = this.#sessions ? this.#sessions.add(socket, caller) : caller
     if (!now) return
     const { tenant, user, access, scope, scopeSince } = now
@@ -75,6 +96,9 @@ export class EventRoom implements SocketRoom<EventsOpening> {
   }
 
   closed(socket: Socket): void {
+    const owner = this.#owners.get(socket)
+    if (owner) this.#limit.leave(owner)
+    this.#owners.delete(socket)
     this.#liveness.forget(socket)
     this.#owed.delete(socket)
     this.#sessions?.remove(socket)

@@ -41,12 +41,12 @@ export function eventSockets(context: RouteContext, room: EventRoom, authenticat
     websocketRoute<EventsOpening>({
       ...limits,
       path: '/events/:ticket',
-      upgrade: (request) => opening(context.tickets.consume(ticketOf(request)), request),
+      upgrade: (request) => opening(room, context.tickets.consume(ticketOf(request)), request),
     }),
     websocketRoute<EventsOpening>({
       ...limits,
       path: '/events',
-      upgrade: (request) => opening(authenticate(request, 'session'), request),
+      upgrade: (request) => opening(room, authenticate(request, 'session'), request),
     }),
   ]
 }
@@ -55,7 +55,8 @@ function ticketOf({ parameters: { ticket = '' } }: UpgradeRequest): string {
   return ticket
 }
 
-function opening(caller: Caller, request: UpgradeRequest): EventsOpening {
+function opening(room: EventRoom, caller: Caller, request: UpgradeRequest): EventsOpening {
+  room.checkRoom(caller)
   const query = validate(EventsQuery, parseQuery(request.query)) as EventsQuery
   return { caller, filter: filterOf(query), resume: resumeOf(query) }
 }

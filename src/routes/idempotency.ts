@@ -1,9 +1,11 @@
 import { createHash, createHmac } from 'node:crypto'
 import { idempotencyAddress } from '#actors/idempotency/address'
 import type { Begun, IdempotencyCommand } from '#actors/idempotency/commands'
-import type { StoredReply } from '#actors/idempotency/state'
+import { keyLifetimeMs, type StoredReply } from '#actors/idempotency/state'
 import type { RouteEntry } from '#api/entry'
 import { idempotencyKeyHeader } from '#api/idempotency-key'
+import { ByteAllowance } from '#iam/byte-allowance'
+import type { Caller } from '#iam/caller'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import { checkCurrent } from '#routes/check-current'
@@ -21,6 +23,14 @@ const runningMax = 100_000
 /** As large as a body may be, unless more was allowed: what somebody made is hardly larger than what he sent. */
 export const storedBytesMax = 1024 * 1024
 
+/**
+ * What the keys of one user may take of the disk: a million without an answer, or 8 000 with one of 64 KiB. It is allowed
+ * again over the 24 hours for which keys are kept, so twice as much is kept at most.
+ */
+export const userBytesMax = 512 * 1024 * 1024
+/** A key and its index entry on the disk, whatever the answer. */
+const keyBytes = 512
+
 /** Visible ASCII. */
 const keyPattern = /^[\x21-\x7e]{1,255}$/
 
@@ -37,9 +47,20 @@ const finalRefusals: ReadonlySet<number> = new Set([400, 404, 409, 422])
  */
 export function idempotencyOf(
   { system, world }: Pick<RouteContext, 'system' | 'world'>,
-  limits: { readonly runningMax: number } = { runningMax },
+  limits: IdempotencyLimits = { runningMax, userBytesMax },
 ): IdempotencyGuard {
-  return new KeyedRequests(system, world.random(32), limits.runningMax)
+  const stored = new ByteAllowance({
+    now: () => world.monotonic(),
+    of: 'answers under an Idempotency-Key',
+    bytesMax: limits.userBytesMax,
+    perMs: keyLifetimeMs,
+  })
+  return new KeyedRequests(system, world.random(32), limits.runningMax, stored)
+}
+
+export interface IdempotencyLimits {
+  readonly runningMax: number
+  readonly userBytesMax: number
 }
 
 class KeyedRequests implements IdempotencyGuard {
@@ -49,11 +70,13 @@ class KeyedRequests implements IdempotencyGuard {
   /** What is being done now: the print of the request, by the address of its key. */
   readonly #running = new Map<string, string>()
   readonly #runningMax: number
+  readonly #stored: ByteAllowance
 
-  constructor(system: System<Entry>, processKey: Uint8Array, runningMax: number) {
+  constructor(system: System<Entry>, processKey: Uint8Array, runningMax: number, stored: ByteAllowance) {
     this.#system = system
     this.#processKey = processKey
     this.#runningMax = runningMax
+    this.#stored = stored
   }
 
   async run(call: Call, entry: RouteEntry, proceed: Answerer): Promise<Reply> {
@@ -64,7 +87,11 @@ class KeyedRequests implements IdempotencyGuard {
     if (entry.isSecret) return this.#alone(address, printOf(call, entry, this.#processKey), () => proceed(call))
 
     const print = printOf(call, entry)
-    const begun = (await this.#ask(address, { type: 'begin', print })) as Begun
+    const full = this.#stored.refusal(call.caller)
+    const begin = { type: 'begin', print, isFull: full !== undefined } as const
+    const begun = (await this.#ask(address, begin)) as Begun
+    if (begun.outcome === 'full') throw full ?? new Problem('too_many_requests')
+    if (begun.outcome === 'open' && !begun.isRepeated) this.#stored.add(call.caller, keyBytes)
     // It took a commit: the session may have ended meanwhile.
     checkCurrent(call.caller)
     if (begun.outcome === 'other') throw otherRequest()
@@ -72,7 +99,7 @@ class KeyedRequests implements IdempotencyGuard {
     // Behind the gate, where answers come in the order of the turns: none is late enough to miss who runs, or is stored.
     return this.#alone(address, print, async () => {
       const reply = await finalReply(() => proceed(new KeyedCall(call, begun.seed, begun.isRepeated)))
-      return isFinal(reply.status) ? this.#keep(address, reply) : reply
+      return isFinal(reply.status) ? this.#keep(address, call.caller, reply) : reply
     })
   }
 
@@ -92,7 +119,7 @@ class KeyedRequests implements IdempotencyGuard {
   }
 
   /** Whoever hears an answer hears the same again: so it is not said before it is stored, nor when it cannot be. */
-  async #keep(address: ActorAddress, reply: Reply): Promise<Reply> {
+  async #keep(address: ActorAddress, caller: Caller, reply: Reply): Promise<Reply> {
     if (!mayBeStored(reply)) {
       await this.#ask(address, { type: 'forget' }, 0)
       return reply
@@ -103,6 +130,7 @@ class KeyedRequests implements IdempotencyGuard {
     if (Buffer.byteLength(body) > storedBytesMax) return reply
     const stored: StoredReply = { status, location: headerOf(reply, 'location') ?? null, body }
     await this.#ask(address, { type: 'finish', reply: stored }, 0)
+    this.#stored.add(caller, Buffer.byteLength(body))
     return { status, ...(headers && { headers }), text: body }
   }
 

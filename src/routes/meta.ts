@@ -37,6 +37,10 @@ export function metaRoutes(context: RouteContext): Binding[] {
     }),
 
     bind(api.patchMeta, async ({ caller, parameters: { deviceIdentifier }, body: patch, bodyBytes }) => {
+      const before = lookAtDevice(context, caller.tenant, deviceIdentifier)
+      // The event carries the whole record, however small the patch.
+      const recordBytes = JSON.stringify(before?.meta ?? {}).length + bodyBytes.byteLength
+      context.streamShare.take(caller, recordBytes)
       await system.ask(
         deviceAddress(caller.tenant, deviceIdentifier),
         { type: 'patch_meta', patch },

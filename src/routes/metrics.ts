@@ -1,4 +1,5 @@
 import { defineRoute } from '#api/entry'
+import { nobody } from '#iam/nobody'
 import { tokenCheck } from '#iam/token-check'
 import { Problem } from '#model/problem'
 import { mustBeFromHere } from '#routes/from-here'
@@ -88,7 +89,7 @@ function preferredForm(accept: string): MetricsForm {
  */
 async function* sliced(world: World, pieces: AsyncIterable<string>): AsyncGenerator<string> {
   const turns = readTurnsOf(world)
-  await turns.next()
+  await turns.next(nobody)
   let began = world.monotonic()
   let text = ''
   for await (const piece of pieces) {
@@ -96,7 +97,7 @@ async function* sliced(world: World, pieces: AsyncIterable<string>): AsyncGenera
     if (text.length < pieceCharacters && world.monotonic() - began < sliceMs) continue
     yield text
     text = ''
-    await turns.next()
+    await turns.next(nobody)
     began = world.monotonic()
   }
   if (text !== '') yield text

@@ -22,7 +22,7 @@ export class ReadSlices {
 
   /** Gives the loop back, and comes again for the next slice. @throws Problem `overloaded` */
   async next(): Promise<void> {
-    await this.#turns.next()
+    await this.#turns.next(this.#caller)
     checkCurrent(this.#caller)
     this.#began = this.#world.monotonic()
   }

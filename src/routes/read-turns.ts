@@ -1,27 +1,30 @@
+import type { Caller } from '#iam/caller'
+import { FairQueue } from '#iam/fair-queue'
 import type { World } from '#runtime/world'
 
 /**
- * Long answers go on one at a time, one in each turn of the loop: however many are being read, everybody else waits for
- * a piece of one of them and not of each.
+ * Long answers go on one at a time, one in each turn of the loop: however many are being read, every other request waits
+ * for one piece and not for one of each. Users take turns, so that one who reads many at once does not slow down others.
  */
 export class ReadTurns {
   readonly #world: World
-  readonly #waiting: (() => void)[] = []
+  readonly #waiting = new FairQueue<() => void>(Number.POSITIVE_INFINITY)
 
   constructor(world: World) {
     this.#world = world
   }
 
-  /** Fulfilled when it is the caller's turn, which lasts until he waits again for anything. */
-  next(): Promise<void> {
+  /** Fulfilled when it is the caller's turn, which lasts until the next wait for anything. */
+  next({ tenant, user }: Pick<Caller, 'tenant' | 'user'>): Promise<void> {
     return new Promise((resolve) => {
-      if (this.#waiting.push(resolve) === 1) this.#world.soon(() => this.#give())
+      this.#waiting.add(`${tenant}/${user}`, resolve)
+      if (this.#waiting.size === 1) this.#world.soon(() => this.#give())
     })
   }
 
   #give(): void {
-    this.#waiting.shift()?.()
-    if (this.#waiting.length > 0) this.#world.soon(() => this.#give())
+    this.#waiting.take()?.()
+    if (this.#waiting.size > 0) this.#world.soon(() => this.#give())
   }
 }
 

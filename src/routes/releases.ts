@@ -1,5 +1,6 @@
 import * as api from '#api/update-projects'
 import type { Caller } from '#iam/caller'
+import { ConcurrencyLimit } from '#iam/concurrency-limit'
 import { byPrecedence } from '#model/firmware-order'
 import { Problem } from '#model/problem'
 import { type ReleaseKey, releaseEntryOf, releaseName, type StoredRelease } from '#model/release'
@@ -11,8 +12,12 @@ import { textReply } from '#routes/streamed'
 import { type Binding, bind } from '#server/call'
 import { partNameOf } from '#updates/part-name'
 
+/** Of the 64 uploads that the image store takes at once. */
+const uploadLimits = { things: 'uploads', perUserMax: 8, perTenantMax: 32 }
+
 /** Who answers for releases of firmware. Contract 6. */
 export function releaseRoutes(context: RouteContext): Binding[] {
+  const uploads = new ConcurrencyLimit(uploadLimits)
   return embeddedOnly(context, [
     bind(api.listReleases, ({ caller, parameters: { project } }) => {
       const { releases } = projectThere(context, caller.tenant, project)
@@ -24,7 +29,15 @@ export function releaseRoutes(context: RouteContext): Binding[] {
       return textReply(context, JSON.stringify(releaseEntryOf(release)))
     }),
 
-    bind(api.putRelease, (call) => upload(context, call, releaseKeyOf(call.parameters.firmware, call.query))),
+    bind(api.putRelease, async (call) => {
+      uploads.check(call.caller)
+      uploads.enter(call.caller)
+      try {
+        return await upload(context, call, releaseKeyOf(call.parameters.firmware, call.query))
+      } finally {
+        uploads.leave(call.caller)
+      }
+    }),
 
     bind(api.deleteRelease, async ({ caller, parameters: { project, firmware }, query }) => {
       mustReachAll(caller, 'delete')

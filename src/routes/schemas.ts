@@ -52,6 +52,7 @@ export function schemaRoutes(context: RouteContext): Binding[] {
       const before = lookAtTenant(context, caller.tenant).schemas.get(serviceIdentifier)
       permit({ resource: 'schemas', action: putAction(before !== undefined), within: 'service' }, caller, parameters)
       mustMatch(call, before && schemaText(serviceIdentifier, before))
+      context.streamShare.take(caller, bodyBytes.byteLength)
       const put = { type: 'put_schema', service: serviceIdentifier, schema }
       await system.ask(tenantAddress(caller.tenant), put, bodyBytes.byteLength)
       return textReply(context, schemaText(serviceIdentifier, schema))

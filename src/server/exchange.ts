@@ -50,8 +50,9 @@ export class Exchange implements Waiting {
   readonly bodyLength: BodyLength
   /** The route's template, for the log. */
   route: string | undefined
-  /** Where it is counted. */
+  /** Where it is counted, and for whom. */
   figures: RouteFigures
+  caller: Caller | undefined
   hasBegun = false
   /** Added to whatever is answered. */
   readonly extraHeaders: string[] = []

@@ -113,6 +113,8 @@ function receive(exchange: Exchange, paths: PathTable<Destination>, authenticate
   const { bodyBytesMax, streamedBytesMax } = exchange.context
   exchange.expectBody(body?.bytesMax ?? (body?.isStreamed ? streamedBytesMax : bodyBytesMax), body !== undefined)
   const caller = access === 'none' ? nobody : authenticate(exchange, access)
+  exchange.context.requests.check(caller)
+  exchange.caller = caller
   answer(exchange, destination.binding, caller, rawParameters)
 }
 

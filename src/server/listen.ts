@@ -1,4 +1,5 @@
 import * as uws from 'uWebSockets.js'
+import { ConcurrencyLimit } from '#iam/concurrency-limit'
 import { Problem } from '#model/problem'
 import type { SocketPublisher } from '#runtime/socket'
 import type { World } from '#runtime/world'
@@ -43,6 +44,8 @@ export interface ServerOptions {
   readonly streamedBytesMax?: number
   /** Default: `Idempotency-Key` means nothing. */
   readonly idempotency?: IdempotencyGuard
+  /** Requests of one user that are not answered to the end. Default 500. */
+  readonly requestsPerUserMax?: number
   /** Until an answer begins; then 503. Default 60 s. */
   readonly requestDeadlineMs?: number
   /** How long a body may take for 16 KiB, times as many seconds as that is; then 408. Default 7 s. */
@@ -76,16 +79,29 @@ export interface Server {
 /** The address can't be had; the message names it. */
 export class CannotListen extends Error {}
 
+/**
+ * Requests of one user that are not answered to the end. A browser has six, a program that waits for devices some dozens;
+ * each may keep an answer of a megabyte while it is read slowly.
+ */
+const requestsPerUserMax = 500
+const requestsPerTenantMax = 4_000
+
 /** Opens the door. Rejects when the address cannot be had, naming it. */
 export async function openServer(options: ServerOptions): Promise<Server> {
   const { world, host } = options
   const basePath = options.basePath ?? '/api/v1'
+  const requests = new ConcurrencyLimit({
+    things: 'requests',
+    perUserMax: options.requestsPerUserMax ?? requestsPerUserMax,
+    perTenantMax: requestsPerTenantMax,
+  })
   const context: ServerContext = {
     world,
     log: options.log,
     cors: corsOf(options.cors),
     seeing: seeingOf({ isProxyTrusted: options.isProxyTrusted ?? false, publicUrls: options.cors.publicUrls }),
-    pending: new Pending(world, options.requestDeadlineMs ?? 60_000),
+    pending: new Pending(world, options.requestDeadlineMs ?? 60_000, requests),
+    requests,
     allUnread: { bytes: 0 },
     receiving: new Pending(world, options.bodyPaceMs ?? bodyPaceMs),
     turnedAway: new TurnedAway(world, options.log, 'more requests were turned away'),

@@ -1,3 +1,5 @@
+import type { Caller } from '#iam/caller'
+import type { ConcurrencyLimit } from '#iam/concurrency-limit'
 import type { World } from '#runtime/world'
 
 /** Something that waits: since when, whether its answer has begun, and what happens when it takes too long. */
@@ -5,6 +7,8 @@ export interface Waiting {
   /** Set anew where it is renewed. */
   waitsSince: number
   readonly hasBegun: boolean
+  /** For whom it is counted, while it waits. */
+  readonly caller?: Caller | undefined
   expire(): void
 }
 
@@ -15,12 +19,14 @@ export interface Waiting {
 export class Pending {
   readonly #world: World
   readonly #deadlineMs: number
+  readonly #limit: ConcurrencyLimit | undefined
   readonly #waiting = new Set<Waiting>()
   #isTimed = false
   #emptied: (() => void)[] = []
 
-  constructor(world: World, deadlineMs: number) {
+  constructor(world: World, deadlineMs: number, limit?: ConcurrencyLimit) {
     this.#world = world
+    this.#limit = limit
     this.#deadlineMs = deadlineMs
   }
 
@@ -29,6 +35,7 @@ export class Pending {
   }
 
   add(waiting: Waiting): void {
+    if (waiting.caller) this.#limit?.enter(waiting.caller)
     this.#waiting.add(waiting)
     this.#time(this.#deadlineMs)
   }
@@ -41,7 +48,9 @@ export class Pending {
   }
 
   remove(waiting: Waiting): void {
-    if (!this.#waiting.delete(waiting) || this.#waiting.size > 0) return
+    if (!this.#waiting.delete(waiting)) return
+    if (waiting.caller) this.#limit?.leave(waiting.caller)
+    if (this.#waiting.size > 0) return
     const emptied = this.#emptied
     this.#emptied = []
     for (const tell of emptied) tell()

@@ -1,3 +1,4 @@
+import type { ConcurrencyLimit } from '#iam/concurrency-limit'
 import type { Problem } from '#model/problem'
 import type { World } from '#runtime/world'
 import type { Unread } from '#server/body-stream'
@@ -16,6 +17,8 @@ export interface ServerContext {
   readonly cors: Cors
   readonly seeing: Seeing
   readonly pending: Pending
+  /** Requests of known callers whose answers are not complete. */
+  readonly requests: ConcurrencyLimit
   /** Of bodies that are handed on as they come. */
   readonly allUnread: Unread
   /** Those whose body is still coming. */

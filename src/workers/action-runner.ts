@@ -10,6 +10,7 @@ import { graceMs } from '#link/presence'
 import {
   type ActionStarter,
   actionDevicesMax,
+  actionsOfAuthorMax,
   actionsRunningMax,
   type DeviceOutcome,
   type NewAction,
@@ -72,8 +73,8 @@ export class ActionRunner implements ActionStarter {
   readonly #running = new Map<string, RunningAction>()
   /** Those that may have a device to be asked, in turn. */
   readonly #ready = new Set<RunningAction>()
-  /** Taken and not stored yet, by tenant. */
-  readonly #begun = new Map<string, number>()
+  /** Taken and not stored yet. */
+  readonly #begun = new Set<NewAction>()
   #lastBegun: Promise<unknown> = Promise.resolve()
   /** World.monotonic. */
   #backUntil = 0
@@ -102,29 +103,29 @@ export class ActionRunner implements ActionStarter {
   }
 
   async begin(action: NewAction): Promise<void> {
-    const { tenant } = action
-    const count = this.#begun.get(tenant) ?? 0
-    if (count + this.runningIn(tenant) >= actionsRunningMax) {
-      throw new Problem('conflict', `at most ${actionsRunningMax} actions go on at once`)
-    }
-    this.#begun.set(tenant, count + 1)
+    this.#checkRoom(action)
+    this.#begun.add(action)
     const stored = this.#lastBegun.then(() => this.#store(action))
     this.#lastBegun = stored.catch(() => {})
     try {
-      this.#add(tenant, action.id, await stored)
+      this.#add(action.tenant, action.id, await stored)
     } catch (error) {
       throw error instanceof Stopped ? new Problem('stopping') : error
     } finally {
-      const left = (this.#begun.get(tenant) ?? 1) - 1
-      if (left === 0) this.#begun.delete(tenant)
-      else this.#begun.set(tenant, left)
+      this.#begun.delete(action)
     }
   }
 
-  runningIn(tenant: string): number {
-    let count = 0
-    for (const action of this.#running.values()) if (action.tenant === tenant) count++
-    return count
+  /** @throws Problem `conflict` */
+  #checkRoom({ tenant, author }: NewAction): void {
+    const running = Array.from(this.#running.values(), ({ tenant, stored }) => ({ tenant, author: stored.createdBy }))
+    const ofTenant = [...running, ...this.#begun].filter((other) => other.tenant === tenant)
+    if (ofTenant.length >= actionsRunningMax) {
+      throw new Problem('conflict', `at most ${actionsRunningMax} actions go on at once`)
+    }
+    if (ofTenant.filter((other) => other.author === author).length >= actionsOfAuthorMax) {
+      throw new Problem('conflict', `at most ${actionsOfAuthorMax} actions of one user go on at once`)
+    }
   }
 
   /** The tenant is being deleted: none of its actors is asked any more. */

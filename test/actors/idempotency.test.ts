@@ -10,7 +10,7 @@ const reply: StoredReply = { status: 201, location: '/api/v1/groups/x', body: '{
 const hourMs = 3_600_000
 
 const acting = () => new ActingActor(idempotencyActor, { id: 'K' })
-const begin = (print = 'a') => ({ type: 'begin', print }) as const
+const begin = (print = 'a') => ({ type: 'begin', print, isFull: false }) as const
 const finish = { type: 'finish', reply } as const
 
 function indexesOf(decision: Decision<never>): string[] {

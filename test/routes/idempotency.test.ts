@@ -4,7 +4,7 @@ import { Problem, type ProblemCode, problemKinds } from '#model/problem'
 import { storedBytesMax } from '#routes/idempotency'
 import type { Answerer, Reply } from '#server/call'
 import { bodyOf } from '#server/write-reply'
-import { type Asked, KeyedStage, runningMax } from '#test/routes/keyed-stage'
+import { type Asked, KeyedStage, runningMax, userBytesMax } from '#test/routes/keyed-stage'
 
 /** An answer that can be given later, or never. */
 function pending(): { readonly answer: Answerer; give(reply: Reply): void } {
@@ -384,4 +384,23 @@ test('nothing is remembered of a key but what is stored', async () => {
   }
   expect([registry.awakeCount, registry.namedCount]).toEqual(before)
   expect(stage.calls).toHaveLength(1_001)
+})
+
+test('a user whose stored answers are too many may not begin new keys, and hears the old ones all the same', async () => {
+  const stage = await KeyedStage.open()
+  const ask = (key: string, more: Partial<Asked> = {}) =>
+    stage.send({ key, session: 'S', ...more }, () => ({ status: 200, text: `"${key.padEnd(998, ' ')}"` }))
+  const answers = []
+  for (let count = 0; count < 5; count++) answers.push((await ask(`k${count}`)).slice(0, 7))
+  expect(answers).toEqual(['200 "k0', '200 "k1', '200 "k2', '429 too', '429 too'])
+  expect([await ask('k0'), stage.stored({ key: 'k3' }), stage.calls.length]).toEqual([
+    `200 "${'k0'.padEnd(998, ' ')}"`,
+    undefined,
+    3,
+  ])
+  expect(await ask('k3', { user: 'crn#user:U2' })).toMatch(/^200/)
+  expect(await ask('k3', { session: '' })).toMatch(/^200/)
+  // As much is allowed again in a day.
+  stage.world.spend((keyLifetimeMs * 1_000) / userBytesMax)
+  expect(await ask('k4')).toMatch(/^200/)
 })

@@ -24,6 +24,8 @@ export interface Asked {
   readonly key?: string
   readonly tenant?: string
   readonly user?: string
+  /** Whose stored answers are counted. */
+  readonly session?: string
   readonly method?: Method
   readonly path?: string
   readonly query?: string
@@ -34,6 +36,8 @@ export interface Asked {
 
 /** At once. */
 export const runningMax = 100
+/** Of the answers of one user in a day: room for three of 1 000 bytes. */
+export const userBytesMax = 4_000
 
 type Definitions = AnyDefinition<never>[]
 
@@ -53,7 +57,7 @@ export class KeyedStage {
     this.world = world
     this.place = memoryPlace({ world, faults: { beforeWrite: () => this.onWrite(++this.writes) } })
     this.#stage = this.#made()
-    this.#guard = idempotencyOf(this.#stage, { runningMax })
+    this.#guard = idempotencyOf(this.#stage, { runningMax, userBytesMax })
   }
 
   static async open(): Promise<KeyedStage> {
@@ -85,13 +89,19 @@ export class KeyedStage {
     this.onWrite = () => undefined
     this.#stage = this.#made()
     await this.#stage.open()
-    this.#guard = idempotencyOf(this.#stage, { runningMax })
+    this.#guard = idempotencyOf(this.#stage, { runningMax, userBytesMax })
   }
 
   run(asked: Asked, answer: Answerer): Promise<Reply> {
     const { key = 'k', tenant = 'default', user = 'crn#user:U1', method = 'POST', path = '/p', query = '' } = asked
     const call: Call = {
-      caller: { ...anonymous, tenant, user, isCurrent: asked.isCurrent ?? (() => true) },
+      caller: {
+        ...anonymous,
+        tenant,
+        user,
+        isCurrent: asked.isCurrent ?? (() => true),
+        ...(asked.session && { session: { kind: 'session', tenant, id: asked.session } }),
+      },
       parameters: {},
       query: {},
       body: undefined,

@@ -7,7 +7,7 @@ test('long answers go on one in each turn of the loop, in the order in which the
   const turns: string[] = []
   const read = async (name: string) => {
     for (let piece = 0; piece < 3; piece++) {
-      await readTurnsOf(world).next()
+      await readTurnsOf(world).next({ tenant: 't', user: name[0] ?? '' })
       turns.push(`${name}${piece}`)
     }
   }
@@ -21,4 +21,21 @@ test('long answers go on one in each turn of the loop, in the order in which the
   await all
   expect(seen).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9])
   expect(turns).toEqual(['a0', 'b0', 'c0', 'a1', 'b1', 'c1', 'a2', 'b2', 'c2'])
+})
+
+test('a user with many long answers does not slow down the answers of others', async () => {
+  const world = new ManualWorld()
+  const turns: string[] = []
+  const wait = (user: string) =>
+    readTurnsOf(world)
+      .next({ tenant: 't', user })
+      .then(() => turns.push(user))
+  for (let count = 0; count < 100; count++) void wait('mallory')
+  void wait('ann')
+  for (let step = 0; step < 2; step++) {
+    world.step()
+    await Promise.resolve()
+  }
+  await Promise.resolve()
+  expect(turns).toEqual(['mallory', 'ann'])
 })

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import { openWritesOfDeviceMax } from '#link/open-writes'
 import { graceMs } from '#link/presence'
-import { actionKeptMs, actionsRunningMax } from '#model/action'
+import { actionKeptMs, actionsOfAuthorMax, actionsRunningMax } from '#model/action'
 import { ServiceSchema } from '#model/service-schema'
 import { ManualWorld } from '#test/runtime/manual-world'
 import { ActionStage, changing, namesOf, silent, willing } from '#test/workers/action-stage'
@@ -184,15 +184,23 @@ describe('many actions', () => {
     expect(most).toBeLessThanOrEqual(32)
   })
 
-  test('of a tenant are a hundred; another one may begin when one is done', async () => {
+  test('of a tenant are a hundred, of one user forty; another one may begin when one is done', async () => {
     stage = await ActionStage.open()
     await stage.link('A')
     stage.manner = silent
-    const begun = Array.from({ length: actionsRunningMax + 3 }, (_, count) =>
-      refusal(stage.beginning(`J${count}`, ['A'])),
-    )
-    const refused = (await Promise.all(begun)).filter((code) => code !== undefined)
-    expect(refused).toEqual(Array(3).fill('conflict at most 100 actions go on at once'))
+    const begin = (author: string, count: number) =>
+      Array.from({ length: count }, (_, index) => refusal(stage.beginning(`${author}${index}`, ['A'], { author })))
+    const refusedOf = async (begun: readonly Promise<string | undefined>[]) =>
+      (await Promise.all(begun)).filter((code) => code !== undefined)
+    const left = actionsRunningMax - 2 * actionsOfAuthorMax
+    const [ofOne, ofAnother, ofTenant] = [
+      begin('mallory', actionsOfAuthorMax + 2),
+      begin('ann', actionsOfAuthorMax),
+      begin('bob', left + 3),
+    ]
+    expect(await refusedOf(ofOne)).toEqual(Array(2).fill('conflict at most 40 actions of one user go on at once'))
+    expect(await refusedOf(ofAnother)).toEqual([])
+    expect(await refusedOf(ofTenant)).toEqual(Array(3).fill('conflict at most 100 actions go on at once'))
     await stage.stage.world.advance(30_000)
     expect(await stage.going()).toEqual([])
     expect(await refusal(stage.beginning('LAST', ['A']))).toBeUndefined()

@@ -1,0 +1,86 @@
+import type { Caller } from '#iam/caller'
+import { RecentMap } from '#iam/recent-map'
+import { Problem } from '#model/problem'
+
+export interface ByteAllowanceOptions {
+  /** Ms of any clock that does not go back. */
+  readonly now: () => number
+  /** What the bytes are, as the refusal names it. */
+  readonly of: string
+  readonly bytesMax: number
+  /** In which so many bytes are allowed again. */
+  readonly perMs: number
+}
+
+/** Users and tenants that are remembered; a user of none of them has the whole allowance. */
+const ownersMax = 65_536
+/** A tenant may add as much as this many of its users. */
+const usersOfTenant = 4
+
+interface Bucket {
+  leftBytes: number
+  at: number
+}
+
+/**
+ * How many bytes each user, and each tenant, may add to something that others share: `bytesMax` at once, and the same again
+ * evenly over `perMs` (a token bucket). Something may be added while any bytes are left, and what is more is owed: one
+ * large record is not refused for ever. Kept in memory, a restart forgives. Callers without a session (authentication is
+ * off, devices) cannot be told apart, and have no limit.
+ */
+export class ByteAllowance {
+  readonly #options: ByteAllowanceOptions
+  /** A bucket that was not used for `perMs` is full, and so is one that was forgotten. */
+  readonly #buckets: RecentMap<string, Bucket>
+
+  constructor(options: ByteAllowanceOptions) {
+    this.#options = options
+    this.#buckets = new RecentMap({ generationMs: options.perMs, sizeMax: ownersMax })
+  }
+
+  /** Undefined while something is left; else Problem `too_many_requests` that says when there will be. */
+  refusal(caller: Caller): Problem | undefined {
+    const { of, bytesMax, perMs } = this.#options
+    const empty = this.#bucketsOf(caller).find(({ bucket }) => bucket.leftBytes <= 0)
+    if (!empty) return undefined
+    const { bucket, max } = empty
+    const owner = max === bytesMax ? 'user' : 'tenant'
+    const seconds = Math.floor((-bucket.leftBytes * perMs) / max / 1_000) + 1
+    return new Problem('too_many_requests', `at most ${max} bytes of ${of} of one ${owner} in ${perMs / 1_000} s`, {
+      headers: { 'Retry-After': String(seconds) },
+    })
+  }
+
+  /** @throws Problem the refusal, and counts nothing */
+  take(caller: Caller, bytes: number): void {
+    const refusal = this.refusal(caller)
+    if (refusal) throw refusal
+    this.add(caller, bytes)
+  }
+
+  add(caller: Caller, bytes: number): void {
+    for (const { bucket } of this.#bucketsOf(caller)) bucket.leftBytes -= bytes
+  }
+
+  #bucketsOf({ tenant, user, session }: Caller): readonly { readonly bucket: Bucket; readonly max: number }[] {
+    if (!session) return []
+    const { bytesMax } = this.#options
+    // No tenant's name has a slash.
+    return [
+      { bucket: this.#filled(`${tenant}/${user}`, bytesMax), max: bytesMax },
+      { bucket: this.#filled(tenant, usersOfTenant * bytesMax), max: usersOfTenant * bytesMax },
+    ]
+  }
+
+  #filled(key: string, max: number): Bucket {
+    const now = this.#options.now()
+    let bucket = this.#buckets.get(key, now)
+    if (!bucket) {
+      bucket = { leftBytes: max, at: now }
+      this.#buckets.set(key, bucket, now)
+    }
+    bucket.leftBytes = Math.min(max, bucket.leftBytes + ((now - bucket.at) * max) / this.#options.perMs)
+    bucket.at = now
+    return bucket
+  }
+}

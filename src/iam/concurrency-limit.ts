@@ -1,0 +1,59 @@
+import type { Caller } from '#iam/caller'
+import { Problem } from '#model/problem'
+
+export interface ConcurrencyLimits {
+  /** What is counted, in the plural, as the refusal names it. */
+  readonly things: string
+  readonly perUserMax: number
+  /** More than one user may have, so that one user does not shut out a tenant; less than all, so that no tenant does. */
+  readonly perTenantMax: number
+}
+
+/**
+ * How many of something each user and each tenant has at the same time: requests, sockets, uploads. What has begun cannot
+ * be given up for someone else, so what is beyond the limits is refused. Callers without a session (authentication is off,
+ * devices, sign-in) cannot be told apart here, and are not counted.
+ */
+export class ConcurrencyLimit {
+  readonly #limits: ConcurrencyLimits
+  /** By tenant, and by tenant and user. */
+  readonly #counts = new Map<string, number>()
+
+  constructor(limits: ConcurrencyLimits) {
+    this.#limits = limits
+  }
+
+  /** @throws Problem `too_many_requests` that names the limit */
+  check({ tenant, user, session }: Caller): void {
+    if (!session) return
+    const { things, perUserMax, perTenantMax } = this.#limits
+    const refusal = (max: number, owner: string) =>
+      new Problem('too_many_requests', `at most ${max} ${things} of one ${owner} at the same time`, {
+        headers: { 'Retry-After': '1' },
+      })
+    if ((this.#counts.get(keyOf(tenant, user)) ?? 0) >= perUserMax) throw refusal(perUserMax, 'user')
+    if ((this.#counts.get(tenant) ?? 0) >= perTenantMax) throw refusal(perTenantMax, 'tenant')
+  }
+
+  enter({ tenant, user, session }: Caller): void {
+    if (session) this.#change(tenant, user, 1)
+  }
+
+  /** Undoes `enter`. */
+  leave({ tenant, user, session }: Caller): void {
+    if (session) this.#change(tenant, user, -1)
+  }
+
+  #change(tenant: string, user: string, by: number): void {
+    for (const key of [tenant, keyOf(tenant, user)]) {
+      const count = (this.#counts.get(key) ?? 0) + by
+      if (count > 0) this.#counts.set(key, count)
+      else this.#counts.delete(key)
+    }
+  }
+}
+
+/** No tenant's name has a slash. */
+function keyOf(tenant: string, user: string): string {
+  return `${tenant}/${user}`
+}

@@ -1,0 +1,22 @@
+import { ByteAllowance } from '#iam/byte-allowance'
+import type { World } from '#runtime/world'
+
+/** A user fills at most this part of a tenant's retained stream at once, and all of it in an hour. */
+const atOncePart = 1 / 32
+const wholeMs = 3_600_000
+/** Of a stream that is kept very short: some of the largest records. */
+const bytesMin = 1024 * 1024
+
+/**
+ * What users may add to the event stream by changes whose events carry whole records (metadata, alarms, schemas). More
+ * would push out what other clients still have to catch up with, and make each of them read the full state again.
+ */
+export function streamShareOf(world: World, retainedBytesMax: number): ByteAllowance {
+  const bytesMax = Math.max(bytesMin, retainedBytesMax * atOncePart)
+  return new ByteAllowance({
+    now: () => world.monotonic(),
+    of: 'events',
+    bytesMax,
+    perMs: wholeMs * atOncePart,
+  })
+}
