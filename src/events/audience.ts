@@ -15,6 +15,8 @@ export interface EventFilter {
  */
 export interface AudienceClass {
   readonly topic: string
+  /** `keyOf` its access and filter. Kept: making it of a thousand names takes longer than all else a socket costs. */
+  readonly key: string
   /** Names the access: changing that redefines every class of it. */
   readonly access: string
   readonly filter: EventFilter
@@ -69,7 +71,7 @@ export class Audiences {
     const key = keyOf(access, filter)
     let audience = this.#classes.get(key)
     if (!audience) {
-      audience = { topic: `${this.#prefix}/${++this.#nextTopic}`, access, filter, scope, sockets: 0 }
+      audience = { topic: `${this.#prefix}/${++this.#nextTopic}`, key, access, filter, scope, sockets: 0 }
       this.#classes.set(key, audience)
       this.#add(audience)
     }
@@ -79,7 +81,7 @@ export class Audiences {
 
   leave(audience: AudienceClass): void {
     if (--audience.sockets > 0) return
-    this.#classes.delete(keyOf(audience.access, audience.filter))
+    this.#classes.delete(audience.key)
     this.#remove(audience)
   }
 

@@ -39,7 +39,7 @@ export interface CatchUpOptions {
    * No more is sent to a socket with this much in its buffer, and none goes live: it is looked at again when that has
    * drained. Well below the limit above which messages are lost.
    */
-  readonly highWaterBytes: number
+  readonly highWaterBytes: () => number
 }
 
 /** When a chunk could not be read. */
@@ -93,7 +93,7 @@ export class CatchUp {
     const { tenant } = connection
     while (connection.state === 'behind') {
       const told = toldTo(tenant)
-      if (connection.socket.bufferedBytes() > highWaterBytes) {
+      if (connection.socket.bufferedBytes() > highWaterBytes()) {
         isSlow(connection, told)
         return
       }
@@ -172,7 +172,7 @@ export class CatchUp {
       if (!entry) return true
       const message = this.#encodeFor(connection, entry, offset, told)
       if (message !== undefined) {
-        if (connection.socket.bufferedBytes() > this.#options.highWaterBytes || !connection.socket.send(message)) {
+        if (connection.socket.bufferedBytes() > this.#options.highWaterBytes() || !connection.socket.send(message)) {
           isSlow(connection, told)
           return false
         }

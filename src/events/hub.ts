@@ -1,4 +1,5 @@
 import { type AudienceClass, Audiences, type EventFilter } from '#events/audience'
+import { highWaterBytesOf, slowHighWaters } from '#events/buffer-limits'
 import { CatchUp, type IsOverridden } from '#events/catch-up'
 import type { Connection } from '#events/connection'
 import { PersonalAudiences } from '#events/personal-audiences'
@@ -20,16 +21,9 @@ export interface HubOptions {
   /** Who is in a group now; undefined for one that is gone. */
   readonly membersOf: (tenant: string, group: string) => readonly string[] | undefined
   readonly failed: (error: unknown) => void
-  /** Default: 128 KiB. See `CatchUp`; a live socket with four times as much in its buffer falls behind. */
+  /** See `CatchUp`; a live socket with four times as much in its buffer falls behind. Default: `highWaterBytesOf`. */
   readonly highWaterBytes?: number
 }
-
-const highWaterBytes = 128 * 1024
-/**
- * The kernel's own buffer of some megabytes is filled before, so this decides little about speed; it is what a thousand
- * stalled sockets cost in memory: some 600 MB at most.
- */
-const slowHighWaters = 4
 
 /** Whose socket it is, as far as hearing goes. */
 export interface Listener {
@@ -71,7 +65,6 @@ export class Hub implements EventListener<Entry> {
   readonly #tenants = new Map<string, TenantHub>()
   readonly #connections = new Map<Socket, Connection>()
   readonly #catchUp: CatchUp
-  readonly #highWaterBytes: number
   /** Lost a message since the last release: nothing may be done about it inside `dropped`. */
   readonly #fallen: Connection[] = []
   /** `bytes`: of all deliveries; a character beyond ASCII counts as one. `caughtUp`: events said again to who missed them. */
@@ -80,7 +73,6 @@ export class Hub implements EventListener<Entry> {
 
   constructor(options: HubOptions) {
     this.#options = options
-    this.#highWaterBytes = options.highWaterBytes ?? highWaterBytes
     this.#catchUp = new CatchUp({
       world: options.world,
       reader: options.reader,
@@ -91,8 +83,12 @@ export class Hub implements EventListener<Entry> {
       caughtUp: (connection) => this.#golive(connection),
       lost: (connection) => this.#resync(connection),
       failed: options.failed,
-      highWaterBytes: this.#highWaterBytes,
+      highWaterBytes: () => this.#highWaterBytes,
     })
+  }
+
+  get #highWaterBytes(): number {
+    return this.#options.highWaterBytes ?? highWaterBytesOf(this.#connections.size)
   }
 
   get socketCount(): number {

@@ -38,7 +38,7 @@ export class PersonalAudiences {
     const key = keyOf(access, filter)
     let audience = classes.get(key)
     if (!audience) {
-      audience = { topic: `${this.#prefix}/${++this.#nextTopic}`, user, access, filter, scope, sockets: 0 }
+      audience = { topic: `${this.#prefix}/${++this.#nextTopic}`, key, user, access, filter, scope, sockets: 0 }
       classes.set(key, audience)
     }
     audience.sockets++
@@ -48,7 +48,7 @@ export class PersonalAudiences {
   leave(audience: PersonalClass): void {
     if (--audience.sockets > 0) return
     const classes = this.#byUser.get(audience.user)
-    classes?.delete(keyOf(audience.access, audience.filter))
+    classes?.delete(audience.key)
     if (classes?.size === 0) this.#byUser.delete(audience.user)
   }
 

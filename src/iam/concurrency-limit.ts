@@ -24,24 +24,24 @@ export class ConcurrencyLimit {
   }
 
   /** @throws Problem `too_many_requests` that names the limit */
-  check({ tenant, user, session }: Caller): void {
+  check({ tenant, user, session }: Caller, count = 1): void {
     if (!session) return
     const { things, perUserMax, perTenantMax } = this.#limits
     const refusal = (max: number, owner: string) =>
       new Problem('too_many_requests', `at most ${max} ${things} of one ${owner} at the same time`, {
         headers: { 'Retry-After': '1' },
       })
-    if ((this.#counts.get(keyOf(tenant, user)) ?? 0) >= perUserMax) throw refusal(perUserMax, 'user')
-    if ((this.#counts.get(tenant) ?? 0) >= perTenantMax) throw refusal(perTenantMax, 'tenant')
+    if ((this.#counts.get(keyOf(tenant, user)) ?? 0) + count > perUserMax) throw refusal(perUserMax, 'user')
+    if ((this.#counts.get(tenant) ?? 0) + count > perTenantMax) throw refusal(perTenantMax, 'tenant')
   }
 
-  enter({ tenant, user, session }: Caller): void {
-    if (session) this.#change(tenant, user, 1)
+  enter({ tenant, user, session }: Caller, count = 1): void {
+    if (session) this.#change(tenant, user, count)
   }
 
   /** Undoes `enter`. */
-  leave({ tenant, user, session }: Caller): void {
-    if (session) this.#change(tenant, user, -1)
+  leave({ tenant, user, session }: Caller, count = 1): void {
+    if (session) this.#change(tenant, user, -count)
   }
 
   #change(tenant: string, user: string, by: number): void {

@@ -20,6 +20,8 @@ type Sessions = Pick<SessionSockets, 'add' | 'remove'>
 
 /** Enough for a wall of screens that share one account. A socket whose client reads too slowly keeps half a megabyte. */
 const defaultSocketsPerUserMax = 1_000
+/** A name costs about 320 bytes, so this is 6 MB; enough for 1 000 sockets with 20 names each. */
+const filterNamesPerUserMax = 20_000
 /** A tenant may have the sockets of this many users who have all they may. */
 const usersOfTenant = 10
 
@@ -32,9 +34,9 @@ export class EventRoom implements SocketRoom<EventsOpening> {
   readonly #world: World
   readonly #sessions: Sessions | undefined
   readonly #liveness: Liveness<Socket>
-  readonly #limit: ConcurrencyLimit
-  /** For whom each socket is counted. */
-  readonly #owners = new Map<Socket, Caller>()
+  readonly #limits: { readonly sockets: ConcurrencyLimit; readonly names: ConcurrencyLimit }
+  /** For whom each socket and its filter are counted. */
+  readonly #counted = new Map<Socket, EventsOpening>()
   /** Sockets whose PING was not answered yet. */
   readonly #owed = new Set<Socket>()
 
@@ -43,25 +45,29 @@ export class EventRoom implements SocketRoom<EventsOpening> {
     this.#hub = hub
     this.#world = world
     this.#sessions = sessions
-    this.#limit = new ConcurrencyLimit({
-      things: 'event sockets',
-      perUserMax: socketsPerUserMax,
-      perTenantMax: usersOfTenant * socketsPerUserMax,
-    })
+    const limitOf = (things: string, perUserMax: number) =>
+      new ConcurrencyLimit({ things, perUserMax, perTenantMax: usersOfTenant * perUserMax })
+    this.#limits = {
+      sockets: limitOf('event sockets', socketsPerUserMax),
+      names: limitOf('names in filters of event sockets', filterNamesPerUserMax),
+    }
     this.#liveness = new Liveness(world, (socket) => socket, {
       dead: (socket) => this.#end(socket, closeCodes.dead),
     })
   }
 
   /** Before an upgrade. @throws Problem `too_many_requests` */
-  checkRoom(caller: Caller): void {
-    this.#limit.check(caller)
+  checkRoom({ caller, filter }: EventsOpening): void {
+    this.#limits.sockets.check(caller)
+    this.#limits.names.check(caller, nameCountOf(filter))
   }
 
   /** Whose session ended while he came in hears nothing: he is about to be closed. */
-  opened(socket: Socket, { caller, filter, resume }: EventsOpening): void {
-    this.#limit.enter(caller)
-    this.#owners.set(socket, caller)
+  opened(socket: Socket, opening: EventsOpening): void {
+    const { caller, filter, resume } = opening
+    this.#limits.sockets.enter(caller)
+    this.#limits.names.enter(caller, nameCountOf(filter))
+    this.#counted.set(socket, opening)
     const now = this.#sessions ? this.#sessions.add(socket, caller) : caller
     if (!now) return
     const { tenant, user, access, scope, scopeSince } = now
@@ -96,9 +102,12 @@ export class EventRoom implements SocketRoom<EventsOpening> {
   }
 
   closed(socket: Socket): void {
-    const owner = this.#owners.get(socket)
-    if (owner) this.#limit.leave(owner)
-    this.#owners.delete(socket)
+    const counted = this.#counted.get(socket)
+    this.#counted.delete(socket)
+    if (counted) {
+      this.#limits.sockets.leave(counted.caller)
+      this.#limits.names.leave(counted.caller, nameCountOf(counted.filter))
+    }
     this.#liveness.forget(socket)
     this.#owed.delete(socket)
     this.#sessions?.remove(socket)
@@ -120,6 +129,10 @@ export class EventRoom implements SocketRoom<EventsOpening> {
   #end(socket: Socket, { code, reason }: { readonly code: number; readonly reason: string }): void {
     this.#world.soon(() => socket.end(code, reason))
   }
+}
+
+function nameCountOf({ types, devices, services }: EventFilter): number {
+  return (types?.size ?? 0) + (devices?.size ?? 0) + (services?.size ?? 0)
 }
 
 const unreadable = Symbol('unreadable')

@@ -56,9 +56,10 @@ function ticketOf({ parameters: { ticket = '' } }: UpgradeRequest): string {
 }
 
 function opening(room: EventRoom, caller: Caller, request: UpgradeRequest): EventsOpening {
-  room.checkRoom(caller)
   const query = validate(EventsQuery, parseQuery(request.query)) as EventsQuery
-  return { caller, filter: filterOf(query), resume: resumeOf(query) }
+  const decided = { caller, filter: filterOf(query), resume: resumeOf(query) }
+  room.checkRoom(decided)
+  return decided
 }
 
 function resumeOf({ epoch, offset }: EventsQuery): Resume {

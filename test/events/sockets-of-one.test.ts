@@ -1,4 +1,6 @@
 import { expect, test } from 'vitest'
+import type { EventFilter } from '#events/audience'
+import { highWaterBytesOf } from '#events/buffer-limits'
 import type { Hub } from '#events/hub'
 import { anonymous } from '#iam/anonymous'
 import type { Caller } from '#iam/caller'
@@ -17,10 +19,11 @@ test('one user has so many sockets open, and a tenant ten times as many', () => 
     user,
     session: { kind: 'session', tenant, id: user },
   })
-  const open = (caller: Caller) => {
-    room.checkRoom(caller)
+  const open = (caller: Caller, filter: EventFilter = {}) => {
+    const opening = { caller, filter, resume: undefined }
+    room.checkRoom(opening)
     const socket = sockets.add(room)
-    room.opened(socket, { caller, filter: {}, resume: undefined })
+    room.opened(socket, opening)
     return socket
   }
   const [first] = [open(of('mallory')), open(of('mallory'))]
@@ -31,4 +34,20 @@ test('one user has so many sockets open, and a tenant ten times as many', () => 
   first?.end(1000)
   open(of('mallory'))
   expect(() => open(of('mallory'))).toThrow(full('2 event sockets of one user'))
+
+  const names = (count: number) => ({ devices: new Set(Array.from({ length: count }, (_, index) => `D${index}`)) })
+  const bobs = open(of('bob', 'third'), names(19_999))
+  expect(() => open(of('bob', 'third'), names(2))).toThrow(full('20000 names in filters of event sockets of one user'))
+  bobs.end(1000)
+  open(of('bob', 'third'), { ...names(19_999), types: new Set(['META_SET']) })
+})
+
+test.each([
+  [1, 128 * 1024],
+  [512, 128 * 1024],
+  [1_024, 64 * 1024],
+  [4_096, 16 * 1024],
+  [100_000, 16 * 1024],
+])('with %i sockets each may keep %i bytes, four times as much while it is live', (sockets, bytes) => {
+  expect(highWaterBytesOf(sockets)).toBe(bytes)
 })
