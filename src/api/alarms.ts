@@ -63,7 +63,7 @@ export const createAlarm = defineRoute({
   summary: 'Watch for something on devices whose service the caller may read',
   access: { resource: 'alarms', action: 'create', within: 'tenant' },
   body: { schema: AlarmBody },
-  answers: { 201: { description: 'Made', schema: AlarmEntry }, ...refused(400, 401, 403, 404, 409) },
+  answers: { 201: { description: 'Made', schema: AlarmEntry }, ...refused(400, 401, 403, 404, 409, 429) },
   example: { body, status: 201, answer: example },
 })
 
@@ -88,7 +88,7 @@ export const putAlarm = defineRoute({
   access: { resource: 'alarms', action: 'update', within: 'tenant' },
   parameters: alarm,
   body: { schema: AlarmBody },
-  answers: { 200: { description: 'The alarm', schema: AlarmEntry }, ...refused(400, 401, 403, 404, 409, 412) },
+  answers: { 200: { description: 'The alarm', schema: AlarmEntry }, ...refused(400, 401, 403, 404, 409, 412, 429) },
   example: { parameters: { alarmId: exampleAlarm }, body, status: 200, answer: example },
 })
 

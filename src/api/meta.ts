@@ -61,7 +61,7 @@ export const patchMeta = defineRoute({
   access: { resource: 'meta', action: 'update', within: 'device' },
   parameters: device,
   body: { schema: MetaPatch, contentTypes: ['application/json', 'application/merge-patch+json'] },
-  answers: { 200: { description: 'The record', schema: MetaRecord }, 404: notFound, ...refused(400, 401, 403) },
+  answers: { 200: { description: 'The record', schema: MetaRecord }, 404: notFound, ...refused(400, 401, 403, 429) },
   example: {
     parameters: { deviceIdentifier: exampleDevice },
     body: { location: { floor: 2 } },

@@ -22,7 +22,11 @@ const refusals: Readonly<Record<Refusal, RouteAnswer>> = {
   404: { description: 'There is no such thing, or it lies outside of what the caller may reach', schema: ErrorBody },
   409: { description: 'It stands in the way of something that is there', schema: ErrorBody },
   412: { description: 'It is not as `If-Match` or `If-None-Match` says', schema: ErrorBody },
-  429: { description: 'Too many failed attempts; `Retry-After` says when to come back', schema: ErrorBody },
+  429: {
+    description:
+      'Too many failed attempts, or more than the share of one user or tenant; `Retry-After` is the time to wait',
+    schema: ErrorBody,
+  },
   503: { description: 'Storage is full, or too much waits; `Retry-After` says when to come back', schema: ErrorBody },
 }
 

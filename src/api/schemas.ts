@@ -61,7 +61,11 @@ export const putSchema = defineRoute({
   access: { resource: 'schemas', action: 'update', mayCreate: true, within: 'service' },
   parameters: service,
   body: { schema: ServiceSchema },
-  answers: { 200: { description: 'The schema', schema: SchemaEntry }, 404: notFound, ...refused(400, 401, 403, 412) },
+  answers: {
+    200: { description: 'The schema', schema: SchemaEntry },
+    404: notFound,
+    ...refused(400, 401, 403, 412, 429),
+  },
   example: { parameters: { serviceIdentifier: exampleService }, body: exampleSchema, status: 200, answer: example },
 })
 

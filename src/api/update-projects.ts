@@ -135,7 +135,7 @@ export const putRelease = defineRoute({
     202: { description: 'The part is stored; more is expected', schema: Received },
     413: { description: 'The image is larger than IMAGE_BYTES_MAX', schema: ErrorBody },
     415: { description: 'The image came packed: with `Content-Encoding`', schema: ErrorBody },
-    ...refused(400, 401, 403, 404, 409, 503),
+    ...refused(400, 401, 403, 404, 409, 429, 503),
   },
   example: {
     parameters: { project: exampleProject, firmware: '1.5.0' },

@@ -15,7 +15,7 @@ export interface EventFilter {
  */
 export interface AudienceClass {
   readonly topic: string
-  /** `keyOf` its access and filter. Kept: making it of a thousand names takes longer than all else a socket costs. */
+  /** `keyOf` its access and filter. Kept, because it costs more to make than the rest of a socket. */
   readonly key: string
   /** Names the access: changing that redefines every class of it. */
   readonly access: string

@@ -7,7 +7,7 @@ const highWaterBytesMax = 128 * 1024
 const highWaterBytesMin = 16 * 1024
 /** A live socket with this many times the high water in its buffer falls behind. */
 export const slowHighWaters = 4
-/** What stalled sockets may keep in memory, whoever opened them: up to 4 000 of them; more have the least each. */
+/** Of up to 4 000 stalled sockets of all users; beyond that each may keep the least. */
 const stalledBytesMax = 256 * 1024 * 1024
 
 /** The more sockets there are, the less each may keep: one user with a thousand stalled sockets costs no more memory. */

@@ -5,10 +5,10 @@ import { Problem } from '#model/problem'
 export interface ByteAllowanceOptions {
   /** Ms of any clock that does not go back. */
   readonly now: () => number
-  /** What the bytes are, as the refusal names it. */
+  /** The name of the bytes in the refusal. */
   readonly of: string
   readonly bytesMax: number
-  /** In which so many bytes are allowed again. */
+  /** The time in which `bytesMax` is allowed again. */
   readonly perMs: number
 }
 
@@ -26,7 +26,7 @@ interface Bucket {
  * How many bytes each user, and each tenant, may add to something that others share: `bytesMax` at once, and the same again
  * evenly over `perMs` (a token bucket). Something may be added while any bytes are left, and what is more is owed: one
  * large record is not refused for ever. Kept in memory, a restart forgives. Callers without a session (authentication is
- * off, devices) cannot be told apart, and have no limit.
+ * off, devices) cannot be distinguished, and have no limit.
  */
 export class ByteAllowance {
   readonly #options: ByteAllowanceOptions
@@ -38,7 +38,7 @@ export class ByteAllowance {
     this.#buckets = new RecentMap({ generationMs: options.perMs, sizeMax: ownersMax })
   }
 
-  /** Undefined while something is left; else Problem `too_many_requests` that says when there will be. */
+  /** Undefined while bytes are left; otherwise Problem `too_many_requests` with the time to wait. */
   refusal(caller: Caller): Problem | undefined {
     const { of, bytesMax, perMs } = this.#options
     const empty = this.#bucketsOf(caller).find(({ bucket }) => bucket.leftBytes <= 0)

@@ -31,7 +31,7 @@ export class Challenges {
     this.#challenges = new ExpiringMap({ now, lifetimeMs: challengeLifetimeMs, sizeMax: challengesMax })
   }
 
-  /** Base64url. An earlier one of the same owner and kind is good no more. `user`: who signs, by any of their sessions. */
+  /** Base64url. An earlier one of the same owner and kind is good no more. `user`: the account that signs. */
   issue(owner: string, kind: ChallengeKind, user: Owner): string {
     const challenge = base64urlOf(this.#random(challengeBytes))
     this.#challenges.set(`${kind} ${owner}`, challenge, user)

@@ -2,7 +2,7 @@ import type { Caller } from '#iam/caller'
 import { Problem } from '#model/problem'
 
 export interface ConcurrencyLimits {
-  /** What is counted, in the plural, as the refusal names it. */
+  /** The name in the refusal, in the plural. */
   readonly things: string
   readonly perUserMax: number
   /** More than one user may have, so that one user does not shut out a tenant; less than all, so that no tenant does. */
@@ -10,9 +10,9 @@ export interface ConcurrencyLimits {
 }
 
 /**
- * How many of something each user and each tenant has at the same time: requests, sockets, uploads. What has begun cannot
- * be given up for someone else, so what is beyond the limits is refused. Callers without a session (authentication is off,
- * devices, sign-in) cannot be told apart here, and are not counted.
+ * Counts how many of something (requests, sockets, uploads) each user and each tenant has at the same time, and refuses more
+ * than their limits. Nothing that has begun is given up for another user. Callers without a session (authentication is
+ * off, devices, sign-in) cannot be distinguished here, and are not counted.
  */
 export class ConcurrencyLimit {
   readonly #limits: ConcurrencyLimits

@@ -28,7 +28,7 @@ export const storedBytesMax = 1024 * 1024
  * again over the 24 hours for which keys are kept, so twice as much is kept at most.
  */
 export const userBytesMax = 512 * 1024 * 1024
-/** A key and its index entry on the disk, whatever the answer. */
+/** A key and its index entry on the disk, without the answer. */
 const keyBytes = 512
 
 /** Visible ASCII. */

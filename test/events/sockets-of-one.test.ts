@@ -8,7 +8,7 @@ import { EventRoom } from '#routes/event-room'
 import { TestSockets } from '#test/identity/test-sockets'
 import { ManualWorld } from '#test/runtime/manual-world'
 
-test('one user has so many sockets open, and a tenant ten times as many', () => {
+test('sockets and names in filters are limited for one user, and for a tenant to ten times as many', () => {
   const hub = { add: () => {}, remove: () => {} } as unknown as Hub
   const room = new EventRoom(new ManualWorld(), hub, 2)
   const sockets = new TestSockets()

@@ -111,7 +111,7 @@ describe('a map whose entries end', () => {
     ).toEqual(left.split(' ').sort())
   })
 
-  test('gives up an entry of the largest user of the largest tenant, whatever came and went before', () => {
+  test('gives up an entry of the largest user of the largest tenant, after any steps', () => {
     const step = fc.tuple(
       fc.constantFrom('set', 'set', 'set', 'delete'),
       fc.constantFrom(...'abcdefghi'),

@@ -47,7 +47,7 @@ describe('bytes in a time', () => {
   const stage = () => {
     const clock = { ms: 0 }
     const allowance = new ByteAllowance({ now: () => clock.ms, of: 'events', bytesMax: 100, perMs: 10_000 })
-    const take = (who: Caller, bytes: number) => refusalOf(() => allowance.take(who, bytes))
+    const take = (user: Caller, bytes: number) => refusalOf(() => allowance.take(user, bytes))
     return { clock, take }
   }
 
@@ -63,7 +63,7 @@ describe('bytes in a time', () => {
 
   test('all users of a tenant together add as much as four', () => {
     const { take } = stage()
-    for (const who of [ann, bob, cy, caller('a', 'dan')]) expect(take(who, 100)).toBeUndefined()
+    for (const user of [ann, bob, cy, caller('a', 'dan')]) expect(take(user, 100)).toBeUndefined()
     expect(take(caller('a', 'eve'), 1)).toBe('429 at most 400 bytes of events of one tenant in 10 s; 1')
     expect([take(other, 1), take(anonymous, 1_000), take(anonymous, 1)]).toEqual([undefined, undefined, undefined])
   })
