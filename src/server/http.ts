@@ -15,6 +15,7 @@ import type { RouteFigures } from '#server/http-figures'
 import { parseJson } from '#server/json-body'
 import type { PathMatch, PathTable } from '#server/paths'
 import { permit } from '#server/permit'
+import { isPromiseLike } from '#server/promise-like'
 import { parseQuery } from '#server/query'
 import type { ServerContext } from '#server/server-context'
 import { validate } from '#server/validation'
@@ -114,6 +115,7 @@ function receive(exchange: Exchange, paths: PathTable<Destination>, authenticate
   exchange.expectBody(body?.bytesMax ?? (body?.isStreamed ? streamedBytesMax : bodyBytesMax), body !== undefined)
   const caller = access === 'none' ? nobody : authenticate(exchange, access)
   exchange.context.requests.check(caller)
+  exchange.context.work.check(caller)
   exchange.caller = caller
   answer(exchange, destination.binding, caller, rawParameters)
 }
@@ -210,13 +212,26 @@ function sessionOver(authorization: string): Problem {
   return tokenProblem('session over', /^dpop/i.test(authorization) ? 'DPoP' : 'Bearer')
 }
 
-/** Without the header nothing stands between a request and its answerer, not even a promise. */
+/** Without an `Idempotency-Key` the answerer is called directly, without a promise. */
 function answered(exchange: Exchange, { entry, answer }: Binding, call: Call): Reply | Promise<Reply> {
   const { idempotency } = exchange.context
-  if (!idempotency || !takesIdempotencyKey(entry)) return answer(call)
+  const isKeyed = idempotency && takesIdempotencyKey(entry)
   // By count: a header without a value is a key that cannot be one.
-  if (exchange.headerCount(idempotencyKeyHeader) === 0) return answer(call)
-  return idempotency.run(call, entry, answer)
+  if (!isKeyed || exchange.headerCount(idempotencyKeyHeader) === 0) return counted(exchange, call, answer(call))
+  return counted(exchange, call, idempotency.run(call, entry, answer))
+}
+
+/** Until the reply is made. */
+function counted(
+  { context: { work } }: Exchange,
+  { caller }: Call,
+  reply: Reply | Promise<Reply>,
+): Reply | Promise<Reply> {
+  if (!isPromiseLike(reply)) return reply
+  const leave = () => work.leave(caller)
+  work.enter(caller)
+  reply.then(leave, leave)
+  return reply
 }
 
 /** A class and no literal: what most answerers never ask for (signal, address, seed) is only made when asked for. */

@@ -19,6 +19,8 @@ export interface ServerContext {
   readonly pending: Pending
   /** Requests of known callers whose answers are not complete. */
   readonly requests: ConcurrencyLimit
+  /** Requests whose answers are being made, also after the client went away: a write waits for its device all the same. */
+  readonly work: ConcurrencyLimit
   /** Of bodies that are handed on as they come. */
   readonly allUnread: Unread
   /** Those whose body is still coming. */

@@ -41,13 +41,19 @@ test('requests of one user under way are bounded, whether they are answered or g
   ])
   expect((await ask('/quick', 'ann')).status).toBe(204)
 
+  // Its client is gone, its work is not.
   aborter.abort()
   await givenUp
   begun[0]?.({ status: 204 })
   expect((await answered).status).toBe(204)
   await until(() => door.server.inFlight() === 0)
+  const third = ask('/slow', 'mallory')
+  await until(() => begun.length === 3)
+  expect((await ask('/quick', 'mallory')).status).toBe(429)
+  for (const give of begun) give({ status: 204 })
+  expect((await third).status).toBe(204)
   const more = [ask('/slow', 'mallory'), ask('/slow', 'mallory')]
-  await until(() => begun.length === 4)
+  await until(() => begun.length === 5)
   expect((await ask('/quick', 'mallory')).status).toBe(429)
   for (const give of begun) give({ status: 204 })
   expect((await Promise.all(more)).map(({ status }) => status)).toEqual([204, 204])
