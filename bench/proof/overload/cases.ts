@@ -133,7 +133,8 @@ export const overloadCases: Readonly<Record<string, OverloadCase>> = {
     seconds: 130,
     capMib: 640,
     rules: slowRules(),
-    attack: (size) => programAttack('slow-clients', { each: scaled(300, size) }),
+    // One person asks in four of the phases, and may have 500 requests at the same time.
+    attack: (size) => programAttack('slow-clients', { each: scaled(100, size) }),
   },
   heads: {
     about: 'floods of heads that are too large, or as large as they may be',

@@ -69,12 +69,12 @@ export const slowPhases: Readonly<Record<string, SlowPhase>> = {
     withinS: idleWithinS,
   },
   'an upload': {
-    // Each another release; of all, 64 are taken in at once.
+    // Each another release; of one person, 8 are taken in at the same time.
     bytes: (place, number) =>
       `${line('PUT', `/updates/projects/slow/releases/1.0.${number}`)}${host(place)}${person(place)}` +
       'Content-Type: application/octet-stream\r\nContent-Length: 1000000\r\n\r\na',
     drip: 'a',
-    ends: ['408', '503'],
+    ends: ['408', '429'],
     withinS: idleWithinS,
   },
   "a frame's head": {
