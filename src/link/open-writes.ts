@@ -5,6 +5,8 @@ import type { World } from '#runtime/world'
 
 /** Of one device: more than anybody waits for at once, and each may be a quarter of a megabyte. */
 export const openWritesOfDeviceMax = 64
+/** The same of one user, so that one user does not keep others from a device. */
+export const openWritesOfUserMax = 32
 /** Of all devices. */
 export const openWritesMax = 10_000
 
@@ -27,6 +29,8 @@ export interface OpenWrite {
   readonly tenant: string
   readonly device: string
   readonly id: string
+  /** CRN of the user who asked. */
+  readonly user: string | undefined
   readonly order: WriteOrder
   /** False: it is answered as soon as it is sent. */
   readonly isWaiting: boolean
@@ -45,6 +49,7 @@ export function openWrite(
   tenant: string,
   device: string,
   id: string,
+  user: string | undefined,
   order: WriteOrder,
   isWaiting: boolean,
 ): OpenWrite {
@@ -56,7 +61,20 @@ export function openWrite(
   })
   const unanswered = new Set(order.updates.map(({ propId }) => propId))
   const results = new Map<number, WriteResult>()
-  return { tenant, device, id, order, isWaiting, results, unanswered, sentTo: undefined, outcome, answered, refused }
+  return {
+    tenant,
+    device,
+    id,
+    user,
+    order,
+    isWaiting,
+    results,
+    unanswered,
+    sentTo: undefined,
+    outcome,
+    answered,
+    refused,
+  }
 }
 
 /**
@@ -97,11 +115,16 @@ export class OpenWrites {
     return [...this.#waiting.keys()]
   }
 
-  /** @throws Problem `overloaded` */
+  /** @throws Problem `overloaded`, `too_many_requests` */
   add(write: OpenWrite): void {
     const key = keyOf(write.tenant, write.device)
     const before = this.#writes.get(key)
     if (this.size >= openWritesMax || (before?.size ?? 0) >= openWritesOfDeviceMax) throw new Problem('overloaded')
+    if (write.user !== undefined && countOf(before, write.user) >= openWritesOfUserMax) {
+      throw new Problem('too_many_requests', `at most ${openWritesOfUserMax} writes of one user wait for a device`, {
+        headers: { 'Retry-After': '1' },
+      })
+    }
     if (before) before.set(write.id, write)
     else this.#writes.set(key, new Map([[write.id, write]]))
     this.#waiting.set(write, this.#world.monotonic() + this.#timeoutMs)
@@ -140,6 +163,12 @@ export class OpenWrites {
       this.#expired(write)
     }
   }
+}
+
+function countOf(writes: ReadonlyMap<string, OpenWrite> | undefined, user: string): number {
+  let count = 0
+  for (const write of writes?.values() ?? []) if (write.user === user) count++
+  return count
 }
 
 /** No tenant's name has a stroke. */

@@ -25,6 +25,8 @@ export interface WritesOptions {
 
 export interface WriteRequest {
   readonly tenant: string
+  /** CRN of the user who asks; undefined while authentication is off. */
+  readonly user?: string | undefined
   readonly device: string
   readonly service: string
   /** By key, as they came. */
@@ -89,7 +91,7 @@ export class Writes {
     const bytes = Buffer.byteLength(writeFrame(link?.opening.protocol ?? 'json', order, id))
     if (bytes > frameBytesMax) throw new Problem('too_large', `all of it is more than ${frameBytesMax} bytes`)
     if (link && link.socket.bufferedBytes() > unsentBytesMax) throw new Problem('overloaded')
-    const write = openWrite(tenant, device, id, order, isWaiting)
+    const write = openWrite(tenant, device, id, request.user, order, isWaiting)
     this.#open.add(write)
     if (linked && link) this.#sendOpen(linked)
     return write.outcome

@@ -26,10 +26,11 @@ async function write(
   call: Call<WritePath, WriteQuery, Readonly<Record<string, unknown>>>,
 ): Promise<Reply> {
   const { deviceIdentifier: device, serviceIdentifier: service } = call.parameters
-  const { tenant } = call.caller
+  const { tenant, user, session } = call.caller
   const isWaiting = call.query.wait ?? true
   const outcome = await context.links.writes.ask({
     tenant,
+    ...(session && { user }),
     device,
     service,
     values: call.body,

@@ -292,7 +292,7 @@ export class ActionRunner implements ActionStarter {
         if (decision.type === 'refuse') return outcomeOfRefusal(decision.problem)
         return this.#isComingBack(state) ? undefined : { status: 'DEVICE_OFFLINE' }
       }
-      const asked = { tenant, device, service, values, schema, isWaiting: true, isRepeated: false }
+      const asked = { tenant, user: createdBy, device, service, values, schema, isWaiting: true, isRepeated: false }
       return outcomeOfWrite(await links.writes.ask({ ...asked, id: `a:${id}:${state.flakeAddress}` }))
     } catch (error) {
       if (error instanceof Problem) return outcomeOfRefusal(error)

@@ -29,6 +29,7 @@ export function outcomeOfRefusal(problem: Problem): DeviceOutcome | undefined {
     case 'not_found':
       return { status: 'NOT_FOUND' }
     case 'overloaded':
+    case 'too_many_requests':
     case 'storage':
     case 'stopping':
       return undefined

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { deviceAddress } from '#actors/device/device'
-import { openWritesMax, openWritesOfDeviceMax } from '#link/open-writes'
+import { openWritesMax, openWritesOfDeviceMax, openWritesOfUserMax } from '#link/open-writes'
 import type { WriteRequest } from '#link/writes'
 import type { Problem } from '#model/problem'
 import { pingEveryMs } from '#runtime/liveness'
@@ -421,6 +421,14 @@ describe('a device that is removed', () => {
 })
 
 describe('limits', () => {
+  test('thirty-two open writes of one user for a device leave room for other users', async () => {
+    await linked('A')
+    for (let count = 0; count < openWritesOfUserMax; count++) new Asked({ id: `a${count}`, user: 'mallory' })
+    await room.settle()
+    expect((await ask({ id: 'one more', user: 'mallory' })).outcome).toBe('too_many_requests')
+    expect((await ask({ id: 'another', user: 'ann' })).outcome).toBeUndefined()
+  })
+
   test('sixty-four open writes a device, and ten thousand in all', async () => {
     const link = await linked('A')
     for (let count = 0; count < openWritesOfDeviceMax; count++) new Asked({ id: `a${count}` })

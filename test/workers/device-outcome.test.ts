@@ -23,7 +23,7 @@ describe('what a device said', () => {
 })
 
 describe('a refusal', () => {
-  const later: readonly ProblemCode[] = ['overloaded', 'storage', 'stopping']
+  const later: readonly ProblemCode[] = ['overloaded', 'too_many_requests', 'storage', 'stopping']
   test.each(later)('for %s says nothing yet', (code) => {
     expect(outcomeOfRefusal(new Problem(code))).toBeUndefined()
   })
