@@ -40,7 +40,7 @@ const answers = {
   409: { description: '`DEVICE_OFFLINE`: no link speaks for the device; nothing was sent', schema: ErrorBody },
   413: { description: 'More than a device would take at once', schema: ErrorBody },
   504: { description: '`DEVICE_TIMEOUT`: no answer in time; it may still have been applied', schema: ErrorBody },
-  ...refused(400, 401, 403, 503),
+  ...refused(400, 401, 403, 429, 503),
 }
 const example = {
   parameters: { deviceIdentifier: exampleDevice, serviceIdentifier: exampleService },
