@@ -1,0 +1,49 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { anonymous } from '#iam/anonymous'
+import type { Caller } from '#iam/caller'
+import { deviceRoutes } from '#routes/devices'
+import { metaRoutes } from '#routes/meta'
+import { type Assembly, assemble } from '#src/assembly'
+import { memoryPlace } from '#store/memory'
+import { type Door, openDoor, world } from '#test/server/door'
+
+let assembly: Assembly
+let door: Door
+
+beforeAll(async () => {
+  assembly = assemble({
+    world,
+    place: memoryPlace(),
+    publisher: { publish: () => {} },
+    isSynced: false,
+    retention: { bytesMax: 2 ** 24, ageMsMax: 3_600_000 },
+    ticketLifetimeMs: 30_000,
+    log: { error: () => {}, warn: () => {}, info: () => {}, debug: () => {} },
+  })
+  await assembly.open()
+  door = await openDoor({
+    bindings: [...deviceRoutes(assembly.context), ...metaRoutes(assembly.context)],
+    authenticate: (request): Caller => {
+      const user = request.header('authorization')
+      return { ...anonymous, user, session: { kind: 'session', tenant: 'default', id: user } }
+    },
+  })
+})
+afterAll(async () => {
+  await door.server.close()
+  await assembly.close()
+})
+
+async function ask(authorization: string, method: string, path: string, body: object): Promise<number> {
+  const headers = { authorization, 'content-type': 'application/json' }
+  return (await fetch(`${door.base}${path}`, { method, headers, body: JSON.stringify(body) })).status
+}
+
+test('small patches of a large record do not push out the events of others', async () => {
+  expect(await ask('ann', 'POST', '/devices', { deviceIdentifier: 'D1', meta: { big: 'x'.repeat(64_000) } })).toBe(201)
+  const statuses = []
+  for (let count = 0; count < 20; count++) statuses.push(await ask('mallory', 'PATCH', '/meta/D1', { count }))
+  // One MiB at once.
+  expect([statuses.filter((status) => status === 200).length, statuses.at(-1)]).toEqual([17, 429])
+  expect(await ask('ann', 'PATCH', '/meta/D1', { count: 'by ann' })).toBe(200)
+})
