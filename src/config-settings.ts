@@ -149,7 +149,7 @@ export const settings = {
   socketsPerUserMax: withFallback({
     name: 'SOCKETS_PER_USER_MAX',
     kind: wholeNumber(1, 100_000),
-    fallback: '1000',
+    fallback: '10000',
     about: 'Event sockets that one user or API key may have open; a tenant may have ten times as many.',
   }),
   bodyBytesMax: withFallback({

@@ -8,8 +8,6 @@ export const identityOn = {
   IAM: 'on',
   ADMIN_NAME: administrator.name,
   ADMIN_PASSWORD: administrator.password,
-  // One person opens every socket of a bench.
-  SOCKETS_PER_USER_MAX: '100000',
 } as const
 
 /** What goes into `Authorization`, by who is asking: whole values of the header. */

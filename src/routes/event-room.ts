@@ -18,10 +18,10 @@ export interface EventsOpening {
 /** Keeps sockets by the session that they hang on; answers who the caller is by now, unless his session is over. */
 type Sessions = Pick<SessionSockets, 'add' | 'remove'>
 
-/** Enough for a wall of screens that share one account. A socket whose client reads too slowly keeps half a megabyte. */
-const defaultSocketsPerUserMax = 1_000
-/** A name costs about 320 bytes, so this is 6 MB; enough for 1 000 sockets with 20 names each. */
-const filterNamesPerUserMax = 20_000
+/** One account may serve an application with many users. An idle socket costs 2 KB and a descriptor. */
+const defaultSocketsPerUserMax = 10_000
+/** A name costs about 320 bytes, so this is 32 MB; enough for 10 000 sockets with 10 names each. */
+const filterNamesPerUserMax = 100_000
 /** A tenant may have the sockets of this many users who have all they may. */
 const usersOfTenant = 10
 

@@ -2,10 +2,10 @@ import { ByteAllowance } from '#iam/byte-allowance'
 import type { World } from '#runtime/world'
 
 /** A user fills at most this part of a tenant's retained stream at once, and all of it in an hour. */
-const atOncePart = 1 / 32
+const atOncePart = 1 / 8
 const wholeMs = 3_600_000
-/** Of a stream that is kept very short: some of the largest records. */
-const bytesMin = 1024 * 1024
+/** Of a stream that is kept very short: its clients expect to read the full state often. */
+const bytesMin = 8 * 1024 * 1024
 
 /**
  * What users may add to the event stream by changes whose events carry whole records (metadata, alarms, schemas). More

@@ -44,7 +44,7 @@ export interface ServerOptions {
   readonly streamedBytesMax?: number
   /** Default: `Idempotency-Key` means nothing. */
   readonly idempotency?: IdempotencyGuard
-  /** Requests of one user that are not answered to the end. Default 500. */
+  /** Requests of one user that are not answered to the end. Default 1 000. */
   readonly requestsPerUserMax?: number
   /** Until an answer begins; then 503. Default 60 s. */
   readonly requestDeadlineMs?: number
@@ -83,7 +83,7 @@ export class CannotListen extends Error {}
  * Requests of one user that are not answered to the end. A browser has six, a program that waits for devices some dozens;
  * each may keep an answer of a megabyte while it is read slowly.
  */
-const requestsPerUserMax = 500
+const requestsPerUserMax = 1_000
 const requestsPerTenantMax = 4_000
 
 /** Opens the door. Rejects when the address cannot be had, naming it. */

@@ -36,10 +36,10 @@ test('sockets and names in filters are limited for one user, and for a tenant to
   expect(() => open(of('mallory'))).toThrow(full('2 event sockets of one user'))
 
   const names = (count: number) => ({ devices: new Set(Array.from({ length: count }, (_, index) => `D${index}`)) })
-  const bobs = open(of('bob', 'third'), names(19_999))
-  expect(() => open(of('bob', 'third'), names(2))).toThrow(full('20000 names in filters of event sockets of one user'))
+  const bobs = open(of('bob', 'third'), names(99_999))
+  expect(() => open(of('bob', 'third'), names(2))).toThrow(full('100000 names in filters of event sockets of one user'))
   bobs.end(1000)
-  open(of('bob', 'third'), { ...names(19_999), types: new Set(['META_SET']) })
+  open(of('bob', 'third'), { ...names(99_999), types: new Set(['META_SET']) })
 })
 
 test.each([
