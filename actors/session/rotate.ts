@@ -2,12 +2,12 @@ import { keep } from '#actors/kept'
 import type { IdentityNotices } from '#actors/notices'
 import type { RotateSession, Rotation } from '#actors/session/commands'
 import { endedByItself } from '#actors/session/end'
-import { isOver, type SessionState, type StoredSession, sessionRecord } from '#actors/session/state'
+import { isOver, replacedMsMax, type SessionState, type StoredSession, sessionRecord } from '#actors/session/state'
 import type { Entry } from '#model/entry'
 import { answer, type Decision, type Turn } from '#runtime/actor'
 
-/** For so long the answer to a refresh may have been lost, and asking again signs nobody out. Contract 2, Refresh. */
-export const repeatMsMax = 10_000
+/** A client that refreshes more often than this in ten seconds has no use for the tokens before. */
+const rotatedBeforeMax = 16
 
 /** Contract 2, Refresh. */
 export function decideRotate(
@@ -21,7 +21,8 @@ export function decideRotate(
   if (!session || isOver(session, turn.now) || number < 1 || number > session.number)
     return said({ outcome: 'unknown' })
   if (number === session.number) {
-    const rotated = { ...session, number: number + 1, rotatedAt: turn.now, endsAt, lastUsedAt: turn.now }
+    const rotatedBefore = rotationsWithin(session, turn.now)
+    const rotated = { ...session, number: number + 1, rotatedAt: turn.now, rotatedBefore, endsAt, lastUsedAt: turn.now }
     return keep([{ name: sessionRecord, value: rotated }], {
       reminder: endsAt,
       answer: { outcome: 'rotated', ...standing(rotated) } satisfies Rotation,
@@ -33,7 +34,13 @@ export function decideRotate(
 
 /** Only who is bound to a key: anybody could have an unbound token. */
 function mayRepeat(session: StoredSession, number: number, now: number): boolean {
-  return session.scheme === 'dpop' && number === session.number - 1 && now - session.rotatedAt <= repeatMsMax
+  return session.scheme === 'dpop' && number === session.number - 1 && now - session.rotatedAt <= replacedMsMax
+}
+
+/** The first number is given, and replaces nothing. */
+function rotationsWithin({ number, rotatedAt, rotatedBefore = [] }: StoredSession, now: number): readonly number[] {
+  const rotations = number === 1 ? [] : [rotatedAt, ...rotatedBefore]
+  return rotations.filter((at) => now - at <= replacedMsMax).slice(0, rotatedBeforeMax)
 }
 
 function standing({ number, endsAt, rotatedAt }: StoredSession) {

@@ -17,6 +17,8 @@ export interface StoredSession {
   readonly createdAt: number
   /** When the refresh token of now was given. */
   readonly rotatedAt: number
+  /** When the refresh tokens before it were given, newest first, while older access tokens are accepted. */
+  readonly rotatedBefore?: readonly number[]
   /** When its newest token ends, and with it the session and its sockets. */
   readonly endsAt: number
   /** To the minute, and from where that was. */
@@ -28,6 +30,20 @@ export interface StoredSession {
 export type SessionScheme = 'basic' | 'dpop'
 
 export const sessionRecord = 'session'
+
+/**
+ * For so long the answer to a refresh may be lost and may be asked for again, and requests in flight may show the access
+ * token that was replaced. Contract 2, Refresh.
+ */
+export const replacedMsMax = 10_000
+
+/** `number`: of the refresh token that the access token was issued with. */
+export function isReplaced(session: StoredSession, number: number, now: number): boolean {
+  const age = session.number - number
+  if (age <= 0) return false
+  const replacedAt = age === 1 ? session.rotatedAt : session.rotatedBefore?.[age - 2]
+  return replacedAt === undefined || now - replacedAt > replacedMsMax
+}
 
 /** As a token is: from the moment named on it is no good. RFC 7519 §4.1.4. */
 export function isOver(session: StoredSession, now: number): boolean {

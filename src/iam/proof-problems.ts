@@ -32,6 +32,7 @@ export type ProofFault = keyof typeof proofFaults
 export const tokenFaults = {
   'invalid token': token,
   'token expired': token,
+  'token replaced': token,
   'session over': token,
 } as const satisfies Record<string, CredentialFault>
 

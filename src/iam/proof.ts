@@ -163,7 +163,7 @@ function claimsShape(parts: JwsParts): ProofClaims {
   const { jti, htm, htu, iat, nonce, ath } = readPart(parts.payload) ?? refuse()
   if (typeof jti !== 'string' || jti === '' || jti.length > jtiCharactersMax) return refuse()
   if (typeof htm !== 'string' || typeof htu !== 'string') return refuse()
-  if (typeof iat !== 'number' || !Number.isFinite(iat)) return refuse()
+  if (typeof iat !== 'number' || !Number.isSafeInteger(iat)) return refuse()
   return { jti, htm, htu, iat, nonce, ath }
 }
 

@@ -29,6 +29,11 @@ const common = { sub: subject, tenant, jti: z.string().min(1), iat: seconds, exp
 
 export const AccessClaims = z.object({
   ...common,
+  /** `<random>.<number>`: a refresh replaces access tokens of lower numbers. */
+  jti: z
+    .string()
+    .regex(/^[\w-]+\.\d{1,10}$/)
+    .transform((id) => Number(id.slice(id.indexOf('.') + 1))),
   sid,
   roles: z.array(z.string()),
   cnf: z.object({ jkt }).optional(),

@@ -16,6 +16,8 @@ export interface VerifiedToken {
   /** Id of the user, without `crn#user:`. */
   readonly user: string
   readonly session: string
+  /** Of the refresh token that it was issued with; 0 without one. */
+  readonly number: number
   /** Unix ms; not good any more from then on. */
   readonly expiresAt: number
   /** Thumbprint of the key that it is bound to. */
@@ -34,6 +36,7 @@ export interface AccessSubject {
   readonly tenant: string
   readonly user: string
   readonly session: string
+  readonly number: number
   readonly roles: readonly string[]
   readonly grants: readonly Grant[]
   readonly jkt?: string
@@ -89,11 +92,11 @@ export class Tokens {
     this.#cache = parts.cache ?? new TokenCache()
   }
 
-  issueAccess({ tenant, user, session, roles, grants, jkt, lifetimeMs }: AccessSubject): string {
+  issueAccess({ tenant, user, session, number, roles, grants, jkt, lifetimeMs }: AccessSubject): string {
     const exp = this.#secondsIn(lifetimeMs)
     const own = { sid: session, roles, ...informing(grants), ...(jkt !== undefined && { cnf: { jkt } }) }
-    const text = this.#sign(tokenTypes.access, tenant, user, this.#newId(), exp, own)
-    this.#cache.remember(verifiedOf({ tenant, user, session, exp, jkt }, tokenHash(text)), this.#parts.now())
+    const text = this.#sign(tokenTypes.access, tenant, user, `${this.#newId()}.${number}`, exp, own)
+    this.#cache.remember(verifiedOf({ tenant, user, session, number, exp, jkt }, tokenHash(text)), this.#parts.now())
     return text
   }
 
@@ -160,8 +163,8 @@ export class Tokens {
   #readUnknown(text: string, hash: string, now: number): { readonly token: VerifiedToken } | undefined {
     const claims = this.#readOf(tokenTypes.access, text)
     if (!claims) return undefined
-    const { tenant, sub, sid, exp, cnf } = claims
-    const token = verifiedOf({ tenant, user: sub, session: sid, exp, jkt: cnf?.jkt }, hash)
+    const { tenant, sub, sid, jti, exp, cnf } = claims
+    const token = verifiedOf({ tenant, user: sub, session: sid, number: jti, exp, jkt: cnf?.jkt }, hash)
     return this.#cache.remember(token, now)
   }
 
@@ -194,9 +197,9 @@ export class Tokens {
 const invalid: TokenReading = { fault: 'invalid token' }
 
 function verifiedOf(
-  of: { tenant: string; user: string; session: string; exp: number; jkt: string | undefined },
+  of: { tenant: string; user: string; session: string; number: number; exp: number; jkt: string | undefined },
   hash: string,
 ): VerifiedToken {
-  const { tenant, user, session, exp, jkt } = of
-  return { tenant, user, session, expiresAt: exp * 1000, hash, ...(jkt !== undefined && { jkt }) }
+  const { tenant, user, session, number, exp, jkt } = of
+  return { tenant, user, session, number, expiresAt: exp * 1000, hash, ...(jkt !== undefined && { jkt }) }
 }

@@ -118,7 +118,7 @@ class Authenticator {
     const isProofLookedAt = access === 'person or proof' && request.header('dpop') !== ''
     const proof = isProofLookedAt ? this.#fresh(request, text) : undefined
     const caller = callers.ofToken(token, request)
-    if (!caller) throw tokenProblem('session over', 'Bearer')
+    if (typeof caller === 'string') throw tokenProblem(caller, 'Bearer')
     if (!proof) return caller
     this.#parts.proofs.use(proof)
     return caller.withProof(proof.jkt)
@@ -133,7 +133,7 @@ class Authenticator {
     proofs.checkUnused(proof)
     if (!token || fault) throw tokenProblem(fault ?? 'invalid token', 'DPoP')
     const caller = callers.ofToken(token, request)
-    if (!caller) throw tokenProblem('session over', 'DPoP')
+    if (typeof caller === 'string') throw tokenProblem(caller, 'DPoP')
     proofs.use(proof)
     return caller
   }

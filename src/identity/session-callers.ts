@@ -1,6 +1,8 @@
+import { isReplaced } from '#actors/session/state'
 import { isExpired, type StoredApiKey } from '#actors/tenant/state'
 import { type Access, type Accesses, hasSameRights, type PublishedUser } from '#iam/accesses'
 import type { Caller, SessionKey } from '#iam/caller'
+import type { TokenFault } from '#iam/proof-problems'
 import { isHashOf, readApiKey } from '#iam/secret-text'
 import type { VerifiedToken } from '#iam/tokens'
 import type { ActorStates } from '#identity/actor-states'
@@ -35,15 +37,17 @@ export class SessionCallers {
     this.#parts = parts
   }
 
-  /** Undefined: the session is over. Remembers that it was used, and from where. */
-  ofToken(token: VerifiedToken, request: UsingRequest): SessionCaller | undefined {
+  /** The caller, or the reason why there is none. Remembers that the session was used, and from which address. */
+  ofToken(token: VerifiedToken, request: UsingRequest): SessionCaller | TokenFault {
     // First, here as below: nobody may wake what lies under the name of a tenant that is no more.
-    if (!this.#parts.accesses.hasTenant(token.tenant)) return undefined
+    if (!this.#parts.accesses.hasTenant(token.tenant)) return 'session over'
     const known = this.#known(token)
     const stored = known.hold.stored
-    if (!stored) return undefined
+    if (!stored) return 'session over'
+    if (isReplaced(stored, token.number, this.#parts.system.world.now())) return 'token replaced'
     if (!known.caller?.hasSameRights()) known.caller = this.#callerOf(known.hold)
-    if (known.caller) known.hold.use(stored, request)
+    if (!known.caller) return 'session over'
+    known.hold.use(stored, request)
     return known.caller
   }
 

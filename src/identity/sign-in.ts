@@ -99,14 +99,14 @@ export function tokensOf(parts: SignInParts, of: RefreshedSession): TokenAnswer 
 
 function accessTokenOf(
   { world, accesses, tokens }: SignInParts,
-  { tenant, user, session, endsAt, jkt }: RefreshedSession & { readonly jkt?: string },
+  { tenant, user, session, number, endsAt, jkt }: RefreshedSession & { readonly jkt?: string },
   lifetimeMs: number,
 ): string {
   const roles = accesses.user(user)?.roles ?? []
   const { grants } = accesses.of(tenant, roles).scope
   // It never outlives its session.
   const lifeMs = Math.min(lifetimeMs, endsAt - world.now())
-  const of = { tenant, user, session, roles, grants, lifetimeMs: lifeMs }
+  const of = { tenant, user, session, number, roles, grants, lifetimeMs: lifeMs }
   return tokens.issueAccess(jkt === undefined ? of : { ...of, jkt })
 }
 

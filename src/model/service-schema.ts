@@ -64,12 +64,14 @@ export type PropertySchema = z.infer<typeof PropertySchema>
 const known = z.looseObject({
   name,
   description: text.optional(),
-  properties: keyedBy(hexOf, PropertySchema, schemaPropertiesMax, 'a property id').superRefine(checkNames),
+  properties: keyedBy(hexOf, PropertySchema, schemaPropertiesMax, 'a property id such as 0x2000').superRefine(
+    checkNames,
+  ),
 })
 
 /**
- * Properties come out keyed by canonical hex (`0x2000`), whatever form their ids had; two keys of one id are refused,
- * as are two properties of one name.
+ * Properties are keyed by `0x` and hex digits, and come out keyed by canonical hex (`0x2000`); two keys of one id are
+ * refused, as are two properties of one name.
  */
 export const ServiceSchema = jsonWithin(known, { depthMax: schemaDepthMax, bytesMax: schemaBytesMax })
 export type ServiceSchema = z.infer<typeof known>
@@ -154,7 +156,7 @@ function keyedBy<S extends z.ZodType>(
 }
 
 function hexOf(key: string): string | undefined {
-  const id = parsePropertyKey(key)
+  const id = key.startsWith('0x') ? parsePropertyKey(key) : undefined
   return id === undefined ? undefined : formatPropertyIdHex(id)
 }
 

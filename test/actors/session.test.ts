@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { BegunSession, Rotation, SessionCommand } from '#actors/session/commands'
-import { repeatMsMax } from '#actors/session/rotate'
 import { sessionActor, usedEveryMs } from '#actors/session/session'
-import type { SessionState } from '#actors/session/state'
+import { replacedMsMax, type SessionState } from '#actors/session/state'
 import type { Entry } from '#model/entry'
 import type { Decision } from '#runtime/actor'
 import { ActingActor, now, outcomeOf, toldOf, turnAt } from '#test/actors/acting-actor'
@@ -90,8 +89,8 @@ describe('a refresh token', () => {
 
   test.each([
     [9_999, 'repeated'],
-    [repeatMsMax, 'repeated'],
-    [repeatMsMax + 1, 'reused'],
+    [replacedMsMax, 'repeated'],
+    [replacedMsMax + 1, 'reused'],
   ])('%i ms after it was used is %s', (afterMs, outcome) => {
     const acting = ActingSession.begun()
     acting.rotate(1)

@@ -191,7 +191,7 @@ describe('the Basic scheme', () => {
     const isGood = async (token: string) =>
       (await server.get('/iam/me', { authorization: `Bearer ${token}` })).status === 200
 
-    test('gives another pair; the older access token lives on', async () => {
+    test('gives another pair; requests in flight may still use the old access token', async () => {
       const first = await offline()
       const answer = await refresh(first.refreshToken, 'grant_type=refresh_token&scope=offline')
       expect(told(answer)).toEqual([200, { token: expect.any(String), refreshToken: expect.any(String) }])

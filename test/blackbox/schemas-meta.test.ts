@@ -71,8 +71,8 @@ describe('schemas and meta', () => {
     test('ids are brought to one form, as are UUIDs of services', async () => {
       const uuid = '7F1D3A52-0B6C-4F0E-9A55-2B8F5F1C9D02'
       const properties = {
-        8192: { ...property },
-        '0X2001': { ...property, name: 'b' },
+        '0x02000': { ...property },
+        '0x2001': { ...property, name: 'b' },
         '0x0ABCDE': { ...property, name: 'c' },
       }
       await put(uuid, { ...minimal, properties })
@@ -95,14 +95,15 @@ describe('schemas and meta', () => {
       ['properties as an array', { name: 'S', properties: [] }],
       ['a key that is no id', { name: 'S', properties: { temperature: property } }],
       ['an id beyond 32 bits', { name: 'S', properties: { '0x100000000': property } }],
-      ['two keys of one id', { name: 'S', properties: { '0x2000': property, 8192: { ...property, name: 'b' } } }],
-      ['two properties of one name', { name: 'S', properties: { 1: property, 2: property } }],
-      ['a property without a name', { name: 'S', properties: { 1: { type: 'float' } } }],
-      ['a type that is none', { name: 'S', properties: { 1: { ...property, type: 'float128' } } }],
-      ['a range upside down', { name: 'S', properties: { 1: { ...property, rangeMin: 2, rangeMax: 1 } } }],
-      ['an enum without names', { name: 'S', properties: { 1: { ...property, enum: { 0: 'off' } } } }],
-      ['an enum by names', { name: 'S', properties: { 1: { ...property, enum: { off: { name: 'off' } } } } }],
-      ['readonly as text', { name: 'S', properties: { 1: { ...property, readonly: 'yes' } } }],
+      ['a decimal key', { name: 'S', properties: { 8192: property } }],
+      ['two keys of one id', { name: 'S', properties: { '0x2000': property, '0x02000': { ...property, name: 'b' } } }],
+      ['two properties of one name', { name: 'S', properties: { '0x1': property, '0x2': property } }],
+      ['a property without a name', { name: 'S', properties: { '0x1': { type: 'float' } } }],
+      ['a type that is none', { name: 'S', properties: { '0x1': { ...property, type: 'float128' } } }],
+      ['a range upside down', { name: 'S', properties: { '0x1': { ...property, rangeMin: 2, rangeMax: 1 } } }],
+      ['an enum without names', { name: 'S', properties: { '0x1': { ...property, enum: { 0: 'off' } } } }],
+      ['an enum by names', { name: 'S', properties: { '0x1': { ...property, enum: { off: { name: 'off' } } } } }],
+      ['readonly as text', { name: 'S', properties: { '0x1': { ...property, readonly: 'yes' } } }],
       ['too deep', { ...minimal, deep: nested(20) }],
       ['too large', { ...minimal, padding: 'x'.repeat(524_288) }],
     ])('what is no schema: %s', async (_, body) => {

@@ -13,8 +13,8 @@ test('a thousand proofs of a client that others wrote are taken, each once', asy
   for (let client = 0; client < 10; client++) {
     const pair = await generateKeyPair('ES256')
     const jkt = await calculateJwkThumbprint(await exportJWK(pair.publicKey))
-    const of = { tenant: 'default', user: 'User111111', session: 'Session111', roles: ['admin'], lifetimeMs: 600_000 }
-    const token = ground.tokens.issueAccess({ ...of, grants: everything.grants, jkt })
+    const of = { tenant: 'default', user: 'User111111', session: 'Session111', number: 1, roles: ['admin'] }
+    const token = ground.tokens.issueAccess({ ...of, grants: everything.grants, jkt, lifetimeMs: 600_000 })
     for (let count = 0; count < 100; count++) {
       const proof = await generateProof(pair, origin + path, method, ground.nonces.current, token)
       expect(ground.answer(request(token, proof)).refusal).toBeUndefined()

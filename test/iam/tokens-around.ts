@@ -22,7 +22,7 @@ export function tokensAround(of: {
   const { tokens, world, signingKey, key, otherKey } = of
   const { grants } = everything
   const access = (more: { jkt?: string; session?: string }) =>
-    tokens.issueAccess({ tenant, user, session, roles: ['admin'], grants, lifetimeMs, ...more })
+    tokens.issueAccess({ tenant, user, session, number: 1, roles: ['admin'], grants, lifetimeMs, ...more })
 
   world.spend(-2 * lifetimeMs)
   const expired = access({ jkt: key.jkt })

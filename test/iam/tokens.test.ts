@@ -37,7 +37,16 @@ function tokensOf(cache = new TokenCache()): Tokens {
 }
 
 function access(more: { jkt?: string; grants?: readonly Grant[]; roles?: readonly string[] } = {}): string {
-  return tokens.issueAccess({ tenant, user, session, roles: ['viewer'], grants: [everywhere], lifetimeMs, ...more })
+  return tokens.issueAccess({
+    tenant,
+    user,
+    session,
+    number: 7,
+    roles: ['viewer'],
+    grants: [everywhere],
+    lifetimeMs,
+    ...more,
+  })
 }
 
 const jwks = () => createLocalJWKSet({ keys: keys.map((key) => ({ ...publishedKeyOf(key) })) })
@@ -59,7 +68,7 @@ describe('an access token', () => {
       sub: `crn#user:${user}`,
       tenant,
       sid: session,
-      jti: expect.stringMatching(/^[\w-]{22}$/),
+      jti: expect.stringMatching(/^[\w-]{22}\.7$/),
       iat: startMs / 1000,
       exp: startMs / 1000 + 600,
       roles: ['viewer'],
@@ -90,7 +99,15 @@ describe('an access token', () => {
 
   test('reads back here and in another process, as whose it is', () => {
     const text = access({ jkt })
-    const expected = { tenant, user, session, expiresAt: startMs + lifetimeMs, jkt, hash: expect.any(String) }
+    const expected = {
+      tenant,
+      user,
+      session,
+      number: 7,
+      expiresAt: startMs + lifetimeMs,
+      jkt,
+      hash: expect.any(String),
+    }
     expect(tokens.read(text)).toEqual({ token: expected })
     expect(tokensOf().read(text)).toEqual({ token: expected })
     expect(tokensOf().read(access()).token).not.toHaveProperty('jkt')

@@ -55,6 +55,7 @@ export const wrongClaims: readonly WrongProofRow[] = [
     }),
     invalid,
   ],
+  [65, 'iat with a fraction', iatOf((now) => now + 0.5), invalid],
   [66, 'iat 61 s ago', iatOf((now) => now - 61), iat],
   [67, 'iat 61 s ahead', iatOf((now) => now + 61), iat],
   [68, 'iat in milliseconds', iatOf((now) => now * 1000), iat],

@@ -17,16 +17,47 @@ function refresh(stage: IdentityStage, refreshToken: string, more: { jkt?: strin
   return stage.identity.logins.refresh({ refreshToken, jkt, place: { ...place, host } })
 }
 
-test('a refresh gives a pair, and the access token of before lives to its end', async () => {
+const replaced = 'unauthorized token replaced'
+
+test('after a refresh the old access token is accepted for ten seconds, and its sockets stay open', async () => {
   const { stage, pair } = await withAnn()
-  await stage.world.advance(60_000)
+  const socket = stage.connect(stage.bound(pair.accessToken, key))
   const next = await stage.wait(refresh(stage, pair.refreshToken))
   expect(next.refreshToken).not.toBe(pair.refreshToken)
+  await stage.world.advance(10_000)
   expect(stage.bound(next.accessToken, key)).toMatchObject({ name: 'ann' })
   expect(stage.bound(pair.accessToken, key)).toMatchObject({ name: 'ann' })
-  await stage.world.advance(lifetimes.accessMs - 60_000)
-  expect(stage.judge(() => stage.bound(pair.accessToken, key))).toBe('unauthorized token expired')
-  expect(stage.bound(next.accessToken, key)).toMatchObject({ name: 'ann' })
+  await stage.world.advance(1)
+  expect(stage.judge(() => stage.bound(pair.accessToken, key))).toBe(replaced)
+  expect(socket.endCode).toBeUndefined()
+  const later = await stage.restart()
+  expect(later.judge(() => later.bound(pair.accessToken, key))).toBe(replaced)
+  await later.world.advance(lifetimes.accessMs - 20_000)
+  expect(later.bound(next.accessToken, key)).toMatchObject({ name: 'ann' })
+})
+
+test('each of several refreshes within ten seconds leaves the token that it replaced its own ten seconds', async () => {
+  const { stage, pair: first } = await withAnn()
+  const second = await stage.wait(refresh(stage, first.refreshToken))
+  await stage.world.advance(6_000)
+  const third = await stage.wait(refresh(stage, second.refreshToken))
+  const verdicts = () =>
+    [first, second, third].map(({ accessToken }) => stage.judge(() => stage.bound(accessToken, key)))
+  expect(verdicts()).toEqual([undefined, undefined, undefined])
+  await stage.world.advance(4_001)
+  expect(verdicts()).toEqual([replaced, undefined, undefined])
+  await stage.world.advance(6_000)
+  expect(verdicts()).toEqual([replaced, replaced, undefined])
+})
+
+test('so it is with the Basic scheme; a token without a refresh token is never replaced', async () => {
+  const stage = await IdentityStage.open()
+  await stage.addUser('ann')
+  const [alone, offline] = [await stage.basic('ann'), await stage.basic('ann', true)]
+  const { token } = await stage.wait(stage.identity.logins.refreshBasic({ refreshToken: offline.refreshToken, place }))
+  await stage.world.advance(10_001)
+  const verdicts = [alone.token, offline.token, token].map((text) => stage.judge(() => stage.bearer(text)))
+  expect(verdicts).toEqual([undefined, replaced, undefined])
 })
 
 test('another key gets nothing, and consumes nothing', async () => {

@@ -28,8 +28,8 @@ const [tenant, user, session, lifetimeMs] = ['default', 'User111111', 'Session11
 const made = freshTokens()
 const { grants } = everything
 const issued = [
-  made.issueAccess({ tenant, user, session, roles: ['admin'], grants, lifetimeMs, jkt }),
-  made.issueAccess({ tenant, user, session, roles: [], grants: [], lifetimeMs }),
+  made.issueAccess({ tenant, user, session, number: 1, roles: ['admin'], grants, lifetimeMs, jkt }),
+  made.issueAccess({ tenant, user, session, number: 0, roles: [], grants: [], lifetimeMs }),
   made.issueBasicRefresh({ tenant, user, session, number: 1, endsAt: nowMs + lifetimeMs }),
   made.issueSecondFactor({ tenant, user, version: 1, jkt, isEnrolling: false, lifetimeMs }),
 ]
