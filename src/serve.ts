@@ -131,6 +131,7 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
       rootBindings: [...rootBindingsOf(identity), ...watch.bindings, ...pageRoutes(pages)],
       sockets: socketsOf(context, identity, eventRoom, linkFrameBytesMax),
       authenticate: identity?.authenticate ?? anonymousCallers(config.updateHookSecret),
+      ...(identity && { failedSignIn: identity.failedSignIn }),
       cors: { corsOrigins: config.corsOrigins, publicUrls: config.publicUrls, iamOff: !config.isIamOn },
       isProxyTrusted: config.isProxyTrusted,
       bodyBytesMax: config.bodyBytesMax,

@@ -39,6 +39,8 @@ import {
   UserName,
 } from '#model/user'
 
+const scalarValue = { type: ['number', 'string', 'boolean'] }
+
 /**
  * What readers have to know of a schema, and what zod cannot say of it: it checks those by code, as conditions and graphs.
  * With a `type` or `anyOf` a note stands for the whole of what zod would say.
@@ -55,7 +57,13 @@ export const schemaNotes: ReadonlyMap<z.ZodType, SchemaNote> = new Map<z.ZodType
   [FirmwareVersion, said('A semantic version, as `1.4.2`.')],
   [ResourceIdentifier, said('One name for a thing across the API: `crn#<type>:<id>`.')],
   [Locale, said('A language, and perhaps a region: `de`, `de-CH`.')],
-  [PropertyValue, said('A value as JSON; 64-bit integers beyond ±(2⁵³−1) are decimal text, BINARY is Base64.')],
+  [
+    PropertyValue,
+    {
+      anyOf: [scalarValue, { type: 'array', items: scalarValue }],
+      ...said('A value as JSON; 64-bit integers beyond ±(2⁵³−1) are decimal text, BINARY is Base64.'),
+    },
+  ],
   [PropertyTypeName, said('A data type in upper case.')],
   [Modifier, said('What a property allows, and is at the moment.')],
   [

@@ -53,6 +53,8 @@ export interface Identity {
   readonly keys: SigningKeyRing
   /** What whoever watches over it sees: numbers, and nobody's name. */
   readonly figures: IdentityFigures
+  /** Counts a malformed request where people sign in. @throws Problem `too_many_requests` after too many of its address */
+  failedSignIn(address: string): void
   /** By the header `Authorization` of the device link. @throws Problem `unauthorized` */
   linkCaller(authorization: string): LinkCaller
   /** Who that is now; undefined once the session is over. */
@@ -192,6 +194,10 @@ export function openIdentity(options: IdentityOptions): Identity {
         countFailed(auth, 'link', error)
         throw error
       }
+    },
+    failedSignIn(address) {
+      attempts.check(address)
+      attempts.failed(address)
     },
     callerOf,
     scopeOf: (tenant, author) => authors.scopeOf(tenant, author),

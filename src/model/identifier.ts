@@ -50,8 +50,8 @@ const hexKeyPattern = /^0[xX][0-9a-fA-F]{1,8}$/
 /** 1–64 characters, case insensitive; the upper-case form comes out. §2.1, contract 1.8. */
 export const DeviceIdentifier = z
   .string()
-  .min(1)
-  .max(identifierCharactersMax)
+  .min(1, { abort: true })
+  .max(identifierCharactersMax, { abort: true })
   .regex(devicePattern, 'must be an optional two-character prefix followed by letters, digits, = and -')
   .toUpperCase()
 export type DeviceIdentifier = z.infer<typeof DeviceIdentifier>

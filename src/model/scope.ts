@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { deviceIdentifierOf, serviceIdentifierOf } from '#model/identifier'
+import { entriesWithin } from '#model/json-value'
 
 /** What access is given on. Contract 2. */
 export const resources = [
@@ -28,9 +29,12 @@ export const grantServicesMax = 100
 
 /** A grant: its permissions reach only its own devices and services. `*` stands for any. Contract 2, Model. */
 export const Grant = z.strictObject({
-  permissions: z.partialRecord(
-    z.union([z.enum(resources), z.literal('*')]),
-    z.array(z.enum([...actions, '*'])).max(actions.length + 1),
+  permissions: entriesWithin(
+    z.partialRecord(
+      z.union([z.enum(resources), z.literal('*')]),
+      z.array(z.enum([...actions, '*'])).max(actions.length + 1),
+    ),
+    resources.length + 1,
   ),
   devices: z.array(namesOrAny(deviceIdentifierOf, 'must be * or a device identifier')).max(grantDevicesMax),
   services: z.array(namesOrAny(serviceIdentifierOf, 'must be * or a service identifier')).max(grantServicesMax),

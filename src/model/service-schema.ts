@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { formatPropertyIdHex, parsePropertyKey } from '#model/identifier'
-import { jsonWithin } from '#model/json-value'
+import { entriesWithin, jsonWithin } from '#model/json-value'
 import { type PropertyValue, propertyTypes } from '#model/property-type'
 
 /**
@@ -135,7 +135,7 @@ function keyedBy<S extends z.ZodType>(
   entriesMax: number,
   what: string,
 ) {
-  return z
+  const record = z
     .record(z.string(), value)
     .superRefine((record, context) => {
       const keys = new Map<string, string>()
@@ -146,13 +146,11 @@ function keyedBy<S extends z.ZodType>(
         else if (other) context.addIssue({ code: 'custom', path: [key], message: `means the same as ${other}` })
         else keys.set(form, key)
       }
-      if (Object.keys(record).length > entriesMax) {
-        context.addIssue({ code: 'custom', message: `must have at most ${entriesMax} entries` })
-      }
     })
     .overwrite((record) =>
       Object.fromEntries(Object.entries(record).map(([key, value]) => [formOf(key) ?? key, value])),
     )
+  return entriesWithin(record, entriesMax)
 }
 
 function hexOf(key: string): string | undefined {

@@ -69,10 +69,10 @@ function fieldsOf(bytes: Uint8Array): { readonly tenant?: unknown; readonly devi
 }
 
 function namesOf(devices: unknown): readonly string[] | null {
-  if (!Array.isArray(devices)) return null
+  if (!Array.isArray(devices) || devices.length > namedMax) return null
   const names = devices.map((name) => (typeof name === 'string' ? deviceIdentifierOf(name) : undefined))
   const known = new Set(names.filter((name) => name !== undefined))
-  return names.includes(undefined) || known.size > namedMax ? null : [...known]
+  return names.includes(undefined) ? null : [...known]
 }
 
 /** A project that no device is of is stored nowhere for it. */

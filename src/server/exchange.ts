@@ -165,17 +165,14 @@ export class Exchange implements Waiting {
     if (!isKept) this.#reader?.discard()
   }
 
-  /** Goes on with the body's bytes. Larger than expected: 413, before any of it was read if it says its length. */
-  readBody(step: (bytes: Uint8Array) => void): void {
-    if (!this.#reader) {
-      step(noBytes)
-      return
-    }
-    this.#refuseTooLong()
-    this.#reader.whenSettled((bytes) => {
-      if (!bytes) throw this.#tooLarge()
-      if (this.isOpen) step(bytes)
-    })
+  /**
+   * Goes on when the body has come, at once if its length says that it is too large. `read` throws Problem `too_large`.
+   */
+  readBody(step: (read: () => Uint8Array) => void): void {
+    const read = (bytes?: Uint8Array) => () => bytes ?? this.#refuseTooLarge()
+    if (!this.#reader) step(read(noBytes))
+    else if (this.#isTooLong) step(read())
+    else this.#reader.whenSettled((bytes) => this.isOpen && step(read(bytes)))
   }
 
   /**
@@ -183,7 +180,7 @@ export class Exchange implements Waiting {
    * request its whole time again. @throws Problem `too_large`, if it says its length
    */
   streamBody(stillPermitted: () => Caller): BodyStream {
-    this.#refuseTooLong()
+    if (this.#isTooLong) this.#refuseTooLarge()
     const stream = new ReceivedBody({
       lengthBytes: this.bodyLength === 'chunked' ? undefined : this.bodyLength,
       allUnread: this.context.allUnread,
@@ -322,8 +319,12 @@ export class Exchange implements Waiting {
     else writeReply(this, reply, isCutting)
   }
 
-  #refuseTooLong(): void {
-    if (this.bodyLength !== 'chunked' && this.bodyLength > this.#bodyBytesMax) throw this.#tooLarge()
+  get #isTooLong(): boolean {
+    return this.bodyLength !== 'chunked' && this.bodyLength > this.#bodyBytesMax
+  }
+
+  #refuseTooLarge(): never {
+    throw this.#tooLarge()
   }
 
   #tooLarge(): Problem {

@@ -1,5 +1,7 @@
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js'
+import type { RouteEntry } from '#api/entry'
 import { idempotencyKeyHeader, takesIdempotencyKey } from '#api/idempotency-key'
+import { isSignIn, signInBytesMax } from '#api/sign-in'
 import type { Caller } from '#iam/caller'
 import { nobody } from '#iam/nobody'
 import { tokenProblem } from '#iam/proof-problems'
@@ -72,11 +74,22 @@ export function isAcceptable(exchange: Exchange, kind: 'request' | 'upgrade'): b
     return false
   }
   const { cors, seeing } = exchange.context
-  if (cors.isRefused(exchange.origin, kind)) throw new Problem('forbidden')
+  const origin = isForeignFetch(exchange) ? 'foreign' : exchange.origin
+  if (cors.isRefused(origin, kind)) throw new Problem('forbidden')
   if (cors.ownNames) {
     for (const host of seeing.hosts(exchange.headers)) if (!cors.ownNames.has(host)) throw new Problem('misdirected')
   }
   return true
+}
+
+/**
+ * Browsers send no `Origin` with a page's `<img src>`, or a `fetch` whose answer it may not read, but these headers. A person
+ * who follows a link to us comes from another site too, and is let in. W3C Fetch Metadata §2.
+ */
+function isForeignFetch({ origin, headers }: Exchange): boolean {
+  const site = headers.get('sec-fetch-site')
+  if (origin !== 'none' || site === '' || site === 'same-origin' || site === 'none') return false
+  return headers.get('sec-fetch-mode') !== 'navigate' || headers.get('sec-fetch-dest') !== 'document'
 }
 
 /**
@@ -106,18 +119,23 @@ function receive(exchange: Exchange, paths: PathTable<Destination>, authenticate
 
   exchange.route = destination.template
   exchange.figures = destination.figures
-  const { access, body } = destination.binding.entry
+  const { entry } = destination.binding
+  const { access, body } = entry
   if (!body && exchange.bodyLength === 'chunked') {
     // Some of these stream their answer, and a stream cannot cut the connection behind it.
     throw new Problem('bad_request', 'a body in chunks where none is expected')
   }
-  const { bodyBytesMax, streamedBytesMax } = exchange.context
-  exchange.expectBody(body?.bytesMax ?? (body?.isStreamed ? streamedBytesMax : bodyBytesMax), body !== undefined)
+  exchange.expectBody(bytesMaxOf(exchange.context, entry), body !== undefined)
   const caller = access === 'none' ? nobody : authenticate(exchange, access)
   exchange.context.requests.check(caller)
   exchange.context.work.check(caller)
   exchange.caller = caller
   answer(exchange, destination.binding, caller, rawParameters)
+}
+
+function bytesMaxOf({ bodyBytesMax, streamedBytesMax }: ServerContext, entry: RouteEntry): number {
+  if (isSignIn(entry)) return Math.min(signInBytesMax, bodyBytesMax)
+  return entry.body?.bytesMax ?? (entry.body?.isStreamed ? streamedBytesMax : bodyBytesMax)
 }
 
 /** To a plain request where a websocket is spoken. */
@@ -151,14 +169,16 @@ function answer(
 ): void {
   const { entry } = binding
   const parameters = parametersOf(binding, caller, rawParameters)
-  const rawQuery = parseQuery(exchange.query)
-  const query = entry.query ? validate(entry.query, rawQuery) : rawQuery
-
   const contentType = exchange.header('content-type')
   const wanted = entry.body?.contentTypes ?? defaultContentTypes
-  if (wanted !== 'any' && entry.body && exchange.bodyLength !== 0 && !isContentType(contentType, wanted)) {
-    throw new Problem('unsupported_media_type')
-  }
+  const query = countingRefusals(exchange, entry, () => {
+    const rawQuery = parseQuery(exchange.query)
+    const query = entry.query ? validate(entry.query, rawQuery) : rawQuery
+    if (wanted !== 'any' && entry.body && exchange.bodyLength !== 0 && !isContentType(contentType, wanted)) {
+      throw new Problem('unsupported_media_type')
+    }
+    return query
+  })
   if (entry.body?.isStreamed) {
     const upload = exchange.streamBody(() => stillPermitted(exchange, binding, caller, parameters))
     const call = new ExchangeCall(exchange, caller, parameters, query, undefined, noBytes, upload)
@@ -166,10 +186,13 @@ function answer(
     return
   }
   const isJson = wanted !== 'any' && isJsonType(contentType)
-  exchange.readBody((bytes) => {
-    // No bytes are no value, so that a schema can say whether a body may be left out.
-    const raw = bytes.byteLength === 0 ? undefined : isJson ? parseJson(bytes) : bytes
-    const body = entry.body && validate(entry.body.schema, raw)
+  exchange.readBody((read) => {
+    const { bytes, body } = countingRefusals(exchange, entry, () => {
+      const bytes = read()
+      // No bytes are no value, so that a schema can say whether a body may be left out.
+      const raw = bytes.byteLength === 0 ? undefined : isJson ? parseJson(bytes) : bytes
+      return { bytes, body: entry.body && validate(entry.body.schema, raw) }
+    })
     const call = new ExchangeCall(
       exchange,
       stillPermitted(exchange, binding, caller, parameters),
@@ -181,6 +204,16 @@ function answer(
     )
     exchange.proceed(answered(exchange, binding, call), (reply) => exchange.respond(reply))
   })
+}
+
+/** Where people sign in, a malformed request counts as a failed attempt of its address. @throws what `step` throws, or 429 */
+function countingRefusals<T>(exchange: Exchange, entry: RouteEntry, step: () => T): T {
+  try {
+    return step()
+  } catch (error) {
+    if (error instanceof Problem && isSignIn(entry)) exchange.context.failedSignIn(exchange.seen.address)
+    throw error
+  }
 }
 
 /** Those of a path, parsed, for who may enter. @throws Problem as `permit` does; `invalid` where their faults are told */

@@ -36,6 +36,8 @@ export interface ServerOptions {
   readonly sockets?: readonly AnyWebsocketRoute[]
   readonly authenticate: Authenticate
   readonly cors: CorsOptions
+  /** Where people sign in, malformed requests are counted with this; default: not. @throws Problem `too_many_requests` */
+  readonly failedSignIn?: (address: string) => void
   /** Whether `X-Forwarded-…` are believed: everybody who can connect must then be a proxy of ours. Default: no. */
   readonly isProxyTrusted?: boolean
   /** Where an entry says nothing else. Default 1 MiB. */
@@ -112,6 +114,7 @@ export async function openServer(options: ServerOptions): Promise<Server> {
     bodyBytesMax: options.bodyBytesMax ?? 1024 * 1024,
     streamedBytesMax: options.streamedBytesMax ?? 256 * 1024 * 1024,
     idempotency: options.idempotency,
+    failedSignIn: options.failedSignIn ?? (() => {}),
     requestId: requestIds(world),
     redactPath: options.redactPath ?? ((path) => path),
     notFound: (path) => options.notFound?.(path) ?? new Problem('not_found'),

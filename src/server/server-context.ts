@@ -33,6 +33,8 @@ export interface ServerContext {
   readonly streamedBytesMax: number
   /** Undefined: `Idempotency-Key` means nothing. */
   readonly idempotency: IdempotencyGuard | undefined
+  /** A malformed request where people sign in. @throws Problem `too_many_requests` after too many of its address */
+  failedSignIn(address: string): void
   requestId(asked: string): string
   redactPath(path: string): string
   /** What a path that leads nowhere is answered. */

@@ -1,8 +1,11 @@
 import type { z } from 'zod'
 import { Problem, type ProblemDetail } from '#model/problem'
 
-/** As many as help; a body can hold a hundred thousand mistakes. */
+/** As many as help; a body can hold thousands of mistakes. */
 const detailsMax = 100
+
+/** Of a path, and of a message: keys that the caller sent stand in both, up to a hundred times. */
+const detailCharactersMax = 256
 
 /** The value as the schema makes it, or 400 Validation Error with where and what. Contract 1.3. */
 export function validate(schema: z.ZodType, value: unknown): unknown {
@@ -15,11 +18,17 @@ export function detailsOf(issues: readonly z.core.$ZodIssue[]): readonly Problem
   const details: ProblemDetail[] = []
   for (const issue of issues) {
     // An unknown key is reported at its parent; the client wants to hear which key.
-    const paths = issue.code === 'unrecognized_keys' ? issue.keys.map((key) => [...issue.path, key]) : [issue.path]
+    const keys = issue.code === 'unrecognized_keys' ? issue.keys.slice(0, detailsMax) : []
+    const paths = keys.length > 0 ? keys.map((key) => [...issue.path, key]) : [issue.path]
+    const message = clipped(issue.message)
     for (const path of paths) {
       if (details.length === detailsMax) return details
-      details.push({ path: path.map(String).join('.'), message: issue.message })
+      details.push({ path: clipped(path.map((key) => clipped(String(key))).join('.')), message })
     }
   }
   return details
+}
+
+function clipped(text: string): string {
+  return text.length > detailCharactersMax ? `${text.slice(0, detailCharactersMax - 1).toWellFormed()}…` : text
 }

@@ -111,6 +111,26 @@ describe('rate limits', () => {
     for (const door of [logIn, signUp, change, () => guess(ann.name, at(1))]) held(await door())
   })
 
+  test('bodies of more than 8 KiB, with too many keys or of the wrong shape count where people sign in', async () => {
+    const headers = from(at(1))
+    const keys = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, place) => [`k${place}`, 0]))
+    const client = await DpopClient.make(server)
+    const post = (path: string, body: unknown) => server.ask(path, { method: 'POST', body, headers })
+    const refresh = '/iam/token?grant_type=refresh_token'
+    const refusals = [
+      await post('/iam/signup', keys(90_000)),
+      await post(refresh, keys(90_000)),
+      await client.prove('/auth/login', { method: 'POST', body: keys(90_000), headers }),
+    ]
+    for (const refusal of refusals) expect(told(refusal)).toEqual([413, { error: expect.stringMatching(/8192 bytes/) }])
+    for (let time = 0; time < 57; time++) expect((await post('/iam/signup', { name: 7 })).status).toBe(400)
+    for (const body of [keys(90_000), { name: 7 }]) held(await post('/iam/signup', body))
+    held(await guess(ann.name, at(1), ann.password))
+    // Who signed in before, or sends elsewhere what is no body, is not held up.
+    expect(told(await post(refresh, { refreshToken: 'x' }))[0]).toBe(401)
+    expect((await guess(ann.name, at(2), ann.password)).status).toBe(200)
+  })
+
   test('what succeeds, asks for a nonce or refreshes does not count', async () => {
     for (let time = 0; time < 12; time++) {
       expect((await guess(ann.name, at(1), ann.password)).status).toBe(200)

@@ -1,8 +1,10 @@
 import { readdirSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { request } from '#test/attacks/http-attack'
 import { EventClient } from '#test/blackbox/event-client'
 import { told } from '#test/blackbox/people'
 import { StartedServer } from '#test/blackbox/started-server'
+import { RawClient } from '#test/server/raw-client'
 
 /** Without identity and access management. Contract 2, `IAM=off`. */
 describe('IAM=off', () => {
@@ -31,6 +33,22 @@ describe('IAM=off', () => {
     expect(told(await server.get('/iam/me', headers))).toEqual([200, anonymous])
     expect((await server.get('/devices', headers)).status).toBe(200)
     expect((await server.get('/health/status', headers)).status).toBe(200)
+  })
+
+  const ticket = '/api/v1/events/ticket'
+  test.each([
+    ['an image of a foreign page', ticket, 'cross-site', 'no-cors', 'image', 403],
+    ['a fetch of a page on another port', ticket, 'same-site', 'no-cors', 'empty', 403],
+    ['a frame in a foreign page', ticket, 'cross-site', 'navigate', 'iframe', 403],
+    ['a link on a foreign page', '/', 'cross-site', 'navigate', 'document', 200],
+    ['our own page', ticket, 'same-origin', 'cors', 'empty', 200],
+    ['an address typed by a person', ticket, 'none', 'navigate', 'document', 200],
+  ])('%s asks for %s without an Origin', async (_, path, site, mode, dest, status) => {
+    const headers = [`Sec-Fetch-Site: ${site}`, `Sec-Fetch-Mode: ${mode}`, `Sec-Fetch-Dest: ${dest}`]
+    const client = new RawClient(server.port).send(request('GET', path, ['Host: localhost', ...headers]))
+    await client.answers(1)
+    client.socket.destroy()
+    expect(client.statuses).toEqual([status])
   })
 
   test.each([

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { Problem } from '#model/problem'
 import type { Call } from '#server/call'
+import { containersMax, elementsMax, keysMax } from '#server/json-body'
 import { admin, type Door, openDoor, route, until } from '#test/server/door'
 import { RawClient } from '#test/server/raw-client'
 
@@ -21,6 +22,7 @@ beforeAll(async () => {
     bindings: [
       route('POST', '/strict', keep, { body: { schema: strict } }),
       route('POST', '/any', keep, { body: { schema: z.unknown() } }),
+      route('POST', '/large', keep, { body: { schema: z.strictObject({}), bytesMax: 1024 * 1024 } }),
       route('PATCH', '/merge', keep, {
         body: { schema: z.unknown(), contentTypes: ['application/merge-patch+json'], bytesMax: 10 },
       }),
@@ -112,6 +114,31 @@ describe('what a body must be', () => {
     expect(await post('/any', body)).toEqual({ status: 400, json: { error: expect.any(String) } })
     expect(calls).toEqual([])
     expect(({} as { polluted?: boolean }).polluted).toBeUndefined()
+  })
+
+  const pairs = (count: number) => Array.from({ length: count }, (_, place) => `"${place}":0`)
+  test.each([
+    [`more than ${keysMax} keys`, `{${pairs(keysMax + 1)}}`],
+    [`more than ${containersMax} objects and arrays`, `[${Array(containersMax).fill('{}')}]`],
+    [`more than ${elementsMax} elements`, `[${Array(elementsMax + 2).fill('""')}]`],
+  ])('%s are refused before a schema sees them', async (limit, body) => {
+    expect(await post('/large', body)).toEqual({ status: 400, json: { error: `the body has ${limit}` } })
+  })
+
+  test('signs in texts are not counted', async () => {
+    const text = JSON.stringify({ a: '[{:,"\\'.repeat(elementsMax / 2) })
+    expect((await post('/large', text)).json.details).toEqual([{ path: 'a', message: 'Unrecognized key: "a"' }])
+  })
+
+  test('of thousands of faults a hundred are named, with the beginning of long names', async () => {
+    const { status, json } = await post('/large', `{${pairs(keysMax)}}`)
+    expect([status, json.details.length]).toEqual([400, 100])
+    expect(json.details[7]).toEqual({ path: '7', message: expect.stringMatching(/^Unrecognized keys: "0", "1"/) })
+    const long = await post('/large', JSON.stringify({ [`k${'😀'.repeat(10_000)}`]: 0 }))
+    for (const { path, message } of long.json.details) {
+      expect(Math.max(path.length, message.length)).toBeLessThanOrEqual(256)
+      expect(path.isWellFormed()).toBe(true)
+    }
   })
 
   test('64 deep is not too deep', async () => {
