@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { headerRows, sizeRows, twiceRows } from '#test/attacks/header-rows'
-import { attempt, canary, canaryName, type HttpAttack } from '#test/attacks/http-attack'
+import { attempt, canary, canaryName, get, type HttpAttack, post } from '#test/attacks/http-attack'
 import { expectRows, pipeliningRows } from '#test/attacks/pipelining-rows'
 import {
   behindChunksRows,
@@ -56,6 +56,34 @@ describe.each(Object.entries(tables))('%s', (_, rows) => {
     if (isThere) await server.ask(`/devices/${canaryName}`, { method: 'DELETE' })
     expect(isThere).toBe(row.answers.includes(201))
   })
+})
+
+const end = '<hr><i>uWebSockets/20 Server</i>'
+test.each([
+  [
+    'no Host',
+    get().replace('Host: localhost', 'X-A: b'),
+    `400 Bad Request\r\nConnection: close\r\n\r\n<h1>Bad Request</h1>${end}`,
+  ],
+  [
+    'a length with chunks',
+    `${post('Content-Length: 5', 'Transfer-Encoding: chunked')}0\r\n\r\n`,
+    `400 Bad Request\r\nConnection: close\r\n\r\n<h1>Bad Request</h1>${end}`,
+  ],
+  [
+    'a large head',
+    get([`X-A: ${'a'.repeat(17_408)}`]),
+    `431 Request Header Fields Too Large\r\nConnection: close\r\n\r\n<h1>Request Header Fields Too Large</h1>${end}`,
+  ],
+  [
+    'another version',
+    get().replace('HTTP/1.1', 'HTTP/1.0'),
+    `505 HTTP Version Not Supported\r\nConnection: close\r\n\r\n<h1>HTTP Version Not Supported</h1><p>This server does not support HTTP/1.0.</p>${end}`,
+  ],
+])('the parser answers %s with the text in the documents', async (_, sent, answer) => {
+  const client = new RawClient(server.port).send(sent)
+  await client.closed()
+  expect(client.text).toBe(`HTTP/1.1 ${answer}`)
 })
 
 test('a canary that is meant is seen', async () => {
