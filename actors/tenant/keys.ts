@@ -22,8 +22,8 @@ export const keysMax = 1_000
 const kinds: readonly KeyKind[] = ['api_key', 'provisioning_key']
 
 export function decideAddApiKey(state: TenantState, command: AddApiKey, { now }: Turn): Decision<Entry> {
-  const { id, name, hash, roles, expiresAt } = command
-  const key: StoredApiKey = { name, hash, roles, createdAt: now, expiresAt }
+  const { id, name, hash, roles, expiresAt, createdBy } = command
+  const key: StoredApiKey = { name, hash, roles, createdAt: now, expiresAt, ...(createdBy && { createdBy }) }
   return decideAdd(state, 'api_key', id, key)
 }
 

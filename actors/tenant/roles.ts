@@ -6,7 +6,8 @@ import type { DeleteRole, PutRole, RoleSettled } from '#actors/tenant/commands'
 import { roleRecord, type StoredRole, type TenantState } from '#actors/tenant/state'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
-import { isBuiltIn } from '#model/role'
+import { builtInRoles, isBuiltIn } from '#model/role'
+import type { Grant } from '#model/scope'
 import { answer, type Decision, record, refuse, type Turn } from '#runtime/actor'
 
 /** Of one tenant, beside those that every tenant has: all are in memory. */
@@ -55,6 +56,16 @@ export function decideRoleSettled({ roles }: TenantState, { role, edit, since }:
   const stored = roles.get(role)
   if (!stored || stored.edit !== edit || stored.since !== null) return answer(undefined)
   return keep([{ name: roleRecord(role), value: { ...stored, since } }])
+}
+
+/** What a role of a tenant allows; undefined when there is none. */
+export function grantsOfRole({ roles }: Pick<TenantState, 'roles'>, role: string): readonly Grant[] | undefined {
+  return isBuiltIn(role) ? builtInRoles[role] : roles.get(role)?.grants
+}
+
+/** What these roles allow together. */
+export function grantsOfRoles(state: Pick<TenantState, 'roles'>, roles: readonly string[]): readonly Grant[] {
+  return roles.flatMap((role) => grantsOfRole(state, role) ?? [])
 }
 
 function builtIn(): Problem {

@@ -7,6 +7,9 @@ export interface SessionKey {
   readonly id: string
 }
 
+/** Who made a code or an API key: a user or an API key, by tenant and resource name. Such a gift is worth no more than what they may give now. */
+export type Maker = Pick<Caller, 'tenant' | 'user'>
+
 /** Who is asking: known, with what he may do now. */
 export interface Caller {
   /** Bare tenant id. */

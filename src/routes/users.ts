@@ -4,6 +4,7 @@ import { directoryAddress } from '#actors/directory/address'
 import type { AddUser, RemoveUser, UpdateUser } from '#actors/directory/commands'
 import { rowByName, rowsAfter } from '#actors/directory/queries'
 import type { UserRow } from '#actors/directory/state'
+import { grantsOfRoles } from '#actors/tenant/roles'
 import { nameOfCursor } from '#api/query-field'
 import * as api from '#api/users'
 import type { Caller } from '#iam/caller'
@@ -13,7 +14,7 @@ import { madeId } from '#model/server-made-id'
 import type { UserEntry } from '#model/user'
 import type { RouteContext } from '#routes/context'
 import { mustMatch, thingReply } from '#routes/entity-tag'
-import { grantsOfRoles, mayGive, mustCover } from '#routes/held-roles'
+import { mayGive, mustCover } from '#routes/held-roles'
 import { listReply } from '#routes/list-reply'
 import { lookAtDirectory, lookAtTenant, userThere } from '#routes/looking'
 import type { Names } from '#routes/streamed'
@@ -30,7 +31,7 @@ export function userRoutes(context: RouteContext): Binding[] {
     bindForTenant(context, api.createUser, async ({ caller, query, body }, tenant) => {
       const { name, email = null, roles, expiresIn = codeLifetimeS } = body
       mayGive(context, caller, tenant, roles)
-      const { text, code } = makeCode(context, expiresIn, false)
+      const { text, code } = makeCode(context, caller, expiresIn, false)
       const user = { id: madeId((bytes) => context.world.random(bytes)), tenant, name, email, roles }
       const row = await system.ask(directoryAddress, { type: 'add_user', user, code } satisfies AddUser)
       const Location = locationOf(`/iam/users/${encodeURIComponent(name)}`, query)
@@ -85,7 +86,7 @@ export function userRoutes(context: RouteContext): Binding[] {
 
     bindForTenant(context, api.renewUserCode, async ({ caller, parameters, body }, tenant) => {
       const row = userToEdit(context, caller, tenant, parameters.name)
-      const { text, code } = makeCode(context, codeLifetimeS, body?.resetTwoFactor ?? false)
+      const { text, code } = makeCode(context, caller, codeLifetimeS, body?.resetTwoFactor ?? false)
       await system.ask(accountAddress(tenant, row.id), { type: 'invite', code })
       return { status: 200, headers: { 'Cache-Control': 'no-store' }, json: invitationOf(row, text, code) }
     }),
@@ -118,11 +119,13 @@ function userNames(context: RouteContext, tenant: string, after: string, limit =
 
 function makeCode(
   { world }: RouteContext,
+  { tenant, user }: Caller,
   lifetimeS: number,
   resetsFactors: boolean,
 ): { readonly text: string; readonly code: AccessCode } {
   const text = newCode((bytes) => world.random(bytes))
-  return { text, code: { hash: hashOf(text), expiresAt: world.now() + lifetimeS * 1000, resetsFactors } }
+  const createdBy = { tenant, user }
+  return { text, code: { hash: hashOf(text), expiresAt: world.now() + lifetimeS * 1000, resetsFactors, createdBy } }
 }
 
 function invitationOf({ id, name }: UserRow, code: string, { expiresAt }: AccessCode): api.Invitation {
