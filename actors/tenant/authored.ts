@@ -1,4 +1,6 @@
 import { keep } from '#actors/kept'
+import type { TenantState } from '#actors/tenant/state'
+import { formatCrn } from '#model/crn'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import { type Decision, refuse, type Turn } from '#runtime/actor'
@@ -15,6 +17,54 @@ export interface Authored {
 export interface Authoring {
   readonly isNew: boolean
   readonly author: string
+}
+
+/** Who makes something, as far as quotas go. */
+export interface QuotaHolder {
+  readonly author?: string | undefined
+  /** They may make it for some devices and not for all. */
+  readonly isNarrow?: boolean | undefined
+}
+
+/**
+ * What one author may hold of a quota of the tenant, if they do not reach all devices: whoever reaches one device must not
+ * keep everybody else from making something. Ten such authors may fill it.
+ */
+export const narrowShare = 0.1
+
+/** Who made what there is, by resource name; undefined where that was not kept. */
+type Makers = readonly (string | undefined)[]
+
+/** What is wrong with making one more, of so many at most; undefined where nothing is. `what`: in the plural. */
+export function quotaFault(
+  state: TenantState,
+  makers: Makers,
+  { author, isNarrow = false }: QuotaHolder,
+  { max, what }: { readonly max: number; readonly what: string },
+): Problem | undefined {
+  if (makers.length >= max) return new Problem('conflict', `a tenant has at most ${max} ${what}`)
+  if (!isNarrow || author === undefined) return undefined
+  const shareMax = max * narrowShare
+  const owner = ownerOf(state, author)
+  const held = makers.filter((maker) => maker !== undefined && ownerOf(state, maker) === owner).length
+  if (held < shareMax) return undefined
+  return new Problem(
+    'conflict',
+    `a user who does not reach all devices makes at most ${shareMax} of the ${max} ${what} of a tenant: delete one, or ask a user who reaches all devices`,
+  )
+}
+
+const keyStart = formatCrn({ type: 'key', id: '' })
+
+/** What a key makes counts for its maker. */
+function ownerOf(state: TenantState, maker: string): string {
+  const key = maker.startsWith(keyStart) ? state.apiKeys.get(maker.slice(keyStart.length)) : undefined
+  return key?.createdBy ? ownerOf(state, key.createdBy.user) : maker
+}
+
+/** Who made each of these. */
+export function makersOf(all: ReadonlyMap<string, { readonly createdBy: string }>): Makers {
+  return [...all.values()].map(({ createdBy }) => createdBy)
 }
 
 /** Whose it is once it is put. */

@@ -66,6 +66,8 @@ export interface PutRole {
   readonly type: 'put_role'
   readonly role: string
   readonly grants: readonly Grant[]
+  readonly author?: string
+  readonly isNarrow?: boolean
 }
 
 /** The asker has looked that no user holds it. */
@@ -92,6 +94,7 @@ export interface AddApiKey {
   /** Unix ms; null: never. */
   readonly expiresAt: number | null
   readonly createdBy?: Maker
+  readonly isNarrow?: boolean
 }
 
 export interface AddProvisioningKey {
@@ -120,6 +123,7 @@ export interface PutGroup {
   readonly body: Pick<StoredGroup, 'name' | 'devices'>
   /** `crn#user:…`, or the name of the API key that acts as one. */
   readonly author: string
+  readonly isNarrow?: boolean
 }
 
 export interface DeleteGroup {
@@ -134,6 +138,7 @@ export interface PutAlarm {
   readonly isNew: boolean
   readonly body: AlarmBody
   readonly author: string
+  readonly isNarrow?: boolean
 }
 
 export interface DeleteAlarm {
@@ -163,6 +168,7 @@ export interface PutFunction {
   readonly isNew: boolean
   readonly body: FunctionBody
   readonly author: string
+  readonly isNarrow?: boolean
 }
 
 /** Its subscriptions end behind it. */

@@ -65,6 +65,8 @@ export interface StoredRole {
   readonly since: number | null
   /** The edit that `since` is about. */
   readonly edit: number
+  /** Resource name. Absent in roles that were stored before it was kept. */
+  readonly createdBy?: string
 }
 
 export type KeyKind = 'api_key' | 'provisioning_key'

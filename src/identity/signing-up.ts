@@ -1,3 +1,5 @@
+import { accountAddress } from '#actors/account/address'
+import type { RedeemCode } from '#actors/account/commands'
 import { codeOf } from '#actors/account/credentials'
 import type { AccessCode } from '#actors/account/state'
 import { rowByName } from '#actors/directory/queries'
@@ -29,11 +31,14 @@ export async function signUp(parts: SignInParts, request: SignUpRequest): Promis
   }
   if (!row || !isGood(row)) throw refuse()
   const passwordHash = await passwords.hash(password, place)
-  // The tenant may be gone by now, and the user with it, or the user has other roles. The turn follows without a wait.
-  const found = rowByName(states.directory, name)
-  if (found?.id !== row.id || !isGood(found)) throw refuse()
   try {
-    await states.askAccount(row.tenant, row.id, { type: 'redeem_code', codeHash, passwordHash })
+    await states.askAtOnce(() => {
+      // The tenant may be gone by now, and the user with it, or the user has other roles.
+      const found = rowByName(states.directory, name)
+      if (found?.id !== row.id || !isGood(found)) throw new Problem('unauthorized')
+      const command: RedeemCode = { type: 'redeem_code', codeHash, passwordHash }
+      return { to: accountAddress(row.tenant, row.id), command }
+    })
   } catch (error) {
     throw error instanceof Problem && error.code === 'unauthorized' ? refuse() : error
   }

@@ -13,6 +13,7 @@ import type { RouteContext } from '#routes/context'
 import { mayGive, mustCover } from '#routes/held-roles'
 import { expiryIn, keysThere, shownKey } from '#routes/listed-keys'
 import { lookAtTenant } from '#routes/looking'
+import { authorOf } from '#routes/sight'
 import { textReply } from '#routes/streamed'
 import { bindForTenant, locationOf } from '#routes/target-tenant'
 import type { Binding } from '#server/call'
@@ -42,8 +43,9 @@ export function apiKeyRoutes(context: RouteContext, { isGiven }: Pick<Identity, 
         newSecret((bytes) => world.random(bytes)),
       )
       const expiresAt = expiryIn(context, expiresIn)
+      const { isNarrow } = authorOf(caller, 'users')
       const createdBy = { tenant: caller.tenant, user: caller.user }
-      const add: AddApiKey = { type: 'add_api_key', id, name, roles, hash: hashOf(key), expiresAt, createdBy }
+      const add: AddApiKey = { type: 'add_api_key', id, name, roles, hash: hashOf(key), expiresAt, createdBy, isNarrow }
       await system.ask(tenantAddress(tenant), add)
       const headers = { Location: locationOf(`/iam/api-keys/${id}`, query), 'Cache-Control': 'no-store' }
       return { status: 201, headers, json: { id, key } }

@@ -11,6 +11,7 @@ import type { RouteContext } from '#routes/context'
 import { mustMatch, thingReply } from '#routes/entity-tag'
 import { mustCover } from '#routes/held-roles'
 import { lookAtDirectory, lookAtTenant } from '#routes/looking'
+import { authorOf } from '#routes/sight'
 import { textReply } from '#routes/streamed'
 import { bindForTenant } from '#routes/target-tenant'
 import type { Binding } from '#server/call'
@@ -41,7 +42,7 @@ export function roleRoutes(context: RouteContext): Binding[] {
       mayPut(caller, 'roles', before !== undefined)
       mustCover(caller, [...(before ?? []), ...grants])
       mustMatch(call, before && textOf(tenant, role, before))
-      const put: PutRole = { type: 'put_role', role, grants }
+      const put: PutRole = { type: 'put_role', role, grants, ...authorOf(caller, 'roles') }
       await system.ask(tenantAddress(tenant), put, bodyBytes.byteLength)
       return { status: 200, json: entryOf(tenant, role, grants) }
     }),

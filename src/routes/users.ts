@@ -10,6 +10,7 @@ import * as api from '#api/users'
 import type { Caller } from '#iam/caller'
 import { hashOf, newCode } from '#iam/secret-text'
 import { formatCrn } from '#model/crn'
+import { isPermitted } from '#model/scope'
 import { madeId } from '#model/server-made-id'
 import type { UserEntry } from '#model/user'
 import type { RouteContext } from '#routes/context'
@@ -17,6 +18,7 @@ import { mustMatch, thingReply } from '#routes/entity-tag'
 import { mayGive, mustCover } from '#routes/held-roles'
 import { listReply } from '#routes/list-reply'
 import { lookAtDirectory, lookAtTenant, userThere } from '#routes/looking'
+import { changedReply } from '#routes/sight'
 import type { Names } from '#routes/streamed'
 import { bindForTenant, locationOf } from '#routes/target-tenant'
 import type { Binding } from '#server/call'
@@ -74,7 +76,9 @@ export function userRoutes(context: RouteContext): Binding[] {
         ...(roles !== undefined && { roles }),
         ...(state !== undefined && { state }),
       } satisfies UpdateUser)
-      return { status: 200, json: entryOf(row as UserRow) }
+      const mayRead = isPermitted(caller.scope, 'users', 'read')
+      const mayReadThere = call.query.tenant === undefined || isPermitted(caller.scope, 'tenants', 'read')
+      return changedReply(mayRead && mayReadThere, entryOf(row as UserRow), 'resourceIdentifier')
     }),
 
     bindForTenant(context, api.deleteUser, async (call, tenant) => {
