@@ -19,7 +19,7 @@ export interface Authoring {
   readonly author: string
 }
 
-/** Who makes something, as far as quotas go. */
+/** The maker of something, as far as quotas go. */
 export interface QuotaHolder {
   readonly author?: string | undefined
   /** They may make it for some devices and not for all. */
@@ -27,15 +27,15 @@ export interface QuotaHolder {
 }
 
 /**
- * What one author may hold of a quota of the tenant, if they do not reach all devices: whoever reaches one device must not
- * keep everybody else from making something. Ten such authors may fill it.
+ * The share of a tenant's quota for one author who does not reach all devices: a user who reaches one device must not keep
+ * the others from making theirs. Ten such authors may fill it.
  */
 export const narrowShare = 0.1
 
-/** Who made what there is, by resource name; undefined where that was not kept. */
+/** The makers of all that is there, by resource name; undefined where it was not kept. */
 type Makers = readonly (string | undefined)[]
 
-/** What is wrong with making one more, of so many at most; undefined where nothing is. `what`: in the plural. */
+/** The fault of making one more, of `max` at most; undefined where there is none. `what`: in the plural. */
 export function quotaFault(
   state: TenantState,
   makers: Makers,
@@ -56,13 +56,13 @@ export function quotaFault(
 
 const keyStart = formatCrn({ type: 'key', id: '' })
 
-/** What a key makes counts for its maker. */
+/** Things that a key made count for the maker of the key. */
 function ownerOf(state: TenantState, maker: string): string {
   const key = maker.startsWith(keyStart) ? state.apiKeys.get(maker.slice(keyStart.length)) : undefined
   return key?.createdBy ? ownerOf(state, key.createdBy.user) : maker
 }
 
-/** Who made each of these. */
+/** The maker of each. */
 export function makersOf(all: ReadonlyMap<string, { readonly createdBy: string }>): Makers {
   return [...all.values()].map(({ createdBy }) => createdBy)
 }

@@ -62,12 +62,12 @@ export function decideRoleSettled({ roles }: TenantState, { role, edit, since }:
   return keep([{ name: roleRecord(role), value: { ...stored, since } }])
 }
 
-/** What a role of a tenant allows; undefined when there is none. */
+/** The grants of a role of a tenant; undefined when there is no such role. */
 export function grantsOfRole({ roles }: Pick<TenantState, 'roles'>, role: string): readonly Grant[] | undefined {
   return isBuiltIn(role) ? builtInRoles[role] : roles.get(role)?.grants
 }
 
-/** What these roles allow together. */
+/** The grants of these roles together. */
 export function grantsOfRoles(state: Pick<TenantState, 'roles'>, roles: readonly string[]): readonly Grant[] {
   return roles.flatMap((role) => grantsOfRole(state, role) ?? [])
 }

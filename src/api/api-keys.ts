@@ -21,7 +21,7 @@ const ApiKeyEntry = z.object({
   resourceIdentifier: ResourceIdentifier,
   /** Absent in keys that were made before this was kept. */
   createdBy: ResourceIdentifier.optional(),
-  /** Refused with 401 for as long as whoever made it may not give its roles. */
+  /** Refused with 401 for as long as its maker may not give its roles. */
   isSuspended: z.boolean(),
 })
 

@@ -7,7 +7,7 @@ export interface SessionKey {
   readonly id: string
 }
 
-/** Who made a code or an API key: a user or an API key, by tenant and resource name. Such a gift is worth no more than what they may give now. */
+/** The user or API key that made a code or an API key, by tenant and resource name. It gives no more than its maker may give now. */
 export type Maker = Pick<Caller, 'tenant' | 'user'>
 
 /** Who is asking: known, with what he may do now. */

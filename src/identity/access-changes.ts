@@ -141,7 +141,7 @@ export class AccessChanges implements IdentityNotices {
     world.soon(() => this.#review(sockets.slice(socketsPerSlice)))
   }
 
-  /** What counts by somebody's rights, in this tenant or by a key that somebody of this tenant made in another one. */
+  /** Rules that count by rights in this tenant: its own, and those of API keys that users of this tenant made in other ones. */
   #rightsChanged(tenant: string): void {
     const { rules, dependentsOf } = this.#parts
     for (const each of [tenant, ...dependentsOf(tenant)]) rules.accessChanged(each)

@@ -29,9 +29,8 @@ interface Judged {
 }
 
 /**
- * What somebody may do now who made something that goes on without him: an alarm, an action, a subscription, a code, an API
- * key; and where he hears of it. By the roles and the address that he has now, whether anybody is signed in or not. Contract
- * 5.1, 5.7.
+ * The present rights of authors: users and keys that made something which goes on without them (an alarm, an action, a
+ * subscription, a code, an API key), and the address that mails to them go to. No session is needed. Contract 5.1, 5.7.
  */
 export class Authors {
   readonly #parts: AuthorsParts

@@ -84,7 +84,7 @@ function isThere(context: RouteContext, { tenant, scope }: Caller, action: Actio
   return isSeen(scope, 'alarms', action, alarm, membersIn(lookAtTenant(context, tenant)))
 }
 
-/** A condition may not tell whether a schema has a name. @throws Problem `invalid`, whether there is a schema or not */
+/** A condition must not reveal whether a schema has a name. @throws Problem `invalid`, whether there is a schema or not */
 function mustReadNames({ scope }: Caller, { serviceIdentifier, condition }: AlarmBody): void {
   if (servicesWithin(scope, 'schemas', 'read')(serviceIdentifier)) return
   const details = unknownNamesIn(condition, undefined, 'condition')

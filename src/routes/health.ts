@@ -35,7 +35,7 @@ async function status(
 ): Promise<HealthStatus> {
   const disk = await statfs(dataDirectory)
   const { counters } = lookAtTenant({ system, links, hub, reader, ...context }, tenant)
-  // What other tenants have connected is for those who manage tenants.
+  // Connections of other tenants are for callers who manage tenants.
   const isOfAll = isPermitted(scope, 'tenants', 'read')
   return {
     cpu: cpu.sinceLast(),

@@ -74,7 +74,7 @@ export function changedReply<Entry extends object>(mayRead: boolean, entry: Entr
   return { status: 200, json: mayRead ? entry : { [name]: entry[name] } }
 }
 
-/** Who makes something, as far as quotas of the tenant go. */
+/** The author of something new, as far as quotas of the tenant go. */
 export function authorOf(
   { user, scope }: Caller,
   resource: Resource,

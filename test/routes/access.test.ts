@@ -151,7 +151,7 @@ const ownRows: Readonly<Record<string, { readonly why: string; readonly row: Row
 const covering =
   /^(createUser|updateUser|deleteUser|renewUserCode|endUserSessions?|putRole|deleteRole|createApiKey|deleteApiKey|(create|update)(Group|Function)|(create|put)Alarm|subscribe)$/
 
-/** What an answer to `update` shows to a caller without `read`: what identifies the thing, what was sent or what was made of it. */
+/** Fields that an answer to `update` shows to a caller without `read`: they identify the thing, were sent, or are its outcome. */
 const shownUnread: Readonly<Record<string, readonly string[]>> = {
   patchMeta: ['deviceIdentifier'],
   putRole: ['builtIn', 'grants', 'name', 'resourceIdentifier'],
@@ -315,7 +315,7 @@ describe.each(entries.map((entry) => [entry.name, entry] as const))('%s', (_, en
   )
 })
 
-/** What is connected elsewhere is for those who manage tenants. Contract 8. */
+/** Connections of other tenants are for callers who manage tenants. Contract 8. */
 test.each<[string, Asker, readonly Grant[], number]>([
   ['another tenant', 'olaf', [], 0],
   ['the tenant itself', 'eve', [give(['health'], ['read'])], 1],

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Grant } from '#model/scope'
 import { everywhere, on, PeopleDoor } from '#test/routes/people-door'
 
-/** What a schema calls properties and values is no caller's who may not read it. Contract 3.2, 3.5, 3.7, 5.3. */
+/** Names of a schema are resolved only for callers who may read it. Contract 3.2, 3.5, 3.7, 5.3. */
 
 const without: Grant['permissions'] = { service: ['read', 'update'], alarms: ['*'] }
 const people: Readonly<Record<string, readonly Grant[]>> = {
@@ -34,25 +34,25 @@ beforeAll(async () => {
 afterAll(() => door?.close())
 
 const path = '/devices/A/services/x/properties'
-const told = async (who: string, method: string, target: string, body?: unknown) => {
+const answered = async (who: string, method: string, target: string, body?: unknown) => {
   const { status, json } = await door.call(who, method, target, body)
   return [status, json]
 }
 const found = (who: string, name: string) => {
   const filter = encodeURIComponent(JSON.stringify({ '>': [{ var: `services.x.${name}` }, 1] }))
-  return told(who, 'GET', `/devices?filter=${filter}`)
+  return answered(who, 'GET', `/devices?filter=${filter}`)
 }
 
 test('a caller who may read it uses the names', async () => {
-  expect(await told('reader', 'GET', `${path}?raw=false`)).toEqual([200, { level: 'full' }])
+  expect(await answered('reader', 'GET', `${path}?raw=false`)).toEqual([200, { level: 'full' }])
   expect(await found('reader', 'level')).toEqual([200, [{ deviceIdentifier: 'A' }]])
-  expect(await told('reader', 'PUT', path, { level: 'full' })).toEqual([409, { error: 'DEVICE_OFFLINE' }])
+  expect(await answered('reader', 'PUT', path, { level: 'full' })).toEqual([409, { error: 'DEVICE_OFFLINE' }])
 })
 
 describe.each(blind)('%s', (who) => {
   test('sees ids and plain values', async () => {
-    expect(await told(who, 'GET', `${path}?raw=false`)).toEqual([200, { '0x0001.UINT8': 7 }])
-    expect(await told(who, 'GET', '/services/x?raw=false')).toMatchObject([
+    expect(await answered(who, 'GET', `${path}?raw=false`)).toEqual([200, { '0x0001.UINT8': 7 }])
+    expect(await answered(who, 'GET', '/services/x?raw=false')).toMatchObject([
       200,
       { devices: [{ properties: { '0x0001.UINT8': 7 } }] },
     ])
@@ -64,22 +64,22 @@ describe.each(blind)('%s', (who) => {
   })
 
   test('writes by id, within the same limits', async () => {
-    expect(await told(who, 'PUT', path, { level: 1 })).toEqual(
-      await told(who, 'PUT', path, { nothing: 1 }).then(([status]) => [
+    expect(await answered(who, 'PUT', path, { level: 1 })).toEqual(
+      await answered(who, 'PUT', path, { nothing: 1 }).then(([status]) => [
         status,
         { error: 'there is no property level' },
       ]),
     )
-    expect((await told(who, 'PUT', path, { 1: 'full' }))[0]).toBe(400)
-    expect((await told(who, 'PUT', path, { 1: 9 }))[0]).toBe(400)
-    expect(await told(who, 'PUT', path, { 1: 8 })).toEqual([409, { error: 'DEVICE_OFFLINE' }])
+    expect((await answered(who, 'PUT', path, { 1: 'full' }))[0]).toBe(400)
+    expect((await answered(who, 'PUT', path, { 1: 9 }))[0]).toBe(400)
+    expect(await answered(who, 'PUT', path, { 1: 8 })).toEqual([409, { error: 'DEVICE_OFFLINE' }])
     const action = { devices: ['A'], serviceIdentifier: 'x', updates: { level: 1 } }
-    expect((await told(who, 'POST', '/devices/actions', action))[0]).toBe(404)
+    expect((await answered(who, 'POST', '/devices/actions', action))[0]).toBe(404)
   })
 
   test('makes alarms over ids, and gets one answer for names that are there and others', async () => {
     const alarm = (name: string, serviceIdentifier = 'x') =>
-      told(who, 'POST', '/alarms', {
+      answered(who, 'POST', '/alarms', {
         name: 'A',
         severity: 'info',
         serviceIdentifier,
