@@ -20,7 +20,7 @@ const ApiKeyEntry = z.object({
   expiresAt: Timestamp.optional(),
   resourceIdentifier: ResourceIdentifier,
   /** Absent in keys that were made before this was kept. */
-  createdBy: ResourceIdentifier.optional(),
+  createdBy: z.string().optional(),
   /** Refused with 401 for as long as its maker may not give its roles. */
   isSuspended: z.boolean(),
 })
