@@ -91,7 +91,6 @@ export class Hub implements EventListener<Entry> {
     return this.#options.highWaterBytes ?? highWaterBytesOf(this.#connections.size)
   }
 
-  /** Of one tenant, or of all. */
   socketCount(tenant?: string): number {
     return (tenant === undefined ? this.#connections : this.#tenants.get(tenant)?.connections)?.size ?? 0
   }
