@@ -59,9 +59,9 @@ export function decideRedeem(
   })
 }
 
-/** Whether this code takes the account now. Without a turn, for who has to hash a password first. */
-export function isGoodCode({ credentials }: AccountState, codeHash: Uint8Array, now: number): boolean {
-  return credentials !== undefined && goodCode(credentials, codeHash, now) !== undefined
+/** The code of the account, if this is it and it has not expired. Without a turn, because a password is hashed first. */
+export function codeOf({ credentials }: AccountState, codeHash: Uint8Array, now: number): AccessCode | undefined {
+  return credentials && goodCode(credentials, codeHash, now)
 }
 
 export function decideSetPassword(state: AccountState, command: SetPassword): Decision<Entry> {

@@ -1,3 +1,4 @@
+import type { Maker } from '#iam/caller'
 import type { SecondFactor } from '#model/user'
 
 /** What belongs to one user alone and nobody else must compare. Of one that does not exist there is an actor too. */
@@ -31,6 +32,8 @@ export interface AccessCode {
   readonly expiresAt: number
   /** The second factors go when it is used; until then they and the old password hold. */
   readonly resetsFactors: boolean
+  /** Absent in codes that were stored before makers were. */
+  readonly createdBy?: Maker
 }
 
 export interface Factors {

@@ -16,6 +16,7 @@ import { newEdit } from '#actors/edit'
 import { keep } from '#actors/kept'
 import type { IdentityNotices } from '#actors/notices'
 import { erasing } from '#actors/subscriber/erasing'
+import { defaultTenant } from '#actors/tenant/address'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import { foldEmail, foldName } from '#model/user'
@@ -23,6 +24,9 @@ import { answer, type Decision, type RecordChange, refuse, type Tell, type Turn 
 
 /** All are in memory: 1.4 KB each with what they are found by, and two thirds of a second to wake them. */
 export const usersMax = 100_000
+
+/** Of one tenant but `default`, which manages the others: no tenant takes the whole server's room. */
+export const tenantUsersMax = 25_000
 
 /** Contract 2: the name in no tenant, ignoring case; the e-mail address not in this one. */
 export function decideAddUser(
@@ -141,6 +145,10 @@ function whyNot(state: DirectoryState, user: NewUser): Problem | undefined {
   if (state.byName.has(foldName(user.name))) return new Problem('conflict', 'the name is taken')
   if (isEmailTaken(state, user)) return emailTaken()
   if (state.users.size >= usersMax) return new Problem('conflict', `a server has at most ${usersMax} users`)
+  const tenantUsers = state.byTenant.get(user.tenant)?.size ?? 0
+  if (user.tenant !== defaultTenant && tenantUsers >= tenantUsersMax) {
+    return new Problem('conflict', `a tenant has at most ${tenantUsersMax} users`)
+  }
   return state.users.has(user.id) ? new Problem('conflict', 'the id is taken') : undefined
 }
 

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { newEdit } from '#actors/edit'
 import type { RuleNotices } from '#actors/rule-notices'
-import { authoredBy, decideMisput, unchanged } from '#actors/tenant/authored'
+import { authoredBy, decideMisput, makersOf, type QuotaHolder, quotaFault, unchanged } from '#actors/tenant/authored'
 import { bindingsFault } from '#actors/tenant/bindings'
 import type { DeleteAlarm, PutAlarm } from '#actors/tenant/commands'
 import { alarmRecord, judgedRecord, type StoredJudged, type TenantState } from '#actors/tenant/state'
@@ -17,7 +17,7 @@ import { type Decision, record, refuse, type Turn } from '#runtime/actor'
  */
 export function decidePutAlarm(
   state: TenantState,
-  { id, isNew, body, author }: PutAlarm,
+  { id, isNew, body, author, isNarrow }: PutAlarm,
   turn: Turn,
   rules: RuleNotices,
 ): Decision<Entry> {
@@ -27,7 +27,7 @@ export function decidePutAlarm(
   const misput = decideMisput(before, { isNew, author }, isSame)
   if (misput) return misput
   if (isSame && before.updatedBy === author) return unchanged(before)
-  const problem = faultOf(state, wanted) ?? limitOf(state, wanted, before)
+  const problem = faultOf(state, wanted) ?? limitOf(state, wanted, before, { author, isNarrow })
   if (problem) return refuse(problem)
   const stored: StoredAlarm = {
     ...wanted,
@@ -92,9 +92,13 @@ function faultOf({ groups, schemas }: TenantState, wanted: AlarmContent): Proble
   return details.length === 0 ? undefined : new Problem('invalid', undefined, { details })
 }
 
-function limitOf(state: TenantState, wanted: AlarmContent, before: StoredAlarm | undefined): Problem | undefined {
-  if (!before && state.alarms.size >= alarmsMax) {
-    return new Problem('conflict', `a tenant has at most ${alarmsMax} alarms`)
-  }
-  return bindingsFault(state, wanted, before)
+function limitOf(
+  state: TenantState,
+  wanted: AlarmContent,
+  before: StoredAlarm | undefined,
+  by: QuotaHolder,
+): Problem | undefined {
+  const quota = { max: alarmsMax, what: 'alarms' }
+  const full = before ? undefined : quotaFault(state, makersOf(state.alarms), by, quota)
+  return full ?? bindingsFault(state, wanted, before)
 }

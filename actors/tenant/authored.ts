@@ -1,4 +1,6 @@
 import { keep } from '#actors/kept'
+import type { TenantState } from '#actors/tenant/state'
+import { formatCrn } from '#model/crn'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import { type Decision, refuse, type Turn } from '#runtime/actor'
@@ -15,6 +17,54 @@ export interface Authored {
 export interface Authoring {
   readonly isNew: boolean
   readonly author: string
+}
+
+/** The maker of something, as far as quotas go. */
+export interface QuotaHolder {
+  readonly author?: string | undefined
+  /** They may make it for some devices and not for all. */
+  readonly isNarrow?: boolean | undefined
+}
+
+/**
+ * The share of a tenant's quota for one author who does not reach all devices: a user who reaches one device must not keep
+ * the others from making theirs. Ten such authors may fill it.
+ */
+export const narrowShare = 0.1
+
+/** The makers of all that is there, by resource name; undefined where it was not kept. */
+type Makers = readonly (string | undefined)[]
+
+/** The fault of making one more, of `max` at most; undefined where there is none. `what`: in the plural. */
+export function quotaFault(
+  state: TenantState,
+  makers: Makers,
+  { author, isNarrow = false }: QuotaHolder,
+  { max, what }: { readonly max: number; readonly what: string },
+): Problem | undefined {
+  if (makers.length >= max) return new Problem('conflict', `a tenant has at most ${max} ${what}`)
+  if (!isNarrow || author === undefined) return undefined
+  const shareMax = max * narrowShare
+  const owner = ownerOf(state, author)
+  const held = makers.filter((maker) => maker !== undefined && ownerOf(state, maker) === owner).length
+  if (held < shareMax) return undefined
+  return new Problem(
+    'conflict',
+    `a user who does not reach all devices makes at most ${shareMax} of the ${max} ${what} of a tenant: delete one, or ask a user who reaches all devices`,
+  )
+}
+
+const keyStart = formatCrn({ type: 'key', id: '' })
+
+/** Things that a key made count for the maker of the key. */
+function ownerOf(state: TenantState, maker: string): string {
+  const key = maker.startsWith(keyStart) ? state.apiKeys.get(maker.slice(keyStart.length)) : undefined
+  return key?.createdBy ? ownerOf(state, key.createdBy.user) : maker
+}
+
+/** The maker of each. */
+export function makersOf(all: ReadonlyMap<string, { readonly createdBy: string }>): Makers {
+  return [...all.values()].map(({ createdBy }) => createdBy)
 }
 
 /** Whose it is once it is put. */

@@ -1,4 +1,5 @@
 import type { KeyKind } from '#actors/tenant/state'
+import type { Maker } from '#iam/caller'
 import type { AlarmBody } from '#model/alarm'
 import type { FunctionBody } from '#model/function'
 import type { StoredGroup } from '#model/group'
@@ -65,6 +66,8 @@ export interface PutRole {
   readonly type: 'put_role'
   readonly role: string
   readonly grants: readonly Grant[]
+  readonly author?: string
+  readonly isNarrow?: boolean
 }
 
 /** The asker has looked that no user holds it. */
@@ -90,6 +93,8 @@ export interface AddApiKey {
   readonly roles: readonly string[]
   /** Unix ms; null: never. */
   readonly expiresAt: number | null
+  readonly createdBy?: Maker
+  readonly isNarrow?: boolean
 }
 
 export interface AddProvisioningKey {
@@ -118,6 +123,7 @@ export interface PutGroup {
   readonly body: Pick<StoredGroup, 'name' | 'devices'>
   /** `crn#user:…`, or the name of the API key that acts as one. */
   readonly author: string
+  readonly isNarrow?: boolean
 }
 
 export interface DeleteGroup {
@@ -132,6 +138,7 @@ export interface PutAlarm {
   readonly isNew: boolean
   readonly body: AlarmBody
   readonly author: string
+  readonly isNarrow?: boolean
 }
 
 export interface DeleteAlarm {
@@ -161,6 +168,7 @@ export interface PutFunction {
   readonly isNew: boolean
   readonly body: FunctionBody
   readonly author: string
+  readonly isNarrow?: boolean
 }
 
 /** Its subscriptions end behind it. */

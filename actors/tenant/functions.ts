@@ -6,7 +6,7 @@ import { newEdit } from '#actors/edit'
 import { keep } from '#actors/kept'
 import type { RuleNotices } from '#actors/rule-notices'
 import { endingIndex } from '#actors/tenant/address'
-import { authoredBy, decideMisput, unchanged } from '#actors/tenant/authored'
+import { authoredBy, decideMisput, makersOf, type QuotaHolder, quotaFault, unchanged } from '#actors/tenant/authored'
 import { bindingsFault } from '#actors/tenant/bindings'
 import type { DeleteFunction, PutFunction, TopicSwept } from '#actors/tenant/commands'
 import { functionRecord, type TenantState } from '#actors/tenant/state'
@@ -18,7 +18,7 @@ import { type Decision, refuse, type Turn } from '#runtime/actor'
 /** Contract 5.4. One that is put again unchanged is an edit only of somebody else: it runs by what its author may read. */
 export function decidePutFunction(
   state: TenantState,
-  { id, isNew, body, author }: PutFunction,
+  { id, isNew, body, author, isNarrow }: PutFunction,
   turn: Turn,
   rules: RuleNotices,
 ): Decision<Entry> {
@@ -28,7 +28,7 @@ export function decidePutFunction(
   const misput = decideMisput(before, { isNew, author }, isSame)
   if (misput) return misput
   if (isSame && before.updatedBy === author) return unchanged(before)
-  const problem = faultOf(state, wanted, before) ?? limitOf(state, wanted, before)
+  const problem = faultOf(state, wanted, before) ?? limitOf(state, wanted, before, { author, isNarrow })
   if (problem) return refuse(problem)
   const stored: StoredFunction = { ...wanted, ...authoredBy(before, author, turn), edit: newEdit(turn) }
   return keep([{ name: functionRecord(id), value: stored }], {
@@ -97,9 +97,13 @@ function faultOf(
   return details.length === 0 ? undefined : new Problem('invalid', undefined, { details })
 }
 
-function limitOf(state: TenantState, wanted: FunctionContent, before: StoredFunction | undefined): Problem | undefined {
-  if (!before && state.functions.size >= functionsMax) {
-    return new Problem('conflict', `a tenant has at most ${functionsMax} functions`)
-  }
-  return bindingsFault(state, wanted, before)
+function limitOf(
+  state: TenantState,
+  wanted: FunctionContent,
+  before: StoredFunction | undefined,
+  by: QuotaHolder,
+): Problem | undefined {
+  const quota = { max: functionsMax, what: 'functions' }
+  const full = before ? undefined : quotaFault(state, makersOf(state.functions), by, quota)
+  return full ?? bindingsFault(state, wanted, before)
 }

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { newEdit } from '#actors/edit'
 import { keep } from '#actors/kept'
 import type { RuleNotices } from '#actors/rule-notices'
-import { authoredBy, decideMisput, unchanged } from '#actors/tenant/authored'
+import { authoredBy, decideMisput, makersOf, quotaFault, unchanged } from '#actors/tenant/authored'
 import { membersFault } from '#actors/tenant/bindings'
 import type { DeleteGroup, PutGroup } from '#actors/tenant/commands'
 import { groupRecord, type TenantState } from '#actors/tenant/state'
@@ -14,7 +14,7 @@ import { type Decision, refuse, type Turn } from '#runtime/actor'
 /** Contract 5.1. One that is put again unchanged stays who changed it last. No event tells of groups. */
 export function decidePutGroup(
   state: TenantState,
-  { id, isNew, body, author }: PutGroup,
+  { id, isNew, body, author, isNarrow }: PutGroup,
   turn: Turn,
   rules: RuleNotices,
 ): Decision<Entry> {
@@ -24,10 +24,9 @@ export function decidePutGroup(
   const misput = decideMisput(before, { isNew, author }, isSame)
   if (misput) return misput
   if (isSame) return unchanged(before)
-  if (!before && state.groups.size >= groupsMax) {
-    return refuse(new Problem('conflict', `a tenant has at most ${groupsMax} groups`))
-  }
-  const problem = membersFault(state, id, devices.length)
+  const quota = { max: groupsMax, what: 'groups' }
+  const full = before ? undefined : quotaFault(state, makersOf(state.groups), { author, isNarrow }, quota)
+  const problem = full ?? membersFault(state, id, devices.length)
   if (problem) return refuse(problem)
   const stored: StoredGroup = { name, devices, ...authoredBy(before, author, turn), edit: newEdit(turn) }
   return keep([{ name: groupRecord(id), value: stored }], {

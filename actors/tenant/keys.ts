@@ -1,6 +1,7 @@
 import { keep } from '#actors/kept'
 import type { IdentityNotices } from '#actors/notices'
 import { erasing } from '#actors/subscriber/erasing'
+import { quotaFault } from '#actors/tenant/authored'
 import type { AddApiKey, AddProvisioningKey, DeleteKey } from '#actors/tenant/commands'
 import {
   isExpired,
@@ -22,8 +23,12 @@ export const keysMax = 1_000
 const kinds: readonly KeyKind[] = ['api_key', 'provisioning_key']
 
 export function decideAddApiKey(state: TenantState, command: AddApiKey, { now }: Turn): Decision<Entry> {
-  const { id, name, hash, roles, expiresAt } = command
-  const key: StoredApiKey = { name, hash, roles, createdAt: now, expiresAt }
+  const { id, name, hash, roles, expiresAt, createdBy, isNarrow } = command
+  const makers = [...state.apiKeys.values()].map((key) => key.createdBy?.user)
+  const quota = { max: keysMax, what: 'API keys' }
+  const full = quotaFault(state, makers, { author: createdBy?.user, isNarrow }, quota)
+  if (full && !state.apiKeys.has(id)) return refuse(full)
+  const key: StoredApiKey = { name, hash, roles, createdAt: now, expiresAt, ...(createdBy && { createdBy }) }
   return decideAdd(state, 'api_key', id, key)
 }
 
@@ -83,7 +88,7 @@ function decideAdd(
 ): Decision<Entry> {
   const keys = keysOf(state, kind)
   if (keys.has(id)) return refuse(new Problem('conflict', 'the id is taken'))
-  if (keys.size >= keysMax) return refuse(new Problem('conflict', `a tenant has at most ${keysMax} of these keys`))
+  if (keys.size >= keysMax) return refuse(new Problem('conflict', `a tenant has at most ${keysMax} provisioning keys`))
   const standing = [...state.apiKeys.values(), ...state.provisioningKeys.values(), key]
   return keep([{ name: keyRecord(kind, id), value: key }], { reminder: nextExpiry(standing), answer: key })
 }

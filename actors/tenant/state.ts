@@ -1,4 +1,5 @@
 import type { BindingCounts } from '#actors/tenant/bindings'
+import type { Maker } from '#iam/caller'
 import type { StoredAlarm } from '#model/alarm'
 import type { StoredFunction } from '#model/function'
 import type { StoredGroup } from '#model/group'
@@ -64,6 +65,8 @@ export interface StoredRole {
   readonly since: number | null
   /** The edit that `since` is about. */
   readonly edit: number
+  /** Resource name. Absent in roles that were stored before it was kept. */
+  readonly createdBy?: string
 }
 
 export type KeyKind = 'api_key' | 'provisioning_key'
@@ -81,6 +84,8 @@ export interface StoredKey {
 /** Acts as a user with these roles. */
 export interface StoredApiKey extends StoredKey {
   readonly roles: readonly string[]
+  /** Absent in keys that were stored before makers were. */
+  readonly createdBy?: Maker
 }
 
 /** Lets devices in. */

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { changedOr } from '#api/changed'
 import { defineRoute } from '#api/entry'
 import { booleanField, deviceIdentifiersField, pageFields } from '#api/query-field'
 import { asItWas, refused } from '#api/refusals'
@@ -88,7 +89,10 @@ export const putAlarm = defineRoute({
   access: { resource: 'alarms', action: 'update', within: 'tenant' },
   parameters: alarm,
   body: { schema: AlarmBody },
-  answers: { 200: { description: 'The alarm', schema: AlarmEntry }, ...refused(400, 401, 403, 404, 409, 412, 429) },
+  answers: {
+    200: { description: 'The alarm', schema: changedOr(AlarmEntry, 'resourceIdentifier') },
+    ...refused(400, 401, 403, 404, 409, 412, 429),
+  },
   example: { parameters: { alarmId: exampleAlarm }, body, status: 200, answer: example },
 })
 

@@ -19,6 +19,10 @@ const ApiKeyEntry = z.object({
   /** Absent: when it is deleted. */
   expiresAt: Timestamp.optional(),
   resourceIdentifier: ResourceIdentifier,
+  /** Absent in keys that were made before this was kept. */
+  createdBy: z.string().optional(),
+  /** Refused with 401 for as long as its maker may not give its roles. */
+  isSuspended: z.boolean(),
 })
 
 export const listApiKeys = defineRoute({
@@ -39,6 +43,8 @@ export const listApiKeys = defineRoute({
         roles: ['viewer'],
         createdAt: 1_790_000_000_000,
         resourceIdentifier: 'crn#key:4Qm8sUx2Bw',
+        createdBy: 'crn#user:2Vb7qYx9Kd',
+        isSuspended: false,
       },
     ],
   },

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { changedOr } from '#api/changed'
 import { defineRoute } from '#api/entry'
 import { pageFields } from '#api/query-field'
 import { asItWas, refused } from '#api/refusals'
@@ -129,7 +130,10 @@ export const updateFunction = defineRoute({
   access: { resource: 'functions', action: 'update', within: 'tenant' },
   parameters: fn,
   body: { schema: FunctionPatch },
-  answers: { 200: { description: 'The function', schema: FunctionEntry }, ...refused(400, 401, 403, 404, 409, 412) },
+  answers: {
+    200: { description: 'The function', schema: changedOr(FunctionEntry, 'resourceIdentifier') },
+    ...refused(400, 401, 403, 404, 409, 412),
+  },
   example: { parameters: { functionId: exampleFunction }, body, status: 200, answer: example },
 })
 

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { changedOr } from '#api/changed'
 import { defineRoute } from '#api/entry'
 import { pageFields } from '#api/query-field'
 import { asItWas, refused } from '#api/refusals'
@@ -65,7 +66,10 @@ export const updateGroup = defineRoute({
   access: { resource: 'functions', action: 'update', within: 'tenant' },
   parameters: group,
   body: { schema: GroupPatch },
-  answers: { 200: { description: 'The group', schema: GroupEntry }, ...refused(400, 401, 403, 404, 409, 412) },
+  answers: {
+    200: { description: 'The group', schema: changedOr(GroupEntry, 'resourceIdentifier') },
+    ...refused(400, 401, 403, 404, 409, 412),
+  },
   example: { parameters: { groupId: exampleGroup }, body, status: 200, answer: example },
 })
 

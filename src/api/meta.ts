@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { changedOr } from '#api/changed'
 import { defineRoute } from '#api/entry'
 import { depthField, deviceIdentifiersField, pageFields } from '#api/query-field'
 import { ErrorBody, refused } from '#api/refusals'
@@ -61,7 +62,11 @@ export const patchMeta = defineRoute({
   access: { resource: 'meta', action: 'update', within: 'device' },
   parameters: device,
   body: { schema: MetaPatch, contentTypes: ['application/json', 'application/merge-patch+json'] },
-  answers: { 200: { description: 'The record', schema: MetaRecord }, 404: notFound, ...refused(400, 401, 403, 429) },
+  answers: {
+    200: { description: 'The record', schema: changedOr(MetaRecord, 'deviceIdentifier') },
+    404: notFound,
+    ...refused(400, 401, 403, 429),
+  },
   example: {
     parameters: { deviceIdentifier: exampleDevice },
     body: { location: { floor: 2 } },

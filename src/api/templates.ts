@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { changedOr } from '#api/changed'
 import { defineRoute } from '#api/entry'
 import { pageFields } from '#api/query-field'
 import { asItWas, refused } from '#api/refusals'
@@ -58,7 +59,10 @@ export const putTemplate = defineRoute({
   access: { resource: 'functions', action: 'update', mayCreate: true, within: 'tenant' },
   parameters: template,
   body: { schema: TemplateBody },
-  answers: { 200: { description: 'The template', schema: TemplateEntry }, ...refused(400, 401, 403, 404, 409, 412) },
+  answers: {
+    200: { description: 'The template', schema: changedOr(TemplateEntry, 'resourceIdentifier') },
+    ...refused(400, 401, 403, 404, 409, 412),
+  },
   example: { parameters: { name: exampleTemplate }, body, status: 200, answer: example },
 })
 

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { changedOr } from '#api/changed'
 import { defineRoute } from '#api/entry'
 import { asItWas, refused } from '#api/refusals'
 import { TenantIdentifier } from '#model/identifier'
@@ -74,7 +75,10 @@ export const updateTenant = defineRoute({
   access: { resource: 'tenants', action: 'update', within: 'tenant' },
   parameters: tenant,
   body: { schema: z.strictObject({ name: TenantName.optional(), ...chosen }) },
-  answers: { 200: { description: 'The tenant', schema: TenantEntry }, ...refused(400, 401, 403, 404, 409, 412) },
+  answers: {
+    200: { description: 'The tenant', schema: changedOr(TenantEntry, 'resourceIdentifier') },
+    ...refused(400, 401, 403, 404, 409, 412),
+  },
   example: {
     parameters: { tenantIdentifier: 'other' },
     body: { hosts: ['devices.other.example'] },

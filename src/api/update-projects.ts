@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { changedOr } from '#api/changed'
 import { defineRoute } from '#api/entry'
 import { pageFields } from '#api/query-field'
 import { ErrorBody, refused } from '#api/refusals'
@@ -242,7 +243,10 @@ export const putRollout = defineRoute({
   access: { resource: 'updates', action: 'update', mayCreate: true, within: 'tenant' },
   parameters: project,
   body: { schema: RolloutBody },
-  answers: { 200: { description: 'The rollout', schema: RolloutEntry }, ...refused(400, 401, 403, 404, 409) },
+  answers: {
+    200: { description: 'The rollout', schema: changedOr(RolloutEntry, 'state') },
+    ...refused(400, 401, 403, 404, 409),
+  },
   example: { parameters: { project: exampleProject }, body: rolloutBody, status: 200, answer: exampleRollout },
 })
 
@@ -266,7 +270,7 @@ export const pauseRollout = defineRoute({
   summary: 'Begin with no further devices; updates under way go on',
   access: { resource: 'updates', action: 'update', within: 'tenant' },
   parameters: project,
-  answers: { 200: { description: 'The rollout', schema: RolloutEntry }, ...refused(401, 403, 404) },
+  answers: { 200: { description: 'The rollout', schema: changedOr(RolloutEntry, 'state') }, ...refused(401, 403, 404) },
   example: {
     parameters: { project: exampleProject },
     status: 200,
@@ -282,6 +286,6 @@ export const resumeRollout = defineRoute({
   summary: 'Go on with a rollout that was paused, or stopped for its errors',
   access: { resource: 'updates', action: 'update', within: 'tenant' },
   parameters: project,
-  answers: { 200: { description: 'The rollout', schema: RolloutEntry }, ...refused(401, 403, 404) },
+  answers: { 200: { description: 'The rollout', schema: changedOr(RolloutEntry, 'state') }, ...refused(401, 403, 404) },
   example: { parameters: { project: exampleProject }, status: 200, answer: exampleRollout },
 })

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { changedOr } from '#api/changed'
 import { defineRoute } from '#api/entry'
 import { codeLifetimeField } from '#api/lifetime-field'
 import { pageFields } from '#api/query-field'
@@ -106,7 +107,10 @@ export const updateUser = defineRoute({
       state: z.enum(['active', 'disabled']).optional(),
     }),
   },
-  answers: { 200: { description: 'The user', schema: UserEntry }, ...refused(400, 401, 403, 404, 409, 412) },
+  answers: {
+    200: { description: 'The user', schema: changedOr(UserEntry, 'resourceIdentifier') },
+    ...refused(400, 401, 403, 404, 409, 412),
+  },
   example: { parameters: { name: 'ann' }, body: { roles: ['operator'] }, status: 200, answer: exampleUser },
 })
 

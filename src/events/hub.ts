@@ -91,8 +91,8 @@ export class Hub implements EventListener<Entry> {
     return this.#options.highWaterBytes ?? highWaterBytesOf(this.#connections.size)
   }
 
-  get socketCount(): number {
-    return this.#connections.size
+  socketCount(tenant?: string): number {
+    return (tenant === undefined ? this.#connections : this.#tenants.get(tenant)?.connections)?.size ?? 0
   }
 
   behindCount(): number {

@@ -42,7 +42,7 @@ export const eventRows: readonly MetricRow[] = [
     type: 'gauge',
     help: 'Open websockets of applications',
     from: 'hub',
-    read: ({ hub }) => hub.socketCount,
+    read: ({ hub }) => hub.socketCount(),
   },
   {
     name: 'ddb_event_sockets_behind',

@@ -7,6 +7,9 @@ export interface SessionKey {
   readonly id: string
 }
 
+/** The user or API key that made a code or an API key, by tenant and resource name. It gives no more than its maker may give now. */
+export type Maker = Pick<Caller, 'tenant' | 'user'>
+
 /** Who is asking: known, with what he may do now. */
 export interface Caller {
   /** Bare tenant id. */

@@ -10,7 +10,7 @@ import type { AuthoredRules, CredentialLinks } from '#identity/options'
 import type { SessionSockets } from '#identity/session-sockets'
 import { publishedUser, readView, type Unsettled } from '#identity/view'
 import { Problem } from '#model/problem'
-import type { Scope } from '#model/scope'
+import { type Scope, scopeOf } from '#model/scope'
 import { closeCodes } from '#runtime/close-codes'
 import type { Socket } from '#runtime/socket'
 import type { World } from '#runtime/world'
@@ -24,12 +24,15 @@ export interface AccessChangesParts {
   readonly links: CredentialLinks
   readonly rules: AuthoredRules
   readonly callerOf: (session: SessionKey) => Caller | undefined
+  /** Other tenants in which something counts by rights in this one. */
+  readonly dependentsOf: (tenant: string) => Iterable<string>
   readonly keys: { changed(keys: readonly StoredSigningKey[]): void; isOld(): void }
   /** A tenant is no more to anybody; what it left has to go. */
   readonly tenantEnded: (tenant: string) => void
   readonly failed: (error: unknown, where: string) => void
 }
 
+const nothing = scopeOf([])
 /** Sockets looked at in one go. */
 const socketsPerSlice = 200
 
@@ -55,17 +58,17 @@ export class AccessChanges implements IdentityNotices {
   }
 
   rolesChanged(tenant: string, role: string, stored: StoredRole | undefined): void {
-    const { accesses, hub, rules } = this.#parts
+    const { accesses, hub } = this.#parts
     if (!accesses.hasTenant(tenant)) return
     const since = stored?.since ?? hub.toldTo(tenant)
     this.#redefine(tenant, accesses.publishRole(tenant, role, stored?.grants, since))
-    rules.accessChanged(tenant)
+    this.#rightsChanged(tenant)
     if (stored?.since === null) this.#settle({ type: 'role', tenant, role, edit: stored.edit }, since)
   }
 
   userChanged(tenant: string, user: string, row: UserRow | undefined): void {
-    const { accesses, rules } = this.#parts
-    if (row?.state !== 'active' && accesses.publishUser(undefined, user)) rules.accessChanged(tenant)
+    const { accesses } = this.#parts
+    if (row?.state !== 'active' && accesses.publishUser(undefined, user)) this.#rightsChanged(tenant)
     if (!row || !accesses.hasTenant(tenant)) return
     const since = row.rolesSince ?? this.#sinceOf(tenant, row)
     const published = publishedUser(row, since)
@@ -73,7 +76,7 @@ export class AccessChanges implements IdentityNotices {
       const isOther = accesses.publishUser(published, user)
       if (isOther) {
         this.#move(this.#parts.sockets.ofUser(tenant, user))
-        rules.accessChanged(tenant)
+        this.#rightsChanged(tenant)
       }
     }
     if (row.rolesSince === null) this.#settle({ type: 'user', tenant, user, edit: row.rolesEdit }, since)
@@ -90,11 +93,11 @@ export class AccessChanges implements IdentityNotices {
   }
 
   keyEnded(tenant: string, key: string, kind: KeyKind): void {
-    const { sockets, links, rules } = this.#parts
+    const { sockets, links } = this.#parts
     if (kind === 'provisioning_key') links.keyEnded(tenant, key)
     else {
       sockets.endSession({ kind, tenant, id: key }, closeCodes.sessionOver)
-      rules.accessChanged(tenant)
+      this.#rightsChanged(tenant)
     }
   }
 
@@ -136,6 +139,24 @@ export class AccessChanges implements IdentityNotices {
       throw error
     }
     world.soon(() => this.#review(sockets.slice(socketsPerSlice)))
+  }
+
+  /** Rules that count by rights in this tenant: its own, and those of API keys that users of this tenant made in other ones. */
+  #rightsChanged(tenant: string): void {
+    const { rules, dependentsOf } = this.#parts
+    for (const each of [tenant, ...dependentsOf(tenant)]) rules.accessChanged(each)
+    this.#endSuspended()
+  }
+
+  /** Sockets of API keys that are suspended from now on: no event passes until they are closed. */
+  #endSuspended(): void {
+    const { hub, sockets, callerOf } = this.#parts
+    for (const socket of [...sockets.ofApiKeys()]) {
+      const session = sockets.callerOf(socket)?.session
+      if (!session || callerOf(session)) continue
+      hub.move(socket, { access: '', scope: nothing })
+      sockets.end([socket], closeCodes.sessionOver)
+    }
   }
 
   #redefine(tenant: string, changed: ReadonlyMap<string, Scope>): void {

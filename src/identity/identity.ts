@@ -1,4 +1,5 @@
 import type { IdentityNotices } from '#actors/notices'
+import type { StoredApiKey } from '#actors/tenant/state'
 import { Accesses } from '#iam/accesses'
 import { Attempts } from '#iam/attempts'
 import type { Caller, SessionKey } from '#iam/caller'
@@ -69,6 +70,8 @@ export interface Identity {
    * @throws Problem `storage` while the store is being read
    */
   addressOf(tenant: string, user: string): Recipient
+  /** Whether the maker of an API key may still give its roles. */
+  isGiven(tenant: string, key: StoredApiKey): boolean
   /** Signs the addresses of images. Once it is open. */
   imageKey(): Uint8Array
   /** Signs the addresses under which subscriptions end. Once it is open. */
@@ -113,11 +116,11 @@ export function openIdentity(options: IdentityOptions): Identity {
   const nonces = new Nonces({ now, key: world.random(nonceKeyBytes) })
   const proofs = new Proofs({ now, nonces, replays: new Replays({ now, random }), keys: new ProofKeys({ now }) })
   const attempts = new Attempts({ now, isOn: options.areRateLimitsOn })
-  const callers = new SessionCallers({ system, states, accesses })
+  const authors = new Authors({ states, accesses, now })
+  const callers = new SessionCallers({ system, states, accesses, authors })
   const callerOf = (session: SessionKey) => callers.of(session)
   const sockets = new SessionSockets({ world, callerOf })
   const linkCredentials = new LinkCredentials({ system, states, accesses })
-  const authors = new Authors({ states, accesses, now })
   const linkCallerOf = (authorization: string) => linkCredentials.callerOf(authorization)
   const auth = noAuthCounts()
   const signIns = new SignInCounts()
@@ -139,6 +142,7 @@ export function openIdentity(options: IdentityOptions): Identity {
     links,
     rules: options.rules,
     callerOf,
+    dependentsOf: (tenant) => authors.dependentsOf(tenant),
     keys: ring,
     tenantEnded: (tenant) => removal.begin(tenant),
     failed,
@@ -149,6 +153,7 @@ export function openIdentity(options: IdentityOptions): Identity {
     world,
     states,
     accesses,
+    authors,
     tokens,
     passwords,
     attempts,
@@ -202,6 +207,7 @@ export function openIdentity(options: IdentityOptions): Identity {
     callerOf,
     scopeOf: (tenant, author) => authors.scopeOf(tenant, author),
     addressOf: (tenant, user) => authors.addressOf(tenant, user),
+    isGiven: (tenant, key) => authors.isGiven(tenant, key),
     imageKey: () => fileKeys().images,
     unsubscribeKey: () => fileKeys().unsubscribe,
 

@@ -1,14 +1,16 @@
 import { isReplaced } from '#actors/session/state'
-import { isExpired, type StoredApiKey } from '#actors/tenant/state'
+import type { StoredApiKey } from '#actors/tenant/state'
 import { type Access, type Accesses, hasSameRights, type PublishedUser } from '#iam/accesses'
 import type { Caller, SessionKey } from '#iam/caller'
 import type { TokenFault } from '#iam/proof-problems'
 import { isHashOf, readApiKey } from '#iam/secret-text'
 import type { VerifiedToken } from '#iam/tokens'
 import type { ActorStates } from '#identity/actor-states'
+import type { Authors } from '#identity/authors'
 import { SessionHold, type UsingRequest } from '#identity/session-hold'
 import { formatCrn } from '#model/crn'
 import type { Entry } from '#model/entry'
+import { Problem } from '#model/problem'
 import type { Scope } from '#model/scope'
 import type { System } from '#runtime/system'
 
@@ -16,6 +18,7 @@ export interface SessionCallersParts {
   readonly system: System<Entry>
   readonly states: ActorStates
   readonly accesses: Accesses
+  readonly authors: Pick<Authors, 'keyOf' | 'isGiven'>
 }
 
 /** What a token was found to stand for. */
@@ -51,12 +54,17 @@ export class SessionCallers {
     return known.caller
   }
 
-  /** Undefined for everything that is no key of ours, or is one no more. */
+  /**
+   * Undefined for everything that is no key of ours, or is one no more.
+   * @throws Problem `unauthorized` for a key that is suspended
+   */
   ofApiKey(text: string): Caller | undefined {
     const read = readApiKey(text)
-    if (!read || !this.#parts.accesses.hasTenant(read.tenant)) return undefined
-    const key = this.#parts.states.tenant(read.tenant).apiKeys.get(read.id)
-    return key && isHashOf(text, key.hash) ? this.#callerOfKey(read.tenant, read.id) : undefined
+    const key = read && this.#parts.authors.keyOf(read.tenant, read.id)
+    if (!read || !key || !isHashOf(text, key.hash)) return undefined
+    const caller = this.#callerOfKey(read.tenant, read.id)
+    if (!caller) throw new Problem('unauthorized', 'suspended: the maker of this API key may not give its roles')
+    return caller
   }
 
   /** Who that is now; undefined once it is over. */
@@ -99,11 +107,10 @@ function callerOfSession(accesses: Accesses, hold: SessionHold, jkt?: string): S
   return new SessionCaller(accesses, hold, user, jkt ?? stored.jkt ?? undefined)
 }
 
-/** Undefined: it was deleted, or its time is over. */
-function standingKey(parts: SessionCallersParts, tenant: string, id: string): StoredApiKey | undefined {
-  const { accesses, states, system } = parts
-  const key = accesses.hasTenant(tenant) ? states.tenant(tenant).apiKeys.get(id) : undefined
-  return key && !isExpired(key, system.world.now()) ? key : undefined
+/** Undefined: it was deleted, its time is over, or its maker may not give its roles any more. */
+function standingKey({ authors }: SessionCallersParts, tenant: string, id: string): StoredApiKey | undefined {
+  const key = authors.keyOf(tenant, id)
+  return key && authors.isGiven(tenant, key) ? key : undefined
 }
 
 /** A user, by one of his sessions. */
@@ -201,10 +208,8 @@ class KeyCaller implements Caller {
   }
 
   isCurrent(): boolean {
-    const { accesses, states, system } = this.#parts
-    if (!this.hasSameRights() || !system.isServing || !accesses.hasTenant(this.tenant)) return false
-    const key = states.tenant(this.tenant).apiKeys.get(this.session.id)
-    return key === this.#key && !isExpired(key, system.world.now())
+    if (!this.hasSameRights() || !this.#parts.system.isServing) return false
+    return standingKey(this.#parts, this.tenant, this.session.id) === this.#key
   }
 
   now(): KeyCaller | undefined {

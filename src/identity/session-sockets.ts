@@ -31,6 +31,7 @@ export class SessionSockets {
   readonly #bySession = new Map<string, Set<Socket>>()
   readonly #byUser = new Map<string, Set<Socket>>()
   readonly #byAccess = new Map<string, AccessSockets>()
+  readonly #ofApiKeys = new Set<Socket>()
 
   constructor(parts: SessionSocketsParts) {
     this.#parts = parts
@@ -52,6 +53,7 @@ export class SessionSockets {
     if (!session) return now
     addTo(this.#bySession, sessionText(session), socket)
     addTo(this.#byUser, userText(now), socket)
+    if (session.kind === 'api_key') this.#ofApiKeys.add(socket)
     this.#join(socket, now)
     return now
   }
@@ -64,6 +66,7 @@ export class SessionSockets {
     if (!caller.session) return
     dropFrom(this.#bySession, sessionText(caller.session), socket)
     dropFrom(this.#byUser, userText(caller), socket)
+    this.#ofApiKeys.delete(socket)
     this.#leave(socket, caller)
   }
 
@@ -119,6 +122,10 @@ export class SessionSockets {
   /** As he was when the socket was opened, or last moved. */
   callerOf(socket: Socket): Caller | undefined {
     return this.#callers.get(socket)
+  }
+
+  ofApiKeys(): Iterable<Socket> {
+    return this.#ofApiKeys
   }
 
   all(): Iterable<readonly [Socket, Caller]> {

@@ -12,6 +12,7 @@ import type { Passwords } from '#iam/passwords'
 import { refreshTokenText } from '#iam/refresh-token'
 import type { Tokens } from '#iam/tokens'
 import type { ActorStates } from '#identity/actor-states'
+import type { Authors } from '#identity/authors'
 import type { Lifetimes } from '#identity/options'
 import type { Pair, SignInPlace, TokenAnswer } from '#identity/requests'
 import { Problem } from '#model/problem'
@@ -23,6 +24,7 @@ export interface SignInParts {
   readonly world: World
   readonly states: ActorStates
   readonly accesses: Accesses
+  readonly authors: Pick<Authors, 'mayGive' | 'scopeOf'>
   readonly tokens: Tokens
   readonly passwords: Passwords
   readonly attempts: Attempts

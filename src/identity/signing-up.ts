@@ -1,10 +1,16 @@
-import { isGoodCode } from '#actors/account/credentials'
+import { accountAddress } from '#actors/account/address'
+import type { RedeemCode } from '#actors/account/commands'
+import { codeOf } from '#actors/account/credentials'
+import type { AccessCode } from '#actors/account/state'
 import { rowByName } from '#actors/directory/queries'
+import type { UserRow } from '#actors/directory/state'
+import { grantsOfRoles } from '#actors/tenant/roles'
 import { hashOf } from '#iam/secret-text'
 import { accountOfId, accountTyped } from '#identity/guess'
 import type { SignUpRequest } from '#identity/requests'
 import type { SignInParts } from '#identity/sign-in'
 import { Problem } from '#model/problem'
+import { isPermitted } from '#model/scope'
 
 /** `POST /iam/signup`: the first password, or another one. What is wrong with a code is not said. Contract 2, Sign-up. */
 export async function signUp(parts: SignInParts, request: SignUpRequest): Promise<{ readonly name: string }> {
@@ -18,16 +24,35 @@ export async function signUp(parts: SignInParts, request: SignUpRequest): Promis
     return new Problem('unauthorized', 'invalid or expired code')
   }
   const codeHash = hashOf(code)
-  const isGood =
-    row && row.state !== 'disabled' && isGoodCode(states.account(row.tenant, row.id), codeHash, world.now())
-  if (!isGood) throw refuse()
+  const isGood = (found: UserRow | undefined) => {
+    if (!found || found.state === 'disabled') return false
+    const known = codeOf(states.account(found.tenant, found.id), codeHash, world.now())
+    return known !== undefined && mayStillGive(parts, known, found)
+  }
+  if (!row || !isGood(row)) throw refuse()
   const passwordHash = await passwords.hash(password, place)
-  // His tenant may be gone by now, and he with it.
-  if (rowByName(states.directory, name)?.id !== row.id) throw refuse()
   try {
-    await states.askAccount(row.tenant, row.id, { type: 'redeem_code', codeHash, passwordHash })
+    await states.askAtOnce(() => {
+      // The tenant may be gone by now, and the user with it, or the user has other roles.
+      const found = rowByName(states.directory, name)
+      if (found?.id !== row.id || !isGood(found)) throw new Problem('unauthorized')
+      const command: RedeemCode = { type: 'redeem_code', codeHash, passwordHash }
+      return { to: accountAddress(row.tenant, row.id), command }
+    })
   } catch (error) {
     throw error instanceof Problem && error.code === 'unauthorized' ? refuse() : error
   }
   return { name: row.name }
+}
+
+/** Roles as they are in memory: an edit that is not stored yet counts, because it may be stored before the code is used. */
+function mayStillGive(
+  { authors, states }: SignInParts,
+  { createdBy }: AccessCode,
+  { tenant, roles }: UserRow,
+): boolean {
+  if (!createdBy) return true
+  const scope = authors.scopeOf(createdBy.tenant, createdBy.user)
+  if (!isPermitted(scope, 'users', 'create') && !isPermitted(scope, 'users', 'update')) return false
+  return authors.mayGive(createdBy, tenant, grantsOfRoles(states.tenant(tenant), roles))
 }

@@ -93,6 +93,11 @@ export class Links implements SocketRoom<LinkOpening> {
     return this.#links.size
   }
 
+  /** Of the links that were opened with credentials. */
+  linkCountOf(tenant: string): number {
+    return this.#openings.countOf(tenant)
+  }
+
   /** Those of links that closed just now included. */
   get deviceCount(): number {
     return this.#owners.size

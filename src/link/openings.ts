@@ -45,6 +45,12 @@ export class Openings {
     return [...(this.#links.get(tenant)?.values() ?? [])].flatMap(listOf)
   }
 
+  countOf(tenant: string): number {
+    let count = 0
+    for (const there of this.#links.get(tenant)?.values() ?? []) count += there instanceof Set ? there.size : 1
+    return count
+  }
+
   all(): Link[] {
     return [...this.#links.keys()].flatMap((tenant) => this.ofTenant(tenant))
   }

@@ -108,6 +108,15 @@ export function enumValueOf(schema: ServiceSchema, propId: number, name: string)
   return Number.isSafeInteger(Number(key)) || key.includes('.') ? Number(key) : key
 }
 
+/** A schema by which values are checked as before, and in which nothing has a name, for callers who may not read it. */
+export function withoutNames(schema: ServiceSchema): ServiceSchema {
+  const properties = Object.entries(schema.properties).map(([key, { enum: _, ...property }]) => [
+    key,
+    { ...property, name: key },
+  ])
+  return { ...schema, properties: Object.fromEntries(properties) }
+}
+
 /** Schemas are never changed in place, so what was found in one stays true as long as it lives. */
 const propIdsKnown = new WeakMap<ServiceSchema, ReadonlyMap<string, number>>()
 

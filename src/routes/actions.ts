@@ -13,7 +13,7 @@ import { propIdOfName } from '#model/service-schema'
 import { shownAction } from '#routes/action-devices'
 import type { RouteContext } from '#routes/context'
 import { lookAtTenant } from '#routes/looking'
-import { boundWithin } from '#routes/sight'
+import { boundWithin, schemasFor } from '#routes/sight'
 import { type Binding, bind, type Call, type Reply } from '#server/call'
 
 /** Who asks many devices to change, and hears what became of it. Contract 3.6. */
@@ -40,18 +40,15 @@ async function create(context: RouteContext, call: Call<unknown, unknown, Action
 }
 
 /** As named and as grouped now. @throws Problem `not_found`, `property_unknown` */
-function devicesMeant(
-  caller: Caller,
-  { groups, schemas }: TenantState,
-  body: ActionBody,
-): readonly (readonly string[])[] {
+function devicesMeant(caller: Caller, tenant: TenantState, body: ActionBody): readonly (readonly string[])[] {
+  const { groups } = tenant
   const { serviceIdentifier, devices = [] } = body
   const members = (body.groups ?? []).map((id) => {
     const group = groups.get(id)
     if (!group || !mayName(caller, group.devices, serviceIdentifier)) throw new Problem('not_found')
     return group.devices
   })
-  const schema = schemas.get(serviceIdentifier)
+  const schema = schemasFor(caller, tenant).get(serviceIdentifier)
   for (const text of Object.keys(body.updates)) {
     const key = readKey(text)
     if ('name' in key && (!schema || propIdOfName(schema, key.name) === undefined)) {

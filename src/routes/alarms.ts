@@ -1,10 +1,11 @@
+import { isDeepStrictEqual } from 'node:util'
 import { tenantAddress } from '#actors/tenant/address'
 import type { DeleteAlarm, PutAlarm } from '#actors/tenant/commands'
 import * as api from '#api/alarms'
 import type { Caller } from '#iam/caller'
 import { type AlarmBody, alarmEntryOf, type StoredAlarm } from '#model/alarm'
 import { Problem } from '#model/problem'
-import type { Action } from '#model/scope'
+import { type Action, servicesWithin } from '#model/scope'
 import { seeded } from '#model/seeded'
 import { madeId } from '#model/server-made-id'
 import { statusList } from '#routes/alarm-status'
@@ -12,7 +13,8 @@ import type { RouteContext } from '#routes/context'
 import { mustMatch, thingReply } from '#routes/entity-tag'
 import { thingsReply } from '#routes/list-reply'
 import { lookAtTenant } from '#routes/looking'
-import { isSeen, membersIn, mustBindAll } from '#routes/sight'
+import { authorOf, changedReply, isSeen, membersIn, mustBindAll } from '#routes/sight'
+import { unknownNamesIn } from '#rules/property-name'
 import { type Binding, bind } from '#server/call'
 
 /** Who answers for alarms. Contract 5.1, 5.3. */
@@ -32,9 +34,10 @@ export function alarmRoutes(context: RouteContext): Binding[] {
 
     bind(api.createAlarm, async ({ caller, body, bodyBytes, seed }) => {
       mustBind(context, caller, 'create', body)
+      mustReadNames(caller, body)
       const id = madeId(seeded(seed))
       context.streamShare.take(caller, bodyBytes.byteLength)
-      const put: PutAlarm = { type: 'put_alarm', id, isNew: true, body, author: caller.user }
+      const put: PutAlarm = { type: 'put_alarm', id, isNew: true, body, ...authorOf(caller, 'alarms') }
       const stored = await system.ask(tenantAddress(caller.tenant), put, bodyBytes.byteLength)
       const headers = { Location: `/api/v1/alarms/${id}` }
       return { status: 201, headers, json: alarmEntryOf(id, stored as StoredAlarm) }
@@ -51,11 +54,13 @@ export function alarmRoutes(context: RouteContext): Binding[] {
       const { alarmId: id } = call.parameters
       const before = alarmThere(context, caller, 'update', id)
       mustBind(context, caller, 'update', body)
+      if (!isDeepStrictEqual(body.condition, before.condition)) mustReadNames(caller, body)
       mustMatch(call, textOf(id, before))
       context.streamShare.take(caller, bodyBytes.byteLength)
       const put: PutAlarm = { type: 'put_alarm', id, isNew: false, body, author: caller.user }
       const stored = await system.ask(tenantAddress(caller.tenant), put, bodyBytes.byteLength)
-      return { status: 200, json: alarmEntryOf(id, stored as StoredAlarm) }
+      const mayRead = isThere(context, caller, 'read', stored as StoredAlarm)
+      return changedReply(mayRead, alarmEntryOf(id, stored as StoredAlarm), 'resourceIdentifier')
     }),
 
     bind(api.deleteAlarm, async (call) => {
@@ -70,10 +75,20 @@ export function alarmRoutes(context: RouteContext): Binding[] {
 
 /** @throws Problem `not_found`, also for one that is not all within his reach */
 function alarmThere(context: RouteContext, caller: Caller, action: Action, id: string): StoredAlarm {
-  const tenant = lookAtTenant(context, caller.tenant)
-  const alarm = tenant.alarms.get(id)
-  if (!alarm || !isSeen(caller.scope, 'alarms', action, alarm, membersIn(tenant))) throw new Problem('not_found')
+  const alarm = lookAtTenant(context, caller.tenant).alarms.get(id)
+  if (!alarm || !isThere(context, caller, action, alarm)) throw new Problem('not_found')
   return alarm
+}
+
+function isThere(context: RouteContext, { tenant, scope }: Caller, action: Action, alarm: StoredAlarm): boolean {
+  return isSeen(scope, 'alarms', action, alarm, membersIn(lookAtTenant(context, tenant)))
+}
+
+/** A condition must not reveal whether a schema has a name. @throws Problem `invalid`, whether there is a schema or not */
+function mustReadNames({ scope }: Caller, { serviceIdentifier, condition }: AlarmBody): void {
+  if (servicesWithin(scope, 'schemas', 'read')(serviceIdentifier)) return
+  const details = unknownNamesIn(condition, undefined, 'condition')
+  if (details.length > 0) throw new Problem('invalid', undefined, { details })
 }
 
 /** @throws Problem `not_found` */

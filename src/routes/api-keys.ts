@@ -1,30 +1,41 @@
 import { tenantAddress } from '#actors/tenant/address'
 import type { AddApiKey, DeleteKey } from '#actors/tenant/commands'
+import { grantsOfRoles } from '#actors/tenant/roles'
 import type { StoredApiKey } from '#actors/tenant/state'
 import * as api from '#api/api-keys'
+import type { Caller } from '#iam/caller'
 import { apiKeyText, hashOf, newSecret } from '#iam/secret-text'
+import type { Identity } from '#identity/identity'
+import { idOfCrn } from '#model/crn'
 import { Problem } from '#model/problem'
 import { madeId } from '#model/server-made-id'
 import type { RouteContext } from '#routes/context'
-import { grantsOfRoles, mayGive, mustCover } from '#routes/held-roles'
+import { mayGive, mustCover } from '#routes/held-roles'
 import { expiryIn, keysThere, shownKey } from '#routes/listed-keys'
 import { lookAtTenant } from '#routes/looking'
+import { authorOf } from '#routes/sight'
 import { textReply } from '#routes/streamed'
 import { bindForTenant, locationOf } from '#routes/target-tenant'
 import type { Binding } from '#server/call'
 
 /** Who answers for API keys: each acts as a user, so nobody may make or end one that may more than he. Contract 2. */
-export function apiKeyRoutes(context: RouteContext): Binding[] {
+export function apiKeyRoutes(context: RouteContext, { isGiven }: Pick<Identity, 'isGiven'>): Binding[] {
   const { system, world } = context
   return [
     bindForTenant(context, api.listApiKeys, (_, tenant) => {
       const keys = keysThere<StoredApiKey>(context, tenant, 'api_key')
-      return textReply(context, JSON.stringify(keys.map(([id, key]) => ({ ...shownKey(id, key), roles: key.roles }))))
+      const entries = keys.map(([id, key]) => {
+        const { roles, createdBy } = key
+        const isSuspended = !isGiven(tenant, key)
+        return { ...shownKey(id, key), roles, ...(createdBy && { createdBy: createdBy.user }), isSuspended }
+      })
+      return textReply(context, JSON.stringify(entries))
     }),
 
     bindForTenant(context, api.createApiKey, async ({ caller, query, body }, tenant) => {
       const { name, roles, expiresIn } = body
       mayGive(context, caller, tenant, roles)
+      mustEndWithPerson(context, caller)
       const id = madeId((bytes) => world.random(bytes))
       const key = apiKeyText(
         tenant,
@@ -32,7 +43,9 @@ export function apiKeyRoutes(context: RouteContext): Binding[] {
         newSecret((bytes) => world.random(bytes)),
       )
       const expiresAt = expiryIn(context, expiresIn)
-      const add: AddApiKey = { type: 'add_api_key', id, name, roles, hash: hashOf(key), expiresAt }
+      const { isNarrow } = authorOf(caller, 'users')
+      const createdBy = { tenant: caller.tenant, user: caller.user }
+      const add: AddApiKey = { type: 'add_api_key', id, name, roles, hash: hashOf(key), expiresAt, createdBy, isNarrow }
       await system.ask(tenantAddress(tenant), add)
       const headers = { Location: locationOf(`/iam/api-keys/${id}`, query), 'Cache-Control': 'no-store' }
       return { status: 201, headers, json: { id, key } }
@@ -47,4 +60,11 @@ export function apiKeyRoutes(context: RouteContext): Binding[] {
       return { status: 204 }
     }),
   ]
+}
+
+/** Each use of a key asks for its maker's rights, and so on up to a person: that has to end soon. @throws Problem `conflict` */
+function mustEndWithPerson(context: RouteContext, { session }: Caller): void {
+  const key = session?.kind === 'api_key' ? lookAtTenant(context, session.tenant).apiKeys.get(session.id) : undefined
+  if (idOfCrn(key?.createdBy?.user ?? '', 'key') === undefined) return
+  throw new Problem('conflict', 'an API key that was made by an API key makes no further ones')
 }

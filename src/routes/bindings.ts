@@ -107,7 +107,7 @@ function signedInBindings(context: RouteContext, identity: Identity): Binding[] 
     ...userRoutes(context),
     ...roleRoutes(context),
     ...tenantRoutes(context),
-    ...apiKeyRoutes(context),
+    ...apiKeyRoutes(context, identity),
     ...provisioningKeyRoutes(context),
     ...signUpRoutes(logins),
     ...basicTokenRoutes(logins),

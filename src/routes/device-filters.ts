@@ -5,6 +5,7 @@ import type { Condition } from '#model/condition'
 import { devicesWithin } from '#model/scope'
 import type { RouteContext } from '#routes/context'
 import { lookAtDevice, lookAtTenant } from '#routes/looking'
+import { schemasFor } from '#routes/sight'
 import type { StateText } from '#routes/state-text'
 import { compileFilter, type DeviceFilter, type FilterSource, onlyNamed } from '#rules/device-filter'
 
@@ -28,13 +29,14 @@ export class DeviceFilters {
 /** Looks for devices: as one is now, or undefined where there is none, or the filter does not find it. Does not wake it. */
 export function deviceFinder(
   context: RouteContext,
-  { tenant, scope }: Caller,
+  caller: Caller,
   { mayRead }: StateText,
   filter: DeviceFilter | undefined,
 ): (device: string) => DeviceState | undefined {
+  const { tenant, scope } = caller
   if (!filter) return (device) => lookAtDevice(context, tenant, device)
   const source: FilterSource = {
-    tenant: lookAtTenant(context, tenant),
+    tenant: { schemas: schemasFor(caller, lookAtTenant(context, tenant)) },
     mayReadService: mayRead,
     mayReadMeta: devicesWithin(scope, 'meta', 'read'),
   }

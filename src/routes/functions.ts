@@ -21,7 +21,7 @@ import { mustMatch, thingReply } from '#routes/entity-tag'
 import { tryFunction } from '#routes/function-test'
 import { thingsReply } from '#routes/list-reply'
 import { lookAtTenant } from '#routes/looking'
-import { isSeen, membersIn, mustBindAll } from '#routes/sight'
+import { authorOf, changedReply, isSeen, membersIn, mustBindAll } from '#routes/sight'
 import { type Binding, bind } from '#server/call'
 
 /** Who answers for functions. Contract 5.1, 5.4. */
@@ -41,7 +41,7 @@ export function functionRoutes(context: RouteContext): Binding[] {
       mustBind(context, caller, 'create', body)
       mustSeeAlarms(context, caller, body.graph)
       const id = madeId(seeded(seed))
-      const put: PutFunction = { type: 'put_function', id, isNew: true, body, author: caller.user }
+      const put: PutFunction = { type: 'put_function', id, isNew: true, body, ...authorOf(caller, resource) }
       const stored = await system.ask(tenantAddress(caller.tenant), put, bodyBytes.byteLength)
       const headers = { Location: `/api/v1/functions/${id}` }
       return { status: 201, headers, json: functionEntryOf(id, stored as StoredFunction) }
@@ -64,7 +64,8 @@ export function functionRoutes(context: RouteContext): Binding[] {
       mustMatch(call, textOf(id, before))
       const put: PutFunction = { type: 'put_function', id, isNew: false, body, author: caller.user }
       const stored = await system.ask(tenantAddress(caller.tenant), put, bodyBytes.byteLength)
-      return { status: 200, json: functionEntryOf(id, stored as StoredFunction) }
+      const mayRead = isThere(context, caller, 'read', stored as StoredFunction)
+      return changedReply(mayRead, functionEntryOf(id, stored as StoredFunction), 'resourceIdentifier')
     }),
 
     bind(api.deleteFunction, async (call) => {
@@ -85,10 +86,13 @@ const resource = 'functions'
 
 /** @throws Problem `not_found`, also for one that is not all within his reach */
 function functionThere(context: RouteContext, caller: Caller, action: Action, id: string): StoredFunction {
-  const tenant = lookAtTenant(context, caller.tenant)
-  const stored = tenant.functions.get(id)
-  if (!stored || !isSeen(caller.scope, resource, action, stored, membersIn(tenant))) throw new Problem('not_found')
+  const stored = lookAtTenant(context, caller.tenant).functions.get(id)
+  if (!stored || !isThere(context, caller, action, stored)) throw new Problem('not_found')
   return stored
+}
+
+function isThere(context: RouteContext, { tenant, scope }: Caller, action: Action, stored: StoredFunction): boolean {
+  return isSeen(scope, resource, action, stored, membersIn(lookAtTenant(context, tenant)))
 }
 
 /** Also the services whose values it tells must be his to read. @throws Problem `not_found` */

@@ -11,7 +11,7 @@ import type { RouteContext } from '#routes/context'
 import { mustMatch, thingReply } from '#routes/entity-tag'
 import { thingsReply } from '#routes/list-reply'
 import { lookAtTenant } from '#routes/looking'
-import { boundWithin, mayBind } from '#routes/sight'
+import { authorOf, boundWithin, changedReply, mayBind } from '#routes/sight'
 import { type Binding, bind } from '#server/call'
 
 /** Who answers for groups. Contract 5.1. */
@@ -28,7 +28,7 @@ export function groupRoutes(context: RouteContext): Binding[] {
     bind(api.createGroup, async ({ caller, body, bodyBytes, seed }) => {
       mustBind(caller, 'create', body.devices)
       const id = madeId(seeded(seed))
-      const put: PutGroup = { type: 'put_group', id, isNew: true, body, author: caller.user }
+      const put: PutGroup = { type: 'put_group', id, isNew: true, body, ...authorOf(caller, resource) }
       const stored = await system.ask(tenantAddress(caller.tenant), put, bodyBytes.byteLength)
       const headers = { Location: `/api/v1/groups/${id}` }
       return { status: 201, headers, json: groupEntryOf(id, stored as StoredGroup) }
@@ -49,7 +49,8 @@ export function groupRoutes(context: RouteContext): Binding[] {
       mustMatch(call, textOf(id, before))
       const put: PutGroup = { type: 'put_group', id, isNew: false, body, author: caller.user }
       const stored = await system.ask(tenantAddress(caller.tenant), put, bodyBytes.byteLength)
-      return { status: 200, json: groupEntryOf(id, stored as StoredGroup) }
+      const mayRead = isSeen(caller, 'read', stored as StoredGroup)
+      return changedReply(mayRead, groupEntryOf(id, stored as StoredGroup), 'resourceIdentifier')
     }),
 
     bind(api.deleteGroup, async (call) => {

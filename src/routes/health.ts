@@ -1,6 +1,8 @@
 import { statfs } from 'node:fs/promises'
 import { cpus, freemem, totalmem, uptime } from 'node:os'
 import { challengeHeader, type HealthStatus, isChallenge, proofHeader, readHealth, readHealthStatus } from '#api/health'
+import type { Caller } from '#iam/caller'
+import { isPermitted } from '#model/scope'
 import type { RouteContext } from '#routes/context'
 import { lookAtTenant } from '#routes/looking'
 import { type Binding, bind } from '#server/call'
@@ -21,21 +23,20 @@ export function healthRoutes(context: RouteContext, options: HealthOptions): Bin
       const headers = isChallenge(challenge) ? { [proofHeader]: options.proofOf(challenge) } : {}
       return { status: 200, headers, json: { status: 'ok' } }
     }),
-    bind(readHealthStatus, async ({ caller }) => ({
-      status: 200,
-      json: await status(context, options, caller.tenant, cpu),
-    })),
+    bind(readHealthStatus, async ({ caller }) => ({ status: 200, json: await status(context, options, caller, cpu) })),
   ]
 }
 
 async function status(
   { system, links, hub, reader, ...context }: RouteContext,
   { dataDirectory, databaseStatus }: HealthOptions,
-  tenant: string,
+  { tenant, scope }: Caller,
   cpu: CpuUsage,
 ): Promise<HealthStatus> {
   const disk = await statfs(dataDirectory)
   const { counters } = lookAtTenant({ system, links, hub, reader, ...context }, tenant)
+  // Connections of other tenants are for callers who manage tenants.
+  const isOfAll = isPermitted(scope, 'tenants', 'read')
   return {
     cpu: cpu.sinceLast(),
     memory: {
@@ -51,8 +52,8 @@ async function status(
     },
     uptime: { systemUptimeSeconds: uptime(), processUptimeSeconds: process.uptime() },
     database: { status: databaseStatus() },
-    links: links.linkCount,
-    sockets: hub.socketCount,
+    links: isOfAll ? links.linkCount : links.linkCountOf(tenant),
+    sockets: hub.socketCount(isOfAll ? undefined : tenant),
     devices: counters.devices,
     stream: {
       epoch: reader.epoch,

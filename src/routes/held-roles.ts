@@ -1,21 +1,10 @@
-import type { TenantState } from '#actors/tenant/state'
+import { grantsOfRole, grantsOfRoles } from '#actors/tenant/roles'
 import type { Caller } from '#iam/caller'
 import { covers } from '#model/covers'
 import { Problem } from '#model/problem'
-import { builtInRoles, isBuiltIn } from '#model/role'
 import type { Grant } from '#model/scope'
 import type { RouteContext } from '#routes/context'
 import { lookAtTenant } from '#routes/looking'
-
-/** What a role of a tenant allows; undefined when there is none. */
-export function grantsOfRole({ roles }: Pick<TenantState, 'roles'>, role: string): readonly Grant[] | undefined {
-  return isBuiltIn(role) ? builtInRoles[role] : roles.get(role)?.grants
-}
-
-/** What whoever holds these roles may do. */
-export function grantsOfRoles(state: Pick<TenantState, 'roles'>, roles: readonly string[]): readonly Grant[] {
-  return roles.flatMap((role) => grantsOfRole(state, role) ?? [])
-}
 
 /**
  * Whether somebody, or a key, may be given these roles.

@@ -2,7 +2,7 @@ import { deviceAddress } from '#actors/device/device'
 import type { DeviceState } from '#actors/device/state'
 import { connectsSince } from '#actors/device/status'
 import * as api from '#api/meta'
-import { devicesWithin } from '#model/scope'
+import { devicesWithin, reachesDevice } from '#model/scope'
 import type { RouteContext } from '#routes/context'
 import { deviceNames } from '#routes/devices'
 import { listReply } from '#routes/list-reply'
@@ -46,7 +46,9 @@ export function metaRoutes(context: RouteContext): Binding[] {
         { type: 'patch_meta', patch },
         bodyBytes.byteLength,
       )
-      return textReply(context, text(deviceThere(context, caller.tenant, deviceIdentifier), 1))
+      const state = deviceThere(context, caller.tenant, deviceIdentifier)
+      const mayRead = reachesDevice(caller.scope, 'meta', 'read', deviceIdentifier)
+      return textReply(context, mayRead ? text(state, 1) : JSON.stringify({ deviceIdentifier }))
     }),
 
     bind(api.deleteMetaKey, async ({ caller, parameters: { deviceIdentifier, key } }) => {

@@ -29,21 +29,28 @@ export function askProject(
   return system.ask(projectAddress(tenant, project), command, bytes)
 }
 
-/** @throws Problem `conflict` where this would be one project too many for the tenant */
-export async function mustHaveRoom(context: RouteContext, tenant: string, project: string): Promise<void> {
+/** Projects behind which only a caller who reaches all devices begins another one: others could fill them all with pins. */
+const narrowProjectsMax = projectsMax / 2
+
+/** @throws Problem `conflict` where this would be one project too many for the tenant, or for the caller */
+export async function mustHaveRoom(context: RouteContext, { tenant, scope }: Caller, project: string): Promise<void> {
   if (thingsOf(lookAtProject(context, tenant, project)) > 0) return
+  const isNarrow = !reachesEvery(scope, 'updates', 'create', '*')
+  const max = isNarrow ? narrowProjectsMax : projectsMax
   const pages = context.listing.entries(projectIndex, tenant)
   try {
     let count = 0
-    while (count < projectsMax) {
-      const names = await pages.next(projectsMax - count)
+    while (count < max) {
+      const names = await pages.next(max - count)
       if (names.length === 0) return
       count += names.length
     }
   } finally {
     await pages.close()
   }
-  throw new Problem('conflict', `a tenant has at most ${projectsMax} projects`)
+  const most = `a tenant has at most ${projectsMax} projects`
+  const why = `${most}, and a user who does not reach all devices begins none once there are ${narrowProjectsMax}`
+  throw new Problem('conflict', isNarrow ? why : most)
 }
 
 /**

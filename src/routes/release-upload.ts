@@ -23,7 +23,7 @@ export async function upload(context: RouteContext, call: UploadCall, key: Relea
   const { project } = call.parameters
   if (!body) throw new Error('an upload comes without its stream')
   mustBePlain(call)
-  await mustHaveRoom(context, tenant, project)
+  await mustHaveRoom(context, caller, project)
   const before = releaseOf(context, tenant, project, key)
   mayUpload(caller, before)
   const range = rangeOf(call)

@@ -1,6 +1,7 @@
 import { isRoleUsed } from '#actors/directory/queries'
 import { tenantAddress } from '#actors/tenant/address'
 import type { DeleteRole, PutRole } from '#actors/tenant/commands'
+import { grantsOfRole } from '#actors/tenant/roles'
 import * as api from '#api/roles'
 import { formatCrn } from '#model/crn'
 import { Problem } from '#model/problem'
@@ -8,8 +9,9 @@ import { builtInRoles, isBuiltIn, type RoleEntry } from '#model/role'
 import type { Grant } from '#model/scope'
 import type { RouteContext } from '#routes/context'
 import { mustMatch, thingReply } from '#routes/entity-tag'
-import { grantsOfRole, mustCover } from '#routes/held-roles'
+import { mustCover } from '#routes/held-roles'
 import { lookAtDirectory, lookAtTenant } from '#routes/looking'
+import { authorOf } from '#routes/sight'
 import { textReply } from '#routes/streamed'
 import { bindForTenant } from '#routes/target-tenant'
 import type { Binding } from '#server/call'
@@ -40,7 +42,7 @@ export function roleRoutes(context: RouteContext): Binding[] {
       mayPut(caller, 'roles', before !== undefined)
       mustCover(caller, [...(before ?? []), ...grants])
       mustMatch(call, before && textOf(tenant, role, before))
-      const put: PutRole = { type: 'put_role', role, grants }
+      const put: PutRole = { type: 'put_role', role, grants, ...authorOf(caller, 'roles') }
       await system.ask(tenantAddress(tenant), put, bodyBytes.byteLength)
       return { status: 200, json: entryOf(tenant, role, grants) }
     }),

@@ -5,14 +5,14 @@ import type { Caller } from '#iam/caller'
 import { meantDevices } from '#model/bound'
 import { Problem } from '#model/problem'
 import { type RolloutBody, type RolloutEntry, rolloutEntryOf, type StoredRollout } from '#model/rollout'
-import type { Action } from '#model/scope'
+import { type Action, isPermitted } from '#model/scope'
 import { seeded } from '#model/seeded'
 import { madeId } from '#model/server-made-id'
 import type { RouteContext } from '#routes/context'
 import { embeddedOnly } from '#routes/embedded-only'
 import { lookAtTenant } from '#routes/looking'
 import { askProject, lookAtProject, mustHaveRoom, mustReachAll } from '#routes/project-there'
-import { boundWithin, membersIn } from '#routes/sight'
+import { boundWithin, changedReply, membersIn } from '#routes/sight'
 import { textReply } from '#routes/streamed'
 import { type Binding, bind, type Reply } from '#server/call'
 import { mayPut } from '#server/permit'
@@ -22,8 +22,7 @@ import { nextTime } from '#updates/cron'
 export function rolloutRoutes(context: RouteContext): Binding[] {
   const shift = async (caller: Caller, project: string, type: 'pause' | 'resume'): Promise<Reply> => {
     mustReach(context, caller, 'update', rolloutThere(context, caller, project).rollout.body)
-    const said = await askProject(context, caller.tenant, project, { type, author: caller.user })
-    return { status: 200, json: entryOf(said as RolloutAnswer) }
+    return shown(caller, await askProject(context, caller.tenant, project, { type, author: caller.user }))
   }
   return embeddedOnly(context, [
     bind(api.readRollout, ({ caller, parameters: { project } }) => {
@@ -32,7 +31,7 @@ export function rolloutRoutes(context: RouteContext): Binding[] {
     }),
 
     bind(api.putRollout, async ({ caller, parameters: { project }, body, bodyBytes, seed }) => {
-      await mustHaveRoom(context, caller.tenant, project)
+      await mustHaveRoom(context, caller, project)
       const { rollout } = lookAtProject(context, caller.tenant, project)
       mayPut(caller, 'updates', rollout !== undefined)
       // The one that is there, too: who may not touch it does not put another in its place.
@@ -42,8 +41,7 @@ export function rolloutRoutes(context: RouteContext): Binding[] {
       mustOpen(context, body)
       const id = madeId(seeded(seed))
       const put = { type: 'put_rollout', body, id, author: caller.user } as const
-      const said = await askProject(context, caller.tenant, project, put, bodyBytes.byteLength)
-      return { status: 200, json: entryOf(said as RolloutAnswer) }
+      return shown(caller, await askProject(context, caller.tenant, project, put, bodyBytes.byteLength))
     }),
 
     bind(api.deleteRollout, async ({ caller, parameters: { project } }) => {
@@ -64,6 +62,11 @@ function rolloutThere(context: RouteContext, { tenant }: Caller, project: string
   const state = lookAtProject(context, tenant, project)
   if (!state.rollout) throw new Problem('not_found')
   return state as WithRollout
+}
+
+/** Its state alone to a caller who may not read it: that is what the request made of it. */
+function shown({ scope }: Caller, answer: unknown): Reply {
+  return changedReply(isPermitted(scope, 'updates', 'read'), entryOf(answer as RolloutAnswer), 'state')
 }
 
 function entryOf({ rollout, counts }: Pick<RolloutAnswer, 'rollout' | 'counts'>): RolloutEntry {

@@ -1,7 +1,9 @@
 import type { TenantState } from '#actors/tenant/state'
+import type { Caller } from '#iam/caller'
 import { type Bound, type MeantDevices, type MembersOf, meantLists } from '#model/bound'
 import { Problem } from '#model/problem'
-import { type Action, type Resource, reachesEvery, type Scope } from '#model/scope'
+import { type Action, type Resource, reachesEvery, type Scope, servicesWithin } from '#model/scope'
+import type { Reply } from '#server/call'
 
 /**
  * Who sees, makes and edits what is bound to devices. What somebody does not, is to him as if it were not there, also where
@@ -53,6 +55,31 @@ function allOf(bound: Bound, membersOf: MembersOf, isSo: (devices: MeantDevices)
   if (isSo('*')) return true
   const lists = meantLists(bound, membersOf)
   return lists !== '*' && lists.every(isSo)
+}
+
+/** Schemas as far as a caller may read them: no name of a property or a value is resolved by any other. */
+export function schemasFor(
+  { scope }: Pick<Caller, 'scope'>,
+  { schemas }: Pick<TenantState, 'schemas'>,
+): Pick<TenantState['schemas'], 'get'> {
+  const mayRead = servicesWithin(scope, 'schemas', 'read')
+  return { get: (service) => (mayRead(service) ? schemas.get(service) : undefined) }
+}
+
+/**
+ * The answer to a change. It is the thing itself for a caller who may read it, and for others what identifies it: a right to
+ * change is no right to read.
+ */
+export function changedReply<Entry extends object>(mayRead: boolean, entry: Entry, name: keyof Entry): Reply {
+  return { status: 200, json: mayRead ? entry : { [name]: entry[name] } }
+}
+
+/** The author of something new, as far as quotas of the tenant go. */
+export function authorOf(
+  { user, scope }: Caller,
+  resource: Resource,
+): { readonly author: string; readonly isNarrow: boolean } {
+  return { author: user, isNarrow: !reachesEvery(scope, resource, 'create', '*') }
 }
 
 /** Who is in the groups of a tenant, at the moment of each question. */

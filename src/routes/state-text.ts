@@ -8,6 +8,7 @@ import { formatPropertyIdHex } from '#model/identifier'
 import { servicesOfDevicesWithin } from '#model/scope'
 import { enumNameOf, nameOfProperty } from '#model/service-schema'
 import type { ShapeProperty } from '#model/shape'
+import { schemasFor } from '#routes/sight'
 
 /** How state is shown. Contract 3.1, 3.2. */
 export interface StateForm {
@@ -34,12 +35,12 @@ export function formOf(
 export class StateText {
   /** Whether the caller may see this service of this device. */
   readonly mayRead: (device: string, service: string) => boolean
-  readonly #tenant: TenantState
+  readonly #schemas: Pick<TenantState['schemas'], 'get'>
   readonly #form: StateForm
 
   constructor(caller: Caller, tenant: TenantState, form: StateForm) {
     this.mayRead = servicesOfDevicesWithin(caller.scope, 'service', 'read')
-    this.#tenant = tenant
+    this.#schemas = schemasFor(caller, tenant)
     this.#form = form
   }
 
@@ -87,7 +88,7 @@ export class StateText {
 
   #namedProperties(service: ServiceState): string {
     const { shape } = service
-    const schema = this.#tenant.schemas.get(shape.serviceIdentifier)
+    const schema = this.#schemas.get(shape.serviceIdentifier)
     const texts: string[] = []
     shape.properties.forEach(({ propId, type }, index) => {
       const state = service.stateOf(index)

@@ -3,12 +3,13 @@ import type { DeleteTemplate, PutTemplate } from '#actors/tenant/commands'
 import * as api from '#api/templates'
 import type { Caller } from '#iam/caller'
 import { Problem } from '#model/problem'
-import { type Action, reachesEvery } from '#model/scope'
+import { type Action, isPermitted, reachesEvery } from '#model/scope'
 import { type StoredTemplate, templateEntryOf } from '#model/template'
 import type { RouteContext } from '#routes/context'
 import { mustMatch, thingReply } from '#routes/entity-tag'
 import { thingsReply } from '#routes/list-reply'
 import { lookAtTenant } from '#routes/looking'
+import { changedReply } from '#routes/sight'
 import { type Binding, bind } from '#server/call'
 import { putAction } from '#server/permit'
 
@@ -41,7 +42,8 @@ export function templateRoutes(context: RouteContext): Binding[] {
         const put: PutTemplate = { type: 'put_template', name, body, author: user }
         return { to: tenantAddress(tenant), command: put, bytes: bodyBytes.byteLength }
       })
-      return { status: 200, json: templateEntryOf(tenant, name, stored as StoredTemplate) }
+      const mayRead = isPermitted(caller.scope, 'functions', 'read')
+      return changedReply(mayRead, templateEntryOf(tenant, name, stored as StoredTemplate), 'resourceIdentifier')
     }),
 
     bind(api.deleteTemplate, async (call) => {

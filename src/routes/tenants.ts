@@ -5,10 +5,12 @@ import type { TenantRow } from '#actors/directory/state'
 import * as api from '#api/tenants'
 import { formatCrn } from '#model/crn'
 import { Problem } from '#model/problem'
+import { isPermitted } from '#model/scope'
 import type { TenantEntry } from '#model/tenant'
 import type { RouteContext } from '#routes/context'
 import { mustMatch, thingReply } from '#routes/entity-tag'
 import { lookAtDirectory } from '#routes/looking'
+import { changedReply } from '#routes/sight'
 import { textReply } from '#routes/streamed'
 import { type Binding, bind, type Call } from '#server/call'
 
@@ -52,7 +54,8 @@ export function tenantRoutes(context: RouteContext): Binding[] {
         mustMatch(call, textOf(tenantThere(call)))
         return { to: directoryAddress, command: update }
       })
-      return { status: 200, json: entryOf(row as TenantRow) }
+      const mayRead = isPermitted(call.caller.scope, 'tenants', 'read')
+      return changedReply(mayRead, entryOf(row as TenantRow), 'resourceIdentifier')
     }),
 
     // What was in it goes in the background, from the moment on in which this is stored.

@@ -63,7 +63,7 @@ export function updateProjectRoutes(context: RouteContext): Binding[] {
     ),
 
     bind(api.putPin, async ({ caller, parameters: { project, deviceIdentifier: device }, body, bodyBytes }) => {
-      await mustHaveRoom(context, caller.tenant, project)
+      await mustHaveRoom(context, caller, project)
       mayPutPin(context, caller, project, device)
       const { firmware } = body
       await askProject(context, caller.tenant, project, { type: 'put_pin', device, firmware }, bodyBytes.byteLength)

@@ -4,18 +4,21 @@ import { directoryAddress } from '#actors/directory/address'
 import type { AddUser, RemoveUser, UpdateUser } from '#actors/directory/commands'
 import { rowByName, rowsAfter } from '#actors/directory/queries'
 import type { UserRow } from '#actors/directory/state'
+import { grantsOfRoles } from '#actors/tenant/roles'
 import { nameOfCursor } from '#api/query-field'
 import * as api from '#api/users'
 import type { Caller } from '#iam/caller'
 import { hashOf, newCode } from '#iam/secret-text'
 import { formatCrn } from '#model/crn'
+import { isPermitted } from '#model/scope'
 import { madeId } from '#model/server-made-id'
 import type { UserEntry } from '#model/user'
 import type { RouteContext } from '#routes/context'
 import { mustMatch, thingReply } from '#routes/entity-tag'
-import { grantsOfRoles, mayGive, mustCover } from '#routes/held-roles'
+import { mayGive, mustCover } from '#routes/held-roles'
 import { listReply } from '#routes/list-reply'
 import { lookAtDirectory, lookAtTenant, userThere } from '#routes/looking'
+import { changedReply } from '#routes/sight'
 import type { Names } from '#routes/streamed'
 import { bindForTenant, locationOf } from '#routes/target-tenant'
 import type { Binding } from '#server/call'
@@ -30,7 +33,7 @@ export function userRoutes(context: RouteContext): Binding[] {
     bindForTenant(context, api.createUser, async ({ caller, query, body }, tenant) => {
       const { name, email = null, roles, expiresIn = codeLifetimeS } = body
       mayGive(context, caller, tenant, roles)
-      const { text, code } = makeCode(context, expiresIn, false)
+      const { text, code } = makeCode(context, caller, expiresIn, false)
       const user = { id: madeId((bytes) => context.world.random(bytes)), tenant, name, email, roles }
       const row = await system.ask(directoryAddress, { type: 'add_user', user, code } satisfies AddUser)
       const Location = locationOf(`/iam/users/${encodeURIComponent(name)}`, query)
@@ -73,7 +76,9 @@ export function userRoutes(context: RouteContext): Binding[] {
         ...(roles !== undefined && { roles }),
         ...(state !== undefined && { state }),
       } satisfies UpdateUser)
-      return { status: 200, json: entryOf(row as UserRow) }
+      const mayRead = isPermitted(caller.scope, 'users', 'read')
+      const mayReadThere = call.query.tenant === undefined || isPermitted(caller.scope, 'tenants', 'read')
+      return changedReply(mayRead && mayReadThere, entryOf(row as UserRow), 'resourceIdentifier')
     }),
 
     bindForTenant(context, api.deleteUser, async (call, tenant) => {
@@ -85,7 +90,7 @@ export function userRoutes(context: RouteContext): Binding[] {
 
     bindForTenant(context, api.renewUserCode, async ({ caller, parameters, body }, tenant) => {
       const row = userToEdit(context, caller, tenant, parameters.name)
-      const { text, code } = makeCode(context, codeLifetimeS, body?.resetTwoFactor ?? false)
+      const { text, code } = makeCode(context, caller, codeLifetimeS, body?.resetTwoFactor ?? false)
       await system.ask(accountAddress(tenant, row.id), { type: 'invite', code })
       return { status: 200, headers: { 'Cache-Control': 'no-store' }, json: invitationOf(row, text, code) }
     }),
@@ -118,11 +123,13 @@ function userNames(context: RouteContext, tenant: string, after: string, limit =
 
 function makeCode(
   { world }: RouteContext,
+  { tenant, user }: Caller,
   lifetimeS: number,
   resetsFactors: boolean,
 ): { readonly text: string; readonly code: AccessCode } {
   const text = newCode((bytes) => world.random(bytes))
-  return { text, code: { hash: hashOf(text), expiresAt: world.now() + lifetimeS * 1000, resetsFactors } }
+  const createdBy = { tenant, user }
+  return { text, code: { hash: hashOf(text), expiresAt: world.now() + lifetimeS * 1000, resetsFactors, createdBy } }
 }
 
 function invitationOf({ id, name }: UserRow, code: string, { expiresAt }: AccessCode): api.Invitation {

@@ -1,4 +1,6 @@
 import * as api from '#api/writes'
+import { servicesWithin } from '#model/scope'
+import { withoutNames } from '#model/service-schema'
 import type { RouteContext } from '#routes/context'
 import { lookAtTenant } from '#routes/looking'
 import { type Binding, bind, type Call, type Reply } from '#server/call'
@@ -26,7 +28,8 @@ async function write(
   call: Call<WritePath, WriteQuery, Readonly<Record<string, unknown>>>,
 ): Promise<Reply> {
   const { deviceIdentifier: device, serviceIdentifier: service } = call.parameters
-  const { tenant, user, session } = call.caller
+  const { tenant, user, session, scope } = call.caller
+  const schema = lookAtTenant(context, tenant).schemas.get(service)
   const isWaiting = call.query.wait ?? true
   const outcome = await context.links.writes.ask({
     tenant,
@@ -34,7 +37,7 @@ async function write(
     device,
     service,
     values: call.body,
-    schema: lookAtTenant(context, tenant).schemas.get(service),
+    schema: schema && !servicesWithin(scope, 'schemas', 'read')(service) ? withoutNames(schema) : schema,
     id: `w:${Buffer.from(call.seed).toString('base64url')}`,
     isWaiting,
     isRepeated: call.isRepeated,

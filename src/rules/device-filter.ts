@@ -40,7 +40,7 @@ export interface FilteredService {
 
 /** Who asks: what he may not read is not there for him. Else a filter would read it to him, one yes or no at a time. */
 export interface FilterSource {
-  readonly tenant: { readonly schemas: ReadonlyMap<string, ServiceSchema> }
+  readonly tenant: { readonly schemas: Pick<ReadonlyMap<string, ServiceSchema>, 'get'> }
   mayReadService(device: string, service: string): boolean
   mayReadMeta(device: string): boolean
 }

@@ -35,7 +35,11 @@ export function indexIn(shape: Shape, place: PropertyPlace | undefined): number 
 }
 
 /** Of a checked condition: what it names that this schema lacks, each a detail with its place behind `path`. */
-export function unknownNamesIn(condition: Condition, schema: ServiceSchema, path: string): readonly ProblemDetail[] {
+export function unknownNamesIn(
+  condition: Condition,
+  schema: ServiceSchema | undefined,
+  path: string,
+): readonly ProblemDetail[] {
   return variablesIn(condition)
     .filter(({ name }) => readPropertyName(name, schema) === undefined)
     .map((variable) => ({

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { AccountCommand } from '#actors/account/commands'
-import { isGoodCode } from '#actors/account/credentials'
+import { codeOf } from '#actors/account/credentials'
 import { sessionsMax } from '#actors/account/sessions'
 import { ActingAccount, begunSession, code, codeLifetimeMs, credential, hash } from '#test/actors/acting-account'
 import { now, outcomeOf, toldOf } from '#test/actors/acting-actor'
@@ -95,7 +95,7 @@ describe('a code', () => {
     const account = new ActingAccount()
     prepare(account)
     const standing = structuredClone(account.state)
-    expect(isGoodCode(account.state, hash(byte), account.at)).toBe(false)
+    expect(codeOf(account.state, hash(byte), account.at)).toBeUndefined()
     expect(outcomeOf(account.redeem(byte))).toBe(badCode)
     expect(account.state).toEqual(standing)
   })
@@ -105,7 +105,7 @@ describe('a code', () => {
     account.act({ type: 'invite', code: code(1) })
     account.act({ type: 'invite', code: code(2) })
     account.at = now + codeLifetimeMs - 1
-    expect(isGoodCode(account.state, hash(2), account.at)).toBe(true)
+    expect(codeOf(account.state, hash(2), account.at)).toEqual(code(2))
     expect(outcomeOf(account.redeem(2))).toEqual({ version: 1 })
   })
 

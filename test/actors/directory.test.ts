@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { DirectoryCommand, NewUser } from '#actors/directory/commands'
 import { isRoleUsed, rowByName, tenantRow } from '#actors/directory/queries'
 import { putUser } from '#actors/directory/rows'
-import { usersMax } from '#actors/directory/users'
+import { tenantUsersMax, usersMax } from '#actors/directory/users'
 import type { Entry } from '#model/entry'
 import { code, hash } from '#test/actors/acting-account'
 import { now, outcomeOf, toldOf, turnAt } from '#test/actors/acting-actor'
@@ -80,6 +80,21 @@ describe('a user', () => {
     if (last.type !== 'record') throw new Error('the last one is refused')
     for (const change of last.changes ?? []) definition.change?.(state, change)
     expect(outcomeOf(add('more'))).toBe(`conflict: a server has at most ${usersMax} users`)
+  })
+
+  test(`is one of at most ${tenantUsersMax} of a tenant that is not default`, () => {
+    const { definition, state } = directoryWith('other')
+    const blank = { email: null, roles: [], state: 'invited', hasPassword: false, factors: [] } as const
+    for (let index = 0; index < tenantUsersMax; index++) {
+      const [id, name] = [`U${index}`, `u${index}`]
+      putUser(state, id, { ...blank, tenant: 'other', id, name, createdAt: 0, rolesSince: -1, rolesEdit: 0 })
+    }
+    const add = (tenant: string) => {
+      const user = { id: 'MORE', tenant, name: 'more', email: null, roles: [] }
+      return outcomeOf(definition.decide(state, { type: 'add_user', user, code: code(1) }, turnAt()))
+    }
+    expect(add('other')).toBe(`conflict: a tenant has at most ${tenantUsersMax} users`)
+    expect(add('default')).toMatchObject({ name: 'more' })
   })
 
   test('becomes active when his account says so, and keeps what he has later', () => {

@@ -47,6 +47,8 @@ describe('keys', () => {
         createdAt: expect.any(Number),
         expiresAt: expect.any(Number),
         resourceIdentifier: `crn#key:${id}`,
+        createdBy: expect.stringMatching(/^crn#user:/),
+        isSuspended: false,
       })
       expect(list.text).not.toContain(key.split('.')[2])
       const asker = withKey(key)

@@ -53,7 +53,7 @@ describe('a socket that reads', () => {
     reports(1)
     await readAll(stream)
     expect(socket.sent).toHaveLength(1)
-    expect(stream.hub.socketCount).toBe(0)
+    expect(stream.hub.socketCount()).toBe(0)
   })
 
   test('of another tenant hears nothing of this one', async () => {

@@ -220,7 +220,7 @@ describe('a socket that is given another access', () => {
     const socket = stream.connect({ listener: { access: 'a', scope: onlyA } })
     socket.close()
     stream.hub.move(socket, toB)
-    expect(stream.hub.socketCount).toBe(0)
+    expect(stream.hub.socketCount()).toBe(0)
     expect(socket.sent).toEqual([])
   })
 

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { hashOf } from '#iam/secret-text'
+import { formatCrn } from '#model/crn'
 import { IdentityStage, password, place } from '#test/identity/identity-stage'
 
 const wrong = 'unauthorized invalid or expired code'
@@ -60,4 +61,22 @@ test('ten wrong codes of a minute are enough', async () => {
   await stage.invite('ann')
   for (let count = 0; count < 10; count++) await stage.refusal(signUp(stage, 'ann', `guess ${count}`))
   expect(await stage.refusal(signUp(stage, 'ann', 'code of ann'))).toBe('too_many_requests too many attempts')
+})
+
+test('a code is void when its user was raised while the password was hashed', async () => {
+  const stage = await IdentityStage.open()
+  await stage.putRole('manager', [{ permissions: { users: ['*'] }, devices: ['*'], services: ['*'] }])
+  await stage.addUser('meg', { roles: ['manager'] })
+  await stage.invite('ann', { roles: [] })
+  const { tenant, id } = stage.row('ann')
+  const createdBy = { tenant, user: formatCrn({ type: 'user', id: stage.row('meg').id }) }
+  const code = { hash: hashOf('of meg'), expiresAt: stage.world.now() + 1_000, resetsFactors: false, createdBy }
+  await stage.wait(stage.assembly.context.system.ask({ kind: 'account', tenant, id }, { type: 'invite', code }))
+  const signingUp = stage.refusal(signUp(stage, 'ann', 'of meg'))
+  // Decided and not stored yet: it counts all the same.
+  const raised = stage.directory({ type: 'update_user', user: id, roles: ['admin'] })
+  expect(await signingUp).toBe(wrong)
+  await raised
+  await stage.directory({ type: 'update_user', user: id, roles: ['manager'] })
+  expect(await stage.refusal(signUp(stage, 'ann', 'of meg'))).toBeUndefined()
 })

@@ -32,6 +32,7 @@ import { anonymous } from '#iam/anonymous'
 import { hashOf } from '#iam/secret-text'
 import type { UnsubscribeUrls } from '#iam/unsubscribe-urls'
 import type { Identity } from '#identity/identity'
+import { operator } from '#identity/operator'
 import type { ActionBody } from '#model/action'
 import type { AlarmBody } from '#model/alarm'
 import { formatCrn } from '#model/crn'
@@ -330,6 +331,7 @@ export class AccessGround {
         roles: ['viewer'],
         hash,
         expiresAt: null,
+        createdBy: { tenant: defaultTenant, user: operator.user },
       })
     }
     if (!state.provisioningKeys.has(provisioningKey)) {

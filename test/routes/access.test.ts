@@ -151,6 +151,23 @@ const ownRows: Readonly<Record<string, { readonly why: string; readonly row: Row
 const covering =
   /^(createUser|updateUser|deleteUser|renewUserCode|endUserSessions?|putRole|deleteRole|createApiKey|deleteApiKey|(create|update)(Group|Function)|(create|put)Alarm|subscribe)$/
 
+/** Fields that an answer to `update` shows to a caller without `read`: they identify the thing, were sent, or are its outcome. */
+const shownUnread: Readonly<Record<string, readonly string[]>> = {
+  patchMeta: ['deviceIdentifier'],
+  putRole: ['builtIn', 'grants', 'name', 'resourceIdentifier'],
+  putSchema: ['schema', 'serviceIdentifier'],
+  putPin: ['firmware'],
+  // Contract 6.
+  putRelease: ['firmware', 'hardware', 'index', 'sha256', 'size', 'createdAt', 'createdBy'],
+  ...Object.fromEntries(['putRollout', 'pauseRollout', 'resumeRollout'].map((name) => [name, ['state']])),
+  renewUserCode: ['code', 'expiresAt', 'name', 'resourceIdentifier'],
+  rotateDeviceSecret: ['deviceIdentifier', 'secret'],
+  rotateSigningKey: ['createdAt', 'kid'],
+  ...Object.fromEntries(['writeDeviceProperties', 'writeServiceProperties'].map((name) => [name, ['updates']])),
+  createAction: ['id'],
+  triggerUpdate: ['status', 'message'],
+}
+
 /** §7. */
 const emptyWhereUnknown = /^(updateSubscription|unsubscribe)$/
 
@@ -283,6 +300,12 @@ describe.each(entries.map((entry) => [entry.name, entry] as const))('%s', (_, en
         expect(ground.whole('default')).toBe(before)
         if (answer.status < 300 && method === 'GET') expect(answer.text).not.toMatch(/SENSOR-1|"ann"/)
       }
+      const isUnread = caller === 'right' && permissionOf(entry)?.action === 'update'
+      // Of subscriptions there are only one's own.
+      if (isUnread && answer.text !== '' && answer.status < 300 && permissionOf(entry)?.resource !== 'notifications') {
+        const shown = shownUnread[entry.name] ?? ['resourceIdentifier']
+        expect(Object.keys(JSON.parse(answer.text)).filter((field) => !shown.includes(field))).toEqual([])
+      }
       if (caller === 'other service' && typeof outcome !== 'number') {
         // An alarm and a function name their services to whoever reaches their devices.
         const isNarrowed = permissionOf(entry)?.within !== 'tenant' && !/^list(Alarms|Functions)$/.test(entry.name)
@@ -290,6 +313,18 @@ describe.each(entries.map((entry) => [entry.name, entry] as const))('%s', (_, en
       }
     },
   )
+})
+
+/** Connections of other tenants are for callers who manage tenants. Contract 8. */
+test.each<[string, Asker, readonly Grant[], number]>([
+  ['another tenant', 'olaf', [], 0],
+  ['the tenant itself', 'eve', [give(['health'], ['read'])], 1],
+  ['who manages tenants', 'eve', [give(['health', 'tenants'], ['read'])], 1],
+])('/health/status counts what is connected for %s', async (_, asker, grants, links) => {
+  await ground.restore(grants)
+  await ground.link()
+  const { status, text } = await ground.call(asker, 'GET', '/health/status')
+  expect([status, JSON.parse(text).links]).toEqual([200, links])
 })
 
 test('no row stands for a route that is not there', () => {

@@ -71,7 +71,7 @@ test('made, read, edited and deleted', async () => {
   const read = await door.call('root', 'GET', `/functions/${id}`)
   expect([read.status, read.text]).toEqual([200, made.text])
 
-  door.give('eve', [everywhere({ functions: ['update'], service: ['read'] })])
+  door.give('eve', [everywhere({ functions: ['read', 'update'], service: ['read'] })])
   const change = { enabled: false, binding: {} }
   const patched = await door.call('eve', 'PATCH', `/functions/${id}`, change)
   expect([patched.status, patched.json]).toEqual([200, { ...whole, ...change, updatedBy: userOf('eve') }])

@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { emptyProject } from '#actors/project/state'
+import { anonymous } from '#iam/anonymous'
 import { projectsMax } from '#model/release'
+import { scopeOf } from '#model/scope'
 import type { RouteContext } from '#routes/context'
 import { mustHaveRoom } from '#routes/project-there'
 
@@ -18,11 +20,18 @@ function contextOf(projects: number, pageMax: number): RouteContext {
 
 describe.each([1, 32, projectsMax])('with pages of %i', (pageMax) => {
   test.each([0, 1, projectsMax - 1])('a tenant with %i projects has room for another', async (projects) => {
-    await expect(mustHaveRoom(contextOf(projects, pageMax), 'default', 'new')).resolves.toBeUndefined()
+    await expect(mustHaveRoom(contextOf(projects, pageMax), anonymous, 'new')).resolves.toBeUndefined()
+  })
+
+  test('of the last half none is begun by a caller who does not reach all devices', async () => {
+    const narrow = { ...anonymous, scope: scopeOf([{ permissions: { '*': ['*'] }, devices: ['A'], services: ['*'] }]) }
+    const half = projectsMax / 2
+    await expect(mustHaveRoom(contextOf(half - 1, pageMax), narrow, 'new')).resolves.toBeUndefined()
+    await expect(mustHaveRoom(contextOf(half, pageMax), narrow, 'new')).rejects.toMatchObject({ code: 'conflict' })
   })
 
   test.each([projectsMax, projectsMax + 1])('one with %i has not', async (projects) => {
-    await expect(mustHaveRoom(contextOf(projects, pageMax), 'default', 'new')).rejects.toMatchObject({
+    await expect(mustHaveRoom(contextOf(projects, pageMax), anonymous, 'new')).rejects.toMatchObject({
       code: 'conflict',
     })
   })

@@ -39,7 +39,7 @@ test('made, read, listed, changed and deleted', async () => {
   const next = /^<\/api\/v1([^>]+)>/.exec(page.headers.get('link') ?? '')?.[1] ?? ''
   expect((await door.call('root', 'GET', next)).json).toEqual([whole])
 
-  door.give('eve', [everywhere({ functions: ['update'] })])
+  door.give('eve', [everywhere({ functions: ['read', 'update'] })])
   const change = { locales: { en: { subject: 'X', text: 'Y' } } }
   const changed = await door.call('eve', 'PUT', '/templates/words', change)
   expect(changed.json).toEqual({ ...whole, ...change, updatedBy: userOf('eve') })

@@ -1,5 +1,5 @@
 import type { DeviceEntry } from '#bench/dashboard/fold'
-import type { Grant } from '#model/scope'
+import { actions, type Grant } from '#model/scope'
 
 /** §6.2 and contract 4.8 once more, written as plainly as can be: what the server answers and tells is held against this. */
 
@@ -90,6 +90,24 @@ export function mayDo(
 /** Of what lies on no device. */
 export function mayDoAnywhere(grants: readonly Grant[], resource: string, action: string): boolean {
   return grants.some((grant) => gives(grant, resource, action))
+}
+
+/** Whether one list of grants allows all that another one allows, on each resource, action, device and service by itself. */
+export function givesAll(mine: readonly Grant[], theirs: readonly Grant[]): boolean {
+  return theirs.every(({ permissions, devices, services }) =>
+    Object.entries(permissions).every(([resource, given = []]) =>
+      actions
+        .filter((action) => given.includes(action) || given.includes('*'))
+        .every((action) =>
+          devices.every((device) => services.every((service) => isGiven(resource, action, device, service))),
+        ),
+    ),
+  )
+  function isGiven(resource: string, action: string, device: string, service: string): boolean {
+    return mine.some(
+      (grant) => gives(grant, resource, action) && lists(grant.devices, device) && lists(grant.services, service),
+    )
+  }
 }
 
 function givesRead(grant: Grant, resource: string): boolean {

@@ -151,7 +151,8 @@ export class SimulatedAlarms {
     const now = new Map(listed.map((entry) => [idIn(entry.resourceIdentifier), entry]))
     for (const [id, register] of kept) {
       const entry = now.get(id)
-      if (register.certain === null && entry && this.#askedAgain.has(entry.name)) kept.delete(id)
+      const mayBeGone = register.since(this.#witness.moment).some(({ value }) => value === null)
+      if (mayBeGone && entry && this.#askedAgain.has(entry.name)) kept.delete(id)
       else register.found(entry ? boundIn(entry) : null, this.#witness.moment)
     }
     for (const [id, entry] of now)

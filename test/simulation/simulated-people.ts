@@ -1,6 +1,7 @@
 import type { SeededRandom } from '#bench/random'
 import { Problem } from '#model/problem'
 import type { Grant } from '#model/scope'
+import { givesAll, mayDoAnywhere } from '#test/simulation/reference-filter'
 import { Register, type Version } from '#test/simulation/register'
 import { askedToEnd, Person, type PersonState, passwordOf, type Session } from '#test/simulation/simulated-person'
 import type { SimulatedRequest, SimulatedServer } from '#test/simulation/simulated-server'
@@ -85,7 +86,7 @@ export class SimulatedPeople {
     for (const person of this.persons) {
       const { name, roles, address } = person
       const invited = { name, roles: roles.certain, ...emailOf(address.certain) }
-      const { body } = await this.#server.call('createUser', { body: invited })
+      const { body } = await this.#server.call('createUser', { as: this.#root, body: invited })
       person.account = JSON.parse(body).resourceIdentifier
       await this.#server.call('signUp', { body: signUpBody(name, body) })
     }
@@ -276,9 +277,11 @@ export class SimulatedPeople {
       const roles = this.#someRoles()
       person.accountCount++
       const address = this.#addressOf(person)
+      const maker = this.#random.next() < 0.3 ? this.#pick(this.persons) : undefined
+      const as = maker?.account ?? this.#root
       const invited = await this.#ask({
         name: 'createUser',
-        request: { body: { name, roles, ...emailOf(address) } },
+        request: { as, body: { name, roles, ...emailOf(address) } },
         makes: [
           this.#asked(person.state, 'invited'),
           this.#asked(person.roles, roles),
@@ -287,12 +290,25 @@ export class SimulatedPeople {
       })
       if (invited === undefined) return
       person.account = JSON.parse(invited).resourceIdentifier
-      await this.#ask({
+      const moment = this.#witness.moment
+      const signedUp = await this.#ask({
         name: 'signUp',
         request: { body: signUpBody(name, invited) },
         makes: [this.#asked(person.state, 'active')],
+        mayBeRefused: () => maker !== undefined,
       })
+      if (maker && signedUp !== undefined) this.#judgeCode(person, maker, as, moment)
     })
+  }
+
+  /** A code gives no more than its maker may give, by all that the maker may have held since that moment. */
+  #judgeCode(person: Person, maker: Person, as: string, moment: number): void {
+    if (maker.account !== as) return
+    this.#witness.count('took a code of a user')
+    const mayBeHeld = maker.grantsSince(moment)
+    const given = person.hasSteadyRolesSince(moment) ? person.grants : []
+    if (mayDoAnywhere(mayBeHeld, 'users', 'create') && givesAll(mayBeHeld, given)) return
+    this.#witness.accuse(`${person.name} took a code of ${maker.name}, who may not give it`)
   }
 
   /** One after the other, each when the answer to the one before is there. */

@@ -182,8 +182,21 @@ export class Person {
 
   /** Whether he may what he might at that moment, and mail goes to where it went, all the time. */
   isSteadySince(moment: number): boolean {
+    return (
+      [this.state, this.address].every((register) => register.isSteadySince(moment)) && this.hasSteadyRolesSince(moment)
+    )
+  }
+
+  /** The same of rights alone. */
+  hasSteadyRolesSince(moment: number): boolean {
     const held = (this.roles.certain ?? []).map((role) => this.#table.get(role))
-    return [this.roles, this.state, this.address, ...held].every((register) => register?.isSteadySince(moment))
+    return [this.roles, ...held].every((register) => register?.isSteadySince(moment))
+  }
+
+  /** All grants that may have been held at some moment since. */
+  grantsSince(from: number): readonly Grant[] {
+    const roles = this.roles.since(from).flatMap(({ value }) => value)
+    return roles.flatMap((role) => this.#meanings(role, from).flatMap(({ value }) => value))
   }
 
   mayHold(role: string): boolean {

@@ -108,8 +108,8 @@ function EditedAlarm({ alarm, id, again }: EditedAlarmProps) {
             const unchanged = await check(() => readAlarm(id))
             const parameters = { alarmId: id }
             const saved = await client.call('PUT /alarms/:alarmId', { ...unchanged, parameters, body })
-            say(`${saved.name} is saved`)
-            keep(saved)
+            say(`${body.name} is saved`)
+            if ('name' in saved) keep(saved)
             again()
           }}
         />

@@ -100,8 +100,8 @@ function EditedFunction({ fn, id, again }: { readonly fn: Fn; readonly id: strin
               const unchanged = await check(() => readFunction(id))
               const parameters = { functionId: id }
               const saved = await client.call('PATCH /functions/:functionId', { ...unchanged, parameters, body })
-              say(`${saved.name} is saved`)
-              keep(saved)
+              say(`${body.name} is saved`)
+              if ('name' in saved) keep(saved)
               again()
             }}
           />

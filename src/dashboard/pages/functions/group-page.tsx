@@ -79,8 +79,8 @@ function OneGroupPage({ id }: { readonly id: string }) {
                     onSubmit={async (body) => {
                       const unchanged = await edit.check(() => client.call('GET /groups/:groupId', { parameters }))
                       const saved = await client.call('PATCH /groups/:groupId', { ...unchanged, parameters, body })
-                      say(`${saved.name} is saved`)
-                      edit.keep(saved)
+                      say(`${body.name} is saved`)
+                      if ('name' in saved) edit.keep(saved)
                       called.again()
                     }}
                   />

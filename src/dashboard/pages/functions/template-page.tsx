@@ -56,7 +56,12 @@ export default function TemplatePage({ params: { id: name = '' } }: PageProps) {
                 isReadOnly={!mayI('functions', begun ? 'update' : 'create', { deviceIdentifier: '*' })}
                 onSubmit={async (locales) => {
                   const unchanged = await check(() => readTemplate(name))
-                  keep(await client.call('PUT /templates/:name', { ...unchanged, parameters, body: { locales } }))
+                  const saved = await client.call('PUT /templates/:name', {
+                    ...unchanged,
+                    parameters,
+                    body: { locales },
+                  })
+                  if ('locales' in saved) keep(saved)
                   say(`The template ${name} is saved`)
                   called.again()
                 }}
