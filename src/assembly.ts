@@ -53,6 +53,7 @@ import { FirmwareUpdates, projectNotices } from '#updates/firmware-updates'
 import { defaultImageBytesMax, defaultOfferTimeoutMs } from '#updates/options'
 import { ActionRunner } from '#workers/action-runner'
 import { IdempotencyExpiry } from '#workers/idempotency-expiry'
+import { inSlices } from '#workers/in-slices'
 import { loadedFunctions, loadedRules } from '#workers/loaded-rules'
 import { RuleSweep } from '#workers/rule-sweep'
 import { bothViews } from '#workers/while-serving'
@@ -113,14 +114,16 @@ export function assemble(options: AssemblyOptions): Assembly {
 
   // With IAM off everybody may do everything, whoever made it.
   const scopeOf = (tenant: string, author: string) => identity?.scopeOf(tenant, author) ?? everything
+  const bindInSlices = (step: () => boolean) => inSlices(world, step)
   const rules: RuleViews = new RuleViews({
     scopeOf,
     sweep: (tenant, alarm) => ruleSweep.want(tenant, alarm),
+    inSlices: bindInSlices,
     log,
   })
   const { mail = new MemoryMail(), mailsPerHourMax = defaultMailsPerHourMax } = options.notifications ?? {}
   const kept = options.notifications?.requestsKept ?? requestsKept(mailsPerHourMax)
-  const functions = new FunctionViews({ mailsPerHourMax, requestsKept: kept, scopeOf, log })
+  const functions = new FunctionViews({ mailsPerHourMax, requestsKept: kept, scopeOf, inSlices: bindInSlices, log })
   const loadRules = () => {
     rules.load(loadedRules(system))
     functions.load(loadedFunctions(system))
