@@ -11,11 +11,11 @@ import {
 } from '#model/scope'
 
 /**
- * Whether a scope allows everything that some grants allow: nobody may give, edit or reset beyond his own grants.
- * Contract 2, Model.
+ * Whether a scope allows everything that these grants allow: users may not give, edit or reset more than their own grants
+ * allow. Contract 2, Model.
  *
- * `*` as a resource is covered only by `*`, because it means more than what exists today. A grant also says something
- * where its products are empty: that a resource may be entered at all, and devices or services as a whole.
+ * `*` as a resource is covered only by `*`, because it also means resources that later releases add. A grant without
+ * devices or services still permits its resources as such, and its devices or services as a whole.
  */
 export function covers(mine: Scope, theirs: readonly Grant[]): boolean {
   const held = new HeldNames(mine.grants.map(reachOf))
@@ -26,7 +26,7 @@ export function covers(mine: Scope, theirs: readonly Grant[]): boolean {
   })
 }
 
-/** By name the places of the grants that hold it. Most scopes are asked what one grant answers, and never need it. */
+/** The places of the grants that hold a name. Built when first needed: often a single grant covers the other one. */
 class HeldNames {
   readonly reaches: readonly Reach[]
   #devices: ReadonlyMap<string, readonly number[]> | undefined
@@ -51,8 +51,8 @@ class HeldNames {
 const actionsOfHalf = 2
 
 /**
- * A scope's grants, each with the permissions it gives as bits. Roles hold a hundred grants with some ten thousand names:
- * permissions are compared together, and names are looked up by the grants that hold them.
+ * The grants of a scope, their permissions as bits. A role may have 100 grants with 20 000 names, each grant with other
+ * permissions: all permissions are compared at once, and each name is looked up once.
  */
 class Half {
   readonly #half: 0 | 1
@@ -77,7 +77,7 @@ class Half {
     const places = devices.map((device) => this.#held.placesOfDevice(device))
     if (!places.every((held) => this.#isGiven(held, wanted))) return false
     if (!services.every((service) => this.#isGiven(this.#held.placesOfService(service), wanted))) return false
-    // Of devices that the same grants hold, one stands for all.
+    // Devices that the same grants name have the same answer.
     const different = new Map(places.map((held) => [held.join(), held])).values()
     return services.length === 0 || this.#areProductsGiven([...different], services, wanted)
   }
@@ -105,7 +105,7 @@ class Half {
     return (places.reduce((bits, place) => bits | (this.#given[place] as number), 0) & wanted) === wanted
   }
 
-  /** `isHeld`: `*` gives what is there by name too. */
+  /** `isHeld`: `*` also gives every resource by name. */
   #bitsOf(grant: Grant, isHeld: boolean): number {
     let bits = 0
     for (const [resource, action] of permissionsOf(grant)) {
@@ -116,7 +116,7 @@ class Half {
     return bits
   }
 
-  /** Outside of tenant `default` nothing gives `tenants`. */
+  /** Outside of tenant `default` no grant gives `tenants`. */
   #effectiveIn(mine: Scope): number {
     let bits = 0
     for (let place = 0; place < actionsOfHalf; place++) {
@@ -142,7 +142,7 @@ function areHeld(names: Names, holder: Names): boolean {
   return true
 }
 
-/** By name the places of the lists that hold it; by `*` those that hold every name, which are in all others too. */
+/** By name, the places of the lists that hold it, those that hold every name first; `*` has only these. */
 function placesByName(lists: readonly Names[]): ReadonlyMap<string, readonly number[]> {
   const any = lists.flatMap((names, place) => (names === '*' ? [place] : []))
   const byName = new Map<string, number[]>([['*', any]])

@@ -40,39 +40,44 @@ export function jsonBytesOf(value: JsonValue): number {
  * The first fault, or undefined: objects and arrays more than `depthMax` inside each other (the outermost is 1),
  * refused keys, text that is no well-formed Unicode, and what is no JSON at all. Never recurses below the limit.
  */
-export function jsonFaultOf(
-  value: unknown,
-  depthMax: number,
-  path: readonly (string | number)[] = [],
-): JsonFault | undefined {
+export function jsonFaultOf(value: unknown, depthMax: number): JsonFault | undefined {
   switch (typeof value) {
     case 'boolean':
       return undefined
     case 'number':
-      return Number.isFinite(value) ? undefined : { path, message: 'must be finite' }
+      return Number.isFinite(value) ? undefined : faultHere('must be finite')
     case 'string':
-      return value.isWellFormed() ? undefined : { path, message: 'must be well-formed Unicode' }
+      return value.isWellFormed() ? undefined : faultHere('must be well-formed Unicode')
     case 'object':
       break
     default:
-      return { path, message: 'must be JSON' }
+      return faultHere('must be JSON')
   }
   if (value === null) return undefined
-  if (depthMax < 1) return { path, message: 'is nested too deep' }
+  if (depthMax < 1) return faultHere('is nested too deep')
   if (Array.isArray(value)) {
     for (let index = 0; index < value.length; index++) {
-      const fault = jsonFaultOf(value[index], depthMax - 1, [...path, index])
-      if (fault) return fault
+      const fault = jsonFaultOf(value[index], depthMax - 1)
+      if (fault) return faultWithin(index, fault)
     }
     return undefined
   }
   for (const [key, inner] of Object.entries(value)) {
-    if (keysRefused.has(key)) return { path, message: `must not have the key ${key}` }
-    if (!key.isWellFormed()) return { path, message: 'must have keys of well-formed Unicode' }
-    const fault = jsonFaultOf(inner, depthMax - 1, [...path, key])
-    if (fault) return fault
+    if (keysRefused.has(key)) return faultHere(`must not have the key ${key}`)
+    if (!key.isWellFormed()) return faultHere('must have keys of well-formed Unicode')
+    const fault = jsonFaultOf(inner, depthMax - 1)
+    if (fault) return faultWithin(key, fault)
   }
   return undefined
+}
+
+function faultHere(message: string): JsonFault {
+  return { path: [], message }
+}
+
+/** Paths are built for faults only: a body may have half a million values. */
+function faultWithin(key: string | number, { path, message }: JsonFault): JsonFault {
+  return { path: [key, ...path], message }
 }
 
 function sizeFaultOf(value: unknown, bytesMax: number): JsonFault | undefined {

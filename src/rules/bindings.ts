@@ -40,8 +40,8 @@ export class Profile<T> {
 /**
  * Who is named in what, by device: one entry each, 40–50 bytes, however many rules name it together with others.
  *
- * One rule may name a million devices by its groups: entries are changed in slices. Until a change is through, it is
- * reckoned with when a device is asked for, so that answers never depend on how far it came.
+ * A rule may name a million devices by its groups, so entries change in slices. Until a change is complete, `of` applies
+ * it to the entry it reads: answers do not depend on how far the slices came.
  */
 export class Bindings<T> {
   readonly #profiles = new Map<string, Profile<T>>()
@@ -49,10 +49,10 @@ export class Bindings<T> {
   /** Of every device that nothing names. */
   readonly #unnamed = new Profile<T>(keyOf([], []), [], [])
   readonly #inSlices: InSlices
-  /** In the order in which they came; the first is being gone through. */
+  /** In order; slices work on the first. */
   readonly #pending: PendingChange<T>[] = []
   #isRunning = false
-  /** Made since nothing was pending: some of them may have been asked for only. */
+  /** Profiles made while changes are pending: `of` may have made some that no device keeps. */
   readonly #made = new Set<Profile<T>>()
 
   constructor(inSlices: InSlices) {
@@ -61,7 +61,7 @@ export class Bindings<T> {
 
   of(device: string): Profile<T> {
     let profile = this.#profileNow(device)
-    // Also where a change has come to it already: the last one about a group or rule decides.
+    // Applied again where the slices already changed the entry: the last change of a group or rule decides.
     for (const change of this.#pending) {
       const isNamed = isAmong(change.after, device)
       if (isNamed || isAmong(change.before, device)) profile = this.#behind(change, profile, isNamed)
@@ -117,7 +117,7 @@ export class Bindings<T> {
     return this.#isRunning
   }
 
-  /** Where a device of this profile is behind a change that concerns it. */
+  /** The profile after a change that concerns the device. */
   #behind(change: PendingChange<T>, from: Profile<T>, isNamed: boolean): Profile<T> {
     const ways = isNamed ? change.entering : change.leaving
     let to = ways.get(from)
@@ -158,13 +158,13 @@ export class Bindings<T> {
   }
 }
 
-/** A change that is not yet through. */
+/** A change that slices have not completed. */
 class PendingChange<T> implements BindingChange {
   readonly kind: BindingKind
   readonly id: string
   readonly before: readonly string[]
   after: readonly string[]
-  /** To where devices go that it names, and that it names no more. */
+  /** By the profile before: the one after, for devices that it names and for those that it names no more. */
   readonly entering = new Map<Profile<T>, Profile<T>>()
   readonly leaving = new Map<Profile<T>, Profile<T>>()
   #beforeAt = 0
@@ -196,7 +196,7 @@ class PendingChange<T> implements BindingChange {
   }
 }
 
-/** In what a device is named behind a change that concerns it. */
+/** The names of a profile after a change. */
 function changed(
   { rules, groups }: Pick<Profile<unknown>, BindingKind>,
   { kind, id }: BindingChange,
