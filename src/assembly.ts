@@ -114,16 +114,12 @@ export function assemble(options: AssemblyOptions): Assembly {
 
   // With IAM off everybody may do everything, whoever made it.
   const scopeOf = (tenant: string, author: string) => identity?.scopeOf(tenant, author) ?? everything
-  const bindInSlices = (step: () => boolean) => inSlices(world, step)
-  const rules: RuleViews = new RuleViews({
-    scopeOf,
-    sweep: (tenant, alarm) => ruleSweep.want(tenant, alarm),
-    inSlices: bindInSlices,
-    log,
-  })
+  const sliced = { inSlices: (step: () => boolean) => inSlices(world, step), log }
+  const sweep = (tenant: string, alarm: string) => ruleSweep.want(tenant, alarm)
+  const rules: RuleViews = new RuleViews({ scopeOf, sweep, ...sliced })
   const { mail = new MemoryMail(), mailsPerHourMax = defaultMailsPerHourMax } = options.notifications ?? {}
   const kept = options.notifications?.requestsKept ?? requestsKept(mailsPerHourMax)
-  const functions = new FunctionViews({ mailsPerHourMax, requestsKept: kept, scopeOf, inSlices: bindInSlices, log })
+  const functions = new FunctionViews({ mailsPerHourMax, requestsKept: kept, scopeOf, ...sliced })
   const loadRules = () => {
     rules.load(loadedRules(system))
     functions.load(loadedFunctions(system))

@@ -148,7 +148,14 @@ const counts = new Map<string, number>()
 
 /** A frame with as many items as it holds. */
 function filled({ name, message, item, itemsMax = frameBytesMax }: FrameInput, protocol: Protocol, about: About) {
-  const made = (count: number) => encode(protocol, message(repeated(count, (index) => item(index, protocol)), about))
+  const made = (count: number) =>
+    encode(
+      protocol,
+      message(
+        repeated(count, (index) => item(index, protocol)),
+        about,
+      ),
+    )
   const key = `${protocol} ${name}`
   let count = counts.get(key) ?? Math.min(itemsMax, 1_000)
   for (let tries = 0; tries < 6 && !counts.has(key); tries++) {
