@@ -24,6 +24,7 @@ import { memory } from '#bench/questions/memory'
 import { peers } from '#bench/questions/peers'
 import { restart } from '#bench/questions/restart'
 import { rollout } from '#bench/questions/rollout'
+import { worst } from '#bench/questions/worst'
 
 /** `npm run bench -- <name>`: measures, judges, and writes down what came out. */
 const questions: Readonly<Record<string, Question>> = {
@@ -43,12 +44,13 @@ const questions: Readonly<Record<string, Question>> = {
   backup,
   dashboard,
   peers,
+  worst,
 }
 
 /** Those that start a server by themselves, or decide for each variant: `--iam` says nothing to them. */
-const ownIdentity: readonly string[] = ['restart', 'auth', 'functions', 'dashboard', 'peers']
+const ownIdentity: readonly string[] = ['restart', 'auth', 'functions', 'dashboard', 'peers', 'worst']
 /** Those of them that say of what they measure whether it is on. */
-const tellsIdentity: readonly string[] = ['auth', 'functions', 'peers']
+const tellsIdentity: readonly string[] = ['auth', 'functions', 'peers', 'worst']
 
 const roundsDefault = 5
 

@@ -53,6 +53,7 @@ import { FirmwareUpdates, projectNotices } from '#updates/firmware-updates'
 import { defaultImageBytesMax, defaultOfferTimeoutMs } from '#updates/options'
 import { ActionRunner } from '#workers/action-runner'
 import { IdempotencyExpiry } from '#workers/idempotency-expiry'
+import { inSlices } from '#workers/in-slices'
 import { loadedFunctions, loadedRules } from '#workers/loaded-rules'
 import { RuleSweep } from '#workers/rule-sweep'
 import { bothViews } from '#workers/while-serving'
@@ -113,14 +114,12 @@ export function assemble(options: AssemblyOptions): Assembly {
 
   // With IAM off everybody may do everything, whoever made it.
   const scopeOf = (tenant: string, author: string) => identity?.scopeOf(tenant, author) ?? everything
-  const rules: RuleViews = new RuleViews({
-    scopeOf,
-    sweep: (tenant, alarm) => ruleSweep.want(tenant, alarm),
-    log,
-  })
+  const sliced = { inSlices: (step: () => boolean) => inSlices(world, step), log }
+  const sweep = (tenant: string, alarm: string) => ruleSweep.want(tenant, alarm)
+  const rules: RuleViews = new RuleViews({ scopeOf, sweep, ...sliced })
   const { mail = new MemoryMail(), mailsPerHourMax = defaultMailsPerHourMax } = options.notifications ?? {}
   const kept = options.notifications?.requestsKept ?? requestsKept(mailsPerHourMax)
-  const functions = new FunctionViews({ mailsPerHourMax, requestsKept: kept, scopeOf, log })
+  const functions = new FunctionViews({ mailsPerHourMax, requestsKept: kept, scopeOf, ...sliced })
   const loadRules = () => {
     rules.load(loadedRules(system))
     functions.load(loadedFunctions(system))

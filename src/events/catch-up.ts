@@ -73,15 +73,15 @@ export class CatchUp {
 
   #run(): void {
     const { world } = this.#options
-    const started = world.monotonic()
+    const isOver = sliceOf(world)
     for (let next = this.#queue.shift(); next; next = this.#queue.shift()) {
       next.isQueued = false
       try {
-        this.#send(next, () => world.monotonic() - started > sliceMs)
+        this.#send(next, isOver)
       } catch (error) {
         this.#giveUp(next, error)
       }
-      if (world.monotonic() - started > sliceMs) break
+      if (isOver()) break
     }
     this.#isRunning = this.#queue.length > 0
     if (this.#isRunning) world.soon(() => this.#run())
@@ -115,7 +115,7 @@ export class CatchUp {
         this.#load(connection, next)
         return
       }
-      if (!this.#sendTogether(connection, chunk, told)) return
+      if (!this.#sendTogether(connection, chunk, told, isOver)) return
     }
   }
 
@@ -130,7 +130,7 @@ export class CatchUp {
         return
       }
       const told = this.#options.toldTo(connection.tenant)
-      if (this.#sendTogether(connection, chunk, told)) this.ready(connection)
+      if (this.#sendTogether(connection, chunk, told, sliceOf(world))) this.ready(connection)
     }
     reader.load(connection.tenant, offset).then(
       (chunk) => {
@@ -155,16 +155,16 @@ export class CatchUp {
     if (connection.state === 'behind') this.#options.lost(connection)
   }
 
-  #sendTogether(connection: Connection, chunk: Chunk<Entry>, told: number): boolean {
+  #sendTogether(connection: Connection, chunk: Chunk<Entry>, told: number, isOver: () => boolean): boolean {
     let takesMore = true
     connection.socket.together(() => {
-      takesMore = this.#sendChunk(connection, chunk, told)
+      takesMore = this.#sendChunk(connection, chunk, told, isOver)
     })
     return takesMore
   }
 
-  /** False when it takes no more for now. */
-  #sendChunk(connection: Connection, chunk: Chunk<Entry>, told: number): boolean {
+  /** False when it takes no more for now. An event has up to 300 KB: the slice may end within a chunk. */
+  #sendChunk(connection: Connection, chunk: Chunk<Entry>, told: number, isOver: () => boolean): boolean {
     const last = Math.min(chunk.firstOffset + chunk.events.length - 1, told)
     while (connection.position < last) {
       const offset = connection.position + 1
@@ -180,6 +180,7 @@ export class CatchUp {
       }
       if (connection.state !== 'behind') return false
       connection.position = offset
+      if (isOver()) return true
     }
     return true
   }
@@ -204,4 +205,10 @@ export class CatchUp {
 /** It takes no more for now: what is told from here on comes to it stripped. */
 function isSlow(connection: Connection, told: number): void {
   connection.unstrippedUntil = Math.min(connection.unstrippedUntil, told)
+}
+
+/** Whether the slice that begins now is over. */
+function sliceOf(world: World): () => boolean {
+  const started = world.monotonic()
+  return () => world.monotonic() - started > sliceMs
 }

@@ -1,59 +1,165 @@
-import { type Grant, holds, type Names, permissionsOf, type Reach, reachOf, type Scope, scopeOf } from '#model/scope'
+import {
+  actions,
+  type Grant,
+  holds,
+  type Names,
+  permissionsOf,
+  type Reach,
+  reachOf,
+  resources,
+  type Scope,
+} from '#model/scope'
 
 /**
- * Whether a scope allows everything that some grants allow: nobody may give, edit or reset beyond his own grants.
- * Contract 2, Model.
+ * Whether a scope allows everything that these grants allow: users may not give, edit or reset more than their own grants
+ * allow. Contract 2, Model.
  *
- * `*` as a resource is covered only by `*`, because it means more than what exists today. A grant also says something
- * where its products are empty: that a resource may be entered at all, and devices or services as a whole.
+ * `*` as a resource is covered only by `*`, because it also means resources that later releases add. A grant without
+ * devices or services still permits its resources as such, and its devices or services as a whole.
  */
 export function covers(mine: Scope, theirs: readonly Grant[]): boolean {
-  let wild: Scope | undefined
+  const held = new HeldNames(mine.grants.map(reachOf))
+  const halves = [new Half(mine, held, 0), new Half(mine, held, 1)]
   return theirs.every((grant) => {
     const reach = reachOf(grant)
-    // Most resources are given by the same grants, and their reaches are then one array.
-    const lists = new Set<readonly Reach[]>()
-    for (const [resource, action] of permissionsOf(grant)) {
-      if (resource !== '*') lists.add(mine.reaches(resource, action))
-      else {
-        wild ??= wildOf(mine)
-        lists.add(wild.reaches('service', action))
-      }
-    }
-    return [...lists].every((reaches) => isInside(reach, reaches))
+    return halves.every((half) => half.covers(grant, reach))
   })
 }
 
-/** Of grants only what they give on any resource: on each resource it gives the same. */
-function wildOf({ grants }: Scope): Scope {
-  return scopeOf(grants.map((grant) => ({ ...grant, permissions: { '*': grant.permissions['*'] ?? [] } })))
-}
+/** The places of the grants that hold a name. Built when first needed: often a single grant covers the other one. */
+class HeldNames {
+  readonly reaches: readonly Reach[]
+  #devices: ReadonlyMap<string, readonly number[]> | undefined
+  #services: ReadonlyMap<string, readonly number[]> | undefined
 
-/** Whether a product lies inside of a union of products. */
-function isInside(reach: Reach, union: readonly Reach[]): boolean {
-  if (union.some((one) => contains(one.devices, reach.devices) && contains(one.services, reach.services))) return true
-  if (union.length === 0) return false
-  // Devices as a whole (contract 3.1: services don't narrow them), services as a whole, and then the products themselves.
-  if (!areHeld(reach.devices, union.map(devicesOf)) || !areHeld(reach.services, union.map(servicesOf))) return false
-  const services = reach.services === '*' ? ['*'] : reach.services
-  for (const service of services) {
-    const holders = union.filter((one) => holds(one.services, service))
-    if (!areHeld(reach.devices, holders.map(devicesOf))) return false
+  constructor(reaches: readonly Reach[]) {
+    this.reaches = reaches
   }
+
+  placesOfDevice(device: string): readonly number[] {
+    this.#devices ??= placesByName(this.reaches.map(({ devices }) => devices))
+    return placesOf(this.#devices, device)
+  }
+
+  placesOfService(service: string): readonly number[] {
+    this.#services ??= placesByName(this.reaches.map(({ services }) => services))
+    return placesOf(this.#services, service)
+  }
+}
+
+/** Half of the actions: a bit for each of them on each resource, `*` among these, has to fit into 32. */
+const actionsOfHalf = 2
+
+/**
+ * The grants of a scope, their permissions as bits. A role may have 100 grants with 20 000 names, each grant with other
+ * permissions: all permissions are compared at once, and each name is looked up once.
+ */
+class Half {
+  readonly #half: 0 | 1
+  readonly #held: HeldNames
+  readonly #given: readonly number[]
+  readonly #all: number
+
+  constructor(mine: Scope, held: HeldNames, half: 0 | 1) {
+    this.#half = half
+    this.#held = held
+    const effective = this.#effectiveIn(mine)
+    this.#given = mine.grants.map((grant) => this.#bitsOf(grant, true) & effective)
+    this.#all = this.#given.reduce((bits, given) => bits | given, 0)
+  }
+
+  covers(grant: Grant, reach: Reach): boolean {
+    const wanted = this.#bitsOf(grant, false)
+    if ((this.#all & wanted) !== wanted) return false
+    if (wanted === 0 || this.#isInOne(reach, wanted)) return true
+    const [devices, services] = [namesIn(reach.devices), namesIn(reach.services)]
+    // Devices as a whole (contract 3.1: services don't narrow them), services as a whole, and then the products themselves.
+    const places = devices.map((device) => this.#held.placesOfDevice(device))
+    if (!places.every((held) => this.#isGiven(held, wanted))) return false
+    if (!services.every((service) => this.#isGiven(this.#held.placesOfService(service), wanted))) return false
+    // Devices that the same grants name have the same answer.
+    const different = new Map(places.map((held) => [held.join(), held])).values()
+    return services.length === 0 || this.#areProductsGiven([...different], services, wanted)
+  }
+
+  #areProductsGiven(places: readonly (readonly number[])[], services: readonly string[], wanted: number): boolean {
+    return services.every((service) => {
+      const given = new Int32Array(this.#given.length)
+      for (const place of this.#held.placesOfService(service)) given[place] = this.#given[place] as number
+      return places.every(
+        (held) => (held.reduce((bits, place) => bits | (given[place] as number), 0) & wanted) === wanted,
+      )
+    })
+  }
+
+  #isInOne({ devices, services }: Reach, wanted: number): boolean {
+    return this.#held.reaches.some(
+      (mine, place) =>
+        ((this.#given[place] as number) & wanted) === wanted &&
+        areHeld(devices, mine.devices) &&
+        areHeld(services, mine.services),
+    )
+  }
+
+  #isGiven(places: readonly number[], wanted: number): boolean {
+    return (places.reduce((bits, place) => bits | (this.#given[place] as number), 0) & wanted) === wanted
+  }
+
+  /** `isHeld`: `*` also gives every resource by name. */
+  #bitsOf(grant: Grant, isHeld: boolean): number {
+    let bits = 0
+    for (const [resource, action] of permissionsOf(grant)) {
+      const place = actions.indexOf(action) - this.#half * actionsOfHalf
+      if (place < 0 || place >= actionsOfHalf) continue
+      for (const each of resource === '*' && isHeld ? anyResource : [resource]) bits |= bitOf(each, place)
+    }
+    return bits
+  }
+
+  /** Outside of tenant `default` no grant gives `tenants`. */
+  #effectiveIn(mine: Scope): number {
+    let bits = 0
+    for (let place = 0; place < actionsOfHalf; place++) {
+      const action = actions[this.#half * actionsOfHalf + place] as (typeof actions)[number]
+      for (const each of anyResource) {
+        if (each === '*' || mine.reaches(each, action).length > 0) bits |= bitOf(each, place)
+      }
+    }
+    return bits
+  }
+}
+
+const anyResource = [...resources, '*'] as const
+
+function bitOf(resource: (typeof anyResource)[number], place: number): number {
+  return 1 << (anyResource.indexOf(resource) * actionsOfHalf + place)
+}
+
+function areHeld(names: Names, holder: Names): boolean {
+  if (holder === '*') return true
+  if (names === '*' || names.size > holder.size) return false
+  for (const name of names) if (!holds(holder, name)) return false
   return true
 }
 
-/** Whether each name is in one or another of these. Of `*`, only `*` has all. */
-function areHeld(names: Names, holders: readonly Names[]): boolean {
-  if (holders.includes('*')) return true
-  if (names === '*') return false
-  for (const name of names) if (!holders.some((held) => holds(held, name))) return false
-  return true
+/** By name, the places of the lists that hold it, those that hold every name first; `*` has only these. */
+function placesByName(lists: readonly Names[]): ReadonlyMap<string, readonly number[]> {
+  const any = lists.flatMap((names, place) => (names === '*' ? [place] : []))
+  const byName = new Map<string, number[]>([['*', any]])
+  for (const [place, names] of lists.entries()) {
+    for (const name of names === '*' ? [] : names) {
+      const places = byName.get(name)
+      if (places) places.push(place)
+      else byName.set(name, [...any, place])
+    }
+  }
+  return byName
 }
 
-function contains(names: Names, others: Names): boolean {
-  return areHeld(others, [names])
+function placesOf(byName: ReadonlyMap<string, readonly number[]>, name: string): readonly number[] {
+  return byName.get(name) ?? (byName.get('*') as readonly number[])
 }
 
-const devicesOf = (reach: Reach): Names => reach.devices
-const servicesOf = (reach: Reach): Names => reach.services
+function namesIn(names: Names): readonly string[] {
+  return names === '*' ? ['*'] : [...names]
+}

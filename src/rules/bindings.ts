@@ -1,11 +1,18 @@
-/** Devices that something names from now on, or names no more. */
+import { isAmong } from '#model/bound'
+
+/** Devices that a rule or a group named, and those that it names from now on. Both lists are sorted, each device in them once. */
 export interface BindingChange {
   readonly kind: BindingKind
   readonly id: string
-  /** Each once. */
-  readonly devices: readonly string[]
-  readonly isNamed: boolean
+  readonly before: readonly string[]
+  readonly after: readonly string[]
 }
+
+/** Calls the step again and again until it answers false, and gives the loop back in between. */
+export type InSlices = (step: () => boolean) => void
+
+/** Devices moved before the loop may be given back. */
+const devicesAtOnce = 256
 
 /** What a device is named in: by rules, which are rules or functions, and by groups that rules name. */
 export type BindingKind = 'rules' | 'groups'
@@ -32,15 +39,34 @@ export class Profile<T> {
 
 /**
  * Who is named in what, by device: one entry each, 40–50 bytes, however many rules name it together with others.
+ *
+ * A rule may name a million devices by its groups, so entries change in slices. Until a change is complete, `of` applies
+ * it to the entry it reads: answers do not depend on how far the slices came.
  */
 export class Bindings<T> {
   readonly #profiles = new Map<string, Profile<T>>()
   readonly #byDevice = new Map<string, Profile<T>>()
   /** Of every device that nothing names. */
   readonly #unnamed = new Profile<T>(keyOf([], []), [], [])
+  readonly #inSlices: InSlices
+  /** In order; slices work on the first. */
+  readonly #pending: PendingChange<T>[] = []
+  #isRunning = false
+  /** Profiles made while changes are pending: `of` may have made some that no device keeps. */
+  readonly #made = new Set<Profile<T>>()
+
+  constructor(inSlices: InSlices) {
+    this.#inSlices = inSlices
+  }
 
   of(device: string): Profile<T> {
-    return this.#byDevice.get(device) ?? this.#unnamed
+    let profile = this.#profileNow(device)
+    // Applied again where the slices already changed the entry: the last change of a group or rule decides.
+    for (const change of this.#pending) {
+      const isNamed = isAmong(change.after, device)
+      if (isNamed || isAmong(change.before, device)) profile = this.#behind(change, profile, isNamed)
+    }
+    return profile
   }
 
   /** Everything at once, into empty bindings: one step for each device, not one for each time it is named. */
@@ -60,44 +86,50 @@ export class Bindings<T> {
       profile.devices++
       this.#byDevice.set(device, profile)
     }
+    this.#made.clear()
   }
 
-  /**
-   * All at once: one step for each device, not one for each time it is named.
-   * @returns how many devices are named in something else now
-   */
-  change(changes: readonly BindingChange[]): number {
-    const concerned = new Map<string, number[]>()
-    for (const [place, { devices }] of changes.entries()) {
-      for (const device of devices) {
-        const places = concerned.get(device)
-        if (places) places.push(place)
-        else concerned.set(device, [place])
-      }
+  change(changes: readonly BindingChange[]): void {
+    for (const change of changes) {
+      const waiting = this.#pending.findLast(({ kind, id }) => kind === change.kind && id === change.id)
+      if (waiting && !waiting.isBegun) waiting.after = change.after
+      else this.#pending.push(new PendingChange(change))
     }
-    // Where one goes, all go that were together with it and change alike.
-    const moves = new Map<Profile<T>, Map<string, Profile<T>>>()
-    let moved = 0
-    for (const [device, places] of concerned) {
-      const from = this.of(device)
-      let ways = moves.get(from)
-      if (!ways) {
-        ways = new Map()
-        moves.set(from, ways)
+    if (this.#isRunning || this.#pending.length === 0) return
+    this.#isRunning = true
+    this.#inSlices(() => this.#step())
+  }
+
+  #step(): boolean {
+    const [change] = this.#pending
+    for (let count = 0; change && count < devicesAtOnce; count++) {
+      const next = change.next()
+      if (!next) {
+        this.#pending.shift()
+        break
       }
-      const way = places.join()
-      let to = ways.get(way)
-      if (!to) {
-        to = this.#profileOf(changed(from, changes, places))
-        ways.set(way, to)
-      }
-      if (to !== from) {
-        moved++
-        this.#move(device, from, to)
-      }
+      const from = this.#profileNow(next.device)
+      const to = this.#behind(change, from, next.isNamed)
+      if (to !== from) this.#move(next.device, from, to)
     }
-    for (const from of moves.keys()) if (from.devices === 0) this.#profiles.delete(from.key)
-    return moved
+    this.#isRunning = this.#pending.length > 0
+    if (!this.#isRunning) this.#dropUnused()
+    return this.#isRunning
+  }
+
+  /** The profile after a change that concerns the device. */
+  #behind(change: PendingChange<T>, from: Profile<T>, isNamed: boolean): Profile<T> {
+    const ways = isNamed ? change.entering : change.leaving
+    let to = ways.get(from)
+    if (!to || (to !== this.#unnamed && this.#profiles.get(to.key) !== to)) {
+      to = this.#profileOf(changed(from, change, isNamed))
+      ways.set(from, to)
+    }
+    return to
+  }
+
+  #profileNow(device: string): Profile<T> {
+    return this.#byDevice.get(device) ?? this.#unnamed
   }
 
   #move(device: string, from: Profile<T>, to: Profile<T>): void {
@@ -105,6 +137,12 @@ export class Bindings<T> {
     from.devices--
     if (to === this.#unnamed) this.#byDevice.delete(device)
     else this.#byDevice.set(device, to)
+    if (from.devices === 0) this.#profiles.delete(from.key)
+  }
+
+  #dropUnused(): void {
+    for (const { key, devices } of this.#made) if (devices === 0) this.#profiles.delete(key)
+    this.#made.clear()
   }
 
   #profileOf({ rules, groups }: Pick<Profile<T>, BindingKind>): Profile<T> {
@@ -114,38 +152,59 @@ export class Bindings<T> {
     if (!profile) {
       profile = new Profile(key, rules, groups)
       this.#profiles.set(key, profile)
+      this.#made.add(profile)
     }
     return profile
   }
 }
 
-/** What brings `before` to `after`. */
-export function bindingChanges(
-  kind: BindingKind,
-  id: string,
-  before: readonly string[],
-  after: readonly string[],
-): readonly BindingChange[] {
-  if (before === after) return []
-  const [old, fresh] = [new Set(before), new Set(after)]
-  return [
-    { kind, id, devices: before.filter((device) => !fresh.has(device)), isNamed: false },
-    { kind, id, devices: after.filter((device) => !old.has(device)), isNamed: true },
-  ]
+/** A change that slices have not completed. */
+class PendingChange<T> implements BindingChange {
+  readonly kind: BindingKind
+  readonly id: string
+  readonly before: readonly string[]
+  after: readonly string[]
+  /** By the profile before: the one after, for devices that it names and for those that it names no more. */
+  readonly entering = new Map<Profile<T>, Profile<T>>()
+  readonly leaving = new Map<Profile<T>, Profile<T>>()
+  #beforeAt = 0
+  #afterAt = 0
+
+  constructor({ kind, id, before, after }: BindingChange) {
+    this.kind = kind
+    this.id = id
+    this.before = before
+    this.after = after
+  }
+
+  get isBegun(): boolean {
+    return this.#beforeAt + this.#afterAt > 0
+  }
+
+  /** The next device of one list that is not in the other. */
+  next(): { readonly device: string; readonly isNamed: boolean } | undefined {
+    for (;;) {
+      const old = this.before[this.#beforeAt]
+      const fresh = this.after[this.#afterAt]
+      const isOld = fresh === undefined || (old !== undefined && old <= fresh)
+      const isFresh = old === undefined || (fresh !== undefined && fresh <= old)
+      if (isOld) this.#beforeAt++
+      if (isFresh) this.#afterAt++
+      if (isOld && isFresh && old === undefined) return undefined
+      if (isOld !== isFresh) return { device: (isFresh ? fresh : old) as string, isNamed: isFresh }
+    }
+  }
 }
 
-/** In what a device is named behind those of the changes that concern it. */
+/** The names of a profile after a change. */
 function changed(
   { rules, groups }: Pick<Profile<unknown>, BindingKind>,
-  changes: readonly BindingChange[],
-  places: readonly number[],
+  { kind, id }: BindingChange,
+  isNamed: boolean,
 ): Pick<Profile<unknown>, BindingKind> {
   const named = { rules: new Set(rules), groups: new Set(groups) }
-  for (const place of places) {
-    const { kind, id, isNamed } = changes[place] as BindingChange
-    if (isNamed) named[kind].add(id)
-    else named[kind].delete(id)
-  }
+  if (isNamed) named[kind].add(id)
+  else named[kind].delete(id)
   return { rules: [...named.rules].sort(), groups: [...named.groups].sort() }
 }
 

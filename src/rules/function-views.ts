@@ -4,6 +4,7 @@ import type { StoredGroup } from '#model/group'
 import type { Scope } from '#model/scope'
 import type { StoredTemplate } from '#model/template'
 import { AuthorReaches } from '#rules/author-reach'
+import type { InSlices } from '#rules/bindings'
 import type { FunctionCounts, PublishedFunctions, TenantFunctions } from '#rules/function-list'
 import { CountedOverflows, rateOfAll, rateOfFunction } from '#rules/request-rate'
 import { TenantFunctionsView } from '#rules/tenant-functions'
@@ -15,6 +16,7 @@ export interface FunctionViewsParts {
   readonly requestsKept?: number
   /** What somebody may do now, by his resource name; nothing when he is gone. */
   scopeOf(tenant: string, author: string): Scope
+  readonly inSlices: InSlices
   readonly log: { info(fields: object, message: string): void }
 }
 
@@ -141,6 +143,7 @@ export class FunctionViews implements PublishedFunctions {
     const reaches = new AuthorReaches((author) => this.#parts.scopeOf(tenant, author))
     const view = new TenantFunctionsView({
       reaches,
+      inSlices: this.#parts.inSlices,
       next: () => ++this.#last,
       newRate: () => rateOfFunction(this.#rate, kept, mailsPerHourMax),
       isSilenced: (fn, { updatedBy }) =>

@@ -1,14 +1,18 @@
 import type { Bound } from '#model/bound'
 import type { StoredGroup } from '#model/group'
-import { type BindingChange, Bindings, bindingChanges, type Profile } from '#rules/bindings'
+import { type BindingChange, Bindings, type InSlices, type Profile } from '#rules/bindings'
 
 /** Which rules of a tenant mean which devices: by name, by the groups they name, or because they mean all. */
 export class RuleBindings<T> {
   readonly #groups = new Map<string, StoredGroup>()
-  readonly #bindings = new Bindings<T>()
+  readonly #bindings: Bindings<T>
   /** Rules bound to all devices, and rules by a group they name. */
   readonly #common = new Set<string>()
   readonly #byGroup = new Map<string, Set<string>>()
+
+  constructor(inSlices: InSlices) {
+    this.#bindings = new Bindings(inSlices)
+  }
 
   profileOf(device: string): Profile<T> {
     return this.#bindings.of(device)
@@ -21,11 +25,10 @@ export class RuleBindings<T> {
     return [...ids].sort()
   }
 
-  /** The devices that something is bound to: their names, each once, or all. */
-  boundOf(bound: Bound): readonly string[] | '*' {
+  /** The devices that something is bound to, list by list as they stand, or all. */
+  boundOf(bound: Bound): readonly (readonly string[])[] | '*' {
     if (isBoundToAll(bound)) return '*'
-    if (!bound.groups?.length) return bound.devices ?? []
-    return [...new Set([...(bound.devices ?? []), ...bound.groups.flatMap((group) => this.membersOf(group) ?? [])])]
+    return [bound.devices ?? [], ...(bound.groups ?? []).map((group) => this.membersOf(group) ?? [])]
   }
 
   membersOf(group: string): readonly string[] | undefined {
@@ -53,12 +56,12 @@ export class RuleBindings<T> {
   bind(id: string, before: Bound | undefined, after: Bound | undefined): void {
     if (after && isBoundToAll(after)) this.#common.add(id)
     else this.#common.delete(id)
-    const changes = [...bindingChanges('rules', id, before?.devices ?? [], after?.devices ?? [])]
     const groups = new Set(after?.groups ?? [])
-    for (const group of before?.groups ?? []) if (!groups.has(group)) changes.push(...this.#unbindGroup(id, group))
-    for (const group of groups) changes.push(...this.#bindGroup(id, group))
-    // Together: a rule may name a hundred groups that have the same ten thousand devices.
-    this.#bindings.change(changes)
+    this.#bindings.change([
+      ...changeOf('rules', id, before?.devices ?? [], after?.devices ?? []),
+      ...(before?.groups ?? []).filter((group) => !groups.has(group)).flatMap((group) => this.#unbindGroup(id, group)),
+      ...[...groups].flatMap((group) => this.#bindGroup(id, group)),
+    ])
   }
 
   /** @returns the rules that name it. */
@@ -68,7 +71,7 @@ export class RuleBindings<T> {
     else this.#groups.delete(id)
     const rules = this.#byGroup.get(id)
     if (!rules) return []
-    this.#bindings.change(bindingChanges('groups', id, before?.devices ?? [], stored?.devices ?? []))
+    this.#bindings.change(changeOf('groups', id, before?.devices ?? [], stored?.devices ?? []))
     return [...rules]
   }
 
@@ -79,7 +82,7 @@ export class RuleBindings<T> {
       return []
     }
     this.#byGroup.set(group, new Set([rule]))
-    return bindingChanges('groups', group, [], this.membersOf(group) ?? [])
+    return changeOf('groups', group, [], this.membersOf(group) ?? [])
   }
 
   #unbindGroup(rule: string, group: string): readonly BindingChange[] {
@@ -87,10 +90,19 @@ export class RuleBindings<T> {
     rules?.delete(rule)
     if (rules?.size !== 0) return []
     this.#byGroup.delete(group)
-    return bindingChanges('groups', group, this.membersOf(group) ?? [], [])
+    return changeOf('groups', group, this.membersOf(group) ?? [], [])
   }
 }
 
 function isBoundToAll({ devices, groups }: Bound): boolean {
   return devices === null && groups === null
+}
+
+function changeOf(
+  kind: BindingChange['kind'],
+  id: string,
+  before: readonly string[],
+  after: readonly string[],
+): readonly BindingChange[] {
+  return before === after || before.length + after.length === 0 ? [] : [{ kind, id, before, after }]
 }

@@ -3,6 +3,7 @@ import type { StoredGroup } from '#model/group'
 import type { Scope } from '#model/scope'
 import type { ServiceSchema } from '#model/service-schema'
 import { AuthorReaches } from '#rules/author-reach'
+import type { InSlices } from '#rules/bindings'
 import { type StoredRules, type TenantRules, TenantView } from '#rules/tenant-rules'
 
 export interface RuleViewsParts {
@@ -10,6 +11,7 @@ export interface RuleViewsParts {
   scopeOf(tenant: string, author: string): Scope
   /** Devices have to be judged by this alarm again, or be freed of it. */
   sweep(tenant: string, alarm: string): void
+  readonly inSlices: InSlices
   readonly log: { info(fields: object, message: string): void }
 }
 
@@ -124,6 +126,7 @@ export class RuleViews {
     const reaches = new AuthorReaches((author) => this.#parts.scopeOf(tenant, author))
     const view = new TenantView({
       reaches,
+      inSlices: this.#parts.inSlices,
       counts: this.counts,
       next: () => ++this.#last,
       isSilenced: (alarm, { updatedBy }) =>

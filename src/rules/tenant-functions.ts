@@ -2,7 +2,7 @@ import type { StoredFunction } from '#model/function'
 import type { GraphNode } from '#model/graph'
 import type { StoredGroup } from '#model/group'
 import type { AuthorReach, AuthorReaches } from '#rules/author-reach'
-import type { Profile } from '#rules/bindings'
+import type { InSlices, Profile } from '#rules/bindings'
 import { FunctionGraph } from '#rules/function-graph'
 import { type FunctionList, type FunctionRule, noFunctions, type TenantFunctions } from '#rules/function-list'
 import { InternedLists } from '#rules/interned-lists'
@@ -13,6 +13,7 @@ import { RuleBindings } from '#rules/rule-bindings'
 /** What a view of a tenant's functions needs to know beside what it is told. */
 export interface TenantFunctionsParts {
   readonly reaches: AuthorReaches
+  readonly inSlices: InSlices
   /** A number that was never given before. */
   next(): number
   /** For one function. */
@@ -58,12 +59,13 @@ export class TenantFunctionsView implements TenantFunctions {
   readonly #views = new Map<string, FunctionView>()
   /** Kept over edits: they give nobody more mails. */
   readonly #rates = new Map<string, RequestRate>()
-  readonly #bindings = new RuleBindings<ProfileFunctions>()
+  readonly #bindings: RuleBindings<ProfileFunctions>
   readonly #lists = new InternedLists<FunctionList>()
   #version: number
 
   constructor(parts: TenantFunctionsParts) {
     this.#parts = parts
+    this.#bindings = new RuleBindings(parts.inSlices)
     this.#version = parts.next()
   }
 

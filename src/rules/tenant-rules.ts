@@ -4,7 +4,7 @@ import type { StoredGroup } from '#model/group'
 import type { ServiceSchema } from '#model/service-schema'
 import { type JudgingCounts, meantUnder, ReadCondition, Rule } from '#rules/alarm-rule'
 import type { AuthorReach, AuthorReaches } from '#rules/author-reach'
-import type { Profile } from '#rules/bindings'
+import type { InSlices, Profile } from '#rules/bindings'
 import { RuleBindings } from '#rules/rule-bindings'
 import { type RuleList, RuleLists } from '#rules/rule-list'
 
@@ -16,8 +16,8 @@ export interface TenantRules {
   listOf(device: string): RuleList
   /** Of all that decides a judgement of this alarm; undefined when there is no such alarm. */
   digestOf(alarm: string): string | undefined
-  /** The devices an alarm is bound to, whoever its author is: their names, each once, or all. */
-  boundOf(alarm: string): readonly string[] | '*' | undefined
+  /** The devices an alarm is bound to, whoever its author is: list by list as they stand, or all. */
+  boundOf(alarm: string): readonly (readonly string[])[] | '*' | undefined
   membersOf(group: string): readonly string[] | undefined
 }
 
@@ -34,7 +34,6 @@ interface AlarmView {
   readonly rule: Rule
   readonly reach: AuthorReach
   readonly digest: string
-  bound: readonly string[] | '*' | undefined
 }
 
 /** The rules of devices that are named in the same. */
@@ -49,6 +48,7 @@ interface ProfileRules {
 export interface TenantRulesParts {
   readonly reaches: AuthorReaches
   readonly counts: JudgingCounts
+  readonly inSlices: InSlices
   /** A number that was never given before. */
   next(): number
   /** An alarm whose author may read its service nowhere. */
@@ -63,12 +63,13 @@ export class TenantView implements TenantRules {
   readonly #parts: TenantRulesParts
   readonly #alarms = new Map<string, AlarmView>()
   readonly #schemas = new Map<string, ServiceSchema>()
-  readonly #bindings = new RuleBindings<ProfileRules>()
+  readonly #bindings: RuleBindings<ProfileRules>
   readonly #lists = new RuleLists()
   #version: number
 
   constructor(parts: TenantRulesParts) {
     this.#parts = parts
+    this.#bindings = new RuleBindings(parts.inSlices)
     this.#version = parts.next()
   }
 
@@ -91,11 +92,9 @@ export class TenantView implements TenantRules {
     return this.#alarms.get(alarm)?.digest
   }
 
-  boundOf(alarm: string): readonly string[] | '*' | undefined {
+  boundOf(alarm: string): readonly (readonly string[])[] | '*' | undefined {
     const view = this.#alarms.get(alarm)
-    if (!view) return undefined
-    view.bound ??= this.#bindings.boundOf(view.stored)
-    return view.bound
+    return view && this.#bindings.boundOf(view.stored)
   }
 
   membersOf(group: string): readonly string[] | undefined {
@@ -166,7 +165,7 @@ export class TenantView implements TenantRules {
     const rule = old && isSame ? old : new Rule(id, this.#parts.next(), stored, meant, this.#parts.counts)
     const reach = this.#reachOf(stored)
     if (reach.isNothing && !before?.reach.isNothing) this.#parts.isSilenced(id, stored)
-    return { stored, rule, reach, digest: this.#digest(stored, rule, reach), bound: undefined }
+    return { stored, rule, reach, digest: this.#digest(stored, rule, reach) }
   }
 
   #reachOf({ updatedBy, serviceIdentifier }: StoredAlarm): AuthorReach {

@@ -214,9 +214,11 @@ export class RuleSweep {
     const seen = new Set<string>()
     for (const { alarm } of alarms) {
       const bound = this.#parts.rules.of(tenant)?.boundOf(alarm) ?? []
-      for (const device of bound === '*' ? [] : bound) {
-        if (!seen.has(device)) yield device
-        seen.add(device)
+      for (const devices of bound === '*' ? [] : bound) {
+        for (const device of devices) {
+          if (!seen.has(device)) yield device
+          seen.add(device)
+        }
       }
     }
   }

@@ -6,6 +6,7 @@ import { everything } from '#model/scope'
 import { RuleViews } from '#rules/rule-views'
 import type { Decision } from '#runtime/actor'
 import { ActingDevice, deviceWith } from '#test/actors/acting'
+import { atOnce } from '#test/rules/at-once'
 
 /** A device without a runtime, in a tenant with alarms. */
 export class AlarmedDevice extends ActingDevice {
@@ -15,7 +16,12 @@ export class AlarmedDevice extends ActingDevice {
   #scope: Scope = everything
 
   constructor(device = 'A') {
-    const rules = new RuleViews({ scopeOf: () => this.#scope, sweep: () => {}, log: { info: () => {} } })
+    const rules = new RuleViews({
+      scopeOf: () => this.#scope,
+      sweep: () => {},
+      inSlices: atOnce,
+      log: { info: () => {} },
+    })
     super(device, deviceWith(rules))
     this.rules = rules
     this.rules.load([])

@@ -11,6 +11,7 @@ import type { StoreJournal } from '#store/store-journal'
 import { StoreListing } from '#store/store-listing'
 import { hello, report } from '#test/actors/acting'
 import { turnsOf } from '#test/actors/alarmed'
+import { atOnce } from '#test/rules/at-once'
 import { shape, storedAlarm } from '#test/rules/stored-rules'
 import { startMs } from '#test/runtime/manual-world'
 import { during, Stage, type StageOptions } from '#test/runtime/stage'
@@ -34,7 +35,12 @@ class AlarmStage {
   constructor(alarms: ReadonlyMap<string, StoredAlarm>, options: StageOptions) {
     this.#alarms = alarms
     this.#options = options
-    this.rules = new RuleViews({ scopeOf: () => everything, sweep: () => {}, log: { info: () => {} } })
+    this.rules = new RuleViews({
+      scopeOf: () => everything,
+      sweep: () => {},
+      inSlices: atOnce,
+      log: { info: () => {} },
+    })
     const definitions = (journal: StoreJournal) =>
       [
         deviceActor({

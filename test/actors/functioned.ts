@@ -9,6 +9,7 @@ import { FunctionViews } from '#rules/function-views'
 import { RuleViews } from '#rules/rule-views'
 import type { Decision } from '#runtime/actor'
 import { ActingDevice, deviceWith } from '#test/actors/acting'
+import { atOnce } from '#test/rules/at-once'
 
 const author = 'crn#user:2Vb7qYx9Kd'
 
@@ -42,7 +43,7 @@ export function condition(logic: Condition): GraphNode {
 
 /** Views of functions in which everybody may do what `scopeOf` says. */
 export function functionViews(scopeOf: () => Scope = () => everything, mailsPerHourMax = 60): FunctionViews {
-  return new FunctionViews({ mailsPerHourMax, scopeOf, log: { info: () => {} } })
+  return new FunctionViews({ mailsPerHourMax, scopeOf, inSlices: atOnce, log: { info: () => {} } })
 }
 
 /** A device without a runtime, in a tenant with functions and alarms. */
@@ -54,7 +55,7 @@ export class FunctionedDevice extends ActingDevice {
 
   constructor(device = 'A') {
     const scopeOf = () => this.scope
-    const rules = new RuleViews({ scopeOf, sweep: () => {}, log: { info: () => {} } })
+    const rules = new RuleViews({ scopeOf, sweep: () => {}, inSlices: atOnce, log: { info: () => {} } })
     const functions = functionViews(scopeOf)
     super(device, deviceWith(rules, functions))
     this.scope = everything

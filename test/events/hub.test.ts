@@ -161,6 +161,21 @@ describe('resuming', () => {
     for (const socket of sockets) expect(offsets(socket)).toEqual(range(1, 40))
   })
 
+  test('gives way within a chunk of large events', async () => {
+    stream.chunkCount = 40
+    reports(40)
+    const socket = stream.connect({ resume: { after: { epoch: 'now', offset: 0 } } })
+    const { send } = socket
+    socket.send = (message) => {
+      stream.world.spend(1)
+      return send.call(socket, message)
+    }
+    stream.world.step()
+    expect(socket.sent.length).toBeLessThan(5)
+    await readAll(stream)
+    expect(offsets(socket)).toEqual(range(1, 40))
+  })
+
   test('waits where the store cannot be read, and goes on when it can', async () => {
     stream.recentFrom = 1_000
     reports(5)

@@ -133,8 +133,23 @@ test('the largest grants are judged while nobody waits', () => {
   const halves = scopeOf([on(names(0), services), on(names(grantDevicesMax), services)])
   const across = on(names(grantDevicesMax / 2), services, { '*': ['*'], service: ['*'], meta: ['read'] })
   const own = on(names(grantDevicesMax / 2), services)
+  // A hundred grants, each with other permissions, devices and services.
+  const places = Array.from({ length: 100 }, (_, place) => place)
+  const many = places.map((place) =>
+    on(
+      names(place * 200).slice(0, 200),
+      services.filter((_, service) => (place * service) % 7 !== 1),
+      Object.fromEntries(resources.map((resource, index) => [resource, [actions[(place + index) % 4] ?? 'read']])),
+    ),
+  )
+  const onePerPermission = on(names(0).slice(0, 2_000), services, { service: ['*'], meta: ['*'], alarms: ['*'] })
   const before = process.cpuUsage()
   expect([covers(halves, [own]), covers(halves, [across])]).toEqual([true, false])
+  expect([covers(scopeOf(many), many), covers(scopeOf(many), [onePerPermission])]).toEqual([true, false])
+  const whole = places.flatMap((place) =>
+    actions.map((action) => on(names(place * 100).slice(0, 100), services, { service: [action] })),
+  )
+  expect(covers(scopeOf(whole), [on(names(0), services, { service: ['*'] })])).toBe(true)
   const { user, system } = process.cpuUsage(before)
   expect((user + system) / 1000).toBeLessThan(1_000)
 })

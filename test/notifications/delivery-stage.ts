@@ -35,6 +35,7 @@ import { ann, told, words } from '#test/actors/acting-tenant'
 import { noRuleViews } from '#test/actors/no-rule-views'
 import { RecordingNotices } from '#test/actors/recording-notices'
 import { RecordingRules } from '#test/actors/recording-rules'
+import { atOnce } from '#test/rules/at-once'
 import { ManualWorld } from '#test/runtime/manual-world'
 import { during, type Faults, faultyPlace, Stage } from '#test/runtime/stage'
 import { loadedFunctions } from '#workers/loaded-rules'
@@ -72,7 +73,7 @@ export class DeliveryStage {
       warn: (fields: object, message: string) => this.complaints.push(`${message}: ${JSON.stringify(fields)}`),
       error: (fields: object, message: string) => this.complaints.push(`${message}: ${JSON.stringify(fields)}`),
     }
-    this.views = new FunctionViews({ mailsPerHourMax, scopeOf: () => everything, log })
+    this.views = new FunctionViews({ mailsPerHourMax, scopeOf: () => everything, inSlices: atOnce, log })
     const isServing = () => this.stage.system.isServing
     this.stage = new Stage({
       world,

@@ -1,32 +1,66 @@
 import { describe, expect, test } from 'vitest'
-import { type BindingChange, Bindings, bindingChanges } from '#rules/bindings'
+import { type BindingChange, Bindings } from '#rules/bindings'
+import { atOnce } from '#test/rules/at-once'
 
-const devices = Array.from({ length: 50 }, (_, number) => `D-${number}`)
+const devices = Array.from({ length: 50 }, (_, number) => `D-${number}`).sort()
 /** A hundred groups, each without some of the devices: no two devices are in the same ones. */
 const groups = Array.from({ length: 100 }, (_, number) => `g${number}`)
 const membersOf = (group: string) => devices.filter((_, number) => (number * 7 + Number(group.slice(1))) % 50 !== 0)
 const named = (isNamed: boolean): BindingChange[] =>
-  groups.map((id) => ({ kind: 'groups', id, devices: membersOf(id), isNamed }))
+  groups.map((id) => ({
+    ...{ kind: 'groups', id },
+    before: isNamed ? [] : membersOf(id),
+    after: isNamed ? membersOf(id) : [],
+  }))
 
 describe('bindings', () => {
-  test('move a device once, in however many groups it comes to be named at once, or ceases to be', () => {
-    const bindings = new Bindings<never>()
-    expect(bindings.change(named(true))).toBe(devices.length)
-    for (const device of devices) {
-      expect(bindings.of(device).groups).toEqual(groups.filter((id) => membersOf(id).includes(device)).sort())
+  test('say at once in what a device is named, however far a change came', () => {
+    const steps: (() => boolean)[] = []
+    const bindings = new Bindings<never>((step) => steps.push(step))
+    const expectNamed = () => {
+      for (const device of devices) {
+        expect(bindings.of(device).groups).toEqual(groups.filter((id) => membersOf(id).includes(device)).sort())
+      }
     }
-    expect(bindings.change(named(false))).toBe(devices.length)
-    for (const device of devices) expect(bindings.of(device)).toBe(bindings.of('none'))
+    bindings.change(named(true))
+    for (let left = 30; left > 0; left--) steps[0]?.()
+    expectNamed()
+    // Taken back and named again before that was through.
+    bindings.change(named(false))
+    for (let left = 30; left > 0; left--) steps[0]?.()
+    for (const device of devices) expect(bindings.of(device).groups).toEqual([])
+    bindings.change(named(true))
+    expectNamed()
+    while (steps.at(-1)?.());
+    expectNamed()
+    expect(steps).toHaveLength(1)
+  })
+
+  test('take a million names in steps that are short', () => {
+    let stepMost = 0
+    let steps = 0
+    const bindings = new Bindings<never>((step) => {
+      for (let isLeft = true; isLeft; steps++) {
+        const before = moved()
+        isLeft = step()
+        stepMost = Math.max(stepMost, moved() - before)
+      }
+    })
+    const many = Array.from({ length: 10_000 }, (_, number) => `D${number}`).sort()
+    const moved = () => -bindings.of('none').devices
+    bindings.change([{ kind: 'rules', id: 'a', before: [], after: many }])
+    expect(bindings.of('D9').rules).toEqual(['a'])
+    expect(steps).toBeGreaterThan(many.length / 256)
+    expect(stepMost).toBeLessThanOrEqual(256)
   })
 
   test('leave a device where it is that is named in nothing else', () => {
-    const bindings = new Bindings<never>()
-    bindings.change(bindingChanges('rules', 'a', [], ['X', 'Y']))
+    const bindings = new Bindings<never>(atOnce)
+    bindings.change([{ kind: 'rules', id: 'a', before: [], after: ['X', 'Y'] }])
     const before = bindings.of('X')
-    expect(bindings.change(bindingChanges('rules', 'a', ['X', 'Y'], ['X', 'Z']))).toBe(2)
+    bindings.change([{ kind: 'rules', id: 'a', before: ['X', 'Y'], after: ['X', 'Z'] }])
     expect(bindings.of('X')).toBe(before)
     expect(bindings.of('Z')).toBe(before)
     expect([before.rules, before.devices, bindings.of('Y').rules]).toEqual([['a'], 2, []])
-    expect(bindings.change([{ kind: 'rules', id: 'a', devices: ['X'], isNamed: true }])).toBe(0)
   })
 })

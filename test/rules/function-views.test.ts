@@ -6,6 +6,7 @@ import type { StoredGroup } from '#model/group'
 import { everything, type Grant, type Resource, type Scope, scopeOf } from '#model/scope'
 import { type FunctionList, noFunctions } from '#rules/function-list'
 import { FunctionViews } from '#rules/function-views'
+import { atOnce } from '#test/rules/at-once'
 import { graphOf, heatGraph, storedFunction } from '#test/rules/stored-functions'
 import { author, shape, storedGroup } from '#test/rules/stored-rules'
 
@@ -27,6 +28,7 @@ function viewsOf(world: World) {
   const views = new FunctionViews({
     mailsPerHourMax: 60,
     scopeOf: (_, who) => world.scopes.get(who) ?? scopeOf([]),
+    inSlices: atOnce,
     log: { info: (fields) => lines.push(fields) },
   })
   return { views, lines }

@@ -22,6 +22,7 @@ import type { StoreJournal } from '#store/store-journal'
 import { chain, functionViews, onProperty, storedFunction, throttle } from '#test/actors/functioned'
 import { shownState } from '#test/actors/shown-state'
 import { unheardUpdates } from '#test/actors/unheard-updates'
+import { atOnce } from '#test/rules/at-once'
 import { storedAlarm } from '#test/rules/stored-rules'
 import { startMs } from '#test/runtime/manual-world'
 import { openStage, type Stage, type StageOptions } from '#test/runtime/stage'
@@ -30,7 +31,7 @@ import { subscription } from '#test/store/samples-of/subscription'
 const names = ['A', 'B', 'C']
 
 /** Some alarms, on all devices: one that comes and goes, and two that have to hold for a while. */
-const rules = new RuleViews({ scopeOf: () => everyScope, sweep: () => {}, log: { info: () => {} } })
+const rules = new RuleViews({ scopeOf: () => everyScope, sweep: () => {}, inSlices: atOnce, log: { info: () => {} } })
 const alarms = new Map(
   [
     storedAlarm({ serviceIdentifier: 'one', condition: { '>': [{ var: '0x01' }, 4] } }),

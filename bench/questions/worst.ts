@@ -1,0 +1,137 @@
+// Answers: how long the most expensive inputs keep the server's event loop in one go: frames of devices in both protocols, bodies of every route filled with what costs most, and requests to a tenant that is as full as one may be. An input is sent several times; each time the longest run of the loop counts, without the time that other processes had its core. Measured with IAM on and without limits of attempts. Does not count: what is done in several goes, work of other threads (hashing, LevelDB), and inputs that are not among these.
+
+import type { RouteEntry } from '#api/entry'
+import type { CaseResult } from '#bench/harness/measure'
+import type { Beside, Case, Figures, Question, Round, Target } from '#bench/harness/question'
+import { groupedNumber } from '#bench/harness/report'
+import { spreadOf } from '#bench/harness/statistics'
+import { bodiesOf, pathOf } from '#bench/worst/bodies'
+import { frameSender, frames, protocols } from '#bench/worst/frames'
+import { type Ground, startGround } from '#bench/worst/ground'
+import { requests } from '#bench/worst/requests'
+import { chapters } from '#description/chapters'
+
+/** The bound for every input. */
+const runMsMax = 20
+const sendsEach = 3
+/** Above it the other forms of a body are not tried. */
+const hopelessMs = 10 * runMsMax
+
+/** One server for all inputs: a full tenant is expensive to make. */
+let ground: Ground | undefined
+
+function theGround(): Ground {
+  if (!ground) throw new Error('no server was started')
+  return ground
+}
+
+/** `prepare` makes the input to measure, once for each time. */
+async function sent({ isQuick }: Round, prepare: () => Promise<() => Promise<unknown>>): Promise<Figures> {
+  const runs: number[] = []
+  for (let count = 0; count < (isQuick ? 1 : sendsEach); count++) runs.push(await theGround().longest(await prepare()))
+  const { median, max } = spreadOf(runs)
+  return { run: median, longest: max }
+}
+
+const deviceFrames: Case = {
+  name: 'frames of 256 KiB',
+  variants: frames.flatMap((input, place) =>
+    protocols.map((protocol) => ({
+      name: `${input.name}, ${protocol}`,
+      async measure(round: Round) {
+        const sender = frameSender(theGround(), input, protocol, `F${place}-${protocol}-${round.number}`)
+        try {
+          return await sent(round, () => sender.prepare())
+        } finally {
+          sender.close()
+        }
+      },
+    })),
+  ),
+}
+
+const routes = chapters.flatMap(({ entries }) => entries).filter(({ body }) => body && !body.isStreamed)
+
+const bodies: Case = {
+  name: 'bodies of 1 MiB, or what the route takes, in the worst of their forms',
+  variants: routes.map((entry) => ({
+    name: `${entry.method} ${entry.path}`,
+    measure: (round) => worstBody(entry, round),
+  })),
+}
+
+/** Sends each form once, and the most expensive one again. */
+async function worstBody(entry: RouteEntry, round: Round): Promise<Figures> {
+  const { request, longest } = theGround()
+  const types = entry.body?.contentTypes
+  const headers = { 'content-type': (typeof types === 'object' ? types[0] : undefined) ?? 'application/json' }
+  let worst = { run: 0, form: '', send: async (): Promise<unknown> => undefined }
+  for (const { form, text } of bodiesOf(entry)) {
+    const send = () => request(entry.method, pathOf(entry), text, headers)
+    const run = await longest(send)
+    if (run > worst.run) worst = { run, form, send }
+    if (round.isQuick || run > hopelessMs) break
+  }
+  worstForms.set(entry.name, worst.form)
+  return sent(round, async () => worst.send)
+}
+
+const worstForms = new Map<string, string>()
+
+const fullTenant: Case = {
+  name: 'requests to a full tenant',
+  variants: requests.map(({ input, prepare }) => ({
+    name: input,
+    async measure(round) {
+      const send = await prepare(theGround())
+      return sent(round, async () => send)
+    },
+  })),
+}
+
+const cases = [deviceFrames, bodies, fullTenant]
+
+/** The most expensive of each case; security.md quotes it. */
+function costliest(results: readonly CaseResult[]): Beside {
+  const lines = results.flatMap(({ name, variants }) => {
+    const measured = variants.flatMap(({ name: input, figures: { run } }) =>
+      run ? [{ input, median: run.median }] : [],
+    )
+    const worst = measured.sort((one, other) => other.median - one.median).slice(0, costliestCount)
+    return worst.map(({ input, median }) => {
+      const entry = routes.find(({ method, path }) => `${method} ${path}` === input)
+      const form = entry ? `, ${worstForms.get(entry.name)}` : ''
+      const verdict = median <= runMsMax ? 'ok' : '**over**'
+      return `| ${name} | ${input}${form} | ${groupedNumber(median, 1)} | ${runMsMax} | ${verdict} |`
+    })
+  })
+  const head = [
+    '## The most expensive of each kind',
+    '',
+    '| kind | input | ms in one go | bound, ms | |',
+    '|---|---|---:|---:|---|',
+  ]
+  return { markdown: [...head, ...lines].join('\n'), files: {} }
+}
+
+const costliestCount = 8
+
+export const worst: Question = {
+  rounds: 1,
+  figures: {
+    run: { title: 'longest run, ms', digits: 1 },
+    longest: { title: 'the longest of all, ms', digits: 1 },
+  },
+  cases,
+  targets: cases.flatMap(({ name, variants }) =>
+    variants.map((variant): Target => ({ case: name, variant: variant.name, figure: 'run', atMost: runMsMax })),
+  ),
+  beside: costliest,
+  async setUp() {
+    ground = await startGround()
+    return async () => {
+      await ground?.stop()
+      ground = undefined
+    }
+  },
+}

@@ -1,0 +1,260 @@
+import { bringIn, readToken } from '#bench/harness/identity'
+import { uuid } from '#bench/worst/frames'
+import type { Ground } from '#bench/worst/ground'
+
+/** Requests to a tenant that is as full as it may be; each is measured with what those before it left. */
+export interface RequestInput {
+  readonly input: string
+  /** Once; answers what is measured, each time. */
+  prepare(ground: Ground): Promise<() => Promise<unknown>>
+}
+
+const names = (prefix: string, count: number) => Array.from({ length: count }, (_, index) => `${prefix}${index}`)
+const idOf = (crn: string) => crn.split(':')[1] ?? ''
+const bodyBytesMax = 1_048_000
+const groupCount = 100
+const groupDevices = 10_000
+const grantCount = 100
+
+/** Services of 1 024 properties, as many as one body declares. */
+function declaration(device: string, from = 0): { deviceIdentifier: string; services: object[]; updates: object[] } {
+  const properties = Array.from({ length: 1_024 }, (_, propId) => ({ propId: propId + from, type: 'FLOAT64' }))
+  const services = Array.from({ length: 40 }, (_, service) => ({ serviceIdentifier: uuid(service), properties }))
+  const bytesOfOne = JSON.stringify(services[0]).length
+  return {
+    deviceIdentifier: device,
+    services: services.slice(0, Math.floor(bodyBytesMax / bytesOfOne) - 1),
+    updates: [],
+  }
+}
+
+/** A device with as many properties, each with a value, as it may have: until it is refused. */
+async function fillDevice({ request, link }: Ground, device: string): Promise<void> {
+  const post = async (body: object) => (await request('POST', '/link', body, { authorization: link })).status === 204
+  const declared = declaration(device)
+  while (!(await post(declared)) && declared.services.length > 1) declared.services.pop()
+  for (let service = 0; service < declared.services.length; service++) {
+    const updates = Array.from({ length: 1_024 }, (_, propId) => ({
+      serviceIdentifier: uuid(service),
+      propId,
+      value: Math.PI,
+    }))
+    if (!(await post({ deviceIdentifier: device, updates }))) return
+  }
+}
+
+const groups: string[] = []
+let limited = ''
+const grantsOf = (name: string, devices = 180) =>
+  Array.from({ length: grantCount }, (_, index) => ({
+    permissions: {
+      service: ['read'],
+      functions: ['read', 'create'],
+      alarms: ['create'],
+      roles: ['*'],
+      users: ['read'],
+    },
+    devices: names(`${name}-${index}-`, devices),
+    services: names('s', 30),
+  }))
+
+function get(input: string, path: string, authorization?: () => string): RequestInput {
+  return {
+    input,
+    prepare: async ({ request, person }) => {
+      const headers = { authorization: authorization?.() ?? person }
+      return () => request('GET', path, undefined, headers)
+    },
+  }
+}
+
+/** The same request again and again. */
+function again(
+  input: string,
+  method: string,
+  path: string,
+  body: () => object,
+  authorization?: () => string,
+): RequestInput {
+  return {
+    input,
+    prepare: async ({ request, person }) => {
+      const text = JSON.stringify(body())
+      return () => request(method, path, text, { authorization: authorization?.() ?? person })
+    },
+  }
+}
+
+/** Makes something, and removes it again. */
+function making(input: string, path: string, body: () => object): RequestInput {
+  return {
+    input,
+    prepare: async ({ request, make }) => {
+      return async () => {
+        const { resourceIdentifier } = await make<{ resourceIdentifier: string }>('POST', path, body())
+        await request('DELETE', `${path}/${idOf(resourceIdentifier)}`)
+      }
+    },
+  }
+}
+
+const alarm = (bound: object) => ({
+  ...{ name: 'a', severity: 'info', serviceIdentifier: uuid(0), condition: { '>': [{ var: '0x2000' }, 3] } },
+  ...bound,
+})
+const asLimited = () => limited
+
+export const requests: readonly RequestInput[] = [
+  {
+    input: 'POST /link, a new declaration of 1 MiB',
+    prepare: async ({ request, link }) => {
+      let sent = 0
+      return () => request('POST', '/link', declaration('NEW', ++sent * 2_000), { authorization: link })
+    },
+  },
+  {
+    input: 'GET of a device that is full',
+    prepare: async (ground) => {
+      await fillDevice(ground, 'FULL')
+      return () => ground.request('GET', '/devices/FULL')
+    },
+  },
+  get('the same by hexadecimal ids', '/devices/FULL?hex=true'),
+  get('the same by names', '/devices/FULL?raw=false'),
+  get('the list it stands in', '/devices?depth=2'),
+  get('its mirror', '/services?depth=2'),
+  get(
+    'a filter of 8 KiB',
+    `/devices?filter=${encodeURIComponent(JSON.stringify({ or: names('', 60).map((name) => ({ '==': [{ var: `services.${uuid(Number(name))}.0x0001` }, 'x'] })) }))}`,
+  ),
+  get('a query of 1 000 fields', `/devices?${names('a', 1_000).join('&')}`),
+  {
+    input: 'DELETE of a device that is full',
+    prepare: async (ground) => {
+      for (const device of names('GONE', 5)) await fillDevice(ground, device)
+      let sent = 0
+      return () => ground.request('DELETE', `/devices/GONE${sent++}`)
+    },
+  },
+  {
+    input: 'GET of 100 groups of 10 000 devices',
+    prepare: async ({ make, request }) => {
+      while (groups.length < groupCount) {
+        const devices = names(`G${groups.length}-`, groupDevices - 1)
+        groups.push(
+          (await make<{ resourceIdentifier: string }>('POST', '/groups', { name: 'g', devices })).resourceIdentifier,
+        )
+      }
+      return () => request('GET', '/groups')
+    },
+  },
+  making('POST of an alarm bound to all of them', '/alarms', () => alarm({ groups })),
+  making('POST of a function bound to all of them', '/functions', () => ({
+    ...{ name: 'f', binding: { groups }, graph: { nodes: [{ id: 't', type: 'trigger', on: 'status' }], edges: [] } },
+  })),
+  making('POST of a group of 10 000 devices', '/groups', () => ({ name: 'g', devices: names('H', groupDevices) })),
+  again('POST of an action over 100 000 devices', 'POST', '/devices/actions', () => ({
+    ...{ groups: groups.slice(0, 10), serviceIdentifier: uuid(0), updates: { '0x2000': 1 } },
+  })),
+  again('PUT of a role of 100 grants', 'PUT', '/iam/roles/big', () => ({ grants: grantsOf('R') })),
+  {
+    input: 'the same by a user with as many',
+    prepare: async ({ port, person, request }) => {
+      const user = await bringIn(port, person, { name: 'limited', role: 'big' })
+      limited = `Bearer ${await readToken(port, user)}`
+      return () => request('PUT', '/iam/roles/copy', { grants: grantsOf('R') }, { authorization: limited })
+    },
+  },
+  again(
+    'a role of one grant of 10 000 devices, by this user',
+    'PUT',
+    '/iam/roles/copy',
+    () => {
+      const grants = grantsOf('R')
+      const devices = grants.flatMap((grant) => grant.devices).slice(0, groupDevices)
+      return { grants: [{ ...grants[0], devices }] }
+    },
+    asLimited,
+  ),
+  get('GET /devices by this user', '/devices?depth=2', asLimited),
+  {
+    input: 'GET of 100 such roles',
+    prepare: async ({ make, request }) => {
+      for (const name of names('r', 100)) await make('PUT', `/iam/roles/${name}`, { grants: grantsOf(name) })
+      return () => request('GET', '/iam/roles')
+    },
+  },
+  {
+    input: 'PUT of a role that 1 000 sockets depend on',
+    prepare: async ({ open, request }) => {
+      for (let opened = 0; opened < 1_000; opened++) (await open('/events', undefined, limited)).on('message', () => {})
+      let sent = 0
+      return () => request('PUT', '/iam/roles/big', { grants: grantsOf('R', 180 - ++sent) })
+    },
+  },
+  {
+    input: 'a socket with 2 000 names in its filter',
+    prepare:
+      async ({ open }) =>
+      async () =>
+        (await open(`/events?devices=${names('D', 1_000)}&services=${names('s', 1_000)}`)).close(),
+  },
+  {
+    input: 'a socket that comes back from far',
+    prepare:
+      async ({ open, request }) =>
+      async () => {
+        const { headers } = await request('GET', '/devices?limit=1')
+        const socket = await open(`/events?epoch=${headers['stream-epoch']}&offset=0`)
+        socket.on('message', () => {})
+        await new Promise((resolve) => setTimeout(resolve, 1_500))
+        socket.close()
+      },
+  },
+  {
+    input: 'PATCH of 64 KiB of meta',
+    prepare: async ({ request }) => {
+      let sent = 0
+      return () =>
+        request('PATCH', '/meta/FULL', { a: Object.fromEntries(names('k', 6_000).map((key) => [key, sent++])) })
+    },
+  },
+  {
+    input: 'test of a function with the most work in templates',
+    prepare: async ({ make, request }) => {
+      const text = `${'{{#meta.l}}'.repeat(14)}{{value}}${'{{/meta.l}}'.repeat(14)}`.repeat(30)
+      await make('PUT', '/templates/worst', { locales: { en: { subject: 's', text, html: text } } })
+      const mails = names('e', 60)
+      const nodes = [
+        { id: 't', type: 'trigger', on: 'status' },
+        ...mails.map((id) => ({ id, type: 'email', template: 'worst' })),
+      ]
+      const graph = { nodes, edges: mails.map((id) => ['t', id]) }
+      const body = { name: 'f', binding: { devices: [] }, graph }
+      const { resourceIdentifier } = await make<{ resourceIdentifier: string }>('POST', '/functions', body)
+      const sample = { value: 'online', meta: { l: [1, 2, 3, 4] } }
+      return () => request('POST', `/functions/${idOf(resourceIdentifier)}/test`, { sample })
+    },
+  },
+  again('PUT of a rollout whose window never opens', 'PUT', '/updates/projects/p/rollout', () => ({
+    ...{ firmware: '1.0.0', percent: 1, window: { cron: '0 0 31 2,4,6,9,11 *', minutes: 1 } },
+  })),
+  {
+    input: 'metrics of 200 tenants',
+    prepare: async ({ make, port }) => {
+      for (const tenantIdentifier of names('t', 200))
+        await make('POST', '/iam/tenants', { tenantIdentifier, name: 'T' })
+      return async () => (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
+    },
+  },
+  get(
+    'a token of 8 KB',
+    '/devices',
+    () =>
+      `Bearer ${names('', 3)
+        .map(() => 'a'.repeat(2_600))
+        .join('.')}`,
+  ),
+  get('credentials of 8 KB', '/iam/token', () => `Basic ${Buffer.from(`a:${'p'.repeat(6_000)}`).toString('base64')}`),
+  get('a backup', '/backup'),
+]
