@@ -36,7 +36,7 @@ export class Replays {
   #generation = Number.NEGATIVE_INFINITY
   /** The youngest first. */
   #sets: FingerprintSet[] = []
-  /** Whoever asks whether a proof was used goes on to record it, in one breath. */
+  /** `record` follows `isUsed` at once, and needs the same fingerprint. */
   #latest: { readonly jkt: string; readonly jti: string; readonly fingerprint: Fingerprint } | undefined
 
   constructor(options: ReplaysOptions) {

@@ -33,12 +33,14 @@ export function alarmRoutes(context: RouteContext): Binding[] {
     bind(api.listAlarmStatus, (call) => statusList(context, call)),
 
     bind(api.createAlarm, async ({ caller, body, bodyBytes, seed }) => {
-      mustBind(context, caller, 'create', body)
-      mustReadNames(caller, body)
       const id = madeId(seeded(seed))
-      context.streamShare.take(caller, bodyBytes.byteLength)
-      const put: PutAlarm = { type: 'put_alarm', id, isNew: true, body, ...authorOf(caller, 'alarms') }
-      const stored = await system.ask(tenantAddress(caller.tenant), put, bodyBytes.byteLength)
+      const stored = await system.askAtOnce(() => {
+        mustBind(context, caller, 'create', body)
+        mustReadNames(caller, body)
+        context.streamShare.take(caller, bodyBytes.byteLength)
+        const put: PutAlarm = { type: 'put_alarm', id, isNew: true, body, ...authorOf(caller, 'alarms') }
+        return { to: tenantAddress(caller.tenant), command: put, bytes: bodyBytes.byteLength }
+      })
       const headers = { Location: `/api/v1/alarms/${id}` }
       return { status: 201, headers, json: alarmEntryOf(id, stored as StoredAlarm) }
     }),
@@ -48,17 +50,18 @@ export function alarmRoutes(context: RouteContext): Binding[] {
       return thingReply(context, call, textOf(alarmId, alarmThere(context, call.caller, 'read', alarmId)))
     }),
 
-    // Looked at and turned in one breath: whoever sees it now, edits what he sees.
     bind(api.putAlarm, async (call) => {
       const { caller, body, bodyBytes } = call
       const { alarmId: id } = call.parameters
-      const before = alarmThere(context, caller, 'update', id)
-      mustBind(context, caller, 'update', body)
-      if (!isDeepStrictEqual(body.condition, before.condition)) mustReadNames(caller, body)
-      mustMatch(call, textOf(id, before))
-      context.streamShare.take(caller, bodyBytes.byteLength)
-      const put: PutAlarm = { type: 'put_alarm', id, isNew: false, body, author: caller.user }
-      const stored = await system.ask(tenantAddress(caller.tenant), put, bodyBytes.byteLength)
+      const stored = await system.askAtOnce(() => {
+        const before = alarmThere(context, caller, 'update', id)
+        mustBind(context, caller, 'update', body)
+        if (!isDeepStrictEqual(body.condition, before.condition)) mustReadNames(caller, body)
+        mustMatch(call, textOf(id, before))
+        context.streamShare.take(caller, bodyBytes.byteLength)
+        const put: PutAlarm = { type: 'put_alarm', id, isNew: false, body, author: caller.user }
+        return { to: tenantAddress(caller.tenant), command: put, bytes: bodyBytes.byteLength }
+      })
       const mayRead = isThere(context, caller, 'read', stored as StoredAlarm)
       return changedReply(mayRead, alarmEntryOf(id, stored as StoredAlarm), 'resourceIdentifier')
     }),
@@ -66,8 +69,10 @@ export function alarmRoutes(context: RouteContext): Binding[] {
     bind(api.deleteAlarm, async (call) => {
       const { caller } = call
       const { alarmId: id } = call.parameters
-      mustMatch(call, textOf(id, alarmThere(context, caller, 'delete', id)))
-      await system.ask(tenantAddress(caller.tenant), { type: 'delete_alarm', id } satisfies DeleteAlarm)
+      await system.askAtOnce(() => {
+        mustMatch(call, textOf(id, alarmThere(context, caller, 'delete', id)))
+        return { to: tenantAddress(caller.tenant), command: { type: 'delete_alarm', id } satisfies DeleteAlarm }
+      })
       return { status: 204 }
     }),
   ]

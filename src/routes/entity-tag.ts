@@ -25,8 +25,8 @@ export async function thingReply(context: RouteContext, call: Asked, text: strin
 }
 
 /**
- * Lets a change through only where the thing is still the one that the client means, if it says so. To be asked in one
- * breath with the turn: between the two nobody else may be.
+ * Checks `If-Match` and `If-None-Match` of a change. Call it within `askAtOnce`: no other change may come between the check
+ * and the turn.
  *
  * @param text what is shown of it now; undefined where there is none
  * @throws Problem `changed_meanwhile`

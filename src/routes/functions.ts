@@ -38,11 +38,13 @@ export function functionRoutes(context: RouteContext): Binding[] {
     }),
 
     bind(api.createFunction, async ({ caller, body, bodyBytes, seed }) => {
-      mustBind(context, caller, 'create', body)
-      mustSeeAlarms(context, caller, body.graph)
       const id = madeId(seeded(seed))
-      const put: PutFunction = { type: 'put_function', id, isNew: true, body, ...authorOf(caller, resource) }
-      const stored = await system.ask(tenantAddress(caller.tenant), put, bodyBytes.byteLength)
+      const stored = await system.askAtOnce(() => {
+        mustBind(context, caller, 'create', body)
+        mustSeeAlarms(context, caller, body.graph)
+        const put: PutFunction = { type: 'put_function', id, isNew: true, body, ...authorOf(caller, resource) }
+        return { to: tenantAddress(caller.tenant), command: put, bytes: bodyBytes.byteLength }
+      })
       const headers = { Location: `/api/v1/functions/${id}` }
       return { status: 201, headers, json: functionEntryOf(id, stored as StoredFunction) }
     }),
@@ -52,18 +54,19 @@ export function functionRoutes(context: RouteContext): Binding[] {
       return thingReply(context, call, textOf(functionId, functionThere(context, call.caller, 'read', functionId)))
     }),
 
-    // Looked at and turned in one breath: what stays as it is, is what stands then.
     bind(api.updateFunction, async (call) => {
       const { caller, body: change, bodyBytes } = call
       const { functionId: id } = call.parameters
-      const before = functionThere(context, caller, 'update', id)
-      const body = bodyAfter(before, change)
-      mustBind(context, caller, 'update', body)
-      // One that is there already may have outlived its alarms.
-      if (!isDeepStrictEqual(body.graph, before.graph)) mustSeeAlarms(context, caller, body.graph)
-      mustMatch(call, textOf(id, before))
-      const put: PutFunction = { type: 'put_function', id, isNew: false, body, author: caller.user }
-      const stored = await system.ask(tenantAddress(caller.tenant), put, bodyBytes.byteLength)
+      const stored = await system.askAtOnce(() => {
+        const before = functionThere(context, caller, 'update', id)
+        const body = bodyAfter(before, change)
+        mustBind(context, caller, 'update', body)
+        // One that is there already may have outlived its alarms.
+        if (!isDeepStrictEqual(body.graph, before.graph)) mustSeeAlarms(context, caller, body.graph)
+        mustMatch(call, textOf(id, before))
+        const put: PutFunction = { type: 'put_function', id, isNew: false, body, author: caller.user }
+        return { to: tenantAddress(caller.tenant), command: put, bytes: bodyBytes.byteLength }
+      })
       const mayRead = isThere(context, caller, 'read', stored as StoredFunction)
       return changedReply(mayRead, functionEntryOf(id, stored as StoredFunction), 'resourceIdentifier')
     }),
@@ -71,8 +74,10 @@ export function functionRoutes(context: RouteContext): Binding[] {
     bind(api.deleteFunction, async (call) => {
       const { caller } = call
       const { functionId: id } = call.parameters
-      mustMatch(call, textOf(id, functionThere(context, caller, 'delete', id)))
-      await system.ask(tenantAddress(caller.tenant), { type: 'delete_function', id } satisfies DeleteFunction)
+      await system.askAtOnce(() => {
+        mustMatch(call, textOf(id, functionThere(context, caller, 'delete', id)))
+        return { to: tenantAddress(caller.tenant), command: { type: 'delete_function', id } satisfies DeleteFunction }
+      })
       return { status: 204 }
     }),
 

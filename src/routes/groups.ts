@@ -39,16 +39,17 @@ export function groupRoutes(context: RouteContext): Binding[] {
       return thingReply(context, call, textOf(groupId, groupThere(context, call.caller, 'read', groupId)))
     }),
 
-    // Looked at and turned in one breath: what stays as it is, is what stands then.
     bind(api.updateGroup, async (call) => {
       const { caller, body: change, bodyBytes } = call
       const { groupId: id } = call.parameters
-      const before = groupThere(context, caller, 'update', id)
-      const body = { name: change.name ?? before.name, devices: change.devices ?? before.devices }
-      mustBind(caller, 'update', body.devices)
-      mustMatch(call, textOf(id, before))
-      const put: PutGroup = { type: 'put_group', id, isNew: false, body, author: caller.user }
-      const stored = await system.ask(tenantAddress(caller.tenant), put, bodyBytes.byteLength)
+      const stored = await system.askAtOnce(() => {
+        const before = groupThere(context, caller, 'update', id)
+        const body = { name: change.name ?? before.name, devices: change.devices ?? before.devices }
+        mustBind(caller, 'update', body.devices)
+        mustMatch(call, textOf(id, before))
+        const put: PutGroup = { type: 'put_group', id, isNew: false, body, author: caller.user }
+        return { to: tenantAddress(caller.tenant), command: put, bytes: bodyBytes.byteLength }
+      })
       const mayRead = isSeen(caller, 'read', stored as StoredGroup)
       return changedReply(mayRead, groupEntryOf(id, stored as StoredGroup), 'resourceIdentifier')
     }),
@@ -56,8 +57,10 @@ export function groupRoutes(context: RouteContext): Binding[] {
     bind(api.deleteGroup, async (call) => {
       const { caller } = call
       const { groupId: id } = call.parameters
-      mustMatch(call, textOf(id, groupThere(context, caller, 'delete', id)))
-      await system.ask(tenantAddress(caller.tenant), { type: 'delete_group', id } satisfies DeleteGroup)
+      await system.askAtOnce(() => {
+        mustMatch(call, textOf(id, groupThere(context, caller, 'delete', id)))
+        return { to: tenantAddress(caller.tenant), command: { type: 'delete_group', id } satisfies DeleteGroup }
+      })
       return { status: 204 }
     }),
   ]

@@ -43,24 +43,28 @@ export function roleRoutes(context: RouteContext): Binding[] {
       const { caller, bodyBytes } = call
       const { role } = call.parameters
       const { grants } = call.body
-      const before = grantsOfRole(lookAtTenant(context, tenant), role)
-      mayPut(caller, 'roles', before !== undefined)
-      mustCover(caller, [...(before ?? []), ...grants])
-      mustMatch(call, before && textOf(tenant, role, before))
-      const put: PutRole = { type: 'put_role', role, grants, ...authorOf(caller, 'roles') }
-      await system.ask(tenantAddress(tenant), put, bodyBytes.byteLength)
+      await system.askAtOnce(() => {
+        const before = grantsOfRole(lookAtTenant(context, tenant), role)
+        mayPut(caller, 'roles', before !== undefined)
+        mustCover(caller, [...(before ?? []), ...grants])
+        mustMatch(call, before && textOf(tenant, role, before))
+        const put: PutRole = { type: 'put_role', role, grants, ...authorOf(caller, 'roles') }
+        return { to: tenantAddress(tenant), command: put, bytes: bodyBytes.byteLength }
+      })
       return { status: 200, json: entryOf(tenant, role, grants) }
     }),
 
     bindForTenant(context, api.deleteRole, async (call, tenant) => {
       const { role } = call.parameters
-      const grants = grantsThere(context, tenant, role)
-      mustCover(call.caller, grants)
-      mustMatch(call, textOf(tenant, role, grants))
-      if (!isBuiltIn(role) && isRoleUsed(lookAtDirectory(context), tenant, role)) {
-        throw new Problem('conflict', 'the role is in use')
-      }
-      await system.ask(tenantAddress(tenant), { type: 'delete_role', role } satisfies DeleteRole)
+      await system.askAtOnce(() => {
+        const grants = grantsThere(context, tenant, role)
+        mustCover(call.caller, grants)
+        mustMatch(call, textOf(tenant, role, grants))
+        if (!isBuiltIn(role) && isRoleUsed(lookAtDirectory(context), tenant, role)) {
+          throw new Problem('conflict', 'the role is in use')
+        }
+        return { to: tenantAddress(tenant), command: { type: 'delete_role', role } satisfies DeleteRole }
+      })
       return { status: 204 }
     }),
   ]

@@ -45,25 +45,28 @@ export function schemaRoutes(context: RouteContext): Binding[] {
       return thingReply(context, call, schemaText(serviceIdentifier, schema))
     }),
 
-    // Looked at and turned in one breath: what `If-Match` meant is what is replaced.
     bind(api.putSchema, async (call) => {
       const { caller, parameters, body: schema, bodyBytes } = call
       const { serviceIdentifier } = parameters
-      const before = lookAtTenant(context, caller.tenant).schemas.get(serviceIdentifier)
-      permit({ resource: 'schemas', action: putAction(before !== undefined), within: 'service' }, caller, parameters)
-      mustMatch(call, before && schemaText(serviceIdentifier, before))
-      context.streamShare.take(caller, bodyBytes.byteLength)
-      const put = { type: 'put_schema', service: serviceIdentifier, schema }
-      await system.ask(tenantAddress(caller.tenant), put, bodyBytes.byteLength)
+      await system.askAtOnce(() => {
+        const before = lookAtTenant(context, caller.tenant).schemas.get(serviceIdentifier)
+        permit({ resource: 'schemas', action: putAction(before !== undefined), within: 'service' }, caller, parameters)
+        mustMatch(call, before && schemaText(serviceIdentifier, before))
+        context.streamShare.take(caller, bodyBytes.byteLength)
+        const put = { type: 'put_schema', service: serviceIdentifier, schema }
+        return { to: tenantAddress(caller.tenant), command: put, bytes: bodyBytes.byteLength }
+      })
       return textReply(context, schemaText(serviceIdentifier, schema))
     }),
 
     bind(api.deleteSchema, async (call) => {
       const { tenant } = call.caller
       const { serviceIdentifier } = call.parameters
-      const before = lookAtTenant(context, tenant).schemas.get(serviceIdentifier)
-      if (before) mustMatch(call, schemaText(serviceIdentifier, before))
-      await system.ask(tenantAddress(tenant), { type: 'delete_schema', service: serviceIdentifier })
+      await system.askAtOnce(() => {
+        const before = lookAtTenant(context, tenant).schemas.get(serviceIdentifier)
+        if (before) mustMatch(call, schemaText(serviceIdentifier, before))
+        return { to: tenantAddress(tenant), command: { type: 'delete_schema', service: serviceIdentifier } }
+      })
       return { status: 204 }
     }),
   ]

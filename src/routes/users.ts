@@ -26,16 +26,18 @@ import type { Binding } from '#server/call'
 /** Contract 2: seven days. */
 const codeLifetimeS = 604_800
 
-/** Who answers for users. What lies in several actors is looked at and turned in one breath. Contract 2. */
+/** Users and their codes. Contract 2. */
 export function userRoutes(context: RouteContext): Binding[] {
   const { system } = context
   return [
     bindForTenant(context, api.createUser, async ({ caller, query, body }, tenant) => {
       const { name, email = null, roles, expiresIn = codeLifetimeS } = body
-      mayGive(context, caller, tenant, roles)
       const { text, code } = makeCode(context, caller, expiresIn, false)
       const user = { id: madeId((bytes) => context.world.random(bytes)), tenant, name, email, roles }
-      const row = await system.ask(directoryAddress, { type: 'add_user', user, code } satisfies AddUser)
+      const row = await system.askAtOnce(() => {
+        mayGive(context, caller, tenant, roles)
+        return { to: directoryAddress, command: { type: 'add_user', user, code } satisfies AddUser }
+      })
       const Location = locationOf(`/iam/users/${encodeURIComponent(name)}`, query)
       const headers = { Location, 'Cache-Control': 'no-store' }
       return { status: 201, headers, json: invitationOf(row as UserRow, text, code) }
@@ -66,32 +68,40 @@ export function userRoutes(context: RouteContext): Binding[] {
     bindForTenant(context, api.updateUser, async (call, tenant) => {
       const { caller, parameters } = call
       const { email, roles, state } = call.body
-      const before = userToEdit(context, caller, tenant, parameters.name)
-      if (roles) mayGive(context, caller, tenant, roles)
-      mustMatch(call, textOf(before))
-      const row = await system.ask(directoryAddress, {
-        type: 'update_user',
-        user: before.id,
-        ...(email !== undefined && { email }),
-        ...(roles !== undefined && { roles }),
-        ...(state !== undefined && { state }),
-      } satisfies UpdateUser)
+      const row = await system.askAtOnce(() => {
+        const before = userToEdit(context, caller, tenant, parameters.name)
+        if (roles) mayGive(context, caller, tenant, roles)
+        mustMatch(call, textOf(before))
+        const command: UpdateUser = {
+          type: 'update_user',
+          user: before.id,
+          ...(email !== undefined && { email }),
+          ...(roles !== undefined && { roles }),
+          ...(state !== undefined && { state }),
+        }
+        return { to: directoryAddress, command }
+      })
       const mayRead = isPermitted(caller.scope, 'users', 'read')
       const mayReadThere = call.query.tenant === undefined || isPermitted(caller.scope, 'tenants', 'read')
       return changedReply(mayRead && mayReadThere, entryOf(row as UserRow), 'resourceIdentifier')
     }),
 
     bindForTenant(context, api.deleteUser, async (call, tenant) => {
-      const row = userToEdit(context, call.caller, tenant, call.parameters.name)
-      mustMatch(call, textOf(row))
-      await system.ask(directoryAddress, { type: 'remove_user', user: row.id } satisfies RemoveUser)
+      await system.askAtOnce(() => {
+        const row = userToEdit(context, call.caller, tenant, call.parameters.name)
+        mustMatch(call, textOf(row))
+        return { to: directoryAddress, command: { type: 'remove_user', user: row.id } satisfies RemoveUser }
+      })
       return { status: 204 }
     }),
 
     bindForTenant(context, api.renewUserCode, async ({ caller, parameters, body }, tenant) => {
-      const row = userToEdit(context, caller, tenant, parameters.name)
       const { text, code } = makeCode(context, caller, codeLifetimeS, body?.resetTwoFactor ?? false)
-      await system.ask(accountAddress(tenant, row.id), { type: 'invite', code })
+      const row = userThere(context, tenant, parameters.name)
+      await system.askAtOnce(() => {
+        const { id } = userToEdit(context, caller, tenant, parameters.name)
+        return { to: accountAddress(tenant, id), command: { type: 'invite', code } }
+      })
       return { status: 200, headers: { 'Cache-Control': 'no-store' }, json: invitationOf(row, text, code) }
     }),
   ]

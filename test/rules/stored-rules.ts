@@ -41,6 +41,6 @@ export function shape(
 
 /** A schema of these names: `{Temperature: 0x2000}`. */
 export function schema(propIds: Readonly<Record<string, number>>): ServiceSchema {
-  const properties = Object.entries(propIds).map(([name, propId]) => [`${propId}`, { name }])
+  const properties = Object.entries(propIds).map(([name, propId]) => [`0x${propId.toString(16)}`, { name }])
   return ServiceSchema.parse({ name: 'A service', properties: Object.fromEntries(properties) })
 }
