@@ -13,6 +13,7 @@ import type { ReminderDue } from '#runtime/system'
 export type TenantCommand =
   | AdmitDevice
   | DeviceGone
+  | DeviceSized
   | PutSchema
   | DeleteSchema
   | PutRole
@@ -48,6 +49,13 @@ export interface AdmitDevice {
 export interface DeviceGone {
   readonly type: 'device_gone'
   readonly key?: string
+}
+
+/** Told by a device that takes another number of steps of memory than the tenant counts it with; 0 for a small one. */
+export interface DeviceSized {
+  readonly type: 'device_sized'
+  readonly device: string
+  readonly bytes: number
 }
 
 export interface PutSchema {

@@ -1,5 +1,6 @@
 import type { DeviceRemoved } from '#actors/device/commands'
 import { deviceAddress, registrarRecord } from '#actors/device/device'
+import { metaFaultOf } from '#actors/device/memory'
 import type { ServiceState } from '#actors/device/service-state'
 import type { DeviceState } from '#actors/device/state'
 import { serviceOf } from '#actors/device/state'
@@ -119,6 +120,8 @@ async function create(
   const secret = newSecret((byteCount) => context.world.random(byteCount))
   await system.askAtOnce(() => {
     if (lookAtDevice(context, tenant, deviceIdentifier)) throw new Problem('conflict', 'the device exists')
+    const fault = metaFaultOf(deviceIdentifier, (meta ?? {}) as JsonObject, tenant, context.memory)
+    if (fault) throw fault
     const admit = {
       type: 'admit_device',
       device: deviceIdentifier,
