@@ -24,7 +24,7 @@ export interface MemoryBytesMax {
  * larger.
  */
 export interface MemoryLimits extends MemoryBytesMax {
-  /** What the tenant's devices take now. */
+  /** The memory of the tenant's devices now. */
   readonly of: (tenant: string) => TenantMemory
 }
 
@@ -45,7 +45,7 @@ export const unlimitedMemory: MemoryLimits = {
 /** Three numbers and a pointer, of 8 bytes each (`ServiceState`). */
 const propertyBytes = 32
 /**
- * What a property takes in its shape, which equal devices share: 84 bytes were measured. A device counts with it, because
+ * The part of a property in its shape, which equal devices share: 84 bytes were measured. A device counts with it, because
  * it may be the only one of its shape; a tenant does not, or a fleet of equal devices would count the same shape many times.
  */
 const shapeBytesPerProperty = 88
@@ -58,7 +58,7 @@ interface Size {
   readonly whole: number
 }
 
-/** Refuses a decision that would make the device or its tenant too large, and tells the tenant of a device that it counts. */
+/** Refuses a decision that would make the device or its tenant too large, and reports the device's size to the tenant. */
 export function withinMemory(
   state: DeviceState,
   decision: Decision<Entry>,
@@ -179,7 +179,7 @@ function sizeOf({ services, meta }: DeviceState): Size {
 
 const measured = new WeakMap<JsonObject, number>()
 
-/** Measured once for each: it changes seldom, and every turn that changes a text asks for it. */
+/** Metadata rarely changes, and every turn that changes a text needs its size. */
 function memoryOfMeta(meta: JsonObject): number {
   let bytes = measured.get(meta)
   if (bytes === undefined) {

@@ -18,7 +18,7 @@ const objectBytes = 56
 /** A place in an object with many keys, without the text of the key. */
 const fieldBytes = 32
 
-/** One byte a character as long as all of them are below this, else two. */
+/** A text with one of these takes two bytes a character, any other text one. */
 const wideCharacter = /[^\0-\xff]/
 
 /** Of a value or an error. Numbers and booleans take no bytes of their own: their place in the service is counted. */

@@ -51,7 +51,7 @@ export interface DeviceGone {
   readonly key?: string
 }
 
-/** Told by a device that takes another number of steps of memory than the tenant counts it with; 0 for a small one. */
+/** Sent by a device whose memory no longer matches the tenant's count. `bytes`: 0 for a small one. */
 export interface DeviceSized {
   readonly type: 'device_sized'
   readonly device: string

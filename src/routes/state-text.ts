@@ -38,7 +38,7 @@ export type TextOrParts = string | Iterable<string>
 const partCharacters = 16 * 1024
 
 /**
- * What has more text than this is made in parts: this much takes about a millisecond. Estimated, of a property by its
+ * Longer text is made in parts: this much takes about a millisecond. Estimated, of a property by its
  * longest text without a value.
  */
 const wholeCharactersMax = 128 * 1024
@@ -86,7 +86,7 @@ export class StateText {
     return before + shown.map((service) => this.serviceOfDevice(service)).join(',') + after
   }
 
-  /** Each service is read at one moment: what a device says in one message is about one. */
+  /** Each service is read at one moment: one UPDATE is about one service. */
   *#servicesInParts(before: string, services: readonly ServiceState[], after: string): Iterable<string> {
     let separator = before
     for (const service of services) {

@@ -93,7 +93,7 @@ export class Checkpoints<Event> {
     return bytes
   }
 
-  /** The next commit begins when this one is stored, and nothing else need be in it. */
+  /** The next commit begins when this one is stored, even if no turn adds to it. */
   #goOn(head: StreamHead<Event>): void {
     this.#gate.afterSeal(() => this.#gate.touch(head))
   }

@@ -47,7 +47,7 @@ class Fleet {
     return device
   }
 
-  /** What the device tells the tenant reaches it. */
+  /** Runs the command, and the device's reports to its tenant. */
   act(device: ActingDevice, command: DeviceCommand): unknown {
     const decision = device.act(command)
     for (const { to, command: told } of decision.type === 'record' ? (decision.tells ?? []) : []) {

@@ -15,7 +15,7 @@ const services = Array.from({ length: 20 }, (_, index) => ({
 const numbers = Array(30_000).fill(7)
 const text = 'x'.repeat(60_000)
 
-/** Devices that fill their values: they are refused, and nothing else changes. */
+/** Devices that fill their values are refused, and other devices go on. */
 describe('the memory of a device', () => {
   let server: StartedServer
   beforeAll(async () => {
