@@ -209,7 +209,6 @@ export function assemble(options: AssemblyOptions): Assembly {
       bug: (error) => bug(error, 'a frame'),
     },
   })
-
   const actions: ActionRunner = new ActionRunner({
     system,
     listing,
@@ -230,7 +229,6 @@ export function assemble(options: AssemblyOptions): Assembly {
     log,
   })
   updateNotices.listen(updates.updater)
-
   const deliveries: Deliveries = new Deliveries({
     system,
     listing,
