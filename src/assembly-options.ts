@@ -26,6 +26,8 @@ export interface AssemblyOptions {
   readonly ticketLifetimeMs: number
   /** Event sockets that one user may have open. Default: `defaultSocketsPerUserMax`. */
   readonly socketsPerUserMax?: number | undefined
+  /** Default: `defaultMemory`. */
+  readonly memory?: { readonly deviceBytesMax: number; readonly tenantBytesMax: number }
   /** How long a device has to answer a write. Default 10 s. */
   readonly writeTimeoutMs?: number
   readonly updates?: UpdateSettings

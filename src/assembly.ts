@@ -4,6 +4,7 @@ import { actionPageActor } from '#actors/action/page'
 import { deliveryActor } from '#actors/delivery/delivery'
 import { LateDeliveryNotices } from '#actors/delivery/notices'
 import { deviceActor, deviceAddress } from '#actors/device/device'
+import { defaultMemory } from '#actors/device/memory'
 import { isOverridden } from '#actors/device/overridden'
 import type { DeviceState } from '#actors/device/state'
 import { directoryActor } from '#actors/directory/directory'
@@ -54,7 +55,7 @@ import { defaultImageBytesMax, defaultOfferTimeoutMs } from '#updates/options'
 import { ActionRunner } from '#workers/action-runner'
 import { IdempotencyExpiry } from '#workers/idempotency-expiry'
 import { inSlices } from '#workers/in-slices'
-import { loadedFunctions, loadedRules } from '#workers/loaded-rules'
+import { loadedFunctions, loadedRules, tenantState } from '#workers/loaded-rules'
 import { RuleSweep } from '#workers/rule-sweep'
 import { bothViews } from '#workers/while-serving'
 
@@ -131,11 +132,12 @@ export function assemble(options: AssemblyOptions): Assembly {
   const imageUrls = once(() => new ImageUrls(identity?.imageKey() ?? openKey))
   const unsubscribeUrls = once(() => new UnsubscribeUrls(identity?.unsubscribeKey() ?? openKey))
 
+  const memory = { ...(options.memory ?? defaultMemory), of: (tenant: string) => tenantState(system, tenant).memory }
   const notices = new LateNotices()
   const updateNotices = new LateUpdateNotices()
   const deliveryNotices = new LateDeliveryNotices()
   const definitions = [
-    deviceActor({ shapeById: (id) => journal.shapes.byId(id), startedAt, rules, functions }),
+    deviceActor({ shapeById: (id) => journal.shapes.byId(id), startedAt, rules, functions, memory }),
     tenantActor(
       notices,
       bothViews(rules, functions, () => system.isServing),
@@ -195,6 +197,7 @@ export function assemble(options: AssemblyOptions): Assembly {
   const links: Links = new Links({
     system,
     intern: journal.shapes.intern,
+    memory,
     presence,
     writeTimeoutMs: options.writeTimeoutMs ?? 10_000,
     offerUrl: (...asked) =>
@@ -205,7 +208,6 @@ export function assemble(options: AssemblyOptions): Assembly {
       bug: (error) => bug(error, 'a frame'),
     },
   })
-
   const actions: ActionRunner = new ActionRunner({
     system,
     listing,
@@ -226,7 +228,6 @@ export function assemble(options: AssemblyOptions): Assembly {
     log,
   })
   updateNotices.listen(updates.updater)
-
   const deliveries: Deliveries = new Deliveries({
     system,
     listing,
@@ -302,6 +303,7 @@ export function assemble(options: AssemblyOptions): Assembly {
     reader: journal,
     listing,
     intern: journal.shapes.intern,
+    memory,
     hub,
     links,
     actions,

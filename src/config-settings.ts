@@ -164,6 +164,17 @@ export const settings = {
     fallback: String(256 * 1024),
     about: 'The largest message of a device; held in memory.',
   }),
+  deviceBytesMax: withFallback({
+    name: 'DEVICE_BYTES_MAX',
+    kind: wholeNumber(16_384, 64 * mebibyte, 'bytes'),
+    fallback: String(4 * mebibyte),
+    about: 'The memory that the state of one device may take: values, errors, declaration and metadata.',
+  }),
+  tenantBytesMax: {
+    name: 'TENANT_BYTES_MAX',
+    kind: wholeNumber(mebibyte, mebibyte * mebibyte, 'bytes'),
+    about: 'The memory that all devices of a tenant may take together. Without it half of what Node allows its heap.',
+  },
   imageBytesMax: withFallback({
     name: 'IMAGE_BYTES_MAX',
     kind: wholeNumber(1_024, 4096 * mebibyte, 'bytes'),

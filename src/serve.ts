@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { getHeapStatistics } from 'node:v8'
 import { ProcessFigures } from '#figures/process-figures'
 import type { MetricSources } from '#figures/sources'
 import { argon2Engine } from '#iam/argon2'
@@ -34,6 +35,9 @@ import { KeyFileFailure, readKeyFile, readOrMakeKeyFile } from '#store/key-file'
 import { damageBehind, levelPlace } from '#store/level'
 import { proofOf, removeServerFile, type ServerFile, serverKeyBytes, writeServerFile } from '#store/server-file'
 import type { UpdateSettings } from '#updates/options'
+
+/** One tenant may fill half of the heap: the rest is for frames, answers, shapes and the collector. */
+const tenantsInHeap = 2
 
 /** How long requests under way may take to end when the server stops. Contract 8. */
 const stopGraceMs = 10_000
@@ -93,6 +97,10 @@ export async function serve(config: Config, log: Log, options: ServeOptions = {}
     retention: { bytesMax: config.streamRetentionBytes, ageMsMax: config.streamRetentionMs },
     ticketLifetimeMs: config.ticketLifetimeMs,
     socketsPerUserMax: config.socketsPerUserMax,
+    memory: {
+      deviceBytesMax: config.deviceBytesMax,
+      tenantBytesMax: config.tenantBytesMax ?? getHeapStatistics().heap_size_limit / tenantsInHeap,
+    },
     writeTimeoutMs: config.writeTimeoutMs,
     updates: updatesOf(config, log, updateServer),
     notifications: { mail: mailOf(config, log), mailsPerHourMax: config.mailsPerHourMax },

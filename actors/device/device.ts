@@ -7,6 +7,7 @@ import { decideHello } from '#actors/device/hello'
 import { judgeWhole } from '#actors/device/judge'
 import type { DeviceRules } from '#actors/device/judge-report'
 import { judgedAfter, withJudgement } from '#actors/device/judged'
+import { type MemoryLimits, unlimitedMemory, withinMemory } from '#actors/device/memory'
 import { decideDeleteMetaKey, decidePatchMeta } from '#actors/device/meta'
 import { decidePost, decideReport } from '#actors/device/report'
 import { withRuns } from '#actors/device/runs'
@@ -38,6 +39,7 @@ export interface DeviceOptions {
   readonly startedAt: number
   readonly rules: DeviceRules
   readonly functions: DeviceFunctions
+  readonly memory?: MemoryLimits
 }
 
 /**
@@ -62,6 +64,7 @@ export function deviceActor({
   startedAt,
   rules,
   functions,
+  memory = unlimitedMemory,
 }: DeviceOptions): ActorDefinition<DeviceState, DeviceCommand, Entry> {
   return {
     kind: 'device',
@@ -75,8 +78,10 @@ export function deviceActor({
     concerns: (entry) => ('device' in entry && entry.kind !== 'update_changed' ? entry.device : undefined),
     apply: applyEntry,
     change: (state, change) => applyChange(state, change as DeviceChange),
-    decide: (state, command, turn) =>
-      withRuns(state, decideCommand(state, command, turn, rules, startedAt), turn, functions),
+    decide: (state, command, turn) => {
+      const decision = decideCommand(state, command, turn, rules, startedAt)
+      return withRuns(state, withinMemory(state, decision, turn, memory), turn, functions)
+    },
   }
 }
 

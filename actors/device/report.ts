@@ -2,6 +2,7 @@ import type { DeclaredService, Post, PostedUpdate, Report } from '#actors/device
 import { declare } from '#actors/device/declare'
 import { type DeviceRules, judgeReport } from '#actors/device/judge-report'
 import { withJudgement } from '#actors/device/judged'
+import { type MemoryLimits, memoryFaultOf } from '#actors/device/memory'
 import { absentDevice, type DeviceState, serviceOf } from '#actors/device/state'
 import { heardOnline } from '#actors/device/status'
 import type { Entry, PropertyState, Reported } from '#model/entry'
@@ -57,9 +58,16 @@ function declaredNow(state: DeviceState): DeclaredService[] {
 }
 
 /** What a POST of a device that does not exist yet would be refused for: then it is not made. */
-export function faultOfFirstPost(device: string, post: Post): Problem | undefined {
-  const reports = reportsOf(absentDevice(device), { ...post, services: post.services ?? [] }, 0)
-  return reports instanceof Problem ? reports : undefined
+export function faultOfFirstPost(
+  device: string,
+  post: Post,
+  tenant: string,
+  limits: MemoryLimits,
+): Problem | undefined {
+  const state = absentDevice(device)
+  const services = post.services ?? []
+  const reports = reportsOf(state, { ...post, services }, 0)
+  return reports instanceof Problem ? reports : memoryFaultOf(state, services, reports, tenant, limits)
 }
 
 /** One entry for each run of updates of the same service and time. */

@@ -1,4 +1,5 @@
-import type { PropertyState } from '#model/entry'
+import { memoryOf } from '#actors/device/value-memory'
+import type { Items, PropertyState } from '#model/entry'
 import type { Shape } from '#model/shape'
 
 /** Numbers kept of each property: what it stands at, since when (Unix ms), and by which entry's offset. */
@@ -13,7 +14,8 @@ const noNumber = Number.NaN
  * A service as declared, with what its properties stand at.
  *
  * There are millions of them, and most are numbers: those lie in one array of nothing but numbers, 8 bytes each. In an
- * array that holds anything else too every number would be an object of its own. What is no number lies beside it.
+ * array that holds anything else too every number would be an object of its own. What is no number lies beside it, and
+ * behind it, as the last element, how many bytes of memory all of it takes: a field would cost each service a word.
  */
 export class ServiceState {
   readonly shape: Shape
@@ -65,13 +67,31 @@ export class ServiceState {
   setState(index: number, state: PropertyState): void {
     const isNumber = typeof state === 'number'
     this.#numbers[index * perProperty] = isNumber ? state : noNumber
-    if (this.#others) this.#others[index] = isNumber ? null : state
+    if (this.#others) setOther(this.#others, index, isNumber ? null : state)
     else if (!isNumber && state !== null) this.#others = othersWith(this.shape, index, state)
+  }
+
+  /** Bytes of memory that values of variable size take, beyond the place that each property has. */
+  get valueBytes(): number {
+    return this.#others ? (this.#others[this.#others.length - 1] as number) : 0
+  }
+
+  /** By how much these items change `valueBytes`; of several about one property the last one counts. */
+  growthBy(items: Items): number {
+    const others = this.#others
+    for (let at = 0; at < items.length; at += 2) {
+      const isNumber = typeof items[at + 1] === 'number'
+      if (!isNumber || (others && others[items[at] as number] !== null)) return growthOf(others, items)
+    }
+    return 0
   }
 
   /** Another one that stands at the same. */
   copy(): ServiceState {
-    return new ServiceState(this.shape, this.states(), this.times(), this.offsets())
+    const copied = new ServiceState(this.shape)
+    for (let at = 0; at < this.#numbers.length; at++) copied.#numbers[at] = this.#numbers[at] as number
+    copied.#others = this.#others?.slice()
+    return copied
   }
 
   /** A list of what every property stands at; likewise the next two. */
@@ -90,5 +110,28 @@ export class ServiceState {
 
 /** No method: a private one would cost each service a word. */
 function othersWith({ properties }: Shape, index: number, state: PropertyState): PropertyState[] {
-  return properties.map((_, place) => (place === index ? state : null))
+  const others: PropertyState[] = new Array<PropertyState>(properties.length + 1).fill(null)
+  others[index] = state
+  others[properties.length] = memoryOf(state)
+  return others
+}
+
+function setOther(others: PropertyState[], index: number, state: PropertyState): void {
+  const before = others[index] as PropertyState
+  if (before === null && state === null) return
+  const last = others.length - 1
+  others[last] = (others[last] as number) + memoryOf(state) - memoryOf(before)
+  others[index] = state
+}
+
+function growthOf(others: readonly PropertyState[] | undefined, items: Items): number {
+  const seen = new Set<number>()
+  let growth = 0
+  for (let at = items.length - 2; at >= 0; at -= 2) {
+    const index = items[at] as number
+    if (seen.has(index)) continue
+    seen.add(index)
+    growth += memoryOf(items[at + 1] as PropertyState) - memoryOf(others?.[index] ?? null)
+  }
+  return growth
 }

@@ -13,6 +13,7 @@ import type { ReminderDue } from '#runtime/system'
 export type TenantCommand =
   | AdmitDevice
   | DeviceGone
+  | DeviceSized
   | PutSchema
   | DeleteSchema
   | PutRole
@@ -48,6 +49,13 @@ export interface AdmitDevice {
 export interface DeviceGone {
   readonly type: 'device_gone'
   readonly key?: string
+}
+
+/** Sent by a device whose memory no longer matches the tenant's count. `bytes`: 0 for a small one. */
+export interface DeviceSized {
+  readonly type: 'device_sized'
+  readonly device: string
+  readonly bytes: number
 }
 
 export interface PutSchema {

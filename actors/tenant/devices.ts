@@ -1,11 +1,12 @@
 import type { AddDevice } from '#actors/device/commands'
 import { deviceAddress } from '#actors/device/device'
 import { keep } from '#actors/kept'
-import type { AdmitDevice, DeviceGone } from '#actors/tenant/commands'
+import type { AdmitDevice, DeviceGone, DeviceSized } from '#actors/tenant/commands'
 import {
   countersRecord,
   isExpired,
   keyRecord,
+  memoryRecord,
   type StoredProvisioningKey,
   type TenantState,
 } from '#actors/tenant/state'
@@ -43,6 +44,10 @@ export function decideGone(state: TenantState, { key }: DeviceGone): Decision<En
   const counted = { ...counters, devices: Math.max(0, counters.devices - 1) }
   const provisioning = key === undefined ? undefined : state.provisioningKeys.get(key)
   return keep([{ name: countersRecord, value: counted }, ...countedBy(key, provisioning, -1)])
+}
+
+export function decideSized({ device, bytes }: DeviceSized): Decision<Entry> {
+  return keep([{ name: memoryRecord(device), value: bytes === 0 ? null : bytes }])
 }
 
 function mayAdmit(key: StoredProvisioningKey, now: number): boolean {

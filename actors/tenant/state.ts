@@ -18,6 +18,7 @@ export interface TenantState {
   /** Of all schemas as JSON text. */
   schemaCharacters: number
   counters: TenantCounters
+  readonly memory: TenantMemory
   /** By name; those that every tenant has are not among them. */
   readonly roles: Map<string, StoredRole>
   /** By id. */
@@ -53,6 +54,13 @@ export interface TenantCounters {
   /** The last flakeAddress given; they are never given twice. */
   readonly lastFlakeAddress: number
   readonly devices: number
+}
+
+/** What the larger ones of a tenant's devices take in memory when they are awake (`actors/device/memory.ts`). */
+export interface TenantMemory {
+  /** Of all of them. */
+  bytes: number
+  readonly byDevice: Map<string, number>
 }
 
 export interface StoredRole {
@@ -98,6 +106,7 @@ export interface StoredProvisioningKey extends StoredKey {
 
 /** Names of records: `counters`, and one for each of the others, after what it is. */
 export const countersRecord = 'counters'
+export const memoryPrefix = 'memory/'
 export const schemaPrefix = 'schema/'
 export const rolePrefix = 'role/'
 export const apiKeyPrefix = 'api_key/'
@@ -107,6 +116,10 @@ export const alarmPrefix = 'alarm/'
 export const judgedPrefix = 'judged/'
 export const functionPrefix = 'function/'
 export const templatePrefix = 'template/'
+
+export function memoryRecord(device: string): string {
+  return `${memoryPrefix}${device}`
+}
 
 export function schemaRecord(serviceIdentifier: string): string {
   return `${schemaPrefix}${serviceIdentifier}`
@@ -144,6 +157,11 @@ export function templateRecord(name: string): string {
 export function putIn<Value>(map: Map<string, Value>, id: string, value: unknown): void {
   if (value === null) map.delete(id)
   else map.set(id, value as Value)
+}
+
+export function putMemory({ memory }: TenantState, device: string, bytes: number | null): void {
+  memory.bytes += (bytes ?? 0) - (memory.byDevice.get(device) ?? 0)
+  putIn(memory.byDevice, device, bytes)
 }
 
 export function keysOf(state: TenantState, kind: KeyKind): ReadonlyMap<string, StoredApiKey | StoredProvisioningKey> {

@@ -5,7 +5,7 @@ import type { RuleNotices } from '#actors/rule-notices'
 import { decideDeleteAlarm, decidePutAlarm } from '#actors/tenant/alarms'
 import { putAlarm, putFunction, putGroup } from '#actors/tenant/bindings'
 import type { TenantCommand } from '#actors/tenant/commands'
-import { decideAdmit, decideGone } from '#actors/tenant/devices'
+import { decideAdmit, decideGone, decideSized } from '#actors/tenant/devices'
 import { decideDeleteFunction, decidePutFunction, decideTopicSwept } from '#actors/tenant/functions'
 import { decideDeleteGroup, decidePutGroup } from '#actors/tenant/groups'
 import { decideAddApiKey, decideAddProvisioningKey, decideDeleteKey, decideKeysDue } from '#actors/tenant/keys'
@@ -18,8 +18,10 @@ import {
   functionPrefix,
   groupPrefix,
   judgedPrefix,
+  memoryPrefix,
   provisioningKeyPrefix,
   putIn,
+  putMemory,
   rolePrefix,
   schemaPrefix,
   type TenantCounters,
@@ -53,6 +55,7 @@ export function tenantActor(
     rest: 'written_through',
     formats: {
       [countersRecord]: format('counters of a tenant'),
+      [`${memoryPrefix}*`]: format('memory of a device'),
       [`${schemaPrefix}*`]: format('schema'),
       [`${rolePrefix}*`]: format('role'),
       [`${apiKeyPrefix}*`]: format('API key'),
@@ -90,6 +93,8 @@ export function tenantActor(
           return decideAdmit(state, command, turn)
         case 'device_gone':
           return decideGone(state, command)
+        case 'device_sized':
+          return decideSized(command)
         case 'put_schema':
           return decidePutSchema(state, command, turn, rules)
         case 'delete_schema':
@@ -143,6 +148,7 @@ function emptyTenant(tenant: string): TenantState {
     schemas: new Map(),
     schemaCharacters: 0,
     counters: noCounters,
+    memory: { bytes: 0, byDevice: new Map() },
     roles: new Map(),
     apiKeys: new Map(),
     provisioningKeys: new Map(),
@@ -164,6 +170,9 @@ function put(state: TenantState, { name, value }: RecordChange): void {
   const prefix = name.slice(0, name.indexOf('/') + 1)
   const id = name.slice(prefix.length)
   switch (prefix) {
+    case memoryPrefix:
+      putMemory(state, id, value as number | null)
+      break
     case schemaPrefix:
       putSchema(state, id, value as ServiceSchema | null)
       break

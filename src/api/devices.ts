@@ -57,7 +57,7 @@ export const createDevice = defineRoute({
       description: 'It lies outside of the devices that the caller may make, whether it exists or not.',
       schema: ErrorBody,
     },
-    409: { description: 'It exists', schema: ErrorBody },
+    409: { description: 'It exists, or would take more memory than it may', schema: ErrorBody },
     ...refused(400, 401, 403),
   },
   example: {

@@ -1,5 +1,5 @@
 import { defineRoute } from '#api/entry'
-import { refused } from '#api/refusals'
+import { ErrorBody, refused } from '#api/refusals'
 import { exampleDevice, exampleService } from '#api/state-shape'
 import { LinkBody } from '#model/link-message'
 
@@ -12,7 +12,11 @@ export const postLink = defineRoute({
   summary: 'A device says what some of its properties are; answered when that is stored',
   access: 'link',
   body: { schema: LinkBody },
-  answers: { 204: { description: 'Stored' }, ...refused(400, 401, 403) },
+  answers: {
+    204: { description: 'Stored' },
+    ...refused(400, 401, 403),
+    409: { description: 'It would take more memory than a device or tenant may', schema: ErrorBody },
+  },
   example: {
     body: {
       deviceIdentifier: exampleDevice,

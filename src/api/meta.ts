@@ -65,6 +65,7 @@ export const patchMeta = defineRoute({
   answers: {
     200: { description: 'The record', schema: changedOr(MetaRecord, 'deviceIdentifier') },
     404: notFound,
+    409: { description: 'The device would take more memory than it may', schema: ErrorBody },
     ...refused(400, 401, 403, 429),
   },
   example: {

@@ -1,4 +1,6 @@
 import type { Hello, Welcome } from '#actors/device/commands'
+import { deviceAddress } from '#actors/device/device'
+import { type MemoryLimits, memoryFaultOf } from '#actors/device/memory'
 import type { DeviceState } from '#actors/device/state'
 import { admitted } from '#link/admission'
 import { afterGate } from '#link/after-gate'
@@ -20,6 +22,7 @@ import type { System } from '#runtime/system'
 export interface HellosOptions {
   readonly system: System<Entry>
   readonly intern: InternShape
+  readonly memory: MemoryLimits
   readonly owners: Owners
   /** Refuses a frame for its content. */
   readonly refuse: (link: Link, problem: Problem, about: FrameAbout) => void
@@ -39,7 +42,7 @@ export class Hellos {
 
   /** `bytes`: what it weighs while it waits. */
   take(link: Link, message: HelloMessage, bytes: number): void {
-    const { system, intern, owners, refuse } = this.#options
+    const { system, intern, memory, owners, refuse } = this.#options
     const { tenant } = link.opening
     const device = ownText(message.deviceIdentifier)
     const about = { deviceIdentifier: device }
@@ -58,6 +61,14 @@ export class Hellos {
     } catch (error) {
       if (!(error instanceof Problem)) throw error
       refuse(link, error, about)
+      return
+    }
+    // Before the device is made, or taken over from another link: a refused HELLO changes nothing.
+    const awake = system.registry.wake(deviceAddress(tenant, device))
+    const fault = memoryFaultOf(awake.state as DeviceState, services, [], tenant, memory)
+    if (fault) {
+      system.registry.forgetNothing(awake)
+      afterGate(system, () => link.refuse(fault, about, false, false))
       return
     }
     const before = owners.get(tenant, device)

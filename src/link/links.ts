@@ -64,6 +64,7 @@ export class Links implements SocketRoom<LinkOpening> {
     this.#hellos = new Hellos({
       system: options.system,
       intern: options.intern,
+      memory: options.memory,
       owners: this.#owners,
       welcomed: (linked, said) => {
         this.writes.welcomed(linked)

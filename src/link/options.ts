@@ -1,3 +1,4 @@
+import type { MemoryLimits } from '#actors/device/memory'
 import type { OfferUrl } from '#link/offer-url'
 import type { Presence } from '#link/presence'
 import type { Entry } from '#model/entry'
@@ -9,6 +10,7 @@ import type { System } from '#runtime/system'
 export interface LinksOptions {
   readonly system: System<Entry>
   readonly intern: InternShape
+  readonly memory: MemoryLimits
   readonly presence: Presence
   /** How long a device has to answer a WRITE. */
   readonly writeTimeoutMs: number

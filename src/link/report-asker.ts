@@ -26,8 +26,8 @@ export class ReportAsker implements Asker {
   refused(problem: Problem): void {
     this.#counts.refused++
     const { link, flakeAddress } = this.#linked
-    // Removed while the frame was under way: no mistake of the link's.
-    const isMistake = problem.code !== 'device_unknown'
+    // Removed while the frame was under way, or full: no mistake of the link's, which may carry other devices.
+    const isMistake = problem.code !== 'device_unknown' && problem.code !== 'memory_full'
     link.refuse(problem, { flakeAddress, seq: this.#seq }, true, isMistake)
   }
 }

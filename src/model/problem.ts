@@ -45,6 +45,7 @@ export const problemKinds = {
   conflict: { status: 409, body: 'error', text: 'Conflict' },
   conflict_empty: { status: 409, body: 'empty', text: 'Conflict' },
   device_offline: { status: 409, body: 'error', text: 'DEVICE_OFFLINE', isTemporary: true },
+  memory_full: { status: 409, body: 'error', text: 'Conflict', link: 'BAD_VALUE' },
   changed_meanwhile: { status: 412, body: 'error', text: 'Precondition Failed' },
   too_large: { status: 413, body: 'error', text: 'Content Too Large', link: 'BAD_MESSAGE' },
   unsupported_media_type: { status: 415, body: 'error', text: 'Unsupported Media Type' },

@@ -175,6 +175,7 @@ function isBase64(text: string): boolean {
   return (text.length / 4) * 3 - padding <= valueBytesMax && base64Pattern.test(text)
 }
 
+/** What is given is a copy: the list that grew keeps room for up to half as much again. */
 function array(name: string, accept: Accept): (value: unknown) => readonly Scalar[] | undefined {
   const isShort = (elements: readonly Scalar[]): boolean =>
     name !== 'string' && elements.length * elementJsonBytesMax + 2 <= valueBytesMax
@@ -186,6 +187,6 @@ function array(name: string, accept: Accept): (value: unknown) => readonly Scala
       if (element === undefined) return undefined
       elements.push(element)
     }
-    return isShort(elements) || utf8BytesOf(JSON.stringify(elements)) <= valueBytesMax ? elements : undefined
+    return isShort(elements) || utf8BytesOf(JSON.stringify(elements)) <= valueBytesMax ? elements.slice() : undefined
   }
 }

@@ -1,3 +1,4 @@
+import type { MemoryLimits } from '#actors/device/memory'
 import type { Hub } from '#events/hub'
 import type { ByteAllowance } from '#iam/byte-allowance'
 import type { ImageUrls } from '#iam/image-urls'
@@ -28,6 +29,7 @@ export interface RouteContext {
   readonly reader: StreamReader<Entry>
   readonly listing: Listing
   readonly intern: InternShape
+  readonly memory: MemoryLimits
   readonly hub: Hub
   readonly links: Links
   readonly actions: ActionStarter

@@ -1,5 +1,6 @@
 import type { DeviceRemoved } from '#actors/device/commands'
 import { deviceAddress, registrarRecord } from '#actors/device/device'
+import { metaFaultOf } from '#actors/device/memory'
 import type { ServiceState } from '#actors/device/service-state'
 import type { DeviceState } from '#actors/device/state'
 import { serviceOf } from '#actors/device/state'
@@ -17,7 +18,7 @@ import { listReply } from '#routes/list-reply'
 import { deviceThere, lookAtDevice, lookAtTenant } from '#routes/looking'
 import { formOf, fullDepth, StateText } from '#routes/state-text'
 import { etagOf, notModified, streamHeaders } from '#routes/stream-position'
-import { type Names, namesOf, textReply } from '#routes/streamed'
+import { type Names, namesOf, partsReply } from '#routes/streamed'
 import { type Binding, bind, type Call, type Reply } from '#server/call'
 
 /** Who answers for devices. */
@@ -28,21 +29,21 @@ export function deviceRoutes(context: RouteContext): Binding[] {
     bind(api.createDevice, (call) => create(context, call, call.body)),
     bind(api.readDevice, (call) => {
       const { state, text } = readable(context, call, call.parameters, call.query)
-      return textReply(context, text.device(state))
+      return partsReply(context, call, text.device(state))
     }),
     bind(api.deleteDevice, (call) => remove(context, call, call.parameters.deviceIdentifier)),
     bind(api.rotateDeviceSecret, (call) => rotate(context, call, call.parameters.deviceIdentifier)),
     bind(api.listDeviceServices, (call) => {
       const { state, text } = readable(context, call, call.parameters, call.query)
-      return textReply(context, text.services(state))
+      return partsReply(context, call, text.services(state))
     }),
     bind(api.readDeviceService, (call) => {
       const { service, text } = readableService(context, call, call.parameters, call.query)
-      return textReply(context, text.serviceOfDevice(service))
+      return partsReply(context, call, text.serviceOfDevice(service))
     }),
     bind(api.readDeviceProperties, (call) => {
       const { service, text } = readableService(context, call, call.parameters, call.query)
-      return textReply(context, text.properties(service))
+      return partsReply(context, call, text.properties(service))
     }),
   ]
 }
@@ -119,6 +120,8 @@ async function create(
   const secret = newSecret((byteCount) => context.world.random(byteCount))
   await system.askAtOnce(() => {
     if (lookAtDevice(context, tenant, deviceIdentifier)) throw new Problem('conflict', 'the device exists')
+    const fault = metaFaultOf(deviceIdentifier, (meta ?? {}) as JsonObject, tenant, context.memory)
+    if (fault) throw fault
     const admit = {
       type: 'admit_device',
       device: deviceIdentifier,

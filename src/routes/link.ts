@@ -23,7 +23,7 @@ type LinkIdentity = Pick<Identity, 'linkCaller'>
 
 /** Contract 7, POST /link: the link of devices that speak now and then. */
 export function linkRoutes(context: RouteContext, identity?: LinkIdentity): Binding[] {
-  const { system, intern, presence } = context
+  const { system, intern, memory, presence } = context
   return [
     bind(postLink, async (call) => {
       const { body, bodyBytes } = call
@@ -49,7 +49,7 @@ export function linkRoutes(context: RouteContext, identity?: LinkIdentity): Bind
         const details = [{ path: 'services', message: 'is needed from a device that is not known yet' }]
         throw new Problem('invalid', undefined, { details })
       }
-      const fault = isNew ? faultOfFirstPost(device, post) : undefined
+      const fault = isNew ? faultOfFirstPost(device, post, tenant, memory) : undefined
       if (fault) throw fault
       // Its own credentials were there, and it is not: it was removed just now.
       if (isNew && speaker.device !== undefined) throw new Problem('forbidden')

@@ -1,6 +1,7 @@
 import { nameOfCursor } from '#api/query-field'
 import type { RouteContext } from '#routes/context'
 import { pageOf } from '#routes/page'
+import type { TextOrParts } from '#routes/state-text'
 import { type Names, namesOf, streamed } from '#routes/streamed'
 import type { Call, Reply } from '#server/call'
 
@@ -13,7 +14,7 @@ export interface ListOf {
   /** Where not all that he may see is meant: whether it is, now. Only entries of a page are counted by it. */
   readonly isMeant?: ((name: string) => boolean) | undefined
   /** Undefined for what is gone meanwhile, or not meant. */
-  readonly textOf: (name: string) => string | undefined
+  readonly textOf: (name: string) => TextOrParts | undefined
 }
 
 export async function listReply(

@@ -9,9 +9,9 @@ import type { RouteContext } from '#routes/context'
 import { readableService } from '#routes/devices'
 import { lookAtDevice, lookAtTenant } from '#routes/looking'
 import { pageOf } from '#routes/page'
-import { formOf, fullDepth, type StateForm, StateText } from '#routes/state-text'
+import { formOf, fullDepth, type StateForm, StateText, type TextOrParts } from '#routes/state-text'
 import { etagOf, notModified, streamHeaders } from '#routes/stream-position'
-import { type Names, namesOf, streamed, textReply } from '#routes/streamed'
+import { type Names, namesOf, partsReply, streamed } from '#routes/streamed'
 import { type Binding, bind, type Call, type Reply } from '#server/call'
 
 /** Who answers for services: the same state, grouped the other way round. */
@@ -29,11 +29,11 @@ export function serviceRoutes(context: RouteContext): Binding[] {
     ),
     bind(api.readServiceDevice, (call) => {
       const { service, text } = readableService(context, call, call.parameters, call.query)
-      return textReply(context, text.deviceOfService(call.parameters.deviceIdentifier, service))
+      return partsReply(context, call, text.deviceOfService(call.parameters.deviceIdentifier, service))
     }),
     bind(api.readServiceProperties, (call) => {
       const { service, text } = readableService(context, call, call.parameters, call.query)
-      return textReply(context, text.properties(service))
+      return partsReply(context, call, text.properties(service))
     }),
   ]
 }
@@ -128,7 +128,7 @@ function serviceFrame(service: string, form: StateForm) {
 
 function textOfDevice(context: RouteContext, { caller }: Call, form: StateForm, service: string) {
   const text = new StateText(caller, lookAtTenant(context, caller.tenant), form)
-  return (device: string): string | undefined => {
+  return (device: string): TextOrParts | undefined => {
     if (!text.mayRead(device, service)) return undefined
     const state = lookAtDevice(context, caller.tenant, device)
     const found = state && serviceOf(state, service)

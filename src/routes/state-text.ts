@@ -6,7 +6,7 @@ import type { Caller } from '#iam/caller'
 import { isPropertyError } from '#model/entry'
 import { formatPropertyIdHex } from '#model/identifier'
 import { servicesOfDevicesWithin } from '#model/scope'
-import { enumNameOf, nameOfProperty } from '#model/service-schema'
+import { enumNameOf, nameOfProperty, type ServiceSchema } from '#model/service-schema'
 import type { ShapeProperty } from '#model/shape'
 import { schemasFor } from '#routes/sight'
 
@@ -31,6 +31,19 @@ export function formOf(
   return { depth: query.depth ?? depth, isRaw: query.raw ?? true, isHex: query.hex ?? false }
 }
 
+/** JSON text: whole, or in parts that are made one after the other, each in a few hundred microseconds. */
+export type TextOrParts = string | Iterable<string>
+
+/** Of a part. One value may make it longer: 64 KiB of control characters are 384 KiB as JSON. */
+const partCharacters = 16 * 1024
+
+/**
+ * Longer text is made in parts: this much takes about a millisecond. Estimated, of a property by its
+ * longest text without a value.
+ */
+const wholeCharactersMax = 128 * 1024
+const propertyCharacters = 200
+
 /** State as one caller may see it, as JSON text. */
 export class StateText {
   /** Whether the caller may see this service of this device. */
@@ -45,58 +58,102 @@ export class StateText {
   }
 
   /** `{deviceIdentifier, services?}`, the services that may be read. */
-  device(state: DeviceState): string {
+  device(state: DeviceState): TextOrParts {
     const device = `{"deviceIdentifier":${quote(state.device)}`
-    return this.#form.depth < 1 ? `${device}}` : `${device},"services":${this.services(state)}}`
+    return this.#form.depth < 1 ? `${device}}` : this.#servicesWithin(`${device},"services":[`, state, ']}')
   }
 
-  services(state: DeviceState): string {
-    const texts = state.services
-      .filter(({ shape }) => this.mayRead(state.device, shape.serviceIdentifier))
-      .map((service) => this.serviceOfDevice(service))
-    return `[${texts.join(',')}]`
+  services(state: DeviceState): TextOrParts {
+    return this.#servicesWithin('[', state, ']')
   }
 
-  serviceOfDevice(service: ServiceState): string {
-    return `{"serviceIdentifier":${quote(service.shape.serviceIdentifier)}${this.#propertiesField(service)}}`
+  serviceOfDevice(service: ServiceState): TextOrParts {
+    return this.#entry(`{"serviceIdentifier":${quote(service.shape.serviceIdentifier)}`, service)
   }
 
   /** The mirror: an entry of a service's `devices`. */
-  deviceOfService(device: string, service: ServiceState): string {
-    return `{"deviceIdentifier":${quote(device)}${this.#propertiesField(service)}}`
+  deviceOfService(device: string, service: ServiceState): TextOrParts {
+    return this.#entry(`{"deviceIdentifier":${quote(device)}`, service)
   }
 
-  properties(service: ServiceState): string {
-    const text = this.#form.isRaw ? this.#rawProperties(service) : this.#namedProperties(service)
-    return `{${text}}`
+  properties(service: ServiceState): TextOrParts {
+    return this.#propertiesWithin('{', service, '}')
   }
 
-  #propertiesField(service: ServiceState): string {
-    return this.#form.depth < fullDepth ? '' : `,"properties":${this.properties(service)}`
+  #servicesWithin(before: string, state: DeviceState, after: string): TextOrParts {
+    const shown = state.services.filter(({ shape }) => this.mayRead(state.device, shape.serviceIdentifier))
+    if (this.#isLong(shown)) return this.#servicesInParts(before, shown, after)
+    return before + shown.map((service) => this.serviceOfDevice(service)).join(',') + after
   }
 
-  #rawProperties(service: ServiceState): string {
-    const { shape } = service
-    let text = ''
-    for (let index = 0; index < shape.properties.length; index++) {
-      const { propId } = shape.properties[index] as ShapeProperty
-      const key = this.#form.isHex ? formatPropertyIdHex(propId) : propId
-      text += `${text === '' ? '' : ','}"${key}":${propertyText(shape, index, service.stateOf(index), service.timeOf(index))}`
+  /** Each service is read at one moment: one UPDATE is about one service. */
+  *#servicesInParts(before: string, services: readonly ServiceState[], after: string): Iterable<string> {
+    let separator = before
+    for (const service of services) {
+      yield separator
+      separator = ','
+      const text = this.serviceOfDevice(service)
+      if (typeof text === 'string') yield text
+      else yield* text
     }
-    return text
+    yield separator === ',' ? after : before + after
   }
 
-  #namedProperties(service: ServiceState): string {
-    const { shape } = service
-    const schema = this.#schemas.get(shape.serviceIdentifier)
-    const texts: string[] = []
-    shape.properties.forEach(({ propId, type }, index) => {
-      const state = service.stateOf(index)
-      if (state === null || isPropertyError(state)) return
-      const name = (schema && nameOfProperty(schema, propId)) ?? `${formatPropertyIdHex(propId)}.${type.wireName}`
-      const value = (schema && enumNameOf(schema, propId, state)) ?? state
-      texts.push(`${JSON.stringify(name)}:${JSON.stringify(value)}`)
-    })
-    return texts.join(',')
+  #entry(head: string, service: ServiceState): TextOrParts {
+    return this.#form.depth < fullDepth ? `${head}}` : this.#propertiesWithin(`${head},"properties":{`, service, '}}')
   }
+
+  #propertiesWithin(before: string, service: ServiceState, after: string): TextOrParts {
+    if (this.#isLong([service])) return this.#propertiesInParts(before, service.copy(), after)
+    return before + this.#propertiesFrom({ index: 0 }, service, Number.POSITIVE_INFINITY) + after
+  }
+
+  *#propertiesInParts(before: string, service: ServiceState, after: string): Iterable<string> {
+    yield before
+    let separator = ''
+    for (const place = { index: 0 }; place.index < service.shape.properties.length; ) {
+      const text = this.#propertiesFrom(place, service, partCharacters)
+      if (text === '') continue
+      yield separator + text
+      separator = ','
+    }
+    yield after
+  }
+
+  #isLong(services: readonly ServiceState[]): boolean {
+    if (this.#form.depth < fullDepth) return false
+    let characters = 0
+    for (const { shape, valueBytes } of services)
+      characters += shape.properties.length * propertyCharacters + valueBytes
+    return characters > wholeCharactersMax
+  }
+
+  /** From a place on, which it moves, until the text is as long as this. */
+  #propertiesFrom(place: { index: number }, service: ServiceState, charactersMax: number): string {
+    const { shape } = service
+    const { isRaw } = this.#form
+    const schema = isRaw ? undefined : this.#schemas.get(shape.serviceIdentifier)
+    let texts = ''
+    for (; place.index < shape.properties.length && texts.length < charactersMax; place.index++) {
+      const text = isRaw ? this.#rawProperty(service, place.index) : namedProperty(service, place.index, schema)
+      if (text !== undefined) texts += texts === '' ? text : `,${text}`
+    }
+    return texts
+  }
+
+  #rawProperty(service: ServiceState, index: number): string {
+    const { shape } = service
+    const { propId } = shape.properties[index] as ShapeProperty
+    const key = this.#form.isHex ? formatPropertyIdHex(propId) : propId
+    return `"${key}":${propertyText(shape, index, service.stateOf(index), service.timeOf(index))}`
+  }
+}
+
+function namedProperty(service: ServiceState, index: number, schema: ServiceSchema | undefined): string | undefined {
+  const state = service.stateOf(index)
+  if (state === null || isPropertyError(state)) return undefined
+  const { propId, type } = service.shape.properties[index] as ShapeProperty
+  const name = (schema && nameOfProperty(schema, propId)) ?? `${formatPropertyIdHex(propId)}.${type.wireName}`
+  const value = (schema && enumNameOf(schema, propId, state)) ?? state
+  return `${JSON.stringify(name)}:${JSON.stringify(value)}`
 }

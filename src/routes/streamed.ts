@@ -2,7 +2,8 @@ import type { Caller } from '#iam/caller'
 import { checkCurrent } from '#routes/check-current'
 import type { RouteContext } from '#routes/context'
 import { ReadSlices } from '#routes/read-slices'
-import type { Reply } from '#server/call'
+import type { TextOrParts } from '#routes/state-text'
+import type { Call, Reply } from '#server/call'
 
 /** How much text is handed over at once. */
 const pieceCharacters = 64 * 1024
@@ -26,7 +27,7 @@ export async function* streamed(
   caller: Caller,
   names: Names,
   frame: { readonly before: string; readonly after: string; readonly isEmptyUnknown?: () => Error },
-  textOf: (name: string) => string | undefined,
+  textOf: (name: string) => TextOrParts | undefined,
 ): AsyncGenerator<string> {
   const { closedCount } = system.gate
   let text = frame.before
@@ -38,8 +39,18 @@ export async function* streamed(
       for (const name of page) {
         const item = textOf(name)
         if (item !== undefined) {
-          text += isFirst ? item : `,${item}`
+          if (!isFirst) text += ','
           isFirst = false
+          if (typeof item === 'string') text += item
+          else {
+            for (const part of item) {
+              text += part
+              if (text.length < pieceCharacters && !slices.isOver) continue
+              yield text
+              text = ''
+              await slices.next()
+            }
+          }
         }
         if (text.length < pieceCharacters && !slices.isOver) continue
         if (!isFirst) {
@@ -68,6 +79,13 @@ export function namesOf(names: readonly string[]): Names {
     },
     close: async () => {},
   }
+}
+
+/** One thing, streamed when its text is made in parts. */
+export function partsReply(context: RouteContext, { caller }: Call, text: TextOrParts): Reply | Promise<Reply> {
+  if (typeof text === 'string') return textReply(context, text)
+  const chunks = streamed(context, caller, namesOf(['']), { before: '', after: '' }, () => text)
+  return { status: 200, chunks }
 }
 
 /** An answer that is JSON text already, of things read a moment ago. */

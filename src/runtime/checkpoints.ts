@@ -15,6 +15,12 @@ export const redoLimits: RedoLimits = {
 }
 
 /**
+ * Bytes of snapshots in one commit, after which the others wait for the next one: packing takes about 2 ms a MiB. The last
+ * one may be larger.
+ */
+export const snapshotBytesMax = 2 * 1024 * 1024
+
+/**
  * Decides which snapshots go into the next commit: those at the head of the redo queue, as fast as the stream grows, and
  * those somebody asked for because he wants to forget the actor.
  */
@@ -45,32 +51,51 @@ export class Checkpoints<Event> {
 
   /** Puts the snapshots that are due into the commit about to be sealed. */
   put(): void {
-    for (const activation of this.#asked) if (activation.isAlive) this.save(activation)
-    this.#asked.clear()
-    for (const head of this.#registry.heads()) this.#putDue(head)
+    let bytes = 0
+    for (const activation of this.#asked) {
+      if (bytes >= snapshotBytesMax) {
+        this.#goOn(this.#registry.head(activation.tenant))
+        break
+      }
+      this.#asked.delete(activation)
+      if (activation.isAlive) bytes += this.save(activation)
+    }
+    for (const head of this.#registry.heads()) bytes += this.#putDue(head, snapshotBytesMax - bytes)
   }
 
-  #putDue(head: StreamHead<Event>): void {
+  /** Answers how many bytes it put. */
+  #putDue(head: StreamHead<Event>, bytesMax: number): number {
+    let bytes = 0
     const { redo } = head
     const pace = this.#paceOf(head)
     if (!redo.first) {
       pace.lookAway(head.taken, head.bytesTaken)
-      return
+      return bytes
     }
     pace.look(head.taken, head.bytesTaken, redo.size, stretchSince(head, redo.first))
     for (let unsaved = redo.first; unsaved; unsaved = redo.first) {
       if (!pace.isDue(stretchSince(head, unsaved))) break
+      if (bytes >= bytesMax) {
+        this.#goOn(head)
+        return bytes
+      }
       try {
-        this.save(unsaved.isAlive ? unsaved : this.#registry.wake(unsaved.address))
+        bytes += this.save(unsaved.isAlive ? unsaved : this.#registry.wake(unsaved.address))
         // Else it would be saved for ever, and nothing else would run.
         if (redo.first === unsaved) throw new Error(`${nameOf(unsaved)} was saved and is still queued`)
       } catch (error) {
         this.#failed(error)
-        return
+        return bytes
       }
       pace.saved()
     }
     pace.rest()
+    return bytes
+  }
+
+  /** The next commit begins when this one is stored, even if no turn adds to it. */
+  #goOn(head: StreamHead<Event>): void {
+    this.#gate.afterSeal(() => this.#gate.touch(head))
   }
 
   #paceOf(head: StreamHead<Event>): RedoPace {
@@ -82,14 +107,18 @@ export class Checkpoints<Event> {
     return pace
   }
 
-  /** Puts the snapshot as it is now into the open commit. Throws for a dead one: another stands in its place in the queue. */
-  save(activation: Activation<Event>, snapshot = this.#registry.snapshot(activation)): void {
+  /**
+   * Puts the snapshot as it is now into the open commit; answers how many bytes it has. Throws for a dead one: another
+   * stands in its place in the queue.
+   */
+  save(activation: Activation<Event>, snapshot = this.#registry.snapshot(activation)): number {
     if (!activation.isAlive) throw new Error(`${nameOf(activation)} is dead, and can't be saved`)
     const head = this.#registry.head(activation.tenant)
     this.#gate.put(this.#registry.recordKey(activation.address, ''), snapshot)
     this.#gate.touch(head)
     head.redo.remove(activation)
     activation.isChanged = false
+    return snapshot?.length ?? 0
   }
 }
 

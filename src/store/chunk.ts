@@ -27,6 +27,11 @@ const headBytes = 21
 
 /** Entries in one chunk: unpacking one is work that can't be interrupted, and takes about a microsecond an entry. */
 export const chunkEntriesMax = 512
+/**
+ * Bytes of entries, after which a chunk ends: large values take up to eight times as much when they are unpacked, and some
+ * milliseconds. It has at most one entry more.
+ */
+export const chunkBytesMax = 256 * 1024
 
 export interface ChunkHead {
   readonly time: number
@@ -45,7 +50,7 @@ interface PackedEntries {
 const packerBytesAtFirst = 4 * 1024
 const packerBytesKeptMax = 1024 * 1024
 
-/** Packs the entries that one commit appends to a stream, in chunks of at most `chunkEntriesMax`. */
+/** Packs the entries that one commit appends to a stream, in chunks of at most `chunkEntriesMax` and about `chunkBytesMax`. */
 export class ChunkPacker implements EventPacker<Entry> {
   readonly #writer = new EntryWriter(packerBytesKeptMax, packerBytesAtFirst)
   #chunks: PackedEntries[] = []
@@ -104,7 +109,7 @@ export class ChunkPacker implements EventPacker<Entry> {
 
   #addOne(entry: Entry): void {
     let chunk = this.#chunks.at(-1)
-    if (!chunk || chunk.count === chunkEntriesMax) {
+    if (!chunk || chunk.count === chunkEntriesMax || this.#writer.length - chunk.startsAt >= chunkBytesMax) {
       chunk = { startsAt: this.#writer.length, shapes: [], count: 0 }
       this.#chunks.push(chunk)
     }

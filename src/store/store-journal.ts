@@ -5,7 +5,7 @@ import type { Operation, Storage } from '#runtime/storage'
 import type { Chunk, StreamReader } from '#runtime/stream'
 import type { ValueReader } from '#runtime/value-reader'
 import type { ValueWriter } from '#runtime/value-writer'
-import { ChunkPacker, unpackChunk } from '#store/chunk'
+import { ChunkPacker, chunkBytesMax, unpackChunk } from '#store/chunk'
 import type { RecentChunk } from '#store/chunk-ring'
 import { Epochs } from '#store/epochs'
 import { below, keys, numberOf } from '#store/keys'
@@ -20,6 +20,7 @@ export const wholeFormat = { name: 'whole', version: 1, upgrades: {} }
 
 /** Unpacked chunks kept: many dashboards that were away for the same moment read the same ones. */
 const unpackedMax = 16
+const unpackedBytesMax = 8 * chunkBytesMax
 
 /**
  * Commits and streams on a storage handle. Holds what is known of the stored streams; `open` gives it a handle and
@@ -285,6 +286,8 @@ export class StoreJournal implements Journal<Entry>, StreamReader<Entry> {
     const before = this.#unpacked.get(key)
     if (before) return before
     const chunk = unpackChunk(firstOffset, bytes, this.shapes)
+    // As an earlier release wrote it: sixteen of these would be too much memory.
+    if (bytes.length > unpackedBytesMax) return chunk
     if (this.#unpacked.size >= unpackedMax) {
       for (const oldest of this.#unpacked.keys()) {
         this.#unpacked.delete(oldest)

@@ -18,7 +18,7 @@ const schema = {
   name: 'Alpha',
   properties: {
     '0x2000': { name: 'temperature', type: 'float', unit: '°C' },
-    '8193': { name: 'mode', type: 'uint8', enum: { 0: { name: 'off' }, 1: { name: 'on' } } },
+    '0x2001': { name: 'mode', type: 'uint8', enum: { 0: { name: 'off' }, 1: { name: 'on' } } },
     '0x2003': { name: 'note', type: 'string' },
     '0x2005': { name: 'other mode', type: 'uint8', enum: { 0: { name: 'off' } } },
   },

@@ -1,4 +1,5 @@
 import { deviceActor, deviceAddress, registrarRecord, secretRecord } from '#actors/device/device'
+import { unlimitedMemory } from '#actors/device/memory'
 import type { DeviceState } from '#actors/device/state'
 import { noDeviceFunctions } from '#actors/device/turn-runs'
 import { type IdentityNotices, LateNotices } from '#actors/notices'
@@ -64,6 +65,7 @@ export class LinkStage {
     this.links = new Links({
       system,
       intern: journal.shapes.intern,
+      memory: unlimitedMemory,
       presence: this.presence,
       writeTimeoutMs,
       ...(offerUrl && { offerUrl }),

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { snapshotBytesMax } from '#runtime/checkpoints'
 import { forgetAfterMs } from '#runtime/system'
 import { ManualWorld } from '#test/runtime/manual-world'
 import { faultyPlace, openStage, type Stage } from '#test/runtime/stage'
@@ -223,6 +224,16 @@ describe('an activation that is idle', () => {
     expect(snapshotKeys(stage).at(-1)).toEqual(['actor/tally/default/A'])
     expect(redoFroms(stage).at(-1)).toBe(2)
     expect(stage.addedOf(a).map(({ value }) => value)).toEqual([1])
+  })
+
+  test('is saved with few others where snapshots are large', async () => {
+    const stage = await openStage()
+    const large = 'x'.repeat(0.75 * snapshotBytesMax) as unknown as number
+    for (const id of ['A', 'B', 'C', 'D', 'E']) stage.tell(tallyAddress(id), { type: 'add', add: [large] })
+    await stage.settle()
+    await stage.world.advance(forgetAfterMs + 3_000)
+    expect(stage.system.registry.awakeCount).toBe(0)
+    expect(snapshotKeys(stage).flatMap(({ length }) => (length > 0 ? [length] : []))).toEqual([2, 2, 1])
   })
 
   test('stays as long as it is asked', async () => {

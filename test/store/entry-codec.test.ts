@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import type { Entry } from '#model/entry'
 import { contentOf, type Shape } from '#model/shape'
 import { StorageFailure } from '#runtime/storage'
-import { chunkEntriesMax, hashNames, headOf, replayChunk, unpackChunk } from '#store/chunk'
+import { ChunkPacker, chunkEntriesMax, hashNames, headOf, replayChunk, unpackChunk } from '#store/chunk'
 import { packEntry, unpackEntry } from '#store/entry-codec'
 import { EntryWriter } from '#store/entry-writer'
 import { keys } from '#store/keys'
@@ -316,13 +316,30 @@ describe('a chunk that is not whole is damaged', () => {
   })
 })
 
-test('a full chunk of a fleet is small: names of shapes are there once', () => {
+test('a chunk of a fleet is small: names of shapes are there once', () => {
+  const count = 100
   const [said] = fc.sample(entryOf.reported, { numRuns: 1, seed: 3 }) as [Entry]
   const one = packChunk([said], 1, 0).length
   const many = packChunk(
-    Array.from({ length: chunkEntriesMax }, () => said),
+    Array.from({ length: count }, () => said),
     1,
     0,
   ).length
-  expect(many).toBeLessThan(one * chunkEntriesMax)
+  expect(many).toBeLessThan(one * count)
+})
+
+test.each([
+  ['many entries', chunkEntriesMax * 2, 1, chunkEntriesMax],
+  ['large entries', 10, 60_000, 5],
+])('%s are in several chunks', (_, count, characters, inOne) => {
+  const entry: Entry = { kind: 'meta_deleted', device: 'A', at: 1, key: 'x'.repeat(characters) }
+  const packer = new ChunkPacker()
+  packer.add(Array.from({ length: count }, () => entry))
+  const chunks = [...packer.chunks(1, 0, 1, (_, length) => Buffer.allocUnsafe(length))]
+  expect(
+    chunks.map(({ firstOffset, bytes }) => [
+      firstOffset,
+      unpackChunk(firstOffset, bytes, new Shapes(() => undefined)).events,
+    ]),
+  ).toEqual([1, 1 + inOne].map((firstOffset) => [firstOffset, Array.from({ length: inOne }, () => entry)]))
 })

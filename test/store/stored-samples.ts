@@ -331,6 +331,7 @@ export const storedSamples: readonly StoredSample[] = [
     lastFlakeAddress: 77,
     devices: 3,
   }),
+  recordSample('tenant-memory', keys.part(tenant, 'memory/B:1=A'), formatOf(tenants, 'memory/A'), 65_536),
   recordSample(
     'tenant-schema',
     keys.part(tenant, `schema/${shape.serviceIdentifier}`),

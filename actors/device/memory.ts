@@ -1,0 +1,190 @@
+import type { DeviceChange } from '#actors/device/apply'
+import type { DeclaredService } from '#actors/device/commands'
+import { declare } from '#actors/device/declare'
+import { absentDevice, type DeviceState, serviceOf } from '#actors/device/state'
+import { stateAfter } from '#actors/device/state-after'
+import { jsonMemoryOf } from '#actors/device/value-memory'
+import { tenantAddress } from '#actors/tenant/address'
+import type { DeviceSized } from '#actors/tenant/commands'
+import type { TenantMemory } from '#actors/tenant/state'
+import type { Entry, Reported } from '#model/entry'
+import type { JsonObject } from '#model/json-value'
+import { Problem } from '#model/problem'
+import { type Decision, type Recorded, refuse, type Turn } from '#runtime/actor'
+
+/** How much memory the state of devices may take. */
+export interface MemoryBytesMax {
+  readonly deviceBytesMax: number
+  /** All devices of a tenant together, also those that are asleep: they may all wake at once. */
+  readonly tenantBytesMax: number
+}
+
+/**
+ * A device that is over a limit already, from a store of an earlier release, is served, and refused only what makes it
+ * larger.
+ */
+export interface MemoryLimits extends MemoryBytesMax {
+  /** The memory of the tenant's devices now. */
+  readonly of: (tenant: string) => TenantMemory
+}
+
+/** 4 MiB: 64 values of the largest size, or 32 000 numbers. The server sets a tenant's limit by the size of its heap. */
+export const defaultMemory: MemoryBytesMax = {
+  deviceBytesMax: 4 * 1024 * 1024,
+  tenantBytesMax: Number.POSITIVE_INFINITY,
+}
+
+const noMemory: TenantMemory = { bytes: 0, byDevice: new Map() }
+
+export const unlimitedMemory: MemoryLimits = {
+  deviceBytesMax: Number.POSITIVE_INFINITY,
+  tenantBytesMax: Number.POSITIVE_INFINITY,
+  of: () => noMemory,
+}
+
+/** Three numbers and a pointer, of 8 bytes each (`ServiceState`). */
+const propertyBytes = 32
+/**
+ * The part of a property in its shape, which equal devices share: 84 bytes were measured. A device counts with it, because
+ * it may be the only one of its shape; a tenant does not, or a fleet of equal devices would count the same shape many times.
+ */
+const shapeBytesPerProperty = 88
+/** A tenant counts devices in steps of this, so that few changes reach its state, and smaller devices not at all. */
+export const countedBytesStep = 16 * 1024
+
+interface Size {
+  /** Without the shapes. */
+  readonly own: number
+  readonly whole: number
+}
+
+/** Refuses a decision that would make the device or its tenant too large, and reports the device's size to the tenant. */
+export function withinMemory(
+  state: DeviceState,
+  decision: Decision<Entry>,
+  { tenant }: Turn,
+  limits: MemoryLimits,
+): Decision<Entry> {
+  if (decision.type !== 'record') return decision
+  const after = sizeAfter(state, decision.events, decision.changes as readonly DeviceChange[] | undefined)
+  if (after === undefined) return decision
+  // The route that makes a device has looked already, and its tenant has counted it.
+  const fault = state.isThere ? faultOf(state, after, tenant, limits) : undefined
+  return fault ? refuse(fault) : counted(state.device, decision, after, tenant, limits)
+}
+
+/**
+ * Why a declaration would be refused, with its values and with updates behind them. For callers that have to know it before
+ * the turn: they make a device, or take it over from another link.
+ */
+export function memoryFaultOf(
+  state: DeviceState,
+  services: readonly DeclaredService[],
+  reports: readonly Reported[],
+  tenant: string,
+  limits: MemoryLimits,
+): Problem | undefined {
+  const { entries, changes } = declare(state, services, 0)
+  const after = sizeAfter({ ...state, isThere: true }, [...entries, ...reports], changes)
+  return after && faultOf(state, after, tenant, limits)
+}
+
+/** Why a device with this metadata would not be made. */
+export function metaFaultOf(
+  device: string,
+  meta: JsonObject,
+  tenant: string,
+  limits: MemoryLimits,
+): Problem | undefined {
+  const state = absentDevice(device)
+  return faultOf(state, sizeOf({ ...state, meta }), tenant, limits)
+}
+
+function faultOf(state: DeviceState, after: Size, tenant: string, limits: MemoryLimits): Problem | undefined {
+  const { deviceBytesMax, tenantBytesMax } = limits
+  const before = sizeOf(state)
+  if (after.whole > deviceBytesMax && after.whole > before.whole) {
+    const text = `${state.device} would take ${after.whole} bytes of memory, more than DEVICE_BYTES_MAX, ${deviceBytesMax}`
+    return new Problem('memory_full', text)
+  }
+  if (after.own <= before.own) return undefined
+  const { bytes, byDevice } = limits.of(tenant)
+  const growth = countedBytes(after) - (byDevice.get(state.device) ?? 0)
+  if (growth <= 0 || bytes + growth <= tenantBytesMax) return undefined
+  const text = `the devices of the tenant would take ${bytes + growth} bytes of memory, more than TENANT_BYTES_MAX, ${tenantBytesMax}`
+  return new Problem('memory_full', text)
+}
+
+function counted(
+  device: string,
+  decision: Recorded<Entry>,
+  after: Size,
+  tenant: string,
+  limits: MemoryLimits,
+): Recorded<Entry> {
+  const bytes = countedBytes(after)
+  if (bytes === (limits.of(tenant).byDevice.get(device) ?? 0)) return decision
+  const command: DeviceSized = { type: 'device_sized', device, bytes }
+  return { ...decision, tells: [...(decision.tells ?? []), { to: tenantAddress(tenant), command }] }
+}
+
+function countedBytes({ own }: Size): number {
+  return own - (own % countedBytesStep)
+}
+
+/** Undefined when nothing of it changes. The usual case, numbers in the place of numbers, costs a look at each. */
+function sizeAfter(
+  state: DeviceState,
+  entries: readonly Entry[],
+  changes: readonly DeviceChange[] | undefined,
+): Size | undefined {
+  const declared = changes?.filter(({ type }) => type === 'service_declared') ?? []
+  if (declared.length === 0 && entries.every((entry) => growthBy(state, entry) === 0)) return undefined
+  const [only] = entries
+  if (declared.length === 0 && entries.length === 1 && only?.kind === 'reported') {
+    const growth = growthBy(state, only) as number
+    const { own, whole } = sizeOf(state)
+    return { own: own + growth, whole: whole + growth }
+  }
+  return sizeOf(stateAfter(state, entries.filter(isAboutMemory).map(withoutRules), declared))
+}
+
+/** By how many bytes an entry changes the device; undefined when that is not known without applying it. */
+function growthBy(state: DeviceState, entry: Entry): number | undefined {
+  if (entry.kind === 'reported') return serviceOf(state, entry.shape.serviceIdentifier)?.growthBy(entry.items)
+  return isAboutMemory(entry) ? undefined : 0
+}
+
+function isAboutMemory({ kind }: Entry): boolean {
+  return !(kind === 'status_changed' || kind === 'discovered' || kind === 'alarm_changed')
+}
+
+/** What stands of alarms and throttles is not a copy's own. */
+function withoutRules(entry: Entry): Entry {
+  if (entry.kind !== 'reported' || (entry.alarms === undefined && entry.throttles === undefined)) return entry
+  const { alarms: _, throttles: __, ...reported } = entry
+  return reported satisfies Reported
+}
+
+function sizeOf({ services, meta }: DeviceState): Size {
+  let own = memoryOfMeta(meta)
+  let properties = 0
+  for (const service of services) {
+    own += service.valueBytes
+    properties += service.shape.properties.length
+  }
+  own += properties * propertyBytes
+  return { own, whole: own + properties * shapeBytesPerProperty }
+}
+
+const measured = new WeakMap<JsonObject, number>()
+
+/** Metadata rarely changes, and every turn that changes a text needs its size. */
+function memoryOfMeta(meta: JsonObject): number {
+  let bytes = measured.get(meta)
+  if (bytes === undefined) {
+    bytes = jsonMemoryOf(meta)
+    measured.set(meta, bytes)
+  }
+  return bytes
+}

@@ -1,0 +1,93 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { expect, test } from 'vitest'
+import { jsonMemoryOf, memoryOf } from '#actors/device/value-memory'
+import type { PropertyState } from '#model/entry'
+import type { JsonValue } from '#model/json-value'
+import { propertyTypeOf } from '#model/property-type'
+
+setFlagsFromString('--expose-gc')
+const collect = runInNewContext('gc') as () => void
+
+function heapBytes(): number {
+  collect()
+  collect()
+  return process.memoryUsage().heapUsed
+}
+
+/** Bytes of heap that one of these takes, when there are enough of them to take some megabytes. */
+function measured(make: (index: number) => unknown, count: number): number {
+  const kept = new Array<unknown>(count).fill(null)
+  const before = heapBytes()
+  for (let index = 0; index < count; index++) kept[index] = make(index)
+  return (heapBytes() - before) / kept.length
+}
+
+function accepted(type: string, value: unknown): PropertyState {
+  return propertyTypeOf(type)?.accept(JSON.parse(JSON.stringify(value))) ?? null
+}
+
+const numbers = (count: number) => Array.from({ length: count }, (_, index) => index % 200)
+
+test.each<[string, (index: number) => PropertyState, number]>([
+  ['a long text', (index) => accepted('string', String(index).padEnd(2_000, 'x')), 2_000],
+  ['a long text beyond Latin-1', (index) => accepted('string', String(index).padEnd(2_000, '中')), 2_000],
+  ['a short text', (index) => accepted('string', `text ${index}`), 50_000],
+  ['BINARY', (index) => accepted('binary', Buffer.from(String(index).padEnd(3_000, 'x')).toString('base64')), 2_000],
+  ['one number in an array', (index) => accepted('uint8-array', [index % 200]), 50_000],
+  ['many small numbers', () => accepted('uint8-array', numbers(5_000)), 200],
+  [
+    'many fractions',
+    () =>
+      accepted(
+        'float64-array',
+        numbers(3_000).map((each) => each / 3),
+      ),
+    200,
+  ],
+  [
+    'many booleans',
+    () =>
+      accepted(
+        'bool-array',
+        numbers(5_000).map((each) => each % 3 === 0),
+      ),
+    200,
+  ],
+  [
+    'many texts',
+    (index) =>
+      accepted(
+        'string-array',
+        numbers(2_000).map((_, place) => `text ${index} at ${place}`),
+      ),
+    100,
+  ],
+  [
+    'large integers as numbers and texts',
+    () =>
+      accepted(
+        'uint64-array',
+        numbers(1_000).map((each) => (each % 2 ? 2 ** 40 + each : '18446744073709551615')),
+      ),
+    100,
+  ],
+  ['an error', (index) => JSON.parse(JSON.stringify({ error: `broken ${index}` })), 50_000],
+])('%s is counted as about what it takes', (_, make, count) => {
+  const bytes = measured(make, count)
+  const counted = memoryOf(make(0))
+  expect(counted).toBeGreaterThan(bytes * 0.8)
+  expect(counted).toBeLessThan(bytes * 1.6 + 32)
+})
+
+test.each<[string, (index: number) => JsonValue]>([
+  ['empty objects', () => Array.from({ length: 5_000 }, () => ({}))],
+  ['empty lists', () => Array.from({ length: 5_000 }, () => [])],
+  ['many keys', (index) => Object.fromEntries(numbers(4_000).map((_, place) => [`k${index}.${place}`, true]))],
+  ['many keys with objects', () => Object.fromEntries(numbers(2_000).map((_, place) => [`k${place}`, {}]))],
+])('metadata is counted as about what it takes: %s', (_, make) => {
+  const bytes = measured((index) => JSON.parse(JSON.stringify(make(index))), 50)
+  const counted = jsonMemoryOf(make(0))
+  expect(counted).toBeGreaterThan(bytes * 0.8)
+  expect(counted).toBeLessThan(bytes * 1.6)
+})

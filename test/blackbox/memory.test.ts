@@ -1,0 +1,125 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { LinkClient, type Protocol } from '#test/blackbox/link-client'
+import { degrees, label, sensor, temperature } from '#test/blackbox/sensor'
+import { StartedServer } from '#test/blackbox/started-server'
+
+const limits = { DEVICE_BYTES_MAX: '1000000', TENANT_BYTES_MAX: '1800000' }
+const services = Array.from({ length: 20 }, (_, index) => ({
+  serviceIdentifier: `svc-${index}`,
+  properties: [
+    { propId: 1, type: 'UINT8-ARRAY' },
+    { propId: label, type: 'STRING' },
+  ],
+}))
+/** 30 000 small numbers take 240 000 bytes. */
+const numbers = Array(30_000).fill(7)
+const text = 'x'.repeat(60_000)
+
+/** Devices that fill their values are refused, and other devices go on. */
+describe('the memory of a device', () => {
+  let server: StartedServer
+  beforeAll(async () => {
+    server = await StartedServer.start({ ...limits, NODE_OPTIONS: '--max-old-space-size=128' })
+  })
+  afterAll(() => server?.finish())
+
+  const post = (body: object) => server.ask('/link', { method: 'POST', body })
+  const fill = (deviceIdentifier: string, service: number) =>
+    post({ deviceIdentifier, updates: [{ serviceIdentifier: `svc-${service}`, propId: 1, value: numbers }] })
+  /** How many of its services could be filled. */
+  const filled = async (deviceIdentifier: string) => {
+    expect(await post({ deviceIdentifier, services, updates: [] })).toMatchObject({ status: 204 })
+    for (let count = 0; ; count++) {
+      const answer = await fill(deviceIdentifier, count)
+      if (answer.status !== 204) return { count, answer }
+    }
+  }
+
+  test('POST /link is refused whole above DEVICE_BYTES_MAX, also after a restart, and the device is read', async () => {
+    const { count, answer } = await filled('FULL')
+    expect(count).toBe(4)
+    expect([answer.status, answer.text]).toEqual([
+      409,
+      expect.stringMatching(/"FULL would take \d+ bytes of memory, more than DEVICE_BYTES_MAX, 1000000"/),
+    ])
+    const before = await server.get('/devices/FULL')
+    await server.kill()
+    await server.startAgain()
+    expect(await fill('FULL', count)).toMatchObject({ status: 409 })
+    expect(await fill('FULL', 0)).toMatchObject({ status: 204 })
+    const read = await server.get('/devices/FULL/services')
+    expect(read.status).toBe(200)
+    // Shown with the time of its last report.
+    const values = (json: unknown) => JSON.stringify(json).replaceAll(/,"timestamp":\d+/g, '')
+    expect(values(read.json)).toBe(values((before.json as { services: unknown }).services))
+  })
+
+  test('all devices of a tenant share TENANT_BYTES_MAX, also after a restart; a removed one gives its part back', async () => {
+    const { count, answer } = await filled('SECOND')
+    expect([count, answer.status, answer.text]).toEqual([
+      3,
+      409,
+      expect.stringMatching(
+        /"the devices of the tenant would take \d+ bytes of memory, more than TENANT_BYTES_MAX, 1800000"/,
+      ),
+    ])
+    await server.kill()
+    await server.startAgain()
+    expect(await fill('SECOND', count)).toMatchObject({ status: 409 })
+    expect(await post({ deviceIdentifier: 'SMALL', services: sensor, updates: [] })).toMatchObject({ status: 204 })
+    expect(await server.ask('/devices/SECOND', { method: 'DELETE' })).toMatchObject({ status: 204 })
+    expect(await filled('SECOND')).toMatchObject({ count: 3 })
+    expect(await server.ask('/devices/SECOND', { method: 'DELETE' })).toMatchObject({ status: 204 })
+  })
+
+  test('a first POST that is too large makes no device', async () => {
+    const updates = services.map(({ serviceIdentifier }) => ({ serviceIdentifier, propId: label, value: text }))
+    expect(await post({ deviceIdentifier: 'NONE', services, updates: updates.slice(0, 16) })).toMatchObject({
+      status: 409,
+    })
+    expect(await server.get('/devices/NONE')).toMatchObject({ status: 404 })
+  })
+
+  test.each<Protocol>(['json', 'msgpack'])(
+    'a refused UPDATE or HELLO hurts no other device of a link: %s',
+    async (protocol) => {
+      const link = await LinkClient.open(server, protocol)
+      const { flakeAddress: greedy } = await link.hello('GREEDY', services, { session: 'boot' })
+      const { flakeAddress: honest } = await link.hello('HONEST', sensor, { session: 'boot' })
+      const before = 16
+      for (let index = 0; index < before; index++) link.send(['U', greedy, index + 1, index, [label, text]])
+      for (let seq = before + 1; seq <= before + 15; seq++) {
+        link.send(['U', greedy, seq, 19, [1, numbers]])
+        const error = await link.take({ type: 'ERROR', flakeAddress: greedy, seq })
+        expect(error).toMatchObject({ code: 'BAD_VALUE', message: expect.stringContaining('DEVICE_BYTES_MAX') })
+      }
+      await link.report(honest, 1, 'climate', [degrees(1)])
+      const more = Array.from({ length: 64 }, (_, index) => ({
+        serviceIdentifier: `more-${index}`,
+        properties: Array.from({ length: 140 }, (__, propId) => ({ propId, type: 'BOOL' })),
+      }))
+      const other = await LinkClient.open(server, 'msgpack')
+      other.send({ type: 'HELLO', deviceIdentifier: 'GREEDY', services: more, session: 'boot' })
+      const error = await other.take({ type: 'ERROR', deviceIdentifier: 'GREEDY' })
+      expect(error).toMatchObject({ code: 'BAD_VALUE', message: expect.stringContaining('DEVICE_BYTES_MAX') })
+      // It is still on its link, as it was.
+      link.send(['U', greedy, 100, 0, [label, 'short']], ['U', honest, 2, 0, [temperature, 2]])
+      await link.take(['A', greedy, 100])
+      await link.take(['A', honest, 2])
+      expect(await server.get('/devices/GREEDY/services/svc-19/properties')).toMatchObject({ status: 200 })
+      expect(await server.ask('/devices/GREEDY', { method: 'DELETE' })).toMatchObject({ status: 204 })
+      link.socket.close()
+      other.socket.close()
+    },
+  )
+
+  test('metadata counts as well', async () => {
+    const list = (length: number) => Array(length).fill({})
+    const patch = (device: string, meta: object) => server.ask(`/meta/${device}`, { method: 'PATCH', body: meta })
+    expect(await patch('FULL', { list: list(2_000) })).toMatchObject({
+      status: 409,
+      text: expect.stringContaining('DEVICE_BYTES_MAX'),
+    })
+    expect(await patch('FULL', { list: list(5) })).toMatchObject({ status: 200 })
+  })
+})
