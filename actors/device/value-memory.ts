@@ -11,7 +11,7 @@ const textBytes = 24
 /** An array object and the header of its elements. An element is a pointer or a number of 8 bytes. */
 const arrayBytes = 48
 const elementBytes = 8
-/** Next to a string in the same array each number is an object of its own. */
+/** A number that is no 32-bit integer may be an object of its own: whether V8 packs an array depends on the code before. */
 const boxedNumberBytes = 16
 /** Room for four fields, as `JSON.parse` makes it. */
 const objectBytes = 56
@@ -30,16 +30,10 @@ export function memoryOf(state: PropertyState): number {
 
 function memoryOfArray(elements: readonly (number | string | boolean)[]): number {
   let bytes = arrayBytes + elements.length * elementBytes
-  let numbers = 0
-  let hasText = false
   for (const element of elements) {
-    if (typeof element === 'number') numbers++
-    else if (typeof element === 'string') {
-      hasText = true
-      bytes += memoryOfText(element)
-    }
+    if (typeof element === 'string') bytes += memoryOfText(element)
+    else if (typeof element === 'number' && element >> 0 !== element) bytes += boxedNumberBytes
   }
-  if (hasText) bytes += numbers * boxedNumberBytes
   return bytes
 }
 

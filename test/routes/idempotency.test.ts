@@ -120,7 +120,15 @@ describe('what is kept', () => {
   })
 
   const refusals = Object.keys(problemKinds) as ProblemCode[]
-  const final = ['invalid', 'bad_request', 'bad_request_message', 'value_bad', 'conflict', 'conflict_empty']
+  const final = [
+    'invalid',
+    'bad_request',
+    'bad_request_message',
+    'value_bad',
+    'conflict',
+    'conflict_empty',
+    'memory_full',
+  ]
   const gone = ['not_found', 'not_found_empty', 'device_unknown', 'service_unknown', 'property_unknown']
   test.each(refusals)('of refusals: %s', async (code) => {
     const stage = await KeyedStage.open()
