@@ -400,7 +400,10 @@ describe('views', () => {
     )
     const list = listOf(views)
     const byPlace = list.of(climate)
-    expect(byPlace?.map((triggers) => triggers && inOrder(triggers).map(({ trigger: place }) => place))).toEqual([undefined, [1, 2]])
+    expect(byPlace?.map((triggers) => triggers && inOrder(triggers).map(({ trigger: place }) => place))).toEqual([
+      undefined,
+      [1, 2],
+    ])
     expect([
       list.of(climate),
       list.of(shape('x', [[7, 'float']])),
