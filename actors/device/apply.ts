@@ -1,5 +1,6 @@
 import { type AlarmsJudged, applyAlarmChanged, applyAlarmsJudged, applyWaiting } from '#actors/device/alarms'
 import type { ServiceDeclared } from '#actors/device/declare'
+import { applyFunctionsRun, applyRulesKnown, type FunctionsRun, type RulesKnown } from '#actors/device/known-rules'
 import { ServiceState } from '#actors/device/service-state'
 import { absentDevice, type DeviceState, serviceOf } from '#actors/device/state'
 import { applyConnected, type Connected } from '#actors/device/status'
@@ -8,7 +9,7 @@ import type { Declared, Entry, Items, PropertyState, Reported } from '#model/ent
 import type { Shape } from '#model/shape'
 
 /** What changes in a device and nobody hears of. */
-export type DeviceChange = Connected | ServiceDeclared | AlarmsJudged | Throttled
+export type DeviceChange = Connected | ServiceDeclared | AlarmsJudged | RulesKnown | Throttled | FunctionsRun
 
 export function applyChange(state: DeviceState, change: DeviceChange): void {
   switch (change.type) {
@@ -21,8 +22,14 @@ export function applyChange(state: DeviceState, change: DeviceChange): void {
     case 'alarms_judged':
       applyAlarmsJudged(state, change)
       break
+    case 'rules_known':
+      applyRulesKnown(state, change)
+      break
     case 'throttled':
       applyThrottled(state, change)
+      break
+    case 'functions_run':
+      applyFunctionsRun(state, change)
   }
 }
 

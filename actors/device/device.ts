@@ -181,6 +181,7 @@ function decideRemove(
   const ended = judgeWhole(state, undefined, turn.now)
   if (!ended) return removal
   // What nobody hears of goes with the device.
-  const judged = withJudgement(removal, { ...ended, waiting: [], forgotten: [] }, rules.counts)
+  const where = { tenant: turn.tenant, device }
+  const judged = withJudgement(removal, { ...ended, waiting: [], forgotten: [] }, where, rules)
   return { ...judged, events: [...ended.entries, ...removal.events] }
 }

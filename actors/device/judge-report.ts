@@ -1,12 +1,13 @@
 import { isDeepStrictEqual } from 'node:util'
 import { neverActive } from '#actors/device/alarms'
-import { type Judgement, Judging, judgeWhole, nextOf } from '#actors/device/judge'
+import { type Judgement, Judging, judgeWhole, knowing, nextOf, rulesKnown } from '#actors/device/judge'
 import type { ServiceState } from '#actors/device/service-state'
-import type { DeviceState, KnownRules } from '#actors/device/state'
+import type { DeviceState } from '#actors/device/state'
 import { stateAfter } from '#actors/device/state-after'
 import type { Items, PropertyState, Reported } from '#model/entry'
 import type { ShapedRule, ValueSource } from '#rules/alarm-rule'
 import { noRules, type RuleList, type ServiceRules } from '#rules/rule-list'
+import { turnUnitsMax, work } from '#rules/rule-work'
 import type { TenantRules } from '#rules/tenant-rules'
 import type { Turn } from '#runtime/actor'
 
@@ -18,6 +19,8 @@ export interface DeviceRules {
   readonly isLoaded: boolean
   /** Since the start. */
   readonly counts: { transitions: number }
+  /** Alarms were not judged on a device because their authors' shares of its turn were used up. `ids`: some of them. */
+  skipped(tenant: string, device: string, alarms: { readonly count: number; readonly ids: readonly string[] }): void
 }
 
 /**
@@ -36,29 +39,26 @@ export function judgeReport(
     if (state.alarms.size === 0 || !rules.isLoaded) return undefined
     return judgeWhole(state, undefined, turn.now, turn.reminder())
   }
-  let memo = state.rules
-  if (memo?.version !== view.version) {
-    const list = view.listOf(state.device)
-    const isOther = list !== memo?.list && (list !== noRules || state.alarms.size > 0)
-    // Known only when they would have brought nothing before: the report, and what comes of it, may yet be refused.
-    if (isOther && judgeWhole(state, view, turn.now, turn.reminder())) {
-      state.rules = undefined
-      return judgeWhole(stateAfter(state, [entry]), view, turn.now, turn.reminder())
-    }
-    memo = knownOf(view.version, list)
-    state.rules = memo
-  }
-  if (memo.list === noRules) return undefined
-  const concerned = memo.list.of(service.shape)
-  return concerned && judgeChanged(state, service, entry.items, concerned, turn)
+  if (state.rules?.version === view.version) return judgeBy(state.rules.list, state, service, entry, turn)
+  const list = view.listOf(state.device)
+  const isOther = list !== state.rules?.list && (list !== noRules || state.alarms.size > 0)
+  const judgement = isOther
+    ? judgeWhole(stateAfter(state, [entry]), view, turn.now, turn.reminder())
+    : judgeBy(list, state, service, entry, turn)
+  return knowing(judgement, rulesKnown(state, view, list))
 }
 
-/** Devices are mostly judged alike, and one object for them is in the processor's cache when the next one reports. */
-let known: KnownRules = { version: -1, list: noRules }
-
-function knownOf(version: number, list: RuleList): KnownRules {
-  if (known.version !== version || known.list !== list) known = { version, list }
-  return known
+/** By these rules, where nothing would come of judging the device as it is. */
+function judgeBy(
+  list: RuleList,
+  state: DeviceState,
+  service: ServiceState,
+  { items }: Reported,
+  turn: Turn,
+): Judgement | undefined {
+  if (list === noRules) return undefined
+  const concerned = list.of(service.shape)
+  return concerned && judgeChanged(state, service, items, concerned, list.authorCount, turn)
 }
 
 function judgeChanged(
@@ -66,6 +66,7 @@ function judgeChanged(
   service: ServiceState,
   items: Items,
   concerned: ServiceRules,
+  authorCount: number,
   turn: Turn,
 ): Judgement | undefined {
   const { alarms } = state
@@ -76,13 +77,21 @@ function judgeChanged(
       const place = items[at] as number
       const reading = concerned.readers[place]
       if (reading === undefined || isSame(items[at + 1] as PropertyState, service.stateOf(place))) continue
-      if (!isBegun) after.begin(service, items, concerned.rules.length)
+      if (!isBegun) {
+        after.begin(service, items, concerned.rules.length)
+        work.begin(turnUnitsMax, authorCount)
+      }
       isBegun = true
       for (let index = 0; index < reading.length; index++) {
         const which = reading[index] as number
         if (!after.isFirst(which)) continue
         const shaped = concerned.rules[which] as ShapedRule
         const verdict = shaped.judge(after)
+        if (verdict === 'skipped') {
+          judging ??= new Judging(state.device, turn.now)
+          judging.skipped(shaped.rule)
+          continue
+        }
         if (!verdict && alarms.unsettled === 0) continue
         const { rule } = shaped
         const stands = alarms.get(rule.id) ?? neverActive
@@ -95,7 +104,10 @@ function judgeChanged(
     }
     return judging?.outcome(() => turn.reminder())
   } finally {
-    if (isBegun) after.end()
+    if (isBegun) {
+      after.end()
+      work.end()
+    }
   }
 }
 

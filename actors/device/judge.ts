@@ -1,8 +1,10 @@
 import { type AlarmState, alarmRow, neverActive } from '#actors/device/alarms'
+import type { RulesKnown } from '#actors/device/known-rules'
 import { type DeviceState, serviceOf } from '#actors/device/state'
 import type { AlarmChanged, Waits } from '#model/entry'
 import type { AlarmRule } from '#rules/alarm-rule'
-import { noRules } from '#rules/rule-list'
+import { noRules, type RuleList } from '#rules/rule-list'
+import { transitionUnits, turnUnitsMax, work } from '#rules/rule-work'
 import type { TenantRules } from '#rules/tenant-rules'
 import type { IndexChange } from '#runtime/actor'
 
@@ -16,6 +18,39 @@ export interface Judgement {
   readonly indexes: readonly IndexChange[]
   /** When to judge again because something waits, Unix ms; undefined: the reminder that is set is early enough. */
   readonly reminder: number | undefined
+  /** By which rules the device is known to be judged now; undefined: by those as before. */
+  readonly known: RulesKnown | undefined
+  /** Rules that were not judged because the shares of their authors were used up. Counted; some ids, to be logged. */
+  readonly skipped: { readonly count: number; readonly ids: readonly string[] } | undefined
+}
+
+/** Nothing comes of it. */
+export const noJudgement: Judgement = {
+  ...{ entries: [], waiting: [], forgotten: [], indexes: [] },
+  ...{ reminder: undefined, known: undefined, skipped: undefined },
+}
+
+/** A judgement by all rules of now: they are known from then on, unless some were skipped. */
+export function knowing(judgement = noJudgement, known: RulesKnown | undefined): Judgement {
+  return judgement.known || !known ? judgement : { ...judgement, known }
+}
+
+/** Until the rest is judged, or the alarms were read. */
+export const againMs = 1_000
+
+/** As many as help to find them. */
+const skippedIdsMax = 10
+
+const notKnown: RulesKnown = { type: 'rules_known', rules: undefined }
+
+/** The change by which a device is known to be judged by its rules of now; undefined: it is known already. */
+export function rulesKnown(
+  { rules }: DeviceState,
+  view: TenantRules | undefined,
+  list: RuleList,
+): RulesKnown | undefined {
+  if (view?.version === rules?.version) return undefined
+  return view ? { type: 'rules_known', rules: { version: view.version, list } } : notKnown
 }
 
 /**
@@ -50,6 +85,8 @@ export class Judging {
   readonly #forgotten: string[] = []
   readonly #indexes: IndexChange[] = []
   #deadline = Number.POSITIVE_INFINITY
+  #skippedCount = 0
+  readonly #skippedIds: string[] = []
 
   constructor(device: string, now: number) {
     this.#device = device
@@ -58,6 +95,7 @@ export class Judging {
 
   /** What stands of the alarm became, or still is, the other. */
   became({ id, forMs }: AlarmRule, stands: AlarmState, next: AlarmState): void {
+    if (next !== stands) work.charge(transitionUnits)
     if (next.isActive !== stands.isActive) this.#turned(id, next, stands.since === 0)
     else if (next !== stands) this.#waiting.push(id, next.waitingSince)
     const deadline = next.waitingSince + forMs
@@ -73,21 +111,33 @@ export class Judging {
     if (since > 0) this.#indexes.push(alarmRow(this.#device, id, false))
   }
 
+  /** It was not judged: what stands of it stays. */
+  skipped({ id }: AlarmRule): void {
+    this.#skippedCount++
+    if (this.#skippedIds.length < skippedIdsMax) this.#skippedIds.push(id)
+  }
+
   /**
-   * Undefined when nothing comes of it.
+   * Undefined when nothing comes of it. Where rules were skipped, the next report is judged whole; a reminder sees to it as
+   * long as each turn brings the rest nearer.
    * @param remindedAt asked only when something waits
    */
   outcome(remindedAt: () => number | null): Judgement | undefined {
+    const isSkipping = this.#skippedCount > 0
+    const hasChanged = this.#entries.length + this.#waiting.length > 0
+    if (isSkipping && (hasChanged || work.hasCompiled)) this.#deadline = Math.min(this.#deadline, this.#now + againMs)
     const deadline = this.#deadline
     const isReminded = deadline === Number.POSITIVE_INFINITY || deadline >= (remindedAt() ?? Number.POSITIVE_INFINITY)
     const count = this.#entries.length + this.#waiting.length + this.#forgotten.length
-    if (count === 0 && isReminded) return undefined
+    if (count === 0 && isReminded && !isSkipping) return undefined
     return {
       entries: this.#entries,
       waiting: this.#waiting,
       forgotten: this.#forgotten,
       indexes: this.#indexes,
       reminder: isReminded ? undefined : deadline,
+      known: isSkipping ? notKnown : undefined,
+      skipped: isSkipping ? { count: this.#skippedCount, ids: this.#skippedIds } : undefined,
     }
   }
 
@@ -117,14 +167,18 @@ export function judgeWhole(
 ): Judgement | undefined {
   const list = rules?.listOf(after.device) ?? noRules
   const judging = new Judging(after.device, now)
+  work.begin(turnUnitsMax, list.authorCount)
   for (const service of after.services) {
     const source = { at: (place: number) => service.stateOf(place) }
     for (const shaped of list.of(service.shape)?.rules ?? []) {
       const { rule } = shaped
       const stands = after.alarms.get(rule.id) ?? neverActive
-      judging.became(rule, stands, nextOf(shaped.judge(source), stands, now, rule))
+      const verdict = shaped.judge(source)
+      if (verdict === 'skipped') judging.skipped(rule)
+      else judging.became(rule, stands, nextOf(verdict, stands, now, rule))
     }
   }
+  work.end()
   for (const [id, stands] of after.alarms) {
     const rule = list.rule(id)
     if (!rule || !serviceOf(after, rule.service)) judging.ended(id, stands)

@@ -1,6 +1,6 @@
 import type { AlarmsJudged } from '#actors/device/alarms'
 import type { DeviceChange } from '#actors/device/apply'
-import { type Judgement, judgeWhole } from '#actors/device/judge'
+import { type Judgement, judgeWhole, knowing, rulesKnown } from '#actors/device/judge'
 import type { DeviceRules } from '#actors/device/judge-report'
 import type { DeviceState } from '#actors/device/state'
 import { stateAfter } from '#actors/device/state-after'
@@ -14,21 +14,26 @@ import type { Decision, Recorded, Turn } from '#runtime/actor'
  */
 export function withJudgement(
   recorded: Recorded<Entry>,
-  { entries, waiting, forgotten, indexes, reminder }: Judgement,
-  counts: DeviceRules['counts'],
+  { entries, waiting, forgotten, indexes, reminder, known, skipped }: Judgement,
+  { tenant, device }: { readonly tenant: string; readonly device: string },
+  rules: DeviceRules,
 ): Recorded<Entry> {
   const judged: AlarmsJudged = { type: 'alarms_judged', waiting, forgotten }
   const isUntold = waiting.length > 0 || forgotten.length > 0
   const count = () => {
-    counts.transitions += entries.length
+    rules.counts.transitions += entries.length
+    if (skipped) rules.skipped(tenant, device, skipped)
   }
   return {
     ...recorded,
     events: [...recorded.events, ...entries],
     indexes: [...(recorded.indexes ?? []), ...indexes],
-    ...(isUntold && { changes: [...(recorded.changes ?? []), judged], isCheckpointed: true }),
+    ...((isUntold || known) && {
+      changes: [...(recorded.changes ?? []), ...(isUntold ? [judged] : []), ...(known ? [known] : [])],
+    }),
+    ...(isUntold && { isCheckpointed: true }),
     ...(reminder !== undefined && { reminder }),
-    ...(entries.length > 0 && { effects: [...(recorded.effects ?? []), count] }),
+    ...((entries.length > 0 || skipped) && { effects: [...(recorded.effects ?? []), count] }),
   }
 }
 
@@ -42,12 +47,10 @@ export function judgedAfter(
   if (decision.type !== 'record' || !rules.isLoaded) return decision
   const view = rules.of(turn.tenant)
   const list = view?.listOf(state.device) ?? noRules
-  // By those it is known to be judged by, this turn was not.
-  if (state.rules && state.rules.list !== list) state.rules = undefined
-  if (state.alarms.size === 0 && list === noRules) return decision
+  const known = rulesKnown(state, view, list)
+  if (state.alarms.size === 0 && list === noRules && !known) return decision
   const after = stateAfter(state, decision.events, decision.changes as readonly DeviceChange[] | undefined)
   const judgement = judgeWhole(after, view, turn.now, turn.reminder())
-  if (!judgement) return decision
-  state.rules = undefined
-  return withJudgement(decision, judgement, rules.counts)
+  if (!judgement && !known) return decision
+  return withJudgement(decision, knowing(judgement, known), { tenant: turn.tenant, device: state.device }, rules)
 }

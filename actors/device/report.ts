@@ -31,7 +31,8 @@ export function decideReport(state: DeviceState, report: Report, turn: Turn, rul
   if (judgement === undefined) return { type: 'record', events: [entry], answer: seq }
   const { waiting } = judgement
   const withWaits = waiting.length === 0 ? entry : { ...entry, alarms: waiting }
-  return withJudgement(record([withWaits], { answer: seq }), { ...judgement, waiting: [] }, rules.counts)
+  const where = { tenant: turn.tenant, device: state.device }
+  return withJudgement(record([withWaits], { answer: seq }), { ...judgement, waiting: [] }, where, rules)
 }
 
 /** Contract 7, POST /link: answered when everything is stored; one bad update refuses all. */

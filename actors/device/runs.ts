@@ -1,10 +1,11 @@
 import { applyEntry, type DeviceChange } from '#actors/device/apply'
 import { isSame } from '#actors/device/judge-report'
+import type { FunctionsRun } from '#actors/device/known-rules'
 import type { ServiceState } from '#actors/device/service-state'
 import { type DeviceState, type KnownFunctions, serviceOf } from '#actors/device/state'
 import { stateAfter } from '#actors/device/state-after'
 import { staleAmong, type Throttled } from '#actors/device/throttles'
-import { type DeviceFunctions, type RunsOutcome, TurnRuns } from '#actors/device/turn-runs'
+import { type DeviceFunctions, noRequests, type RunsOutcome, TurnRuns } from '#actors/device/turn-runs'
 import {
   type Declared,
   type Entry,
@@ -15,7 +16,7 @@ import {
   type Stamps,
 } from '#model/entry'
 import type { Shape, ShapeProperty } from '#model/shape'
-import { type FunctionList, noFunctions, type TenantFunctions } from '#rules/function-list'
+import { type FunctionList, noFunctions } from '#rules/function-list'
 import type { Decision, Recorded, Turn } from '#runtime/actor'
 
 const none: readonly string[] = Object.freeze([])
@@ -37,34 +38,35 @@ export function withRuns(
   if (decision.type !== 'record') return decision
   const view = functions.of(turn.tenant)
   if (view === undefined) return decision
-  const list = listFor(state, view)
-  if (list === noFunctions) return decision
+  const { version } = view
+  const isKnown = state.functions?.version === version
+  const list = isKnown ? (state.functions as KnownFunctions).list : view.listOf(state.device)
+  const outcome = list === noFunctions ? undefined : outcomeOf(state, decision, list, turn, functions)
+  if (!outcome && isKnown) return decision
+  const { requested } = outcome ?? noOutcome
+  const run: FunctionsRun | undefined =
+    isKnown && requested === noRequests
+      ? undefined
+      : { type: 'functions_run', functions: isKnown ? undefined : { version, list }, requests: requested, at: turn.now }
+  return withOutcome(state, decision, outcome ?? noOutcome, run, turn.tenant, functions)
+}
+
+const noOutcome: RunsOutcome = { stamps: [], requests: [], requested: noRequests, effects: [] }
+
+function outcomeOf(
+  state: DeviceState,
+  decision: Recorded<Entry>,
+  list: FunctionList,
+  turn: Turn,
+  functions: DeviceFunctions,
+): RunsOutcome | undefined {
   try {
     runs.begin(state, list, turn, functions)
     runBy(state, decision, list)
-    const outcome = runs.outcome()
-    return outcome ? withOutcome(state, decision, outcome, turn.tenant, functions) : decision
+    return runs.outcome()
   } finally {
     runs.end()
   }
-}
-
-function listFor(state: DeviceState, view: TenantFunctions): FunctionList {
-  const { version } = view
-  let known = state.functions
-  if (known?.version !== version) {
-    known = knownOf(version, view.listOf(state.device))
-    state.functions = known
-  }
-  return known.list
-}
-
-/** Devices are mostly bound alike, and one object for them is in the processor's cache when the next one reports. */
-let known: KnownFunctions = { version: -1, list: noFunctions }
-
-function knownOf(version: number, list: FunctionList): KnownFunctions {
-  if (known.version !== version || known.list !== list) known = { version, list }
-  return known
 }
 
 function runBy(state: DeviceState, { events, changes }: Recorded<Entry>, list: FunctionList): void {
@@ -146,6 +148,7 @@ function withOutcome(
   state: DeviceState,
   decision: Recorded<Entry>,
   { stamps, requests, effects }: RunsOutcome,
+  run: FunctionsRun | undefined,
   tenant: string,
   functions: DeviceFunctions,
 ): Recorded<Entry> {
@@ -156,7 +159,9 @@ function withOutcome(
   const events = told < 0 ? decision.events : withStamps(decision.events, told, stamps)
   const isUntold = (stamps.length > 0 && told < 0) || dropped.length > 0
   if (!isUntold && isBare(decision)) {
-    return { type: 'record', events, answer: decision.answer, tells: requests, effects }
+    const { answer } = decision
+    if (run === undefined) return { type: 'record', events, answer, tells: requests, effects }
+    return { type: 'record', events, changes: [run], answer, tells: requests, effects }
   }
   const throttled: Throttled = { type: 'throttled', stamps: told < 0 ? stamps : [], dropped }
   return {
@@ -164,7 +169,8 @@ function withOutcome(
     events,
     tells: [...(decision.tells ?? []), ...requests],
     effects: [...(decision.effects ?? []), ...effects],
-    ...(isUntold && { changes: [...(decision.changes ?? []), throttled], isCheckpointed: true }),
+    changes: [...(decision.changes ?? []), ...(isUntold ? [throttled] : []), ...(run ? [run] : [])],
+    ...(isUntold && { isCheckpointed: true }),
   }
 }
 

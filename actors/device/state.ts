@@ -29,12 +29,11 @@ export interface DeviceState {
   alarms: DeviceAlarms
   throttles: DeviceThrottles
   /**
-   * By which rules it is known to be judged. Forgotten when others brought something, or were all that a turn was judged
-   * by: they may be these again before it is looked at. Worked out again when it is missing: no part of what is kept, shown
-   * or compared, and nothing for `apply` to look at.
+   * The rules that it was last judged by as a whole. Worked out again when it is missing: not stored, not shown, and nothing
+   * that `apply` reads.
    */
   rules: KnownRules | undefined
-  /** The functions that it is known to be bound to. No part of what is kept either. */
+  /** The functions that it is known to be bound to. Not stored either. */
   functions: KnownFunctions | undefined
 }
 

@@ -7,6 +7,7 @@ import type { AlarmChanged, Declared, PropertyState, Reported, Stamps, StatusCha
 import type { StoredFunction } from '#model/function'
 import type { EmailNode } from '#model/graph'
 import {
+  type AuthorTriggers,
   type FunctionCounts,
   type FunctionList,
   type FunctionRule,
@@ -17,6 +18,7 @@ import {
   type ShapedTrigger,
   type TenantFunctions,
 } from '#rules/function-list'
+import { requestUnits, triggerUnits, turnUnitsMax, work } from '#rules/rule-work'
 import type { Tell, Turn } from '#runtime/actor'
 
 /** Entries that triggers wait for. */
@@ -30,6 +32,8 @@ export interface DeviceFunctions {
   storedOf(tenant: string, id: string): StoredFunction | undefined
   readonly counts: FunctionCounts
   readonly overflows: Pick<Overflows, 'add'>
+  /** Triggers were not run on a device because their authors' shares of its turn were used up. `ids`: of some functions. */
+  skipped(tenant: string, device: string, runs: { readonly count: number; readonly ids: readonly string[] }): void
 }
 
 /** Where nobody has functions. */
@@ -38,12 +42,14 @@ export const noDeviceFunctions: DeviceFunctions = {
   storedOf: () => undefined,
   counts: { runs: 0, errors: 0, requests: 0, overflown: 0 },
   overflows: { add() {} },
+  skipped() {},
 }
 
 /** What came of the runs of a turn. */
 export interface RunsOutcome {
   readonly stamps: Stamps
   readonly requests: readonly Tell[]
+  readonly requested: ReadonlyMap<FunctionRule, number>
   /** They count what was asked for, once that is stored. */
   readonly effects: readonly (() => void)[]
 }
@@ -52,7 +58,11 @@ export interface RunsOutcome {
 const nobody = absentDevice('')
 const nothing: readonly never[] = Object.freeze([])
 
+export const noRequests: ReadonlyMap<FunctionRule, number> = new Map()
+
 const overflowsKept = 64
+/** As many as help to find them. */
+const skippedIdsMax = 10
 
 /**
  * The runs of one turn. One object does for all turns, for each is synchronous: where nothing comes of a run, nothing is
@@ -70,6 +80,9 @@ export class TurnRuns implements RunSink {
   #place = 0
   #stamped: ReadonlyMap<string, number> = noThrottles
   #requests: Tell[] | undefined
+  #requested: ReadonlyMap<FunctionRule, number> = noRequests
+  #skippedCount = 0
+  readonly #skippedIds = new Set<string>()
   /** Whose request was one too many last, and how many of his were so one after the other. */
   #overflowing: FunctionRule | undefined
   #overflown = 0
@@ -92,28 +105,47 @@ export class TurnRuns implements RunSink {
     this.#tenant = turn.tenant
     this.#happening.device = state.device
     this.#happening.time = turn.now
+    work.begin(turnUnitsMax, list.authorCount)
   }
 
   /** Runs each trigger that waits for this value. `place`: of an entry about properties, that in its shape. */
   run(
-    triggers: readonly ShapedTrigger[],
+    byAuthor: readonly AuthorTriggers[],
     value: PropertyState | boolean,
     previous: PropertyState | boolean,
     entry: TriggeringEntry,
     place = 0,
   ): void {
     const happening = this.#happening
-    const { counts } = this.#functions
     happening.value = value
     happening.previous = previous
     this.#entry = entry
     this.#place = place
-    for (let index = 0; index < triggers.length; index++) {
+    for (let index = 0; index < byAuthor.length; index++) {
+      const { author, triggers } = byAuthor[index] as AuthorTriggers
+      work.turnTo(author)
+      this.#runEach(triggers, happening)
+    }
+  }
+
+  /** Of one author, until their share is used up. */
+  #runEach(triggers: readonly ShapedTrigger[], happening: Happening): void {
+    const { counts } = this.#functions
+    let index = 0
+    for (; index < triggers.length && !work.isOver; index++) {
       const { rule, trigger } = triggers[index] as ShapedTrigger
-      if (!rule.graph.fits(trigger, value)) continue
+      work.charge(triggerUnits)
+      if (!rule.graph.fits(trigger, happening.value)) continue
       this.#rule = rule
       counts.runs++
       rule.graph.run(trigger, happening, this)
+    }
+    const skipped = triggers.length - index
+    if (skipped === 0) return
+    counts.errors += skipped
+    this.#skippedCount += skipped
+    for (; index < triggers.length && this.#skippedIds.size < skippedIdsMax; index++) {
+      this.#skippedIds.add((triggers[index] as ShapedTrigger).rule.id)
     }
   }
 
@@ -126,10 +158,16 @@ export class TurnRuns implements RunSink {
   reached({ id, template }: EmailNode): void {
     const { value, previous, device, time } = this.#happening
     const rule = this.#rule as FunctionRule
-    if (!rule.rate.take(time)) {
+    const made = this.#requested.get(rule) ?? 0
+    // Beyond the share of the turn as beyond the rate: it is counted, and the digest says how many there were.
+    if (work.isOver || !rule.rate.mayTake(time, made, this.#requests?.length ?? 0)) {
       this.#overflow(rule)
       return
     }
+    work.charge(requestUnits)
+    if (this.#requested === noRequests) this.#requested = new Map()
+    const requested = this.#requested as Map<FunctionRule, number>
+    requested.set(rule, made + 1)
     const kept = { value: keptValue(value), previous: keptValue(previous) }
     const cause = causeOf(this.#entry as TriggeringEntry, this.#place)
     const command: AddRequest = { type: 'request', request: { at: time, device, node: id, template, ...kept, cause } }
@@ -146,14 +184,26 @@ export class TurnRuns implements RunSink {
     const stamped = this.#stamped
     const requests = this.#requests
     const overflow = this.#overflowing && this.#overflowOf(this.#overflowing, this.#overflown)
+    if (this.#skippedCount > 0) {
+      this.#effects ??= []
+      this.#effects.push(this.#skippedOf(this.#skippedCount, [...this.#skippedIds]))
+    }
     if (stamped === noThrottles && requests === undefined && this.#effects === undefined) return overflow
     const effects = [...(this.#effects ?? nothing), ...(overflow?.effects ?? nothing)]
     if (requests !== undefined) effects.push(this.#countOf(requests.length))
     return {
       stamps: stamped === noThrottles ? nothing : stampsOf(stamped),
       requests: requests ?? nothing,
+      requested: this.#requested,
       effects,
     }
+  }
+
+  #skippedOf(count: number, ids: readonly string[]): () => void {
+    const functions = this.#functions
+    const tenant = this.#tenant
+    const { device } = this.#state
+    return () => functions.skipped(tenant, device, { count, ids })
   }
 
   #countOf(requests: number): () => void {
@@ -204,16 +254,22 @@ export class TurnRuns implements RunSink {
     this.#entry = undefined
     this.#stamped = noThrottles
     this.#requests = undefined
+    this.#requested = noRequests
+    if (this.#skippedCount > 0) {
+      this.#skippedCount = 0
+      this.#skippedIds.clear()
+    }
     this.#overflowing = undefined
     this.#overflown = 0
     this.#effects = undefined
     this.#happening.value = null
     this.#happening.previous = null
+    work.end()
   }
 }
 
 function outcomeOf(effects: RunsOutcome['effects']): RunsOutcome {
-  return { stamps: nothing, requests: nothing, effects }
+  return { stamps: nothing, requests: nothing, requested: noRequests, effects }
 }
 
 function causeOf(entry: TriggeringEntry, place: number): DeliveryCause {

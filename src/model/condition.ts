@@ -94,12 +94,16 @@ export function variablesIn(condition: Condition): readonly Variable[] {
   return walk(condition).variables
 }
 
-/** The names a checked condition waits for, and those it does not; each once, in the order of its text. */
-export function namesIn(condition: Condition): { needed: readonly string[]; optional: readonly string[] } {
-  const variables = variablesIn(condition)
+/** The names a checked condition waits for, and those it does not; each once, in the order of its text. `nodes`: how many. */
+export function namesIn(condition: Condition): {
+  readonly needed: readonly string[]
+  readonly optional: readonly string[]
+  readonly nodes: number
+} {
+  const { variables, nodes } = walk(condition)
   const needed = new Set(variables.filter(({ use }) => use === 'needed').map(({ name }) => name))
   const names = new Set(variables.map(({ name }) => name))
-  return { needed: [...needed], optional: [...names].filter((name) => !needed.has(name)) }
+  return { needed: [...needed], optional: [...names].filter((name) => !needed.has(name)), nodes }
 }
 
 /** What an operator is applied to: one argument may stand without its array. */

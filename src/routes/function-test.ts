@@ -18,6 +18,7 @@ import { isSeen, membersIn } from '#routes/sight'
 import { textReply } from '#routes/streamed'
 import { FunctionGraph } from '#rules/function-graph'
 import type { Happened, Happening } from '#rules/function-list'
+import { turnUnitsMax, work } from '#rules/rule-work'
 import type { Reply } from '#server/call'
 
 /** Of the mails in one answer, as JSON; those that do not fit any more are left out. */
@@ -136,12 +137,14 @@ class Trial {
       if (this.#asked.has(node.id)) return
       this.#asked.set(node.id, { node, cause, value, previous, device: deviceIdentifier, time })
     }
+    work.begin(turnUnitsMax, 1)
     this.#graph.run(
       place,
       happening,
       { stamped() {}, reached, failed() {} },
       { entered: ({ id }) => this.#path.add(id), stopped: ({ id }, because) => this.#stop(id, because) },
     )
+    work.end()
   }
 
   #stop(node: string, because: string): void {

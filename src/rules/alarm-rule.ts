@@ -5,6 +5,7 @@ import type { ServiceSchema } from '#model/service-schema'
 import type { Shape } from '#model/shape'
 import { type CompiledCondition, compile } from '#rules/compile'
 import { indexIn, type PropertyPlace, readPropertyName } from '#rules/property-name'
+import { work } from '#rules/rule-work'
 
 /** An alarm as device turns know it: one object for one meaning, so that whoever holds it sees that nothing changed. */
 export interface AlarmRule {
@@ -24,12 +25,15 @@ export interface ValueSource {
 /** A rule that knows where in a shape its properties are. */
 export interface ShapedRule {
   readonly rule: AlarmRule
-  /**
-   * Whether the condition holds. Undefined when that cannot be said: a property it names has no value, or it failed,
-   * which is counted. Allocates nothing of its own.
-   */
-  judge(source: ValueSource): boolean | undefined
+  /** Allocates nothing of its own. */
+  judge(source: ValueSource): Verdict
 }
+
+/**
+ * Whether a condition holds. Undefined when that cannot be said: a property it names has no value, or it failed. `skipped`:
+ * its author's rules have used up their share of the turn. Both are counted as errors.
+ */
+export type Verdict = boolean | undefined | 'skipped'
 
 /** Counted since the start, for all tenants. */
 export interface JudgingCounts {
@@ -46,6 +50,8 @@ export class Rule implements AlarmRule {
   readonly service: string
   readonly forMs: number
   readonly conditionAt: number
+  /** The resource name of whoever put it last. */
+  readonly author: string
   /** Unlike any other rule's, now and later: lists of rules are found by these. */
   readonly serial: number
   /** What its names mean. */
@@ -55,7 +61,7 @@ export class Rule implements AlarmRule {
   constructor(
     id: string,
     serial: number,
-    { serviceIdentifier, forSeconds, conditionAt = 0 }: StoredAlarm,
+    { serviceIdentifier, forSeconds, conditionAt = 0, updatedBy }: StoredAlarm,
     meant: Meant,
     counts: JudgingCounts,
   ) {
@@ -63,6 +69,7 @@ export class Rule implements AlarmRule {
     this.service = serviceIdentifier
     this.forMs = forSeconds * 1_000
     this.conditionAt = conditionAt
+    this.author = updatedBy
     this.serial = serial
     this.#meant = meant
     this.#counts = counts
@@ -78,8 +85,9 @@ export class Rule implements AlarmRule {
     return this.#meant.places.map((place) => indexIn(shape, place))
   }
 
-  shaped(places: readonly number[]): ShapedRule {
-    return new RuleInShape(this, places, this.#counts)
+  /** `author`: its place among the authors of the list that the rule is in. */
+  shaped(places: readonly number[], author: number): ShapedRule {
+    return new RuleInShape(this, places, author, this.#counts)
   }
 
   get compiled(): CompiledCondition {
@@ -90,17 +98,23 @@ export class Rule implements AlarmRule {
 class RuleInShape implements ShapedRule {
   readonly rule: Rule
   readonly #places: readonly number[]
+  readonly #author: number
   readonly #counts: JudgingCounts
   #compiled: CompiledCondition | undefined
 
-  constructor(rule: Rule, places: readonly number[], counts: JudgingCounts) {
+  constructor(rule: Rule, places: readonly number[], author: number, counts: JudgingCounts) {
     this.rule = rule
     this.#places = places
+    this.#author = author
     this.#counts = counts
     this.#compiled = undefined
   }
 
-  judge(source: ValueSource): boolean | undefined {
+  judge(source: ValueSource): Verdict {
+    if (!work.turnTo(this.#author)) {
+      this.#counts.errors++
+      return 'skipped'
+    }
     this.#compiled ??= this.rule.compiled
     const compiled = this.#compiled
     const { neededCount } = compiled
@@ -117,7 +131,7 @@ class RuleInShape implements ShapedRule {
       return compiled.evaluate(values)
     } catch {
       this.#counts.errors++
-      return undefined
+      return work.isOver ? 'skipped' : undefined
     }
   }
 }

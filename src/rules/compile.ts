@@ -2,6 +2,7 @@ import { LogicEngine } from 'json-logic-engine'
 import { argumentsOf, type Condition, namesIn } from '#model/condition'
 import type { JsonValue } from '#model/json-value'
 import { type Asked, type Context, isTrue, operators, resetSearches } from '#rules/operators'
+import { judgementUnits, knownNodeUnits, newNodeUnits, nodeUnits, work } from '#rules/rule-work'
 
 /** A condition made into a function. */
 export interface CompiledCondition {
@@ -12,8 +13,8 @@ export interface CompiledCondition {
   /**
    * Whether it holds, over values by slot, null where there is none. Changes nothing in them and keeps none of them.
    *
-   * @throws when there is no outcome: no number where one is needed, or `in` over its limit. What is thrown says
-   * nothing to anybody: whoever judges counts it and leaves things as they were.
+   * @throws when there is no outcome: no number where one is needed, `in` over its limit, or the work of the turn over its
+   * limit. What is thrown says nothing to anybody: whoever judges counts it and leaves things as they were.
    */
   evaluate(values: readonly unknown[]): boolean
 }
@@ -44,11 +45,11 @@ const context: Context = { values: nothing, constants: nothing }
 
 /** Takes conditions that `Condition` has checked. */
 export function compile(condition: Condition): CompiledCondition {
-  const { needed, optional } = namesIn(condition)
+  const { needed, optional, nodes } = namesIn(condition)
   const names = [...needed, ...optional]
   const constants: unknown[] = []
-  const apply = functionOf(rewrite(condition, new Map(names.map((name, slot) => [name, slot])), constants))
-  return new FormedCondition(names, needed.length, apply, constants)
+  const apply = functionOf(rewrite(condition, new Map(names.map((name, slot) => [name, slot])), constants), nodes)
+  return new FormedCondition(names, needed.length, apply, constants, judgementUnits + nodes * nodeUnits)
 }
 
 /** A class, and its parts side by side: among a thousand alarms each step to another object costs more than to compare. */
@@ -57,15 +58,24 @@ class FormedCondition implements CompiledCondition {
   readonly neededCount: number
   readonly #apply: Apply
   readonly #constants: readonly unknown[]
+  readonly #units: number
 
-  constructor(names: readonly string[], neededCount: number, apply: Apply, constants: readonly unknown[]) {
+  constructor(
+    names: readonly string[],
+    neededCount: number,
+    apply: Apply,
+    constants: readonly unknown[],
+    units: number,
+  ) {
     this.names = names
     this.neededCount = neededCount
     this.#apply = apply
     this.#constants = constants
+    this.#units = units
   }
 
   evaluate(values: readonly unknown[]): boolean {
+    work.spend(this.#units)
     resetSearches()
     context.values = values
     context.constants = this.#constants
@@ -78,9 +88,12 @@ class FormedCondition implements CompiledCondition {
   }
 }
 
-function functionOf(form: unknown): Apply {
+/** Charged when it is done: what is compiled once is there for the next turn, whatever this one has left. */
+function functionOf(form: unknown, nodes: number): Apply {
   const text = JSON.stringify(form)
   const known = forms.get(text)
+  work.hasCompiled = true
+  work.charge(nodes * (known ? knownNodeUnits : newNodeUnits))
   if (known) return known
   const made = logic.build(form) as Apply
   if (forms.size >= formsMax) forms.clear()

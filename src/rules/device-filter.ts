@@ -9,6 +9,7 @@ import type { Shape } from '#model/shape'
 import { compile } from '#rules/compile'
 import { valueIn } from '#rules/meta-value'
 import { indexIn, readPropertyName } from '#rules/property-name'
+import { filterUnitsMax, serviceUnits, work } from '#rules/rule-work'
 
 /**
  * Conditions over whole devices, for finding them. They read `deviceIdentifier`, `status`, `meta`, what is in it
@@ -21,7 +22,7 @@ import { indexIn, readPropertyName } from '#rules/property-name'
 export interface DeviceFilter {
   /** False when it reads nothing but names: `onlyNamed` is enough for it. */
   readonly needsState: boolean
-  /** False also when a property it names has no value, and when the condition fails. */
+  /** False also when a property it names has no value, and when the condition fails or costs more than it may. */
   matches(device: FilteredDevice, source: FilterSource): boolean
 }
 
@@ -76,15 +77,18 @@ export function compileFilter(condition: Condition): DeviceFilter {
   return {
     needsState: names.some((name) => name !== 'deviceIdentifier'),
     matches(device, source) {
-      for (let slot = 0; slot < getters.length; slot++) {
-        const value = (getters[slot] as Get)(device, source)
-        if (value === null && isNeeded[slot]) return false
-        values[slot] = value
-      }
+      work.begin(filterUnitsMax, 1)
       try {
+        for (let slot = 0; slot < getters.length; slot++) {
+          const value = (getters[slot] as Get)(device, source)
+          if (value === null && isNeeded[slot]) return false
+          values[slot] = value
+        }
         return compiled.evaluate(values)
       } catch {
         return false
+      } finally {
+        work.end()
       }
     },
   }
@@ -129,6 +133,7 @@ function propertyGetter(path: string): Get {
   const known = new WeakMap<Shape, KnownPlace>()
   return ({ device, services }, source) => {
     let service: FilteredService | undefined
+    work.spend(services.length * serviceUnits)
     for (const candidate of services) {
       const { serviceIdentifier } = candidate.shape
       const isLonger = !service || serviceIdentifier.length > service.shape.serviceIdentifier.length

@@ -1,6 +1,7 @@
 import type { Graph, GraphNode } from '#model/graph'
 import type { Happened, Happening, RunGraph, RunSink, RunTrace } from '#rules/function-list'
 import { GraphCondition } from '#rules/graph-condition'
+import { throttleUnits, work } from '#rules/rule-work'
 
 /**
  * The graph of a function, as it is run. From a trigger everything behind it is gone through in an order in which each
@@ -101,6 +102,7 @@ function letsThrough(step: Step, happening: Happening, sink: RunSink, trace: Run
         trace?.stopped(node, 'throttled')
         return false
       }
+      work.charge(throttleUnits)
       sink.stamped(step.key)
       return true
     }
@@ -115,7 +117,7 @@ function holds(step: Step, happening: Happening, sink: RunSink, trace: RunTrace 
   const verdict = condition.judge(happening)
   if (verdict === 'true') return true
   if (verdict === 'error') sink.failed()
-  if (trace) trace.stopped(step.node, verdict === 'no value' ? `no value: ${condition.lackingIn(happening)}` : verdict)
+  if (trace) trace.stopped(step.node, verdict === 'no value' ? `no value: ${condition.lacking}` : verdict)
   return false
 }
 

@@ -4,6 +4,7 @@ import type { EmailNode, GraphNode } from '#model/graph'
 import type { JsonObject } from '#model/json-value'
 import type { Shape } from '#model/shape'
 import type { StoredTemplate } from '#model/template'
+import type { RequestRate } from '#rules/request-rate'
 
 /** What happened: values of a property, whether an alarm is active, a status. */
 export type Happened = PropertyState | boolean
@@ -51,10 +52,12 @@ export interface FunctionRule {
   /** Of the function. */
   readonly id: string
   readonly graph: RunGraph
-  /** How many requests may be kept of it: false when it is one too many. `now` in Unix ms. */
-  readonly rate: { take(now: number): boolean }
+  /** How many requests may be kept of it. */
+  readonly rate: Pick<RequestRate, 'mayTake' | 'take'>
   /** Keys of its stamps. */
   readonly throttles: ReadonlySet<string>
+  /** The resource name of whoever edited it last. */
+  readonly author: string
 }
 
 export interface ShapedTrigger {
@@ -63,13 +66,21 @@ export interface ShapedTrigger {
   readonly trigger: number
 }
 
+/** Triggers of functions by one author. `author`: their place among those of the list. */
+export interface AuthorTriggers {
+  readonly author: number
+  readonly triggers: readonly ShapedTrigger[]
+}
+
 /** The functions bound to one device. Never changed, and shared by all that are bound to the same ones. */
 export interface FunctionList {
   readonly rules: readonly FunctionRule[]
-  /** Who waits for which property, by its place in the shape; undefined where nobody waits for any. */
-  of(shape: Shape): readonly (readonly ShapedTrigger[] | undefined)[] | undefined
-  ofAlarm(alarm: string): readonly ShapedTrigger[]
-  readonly ofStatus: readonly ShapedTrigger[]
+  /** How many people its functions are by. */
+  readonly authorCount: number
+  /** The triggers that wait for a property, by its place in the shape; undefined where none waits for any. */
+  of(shape: Shape): readonly (readonly AuthorTriggers[] | undefined)[] | undefined
+  ofAlarm(alarm: string): readonly AuthorTriggers[]
+  readonly ofStatus: readonly AuthorTriggers[]
   /** Whether its author may read what people recorded about the device. */
   mayReadMeta(rule: FunctionRule): boolean
 }
@@ -77,6 +88,7 @@ export interface FunctionList {
 /** Of devices that no function is bound to. */
 export const noFunctions: FunctionList = {
   rules: [],
+  authorCount: 0,
   of: () => undefined,
   ofAlarm: () => [],
   ofStatus: [],

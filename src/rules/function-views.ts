@@ -7,6 +7,7 @@ import { AuthorReaches } from '#rules/author-reach'
 import type { InSlices } from '#rules/bindings'
 import type { FunctionCounts, PublishedFunctions, TenantFunctions } from '#rules/function-list'
 import { CountedOverflows, rateOfAll, rateOfFunction } from '#rules/request-rate'
+import { turnUnitsMax } from '#rules/rule-work'
 import { TenantFunctionsView } from '#rules/tenant-functions'
 
 export interface FunctionViewsParts {
@@ -49,6 +50,8 @@ export class FunctionViews implements PublishedFunctions {
   /** Never given twice, by no tenant and over no loading: versions and rules are compared by it. */
   #last = 0
   #isLoaded = false
+  /** By tenant: the version of its functions at which skipped runs were logged. */
+  readonly #loggedAt = new Map<string, number>()
   readonly overflows = new CountedOverflows()
   /** Counted by the devices' turns. */
   readonly counts: FunctionCounts = { runs: 0, errors: 0, requests: 0, overflown: 0 }
@@ -65,6 +68,17 @@ export class FunctionViews implements PublishedFunctions {
   /** Of a tenant that has an enabled function. */
   of(tenant: string): TenantFunctions | undefined {
     return this.#active.get(tenant)
+  }
+
+  /** Runs of a device's functions were left out. Logged once until the tenant's functions change: it may be every turn. */
+  skipped(tenant: string, device: string, { count, ids }: { readonly count: number; readonly ids: readonly string[] }) {
+    const version = this.#active.get(tenant)?.version
+    if (version === undefined || version === this.#loggedAt.get(tenant)) return
+    this.#loggedAt.set(tenant, version)
+    this.#parts.log.info(
+      { tenant, device, functions: ids, count, unitsMax: turnUnitsMax },
+      'functions of a device cost more than their share of a turn: some were not run',
+    )
   }
 
   storedOf(tenant: string, fn: string): StoredFunction | undefined {
@@ -118,6 +132,7 @@ export class FunctionViews implements PublishedFunctions {
   tenantEnded(tenant: string): void {
     this.#tenants.delete(tenant)
     this.#active.delete(tenant)
+    this.#loggedAt.delete(tenant)
     this.overflows.forgetTenant(tenant)
   }
 

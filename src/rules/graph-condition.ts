@@ -22,6 +22,8 @@ export class GraphCondition {
   /** By slot: what is behind `meta.`, undefined for everything else. */
   readonly #paths: readonly (string | undefined)[]
   #compiled: CompiledCondition | undefined
+  /** Of the last judgement that came to `no value`: the first name that has none. */
+  lacking = ''
 
   constructor(condition: Condition) {
     this.#condition = new ReadCondition(condition)
@@ -33,22 +35,19 @@ export class GraphCondition {
   judge(happening: Happening): Verdict {
     this.#compiled ??= this.#condition.compiled
     const { names, neededCount } = this.#compiled
-    for (let slot = 0; slot < names.length; slot++) {
-      const value = this.#read(slot, happening)
-      if (value === null && slot < neededCount) return 'no value'
-      values[slot] = value
-    }
     try {
+      for (let slot = 0; slot < names.length; slot++) {
+        const value = this.#read(slot, happening)
+        if (value === null && slot < neededCount) {
+          this.lacking = names[slot] as string
+          return 'no value'
+        }
+        values[slot] = value
+      }
       return this.#compiled.evaluate(values) ? 'true' : 'false'
     } catch {
       return 'error'
     }
-  }
-
-  /** The first name that has to have a value and has none. */
-  lackingIn(happening: Happening): string | undefined {
-    const { names, neededCount } = this.#condition.compiled
-    return names.slice(0, neededCount).find((_, slot) => this.#read(slot, happening) === null)
   }
 
   #read(slot: number, happening: Happening): unknown {

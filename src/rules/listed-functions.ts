@@ -1,6 +1,6 @@
 import type { TriggerNode } from '#model/graph'
 import type { Shape } from '#model/shape'
-import type { FunctionList, FunctionRule, ShapedTrigger } from '#rules/function-list'
+import type { AuthorTriggers, FunctionList, FunctionRule, ShapedTrigger } from '#rules/function-list'
 
 /** A function as it counts on some devices: by the triggers whose happenings its author may read there. */
 export interface ListedFunction {
@@ -15,16 +15,18 @@ export interface PlacedTrigger {
   readonly node: TriggerNode
 }
 
-type ByPlace = readonly (readonly ShapedTrigger[] | undefined)[]
+type ByPlace = readonly (readonly AuthorTriggers[] | undefined)[]
 
-const none: readonly ShapedTrigger[] = Object.freeze([])
+const none: readonly AuthorTriggers[] = Object.freeze([])
 
 export class ListedFunctions implements FunctionList {
   readonly rules: readonly FunctionRule[]
-  readonly ofStatus: readonly ShapedTrigger[]
+  readonly ofStatus: readonly AuthorTriggers[]
   readonly #listed: readonly ListedFunction[]
   readonly #metaReaders: ReadonlySet<FunctionRule>
-  readonly #byAlarm: ReadonlyMap<string, readonly ShapedTrigger[]>
+  /** The place of each. */
+  readonly #authors: ReadonlyMap<string, number>
+  readonly #byAlarm: ReadonlyMap<string, readonly AuthorTriggers[]>
   /** Null: nothing concerns it. */
   readonly #byShape = new WeakMap<Shape, ByPlace | null>()
   /** What was asked for last: the devices of a list are mostly alike. */
@@ -35,6 +37,8 @@ export class ListedFunctions implements FunctionList {
     this.rules = listed.map(({ rule }) => rule)
     this.#listed = listed
     this.#metaReaders = new Set(listed.filter(({ mayReadMeta }) => mayReadMeta).map(({ rule }) => rule))
+    const names = [...new Set(this.rules.map(({ author }) => author))]
+    this.#authors = new Map(names.map((author, place) => [author, place]))
     const byAlarm = new Map<string, ShapedTrigger[]>()
     const ofStatus: ShapedTrigger[] = []
     for (const { rule, triggers } of listed) {
@@ -47,8 +51,12 @@ export class ListedFunctions implements FunctionList {
         }
       }
     }
-    this.ofStatus = ofStatus
-    this.#byAlarm = byAlarm
+    this.ofStatus = this.#byAuthor(ofStatus)
+    this.#byAlarm = new Map([...byAlarm].map(([alarm, triggers]) => [alarm, this.#byAuthor(triggers)]))
+  }
+
+  get authorCount(): number {
+    return this.#authors.size
   }
 
   of(shape: Shape): ByPlace | undefined {
@@ -63,7 +71,7 @@ export class ListedFunctions implements FunctionList {
     return this.#last
   }
 
-  ofAlarm(alarm: string): readonly ShapedTrigger[] {
+  ofAlarm(alarm: string): readonly AuthorTriggers[] {
     return this.#byAlarm.get(alarm) ?? none
   }
 
@@ -85,6 +93,17 @@ export class ListedFunctions implements FunctionList {
         isConcerned = true
       }
     }
-    return isConcerned ? byPlace : undefined
+    return isConcerned ? byPlace.map((triggers) => triggers && this.#byAuthor(triggers)) : undefined
+  }
+
+  #byAuthor(triggers: readonly ShapedTrigger[]): readonly AuthorTriggers[] {
+    const byAuthor = new Map<number, ShapedTrigger[]>()
+    for (const shaped of triggers) {
+      const author = this.#authors.get(shaped.rule.author) as number
+      const triggersOf = byAuthor.get(author)
+      if (triggersOf) triggersOf.push(shaped)
+      else byAuthor.set(author, [shaped])
+    }
+    return [...byAuthor].map(([author, triggersOf]) => ({ author, triggers: triggersOf }))
   }
 }

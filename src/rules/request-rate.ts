@@ -1,8 +1,8 @@
 import type { Overflows } from '#rules/function-list'
 
 /**
- * How many requests may be made: so many at once, and then so many a second. By the server's clock of the turns; one that
- * is put back gives nothing until it has gone on again. What may be made by all together is asked too.
+ * How many requests may be made: so many at once, and then so many a second, by the server's clock of the turns. What may
+ * be made by all functions together is asked too.
  */
 export class RequestRate {
   readonly #all: RequestRate | undefined
@@ -19,19 +19,26 @@ export class RequestRate {
     this.#left = atOnce
   }
 
-  /** Whether one may be made now, Unix ms; it counts then. */
-  take(now: number): boolean {
-    this.#fill(now)
-    if (this.#left < 1 || this.#all?.take(now) === false) return false
-    this.#left--
-    return true
+  /**
+   * Whether one more may be made now, Unix ms, after those that the same turn makes: so many by this function, so many by
+   * all functions. Changes nothing.
+   */
+  mayTake(now: number, made: number, madeByAll: number): boolean {
+    return this.#leftAt(now) - made >= 1 && this.#all?.mayTake(now, madeByAll, madeByAll) !== false
   }
 
-  #fill(now: number): void {
-    if (now > this.#at && this.#left < this.#atOnce) {
-      this.#left = Math.min(this.#atOnce, this.#left + ((now - this.#at) * this.#perSecond) / 1_000)
-    }
+  /** Takes as many as `mayTake` allowed. */
+  take(now: number, count: number): void {
+    this.#left = this.#leftAt(now) - count
     this.#at = now
+    this.#all?.take(now, count)
+  }
+
+  #leftAt(now: number): number {
+    const refill = ((now - this.#at) * this.#perSecond) / 1_000
+    // The clock was set back, by more than it takes to fill up: nobody waits until it is where it was.
+    if (refill < -this.#atOnce) return this.#atOnce
+    return Math.min(this.#atOnce, this.#left + Math.max(0, refill))
   }
 }
 

@@ -8,6 +8,8 @@ import { InternedLists } from '#rules/interned-lists'
  */
 export interface RuleList {
   readonly rules: readonly AlarmRule[]
+  /** How many people its rules are by. */
+  readonly authorCount: number
   /** What of it concerns a service of this shape; undefined for nothing. */
   of(shape: Shape): ServiceRules | undefined
   rule(id: string): AlarmRule | undefined
@@ -22,6 +24,8 @@ export interface ServiceRules {
 
 class ListedRules implements RuleList {
   readonly rules: readonly Rule[]
+  /** The place of each. */
+  readonly #authors: ReadonlyMap<string, number>
   /** Null: nothing concerns it. */
   readonly #byShape = new WeakMap<Shape, ServiceRules | null>()
   /** What was asked for last: the devices of a list are mostly alike. */
@@ -31,13 +35,19 @@ class ListedRules implements RuleList {
 
   constructor(rules: readonly Rule[]) {
     this.rules = rules
+    const names = [...new Set(rules.map(({ author }) => author))]
+    this.#authors = new Map(names.map((author, place) => [author, place]))
+  }
+
+  get authorCount(): number {
+    return this.#authors.size
   }
 
   of(shape: Shape): ServiceRules | undefined {
     if (shape === this.#lastShape) return this.#last
     let found = this.#byShape.get(shape)
     if (found === undefined) {
-      found = shapedRules(this.rules, shape) ?? null
+      found = shapedRules(this.rules, this.#authors, shape) ?? null
       this.#byShape.set(shape, found)
     }
     this.#lastShape = shape
@@ -69,7 +79,11 @@ export class RuleLists {
   }
 }
 
-function shapedRules(rules: readonly Rule[], shape: Shape): ServiceRules | undefined {
+function shapedRules(
+  rules: readonly Rule[],
+  authors: ReadonlyMap<string, number>,
+  shape: Shape,
+): ServiceRules | undefined {
   const shaped: ShapedRule[] = []
   const readers: (number[] | undefined)[] = shape.properties.map(() => undefined)
   for (const rule of rules) {
@@ -81,7 +95,7 @@ function shapedRules(rules: readonly Rule[], shape: Shape): ServiceRules | undef
       if (list) list.push(shaped.length)
       else readers[place] = [shaped.length]
     }
-    shaped.push(rule.shaped(places))
+    shaped.push(rule.shaped(places, authors.get(rule.author) as number))
   }
   return shaped.length === 0 ? undefined : { rules: shaped, readers }
 }

@@ -4,6 +4,7 @@ import type { Scope } from '#model/scope'
 import type { ServiceSchema } from '#model/service-schema'
 import { AuthorReaches } from '#rules/author-reach'
 import type { InSlices } from '#rules/bindings'
+import { turnUnitsMax } from '#rules/rule-work'
 import { type StoredRules, type TenantRules, TenantView } from '#rules/tenant-rules'
 
 export interface RuleViewsParts {
@@ -34,6 +35,8 @@ export class RuleViews {
   /** Never given twice, by no tenant and over no loading: versions and rules are compared by it. */
   #last = 0
   #isLoaded = false
+  /** By tenant: the version of its rules at which skipped ones were logged. */
+  readonly #loggedAt = new Map<string, number>()
   /** Since the start; `transitions` is counted by the devices' turns. */
   readonly counts = { judged: 0, errors: 0, transitions: 0 }
 
@@ -54,6 +57,17 @@ export class RuleViews {
   /** Of any tenant: groups are there without alarms. */
   membersOf(tenant: string, group: string): readonly string[] | undefined {
     return this.#views.get(tenant)?.view.membersOf(group)
+  }
+
+  /** Rules of a device were not judged in a turn. Logged once until the tenant's rules change: it may be every turn. */
+  skipped(tenant: string, device: string, { count, ids }: { readonly count: number; readonly ids: readonly string[] }) {
+    const version = this.#active.get(tenant)?.version
+    if (version === undefined || version === this.#loggedAt.get(tenant)) return
+    this.#loggedAt.set(tenant, version)
+    this.#parts.log.info(
+      { tenant, device, alarms: ids, count, unitsMax: turnUnitsMax },
+      'alarms of a device cost more than their share of a turn: some were not judged and keep their state',
+    )
   }
 
   /** Everything anew, at the start and when the store was read again. */
@@ -92,6 +106,7 @@ export class RuleViews {
   tenantEnded(tenant: string): void {
     this.#views.delete(tenant)
     this.#active.delete(tenant)
+    this.#loggedAt.delete(tenant)
   }
 
   /** Whatever is decided otherwise than in these views. */

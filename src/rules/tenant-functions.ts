@@ -37,7 +37,7 @@ interface FunctionView {
   readonly everywhere: ListedFunction | undefined
 }
 
-/** One object for one graph, however often the rest of its function is edited. */
+/** One object for one graph and author, however often the rest of its function is edited. */
 interface Rule extends FunctionRule {
   /** Unlike any other rule's, now and later: lists are found by these. */
   readonly serial: number
@@ -134,7 +134,8 @@ export class TenantFunctionsView implements TenantFunctions {
   }
 
   #viewOf(id: string, stored: StoredFunction, before: FunctionView | undefined): FunctionView {
-    const rule = before?.stored.graph === stored.graph ? before.rule : this.#ruleOf(id, stored)
+    const isSame = before?.stored.graph === stored.graph && before.stored.updatedBy === stored.updatedBy
+    const rule = isSame ? before.rule : this.#ruleOf(id, stored)
     const own = this.#parts.reaches.of(stored.updatedBy, 'functions')
     const meta = this.#parts.reaches.of(stored.updatedBy, 'meta')
     const triggers = [...stored.graph.nodes.entries()].flatMap(([place, node]) => {
@@ -159,11 +160,11 @@ export class TenantFunctionsView implements TenantFunctions {
     }
   }
 
-  #ruleOf(id: string, { graph: uncompiled }: StoredFunction): Rule {
+  #ruleOf(id: string, { graph: uncompiled, updatedBy: author }: StoredFunction): Rule {
     const graph = new FunctionGraph(id, uncompiled)
     const rate = this.#rates.get(id) ?? this.#parts.newRate()
     this.#rates.set(id, rate)
-    return { id, serial: this.#parts.next(), graph, rate, throttles: graph.throttles }
+    return { id, serial: this.#parts.next(), graph, rate, throttles: graph.throttles, author }
   }
 
   /** Where its author may read what a trigger tells of. */

@@ -6,8 +6,10 @@ import type { ValueWriter } from '#runtime/value-writer'
  * What an actor is.
  *
  * An actor is one thing with one writer: its state changes only in its own turns, one at a time. A turn is one
- * synchronous run from a command to a decision. `decide` looks and never changes; `apply` changes and never looks
- * beyond the event it is given, because replay calls it again with the same events.
+ * synchronous run from a command to a decision. `decide` reads and never changes anything that a later turn reads, because
+ * its decision may be refused: state, caches and rates change in `apply` and `change` alone. (Counters of work that was done
+ * and memory that is used within one turn are no state.) `apply` changes and never reads beyond the event it is given,
+ * because replay calls it again with the same events.
  *
  * What a turn says (its answer, its effects, its events) leaves only after the commit that holds it. A turn may tell
  * other actors something; it can never ask one.

@@ -119,7 +119,7 @@ describe('a report', () => {
       events: [{ kind: 'reported', session: 'next', alarms: ['I1', now] }],
       reminder: now + 2_000,
     })
-    expect(decision).not.toHaveProperty('changes')
+    expect(decision).not.toHaveProperty('isCheckpointed')
   })
 
   test('is one plain entry where nothing comes of it', () => {

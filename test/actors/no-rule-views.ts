@@ -1,4 +1,9 @@
 import type { DeviceRules } from '#actors/device/judge-report'
 
 /** Where nobody has alarms. */
-export const noRuleViews: DeviceRules = { of: () => undefined, isLoaded: true, counts: { transitions: 0 } }
+export const noRuleViews: DeviceRules = {
+  of: () => undefined,
+  isLoaded: true,
+  counts: { transitions: 0 },
+  skipped() {},
+}

@@ -115,7 +115,7 @@ describe('what it let through, where no report says so', () => {
   test('a status: the snapshot rests with it', () => {
     const device = new Linked(chain(onStatus, throttle(10), mail))
     const decision = device.record({ type: 'status', status: 'idle' })
-    expect(decision).toMatchObject({ changes: [throttled], isCheckpointed: true })
+    expect(decision).toMatchObject({ changes: [throttled, { type: 'functions_run' }], isCheckpointed: true })
     expect(device.stamps).toEqual({ 'F1/seldom': now })
     expect(shownState(device.restored())).toEqual(shownState(device.state))
     expect(device.act({ type: 'status', status: 'offline' })).not.toHaveProperty('isCheckpointed')
@@ -127,7 +127,8 @@ describe('what it let through, where no report says so', () => {
     device.says(0, 11)
     device.at += 2_000
     const due = device.due()
-    expect(due).toMatchObject({ changes: [{ stamps: ['F1/seldom', now + 2_000] }], isCheckpointed: true })
+    const stamped = { stamps: ['F1/seldom', now + 2_000] }
+    expect(due).toMatchObject({ changes: [stamped, { type: 'functions_run' }], isCheckpointed: true })
     device.alarm('I1', { ...alarm, forSeconds: 0, edit: 2 })
     device.at += 60_000
     device.says(0, 1)
@@ -182,7 +183,7 @@ describe('stamps', () => {
     device.put('F3', storedFunction(chain(onProperty(1), throttle(10, 'other'), mail)))
     const decision = device.record(report(svc, ++device.seq, [0, 4]))
     const dropped: Throttled = { type: 'throttled', stamps: [], dropped: ['F1/seldom', 'F2/seldom'] }
-    expect(decision).toMatchObject({ changes: [dropped], isCheckpointed: true })
+    expect(decision).toMatchObject({ changes: [dropped, { type: 'functions_run' }], isCheckpointed: true })
     expect(device.stamps).toEqual({ 'F3/other': now })
     expect(shownState(device.restored())).toEqual(shownState(device.state))
   })

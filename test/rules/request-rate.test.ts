@@ -1,9 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import { CountedOverflows, RequestRate, rateOfAll, rateOfFunction } from '#rules/request-rate'
 
-/** How many of many that are wanted at this moment are given. */
+/** How many of many that are wanted at this moment are given: half of them by one turn, the others by turns of their own. */
 function takenAt(rate: RequestRate, now: number, wanted = 10_000): number {
-  return Array.from({ length: wanted }, () => rate.take(now)).filter(Boolean).length
+  let taken = 0
+  while (taken < wanted / 2 && rate.mayTake(now, taken, taken)) taken++
+  rate.take(now, taken)
+  for (; taken < wanted && rate.mayTake(now, 0, 0); taken++) rate.take(now, 1)
+  return taken
 }
 
 const start = 1_790_000_000_000
@@ -26,10 +30,21 @@ describe('a rate', () => {
     expect(takenAt(rate, start + 1_000)).toBe(50)
   })
 
+  test('looks and changes nothing', () => {
+    const rate = rateOfFunction(new RequestRate(undefined, 2, 1), 3, 60)
+    expect([rate.mayTake(start, 1, 1), rate.mayTake(start, 1, 2), rate.mayTake(start, 0, 0)]).toEqual([
+      true,
+      false,
+      true,
+    ])
+    expect(takenAt(rate, start)).toBe(2)
+  })
+
   test('goes on from a clock that was put back', () => {
     const rate = new RequestRate(undefined, 10, 1)
     expect(takenAt(rate, start)).toBe(10)
-    expect(takenAt(rate, start - 3_600_000)).toBe(0)
+    expect(takenAt(rate, start - 9_000)).toBe(0)
+    expect(takenAt(rate, start - 3_600_000)).toBe(10)
     expect(takenAt(rate, start - 3_600_000 + 2_000)).toBe(2)
     expect(takenAt(rate, start)).toBe(10)
   })

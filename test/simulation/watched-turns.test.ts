@@ -1,7 +1,10 @@
 import { expect, test } from 'vitest'
+import { ServiceState } from '#actors/device/service-state'
+import { OrderedNames } from '#actors/directory/ordered-names'
 import type { AnyDefinition } from '#runtime/activation'
 import { Registry } from '#runtime/registry'
 import { StoreJournal } from '#store/store-journal'
+import { shapeOf } from '#test/actors/acting'
 import { openStage } from '#test/runtime/stage'
 import { tallyAddress } from '#test/runtime/tally-actors'
 import { watchTurns } from '#test/simulation/watched-turns'
@@ -55,3 +58,45 @@ test('nor is one behind another that threw, nor what is told, nor what the guard
   expect([...stage.addedOf(a), ...stage.addedOf(b)].map(({ value }) => value)).toEqual([2, 3])
   expect(accused).toEqual([])
 })
+
+test.each<[string, change: (state: ReturnType<typeof someState>) => void, place: string]>([
+  ['a field', (state) => Object.assign(state, { seq: 2 }), '.seq'],
+  ['one more field', (state) => Object.assign(state, { more: 1 }), '.more'],
+  ['a value in a map', (state) => state.alarms.set('I1', { since: 2 }), '.alarms.I1'],
+  [
+    'a field of a value in a map',
+    (state) => Object.assign(state.alarms.get('I1') ?? {}, { since: 2 }),
+    '.alarms.I1.since',
+  ],
+  ['a member of a set', (state) => state.names.delete('a'), '.names.a'],
+  ['the order of a list', (state) => state.list.reverse(), '.list.0'],
+  ['a byte', (state) => state.bytes.fill(1), '.bytes.0'],
+  ['a name in order', (state) => state.ordered.add('c'), '.ordered.c'],
+  ['a property of a service', (state) => state.services[0]?.setState(0, 2), '.services.0.0'],
+])('a decision that changes %s of the state is seen', (_, change, place) => {
+  const accused: string[] = []
+  const state = someState()
+  const actor: AnyDefinition<never> = {
+    ...{ kind: 'impure', rest: 'redo', formats: {}, wake: () => state, apply: () => {} },
+    decide: () => {
+      change(state)
+      return { type: 'answer', value: undefined }
+    },
+  }
+  const registry = new Registry<never>([actor], new StoreJournal({ isSynced: false }) as never)
+  watchTurns(registry, (what) => accused.push(what))
+  registry.definition('impure').decide(state, undefined, undefined as never)
+  expect(accused).toEqual([`a decision of impure changes its state at ${place}`])
+})
+
+function someState() {
+  return {
+    seq: 1,
+    alarms: new Map([['I1', { since: 1 }]]),
+    names: new Set(['a']),
+    list: [1, 2],
+    bytes: new Uint8Array(2),
+    ordered: new OrderedNames(),
+    services: [new ServiceState(shapeOf('svc', { 1: 'uint8' }))],
+  }
+}

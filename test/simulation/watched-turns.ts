@@ -1,14 +1,19 @@
 import type { AnyDefinition } from '#runtime/activation'
 import type { Registry } from '#runtime/registry'
+import { watchState } from '#test/actors/state-watch'
+
+/** Every one of so many decisions is watched: each takes a walk over all that the actor knows. */
+const watchedEvery = 4
 
 /**
- * Looks at turns from inside the actors, and asks nothing of the guard that the server has for them: while the code of one
- * actor runs, none may decide. Before anybody is awake.
+ * Watches turns from inside the actors, without the guard that the server has for them: while the code of one actor runs,
+ * none may decide, and no decision changes the state. Called before any actor is awake.
  */
 export function watchTurns<Event>(registry: Registry<Event>, accuse: (what: string) => void): void {
   /** Whose code runs, the outermost first. */
   const running: string[] = []
   const definitions = new Map<string, AnyDefinition<Event>>()
+  let decisions = 0
   for (const kind of registry.kinds) definitions.set(kind, watched(registry.definition(kind)))
   const definitionOf = registry.definition.bind(registry)
   registry.definition = (kind) => definitions.get(kind) ?? definitionOf(kind)
@@ -31,7 +36,15 @@ export function watchTurns<Event>(registry: Registry<Event>, accuse: (what: stri
       decide: (...asked: Parameters<typeof decide>) => {
         const [other] = running
         if (other !== undefined) accuse(`a turn of ${kind} begins during one of ${other}`)
-        return decide(...asked)
+        if (decisions++ % watchedEvery > 0) return decide(...asked)
+        const [state] = asked
+        const changed = watchState(state)
+        try {
+          return decide(...asked)
+        } finally {
+          const place = changed()
+          if (place !== undefined) accuse(`a decision of ${kind} changes its state at ${place}`)
+        }
       },
       apply: during(definition.apply),
       ...(definition.change && { change: during(definition.change) }),

@@ -1,0 +1,51 @@
+import { expect, test } from 'vitest'
+import type { GraphNode } from '#model/graph'
+import { hello, report, shapeOf } from '#test/actors/acting'
+import { turnsOf } from '#test/actors/alarmed'
+import { FunctionedDevice, mail, onProperty, requestsOf, storedFunction } from '#test/actors/functioned'
+import { storedAlarm } from '#test/rules/stored-rules'
+
+const svc = shapeOf('svc', { 1: 'string', 2: 'uint8' })
+const other = 'crn#user:9Zk4mPq2Rs'
+
+function linked(): FunctionedDevice {
+  const device = new FunctionedDevice()
+  device.act(hello([{ shape: svc, items: [] }]))
+  return device
+}
+
+test('functions of one author beyond their share of a turn are errors; those of others run', () => {
+  const device = linked()
+  const conditions = Array.from({ length: 62 }, (_, place): GraphNode => {
+    const needle = `${'a'.repeat(100)}b${'a'.repeat(100)}`
+    return { id: `c${place}`, type: 'condition', logic: { in: [needle, { var: 'value' }] } }
+  })
+  const nodes = [onProperty(1), ...conditions]
+  const edges = conditions.map(({ id }) => ['when', id] as const)
+  for (let count = 0; count < 100; count++) device.put(`F${count}`, storedFunction({ nodes, edges }))
+  const graph = { nodes: [onProperty(1), mail], edges: [['when', 'mail'] as const] }
+  device.put('Z', storedFunction(graph, { updatedBy: other }))
+  const decision = device.act(report(svc, 1, [0, 'a'.repeat(5_000)]))
+  expect(requestsOf(decision)).toHaveLength(1)
+  // The first ones ran; without the share all 6 200 conditions do, for a second or two.
+  expect(device.functions.counts.errors).toBeGreaterThan(90)
+  expect(device.functions.counts.runs).toBeLessThan(10)
+})
+
+test('alarms beyond their share of a turn keep their state and are judged by the next turns', () => {
+  const device = linked()
+  const many = 2_000
+  for (let count = 0; count < many; count++) {
+    device.alarm(`A${count}`, storedAlarm({ serviceIdentifier: 'svc', condition: { '>': [{ var: '0x02' }, 3] } }))
+  }
+  const all = new Set(turnsOf(device.act(report(svc, 1, [1, 5]))))
+  expect(all.size).toBeGreaterThan(100)
+  expect(all.size).toBeLessThan(1_000)
+  expect(device.rules.counts.errors).toBe(many - all.size)
+  for (let turns = 0; turns < 20 && device.reminder !== null; turns++) {
+    device.at = device.reminder
+    for (const turn of turnsOf(device.due())) all.add(turn)
+  }
+  expect(all.size).toBe(many)
+  expect(device.reminder).toBeNull()
+})

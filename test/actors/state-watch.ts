@@ -1,0 +1,54 @@
+import { ServiceState } from '#actors/device/service-state'
+import { OrderedNames } from '#actors/directory/ordered-names'
+
+/** Something reachable from a state, and what it held: keys and values by turns. */
+interface Held {
+  readonly path: string
+  readonly holder: object
+  readonly parts: readonly unknown[]
+}
+
+/**
+ * Remembers all that a state holds, to see whether it is changed in place. What is shared by many actors, as rules are, is
+ * walked too: it has to stay as it is as well.
+ *
+ * @returns says afterwards where something is another: `.services.0`; undefined where nothing is.
+ */
+export function watchState(state: unknown): () => string | undefined {
+  const all: Held[] = []
+  const known = new Set<object>()
+  const walk = (value: unknown, path: string) => {
+    if (typeof value !== 'object' || value === null || known.has(value)) return
+    known.add(value)
+    const parts = partsOf(value)
+    all.push({ path, holder: value, parts })
+    for (let at = 0; at < parts.length; at += 2) walk(parts[at + 1], `${path}.${String(parts[at])}`)
+  }
+  walk(state, '')
+  return () => {
+    for (const { path, holder, parts } of all) {
+      const now = partsOf(holder)
+      const at = parts.findIndex((part, place) => !Object.is(part, now[place]))
+      if (at >= 0 || now.length > parts.length) {
+        const key = at >= 0 ? parts[at - (at % 2)] : now[parts.length]
+        return `${path}.${String(key)}`
+      }
+    }
+    return undefined
+  }
+}
+
+function partsOf(holder: object): unknown[] {
+  if (holder instanceof Map) return [...[...holder].flat(), ...Object.entries(holder).flat()]
+  if (holder instanceof Set) return [...holder].flatMap((member) => [member, member])
+  if (holder instanceof OrderedNames) return holder.after('', holder.size).flatMap((name) => [name, name])
+  if (holder instanceof ServiceState) {
+    const { shape } = holder
+    return [
+      'shape',
+      shape,
+      ...[...holder.states(), ...holder.times(), ...holder.offsets()].flatMap((part, at) => [at, part]),
+    ]
+  }
+  return Object.entries(holder).flat()
+}
