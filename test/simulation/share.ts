@@ -15,6 +15,7 @@ const tried: readonly string[] = [
   'signed out',
   'renewed',
   'shown what was used',
+  'refused what was replaced',
   'refused what is over',
   'closed 4401',
   'told to read anew',

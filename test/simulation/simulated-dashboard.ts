@@ -225,7 +225,7 @@ export class SimulatedDashboard implements Peer {
   /** A session that is over is one no more; one that holds is refused for a while at most. */
   #refusedBy(session: Session, code: string): void {
     if (code !== 'unauthorized') this.#mustBeForNow(code)
-    else if (session.mayBeOver(this.#server.now())) {
+    else if (session.mayBeRefused(this.#server.now())) {
       this.#witness.count('refused after the session')
       this.#session = undefined
     } else this.#accuse('is refused, and its session holds')
@@ -303,7 +303,7 @@ export class SimulatedDashboard implements Peer {
   /** False when it may come later; who may not read may have lost his session. */
   #isForbidden(session: Session, refused: string): boolean {
     if (refused === 'unauthorized') {
-      if (!session.mayBeOver(this.#server.now())) this.#accuse('may not read, and its session holds')
+      if (!session.mayBeRefused(this.#server.now())) this.#accuse('may not read, and its session holds')
     } else if (refused !== 'forbidden') this.#mustBeForNow(refused)
     return refused === 'forbidden'
   }

@@ -1,3 +1,4 @@
+import { replacedMsMax } from '#actors/session/state'
 import type { Grant } from '#model/scope'
 import type { Register, Version } from '#test/simulation/register'
 import type { SimulatedRequest } from '#test/simulation/simulated-server'
@@ -23,6 +24,10 @@ export class Session {
   #endsAt = Number.POSITIVE_INFINITY
   #endsLatestAt = Number.POSITIVE_INFINITY
   #lifetimeMs = 0
+  /** The access token before this one, and when its successor was received, Unix ms. */
+  replaced: { readonly authorization: string; readonly at: number } | undefined
+  /** Unix ms: from here on a refresh whose answer was not received may have replaced the access token. */
+  #mayBeReplacedAt = Number.POSITIVE_INFINITY
   /** Edits that may have ended it. */
   doubts = 0
   isOver = false
@@ -39,6 +44,8 @@ export class Session {
   begun(answered: string, now: number): string {
     const { token, refreshToken } = JSON.parse(answered)
     const { sub, sid, exp } = JSON.parse(Buffer.from(token.split('.')[1], 'base64url').toString())
+    if (this.isBegun) this.replaced = { authorization: this.authorization, at: now }
+    this.#mayBeReplacedAt = Number.POSITIVE_INFINITY
     this.id = sid
     this.token = token
     this.refreshToken = refreshToken
@@ -63,10 +70,16 @@ export class Session {
   /** Somebody asks for its next tokens: whether he hears of it or not, it may hold for longer. */
   askedAnew(now: number): void {
     this.#endsLatestAt = now + this.#lifetimeMs
+    this.#mayBeReplacedAt = Math.min(this.#mayBeReplacedAt, now)
   }
 
   mayBeOver(now: number): boolean {
     return this.isOver || this.doubts > 0 || now > this.#endsAt - endMarginMs
+  }
+
+  /** Of its access token. */
+  mayBeRefused(now: number): boolean {
+    return this.mayBeOver(now) || now > this.#mayBeReplacedAt + replacedMsMax
   }
 
   isSurelyOver(now: number): boolean {

@@ -1,3 +1,4 @@
+import { replacedMsMax } from '#actors/session/state'
 import type { SeededRandom } from '#bench/random'
 import { answerOf } from '#test/simulation/answer'
 import type { SimulatedPeople } from '#test/simulation/simulated-people'
@@ -49,7 +50,8 @@ export class SimulatedSessions {
     const tried = this.#random.next()
     if (tried < 0.4) this.#showOver()
     else if (tried < 0.55) this.#signOut()
-    else if (tried < 0.85) this.#renew()
+    else if (tried < 0.8) this.#renew()
+    else if (tried < 0.85) this.#showReplaced()
     else this.#showSpent()
   }
 
@@ -83,7 +85,8 @@ export class SimulatedSessions {
       if (refused === 'storage') return
       // He asks by one that this very request ends: without it, does it hold?
       ending.refused()
-      const isOver = [by, ...ends].some((session) => session.mayBeOver(this.#server.now()))
+      const now = this.#server.now()
+      const isOver = by.mayBeRefused(now) || ends.some((session) => session.mayBeOver(now))
       if (refused !== 'overloaded' && !isOver) this.#accuse(person, `may not sign out by ${name}: ${refused}`)
     })
   }
@@ -126,6 +129,21 @@ export class SimulatedSessions {
         if (!wasInDoubt && person.isActive && session.doubts === 1) ending.done()
       } else if (refused === 'overloaded') ending.refused()
       else if (refused !== 'storage') this.#accuse(person, `shows what was used, and is refused as ${refused}`)
+    })
+  }
+
+  /** An access token that a refresh replaced more than 10 s ago opens nothing. */
+  #showReplaced(): void {
+    const now = this.#server.now()
+    const [person, session] = this.#someSession(
+      ({ replaced }) => replaced !== undefined && now > replaced.at + replacedMsMax,
+    )
+    if (!person || !session?.replaced) return
+    const [name, request] = this.#pick(opened) ?? ['readMe', {}]
+    this.#ask(name, { ...request, authorization: session.replaced.authorization }, (refused) => {
+      if (refused === 'unauthorized') this.#witness.count('refused what was replaced')
+      else if (refused === undefined) this.#accuse(person, `is answered by ${name}, and the token was replaced`)
+      else if (!refusedForNow.has(refused)) this.#accuse(person, `shows a replaced token, and is refused as ${refused}`)
     })
   }
 
