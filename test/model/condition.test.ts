@@ -166,5 +166,5 @@ test('names that are waited for are told from those that are not', () => {
   const condition = {
     if: [{ missing: ['a', 'c'] }, { var: ['b', 0] }, { '+': [{ var: 'a' }, { var: ['b'] }, { var: ['d', 1] }] }],
   }
-  expect(namesIn(condition)).toEqual({ needed: ['a', 'b'], optional: ['c', 'd'] })
+  expect(namesIn(condition)).toMatchObject({ needed: ['a', 'b'], optional: ['c', 'd'] })
 })

@@ -153,7 +153,8 @@ interface Pair {
 /** One session of either scheme; without tokens where nobody heard them. */
 class Session {
   readonly id: string
-  readonly token: string
+  /** A refresh replaces both tokens. */
+  token: string
   readonly #key: ProvingKey
   readonly #isBound: boolean
   /** Good once. */
@@ -184,7 +185,9 @@ class Session {
     if (place.api.isCopy) return
     const renewed = await this.#renewed(place)
     this.#must(200, 'a refresh token', renewed)
-    this.#refreshToken = (JSON.parse(renewed.text) as Pair).refreshToken
+    const { token, accessToken, refreshToken } = JSON.parse(renewed.text) as Pair
+    this.token = token ?? accessToken ?? ''
+    this.#refreshToken = refreshToken
   }
 
   async mustBeOver(place: Place): Promise<void> {
