@@ -5,7 +5,7 @@ import { defaultTenant, tenantAddress } from '#actors/tenant/address'
 import type { AdmitDevice } from '#actors/tenant/commands'
 import { postLink } from '#api/link'
 import type { Identity } from '#identity/identity'
-import { linkProtocols } from '#link/codec'
+import { linkCodecs } from '#link/codecs'
 import { declaredServices } from '#link/declaration'
 import type { LinkOpening } from '#link/link'
 import { type Speaker, whyNotSpeak } from '#link/speaking'
@@ -76,12 +76,12 @@ export function linkSocket(
   return websocketRoute<LinkOpening>({
     path: '/link',
     room: links,
-    protocols: Object.keys(linkProtocols),
+    protocols: Object.keys(linkCodecs),
     maxPayloadBytes: frameBytesMax,
     maxBackpressureBytes: backpressureBytesMax,
     upgrade: (request) => ({
       ...speakerOf(identity, request),
-      protocol: linkProtocols[request.protocol as keyof typeof linkProtocols],
+      codec: linkCodecs[request.protocol as keyof typeof linkCodecs],
       origin: request.seen.origins[0] ?? '',
     }),
   })
