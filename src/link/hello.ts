@@ -1,8 +1,10 @@
 import type { DeclaredService, Hello, Welcome } from '#actors/device/commands'
+import { newShapeCount } from '#actors/device/declare'
 import type { DeviceState } from '#actors/device/state'
 import { admitted } from '#link/admission'
 import { afterGate } from '#link/after-gate'
 import { declaredService, readService } from '#link/declaration'
+import { type DeclarationRate, tooManyShapes } from '#link/declaration-rate'
 import type { FrameAbout, Link, LinkedDevice } from '#link/link'
 import { type Owners, takeOversMax } from '#link/owners'
 import { whyNotSpeak } from '#link/speaking'
@@ -18,6 +20,7 @@ export interface HellosOptions {
   readonly system: System<Entry>
   readonly intern: InternShape
   readonly owners: Owners
+  readonly declarations: DeclarationRate
   readonly counts: { hellos: number }
   /** Refuses a frame for its content. */
   readonly refuse: (link: Link, problem: Problem, about: FrameAbout) => void
@@ -86,7 +89,7 @@ export class Hellos {
   }
 
   #take(link: Link, message: HelloHead, services: readonly DeclaredService[], bytes: number): void {
-    const { system, owners, counts } = this.#options
+    const { system, owners, declarations, counts } = this.#options
     counts.hellos++
     const { tenant } = link.opening
     const { deviceIdentifier: device } = message
@@ -102,7 +105,12 @@ export class Hellos {
     })
     if (!admission) return
     const { activation, secret } = admission
-    const { flakeAddress } = activation.state as DeviceState
+    const state = activation.state as DeviceState
+    if (!declarations.take(tenant, device, newShapeCount(state, services))) {
+      link.error('FLAPPING', tooManyShapes(device), about)
+      return
+    }
+    const { flakeAddress } = state
     const linked: LinkedDevice = {
       link,
       device,

@@ -1,11 +1,12 @@
 import type { Report } from '#actors/device/commands'
 import { Acknowledgements } from '#link/acknowledgements'
 import { afterGate } from '#link/after-gate'
+import { DeclarationRate } from '#link/declaration-rate'
 import type { BadUpdate, DeviceFrame } from '#link/device-frame'
 import { endAll } from '#link/ending'
 import { type FirmwareEar, unheardFirmware } from '#link/firmware-ear'
 import { aboutOf, messageOf } from '#link/frame-fault'
-import { FrameQueue, type FrameSteps } from '#link/frame-queue'
+import { FrameQueue, type FrameSteps, finish, smallFrameBytesMax } from '#link/frame-queue'
 import { Hellos } from '#link/hello'
 import { type FrameAbout, Link, type LinkedDevice, type LinkOpening, noErrors } from '#link/link'
 import { shapeOf } from '#link/linked-services'
@@ -30,9 +31,6 @@ import type { Socket, SocketRoom } from '#runtime/socket'
 /** What a link is counted with while a frame of it waits: its bytes, and what we build of them. */
 const frameOverheadBytes = 200
 
-/** A larger frame waits, and is taken in steps: in these many bytes fit 200 declared properties, half a millisecond. */
-const smallFrameBytesMax = 4_096
-
 /**
  * What devices say. Frames become commands of device actors; what those answer leaves on the link after the gate. A
  * device is on one link at a time: the latest that said HELLO for it. Contract 7.
@@ -47,6 +45,7 @@ export class Links implements SocketRoom<LinkOpening> {
   readonly #acknowledgements: Acknowledgements
   readonly #walks: StatusWalks
   readonly #hellos: Hellos
+  readonly declarations: DeclarationRate
   #ear: FirmwareEar = unheardFirmware
   readonly writes: Writes
   readonly offers: Offers
@@ -58,6 +57,7 @@ export class Links implements SocketRoom<LinkOpening> {
   constructor(options: LinksOptions) {
     this.#options = options
     this.#owners = new Owners(options.system.world)
+    this.declarations = new DeclarationRate(options.system.world)
     this.#walks = new StatusWalks({ world: options.system.world, owners: this.#owners, presence: options.presence })
     this.writes = new Writes({ system: options.system, owners: this.#owners, timeoutMs: options.writeTimeoutMs })
     this.offers = new Offers({
@@ -69,6 +69,7 @@ export class Links implements SocketRoom<LinkOpening> {
       intern: options.intern,
       owners: this.#owners,
       counts: this.counts,
+      declarations: this.declarations,
       welcomed: (linked, said) => {
         this.writes.welcomed(linked)
         // By a later HELLO it may have another firmware by now.
@@ -392,9 +393,4 @@ export class Links implements SocketRoom<LinkOpening> {
     this.counts.refused++
     afterGate(this.#options.system, () => link.refuse(problem, about, isFrame))
   }
-}
-
-/** A small frame needs no steps. */
-function finish(steps: FrameSteps | undefined): void {
-  while (steps && !steps.next().done);
 }

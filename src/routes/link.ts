@@ -1,4 +1,5 @@
 import type { Post } from '#actors/device/commands'
+import { newShapeCount } from '#actors/device/declare'
 import { deviceAddress } from '#actors/device/device'
 import { faultOfFirstPost } from '#actors/device/report'
 import { defaultTenant, tenantAddress } from '#actors/tenant/address'
@@ -7,6 +8,7 @@ import { postLink } from '#api/link'
 import type { Identity } from '#identity/identity'
 import { linkCodecs } from '#link/codecs'
 import { declaredServices } from '#link/declaration'
+import { tooManyShapes } from '#link/declaration-rate'
 import type { LinkOpening } from '#link/link'
 import { type Speaker, whyNotSpeak } from '#link/speaking'
 import { Problem } from '#model/problem'
@@ -23,7 +25,7 @@ type LinkIdentity = Pick<Identity, 'linkCaller'>
 
 /** Contract 7, POST /link: the link of devices that speak now and then. */
 export function linkRoutes(context: RouteContext, identity?: LinkIdentity): Binding[] {
-  const { system, intern, presence } = context
+  const { system, intern, presence, links } = context
   return [
     bind(postLink, async (call) => {
       const { body, bodyBytes } = call
@@ -44,7 +46,8 @@ export function linkRoutes(context: RouteContext, identity?: LinkIdentity): Bind
           timestamp,
         })),
       }
-      const isNew = lookAtDevice(context, tenant, device) === undefined
+      const before = lookAtDevice(context, tenant, device)
+      const isNew = before === undefined
       if (isNew && !post.services && post.updates.length > 0) {
         const details = [{ path: 'services', message: 'is needed from a device that is not known yet' }]
         throw new Problem('invalid', undefined, { details })
@@ -53,6 +56,9 @@ export function linkRoutes(context: RouteContext, identity?: LinkIdentity): Bind
       if (fault) throw fault
       // Its own credentials were there, and it is not: it was removed just now.
       if (isNew && speaker.device !== undefined) throw new Problem('forbidden')
+      if (!links.declarations.take(tenant, device, newShapeCount(before, post.services ?? []))) {
+        throw new Problem('too_many_requests', tooManyShapes(device), { headers: { 'Retry-After': '60' } })
+      }
       // In one breath: the tenant admits it, then it speaks. It gets no secret, for there is nowhere to tell it.
       const { key } = speaker
       const admit: AdmitDevice = { type: 'admit_device', device, meta: {}, ...(key !== undefined && { key }) }
