@@ -108,6 +108,14 @@ function removedOf({ propId, type, modifier }: ShapeProperty): RemovedProperty {
   return { propId, type: type.name, modifier }
 }
 
+/** How many shapes of a declaration the device does not have: each is stored anew. */
+export function newShapeCount(state: DeviceState | undefined, services: readonly DeclaredService[]): number {
+  return services.filter(({ shape }) => {
+    const before = state && serviceOf(state, shape.serviceIdentifier)
+    return shape.properties.length > 0 && before?.shape.id !== shape.id
+  }).length
+}
+
 function shapeRecord(shape: Shape): SharedRecord {
   return { kind: 'shape', id: shape.id, value: contentOf(shape.serviceIdentifier, shape.properties) }
 }

@@ -1,34 +1,50 @@
 import type { DeclaredService } from '#actors/device/commands'
+import { messageOf } from '#link/frame-fault'
+import { readOneByOne } from '#link/one-by-one'
 import type { PropertyState } from '#model/entry'
-import type { HelloMessage } from '#model/link-message'
+import { type HelloMessage, PropertyDeclaration, type ServiceDeclaration, ServiceHead } from '#model/link-message'
 import { Problem } from '#model/problem'
 import { modifierBits, modifierFlags } from '#model/property'
 import { describe, propertyTypeOf } from '#model/property-type'
 import type { InternShape, ShapeProperty } from '#model/shape'
 
+export function declaredServices(services: HelloMessage['services'], intern: InternShape): DeclaredService[] {
+  return services.map((service, place) => declaredService(service, place, intern))
+}
+
 /**
- * A checked declaration as device actors take it: shapes, and the values that came along. Properties are put in the order
- * of their ids, so that devices that say the same in another order share a shape.
+ * A checked declaration as device actors take it: a shape, and the values that came along. Properties are put in the order
+ * of their ids, so that devices that declare the same in another order share a shape.
  * @throws Problem `value_bad` naming the property.
  */
-export function declaredServices(services: HelloMessage['services'], intern: InternShape): DeclaredService[] {
-  return services.map(({ serviceIdentifier, properties }, place) => {
-    const sorted = [...properties].sort((a, b) => a.propId - b.propId)
-    const shape = intern(serviceIdentifier, sorted.map(shapeProperty))
-    const items: (number | PropertyState)[] = []
-    sorted.forEach((property, index) => {
-      if (property.value === undefined) return
-      const { type } = shape.properties[index] as ShapeProperty
-      const value = type.accept(property.value)
-      if (value === undefined) {
-        const path = `services.${place}.properties.${properties.indexOf(property)}.value`
-        const message = `property ${property.propId} of ${serviceIdentifier} must be ${describe(type)}`
-        throw new Problem('value_bad', message, { details: [{ path, message: `must be ${describe(type)}` }] })
-      }
-      items.push(index, value)
-    })
-    return { shape, items }
+export function declaredService(
+  { serviceIdentifier, properties }: ServiceDeclaration,
+  place: number,
+  intern: InternShape,
+): DeclaredService {
+  const sorted = [...properties].sort((a, b) => a.propId - b.propId)
+  const shape = intern(serviceIdentifier, sorted.map(shapeProperty))
+  const items: (number | PropertyState)[] = []
+  sorted.forEach((property, index) => {
+    if (property.value === undefined) return
+    const { type } = shape.properties[index] as ShapeProperty
+    const value = type.accept(property.value)
+    if (value === undefined) {
+      const path = `services.${place}.properties.${properties.indexOf(property)}.value`
+      const message = `property ${property.propId} of ${serviceIdentifier} must be ${describe(type)}`
+      throw new Problem('value_bad', message, { details: [{ path, message: `must be ${describe(type)}` }] })
+    }
+    items.push(index, value)
   })
+  return { shape, items }
+}
+
+/** A service of a HELLO, checked as the schema does it but for its order: the first fault ends it. */
+export function readService(service: unknown, path: string): ServiceDeclaration | Problem {
+  const head = ServiceHead.safeParse(service)
+  if (!head.success) return new Problem('bad_request', messageOf(head.error, path))
+  const properties = readOneByOne(PropertyDeclaration, head.data.properties, `${path}.properties`)
+  return properties instanceof Problem ? properties : { ...head.data, properties }
 }
 
 function shapeProperty({

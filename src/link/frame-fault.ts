@@ -1,14 +1,12 @@
-import { numberOf } from '#link/codec'
 import type { FrameAbout } from '#link/link'
 import { uint32Max } from '#model/identifier'
 
 /** What a frame that can't be read says it is about, as far as that can be told: ERROR names it. Contract 7. */
 export function aboutOf(frame: unknown): FrameAbout {
   if (typeof frame !== 'object' || frame === null) return {}
-  const said = Array.isArray(frame)
+  const [flakeAddress, seq] = Array.isArray(frame)
     ? [frame[1], frame[2]]
     : [(frame as { flakeAddress?: unknown }).flakeAddress, (frame as { seq?: unknown }).seq]
-  const [flakeAddress, seq] = said.map(numberOf)
   return {
     ...(isWithin(flakeAddress, uint32Max) ? { flakeAddress } : {}),
     ...(isWithin(seq, Number.MAX_SAFE_INTEGER) ? { seq } : {}),
@@ -24,7 +22,8 @@ interface SchemaFault {
   readonly issues: readonly { readonly path: readonly PropertyKey[]; readonly message: string }[]
 }
 
-/** The first of a schema's complaints, in a line. */
-export function messageOf({ issues: [issue] }: SchemaFault): string {
-  return issue ? `${issue.path.join('.') || 'message'}: ${issue.message}` : 'not a message of this protocol'
+/** The first fault that a schema found, in a line. `path`: of what it looked at, in its message. */
+export function messageOf({ issues: [issue] }: SchemaFault, ...path: readonly string[]): string {
+  if (!issue) return 'not a message of this protocol'
+  return `${[...path, ...issue.path].join('.') || 'message'}: ${issue.message}`
 }

@@ -1,29 +1,30 @@
-import type { Hello, Welcome } from '#actors/device/commands'
+import type { DeclaredService, Hello, Welcome } from '#actors/device/commands'
+import { newShapeCount } from '#actors/device/declare'
 import { deviceAddress } from '#actors/device/device'
 import { type MemoryLimits, memoryFaultOf } from '#actors/device/memory'
 import type { DeviceState } from '#actors/device/state'
 import { admitted } from '#link/admission'
 import { afterGate } from '#link/after-gate'
-import { integerFor } from '#link/codec'
-import { declaredServices } from '#link/declaration'
+import { declaredService, readService } from '#link/declaration'
+import { type DeclarationRate, tooManyShapes } from '#link/declaration-rate'
 import type { FrameAbout, Link, LinkedDevice } from '#link/link'
-import { shapeNamed } from '#link/linked-services'
-import { ownText } from '#link/own-text'
 import { type Owners, takeOversMax } from '#link/owners'
-import { sessionOf } from '#link/session'
 import { whyNotSpeak } from '#link/speaking'
 import type { Entry, Firmware } from '#model/entry'
-import { type HelloMessage, linkWindowMessages } from '#model/link-message'
+import { type HelloHead, linkWindowMessages } from '#model/link-message'
 import { Problem } from '#model/problem'
 import type { InternShape } from '#model/shape'
 import type { Asker } from '#runtime/actor'
 import type { System } from '#runtime/system'
+import type { World } from '#runtime/world'
 
 export interface HellosOptions {
   readonly system: System<Entry>
   readonly intern: InternShape
   readonly memory: MemoryLimits
   readonly owners: Owners
+  readonly declarations: DeclarationRate
+  readonly counts: { hellos: number }
   /** Refuses a frame for its content. */
   readonly refuse: (link: Link, problem: Problem, about: FrameAbout) => void
   /** A device may be spoken to from now on. `said`: the firmwares that it named. */
@@ -31,6 +32,8 @@ export interface HellosOptions {
   /** A device was not admitted: for the log. */
   readonly notAdmitted: (tenant: string, problem: Problem) => void
 }
+
+type DeviceName = { readonly deviceIdentifier: string }
 
 /** How a device comes to be on a link: it is made if need be, taken over from another link, and welcomed. Contract 7. */
 export class Hellos {
@@ -40,29 +43,60 @@ export class Hellos {
     this.#options = options
   }
 
-  /** `bytes`: what it weighs while it waits. */
-  take(link: Link, message: HelloMessage, bytes: number): void {
-    const { system, intern, memory, owners, refuse } = this.#options
-    const { tenant } = link.opening
-    const device = ownText(message.deviceIdentifier)
-    const about = { deviceIdentifier: device }
+  /**
+   * A service a step: the largest HELLO takes too long to be read in one go. `bytes`: what it weighs while it waits.
+   */
+  *take(link: Link, hello: HelloHead, bytes: number): Generator<undefined, void> {
+    const about = { deviceIdentifier: hello.deviceIdentifier }
+    if (!this.#mayTake(link, about)) return
+    const services: DeclaredService[] = []
+    for (const service of hello.services) {
+      const declared = this.#declared(service, services)
+      if (declared instanceof Problem) {
+        this.#options.refuse(link, declared, about)
+        return
+      }
+      services.push(declared)
+      yield
+    }
+    if (link.isTaking && this.#mayTake(link, about)) this.#take(link, hello, services, bytes)
+  }
+
+  /** False when it was refused. */
+  #mayTake(link: Link, about: DeviceName): boolean {
+    const { system, refuse } = this.#options
     if (!system.isServing || !system.gate.isOpen) {
       link.refuse(new Problem('storage'))
-      return
+      return false
     }
-    const notAllowed = whyNotSpeak(system, link.opening, device)
-    if (notAllowed) {
-      refuse(link, notAllowed, about)
-      return
+    const notAllowed = whyNotSpeak(system, link.opening, about.deviceIdentifier)
+    if (notAllowed) refuse(link, notAllowed, about)
+    return notAllowed === undefined
+  }
+
+  /** `before`: what was declared in front of it. */
+  #declared(service: unknown, before: readonly DeclaredService[]): DeclaredService | Problem {
+    const path = `services.${before.length}`
+    const read = readService(service, path)
+    if (read instanceof Problem) return read
+    const { serviceIdentifier } = read
+    if (before.some(({ shape }) => shape.serviceIdentifier === serviceIdentifier)) {
+      return new Problem('bad_request', `${path}.serviceIdentifier: is there already`)
     }
-    let services: Hello['services']
     try {
-      services = declaredServices(message.services, intern)
+      return declaredService(read, before.length, this.#options.intern)
     } catch (error) {
-      if (!(error instanceof Problem)) throw error
-      refuse(link, error, about)
-      return
+      if (error instanceof Problem) return error
+      throw error
     }
+  }
+
+  #take(link: Link, message: HelloHead, services: readonly DeclaredService[], bytes: number): void {
+    const { system, memory, owners, declarations, counts } = this.#options
+    counts.hellos++
+    const { tenant } = link.opening
+    const { deviceIdentifier: device } = message
+    const about = { deviceIdentifier: device }
     // Before the device is made, or taken over from another link: a refused HELLO changes nothing.
     const awake = system.registry.wake(deviceAddress(tenant, device))
     const fault = memoryFaultOf(awake.state as DeviceState, services, [], tenant, memory)
@@ -76,6 +110,11 @@ export class Hellos {
       link.error('FLAPPING', `${device} changed links more than ${takeOversMax} times in a minute`, about)
       return
     }
+    if (!declarations.take(tenant, device, newShapeCount(awake.state as DeviceState, services))) {
+      system.registry.forgetNothing(awake)
+      link.error('FLAPPING', tooManyShapes(device), about)
+      return
+    }
     const admission = admitted(system, link.opening, device, {
       refusing: () => link.stopTaking(),
       refused: (problem) => this.#notAdmitted(link, problem, about),
@@ -87,8 +126,8 @@ export class Hellos {
       link,
       device,
       flakeAddress,
-      session: sessionOf(message, system.world),
-      services: link.shapes.of(message.services.map((service) => shapeNamed(services, service.serviceIdentifier))),
+      session: message.session ?? namelessSession(system.world),
+      services: link.shapes.of(services.map(({ shape }) => shape)),
       activation,
       isWelcomed: false,
       lastSeq: 0,
@@ -145,17 +184,20 @@ export class Hellos {
 
   #welcome(linked: LinkedDevice, { flakeAddress, seq }: Welcome, secret: string | undefined): void {
     linked.link.accepted()
-    const { world } = this.#options.system
-    const { protocol } = linked.link.opening
     linked.link.send({
       type: 'WELCOME',
       flakeAddress,
       deviceIdentifier: linked.device,
-      seq: integerFor(protocol, seq),
+      seq,
       window: linkWindowMessages,
-      timestamp: integerFor(protocol, world.now()),
+      timestamp: this.#options.system.world.now(),
       ...(secret !== undefined && { secret }),
     })
     linked.isWelcomed = true
   }
+}
+
+/** Of a HELLO without one: longer than any that can be named. Contract 7. */
+function namelessSession(world: World): string {
+  return `nameless:${Buffer.from(world.random(16)).toString('hex')}`
 }

@@ -1,6 +1,5 @@
-import { encodeAcknowledgement } from '#link/acknowledgement'
 import type { Acknowledgements } from '#link/acknowledgements'
-import { encodeFrame, type LinkProtocol } from '#link/codec'
+import type { LinkCodec, ServerFrame } from '#link/codec'
 import { ShapeLists } from '#link/shape-lists'
 import type { Speaker } from '#link/speaking'
 import type { Entry } from '#model/entry'
@@ -14,7 +13,7 @@ import type { World } from '#runtime/world'
 
 /** What an upgrade decided about a link. */
 export interface LinkOpening extends Speaker {
-  readonly protocol: LinkProtocol
+  readonly codec: LinkCodec
   /** What URLs of ours begin with as the link came to us: scheme, host, perhaps a path. Empty when its host can be none. */
   readonly origin: string
 }
@@ -156,13 +155,9 @@ export class Link {
     this.send({ type: 'ERROR', code, message, ...about })
   }
 
-  send(message: unknown): void {
-    this.sendFrame(encodeFrame(this.opening.protocol, message))
-  }
-
-  /** What is encoded already. */
-  sendFrame(frame: string | Uint8Array): void {
+  send(message: ServerFrame): void {
     if (!this.isOpen) return
+    const frame = this.opening.codec.encode(message)
     this.socket.together(() => {
       // What was stored before is acknowledged before.
       this.#sendAcks()
@@ -181,10 +176,10 @@ export class Link {
 
   /** One per device: an ACK says everything up to its number. */
   #sendAcks(): void {
-    const { protocol } = this.opening
+    const { codec } = this.opening
     for (const linked of this.#acks) {
       linked.isAckWaiting = false
-      this.socket.send(encodeAcknowledgement(protocol, linked.flakeAddress, linked.ackSeq, linked.isShort))
+      this.socket.send(codec.acknowledge(linked.flakeAddress, linked.ackSeq, linked.isShort))
     }
     this.#acks.length = 0
   }

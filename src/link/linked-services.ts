@@ -1,4 +1,3 @@
-import type { DeclaredService } from '#actors/device/commands'
 import type { LinkedDevice } from '#link/link'
 import { serviceIdentifierOf } from '#model/identifier'
 import type { Shape } from '#model/shape'
@@ -16,11 +15,4 @@ export function shapeOf(
   // Written otherwise than in its normal form: a UUID in upper case.
   const normal = serviceIdentifierOf(service)
   return normal === undefined || normal === service ? undefined : shapeOf({ services }, { service: normal })
-}
-
-/** The shape of a declared service. */
-export function shapeNamed(services: readonly DeclaredService[], serviceIdentifier: string): Shape {
-  const found = services.find(({ shape }) => shape.serviceIdentifier === serviceIdentifier)
-  if (!found) throw new Error('a declared service has no shape')
-  return found.shape
 }

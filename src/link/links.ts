@@ -1,38 +1,39 @@
 import type { Report } from '#actors/device/commands'
 import { Acknowledgements } from '#link/acknowledgements'
 import { afterGate } from '#link/after-gate'
-import { decodeFrame, isPlain, withNumbers } from '#link/codec'
+import { DeclarationRate } from '#link/declaration-rate'
+import type { BadUpdate, DeviceFrame } from '#link/device-frame'
 import { endAll } from '#link/ending'
 import { type FirmwareEar, unheardFirmware } from '#link/firmware-ear'
 import { aboutOf, messageOf } from '#link/frame-fault'
-import { FrameQueue } from '#link/frame-queue'
+import { FrameQueue, type FrameSteps, finish, smallFrameBytesMax } from '#link/frame-queue'
 import { Hellos } from '#link/hello'
 import { type FrameAbout, Link, type LinkedDevice, type LinkOpening, noErrors } from '#link/link'
 import { shapeOf } from '#link/linked-services'
 import { askLinked } from '#link/linked-turn'
 import { Offers } from '#link/offers'
+import { readOneByOne } from '#link/one-by-one'
 import { Openings } from '#link/openings'
 import type { LinksOptions } from '#link/options'
 import { Owners } from '#link/owners'
 import { ReportAsker } from '#link/report-asker'
-import { readShortUpdate } from '#link/short-update'
 import { whyNotSpeak } from '#link/speaking'
 import { StatusWalks } from '#link/status-walks'
-import { isUpdate, readItems, readUpdate, type UpdateFrame } from '#link/update-frame'
+import { readItems, type UpdateFrame } from '#link/update-frame'
 import { Writes } from '#link/writes'
-import { LongDeviceMessage, linkWindowMessages, type ResultMessage } from '#model/link-message'
+import { linkWindowMessages, MessageHead, type ResultHead, type ResultMessage, WriteResult } from '#model/link-message'
 import type { DeviceStatus } from '#model/meta'
 import { Problem } from '#model/problem'
 import { closeCodes } from '#runtime/close-codes'
 import { Liveness } from '#runtime/liveness'
 import type { Socket, SocketRoom } from '#runtime/socket'
 
-/** What a link is counted with while a frame of it waits: its bytes, and what we build of them. */
+/** Of the objects that are made of a frame. */
 const frameOverheadBytes = 200
 
 /**
- * What devices say. Frames become commands of device actors; what those answer leaves on the link after the gate. A
- * device is on one link at a time: the latest that said HELLO for it. Contract 7.
+ * Turns frames into commands of device actors, and sends their answers after the commit. A device is on one link at a time:
+ * the latest that sent HELLO for it. Contract 7.
  */
 export class Links implements SocketRoom<LinkOpening> {
   readonly #options: LinksOptions
@@ -44,17 +45,18 @@ export class Links implements SocketRoom<LinkOpening> {
   readonly #acknowledgements: Acknowledgements
   readonly #walks: StatusWalks
   readonly #hellos: Hellos
+  readonly declarations: DeclarationRate
   #ear: FirmwareEar = unheardFirmware
   readonly writes: Writes
   readonly offers: Offers
   /** `updates`, `changes`: UPDATE frames that were handed to their devices, and the properties in them. */
   readonly counts = { frames: 0, bytes: 0, updates: 0, changes: 0, refused: 0, hellos: 0 }
-  /** ERRORs that were said, by their code. */
   readonly errors = noErrors()
 
   constructor(options: LinksOptions) {
     this.#options = options
     this.#owners = new Owners(options.system.world)
+    this.declarations = new DeclarationRate(options.system.world)
     this.#walks = new StatusWalks({ world: options.system.world, owners: this.#owners, presence: options.presence })
     this.writes = new Writes({ system: options.system, owners: this.#owners, timeoutMs: options.writeTimeoutMs })
     this.offers = new Offers({
@@ -66,6 +68,8 @@ export class Links implements SocketRoom<LinkOpening> {
       intern: options.intern,
       memory: options.memory,
       owners: this.#owners,
+      counts: this.counts,
+      declarations: this.declarations,
       welcomed: (linked, said) => {
         this.writes.welcomed(linked)
         // By a later HELLO it may have another firmware by now.
@@ -77,7 +81,7 @@ export class Links implements SocketRoom<LinkOpening> {
     this.#acknowledgements = new Acknowledgements(options.system.world)
     this.#queue = new FrameQueue({
       world: options.system.world,
-      take: (link, data, isBinary) => this.#frame(link, data, isBinary, atOnce),
+      take: (link, data, isBinary) => this.#queued(link, data, isBinary),
       failed: (link, error) => {
         options.log.bug(error)
         link.stopTaking()
@@ -136,7 +140,7 @@ export class Links implements SocketRoom<LinkOpening> {
     this.counts.frames++
     this.counts.bytes += data.byteLength
     if (this.#queue.has(link)) this.#later(link, data, isBinary)
-    else this.#frame(link, data, isBinary, (task) => this.#queue.now(task))
+    else this.#frame(link, data, isBinary)
   }
 
   /** It does not read what it is told, and nobody would say it again: it is told by its next HELLO. */
@@ -237,36 +241,45 @@ export class Links implements SocketRoom<LinkOpening> {
   }
 
   /** UPDATE is the flood, and cheap: it is taken at once. What costs more is if it may, else it waits. */
-  #frame(link: Link, data: Uint8Array, isBinary: boolean, mayRun: (task: () => void) => boolean): void {
-    const { protocol } = link.opening
-    const update = isBinary && protocol === 'msgpack' ? readShortUpdate(data) : undefined
-    if (update) {
-      this.#update(link, update, update, data.byteLength)
-      return
-    }
-    let frame: unknown
+  #frame(link: Link, data: Uint8Array, isBinary: boolean): void {
+    const bytes = data.byteLength
+    const frame = bytes <= smallFrameBytesMax ? this.#decoded(link, data, isBinary) : 'large'
+    if (!frame) return
+    if (frame === 'large') this.#later(link, data, isBinary)
+    else if (frame.kind !== 'other') this.#update(link, frame, bytes)
+    else if (!this.#queue.now(() => finish(this.#other(link, frame.message, bytes)))) this.#later(link, data, isBinary)
+  }
+
+  /** A frame whose turn has come. */
+  #queued(link: Link, data: Uint8Array, isBinary: boolean): FrameSteps | undefined {
+    const frame = this.#decoded(link, data, isBinary)
+    if (frame?.kind === 'other') return this.#other(link, frame.message, data.byteLength)
+    if (frame) this.#update(link, frame, data.byteLength)
+    return undefined
+  }
+
+  /** Undefined when it was refused. */
+  #decoded(link: Link, data: Uint8Array, isBinary: boolean): DeviceFrame | undefined {
     try {
-      frame = decodeFrame(protocol, data, isBinary)
+      return link.opening.codec.decode(data, isBinary)
     } catch (error) {
-      const message = `not a frame: ${error instanceof Error ? error.message : 'unreadable'}`
-      this.#refuse(link, new Problem('bad_request', message))
-      return
+      if (!(error instanceof Problem)) throw error
+      this.#refuse(link, error)
+      return undefined
     }
-    if (isUpdate(frame)) this.#update(link, readUpdate(frame), frame, data.byteLength)
-    else if (!mayRun(() => this.#other(link, frame, data.byteLength))) this.#later(link, data, isBinary)
   }
 
   #later(link: Link, data: Uint8Array, isBinary: boolean): void {
     if (!this.#queue.add(link, data, isBinary)) link.refuse(new Problem('overloaded'))
   }
 
-  #update(link: Link, read: UpdateFrame | Problem, frame: unknown, bytes: number): void {
+  #update(link: Link, read: UpdateFrame | BadUpdate, bytes: number): void {
     if (!link.enter()) {
       link.refuse(new Problem('overloaded', `more than ${linkWindowMessages} messages unacknowledged`), {}, true)
       return
     }
-    if (read instanceof Problem) {
-      this.#refuse(link, read, aboutOf(frame), true)
+    if (read.kind === 'bad_update') {
+      this.#refuse(link, read.problem, aboutOf(read.message), true)
       return
     }
     const { flakeAddress, seq } = read
@@ -318,44 +331,40 @@ export class Links implements SocketRoom<LinkOpening> {
     this.#refuse(link, problem, { flakeAddress, seq }, true)
   }
 
-  #other(link: Link, frame: unknown, bytes: number): void {
-    if (!isPlain(frame)) {
-      this.#refuse(
-        link,
-        new Problem('bad_request', 'frames hold only null, booleans, numbers, texts, bytes, arrays and maps'),
-      )
-      return
-    }
-    const parsed = LongDeviceMessage.safeParse(withNumbers(frame))
+  #other(link: Link, frame: unknown, bytes: number): FrameSteps | undefined {
+    const parsed = MessageHead.safeParse(frame)
     if (!parsed.success) {
       this.#refuse(link, new Problem('bad_request', messageOf(parsed.error)), aboutOf(frame))
-      return
+      return undefined
     }
     const message = parsed.data
     switch (message.type) {
       case 'HELLO':
-        this.counts.hellos++
-        this.#hellos.take(link, message, bytes + frameOverheadBytes)
-        return
+        return this.#hellos.take(link, message, bytes + frameOverheadBytes)
       case 'BYE':
         this.#bye(link, message.flakeAddress)
-        return
+        break
       case 'RESULT':
-        this.#result(link, message)
-        return
+        this.#result(link, message, readOneByOne(WriteResult, message.results, 'results'))
+        break
       case 'FIRMWARE_STATUS': {
         // As with RESULT.
         const linked = link.devices.get(message.flakeAddress)
         if (linked) this.#ear.said(linked, message)
-        return
       }
     }
+    return undefined
   }
 
   /** One to nothing we asked is no mistake: it was said too late, or twice. */
-  #result(link: Link, message: ResultMessage): void {
+  #result(link: Link, message: ResultHead, results: ResultMessage['results'] | Problem): void {
+    if (results instanceof Problem) {
+      this.#refuse(link, results, aboutOf(message))
+      return
+    }
     const linked = link.devices.get(message.flakeAddress)
-    if (linked && this.writes.result(linked, message)) afterGate(this.#options.system, () => link.accepted())
+    if (linked && this.writes.result(linked, { ...message, results }))
+      afterGate(this.#options.system, () => link.accepted())
   }
 
   #bye(link: Link, flakeAddress: number): void {
@@ -389,10 +398,4 @@ export class Links implements SocketRoom<LinkOpening> {
     this.counts.refused++
     afterGate(this.#options.system, () => link.refuse(problem, about, isFrame))
   }
-}
-
-/** In its turn already. */
-function atOnce(task: () => void): boolean {
-  task()
-  return true
 }

@@ -1,4 +1,3 @@
-import { firmwareFrame } from '#link/firmware-message'
 import type { Link, LinkedDevice } from '#link/link'
 import type { OfferUrl } from '#link/offer-url'
 import type { Owners } from '#link/owners'
@@ -120,11 +119,23 @@ export class Offers {
     else this.#open.set(open.link, new Map([[key, open]]))
   }
 
+  /** FIRMWARE, with an absolute `url` of the image. Contract 7. */
   #say({ link, device, flakeAddress }: LinkedDevice, { id, offer }: OpenOffer): void {
     const url = this.#options.urlOf(link.opening, device, offer)
     if (url === undefined) return
     this.sentCount++
-    link.sendFrame(firmwareFrame(link.opening.protocol, flakeAddress, id, offer, url))
+    const { firmware, hardware, index, sha256, size } = offer
+    link.send({
+      type: 'FIRMWARE',
+      flakeAddress,
+      id,
+      firmware,
+      ...(hardware !== undefined && { hardware }),
+      index,
+      url,
+      sha256,
+      size,
+    })
   }
 }
 

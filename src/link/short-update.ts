@@ -32,7 +32,9 @@ export function readShortUpdate(data: Uint8Array): UpdateFrame | undefined {
     timestamp = numberFrom(data)
     if (!isNatural(timestamp, timestampMsMax)) return undefined
   }
-  return position === data.length ? { flakeAddress, seq, isShort: true, service, updates, timestamp } : undefined
+  return position === data.length
+    ? { kind: 'update', flakeAddress, seq, isShort: true, service, updates, timestamp }
+    : undefined
 }
 
 const arrayOfFive = 0x95

@@ -1,4 +1,3 @@
-import { numberOf } from '#link/codec'
 import type { Items, PropertyState } from '#model/entry'
 import { isPropertyId, timestampMsMax, uint32Max } from '#model/identifier'
 import { messageCharactersMax, propertiesMax } from '#model/link-message'
@@ -11,6 +10,7 @@ import type { Shape, ShapeProperty } from '#model/shape'
  * types of the declared properties give, without building anything but what is kept. Contract 7.
  */
 export interface UpdateFrame {
+  readonly kind: 'update'
   readonly flakeAddress: number
   readonly seq: number
   readonly isShort: boolean
@@ -21,23 +21,20 @@ export interface UpdateFrame {
 }
 
 /** Whether a decoded frame wants to be an UPDATE, of either form. */
-export function isUpdate(frame: unknown): frame is readonly unknown[] | { readonly type: 'UPDATE' } {
-  if (Array.isArray(frame)) return frame[0] === 'U'
-  return typeof frame === 'object' && frame !== null && (frame as { type?: unknown }).type === 'UPDATE'
+export function isUpdate(message: unknown): message is readonly unknown[] | { readonly type: 'UPDATE' } {
+  if (Array.isArray(message)) return message[0] === 'U'
+  return typeof message === 'object' && message !== null && (message as { type?: unknown }).type === 'UPDATE'
 }
 
 /** The parts of an UPDATE, or what is wrong with it. */
 export function readUpdate(frame: readonly unknown[] | { readonly type: 'UPDATE' }): UpdateFrame | Problem {
   const parts = Array.isArray(frame) ? shortParts(frame) : longParts(frame as Readonly<Record<string, unknown>>)
   if (parts instanceof Problem) return parts
-  const flakeAddress = numberOf(parts.flakeAddress)
-  const seq = numberOf(parts.seq)
-  const timestamp = numberOf(parts.timestamp)
+  const { flakeAddress, seq, timestamp, isShort, service, updates } = parts
   if (!isInteger(flakeAddress, 1, uint32Max)) return bad('flakeAddress must be an integer from 1 to 4294967295')
   if (!isInteger(seq, 1, Number.MAX_SAFE_INTEGER)) return bad('seq must be an integer from 1')
   if (timestamp !== undefined && !isInteger(timestamp, 0, timestampMsMax)) return bad('timestamp must be Unix ms')
-  const { isShort, service, updates } = parts
-  return { flakeAddress, seq, isShort, service: service as number | string, updates, timestamp }
+  return { kind: 'update', flakeAddress, seq, isShort, service: service as number | string, updates, timestamp }
 }
 
 /** Values by their place in the shape, in the frame's order; or what is wrong with one of them. */
@@ -46,13 +43,16 @@ export function readItems(frame: UpdateFrame, shape: Shape): Items | Problem {
 }
 
 type Parts = {
-  readonly [K in keyof UpdateFrame]: K extends 'isShort' ? boolean : K extends 'updates' ? readonly unknown[] : unknown
+  readonly [K in Exclude<keyof UpdateFrame, 'kind'>]: K extends 'isShort'
+    ? boolean
+    : K extends 'updates'
+      ? readonly unknown[]
+      : unknown
 }
 
 function shortParts(frame: readonly unknown[]): Parts | Problem {
   if (frame.length !== 5 && frame.length !== 6) return bad('a short UPDATE has 5 or 6 elements')
-  const [, flakeAddress, seq, place, updates, timestamp] = frame
-  const service = numberOf(place)
+  const [, flakeAddress, seq, service, updates, timestamp] = frame
   if (!isInteger(service, 0, 63)) return bad('serviceIndex must be an integer from 0 to 63')
   if (!Array.isArray(updates) || updates.length < 2 || updates.length % 2 !== 0) return bad('updates must be pairs')
   if (updates.length > 2 * propertiesMax) return bad(`updates must be at most ${propertiesMax} pairs`)
@@ -72,11 +72,11 @@ function longParts(frame: Readonly<Record<string, unknown>>): Parts | Problem {
 function shortItems(updates: readonly unknown[], shape: Shape): Items | Problem {
   const items = updates as (number | PropertyState)[]
   for (let at = 0; at < updates.length; at += 2) {
-    const propId = numberOf(updates[at])
+    const propId = updates[at]
     const index = shape.indexOf.get(propId as number)
     if (index === undefined) return isPropertyId(propId) ? unknownProperty(propId) : bad('propId must be an integer')
     const property = shape.properties[index] as ShapeProperty
-    const value = numberOf(updates[at + 1])
+    const value = updates[at + 1]
     const accepted = property.type.accept(value) ?? errorOf(value, 'e')
     if (accepted === undefined) return badValue(property)
     items[at] = index
@@ -90,14 +90,13 @@ function longItems(updates: readonly unknown[], shape: Shape): Items | Problem {
   for (let at = 0; at < updates.length; at++) {
     const update = updates[at] as { propId?: unknown; value?: unknown; error?: unknown } | null
     if (typeof update !== 'object' || update === null) return bad('an update must be an object')
-    const { value, error } = update
-    const propId = numberOf(update.propId)
+    const { propId, value, error } = update
     if (!isPropertyId(propId)) return bad('propId must be an integer')
     const index = shape.indexOf.get(propId)
     if (index === undefined) return unknownProperty(propId)
     if ((value === undefined) === (error === undefined)) return bad('an update has either a value or an error')
     const property = shape.properties[index] as ShapeProperty
-    const accepted = error === undefined ? property.type.accept(numberOf(value)) : errorOf(update, 'error')
+    const accepted = error === undefined ? property.type.accept(value) : errorOf(update, 'error')
     if (accepted === undefined) return error === undefined ? badValue(property) : bad('error must be a short text')
     items[at * 2] = index
     items[at * 2 + 1] = accepted

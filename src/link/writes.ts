@@ -1,10 +1,11 @@
 import type { Write, WriteOrder } from '#actors/device/commands'
 import { deviceAddress } from '#actors/device/device'
 import { afterGate } from '#link/after-gate'
+import type { ServerFrame } from '#link/codec'
+import { jsonCodec } from '#link/json-codec'
 import type { Link, LinkedDevice } from '#link/link'
 import { type OpenWrite, OpenWrites, openWrite, type WriteOutcome, type WriteResult } from '#link/open-writes'
 import type { Owners } from '#link/owners'
-import { writeFrame } from '#link/write-message'
 import type { Entry } from '#model/entry'
 import type { ResultMessage } from '#model/link-message'
 import { Problem } from '#model/problem'
@@ -88,7 +89,8 @@ export class Writes {
     const linked = owners.get(tenant, device)
     const link = linked?.flakeAddress === order.flakeAddress && linked.link.isOpen ? linked.link : undefined
     if (!link && !(request.isRepeated && isWaiting)) throw new Problem('device_offline')
-    const bytes = Buffer.byteLength(writeFrame(link?.opening.protocol ?? 'json', order, id))
+    const { encode } = link?.opening.codec ?? jsonCodec
+    const bytes = Buffer.byteLength(encode(writeMessage(order, id)))
     if (bytes > frameBytesMax) throw new Problem('too_large', `all of it is more than ${frameBytesMax} bytes`)
     if (link && link.socket.bufferedBytes() > unsentBytesMax) throw new Problem('overloaded')
     const write = openWrite(tenant, device, id, request.user, order, isWaiting)
@@ -163,7 +165,7 @@ export class Writes {
     const { link } = linked
     write.sentTo = linked
     this.counts.sent++
-    link.sendFrame(writeFrame(link.opening.protocol, write.order, write.id))
+    link.send(writeMessage(write.order, write.id))
     if (write.isWaiting) return
     this.#open.remove(write)
     write.answered({ updates: write.order.updates.map(({ propId }) => ({ propId, status: 'SENT' })) })
@@ -172,4 +174,9 @@ export class Writes {
   #refuse(write: OpenWrite, problem: Problem): void {
     if (this.#open.remove(write)) write.refused(problem)
   }
+}
+
+/** WRITE. The same order gives the same message each time. Contract 7. */
+function writeMessage({ flakeAddress, service, updates }: WriteOrder, id: string): ServerFrame {
+  return { type: 'WRITE', flakeAddress, id, serviceIdentifier: service, updates }
 }

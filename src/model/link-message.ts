@@ -62,7 +62,9 @@ const anyValue = z.unknown().refine((value) => value !== undefined, 'is required
 const typeName = z.string().toUpperCase().pipe(PropertyTypeName)
 
 const declared = { propId: PropertyId, type: typeName, value: z.unknown().optional() }
-const PropertyDeclaration = z.object({ ...declared, modifier: PartialModifier.optional() })
+/** One property of a service of a HELLO. */
+export const PropertyDeclaration = z.object({ ...declared, modifier: PartialModifier.optional() })
+export type PropertyDeclaration = Readonly<z.infer<typeof PropertyDeclaration>>
 const StrictPropertyDeclaration = z.strictObject({ ...declared, modifier: PartialModifier.strict().optional() })
 
 const ServiceDeclaration = z.object({
@@ -95,6 +97,13 @@ export const HelloMessage = z.object({
   services: uniqueBy('serviceIdentifier', ServiceDeclaration, servicesMax),
 })
 export type HelloMessage = Readonly<z.infer<typeof HelloMessage>>
+
+export type ServiceDeclaration = HelloMessage['services'][number]
+
+const HelloHead = HelloMessage.extend({ services: z.array(z.unknown()).max(servicesMax) })
+export type HelloHead = Readonly<z.infer<typeof HelloHead>>
+/** A service without its properties, as `MessageHead`. */
+export const ServiceHead = ServiceDeclaration.extend({ properties: z.array(z.unknown()).max(propertiesMax) })
 
 /** Values, or errors in their place, of one service, in the order they arose. */
 export const UpdateMessage = z.object({
@@ -140,18 +149,23 @@ const shortUpdate = [
 export const ShortUpdateMessage = z.union([z.tuple([...shortUpdate]), z.tuple([...shortUpdate, Timestamp])])
 export type ShortUpdateMessage = Readonly<z.infer<typeof ShortUpdateMessage>>
 
+/** What became of a WRITE of one property. */
+export const WriteResult = z.object({
+  propId: PropertyId,
+  status: z.enum(['OK', 'REJECTED']),
+  message: note.optional(),
+})
+
 /** What became of a WRITE, property by property. */
 export const ResultMessage = z.object({
   type: z.literal('RESULT'),
   flakeAddress: FlakeAddress,
   id: commandId,
-  results: uniqueBy(
-    'propId',
-    z.object({ propId: PropertyId, status: z.enum(['OK', 'REJECTED']), message: note.optional() }),
-    propertiesMax,
-  ),
+  results: uniqueBy('propId', WriteResult, propertiesMax),
 })
 export type ResultMessage = Readonly<z.infer<typeof ResultMessage>>
+const ResultHead = ResultMessage.extend({ results: z.array(z.unknown()).max(propertiesMax) })
+export type ResultHead = Readonly<z.infer<typeof ResultHead>>
 
 /** Where a device is with a FIRMWARE it was offered; `progress` in percent. */
 export const FirmwareStatusMessage = z.object({
@@ -228,6 +242,12 @@ const longServerMessages = [WelcomeMessage, AckMessage, WriteMessage, FirmwareMe
 /** Whatever a device may send, in its long form; faults name the field. */
 export const LongDeviceMessage = z.discriminatedUnion('type', longDeviceMessages)
 export type LongDeviceMessage = Readonly<z.infer<typeof LongDeviceMessage>>
+
+/**
+ * A message other than UPDATE, without a look into what it may hold thousands of: services and results are read one by one,
+ * up to the first fault. All in one go they would hold the server up, the more so when each of them has a fault.
+ */
+export const MessageHead = z.discriminatedUnion('type', [HelloHead, ResultHead, FirmwareStatusMessage, ByeMessage])
 
 /** Whatever a device may send. */
 export const DeviceMessage = z.union([LongDeviceMessage, ShortUpdateMessage])

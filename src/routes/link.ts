@@ -1,12 +1,14 @@
 import type { Post } from '#actors/device/commands'
+import { newShapeCount } from '#actors/device/declare'
 import { deviceAddress } from '#actors/device/device'
 import { faultOfFirstPost } from '#actors/device/report'
 import { defaultTenant, tenantAddress } from '#actors/tenant/address'
 import type { AdmitDevice } from '#actors/tenant/commands'
 import { postLink } from '#api/link'
 import type { Identity } from '#identity/identity'
-import { linkProtocols } from '#link/codec'
+import { linkCodecs } from '#link/codecs'
 import { declaredServices } from '#link/declaration'
+import { tooManyShapes } from '#link/declaration-rate'
 import type { LinkOpening } from '#link/link'
 import { type Speaker, whyNotSpeak } from '#link/speaking'
 import { Problem } from '#model/problem'
@@ -23,7 +25,7 @@ type LinkIdentity = Pick<Identity, 'linkCaller'>
 
 /** Contract 7, POST /link: the link of devices that speak now and then. */
 export function linkRoutes(context: RouteContext, identity?: LinkIdentity): Binding[] {
-  const { system, intern, memory, presence } = context
+  const { system, intern, presence, links } = context
   return [
     bind(postLink, async (call) => {
       const { body, bodyBytes } = call
@@ -44,27 +46,36 @@ export function linkRoutes(context: RouteContext, identity?: LinkIdentity): Bind
           timestamp,
         })),
       }
-      const isNew = lookAtDevice(context, tenant, device) === undefined
-      if (isNew && !post.services && post.updates.length > 0) {
-        const details = [{ path: 'services', message: 'is needed from a device that is not known yet' }]
-        throw new Problem('invalid', undefined, { details })
-      }
-      const fault = isNew ? faultOfFirstPost(device, post, tenant, memory) : undefined
-      if (fault) throw fault
-      // Its own credentials were there, and it is not: it was removed just now.
-      if (isNew && speaker.device !== undefined) throw new Problem('forbidden')
-      // In one breath: the tenant admits it, then it speaks. It gets no secret, for there is nowhere to tell it.
-      const { key } = speaker
-      const admit: AdmitDevice = { type: 'admit_device', device, meta: {}, ...(key !== undefined && { key }) }
-      const admitted = isNew ? system.ask(tenantAddress(tenant), admit) : undefined
-      const posted = new Promise((answered, refused) =>
-        system.turn(deviceAddress(tenant, device), post, { answered, refused }, bodyBytes.byteLength),
-      )
+      let admitted: Promise<unknown> | undefined
+      const posted = system.askAtOnce(() => {
+        const before = lookAtDevice(context, tenant, device)
+        if (!before) mustBegin(context, speaker, device, post)
+        if (!links.declarations.take(tenant, device, newShapeCount(before, post.services ?? []))) {
+          throw new Problem('too_many_requests', tooManyShapes(device), { headers: { 'Retry-After': '60' } })
+        }
+        // In the commit of the post. The device gets no secret: the answer has no body.
+        const { key } = speaker
+        const admit: AdmitDevice = { type: 'admit_device', device, meta: {}, ...(key !== undefined && { key }) }
+        if (!before) admitted = system.ask(tenantAddress(tenant), admit)
+        return { to: deviceAddress(tenant, device), command: post, bytes: bodyBytes.byteLength }
+      })
       await Promise.all([admitted, posted])
       presence.posted(tenant, device)
       return { status: 204 }
     }),
   ]
+}
+
+/** The first post of a device that is not there. @throws Problem when it may not be made by this post */
+function mustBegin({ memory }: RouteContext, { tenant, device: own }: Speaker, device: string, post: Post): void {
+  if (!post.services && post.updates.length > 0) {
+    const details = [{ path: 'services', message: 'is needed from a device that is not known yet' }]
+    throw new Problem('invalid', undefined, { details })
+  }
+  const fault = faultOfFirstPost(device, post, tenant, memory)
+  if (fault) throw fault
+  // A device with its own credentials existed before: it was removed.
+  if (own !== undefined) throw new Problem('forbidden')
 }
 
 /** `GET /link`. Contract 7. */
@@ -76,12 +87,12 @@ export function linkSocket(
   return websocketRoute<LinkOpening>({
     path: '/link',
     room: links,
-    protocols: Object.keys(linkProtocols),
+    protocols: Object.keys(linkCodecs),
     maxPayloadBytes: frameBytesMax,
     maxBackpressureBytes: backpressureBytesMax,
     upgrade: (request) => ({
       ...speakerOf(identity, request),
-      protocol: linkProtocols[request.protocol as keyof typeof linkProtocols],
+      codec: linkCodecs[request.protocol as keyof typeof linkCodecs],
       origin: request.seen.origins[0] ?? '',
     }),
   })

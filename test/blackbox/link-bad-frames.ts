@@ -143,6 +143,28 @@ const packr = new Packr({ useRecords: false })
 const pack = (value: unknown) => packr.pack(value)
 const isTextFrame = (data: string | Uint8Array) => typeof data === 'string'
 
+const unknownFields = Object.fromEntries(Array.from({ length: 24_000 }, (_, place) => [`x${place}`, 1]))
+const badHello = {
+  type: 'HELLO',
+  deviceIdentifier: 'BAD-HELLO',
+  services: Array.from({ length: 64 }, (_, place) => ({
+    serviceIdentifier: `s${place}`,
+    properties: Array(1_024).fill({}),
+  })),
+}
+
+/** Lists of a hundred times the one before, by the extensions of structured clone. */
+function sharedLists(levels: number): Buffer {
+  const list = (level: number) => {
+    const named = [0xd6, 0x69, 0, 0, 0, level, 0xdc, 0, 100]
+    return [
+      ...named,
+      ...Array.from({ length: 100 }, () => (level === 1 ? [1] : [0xd6, 0x70, 0, 0, 0, level - 1])).flat(),
+    ]
+  }
+  return Buffer.from([0x90 + levels, ...Array.from({ length: levels }, (_, index) => list(index + 1)).flat()])
+}
+
 /** Frames that are not even values. */
 const rawFrames: Readonly<Record<Protocol, readonly (readonly [name: string, data: string | Uint8Array])[]>> = {
   json: [
@@ -154,6 +176,9 @@ const rawFrames: Readonly<Record<Protocol, readonly (readonly [name: string, dat
     ['nested too deep', '['.repeat(200_000)],
     ['nested too deep, and closed', `${'['.repeat(100_000)}${']'.repeat(100_000)}`],
     ['a prototype', '{"__proto__":{"type":"HELLO","deviceIdentifier":"PROTO","services":[]}}'],
+    ['24 000 unknown fields', JSON.stringify({ type: 'BYE', flakeAddress: nowhere, ...unknownFields })],
+    ['as many empty objects as fit', `[${'{},'.repeat(87_000)}{}]`],
+    ['a HELLO of nothing but bad properties', JSON.stringify(badHello)],
     ['a binary frame', Buffer.from('{"type":"BYE","flakeAddress":1}')],
   ],
   msgpack: [
@@ -177,6 +202,14 @@ const rawFrames: Readonly<Record<Protocol, readonly (readonly [name: string, dat
       Buffer.from([0xd4, 0x72, 0x40, 0x91, 0xa4, 0x74, 0x79, 0x70, 0x65, 0xa3, 0x42, 0x59, 0x45]),
     ],
     ['a record nobody defined', Buffer.from([0xd4, 0x72, 0x41])],
+    ['lists that share others, 10¹⁴ in all', sharedLists(7)],
+    ['nothing but empty maps', Buffer.concat([Buffer.from([0xdd, 0, 3, 0xff, 0]), Buffer.alloc(0x3ff00, 0x80)])],
+    ['24 000 unknown fields', pack({ type: 'BYE', flakeAddress: nowhere, ...unknownFields })],
+    [
+      'bytes behind the message',
+      Buffer.concat([pack({ type: 'BYE', flakeAddress: nowhere }), Buffer.alloc(200_000, 1)]),
+    ],
+    ['a HELLO of nothing but bad properties', pack(badHello)],
     ['a prototype', Buffer.concat([Buffer.from([0x81]), pack('__proto__'), pack({ type: 'HELLO', services: [] })])],
     ['bytes', pack(Buffer.from('UPDATE'))],
     ['a text frame', '{"type":"BYE","flakeAddress":1}'],

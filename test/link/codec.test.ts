@@ -1,115 +1,201 @@
 import fc from 'fast-check'
 import { Packr, pack } from 'msgpackr'
 import { describe, expect, test } from 'vitest'
-import { decodeFrame, encodeFrame, integerFor, isPlain, numberOf, withNumbers } from '#link/codec'
+import { z } from 'zod'
+import { linkCodecs } from '#link/codecs'
+import { deviceFields, frameDepthMax, frameListsMax, frameValuesMax, unknownFieldsMax } from '#link/frame-limits'
+import { extension, readMsgpack } from '#link/msgpack-values'
+import { DeviceMessage } from '#model/link-message'
+import { propertyTypes } from '#model/property-type'
+import { readMsgpack as readAnyMsgpack } from '#test/link/plain-msgpack'
 
+const { 'link.v1.json': json, 'link.v1.msgpack': msgpack } = linkCodecs
 const utf8 = (text: string) => Buffer.from(text)
+const packr = new Packr({ useRecords: false, variableMapSize: true })
+const codecs = [
+  ['json', json, (frame: unknown) => utf8(JSON.stringify(frame))],
+  ['msgpack', msgpack, (frame: unknown) => packr.pack(frame)],
+] as const
 
-describe('frames', () => {
-  const message = fc.record(
-    {
-      type: fc.constantFrom('ACK', 'WELCOME'),
-      seq: fc.nat(),
-      text: fc.string({ unit: 'grapheme', maxLength: 300 }),
-      list: fc.array(fc.oneof(fc.boolean(), fc.double({ noNaN: true, noDefaultInfinity: true }), fc.constant(null))),
-    },
-    { noNullPrototype: true },
-  )
+/** What a schema and those inside it name. */
+function fieldsOf(schema: unknown): string[] {
+  if (typeof schema !== 'object' || schema === null) return []
+  const { properties = {}, ...rest } = schema as { properties?: object }
+  return [...Object.keys(properties), ...[...Object.values(properties), ...Object.values(rest)].flatMap(fieldsOf)]
+}
 
-  test.each(['json', 'msgpack'] as const)('come back as they went in %s', (protocol) => {
+test('every field of a message of a device is known', () => {
+  const fields = fieldsOf(z.toJSONSchema(DeviceMessage, { unrepresentable: 'any', io: 'input' }))
+  expect([...new Set([...fields, 'e'])].sort()).toEqual([...deviceFields].sort())
+})
+
+describe.each(codecs)('frames in %s', (name, codec, encoded) => {
+  const isBinary = name === 'msgpack'
+  const decoded = (data: Uint8Array) => codec.decode(data, isBinary)
+  const nested = (depth: number): unknown => (depth === 0 ? 1 : [nested(depth - 1)])
+  const bye = (more: object) => ({ type: 'BYE', flakeAddress: 1, ...more })
+  const unknown = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, place) => [`x${place}`, 1]))
+
+  test('to a device come back as they went in', () => {
+    const message = fc.record({
+      type: fc.constantFrom('WELCOME', 'FIRMWARE'),
+      seq: fc.maxSafeInteger(),
+      id: fc.string({ unit: 'grapheme', maxLength: 300 }),
+    })
     fc.assert(
       fc.property(message, (said) => {
-        const frame = encodeFrame(protocol, said)
-        const data = typeof frame === 'string' ? utf8(frame) : frame
-        const back = decodeFrame(protocol, data, protocol === 'msgpack')
-        expect(JSON.stringify(back)).toBe(JSON.stringify(said))
+        const frame = codec.encode(said)
+        const back = typeof frame === 'string' ? JSON.parse(frame) : readAnyMsgpack(frame)
+        expect({ ...back, seq: Number(back.seq) }).toEqual(said)
       }),
     )
   })
 
   test('of the other kind are refused', () => {
-    expect(() => decodeFrame('json', utf8('{}'), true)).toThrow('JSON in text frames')
-    expect(() => decodeFrame('msgpack', pack({}), false)).toThrow('msgpack in binary frames')
+    expect(() => codec.decode(encoded({}), !isBinary)).toThrow(/^not a frame: this link speaks/)
   })
 
-  test.each(['', '{', 'undefined', '\ufeff{}'])('%j is no JSON', (text) => {
-    expect(() => decodeFrame('json', utf8(text), false)).toThrow()
+  test('are read where they lie in a larger buffer, which may change then', () => {
+    const frame = Buffer.concat([utf8('xx'), encoded(bye({ id: 'text' })), utf8('yy')])
+    const { message } = decoded(frame.subarray(2, -2)) as { message: unknown }
+    frame.fill(0)
+    expect(message).toEqual(bye({ id: 'text' }))
   })
 
-  test.each([[], [0x92, 1], [0xd9, 5, 65], [0x01, 0x02]])('%j is no msgpack', (...bytes) => {
-    expect(() => decodeFrame('msgpack', Uint8Array.from(bytes.flat()), true)).toThrow()
-  })
-
-  test('are read where they lie in a larger buffer', () => {
-    const frame = utf8('xx{"a":1}yy')
-    expect(decodeFrame('json', frame.subarray(2, 9), false)).toEqual({ a: 1 })
-  })
-
-  test('random bytes throw or are data, and never harm', () => {
-    fc.assert(
-      fc.property(fc.uint8Array({ maxLength: 60 }), (bytes) => {
-        let frame: unknown
-        try {
-          frame = decodeFrame('msgpack', bytes, true)
-        } catch {
-          return
-        }
-        if (isPlain(frame))
-          JSON.stringify(withNumbers(frame), (_, value) => (typeof value === 'bigint' ? 'big' : value))
-      }),
-      { numRuns: 2_000 },
+  test('are refused when they are nested deeper than messages are', () => {
+    expect(decoded(encoded(nested(frameDepthMax)))).toEqual({ kind: 'other', message: nested(frameDepthMax) })
+    expect(() => decoded(encoded(nested(frameDepthMax + 1)))).toThrow(
+      `not a frame: more than ${frameDepthMax} lists and objects in one another`,
     )
-    expect({}).not.toHaveProperty('polluted')
+  })
+
+  test('may have some unknown fields, and are refused when they have many', () => {
+    expect(decoded(encoded(bye(unknown(unknownFieldsMax))))).toMatchObject({ message: bye({}) })
+    const message = `not a frame: more than ${unknownFieldsMax} unknown fields`
+    expect(() => decoded(encoded(bye(unknown(unknownFieldsMax + 1))))).toThrow(message)
+    const apart = Array.from({ length: unknownFieldsMax + 1 }, (_, place) => ({ [`x${place}`]: 1 }))
+    expect(() => decoded(encoded(bye({ services: apart })))).toThrow(message)
+  })
+
+  test('are refused when they hold more values than messages do', () => {
+    const many = (value: unknown, count: number) => encoded(new Array(count).fill(value))
+    expect(() => decoded(many(1, frameValuesMax + 2))).toThrow(`not a frame: more than ${frameValuesMax} values`)
+    for (const value of [[], {}]) {
+      expect(() => decoded(many(value, frameListsMax))).toThrow(`more than ${frameListsMax} lists and objects`)
+    }
+  })
+
+  test('change nothing that other objects have', () => {
+    const before = Object.getOwnPropertyNames(Object.prototype)
+    const key = isBinary ? Buffer.concat([Buffer.of(0x81), pack('__proto__'), pack({ type: 'BYE' })]) : undefined
+    const { message } = decoded(key ?? utf8('{"__proto__":{"type":"BYE"}}')) as { message: { type?: unknown } }
+    expect([message.type, Object.getOwnPropertyNames(Object.prototype)]).toEqual([undefined, before])
   })
 })
 
-describe('plain is', () => {
-  const nested = (depth: number): unknown => (depth === 0 ? 1 : [nested(depth - 1)])
+test.each(['', '{', 'undefined', '\ufeff{}'])('%j is no JSON', (text) => {
+  expect(() => json.decode(utf8(text), false)).toThrow('not a frame: no JSON')
+})
 
-  test.each([
-    ['nothing', null],
-    ['a number', 1],
-    ['a big integer', 1n],
-    ['a text', ''],
-    ['bytes', new Uint8Array(2)],
-    ['a buffer', Buffer.alloc(2)],
-    ['a map', { a: [1, { b: null }] }],
-    ['a map without a prototype', Object.assign(Object.create(null), { a: 1 })],
-    ['what is nested as deep as may be', nested(8)],
-    ['nothing given', undefined],
-  ])('%s', (_, value) => {
-    expect(isPlain(value)).toBe(true)
+describe('msgpack', () => {
+  test.each([[], [0x92, 1], [0xd9, 5, 65], [0xcd, 1], [0xdd, 0xff, 0xff, 0xff, 0xff], [0xdf, 0xff, 0xff, 0xff, 0xff]])(
+    '%j ends too soon',
+    (...bytes) => {
+      expect(() => readMsgpack(Uint8Array.from(bytes.flat()))).toThrow('not a frame: it ends too soon')
+    },
+  )
+
+  test('with bytes behind the message is refused, and nothing of them is repeated', () => {
+    expect(() => readMsgpack(Uint8Array.of(1, 0x02, 0x41))).toThrow('not a frame: 2 bytes behind the message')
   })
 
   test.each([
-    ['a date', { a: new Date(0) }],
-    ['a set', [new Set([1])]],
-    ['a map of the language', new Map([[1, 1]])],
-    ['a regular expression', /a/],
-    ['an error', new Error('a')],
-    ['an array of floats', new Float32Array(2)],
-    ['a function', () => 1],
-    ['a symbol', { a: Symbol('a') }],
-    ['what is nested deeper', nested(9)],
-  ])('not %s', (_, value) => {
-    expect(isPlain(value)).toBe(false)
-  })
-
-  test('not the byte that msgpack never uses', () => {
-    expect(isPlain(decodeFrame('msgpack', Uint8Array.of(0xc1), true))).toBe(false)
-  })
-
-  test('never what msgpack has extensions for', () => {
-    const packr = new Packr({ moreTypes: true, structuredClone: true } as never)
-    for (const value of [new Date(5), new Set([1]), /a/, new Error('x'), new Float64Array(2)]) {
-      let frame: unknown
-      try {
-        frame = decodeFrame('msgpack', packr.pack({ a: value }), true)
-      } catch {
-        continue
-      }
-      expect(isPlain(frame), String(value)).toBe(false)
+    ['ext 8', [0xc7, 0, 5]],
+    ['ext 16', [0xc8, 0, 0, 5]],
+    ['ext 32', [0xc9, 0, 0, 0, 0, 5]],
+    ...[0xd4, 0xd5, 0xd6, 0xd7, 0xd8].flatMap((tag) =>
+      [0x00, 0x42, 0x62, 0x65, 0x69, 0x70, 0x72, 0x73, 0x74, 0x78, 0xff].map(
+        (type) =>
+          [
+            `extension ${type.toString(16)} in ${tag.toString(16)}`,
+            [tag, type, ...Array(2 ** (tag - 0xd4)).fill(1)],
+          ] as const,
+      ),
+    ),
+  ] as const)('%s is not looked into, and no type takes it', (_, bytes) => {
+    expect(readMsgpack(Uint8Array.from([0x93, 1, ...bytes, 2]))).toEqual([1, extension, 2])
+    for (const type of propertyTypes.values()) {
+      for (const value of [extension, [extension]]) expect(type.accept(value)).toBeUndefined()
     }
+  })
+
+  test('with the byte that is never used is refused', () => {
+    expect(() => readMsgpack(Uint8Array.of(0x91, 0xc1))).toThrow('not a frame: the byte 0xc1 means nothing in msgpack')
+  })
+
+  /** Seven lists of a hundred times the one before: a reader that visits shared lists again never ends. */
+  test('of lists that share others is refused', () => {
+    const id = (number: number) => [0xd6, 0x69, 0, 0, 0, number]
+    const pointer = (number: number) => [0xd6, 0x70, 0, 0, 0, number]
+    const levels = Array.from({ length: 7 }, (_, level) => [
+      ...id(level + 1),
+      0xdc,
+      0,
+      100,
+      ...Array.from({ length: 100 }, () => (level === 0 ? [1] : pointer(level))).flat(),
+    ])
+    const bomb = Uint8Array.from([0x82, ...pack('type'), ...pack('BYE'), ...pack('x'), 0x97, ...levels.flat()])
+    expect(bomb.length).toBeLessThan(4_000)
+    expect(() => msgpack.decode(bomb, true)).toThrow('bytes behind the message')
+  })
+
+  test('is what another reader makes of it, but for unknown fields', () => {
+    const key = fc.oneof(fc.constantFrom(...deviceFields), fc.string({ maxLength: 40 }))
+    const { value } = fc.letrec<{ value: unknown }>((tie) => ({
+      value: fc.oneof(
+        { maxDepth: 4 },
+        fc.oneof(
+          fc.constantFrom(null, true, false, 2 ** 40, -0),
+          fc.integer(),
+          fc.double(),
+          fc.bigInt({ min: -(2n ** 63n), max: 2n ** 64n - 1n }),
+          fc.string({ unit: 'grapheme', maxLength: 300 }),
+          fc.uint8Array({ maxLength: 300 }),
+        ),
+        fc.array(tie('value')),
+        fc.dictionary(key, tie('value'), { noNullPrototype: true }),
+      ),
+    }))
+    fc.assert(
+      fc.property(value, (each) => {
+        const bytes = packr.pack(each)
+        expect(readMsgpack(bytes)).toEqual(known(readAnyMsgpack(bytes)))
+      }),
+      { numRuns: 1_000 },
+    )
+  })
+
+  test('of keys in any form is read', () => {
+    for (const head of [
+      [0xd9, 4],
+      [0xda, 0, 4],
+      [0xdb, 0, 0, 0, 4],
+    ]) {
+      expect(readMsgpack(Uint8Array.from([0x82, ...head, ...utf8('type'), 1, 0x92, 1, 2, 3]))).toEqual({ type: 1 })
+    }
+  })
+
+  test('of random bytes is refused or read', () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 60 }), (bytes) => {
+        try {
+          msgpack.decode(bytes, true)
+        } catch (error) {
+          expect(error).toMatchObject({ code: 'bad_request', message: expect.stringMatching(/^not a frame: /) })
+        }
+      }),
+      { numRuns: 2_000 },
+    )
   })
 })
 
@@ -123,23 +209,25 @@ describe('64-bit integers', () => {
   }
 
   test.each([0n, 1n, -1n, 2n ** 53n - 1n, -(2n ** 53n) + 1n])('%d is a number', (value) => {
-    expect(numberOf(decodeFrame('msgpack', int64(value), true))).toBe(Number(value))
+    expect(readMsgpack(int64(value))).toBe(Number(value))
   })
 
   test.each([2n ** 53n, 2n ** 53n + 1n, 2n ** 64n - 1n, -(2n ** 63n)])('%d stays whole', (value) => {
-    expect(numberOf(decodeFrame('msgpack', int64(value), true))).toBe(value)
-  })
-
-  test('inside are numbers too, and bytes stay bytes', () => {
-    const bytes = Uint8Array.of(1)
-    expect(withNumbers({ a: [1n, { b: 2n ** 60n }], bytes })).toEqual({ a: [1, { b: 2n ** 60n }], bytes })
+    expect(readMsgpack(int64(value))).toBe(value)
   })
 
   test('times leave as integers', () => {
     const time = 1_700_000_000_000
-    expect(integerFor('json', time)).toBe(time)
-    const bytes = encodeFrame('msgpack', integerFor('msgpack', time)) as Uint8Array
-    expect([0xcf, 0xd3]).toContain(bytes[0])
-    expect(numberOf(decodeFrame('msgpack', bytes, true))).toBe(time)
+    const frame = msgpack.encode({ type: 'WELCOME', timestamp: time }) as Uint8Array
+    expect(readAnyMsgpack(frame)).toEqual({ type: 'WELCOME', timestamp: BigInt(time) })
   })
 })
+
+/** The same with numbers where those are exact, and without what no message has. */
+function known(value: unknown): unknown {
+  if (typeof value === 'bigint') return Number.isSafeInteger(Number(value)) ? Number(value) : value
+  if (typeof value !== 'object' || value === null || value instanceof Uint8Array) return value
+  if (Array.isArray(value)) return value.map(known)
+  const fields = Object.entries(value).filter(([key]) => (deviceFields as readonly string[]).includes(key))
+  return Object.fromEntries(fields.map(([key, inner]) => [key, known(inner)]))
+}

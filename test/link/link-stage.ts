@@ -1,3 +1,4 @@
+import { expect } from 'vitest'
 import { deviceActor, deviceAddress, registrarRecord, secretRecord } from '#actors/device/device'
 import { unlimitedMemory } from '#actors/device/memory'
 import type { DeviceState } from '#actors/device/state'
@@ -7,7 +8,7 @@ import { unheardRules } from '#actors/rule-notices'
 import { tenantAddress } from '#actors/tenant/address'
 import type { AdmitDevice } from '#actors/tenant/commands'
 import { tenantActor } from '#actors/tenant/tenant'
-import { decodeFrame, type LinkProtocol, withNumbers } from '#link/codec'
+import { linkCodecs } from '#link/codecs'
 import type { LinkOpening } from '#link/link'
 import { Links } from '#link/links'
 import type { OfferUrl } from '#link/offer-url'
@@ -17,7 +18,7 @@ import type { HelloMessage } from '#model/link-message'
 import { ServerMessage } from '#model/link-message'
 import type { AnyDefinition } from '#runtime/activation'
 import type { Socket } from '#runtime/socket'
-import { pack } from '#store/record-codec'
+import { pack, unpack } from '#store/record-codec'
 import type { StoreJournal } from '#store/store-journal'
 import { StoreListing } from '#store/store-listing'
 import { noRuleViews } from '#test/actors/no-rule-views'
@@ -36,6 +37,11 @@ const definitions = (notices: IdentityNotices) => (journal: StoreJournal) =>
     tenantActor(notices, unheardRules),
     unheardUpdates,
   ] as unknown as AnyDefinition<Entry>[]
+
+/** How a device on a stage speaks. */
+export type LinkProtocol = 'json' | 'msgpack'
+
+type TestOpening = Partial<LinkOpening> & { readonly protocol?: LinkProtocol }
 
 /** How long devices have to answer here. */
 export const writeTimeoutMs = 10_000
@@ -86,8 +92,8 @@ export class LinkStage {
     return linkStage
   }
 
-  connect(opening: Partial<LinkOpening> = {}): TestLink {
-    return new TestLink(this.links, { tenant: 'default', protocol: 'json', ...opening })
+  connect(opening: TestOpening = {}): TestLink {
+    return new TestLink(this.links, opening)
   }
 
   /** A provisioning key; `maxDevices` and `expiresAt` as the actor takes them. */
@@ -144,10 +150,11 @@ export class TestLink implements Socket {
   buffered = 0
   isAnswering = true
 
-  constructor(links: Links, opening: Omit<LinkOpening, 'origin'> & { readonly origin?: string }) {
+  constructor(links: Links, { protocol = 'json', ...opening }: TestOpening) {
     this.#links = links
-    this.#protocol = opening.protocol
-    links.opened(this, { origin: 'http://here', ...opening })
+    this.#protocol = protocol
+    const codec = linkCodecs[`link.v1.${protocol}`]
+    links.opened(this, { tenant: 'default', origin: 'http://here', codec, ...opening })
   }
 
   say(frame: unknown): void {
@@ -194,8 +201,8 @@ export class TestLink implements Socket {
 
   send(message: string | Uint8Array): boolean {
     if (this.closedWith !== undefined) throw new Error('send after closed')
-    const data = typeof message === 'string' ? Buffer.from(message) : message
-    const frame = ServerMessage.parse(withNumbers(decodeFrame(this.#protocol, data, typeof message !== 'string')))
+    expect(typeof message).toBe(this.#protocol === 'json' ? 'string' : 'object')
+    const frame = ServerMessage.parse(typeof message === 'string' ? JSON.parse(message) : unpack(message))
     if (Array.isArray(frame)) this.shortAcks.push([...frame].slice(1) as number[])
     const [, flakeAddress, seq] = Array.isArray(frame) ? frame : []
     this.heard.push(Array.isArray(frame) ? { type: 'A', flakeAddress, seq } : { ...frame })

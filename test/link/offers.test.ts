@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { ImageUrls } from '#iam/image-urls'
+import { jsonCodec } from '#link/json-codec'
 import { imageUrlLifetimeMs, type OfferUrlParts, offerUrl } from '#link/offer-url'
 import type { OfferedFirmware } from '#model/update-offer'
 import { LinkStage, type TestLink } from '#test/link/link-stage'
@@ -21,7 +22,7 @@ const imageUrls = new ImageUrls(new Uint8Array(32))
 
 function urlOf(parts: Partial<OfferUrlParts>, origin = 'http://came.here:80', tenant = 'default'): string | undefined {
   const make = offerUrl({ world, imageUrls, publicUrls: [], ...parts })
-  return make({ tenant, protocol: 'json', origin }, 'A&1', offer)
+  return make({ tenant, codec: jsonCodec, origin }, 'A&1', offer)
 }
 
 describe('the address of an image', () => {
@@ -58,7 +59,7 @@ describe('the address of an image', () => {
   test('of another server is as that said it', () => {
     const make = offerUrl({ world, imageUrls, publicUrls: ['https://we.example'] })
     const elsewhere = { ...offer, url: 'https://elsewhere.example/i' }
-    expect(make({ tenant: 'default', protocol: 'json', origin: '' }, 'A', elsewhere)).toBe(
+    expect(make({ tenant: 'default', codec: jsonCodec, origin: '' }, 'A', elsewhere)).toBe(
       'https://elsewhere.example/i',
     )
   })

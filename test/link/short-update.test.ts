@@ -1,8 +1,9 @@
 import fc from 'fast-check'
 import { Packr } from 'msgpackr'
 import { describe, expect, test } from 'vitest'
-import { encodeAcknowledgement } from '#link/acknowledgement'
-import { decodeFrame } from '#link/codec'
+import { jsonCodec } from '#link/json-codec'
+import { msgpackCodec } from '#link/msgpack-codec'
+import { readMsgpack } from '#link/msgpack-values'
 import { readShortUpdate } from '#link/short-update'
 import { isUpdate, readUpdate, type UpdateFrame } from '#link/update-frame'
 import { Problem } from '#model/problem'
@@ -13,7 +14,7 @@ const packr = new Packr({ useRecords: false, variableMapSize: true, moreTypes: f
 function generally(bytes: Uint8Array): UpdateFrame | undefined {
   let frame: unknown
   try {
-    frame = decodeFrame('msgpack', bytes, true)
+    frame = readMsgpack(bytes)
   } catch {
     return undefined
   }
@@ -75,6 +76,7 @@ describe('a short UPDATE read by hand', () => {
   test('of the usual kind needs no general way', () => {
     const frame = ['U', 4_294_967_295, 70_000, 63, [1, 21.5, 300, true, 70_000, -5], 1_700_000_000_000]
     expect(readShortUpdate(packr.pack(frame))).toEqual({
+      kind: 'update',
       flakeAddress: 4_294_967_295,
       seq: 70_000,
       isShort: true,
@@ -89,7 +91,7 @@ describe('an ACK written by hand', () => {
   test('is what the general encoder writes', () => {
     fc.assert(
       fc.property(fc.oneof(fc.constantFrom(...edges.slice(1, -1)), fc.nat()), natural, (flakeAddress, seq) => {
-        const bytes = encodeAcknowledgement('msgpack', flakeAddress, seq, true) as Uint8Array
+        const bytes = msgpackCodec.acknowledge(flakeAddress, seq, true) as Uint8Array
         const wanted = packr.pack(['A', flakeAddress, seq > 0xffffffff ? BigInt(seq) : seq])
         expect(Buffer.from(bytes).toString('hex')).toBe(wanted.toString('hex'))
       }),
@@ -98,9 +100,9 @@ describe('an ACK written by hand', () => {
   })
 
   test('in its other forms goes the general way', () => {
-    expect(encodeAcknowledgement('json', 5, 7, true)).toBe('["A",5,7]')
-    expect(encodeAcknowledgement('json', 5, 7, false)).toBe('{"type":"ACK","flakeAddress":5,"seq":7}')
-    expect(decodeFrame('msgpack', encodeAcknowledgement('msgpack', 5, 7, false) as Uint8Array, true)).toEqual({
+    expect(jsonCodec.acknowledge(5, 7, true)).toBe('["A",5,7]')
+    expect(jsonCodec.acknowledge(5, 7, false)).toBe('{"type":"ACK","flakeAddress":5,"seq":7}')
+    expect(readMsgpack(msgpackCodec.acknowledge(5, 7, false) as Uint8Array)).toEqual({
       type: 'ACK',
       flakeAddress: 5,
       seq: 7,

@@ -1,3 +1,4 @@
+import { jsonCodec } from '#link/json-codec'
 import type { SimulatedDevice } from '#test/simulation/simulated-device'
 import { type SimulatedServer, tenant } from '#test/simulation/simulated-server'
 
@@ -15,7 +16,7 @@ export function linkDevices(server: SimulatedServer, devices: readonly Simulated
       for (const device of devices) if (device.socket === socket) device.closed()
     },
   }
-  const opening = { tenant, protocol: 'json' as const, origin: 'http://simulated' }
+  const opening = { tenant, codec: jsonCodec, origin: 'http://simulated' }
   const socket = server.sockets.open(server.assembly.context.links, opening, peer, 1_000_000)
   for (const device of devices) device.hello(socket)
 }

@@ -1,11 +1,11 @@
 import { isDeepStrictEqual } from 'node:util'
 import { expectThat, refusing, type Verdict } from '#bench/proof/jazzer/target'
-import { decodeFrame, isPlain, type LinkProtocol, withNumbers } from '#link/codec'
+import type { LinkCodec } from '#link/codec'
 import { declaredServices } from '#link/declaration'
+import type { DeviceFrame } from '#link/device-frame'
 import { aboutOf, messageOf } from '#link/frame-fault'
 import { shapeOf as shapeSaid } from '#link/linked-services'
-import { readShortUpdate } from '#link/short-update'
-import { isUpdate, readItems, readUpdate, type UpdateFrame } from '#link/update-frame'
+import { readItems, type UpdateFrame } from '#link/update-frame'
 import { type Items, isPropertyError } from '#model/entry'
 import { ErrorMessage, LongDeviceMessage } from '#model/link-message'
 import { Problem } from '#model/problem'
@@ -55,26 +55,18 @@ export const goodFrames: readonly unknown[] = [
 ]
 
 /** A frame as a link reads it, up to what its device is told. Contract 7. */
-export function readFrame(protocol: LinkProtocol, bytes: Uint8Array): Verdict {
-  const isBinary = protocol === 'msgpack'
-  const short = isBinary ? readShortUpdate(bytes) : undefined
-  let frame: unknown
+export function readFrame(codec: LinkCodec, isBinary: boolean, bytes: Uint8Array): Verdict {
+  let frame: DeviceFrame
   try {
-    frame = decodeFrame(protocol, bytes, isBinary)
+    frame = codec.decode(bytes, isBinary)
   } catch (error) {
-    expectThat(short === undefined, 'what is read by hand is read in general')
-    expectThat(error instanceof Error, 'what is no frame is refused in words')
+    expectThat(error instanceof Problem, 'anything that is no frame is refused in words')
     return 'refused'
   }
-  if (isUpdate(frame)) {
-    const read = readUpdate(frame)
-    if (short) expectThat(isDeepStrictEqual(read, short), 'what is read by hand is what is read in general')
-    return read instanceof Problem ? refused(read.message, frame) : updated(read)
-  }
-  expectThat(short === undefined, 'what is read by hand is an UPDATE')
-  if (!isPlain(frame)) return 'refused'
-  const parsed = LongDeviceMessage.safeParse(withNumbers(frame))
-  if (!parsed.success) return refused(messageOf(parsed.error), frame)
+  if (frame.kind === 'update') return updated(frame)
+  if (frame.kind === 'bad_update') return refused(frame.problem.message, frame.message)
+  const parsed = LongDeviceMessage.safeParse(frame.message)
+  if (!parsed.success) return refused(messageOf(parsed.error), frame.message)
   const message = parsed.data
   if (message.type !== 'HELLO') return 'taken'
   return refusing(() => {

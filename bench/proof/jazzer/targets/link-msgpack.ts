@@ -1,9 +1,12 @@
+import { Packr } from 'msgpackr'
 import { goodFrames, readFrame } from '#bench/proof/jazzer/link-frame'
 import type { Target } from '#bench/proof/jazzer/target'
-import { encodeFrame } from '#link/codec'
+import { msgpackCodec } from '#link/msgpack-codec'
 
 export const about = 'frames of a device in MessagePack'
 
-export const seeds = goodFrames.map((frame) => encodeFrame('msgpack', frame) as Uint8Array)
+const packr = new Packr({ useRecords: false })
 
-export const fuzz: Target['fuzz'] = (bytes) => readFrame('msgpack', bytes)
+export const seeds = goodFrames.map((frame): Uint8Array => packr.pack(frame))
+
+export const fuzz: Target['fuzz'] = (bytes) => readFrame(msgpackCodec, true, bytes)

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { WriteOrder } from '#actors/device/commands'
-import { writeFrame } from '#link/write-message'
+import type { ServerFrame } from '#link/codec'
+import { linkCodecs } from '#link/codecs'
 import { timestampMsMax } from '#model/identifier'
 import { float32Max, type PropertyType, type PropertyValue, propertyTypes } from '#model/property-type'
 import { readMsgpack } from '#test/link/plain-msgpack'
@@ -37,13 +37,14 @@ function valuesOf({ name, isArray }: PropertyType): fc.Arbitrary<PropertyValue> 
   return isArray ? fc.array(scalar, { maxLength: 20 }) : scalar
 }
 
-function order(type: PropertyType, value: PropertyValue): WriteOrder {
-  return { flakeAddress: 5, service: 'svc', updates: [{ propId: 8192, type, value }] }
+function order(type: PropertyType, value: PropertyValue): ServerFrame {
+  const updates = [{ propId: 8192, type, value }]
+  return { type: 'WRITE', flakeAddress: 5, id: 'w:1', serviceIdentifier: 'svc', updates }
 }
 
 /** What stands for the value in the frame, read by a device of that protocol. */
 function heard(protocol: 'json' | 'msgpack', type: PropertyType, value: PropertyValue): unknown {
-  const frame = writeFrame(protocol, order(type, value), 'w:1')
+  const frame = linkCodecs[`link.v1.${protocol}`].encode(order(type, value))
   const message = typeof frame === 'string' ? JSON.parse(frame) : readMsgpack(frame)
   expect(message).toEqual({
     type: 'WRITE',
@@ -94,7 +95,7 @@ test('a device is asked for several properties in their order', () => {
     { propId: 9, type: two, value: 2 },
     { propId: 1, type: one, value: 1 },
   ]
-  const frame = writeFrame('json', { flakeAddress: 1, service: 'svc', updates }, 'w')
+  const frame = linkCodecs['link.v1.json'].encode({ type: 'WRITE', updates })
   expect(JSON.parse(String(frame)).updates).toEqual([
     { propId: 9, value: 2 },
     { propId: 1, value: 1 },

@@ -1,0 +1,72 @@
+import type { LinkCodec } from '#link/codec'
+import { deviceFrame } from '#link/device-frame'
+import { deviceFields, FrameCost, notFrame } from '#link/frame-limits'
+
+/** `link.v1.json`: messages in text frames, values as they are stored. Contract 7. */
+export const jsonCodec: LinkCodec = {
+  decode(data, isBinary) {
+    if (isBinary) throw notFrame('this link speaks JSON in text frames')
+    checkCost(data)
+    return deviceFrame(parsed(Buffer.from(data.buffer, data.byteOffset, data.byteLength).toString()))
+  },
+  encode: ({ updates, ...message }) =>
+    JSON.stringify(
+      updates ? { ...message, updates: updates.map(({ propId, value }) => ({ propId, value })) } : message,
+    ),
+  acknowledge: (flakeAddress, seq, isShort) =>
+    isShort ? `["A",${flakeAddress},${seq}]` : `{"type":"ACK","flakeAddress":${flakeAddress},"seq":${seq}}`,
+}
+
+/** The parser's own words would repeat parts of the frame. */
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw notFrame('no JSON')
+  }
+}
+
+const quote = 0x22
+const backslash = 0x5c
+const colon = 0x3a
+const comma = 0x2c
+
+/** Refuses a text whose values would cost too much, before any is made: one pass over its bytes. */
+function checkCost(data: Uint8Array): void {
+  const cost = new FrameCost()
+  let depth = 0
+  let hash = 0
+  for (let at = 0; at < data.length; at++) {
+    switch (data[at]) {
+      case quote:
+        hash = hashAtFirst
+        for (at++; at < data.length && data[at] !== quote; at++) {
+          hash = hashWith(hash, data[at] as number)
+          if (data[at] === backslash) at++
+        }
+        break
+      case colon:
+        if (!knownHashes.has(hash)) cost.unknownField()
+        break
+      case 0x5b:
+      case 0x7b:
+        cost.list(++depth)
+        break
+      case 0x5d:
+      case 0x7d:
+        depth--
+        break
+      case comma:
+        cost.value()
+    }
+  }
+}
+
+/** FNV-1a. That two names share a hash costs nothing: only the number of unknown ones matters. */
+const hashAtFirst = 0x811c9dc5
+
+function hashWith(hash: number, byte: number): number {
+  return Math.imul(hash ^ byte, 0x01000193)
+}
+
+const knownHashes = new Set(deviceFields.map((name) => Buffer.from(name).reduce(hashWith, hashAtFirst)))

@@ -1,0 +1,180 @@
+import { deviceFields, FrameCost, notFrame } from '#link/frame-limits'
+
+/**
+ * Reads the message of a frame: null, booleans, numbers, texts, bytes, lists, and objects with the fields that messages
+ * have. Fields that no message has are passed, and of extensions nothing is read: in their place stands `extension`, which
+ * no field and no type takes. Written for foreign bytes, which a general decoder is not: nothing is shared, nothing is made
+ * of a length alone, and a frame costs at most what its bytes say.
+ * https://github.com/msgpack/msgpack/blob/master/spec.md
+ *
+ * @throws Problem `bad_request`
+ */
+export function readMsgpack(data: Uint8Array): unknown {
+  bytes = Buffer.isBuffer(data) ? data : Buffer.from(data.buffer, data.byteOffset, data.byteLength)
+  at = 0
+  cost = new FrameCost()
+  const value = valueAt(0)
+  if (at !== bytes.length) throw notFrame(`${bytes.length - at} bytes behind the message`)
+  return value
+}
+
+/** Stands for a value of the types that msgpack leaves to others, also of a time. */
+export const extension = Symbol('an extension')
+
+/** Reading is synchronous, one frame at a time. */
+let bytes: Buffer = Buffer.alloc(0)
+let at = 0
+let cost = new FrameCost()
+
+function valueAt(depth: number): unknown {
+  cost.value()
+  const tag = bytes[passed(1)] as number
+  if (tag < 0x80) return tag
+  if (tag >= 0xe0) return tag - 0x100
+  if (tag < 0x90) return objectOf(tag & 0x0f, depth + 1)
+  if (tag < 0xa0) return listOf(tag & 0x0f, depth + 1)
+  if (tag < 0xc0) return textOf(tag & 0x1f)
+  switch (tag) {
+    case 0xc0:
+      return null
+    case 0xc2:
+      return false
+    case 0xc3:
+      return true
+    case 0xc4:
+    case 0xc5:
+    case 0xc6:
+      return bytesOf(lengthAt(1 << (tag - 0xc4)))
+    case 0xc7:
+    case 0xc8:
+    case 0xc9:
+      return extensionOf(lengthAt(1 << (tag - 0xc7)))
+    case 0xca:
+      return bytes.readFloatBE(passed(4))
+    case 0xcb:
+      return bytes.readDoubleBE(passed(8))
+    case 0xcc:
+    case 0xcd:
+    case 0xce:
+      return lengthAt(1 << (tag - 0xcc))
+    case 0xcf:
+      return numberOf(bytes.readBigUInt64BE(passed(8)))
+    case 0xd0:
+      return bytes.readInt8(passed(1))
+    case 0xd1:
+      return bytes.readInt16BE(passed(2))
+    case 0xd2:
+      return bytes.readInt32BE(passed(4))
+    case 0xd3:
+      return numberOf(bytes.readBigInt64BE(passed(8)))
+    case 0xd4:
+    case 0xd5:
+    case 0xd6:
+    case 0xd7:
+    case 0xd8:
+      return extensionOf(1 << (tag - 0xd4))
+    case 0xd9:
+    case 0xda:
+    case 0xdb:
+      return textOf(lengthAt(1 << (tag - 0xd9)))
+    case 0xdc:
+    case 0xdd:
+      return listOf(lengthAt(tag === 0xdc ? 2 : 4), depth + 1)
+    case 0xde:
+    case 0xdf:
+      return objectOf(lengthAt(tag === 0xde ? 2 : 4), depth + 1)
+    default:
+      throw notFrame(`the byte 0x${tag.toString(16)} means nothing in msgpack`)
+  }
+}
+
+/** Where the next bytes begin, which are passed. */
+function passed(count: number): number {
+  const from = at
+  at += count
+  if (at > bytes.length) throw notFrame('it ends too soon')
+  return from
+}
+
+function lengthAt(byteCount: number): number {
+  const from = passed(byteCount)
+  if (byteCount === 1) return bytes[from] as number
+  return byteCount === 2 ? bytes.readUInt16BE(from) : bytes.readUInt32BE(from)
+}
+
+function listOf(length: number, depth: number): unknown[] {
+  cost.list(depth)
+  const list: unknown[] = []
+  for (let left = length; left > 0; left--) list.push(valueAt(depth))
+  return list
+}
+
+function objectOf(length: number, depth: number): Record<string, unknown> {
+  cost.list(depth)
+  const object: Record<string, unknown> = {}
+  for (let left = length; left > 0; left--) {
+    const field = fieldAt(depth)
+    const value = valueAt(depth)
+    if (field !== undefined) object[field] = value
+    else cost.unknownField()
+  }
+  return object
+}
+
+/** Undefined for any key that no message has. No text is made of it. */
+function fieldAt(depth: number): string | undefined {
+  const tag = bytes[at] as number
+  const isShort = tag >= 0xa0 && tag < 0xc0
+  if (!isShort && !(tag >= 0xd9 && tag <= 0xdb)) {
+    valueAt(depth)
+    return undefined
+  }
+  at++
+  const length = isShort ? tag & 0x1f : lengthAt(1 << (tag - 0xd9))
+  const from = passed(length)
+  for (const field of fieldsOfLength[length] ?? []) if (isField(field, from)) return field
+  return undefined
+}
+
+function isField(field: string, from: number): boolean {
+  let index = 0
+  while (index < field.length && bytes[from + index] === field.charCodeAt(index)) index++
+  return index === field.length
+}
+
+const fieldsOfLength: readonly (readonly string[])[] = Array.from({ length: 32 }, (_, length) =>
+  deviceFields.filter((field) => field.length === length),
+)
+
+/** To ask the buffer costs a quarter of a microsecond, and a frame may hold a hundred thousand short texts. */
+const shortTextMax = 8
+
+function textOf(length: number): string {
+  const from = passed(length)
+  if (length > shortTextMax) return bytes.toString('utf8', from, at)
+  let text = ''
+  for (let place = from; place < at; place++) {
+    const byte = bytes[place] as number
+    if (byte > 0x7f) return bytes.toString('utf8', from, at)
+    text += String.fromCharCode(byte)
+  }
+  return text
+}
+
+function bytesOf(length: number): Uint8Array {
+  const from = passed(length)
+  return new Uint8Array(bytes.subarray(from, from + length))
+}
+
+/** Its type comes before its bytes. */
+function extensionOf(length: number): typeof extension {
+  passed(1 + length)
+  return extension
+}
+
+/** As a number where that is exact: 2⁵³ could be 2⁵³ + 1. */
+function numberOf(value: bigint): number | bigint {
+  return value >= -maxSafe && value <= maxSafe ? Number(value) : value
+}
+
+const maxSafe = BigInt(Number.MAX_SAFE_INTEGER)
