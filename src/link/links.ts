@@ -120,7 +120,6 @@ export class Links implements SocketRoom<LinkOpening> {
     return this.#owners.get(tenant, device)
   }
 
-  /** From now on this one is told of what concerns firmware, and nobody else. */
   hear(ear: FirmwareEar): void {
     this.#ear = ear
   }

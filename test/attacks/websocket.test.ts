@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { deflateRawSync } from 'node:zlib'
 import { unpack } from 'msgpackr'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { smallFrameBytesMax } from '#link/frame-queue'
 import { dialogues } from '#test/attacks/dialogue'
 import { fragmentRows, lengthRows, pieceRows, pingRows, reservedRows } from '#test/attacks/frame-rows'
 import { canaryName } from '#test/attacks/http-attack'
@@ -93,9 +94,9 @@ test.each(['link in JSON', 'link in msgpack'] as const)('a canary that is meant 
 test.each([
   ['link in JSON', (message: Buffer) => JSON.parse(message.toString())],
   ['link in msgpack', (message: Buffer) => unpack(message)],
-] as const)('the largest message right before a close is taken: %s', async (name, decode) => {
-  const { opcode, bytesMax, message } = spoken[name]
-  const largest = message(bytesMax)
+] as const)('the largest message that is taken at once is taken right before a close: %s', async (name, decode) => {
+  const { opcode, message } = spoken[name]
+  const largest = message(smallFrameBytesMax)
   const device = `/devices/${decode(largest).deviceIdentifier}`
   await server.ask(device, { method: 'DELETE' })
   const sent = Buffer.concat([frame({ opcode, payload: largest }), closeFrame(1000)])
