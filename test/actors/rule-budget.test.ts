@@ -32,7 +32,7 @@ test('functions of one author beyond their share of a turn are errors; those of 
   expect(device.functions.counts.runs).toBeLessThan(10)
 })
 
-test('alarms beyond their share of a turn keep their state and are judged by the next turns', () => {
+test('alarms beyond their share of a turn keep their state and are judged or ended by the next turns', () => {
   const device = linked()
   const many = 2_000
   for (let count = 0; count < many; count++) {
@@ -48,4 +48,14 @@ test('alarms beyond their share of a turn keep their state and are judged by the
   }
   expect(all.size).toBe(many)
   expect(device.reminder).toBeNull()
+
+  for (let count = 0; count < many; count++) device.alarm(`A${count}`, undefined)
+  const ended = new Set(turnsOf(device.act(report(svc, 2, [1, 6]))))
+  expect(ended.size).toBe(400)
+  for (let turns = 0; turns < 20 && device.reminder !== null; turns++) {
+    device.at = device.reminder
+    for (const turn of turnsOf(device.due())) ended.add(turn)
+  }
+  expect(ended.size).toBe(many)
+  expect(device.state.alarms.size).toBe(0)
 })
