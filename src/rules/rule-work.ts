@@ -1,5 +1,5 @@
 /**
- * What the rules of one device turn may cost. Costs are counted in units; one takes about a nanosecond, at most two
+ * What the rules of one device turn may cost. Costs are counted in units; one takes about a nanosecond, at most four
  * (`test/actors/rule-budget.test.ts` measures the most expensive turns).
  *
  * Each author of rules on the device has an equal share, so that no author's rules keep those of others from being judged.
