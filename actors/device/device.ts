@@ -178,7 +178,7 @@ function decideRemove(
       { to: updateAddress(turn.tenant, device), command: { type: 'forget' } satisfies ForgetUpdates },
     ],
   })
-  const ended = judgeWhole(state, undefined, turn.now)
+  const ended = judgeWhole(state, undefined, turn.now, null, Number.POSITIVE_INFINITY)
   if (!ended) return removal
   // What nobody hears of goes with the device.
   const where = { tenant: turn.tenant, device }

@@ -38,6 +38,9 @@ export function knowing(judgement = noJudgement, known: RulesKnown | undefined):
 /** Until the rest is judged, or the alarms were read. */
 export const againMs = 1_000
 
+/** Alarms that end in one turn: as many as may begin in one. */
+const endingsMax = turnUnitsMax / transitionUnits
+
 /** As many as help to find them. */
 const skippedIdsMax = 10
 
@@ -87,6 +90,7 @@ export class Judging {
   #deadline = Number.POSITIVE_INFINITY
   #skippedCount = 0
   readonly #skippedIds: string[] = []
+  #isUnfinished = false
 
   constructor(device: string, now: number) {
     this.#device = device
@@ -109,6 +113,12 @@ export class Judging {
     else if (since > 0) this.#forgotten.push(id)
     else this.#waiting.push(id, 0)
     if (since > 0) this.#indexes.push(alarmRow(this.#device, id, false))
+  }
+
+  /** Some alarms have still to end: a later turn ends them. */
+  leftEndings(): void {
+    this.#isUnfinished = true
+    this.#deadline = Math.min(this.#deadline, this.#now + againMs)
   }
 
   /** It was not judged: what stands of it stays. */
@@ -136,7 +146,7 @@ export class Judging {
       forgotten: this.#forgotten,
       indexes: this.#indexes,
       reminder: isReminded ? undefined : deadline,
-      known: isSkipping ? notKnown : undefined,
+      known: isSkipping || this.#isUnfinished ? notKnown : undefined,
       skipped: isSkipping ? { count: this.#skippedCount, ids: this.#skippedIds } : undefined,
     }
   }
@@ -155,6 +165,7 @@ export class Judging {
  * Judges a device by all of its alarms, over what its services stand at in `after`. An alarm ends that is not among them
  * any more, or whose service the device no longer offers.
  *
+ * @param endings how many alarms may end: the rest does a second later
  * @param rules undefined: the tenant has no alarms, so whatever stands ends
  * @param remindedAt when the device's actor is reminded next, Unix ms
  * @returns undefined when nothing comes of it
@@ -164,6 +175,7 @@ export function judgeWhole(
   rules: TenantRules | undefined,
   now: number,
   remindedAt: number | null = null,
+  endings = endingsMax,
 ): Judgement | undefined {
   const list = rules?.listOf(after.device) ?? noRules
   const judging = new Judging(after.device, now)
@@ -179,9 +191,15 @@ export function judgeWhole(
     }
   }
   work.end()
+  let endingsLeft = endings
   for (const [id, stands] of after.alarms) {
     const rule = list.rule(id)
-    if (!rule || !serviceOf(after, rule.service)) judging.ended(id, stands)
+    if (rule && serviceOf(after, rule.service)) continue
+    if (endingsLeft-- === 0) {
+      judging.leftEndings()
+      break
+    }
+    judging.ended(id, stands)
   }
   return judging.outcome(() => remindedAt)
 }

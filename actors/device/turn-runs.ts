@@ -18,7 +18,7 @@ import {
   type ShapedTrigger,
   type TenantFunctions,
 } from '#rules/function-list'
-import { requestUnits, triggerUnits, turnUnitsMax, work } from '#rules/rule-work'
+import { overflowUnits, requestUnits, triggerUnits, turnUnitsMax, work } from '#rules/rule-work'
 import type { Tell, Turn } from '#runtime/actor'
 
 /** Entries that triggers wait for. */
@@ -161,6 +161,7 @@ export class TurnRuns implements RunSink {
     const made = this.#requested.get(rule) ?? 0
     // Beyond the share of the turn as beyond the rate: it is counted, and the digest says how many there were.
     if (work.isOver || !rule.rate.mayTake(time, made, this.#requests?.length ?? 0)) {
+      work.charge(overflowUnits)
       this.#overflow(rule)
       return
     }

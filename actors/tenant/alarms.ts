@@ -1,11 +1,20 @@
 import { isDeepStrictEqual } from 'node:util'
 import { newEdit } from '#actors/edit'
 import type { RuleNotices } from '#actors/rule-notices'
-import { authoredBy, decideMisput, makersOf, type QuotaHolder, quotaFault, unchanged } from '#actors/tenant/authored'
+import {
+  authoredBy,
+  decideMisput,
+  makersOf,
+  nodesFault,
+  type QuotaHolder,
+  quotaFault,
+  unchanged,
+} from '#actors/tenant/authored'
 import { bindingsFault } from '#actors/tenant/bindings'
 import type { DeleteAlarm, PutAlarm } from '#actors/tenant/commands'
 import { alarmRecord, judgedRecord, type StoredJudged, type TenantState } from '#actors/tenant/state'
-import { type AlarmBody, alarmsMax, type StoredAlarm } from '#model/alarm'
+import { type AlarmBody, alarmNodesMax, alarmsMax, type StoredAlarm } from '#model/alarm'
+import { namesIn } from '#model/condition'
 import type { AlarmSet, Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import { unknownNamesIn } from '#rules/property-name'
@@ -92,6 +101,17 @@ function faultOf({ groups, schemas }: TenantState, wanted: AlarmContent): Proble
   return details.length === 0 ? undefined : new Problem('invalid', undefined, { details })
 }
 
+/** By alarm as stored: counting the nodes of ten thousand conditions at each edit would take long. */
+const nodesKnown = new WeakMap<Pick<StoredAlarm, 'condition'>, number>()
+
+function nodesOf(alarm: Pick<StoredAlarm, 'condition'>): number {
+  const known = nodesKnown.get(alarm)
+  if (known !== undefined) return known
+  const { nodes } = namesIn(alarm.condition)
+  nodesKnown.set(alarm, nodes)
+  return nodes
+}
+
 function limitOf(
   state: TenantState,
   wanted: AlarmContent,
@@ -100,5 +120,6 @@ function limitOf(
 ): Problem | undefined {
   const quota = { max: alarmsMax, what: 'alarms' }
   const full = before ? undefined : quotaFault(state, makersOf(state.alarms), by, quota)
-  return full ?? bindingsFault(state, wanted, before)
+  const nodes = { all: state.alarms, nodesOf, max: alarmNodesMax, what: 'alarms' }
+  return full ?? nodesFault(state, nodes, by, nodesOf(wanted), before) ?? bindingsFault(state, wanted, before)
 }

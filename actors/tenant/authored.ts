@@ -54,6 +54,45 @@ export function quotaFault(
   )
 }
 
+/** Things that have nodes, by id; how many nodes each has, and how many one tenant may have. `what`: of which things, in the plural. */
+export interface NodeQuota<Stored extends Authored> {
+  readonly all: ReadonlyMap<string, Stored>
+  readonly nodesOf: (stored: Stored) => number
+  readonly max: number
+  readonly what: string
+}
+
+/** The fault of putting something of so many nodes; undefined where there is none. An edit that adds no nodes has none. */
+export function nodesFault<Stored extends Authored>(
+  state: TenantState,
+  { all, nodesOf, max, what }: NodeQuota<Stored>,
+  { author, isNarrow = false }: QuotaHolder,
+  nodes: number,
+  before: Stored | undefined,
+): Problem | undefined {
+  const added = nodes - (before ? nodesOf(before) : 0)
+  if (added <= 0) return undefined
+  const owner = isNarrow && author !== undefined ? ownerOf(state, before?.createdBy ?? author) : undefined
+  let total = added
+  let owned = added
+  for (const stored of all.values()) {
+    const count = nodesOf(stored)
+    total += count
+    if (owner !== undefined && ownerOf(state, stored.createdBy) === owner) owned += count
+  }
+  if (total > max) {
+    return new Problem(
+      'conflict',
+      `the ${what} of a tenant have at most ${max} nodes: delete some, or make them smaller`,
+    )
+  }
+  if (owner === undefined || owned <= max * narrowShare) return undefined
+  return new Problem(
+    'conflict',
+    `the ${what} of a user who does not reach all devices have at most ${max * narrowShare} of the ${max} nodes of a tenant: delete some, or ask a user who reaches all devices`,
+  )
+}
+
 const keyStart = formatCrn({ type: 'key', id: '' })
 
 /** Things that a key made count for the maker of the key. */

@@ -6,12 +6,27 @@ import { newEdit } from '#actors/edit'
 import { keep } from '#actors/kept'
 import type { RuleNotices } from '#actors/rule-notices'
 import { endingIndex } from '#actors/tenant/address'
-import { authoredBy, decideMisput, makersOf, type QuotaHolder, quotaFault, unchanged } from '#actors/tenant/authored'
+import {
+  authoredBy,
+  decideMisput,
+  makersOf,
+  nodesFault,
+  type QuotaHolder,
+  quotaFault,
+  unchanged,
+} from '#actors/tenant/authored'
 import { bindingsFault } from '#actors/tenant/bindings'
 import type { DeleteFunction, PutFunction, TopicSwept } from '#actors/tenant/commands'
 import { functionRecord, type TenantState } from '#actors/tenant/state'
 import type { Entry } from '#model/entry'
-import { alarmsNamed, type FunctionBody, functionsMax, nodeFault, type StoredFunction } from '#model/function'
+import {
+  alarmsNamed,
+  type FunctionBody,
+  functionNodesMax,
+  functionsMax,
+  nodeFault,
+  type StoredFunction,
+} from '#model/function'
 import { Problem, type ProblemDetail } from '#model/problem'
 import { type Decision, refuse, type Turn } from '#runtime/actor'
 
@@ -97,6 +112,10 @@ function faultOf(
   return details.length === 0 ? undefined : new Problem('invalid', undefined, { details })
 }
 
+function nodesOf({ graph }: Pick<StoredFunction, 'graph'>): number {
+  return graph.nodes.length
+}
+
 function limitOf(
   state: TenantState,
   wanted: FunctionContent,
@@ -105,5 +124,6 @@ function limitOf(
 ): Problem | undefined {
   const quota = { max: functionsMax, what: 'functions' }
   const full = before ? undefined : quotaFault(state, makersOf(state.functions), by, quota)
-  return full ?? bindingsFault(state, wanted, before)
+  const nodes = { all: state.functions, nodesOf, max: functionNodesMax, what: 'functions' }
+  return full ?? nodesFault(state, nodes, by, nodesOf(wanted), before) ?? bindingsFault(state, wanted, before)
 }

@@ -20,7 +20,7 @@ export const workRows: readonly MetricRow[] = [
   {
     name: 'ddb_alarm_errors_total',
     type: 'counter',
-    help: 'Conditions that failed; what they said last still holds',
+    help: 'Conditions that failed or were not judged for lack of budget; the alarm keeps its state',
     from: 'rules',
     read: ({ rules }) => rules.counts.errors,
   },
@@ -34,7 +34,7 @@ export const workRows: readonly MetricRow[] = [
   {
     name: 'ddb_function_errors_total',
     type: 'counter',
-    help: 'Functions that failed',
+    help: 'Conditions of functions that failed, and triggers that did not run for lack of budget',
     from: 'functions',
     read: ({ functions }) => functions.counts.errors,
   },

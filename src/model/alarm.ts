@@ -9,6 +9,9 @@ import { ServiceIdentifier, Timestamp } from '#model/identifier'
 /** Alarms of a tenant. */
 export const alarmsMax = 10_000
 
+/** Nodes of the conditions of a tenant's alarms: a device may be judged by all of them, and lists their names within 20 ms. */
+export const alarmNodesMax = 100_000
+
 /** Devices that a tenant's alarms and functions name, those of their groups counted: each is a few words in memory. */
 export const alarmBindingsMax = 1_000_000
 

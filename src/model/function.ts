@@ -12,6 +12,9 @@ import type { ProblemDetail } from '#model/problem'
 /** Functions of a tenant. */
 export const functionsMax = 1_000
 
+/** Nodes of the graphs of a tenant's functions: a device may run all of them, and lists their triggers within 20 ms. */
+export const functionNodesMax = 16_000
+
 /** `devices` and `groups` are united; with neither, it is about all devices, with an empty one about none. */
 const Binding = z.strictObject({ devices: BoundDevices.optional(), groups: BoundGroups.optional() })
 

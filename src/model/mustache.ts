@@ -19,8 +19,14 @@ export const sectionDepthMax = 16
 /** Of one tag, braces counted: the library looks for its end in time that grows with the square of its white space. */
 export const tagCharactersMax = 256
 
-/** Texts, tags and rounds of sections in one rendering: sections over lists inside each other multiply and need not say anything. */
-const stepsMax = 32_768
+/**
+ * Steps of one rendering, each at most 0.2 µs: texts, tags and list elements of sections, contexts and parts of a name that
+ * a lookup visits after the first ones, and list elements that become text. Sections over nested lists multiply, with no output.
+ */
+export const stepsMax = 32_768
+
+/** Of a context in which a name with dots is looked up: first the whole name, then its first part. */
+const dottedSteps = 4
 
 /** As the library takes texts apart. */
 export type MustacheTokens = ReturnType<typeof Mustache.parse>
@@ -68,27 +74,39 @@ export interface MustacheOptions {
 /** @throws OutputTooLarge */
 export function renderMustache(template: MustacheTokens, data: JsonObject, options: MustacheOptions): string {
   // The declared type of the library's own tokens is not the one it declares for taking them.
-  return new BoundedWriter(options).renderTokens(template as unknown as string[][], new OwnContext(data))
+  const steps = new Steps()
+  return new BoundedWriter(options, steps).renderTokens(template as unknown as string[][], new OwnContext(data, steps))
 }
 
 /** Escaped for text and attributes of HTML, as Mustache does it. */
 export const escapeHtml: (text: string) => string = Mustache.escape
 
-/** Stops as soon as too much was said or done. */
+/** The work of one rendering. */
+class Steps {
+  #left = stepsMax
+
+  /** @throws OutputTooLarge */
+  spend(count: number): void {
+    this.#left -= count
+    if (this.#left < 0) throw new OutputTooLarge(`more than ${stepsMax} steps`)
+  }
+}
+
+/** Throws as soon as the output or the work exceeds its limit. */
 class BoundedWriter extends Mustache.Writer {
   readonly #escape: (text: string) => string
+  readonly #steps: Steps
   #bytesLeft: number
-  #stepsLeft = stepsMax
 
-  constructor(options: MustacheOptions) {
+  constructor(options: MustacheOptions, steps: Steps) {
     super()
+    this.#steps = steps
     this.#escape = options.escape
     this.#bytesLeft = options.bytesMax
   }
 
   override renderTokens(tokens: string[][], context: Mustache.Context): string {
-    this.#stepsLeft -= 1 + tokens.length
-    if (this.#stepsLeft < 0) throw new OutputTooLarge(`more than ${stepsMax} texts and tags`)
+    this.#steps.spend(1 + tokens.length)
     return super.renderTokens(tokens, context)
   }
 
@@ -98,7 +116,7 @@ class BoundedWriter extends Mustache.Writer {
 
   override escapedValue([, name = '']: string[], context: Mustache.Context): string {
     const value: JsonValue | undefined = context.lookup(name)
-    return value === undefined ? '' : this.#counted(this.#escape(textOf(value)))
+    return value === undefined ? '' : this.#counted(this.#escape(textOf(value, this.#steps)))
   }
 
   #counted(text: string): string {
@@ -112,21 +130,24 @@ class BoundedWriter extends Mustache.Writer {
 class OwnContext extends Mustache.Context {
   /** Names by their dots, of one rendering: the same ones come again and again. */
   readonly #paths: Map<string, readonly string[]>
+  readonly #steps: Steps
 
-  constructor(view: JsonValue, parent?: OwnContext) {
+  constructor(view: JsonValue, steps: Steps, parent?: OwnContext) {
     super(view, parent)
+    this.#steps = steps
     this.#paths = parent ? parent.#paths : new Map()
   }
 
   override push(view: JsonValue): OwnContext {
-    return new OwnContext(view, this)
+    return new OwnContext(view, this.#steps, this)
   }
 
   override lookup(name: string): JsonValue | undefined {
     if (name === '.') return this.view
     const path = this.#pathOf(name)
     for (let context: Mustache.Context | undefined = this; context; context = context.parent) {
-      const found = foundIn(context.view, name, path)
+      if (context !== this) this.#steps.spend(path.length === 0 ? 1 : dottedSteps)
+      const found = foundIn(context.view, name, path, this.#steps)
       if (found !== undefined) return found
     }
     return undefined
@@ -143,12 +164,15 @@ class OwnContext extends Mustache.Context {
 }
 
 /** `path`: the name by its dots, empty without any. Null is found, undefined is not. */
-function foundIn(view: JsonValue, name: string, path: readonly string[]): JsonValue | undefined {
+function foundIn(view: JsonValue, name: string, path: readonly string[], steps: Steps): JsonValue | undefined {
   if (typeof view !== 'object' || view === null) return undefined
   const whole = ownOf(view, name)
   if (whole !== undefined || path.length === 0) return whole
   let value: JsonValue | undefined = view
-  for (const key of path) value = ownOf(value, key)
+  for (let at = 0; at < path.length && value !== undefined; at++) {
+    if (at > 0) steps.spend(1)
+    value = ownOf(value, path[at] as string)
+  }
   return value
 }
 
@@ -159,10 +183,12 @@ function ownOf(value: JsonValue | undefined, key: string): JsonValue | undefined
 }
 
 /** As JavaScript writes it, but without asking the value: an object may hold a `toString` of its own. */
-function textOf(value: JsonValue): string {
+function textOf(value: JsonValue, steps: Steps): string {
   if (value === null) return ''
   if (typeof value !== 'object') return String(value)
-  return Array.isArray(value) ? value.map(textOf).join(',') : '[object Object]'
+  if (!Array.isArray(value)) return '[object Object]'
+  steps.spend(value.length)
+  return value.map((element) => textOf(element, steps)).join(',')
 }
 
 /** What the library would take, or take long to refuse. Sees the tags that it sees, as long as none changes them. */

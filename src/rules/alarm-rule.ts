@@ -25,6 +25,8 @@ export interface ValueSource {
 /** A rule that knows where in a shape its properties are. */
 export interface ShapedRule {
   readonly rule: AlarmRule
+  /** The places in the shape that it reads, by slot; −1 for a property that is not there. */
+  readonly places: readonly number[]
   /** Allocates nothing of its own. */
   judge(source: ValueSource): Verdict
 }
@@ -57,6 +59,8 @@ export class Rule implements AlarmRule {
   /** What its names mean. */
   readonly #meant: Meant
   readonly #counts: JudgingCounts
+  /** For the shape and the author's place asked for last. After an edit, the next list of a device is of the same rules but one. */
+  #shaped: RuleInShape | undefined
 
   constructor(
     id: string,
@@ -80,14 +84,13 @@ export class Rule implements AlarmRule {
     return this.#meant
   }
 
-  /** The places in the shape that it reads, by slot; −1 for what is not there. */
-  placesIn(shape: Shape): readonly number[] {
-    return this.#meant.places.map((place) => indexIn(shape, place))
-  }
-
   /** `author`: its place among the authors of the list that the rule is in. */
-  shaped(places: readonly number[], author: number): ShapedRule {
-    return new RuleInShape(this, places, author, this.#counts)
+  shaped(shape: Shape, author: number): ShapedRule {
+    const known = this.#shaped
+    if (known?.shape === shape && known.author === author) return known
+    const places = this.#meant.places.map((place) => indexIn(shape, place))
+    this.#shaped = new RuleInShape(this, shape, places, author, this.#counts)
+    return this.#shaped
   }
 
   get compiled(): CompiledCondition {
@@ -97,28 +100,30 @@ export class Rule implements AlarmRule {
 
 class RuleInShape implements ShapedRule {
   readonly rule: Rule
-  readonly #places: readonly number[]
-  readonly #author: number
+  readonly shape: Shape
+  readonly places: readonly number[]
+  readonly author: number
   readonly #counts: JudgingCounts
   #compiled: CompiledCondition | undefined
 
-  constructor(rule: Rule, places: readonly number[], author: number, counts: JudgingCounts) {
+  constructor(rule: Rule, shape: Shape, places: readonly number[], author: number, counts: JudgingCounts) {
     this.rule = rule
-    this.#places = places
-    this.#author = author
+    this.shape = shape
+    this.places = places
+    this.author = author
     this.#counts = counts
     this.#compiled = undefined
   }
 
   judge(source: ValueSource): Verdict {
-    if (!work.turnTo(this.#author)) {
+    if (!work.turnTo(this.author)) {
       this.#counts.errors++
       return 'skipped'
     }
     this.#compiled ??= this.rule.compiled
     const compiled = this.#compiled
     const { neededCount } = compiled
-    const places = this.#places
+    const places = this.places
     for (let slot = 0; slot < places.length; slot++) {
       const place = places[slot] as number
       const state = place < 0 ? null : source.at(place)

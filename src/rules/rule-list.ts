@@ -88,14 +88,15 @@ function shapedRules(
   const readers: (number[] | undefined)[] = shape.properties.map(() => undefined)
   for (const rule of rules) {
     if (rule.service !== shape.serviceIdentifier) continue
-    const places = rule.placesIn(shape)
-    for (const place of new Set(places)) {
+    const inShape = rule.shaped(shape, authors.get(rule.author) as number)
+    for (const place of inShape.places) {
       if (place < 0) continue
       const list = readers[place]
-      if (list) list.push(shaped.length)
-      else readers[place] = [shaped.length]
+      if (!list) readers[place] = [shaped.length]
+      // Two names may mean one property.
+      else if (list[list.length - 1] !== shaped.length) list.push(shaped.length)
     }
-    shaped.push(rule.shaped(places, authors.get(rule.author) as number))
+    shaped.push(inShape)
   }
   return shaped.length === 0 ? undefined : { rules: shaped, readers }
 }

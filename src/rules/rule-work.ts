@@ -1,5 +1,5 @@
 /**
- * What the rules of one device turn may cost. Costs are counted in units; one takes about a nanosecond, at most two
+ * What the rules of one device turn may cost. Costs are counted in units; one takes about a nanosecond, at most four
  * (`test/actors/rule-budget.test.ts` measures the most expensive turns).
  *
  * Each author of rules on the device has an equal share, so that no author's rules keep those of others from being judged.
@@ -75,7 +75,8 @@ export const knownNodeUnits = 1_000
 export const newNodeUnits = 20_000
 /** An alarm that changes: its entry, its event, its row in the index. */
 export const transitionUnits = 5_000
-/** A trigger that is tried, a throttle that lets through, and a request for mails, which is a turn of another actor. */
+/** A trigger that is tried, a request above the rate, a throttle that lets through, and a request for mails, which is a turn of another actor. */
 export const triggerUnits = 50
+export const overflowUnits = 200
 export const throttleUnits = 1_000
 export const requestUnits = 20_000

@@ -17,7 +17,7 @@ function linked(): FunctionedDevice {
 test('functions of one author beyond their share of a turn are errors; those of others run', () => {
   const device = linked()
   const conditions = Array.from({ length: 62 }, (_, place): GraphNode => {
-    const needle = `${'a'.repeat(100)}b${'a'.repeat(100)}`
+    const needle = `${'a'.repeat(250)}b${'a'.repeat(250)}`
     return { id: `c${place}`, type: 'condition', logic: { in: [needle, { var: 'value' }] } }
   })
   const nodes = [onProperty(1), ...conditions]
@@ -32,7 +32,24 @@ test('functions of one author beyond their share of a turn are errors; those of 
   expect(device.functions.counts.runs).toBeLessThan(10)
 })
 
-test('alarms beyond their share of a turn keep their state and are judged by the next turns', () => {
+test('forty functions that search a text of 2 KiB for twenty words stay within the share', () => {
+  const device = linked()
+  const conditions = Array.from({ length: 20 }, (_, place): GraphNode => {
+    return { id: `c${place}`, type: 'condition', logic: { in: [`overheated${place}`, { var: 'value' }] } }
+  })
+  const edges = conditions.map(({ id }) => ['when', id] as const)
+  for (let count = 0; count < 40; count++) {
+    device.put(`F${count}`, storedFunction({ nodes: [onProperty(1), ...conditions], edges }))
+  }
+  const text = 'lorem ipsum '.repeat(170)
+  // The first turns compile the conditions.
+  for (let count = 1; count <= 4; count++) device.act(report(svc, count, [0, `${text}${count}`]))
+  device.functions.counts.errors = 0
+  device.act(report(svc, 5, [0, text]))
+  expect(device.functions.counts.errors).toBe(0)
+})
+
+test('alarms beyond their share of a turn keep their state and are judged or ended by the next turns', () => {
   const device = linked()
   const many = 2_000
   for (let count = 0; count < many; count++) {
@@ -48,4 +65,14 @@ test('alarms beyond their share of a turn keep their state and are judged by the
   }
   expect(all.size).toBe(many)
   expect(device.reminder).toBeNull()
+
+  for (let count = 0; count < many; count++) device.alarm(`A${count}`, undefined)
+  const ended = new Set(turnsOf(device.act(report(svc, 2, [1, 6]))))
+  expect(ended.size).toBe(400)
+  for (let turns = 0; turns < 20 && device.reminder !== null; turns++) {
+    device.at = device.reminder
+    for (const turn of turnsOf(device.due())) ended.add(turn)
+  }
+  expect(ended.size).toBe(many)
+  expect(device.state.alarms.size).toBe(0)
 })

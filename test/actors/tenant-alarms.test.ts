@@ -1,6 +1,14 @@
 import { describe, expect, test } from 'vitest'
 import type { TenantCommand } from '#actors/tenant/commands'
-import { type AlarmBody, alarmBindingsMax, alarmEntryOf, alarmsMax, type StoredAlarm } from '#model/alarm'
+import {
+  type AlarmBody,
+  alarmBindingsMax,
+  alarmEntryOf,
+  alarmNodesMax,
+  alarmsMax,
+  type StoredAlarm,
+} from '#model/alarm'
+import { namesIn } from '#model/condition'
 import type { Entry } from '#model/entry'
 import { groupsMax } from '#model/group'
 import type { Decision } from '#runtime/actor'
@@ -230,6 +238,25 @@ describe('an alarm', () => {
       `conflict: a tenant has at most ${alarmsMax} alarms`,
     )
     expect(tenant.definition.decide(tenant.state, put('A1', false), turnAt()).type).toBe('record')
+  })
+
+  test('has more nodes than the alarms of a tenant may have together; a narrow author has a tenth', () => {
+    const tenant = new ActingTenant()
+    tenant.makeAlarm('A1')
+    const one = tenant.state.alarms.get('A1') as StoredAlarm
+    const wide = { ...one, condition: { or: Array.from({ length: 199 }, () => ({ '!': { var: '0x1' } })) } }
+    const put = (isNarrow: boolean): TenantCommand => {
+      return { type: 'put_alarm', id: 'A2', isNew: true, body: hot, author: ann, isNarrow }
+    }
+    const decided = (isNarrow: boolean) => outcomeOf(tenant.definition.decide(tenant.state, put(isNarrow), turnAt()))
+    const { nodes } = namesIn(wide.condition)
+    for (let count = 0; count < alarmNodesMax / 10 / nodes; count++) tenant.state.alarms.set(`X${count}`, wide)
+    expect(decided(true)).toContain(`have at most ${alarmNodesMax / 10} of the ${alarmNodesMax} nodes of a tenant`)
+    expect(decided(false)).not.toContain('conflict')
+    for (let count = 0; count < alarmNodesMax / nodes; count++) tenant.state.alarms.set(`X${count}`, wide)
+    expect(decided(false)).toBe(
+      `conflict: the alarms of a tenant have at most ${alarmNodesMax} nodes: delete some, or make them smaller`,
+    )
   })
 })
 

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import type { TenantCommand } from '#actors/tenant/commands'
 import { alarmBindingsMax } from '#model/alarm'
-import { FunctionBody, functionsMax } from '#model/function'
+import { FunctionBody, functionNodesMax, functionsMax, type StoredFunction } from '#model/function'
+import { graphNodesMax } from '#model/graph'
 import type { Problem } from '#model/problem'
 import { now, outcomeOf, toldOf, turnAt } from '#test/actors/acting-actor'
 import { ActingTenant, ann, ben, told } from '#test/actors/acting-tenant'
@@ -124,6 +125,23 @@ describe('a function', () => {
     for (let index = 1; index < functionsMax; index++) if (one) tenant.state.functions.set(`X${index}`, one)
     const decided = (command: TenantCommand) => outcomeOf(tenant.definition.decide(tenant.state, command, turnAt()))
     expect(decided(put('F2', true))).toBe(`conflict: a tenant has at most ${functionsMax} functions`)
+    expect(decided(put('F1', false, { name: 'Other' }))).toMatchObject({ name: 'Other' })
+  })
+
+  test('has more nodes than the functions of a tenant may have together', () => {
+    const tenant = new ActingTenant()
+    tenant.makeFunction('F1')
+    const one = tenant.state.functions.get('F1') as StoredFunction
+    const nodes = Array.from({ length: graphNodesMax }, (_, place) => ({
+      id: `t${place}`,
+      type: 'trigger',
+      on: 'status',
+    }))
+    const wide = { ...one, graph: { nodes, edges: [] } } as unknown as StoredFunction
+    for (let index = 0; index < functionNodesMax / graphNodesMax; index++) tenant.state.functions.set(`X${index}`, wide)
+    const decided = (command: TenantCommand) => outcomeOf(tenant.definition.decide(tenant.state, command, turnAt()))
+    const problem = `conflict: the functions of a tenant have at most ${functionNodesMax} nodes: delete some, or make them smaller`
+    expect(decided(put('F2', true))).toBe(problem)
     expect(decided(put('F1', false, { name: 'Other' }))).toMatchObject({ name: 'Other' })
   })
 })

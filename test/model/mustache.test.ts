@@ -269,4 +269,25 @@ describe('ends', () => {
     const template = `${'{{#list}}'.repeat(8)}${body}${'{{/list}}'.repeat(8)}`
     expect(() => render(template, { list: list(64) })).toThrow(OutputTooLarge)
   })
+
+  const longName = Array.from({ length: 120 }, () => 'a').join('.')
+  test.each([
+    [
+      'names with dots in nested sections',
+      `${'{{#o}}'.repeat(9)}{{#list}}{{${longName}}}{{/list}}${'{{/o}}'.repeat(9)}`,
+    ],
+    ['the parts of a name', `{{#list}}{{o.${'o.'.repeat(100)}}}{{/list}}`],
+    ['the elements of a list', '{{#list}}{{empty}}{{/list}}'],
+  ])('when it looks at %s', (_, template) => {
+    const o: Record<string, JsonValue> = { x: 1 }
+    o.o = o
+    const data = { list: list(1_500), empty: list(60), o }
+    expect(() => render(template, data, 1_000_000)).toThrow(OutputTooLarge)
+  })
+
+  test('not when an ordinary mail shows a long list', () => {
+    const names = '{{#list}}{{x}} {{meta.site.name}} {{y}} {{device}}\n{{/list}}'
+    const rows = Array.from({ length: 1_000 }, () => ({ x: 1, y: 2 }))
+    expect(render(names, { list: rows, device: 'A', meta: { site: { name: 'B' } } }, 100_000)).toContain('1 B 2 A')
+  })
 })

@@ -60,13 +60,13 @@ describe('a property is named', () => {
     ['__proto__', -1],
   ])('%s', (name, index) => {
     const { rule, service } = listed({ '!': { var: name } })
-    expect(rule.placesIn(climate)).toEqual([index])
+    expect(rule.shaped(climate, 0).places).toEqual([index])
     expect(service.readers.findIndex((readers) => readers !== undefined)).toBe(index)
   })
 
   test('by id without a schema, and by name with none', () => {
     const { rule } = listed({ '==': [{ var: 'Temperature' }, { var: '0x2000' }] }, schema({}))
-    expect(rule.placesIn(climate)).toEqual([-1, 0])
+    expect(rule.shaped(climate, 0).places).toEqual([-1, 0])
     expect(judged({ '!': { var: '0x2000' } }, [0], undefined)[0]).toBe(true)
   })
 

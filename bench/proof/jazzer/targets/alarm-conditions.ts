@@ -36,7 +36,7 @@ export const fuzz: Target['fuzz'] = (bytes) =>
       const stored = { ...body, ...people, condition, forSeconds: 0, devices: null, groups: null, edit: 1 }
       const counts = { judged: 0, errors: 0 }
       const rule = new Rule('A', 1, stored, meantUnder(new ReadCondition(condition), schema), counts)
-      const shaped = rule.shaped(rule.placesIn(declared), 0)
+      const shaped = rule.shaped(declared, 0)
       for (const first of states.keys()) {
         const source = { at: (place: number) => states[(first + place) % states.length] ?? null }
         const holds = shaped.judge(source)
