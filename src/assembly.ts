@@ -256,6 +256,7 @@ export function assemble(options: AssemblyOptions): Assembly {
           failure.code === 'io' ? 'read only until the process is started anew' : 'read only until there is room again',
         ),
       recovered: () => log.info({}, 'the store takes writes again'),
+      sweepFailed: (error) => log.warn({ err: error }, 'unused shapes were not deleted; tried again in an hour'),
       stillFailing: (error) => log.error({ err: error }, 'the store could not be read again'),
     },
     reloaded: (isRewound) => {

@@ -11,7 +11,7 @@ import { type MemoryLimits, unlimitedMemory, withinMemory } from '#actors/device
 import { decideDeleteMetaKey, decidePatchMeta } from '#actors/device/meta'
 import { decidePost, decideReport } from '#actors/device/report'
 import { withRuns } from '#actors/device/runs'
-import { deviceFormat, deviceOf, readSnapshot, snapshotOf, writeSnapshot } from '#actors/device/snapshot'
+import { deviceFormat, deviceOf, readSnapshot, shapeIdsOf, snapshotOf, writeSnapshot } from '#actors/device/snapshot'
 import { absentDevice, type DeviceState } from '#actors/device/state'
 import { decideStatus, presence } from '#actors/device/status'
 import type { DeviceFunctions } from '#actors/device/turn-runs'
@@ -72,6 +72,7 @@ export function deviceActor({
     formats: { '': deviceFormat, [secretRecord]: secretFormat, [registrarRecord]: registrarFormat },
     wake: (address, records) => deviceOf(address.id, records.get(''), shapeById),
     snapshot: snapshotOf,
+    sharedIn: shapeIdsOf,
     writeSnapshot,
     readSnapshot: (address, reader) => readSnapshot(address.id, reader, shapeById),
     // What becomes of an update is kept by an actor of its own, though it names the device.

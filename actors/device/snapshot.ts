@@ -63,6 +63,12 @@ export function snapshotOf(state: DeviceState): DeviceSnapshot | undefined {
   return state.alarms.size > 0 ? [...fields, storedAlarms(state.alarms)] : fields
 }
 
+/** The ids of the shapes that a stored device names. */
+export function shapeIdsOf(stored: unknown): readonly string[] {
+  const [, , , , , , , , , , , services] = stored as DeviceSnapshot
+  return services.map(([id]) => id)
+}
+
 /** The same to the byte (a property test compares the two), without a list being made of anything. */
 export function writeSnapshot(state: DeviceState, writer: ValueWriter): boolean {
   if (!state.isThere) return false

@@ -34,6 +34,8 @@ export interface ActorDefinition<State, Command, Event> {
    * nothing is written, when there is nothing.
    */
   writeSnapshot?(state: State, writer: ValueWriter): boolean
+  /** The ids of the shared records that a snapshot names: they stay stored while it does. */
+  sharedIn?(snapshot: unknown): readonly string[]
   /**
    * The state from what `writeSnapshot` wrote, as `wake` makes it. Undefined for anything it would not have written: it is
    * unpacked then, and led to `wake`.

@@ -188,6 +188,13 @@ export class Registry<Event> {
     } satisfies StoredSnapshot)
   }
 
+  /** The ids of the shared records that the stored snapshot of an actor names. */
+  sharedIn(kind: string, snapshot: Uint8Array): readonly string[] {
+    const definition = this.definition(kind)
+    const { state } = this.#journal.unpack(formatOf(definition, ''), snapshot) as StoredSnapshot
+    return definition.sharedIn?.(state) ?? []
+  }
+
   pack(activation: Activation<Event>, name: string, value: unknown): Uint8Array {
     return this.#journal.pack(formatOf(activation.definition, name), value)
   }

@@ -53,7 +53,13 @@ const packerBytesKeptMax = 1024 * 1024
 /** Packs the entries that one commit appends to a stream, in chunks of at most `chunkEntriesMax` and about `chunkBytesMax`. */
 export class ChunkPacker implements EventPacker<Entry> {
   readonly #writer = new EntryWriter(packerBytesKeptMax, packerBytesAtFirst)
+  readonly #shapeNamed: (id: string) => void
   #chunks: PackedEntries[] = []
+
+  /** `shapeNamed`: called with the id of each shape that a chunk names. */
+  constructor(shapeNamed: (id: string) => void) {
+    this.#shapeNamed = shapeNamed
+  }
 
   clear(): void {
     this.#writer.clear()
@@ -116,7 +122,9 @@ export class ChunkPacker implements EventPacker<Entry> {
     const { shapes } = chunk
     const placeOf = (shape: Shape) => {
       const place = shapes.indexOf(shape)
-      return place >= 0 ? place : shapes.push(shape) - 1
+      if (place >= 0) return place
+      this.#shapeNamed(shape.id)
+      return shapes.push(shape) - 1
     }
     packEntry(entry, { placeOf, shapeAt: unreachable }, this.#writer)
     chunk.count++
@@ -229,6 +237,16 @@ export function hashNames(bytes: Uint8Array, tell: (hash: number) => void): void
     for (let left = reader.array(); left > 0; left--) tell(passEntry(reader))
     return true
   })
+}
+
+/** The ids of the shapes that a chunk names. */
+export function shapeIdsOf(bytes: Uint8Array): readonly string[] {
+  const body = bytes.subarray(headBytes)
+  let ids: readonly string[] | undefined
+  reader.whole(body, () => {
+    ids = readIds(reader)
+  })
+  return ids ?? (unpack(body) as [string[]])[0]
 }
 
 function readIds(reader: EntryReader): string[] {

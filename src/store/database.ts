@@ -8,6 +8,7 @@ import { everyKey, keySpace, keys } from '#store/keys'
 import { load } from '#store/loader'
 import { packRecord, unpackRecord } from '#store/record-codec'
 import { Retention, type RetentionLimits } from '#store/retention'
+import { sweepShapes } from '#store/shape-sweep'
 import type { StoreJournal } from '#store/store-journal'
 
 /** How often we look whether there is room again. */
@@ -29,6 +30,8 @@ export interface DatabaseOptions {
 }
 
 export interface DatabaseLog {
+  /** Shapes were not swept; the next sweep is in an hour. */
+  sweepFailed(error: unknown): void
   failed(failure: StorageFailure): void
   readOnly(failure: StorageFailure): void
   recovered(): void
@@ -36,6 +39,8 @@ export interface DatabaseLog {
 }
 
 export type DatabaseStatus = 'ok' | 'read_only' | 'closed'
+
+const shapeSweepEveryMs = 3_600_000
 
 /**
  * The life of the store: opened, read, written to; after a failed write read only, closed and reopened when there is
@@ -45,6 +50,7 @@ export type DatabaseStatus = 'ok' | 'read_only' | 'closed'
 export class Database {
   readonly #options: DatabaseOptions
   readonly #retention: Retention
+  #cancelSweep: (() => void) | undefined
   #system: System<Entry> | undefined
   #storage: Storage | undefined
   #cancelRetry: (() => void) | undefined
@@ -95,6 +101,7 @@ export class Database {
     const failure =
       error instanceof StorageFailure ? error : new StorageFailure('io', 'a commit failed', { cause: error })
     this.#status = 'read_only'
+    this.#cancelSweep?.()
     this.#told = new Map([...this.#options.journal.streams()].map((stream) => [stream.tenant, stream.last]))
     this.#retention.stop()
     this.#options.log.failed(failure)
@@ -105,6 +112,7 @@ export class Database {
   async close(): Promise<void> {
     this.#status = 'closed'
     this.#retention.stop()
+    this.#cancelSweep?.()
     this.#cancelRetry?.()
     await this.#reopening
     await this.#storage?.close()
@@ -136,6 +144,20 @@ export class Database {
     this.#status = 'ok'
     this.#retention.start()
     this.#requireSystem().serve()
+    this.#sweepShapesLater()
+  }
+
+  #sweepShapesLater(): void {
+    const { world, log } = this.#options
+    this.#cancelSweep = world.after(shapeSweepEveryMs, () => {
+      this.#sweepShapesLater()
+      this.sweepShapes().catch((error) => log.sweepFailed(error))
+    })
+  }
+
+  /** Deletes shapes that nothing names, if many are new. Resolves to how many that were. */
+  sweepShapes(newMin?: number): Promise<number> {
+    return sweepShapes(this.#options.journal, this.#requireSystem(), newMin)
   }
 
   async #recover(failure: StorageFailure): Promise<void> {

@@ -22,6 +22,10 @@ const idBytes = 12
 export class Shapes {
   readonly #get: (key: string) => Uint8Array | undefined
   readonly #known = new Map<string, Shape>()
+  /** Shapes made since the last sweep that were not in memory: an upper bound of those that were stored. */
+  newCount = 0
+  /** While a sweep runs: the ids of shapes that were stored, or named by an entry, since it began. */
+  named: Set<string> | undefined
   #properties = 0
   /** The one asked for last, mostly the one asked for next: devices of a kind come in rows. */
   #last: Shape | undefined
@@ -33,7 +37,9 @@ export class Shapes {
   readonly intern = (serviceIdentifier: string, properties: readonly ShapeProperty[]): Shape => {
     const content = JSON.stringify(contentOf(serviceIdentifier, properties))
     const id = createHash('sha256').update(content).digest().subarray(0, idBytes).toString('base64url')
-    return this.#keep(this.#known.get(id) ?? shapeOf(id, serviceIdentifier, properties))
+    const known = this.#known.get(id)
+    if (!known) this.newCount++
+    return this.#keep(known ?? shapeOf(id, serviceIdentifier, properties))
   }
 
   /** @throws StorageFailure `damaged` when no such shape is stored. */

@@ -138,6 +138,7 @@ export class StoreJournal implements Journal<Entry>, StreamReader<Entry> {
   }
 
   shared({ id, value }: SharedRecord): { readonly key: string; readonly value: Uint8Array } {
+    this.shapes.named?.add(id)
     return { key: keys.shape(id), value: packRecord(shapeFormat, value) }
   }
 
@@ -146,7 +147,7 @@ export class StoreJournal implements Journal<Entry>, StreamReader<Entry> {
   }
 
   packer(): ChunkPacker {
-    return this.#packers.pop() ?? new ChunkPacker()
+    return this.#packers.pop() ?? new ChunkPacker((id) => this.shapes.named?.add(id))
   }
 
   async write(commit: SealedCommit<Entry>): Promise<readonly number[]> {

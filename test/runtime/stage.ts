@@ -112,6 +112,7 @@ export class Stage {
         failed: (failure) => this.log.push(`failed ${failure.code}`),
         readOnly: (failure) => this.log.push(`read only ${failure.code}`),
         recovered: () => this.log.push('recovered'),
+        sweepFailed: (error) => this.log.push(`sweep failed ${error instanceof Error ? error.message : error}`),
         stillFailing: (error) => this.log.push(`still failing ${error instanceof Error ? error.message : error}`),
       },
       reloaded: (isRewound) => {

@@ -14,6 +14,9 @@ export function changeSomething(server: SimulatedServer, random: SeededRandom, w
       return server.call('deleteDevice', { parameters })
     },
     () => server.call('listServices', { query: { depth: 2 } }),
+    async () => {
+      if ((await server.assembly.database.sweepShapes(0)) > 0) witness.count('shapes deleted')
+    },
     () => server.call('readMeta', { parameters, query: {} }),
   ]
   calls[random.below(calls.length)]?.().catch(() => {})

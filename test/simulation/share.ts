@@ -16,6 +16,7 @@ const tried: readonly string[] = [
   'renewed',
   'shown what was used',
   'refused what was replaced',
+  'shapes deleted',
   'refused what is over',
   'closed 4401',
   'told to read anew',

@@ -48,10 +48,10 @@ export class SimulatedSessions {
 
   act(): void {
     const tried = this.#random.next()
-    if (tried < 0.4) this.#showOver()
+    if (tried < 0.3) this.#showOver()
+    else if (tried < 0.4) this.#showReplaced()
     else if (tried < 0.55) this.#signOut()
-    else if (tried < 0.8) this.#renew()
-    else if (tried < 0.85) this.#showReplaced()
+    else if (tried < 0.85) this.#renew()
     else this.#showSpent()
   }
 

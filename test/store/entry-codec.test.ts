@@ -333,7 +333,7 @@ test.each([
   ['large entries', 10, 60_000, 5],
 ])('%s are in several chunks', (_, count, characters, inOne) => {
   const entry: Entry = { kind: 'meta_deleted', device: 'A', at: 1, key: 'x'.repeat(characters) }
-  const packer = new ChunkPacker()
+  const packer = new ChunkPacker(() => {})
   packer.add(Array.from({ length: count }, () => entry))
   const chunks = [...packer.chunks(1, 0, 1, (_, length) => Buffer.allocUnsafe(length))]
   expect(
