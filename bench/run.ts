@@ -64,7 +64,7 @@ const usage = `Usage: npm run bench -- [options] [name …]      (every question
   --quick      one short round, to try a bench itself; its figures mean nothing and are not written down
   --help       this page
 
-Reports are written to bench/results/<name>.md and .json. Exit code 1 when a target was not held or something
+Reports are written to bench/results/<name>.md. Exit code 1 when a target was not held or something
 could not be measured; what was measured is reported all the same.`
 
 /** The first line of a question's file. */
@@ -150,7 +150,6 @@ function keep(made: Report, markdown: string, beside: Readonly<Record<string, st
   const folder = join(projectRoot, 'bench/results')
   mkdirSync(folder, { recursive: true })
   writeFileSync(join(folder, `${made.name}.md`), markdown)
-  writeFileSync(join(folder, `${made.name}.json`), `${JSON.stringify(made, undefined, 1)}\n`)
   for (const [file, text] of Object.entries(beside)) writeFileSync(join(folder, file), text)
 }
 

@@ -41,7 +41,6 @@ export const diskProof: Proof = {
             `${figures.killed} were killed and started again`,
         `${figures.acknowledged} writes acknowledged, and found behind each of them`,
       ],
-      figures,
       problems,
     }
   },

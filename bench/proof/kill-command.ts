@@ -70,7 +70,6 @@ function outcomeOf(seed: number, report: KillProofReport): Outcome {
         `${all.landed} were done whole and ${all.vanished} not at all, ${all.repeated} were said again under their key`,
       ...(idleKinds.length > 0 ? [`without an acknowledged write: ${idleKinds.join(', ')}`] : []),
     ],
-    figures: { rounds, idleRounds, longestStartMs, resumed, fromStart, clerks, idleKinds },
     problems,
   }
 }

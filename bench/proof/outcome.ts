@@ -5,8 +5,6 @@ export interface Outcome {
   readonly seconds: number
   /** For people: what was tried, and what was found. */
   readonly said: readonly string[]
-  /** The same for programs. */
-  readonly figures: Readonly<Record<string, unknown>>
   /** Each a promise that was broken, in words; none: all were kept. */
   readonly problems: readonly string[]
 }

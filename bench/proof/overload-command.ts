@@ -54,8 +54,7 @@ export const overloadProof: Proof = {
   },
 }
 
-function outcomeOf(seed: number, { seconds, problems, ...figures }: OverloadProofReport): Outcome {
-  const { maximum, rated } = figures
+function outcomeOf(seed: number, { seconds, problems, maximum, rated, cases }: OverloadProofReport): Outcome {
   const measured = maximum === undefined ? '' : `, a tenth of ${maximum}`
   return {
     seed,
@@ -63,11 +62,10 @@ function outcomeOf(seed: number, { seconds, problems, ...figures }: OverloadProo
     said: [
       `rated for ${rated} frames/s${measured}`,
       memoryMeant,
-      ...Object.entries(figures.cases).map(([name, report]) => {
+      ...Object.entries(cases).map(([name, report]) => {
         return `${name}, ${overloadCases[name]?.about}: ${caseText(report)}`
       }),
     ],
-    figures,
     problems,
   }
 }

@@ -51,7 +51,6 @@ export const powerProof: Proof = {
           `${figures.statesWithFrames} with reports over links, ${figures.framesLookedFor} of those in all: ` +
           (problems.length === 0 ? 'all opened, and held all of it' : 'not all opened, or held all of it'),
       ],
-      figures,
       problems,
     }
   },

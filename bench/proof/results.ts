@@ -4,15 +4,10 @@ import type { Machine } from '#bench/harness/machine'
 import { projectRoot } from '#bench/project-root'
 import type { Outcome, Proof } from '#bench/proof/outcome'
 
-/** A proof as it is written down: the latest of its name. */
-interface Kept extends Outcome {
-  readonly about: string
-  readonly machine: Machine
-  /** What it was asked for beside what it does by itself. */
-  readonly options?: readonly string[]
-}
+const head = '# proof\n\nWhat was tried to break the promises of the server, and what came of it.\n'
+const sectionStart = /^(?=## )/m
 
-/** Puts what came of one proof beside what came of the others, for people and for programs. */
+/** Replaces the section of one proof in `proof.md`, and keeps the sections of the others. */
 export function keepOutcome(
   name: string,
   { about }: Proof,
@@ -22,22 +17,27 @@ export function keepOutcome(
   folder = join(projectRoot, 'bench/results'),
 ): void {
   mkdirSync(folder, { recursive: true })
-  const file = join(folder, 'proof.json')
-  const before = existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as Record<string, Kept>) : {}
-  const kept = { ...before, [name]: { about, ...outcome, machine, options } }
-  writeFileSync(file, `${JSON.stringify(kept, null, 2)}\n`)
-  writeFileSync(join(folder, 'proof.md'), markdownOf(kept))
+  const file = join(folder, 'proof.md')
+  const [, ...sections] = existsSync(file) ? readFileSync(file, 'utf8').split(sectionStart) : []
+  const section = sectionOf(name, about, outcome, machine, options)
+  const place = sections.findIndex((kept) => kept.startsWith(`## ${name}\n`))
+  if (place < 0) sections.push(section)
+  else sections[place] = section
+  writeFileSync(file, `${[head, ...sections.map((kept) => `${kept.trimEnd()}\n`)].join('\n')}`)
 }
 
-function markdownOf(kept: Readonly<Record<string, Kept>>): string {
-  const lines = ['# proof', '', 'What was tried to break the promises of the server, and what came of it.']
-  for (const [name, { about, machine, seed, seconds, said, problems, options = [] }] of Object.entries(kept)) {
-    lines.push('', `## ${name}`, '', `${about}: **${problems.length === 0 ? 'held' : 'broken'}**.`, '')
-    lines.push(...said.map((line) => `- ${line}`), ...problems.map((line) => `- WRONG: ${line.split('\n')[0]}`))
-    const asked = options.length > 0 ? `, asked for \`${options.join(' ')}\`` : ''
-    lines.push('', `${seconds.toFixed(0)} s, seed ${seed}${asked}. ${machineText(machine)}`)
-  }
-  return `${lines.join('\n')}\n`
+function sectionOf(
+  name: string,
+  about: string,
+  { seed, seconds, said, problems }: Outcome,
+  machine: Machine,
+  options: readonly string[],
+): string {
+  const lines = [`## ${name}`, '', `${about}: **${problems.length === 0 ? 'held' : 'broken'}**.`, '']
+  lines.push(...said.map((line) => `- ${line}`), ...problems.map((line) => `- WRONG: ${line.split('\n')[0]}`))
+  const optionsText = options.length > 0 ? `, asked for \`${options.join(' ')}\`` : ''
+  lines.push('', `${seconds.toFixed(0)} s, seed ${seed}${optionsText}. ${machineText(machine)}`)
+  return lines.join('\n')
 }
 
 function machineText({ processors, memoryGib, system, node, commit, at }: Machine): string {

@@ -58,7 +58,6 @@ function outcomeOf({ seed, minutes, devices }: SoakOptions, report: SoakReport):
         `${heard.doubled} doubled, ${heard.disordered} out of order, ${heard.wrong} wrong`,
       ...Object.entries(growth).map(([name, grown]) => lineOf(name as GaugeName, grown)),
     ],
-    figures: { minutes, changesAcknowledged, changesPerSecond, growth, heard, walks, clerks },
     problems,
   }
 }

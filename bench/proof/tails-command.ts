@@ -39,7 +39,6 @@ export const tailsProof: Proof = {
         `${figures.repaired} repaired: opened again, and nobody resumes over what is lost`,
         `${figures.beside} faults beside the database: of identity.key, of images, and of all of the database`,
       ],
-      figures,
       problems,
     }
   },

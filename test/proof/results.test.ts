@@ -11,7 +11,6 @@ const outcome = (problems: readonly string[]): Outcome => ({
   seed: 7,
   seconds: 12.3,
   said: ['400 were tried'],
-  figures: { tried: 400 },
   problems,
 })
 const machine: Machine = {
@@ -36,8 +35,8 @@ test('what came of each proof is kept beside that of the others, the latest of e
     keepOutcome('one', proof('the first'), outcome([]), machine, ['--rounds', '25'], folder)
     expect(text()).not.toContain('broken')
     expect(text()).toContain('12 s, seed 7, asked for `--rounds 25`. 2 × A')
-    const kept = JSON.parse(readFileSync(join(folder, 'proof.json'), 'utf8'))
-    expect(kept).toMatchObject({ one: { figures: { tried: 400 }, machine }, two: { seed: 7, problems: [] } })
+    expect(text().match(/^## .*/gm)).toEqual(['## one', '## two'])
+    expect(text()).toMatch(/^# proof\n\nWhat was .*\n\n## one\n/)
   } finally {
     rmSync(folder, { recursive: true })
   }
