@@ -231,6 +231,12 @@ export class SimulatedDashboard implements Peer {
     } else this.#accuse('is refused, and its session holds')
   }
 
+  /** Its token was replaced by a refresh whose answer was lost; its socket is open. */
+  #signInAgain(): void {
+    this.#session = undefined
+    this.#socket?.cut()
+  }
+
   #mustBeForNow(code: string): void {
     if (code !== 'storage' && code !== 'overloaded') this.#accuse(`is refused as ${code}`)
   }
@@ -303,7 +309,9 @@ export class SimulatedDashboard implements Peer {
   /** False when it may come later; who may not read may have lost his session. */
   #isForbidden(session: Session, refused: string): boolean {
     if (refused === 'unauthorized') {
-      if (!session.mayBeRefused(this.#server.now())) this.#accuse('may not read, and its session holds')
+      const now = this.#server.now()
+      if (!session.mayBeRefused(now)) this.#accuse('may not read, and its session holds')
+      if (!session.mayBeOver(now)) this.#signInAgain()
     } else if (refused !== 'forbidden') this.#mustBeForNow(refused)
     return refused === 'forbidden'
   }
