@@ -14,7 +14,7 @@ export const postLink = defineRoute({
   body: { schema: LinkBody },
   answers: {
     204: { description: 'Stored' },
-    ...refused(400, 401, 403),
+    ...refused(400, 401, 403, 429),
     409: { description: 'It would take more memory than a device or tenant may', schema: ErrorBody },
   },
   example: {

@@ -4,8 +4,8 @@ import type { PropertyType, PropertyValue } from '#model/property-type'
 /** How the messages of a link look on the wire. A link knows the messages, and nothing of their bytes. Contract 7. */
 export interface LinkCodec {
   /**
-   * Reads one frame. Its bytes may be changed after the call: nothing of the result lies in them. Numbers are numbers
-   * where that is exact, else bigint; binary values are bytes.
+   * Reads one frame. Its bytes may change after the call: the result shares no memory with them. Integers that no number
+   * holds exactly are bigint; binary values are bytes.
    * @throws Problem `bad_request` for anything that is no frame of this codec, or that costs more than a frame may
    */
   decode(data: Uint8Array, isBinary: boolean): DeviceFrame
@@ -21,7 +21,7 @@ export interface ServerFrame {
   readonly [field: string]: unknown
 }
 
-/** A value that a property is asked to take; its type says how the codec writes it. */
+/** A value to be written to a property; its type decides how the codec encodes it. */
 export interface WrittenValue {
   readonly propId: number
   readonly type: PropertyType

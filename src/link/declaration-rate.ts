@@ -32,7 +32,7 @@ export class DeclarationRate {
   }
 }
 
-/** What a device is told whose declaration was refused. */
+/** The text of the refusal. */
 export function tooManyShapes(device: string): string {
   return `${device} declared more than ${newShapesMax} services that it did not have; it may declare one more each minute`
 }

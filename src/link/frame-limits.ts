@@ -30,7 +30,7 @@ export function notFrame(why: string): Problem {
 }
 
 /**
- * What a frame has cost so far, counted while it is read. Each throws where that is more than a frame may.
+ * Counts the cost of a frame while it is read. Each method throws when the frame is over a limit.
  * @throws Problem `bad_request`
  */
 export class FrameCost {

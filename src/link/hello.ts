@@ -44,7 +44,7 @@ export class Hellos {
   }
 
   /**
-   * A service a step: the largest HELLO takes too long to be read in one go. `bytes`: what it weighs while it waits.
+   * A service a step: the largest HELLO takes too long to be read in one go. `bytes`: its weight while it waits.
    */
   *take(link: Link, hello: HelloHead, bytes: number): Generator<undefined, void> {
     const about = { deviceIdentifier: hello.deviceIdentifier }
@@ -74,7 +74,7 @@ export class Hellos {
     return notAllowed === undefined
   }
 
-  /** `before`: what was declared in front of it. */
+  /** `before`: the services in front of it. */
   #declared(service: unknown, before: readonly DeclaredService[]): DeclaredService | Problem {
     const path = `services.${before.length}`
     const read = readService(service, path)

@@ -18,7 +18,7 @@ export function readMsgpack(data: Uint8Array): unknown {
   return value
 }
 
-/** Stands for a value of the types that msgpack leaves to others, also of a time. */
+/** In the place of an extension of msgpack; times are extensions too. */
 export const extension = Symbol('an extension')
 
 /** Reading is synchronous, one frame at a time. */

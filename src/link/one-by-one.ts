@@ -3,8 +3,8 @@ import { messageOf } from '#link/frame-fault'
 import { Problem } from '#model/problem'
 
 /**
- * Reads what a message holds of each property, as the schema of the message does it, up to the first fault. `path`: where
- * the list lies in the message.
+ * Reads what a message holds of each property, as the schema of the message does it, up to the first fault. `path`: of the
+ * list in the message.
  */
 export function readOneByOne<Item extends { readonly propId: number }>(
   schema: z.ZodType<Item>,

@@ -17,7 +17,7 @@ const codecs = [
   ['msgpack', msgpack, (frame: unknown) => packr.pack(frame)],
 ] as const
 
-/** What a schema and those inside it name. */
+/** The fields of a schema and of the schemas inside it. */
 function fieldsOf(schema: unknown): string[] {
   if (typeof schema !== 'object' || schema === null) return []
   const { properties = {}, ...rest } = schema as { properties?: object }
