@@ -1,10 +1,10 @@
 import { isDeepStrictEqual } from 'node:util'
 import { Packr } from 'msgpackr'
-import { expectThat, type Target } from '#bench/proof/jazzer/target'
 import { extension, readMsgpack } from '#link/msgpack-values'
 import { Problem } from '#model/problem'
+import { expectThat, type Target } from '#test/attacks/fuzz/target'
 
-export const about = 'MessagePack alone, as a link reads it'
+/** MessagePack alone, as a link reads it. */
 
 const packr = new Packr({ useRecords: false, variableMapSize: true })
 const minusZero = Uint8Array.of(0xcb, 0x80, 0, 0, 0, 0, 0, 0, 0)
