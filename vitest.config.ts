@@ -27,7 +27,6 @@ const ofParts = [
 
 /** What takes longest, in this order, so that none of it is begun when the others are done. */
 const longest = [
-  'test/bench/run',
   'test/blackbox/mail',
   'test/simulation/seeds-1',
   'test/blackbox/updates-killed',
@@ -36,7 +35,6 @@ const longest = [
   'test/dashboard/fleet',
   'test/dashboard/sign-in',
   'test/cli/running',
-  'test/proof/account-kinds',
   'test/client/state',
   'test/dashboard/firmware',
   'test/cli/stopped',

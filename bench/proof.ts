@@ -1,7 +1,6 @@
 import { thisMachine } from '#bench/harness/machine'
 import { diskProof } from '#bench/proof/disk-command'
 import { fuzzCommand } from '#bench/proof/fuzz-command'
-import { jazzerCommand } from '#bench/proof/jazzer-command'
 import { killProof } from '#bench/proof/kill-command'
 import { mutantsCommand } from '#bench/proof/mutants-command'
 import type { Outcome, Proof } from '#bench/proof/outcome'
@@ -35,7 +34,6 @@ interface Search {
 const searches: Readonly<Record<string, Search>> = {
   seeds: { about: 'lives of the simulated server, one after the other, without end', run: seedsCommand },
   fuzz: { about: 'spoilt frames, requests, proofs and texts, for ten minutes', run: fuzzCommand },
-  jazzer: { about: 'bytes that are led by the code they reach, where Jazzer.js is installed', run: jazzerCommand },
   mutants: { about: 'mistakes planted in copies of the server, until the simulation finds each', run: mutantsCommand },
 }
 

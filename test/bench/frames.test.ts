@@ -1,12 +1,7 @@
-import { once } from 'node:events'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type WebSocket, WebSocketServer } from 'ws'
+import { describe, expect, test } from 'vitest'
 import { FrameCounter } from '#bench/load/frame-counter'
-import { clientFrame, FrameReader, opcodes } from '#bench/load/frames'
-import { RawSocket } from '#bench/load/raw-socket'
+import { FrameReader, opcodes } from '#bench/load/frames'
 
 /** A frame as a server sends it: unmasked. RFC 6455 §5.2. */
 function serverFrame(payload: Buffer, opcode: number): Buffer {
@@ -109,80 +104,4 @@ test('text frames are counted however they are cut, and pings noticed', () => {
       },
     ),
   )
-})
-
-describe('between a socket of ours and another implementation', () => {
-  let server: WebSocketServer
-  let client: RawSocket
-  let peer: WebSocket
-  const heard: { readonly payload: Buffer; readonly opcode: number }[] = []
-
-  beforeAll(async () => {
-    server = new WebSocketServer({
-      host: '127.0.0.1',
-      port: 0,
-      handleProtocols: (protocols) => [...protocols][0] ?? false,
-    })
-    await once(server, 'listening')
-    const reader = new FrameReader((bytes, start, end, opcode) => {
-      heard.push({ payload: Buffer.from(bytes.subarray(start, end)), opcode })
-    })
-    const connected = once(server, 'connection')
-    client = await RawSocket.open({
-      port: (server.address() as AddressInfo).port,
-      path: '/any',
-      protocol: 'some.v1',
-      received: (bytes) => reader.push(bytes),
-    })
-    peer = (await connected)[0] as WebSocket
-  })
-
-  afterAll(() => {
-    client.close()
-    server.close()
-  })
-
-  test('the protocol is the one asked for', () => {
-    expect(peer.protocol).toBe('some.v1')
-  })
-
-  test.each([0, 1, 125, 126, 127, 65_535])('%d bytes arrive there', async (length) => {
-    const payload = payloadOf(length, 7)
-    const arrived = once(peer, 'message')
-    client.write(clientFrame(payload))
-    expect(await arrived).toEqual([payload, true])
-  })
-
-  test('text arrives as text, a pong as a pong', async () => {
-    const arrived = once(peer, 'message')
-    client.write(clientFrame(Buffer.from('{"ä":1}'), opcodes.text))
-    expect(await arrived).toEqual([Buffer.from('{"ä":1}'), false])
-    const ponged = once(peer, 'pong')
-    client.pong(Buffer.from('alive'))
-    expect(await ponged).toEqual([Buffer.from('alive')])
-  })
-
-  test.each([0, 1, 125, 126, 127, 65_535, 65_536, 500_000])('%d bytes arrive here', async (length) => {
-    heard.length = 0
-    peer.send(payloadOf(length, 9))
-    peer.ping('end')
-    while (heard.length < 2) await new Promise((resolve) => setTimeout(resolve, 1))
-    expect(heard).toEqual([
-      { payload: payloadOf(length, 9), opcode: opcodes.binary },
-      { payload: Buffer.from('end'), opcode: opcodes.ping },
-    ])
-  })
-
-  test('longer than a frame of ours can be is refused', () => {
-    expect(() => clientFrame(Buffer.alloc(65_536))).toThrow(RangeError)
-  })
-
-  test('who is not let in is told why', async () => {
-    const refusing = createServer().listen(0, '127.0.0.1')
-    refusing.on('upgrade', (_, socket) => socket.end('HTTP/1.1 403 Forbidden\r\n\r\nnot you'))
-    await once(refusing, 'listening')
-    const { port } = refusing.address() as AddressInfo
-    await expect(RawSocket.open({ port, path: '/closed', received: () => {} })).rejects.toThrow(/closed: HTTP\/1.1 403/)
-    refusing.close()
-  })
 })

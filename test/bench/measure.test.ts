@@ -56,18 +56,6 @@ test('a case that takes long is measured in its rounds only', async () => {
   expect(results.map(({ variants }) => variants[0]?.rounds.length)).toEqual([2, 4])
 })
 
-test('one variant after the other, never two at once', async () => {
-  let running = 0
-  const { question: asking } = question([{ name: 'a', variants: ['x', 'y'] }], async () => {
-    running++
-    await new Promise((resolve) => setTimeout(resolve, 2))
-    expect(running).toBe(1)
-    running--
-    return { speed: 1 }
-  })
-  await measure(asking, options(2))
-})
-
 test('figures are spread over the rounds, ratios are paired with the baseline of the same round', async () => {
   const { question: asking } = question(
     [{ name: 'a', variants: ['bare', 'ours'], baseline: 'bare' }],
@@ -88,74 +76,6 @@ test('figures are spread over the rounds, ratios are paired with the baseline of
     isLoadFull: false,
   })
   expect(bare?.ratios).toEqual({})
-})
-
-test('a figure that a variant does not have is left out, of it and of the ratios to it', async () => {
-  const { question: asking } = question([{ name: 'a', variants: ['bare', 'ours'], baseline: 'bare' }], (key) =>
-    key === 'a/bare' ? { size: 3 } : { speed: 5 },
-  )
-  const { results } = await measure(asking, options(2))
-  expect(results[0]?.variants.map(({ figures, ratios }) => [Object.keys(figures), ratios])).toEqual([
-    [['size'], {}],
-    [['speed'], {}],
-  ])
-})
-
-describe('what was measured before', () => {
-  test('is that of the same round, else the median of the others', async () => {
-    const seen: (number | undefined)[] = []
-    const { question: asking } = question(
-      [
-        { name: 'a', variants: ['x'], roundsMax: 3 },
-        { name: 'b', variants: ['y'] },
-      ],
-      (key, { number, earlier }) => {
-        if (key === 'b/y') seen.push(earlier('a', 'x', 'speed'))
-        return { speed: [10, 30, 20][number] ?? 0 }
-      },
-    )
-    await measure(asking, options(5))
-    expect(seen).toEqual([10, 30, 20, 20, 20])
-  })
-
-  test.each([
-    ['before the first time', 'a', 'y', 'speed'],
-    ['of a case that there is not', 'b', 'x', 'speed'],
-    ['of a figure that there is not', 'a', 'w', 'size'],
-  ])('is not to be had %s: what rests on it fails', async (_, caseName, variant, figure) => {
-    const { question: asking } = question([{ name: 'a', variants: ['w', 'x', 'y'] }], (key, { earlier }) =>
-      key === 'a/x' ? { speed: earlier(caseName, variant, figure) } : { speed: 1 },
-    )
-    const { failures } = await measure(asking, options(1))
-    expect(failures.map(({ what }) => what)).toEqual(['round 1  a / x'])
-    expect(failures[0]?.error).toContain(`it rests on ${caseName} / ${variant}, which was not measured`)
-  })
-})
-
-describe('what was set up is taken down', () => {
-  test.each([
-    ['after the last round', undefined],
-    ['after a failure', new Error('the server ended')],
-  ])('%s', async (_, failure) => {
-    const steps: string[] = []
-    const { question: asking } = question([{ name: 'a', variants: ['x'] }], (_, { number }) => {
-      steps.push(`round ${number}`)
-      if (failure && number === 1) throw failure
-      return { speed: 1 }
-    })
-    const withSetUp: Question = {
-      ...asking,
-      async setUp(isQuick) {
-        steps.push(`set up, ${isQuick ? 'quick' : 'whole'}`)
-        return async () => {
-          steps.push('taken down')
-        }
-      },
-    }
-    const { failures } = await measure(withSetUp, options(2, { isQuick: true }))
-    expect(failures).toHaveLength(failure ? 1 : 0)
-    expect(steps).toEqual(['set up, quick', 'round 0', 'round 1', 'taken down'])
-  })
 })
 
 describe('what fails costs nothing but itself', () => {
@@ -185,42 +105,6 @@ describe('what fails costs nothing but itself', () => {
     expect(bare?.figures.speed).toEqual({ median: 10, min: 10, max: 10 })
     expect(results[1]?.variants[0]?.rounds).toHaveLength(4)
   })
-
-  test('a variant that always fails has no figures, and nothing to compare it with', async () => {
-    const lines: string[] = []
-    const { question: asking } = question(both, (key) => {
-      if (key === 'a/bare') throw wrong
-      return { speed: 5 }
-    })
-    const { results, failures } = await measure(asking, options(2, { print: (line) => lines.push(line) }))
-    expect(failures.map(({ what }) => what)).toEqual(['round 1  a / bare', 'round 2  a / bare'])
-    expect(results[0]?.variants.map(({ figures, ratios }) => [Object.keys(figures), ratios])).toEqual([
-      [[], {}],
-      [['speed'], {}],
-    ])
-    expect(lines.filter((line) => line.startsWith('round 1  a / bare failed: Error: the server ended'))).toHaveLength(1)
-  })
-
-  test('nothing is measured where nothing could be set up', async () => {
-    const { question: asking, asked } = question(both)
-    const setUp = async () => {
-      throw wrong
-    }
-    const { results, failures } = await measure({ ...asking, setUp }, options(2))
-    expect(asked).toEqual([])
-    expect(failures).toEqual([{ what: 'setting up', error: wrong.stack }])
-    expect(results.map(({ variants }) => variants.map(({ rounds }) => rounds))).toEqual([[[], []], [[]]])
-  })
-
-  test('what was measured stays when it can not be taken down', async () => {
-    const { question: asking } = question(both)
-    const setUp = async () => async () => {
-      throw wrong
-    }
-    const { results, failures } = await measure({ ...asking, setUp }, options(1))
-    expect(failures).toEqual([{ what: 'taking down', error: wrong.stack }])
-    expect(results[0]?.variants[1]?.figures.speed?.median).toBe(1)
-  })
 })
 
 test.each([
@@ -233,13 +117,6 @@ test.each([
   const figures = { loadCpu: { title: 'load CPU, %', digits: 0 } }
   const { results } = await measure({ ...asking, figures }, options(3))
   expect(results[0]?.variants[0]?.isLoadFull).toBe(isLoadFull)
-})
-
-test('each measurement is printed, with the titles of its figures', async () => {
-  const lines: string[] = []
-  const { question: asking } = question([{ name: 'a', variants: ['x'] }], () => ({ speed: 12.7, size: 3 }))
-  await measure(asking, options(1, { print: (line) => lines.push(line) }))
-  expect(lines).toEqual(['round 1  a / x  speed 13 · size 3'])
 })
 
 describe('a load that did not get to reading', () => {
@@ -259,14 +136,5 @@ describe('a load that did not get to reading', () => {
     expect(repeats).toEqual(['round 1  a / x', 'round 1  a / x'])
     expect(lines[0]).toBe(`round 1  a / x is measured again: ${ReadTooSlowly.text}`)
     expect(results[0]?.variants[0]?.figures.speed?.median).toBe(3)
-  })
-
-  test('fails when it never does', async () => {
-    const { question: asking, asked } = question([{ name: 'a', variants: ['x'] }], () => {
-      throw disturbed
-    })
-    const { failures } = await measure(asking, options(1))
-    expect(asked).toHaveLength(3)
-    expect(failures.map(({ what }) => what)).toEqual(['round 1  a / x'])
   })
 })

@@ -20,7 +20,7 @@ const documents = [
 /** How many blocks a document may leave out, each with its reason beside it. */
 const notRunIn: Readonly<Record<string, number>> = {
   'README.md': 1,
-  'docs/development.md': 8,
+  'docs/development.md': 7,
   'docs/operator-guide.md': 2,
   'ops/README.md': 1,
 }

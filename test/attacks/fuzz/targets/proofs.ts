@@ -1,12 +1,12 @@
-import { bytesFor, keyFor, signedText } from '#bench/proof/jazzer/signed-text'
-import { expectThat, refusing, seedsOf, type Target } from '#bench/proof/jazzer/target'
 import { Nonces } from '#iam/nonces'
 import { type ProofRequest, Proofs } from '#iam/proof'
 import { ProofKeys } from '#iam/proof-keys'
 import { Replays } from '#iam/replays'
 import { tokenHash } from '#iam/token-hash'
+import { bytesFor, keyFor, signedText } from '#test/attacks/fuzz/signed-text'
+import { expectThat, refusing, seedsOf, type Target } from '#test/attacks/fuzz/target'
 
-export const about = 'DPoP proofs, also with a good signature'
+/** DPoP proofs, also with a good signature. */
 
 const nowMs = 1_790_000_000_000
 const now = () => nowMs

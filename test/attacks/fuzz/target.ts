@@ -1,21 +1,17 @@
 import { Problem } from '#model/problem'
 
-/** What became of some bytes: they came through all that reads them, or were refused as is promised. */
+/** The bytes passed every reader, or one refused them with a documented error. */
 export type Verdict = 'taken' | 'refused'
 
-/** A reader of what comes from outside, as bytes are tried on it. */
+/** A reader of bytes from outside. */
 export interface Target {
-  /** One line. */
-  readonly about: string
-  /** What is taken, to begin with. */
+  /** Bytes that it takes; the fuzzer mutates them. */
   readonly seeds: readonly Uint8Array[]
-  /** What it understands beside the words of these. */
-  readonly words?: readonly string[]
-  /** As the server does it. Looks at nothing but its bytes. @throws what nobody promised: a finding */
+  /** Reads the bytes as the server does, and keeps no state. @throws Error for a finding */
   fuzz(bytes: Uint8Array): Verdict
 }
 
-/** What a task takes, or refuses with a Problem of one of these codes, if any are named. @throws anything else that it throws */
+/** Answers `refused` for a Problem with one of these codes (any code if none is given). @throws every other error */
 export function refusing(task: () => void, ...codes: readonly Problem['code'][]): Verdict {
   try {
     task()

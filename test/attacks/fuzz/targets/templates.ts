@@ -1,4 +1,3 @@
-import { expectThat, refusing, seedsOf, type Target } from '#bench/proof/jazzer/target'
 import type { JsonObject } from '#model/json-value'
 import { rendered, renderedBytesMax, subjectCharactersMax } from '#model/mail-words'
 import { OutputTooLarge } from '#model/mustache'
@@ -6,8 +5,9 @@ import { TemplateBody } from '#model/template'
 import { utf8BytesOf } from '#model/utf8'
 import { dataOf } from '#notifications/mail-data'
 import { validate } from '#server/validation'
+import { expectThat, refusing, seedsOf, type Target } from '#test/attacks/fuzz/target'
 
-export const about = 'templates of mails: subject, text and HTML, with a zero between them'
+/** Templates of mails: subject, text and HTML, with a zero between them. */
 
 const evil = '</p><script a=\'1\' b="2">&`\r\nBcc: x@y\0\u2028{{{value}}}'
 const cause = { on: 'alarm', alarm: evil } as const
@@ -27,8 +27,6 @@ export const seeds = seedsOf(
   '{{function}}\0{{#meta.list}}\n - {{.}}{{/meta.list}}{{^no}}none{{/no}}{{! x }}\0<p title="{{previous}}">{{meta.site.name}}</p>',
   '{{on}} {{alarm}}\0{{#meta}}{{#site}}{{floor}} {{value}}{{/site}}{{/meta}}{{meta.list.length}}',
 )
-
-export const words = ['{{#value}}', '{{/value}}', '{{^', '{{!', '{{', '}}', '\r\n', 'constructor', '__proto__']
 
 export const fuzz: Target['fuzz'] = (bytes) =>
   refusing(() => {

@@ -1,12 +1,11 @@
-import { expectThat, refusing, seedsOf, type Target } from '#bench/proof/jazzer/target'
-import { conditionOperators } from '#model/condition'
 import { FunctionBody } from '#model/function'
 import { FunctionGraph } from '#rules/function-graph'
 import type { Happened, Happening } from '#rules/function-list'
 import { parseJson } from '#server/json-body'
 import { validate } from '#server/validation'
+import { expectThat, refusing, seedsOf, type Target } from '#test/attacks/fuzz/target'
 
-export const about = 'JsonLogic in the graph of a function'
+/** JsonLogic in the graph of a function. */
 
 export const seeds = seedsOf(
   { '>': [{ var: 'value' }, 30] },
@@ -18,8 +17,6 @@ export const seeds = seedsOf(
 
 const values: readonly Happened[] = [31, 'abc', '7', null, true, [1, 'a'], { error: 'broken' }]
 const meta = { n: 3, site: { floor: 'x' }, 'site.floor': 0 }
-
-export const words = [...conditionOperators.keys()].map((operator) => JSON.stringify(operator))
 
 export const fuzz: Target['fuzz'] = (bytes) =>
   refusing(

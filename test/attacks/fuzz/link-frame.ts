@@ -1,23 +1,26 @@
 import { isDeepStrictEqual } from 'node:util'
-import { expectThat, refusing, type Verdict } from '#bench/proof/jazzer/target'
+import { Packr } from 'msgpackr'
 import type { LinkCodec } from '#link/codec'
 import { declaredServices } from '#link/declaration'
 import type { DeviceFrame } from '#link/device-frame'
 import { aboutOf, messageOf } from '#link/frame-fault'
+import { jsonCodec } from '#link/json-codec'
 import { shapeOf as shapeSaid } from '#link/linked-services'
+import { msgpackCodec } from '#link/msgpack-codec'
 import { readItems, type UpdateFrame } from '#link/update-frame'
 import { type Items, isPropertyError } from '#model/entry'
 import { ErrorMessage, LongDeviceMessage } from '#model/link-message'
 import { Problem } from '#model/problem'
 import { propertyTypes } from '#model/property-type'
 import { type Shape, shapeOf } from '#model/shape'
+import { expectThat, refusing, seedsOf, type Target, type Verdict } from '#test/attacks/fuzz/target'
 
 /** A device with one property of each type, from 1, in its one service. */
 const properties = [...propertyTypes.values()].map((type, place) => ({ propId: place + 1, type, modifier: 0 }))
 export const declared: Shape = shapeOf('declared', 'all-types', properties)
 
 /** Frames of every kind that are taken from that device, whose address is 1. */
-export const goodFrames: readonly unknown[] = [
+const goodFrames: readonly unknown[] = [
   {
     type: 'HELLO',
     deviceIdentifier: 'A',
@@ -54,8 +57,20 @@ export const goodFrames: readonly unknown[] = [
   { type: 'BYE', flakeAddress: 1 },
 ]
 
+const packr = new Packr({ useRecords: false })
+
+export const linkJson: Target = {
+  seeds: seedsOf(...goodFrames.map((frame) => JSON.stringify(frame))),
+  fuzz: (bytes) => readFrame(jsonCodec, false, bytes),
+}
+
+export const linkMsgpack: Target = {
+  seeds: goodFrames.map((frame): Uint8Array => packr.pack(frame)),
+  fuzz: (bytes) => readFrame(msgpackCodec, true, bytes),
+}
+
 /** A frame as a link reads it, up to what its device is told. Contract 7. */
-export function readFrame(codec: LinkCodec, isBinary: boolean, bytes: Uint8Array): Verdict {
+function readFrame(codec: LinkCodec, isBinary: boolean, bytes: Uint8Array): Verdict {
   let frame: DeviceFrame
   try {
     frame = codec.decode(bytes, isBinary)

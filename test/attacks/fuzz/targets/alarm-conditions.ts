@@ -1,13 +1,12 @@
-import { declared } from '#bench/proof/jazzer/link-frame'
-import { expectThat, refusing, seedsOf, type Target } from '#bench/proof/jazzer/target'
 import { AlarmBody } from '#model/alarm'
-import { conditionOperators } from '#model/condition'
 import { ServiceSchema } from '#model/service-schema'
 import { meantUnder, ReadCondition, Rule } from '#rules/alarm-rule'
 import { parseJson } from '#server/json-body'
 import { validate } from '#server/validation'
+import { declared } from '#test/attacks/fuzz/link-frame'
+import { expectThat, refusing, seedsOf, type Target } from '#test/attacks/fuzz/target'
 
-export const about = 'JsonLogic of an alarm'
+/** JsonLogic of an alarm. */
 
 export const seeds = seedsOf(
   { '>': [{ var: '0x0001' }, 30] },
@@ -18,8 +17,6 @@ export const seeds = seedsOf(
 
 const schema = ServiceSchema.parse({ name: 'All', properties: { '0x0001': { name: 'level' } } })
 const states = [31, 'abc', '7', null, true, [1, 'a'], { error: 'broken' }]
-
-export const words = [...conditionOperators.keys()].map((operator) => JSON.stringify(operator))
 
 export const fuzz: Target['fuzz'] = (bytes) =>
   refusing(

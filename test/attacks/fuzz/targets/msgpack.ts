@@ -1,15 +1,15 @@
 import { isDeepStrictEqual } from 'node:util'
 import { Packr } from 'msgpackr'
-import { expectThat, type Target } from '#bench/proof/jazzer/target'
 import { extension, readMsgpack } from '#link/msgpack-values'
 import { Problem } from '#model/problem'
+import { expectThat, type Target } from '#test/attacks/fuzz/target'
 
-export const about = 'MessagePack alone, as a link reads it'
+/** MessagePack alone, as a link reads it. */
 
 const packr = new Packr({ useRecords: false, variableMapSize: true })
 const minusZero = Uint8Array.of(0xcb, 0x80, 0, 0, 0, 0, 0, 0, 0)
-/** A list that is named, and two that point at it: the forms by which a value could be in another twice. */
-const shared = Uint8Array.of(0x92, 0xd6, 0x69, 0, 0, 0, 1, 0x91, 1, 0xd6, 0x70, 0, 0, 0, 1)
+/** A named list and a reference to it, as msgpackr writes shared values: here two extensions around a list. */
+const shared = Uint8Array.of(0x93, 0xd6, 0x69, 0, 0, 0, 1, 0x91, 1, 0xd6, 0x70, 0, 0, 0, 1)
 
 export const seeds: Uint8Array[] = [
   { type: [1, -1, 1.5, true, null, 'ä'], value: { error: new Uint8Array([1, 2]) }, unknown: { id: 1 } },

@@ -1,11 +1,11 @@
-import { bytesFor, keyFor, signedText } from '#bench/proof/jazzer/signed-text'
-import { expectThat, seedsOf, type Target } from '#bench/proof/jazzer/target'
 import { TokenCache } from '#iam/token-cache'
 import { Tokens } from '#iam/tokens'
 import { isServerMadeId, isTenantIdentifier } from '#model/identifier'
 import { everything } from '#model/scope'
+import { bytesFor, keyFor, signedText } from '#test/attacks/fuzz/signed-text'
+import { expectThat, seedsOf, type Target } from '#test/attacks/fuzz/target'
 
-export const about = 'access, refresh and second-factor tokens, also with a good signature'
+/** Access, refresh and second-factor tokens, also with a good signature. */
 
 const nowMs = 1_790_000_000_000
 const key = keyFor('server')

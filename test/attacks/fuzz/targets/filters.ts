@@ -1,13 +1,12 @@
 import { filterField } from '#api/filter-field'
-import { declared } from '#bench/proof/jazzer/link-frame'
-import { expectThat, refusing, seedsOf, type Target } from '#bench/proof/jazzer/target'
-import { conditionOperators } from '#model/condition'
 import type { JsonObject } from '#model/json-value'
 import { ServiceSchema } from '#model/service-schema'
 import { compileFilter, type FilteredDevice, type FilterSource, onlyNamed } from '#rules/device-filter'
 import { validate } from '#server/validation'
+import { declared } from '#test/attacks/fuzz/link-frame'
+import { expectThat, refusing, seedsOf, type Target } from '#test/attacks/fuzz/target'
 
-export const about = 'filters over devices, as they come in a query'
+/** Filters over devices, as they come in a query. */
 
 const schema = ServiceSchema.parse({ name: 'All', properties: { '0x0001': { name: 'level' } } })
 const source: FilterSource = {
@@ -30,8 +29,6 @@ export const seeds = seedsOf(
   { if: [{ in: [{ var: ['status', 'x'] }, ['online', 'idle']] }, { '+': ['1', 2, -3] }, { var: 'meta.site.a.b' }] },
   { or: [{ '<': [0, { var: 'services.all-types.0x0002' }, 1e3] }, { '===': [{ max: [1, { min: [2, 3] }] }, 2] }] },
 )
-
-export const words = [...conditionOperators.keys()].map((operator) => JSON.stringify(operator))
 
 export const fuzz: Target['fuzz'] = (bytes) =>
   refusing(() => {
