@@ -138,9 +138,12 @@ function sizeAfter(
   entries: readonly Entry[],
   changes: readonly DeviceChange[] | undefined,
 ): Size | undefined {
+  const [only] = entries
+  // One report, as nearly all are: nothing is made for it.
+  if (changes === undefined && only?.kind === 'reported' && entries.length === 1 && growthBy(state, only) === 0)
+    return undefined
   const declared = changes?.filter(({ type }) => type === 'service_declared') ?? []
   if (declared.length === 0 && entries.every((entry) => growthBy(state, entry) === 0)) return undefined
-  const [only] = entries
   if (declared.length === 0 && entries.length === 1 && only?.kind === 'reported') {
     const growth = growthBy(state, only) as number
     const { own, whole } = sizeOf(state)
