@@ -1,4 +1,4 @@
-import type { Maker } from '#iam/caller'
+import type { Principal } from '#iam/caller'
 import type { SecondFactor } from '#model/user'
 
 /** What belongs to one user alone and nobody else must compare. Of one that does not exist there is an actor too. */
@@ -32,8 +32,8 @@ export interface AccessCode {
   readonly expiresAt: number
   /** The second factors go when it is used; until then they and the old password hold. */
   readonly resetsFactors: boolean
-  /** Absent in codes that were stored before makers were. */
-  readonly createdBy?: Maker
+  /** The code gives no more than its maker may give when it is used. Absent in codes that were stored before makers were. */
+  readonly createdBy?: Principal
 }
 
 export interface Factors {

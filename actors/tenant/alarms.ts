@@ -1,15 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { newEdit } from '#actors/edit'
 import type { RuleNotices } from '#actors/rule-notices'
-import {
-  authoredBy,
-  decideMisput,
-  makersOf,
-  nodesFault,
-  type QuotaHolder,
-  quotaFault,
-  unchanged,
-} from '#actors/tenant/authored'
+import { authoredBy, decideMisput, ruleQuotaFault, unchanged } from '#actors/tenant/authored'
 import { bindingsFault } from '#actors/tenant/bindings'
 import type { DeleteAlarm, PutAlarm } from '#actors/tenant/commands'
 import { alarmRecord, judgedRecord, type StoredJudged, type TenantState } from '#actors/tenant/state'
@@ -36,7 +28,11 @@ export function decidePutAlarm(
   const misput = decideMisput(before, { isNew, author }, isSame)
   if (misput) return misput
   if (isSame && before.updatedBy === author) return unchanged(before)
-  const problem = faultOf(state, wanted) ?? limitOf(state, wanted, before, { author, isNarrow })
+  const quota = { all: state.alarms, max: alarmsMax, nodesOf, nodesMax: alarmNodesMax, what: 'alarms' }
+  const problem =
+    faultOf(state, wanted) ??
+    ruleQuotaFault(state, quota, { author, isNarrow }, nodesOf(wanted), before) ??
+    bindingsFault(state, wanted, before)
   if (problem) return refuse(problem)
   const stored: StoredAlarm = {
     ...wanted,
@@ -110,16 +106,4 @@ function nodesOf(alarm: Pick<StoredAlarm, 'condition'>): number {
   const { nodes } = namesIn(alarm.condition)
   nodesKnown.set(alarm, nodes)
   return nodes
-}
-
-function limitOf(
-  state: TenantState,
-  wanted: AlarmContent,
-  before: StoredAlarm | undefined,
-  by: QuotaHolder,
-): Problem | undefined {
-  const quota = { max: alarmsMax, what: 'alarms' }
-  const full = before ? undefined : quotaFault(state, makersOf(state.alarms), by, quota)
-  const nodes = { all: state.alarms, nodesOf, max: alarmNodesMax, what: 'alarms' }
-  return full ?? nodesFault(state, nodes, by, nodesOf(wanted), before) ?? bindingsFault(state, wanted, before)
 }

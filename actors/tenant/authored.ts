@@ -30,15 +30,15 @@ export interface QuotaHolder {
  * The share of a tenant's quota for one author who does not reach all devices: a user who reaches one device must not keep
  * the others from making theirs. Ten such authors may fill it.
  */
-export const narrowShare = 0.1
+const narrowShare = 0.1
 
-/** The makers of all that is there, by resource name; undefined where it was not kept. */
-type Makers = readonly (string | undefined)[]
-
-/** The fault of making one more, of `max` at most; undefined where there is none. `what`: in the plural. */
+/**
+ * The fault of making one more, of `max` at most; undefined where there is none. `makers`: of all that exist, by resource
+ * name, undefined where it was not stored. `what`: in the plural.
+ */
 export function quotaFault(
   state: TenantState,
-  makers: Makers,
+  makers: readonly (string | undefined)[],
   { author, isNarrow = false }: QuotaHolder,
   { max, what }: { readonly max: number; readonly what: string },
 ): Problem | undefined {
@@ -54,18 +54,32 @@ export function quotaFault(
   )
 }
 
-/** Things that have nodes, by id; how many nodes each has, and how many one tenant may have. `what`: of which things, in the plural. */
-export interface NodeQuota<Stored extends Authored> {
+/** Alarms or functions of a tenant, by id. `what`: which of them, in the plural. */
+interface RuleQuota<Stored extends Authored> {
   readonly all: ReadonlyMap<string, Stored>
-  readonly nodesOf: (stored: Stored) => number
   readonly max: number
+  readonly nodesOf: (stored: Stored) => number
+  /** Nodes of all of them together. */
+  readonly nodesMax: number
   readonly what: string
 }
 
-/** The fault of putting something of so many nodes; undefined where there is none. An edit that adds no nodes has none. */
-export function nodesFault<Stored extends Authored>(
+/** The fault of putting a rule of this many nodes in the place of `before`; undefined where there is none. */
+export function ruleQuotaFault<Stored extends Authored>(
   state: TenantState,
-  { all, nodesOf, max, what }: NodeQuota<Stored>,
+  quota: RuleQuota<Stored>,
+  holder: QuotaHolder,
+  nodes: number,
+  before: Stored | undefined,
+): Problem | undefined {
+  const full = before ? undefined : quotaFault(state, makersOf(quota.all), holder, quota)
+  return full ?? nodesFault(state, quota, holder, nodes, before)
+}
+
+/** An edit that adds no nodes has no fault. */
+function nodesFault<Stored extends Authored>(
+  state: TenantState,
+  { all, nodesOf, nodesMax, what }: RuleQuota<Stored>,
   { author, isNarrow = false }: QuotaHolder,
   nodes: number,
   before: Stored | undefined,
@@ -80,16 +94,17 @@ export function nodesFault<Stored extends Authored>(
     total += count
     if (owner !== undefined && ownerOf(state, stored.createdBy) === owner) owned += count
   }
-  if (total > max) {
+  if (total > nodesMax) {
     return new Problem(
       'conflict',
-      `the ${what} of a tenant have at most ${max} nodes: delete some, or make them smaller`,
+      `the ${what} of a tenant have at most ${nodesMax} nodes: delete some, or make them smaller`,
     )
   }
-  if (owner === undefined || owned <= max * narrowShare) return undefined
+  const shareMax = nodesMax * narrowShare
+  if (owner === undefined || owned <= shareMax) return undefined
   return new Problem(
     'conflict',
-    `the ${what} of a user who does not reach all devices have at most ${max * narrowShare} of the ${max} nodes of a tenant: delete some, or ask a user who reaches all devices`,
+    `the ${what} of a user who does not reach all devices have at most ${shareMax} of the ${nodesMax} nodes of a tenant: delete some, or ask a user who reaches all devices`,
   )
 }
 
@@ -102,7 +117,7 @@ function ownerOf(state: TenantState, maker: string): string {
 }
 
 /** The maker of each. */
-export function makersOf(all: ReadonlyMap<string, { readonly createdBy: string }>): Makers {
+export function makersOf(all: ReadonlyMap<string, Pick<Authored, 'createdBy'>>): readonly string[] {
   return [...all.values()].map(({ createdBy }) => createdBy)
 }
 

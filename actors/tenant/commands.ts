@@ -1,5 +1,5 @@
 import type { KeyKind } from '#actors/tenant/state'
-import type { Maker } from '#iam/caller'
+import type { Principal } from '#iam/caller'
 import type { AlarmBody } from '#model/alarm'
 import type { FunctionBody } from '#model/function'
 import type { StoredGroup } from '#model/group'
@@ -101,7 +101,7 @@ export interface AddApiKey {
   readonly roles: readonly string[]
   /** Unix ms; null: never. */
   readonly expiresAt: number | null
-  readonly createdBy?: Maker
+  readonly createdBy?: Principal
   readonly isNarrow?: boolean
 }
 

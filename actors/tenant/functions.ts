@@ -6,15 +6,7 @@ import { newEdit } from '#actors/edit'
 import { keep } from '#actors/kept'
 import type { RuleNotices } from '#actors/rule-notices'
 import { endingIndex } from '#actors/tenant/address'
-import {
-  authoredBy,
-  decideMisput,
-  makersOf,
-  nodesFault,
-  type QuotaHolder,
-  quotaFault,
-  unchanged,
-} from '#actors/tenant/authored'
+import { authoredBy, decideMisput, ruleQuotaFault, unchanged } from '#actors/tenant/authored'
 import { bindingsFault } from '#actors/tenant/bindings'
 import type { DeleteFunction, PutFunction, TopicSwept } from '#actors/tenant/commands'
 import { functionRecord, type TenantState } from '#actors/tenant/state'
@@ -43,7 +35,11 @@ export function decidePutFunction(
   const misput = decideMisput(before, { isNew, author }, isSame)
   if (misput) return misput
   if (isSame && before.updatedBy === author) return unchanged(before)
-  const problem = faultOf(state, wanted, before) ?? limitOf(state, wanted, before, { author, isNarrow })
+  const quota = { all: state.functions, max: functionsMax, nodesOf, nodesMax: functionNodesMax, what: 'functions' }
+  const problem =
+    faultOf(state, wanted, before) ??
+    ruleQuotaFault(state, quota, { author, isNarrow }, nodesOf(wanted), before) ??
+    bindingsFault(state, wanted, before)
   if (problem) return refuse(problem)
   const stored: StoredFunction = { ...wanted, ...authoredBy(before, author, turn), edit: newEdit(turn) }
   return keep([{ name: functionRecord(id), value: stored }], {
@@ -114,16 +110,4 @@ function faultOf(
 
 function nodesOf({ graph }: Pick<StoredFunction, 'graph'>): number {
   return graph.nodes.length
-}
-
-function limitOf(
-  state: TenantState,
-  wanted: FunctionContent,
-  before: StoredFunction | undefined,
-  by: QuotaHolder,
-): Problem | undefined {
-  const quota = { max: functionsMax, what: 'functions' }
-  const full = before ? undefined : quotaFault(state, makersOf(state.functions), by, quota)
-  const nodes = { all: state.functions, nodesOf, max: functionNodesMax, what: 'functions' }
-  return full ?? nodesFault(state, nodes, by, nodesOf(wanted), before) ?? bindingsFault(state, wanted, before)
 }

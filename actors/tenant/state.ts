@@ -1,5 +1,5 @@
 import type { BindingCounts } from '#actors/tenant/bindings'
-import type { Maker } from '#iam/caller'
+import type { Principal } from '#iam/caller'
 import type { StoredAlarm } from '#model/alarm'
 import type { StoredFunction } from '#model/function'
 import type { StoredGroup } from '#model/group'
@@ -92,8 +92,8 @@ export interface StoredKey {
 /** Acts as a user with these roles. */
 export interface StoredApiKey extends StoredKey {
   readonly roles: readonly string[]
-  /** Absent in keys that were stored before makers were. */
-  readonly createdBy?: Maker
+  /** The key is suspended while its maker may not give its roles. Absent in keys that were stored before makers were. */
+  readonly createdBy?: Principal
 }
 
 /** Lets devices in. */

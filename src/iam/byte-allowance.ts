@@ -1,4 +1,4 @@
-import type { Caller } from '#iam/caller'
+import { type Caller, principalKey } from '#iam/caller'
 import { RecentMap } from '#iam/recent-map'
 import { Problem } from '#model/problem'
 
@@ -18,6 +18,7 @@ const ownersMax = 65_536
 const usersOfTenant = 4
 
 interface Bucket {
+  readonly max: number
   leftBytes: number
   at: number
 }
@@ -41,11 +42,11 @@ export class ByteAllowance {
   /** Undefined while bytes are left; otherwise Problem `too_many_requests` with the time to wait. */
   refusal(caller: Caller): Problem | undefined {
     const { of, bytesMax, perMs } = this.#options
-    const empty = this.#bucketsOf(caller).find(({ bucket }) => bucket.leftBytes <= 0)
+    const empty = this.#bucketsOf(caller).find(({ leftBytes }) => leftBytes <= 0)
     if (!empty) return undefined
-    const { bucket, max } = empty
+    const { leftBytes, max } = empty
     const owner = max === bytesMax ? 'user' : 'tenant'
-    const seconds = Math.floor((-bucket.leftBytes * perMs) / max / 1_000) + 1
+    const seconds = Math.floor((-leftBytes * perMs) / max / 1_000) + 1
     return new Problem('too_many_requests', `at most ${max} bytes of ${of} of one ${owner} in ${perMs / 1_000} s`, {
       headers: { 'Retry-After': String(seconds) },
     })
@@ -59,24 +60,21 @@ export class ByteAllowance {
   }
 
   add(caller: Caller, bytes: number): void {
-    for (const { bucket } of this.#bucketsOf(caller)) bucket.leftBytes -= bytes
+    for (const bucket of this.#bucketsOf(caller)) bucket.leftBytes -= bytes
   }
 
-  #bucketsOf({ tenant, user, session }: Caller): readonly { readonly bucket: Bucket; readonly max: number }[] {
-    if (!session) return []
+  /** The user's first. */
+  #bucketsOf(caller: Caller): readonly Bucket[] {
+    if (!caller.session) return []
     const { bytesMax } = this.#options
-    // No tenant's name has a slash.
-    return [
-      { bucket: this.#filled(`${tenant}/${user}`, bytesMax), max: bytesMax },
-      { bucket: this.#filled(tenant, usersOfTenant * bytesMax), max: usersOfTenant * bytesMax },
-    ]
+    return [this.#filled(principalKey(caller), bytesMax), this.#filled(caller.tenant, usersOfTenant * bytesMax)]
   }
 
   #filled(key: string, max: number): Bucket {
     const now = this.#options.now()
     let bucket = this.#buckets.get(key, now)
     if (!bucket) {
-      bucket = { leftBytes: max, at: now }
+      bucket = { max, leftBytes: max, at: now }
       this.#buckets.set(key, bucket, now)
     }
     bucket.leftBytes = Math.min(max, bucket.leftBytes + ((now - bucket.at) * max) / this.#options.perMs)

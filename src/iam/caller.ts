@@ -7,8 +7,13 @@ export interface SessionKey {
   readonly id: string
 }
 
-/** The user or API key that made a code or an API key, by tenant and resource name. It gives no more than its maker may give now. */
-export type Maker = Pick<Caller, 'tenant' | 'user'>
+/** A user or an API key of a tenant. */
+export type Principal = Pick<Caller, 'tenant' | 'user'>
+
+/** Names a principal of any tenant: no tenant's name has a slash. */
+export function principalKey({ tenant, user }: Principal): string {
+  return `${tenant}/${user}`
+}
 
 /** Who is asking: known, with what he may do now. */
 export interface Caller {

@@ -1,6 +1,6 @@
 import { base64urlOf } from '#iam/base64url'
+import type { Principal } from '#iam/caller'
 import { ExpiringMap } from '#iam/expiring-map'
-import type { Owner } from '#iam/fair-shares'
 import type { Random } from '#iam/random'
 
 /** Contract 2, Second factor. */
@@ -32,7 +32,7 @@ export class Challenges {
   }
 
   /** Base64url. An earlier one of the same owner and kind is good no more. `user`: the account that signs. */
-  issue(owner: string, kind: ChallengeKind, user: Owner): string {
+  issue(owner: string, kind: ChallengeKind, user: Principal): string {
     const challenge = base64urlOf(this.#random(challengeBytes))
     this.#challenges.set(`${kind} ${owner}`, challenge, user)
     return challenge

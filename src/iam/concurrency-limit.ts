@@ -1,4 +1,4 @@
-import type { Caller } from '#iam/caller'
+import { type Caller, principalKey } from '#iam/caller'
 import { Problem } from '#model/problem'
 
 export interface ConcurrencyLimits {
@@ -24,36 +24,33 @@ export class ConcurrencyLimit {
   }
 
   /** @throws Problem `too_many_requests` that names the limit */
-  check({ tenant, user, session }: Caller, count = 1): void {
-    if (!session) return
+  check(caller: Caller, count = 1): void {
+    if (!caller.session) return
     const { things, perUserMax, perTenantMax } = this.#limits
-    const refusal = (max: number, owner: string) =>
-      new Problem('too_many_requests', `at most ${max} ${things} of one ${owner} at the same time`, {
-        headers: { 'Retry-After': '1' },
-      })
-    if ((this.#counts.get(keyOf(tenant, user)) ?? 0) + count > perUserMax) throw refusal(perUserMax, 'user')
-    if ((this.#counts.get(tenant) ?? 0) + count > perTenantMax) throw refusal(perTenantMax, 'tenant')
+    const mustFit = (key: string, max: number, owner: string) => {
+      if ((this.#counts.get(key) ?? 0) + count <= max) return
+      const headers = { 'Retry-After': '1' }
+      throw new Problem('too_many_requests', `at most ${max} ${things} of one ${owner} at the same time`, { headers })
+    }
+    mustFit(principalKey(caller), perUserMax, 'user')
+    mustFit(caller.tenant, perTenantMax, 'tenant')
   }
 
-  enter({ tenant, user, session }: Caller, count = 1): void {
-    if (session) this.#change(tenant, user, count)
+  enter(caller: Caller, count = 1): void {
+    this.#change(caller, count)
   }
 
   /** Undoes `enter`. */
-  leave({ tenant, user, session }: Caller, count = 1): void {
-    if (session) this.#change(tenant, user, -count)
+  leave(caller: Caller, count = 1): void {
+    this.#change(caller, -count)
   }
 
-  #change(tenant: string, user: string, by: number): void {
-    for (const key of [tenant, keyOf(tenant, user)]) {
+  #change(caller: Caller, by: number): void {
+    if (!caller.session) return
+    for (const key of [caller.tenant, principalKey(caller)]) {
       const count = (this.#counts.get(key) ?? 0) + by
       if (count > 0) this.#counts.set(key, count)
       else this.#counts.delete(key)
     }
   }
-}
-
-/** No tenant's name has a slash. */
-function keyOf(tenant: string, user: string): string {
-  return `${tenant}/${user}`
 }

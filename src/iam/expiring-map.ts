@@ -1,5 +1,6 @@
 import { BoundedMap } from '#iam/bounded-map'
-import { FairShares, type Owner } from '#iam/fair-shares'
+import type { Principal } from '#iam/caller'
+import { FairShares } from '#iam/fair-shares'
 
 export interface ExpiringMapOptions {
   /** Unix ms. */
@@ -10,7 +11,7 @@ export interface ExpiringMapOptions {
 
 interface Entry<V> {
   readonly value: V
-  readonly owner: Owner
+  readonly owner: Principal
   readonly endsAt: number
 }
 
@@ -39,7 +40,7 @@ export class ExpiringMap<K extends string, V> {
     return entry && entry.endsAt >= this.#options.now() ? entry.value : undefined
   }
 
-  set(key: K, value: V, { tenant, user }: Owner): void {
+  set(key: K, value: V, { tenant, user }: Principal): void {
     const { now, lifetimeMs, sizeMax } = this.#options
     this.#dropExpired(now())
     this.delete(key)

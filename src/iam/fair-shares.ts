@@ -1,10 +1,5 @@
 import { BoundedMap } from '#iam/bounded-map'
-
-/** A user, or an API key that acts as one, of a tenant. Callers are owners. */
-export interface Owner {
-  readonly tenant: string
-  readonly user: string
-}
+import type { Principal } from '#iam/caller'
 
 /** The entries of one tenant. */
 interface TenantShare<K> {
@@ -21,7 +16,7 @@ export class FairShares<K> {
   readonly #tenants = new Map<string, TenantShare<K>>()
   readonly #sizes = new Sizes()
 
-  add({ tenant, user }: Owner, key: K): void {
+  add({ tenant, user }: Principal, key: K): void {
     let share = this.#tenants.get(tenant)
     if (!share) {
       share = { users: new Map(), sizes: new Sizes() }
@@ -38,7 +33,7 @@ export class FairShares<K> {
   }
 
   /** Undoes `add`. */
-  remove({ tenant, user }: Owner, key: K): void {
+  remove({ tenant, user }: Principal, key: K): void {
     const share = this.#tenants.get(tenant)
     const keys = share?.users.get(user)
     if (!share || !keys?.delete(key)) return

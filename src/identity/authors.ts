@@ -1,7 +1,7 @@
 import { defaultTenant } from '#actors/tenant/address'
 import { isExpired, type StoredApiKey } from '#actors/tenant/state'
 import type { Access, Accesses, PublishedUser } from '#iam/accesses'
-import type { Maker } from '#iam/caller'
+import type { Principal } from '#iam/caller'
 import type { ActorStates } from '#identity/actor-states'
 import { operator } from '#identity/operator'
 import { covers } from '#model/covers'
@@ -69,7 +69,7 @@ export class Authors {
    * for the one who holds them, would give its maker more than anybody meant to. Contract 2, Model.
    * @throws Problem `storage` while the store is being read
    */
-  mayGive(maker: Maker, tenant: string, grants: readonly Grant[]): boolean {
+  mayGive(maker: Principal, tenant: string, grants: readonly Grant[]): boolean {
     const scope = this.scopeOf(maker.tenant, maker.user)
     const isEntitledThere =
       maker.tenant === tenant || isPermitted(scope, 'tenants', 'create') || isPermitted(scope, 'tenants', 'update')

@@ -2,7 +2,7 @@ import type { AccountState } from '#actors/account/state'
 import { tooEarly } from '#actors/account/wrong-factors'
 import { rowById } from '#actors/directory/queries'
 import type { UserRow } from '#actors/directory/state'
-import type { Owner } from '#iam/fair-shares'
+import type { Principal } from '#iam/caller'
 import { proofProblem } from '#iam/proof-problems'
 import type { FactorRequest } from '#identity/requests'
 import type { SignInParts } from '#identity/sign-in'
@@ -42,7 +42,7 @@ export function factorSubject(parts: SignInParts, { caller, token }: FactorReque
 }
 
 /** Whose share of a bounded store it takes, whichever session or token it is. */
-export function ownerOf({ row }: FactorSubject): Owner {
+export function ownerOf({ row }: FactorSubject): Principal {
   return { tenant: row.tenant, user: row.id }
 }
 

@@ -1,4 +1,4 @@
-import type { Caller } from '#iam/caller'
+import { type Principal, principalKey } from '#iam/caller'
 import { FairQueue } from '#iam/fair-queue'
 import type { World } from '#runtime/world'
 
@@ -15,9 +15,9 @@ export class ReadTurns {
   }
 
   /** Fulfilled when it is the caller's turn, which lasts until the next wait for anything. */
-  next({ tenant, user }: Pick<Caller, 'tenant' | 'user'>): Promise<void> {
+  next(principal: Principal): Promise<void> {
     return new Promise((resolve) => {
-      this.#waiting.add(`${tenant}/${user}`, resolve)
+      this.#waiting.add(principalKey(principal), resolve)
       if (this.#waiting.size === 1) this.#world.soon(() => this.#give())
     })
   }
