@@ -111,27 +111,25 @@ async function list(
 async function create(
   context: RouteContext,
   { caller }: Call,
-  { deviceIdentifier, meta }: { readonly deviceIdentifier: string; readonly meta?: JsonObject | undefined },
+  {
+    deviceIdentifier: device,
+    meta = {},
+  }: { readonly deviceIdentifier: string; readonly meta?: JsonObject | undefined },
 ): Promise<Reply> {
   const { system } = context
   const { tenant } = caller
   // Outside the caller's devices the answer is the same for an existing device. Contract 1.4.
-  if (!reachesDevice(caller.scope, 'device', 'create', deviceIdentifier)) throw new Problem('not_found')
+  if (!reachesDevice(caller.scope, 'device', 'create', device)) throw new Problem('not_found')
   const secret = newSecret((byteCount) => context.world.random(byteCount))
   await system.askAtOnce(() => {
-    if (lookAtDevice(context, tenant, deviceIdentifier)) throw new Problem('conflict', 'the device exists')
-    const fault = metaFaultOf(deviceIdentifier, (meta ?? {}) as JsonObject, tenant, context.memory)
+    if (lookAtDevice(context, tenant, device)) throw new Problem('conflict', 'the device exists')
+    const fault = metaFaultOf(device, meta, tenant, context.memory)
     if (fault) throw fault
-    const admit = {
-      type: 'admit_device',
-      device: deviceIdentifier,
-      meta: meta ?? {},
-      secretHash: hashOf(secret),
-    } as const
-    return { to: tenantAddress(tenant), command: admit satisfies AdmitDevice }
+    const admit: AdmitDevice = { type: 'admit_device', device, meta, secretHash: hashOf(secret) }
+    return { to: tenantAddress(tenant), command: admit }
   })
-  const headers = { Location: `/api/v1/devices/${encodeURIComponent(deviceIdentifier)}`, 'Cache-Control': 'no-store' }
-  return { status: 201, headers, json: { deviceIdentifier, secret } }
+  const headers = { Location: `/api/v1/devices/${encodeURIComponent(device)}`, 'Cache-Control': 'no-store' }
+  return { status: 201, headers, json: { deviceIdentifier: device, secret } }
 }
 
 async function remove(context: RouteContext, { caller }: Call, device: string): Promise<Reply> {

@@ -167,7 +167,10 @@ export class Exchange implements Waiting {
 
   /** Goes on when the body has come, at once if its length says that it is too large. `read` throws Problem `too_large`. */
   readBody(step: (read: () => Uint8Array) => void): void {
-    const read = (bytes?: Uint8Array) => () => bytes ?? this.#refuseTooLarge()
+    const read = (bytes?: Uint8Array) => () => {
+      if (!bytes) throw this.#tooLarge()
+      return bytes
+    }
     if (!this.#reader) step(read(noBytes))
     else if (this.#isTooLong) step(read())
     else this.#reader.whenSettled((bytes) => this.isOpen && step(read(bytes)))
@@ -178,7 +181,7 @@ export class Exchange implements Waiting {
    * request its whole time again. @throws Problem `too_large`, if it says its length
    */
   streamBody(stillPermitted: () => Caller): BodyStream {
-    if (this.#isTooLong) this.#refuseTooLarge()
+    if (this.#isTooLong) throw this.#tooLarge()
     const stream = new ReceivedBody({
       lengthBytes: this.bodyLength === 'chunked' ? undefined : this.bodyLength,
       allUnread: this.context.allUnread,
@@ -319,10 +322,6 @@ export class Exchange implements Waiting {
 
   get #isTooLong(): boolean {
     return this.bodyLength !== 'chunked' && this.bodyLength > this.#bodyBytesMax
-  }
-
-  #refuseTooLarge(): never {
-    throw this.#tooLarge()
   }
 
   #tooLarge(): Problem {
