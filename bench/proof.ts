@@ -44,7 +44,7 @@ ${Object.entries({ ...proofs, ...searches })
   .join('\n')}
 
 npm run proof -- NAME --help says what one of them takes. With --seed N it is repeated by the same chance.
-What comes of a proof that runs without options, or with --report, is written to bench/results/proof.md.
+The result of a proof that runs without options, or with --report, is written to bench/results/proof.md.
 Exit code: 0 all promises were kept, 1 one was broken, 2 it could not be tried.
 `
 

@@ -108,7 +108,7 @@ function removedOf({ propId, type, modifier }: ShapeProperty): RemovedProperty {
   return { propId, type: type.name, modifier }
 }
 
-/** How many shapes of a declaration the device does not have: each is stored anew. */
+/** How many shapes of a declaration the device does not have: the store may have to keep each of them. */
 export function newShapeCount(state: DeviceState | undefined, services: readonly DeclaredService[]): number {
   return services.filter(({ shape }) => {
     const before = state && serviceOf(state, shape.serviceIdentifier)

@@ -7,7 +7,7 @@ export interface RulesKnown {
   readonly rules: KnownRules | undefined
 }
 
-/** What functions change at a device and no event says. */
+/** The changes that functions make at a device without an event. */
 export interface FunctionsRun {
   readonly type: 'functions_run'
   /** Those that it is bound to; undefined: as before. */
@@ -18,7 +18,7 @@ export interface FunctionsRun {
   readonly at: number
 }
 
-/** Devices mostly have the same rules, and one object for them is in the processor's cache when the next one reports. */
+/** Most devices have the same rules: one object for all of them is in the processor's cache when the next device reports. */
 let lastRules: KnownRules | undefined
 let lastFunctions: KnownFunctions | undefined
 

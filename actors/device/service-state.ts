@@ -14,8 +14,8 @@ const noNumber = Number.NaN
  * A service as declared, with what its properties stand at.
  *
  * There are millions of them, and most are numbers: those lie in one array of nothing but numbers, 8 bytes each. In an
- * array that holds anything else too every number would be an object of its own. What is no number lies beside it, and
- * behind it, as the last element, how many bytes of memory all of it takes: a field would cost each service a word.
+ * array that holds other values too, every number would be an object of its own. Other values lie in a second array, whose
+ * last element is the number of bytes that they take: a field for it would cost each service a word.
  */
 export class ServiceState {
   readonly shape: Shape

@@ -61,7 +61,7 @@ const nothing: readonly never[] = Object.freeze([])
 export const noRequests: ReadonlyMap<FunctionRule, number> = new Map()
 
 const overflowsKept = 64
-/** As many as help to find them. */
+/** Enough for the log to help to find them. */
 const skippedIdsMax = 10
 
 /**
@@ -159,7 +159,7 @@ export class TurnRuns implements RunSink {
     const { value, previous, device, time } = this.#happening
     const rule = this.#rule as FunctionRule
     const made = this.#requested.get(rule) ?? 0
-    // Beyond the share of the turn as beyond the rate: it is counted, and the digest says how many there were.
+    // Beyond the share of the turn a request is only counted for the digest, as beyond the rate.
     if (work.isOver || !rule.rate.mayTake(time, made, this.#requests?.length ?? 0)) {
       work.charge(overflowUnits)
       this.#overflow(rule)

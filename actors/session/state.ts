@@ -32,7 +32,7 @@ export type SessionScheme = 'basic' | 'dpop'
 export const sessionRecord = 'session'
 
 /**
- * For so long the answer to a refresh may be lost and may be asked for again, and requests in flight may show the access
+ * How long after a refresh its answer, if it was lost, may be asked for again, and requests in flight may show the access
  * token that was replaced. Contract 2, Refresh.
  */
 export const replacedMsMax = 10_000

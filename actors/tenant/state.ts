@@ -56,7 +56,7 @@ export interface TenantCounters {
   readonly devices: number
 }
 
-/** What the larger ones of a tenant's devices take in memory when they are awake (`actors/device/memory.ts`). */
+/** Memory of the larger devices of a tenant when they are awake (`actors/device/memory.ts`). */
 export interface TenantMemory {
   /** Of all of them. */
   bytes: number

@@ -7,7 +7,7 @@ const mebibyte = 1024 * 1024
 const margin = 512
 const placesDeepMax = 3
 
-/** JSON text of at most so many bytes that fills a place; `here` is the example's value at this place, as JSON. */
+/** JSON text of at most `bytes` bytes that fills a place; `here` is the example's value at this place, as JSON. */
 const fillings: Readonly<Record<string, (bytes: number, here: string) => string>> = {
   numbers: (bytes) => listed(bytes, () => '0'),
   'empty lists': (bytes) => listed(bytes, () => '[]'),

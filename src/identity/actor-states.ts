@@ -21,8 +21,8 @@ import type { System } from '#runtime/system'
 
 /**
  * The actors of identity, by their own types. A state is read as it is in memory, perhaps not stored yet: decide by it
- * within `askAtOnce`, whose answer waits until it is stored. A tenant's actor, once woken, stays: who asks must
- * know that there is such a tenant.
+ * within `askAtOnce`, whose answer waits until it is stored. A tenant's actor, once woken, stays: callers must know that
+ * the tenant exists.
  *
  * @throws Problem `storage` wherever the store is being read.
  */

@@ -27,7 +27,7 @@ export function jsonWithin<S extends z.ZodType>(schema: S, limits: { depthMax: n
   }, schema)
 }
 
-/** A schema that looks only at objects of at most so many keys: a wrong entry costs it some microseconds. */
+/** The schema, for objects of at most `entriesMax` keys only: each wrong entry would cost it some microseconds. */
 export function entriesWithin<S extends z.ZodType>(schema: S, entriesMax: number) {
   return z.preprocess((value, context) => {
     if (!isJsonObject(value) || Object.keys(value).length <= entriesMax) return value

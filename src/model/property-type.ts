@@ -175,7 +175,7 @@ function isBase64(text: string): boolean {
   return (text.length / 4) * 3 - padding <= valueBytesMax && base64Pattern.test(text)
 }
 
-/** What is given is a copy: the list that grew keeps room for up to half as much again. */
+/** `accept` returns a copy: the list that grew keeps room for up to half as much again. */
 function array(name: string, accept: Accept): (value: unknown) => readonly Scalar[] | undefined {
   const isShort = (elements: readonly Scalar[]): boolean =>
     name !== 'string' && elements.length * elementJsonBytesMax + 2 <= valueBytesMax

@@ -7,8 +7,8 @@ import type { ValueWriter } from '#runtime/value-writer'
  *
  * An actor is one thing with one writer: its state changes only in its own turns, one at a time. A turn is one
  * synchronous run from a command to a decision. `decide` reads and never changes anything that a later turn reads, because
- * its decision may be refused: state, caches and rates change in `apply` and `change` alone. (Counters of work that was done
- * and memory that is used within one turn are no state.) `apply` changes and never reads beyond the event it is given,
+ * its decision may be refused: state, caches and rates change in `apply` and `change` alone. (Counters of work and memory
+ * that is used within one turn are not state.) `apply` changes and never reads beyond the event it is given,
  * because replay calls it again with the same events.
  *
  * What a turn says (its answer, its effects, its events) leaves only after the commit that holds it. A turn may tell
@@ -157,7 +157,7 @@ export interface Tell {
   readonly command: unknown
 }
 
-/** `bytes`: what the command weighs while it waits. */
+/** `bytes`: of the command, counted while it waits for its commit. */
 export interface Question extends Tell {
   readonly bytes?: number
 }

@@ -344,7 +344,7 @@ export class System<Event> {
       try {
         this.#tells.give(tell)
       } catch (error) {
-        this.#options.log.bug(error, `a tell to ${tell.to.kind} ${tell.to.id}`)
+        this.#options.log.bug(error, `telling ${tell.to.kind} ${tell.to.id}`)
       }
     }
     this.#told.length = 0

@@ -165,7 +165,7 @@ export class Exchange implements Waiting {
     if (!isKept) this.#reader?.discard()
   }
 
-  /** Goes on when the body has come, at once if its length says that it is too large. `read` throws Problem `too_large`. */
+  /** Goes on when the body has arrived, or at once if its declared length is too large. `read` throws Problem `too_large`. */
   readBody(step: (read: () => Uint8Array) => void): void {
     const read = (bytes?: Uint8Array) => () => {
       if (!bytes) throw this.#tooLarge()

@@ -83,8 +83,8 @@ export function isAcceptable(exchange: Exchange, kind: 'request' | 'upgrade'): b
 }
 
 /**
- * Browsers send no `Origin` with a page's `<img src>`, or a `fetch` whose answer it may not read, but these headers. A person
- * who follows a link to us comes from another site too, and is let in. W3C Fetch Metadata §2.
+ * Browsers send no `Origin` with `<img src>`, or with a `fetch` whose answer the page may not read, but they send these
+ * headers. A link to this server on another site may be followed. W3C Fetch Metadata §2.
  */
 function isForeignFetch({ origin, headers }: Exchange): boolean {
   const site = headers.get('sec-fetch-site')

@@ -9,7 +9,7 @@ const depthMax = 64
 
 /**
  * In all objects of a body together: 4 096 updates of four fields in `POST /link`, and the fields around them. Parsing and
- * validating so many different keys takes about 15 ms.
+ * validating that many different keys takes about 15 ms.
  */
 export const keysMax = 16_500
 /** Objects and arrays together: two keys in each on average. */
@@ -34,8 +34,8 @@ export function parseJson(bytes: Uint8Array): unknown {
 }
 
 /**
- * Counts what costs time, before anything is made of it: `JSON.parse` alone takes 0.3 s for 1 MiB of keys. Linear, about
- * 1 ms for 1 MiB. What is not JSON may be counted wrongly, and is refused either way.
+ * Refuses a body that would take long to parse, before it is parsed: `JSON.parse` alone takes 0.3 s for 1 MiB of keys. Linear, about
+ * 1 ms for 1 MiB. Counts are wrong for text that is not JSON, which is refused anyway.
  */
 function refuseCostly(bytes: Uint8Array): void {
   let [keys, containers, elements, depth] = [0, 0, 0, 0]

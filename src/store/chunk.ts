@@ -85,7 +85,7 @@ export class ChunkPacker implements EventPacker<Entry> {
     }
   }
 
-  /** The stored bytes, chunk by chunk, each written where `roomFor` says. */
+  /** The stored bytes, chunk by chunk, each written into the buffer that `roomFor` returns. */
   *chunks(
     time: number,
     bytesBefore: number,

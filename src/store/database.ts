@@ -40,6 +40,7 @@ export interface DatabaseLog {
 
 export type DatabaseStatus = 'ok' | 'read_only' | 'closed'
 
+/** Until a sweep, unused shapes take nothing but disk space. */
 const shapeSweepEveryMs = 3_600_000
 
 /**

@@ -14,7 +14,7 @@ const newShapesMin = 1_000
  * Resolves to the number of shapes that were deleted. One sweep at a time.
  *
  * A shape in use is never deleted. Shapes that are named by anything packed since the sweep began are noted while it runs.
- * What was packed before is stored before the chunks are read. Chunks are read before snapshots: an entry that no snapshot
+ * Shapes that were packed before are stored before the chunks are read. Chunks are read before snapshots: an entry that no snapshot
  * holds yet is still in a chunk.
  */
 export async function sweepShapes(

@@ -9,10 +9,10 @@ interface Held {
 }
 
 /**
- * Remembers all that a state holds, to see whether it is changed in place. What is shared by many actors, as rules are, is
- * walked too: it has to stay as it is as well.
+ * Remembers all that a state holds, to find changes in place. Objects that many actors share, such as rules, are walked too:
+ * they must not change either.
  *
- * @returns says afterwards where something is another: `.services.0`; undefined where nothing is.
+ * @returns finds the path of the first change, such as `.services.0`; undefined where nothing changed.
  */
 export function watchState(state: unknown): () => string | undefined {
   const all: Held[] = []

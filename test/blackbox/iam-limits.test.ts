@@ -126,7 +126,7 @@ describe('rate limits', () => {
     for (let time = 0; time < 57; time++) expect((await post('/iam/signup', { name: 7 })).status).toBe(400)
     for (const body of [keys(90_000), { name: 7 }]) held(await post('/iam/signup', body))
     held(await guess(ann.name, at(1), ann.password))
-    // Who signed in before, or sends elsewhere what is no body, is not held up.
+    // Earlier sessions, and malformed bodies of other routes, are not affected.
     expect(told(await post(refresh, { refreshToken: 'x' }))[0]).toBe(401)
     expect((await guess(ann.name, at(2), ann.password)).status).toBe(200)
   })

@@ -10,7 +10,7 @@ import { shapeOf } from '#test/actors/acting'
 const tenant = { schemas: new Map([['svc-0', { name: 'Svc', properties: { '0x0001': { name: 'first' } } }]]) }
 const properties = Object.fromEntries(Array.from({ length: 40 }, (_, propId) => [propId, 'string']))
 
-/** A device of so many services, each property at the same value, but the last one at none. */
+/** A device of this many services, each property with the same value, but the last one unset. */
 function deviceAt(services: number, value: PropertyState): DeviceState {
   const state: DeviceState = { ...absentDevice('A'), isThere: true }
   state.services = Array.from({ length: services }, (_, place) => {

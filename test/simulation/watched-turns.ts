@@ -2,7 +2,7 @@ import type { AnyDefinition } from '#runtime/activation'
 import type { Registry } from '#runtime/registry'
 import { watchState } from '#test/actors/state-watch'
 
-/** Every one of so many decisions is watched: each takes a walk over all that the actor knows. */
+/** One decision in four is watched: watching takes a walk over all that the actor knows. */
 const watchedEvery = 4
 
 /**

@@ -22,7 +22,7 @@ beforeEach(async () => {
 const entryAt = (offset: number): Entry => ({ kind: 'schema_deleted', service: `s${offset}`, at: offset })
 const entries = (first: number, count: number) => Array.from({ length: count }, (_, index) => entryAt(first + index))
 
-/** What one commit appends to a stream, packed as a turn packs it. */
+/** The events that one commit appends to a stream, packed as a turn packs them. */
 function partOf(tenant: string, firstOffset: number, events: readonly Entry[], redoFrom = 1): StreamPart<Entry> {
   const packer = events.length > 0 ? journal.packer() : undefined
   packer?.add(events)
