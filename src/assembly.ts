@@ -121,10 +121,13 @@ export function assemble(options: AssemblyOptions): Assembly {
   const { mail = new MemoryMail(), mailsPerHourMax = defaultMailsPerHourMax } = options.notifications ?? {}
   const kept = options.notifications?.requestsKept ?? requestsKept(mailsPerHourMax)
   const functions = new FunctionViews({ mailsPerHourMax, requestsKept: kept, scopeOf, ...sliced })
-  const loadRules = () => {
+  /** The store was read, at the start or again. */
+  const resume = () => {
     rules.load(loadedRules(system))
     functions.load(loadedFunctions(system))
     ruleSweep.open()
+    presence.start()
+    actions.open()
   }
   const { updates: settings = {} } = options
   const { imageBytesMax = defaultImageBytesMax, offerTimeoutMs = defaultOfferTimeoutMs } = settings
@@ -262,9 +265,7 @@ export function assemble(options: AssemblyOptions): Assembly {
     reloaded: (isRewound) => {
       hub.reloaded((tenant) => journal.stream(tenant).last, isRewound)
       identity?.reloaded()
-      loadRules()
-      presence.start()
-      actions.open()
+      resume()
       updates.reloaded()
       deliveries.reloaded()
     },
@@ -373,9 +374,7 @@ export function assemble(options: AssemblyOptions): Assembly {
         system.registry.head(defaultTenant)
         for (const head of system.registry.heads()) hub.load(head.tenant, head.committed)
         const opened = (await identity?.open()) ?? {}
-        loadRules()
-        presence.start()
-        actions.open()
+        resume()
         await updates.open()
         await deliveries.open()
         idempotencyExpiry.start()

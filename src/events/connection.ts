@@ -26,3 +26,13 @@ export interface Connection {
   /** It waits in the queue of those that can be sent more. */
   isQueued: boolean
 }
+
+export function subscribe({ socket, audience, personal }: Connection): void {
+  socket.subscribe(audience.topic)
+  socket.subscribe(personal.topic)
+}
+
+export function unsubscribe({ socket, audience, personal }: Connection): void {
+  socket.unsubscribe(audience.topic)
+  socket.unsubscribe(personal.topic)
+}

@@ -1,7 +1,7 @@
 import { type AudienceClass, Audiences, type EventFilter } from '#events/audience'
 import { highWaterBytesOf, slowHighWaters } from '#events/buffer-limits'
 import { CatchUp, type IsOverridden } from '#events/catch-up'
-import type { Connection } from '#events/connection'
+import { type Connection, subscribe, unsubscribe } from '#events/connection'
 import { PersonalAudiences } from '#events/personal-audiences'
 import { boundOf, deviceOf, encodeLive, ownerOf, serviceOf, typeOf } from '#events/wire'
 import { type MeantDevices, meantDevices } from '#model/bound'
@@ -184,8 +184,7 @@ export class Hub implements EventListener<Entry> {
    */
   positionOf(socket: Socket): Position | undefined {
     const connection = this.#connections.get(socket)
-    if (!connection) return undefined
-    if (this.#fallen.includes(connection)) return undefined
+    if (!connection || this.#fallen.includes(connection)) return undefined
     const offset = connection.state === 'behind' ? connection.position : this.#tenant(connection.tenant).told
     return offset === nowhere ? undefined : { epoch: this.#options.reader.epoch, offset }
   }
@@ -280,8 +279,7 @@ export class Hub implements EventListener<Entry> {
 
   #golive(connection: Connection): void {
     this.#become(connection, 'live')
-    connection.socket.subscribe(connection.audience.topic)
-    connection.socket.subscribe(connection.personal.topic)
+    subscribe(connection)
   }
 
   /**
@@ -389,11 +387,6 @@ export class Hub implements EventListener<Entry> {
     }
     return hub
   }
-}
-
-function unsubscribe({ socket, audience, personal }: Connection): void {
-  socket.unsubscribe(audience.topic)
-  socket.unsubscribe(personal.topic)
 }
 
 /** A position from which nothing can be caught up with. */

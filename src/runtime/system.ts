@@ -275,13 +275,14 @@ export class System<Event> {
 
   #record(activation: Activation<Event>, decision: Recorded<Event>, bytes: number): void {
     const { definition, state, tenant } = activation
-    const head = this.registry.head(tenant)
+    const { journal } = this.#options
     const { events } = decision
+    const head = this.registry.head(tenant)
     const packed = decision.records?.map(({ name, value }) => ({
       name,
       bytes: value === null ? null : this.registry.pack(activation, name, value),
     }))
-    const shared = decision.shared?.map((each) => this.#options.journal.shared(each))
+    const shared = decision.shared?.map((each) => journal.shared(each))
     const first = head.taken + 1
     if (decision.changes) {
       for (const change of decision.changes) {
@@ -306,17 +307,15 @@ export class System<Event> {
         if (definition.rest === 'written_through') this.registry.knowRecord(activation.address, name, bytes !== null)
       }
     }
-    if (decision.indexes) this.#putIndexes(tenant, decision.indexes)
+    if (decision.indexes) {
+      for (const { index, entry, isPresent } of decision.indexes) {
+        this.gate.put(journal.indexKey(tenant, index, entry), isPresent ? present : null)
+      }
+    }
     if (shared) for (const { key, value } of shared) this.gate.put(key, value)
     if (snapshot !== undefined) this.#checkpoints.save(activation, snapshot)
     if (decision.reminder !== undefined) this.#setReminder(activation.address, decision.reminder)
     if (decision.tells) for (const tell of decision.tells) this.#told.push(tell)
-  }
-
-  #putIndexes(tenant: string, changes: NonNullable<Recorded<Event>['indexes']>): void {
-    for (const { index, entry, isPresent } of changes) {
-      this.gate.put(this.#options.journal.indexKey(tenant, index, entry), isPresent ? present : null)
-    }
   }
 
   #setReminder(address: ActorAddress, dueAt: number | null): void {
