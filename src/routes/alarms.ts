@@ -59,7 +59,7 @@ export function alarmRoutes(context: RouteContext): Binding[] {
         if (!isDeepStrictEqual(body.condition, before.condition)) mustReadNames(caller, body)
         mustMatch(call, textOf(id, before))
         context.streamShare.take(caller, bodyBytes.byteLength)
-        const put: PutAlarm = { type: 'put_alarm', id, isNew: false, body, author: caller.user }
+        const put: PutAlarm = { type: 'put_alarm', id, isNew: false, body, ...authorOf(caller, 'alarms') }
         return { to: tenantAddress(caller.tenant), command: put, bytes: bodyBytes.byteLength }
       })
       const mayRead = isThere(context, caller, 'read', stored as StoredAlarm)

@@ -64,7 +64,7 @@ export function functionRoutes(context: RouteContext): Binding[] {
         // One that is there already may have outlived its alarms.
         if (!isDeepStrictEqual(body.graph, before.graph)) mustSeeAlarms(context, caller, body.graph)
         mustMatch(call, textOf(id, before))
-        const put: PutFunction = { type: 'put_function', id, isNew: false, body, author: caller.user }
+        const put: PutFunction = { type: 'put_function', id, isNew: false, body, ...authorOf(caller, resource) }
         return { to: tenantAddress(caller.tenant), command: put, bytes: bodyBytes.byteLength }
       })
       const mayRead = isThere(context, caller, 'read', stored as StoredFunction)
