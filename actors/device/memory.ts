@@ -65,7 +65,7 @@ export function withinMemory(
   { tenant }: Turn,
   limits: MemoryLimits,
 ): Decision<Entry> {
-  if (decision.type !== 'record') return decision
+  if (decision.type !== 'record' || isReportOfSameSize(state, decision)) return decision
   const after = sizeAfter(state, decision.events, decision.changes as readonly DeviceChange[] | undefined)
   if (after === undefined) return decision
   // The route that makes a device has looked already, and its tenant has counted it.
@@ -132,19 +132,23 @@ function countedBytes({ own }: Size): number {
   return own - (own % countedBytesStep)
 }
 
-/** Undefined when nothing of it changes. The usual case, numbers in the place of numbers, costs a look at each. */
+/** The usual case, numbers in the place of numbers, costs a look at each. */
+function isReportOfSameSize(state: DeviceState, { events, changes }: Recorded<Entry>): boolean {
+  if (changes !== undefined || events.length !== 1) return false
+  const event = events[0] as Entry
+  return event.kind === 'reported' && serviceOf(state, event.shape.serviceIdentifier)?.growthBy(event.items) === 0
+}
+
+/** Undefined when nothing of it changes. */
 function sizeAfter(
   state: DeviceState,
   entries: readonly Entry[],
   changes: readonly DeviceChange[] | undefined,
 ): Size | undefined {
-  const [only] = entries
-  // One report, as nearly all are: nothing is made for it.
-  if (changes === undefined && only?.kind === 'reported' && entries.length === 1 && growthBy(state, only) === 0)
-    return undefined
+  const only = entries.length === 1 ? entries[0] : undefined
   const declared = changes?.filter(({ type }) => type === 'service_declared') ?? []
   if (declared.length === 0 && entries.every((entry) => growthBy(state, entry) === 0)) return undefined
-  if (declared.length === 0 && entries.length === 1 && only?.kind === 'reported') {
+  if (declared.length === 0 && only?.kind === 'reported') {
     const growth = growthBy(state, only) as number
     const { own, whole } = sizeOf(state)
     return { own: own + growth, whole: whole + growth }

@@ -128,7 +128,7 @@ export class Gate<Event> {
     if (this.#isClosed) throw new Error('nothing is taken while the store takes no writes')
     head.packer ??= this.#options.journal.packer()
     head.packer.add(events)
-    for (const event of events) head.open.push(event)
+    for (let index = 0; index < events.length; index++) head.open.push(events[index] as Event)
     head.taken += events.length
     head.bytesTaken += bytes
     head.bytesOpen += bytes
@@ -329,28 +329,18 @@ export class Gate<Event> {
   }
 
   #stepSafely(released: Released<Event>): number {
+    const part = released.parts[released.part]
     try {
-      return this.#step(released)
+      return this.#step(released, part)
     } catch (error) {
       this.#options.bug(error)
-      return 1
-    }
-  }
-
-  #releaseEvent(head: StreamHead<Event>, event: Event, offset: number): number {
-    const { listener, bug } = this.#options
-    try {
-      return listener.released(head, event, offset)
-    } catch (error) {
-      bug(error)
-      listener.lost(head)
+      if (part) this.#options.listener.lost(part.head)
       return 1
     }
   }
 
   /** One event or one say, and how much work it was; 0 when there is nothing left. */
-  #step(released: Released<Event>): number {
-    const part = released.parts[released.part]
+  #step(released: Released<Event>, part: Released<Event>['parts'][number] | undefined): number {
     if (part) {
       const offset = part.firstOffset + released.index
       const event = part.events[released.index++]
@@ -360,7 +350,7 @@ export class Gate<Event> {
       }
       if (event !== undefined) {
         part.head.released = offset
-        return Math.max(1, this.#releaseEvent(part.head, event, offset))
+        return Math.max(1, this.#options.listener.released(part.head, event, offset))
       }
       return 1
     }

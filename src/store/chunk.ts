@@ -39,11 +39,28 @@ export interface ChunkHead {
   readonly count: number
 }
 
-/** The entries of one chunk, as they lie in the packer's buffer. */
-interface PackedEntries {
+/** The entries of one chunk, which lie in the packer's buffer. */
+class PackedEntries implements ShapePlaces {
   readonly startsAt: number
-  readonly shapes: Shape[]
-  count: number
+  readonly shapes: Shape[] = []
+  readonly #shapeNamed: (id: string) => void
+  count = 0
+
+  constructor(startsAt: number, shapeNamed: (id: string) => void) {
+    this.startsAt = startsAt
+    this.#shapeNamed = shapeNamed
+  }
+
+  placeOf(shape: Shape): number {
+    const place = this.shapes.indexOf(shape)
+    if (place >= 0) return place
+    this.#shapeNamed(shape.id)
+    return this.shapes.push(shape) - 1
+  }
+
+  shapeAt(): never {
+    return unreachable()
+  }
 }
 
 /** Few entries wait in most streams, and there may be thousands of streams. */
@@ -116,17 +133,10 @@ export class ChunkPacker implements EventPacker<Entry> {
   #addOne(entry: Entry): void {
     let chunk = this.#chunks.at(-1)
     if (!chunk || chunk.count === chunkEntriesMax || this.#writer.length - chunk.startsAt >= chunkBytesMax) {
-      chunk = { startsAt: this.#writer.length, shapes: [], count: 0 }
+      chunk = new PackedEntries(this.#writer.length, this.#shapeNamed)
       this.#chunks.push(chunk)
     }
-    const { shapes } = chunk
-    const placeOf = (shape: Shape) => {
-      const place = shapes.indexOf(shape)
-      if (place >= 0) return place
-      this.#shapeNamed(shape.id)
-      return shapes.push(shape) - 1
-    }
-    packEntry(entry, { placeOf, shapeAt: unreachable }, this.#writer)
+    packEntry(entry, chunk, this.#writer)
     chunk.count++
   }
 }
