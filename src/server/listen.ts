@@ -93,11 +93,10 @@ export async function openServer(options: ServerOptions): Promise<Server> {
   const { world, host } = options
   const basePath = options.basePath ?? '/api/v1'
   const limits = {
-    things: 'requests',
     perUserMax: options.requestsPerUserMax ?? requestsPerUserMax,
     perTenantMax: requestsPerTenantMax,
   }
-  const requests = new ConcurrencyLimit(limits)
+  const requests = new ConcurrencyLimit({ ...limits, things: 'requests' })
   const context: ServerContext = {
     world,
     log: options.log,
@@ -105,7 +104,7 @@ export async function openServer(options: ServerOptions): Promise<Server> {
     seeing: seeingOf({ isProxyTrusted: options.isProxyTrusted ?? false, publicUrls: options.cors.publicUrls }),
     pending: new Pending(world, options.requestDeadlineMs ?? 60_000, requests),
     requests,
-    work: new ConcurrencyLimit(limits),
+    work: new ConcurrencyLimit({ ...limits, things: 'requests in progress, also of closed connections,' }),
     allUnread: { bytes: 0 },
     receiving: new Pending(world, options.bodyPaceMs ?? bodyPaceMs),
     turnedAway: new TurnedAway(world, options.log, 'more requests were turned away'),

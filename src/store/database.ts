@@ -152,7 +152,10 @@ export class Database {
     const { world, log } = this.#options
     this.#cancelSweep = world.after(shapeSweepEveryMs, () => {
       this.#sweepShapesLater()
-      this.sweepShapes().catch((error) => log.sweepFailed(error))
+      this.sweepShapes().catch((error) => {
+        // The store may close while a sweep reads it.
+        if (!this.#isClosed()) log.sweepFailed(error)
+      })
     })
   }
 

@@ -8,7 +8,12 @@ import { StorageFailure } from '#runtime/storage'
  */
 const packr = new Packr({ useRecords: false, variableMapSize: true, moreTypes: false })
 // The package's own types leave 'auto' out: a number when it is safe, else a bigint.
-const options = { useRecords: false, int64AsType: 'auto', moreTypes: false } as unknown as Options
+const options = {
+  useRecords: false,
+  int64AsType: 'auto',
+  moreTypes: false,
+  structuredClone: false,
+} as unknown as Options
 const unpackr = new Unpackr(options)
 
 export function pack(value: unknown): Uint8Array {

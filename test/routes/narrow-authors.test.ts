@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { alarmsMax } from '#model/alarm'
-import { functionsMax } from '#model/function'
+import { alarmNodesMax, alarmsMax } from '#model/alarm'
+import { functionNodesMax, functionsMax } from '#model/function'
+import { graphNodesMax } from '#model/graph'
 import { groupsMax } from '#model/group'
 import { everywhere, on, PeopleDoor, userOf } from '#test/routes/people-door'
 
@@ -44,4 +45,27 @@ test.each(kinds)('%s: a tenth of %i', async (path, max, body, type) => {
   if (path !== '/alarms') expect((await door.call('nat', 'PATCH', `${path}/${id}`, { name: 'Other' })).status).toBe(200)
   expect((await door.call('nat', 'DELETE', `${path}/${id}`)).status).toBe(204)
   expect((await door.call('nat', 'POST', path, body)).status).toBe(201)
+})
+
+const nodes = Array.from({ length: graphNodesMax }, (_, place) =>
+  place === 0 ? { id: 't', type: 'trigger', on: 'status' } : { id: `n${place}`, type: 'throttle', seconds: 60 },
+)
+const edges = nodes.slice(1).map(({ id }) => ['t', id])
+const condition = { and: Array.from({ length: 60 }, () => alarm.condition) }
+const edits = [
+  ['PATCH', '/functions', { ...kinds[1][2], graph: { nodes, edges } }, 'put_function', functionNodesMax],
+  ['PUT', '/alarms', { ...kinds[2][2], condition }, 'put_alarm', alarmNodesMax],
+] as const
+
+test.each(edits)('%s %s: all of an author have a tenth of the nodes', async (method, path, large, type, nodesMax) => {
+  const small = kinds.find(([at]) => at === path)?.[2]
+  const put = (place: number, body: unknown) => {
+    const id = `${place}`.padStart(10, 'y')
+    return door.askTenant({ type, id, isNew: true, body, author: userOf('ned') }).then(() => `${path}/${id}`)
+  }
+  const edited = await put(0, small)
+  for (let place = 1; place <= nodesMax / 10 / 64; place++) await put(place, large)
+  const refused = await door.call('ned', method, edited, large)
+  expect(refused.json).toEqual({ error: expect.stringContaining(`at most ${nodesMax / 10} of the ${nodesMax} nodes`) })
+  expect((await door.call('ned', method, edited, { ...small, name: 'Other' })).status).toBe(200)
 })
