@@ -34,8 +34,8 @@ interface ReadOutbox {
 }
 
 const roundsMax = 60
-/** A little longer than until it is looked again who has heard all. */
-const everyMs = 1_100
+/** Two passes that find who has received all: a leap may change the status of a device, and a function ask once more. */
+const everyMs = 2_200
 
 /**
  * Lets all mails come to where they come, and sees to it that everybody who was to hear of something did: by a plain reading
