@@ -27,19 +27,22 @@ const ofParts = [
 
 /** What takes longest, in this order, so that none of it is begun when the others are done. */
 const longest = [
-  'test/blackbox/mail',
-  'test/simulation/seeds-1',
-  'test/blackbox/updates-killed',
-  'test/simulation/seeds-2',
-  'test/documents/documents',
-  'test/dashboard/fleet',
-  'test/dashboard/sign-in',
-  'test/cli/running',
-  'test/client/state',
-  'test/dashboard/firmware',
-  'test/cli/stopped',
-  'test/dashboard/administration',
-].map((name) => `${name}.test.ts`)
+  'test/simulation/seeds-1.test.ts',
+  'test/simulation/seeds-2.test.ts',
+  'test/bench/run.slow.test.ts',
+  'test/blackbox/mail.slow.test.ts',
+  'test/blackbox/updates-killed.slow.test.ts',
+  'test/blackbox/closed-connections.slow.test.ts',
+  'test/proof/overload.slow.test.ts',
+  'test/documents/documents.slow.test.ts',
+  'test/dashboard/fleet.slow.test.ts',
+  'test/dashboard/sign-in.slow.test.ts',
+  'test/dashboard/firmware.slow.test.ts',
+  'test/dashboard/administration.slow.test.ts',
+]
+
+/** Kills, failures, browsers, the tools that measure: `npm run test:all`. */
+const slow = ['test/**/*.slow.test.ts']
 
 /** Those with a process of their own first, and of these the longest: in the end there is something short for everybody. */
 class LongestFirst extends BaseSequencer {
@@ -69,11 +72,19 @@ export default defineConfig({
     maxWorkers: 3,
     sequence: { sequencer: LongestFirst },
     projects: [
-      { extends: true, test: { name: 'parts', include: ofParts, isolate: false } },
       {
         extends: true,
-        test: { name: 'whole', include: ['test/**/*.test.ts'], exclude: [...configDefaults.exclude, ...ofParts] },
+        test: { name: 'parts', include: ofParts, exclude: [...configDefaults.exclude, ...slow], isolate: false },
       },
+      {
+        extends: true,
+        test: {
+          name: 'whole',
+          include: ['test/**/*.test.ts'],
+          exclude: [...configDefaults.exclude, ...ofParts, ...slow],
+        },
+      },
+      { extends: true, test: { name: 'slow', include: slow } },
     ],
   },
 })

@@ -75,7 +75,9 @@ const commands = {
   admin: (args) => run('admin', args),
   doctor: (args) => run('doctor', args),
   dev,
-  test: (args) => forward([[tools.vitest, 'run', ...args]]),
+  test: (args) => (hasNames(args) ? runTests(args) : runTests([...fastTests, ...args], 'slow tests', 'test:all')),
+  'test:all': (args) => runTests(['--project', 'slow', ...args], 'fast tests', 'test'),
+  'test:watch': (args) => forward([[tools.vitest, 'watch', ...(hasNames(args) ? [] : fastTests), ...args]]),
   check: (args) => {
     const failures = [
       [tools.biome, 'check', '--error-on-warnings', ...args],
@@ -114,6 +116,20 @@ async function main() {
   process.env.UWS_HTTP_MAX_HEADERS_SIZE ??= '16384'
   if (process.env.npm_lifecycle_event) stopWithParent()
   await command(args)
+}
+
+// Tests
+
+const fastTests = ['--project', 'parts', '--project', 'whole']
+
+/** A file that is named runs in whatever tier it is. */
+function hasNames(args) {
+  return args.some((arg) => !arg.startsWith('-'))
+}
+
+async function runTests(args, leftOut, script) {
+  await forward([[tools.vitest, 'run', ...args]])
+  if (leftOut) say(`left out: the ${leftOut}; they run with: npm run ${script}`)
 }
 
 /** In this process, so that whoever signals npm's child signals the server itself. */

@@ -185,7 +185,7 @@ const launchers = ['src/launch.cjs']
 
 const linesMax = 400
 const emptyWords = /^(managers?|helpers?|utils?|utilities|common|base|misc|engines?|constants?|types)$/
-const fileName = /^[a-z0-9]+(-[a-z0-9]+)*(\.test|\.config)?\.(ts|tsx|mts|cjs|mjs)$/
+const fileName = /^[a-z0-9]+(-[a-z0-9]+)*(\.slow)?(\.test|\.config)?\.(ts|tsx|mts|cjs|mjs)$/
 const leftUndone = /\b(TODO|FIXME|XXX)\b/
 // Not what a running test decides for itself, with a reason: `context.skip('needs root')`.
 const leftOut = /\b(test|it|describe|suite)(\.\w+)*\.(skip|only|todo)\b|\b[xf](it|describe)\s*\(/
