@@ -9,7 +9,7 @@ import { type Outcome, type Proof, positive, seedFrom, seedOption } from '#bench
 const help = `Usage: npm run proof -- kill [options]
 
 Kills the server (SIGKILL) again and again, while fleets report and clerks make every other kind of write that they know, and
-counts what became of everything that was acknowledged. docs/development.md names the kinds, and those left out.
+counts what became of everything that was acknowledged. CONTRIBUTING.md names the kinds, and those left out.
 
   --rounds N            (500)
   --seed N              of chance (the clock)

@@ -60,7 +60,7 @@ import { UpdatingDevices } from '#bench/proof/clerks/updating-devices'
 import { waitingAlarm, waitingAlarmsKind, waitingDevices } from '#bench/proof/clerks/waiting-kind'
 import type { SeededRandom } from '#bench/random'
 
-/** The kinds of write that come over HTTP, a clerk for each slot, and the books about them. docs/development.md says what is left out. */
+/** The kinds of write that come over HTTP, a clerk for each slot, and the books about them. CONTRIBUTING.md says what is left out. */
 export class Office {
   readonly authorization: string
   /** From where on the administrator hears everything. */
