@@ -48,6 +48,13 @@ export function decideDeleteSchema(
   })
 }
 
+/** By schema, which is never changed in place: it is asked for several times in an edit. */
+const charactersKnown = new WeakMap<ServiceSchema, number>()
+
 export function charactersOf(schema: ServiceSchema): number {
-  return JSON.stringify(schema).length
+  const known = charactersKnown.get(schema)
+  if (known !== undefined) return known
+  const characters = JSON.stringify(schema).length
+  charactersKnown.set(schema, characters)
+  return characters
 }

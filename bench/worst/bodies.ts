@@ -1,37 +1,41 @@
 import type { RouteEntry } from '#api/entry'
+import { containersMax, elementsMax, keysMax, textsMax } from '#server/json-body'
 
-/** Hostile bodies of a route: each place of its example is filled in turn with each of these, as large as a body may be. */
+/** Hostile bodies of a route: each place of its example is filled in turn with each of these, up to the limits of size and counts. */
 
 const mebibyte = 1024 * 1024
 /** Below the limit, for what counts a little differently. */
 const margin = 512
+/** Texts, keys and elements of the example around a filled place, at most. */
+const aroundMax = 100
 const placesDeepMax = 3
 
 /** JSON text of at most `bytes` bytes that fills a place; `here` is the example's value at this place, as JSON. */
 const fillings: Readonly<Record<string, (bytes: number, here: string) => string>> = {
-  numbers: (bytes) => listed(bytes, () => '0'),
-  'empty lists': (bytes) => listed(bytes, () => '[]'),
-  'objects of one key': (bytes) => listed(bytes, (index) => `{"${index.toString(36)}":0}`),
-  'lists 60 deep': (bytes) => listed(bytes, () => `${'['.repeat(60)}${']'.repeat(60)}`),
-  'unknown keys': (bytes) => `{${items(bytes, (index) => `"${index.toString(36)}":0`)}}`,
+  numbers: (bytes) => listed(bytes, () => '0', elementsMax),
+  'short texts': (bytes) => listed(bytes, (index) => `"\\n€${index.toString(36)}"`, textsMax),
+  'empty lists': (bytes) => listed(bytes, () => '[]', containersMax),
+  'objects of one key': (bytes) => listed(bytes, (index) => `{"${index.toString(36)}":0}`, containersMax),
+  'lists 60 deep': (bytes) => listed(bytes, () => `${'['.repeat(60)}${']'.repeat(60)}`, containersMax / 60),
+  'unknown keys': (bytes) => `{${items(bytes, (index) => `"${index.toString(36)}":0`, keysMax)}}`,
   'a text of escapes': (bytes) => `"${'\\u0001'.repeat(bytes / 6 - 1)}"`,
   'a text of braces': (bytes) => `"${'{{a'.repeat(bytes / 3 - 1)}"`,
   'its own elements': (bytes, here) => {
     const value: unknown = JSON.parse(here)
     const first = Array.isArray(value) ? JSON.stringify(value[0]) : here
-    return first === undefined ? '' : listed(bytes, () => first)
+    return first === undefined ? '' : listed(bytes, () => first, textsMax)
   },
 }
 
-function listed(bytes: number, item: (index: number) => string): string {
-  return `[${items(bytes, item)}]`
+function listed(bytes: number, item: (index: number) => string, countMax: number): string {
+  return `[${items(bytes, item, countMax)}]`
 }
 
-function items(bytes: number, item: (index: number) => string): string {
+function items(bytes: number, item: (index: number) => string, countMax: number): string {
   const parts: string[] = []
-  for (let index = 0, length = 2; ; index++) {
+  for (let index = 0, length = 2; index < countMax - aroundMax; index++) {
     const part = item(index)
-    length += part.length + 1
+    length += Buffer.byteLength(part) + 1
     if (length > bytes) break
     parts.push(part)
   }
@@ -47,10 +51,10 @@ export interface HostileBody {
 export function* bodiesOf({ body, example }: RouteEntry): Generator<HostileBody> {
   const bytesMax = Math.min(body?.bytesMax ?? mebibyte, mebibyte) - margin
   for (const place of placesIn(example.body)) {
-    const rest = textWith(example.body, place, '').length
+    const around = textWith(example.body, place, '').length
     const here = JSON.stringify(place.reduce(valueAt, example.body)) ?? 'null'
     for (const [filling, fill] of Object.entries(fillings)) {
-      const filled = fill(bytesMax - rest, here)
+      const filled = fill(bytesMax - around, here)
       if (filled === '') continue
       yield { form: `${filling} at ${place.join('.') || 'the top'}`, text: textWith(example.body, place, filled) }
     }

@@ -153,6 +153,19 @@ export const requests: readonly RequestInput[] = [
     ...{ name: 'f', binding: { groups }, graph: { nodes: [{ id: 't', type: 'trigger', on: 'status' }], edges: [] } },
   })),
   making('POST of a group of 10 000 devices', '/groups', () => ({ name: 'g', devices: names('H', groupDevices) })),
+  making('POST of an alarm that names 10 000 devices', '/alarms', () => alarm({ devices: names('H', groupDevices) })),
+  {
+    input: 'PUT of a schema of 1 024 properties with 5 names of values each',
+    prepare: async ({ request }) => {
+      const entries = Object.fromEntries(names('', 5).map((value) => [value, { name: `value ${value}` }]))
+      const property = (name: string) => ({ name, type: 'uint8', enum: entries })
+      const properties = Object.fromEntries(
+        names('', 1_024).map((id) => [`0x${Number(id).toString(16)}`, property(id)]),
+      )
+      let sent = 0
+      return () => request('PUT', `/schemas/${uuid(99)}`, { name: `S${++sent}`, properties })
+    },
+  },
   again('POST of an action over 100 000 devices', 'POST', '/devices/actions', () => ({
     ...{ groups: groups.slice(0, 10), serviceIdentifier: uuid(0), updates: { '0x2000': 1 } },
   })),
@@ -189,7 +202,7 @@ export const requests: readonly RequestInput[] = [
     prepare: async ({ open, request }) => {
       for (let opened = 0; opened < 1_000; opened++) (await open('/events', undefined, limited)).on('message', () => {})
       let sent = 0
-      return () => request('PUT', '/iam/roles/big', { grants: grantsOf('R', 180 - ++sent) })
+      return () => request('PUT', '/iam/roles/big', { grants: grantsOf(`R${++sent % 2}`) })
     },
   },
   {

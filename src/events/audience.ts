@@ -44,6 +44,13 @@ export function isHeard(
   return scope.reaches(resource, 'read').some((reach) => isReached(reach, device, service))
 }
 
+/** The classes that name the same devices: those of one access, or one that has a filter of devices. */
+interface NamedDevices {
+  /** One device may be in several sets. */
+  readonly devices: readonly ReadonlySet<string>[]
+  readonly classes: Set<AudienceClass>
+}
+
 /**
  * Which classes hear what. Classes that hear of any device are few and found by type and service, a list that is kept;
  * classes that name their devices may be many and are found by device.
@@ -52,7 +59,8 @@ export class Audiences {
   readonly #prefix: string
   readonly #classes = new Map<string, AudienceClass>()
   readonly #wide = new Set<AudienceClass>()
-  readonly #byDevice = new Map<string, Set<AudienceClass>>()
+  readonly #named = new Map<string, NamedDevices>()
+  readonly #byDevice = new Map<string, readonly NamedDevices[]>()
   /** Wide classes by type and service. Emptied when a class comes, goes or is redefined. */
   readonly #known = new Map<EventType, Map<string | undefined, readonly AudienceClass[]>>()
   #knownCount = 0
@@ -87,14 +95,12 @@ export class Audiences {
 
   /** These accesses reach something else from now on. Gives the classes it concerns. */
   redefine(changed: ReadonlyMap<string, Scope>): readonly AudienceClass[] {
-    const concerned: AudienceClass[] = []
-    for (const audience of this.#classes.values()) {
-      const scope = changed.get(audience.access)
-      if (!scope) continue
-      this.#remove(audience)
-      audience.scope = scope
+    const concerned = [...this.#classes.values()].filter(({ access }) => changed.has(access))
+    // All of them first: the devices that an access names are indexed once for all its classes.
+    for (const audience of concerned) this.#remove(audience)
+    for (const audience of concerned) {
+      audience.scope = changed.get(audience.access) ?? audience.scope
       this.#add(audience)
-      concerned.push(audience)
     }
     return concerned
   }
@@ -113,7 +119,9 @@ export class Audiences {
     const wide = this.#wideHearers(type, service)
     const named = this.#byDevice.size === 0 ? undefined : this.#byDevice.get(device)
     if (!named) return wide
-    const more = [...named].filter((audience) => !wide.includes(audience) && isHeard(audience, type, device, service))
+    const more = named.flatMap(({ classes }) =>
+      [...classes].filter((audience) => !wide.includes(audience) && isHeard(audience, type, device, service)),
+    )
     return more.length === 0 ? wide : [...wide, ...more]
   }
 
@@ -158,20 +166,40 @@ export class Audiences {
   #add(audience: AudienceClass): void {
     this.#forgetKnown()
     if (isWide(audience)) this.#wide.add(audience)
-    for (const device of namedDevices(audience)) {
-      const classes = this.#byDevice.get(device) ?? new Set()
-      classes.add(audience)
-      this.#byDevice.set(device, classes)
+    const key = namedKeyOf(audience)
+    let named = this.#named.get(key)
+    if (!named) {
+      named = { devices: namedDevices(audience), classes: new Set() }
+      this.#named.set(key, named)
+      this.#index(named)
     }
+    named.classes.add(audience)
   }
 
   #remove(audience: AudienceClass): void {
     this.#forgetKnown()
     this.#wide.delete(audience)
-    for (const device of namedDevices(audience)) {
-      const classes = this.#byDevice.get(device)
-      classes?.delete(audience)
-      if (classes?.size === 0) this.#byDevice.delete(device)
+    const key = namedKeyOf(audience)
+    const named = this.#named.get(key)
+    if (!named?.classes.delete(audience) || named.classes.size > 0) return
+    this.#named.delete(key)
+    for (const devices of named.devices) {
+      for (const device of devices) {
+        const others = this.#byDevice.get(device)?.filter((other) => other !== named) ?? []
+        if (others.length > 0) this.#byDevice.set(device, others)
+        else this.#byDevice.delete(device)
+      }
+    }
+  }
+
+  #index(named: NamedDevices): void {
+    const alone = [named]
+    for (const devices of named.devices) {
+      for (const device of devices) {
+        const others = this.#byDevice.get(device)
+        if (!others) this.#byDevice.set(device, alone)
+        else if (!others.includes(named)) this.#byDevice.set(device, [...others, named])
+      }
     }
   }
 }
@@ -193,10 +221,10 @@ function isReached(reach: Reach, device: string | undefined, service: string | u
   )
 }
 
+/** Each once: a grant may give many resources and name 10 000 devices. */
 function allReaches(audience: AudienceClass): readonly Reach[] {
-  return [...new Set(Object.values(eventKinds).map(({ resource }) => resource))].flatMap((resource) =>
-    audience.scope.reaches(resource, 'read'),
-  )
+  const resources = [...new Set(Object.values(eventKinds).map(({ resource }) => resource))]
+  return [...new Set(resources.flatMap((resource) => audience.scope.reaches(resource, 'read')))]
 }
 
 /** Hears of devices it does not name. */
@@ -204,9 +232,14 @@ function isWide(audience: AudienceClass): boolean {
   return !audience.filter.devices && allReaches(audience).some((reach) => reach.devices === '*')
 }
 
-function namedDevices(audience: AudienceClass): ReadonlySet<string> {
-  if (audience.filter.devices) return audience.filter.devices
-  return new Set(allReaches(audience).flatMap(({ devices }) => (devices === '*' ? [] : [...devices])))
+/** No access has a quote in its name, and every key of a class has. */
+function namedKeyOf({ filter, key, access }: AudienceClass): string {
+  return filter.devices ? key : access
+}
+
+function namedDevices(audience: AudienceClass): readonly ReadonlySet<string>[] {
+  if (audience.filter.devices) return [audience.filter.devices]
+  return allReaches(audience).flatMap(({ devices }) => (devices === '*' ? [] : [devices]))
 }
 
 /** Equal for the same access and the same filter. */

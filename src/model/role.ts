@@ -24,13 +24,12 @@ const Grants = z
 /** What a role is put as: `{grants:[…]}`, or one grant directly. Both come out as grants. Contract 2. */
 export const RoleGrants = z.unknown().transform((body, context): { readonly grants: readonly Grant[] } => {
   const isOne = isGrantDirectly(body)
-  const result = Grants.safeParse(isOne ? { grants: [body] } : body)
-  if (result.success) return result.data
-  for (const issue of result.error.issues) {
-    // Named where it stands in what was sent.
-    const path = isOne ? issue.path.slice(2) : issue.path
-    context.issues.push({ ...issue, path, input: body } as z.core.$ZodRawIssue)
-  }
+  const payload = { value: isOne ? { grants: [body] } : body, issues: [] }
+  // Not `safeParse`, which words every issue: there may be thousands, and the first hundred are shown.
+  const { value, issues } = Grants._zod.run(payload, { async: false }) as z.core.ParsePayload<z.output<typeof Grants>>
+  if (issues.length === 0) return value
+  // Named where it stands in what was sent.
+  for (const issue of issues) context.issues.push(isOne ? { ...issue, path: issue.path?.slice(2) } : issue)
   return z.NEVER
 })
 export type RoleGrants = z.infer<typeof RoleGrants>

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { deviceIdentifierOf, serviceIdentifierOf } from '#model/identifier'
-import { entriesWithin } from '#model/json-value'
+import { elementsWithin, entriesWithin } from '#model/json-value'
 
 /** What access is given on. Contract 2. */
 export const resources = [
@@ -36,8 +36,8 @@ export const Grant = z.strictObject({
     ),
     resources.length + 1,
   ),
-  devices: z.array(namesOrAny(deviceIdentifierOf, 'must be * or a device identifier')).max(grantDevicesMax),
-  services: z.array(namesOrAny(serviceIdentifierOf, 'must be * or a service identifier')).max(grantServicesMax),
+  devices: namesOrAny(deviceIdentifierOf, grantDevicesMax, 'must be * or a device identifier'),
+  services: namesOrAny(serviceIdentifierOf, grantServicesMax, 'must be * or a service identifier'),
 })
 export type Grant = z.infer<typeof Grant>
 
@@ -261,10 +261,12 @@ function namesOf(names: readonly string[]): Names {
   return names.includes('*') ? '*' : new Set(names)
 }
 
-/** A name in its normal form, so that what comes later is found by it, or `*`, which exists in scopes only. Contract 1.8. */
-function namesOrAny(normalOf: (name: string) => string | undefined, message: string) {
-  return z
+/** Names in their normal form, so that what comes later is found by them, or `*`, which exists in scopes only. Contract 1.8. */
+function namesOrAny(normalOf: (name: string) => string | undefined, namesMax: number, message: string) {
+  const isRight = (name: string) => name === '*' || normalOf(name) !== undefined
+  const name = z
     .string()
-    .refine((name) => name === '*' || normalOf(name) !== undefined, message)
+    .refine(isRight, message)
     .overwrite((name) => normalOf(name) ?? name)
+  return elementsWithin(z.array(name).max(namesMax), namesMax, isRight)
 }

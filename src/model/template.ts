@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { formatCrn, ResourceIdentifier } from '#model/crn'
 import { ShortName, Timestamp } from '#model/identifier'
-import { jsonWithin } from '#model/json-value'
+import { entriesWithin, jsonWithin } from '#model/json-value'
 import { lastLocale, subjectCharactersMax } from '#model/mail-words'
 import { parseMustache } from '#model/mustache'
 import { Locale } from '#model/subscription'
@@ -43,10 +43,12 @@ const Text = z
 export const TemplateText = z.strictObject({ subject: Subject, text: Text, html: Text.optional() })
 export type TemplateText = Readonly<z.infer<typeof TemplateText>>
 
-const locales = z
-  .record(Locale, TemplateText)
-  .refine((texts) => Object.keys(texts).length <= templateLocalesMax, `must have at most ${templateLocalesMax} locales`)
-  .refine((texts) => Object.hasOwn(texts, lastLocale), `must have ${lastLocale}, which other locales fall back to`)
+const locales = entriesWithin(
+  z
+    .record(Locale, TemplateText)
+    .refine((texts) => Object.hasOwn(texts, lastLocale), `must have ${lastLocale}, which other locales fall back to`),
+  templateLocalesMax,
+)
 
 /** A template as it is put. */
 export const TemplateBody = jsonWithin(z.strictObject({ locales }), { depthMax: 4, bytesMax: templateBytesMax })

@@ -57,7 +57,7 @@ export function alarmRoutes(context: RouteContext): Binding[] {
         const before = alarmThere(context, caller, 'update', id)
         mustBind(context, caller, 'update', body)
         if (!isDeepStrictEqual(body.condition, before.condition)) mustReadNames(caller, body)
-        mustMatch(call, textOf(id, before))
+        mustMatch(call, () => textOf(id, before))
         context.streamShare.take(caller, bodyBytes.byteLength)
         const put: PutAlarm = { type: 'put_alarm', id, isNew: false, body, ...authorOf(caller, 'alarms') }
         return { to: tenantAddress(caller.tenant), command: put, bytes: bodyBytes.byteLength }
@@ -70,7 +70,8 @@ export function alarmRoutes(context: RouteContext): Binding[] {
       const { caller } = call
       const { alarmId: id } = call.parameters
       await system.askAtOnce(() => {
-        mustMatch(call, textOf(id, alarmThere(context, caller, 'delete', id)))
+        const alarm = alarmThere(context, caller, 'delete', id)
+        mustMatch(call, () => textOf(id, alarm))
         return { to: tenantAddress(caller.tenant), command: { type: 'delete_alarm', id } satisfies DeleteAlarm }
       })
       return { status: 204 }

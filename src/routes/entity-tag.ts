@@ -28,12 +28,13 @@ export async function thingReply(context: RouteContext, call: Asked, text: strin
  * Checks `If-Match` and `If-None-Match` of a change. Call it within `askAtOnce`: no other change may come between the check
  * and the turn.
  *
- * @param text what is shown of it now; undefined where there is none
+ * @param textNow what is shown of it now; undefined where there is none. It is called only if the request has one of these headers
  * @throws Problem `changed_meanwhile`
  */
-export function mustMatch(call: Asked, text: string | undefined): void {
+export function mustMatch(call: Asked, textNow: () => string | undefined): void {
   const [wanted, unwanted] = [call.header('if-match'), call.header('if-none-match')]
   if (wanted === '' && unwanted === '') return
+  const text = textNow()
   const isAny = (tags: string) => text !== undefined && isEtagNamed(asWeSaid(tags), tagOf(text))
   if ((wanted !== '' && !isAny(wanted)) || (unwanted !== '' && isAny(unwanted))) throw new Problem('changed_meanwhile')
 }

@@ -63,7 +63,7 @@ export function functionRoutes(context: RouteContext): Binding[] {
         mustBind(context, caller, 'update', body)
         // One that is there already may have outlived its alarms.
         if (!isDeepStrictEqual(body.graph, before.graph)) mustSeeAlarms(context, caller, body.graph)
-        mustMatch(call, textOf(id, before))
+        mustMatch(call, () => textOf(id, before))
         const put: PutFunction = { type: 'put_function', id, isNew: false, body, ...authorOf(caller, resource) }
         return { to: tenantAddress(caller.tenant), command: put, bytes: bodyBytes.byteLength }
       })
@@ -75,7 +75,8 @@ export function functionRoutes(context: RouteContext): Binding[] {
       const { caller } = call
       const { functionId: id } = call.parameters
       await system.askAtOnce(() => {
-        mustMatch(call, textOf(id, functionThere(context, caller, 'delete', id)))
+        const stored = functionThere(context, caller, 'delete', id)
+        mustMatch(call, () => textOf(id, stored))
         return { to: tenantAddress(caller.tenant), command: { type: 'delete_function', id } satisfies DeleteFunction }
       })
       return { status: 204 }

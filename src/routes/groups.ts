@@ -46,7 +46,7 @@ export function groupRoutes(context: RouteContext): Binding[] {
         const before = groupThere(context, caller, 'update', id)
         const body = { name: change.name ?? before.name, devices: change.devices ?? before.devices }
         mustBind(caller, 'update', body.devices)
-        mustMatch(call, textOf(id, before))
+        mustMatch(call, () => textOf(id, before))
         const put: PutGroup = { type: 'put_group', id, isNew: false, body, author: caller.user }
         return { to: tenantAddress(caller.tenant), command: put, bytes: bodyBytes.byteLength }
       })
@@ -58,7 +58,8 @@ export function groupRoutes(context: RouteContext): Binding[] {
       const { caller } = call
       const { groupId: id } = call.parameters
       await system.askAtOnce(() => {
-        mustMatch(call, textOf(id, groupThere(context, caller, 'delete', id)))
+        const group = groupThere(context, caller, 'delete', id)
+        mustMatch(call, () => textOf(id, group))
         return { to: tenantAddress(caller.tenant), command: { type: 'delete_group', id } satisfies DeleteGroup }
       })
       return { status: 204 }

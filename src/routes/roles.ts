@@ -47,7 +47,7 @@ export function roleRoutes(context: RouteContext): Binding[] {
         const before = grantsOfRole(lookAtTenant(context, tenant), role)
         mayPut(caller, 'roles', before !== undefined)
         mustCover(caller, [...(before ?? []), ...grants])
-        mustMatch(call, before && textOf(tenant, role, before))
+        mustMatch(call, () => before && textOf(tenant, role, before))
         const put: PutRole = { type: 'put_role', role, grants, ...authorOf(caller, 'roles') }
         return { to: tenantAddress(tenant), command: put, bytes: bodyBytes.byteLength }
       })
@@ -59,7 +59,7 @@ export function roleRoutes(context: RouteContext): Binding[] {
       await system.askAtOnce(() => {
         const grants = grantsThere(context, tenant, role)
         mustCover(call.caller, grants)
-        mustMatch(call, textOf(tenant, role, grants))
+        mustMatch(call, () => textOf(tenant, role, grants))
         if (!isBuiltIn(role) && isRoleUsed(lookAtDirectory(context), tenant, role)) {
           throw new Problem('conflict', 'the role is in use')
         }

@@ -51,7 +51,7 @@ export function schemaRoutes(context: RouteContext): Binding[] {
       await system.askAtOnce(() => {
         const before = lookAtTenant(context, caller.tenant).schemas.get(serviceIdentifier)
         permit({ resource: 'schemas', action: putAction(before !== undefined), within: 'service' }, caller, parameters)
-        mustMatch(call, before && schemaText(serviceIdentifier, before))
+        mustMatch(call, () => before && schemaText(serviceIdentifier, before))
         context.streamShare.take(caller, bodyBytes.byteLength)
         const put = { type: 'put_schema', service: serviceIdentifier, schema }
         return { to: tenantAddress(caller.tenant), command: put, bytes: bodyBytes.byteLength }
@@ -64,7 +64,7 @@ export function schemaRoutes(context: RouteContext): Binding[] {
       const { serviceIdentifier } = call.parameters
       await system.askAtOnce(() => {
         const before = lookAtTenant(context, tenant).schemas.get(serviceIdentifier)
-        if (before) mustMatch(call, schemaText(serviceIdentifier, before))
+        if (before) mustMatch(call, () => schemaText(serviceIdentifier, before))
         return { to: tenantAddress(tenant), command: { type: 'delete_schema', service: serviceIdentifier } }
       })
       return { status: 204 }

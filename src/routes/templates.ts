@@ -38,7 +38,7 @@ export function templateRoutes(context: RouteContext): Binding[] {
       const stored = await system.askAtOnce(() => {
         const before = lookAtTenant(context, tenant).templates.get(name)
         mustReachAll(caller, putAction(before !== undefined))
-        mustMatch(call, before && textOf(tenant, name, before))
+        mustMatch(call, () => before && textOf(tenant, name, before))
         const put: PutTemplate = { type: 'put_template', name, body, author: user }
         return { to: tenantAddress(tenant), command: put, bytes: bodyBytes.byteLength }
       })
@@ -51,7 +51,8 @@ export function templateRoutes(context: RouteContext): Binding[] {
       const { name } = call.parameters
       mustReachAll(call.caller, 'delete')
       await system.askAtOnce(() => {
-        mustMatch(call, textOf(tenant, name, templateThere(context, tenant, name)))
+        const template = templateThere(context, tenant, name)
+        mustMatch(call, () => textOf(tenant, name, template))
         return { to: tenantAddress(tenant), command: { type: 'delete_template', name } satisfies DeleteTemplate }
       })
       return { status: 204 }

@@ -51,7 +51,8 @@ export function tenantRoutes(context: RouteContext): Binding[] {
       }
       const update: UpdateTenant = { type: 'update_tenant', tenant: call.parameters.tenantIdentifier, change }
       const row = await system.askAtOnce(() => {
-        mustMatch(call, textOf(tenantThere(call)))
+        const before = tenantThere(call)
+        mustMatch(call, () => textOf(before))
         return { to: directoryAddress, command: update }
       })
       const mayRead = isPermitted(call.caller.scope, 'tenants', 'read')
@@ -62,7 +63,8 @@ export function tenantRoutes(context: RouteContext): Binding[] {
     bind(api.deleteTenant, async (call) => {
       const { tenantIdentifier: tenant } = call.parameters
       await system.askAtOnce(() => {
-        mustMatch(call, textOf(tenantThere(call)))
+        const row = tenantThere(call)
+        mustMatch(call, () => textOf(row))
         return { to: directoryAddress, command: { type: 'delete_tenant', tenant } satisfies ChangeTenant }
       })
       return { status: 204 }

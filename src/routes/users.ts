@@ -71,7 +71,7 @@ export function userRoutes(context: RouteContext): Binding[] {
       const row = await system.askAtOnce(() => {
         const before = userToEdit(context, caller, tenant, parameters.name)
         if (roles) mayGive(context, caller, tenant, roles)
-        mustMatch(call, textOf(before))
+        mustMatch(call, () => textOf(before))
         const command: UpdateUser = {
           type: 'update_user',
           user: before.id,
@@ -89,7 +89,7 @@ export function userRoutes(context: RouteContext): Binding[] {
     bindForTenant(context, api.deleteUser, async (call, tenant) => {
       await system.askAtOnce(() => {
         const row = userToEdit(context, call.caller, tenant, call.parameters.name)
-        mustMatch(call, textOf(row))
+        mustMatch(call, () => textOf(row))
         return { to: directoryAddress, command: { type: 'remove_user', user: row.id } satisfies RemoveUser }
       })
       return { status: 204 }

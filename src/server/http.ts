@@ -28,6 +28,8 @@ export type Destination =
   | 'socket'
 
 const defaultContentTypes = ['application/json']
+/** A larger body is parsed, checked and answered in separate turns of the event loop: of 1 MiB, each may take 15 ms. */
+const oneTurnBytesMax = 64 * 1024
 const noBytes = new Uint8Array(0)
 
 /**
@@ -187,23 +189,26 @@ function answer(
   }
   const isJson = wanted !== 'any' && isJsonType(contentType)
   exchange.readBody((read) => {
-    const { bytes, body } = countingRefusals(exchange, entry, () => {
+    const { bytes, raw } = countingRefusals(exchange, entry, () => {
       const bytes = read()
       // No bytes are no value, so that a schema can say whether a body may be left out.
-      const raw = bytes.byteLength === 0 ? undefined : isJson ? parseJson(bytes) : bytes
-      return { bytes, body: entry.body && validate(entry.body.schema, raw) }
+      return { bytes, raw: bytes.byteLength === 0 ? undefined : isJson ? parseJson(bytes) : bytes }
     })
-    const call = new ExchangeCall(
-      exchange,
-      stillPermitted(exchange, binding, caller, parameters),
-      parameters,
-      query,
-      body,
-      bytes,
-      undefined,
-    )
-    exchange.proceed(answered(exchange, binding, call), (reply) => exchange.respond(reply))
+    inTurn(exchange, bytes, () => {
+      const body = countingRefusals(exchange, entry, () => entry.body && validate(entry.body.schema, raw))
+      inTurn(exchange, bytes, () => {
+        const now = stillPermitted(exchange, binding, caller, parameters)
+        const call = new ExchangeCall(exchange, now, parameters, query, body, bytes, undefined)
+        exchange.proceed(answered(exchange, binding, call), (reply) => exchange.respond(reply))
+      })
+    })
   })
+}
+
+/** Runs a step for a body now, or for a large body in the next turn of the event loop. */
+function inTurn(exchange: Exchange, { byteLength }: Uint8Array, step: () => void): void {
+  if (byteLength <= oneTurnBytesMax) step()
+  else exchange.context.world.soon(() => exchange.isOpen && exchange.guard(step))
 }
 
 /** Where people sign in, a malformed request counts as a failed attempt of its address. @throws what `step` throws, or 429 */

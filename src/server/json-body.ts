@@ -16,6 +16,11 @@ export const keysMax = 16_500
 export const containersMax = 8_250
 /** Commas: four arrays of the longest property values, of 32 768 elements each. */
 export const elementsMax = 131_072
+/**
+ * Texts, keys among them: the keys above and the longest array of texts, of 21 845. `JSON.parse` spends 0.3 µs on a short text
+ * that it has not seen yet, ten times as much as on a number.
+ */
+export const textsMax = 40_000
 
 /** The value in a JSON body; undefined for an empty one. A Problem says why there is none. */
 export function parseJson(bytes: Uint8Array): unknown {
@@ -38,10 +43,11 @@ export function parseJson(bytes: Uint8Array): unknown {
  * 1 ms for 1 MiB. Counts are wrong for text that is not JSON, which is refused anyway.
  */
 function refuseCostly(bytes: Uint8Array): void {
-  let [keys, containers, elements, depth] = [0, 0, 0, 0]
+  let [texts, keys, containers, elements, depth] = [0, 0, 0, 0, 0]
   for (let index = 0; index < bytes.length; index++) {
     switch (bytes[index]) {
       case 0x22: // "
+        if (++texts > textsMax) throw tooMany(`${textsMax} texts`)
         index = endOfText(bytes, index)
         break
       case 0x3a: // :

@@ -1,4 +1,4 @@
-import type { z } from 'zod'
+import { z } from 'zod'
 import { Problem, type ProblemDetail } from '#model/problem'
 
 /** As many as help; a body can hold thousands of mistakes. */
@@ -9,12 +9,16 @@ const detailCharactersMax = 256
 
 /** The value as the schema makes it, or 400 Validation Error with where and what. Contract 1.3. */
 export function validate(schema: z.ZodType, value: unknown): unknown {
-  const result = schema.safeParse(value)
-  if (result.success) return result.data
-  throw new Problem('invalid', undefined, { details: detailsOf(result.error.issues) })
+  // `safeParse` would word every issue, and the 11 000 of a schema with wrong fields take 30 ms.
+  const result = schema._zod.run({ value, issues: [] }, { async: false })
+  if (result instanceof Promise) throw new Error('a schema that has to wait')
+  if (result.issues.length === 0) return result.value
+  const first = result.issues.slice(0, detailsMax)
+  const issues = first.map((issue) => z.core.util.finalizeIssue(issue, { async: false }, z.core.config()))
+  throw new Problem('invalid', undefined, { details: detailsOf(issues) })
 }
 
-export function detailsOf(issues: readonly z.core.$ZodIssue[]): readonly ProblemDetail[] {
+function detailsOf(issues: readonly z.core.$ZodIssue[]): readonly ProblemDetail[] {
   const details: ProblemDetail[] = []
   for (const issue of issues) {
     // An unknown key is reported at its parent; the client wants to hear which key.

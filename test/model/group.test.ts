@@ -15,6 +15,13 @@ describe('a group', () => {
     expect(GroupBody.parse(body)).toEqual({ name: 'Küche 1', devices: ['SENSOR-1', 'SENSOR-2'] })
   })
 
+  test('with thousands of wrong devices is refused by the first ten', () => {
+    const issues = GroupBody.safeParse({ name: 'a', devices: Array(boundDevicesMax).fill('no device') }).error?.issues
+    expect(issues?.map(({ path }) => path.join('.'))).toEqual(
+      Array.from({ length: 10 }, (_, index) => `devices.${index}`),
+    )
+  })
+
   test.each<[what: string, body: unknown]>([
     ['without a name', { devices: [] }],
     ['without devices', { name: 'a' }],

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { Problem } from '#model/problem'
 import type { Call } from '#server/call'
-import { containersMax, elementsMax, keysMax } from '#server/json-body'
+import { containersMax, elementsMax, keysMax, textsMax } from '#server/json-body'
 import { admin, type Door, openDoor, route, until } from '#test/server/door'
 import { RawClient } from '#test/server/raw-client'
 
@@ -120,7 +120,8 @@ describe('what a body must be', () => {
   test.each([
     [`more than ${keysMax} keys`, `{${pairs(keysMax + 1)}}`],
     [`more than ${containersMax} objects and arrays`, `[${Array(containersMax).fill('{}')}]`],
-    [`more than ${elementsMax} elements`, `[${Array(elementsMax + 2).fill('""')}]`],
+    [`more than ${elementsMax} elements`, `[${Array(elementsMax + 2).fill(0)}]`],
+    [`more than ${textsMax} texts`, `[${Array(textsMax + 1).fill('""')}]`],
   ])('%s are refused before a schema sees them', async (limit, body) => {
     expect(await post('/large', body)).toEqual({ status: 400, json: { error: `the body has ${limit}` } })
   })
