@@ -131,11 +131,17 @@ function integer64(min: bigint, max: bigint): readonly [Accept<number | string>,
     return Number.isSafeInteger(asNumber) ? asNumber : value.toString()
   }
   const isSigned = min < 0n
+  const acceptNumber = (value: number): number | undefined =>
+    Number.isSafeInteger(value) && (isSigned || value >= 0) ? value + 0 : undefined
+  const acceptText = (text: string): number | string | undefined => {
+    if (!decimalPattern.test(text)) return undefined
+    // A BigInt costs ten times as much as a number.
+    return Number.isSafeInteger(Number(text)) ? acceptNumber(Number(text)) : acceptBig(BigInt(text))
+  }
   const accept = (value: unknown): number | string | undefined => {
-    if (typeof value === 'number')
-      return Number.isSafeInteger(value) && (isSigned || value >= 0) ? value + 0 : undefined
+    if (typeof value === 'number') return acceptNumber(value)
     if (typeof value === 'bigint') return acceptBig(value)
-    return typeof value === 'string' && decimalPattern.test(value) ? acceptBig(BigInt(value)) : undefined
+    return typeof value === 'string' ? acceptText(value) : undefined
   }
   const note = 'beyond 9007199254740991 as decimal text'
   return [accept, `an integer from ${min} to ${max}, ${note}`, `of integers from ${min} to ${max}, ${note}`]
