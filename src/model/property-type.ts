@@ -45,8 +45,10 @@ export const float32Max = 3.4028234663852886e38
 /** Every element costs its comma and at least one digit. */
 const arrayElementsMax = valueBytesMax / 2
 
-/** A UUID in quotes and its comma, 39, is the longest of all elements but strings. */
-const elementJsonBytesMax = 40
+/** Of an element in JSON with its comma. The longest number is `-1.7976931348623157e+308`. */
+const numberJsonBytesMax = 25
+/** Quotes and a comma; a control character is the longest: `\u0001`. */
+const textJsonBytesMax = (text: string): number => 3 + 6 * text.length
 
 /** Enough for −2⁶³ and 2⁶⁴−1, so that nobody can make us parse a megabyte of digits. */
 const decimalPattern = /^-?[0-9]{1,20}$/
@@ -85,10 +87,7 @@ export const propertyTypes: ReadonlyMap<string, PropertyType> = new Map(
     .flatMap(([name, [accept, text, texts]]) => {
       const scalar = typeOf(name, false, text, accept)
       if (name === 'binary') return [scalar]
-      return [
-        scalar,
-        typeOf(`${name}-array`, true, `an array ${texts}, at most 65536 bytes as JSON`, array(name, accept)),
-      ]
+      return [scalar, typeOf(`${name}-array`, true, `an array ${texts}, at most 65536 bytes as JSON`, array(accept))]
     })
     .map((type) => [type.name, type]),
 )
@@ -182,17 +181,18 @@ function isBase64(text: string): boolean {
 }
 
 /** `accept` returns a copy: the list that grew keeps room for up to half as much again. */
-function array(name: string, accept: Accept): (value: unknown) => readonly Scalar[] | undefined {
-  const isShort = (elements: readonly Scalar[]): boolean =>
-    name !== 'string' && elements.length * elementJsonBytesMax + 2 <= valueBytesMax
+function array(accept: Accept): (value: unknown) => readonly Scalar[] | undefined {
   return (value) => {
     if (!Array.isArray(value) || value.length > arrayElementsMax) return undefined
     const elements: Scalar[] = []
+    let bytesMax = 2
     for (let index = 0; index < value.length; index++) {
       const element = accept(value[index])
       if (element === undefined) return undefined
       elements.push(element)
+      bytesMax += typeof element === 'string' ? textJsonBytesMax(element) : numberJsonBytesMax
     }
-    return isShort(elements) || utf8BytesOf(JSON.stringify(elements)) <= valueBytesMax ? elements.slice() : undefined
+    const isShort = bytesMax <= valueBytesMax || utf8BytesOf(JSON.stringify(elements)) <= valueBytesMax
+    return isShort ? elements.slice() : undefined
   }
 }
