@@ -1,10 +1,13 @@
 import { Packr } from 'msgpackr'
 import WebSocket from 'ws'
 import { answer, type Ground } from '#bench/worst/ground'
+import { frameBinariesMax } from '#link/frame-limits'
 
 /** Frames of devices, each as large as a frame may be, in both protocols. */
 
 const frameBytesMax = 256 * 1024
+/** Of the longest, which are as many values as a frame may have. */
+const frameLists = 4
 const unansweredMs = 200
 const packr = new Packr({ useRecords: false, variableMapSize: true })
 export const protocols = ['json', 'msgpack'] as const
@@ -30,11 +33,16 @@ const repeated = (count: number, item: (index: number) => unknown) => Array.from
 const empty = () => ({})
 
 /** As many values of a type as fit, as a short UPDATE. */
-function values(name: string, type: string, value: (index: number, protocol: Protocol) => unknown): FrameInput {
+function values(
+  name: string,
+  type: string,
+  value: (index: number, protocol: Protocol) => unknown,
+  itemsMax = 1_024,
+): FrameInput {
   return {
     name: `UPDATE, ${name}`,
     type,
-    itemsMax: 1_024,
+    itemsMax,
     message: (items, { flakeAddress, seq }) => ['U', flakeAddress, seq, 0, items.flat()],
     item: (index, protocol) => [index, value(index, protocol)],
   }
@@ -88,11 +96,13 @@ export const frames: readonly FrameInput[] = [
     '\u0001'.repeat(protocol === 'json' ? 8_000 : 60_000),
   ),
   values('errors', 'STRING', () => ({ e: 'é'.repeat(120) })),
-  values('lists of UINT8', 'UINT8-ARRAY', () => repeated(30_000, (index) => index % 10)),
+  values('lists of UINT8', 'UINT8-ARRAY', () => repeated(32_000, (index) => index % 10), frameLists),
   values('lists of UUID', 'UUID-ARRAY', () => repeated(1_600, (index) => uuid(index).toUpperCase())),
   values('lists of INT64 as texts', 'INT64-ARRAY', () => repeated(2_800, () => '-9223372036854775808')),
   values('lists of FLOAT64', 'FLOAT64-ARRAY', () => repeated(3_000, Math.random)),
-  values('lists of empty texts', 'STRING-ARRAY', () => repeated(20_000, () => '')),
+  values('lists of empty texts', 'STRING-ARRAY', () => repeated(21_000, () => ''), 6),
+  values('lists of one letter', 'STRING-ARRAY', () => repeated(16_000, () => 'x'), 8),
+  values('lists of INT64 as short texts', 'INT64-ARRAY', () => repeated(32_000, () => '1'), frameLists),
   values('bytes', 'BINARY', (index, protocol) => {
     const bytes = Buffer.alloc(45_000, index)
     return protocol === 'json' ? bytes.toString('base64') : bytes
@@ -132,6 +142,19 @@ export const frames: readonly FrameInput[] = [
     (items) => items,
     (index) => index.toString(36),
   ),
+  listed(
+    'nothing known, texts of a lone surrogate',
+    (items) => items,
+    () => '\ud800',
+  ),
+  {
+    ...listed(
+      'nothing known, empty binary values',
+      (items) => items,
+      (_, protocol) => (protocol === 'json' ? '' : Buffer.alloc(0)),
+    ),
+    itemsMax: frameBinariesMax,
+  },
   listed(
     'nothing known, maps of one key',
     (items) => items,

@@ -11,21 +11,15 @@ export interface RequestInput {
 
 const names = (prefix: string, count: number) => Array.from({ length: count }, (_, index) => `${prefix}${index}`)
 const idOf = (crn: string) => crn.split(':')[1] ?? ''
-const bodyBytesMax = 1_048_000
 const groupCount = 100
 const groupDevices = 10_000
 const grantCount = 100
 
-/** Services of 1 024 properties, as many as one body declares. */
+/** Eight services of 1 024 properties: a body has at most 8 250 objects and arrays. */
 function declaration(device: string, from = 0): { deviceIdentifier: string; services: object[]; updates: object[] } {
   const properties = Array.from({ length: 1_024 }, (_, propId) => ({ propId: propId + from, type: 'FLOAT64' }))
-  const services = Array.from({ length: 40 }, (_, service) => ({ serviceIdentifier: uuid(service), properties }))
-  const bytesOfOne = JSON.stringify(services[0]).length
-  return {
-    deviceIdentifier: device,
-    services: services.slice(0, Math.floor(bodyBytesMax / bytesOfOne) - 1),
-    updates: [],
-  }
+  const services = names('', 8).map((service) => ({ serviceIdentifier: uuid(Number(service)), properties }))
+  return { deviceIdentifier: device, services, updates: [] }
 }
 
 /** A device with as many properties, each with a value, as it may have: until it is refused. */
@@ -85,6 +79,17 @@ function again(
   }
 }
 
+function wrongPost(what: string, body: object): RequestInput {
+  const text = JSON.stringify({ deviceIdentifier: 'WRONG', ...body })
+  return {
+    input: `POST /link, as many wrong ${what} as it takes`,
+    prepare:
+      async ({ request, link }) =>
+      () =>
+        request('POST', '/link', text, { authorization: link }),
+  }
+}
+
 /** Makes something, and removes it again. */
 function making(input: string, path: string, body: () => object): RequestInput {
   return {
@@ -106,12 +111,46 @@ const asLimited = () => limited
 
 export const requests: readonly RequestInput[] = [
   {
-    input: 'POST /link, a new declaration of 1 MiB',
+    input: 'POST /link, the largest declaration, new',
     prepare: async ({ request, link }) => {
       let sent = 0
       return () => request('POST', '/link', declaration('NEW', ++sent * 2_000), { authorization: link })
     },
   },
+  {
+    input: 'POST /link, the most updates',
+    prepare: async ({ request, link }) => {
+      const [first] = declaration('MOST').services
+      const updates = names('', 4_096).map((place) => ({
+        serviceIdentifier: uuid(0),
+        propId: Number(place) % 1_024,
+        value: 1,
+      }))
+      await request(
+        'POST',
+        '/link',
+        { deviceIdentifier: 'MOST', services: [first], updates: [] },
+        { authorization: link },
+      )
+      return () => request('POST', '/link', { deviceIdentifier: 'MOST', updates }, { authorization: link })
+    },
+  },
+  {
+    input: 'POST /link, the longest lists',
+    prepare: async ({ request, link }) => {
+      const properties = names('', 4).map((propId) => ({ propId: Number(propId), type: 'UINT8-ARRAY' }))
+      const services = [{ serviceIdentifier: uuid(0), properties }]
+      const value = Array(32_000).fill(1)
+      const updates = properties.map(({ propId }) => ({ serviceIdentifier: uuid(0), propId, value }))
+      const body = { deviceIdentifier: 'LISTS', services, updates }
+      return () => request('POST', '/link', body, { authorization: link })
+    },
+  },
+  wrongPost('declarations', {
+    updates: [],
+    services: names('s', 8).map((serviceIdentifier) => ({ serviceIdentifier, properties: Array(1_000).fill({}) })),
+  }),
+  wrongPost('updates', { updates: Array(4_096).fill({}) }),
   {
     input: 'GET of a device that is full',
     prepare: async (ground) => {

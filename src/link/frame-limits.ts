@@ -3,11 +3,17 @@ import { Problem } from '#model/problem'
 /** An UPDATE of the service of a HELLO is five deep; the rest is for fields of newer devices. */
 export const frameDepthMax = 8
 
-/** One for each byte of the default `LINK_FRAME_BYTES_MAX`, so no frame within that is refused for its values. */
-export const frameValuesMax = 262_144
+/**
+ * Elements of lists included. A JSON frame of the default `LINK_FRAME_BYTES_MAX` holds no more, and an array value of 64 KiB
+ * holds 32 767. As many as this take up to 10 ms.
+ */
+export const frameValuesMax = 131_072
 
 /** A list or an object costs some ten times as much as a number. A HELLO of the default length has at most 20 000. */
 export const frameListsMax = 65_536
+
+/** A binary value costs half a microsecond, even an empty one. A HELLO of the default length has at most 10 000. */
+export const frameBinariesMax = 16_384
 
 /**
  * Fields that no message has, in one frame: a newer device may send a few in each object. Every name that was not seen
@@ -25,6 +31,22 @@ export const deviceFields = [
   'e',
 ] as const
 
+const fieldsOfLength: readonly (readonly string[])[] = Array.from({ length: 32 }, (_, length) =>
+  deviceFields.filter((field) => field.length === length),
+)
+
+/** The field whose name these bytes are; undefined if no message has it. Makes no text of the bytes. */
+export function deviceFieldAt(bytes: Uint8Array, from: number, length: number): string | undefined {
+  for (const field of fieldsOfLength[length] ?? []) if (isAt(bytes, from, field)) return field
+  return undefined
+}
+
+function isAt(bytes: Uint8Array, from: number, field: string): boolean {
+  let index = 0
+  while (index < field.length && bytes[from + index] === field.charCodeAt(index)) index++
+  return index === field.length
+}
+
 export function notFrame(why: string): Problem {
   return new Problem('bad_request', `not a frame: ${why}`)
 }
@@ -36,6 +58,7 @@ export function notFrame(why: string): Problem {
 export class FrameCost {
   #values = 0
   #lists = 0
+  #binaries = 0
   #unknownFields = 0
 
   value(): void {
@@ -46,6 +69,10 @@ export class FrameCost {
   list(depth: number): void {
     if (depth > frameDepthMax) throw notFrame(`more than ${frameDepthMax} lists and objects in one another`)
     if (++this.#lists > frameListsMax) throw notFrame(`more than ${frameListsMax} lists and objects`)
+  }
+
+  binary(): void {
+    if (++this.#binaries > frameBinariesMax) throw notFrame(`more than ${frameBinariesMax} binary values`)
   }
 
   unknownField(): void {

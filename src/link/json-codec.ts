@@ -1,6 +1,6 @@
 import type { LinkCodec } from '#link/codec'
 import { deviceFrame } from '#link/device-frame'
-import { deviceFields, FrameCost, notFrame } from '#link/frame-limits'
+import { deviceFieldAt, FrameCost, notFrame } from '#link/frame-limits'
 
 /** `link.v1.json`: messages in text frames, values as they are stored. Contract 7. */
 export const jsonCodec: LinkCodec = {
@@ -31,22 +31,24 @@ const backslash = 0x5c
 const colon = 0x3a
 const comma = 0x2c
 
-/** Refuses a text whose values would cost too much, before any is made: one pass over its bytes. */
+/**
+ * Refuses a text whose values would cost too much, before any is made: one pass over its bytes. A field in another
+ * spelling (`"\u0065"`) counts as unknown.
+ */
 function checkCost(data: Uint8Array): void {
   const cost = new FrameCost()
   let depth = 0
-  let hash = 0
+  let textFrom = 0
+  let textLength = 0
   for (let at = 0; at < data.length; at++) {
     switch (data[at]) {
       case quote:
-        hash = hashAtFirst
-        for (at++; at < data.length && data[at] !== quote; at++) {
-          hash = hashWith(hash, data[at] as number)
-          if (data[at] === backslash) at++
-        }
+        textFrom = ++at
+        for (; at < data.length && data[at] !== quote; at++) if (data[at] === backslash) at++
+        textLength = at - textFrom
         break
       case colon:
-        if (!knownHashes.has(hash)) cost.unknownField()
+        if (deviceFieldAt(data, textFrom, textLength) === undefined) cost.unknownField()
         break
       case 0x5b:
       case 0x7b:
@@ -61,12 +63,3 @@ function checkCost(data: Uint8Array): void {
     }
   }
 }
-
-/** FNV-1a. That two names share a hash costs nothing: only the number of unknown ones matters. */
-const hashAtFirst = 0x811c9dc5
-
-function hashWith(hash: number, byte: number): number {
-  return Math.imul(hash ^ byte, 0x01000193)
-}
-
-const knownHashes = new Set(deviceFields.map((name) => Buffer.from(name).reduce(hashWith, hashAtFirst)))

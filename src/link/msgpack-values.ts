@@ -1,10 +1,10 @@
-import { deviceFields, FrameCost, notFrame } from '#link/frame-limits'
+import { deviceFieldAt, FrameCost, notFrame } from '#link/frame-limits'
 
 /**
  * Reads the message of a frame: null, booleans, numbers, texts, bytes, lists, and objects with the fields that messages
- * have. Fields that no message has are passed, and of extensions nothing is read: in their place stands `extension`, which
- * no field and no type takes. Written for foreign bytes, which a general decoder is not: nothing is shared, nothing is made
- * of a length alone, and a frame costs at most what its bytes say.
+ * have. Fields that no message has are passed. In the place of an extension, and of a text that is not UTF-8, stands
+ * `unreadable`, which no field and no type takes. Written for foreign bytes, which a general decoder is not: nothing is
+ * shared, nothing is made of a length alone, and a frame costs at most what its bytes say.
  * https://github.com/msgpack/msgpack/blob/master/spec.md
  *
  * @throws Problem `bad_request`
@@ -18,8 +18,8 @@ export function readMsgpack(data: Uint8Array): unknown {
   return value
 }
 
-/** In the place of an extension of msgpack; times are extensions too. */
-export const extension = Symbol('an extension')
+/** In the place of an extension of msgpack (times are extensions too), and of a text that is not UTF-8. */
+export const unreadable = Symbol('unreadable')
 
 /** Reading is synchronous, one frame at a time. */
 let bytes: Buffer = Buffer.alloc(0)
@@ -132,44 +132,62 @@ function fieldAt(depth: number): string | undefined {
   at++
   const length = isShort ? tag & 0x1f : lengthAt(1 << (tag - 0xd9))
   const from = passed(length)
-  for (const field of fieldsOfLength[length] ?? []) if (isField(field, from)) return field
-  return undefined
+  return deviceFieldAt(bytes, from, length)
 }
 
-function isField(field: string, from: number): boolean {
-  let index = 0
-  while (index < field.length && bytes[from + index] === field.charCodeAt(index)) index++
-  return index === field.length
-}
-
-const fieldsOfLength: readonly (readonly string[])[] = Array.from({ length: 32 }, (_, length) =>
-  deviceFields.filter((field) => field.length === length),
-)
-
-/** To ask the buffer costs a quarter of a microsecond, and a frame may hold a hundred thousand short texts. */
+/** A call of the buffer costs a quarter of a microsecond, and a frame may hold a hundred thousand short texts. */
 const shortTextMax = 8
 
-function textOf(length: number): string {
+/** The buffer replaces bytes that are not UTF-8 with this character. A good text may hold it too. */
+const replacement = '\ufffd'
+
+function textOf(length: number): string | typeof unreadable {
   const from = passed(length)
-  if (length > shortTextMax) return bytes.toString('utf8', from, at)
+  if (length > shortTextMax) {
+    const text = bytes.toString('utf8', from, at)
+    if (!text.includes(replacement)) return text
+  }
+  return utf8Text(from)
+}
+
+/** The text from there to `at`, in strict UTF-8. RFC 3629 §4. */
+function utf8Text(from: number): string | typeof unreadable {
   let text = ''
-  for (let place = from; place < at; place++) {
-    const byte = bytes[place] as number
-    if (byte > 0x7f) return bytes.toString('utf8', from, at)
-    text += String.fromCharCode(byte)
+  let place = from
+  while (place < at) {
+    const lead = bytes[place++] as number
+    if (lead < 0x80) {
+      text += String.fromCharCode(lead)
+      continue
+    }
+    const more = lead < 0xe0 ? 1 : lead < 0xf0 ? 2 : 3
+    if (lead < 0xc2 || lead > 0xf4 || place + more > at) return unreadable
+    let point = lead & (0x3f >> more)
+    for (const end = place + more; place < end; place++) {
+      const next = bytes[place] as number
+      if ((next & 0xc0) !== 0x80) return unreadable
+      point = (point << 6) | (next & 0x3f)
+    }
+    const isSurrogate = point >= 0xd800 && point <= 0xdfff
+    if (isSurrogate || point < (pointMin[more] as number) || point > 0x10ffff) return unreadable
+    text += String.fromCodePoint(point)
   }
   return text
 }
 
+/** The least character of two, three and four bytes: each has one form only. */
+const pointMin = [0, 0x80, 0x800, 0x10000]
+
 function bytesOf(length: number): Uint8Array {
+  cost.binary()
   const from = passed(length)
-  return new Uint8Array(bytes.subarray(from, from + length))
+  return new Uint8Array(bytes.subarray(from, at))
 }
 
 /** Its type comes before its bytes. */
-function extensionOf(length: number): typeof extension {
+function extensionOf(length: number): typeof unreadable {
   passed(1 + length)
-  return extension
+  return unreadable
 }
 
 /** As a number where that is exact: 2⁵³ could be 2⁵³ + 1. */

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { formatCrn, idOfCrn, ResourceIdentifier } from '#model/crn'
-import { DeviceIdentifier, deviceIdentifierOf, isServerMadeId, Timestamp } from '#model/identifier'
-import { elementsWithin } from '#model/json-value'
+import { faultBoundedArray } from '#model/fault-bounded-array'
+import { DeviceIdentifier, isServerMadeId, Timestamp } from '#model/identifier'
 import { printable } from '#model/printable'
 
 /** Named sets of devices, to bind alarms and actions to. Contract 5.1. */
@@ -21,11 +21,7 @@ export const boundNameCharactersMax = 128
 export const BoundName = printable(boundNameCharactersMax)
 
 /** Identifiers in their normal form, sorted, each once. The devices need not exist yet. */
-export const BoundDevices = elementsWithin(
-  z.array(DeviceIdentifier).max(boundDevicesMax).overwrite(sortedOnce),
-  boundDevicesMax,
-  (name) => deviceIdentifierOf(name) !== undefined,
-)
+export const BoundDevices = faultBoundedArray(DeviceIdentifier).max(boundDevicesMax).overwrite(sortedOnce)
 
 /** A group by its id or its resource name; the id comes out. Contract 1.7. */
 export const GroupReference = z

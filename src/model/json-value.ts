@@ -36,28 +36,6 @@ export function entriesWithin<S extends z.ZodType>(schema: S, entriesMax: number
   }, schema)
 }
 
-/** Of one list: zod spends some microseconds on each. */
-const wrongElementsMax = 10
-
-/**
- * A schema of lists that checks a list up to its tenth wrong element: these refuse it, however many follow. It refuses a list
- * of more than `elementsMax` for its length.
- */
-export function elementsWithin<S extends z.ZodType>(
-  schema: S,
-  elementsMax: number,
-  isRight: (element: string) => boolean,
-) {
-  return z.preprocess((value) => {
-    if (!Array.isArray(value) || value.length > elementsMax) return value
-    let wrong = 0
-    const end = value.findIndex(
-      (element) => !(typeof element === 'string' && isRight(element)) && ++wrong > wrongElementsMax,
-    )
-    return end < 0 ? value : value.slice(0, end)
-  }, schema)
-}
-
 export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

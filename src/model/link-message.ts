@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { faultBoundedArray } from '#model/fault-bounded-array'
 import {
   DeviceIdentifier,
   FirmwareVersion,
@@ -9,7 +10,7 @@ import {
   ShortName,
   Timestamp,
 } from '#model/identifier'
-import { linkErrorCodes } from '#model/problem'
+import { detailsMax, linkErrorCodes } from '#model/problem'
 import { PartialModifier, PropertyTypeName } from '#model/property'
 import { PropertyValue } from '#model/property-type'
 
@@ -45,8 +46,10 @@ export const messageCharactersMax = 1_024
 /** Unacknowledged messages on one link. Contract 7. */
 export const linkWindowMessages = 1_024
 
-const session = z.string().min(1).max(sessionCharactersMax)
-const note = z.string().max(messageCharactersMax)
+/** Like values: a lone surrogate becomes another text when it is stored as UTF-8. */
+const text = z.string().refine((text) => text.isWellFormed(), 'must be well-formed Unicode')
+const session = text.min(1).max(sessionCharactersMax)
+const note = text.max(messageCharactersMax)
 const commandId = z.string().min(1).max(commandIdCharactersMax)
 const percent = z.number().min(0).max(100)
 const firmwareIndex = z.int().min(0).max(firmwareIndexMax)
@@ -263,31 +266,29 @@ export const LinkBody = z.strictObject({
   session: session.optional(),
   seq: LinkSequence.optional(),
   services: uniqueBy('serviceIdentifier', StrictServiceDeclaration, servicesMax).optional(),
-  updates: z
-    .array(
-      z.strictObject({
-        serviceIdentifier: ServiceIdentifier,
-        propId: PropertyId,
-        value: PropertyValue,
-        timestamp: Timestamp.optional(),
-      }),
-    )
-    .max(postUpdatesMax),
+  updates: faultBoundedArray(
+    z.strictObject({
+      serviceIdentifier: ServiceIdentifier,
+      propId: PropertyId,
+      value: PropertyValue,
+      timestamp: Timestamp.optional(),
+    }),
+  ).max(postUpdatesMax),
 })
 export type LinkBody = Readonly<z.infer<typeof LinkBody>>
 
 /** Objects of which no two have the same in one field, after it was brought to its normal form. */
 function uniqueBy<K extends string, S extends z.ZodType<Record<K, unknown>>>(field: K, item: S, itemsMax: number) {
-  return z
-    .array(item)
+  return faultBoundedArray(item)
     .max(itemsMax, { abort: true })
     .superRefine((items, context) => {
       const seen = new Set<unknown>()
-      items.forEach((each, index) => {
+      for (const [index, each] of items.entries()) {
         if (seen.has(each[field]))
           context.addIssue({ code: 'custom', path: [index, field], message: 'is there already' })
+        if (context.issues.length >= detailsMax) break
         seen.add(each[field])
-      })
+      }
     })
 }
 

@@ -65,6 +65,9 @@ export const problemKinds = {
 
 export type ProblemCode = keyof typeof problemKinds
 
+/** The faults that one refusal names: as many as help. A body can have thousands. */
+export const detailsMax = 100
+
 /** One failure of a schema: where (`a.b.0`) and what. */
 export interface ProblemDetail {
   readonly path: string

@@ -45,8 +45,10 @@ export const float32Max = 3.4028234663852886e38
 /** Every element costs its comma and at least one digit. */
 const arrayElementsMax = valueBytesMax / 2
 
-/** A UUID in quotes and its comma, 39, is the longest of all elements but strings. */
-const elementJsonBytesMax = 40
+/** Of an element in JSON with its comma. The longest number is `-1.7976931348623157e+308`. */
+const numberJsonBytesMax = 25
+/** Quotes and a comma; a control character is the longest: `\u0001`. */
+const textJsonBytesMax = (text: string): number => 3 + 6 * text.length
 
 /** Enough for −2⁶³ and 2⁶⁴−1, so that nobody can make us parse a megabyte of digits. */
 const decimalPattern = /^-?[0-9]{1,20}$/
@@ -85,10 +87,7 @@ export const propertyTypes: ReadonlyMap<string, PropertyType> = new Map(
     .flatMap(([name, [accept, text, texts]]) => {
       const scalar = typeOf(name, false, text, accept)
       if (name === 'binary') return [scalar]
-      return [
-        scalar,
-        typeOf(`${name}-array`, true, `an array ${texts}, at most 65536 bytes as JSON`, array(name, accept)),
-      ]
+      return [scalar, typeOf(`${name}-array`, true, `an array ${texts}, at most 65536 bytes as JSON`, array(accept))]
     })
     .map((type) => [type.name, type]),
 )
@@ -131,11 +130,17 @@ function integer64(min: bigint, max: bigint): readonly [Accept<number | string>,
     return Number.isSafeInteger(asNumber) ? asNumber : value.toString()
   }
   const isSigned = min < 0n
+  const acceptNumber = (value: number): number | undefined =>
+    Number.isSafeInteger(value) && (isSigned || value >= 0) ? value + 0 : undefined
+  const acceptText = (text: string): number | string | undefined => {
+    if (!decimalPattern.test(text)) return undefined
+    // A BigInt costs ten times as much as a number.
+    return Number.isSafeInteger(Number(text)) ? acceptNumber(Number(text)) : acceptBig(BigInt(text))
+  }
   const accept = (value: unknown): number | string | undefined => {
-    if (typeof value === 'number')
-      return Number.isSafeInteger(value) && (isSigned || value >= 0) ? value + 0 : undefined
+    if (typeof value === 'number') return acceptNumber(value)
     if (typeof value === 'bigint') return acceptBig(value)
-    return typeof value === 'string' && decimalPattern.test(value) ? acceptBig(BigInt(value)) : undefined
+    return typeof value === 'string' ? acceptText(value) : undefined
   }
   const note = 'beyond 9007199254740991 as decimal text'
   return [accept, `an integer from ${min} to ${max}, ${note}`, `of integers from ${min} to ${max}, ${note}`]
@@ -176,17 +181,18 @@ function isBase64(text: string): boolean {
 }
 
 /** `accept` returns a copy: the list that grew keeps room for up to half as much again. */
-function array(name: string, accept: Accept): (value: unknown) => readonly Scalar[] | undefined {
-  const isShort = (elements: readonly Scalar[]): boolean =>
-    name !== 'string' && elements.length * elementJsonBytesMax + 2 <= valueBytesMax
+function array(accept: Accept): (value: unknown) => readonly Scalar[] | undefined {
   return (value) => {
     if (!Array.isArray(value) || value.length > arrayElementsMax) return undefined
     const elements: Scalar[] = []
+    let bytesMax = 2
     for (let index = 0; index < value.length; index++) {
       const element = accept(value[index])
       if (element === undefined) return undefined
       elements.push(element)
+      bytesMax += typeof element === 'string' ? textJsonBytesMax(element) : numberJsonBytesMax
     }
-    return isShort(elements) || utf8BytesOf(JSON.stringify(elements)) <= valueBytesMax ? elements.slice() : undefined
+    const isShort = bytesMax <= valueBytesMax || utf8BytesOf(JSON.stringify(elements)) <= valueBytesMax
+    return isShort ? elements.slice() : undefined
   }
 }

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
+import { faultBoundedArray } from '#model/fault-bounded-array'
 import { deviceIdentifierOf, serviceIdentifierOf } from '#model/identifier'
-import { elementsWithin, entriesWithin } from '#model/json-value'
+import { entriesWithin } from '#model/json-value'
 
 /** What access is given on. Contract 2. */
 export const resources = [
@@ -263,10 +264,9 @@ function namesOf(names: readonly string[]): Names {
 
 /** Names in their normal form, so that what comes later is found by them, or `*`, which exists in scopes only. Contract 1.8. */
 function namesOrAny(normalOf: (name: string) => string | undefined, namesMax: number, message: string) {
-  const isRight = (name: string) => name === '*' || normalOf(name) !== undefined
   const name = z
     .string()
-    .refine(isRight, message)
+    .refine((name) => name === '*' || normalOf(name) !== undefined, message)
     .overwrite((name) => normalOf(name) ?? name)
-  return elementsWithin(z.array(name).max(namesMax), namesMax, isRight)
+  return faultBoundedArray(name).max(namesMax)
 }

@@ -1,8 +1,5 @@
 import { z } from 'zod'
-import { Problem, type ProblemDetail } from '#model/problem'
-
-/** As many as help; a body can hold thousands of mistakes. */
-const detailsMax = 100
+import { detailsMax, Problem, type ProblemDetail } from '#model/problem'
 
 /** Of a path, and of a message: keys that the caller sent stand in both, up to a hundred times. */
 const detailCharactersMax = 256

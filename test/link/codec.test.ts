@@ -1,10 +1,18 @@
+import { isUtf8 } from 'node:buffer'
 import fc from 'fast-check'
 import { Packr, pack } from 'msgpackr'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { linkCodecs } from '#link/codecs'
-import { deviceFields, frameDepthMax, frameListsMax, frameValuesMax, unknownFieldsMax } from '#link/frame-limits'
-import { extension, readMsgpack } from '#link/msgpack-values'
+import {
+  deviceFields,
+  frameBinariesMax,
+  frameDepthMax,
+  frameListsMax,
+  frameValuesMax,
+  unknownFieldsMax,
+} from '#link/frame-limits'
+import { readMsgpack, unreadable } from '#link/msgpack-values'
 import { DeviceMessage } from '#model/link-message'
 import { propertyTypes } from '#model/property-type'
 import { readMsgpack as readAnyMsgpack } from '#test/link/plain-msgpack'
@@ -75,11 +83,22 @@ describe.each(codecs)('frames in %s', (name, codec, encoded) => {
     expect(() => decoded(encoded(bye(unknown(unknownFieldsMax + 1))))).toThrow(message)
     const apart = Array.from({ length: unknownFieldsMax + 1 }, (_, place) => ({ [`x${place}`]: 1 }))
     expect(() => decoded(encoded(bye({ services: apart })))).toThrow(message)
+    // Its FNV-1a hash of 32 bits is that of a known field.
+    const alike = Array(unknownFieldsMax + 1).fill({ adNQNq: 1 })
+    expect(() => decoded(encoded(bye({ services: alike })))).toThrow(message)
+  })
+
+  test('may have as many numbers and texts as the longest array value', () => {
+    for (const element of [7, '']) {
+      const updates = [1, Array(32_767).fill(element)]
+      expect(decoded(encoded(['U', 1, 1, 0, updates]))).toMatchObject({ kind: 'update', updates })
+    }
   })
 
   test('are refused when they hold more values than messages do', () => {
     const many = (value: unknown, count: number) => encoded(new Array(count).fill(value))
-    expect(() => decoded(many(1, frameValuesMax + 2))).toThrow(`not a frame: more than ${frameValuesMax} values`)
+    for (const value of [1, ''])
+      expect(() => decoded(many(value, frameValuesMax + 2))).toThrow(`not a frame: more than ${frameValuesMax} values`)
     for (const value of [[], {}]) {
       expect(() => decoded(many(value, frameListsMax))).toThrow(`more than ${frameListsMax} lists and objects`)
     }
@@ -123,10 +142,36 @@ describe('msgpack', () => {
       ),
     ),
   ] as const)('%s is not looked into, and no type takes it', (_, bytes) => {
-    expect(readMsgpack(Uint8Array.from([0x93, 1, ...bytes, 2]))).toEqual([1, extension, 2])
+    expect(readMsgpack(Uint8Array.from([0x93, 1, ...bytes, 2]))).toEqual([1, unreadable, 2])
     for (const type of propertyTypes.values()) {
-      for (const value of [extension, [extension]]) expect(type.accept(value)).toBeUndefined()
+      for (const value of [unreadable, [unreadable]]) expect(type.accept(value)).toBeUndefined()
     }
+  })
+
+  test('may hold some binary values, and is refused when it holds more than messages do', () => {
+    const binaries = (count: number) => packr.pack(Array(count).fill(Buffer.alloc(0)))
+    expect(readMsgpack(binaries(frameBinariesMax))).toHaveLength(frameBinariesMax)
+    const message = `not a frame: more than ${frameBinariesMax} binary values`
+    expect(() => readMsgpack(binaries(frameBinariesMax + 1))).toThrow(message)
+  })
+
+  test('has texts in strict UTF-8; no type takes any other', () => {
+    const strict = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+    const piece = fc.oneof(
+      fc.string({ unit: 'binary', maxLength: 12 }).map(utf8),
+      fc.constantFrom('\ufffd', '\ufeff', '\ud7ff', '\ue000', '\u{10ffff}').map(utf8),
+      fc.constantFrom([0xed, 0xa0, 0x80], [0xf4, 0x90, 0x80, 0x80], [0xc0, 0x80], [0xe0, 0x9f, 0xbf]).map(Buffer.from),
+      fc.uint8Array({ maxLength: 3 }),
+    )
+    fc.assert(
+      fc.property(fc.array(piece, { maxLength: 6 }), (pieces) => {
+        const text = Buffer.concat(pieces)
+        expect(readMsgpack(Buffer.concat([Buffer.of(0xd9, text.length), text]))).toBe(
+          isUtf8(text) ? strict.decode(text) : unreadable,
+        )
+      }),
+      { numRuns: 500 },
+    )
   })
 
   test('with the byte that is never used is refused', () => {

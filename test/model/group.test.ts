@@ -8,6 +8,7 @@ import {
   GroupPatch,
   groupEntryOf,
 } from '#model/group'
+import { detailsMax } from '#model/problem'
 
 describe('a group', () => {
   test('has names of devices as they are told apart, sorted, each once', () => {
@@ -15,11 +16,9 @@ describe('a group', () => {
     expect(GroupBody.parse(body)).toEqual({ name: 'Küche 1', devices: ['SENSOR-1', 'SENSOR-2'] })
   })
 
-  test('with thousands of wrong devices is refused by the first ten', () => {
-    const issues = GroupBody.safeParse({ name: 'a', devices: Array(boundDevicesMax).fill('no device') }).error?.issues
-    expect(issues?.map(({ path }) => path.join('.'))).toEqual(
-      Array.from({ length: 10 }, (_, index) => `devices.${index}`),
-    )
+  test('with thousands of wrong devices stops at as many faults as a refusal names', () => {
+    const { error } = GroupBody.safeParse({ name: 'a', devices: Array(boundDevicesMax).fill('no device') })
+    expect(error?.issues).toHaveLength(detailsMax)
   })
 
   test.each<[what: string, body: unknown]>([

@@ -10,6 +10,7 @@ import {
   ShortUpdateMessage,
   servicesMax,
 } from '#model/link-message'
+import { detailsMax } from '#model/problem'
 
 const service = '0f8fad5b-d9cb-469f-a165-70867728950e'
 const property = { propId: 8192, type: 'UINT8', value: 7 }
@@ -152,6 +153,8 @@ describe('what is missing or wrong is refused', () => {
     ['device *', { ...hello, deviceIdentifier: '*' }],
     ['an empty session', { ...hello, session: '' }],
     ['a long session', { ...hello, session: 's'.repeat(37) }],
+    ['a session with a lone surrogate', { ...hello, session: '\ud800' }],
+    ['a message with a lone surrogate', { ...firmwareStatus, message: '\udc00' }],
     ['a project with a slash', { ...hello, project: 'a/b' }],
     ['autoUpdate as text', { ...hello, autoUpdate: 'true' }],
     ['one service too many', { ...hello, services: services(servicesMax + 1) }],
@@ -298,6 +301,16 @@ test.each<[string, unknown]>([
   ['too many updates', { ...body, updates: Array(4097).fill(body.updates[0]) }],
 ])('POST /link refuses %s', (_name, bad) => {
   expect(LinkBody.safeParse(bad).success).toBe(false)
+})
+
+test.each<[string, unknown]>([
+  ['declarations', { ...body, services: Array(64).fill({ serviceIdentifier: 's', properties: Array(64).fill({}) }) }],
+  ['repeated properties', { ...body, services: [{ serviceIdentifier: 's', properties: Array(1_024).fill(property) }] }],
+  ['updates', { ...body, updates: Array(4_096).fill({}) }],
+])('POST /link stops at as many faults as it names: %s', (_name, bad) => {
+  const count = LinkBody.safeParse(bad).error?.issues.length
+  expect(count).toBeGreaterThanOrEqual(detailsMax)
+  expect(count).toBeLessThan(detailsMax + 100)
 })
 
 test('have a JSON schema, for who writes a device', () => {

@@ -175,6 +175,10 @@ const table: [string, unknown, unknown][] = [
   ['string-array', ['a'.repeat(65_532)], ['a'.repeat(65_532)]],
   ['string-array', ['a'.repeat(65_533)], refused],
   ['string-array', ['"'.repeat(40_000)], refused],
+  ['string-array', ['\u0001'.repeat(10_922)], ['\u0001'.repeat(10_922)]],
+  ['string-array', ['\u0001'.repeat(10_923)], refused],
+  ['float64-array', new Array(2_621).fill(-Number.MAX_VALUE), new Array(2_621).fill(-Number.MAX_VALUE)],
+  ['float64-array', new Array(2_622).fill(-Number.MAX_VALUE), refused],
 ]
 
 /** Both ends of an integer type and one beyond each. */

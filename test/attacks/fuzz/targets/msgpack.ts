@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { Packr } from 'msgpackr'
-import { extension, readMsgpack } from '#link/msgpack-values'
+import { readMsgpack, unreadable } from '#link/msgpack-values'
 import { Problem } from '#model/problem'
 import { expectThat, type Target } from '#test/attacks/fuzz/target'
 
@@ -34,10 +34,10 @@ export const fuzz: Target['fuzz'] = (bytes) => {
   return 'taken'
 }
 
-/** −0 is written as the integer 0, and no extension is written. */
+/** −0 is written as the integer 0, and nothing unreadable is written. */
 function withOneZero(value: unknown): unknown {
   if (value === 0) return 0
-  if (value === extension) return null
+  if (value === unreadable) return null
   if (typeof value !== 'object' || value === null || value instanceof Uint8Array) return value
   const inner = value as Record<string, unknown>
   for (const key in inner) {

@@ -1,0 +1,28 @@
+import { z } from 'zod'
+import { detailsMax } from '#model/problem'
+
+const FaultBoundedArray = z.core.$constructor('FaultBoundedArray', (array: z.ZodArray, def: z.core.$ZodArrayDef) => {
+  z.ZodArray.init(array, def)
+  const parse = array._zod.parse
+  array._zod.parse = (payload, context) => {
+    const list = payload.value
+    if (!Array.isArray(list)) return parse(payload, context)
+    const items = new Array<unknown>(list.length)
+    payload.value = items
+    for (let index = 0; index < list.length && payload.issues.length < detailsMax; index++) {
+      const item = def.element._zod.run({ value: list[index], issues: [] }, context)
+      if (item instanceof Promise) throw new Error('the elements of this array are checked at once')
+      payload.issues.push(...z.core.util.prefixIssues(index, item.issues))
+      items[index] = item.value
+    }
+    return payload
+  }
+})
+
+/**
+ * `z.array` that stops at as many faults as a refusal names. Each fault costs some microseconds, so thousands of wrong
+ * elements would block the event loop for longer than thousands of good ones.
+ */
+export function faultBoundedArray<Item extends z.ZodType>(item: Item): z.ZodArray<Item> {
+  return new FaultBoundedArray({ type: 'array', element: item }) as unknown as z.ZodArray<Item>
+}
