@@ -153,6 +153,17 @@ export const requests: readonly RequestInput[] = [
     ...{ name: 'f', binding: { groups }, graph: { nodes: [{ id: 't', type: 'trigger', on: 'status' }], edges: [] } },
   })),
   making('POST of a group of 10 000 devices', '/groups', () => ({ name: 'g', devices: names('H', groupDevices) })),
+  {
+    input: 'the same alarm while a socket hears of it',
+    prepare: async ({ open, make, request }) => {
+      const socket = await open('/events')
+      socket.on('message', () => {})
+      return async () => {
+        const { resourceIdentifier } = await make<{ resourceIdentifier: string }>('POST', '/alarms', alarm({ groups }))
+        await request('DELETE', `/alarms/${idOf(resourceIdentifier)}`)
+      }
+    },
+  },
   again('POST of an action over 100 000 devices', 'POST', '/devices/actions', () => ({
     ...{ groups: groups.slice(0, 10), serviceIdentifier: uuid(0), updates: { '0x2000': 1 } },
   })),

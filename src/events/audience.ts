@@ -1,6 +1,6 @@
-import type { MeantDevices } from '#model/bound'
+import type { MeantLists } from '#model/bound'
 import { type EventType, eventKinds } from '#model/event'
-import { holds, type Reach, reachesEvery, type Scope } from '#model/scope'
+import { holds, type Reach, reachesLists, type Scope } from '#model/scope'
 
 /** What a client asked to be left of what it may hear. Absent: everything. Contract 4.2. */
 export interface EventFilter {
@@ -35,12 +35,12 @@ export function isHeard(
   type: EventType,
   device?: string,
   service?: string,
-  bound?: MeantDevices,
+  bound?: MeantLists,
 ): boolean {
   const { filter, scope } = audience
   if (!isWanted(filter, type, device, service)) return false
   const { resource } = eventKinds[type]
-  if (bound !== undefined) return reachesEvery(scope, resource, 'read', bound)
+  if (bound !== undefined) return reachesLists(scope, resource, 'read', bound)
   return scope.reaches(resource, 'read').some((reach) => isReached(reach, device, service))
 }
 
@@ -104,7 +104,7 @@ export class Audiences {
     type: EventType,
     device: string | undefined,
     service: string | undefined,
-    bound?: MeantDevices,
+    bound?: MeantLists,
   ): readonly AudienceClass[] {
     if (bound !== undefined) return this.#boundHearers(type, bound)
     if (device === undefined) {
@@ -118,10 +118,10 @@ export class Audiences {
   }
 
   /** Thousands of devices may have to be looked at: once for an access, however many filters it is heard by. */
-  #boundHearers(type: EventType, bound: MeantDevices): readonly AudienceClass[] {
+  #boundHearers(type: EventType, bound: MeantLists): readonly AudienceClass[] {
     const known = new Map<Scope, boolean>()
     const reaches = (scope: Scope): boolean => {
-      const isReaching = known.get(scope) ?? reachesEvery(scope, eventKinds[type].resource, 'read', bound)
+      const isReaching = known.get(scope) ?? reachesLists(scope, eventKinds[type].resource, 'read', bound)
       known.set(scope, isReaching)
       return isReaching
     }

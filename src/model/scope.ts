@@ -117,6 +117,18 @@ export function reachesEvery(
   return devices.length < longList || reaches !== all ? isReached() : knownOf(reaches, devices, isReached)
 }
 
+/** The same of several lists. A scope that reaches any device is not compared with them: they may have a million names. */
+export function reachesLists(
+  scope: Scope,
+  resource: Resource,
+  action: Action,
+  lists: readonly (readonly string[])[] | '*',
+  service?: string,
+): boolean {
+  if (reachesEvery(scope, resource, action, '*', service)) return true
+  return lists !== '*' && lists.every((devices) => reachesEvery(scope, resource, action, devices, service))
+}
+
 /** Names of a list that is gone through once for everybody who may do the same: what is bound to it is looked at often. */
 const longList = 256
 

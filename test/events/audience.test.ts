@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { Audiences, type EventFilter, isHeard } from '#events/audience'
+import type { MeantLists } from '#model/bound'
 import { type EventType, eventKinds } from '#model/event'
 import { everything, type Grant, resources, scopeOf } from '#model/scope'
 
@@ -20,7 +21,7 @@ interface Happening {
   readonly device: string | undefined
   readonly service: string | undefined
   /** The devices that the thing is bound to which it tells of. */
-  readonly bound: readonly string[] | '*' | undefined
+  readonly bound: MeantLists | undefined
 }
 
 /**
@@ -38,7 +39,8 @@ function hears({ grants, filter }: Listener, { type, device, service, bound }: H
     return isRead && isDevice && isService
   })
   const meant = allowing.some((grant) => grant.devices.includes('*')) ? [] : (bound ?? [])
-  const isBoundWithin = meant !== '*' && meant.every((name) => allowing.some((grant) => grant.devices.includes(name)))
+  const isBoundWithin =
+    meant !== '*' && meant.flat().every((name) => allowing.some((grant) => grant.devices.includes(name)))
   const isWanted =
     (!filter.types || filter.types.has(type)) &&
     (!filter.devices || device === undefined || filter.devices.has(device)) &&
@@ -80,7 +82,10 @@ const happening: fc.Arbitrary<Happening> = fc
     type: fc.constantFrom(...types),
     device: fc.constantFrom(...devices, 'E'),
     service: fc.constantFrom(...services, 'v'),
-    bound: fc.oneof(fc.subarray([...devices, 'E']), fc.constant('*' as const)),
+    bound: fc.oneof(
+      fc.array(fc.subarray([...devices, 'E']), { minLength: 1, maxLength: 2 }),
+      fc.constant('*' as const),
+    ),
   })
   .map(({ type, device, service, bound }) => ({
     type,
