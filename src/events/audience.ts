@@ -45,6 +45,17 @@ export function isHeard(
 }
 
 /**
+ * Classes that are found by the same devices: those of one access, or one whose filter names devices. A scope may name
+ * 18 000 devices, and a user may open a thousand sockets, each with a filter of its own: the names are entered once for all.
+ */
+interface Naming {
+  readonly devices: ReadonlySet<string>
+  /** Also hears of devices that it does not name. */
+  readonly isWide: boolean
+  readonly classes: Set<AudienceClass>
+}
+
+/**
  * Which classes hear what. Classes that hear of any device are few and found by type and service, a list that is kept;
  * classes that name their devices may be many and are found by device.
  */
@@ -52,7 +63,8 @@ export class Audiences {
   readonly #prefix: string
   readonly #classes = new Map<string, AudienceClass>()
   readonly #wide = new Set<AudienceClass>()
-  readonly #byDevice = new Map<string, Set<AudienceClass>>()
+  readonly #namings = new Map<string, Naming>()
+  readonly #byDevice = new Map<string, Set<Naming>>()
   /** Wide classes by type and service. Emptied when a class comes, goes or is redefined. */
   readonly #known = new Map<EventType, Map<string | undefined, readonly AudienceClass[]>>()
   #knownCount = 0
@@ -87,14 +99,11 @@ export class Audiences {
 
   /** These accesses reach something else from now on. Gives the classes it concerns. */
   redefine(changed: ReadonlyMap<string, Scope>): readonly AudienceClass[] {
-    const concerned: AudienceClass[] = []
-    for (const audience of this.#classes.values()) {
-      const scope = changed.get(audience.access)
-      if (!scope) continue
-      this.#remove(audience)
-      audience.scope = scope
+    const concerned = [...this.#classes.values()].filter(({ access }) => changed.has(access))
+    for (const audience of concerned) this.#remove(audience)
+    for (const audience of concerned) {
+      audience.scope = changed.get(audience.access) as Scope
       this.#add(audience)
-      concerned.push(audience)
     }
     return concerned
   }
@@ -113,7 +122,12 @@ export class Audiences {
     const wide = this.#wideHearers(type, service)
     const named = this.#byDevice.size === 0 ? undefined : this.#byDevice.get(device)
     if (!named) return wide
-    const more = [...named].filter((audience) => !wide.includes(audience) && isHeard(audience, type, device, service))
+    const more: AudienceClass[] = []
+    for (const { classes, isWide } of named) {
+      for (const audience of classes) {
+        if (isHeard(audience, type, device, service) && !(isWide && wide.includes(audience))) more.push(audience)
+      }
+    }
     return more.length === 0 ? wide : [...wide, ...more]
   }
 
@@ -157,21 +171,32 @@ export class Audiences {
 
   #add(audience: AudienceClass): void {
     this.#forgetKnown()
-    if (isWide(audience)) this.#wide.add(audience)
-    for (const device of namedDevices(audience)) {
-      const classes = this.#byDevice.get(device) ?? new Set()
-      classes.add(audience)
-      this.#byDevice.set(device, classes)
+    const key = namingKeyOf(audience)
+    let naming = this.#namings.get(key)
+    if (!naming) {
+      naming = namingOf(audience)
+      this.#namings.set(key, naming)
+      for (const device of naming.devices) {
+        const namings = this.#byDevice.get(device)
+        if (namings) namings.add(naming)
+        else this.#byDevice.set(device, new Set([naming]))
+      }
     }
+    naming.classes.add(audience)
+    if (naming.isWide) this.#wide.add(audience)
   }
 
   #remove(audience: AudienceClass): void {
     this.#forgetKnown()
     this.#wide.delete(audience)
-    for (const device of namedDevices(audience)) {
-      const classes = this.#byDevice.get(device)
-      classes?.delete(audience)
-      if (classes?.size === 0) this.#byDevice.delete(device)
+    const key = namingKeyOf(audience)
+    const naming = this.#namings.get(key)
+    if (!naming?.classes.delete(audience) || naming.classes.size > 0) return
+    this.#namings.delete(key)
+    for (const device of naming.devices) {
+      const namings = this.#byDevice.get(device)
+      namings?.delete(naming)
+      if (namings?.size === 0) this.#byDevice.delete(device)
     }
   }
 }
@@ -193,20 +218,23 @@ function isReached(reach: Reach, device: string | undefined, service: string | u
   )
 }
 
-function allReaches(audience: AudienceClass): readonly Reach[] {
-  return [...new Set(Object.values(eventKinds).map(({ resource }) => resource))].flatMap((resource) =>
-    audience.scope.reaches(resource, 'read'),
-  )
+/** By all that it may read, each grant once. */
+function namingOf({ filter, scope }: AudienceClass): Naming {
+  const classes = new Set<AudienceClass>()
+  if (filter.devices) return { devices: filter.devices, isWide: false, classes }
+  const reaches = new Set(Object.values(eventKinds).flatMap(({ resource }) => scope.reaches(resource, 'read')))
+  const devices = new Set<string>()
+  let isWide = false
+  for (const reach of reaches) {
+    if (reach.devices === '*') isWide = true
+    else for (const device of reach.devices) devices.add(device)
+  }
+  return { devices, isWide, classes }
 }
 
-/** Hears of devices it does not name. */
-function isWide(audience: AudienceClass): boolean {
-  return !audience.filter.devices && allReaches(audience).some((reach) => reach.devices === '*')
-}
-
-function namedDevices(audience: AudienceClass): ReadonlySet<string> {
-  if (audience.filter.devices) return audience.filter.devices
-  return new Set(allReaches(audience).flatMap(({ devices }) => (devices === '*' ? [] : [...devices])))
+/** Equal for classes that are found by the same devices. */
+function namingKeyOf({ key, access, filter }: AudienceClass): string {
+  return filter.devices ? key : keyOf(access, {})
 }
 
 /** Equal for the same access and the same filter. */

@@ -223,3 +223,20 @@ test('however many names of services come by, what is kept has an end, and stays
     expect(audiences.hearers('OBJECT_UPDATED', 'A', `s${index}`)).toEqual([audience])
   }
 })
+
+test('devices of a large role are entered once, however many filters it is heard by', () => {
+  const audiences = new Audiences('t')
+  const roleOf = (name: string) => {
+    const devices = Array.from({ length: 18_000 }, (_, place) => `${name}${place}`)
+    return scopeOf([{ permissions: { service: ['read'] }, devices, services: ['*'] }])
+  }
+  const role = roleOf('A')
+  // Entered for each filter, they would be 18 000 000 entries.
+  const classes = Array.from({ length: 1_000 }, (_, place) =>
+    audiences.join('a', role, { services: new Set([`s${place}`]) }),
+  )
+  expect(audiences.hearers('OBJECT_UPDATED', 'A17', 's5')).toEqual([classes[5]])
+  expect(audiences.redefine(new Map([['a', roleOf('B')]]))).toHaveLength(1_000)
+  expect(audiences.hearers('OBJECT_UPDATED', 'A17', 's5')).toEqual([])
+  expect(audiences.hearers('OBJECT_UPDATED', 'B17', 's5')).toEqual([classes[5]])
+})
