@@ -76,3 +76,32 @@ test('alarms beyond their share of a turn keep their state and are judged or end
   expect(ended.size).toBe(many)
   expect(device.state.alarms.size).toBe(0)
 })
+
+test('very many alarms end in turns of their own before their device is removed, and begin again when it stays', () => {
+  const device = linked()
+  for (let count = 0; count < 1_000; count++) {
+    device.alarm(`A${count}`, storedAlarm({ serviceIdentifier: 'svc', condition: { '>': [{ var: '0x02' }, 3] } }))
+  }
+  device.act(report(svc, 1, [1, 5]))
+  const judgeAll = () => {
+    for (let turns = 0; turns < 20 && device.state.alarms.size < 1_000; turns++) {
+      device.at = device.reminder as number
+      device.due()
+    }
+  }
+  judgeAll()
+  const end = () => device.act({ type: 'end_alarms' })
+  const turns = [end(), end()]
+  for (const turn of turns) {
+    expect(turn).toMatchObject({ type: 'record', answer: true })
+    expect(turnsOf(turn).every((text) => text.includes('ended'))).toBe(true)
+  }
+  expect(turns.map((turn) => turnsOf(turn).length)).toEqual([400, 400])
+  expect(end()).toMatchObject({ type: 'answer', value: false })
+  judgeAll()
+  expect(device.state.alarms.size).toBe(1_000)
+
+  const told = [end(), end(), device.act({ type: 'remove' })].flatMap(turnsOf)
+  expect(new Set(told).size).toBe(1_000)
+  expect(device.state.isThere).toBe(false)
+})
