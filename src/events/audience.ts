@@ -49,10 +49,10 @@ export function isHeard(
  * 18 000 devices, and a user may open a thousand sockets, each with a filter of its own: the names are entered once for all.
  */
 interface Naming {
-  readonly devices: ReadonlySet<string>
-  /** Also hears of devices that it does not name. */
-  readonly isWide: boolean
   readonly classes: Set<AudienceClass>
+  devices: ReadonlySet<string>
+  /** Its classes also hear of devices that it does not name. */
+  isWide: boolean
 }
 
 /**
@@ -99,12 +99,14 @@ export class Audiences {
 
   /** These accesses reach something else from now on. Gives the classes it concerns. */
   redefine(changed: ReadonlyMap<string, Scope>): readonly AudienceClass[] {
+    this.#forgetKnown()
     const concerned = [...this.#classes.values()].filter(({ access }) => changed.has(access))
-    for (const audience of concerned) this.#remove(audience)
+    const named = new Map<Naming, AudienceClass>()
     for (const audience of concerned) {
       audience.scope = changed.get(audience.access) as Scope
-      this.#add(audience)
+      named.set(this.#namings.get(namingKeyOf(audience)) as Naming, audience)
     }
+    for (const [naming, audience] of named) this.#name(naming, audience)
     return concerned
   }
 
@@ -174,13 +176,9 @@ export class Audiences {
     const key = namingKeyOf(audience)
     let naming = this.#namings.get(key)
     if (!naming) {
-      naming = namingOf(audience)
+      naming = { classes: new Set(), devices: noDevices, isWide: false }
       this.#namings.set(key, naming)
-      for (const device of naming.devices) {
-        const namings = this.#byDevice.get(device)
-        if (namings) namings.add(naming)
-        else this.#byDevice.set(device, new Set([naming]))
-      }
+      this.#name(naming, audience)
     }
     naming.classes.add(audience)
     if (naming.isWide) this.#wide.add(audience)
@@ -190,16 +188,43 @@ export class Audiences {
     this.#forgetKnown()
     this.#wide.delete(audience)
     const key = namingKeyOf(audience)
-    const naming = this.#namings.get(key)
-    if (!naming?.classes.delete(audience) || naming.classes.size > 0) return
+    const naming = this.#namings.get(key) as Naming
+    naming.classes.delete(audience)
+    if (naming.classes.size > 0) return
     this.#namings.delete(key)
+    this.#enter(naming, noDevices)
+  }
+
+  /** By what this class, one of its classes, hears of. */
+  #name(naming: Naming, audience: AudienceClass): void {
+    const { devices, isWide } = devicesOf(audience)
+    this.#enter(naming, devices)
+    naming.isWide = isWide
+    for (const each of naming.classes) {
+      if (isWide) this.#wide.add(each)
+      else this.#wide.delete(each)
+    }
+  }
+
+  /** It is found by these devices. An edit of a role changes few of them. */
+  #enter(naming: Naming, devices: ReadonlySet<string>): void {
     for (const device of naming.devices) {
+      if (devices.has(device)) continue
       const namings = this.#byDevice.get(device)
       namings?.delete(naming)
       if (namings?.size === 0) this.#byDevice.delete(device)
     }
+    for (const device of devices) {
+      if (naming.devices.has(device)) continue
+      const namings = this.#byDevice.get(device)
+      if (namings) namings.add(naming)
+      else this.#byDevice.set(device, new Set([naming]))
+    }
+    naming.devices = devices
   }
 }
+
+const noDevices: ReadonlySet<string> = new Set()
 
 /** Types times services that lists are kept for; services are named by devices, so there must be an end. */
 const knownMax = 4_096
@@ -218,10 +243,9 @@ function isReached(reach: Reach, device: string | undefined, service: string | u
   )
 }
 
-/** By all that it may read, each grant once. */
-function namingOf({ filter, scope }: AudienceClass): Naming {
-  const classes = new Set<AudienceClass>()
-  if (filter.devices) return { devices: filter.devices, isWide: false, classes }
+/** The devices that a class hears of, each grant of its scope taken once. */
+function devicesOf({ filter, scope }: AudienceClass): Pick<Naming, 'devices' | 'isWide'> {
+  if (filter.devices) return { devices: filter.devices, isWide: false }
   const reaches = new Set(Object.values(eventKinds).flatMap(({ resource }) => scope.reaches(resource, 'read')))
   const devices = new Set<string>()
   let isWide = false
@@ -229,7 +253,7 @@ function namingOf({ filter, scope }: AudienceClass): Naming {
     if (reach.devices === '*') isWide = true
     else for (const device of reach.devices) devices.add(device)
   }
-  return { devices, isWide, classes }
+  return { devices, isWide }
 }
 
 /** Equal for classes that are found by the same devices. */
