@@ -105,3 +105,27 @@ test('very many alarms end in turns of their own before their device is removed,
   expect(new Set(told).size).toBe(1_000)
   expect(device.state.isThere).toBe(false)
 })
+
+test('all authors together have a share of the code that a turn makes, and all of it is made in time', () => {
+  const device = linked()
+  const many = 40
+  for (let count = 0; count < many; count++) {
+    // 250 nodes, in a form unlike the others.
+    const sums = Array.from({ length: 30 }, (_, place) => {
+      return { [place < count ? '+' : 'max']: [{ var: ['0x02', 1] }, 1, 2, place, 4] }
+    })
+    const condition = { '<': [{ '+': [{ var: '0x02' }, ...sums] }, -1] }
+    device.alarm(`A${count}`, storedAlarm({ serviceIdentifier: 'svc', condition, updatedBy: `crn#user:${count}` }))
+  }
+  const { counts } = device.rules
+  let turns = 0
+  for (; turns < 2 * many; turns++) {
+    const { judged, errors } = counts
+    device.act(report(svc, turns + 1, [1, turns % 200]))
+    // Without a common share, each of forty authors has one condition compiled: 200 ms.
+    if (turns === 0) expect(counts.errors).toBe(many)
+    if (counts.judged - judged === many && counts.errors === errors) break
+  }
+  expect(turns).toBeGreaterThan(many / 2)
+  expect(turns).toBeLessThan(2 * many)
+})
