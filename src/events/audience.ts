@@ -51,7 +51,7 @@ export function isHeard(
 interface Naming {
   readonly classes: Set<AudienceClass>
   devices: ReadonlySet<string>
-  /** Its classes also hear of devices that it does not name. */
+  /** Its classes also receive events of devices that it does not name. */
   isWide: boolean
 }
 
@@ -195,7 +195,7 @@ export class Audiences {
     this.#enter(naming, noDevices)
   }
 
-  /** By what this class, one of its classes, hears of. */
+  /** By the scope and filter of this class, one of its classes. */
   #name(naming: Naming, audience: AudienceClass): void {
     const { devices, isWide } = devicesOf(audience)
     this.#enter(naming, devices)
@@ -243,7 +243,7 @@ function isReached(reach: Reach, device: string | undefined, service: string | u
   )
 }
 
-/** The devices that a class hears of, each grant of its scope taken once. */
+/** The devices whose events a class receives, each grant of its scope taken once. */
 function devicesOf({ filter, scope }: AudienceClass): Pick<Naming, 'devices' | 'isWide'> {
   if (filter.devices) return { devices: filter.devices, isWide: false }
   const reaches = new Set(Object.values(eventKinds).flatMap(({ resource }) => scope.reaches(resource, 'read')))

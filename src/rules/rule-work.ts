@@ -46,7 +46,7 @@ class RuleWork {
     this.#spent += units
   }
 
-  /** Called when code was made: it is there for the next turn, whatever this turn has left. */
+  /** Called when code was made: the next turn finds it, also when this turn has nothing left. */
   chargeCode(units: number): void {
     this.#compiled += units
     this.#spent += units

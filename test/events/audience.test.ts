@@ -224,7 +224,7 @@ test('however many names of services come by, what is kept has an end, and stays
   }
 })
 
-test('devices of a large role are entered once, however many filters it is heard by', () => {
+test('devices of a large role are entered once, however many filters its sockets have', () => {
   const audiences = new Audiences('t')
   const roleOf = (name: string) => {
     const devices = Array.from({ length: 18_000 }, (_, place) => `${name}${place}`)
