@@ -9,6 +9,7 @@ import type { ReminderDue } from '#runtime/system'
 /** What a device actor can be asked or told. */
 export type DeviceCommand =
   | AddDevice
+  | EndAlarms
   | RemoveDevice
   | Hello
   | Report
@@ -36,6 +37,14 @@ export interface AddDevice {
 export interface SetSecret {
   readonly type: 'set_secret'
   readonly hash: Uint8Array
+}
+
+/**
+ * Ends some alarms of a device that is about to be removed; the answer is true when more of them may stand. Should the device
+ * stay, a reminder has them judged again.
+ */
+export interface EndAlarms {
+  readonly type: 'end_alarms'
 }
 
 /** `registrar`: as its record says; the key that let the device in may then let in another one. */

@@ -4,7 +4,7 @@ import { serviceIndex, undeclared } from '#actors/device/declare'
 import { decideDue, decideJudge } from '#actors/device/due'
 import { firmwareRows } from '#actors/device/firmware-index'
 import { decideHello } from '#actors/device/hello'
-import { judgeWhole } from '#actors/device/judge'
+import { endingsMax, judgeWhole } from '#actors/device/judge'
 import type { DeviceRules } from '#actors/device/judge-report'
 import { judgedAfter, withJudgement } from '#actors/device/judged'
 import { type MemoryLimits, unlimitedMemory, withinMemory } from '#actors/device/memory'
@@ -26,6 +26,7 @@ import type { Shape } from '#model/shape'
 import {
   type ActorAddress,
   type ActorDefinition,
+  answer,
   type Decision,
   type RecordFormat,
   record,
@@ -113,6 +114,8 @@ function decideCommand(
       return decideAdd(state, command, turn)
     case 'set_secret':
       return decideSetSecret(state, command)
+    case 'end_alarms':
+      return decideEndAlarms(state, turn, rules)
     case 'remove':
       return decideRemove(state, command, turn, rules)
     case 'judge':
@@ -141,6 +144,14 @@ function decideAdd(state: DeviceState, command: AddDevice, turn: Turn): Decision
 function decideSetSecret(state: DeviceState, { hash }: SetSecret): Decision<Entry> {
   if (!state.isThere) return refuse(new Problem('not_found'))
   return record([], { records: [{ name: secretRecord, value: hash }] })
+}
+
+function decideEndAlarms(state: DeviceState, turn: Turn, rules: DeviceRules): Decision<Entry> {
+  const { device, alarms } = state
+  if (alarms.size <= endingsMax) return answer(false)
+  const ended = judgeWhole(state, undefined, turn.now, turn.reminder())
+  const recorded = record<Entry>([], { answer: true })
+  return ended ? withJudgement(recorded, ended, { tenant: turn.tenant, device }, rules) : recorded
 }
 
 /**

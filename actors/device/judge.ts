@@ -39,7 +39,7 @@ export function knowing(judgement = noJudgement, known: RulesKnown | undefined):
 export const againMs = 1_000
 
 /** Alarms that end in one turn: as many as may begin in one. */
-const endingsMax = turnUnitsMax / transitionUnits
+export const endingsMax = turnUnitsMax / transitionUnits
 
 /** As many as help to find them. */
 const skippedIdsMax = 10

@@ -37,6 +37,27 @@ async function fillDevice({ request, link }: Ground, device: string): Promise<vo
   }
 }
 
+/** A device with texts of two bytes a character, until it is refused. */
+async function fillWith(text: string, { request, link }: Ground, device: string): Promise<void> {
+  const properties = Array.from({ length: 1_024 }, (_, propId) => ({ propId, type: 'STRING' }))
+  const services = [{ serviceIdentifier: uuid(0), properties }]
+  const post = async (body: object) =>
+    (await request('POST', '/link', { deviceIdentifier: device, ...body }, { authorization: link })).status === 204
+  let isTaken = await post({ services, updates: [] })
+  for (let propId = 0; isTaken && propId < properties.length; propId++)
+    isTaken = await post({ updates: [{ serviceIdentifier: uuid(0), propId, value: text }] })
+}
+
+/** Conditions of 250 nodes, each in a form of its own. */
+const longConditions = 400
+const longCondition = (form: number) => {
+  const sums = Array.from({ length: 40 }, (_, place) => ({
+    [(form >> (place % 9)) % 2 === 0 ? '+' : 'max']: [{ var: ['0x0002', 1] }, 1, 2, 3],
+  }))
+  return { '<': [{ '+': [{ var: '0x0001' }, ...sums] }, -1] }
+}
+const alarmsActive = 2_000
+
 const groups: string[] = []
 let limited = ''
 const grantsOf = (name: string, devices = 180) =>
@@ -158,9 +179,16 @@ export const requests: readonly RequestInput[] = [
       return () => ground.request('GET', '/devices/FULL')
     },
   },
+  {
+    input: 'GET of a device that is full of texts',
+    prepare: async (ground) => {
+      await fillWith('€'.repeat(16_000), ground, 'WIDE')
+      return () => ground.request('GET', '/devices/WIDE')
+    },
+  },
   get('the same by hexadecimal ids', '/devices/FULL?hex=true'),
   get('the same by names', '/devices/FULL?raw=false'),
-  get('the list it stands in', '/devices?depth=2'),
+  get('the list they stand in', '/devices?depth=2'),
   get('its mirror', '/services?depth=2'),
   get(
     'a filter of 8 KiB',
@@ -192,6 +220,17 @@ export const requests: readonly RequestInput[] = [
     ...{ name: 'f', binding: { groups }, graph: { nodes: [{ id: 't', type: 'trigger', on: 'status' }], edges: [] } },
   })),
   making('POST of a group of 10 000 devices', '/groups', () => ({ name: 'g', devices: names('H', groupDevices) })),
+  {
+    input: 'the same alarm while a socket is open',
+    prepare: async ({ open, make, request }) => {
+      const socket = await open('/events')
+      socket.on('message', () => {})
+      return async () => {
+        const { resourceIdentifier } = await make<{ resourceIdentifier: string }>('POST', '/alarms', alarm({ groups }))
+        await request('DELETE', `/alarms/${idOf(resourceIdentifier)}`)
+      }
+    },
+  },
   making('POST of an alarm that names 10 000 devices', '/alarms', () => alarm({ devices: names('H', groupDevices) })),
   {
     input: 'PUT of a schema of 1 024 properties with 5 names of values each',
@@ -237,9 +276,10 @@ export const requests: readonly RequestInput[] = [
     },
   },
   {
-    input: 'PUT of a role that 1 000 sockets depend on',
+    input: 'PUT of a role that 1 000 sockets depend on, each with a filter',
     prepare: async ({ open, request }) => {
-      for (let opened = 0; opened < 1_000; opened++) (await open('/events', undefined, limited)).on('message', () => {})
+      for (let opened = 0; opened < 1_000; opened++)
+        (await open(`/events?services=s${opened}`, undefined, limited)).on('message', () => {})
       let sent = 0
       return () => request('PUT', '/iam/roles/big', { grants: grantsOf(`R${++sent % 2}`) })
     },
@@ -309,4 +349,41 @@ export const requests: readonly RequestInput[] = [
   ),
   get('credentials of 8 KB', '/iam/token', () => `Basic ${Buffer.from(`a:${'p'.repeat(6_000)}`).toString('base64')}`),
   get('a backup', '/backup'),
+  // Last: the alarms stay, and other inputs would be judged by them.
+  {
+    input: 'a value behind an edit of one of 400 long alarms',
+    prepare: async ({ make, request, link }) => {
+      const properties = names('', 3).map((propId) => ({ propId: Number(propId), type: 'FLOAT64' }))
+      const services = [{ serviceIdentifier: uuid(0), properties }]
+      const post = (body: object) =>
+        request('POST', '/link', { deviceIdentifier: 'LONG', ...body }, { authorization: link })
+      await post({ services, updates: [] })
+      const long = (form: number) => ({ ...alarm({ devices: ['LONG'] }), condition: longCondition(form) })
+      for (let form = 0; form < longConditions; form++) await make('POST', '/alarms', long(form))
+      let sent = 0
+      return async () => {
+        await make('POST', '/alarms', long(longConditions + ++sent))
+        await post({ updates: [{ serviceIdentifier: uuid(0), propId: 1, value: sent }] })
+      }
+    },
+  },
+  {
+    input: 'DELETE of a device with 2 000 active alarms',
+    prepare: async ({ make, request, link }) => {
+      const devices = names('ALARMED', 3)
+      const serviceIdentifier = uuid(0)
+      for (const deviceIdentifier of devices) {
+        const services = [{ serviceIdentifier, properties: [{ propId: 1, type: 'FLOAT64' }] }]
+        await request('POST', '/link', { deviceIdentifier, services, updates: [] }, { authorization: link })
+        const updates = [{ serviceIdentifier, propId: 1, value: 5 }]
+        await request('POST', '/link', { deviceIdentifier, updates }, { authorization: link })
+      }
+      const condition = { '>': [{ var: '0x0001' }, 3] }
+      for (let made = 0; made < alarmsActive; made++)
+        await make('POST', '/alarms', { ...alarm({ devices }), condition })
+      await new Promise((resolve) => setTimeout(resolve, 20_000))
+      let sent = 0
+      return () => request('DELETE', `/devices/ALARMED${sent++}`)
+    },
+  },
 ]

@@ -1,6 +1,6 @@
-import type { MeantDevices } from '#model/bound'
+import type { MeantLists } from '#model/bound'
 import { type EventType, eventKinds } from '#model/event'
-import { holds, type Reach, reachesEvery, type Scope } from '#model/scope'
+import { holds, type Reach, reachesLists, type Scope } from '#model/scope'
 
 /** What a client asked to be left of what it may hear. Absent: everything. Contract 4.2. */
 export interface EventFilter {
@@ -35,20 +35,24 @@ export function isHeard(
   type: EventType,
   device?: string,
   service?: string,
-  bound?: MeantDevices,
+  bound?: MeantLists,
 ): boolean {
   const { filter, scope } = audience
   if (!isWanted(filter, type, device, service)) return false
   const { resource } = eventKinds[type]
-  if (bound !== undefined) return reachesEvery(scope, resource, 'read', bound)
+  if (bound !== undefined) return reachesLists(scope, resource, 'read', bound)
   return scope.reaches(resource, 'read').some((reach) => isReached(reach, device, service))
 }
 
-/** The classes that name the same devices: those of one access, or one that has a filter of devices. */
-interface NamedDevices {
-  /** One device may be in several sets. */
-  readonly devices: readonly ReadonlySet<string>[]
+/**
+ * Classes that are found by the same devices: those of one access, or one whose filter names devices. A scope may name
+ * 18 000 devices, and a user may open a thousand sockets, each with a filter of its own: the names are entered once for all.
+ */
+interface Naming {
   readonly classes: Set<AudienceClass>
+  devices: ReadonlySet<string>
+  /** Its classes also receive events of devices that it does not name. */
+  isWide: boolean
 }
 
 /**
@@ -59,8 +63,8 @@ export class Audiences {
   readonly #prefix: string
   readonly #classes = new Map<string, AudienceClass>()
   readonly #wide = new Set<AudienceClass>()
-  readonly #named = new Map<string, NamedDevices>()
-  readonly #byDevice = new Map<string, readonly NamedDevices[]>()
+  readonly #namings = new Map<string, Naming>()
+  readonly #byDevice = new Map<string, Set<Naming>>()
   /** Wide classes by type and service. Emptied when a class comes, goes or is redefined. */
   readonly #known = new Map<EventType, Map<string | undefined, readonly AudienceClass[]>>()
   #knownCount = 0
@@ -95,13 +99,14 @@ export class Audiences {
 
   /** These accesses reach something else from now on. Gives the classes it concerns. */
   redefine(changed: ReadonlyMap<string, Scope>): readonly AudienceClass[] {
+    this.#forgetKnown()
     const concerned = [...this.#classes.values()].filter(({ access }) => changed.has(access))
-    // All of them first: the devices that an access names are indexed once for all its classes.
-    for (const audience of concerned) this.#remove(audience)
+    const named = new Map<Naming, AudienceClass>()
     for (const audience of concerned) {
-      audience.scope = changed.get(audience.access) ?? audience.scope
-      this.#add(audience)
+      audience.scope = changed.get(audience.access) as Scope
+      named.set(this.#namings.get(namingKeyOf(audience)) as Naming, audience)
     }
+    for (const [naming, audience] of named) this.#name(naming, audience)
     return concerned
   }
 
@@ -110,7 +115,7 @@ export class Audiences {
     type: EventType,
     device: string | undefined,
     service: string | undefined,
-    bound?: MeantDevices,
+    bound?: MeantLists,
   ): readonly AudienceClass[] {
     if (bound !== undefined) return this.#boundHearers(type, bound)
     if (device === undefined) {
@@ -119,17 +124,20 @@ export class Audiences {
     const wide = this.#wideHearers(type, service)
     const named = this.#byDevice.size === 0 ? undefined : this.#byDevice.get(device)
     if (!named) return wide
-    const more = named.flatMap(({ classes }) =>
-      [...classes].filter((audience) => !wide.includes(audience) && isHeard(audience, type, device, service)),
-    )
+    const more: AudienceClass[] = []
+    for (const { classes, isWide } of named) {
+      for (const audience of classes) {
+        if (isHeard(audience, type, device, service) && !(isWide && wide.includes(audience))) more.push(audience)
+      }
+    }
     return more.length === 0 ? wide : [...wide, ...more]
   }
 
   /** Thousands of devices may have to be looked at: once for an access, however many filters it is heard by. */
-  #boundHearers(type: EventType, bound: MeantDevices): readonly AudienceClass[] {
+  #boundHearers(type: EventType, bound: MeantLists): readonly AudienceClass[] {
     const known = new Map<Scope, boolean>()
     const reaches = (scope: Scope): boolean => {
-      const isReaching = known.get(scope) ?? reachesEvery(scope, eventKinds[type].resource, 'read', bound)
+      const isReaching = known.get(scope) ?? reachesLists(scope, eventKinds[type].resource, 'read', bound)
       known.set(scope, isReaching)
       return isReaching
     }
@@ -165,44 +173,58 @@ export class Audiences {
 
   #add(audience: AudienceClass): void {
     this.#forgetKnown()
-    if (isWide(audience)) this.#wide.add(audience)
-    const key = namedKeyOf(audience)
-    let named = this.#named.get(key)
-    if (!named) {
-      named = { devices: namedDevices(audience), classes: new Set() }
-      this.#named.set(key, named)
-      this.#index(named)
+    const key = namingKeyOf(audience)
+    let naming = this.#namings.get(key)
+    if (!naming) {
+      naming = { classes: new Set(), devices: noDevices, isWide: false }
+      this.#namings.set(key, naming)
+      this.#name(naming, audience)
     }
-    named.classes.add(audience)
+    naming.classes.add(audience)
+    if (naming.isWide) this.#wide.add(audience)
   }
 
   #remove(audience: AudienceClass): void {
     this.#forgetKnown()
     this.#wide.delete(audience)
-    const key = namedKeyOf(audience)
-    const named = this.#named.get(key)
-    if (!named?.classes.delete(audience) || named.classes.size > 0) return
-    this.#named.delete(key)
-    for (const devices of named.devices) {
-      for (const device of devices) {
-        const others = this.#byDevice.get(device)?.filter((other) => other !== named) ?? []
-        if (others.length > 0) this.#byDevice.set(device, others)
-        else this.#byDevice.delete(device)
-      }
+    const key = namingKeyOf(audience)
+    const naming = this.#namings.get(key) as Naming
+    naming.classes.delete(audience)
+    if (naming.classes.size > 0) return
+    this.#namings.delete(key)
+    this.#enter(naming, noDevices)
+  }
+
+  /** By the scope and filter of this class, one of its classes. */
+  #name(naming: Naming, audience: AudienceClass): void {
+    const { devices, isWide } = devicesOf(audience)
+    this.#enter(naming, devices)
+    naming.isWide = isWide
+    for (const each of naming.classes) {
+      if (isWide) this.#wide.add(each)
+      else this.#wide.delete(each)
     }
   }
 
-  #index(named: NamedDevices): void {
-    const alone = [named]
-    for (const devices of named.devices) {
-      for (const device of devices) {
-        const others = this.#byDevice.get(device)
-        if (!others) this.#byDevice.set(device, alone)
-        else if (!others.includes(named)) this.#byDevice.set(device, [...others, named])
-      }
+  /** It is found by these devices. An edit of a role changes few of them. */
+  #enter(naming: Naming, devices: ReadonlySet<string>): void {
+    for (const device of naming.devices) {
+      if (devices.has(device)) continue
+      const namings = this.#byDevice.get(device)
+      namings?.delete(naming)
+      if (namings?.size === 0) this.#byDevice.delete(device)
     }
+    for (const device of devices) {
+      if (naming.devices.has(device)) continue
+      const namings = this.#byDevice.get(device)
+      if (namings) namings.add(naming)
+      else this.#byDevice.set(device, new Set([naming]))
+    }
+    naming.devices = devices
   }
 }
+
+const noDevices: ReadonlySet<string> = new Set()
 
 /** Types times services that lists are kept for; services are named by devices, so there must be an end. */
 const knownMax = 4_096
@@ -221,25 +243,22 @@ function isReached(reach: Reach, device: string | undefined, service: string | u
   )
 }
 
-/** Each once: a grant may give many resources and name 10 000 devices. */
-function allReaches(audience: AudienceClass): readonly Reach[] {
-  const resources = [...new Set(Object.values(eventKinds).map(({ resource }) => resource))]
-  return [...new Set(resources.flatMap((resource) => audience.scope.reaches(resource, 'read')))]
+/** The devices whose events a class receives, each grant of its scope taken once. */
+function devicesOf({ filter, scope }: AudienceClass): Pick<Naming, 'devices' | 'isWide'> {
+  if (filter.devices) return { devices: filter.devices, isWide: false }
+  const reaches = new Set(Object.values(eventKinds).flatMap(({ resource }) => scope.reaches(resource, 'read')))
+  const devices = new Set<string>()
+  let isWide = false
+  for (const reach of reaches) {
+    if (reach.devices === '*') isWide = true
+    else for (const device of reach.devices) devices.add(device)
+  }
+  return { devices, isWide }
 }
 
-/** Hears of devices it does not name. */
-function isWide(audience: AudienceClass): boolean {
-  return !audience.filter.devices && allReaches(audience).some((reach) => reach.devices === '*')
-}
-
-/** No access has a quote in its name, and every key of a class has. */
-function namedKeyOf({ filter, key, access }: AudienceClass): string {
-  return filter.devices ? key : access
-}
-
-function namedDevices(audience: AudienceClass): readonly ReadonlySet<string>[] {
-  if (audience.filter.devices) return [audience.filter.devices]
-  return allReaches(audience).flatMap(({ devices }) => (devices === '*' ? [] : [devices]))
+/** Equal for classes that are found by the same devices. */
+function namingKeyOf({ key, access, filter }: AudienceClass): string {
+  return filter.devices ? key : keyOf(access, {})
 }
 
 /** Equal for the same access and the same filter. */

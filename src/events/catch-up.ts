@@ -1,7 +1,7 @@
 import { isHeard } from '#events/audience'
 import type { Connection } from '#events/connection'
 import { deviceOf, encode, encodeStripped, ownerOf, serviceOf, typeOf } from '#events/wire'
-import type { MeantDevices } from '#model/bound'
+import type { MeantLists } from '#model/bound'
 import type { Entry } from '#model/entry'
 import type { Chunk, StreamReader } from '#runtime/stream'
 import type { World } from '#runtime/world'
@@ -27,7 +27,7 @@ export interface CatchUpOptions {
   /** `caughtUp`: events that were sent. */
   readonly counts: { caughtUp: number }
   /** The devices that the thing is bound to which an entry tells of, if it names none of its own. */
-  readonly boundTo: (tenant: string, entry: Entry) => MeantDevices | undefined
+  readonly boundTo: (tenant: string, entry: Entry) => MeantLists | undefined
   /** The last offset that live sockets were told. */
   readonly toldTo: (tenant: string) => number
   /** It has been sent everything: it is live from this very moment. */

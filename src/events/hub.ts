@@ -4,7 +4,7 @@ import { CatchUp, type IsOverridden } from '#events/catch-up'
 import { type Connection, subscribe, unsubscribe } from '#events/connection'
 import { PersonalAudiences } from '#events/personal-audiences'
 import { boundOf, deviceOf, encodeLive, ownerOf, serviceOf, typeOf } from '#events/wire'
-import { type MeantDevices, meantDevices } from '#model/bound'
+import { type MeantLists, meantLists } from '#model/bound'
 import type { Entry } from '#model/entry'
 import type { Scope } from '#model/scope'
 import type { EventListener } from '#runtime/gate'
@@ -360,9 +360,9 @@ export class Hub implements EventListener<Entry> {
   }
 
   /** By the groups of now, live and catching up alike. */
-  #boundTo(tenant: string, entry: Entry): MeantDevices | undefined {
+  #boundTo(tenant: string, entry: Entry): MeantLists | undefined {
     const bound = boundOf(entry)
-    return bound && meantDevices(bound, (group) => this.#options.membersOf(tenant, group))
+    return bound && meantLists(bound, (group) => this.#options.membersOf(tenant, group))
   }
 
   #publish(audience: AudienceClass, message: string | Uint8Array): void {

@@ -9,6 +9,9 @@ export interface Bound {
 /** Names, which may come twice, or all of them. */
 export type MeantDevices = readonly string[] | '*'
 
+/** The same, list by list. */
+export type MeantLists = readonly (readonly string[])[] | '*'
+
 /** Who is in a group now; undefined for one that is gone. */
 export type MembersOf = (group: string) => readonly string[] | undefined
 
@@ -16,7 +19,7 @@ export type MembersOf = (group: string) => readonly string[] | undefined
  * What it comes to, list by list as they stand: a hundred groups may have a million members. A group that is gone may have
  * had anybody: only who reaches any device is then known to reach them.
  */
-export function meantLists({ devices, groups }: Bound, membersOf: MembersOf): readonly (readonly string[])[] | '*' {
+export function meantLists({ devices, groups }: Bound, membersOf: MembersOf): MeantLists {
   if (groups === null) return devices ? [devices] : '*'
   const lists = [devices ?? []]
   for (const group of groups) {
@@ -25,12 +28,6 @@ export function meantLists({ devices, groups }: Bound, membersOf: MembersOf): re
     lists.push(members)
   }
   return lists
-}
-
-/** The same in one list. */
-export function meantDevices(bound: Bound, membersOf: MembersOf): MeantDevices {
-  const lists = meantLists(bound, membersOf)
-  return lists === '*' ? '*' : lists.flat()
 }
 
 /** Whether that means this device. Of a group that is gone nobody is known. */

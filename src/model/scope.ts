@@ -114,8 +114,24 @@ export function reachesEvery(
   const reaches = isGivenAlike ? all : all.filter((reach) => holds(reach.services, service))
   if (reaches.some((reach) => reach.devices === '*')) return true
   if (reaches.length === 0 || devices === '*') return false
-  const isReached = () => devices.every((device) => reaches.some((reach) => holds(reach.devices, device)))
-  return devices.length < longList || reaches !== all ? isReached() : knownOf(reaches, devices, isReached)
+  if (devices.length < longList || reaches !== all)
+    return devices.every((device) => reaches.some((reach) => holds(reach.devices, device)))
+  return knownOf(reaches, devices, () => {
+    const names = namesOfAll(reaches)
+    return devices.every((device) => names.has(device))
+  })
+}
+
+/** The same of several lists. A scope that reaches any device is not compared with them: they may have a million names. */
+export function reachesLists(
+  scope: Scope,
+  resource: Resource,
+  action: Action,
+  lists: readonly (readonly string[])[] | '*',
+  service?: string,
+): boolean {
+  if (reachesEvery(scope, resource, action, '*', service)) return true
+  return lists !== '*' && lists.every((devices) => reachesEvery(scope, resource, action, devices, service))
 }
 
 /** Names of a list that is gone through once for everybody who may do the same: what is bound to it is looked at often. */
@@ -136,6 +152,18 @@ function knownOf(reaches: readonly Reach[], devices: readonly string[], find: ()
     answers.set(devices, answer)
   }
   return answer
+}
+
+/** The names of several reaches in one set: a hundred grants would otherwise be asked for each device of a long list. */
+const unions = new WeakMap<readonly Reach[], ReadonlySet<string>>()
+
+function namesOfAll(reaches: readonly Reach[]): ReadonlySet<string> {
+  let names = unions.get(reaches)
+  if (!names) {
+    names = new Set(reaches.flatMap(({ devices }) => [...devices]))
+    unions.set(reaches, names)
+  }
+  return names
 }
 
 /** Tells device for device whether it lies inside, for lists: what there is to know of the scope is known before. */

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { type Bound, type MembersOf, meantLists } from '#model/bound'
 import { formatCrn, ResourceIdentifier } from '#model/crn'
 import { isServerMadeId, Timestamp } from '#model/identifier'
-import { type Resource, reachesEvery, type Scope } from '#model/scope'
+import { type Resource, reachesLists, type Scope } from '#model/scope'
 
 /** Who wants to hear of what a function finds, and how. §2.6, contract 5.6. */
 
@@ -82,8 +82,5 @@ export function readsAll(
   membersOf: MembersOf,
   service?: string,
 ): boolean {
-  // First, for who reaches any device: groups may have a million of them.
-  if (reachesEvery(scope, resource, 'read', '*', service)) return true
-  const lists = meantLists(bound, membersOf)
-  return lists !== '*' && lists.every((devices) => reachesEvery(scope, resource, 'read', devices, service))
+  return reachesLists(scope, resource, 'read', meantLists(bound, membersOf), service)
 }

@@ -1,5 +1,6 @@
-import type { DeviceRemoved } from '#actors/device/commands'
+import type { DeviceRemoved, EndAlarms } from '#actors/device/commands'
 import { deviceAddress, registrarRecord } from '#actors/device/device'
+import { endingsMax } from '#actors/device/judge'
 import { metaFaultOf } from '#actors/device/memory'
 import type { ServiceState } from '#actors/device/service-state'
 import type { DeviceState } from '#actors/device/state'
@@ -9,6 +10,7 @@ import type { AdmitDevice } from '#actors/tenant/commands'
 import * as api from '#api/devices'
 import { type ListQuery, nameOfCursor, type StateQuery } from '#api/query-field'
 import { hashOf, newSecret } from '#iam/secret-text'
+import { alarmsMax } from '#model/alarm'
 import type { JsonObject } from '#model/json-value'
 import { Problem } from '#model/problem'
 import { devicesWithin, reachesDevice } from '#model/scope'
@@ -135,6 +137,10 @@ async function create(
 async function remove(context: RouteContext, { caller }: Call, device: string): Promise<Reply> {
   const { system } = context
   const to = deviceAddress(caller.tenant, device)
+  // The removal ends all alarms that still stand: a device that goes on reporting may begin some of them again.
+  for (let turns = 0; turns < alarmsMax / endingsMax; turns++) {
+    if (!(await system.ask(to, { type: 'end_alarms' } satisfies EndAlarms))) break
+  }
   // The key that admitted the device may admit one more afterwards.
   const removed = await system.askAtOnce(() => {
     const registrar = system.recordOf(to, registrarRecord) as string | undefined

@@ -2,7 +2,6 @@ import type { RolloutAnswer } from '#actors/project/commands'
 import type { ProjectState } from '#actors/project/state'
 import * as api from '#api/update-projects'
 import type { Caller } from '#iam/caller'
-import { meantDevices } from '#model/bound'
 import { Problem } from '#model/problem'
 import { type RolloutBody, type RolloutEntry, rolloutEntryOf, type StoredRollout } from '#model/rollout'
 import { type Action, isPermitted } from '#model/scope'
@@ -12,7 +11,7 @@ import type { RouteContext } from '#routes/context'
 import { embeddedOnly } from '#routes/embedded-only'
 import { lookAtTenant } from '#routes/looking'
 import { askProject, lookAtProject, mustHaveRoom, mustReachAll } from '#routes/project-there'
-import { boundWithin, changedReply, membersIn } from '#routes/sight'
+import { changedReply, isSeen, membersIn } from '#routes/sight'
 import { textReply } from '#routes/streamed'
 import { type Binding, bind, type Reply } from '#server/call'
 import { mayPut } from '#server/permit'
@@ -82,8 +81,8 @@ function mustReach(context: RouteContext, caller: Caller, action: Action, { grou
     mustReachAll(caller, action)
     return
   }
-  const members = meantDevices({ devices: null, groups }, membersIn(lookAtTenant(context, caller.tenant)))
-  if (!boundWithin(caller.scope, 'updates', action, members)) throw new Problem('not_found')
+  const membersOf = membersIn(lookAtTenant(context, caller.tenant))
+  if (!isSeen(caller.scope, 'updates', action, { devices: null, groups }, membersOf)) throw new Problem('not_found')
 }
 
 /** @throws Problem `not_found` for a group that is not there */

@@ -116,12 +116,13 @@ class RuleInShape implements ShapedRule {
   }
 
   judge(source: ValueSource): Verdict {
-    if (!work.turnTo(this.author)) {
+    const known = this.#compiled
+    if (!work.turnTo(this.author) || ((!known || known.isCold) && !work.mayCompile)) {
       this.#counts.errors++
       return 'skipped'
     }
-    this.#compiled ??= this.rule.compiled
-    const compiled = this.#compiled
+    const compiled = known ?? this.rule.compiled
+    this.#compiled = compiled
     const { neededCount } = compiled
     const places = this.places
     for (let slot = 0; slot < places.length; slot++) {

@@ -2,7 +2,15 @@ import { LogicEngine } from 'json-logic-engine'
 import { argumentsOf, type Condition, namesIn } from '#model/condition'
 import type { JsonValue } from '#model/json-value'
 import { type Asked, type Context, isTrue, operators, resetSearches } from '#rules/operators'
-import { judgementUnits, knownNodeUnits, newNodeUnits, nodeUnits, work } from '#rules/rule-work'
+import {
+  coldNodeUnits,
+  coldRuns,
+  judgementUnits,
+  knownNodeUnits,
+  newNodeUnits,
+  nodeUnits,
+  work,
+} from '#rules/rule-work'
 
 /** A condition made into a function. */
 export interface CompiledCondition {
@@ -10,6 +18,8 @@ export interface CompiledCondition {
   readonly names: readonly string[]
   /** How many of the first slots must have a value before it may be evaluated: those read without a default. */
   readonly neededCount: number
+  /** Its next evaluation may make V8 compile it, and then costs as much as `compile`. */
+  readonly isCold: boolean
   /**
    * Whether it holds, over values by slot, null where there is none. Changes nothing in them and keeps none of them.
    *
@@ -31,9 +41,14 @@ logic.truthy = isTrue
  * differ in nothing else, and code that is met once in a thousand alarms is never made fast (measured: 120–500 ns a
  * judgement each with its own function, 10–40 with one for all; and 70 µs for making it).
  */
-const forms = new Map<string, Apply>()
+const forms = new Map<string, Form>()
 
 type Apply = (context: Context) => unknown
+
+interface Form {
+  readonly apply: Apply
+  coldRunsLeft: number
+}
 
 /** Forms that people think of; a few KB each. */
 const formsMax = 1_024
@@ -48,54 +63,55 @@ export function compile(condition: Condition): CompiledCondition {
   const { needed, optional, nodes } = namesIn(condition)
   const names = [...needed, ...optional]
   const constants: unknown[] = []
-  const apply = functionOf(rewrite(condition, new Map(names.map((name, slot) => [name, slot])), constants), nodes)
-  return new FormedCondition(names, needed.length, apply, constants, judgementUnits + nodes * nodeUnits)
+  const form = formOf(rewrite(condition, new Map(names.map((name, slot) => [name, slot])), constants), nodes)
+  return new FormedCondition(names, needed.length, form, constants, nodes)
 }
 
 /** A class, and its parts side by side: among a thousand alarms each step to another object costs more than to compare. */
 class FormedCondition implements CompiledCondition {
   readonly names: readonly string[]
   readonly neededCount: number
-  readonly #apply: Apply
+  readonly #form: Form
   readonly #constants: readonly unknown[]
-  readonly #units: number
+  readonly #nodes: number
 
-  constructor(
-    names: readonly string[],
-    neededCount: number,
-    apply: Apply,
-    constants: readonly unknown[],
-    units: number,
-  ) {
+  constructor(names: readonly string[], neededCount: number, form: Form, constants: readonly unknown[], nodes: number) {
     this.names = names
     this.neededCount = neededCount
-    this.#apply = apply
+    this.#form = form
     this.#constants = constants
-    this.#units = units
+    this.#nodes = nodes
+  }
+
+  get isCold(): boolean {
+    return this.#form.coldRunsLeft > 0
   }
 
   evaluate(values: readonly unknown[]): boolean {
-    work.spend(this.#units)
+    const form = this.#form
+    work.spend(judgementUnits + this.#nodes * nodeUnits)
     resetSearches()
     context.values = values
     context.constants = this.#constants
     try {
-      return isTrue(this.#apply(context))
+      return isTrue(form.apply(context))
     } finally {
       context.values = nothing
       context.constants = nothing
+      if (form.coldRunsLeft > 0) {
+        form.coldRunsLeft--
+        work.chargeCode(this.#nodes * coldNodeUnits)
+      }
     }
   }
 }
 
-/** Charged when it is done: what is compiled once is there for the next turn, whatever this one has left. */
-function functionOf(form: unknown, nodes: number): Apply {
-  const text = JSON.stringify(form)
+function formOf(rewritten: unknown, nodes: number): Form {
+  const text = JSON.stringify(rewritten)
   const known = forms.get(text)
-  work.hasCompiled = true
-  work.charge(nodes * (known ? knownNodeUnits : newNodeUnits))
+  work.chargeCode(nodes * (known ? knownNodeUnits : newNodeUnits))
   if (known) return known
-  const made = logic.build(form) as Apply
+  const made: Form = { apply: logic.build(rewritten) as Apply, coldRunsLeft: coldRuns }
   if (forms.size >= formsMax) forms.clear()
   forms.set(text, made)
   return made

@@ -4,6 +4,7 @@ import { ReadCondition } from '#rules/alarm-rule'
 import type { CompiledCondition } from '#rules/compile'
 import type { Happened, Happening } from '#rules/function-list'
 import { valueIn } from '#rules/meta-value'
+import { work } from '#rules/rule-work'
 
 /** `no value`: something that is read without a default has none. `error`: there is no outcome. */
 export type Verdict = 'true' | 'false' | 'no value' | 'error'
@@ -33,6 +34,7 @@ export class GraphCondition {
   }
 
   judge(happening: Happening): Verdict {
+    if ((!this.#compiled || this.#compiled.isCold) && !work.mayCompile) return 'error'
     this.#compiled ??= this.#condition.compiled
     const { names, neededCount } = this.#compiled
     try {

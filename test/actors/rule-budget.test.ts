@@ -76,3 +76,56 @@ test('alarms beyond their share of a turn keep their state and are judged or end
   expect(ended.size).toBe(many)
   expect(device.state.alarms.size).toBe(0)
 })
+
+test('very many alarms end in turns of their own before their device is removed, and begin again when it stays', () => {
+  const device = linked()
+  for (let count = 0; count < 1_000; count++) {
+    device.alarm(`A${count}`, storedAlarm({ serviceIdentifier: 'svc', condition: { '>': [{ var: '0x02' }, 3] } }))
+  }
+  device.act(report(svc, 1, [1, 5]))
+  const judgeAll = () => {
+    for (let turns = 0; turns < 20 && device.state.alarms.size < 1_000; turns++) {
+      device.at = device.reminder as number
+      device.due()
+    }
+  }
+  judgeAll()
+  const end = () => device.act({ type: 'end_alarms' })
+  const turns = [end(), end()]
+  for (const turn of turns) {
+    expect(turn).toMatchObject({ type: 'record', answer: true })
+    expect(turnsOf(turn).every((text) => text.includes('ended'))).toBe(true)
+  }
+  expect(turns.map((turn) => turnsOf(turn).length)).toEqual([400, 400])
+  expect(end()).toMatchObject({ type: 'answer', value: false })
+  judgeAll()
+  expect(device.state.alarms.size).toBe(1_000)
+
+  const told = [end(), end(), device.act({ type: 'remove' })].flatMap(turnsOf)
+  expect(new Set(told).size).toBe(1_000)
+  expect(device.state.isThere).toBe(false)
+})
+
+test('all authors together have a share of the code that a turn makes, and all of it is made in time', () => {
+  const device = linked()
+  const many = 40
+  for (let count = 0; count < many; count++) {
+    // 250 nodes, in a form unlike the others.
+    const sums = Array.from({ length: 30 }, (_, place) => {
+      return { [place < count ? '+' : 'max']: [{ var: ['0x02', 1] }, 1, 2, place, 4] }
+    })
+    const condition = { '<': [{ '+': [{ var: '0x02' }, ...sums] }, -1] }
+    device.alarm(`A${count}`, storedAlarm({ serviceIdentifier: 'svc', condition, updatedBy: `crn#user:${count}` }))
+  }
+  const { counts } = device.rules
+  let turns = 0
+  for (; turns < 2 * many; turns++) {
+    const { judged, errors } = counts
+    device.act(report(svc, turns + 1, [1, turns % 200]))
+    // Without a common share, each of forty authors has one condition compiled: 200 ms.
+    if (turns === 0) expect(counts.errors).toBe(many)
+    if (counts.judged - judged === many && counts.errors === errors) break
+  }
+  expect(turns).toBeGreaterThan(many / 2)
+  expect(turns).toBeLessThan(2 * many)
+})

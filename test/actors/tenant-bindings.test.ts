@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { TenantCommand } from '#actors/tenant/commands'
 import { tenantActor } from '#actors/tenant/tenant'
-import { meantDevices } from '#model/bound'
+import { meantLists } from '#model/bound'
 import type { FunctionBody } from '#model/function'
 import { ActingActor } from '#test/actors/acting-actor'
 import { words } from '#test/actors/acting-tenant'
@@ -80,10 +80,10 @@ test('whatever is put and removed: counted as it stands, woken as it stands, and
         acting.act(each)
         const { alarms, functions, groups, bindings, judged } = acting.state
         const named = [...alarms.values(), ...functions.values()].map((stored) =>
-          meantDevices({ devices: stored.devices ?? [], groups: stored.groups }, (of) => groups.get(of)?.devices),
+          meantLists({ devices: stored.devices ?? [], groups: stored.groups }, (of) => groups.get(of)?.devices),
         )
         expect(named).not.toContain('*')
-        expect(bindings.total).toBe(named.flat().length)
+        expect(bindings.total).toBe(named.flat(2).length)
         const templates = [...acting.state.templates.values()].map(({ locales }) => JSON.stringify(locales).length)
         expect(acting.state.templateCharacters).toBe(templates.reduce((sum, count) => sum + count, 0))
         // None is there of which nobody knows how far it was judged.

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { Audiences, type EventFilter, isHeard } from '#events/audience'
+import type { MeantLists } from '#model/bound'
 import { type EventType, eventKinds } from '#model/event'
 import { everything, type Grant, resources, scopeOf } from '#model/scope'
 
@@ -20,7 +21,7 @@ interface Happening {
   readonly device: string | undefined
   readonly service: string | undefined
   /** The devices that the thing is bound to which it tells of. */
-  readonly bound: readonly string[] | '*' | undefined
+  readonly bound: MeantLists | undefined
 }
 
 /**
@@ -38,7 +39,8 @@ function hears({ grants, filter }: Listener, { type, device, service, bound }: H
     return isRead && isDevice && isService
   })
   const meant = allowing.some((grant) => grant.devices.includes('*')) ? [] : (bound ?? [])
-  const isBoundWithin = meant !== '*' && meant.every((name) => allowing.some((grant) => grant.devices.includes(name)))
+  const isBoundWithin =
+    meant !== '*' && meant.flat().every((name) => allowing.some((grant) => grant.devices.includes(name)))
   const isWanted =
     (!filter.types || filter.types.has(type)) &&
     (!filter.devices || device === undefined || filter.devices.has(device)) &&
@@ -80,7 +82,10 @@ const happening: fc.Arbitrary<Happening> = fc
     type: fc.constantFrom(...types),
     device: fc.constantFrom(...devices, 'E'),
     service: fc.constantFrom(...services, 'v'),
-    bound: fc.oneof(fc.subarray([...devices, 'E']), fc.constant('*' as const)),
+    bound: fc.oneof(
+      fc.array(fc.subarray([...devices, 'E']), { minLength: 1, maxLength: 2 }),
+      fc.constant('*' as const),
+    ),
   })
   .map(({ type, device, service, bound }) => ({
     type,
@@ -217,4 +222,21 @@ test('however many names of services come by, what is kept has an end, and stays
   for (let index = 0; index < 10_000; index++) {
     expect(audiences.hearers('OBJECT_UPDATED', 'A', `s${index}`)).toEqual([audience])
   }
+})
+
+test('devices of a large role are entered once, however many filters its sockets have', () => {
+  const audiences = new Audiences('t')
+  const roleOf = (name: string) => {
+    const devices = Array.from({ length: 18_000 }, (_, place) => `${name}${place}`)
+    return scopeOf([{ permissions: { service: ['read'] }, devices, services: ['*'] }])
+  }
+  const role = roleOf('A')
+  // Entered for each filter, they would be 18 000 000 entries.
+  const classes = Array.from({ length: 1_000 }, (_, place) =>
+    audiences.join('a', role, { services: new Set([`s${place}`]) }),
+  )
+  expect(audiences.hearers('OBJECT_UPDATED', 'A17', 's5')).toEqual([classes[5]])
+  expect(audiences.redefine(new Map([['a', roleOf('B')]]))).toHaveLength(1_000)
+  expect(audiences.hearers('OBJECT_UPDATED', 'A17', 's5')).toEqual([])
+  expect(audiences.hearers('OBJECT_UPDATED', 'B17', 's5')).toEqual([classes[5]])
 })
