@@ -209,15 +209,16 @@ export class Hub implements EventListener<Entry> {
 
   /**
    * A socket has another access from now on, and reads the full state again; what it asked to be left of it stays. Before
-   * its RESYNC it hears what was told until now, behind it only what the new access reaches.
+   * its RESYNC it hears what was told until now, behind it only what the new access reaches. `isInTurn`: RESYNC is sent in
+   * slices with others, because one takes some 30 µs.
    */
-  move(socket: Socket, { access, scope }: { readonly access: string; readonly scope: Scope }): void {
+  move(socket: Socket, { access, scope }: { access: string; scope: Scope }, isInTurn = false): void {
     this.beforeRelease()
     const connection = this.#connections.get(socket)
     if (!connection) return
     const { audiences, personal, told } = this.#tenant(connection.tenant)
     const { audience: before, personal: personalBefore, state } = connection
-    const isTold = state === 'live' && this.#isSent(connection, this.#resyncMessage(told))
+    const isTold = state === 'live' && !isInTurn && this.#isSent(connection, this.#resyncMessage(told))
     if (state === 'live') unsubscribe(connection)
     this.#become(connection, 'behind')
     connection.position = nowhere
@@ -226,7 +227,7 @@ export class Hub implements EventListener<Entry> {
     audiences.leave(before)
     personal.leave(personalBefore)
     if (isTold) this.#beginAnew(connection, told)
-    else if (state === 'live') this.#catchUp.ready(connection)
+    else if (state === 'live' || isInTurn) this.#catchUp.ready(connection)
     else this.#resync(connection)
   }
 

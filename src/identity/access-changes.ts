@@ -35,6 +35,8 @@ export interface AccessChangesParts {
 const nothing = scopeOf([])
 /** Sockets looked at in one go. */
 const socketsPerSlice = 200
+/** Of one user. A browser has some; the sockets of an application's account read RESYNC in slices. */
+const resyncedAtOnceMax = 100
 
 /**
  * What is stored about identity becomes what everybody is judged by, at one moment: requests by the published view, sockets
@@ -154,7 +156,7 @@ export class AccessChanges implements IdentityNotices {
     for (const socket of [...sockets.ofApiKeys()]) {
       const session = sockets.callerOf(socket)?.session
       if (!session || callerOf(session)) continue
-      hub.move(socket, { access: '', scope: nothing })
+      hub.move(socket, { access: '', scope: nothing }, true)
       sockets.end([socket], closeCodes.sessionOver)
     }
   }
@@ -167,12 +169,12 @@ export class AccessChanges implements IdentityNotices {
 
   /** The same sessions with other roles: their sockets hear by these from now on. */
   #move(sockets: readonly Socket[]): void {
-    for (const socket of sockets) {
+    for (const [index, socket] of sockets.entries()) {
       const session = this.#parts.sockets.callerOf(socket)?.session
       const caller = session && this.#parts.callerOf(session)
       // One whose session is over is closed for that.
       if (!caller) continue
-      this.#parts.hub.move(socket, { access: caller.access, scope: caller.scope })
+      this.#parts.hub.move(socket, { access: caller.access, scope: caller.scope }, index >= resyncedAtOnceMax)
       this.#parts.sockets.move(socket, caller)
     }
   }

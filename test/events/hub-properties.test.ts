@@ -59,7 +59,15 @@ const step = fc.oneof(
   { weight: 2, arbitrary: fc.record({ what: fc.constant('come back' as const), who: fc.nat(2) }) },
   { weight: 1, arbitrary: fc.record({ what: fc.constant('redefine' as const), who: fc.nat(2), scope: fc.nat(2) }) },
   { weight: 1, arbitrary: fc.record({ what: fc.constant('redefine all' as const), scope: fc.nat(2) }) },
-  { weight: 1, arbitrary: fc.record({ what: fc.constant('move' as const), who: fc.nat(2), scope: fc.nat(2) }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      what: fc.constant('move' as const),
+      who: fc.nat(2),
+      scope: fc.nat(2),
+      isInTurn: fc.boolean(),
+    }),
+  },
   {
     weight: 1,
     arbitrary: fc.record({ what: fc.constant('trim' as const), share: fc.double({ min: 0, max: 1, noNaN: true }) }),
@@ -189,10 +197,10 @@ class Dashboard {
   }
 
   /** Its own access, for as long as it keeps it: every move makes another. */
-  move(scope: Scope): void {
+  move(scope: Scope, isInTurn: boolean): void {
     this.changed(scope)
     this.access = `${this.access}'`
-    this.#stream.hub.move(this.socket, { access: this.access, scope })
+    this.#stream.hub.move(this.socket, { access: this.access, scope }, isInTurn)
   }
 }
 
@@ -250,7 +258,7 @@ test('whatever stalls, breaks, is trimmed, redefined or moved: pictures are whol
             redefine(stream, dashboards, scopes[each.scope] as Scope)
             break
           case 'move':
-            of(each.who).move(scopes[each.scope] as Scope)
+            of(each.who).move(scopes[each.scope] as Scope, each.isInTurn)
             break
           case 'trim':
             stream.retained = Math.max(stream.retained, Math.floor(stream.last * each.share))

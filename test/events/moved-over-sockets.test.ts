@@ -118,7 +118,7 @@ describe('moving from class to class over a real socket', () => {
           else client.resume()
         }
         for (let count = below(40); count > 0; count--) note(below(2) === 0 ? 'A' : 'B', below(2) === 0 ? 30_000 : 500)
-        if (below(2) === 0) stream.hub.move(moving, accesses[++at % 2] as (typeof accesses)[number])
+        if (below(2) === 0) stream.hub.move(moving, accesses[++at % 2] as (typeof accesses)[number], below(2) === 0)
         for (let count = below(40); count > 0; count--) note(below(2) === 0 ? 'A' : 'B', 500)
         if (below(2) === 0) await tick()
         stream.world.step()
