@@ -285,6 +285,13 @@ export const requests: readonly RequestInput[] = [
     },
   },
   {
+    input: 'PATCH of the roles of a user with 1 000 sockets',
+    prepare: async ({ request }) => {
+      let sent = 0
+      return () => request('PATCH', '/iam/users/limited', { roles: ['big', ...(++sent % 2 ? ['r1'] : [])] })
+    },
+  },
+  {
     input: 'a socket with 2 000 names in its filter',
     prepare:
       async ({ open }) =>
