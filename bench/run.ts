@@ -8,13 +8,10 @@ import { markdownOf, type Report } from '#bench/harness/report'
 import { turnIdentityOn } from '#bench/harness/servers'
 import { judge } from '#bench/harness/verdict'
 import { projectRoot } from '#bench/project-root'
-import { actions } from '#bench/questions/actions'
 import { alarms } from '#bench/questions/alarms'
 import { auth } from '#bench/questions/auth'
-import { backup } from '#bench/questions/backup'
 import { dashboard } from '#bench/questions/dashboard'
 import { fanout } from '#bench/questions/fanout'
-import { filter } from '#bench/questions/filter'
 import { fullState } from '#bench/questions/full-state'
 import { functions } from '#bench/questions/functions'
 import { growth } from '#bench/questions/growth'
@@ -32,8 +29,6 @@ const questions: Readonly<Record<string, Question>> = {
   fanout,
   latency,
   'full-state': fullState,
-  filter,
-  actions,
   memory,
   restart,
   growth,
@@ -41,7 +36,6 @@ const questions: Readonly<Record<string, Question>> = {
   alarms,
   functions,
   rollout,
-  backup,
   dashboard,
   peers,
   worst,

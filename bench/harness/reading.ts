@@ -1,7 +1,6 @@
 import { Remote } from '#bench/harness/remote'
 import type { RunningServer } from '#bench/harness/servers'
-import { type LoadedServer, placeOf } from '#bench/harness/under-load'
-import type { ActionsResult, ActionsSpec } from '#bench/load/actions'
+import { placeOf } from '#bench/harness/under-load'
 import type { IngestSpec, PhaseResult } from '#bench/load/ingest'
 import type { ReadersSpec, ReadResult } from '#bench/load/readers'
 
@@ -52,14 +51,6 @@ export async function readFor(
     await readers.ask('begin', { ...placeOf(server), path, readers: 1, ...spec })
     return await readers.ask<ReadResult>('measure', milliseconds)
   })
-}
-
-/** Asks the whole fleet again and again, for so long, and until the last of it is done. */
-export async function withActions(
-  server: RunningServer,
-  spec: Omit<ActionsSpec, keyof LoadedServer>,
-): Promise<ActionsResult> {
-  return await withRemote('load/actions', (actions) => actions.ask('run', { ...spec, ...placeOf(server) }))
 }
 
 async function withRemote<Result>(program: string, use: (remote: Remote) => Promise<Result>): Promise<Result> {
