@@ -9,14 +9,12 @@ import { powerProof } from '#bench/proof/power-command'
 import { keepOutcome } from '#bench/proof/results'
 import { seedsCommand } from '#bench/proof/seeds-command'
 import { soakProof } from '#bench/proof/soak-command'
-import { tailsProof } from '#bench/proof/tails-command'
 
 /** The proofs: programs that try to break a promise of the server, and count. Exit code 1 when they could. */
 const proofs: Readonly<Record<string, Proof>> = {
   kill: killProof,
   power: powerProof,
   disk: diskProof,
-  tails: tailsProof,
   overload: overloadProof,
   soak: soakProof,
 }

@@ -22,27 +22,18 @@ export interface Left {
   readonly running?: Running
   /** Why it was not opened, as the operator hears it. */
   readonly refusal?: string
-  /** What was warned of. */
-  readonly warnings: readonly string[]
 }
 
 /** `more`: of its environment. Opens it with a server in this process: hundreds can be tried in a minute. @throws what is a bug, and no refusal */
 export async function openLeft(folder: string, more: Readonly<Record<string, string>> = {}): Promise<Left> {
   const reading = readConfig({ ...identityOn, ...patient, PORT: '0', DATA_DIR: folder, DURABILITY: 'disk', ...more })
   if ('mistakes' in reading) throw new Error(reading.mistakes.join('\n'))
-  const lines: string[] = []
-  const stream = new Writable({
-    write(chunk, _, done) {
-      lines.push(String(chunk))
-      done()
-    },
-  })
-  const warnings = lines
+  const stream = new Writable({ write: (_, __, done) => done() })
   try {
-    return { running: await serve(reading.config, createLog({ level: 'warn', isPretty: false, stream })), warnings }
+    return { running: await serve(reading.config, createLog({ level: 'warn', isPretty: false, stream })) }
   } catch (error) {
     const said = error instanceof Error ? error.message : String(error)
-    return { refusal: isPlainFailure(error) ? said : `a bug: ${error instanceof Error ? error.stack : said}`, warnings }
+    return { refusal: isPlainFailure(error) ? said : `a bug: ${error instanceof Error ? error.stack : said}` }
   }
 }
 

@@ -23,8 +23,10 @@ anybody. It is written for its owner only (0600) and is not encrypted; with - fo
 `
 
 const aboutRepair = `
-Every block of the database is read. Of what is whole a new one is made, and what is lost is named. The damaged one is kept
-beside it. Clients read everything anew. A backup of yesterday may be better than what is left: it is whole.
+Repairs a copy of the database, without the blocks and the ends of logs that are damaged. The damaged database is kept,
+unchanged. Records may be missing, may be earlier versions of themselves, or may be there again after their deletion: check
+users, roles, API keys and sessions; npm run doctor repeats what to check. All clients read the full state. A backup may be the
+better choice: it is one whole moment.
 `
 
 /** With the database, which takes longer to load than all the rest: only for who works on it. */
@@ -46,7 +48,7 @@ export function addFolderCommands(program: Command, act: FolderActing): void {
     .action(act(async (work: FolderWork, file?: string) => (await verbs()).inspect(work, file)))
   program
     .command('repair')
-    .description('make a whole database of what is whole in a damaged DATA_DIR; the server must not run')
+    .description('make a new database from what can be read in a damaged DATA_DIR; the server must not run')
     .option('--force', 'also where nothing seems wrong')
     .addHelpText('after', aboutRepair)
     .action(act(async (work: FolderWork) => (await verbs()).repair(work)))

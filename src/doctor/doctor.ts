@@ -1,6 +1,6 @@
 import { databaseFindings } from '#doctor/database'
 import type { Finding } from '#doctor/finding'
-import { diskFindings, folderFindings } from '#doctor/folder'
+import { diskFindings, folderFindings, imageFindings } from '#doctor/folder'
 import { clockFindings, syncFinding } from '#doctor/moments'
 import { mailFinding, updateServerFinding } from '#doctor/outside'
 import { portFindings } from '#doctor/port'
@@ -32,6 +32,7 @@ export async function* examine({ reading, nodeVersion, limits, apiKey, world }: 
   yield* togetherFindings(config)
   yield* await folderFindings(config)
   yield* await databaseFindings(config)
+  yield* await imageFindings(config)
   yield* await diskFindings(config)
   yield await syncFinding(config, world)
   yield* await clockFindings(config, world)

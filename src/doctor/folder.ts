@@ -1,11 +1,14 @@
-import { constants } from 'node:fs'
+import { createHash } from 'node:crypto'
+import { constants, createReadStream } from 'node:fs'
 import { access, readdir, stat, statfs } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
 import { type Finding, hint, ok, wrong } from '#doctor/finding'
 import type { Config } from '#src/config'
+import { imageFolder } from '#store/backup/form'
 import { freeBytes } from '#store/headroom'
 import { KeyFileDamaged, readKeyFile } from '#store/key-file'
-import { repairingFolder, restoringFolder } from '#store/level'
+import { damagedPrefix, repairingFolder, restoringFolder } from '#store/level'
 import { isMissing } from '#store/missing'
 
 const mebibyte = 1024 * 1024
@@ -28,6 +31,13 @@ export async function folderFindings({ dataDirectory: folder, isIamOn }: Config)
   if (names.includes(repairingFolder)) {
     const said = `${folder} holds a repair that is under way, or did not come to its end`
     findings.push(wrong(about, said, 'if none is under way, run it again: npm run admin -- repair'))
+  }
+  for (const name of names.filter((each) => each.startsWith(damagedPrefix))) {
+    const said = `the database was repaired; ${name} holds it as it was before`
+    const todo =
+      'check users, roles, API keys, sessions, devices and rules: rows may be missing, earlier versions, or there again ' +
+      `after their deletion; then delete ${join(folder, name)}`
+    findings.push(hint(about, said, todo))
   }
   const mode = (await stat(folder)).mode & 0o777
   if ((mode & 0o077) !== 0) {
@@ -94,6 +104,27 @@ async function keyFinding(folder: string, names: readonly string[], isIamOn: boo
   if ((mode & 0o077) === 0) return ok(about, 'for its owner only')
   const said = `is open to other users of this machine (mode ${mode.toString(8)}): who reads it can forge sessions`
   return wrong(about, said, `chmod 600 ${file}`)
+}
+
+/** Whether each firmware image has the SHA-256 that is its name. Devices refuse one that has not. */
+export async function imageFindings({ dataDirectory }: Config): Promise<readonly Finding[]> {
+  const folder = join(dataDirectory, imageFolder)
+  const names = await readdir(folder).catch(() => [])
+  const findings: Finding[] = []
+  for (const name of names.filter((each) => /^[0-9a-f]{64}$/.test(each))) {
+    const hash = createHash('sha256')
+    let said = 'holds other bytes'
+    try {
+      await pipeline(createReadStream(join(folder, name)), hash)
+      if (hash.digest('hex') === name) continue
+    } catch (error) {
+      // A running server deletes images that no release refers to.
+      if (isMissing(error)) continue
+      said = wordsOf(error)
+    }
+    findings.push(wrong('images', `${name} ${said}`, 'upload the release again'))
+  }
+  return findings
 }
 
 /** What `statfs` calls file systems that deserve a word. */

@@ -115,6 +115,8 @@ async function refuseHalfMade(folder: string): Promise<void> {
 
 /** Holds a database while it is made of a damaged one. As long as it is there, the folder around it is no data folder. */
 export const repairingFolder = 'repairing'
+/** Of the name of a database that was repaired, as it was before. */
+export const damagedPrefix = 'damaged-'
 
 /** What to do where one died. */
 export function halfRestored(folder: string): string {

@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { createServer as createHttpServer } from 'node:http'
 import { type AddressInfo, createServer, type Server } from 'node:net'
@@ -6,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { projectRoot } from '#bench/project-root'
-import { diskFindings, folderFindings } from '#doctor/folder'
+import { diskFindings, folderFindings, imageFindings } from '#doctor/folder'
 import { clockFindings, syncFinding } from '#doctor/moments'
 import { mailFinding, updateServerFinding } from '#doctor/outside'
 import { portFindings } from '#doctor/port'
@@ -78,6 +79,29 @@ describe('a data folder', () => {
   test('that a restore died in is said', async () => {
     mkdirSync(join(folder, 'restoring'), { recursive: true, mode: 0o700 })
     expect((await found())[0]).toMatch(/^wrong DATA_DIR: .*restore/)
+  })
+
+  test('that was repaired: what to check', async () => {
+    mkdirSync(join(folder, 'damaged-2026-11-24'), { recursive: true, mode: 0o700 })
+    const [finding] = await folderFindings(configOf({ DATA_DIR: folder }))
+    expect(finding).toMatchObject({ verdict: 'hint', said: expect.stringContaining('damaged-2026-11-24') })
+    expect(finding?.todo).toMatch(/check users, roles, API keys, sessions/)
+  })
+
+  test('with images that have other bytes', async () => {
+    const images = join(folder, 'images')
+    mkdirSync(images, { recursive: true })
+    const [whole, damaged, gone] = ['whole', 'damaged', 'gone'].map((text) =>
+      createHash('sha256').update(text).digest('hex'),
+    )
+    writeFileSync(join(images, `${whole}`), 'whole')
+    writeFileSync(join(images, `${damaged}`), 'damagex')
+    mkdirSync(join(images, `${gone}`))
+    const config = configOf({ DATA_DIR: folder })
+    expect((await imageFindings(config)).map(({ verdict, said }) => `${verdict} ${said}`).sort()).toEqual(
+      [`wrong ${damaged} holds other bytes`, expect.stringMatching(`^wrong ${gone} .*EISDIR`)].sort(),
+    )
+    expect(await imageFindings(configOf({ DATA_DIR: home }))).toEqual([])
   })
 
   test('has room, or not enough for what was set', async () => {

@@ -123,7 +123,7 @@ async function take(items: AsyncIterable<BackupItem>, rows: StagedRows, files: S
 }
 
 /** Rows on their way into a store, and a digest of all of them. */
-class StagedRows {
+export class StagedRows {
   readonly #storage: Storage
   readonly #hash = createHash('sha256')
   #batch: Operation[] = []

@@ -1,12 +1,11 @@
 import { type FileHandle, open, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { draftPattern } from '#store/level-files/begin'
-import { BadBytes } from '#store/level-files/byte-cursor'
+import { BadBytes, ByteCursor } from '#store/level-files/byte-cursor'
 import { bytesOf, filesIn, ofFile } from '#store/level-files/folder'
 import { readLog } from '#store/level-files/log-file'
 import { type Manifest, manifestOf, type NamedTable } from '#store/level-files/manifest'
-import { rowsOf, tableIndex } from '#store/level-files/table-file'
-import { batchOf } from '#store/level-files/write-batch'
+import { damagedBlocks } from '#store/level-files/table-file'
 
 /** What is wrong with a database, before LevelDB opens it: it says nothing of much of this, and may take it away. */
 export interface Checked {
@@ -77,7 +76,7 @@ export async function readManifest(database: string, names: readonly string[]): 
  */
 export function missingOf(names: readonly string[], manifest: FoundManifest): readonly string[] {
   const { name, tables, logNumber, tornAt } = manifest
-  const lost = missingTables(names, manifest)
+  const lost = tables.filter(({ number }) => tableFileIn(names, number) === undefined)
   const isLogLost = logNumber !== 0 && !names.some((each) => /^\d+\.log$/.test(each) && numberIn(each) === logNumber)
   if (lost.length === 0 && !isLogLost) return []
   const known = new Set(tables.map(({ number }) => number))
@@ -94,11 +93,7 @@ export function missingOf(names: readonly string[], manifest: FoundManifest): re
   ]
 }
 
-export function missingTables(names: readonly string[], { tables }: Manifest): readonly NamedTable[] {
-  return tables.filter(({ number }) => tableFileIn(names, number) === undefined)
-}
-
-const tablePattern = /^\d+\.(ldb|sst)$/
+export const tablePattern = /^\d+\.(ldb|sst)$/
 
 function numberIn(name: string): number {
   return Number.parseInt(name, 10)
@@ -124,9 +119,10 @@ async function tableDamage(
   let file: FileHandle | undefined
   try {
     file = await open(path, 'r')
-    const blocks = await tableIndex(file)
-    for (const block of depth === 'whole' ? blocks : blocks.slice(-1)) await rowsOf(file, block)
-    return []
+    const [first, ...others] = await damagedBlocks(file, depth)
+    if (!first) return []
+    const more = others.length > 0 ? `, and ${others.length} more of its blocks` : ''
+    return [`${name}: its block at byte ${first.at} is damaged${more}`]
   } catch (error) {
     if (error instanceof BadBytes) return [`${name}: ${error.message}`]
     throw ofFile(name, error)
@@ -136,7 +132,7 @@ async function tableDamage(
 }
 
 /** Logs that an opening reads, in order. */
-export function logsToRead(
+function logsToRead(
   names: readonly string[],
   { logNumber, previousLogNumber }: Pick<Manifest, 'logNumber' | 'previousLogNumber'>,
 ): readonly string[] {
@@ -149,23 +145,36 @@ export function logsToRead(
     .sort((a, b) => numberIn(a) - numberIn(b))
 }
 
-async function checkLogs(database: string, names: readonly string[], manifest: Manifest): Promise<Checked> {
-  const { lastSequence } = manifest
+export interface CheckedLogs extends Checked {
+  /** Of each log, in order, the bytes in front of the first fault of all. */
+  readonly wholeBytes: ReadonlyMap<string, number>
+}
+
+/** @param manifest the one that counts; without it all logs are read */
+export async function checkLogs(
+  database: string,
+  names: readonly string[],
+  manifest: Omit<Manifest, 'tables'> = { logNumber: 0, previousLogNumber: 0, lastSequence: Number.POSITIVE_INFINITY },
+): Promise<CheckedLogs> {
   const damage: string[] = []
   const torn: string[] = []
-  const logs = logsToRead(names, manifest)
+  const wholeBytes = new Map<string, number>()
   let next: number | undefined
-  for (const name of logs) {
+  for (const name of logsToRead(names, manifest)) {
     const bytes = await bytesOf(database, name)
-    const { records, tornAt, damagedAt } = readLog(bytes)
-    for (const record of records) {
-      const { sequence, count } = batchOf(record)
-      if (next === undefined ? sequence > lastSequence + 1 : sequence !== next)
-        damage.push(`${name} lacks the writes from ${next ?? lastSequence + 1} to ${sequence - 1}`)
+    const { records, ends, tornAt, damagedAt } = readLog(bytes)
+    wholeBytes.set(name, 0)
+    for (const [place, record] of records.entries()) {
+      // The number of its first operation; the others have the next ones.
+      const cursor = new ByteCursor(record)
+      const [sequence, count] = [cursor.uint64(), cursor.uint32()]
+      if (next === undefined ? sequence > manifest.lastSequence + 1 : sequence !== next)
+        damage.push(`${name} lacks the writes from ${next ?? manifest.lastSequence + 1} to ${sequence - 1}`)
       next = sequence + count
+      if (damage.length === 0) wholeBytes.set(name, ends[place] ?? 0)
     }
     if (damagedAt !== undefined) damage.push(`${name} is damaged at byte ${damagedAt} of ${bytes.length}`)
     if (tornAt !== undefined) torn.push(`${name} ends in the middle of a write: ${bytes.length - tornAt} bytes`)
   }
-  return { damage, torn }
+  return { damage, torn, wholeBytes }
 }

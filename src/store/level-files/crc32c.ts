@@ -1,6 +1,5 @@
 /** CRC-32C (Castagnoli), RFC 3720 appendix B.4, as LevelDB's files have it: eight bytes at a time, some 400 MB/s. */
 const tables: readonly Uint32Array[] = makeTables()
-const bytewise = tables[0] as Uint32Array
 
 /** Goes on with `sum`, what came of the bytes before. */
 export function crc32c(bytes: Uint8Array, sum = 0): number {
@@ -35,20 +34,6 @@ export function crc32c(bytes: Uint8Array, sum = 0): number {
   }
   for (; at < bytes.length; at++) crc = (t0[(crc ^ (bytes[at] as number)) & 0xff] as number) ^ (crc >>> 8)
   return ~crc >>> 0
-}
-
-/**
- * The first place behind `begin`, and up to `last`, that has a byte of `mostByte` at most and behind it the masked sum of all
- * from `begin` to it. For searching: whole numbers of 32 bits alone, for which V8 makes nothing.
- */
-export function checkedEnd(bytes: Buffer, begin: number, last: number, mostByte: number): number | undefined {
-  let crc = -1
-  for (let at = begin; at <= last; at++) {
-    const byte = bytes[at] as number
-    crc = (bytewise[(crc ^ byte) & 0xff] as number) ^ (crc >>> 8)
-    if (byte <= mostByte && at > begin && bytes.readInt32LE(at + 1) === (maskOf(~crc) | 0)) return at
-  }
-  return undefined
 }
 
 /** As it stands in the files: a sum over what holds sums is no good one. */

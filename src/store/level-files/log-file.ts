@@ -10,6 +10,8 @@ const kinds = { zero: 0, full: 1, first: 2, middle: 3, last: 4 } as const
 
 export interface LogReading {
   readonly records: readonly Uint8Array[]
+  /** Of each record, in the file. */
+  readonly ends: readonly number[]
   /**
    * Where the first record that is not whole begins, when nothing whole follows: what was being written when the process or
    * the machine died, and was told to nobody; or damage to the last that was written.
@@ -26,24 +28,26 @@ export interface LogReading {
  */
 export function readLog(bytes: Buffer): LogReading {
   const records: Uint8Array[] = []
+  const ends: number[] = []
   let parts: Uint8Array[] | undefined
   let begunAt = 0
   for (let at = 0; at < bytes.length; ) {
     const piece = pieceAt(bytes, at)
-    if (!piece) return { records, ...faultAt(bytes, at, parts && begunAt) }
+    if (!piece) return { records, ends, ...faultAt(bytes, at, parts && begunAt) }
     at = piece.end
     if (piece.kind === undefined) continue
     const isBeginning = piece.kind === kinds.full || piece.kind === kinds.first
     // The rest of the one before is not there, and this one is whole.
-    if (isBeginning && parts) return { records, damagedAt: begunAt }
-    if (!isBeginning && !parts) return { records, ...faultAt(bytes, piece.at) }
+    if (isBeginning && parts) return { records, ends, damagedAt: begunAt }
+    if (!isBeginning && !parts) return { records, ends, ...faultAt(bytes, piece.at) }
     if (isBeginning) begunAt = piece.at
     parts = [...(parts ?? []), piece.content]
     if (piece.kind === kinds.first || piece.kind === kinds.middle) continue
     records.push(parts.length === 1 ? piece.content : Buffer.concat(parts))
+    ends.push(at)
     parts = undefined
   }
-  return parts ? { records, tornAt: begunAt, isCutOff: true } : { records }
+  return parts ? { records, ends, tornAt: begunAt, isCutOff: true } : { records, ends }
 }
 
 /** A log of one record. @param content that fits in the first block */
@@ -83,7 +87,7 @@ function pieceAt(bytes: Buffer, at: number): Piece | undefined {
 }
 
 /** `begunAt`: of the record that has a part there, where that is not its first. */
-function faultAt(bytes: Buffer, at: number, begunAt = at): Omit<LogReading, 'records'> {
+function faultAt(bytes: Buffer, at: number, begunAt = at): Omit<LogReading, 'records' | 'ends'> {
   if (hasMoreBehind(bytes, at)) return { damagedAt: at }
   const isCutOff =
     at + headBytes > bytes.length ||
@@ -100,17 +104,6 @@ function hasMoreBehind(bytes: Buffer, at: number): boolean {
     }
   }
   return false
-}
-
-/** Records that are whole behind a place that is not, as far as one can tell, and in one piece. */
-export function piecesBehind(bytes: Buffer, at: number): readonly Uint8Array[] {
-  const found = new Map<number, Uint8Array>()
-  for (const start of startsBehind(bytes, at)) {
-    for (let piece = pieceAt(bytes, start); piece && !found.has(piece.at); piece = pieceAt(bytes, piece.end)) {
-      if (piece.kind === kinds.full) found.set(piece.at, piece.content)
-    }
-  }
-  return [...found.values()]
 }
 
 /** Where something may begin: behind what should be there, behind what is there by its checksum, and at each block. */

@@ -1,13 +1,8 @@
 import { BadBytes, ByteCursor } from '#store/level-files/byte-cursor'
-import { userKey } from '#store/level-files/table-file'
 
 export interface NamedTable {
-  readonly level: number
   readonly number: number
   readonly bytes: number
-  /** The smallest and the largest key in it. */
-  readonly from: string
-  readonly upTo: string
 }
 
 /** What a manifest comes to: which files are the database. */
@@ -83,17 +78,16 @@ function apply(
       tables.delete(cursor.varint())
       break
     case tags.newFile: {
-      const level = cursor.varint()
+      cursor.varint()
       const number = cursor.varint()
       const bytes = cursor.varint()
-      tables.set(number, { level, number, bytes, from: textIn(cursor), upTo: textIn(cursor) })
+      tables.set(number, { number, bytes })
+      // The smallest and the largest key in it.
+      cursor.sized()
+      cursor.sized()
       break
     }
     default:
       throw new BadBytes(`an edit of kind ${tag}`)
   }
-}
-
-function textIn(cursor: ByteCursor): string {
-  return userKey(cursor.sized()).toString()
 }

@@ -1,47 +1,53 @@
-import { link, mkdir, readdir, rename, rm, rmdir } from 'node:fs/promises'
+import {
+  constants,
+  copyFile,
+  link,
+  mkdir,
+  open,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  rmdir,
+  writeFile,
+} from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Operation, Storage } from '#runtime/storage'
+import { Level } from 'level'
 import { BackupRefused } from '#store/backup/refused'
+import { StagedRows } from '#store/backup/restore'
 import { failureFrom } from '#store/failure'
-import { levelPlace, repairingFolder } from '#store/level'
-import { checkDatabase } from '#store/level-files/check'
+import { below } from '#store/keys'
+import { damagedPrefix, levelPlace, repairingFolder } from '#store/level'
+import { BadBytes } from '#store/level-files/byte-cursor'
+import { checkDatabase, checkLogs, missingOf, readManifest, tableFileIn, tablePattern } from '#store/level-files/check'
 import { filesIn } from '#store/level-files/folder'
 import { goneText, isGone } from '#store/level-files/gone'
-import { type ImageFault, NamedImages } from '#store/repair/images'
-import { type GivenUp, type MendedStream, Mender } from '#store/repair/mend'
-import { type Loss, Salvage } from '#store/repair/salvage'
+import { damagedBlocks, spoilBlock } from '#store/level-files/table-file'
+import { type Rebuilt, RebuiltRows } from '#store/repair/rebuilt-rows'
 import { syncFolder } from '#store/sync-folder'
 
-export interface Repaired {
-  /** What was found before, a sentence each; empty: nothing was wrong, and nothing was done. */
+export interface Repaired extends Rebuilt {
+  /** A sentence each. Empty: nothing is damaged. */
   readonly damage: readonly string[]
-  readonly losses: readonly Loss[]
-  readonly givenUp: GivenUp
-  readonly streams: readonly MendedStream[]
-  readonly rows: number
-  /** Images whose file is not there, or holds other bytes than it is named by. */
-  readonly images: readonly ImageFault[]
-  /** Where the damaged database lies now, beside the mended one. */
+  /** The folder of the damaged database, in the data folder. Undefined: the repair changed nothing. */
   readonly keptIn: string | undefined
 }
 
 export interface RepairOptions {
   readonly folder: string
-  /** Of now, for the name of what is kept. */
+  /** For the name of the folder that keeps the damaged database. */
   readonly name: string
   /** Also where nothing seems wrong. */
   readonly isForced: boolean
 }
 
-const batchBytes = 1024 * 1024
-
 /**
- * Makes a database of what is whole in a damaged one, and keeps that one.
+ * Makes a new database from a copy of the damaged one, and keeps the damaged one.
  *
- * Obligations
- * - Of what is there nothing is changed before the new one is written and synced; then the two change places.
- * - Meanwhile the folder holds `repairing`, and no server opens it. One that runs on it has its lock, and nothing is done.
- * - No position that any client knows is recovered from the new one, no offset and no address of a device is given again.
+ * - No byte of the damaged database changes. It gets another name once the new one is written and synced.
+ * - Until then the folder holds `repairing`, and no server opens it. A server that has it open has its lock: nothing is done.
+ * - A new epoch: no client resumes from an earlier position, and no offset or device address is assigned twice.
+ * - Every row is as it was once written. It may be an earlier version of itself, or one that was deleted.
  *
  * @throws BackupRefused, StorageFailure
  */
@@ -49,67 +55,98 @@ export async function repairFolder({ folder, name, isForced }: RepairOptions): P
   const staging = join(folder, repairingFolder)
   try {
     const names = await readdir(folder)
-    // The last one died between its two last steps.
+    // The last repair ended between its two last steps.
     if (names.includes(repairingFolder) && !names.includes('db')) await takePlace(folder, staging)
     else if (names.includes(repairingFolder)) await rm(staging, { recursive: true, force: true })
     else if (!names.includes('db')) throw new BackupRefused(`${folder} holds no database: set DATA_DIR`)
     const database = join(folder, 'db')
-    if (await isGone(folder)) throw new BackupRefused(`${goneText(folder)}; there is nothing to mend`)
+    if (await isGone(folder)) throw new BackupRefused(`${goneText(folder)}; there is nothing to repair`)
     const { damage } = await checkDatabase(database, 'whole')
-    const named = new NamedImages()
-    if (damage.length === 0 && !isForced) {
-      for await (const row of new Salvage(database).rows()) named.look(row)
-      return { ...nothing, images: await named.faultsIn(folder) }
-    }
+    if (damage.length === 0 && !isForced) return { damage, rows: 0, leftOut: [], missing: [], keptIn: undefined }
     await mkdir(join(staging, 'db'), { recursive: true, mode: 0o700 })
-    const made = await make(database, staging, named).catch(async (error) => {
+    const rebuilt = await rebuild(database, staging).catch(async (error) => {
       await rm(staging, { recursive: true, force: true })
       throw error
     })
-    const kept = `damaged-${name}`
-    await rename(database, join(folder, kept))
+    const keptIn = `${damagedPrefix}${name}`
+    await rename(database, join(folder, keptIn))
     await takePlace(folder, staging)
-    return { damage, ...made, images: await named.faultsIn(folder), keptIn: kept }
+    return { damage, ...rebuilt, keptIn }
   } catch (error) {
     if (error instanceof BackupRefused) throw error
     throw failureFrom(error, folder)
   }
 }
 
-const nothing = {
-  damage: [],
-  losses: [],
-  givenUp: { devices: [], chunks: 0 },
-  streams: [],
-  rows: 0,
-  keptIn: undefined,
-} as const
-
-async function make(
-  database: string,
-  staging: string,
-  named: NamedImages,
-): Promise<Pick<Repaired, 'losses' | 'givenUp' | 'streams' | 'rows'>> {
-  // A lock belongs to a file and not to its name: who opens the new one while a server has the old one is refused.
+async function rebuild(database: string, staging: string): Promise<Rebuilt> {
+  // A lock belongs to a file and not to its name: opening the new database fails while a server has the damaged one.
   if ((await filesIn(database)).names.includes('LOCK')) await link(join(database, 'LOCK'), join(staging, 'db', 'LOCK'))
   const storage = await levelPlace({ folder: staging, headroomBytes: 0 }).open()
   try {
-    const salvage = new Salvage(database)
-    const mender = new Mender()
-    // Twice: chunks and snapshots lie before the shapes that they name.
-    for await (const { key } of new Salvage(database).rows()) if (key.startsWith('shape/')) mender.knowShape(key)
-    const writer = new Batches(storage)
-    for await (const row of salvage.rows()) {
-      named.look(row)
-      if (mender.look(row)) await writer.put(row.key, row.value)
-    }
-    for (const loss of salvage.losses) mender.lost(loss)
-    const { rows, streams, givenUp } = mender.end()
-    for (const { key, value } of rows) await writer.put(key, value)
-    await writer.end()
-    return { losses: salvage.losses, givenUp, streams, rows: writer.count }
+    const copy = join(staging, 'copy')
+    await mkdir(copy, { mode: 0o700 })
+    await copyWhole(database, copy)
+    // Its types do not show it.
+    await (Level as unknown as { repair(location: string): Promise<void> }).repair(copy)
+    const rebuilt = await copyRows(copy, new StagedRows(storage))
+    await rm(copy, { recursive: true })
+    return rebuilt
   } finally {
     await storage.close()
+  }
+}
+
+/**
+ * Copies only what LevelDB's repair may read. It reads all files there are, so what was deleted would be there again; it
+ * ignores checksums; and it goes on behind a fault in a log, though later writes may build on the missing ones.
+ */
+async function copyWhole(from: string, to: string): Promise<void> {
+  const { names } = await filesIn(from)
+  const found = names.includes('CURRENT') ? await readManifest(from, names) : ''
+  const manifest = typeof found === 'string' || missingOf(names, found).length > 0 ? undefined : found
+  const tables = manifest
+    ? manifest.tables.flatMap(({ number }) => tableFileIn(names, number) ?? [])
+    : names.filter((name) => tablePattern.test(name))
+  for (const name of tables) {
+    await copyFile(join(from, name), join(to, name), constants.COPYFILE_FICLONE)
+    if (!(await isReadable(join(to, name)))) await rm(join(to, name))
+  }
+  for (const [name, bytes] of (await checkLogs(from, names, manifest)).wholeBytes)
+    await writeFile(join(to, name), (await readFile(join(from, name))).subarray(0, bytes))
+}
+
+async function isReadable(table: string): Promise<boolean> {
+  const file = await open(table, 'r+')
+  try {
+    for (const block of await damagedBlocks(file, 'whole')) await spoilBlock(file, block)
+    return true
+  } catch (error) {
+    if (error instanceof BadBytes) return false
+    throw error
+  } finally {
+    await file.close()
+  }
+}
+
+/**
+ * Row by row into another database. `get` is no way to read a repaired one: it takes the file with the highest number, which
+ * may hold an older row than others. A scan compares sequence numbers.
+ */
+async function copyRows(copy: string, rows: StagedRows): Promise<Rebuilt> {
+  const repaired = new Level<string, Uint8Array>(copy, { valueEncoding: 'view', createIfMissing: false })
+  await repaired.open()
+  try {
+    const rebuilt = new RebuiltRows()
+    const shapes = below('shape')
+    for await (const [key, value] of repaired.iterator({ gt: shapes.after, lt: shapes.before }))
+      rebuilt.addShape({ key, value })
+    for await (const [key, value] of repaired.iterator()) if (rebuilt.isKept({ key, value })) await rows.put(key, value)
+    const { added, ...found } = rebuilt.end()
+    for (const { key, value } of added) await rows.put(key, value)
+    await rows.end()
+    return found
+  } finally {
+    await repaired.close()
   }
 }
 
@@ -120,34 +157,4 @@ async function takePlace(folder: string, staging: string): Promise<void> {
   await syncFolder(folder)
   await rmdir(staging)
   await syncFolder(folder)
-}
-
-class Batches {
-  readonly #storage: Storage
-  #batch: Operation[] = []
-  #bytes = 0
-  count = 0
-
-  constructor(storage: Storage) {
-    this.#storage = storage
-  }
-
-  async put(key: string, value: Uint8Array): Promise<void> {
-    this.count++
-    this.#batch.push({ key, value })
-    this.#bytes += key.length + value.byteLength
-    if (this.#bytes >= batchBytes) await this.#write(false)
-  }
-
-  /** All of it is on the disk: what was written before the log of now is in tables, which LevelDB syncs. */
-  async end(): Promise<void> {
-    await this.#write(true)
-  }
-
-  async #write(sync: boolean): Promise<void> {
-    const batch = this.#batch
-    this.#batch = []
-    this.#bytes = 0
-    await this.#storage.write(batch, { sync })
-  }
 }

@@ -1,0 +1,163 @@
+import type { Row } from '#runtime/storage'
+import { unpackChunk } from '#store/chunk'
+import { addressOf, keys, numberOf, partNameOf } from '#store/keys'
+import { packRecord, unpack } from '#store/record-codec'
+import { Shapes } from '#store/shapes'
+import { redoFormat, wholeFormat } from '#store/store-journal'
+
+export interface Rebuilt {
+  readonly rows: number
+  /** Kind, tenant and name of rows that can't be unpacked, or whose declaration is missing. */
+  readonly leftOut: readonly string[]
+  /** Events between others that are there. */
+  readonly missing: readonly { readonly tenant: string; readonly from: number; readonly upTo: number }[]
+}
+
+/** Of a tenant; see `actors/tenant/state.ts`. */
+interface Counters {
+  readonly lastFlakeAddress: number
+  readonly devices: number
+}
+
+/** Of a tenant. */
+interface Seen {
+  redoFrom?: number
+  firstChunk?: number
+  /** The offset behind the chunk that was read last. */
+  next?: number
+  lastOffset: number
+  lastFlakeAddress: number
+  devices: number
+  counters?: Counters
+}
+
+/**
+ * More offsets, or addresses of devices, than two full logs of 16 MiB hold. The missing rows may have assigned them, and no
+ * row is left to prove it.
+ */
+const skipped = 1_000_000
+const uint32Max = 2 ** 32 - 1
+/** Fields of the snapshot of a device; see `actors/device/snapshot.ts`. */
+const flakeField = 0
+const servicesField = 11
+const countersFormat = { name: 'tenant counters', version: 1, upgrades: {} }
+
+/** Reads all rows of a repaired database in the order of their keys, shapes first. Finds which rows stay and which are added. */
+export class RebuiltRows {
+  readonly #stored = new Map<string, Uint8Array>()
+  readonly #shapes = new Shapes((key) => this.#stored.get(key))
+  readonly #tenants = new Map<string, Seen>()
+  readonly #leftOut: string[] = []
+  readonly #missing: Rebuilt['missing'][number][] = []
+  #rows = 0
+
+  addShape({ key, value }: Row): void {
+    this.#stored.set(key, value)
+  }
+
+  isKept(row: Row): boolean {
+    try {
+      const isKept = this.#isKept(row)
+      if (isKept) this.#rows++
+      return isKept
+    } catch {
+      // The rest of a key may be a secret's hash.
+      this.#leftOut.push(row.key.split('/', 4).join('/'))
+      return false
+    }
+  }
+
+  end(): Rebuilt & { readonly added: readonly Row[] } {
+    const added: Row[] = []
+    for (const [tenant, seen] of this.#tenants) {
+      const { redoFrom, firstChunk, counters, devices } = seen
+      const wholeFrom = seen.lastOffset + 1 + skipped
+      added.push({ key: keys.whole(tenant), value: packRecord(wholeFormat, wholeFrom) })
+      // A tenant without it has no stream. Applying all entries again is safe: snapshots have their offset.
+      if (redoFrom === undefined)
+        added.push({ key: keys.redo(tenant), value: packRecord(redoFormat, firstChunk ?? wholeFrom) })
+      if (devices === 0 && !counters) continue
+      const lastFlake = Math.max(seen.lastFlakeAddress, counters?.lastFlakeAddress ?? 0)
+      const counted = {
+        lastFlakeAddress: Math.min(uint32Max, lastFlake + skipped),
+        devices: counters?.devices ?? devices,
+      }
+      const address = { kind: 'tenant', tenant, id: tenant }
+      added.push({ key: keys.part(address, 'counters'), value: packRecord(countersFormat, counted) })
+    }
+    return { rows: this.#rows + added.length, leftOut: this.#leftOut, missing: this.#missing, added }
+  }
+
+  /** @throws if it can't be unpacked */
+  #isKept({ key, value }: Row): boolean {
+    const [place, first = ''] = key.split('/', 2)
+    switch (place) {
+      case 'index':
+        return true
+      case 'stream':
+        return this.#chunk(first, numberOf(key), value)
+      case 'epoch':
+        // No epoch stays, so no position of a client is known.
+        for (const [tenant, head] of Object.entries(contentOf<{ heads: Record<string, number> }>(value).heads))
+          this.#see(tenant, head)
+        return false
+      case 'whole':
+        this.#see(first, contentOf<number>(value) - 1)
+        return false
+      case 'redo': {
+        const redoFrom = contentOf<number>(value)
+        this.#see(first, redoFrom - 1).redoFrom = redoFrom
+        return true
+      }
+      case 'actor':
+        return this.#snapshot(key, value)
+      case 'part': {
+        const content = contentOf<Counters>(value)
+        const { kind, tenant } = addressOf(key)
+        if (kind !== 'tenant' || partNameOf(key) !== 'counters') return true
+        this.#see(tenant, 0).counters = content
+        return false
+      }
+      default:
+        contentOf(value)
+        return true
+    }
+  }
+
+  #chunk(tenant: string, from: number, value: Uint8Array): boolean {
+    const { events } = unpackChunk(from, value, this.#shapes)
+    const seen = this.#see(tenant, from + events.length - 1)
+    if (seen.next !== undefined && from > seen.next) this.#missing.push({ tenant, from: seen.next, upTo: from - 1 })
+    seen.firstChunk ??= from
+    seen.next = from + events.length
+    return true
+  }
+
+  #snapshot(key: string, value: Uint8Array): boolean {
+    const { kind, tenant } = addressOf(key)
+    const { offset, state } = contentOf<{ offset: number; state: readonly unknown[] }>(value)
+    const seen = this.#see(tenant, offset)
+    if (kind !== 'device') return true
+    seen.devices++
+    seen.lastFlakeAddress = Math.max(seen.lastFlakeAddress, state[flakeField] as number)
+    for (const [shape] of state[servicesField] as readonly (readonly [string])[]) this.#shapes.byId(shape)
+    return true
+  }
+
+  #see(tenant: string, offset: number): Seen {
+    let seen = this.#tenants.get(tenant)
+    if (!seen) {
+      seen = { lastOffset: 0, lastFlakeAddress: 0, devices: 0 }
+      this.#tenants.set(tenant, seen)
+    }
+    seen.lastOffset = Math.max(seen.lastOffset, offset)
+    return seen
+  }
+}
+
+/** Of a record. */
+function contentOf<Content>(bytes: Uint8Array): Content {
+  const record = unpack(bytes)
+  if (!Array.isArray(record) || record.length !== 2) throw new TypeError('no record')
+  return record[1] as Content
+}
