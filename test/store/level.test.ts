@@ -1,7 +1,7 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { cp, mkdtemp, readdir, rm, stat, truncate, writeFile } from 'node:fs/promises'
+import { cp, mkdir, mkdtemp, readdir, rm, stat, truncate, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -98,6 +98,15 @@ describe('a LevelDB folder', () => {
     expect(await rowsOf(reopened)).toHaveLength(300)
     expect(reopened.get('k/299')).toHaveLength(2990)
     await reopened.close()
+  })
+
+  it.each(['identity.key', `images/${'a'.repeat(64)}`])('is not made again where %s belongs to one', async (file) => {
+    await mkdir(join(folder, 'images'), { recursive: true })
+    await writeFile(join(folder, file), 'x')
+    const refusal = { code: 'damaged', message: expect.stringContaining('the database (db) is not there, or empty') }
+    await expect(placeIn(folder).open()).rejects.toMatchObject(refusal)
+    await mkdir(join(folder, 'db'), { recursive: true })
+    await expect(placeIn(folder).open()).rejects.toMatchObject(refusal)
   })
 
   it.each([
