@@ -30,8 +30,8 @@ export interface AssemblyOptions {
   readonly memory?: { readonly deviceBytesMax: number; readonly tenantBytesMax: number }
   /** How long a device has to answer a write. Default 10 s. */
   readonly writeTimeoutMs?: number
-  readonly updates?: UpdateSettings
-  readonly notifications?: NotificationSettings
+  readonly updates: UpdateSettings
+  readonly notifications: NotificationSettings
   /** Absent: IAM is off. Nobody signs in, and no key is asked for; what is stored about identity stays as it is. */
   readonly identity?: IdentitySettings
   readonly log: AssemblyLog

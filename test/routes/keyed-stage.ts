@@ -15,9 +15,9 @@ import { idempotencyOf } from '#routes/idempotency'
 import type { AnyDefinition } from '#runtime/activation'
 import type { Answerer, Call, Reply } from '#server/call'
 import type { IdempotencyGuard } from '#server/idempotency'
-import { type MemoryPlace, memoryPlace, type WriteFault } from '#store/memory'
 import { ManualWorld } from '#test/runtime/manual-world'
 import { during, Stage } from '#test/runtime/stage'
+import { type MemoryPlace, memoryPlace, type WriteFault } from '#test/store/memory'
 
 /** What a request is, as far as its key is concerned. */
 export interface Asked {

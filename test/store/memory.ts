@@ -9,7 +9,7 @@ import {
   type StoragePlace,
 } from '#runtime/storage'
 import type { World } from '#runtime/world'
-import { type FrozenRows, Rows, rowsIn } from '#store/memory-rows'
+import { type FrozenRows, Rows, rowsIn } from '#test/store/memory-rows'
 
 /** What shall go wrong. Each is asked when its moment comes; `undefined` means that all is well. */
 export interface MemoryFaults {
@@ -47,7 +47,7 @@ export interface MemoryPlace extends StoragePlace {
 }
 
 /**
- * Storage in memory, for simulations and tests: no timers, no chance but the world's, so one seed gives one run.
+ * Storage in memory,: no timers, no chance but the world's, so one seed gives one run.
  * Written bytes are copied by `write`; `get` and scans give out the copy itself.
  */
 export function memoryPlace(options: MemoryPlaceOptions = {}): MemoryPlace {
