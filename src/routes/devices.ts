@@ -20,7 +20,8 @@ import { listReply } from '#routes/list-reply'
 import { deviceThere, lookAtDevice, lookAtTenant } from '#routes/looking'
 import { formOf, fullDepth, StateText } from '#routes/state-text'
 import { etagOf, notModified, streamHeaders } from '#routes/stream-position'
-import { type Names, namesOf, partsReply } from '#routes/streamed'
+import { partsReply } from '#routes/streamed'
+import { namesOf, type Pages } from '#runtime/listing'
 import { type Binding, bind, type Call, type Reply } from '#server/call'
 
 /** Who answers for devices. */
@@ -79,7 +80,7 @@ export function deviceNames(
   context: RouteContext,
   tenant: string,
   query: Pick<ListQuery, 'cursor' | 'deviceIdentifier'>,
-): Names {
+): Pages {
   const after = nameOfCursor(query.cursor)
   if (!query.deviceIdentifier) return context.listing.actors('device', tenant, after)
   const asked = [...new Set(query.deviceIdentifier)].sort()
