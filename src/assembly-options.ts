@@ -38,7 +38,7 @@ export interface AssemblyOptions {
 }
 
 /** The little of a log that the rooms need. */
-export interface AssemblyLog {
+interface AssemblyLog {
   error(fields: object, message: string): void
   warn(fields: object, message: string): void
   info(fields: object, message: string): void

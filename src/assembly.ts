@@ -58,7 +58,7 @@ import { RuleSweep } from '#workers/rule-sweep'
 import { bothViews } from '#workers/while-serving'
 
 /** What waits to be stored or to leave, above which more is refused: some seconds of a full flood. */
-export const uncommittedBytesMax = 64 * 1024 * 1024
+const uncommittedBytesMax = 64 * 1024 * 1024
 
 /** Signs addresses while IAM is off: then everybody may do everything. */
 const openKey = new Uint8Array(32)

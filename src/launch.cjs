@@ -27,6 +27,7 @@ const tools = {
   biome: 'node_modules/@biomejs/biome/bin/biome',
   vitest: 'node_modules/vitest/vitest.mjs',
   vite: 'node_modules/vite/bin/vite.js',
+  knip: 'node_modules/knip/bin/knip.js',
 }
 /** What the build reads. Tests are checked by `check` and run from their sources. */
 const sourceFolders = ['src', 'actors', 'bench']
@@ -83,6 +84,7 @@ const commands = {
       [tools.biome, 'check', '--error-on-warnings', ...args],
       [tools.tsc, '--noEmit'],
       [tools.tsc, '--noEmit', '-p', dashboard],
+      [tools.knip],
     ].filter((line) => spawnSync(process.execPath, line, { cwd: root, stdio: 'inherit' }).status !== 0)
     process.exitCode = failures.length > 0 ? 1 : 0
   },

@@ -52,7 +52,7 @@ export function deviceRoutes(context: RouteContext): Binding[] {
 }
 
 /** A device, else 404, and the text that the caller may read of it. */
-export function readable(
+function readable(
   context: RouteContext,
   { caller }: Call,
   { deviceIdentifier }: { readonly deviceIdentifier: string },

@@ -35,7 +35,7 @@ export interface ShapedRule {
  * Whether a condition holds. Undefined when that cannot be said: a property it names has no value, or it failed. `skipped`:
  * its author's rules have used up their share of the turn. Both are counted as errors.
  */
-export type Verdict = boolean | undefined | 'skipped'
+type Verdict = boolean | undefined | 'skipped'
 
 /** Counted since the start, for all tenants. */
 export interface JudgingCounts {

@@ -28,7 +28,7 @@ import { during, type Faults, faultyPlace } from '#test/runtime/stage'
 import type { MemoryPlace } from '#test/store/memory'
 
 export const password = 'correct horse'
-export const origin = 'http://127.0.0.1:8080'
+const origin = 'http://127.0.0.1:8080'
 export const place: SignInPlace = { host: '127.0.0.1:8080', address: '192.0.2.1', agent: 'a test' }
 
 export const lifetimes = { tokenMs: 3_600_000, accessMs: 600_000, refreshMs: 28_800_000 }

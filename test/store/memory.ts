@@ -12,7 +12,7 @@ import type { World } from '#runtime/world'
 import { type FrozenRows, Rows, rowsIn } from '#test/store/memory-rows'
 
 /** What shall go wrong. Each is asked when its moment comes; `undefined` means that all is well. */
-export interface MemoryFaults {
+interface MemoryFaults {
   /** Asked once for each write, as its turn comes. One that fails and yet `reachedDisk` is there after the next `open`. */
   beforeWrite?(operations: readonly Operation[]): WriteFault | undefined
   beforeOpen?(): StorageFailureCode | undefined
