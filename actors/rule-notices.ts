@@ -21,12 +21,3 @@ export type AlarmNotices = Pick<RuleNotices, 'alarmChanged' | 'groupChanged' | '
 
 /** And functions. */
 export type FunctionNotices = Pick<RuleNotices, 'functionChanged' | 'templateChanged' | 'groupChanged'>
-
-/** Where nobody judges. */
-export const unheardRules: RuleNotices = {
-  alarmChanged() {},
-  groupChanged() {},
-  schemaChanged() {},
-  functionChanged() {},
-  templateChanged() {},
-}

@@ -30,15 +30,15 @@ export interface AssemblyOptions {
   readonly memory?: { readonly deviceBytesMax: number; readonly tenantBytesMax: number }
   /** How long a device has to answer a write. Default 10 s. */
   readonly writeTimeoutMs?: number
-  readonly updates?: UpdateSettings
-  readonly notifications?: NotificationSettings
+  readonly updates: UpdateSettings
+  readonly notifications: NotificationSettings
   /** Absent: IAM is off. Nobody signs in, and no key is asked for; what is stored about identity stays as it is. */
   readonly identity?: IdentitySettings
   readonly log: AssemblyLog
 }
 
 /** The little of a log that the rooms need. */
-export interface AssemblyLog {
+interface AssemblyLog {
   error(fields: object, message: string): void
   warn(fields: object, message: string): void
   info(fields: object, message: string): void

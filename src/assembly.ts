@@ -35,7 +35,6 @@ import type { Entry } from '#model/entry'
 import { everything } from '#model/scope'
 import { Deliveries } from '#notifications/deliveries'
 import { defaultMailsPerHourMax } from '#notifications/options'
-import { MemoryMail } from '#outbound/memory-mail'
 import type { RouteContext } from '#routes/context'
 import { EventRoom } from '#routes/event-room'
 import { streamShareOf } from '#routes/stream-share'
@@ -46,7 +45,6 @@ import { StorageFailure } from '#runtime/storage'
 import { System } from '#runtime/system'
 import type { AssemblyOptions } from '#src/assembly-options'
 import { Database } from '#store/database'
-import { memoryBlobs } from '#store/memory-blobs'
 import { StoreJournal } from '#store/store-journal'
 import { StoreListing } from '#store/store-listing'
 import { TenantSweep } from '#store/tenant-sweep'
@@ -60,7 +58,7 @@ import { RuleSweep } from '#workers/rule-sweep'
 import { bothViews } from '#workers/while-serving'
 
 /** What waits to be stored or to leave, above which more is refused: some seconds of a full flood. */
-export const uncommittedBytesMax = 64 * 1024 * 1024
+const uncommittedBytesMax = 64 * 1024 * 1024
 
 /** Signs addresses while IAM is off: then everybody may do everything. */
 const openKey = new Uint8Array(32)
@@ -118,8 +116,8 @@ export function assemble(options: AssemblyOptions): Assembly {
   const sliced = { inSlices: (step: () => boolean) => inSlices(world, step), log }
   const sweep = (tenant: string, alarm: string) => ruleSweep.want(tenant, alarm)
   const rules: RuleViews = new RuleViews({ scopeOf, sweep, ...sliced })
-  const { mail = new MemoryMail(), mailsPerHourMax = defaultMailsPerHourMax } = options.notifications ?? {}
-  const kept = options.notifications?.requestsKept ?? requestsKept(mailsPerHourMax)
+  const { mail, mailsPerHourMax = defaultMailsPerHourMax } = options.notifications
+  const kept = options.notifications.requestsKept ?? requestsKept(mailsPerHourMax)
   const functions = new FunctionViews({ mailsPerHourMax, requestsKept: kept, scopeOf, ...sliced })
   /** The store was read, at the start or again. */
   const resume = () => {
@@ -129,9 +127,8 @@ export function assemble(options: AssemblyOptions): Assembly {
     presence.start()
     actions.open()
   }
-  const { updates: settings = {} } = options
-  const { imageBytesMax = defaultImageBytesMax, offerTimeoutMs = defaultOfferTimeoutMs } = settings
-  const images = settings.images ?? memoryBlobs({ bytesMax: imageBytesMax })
+  const { updates: settings } = options
+  const { images, imageBytesMax = defaultImageBytesMax, offerTimeoutMs = defaultOfferTimeoutMs } = settings
   const imageUrls = once(() => new ImageUrls(identity?.imageKey() ?? openKey))
   const unsubscribeUrls = once(() => new UnsubscribeUrls(identity?.unsubscribeKey() ?? openKey))
 

@@ -27,6 +27,7 @@ const tools = {
   biome: 'node_modules/@biomejs/biome/bin/biome',
   vitest: 'node_modules/vitest/vitest.mjs',
   vite: 'node_modules/vite/bin/vite.js',
+  knip: 'node_modules/knip/bin/knip.js',
 }
 /** What the build reads. Tests are checked by `check` and run from their sources. */
 const sourceFolders = ['src', 'actors', 'bench']
@@ -83,6 +84,7 @@ const commands = {
       [tools.biome, 'check', '--error-on-warnings', ...args],
       [tools.tsc, '--noEmit'],
       [tools.tsc, '--noEmit', '-p', dashboard],
+      [tools.knip],
     ].filter((line) => spawnSync(process.execPath, line, { cwd: root, stdio: 'inherit' }).status !== 0)
     process.exitCode = failures.length > 0 ? 1 : 0
   },
@@ -185,18 +187,17 @@ function forward(lines) {
 // Node and its binary
 
 function checkNode() {
-  const { engines } = readJson('package.json')
-  const [, least, below] = /^>=(\S+) <(\S+)$/.exec(engines.node) ?? []
-  const wish = `Node ${least} or later, below ${below}`
-  if (isOlder(process.versions.node, least)) {
-    throw new Complaint(`needs ${wish}; this is ${process.version}. Install Node 22 (nodejs.org) and run it again.`)
-  }
-  // A newer one is fine where somebody installed a uWebSockets.js that has a binary for it.
-  if (!isOlder(process.versions.node, below) && !findBinary()) {
-    throw new Complaint(
-      `needs ${wish}: uWebSockets.js has no binary for ${process.version}. Install Node 22 and run it again.`,
-    )
-  }
+  // `^20.19 || ^22.12`: the least of each line.
+  const lines = readJson('package.json')
+    .engines.node.split(' || ')
+    .map((range) => range.slice(1))
+  const [major] = process.versions.node.split('.')
+  const isOfLine = lines.some((least) => least.startsWith(`${major}.`) && !isOlder(process.versions.node, least))
+  // A newer one is fine with a uWebSockets.js that has a binary for it.
+  const isNewer = lines.every((least) => Number(major) > Number.parseInt(least, 10))
+  if (isOfLine || (isNewer && findBinary())) return
+  const wish = lines.map((least) => `${Number.parseInt(least, 10)} from ${least}`).join(' or ')
+  throw new Complaint(`needs Node ${wish}; this is ${process.version}. Install Node 22 (nodejs.org) and run it again.`)
 }
 
 function isOlder(version, than) {

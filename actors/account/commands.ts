@@ -137,11 +137,11 @@ export interface UseWebauthn {
 }
 
 /** A code or an answer was shown that was not right. */
-export interface FactorFailed {
+interface FactorFailed {
   readonly type: 'factor_failed'
 }
 
 /** Told by the directory. */
-export interface ChangeAccount {
+interface ChangeAccount {
   readonly type: 'disable' | 'enable' | 'erase'
 }

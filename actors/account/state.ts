@@ -44,7 +44,7 @@ export interface Factors {
   readonly wrong: WrongFactors | null
 }
 
-export interface Totp {
+interface Totp {
   /** Sealed. */
   readonly secret: Uint8Array
   /** The last step a code was taken of: that code and all before are used. RFC 6238 §5.2. */

@@ -106,7 +106,7 @@ function applyDeclared(state: DeviceState, entry: Declared, offset: number): voi
 }
 
 /** A service gets a shape; what keeps its type keeps its value. Of what is new, no entry has said anything yet. */
-export function applyShape(state: DeviceState, shape: Shape): ServiceState {
+function applyShape(state: DeviceState, shape: Shape): ServiceState {
   const before = serviceOf(state, shape.serviceIdentifier)
   const service = new ServiceState(shape)
   shape.properties.forEach(({ propId, type }, index) => {

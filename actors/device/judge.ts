@@ -25,7 +25,7 @@ export interface Judgement {
 }
 
 /** Nothing comes of it. */
-export const noJudgement: Judgement = {
+const noJudgement: Judgement = {
   ...{ entries: [], waiting: [], forgotten: [], indexes: [] },
   ...{ reminder: undefined, known: undefined, skipped: undefined },
 }

@@ -8,17 +8,16 @@ import type { StoredFunction } from '#model/function'
 import type { EmailNode } from '#model/graph'
 import {
   type AuthorTriggers,
-  type FunctionCounts,
   type FunctionList,
   type FunctionRule,
-  type Happening,
   noFunctions,
-  type Overflows,
-  type RunSink,
   type ShapedTrigger,
-  type TenantFunctions,
 } from '#rules/function-list'
+import type { Happening, RunSink } from '#rules/function-run'
+import type { FunctionCounts } from '#rules/function-views'
+import type { Overflows } from '#rules/request-rate'
 import { overflowUnits, requestUnits, triggerUnits, turnUnitsMax, work } from '#rules/rule-work'
+import type { TenantFunctions } from '#rules/tenant-functions'
 import type { Tell, Turn } from '#runtime/actor'
 
 /** Entries that triggers wait for. */
@@ -27,7 +26,7 @@ export type TriggeringEntry = Reported | Declared | StatusChanged | AlarmChanged
 /** What device turns know of functions: those of all tenants, after their commits. */
 export interface DeviceFunctions {
   /** Undefined: the tenant has none that is enabled. */
-  of(tenant: string): TenantFunctions | undefined
+  of(tenant: string): Pick<TenantFunctions, 'version' | 'listOf'> | undefined
   /** Enabled or not; undefined: it is no more. */
   storedOf(tenant: string, id: string): StoredFunction | undefined
   readonly counts: FunctionCounts

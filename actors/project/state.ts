@@ -49,7 +49,7 @@ export interface StoredWalk extends WalkRequest {
 }
 
 /** The record of all walks: null when there are none. */
-export interface StoredWalks {
+interface StoredWalks {
   readonly running: StoredWalk | null
   readonly waiting: readonly WalkRequest[]
   /** What a process that dies leaves undone of those that are through; left out for none. */
@@ -64,7 +64,7 @@ export const tallyRecord = 'tally'
 export const walkRecord = 'walk'
 
 export const noCounts: RolloutCounts = { chosen: 0, running: 0, done: 0, failed: 0, refused: 0 }
-export const noTally: StoredTally = { uses: {}, counts: noCounts, isChosenKnown: false }
+const noTally: StoredTally = { uses: {}, counts: noCounts, isChosenKnown: false }
 
 export function emptyProject(project: string): ProjectState {
   return {

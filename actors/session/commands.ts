@@ -51,6 +51,6 @@ export interface UseSession {
 }
 
 /** Told by the account. */
-export interface EndSession {
+interface EndSession {
   readonly type: 'end'
 }

@@ -4,12 +4,12 @@ import type { StoredUpdate, UpdateAttempts, UpdateContext } from '#actors/update
 import type { UpdateState } from '#model/firmware'
 import { defaultAttempts } from '#model/rollout'
 import type { Turn } from '#runtime/actor'
+import { backOffMs } from '#runtime/back-off-time'
 
 /** Behind the first attempt that was in vain; behind each further one twice as long, at most a day. */
 export const retryMsMin = 5 * 60_000
 export const retryMsMax = 24 * 60 * 60_000
-/** So much more or less: devices that failed together do not come back together. */
-const spread = 0.2
+const retryTimes = { firstMs: retryMsMin, longestMs: retryMsMax, spread: 0.2 }
 /** So many firmwares are remembered of one index: enough for an update server that offers two of them in turns. */
 export const rememberedMax = 4
 
@@ -87,6 +87,5 @@ function hasStayed({ doneAt }: UpdateAttempts, now: number): boolean {
 
 function retryMs(count: number, turn: Turn): number {
   const [chance = 0] = turn.random(1)
-  const ms = Math.min(retryMsMin * 2 ** (count - 1), retryMsMax)
-  return Math.round(ms * (1 + spread * ((2 * chance) / 255 - 1)))
+  return Math.round(backOffMs(retryTimes, count, chance / 255))
 }

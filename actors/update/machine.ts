@@ -29,8 +29,8 @@ export const resendsMax = 3
 export const stayMsMin = 24 * 60 * minuteMs
 
 /** Progress is told this often, or when it grew by so much. Contract 4, UPDATE_STATUS. */
-export const tellEveryMs = 1_000
-export const tellEveryPercent = 5
+const tellEveryMs = 1_000
+const tellEveryPercent = 5
 
 /** Before the first update. */
 export const noUpdate: UpdateContext = {

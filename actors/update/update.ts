@@ -8,7 +8,6 @@ import { machineVersion } from '#actors/update/machine'
 import { type UpdateParts, updating } from '#actors/update/move'
 import { decideSaid } from '#actors/update/said'
 import { type StoredUpdate, type UpdateActorState, updateRecord } from '#actors/update/state'
-import { fromVersion1 } from '#actors/update/version-1'
 import type { Entry } from '#model/entry'
 import { type ActorDefinition, answer, type Decision, type RecordChange, record, type Turn } from '#runtime/actor'
 
@@ -21,8 +20,8 @@ export function updateActor(parts: UpdateParts): ActorDefinition<UpdateActorStat
   return {
     kind: 'update',
     rest: 'written_through',
-    // Where it stands means something by its machine alone: a new one is a new version of what is stored.
-    formats: { [updateRecord]: { name: 'update of a device', version: machineVersion, upgrades: { 1: fromVersion1 } } },
+    // A stored state has a meaning in its machine only: a new machine is a new version of the record.
+    formats: { [updateRecord]: { name: 'update of a device', version: machineVersion, upgrades: {} } },
     fixedRecords: [updateRecord],
     wake: ({ id }, records) => wokenBy({ device: id, stored: undefined }, records, put),
     change: (state, change) => put(state, change as RecordChange),

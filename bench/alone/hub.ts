@@ -1,5 +1,7 @@
+import { join } from 'node:path'
 import { answerWith } from '#bench/harness/answering'
 import { Credited } from '#bench/harness/credited'
+import { temporaryFolder } from '#bench/harness/temporary-folder'
 import { creditPath } from '#bench/load/credit'
 import { identifierOf, serviceIdentifier } from '#bench/load/fleet-link'
 import { firstPropId } from '#bench/load/update-template'
@@ -7,6 +9,7 @@ import { anonymous } from '#iam/anonymous'
 import type { Entry, Reported } from '#model/entry'
 import { modifierFlags } from '#model/property'
 import { type PropertyType, propertyTypeOf } from '#model/property-type'
+import { emlMail } from '#outbound/eml-mail'
 import { eventRoutes, eventSockets } from '#routes/events'
 import type { SocketPublisher, SocketRoom } from '#runtime/socket'
 import { StreamHead } from '#runtime/stream-head'
@@ -15,7 +18,8 @@ import { websocketRoute } from '#server/websocket-route'
 import { assemble } from '#src/assembly'
 import { createLog } from '#src/log'
 import { realWorld } from '#src/world'
-import { memoryPlace } from '#store/memory'
+import { fileBlobs } from '#store/blobs'
+import { levelPlace } from '#store/level'
 
 /**
  * The server as it is, but that events come from nowhere: entries are handed to its hub as the gate would after a
@@ -23,15 +27,19 @@ import { memoryPlace } from '#store/memory'
  */
 const devices = 10_000
 const log = createLog({ level: 'warn', isPretty: false })
+const folder = temporaryFolder('hub-').path
+const failed = (error: unknown) => log.error({ err: error }, 'a file')
 const door: { publisher?: SocketPublisher } = {}
 
 const { context, eventRoom, open } = assemble({
   world: realWorld,
-  place: memoryPlace(),
+  place: levelPlace({ folder, headroomBytes: 0 }),
   publisher: { publish: (topic, message) => door.publisher?.publish(topic, message) },
   isSynced: false,
   retention: { bytesMax: 2 ** 30, ageMsMax: 86_400_000 },
   ticketLifetimeMs: 30_000,
+  updates: { images: fileBlobs({ folder, bytesMax: 0, headroomBytes: 0, now: realWorld.now, failed }) },
+  notifications: { mail: emlMail({ folder: join(folder, 'outbox'), from: 'hub@localhost', failed }) },
   log,
 })
 

@@ -1,5 +1,5 @@
 /** A property as a dashboard knows it: from a full read, or from the events after it. */
-export interface FoldedProperty {
+interface FoldedProperty {
   readonly tag: 'value' | 'error'
   readonly type: string
   readonly value?: unknown

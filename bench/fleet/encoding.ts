@@ -55,9 +55,6 @@ export type DeviceValue = number | bigint | boolean | string | Uint8Array | read
 /** As JSON has it, in frames and in events alike (contract 3.8). */
 export type JsonValue = number | boolean | string | readonly number[]
 
-/** The digits that carry the number in a FLOAT; a device that sends more changes in one life runs out of them. */
-export const changesMax = 99_999_999
-
 const floatScale = 1e9
 const numbersPerTenth = 1e8
 const beyondDouble = 2n ** 53n

@@ -10,7 +10,7 @@ export interface HeardUpdate {
   readonly updates: readonly HeardItem[]
 }
 
-export interface HeardItem {
+interface HeardItem {
   readonly propId: number
   readonly tag?: string
   readonly value?: unknown

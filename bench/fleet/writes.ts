@@ -9,7 +9,7 @@ import type { SeededRandom } from '#bench/random'
  * How a device takes a WRITE. `answer`: does it, reports it and says so. `slow`: the same after a while. `reject`: does
  * nothing and says so. `never`: does nothing and says nothing.
  */
-export const writeWays = ['answer', 'slow', 'reject', 'never'] as const
+const writeWays = ['answer', 'slow', 'reject', 'never'] as const
 export type WriteWay = (typeof writeWays)[number]
 
 /** `mixed`: each device in one of the ways, in turn. `none`: devices have nothing that could be written. */

@@ -36,7 +36,7 @@ interface Launcher {
  * The commit that a tree stands on; `+ changes` when what is built from it has others in it, and a word when what was
  * built, which is what runs, is not of the tree as it is.
  */
-export function commitOf(root: string): string {
+function commitOf(root: string): string {
   const { buildSources, isBuilt } = createRequire(import.meta.url)(join(root, 'src/launch.cjs')) as Launcher
   const git = (...line: string[]) =>
     execFileSync('git', line, { cwd: root, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim()

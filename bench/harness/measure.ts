@@ -16,7 +16,7 @@ type Spreads = Readonly<Record<string, Spread>>
 /** By case and variant. */
 type Taken = Map<string, Rounds>
 
-export interface VariantResult {
+interface VariantResult {
   readonly name: string
   readonly rounds: Rounds
   readonly figures: Spreads

@@ -60,7 +60,7 @@ export interface Notified {
 }
 
 /** What came by mail. */
-export interface Mails {
+interface Mails {
   seen(): Promise<MailsSeen>
   /** Counts anew. */
   clear(): Promise<void>

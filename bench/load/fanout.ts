@@ -8,7 +8,7 @@ import { LoadFleet } from '#bench/load/fleet'
 import { Lead } from '#bench/load/lead'
 
 /** The load of a question about telling many: dashboards, and as many events as the slowest of them can hear. */
-export interface FanoutSpec extends LoadedServer {
+interface FanoutSpec extends LoadedServer {
   readonly dashboards: number
   /** So many events may be on their way to the slowest dashboard. */
   readonly eventsMax: number
@@ -18,7 +18,7 @@ export interface FanoutSpec extends LoadedServer {
   readonly isFleet: boolean
 }
 
-export interface FanoutPhase {
+interface FanoutPhase {
   readonly warmupMs: number
   readonly measuredMs: number
 }

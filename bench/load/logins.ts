@@ -4,7 +4,7 @@ import type { LoadedServer } from '#bench/harness/under-load'
 import { bringInMany, currentNonce, type Login, loginOf } from '#bench/load/sign-ins'
 
 /** People who sign in all at once: so many a second, each from an address, on a connection and by a key of his own. */
-export interface LoginsSpec extends LoadedServer {
+interface LoginsSpec extends LoadedServer {
   readonly perSecond: number
   /** How long they come, in all. */
   readonly milliseconds: number

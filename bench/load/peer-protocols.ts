@@ -17,7 +17,7 @@ export interface Protocol {
   publish(device: string, payload: Buffer): Buffer
 }
 
-export interface Place {
+interface Place {
   readonly port: number
   /** One of its own for each connection. */
   readonly number: number

@@ -6,7 +6,7 @@ import type { LoadedServer } from '#bench/harness/under-load'
 import { UpdatedFleet } from '#bench/load/updated-fleet'
 
 /** A fleet to which a firmware is rolled out. */
-export interface RolloutSpec extends LoadedServer {
+interface RolloutSpec extends LoadedServer {
   readonly devices: number
   readonly links: number
   readonly imageBytes: number

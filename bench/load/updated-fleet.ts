@@ -8,7 +8,7 @@ const packr = new Packr({ useRecords: false })
 const unpackr = new Unpackr({ useRecords: false, int64AsType: 'number' })
 
 /** What its devices have before, and come back with. */
-export const oldFirmware = '1.0.0'
+const oldFirmware = '1.0.0'
 
 export interface UpdatedFleetOptions {
   readonly port: number

@@ -278,12 +278,12 @@ class KillRun {
   }
 }
 
-export function idleKindsOf(clerks: KillProofReport['clerks']): readonly string[] {
+function idleKindsOf(clerks: KillProofReport['clerks']): readonly string[] {
   return Object.entries(clerks).flatMap(([name, { acknowledged }]) => (acknowledged === 0 ? [name] : []))
 }
 
 /** A kind of which nothing was acknowledged is not proven; in a short run some do not get to it. */
-export function idleKindsFaults(idleKinds: readonly string[], rounds: number): readonly string[] {
+function idleKindsFaults(idleKinds: readonly string[], rounds: number): readonly string[] {
   if (rounds < roundsForAllKinds) return []
   return idleKinds.map((name) => `${name}: nothing was acknowledged in ${rounds} rounds`)
 }

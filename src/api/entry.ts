@@ -37,10 +37,10 @@ export interface Permission<Path extends string = string> {
  * What of a path must lie inside the caller's scope. `list`: nothing, but the answer leaves out what does not. `tenant`:
  * nothing, for the thing is the tenant's as a whole.
  */
-export type AnyWithin = 'service of device' | 'device' | 'service' | 'list' | 'tenant'
+type AnyWithin = 'service of device' | 'device' | 'service' | 'list' | 'tenant'
 
 /** What an entry with this path has to say: a path that names a device or a service can't be entered without it. */
-export type Within<Path extends string> = string extends Path
+type Within<Path extends string> = string extends Path
   ? AnyWithin
   : Names<'deviceIdentifier', Path> extends true
     ? Names<'serviceIdentifier', Path> extends true
@@ -82,7 +82,7 @@ export interface RouteAnswer {
 /** By status. */
 export type RouteAnswers = Readonly<Record<number, RouteAnswer>>
 
-export interface RouteExample {
+interface RouteExample {
   readonly parameters?: Readonly<Record<string, string>>
   readonly query?: Readonly<Record<string, string>>
   /** Of a streamed one a text, sent as it is. */

@@ -1,13 +1,13 @@
 import { z } from 'zod'
 
 /** Seconds until something that is given out ends by itself. Shorter than a minute, nobody can hand it on. */
-export const lifetimeSMin = 60
+const lifetimeSMin = 60
 
 /** A year: an invitation that nobody took by then is forgotten. */
-export const codeLifetimeSMax = 31_536_000
+const codeLifetimeSMax = 31_536_000
 
 /** Ten years: keys are built into machines. */
-export const keyLifetimeSMax = 315_360_000
+const keyLifetimeSMax = 315_360_000
 
 export const codeLifetimeField = z.int().min(lifetimeSMin).max(codeLifetimeSMax)
 

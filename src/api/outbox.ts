@@ -19,7 +19,7 @@ const Outbox = z.object({
   digested: Count,
   failures: z.array(z.object({ reason: z.enum(passReasons), count: Count, lastAt: Timestamp })),
   transport: z.object({
-    kind: z.enum(['smtp', 'eml', 'memory']),
+    kind: z.enum(['smtp', 'eml']),
     state: z.enum(['ok', 'resting']),
     lastError: z.string().optional(),
   }),

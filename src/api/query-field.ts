@@ -34,7 +34,7 @@ export const deviceIdentifiersField = z
 
 export const pageFields = { limit: limitField.optional(), cursor: cursorField.optional() }
 
-export const stateFields = {
+const stateFields = {
   depth: depthField.optional(),
   raw: booleanField.optional(),
   hex: booleanField.optional(),

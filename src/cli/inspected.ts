@@ -68,7 +68,7 @@ function epochRow({ number, name, heads }: Inspected['epochs'][number]) {
 
 const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'] as const
 
-export function sizeText(bytes: number): string {
+function sizeText(bytes: number): string {
   const place = bytes < 1 ? 0 : Math.min(units.length - 1, Math.floor(Math.log2(bytes) / 10))
   const value = bytes / 1024 ** place
   return `${place === 0 ? value : value.toFixed(1)} ${units[place]}`

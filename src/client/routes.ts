@@ -91,7 +91,7 @@ export type ListName = { [R in RouteName]: Answer<R> extends readonly unknown[] 
 export type Item<R extends RouteName> = Answer<R> extends readonly (infer I)[] ? I : never
 
 /** What a call is told: which of it has to be there depends on the route. */
-export type Call<R extends RouteName> = CallOptions &
+type Call<R extends RouteName> = CallOptions &
   ([ParametersOf<Routes[R]['path']>] extends [never]
     ? { readonly parameters?: undefined }
     : { readonly parameters: Parameters<R> }) &

@@ -7,7 +7,7 @@ import { session } from '#dashboard/session'
 const home = 'default'
 
 /** As a shell takes it, word for word, whatever is in it. */
-export function quoted(text: string): string {
+function quoted(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`
 }
 

@@ -15,12 +15,6 @@ export function every(ms: number, run: () => void): () => void {
   return () => clearInterval(timer)
 }
 
-/** Before the next frame is drawn; not at all while the page is hidden. */
-export function beforeFrame(run: () => void): () => void {
-  const frame = requestAnimationFrame(run)
-  return () => cancelAnimationFrame(frame)
-}
-
 /** Milliseconds that some work took. */
 export function timed(work: () => void): number {
   const began = performance.now()

@@ -1,19 +1,17 @@
 import { type Finding, hint, ok, wrong } from '#doctor/finding'
 
 /** As `engines` of package.json says it. */
-export const nodeRange = { least: '20.19', below: '23' } as const
+export const nodeRange = '^20.19 || ^22.12'
 
 /** `version`: without its `v`. */
 export function nodeFinding(version: string): Finding {
-  const { least, below } = nodeRange
   const [major = 0, minor = 0] = version.split('.').map(Number)
-  const [leastMajor = 0, leastMinor = 0] = least.split('.').map(Number)
-  const wish = `install Node 22 (from ${least}, below ${below})`
-  if (major < leastMajor || (major === leastMajor && minor < leastMinor) || major >= Number(below)) {
-    return wrong('Node', `v${version} is not one that this server runs on`, wish)
-  }
-  if (major % 2 === 1) return hint('Node', `v${version} gets no fixes any more`, wish)
-  return ok('Node', `v${version}`)
+  const isInRange = nodeRange.split(' || ').some((range) => {
+    const [ofMajor, leastMinor = 0] = range.slice(1).split('.').map(Number)
+    return major === ofMajor && minor >= leastMinor
+  })
+  if (isInRange) return ok('Node', `v${version}`)
+  return wrong('Node', `this server does not run on v${version}`, `install Node 22 (${nodeRange})`)
 }
 
 /** LevelDB takes 2 000 of them; each socket one. */

@@ -7,7 +7,7 @@ import type { Chunk, StreamReader } from '#runtime/stream'
 import type { World } from '#runtime/world'
 
 /** A property, as an entry says what it stands at or that it is gone. */
-export interface SaidItem {
+interface SaidItem {
   readonly tenant: string
   readonly device: string
   readonly service: string

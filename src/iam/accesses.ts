@@ -31,7 +31,7 @@ export function hasSameRights(user: PublishedUser, other: PublishedUser | undefi
   return user.rolesSince === other.rolesSince && user.roles.join() === other.roles.join()
 }
 
-export interface PublishedRole {
+interface PublishedRole {
   readonly role: string
   readonly grants: readonly Grant[]
   readonly since: number

@@ -3,10 +3,10 @@ import { BoundedMap } from '#iam/bounded-map'
 import { Problem } from '#model/problem'
 
 /** From the first failure on. Contract 2, Rate limits. */
-export const attemptsWindowMs = 60_000
+const attemptsWindowMs = 60_000
 
 /** Failed attempts in one window, after which the next is refused. */
-export const attemptsMax = { accountAndAddress: 10, address: 60, account: 100 } as const
+const attemptsMax = { accountAndAddress: 10, address: 60, account: 100 } as const
 type Bound = keyof typeof attemptsMax
 
 /** Of each of the three; the oldest window makes room. */

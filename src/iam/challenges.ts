@@ -4,7 +4,7 @@ import { ExpiringMap } from '#iam/expiring-map'
 import type { Random } from '#iam/random'
 
 /** Contract 2, Second factor. */
-export const challengeLifetimeMs = 300_000
+const challengeLifetimeMs = 300_000
 /** 33 a second; a user whose challenge was given up begins again. */
 const challengesMax = 10_000
 /** WebAuthn §13.4.3 asks for 16 at least. */

@@ -15,7 +15,7 @@ export interface FileKeys {
 }
 
 /** Of the file's key and of each derived one. */
-export const fileKeyBytes = 32
+const fileKeyBytes = 32
 
 /**
  * By HKDF-SHA-256 (RFC 5869) without salt: the file's key is random already.

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto'
 
 /** A nonce is good in its own window and in the next: 5 to 10 minutes. Contract 2, DPoP. */
-export const nonceWindowMs = 300_000
+const nonceWindowMs = 300_000
 const nonceBytes = 16
 
 export interface NoncesOptions {

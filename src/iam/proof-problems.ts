@@ -14,7 +14,7 @@ interface CredentialFault {
 const proof: CredentialFault = { code: 'unauthorized', challenge: 'invalid_dpop_proof' }
 const token: CredentialFault = { code: 'unauthorized', challenge: 'invalid_token' }
 
-export const proofFaults = {
+const proofFaults = {
   'missing proof': proof,
   'invalid proof': proof,
   'htm mismatch': proof,
@@ -29,7 +29,7 @@ export const proofFaults = {
 
 export type ProofFault = keyof typeof proofFaults
 
-export const tokenFaults = {
+const tokenFaults = {
   'invalid token': token,
   'token expired': token,
   'token replaced': token,

@@ -15,7 +15,7 @@ const secretBytes = 32
 const codeCharacters = 22
 /** 80 bits in Base32. */
 const recoveryBytes = 10
-export const recoveryCodeCount = 10
+const recoveryCodeCount = 10
 
 /** Never longer than this, whatever it is: a longer one is wrong before it is hashed. */
 const textCharactersMax = 256

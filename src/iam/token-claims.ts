@@ -27,7 +27,7 @@ const sid = z.string().refine(isServerMadeId)
 
 const common = { sub: subject, tenant, jti: z.string().min(1), iat: seconds, exp: seconds }
 
-export const AccessClaims = z.object({
+const AccessClaims = z.object({
   ...common,
   /** `<random>.<number>`: a refresh replaces access tokens of lower numbers. */
   jti: z
@@ -40,9 +40,9 @@ export const AccessClaims = z.object({
 })
 
 /** `jti` is `<sid>.<number>`: named by what it is, it need not be kept. */
-export const BasicRefreshClaims = z.object({ ...common, sid })
+const BasicRefreshClaims = z.object({ ...common, sid })
 
-export const SecondFactorClaims = z.object({
+const SecondFactorClaims = z.object({
   ...common,
   cnf: z.object({ jkt }),
   /** Version of the account's credentials: a changed password makes the token worthless. */

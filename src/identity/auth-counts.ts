@@ -8,7 +8,7 @@ export type CredentialKind = (typeof credentialKinds)[number]
 
 /** `challenged`: told to come again with a nonce. `unavailable`: nobody could be judged. */
 export const authOutcomes = ['accepted', 'challenged', 'refused', 'held_up', 'unavailable'] as const
-export type AuthOutcome = (typeof authOutcomes)[number]
+type AuthOutcome = (typeof authOutcomes)[number]
 
 /** How often who is asking was found out, and how often not: by kind, never by whose it was. */
 export type AuthCounts = Readonly<Record<CredentialKind, Record<AuthOutcome, number>>>

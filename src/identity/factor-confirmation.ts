@@ -7,7 +7,7 @@ import type { SignInParts } from '#identity/sign-in'
 import { Problem } from '#model/problem'
 
 /** For so long it is still believed to be him. */
-export const confirmedForMs = 300_000
+const confirmedForMs = 300_000
 /** 33 a second; a user whose confirmation was given up confirms again. */
 const confirmationsMax = 10_000
 

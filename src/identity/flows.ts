@@ -2,38 +2,55 @@ import { basicToken } from '#identity/basic-login'
 import { logIn } from '#identity/login'
 import { changePassword } from '#identity/password-change'
 import { refresh, refreshBasic } from '#identity/refreshing'
-import type { Logins, SecondFactors } from '#identity/requests'
+import type {
+  BasicRefreshRequest,
+  BasicRequest,
+  LoginRequest,
+  PasswordRequest,
+  RefreshRequest,
+  SignOutRequest,
+  SignUpRequest,
+} from '#identity/requests'
 import type { SignInParts } from '#identity/sign-in'
+import type { SignInCounts } from '#identity/sign-in-counts'
 import { signOut } from '#identity/signing-out'
 import { signUp } from '#identity/signing-up'
 import type { TotpFlows } from '#identity/totp-flows'
 import type { WebauthnFlows } from '#identity/webauthn-flows'
 
-/** The flows, as whoever answers a request asks for them. What one throws at once is refused like what it throws later. */
-export function loginsOf(parts: SignInParts): Logins {
+export type Logins = ReturnType<typeof loginsOf>
+export type SecondFactors = ReturnType<typeof secondFactorsOf>
+
+/** Sign-in and sign-out with passwords and tokens, counted. An error thrown at once rejects like a later one. Contract 2. */
+export function loginsOf(parts: SignInParts, counts: SignInCounts) {
   return {
-    logIn: async (request) => logIn(parts, request),
-    basicToken: async (request) => basicToken(parts, request),
-    refresh: async (request) => refresh(parts, request),
-    refreshBasic: async (request) => refreshBasic(parts, request),
-    signOut: async (request) => signOut(parts, request),
-    signUp: async (request) => signUp(parts, request),
-    changePassword: async (request) => changePassword(parts, request),
+    logIn: counts.counted(
+      'login',
+      async (request: LoginRequest) => logIn(parts, request),
+      ({ type }) => (type === 'pair' ? 'ok' : type),
+    ),
+    basicToken: counts.counted('basic', async (request: BasicRequest) => basicToken(parts, request)),
+    refresh: counts.counted('refresh', async (request: RefreshRequest) => refresh(parts, request)),
+    refreshBasic: counts.counted('basic_refresh', async (request: BasicRefreshRequest) => refreshBasic(parts, request)),
+    signUp: counts.counted('sign_up', async (request: SignUpRequest) => signUp(parts, request)),
+    signOut: async (request: SignOutRequest) => signOut(parts, request),
+    changePassword: async (request: PasswordRequest) => changePassword(parts, request),
   }
 }
 
-export function secondFactorsOf(totp: TotpFlows, webauthn: WebauthnFlows): SecondFactors {
+/** Contract 2, Second factor. */
+export function secondFactorsOf(totp: TotpFlows, webauthn: WebauthnFlows, counts: SignInCounts) {
   return {
-    useTotp: (request) => totp.use(request),
-    useRecovery: (request) => totp.recover(request),
-    enrollTotp: (request) => totp.enroll(request),
-    activateTotp: (request) => totp.activate(request),
-    removeTotp: (request) => totp.remove(request),
-    webauthnRegistrationOptions: (request) => webauthn.registrationOptions(request),
-    registerWebauthn: (request) => webauthn.register(request),
-    webauthnAuthenticationOptions: (request) => webauthn.authenticationOptions(request),
-    authenticateWebauthn: (request) => webauthn.authenticate(request),
-    webauthnCredentials: (request) => webauthn.credentials(request),
-    removeWebauthn: (request) => webauthn.remove(request),
+    useTotp: counts.counted('totp', totp.use.bind(totp)),
+    useRecovery: counts.counted('recovery', totp.recover.bind(totp)),
+    enrollTotp: totp.enroll.bind(totp),
+    activateTotp: totp.activate.bind(totp),
+    removeTotp: totp.remove.bind(totp),
+    webauthnRegistrationOptions: webauthn.registrationOptions.bind(webauthn),
+    registerWebauthn: webauthn.register.bind(webauthn),
+    webauthnAuthenticationOptions: webauthn.authenticationOptions.bind(webauthn),
+    authenticateWebauthn: counts.counted('webauthn', webauthn.authenticate.bind(webauthn)),
+    webauthnCredentials: webauthn.credentials.bind(webauthn),
+    removeWebauthn: webauthn.remove.bind(webauthn),
   }
 }

@@ -21,15 +21,14 @@ import { authenticatorOf } from '#identity/authenticator'
 import { Authors, type Recipient } from '#identity/authors'
 import { FactorConfirmations } from '#identity/factor-confirmation'
 import { firstAdministrator } from '#identity/first-administrator'
-import { loginsOf, secondFactorsOf } from '#identity/flows'
+import { type Logins, loginsOf, type SecondFactors, secondFactorsOf } from '#identity/flows'
 import { type LinkCaller, LinkCredentials } from '#identity/link-credentials'
 import type { IdentityOptions, Lifetimes } from '#identity/options'
-import type { Logins, SecondFactors, Sessions, SigningKeyRing } from '#identity/requests'
 import { SessionCallers } from '#identity/session-callers'
 import { SessionSockets } from '#identity/session-sockets'
 import { ShownSessions } from '#identity/shown-sessions'
 import type { SignInParts } from '#identity/sign-in'
-import { countedFactors, countedLogins, SignInCounts } from '#identity/sign-in-counts'
+import { SignInCounts } from '#identity/sign-in-counts'
 import { KeyRing } from '#identity/signing-key-ring'
 import { TenantRemoval } from '#identity/tenant-removal'
 import { TotpFlows } from '#identity/totp-flows'
@@ -49,9 +48,9 @@ export interface Identity {
   readonly sockets: SessionSockets
   readonly notices: IdentityNotices
   readonly logins: Logins
-  readonly sessions: Sessions
+  readonly sessions: ShownSessions
   readonly secondFactors: SecondFactors
-  readonly keys: SigningKeyRing
+  readonly keys: KeyRing
   /** What whoever watches over it sees: numbers, and nobody's name. */
   readonly figures: IdentityFigures
   /** Counts a malformed request where people sign in. @throws Problem `too_many_requests` after too many of its address */
@@ -185,9 +184,9 @@ export function openIdentity(options: IdentityOptions): Identity {
     accesses,
     sockets,
     notices: changes,
-    logins: countedLogins(loginsOf(parts), signIns),
+    logins: loginsOf(parts, signIns),
     sessions: new ShownSessions({ system, states }),
-    secondFactors: countedFactors(secondFactorsOf(new TotpFlows(parts, confirmations), webauthnFlows), signIns),
+    secondFactors: secondFactorsOf(new TotpFlows(parts, confirmations), webauthnFlows, signIns),
     keys: ring,
     figures: { auth, signIns, passwords },
     linkCaller(authorization) {

@@ -55,7 +55,7 @@ export interface Sweep {
   stop(): void
 }
 
-export interface IdentityLog {
+interface IdentityLog {
   error(fields: object, message: string): void
   warn(fields: object, message: string): void
   info(fields: object, message: string): void

@@ -90,17 +90,6 @@ export interface PasswordRequest {
   readonly place: SignInPlace
 }
 
-/** Signing in and out, with passwords and tokens. Contract 2. */
-export interface Logins {
-  logIn(request: LoginRequest): Promise<LoginOutcome>
-  basicToken(request: BasicRequest): Promise<TokenAnswer>
-  refresh(request: RefreshRequest): Promise<Pair>
-  refreshBasic(request: BasicRefreshRequest): Promise<TokenAnswer>
-  signOut(request: SignOutRequest): Promise<void>
-  signUp(request: SignUpRequest): Promise<{ readonly name: string }>
-  changePassword(request: PasswordRequest): Promise<void>
-}
-
 /** One session as it is shown. Times are Unix ms. */
 export interface ShownSession {
   readonly id: string
@@ -110,15 +99,6 @@ export interface ShownSession {
   readonly agent: string
   readonly scheme: 'basic' | 'dpop'
   readonly isCurrent: boolean
-}
-
-/** What somebody's sessions are. `user`: bare id. */
-export interface Sessions {
-  /** The last that began comes first. `current`: id of the session that asks. */
-  list(tenant: string, user: string, current?: string): Promise<readonly ShownSession[]>
-  /** @throws Problem `not_found` when it is none of his. */
-  end(tenant: string, user: string, session: string): Promise<void>
-  endAll(tenant: string, user: string): Promise<void>
 }
 
 /** `token`: a 2FA token, which counts before the session that also came. Contract 2, Second factor. */
@@ -153,35 +133,10 @@ export interface ShownCredential {
   readonly transports: readonly string[]
 }
 
-/** Contract 2, Second factor. `response`: what the browser gave, as it came. */
-export interface SecondFactors {
-  useTotp(request: FactorCodeRequest): Promise<Pair>
-  useRecovery(request: FactorCodeRequest): Promise<Pair>
-  enrollTotp(request: ConfirmedRequest): Promise<{ readonly secret: string; readonly otpauthUri: string }>
-  activateTotp(request: FactorCodeRequest & { readonly password?: string | undefined }): Promise<FactorActivated>
-  removeTotp(request: ConfirmedRequest): Promise<void>
-  webauthnRegistrationOptions(request: ConfirmedRequest): Promise<object>
-  registerWebauthn(
-    request: ConfirmedRequest & { readonly name?: string | undefined; readonly response: object },
-  ): Promise<FactorActivated & { readonly id: string }>
-  webauthnAuthenticationOptions(request: FactorRequest): Promise<object>
-  /** The pair where it completes a login; nothing in it where it confirms a session. */
-  authenticateWebauthn(request: FactorRequest & { readonly response: object }): Promise<Partial<Pair>>
-  webauthnCredentials(request: FactorRequest): Promise<readonly ShownCredential[]>
-  removeWebauthn(request: ConfirmedRequest & { readonly id: string }): Promise<void>
-}
-
 /** A key that tokens are, or were, signed with. Times are Unix ms. */
 export interface ShownSigningKey {
   readonly kid: string
   readonly createdAt: number
   /** Absent: tokens are signed with it. */
   readonly retiresAt?: number
-}
-
-export interface SigningKeyRing {
-  /** @throws Problem `conflict` when the last rotation is younger than a minute. */
-  rotate(): Promise<ShownSigningKey>
-  list(): readonly ShownSigningKey[]
-  jwks(): { readonly keys: readonly object[] }
 }

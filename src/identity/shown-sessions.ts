@@ -1,6 +1,6 @@
 import { isOver } from '#actors/session/state'
 import type { ActorStates } from '#identity/actor-states'
-import type { Sessions, ShownSession } from '#identity/requests'
+import type { ShownSession } from '#identity/requests'
 import type { Entry } from '#model/entry'
 import type { System } from '#runtime/system'
 
@@ -9,14 +9,15 @@ export interface ShownSessionsParts {
   readonly states: ActorStates
 }
 
-/** Where somebody is signed in. Contract 2, Sessions. */
-export class ShownSessions implements Sessions {
+/** The sessions of a user, who is named by the bare id. Contract 2, Sessions. */
+export class ShownSessions {
   readonly #parts: ShownSessionsParts
 
   constructor(parts: ShownSessionsParts) {
     this.#parts = parts
   }
 
+  /** The last that began comes first. `current`: id of the session that asks. */
   async list(tenant: string, user: string, current?: string): Promise<readonly ShownSession[]> {
     const { states, system } = this.#parts
     const now = system.world.now()
@@ -30,6 +31,7 @@ export class ShownSessions implements Sessions {
     return shown.reverse()
   }
 
+  /** @throws Problem `not_found` for a session of another user */
   async end(tenant: string, user: string, session: string): Promise<void> {
     await this.#parts.states.askAccount(tenant, user, { type: 'end_sessions', only: session })
   }

@@ -1,4 +1,3 @@
-import type { Logins, SecondFactors } from '#identity/requests'
 import { Problem, type ProblemCode } from '#model/problem'
 
 /** By which way somebody came in, or tried to. */
@@ -44,25 +43,5 @@ export class SignInCounts {
     const outcomes = this.#counts.get(way)
     if (outcomes) outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1)
     else this.#counts.set(way, new Map([[outcome, 1]]))
-  }
-}
-
-export function countedLogins(logins: Logins, counts: SignInCounts): Logins {
-  return {
-    ...logins,
-    logIn: counts.counted('login', logins.logIn, ({ type }) => (type === 'pair' ? 'ok' : type)),
-    basicToken: counts.counted('basic', logins.basicToken),
-    refresh: counts.counted('refresh', logins.refresh),
-    refreshBasic: counts.counted('basic_refresh', logins.refreshBasic),
-    signUp: counts.counted('sign_up', logins.signUp),
-  }
-}
-
-export function countedFactors(factors: SecondFactors, counts: SignInCounts): SecondFactors {
-  return {
-    ...factors,
-    useTotp: counts.counted('totp', factors.useTotp),
-    useRecovery: counts.counted('recovery', factors.useRecovery),
-    authenticateWebauthn: counts.counted('webauthn', factors.authenticateWebauthn),
   }
 }

@@ -10,7 +10,7 @@ import {
   sealSigningKey,
 } from '#iam/signing-key'
 import type { ActorStates } from '#identity/actor-states'
-import type { ShownSigningKey, SigningKeyRing } from '#identity/requests'
+import type { ShownSigningKey } from '#identity/requests'
 
 /** The key beside the database is not the one that the store was made with. For people. */
 export class WrongFileKey extends Error {
@@ -37,7 +37,7 @@ export interface KeyRingParts {
  * The keys that tokens are signed with. One signs; those before it are believed until the last token they signed has ended,
  * so that a rotation signs nobody out. At rest each is sealed under the key beside the database. Contract 2, Tokens.
  */
-export class KeyRing implements SigningKeyRing {
+export class KeyRing {
   readonly #parts: KeyRingParts
   #stored: readonly StoredSigningKey[] = []
   #keys: SigningKeys = noKeys
@@ -75,6 +75,7 @@ export class KeyRing implements SigningKeyRing {
     this.rotate().catch((error) => this.#parts.failed(error, 'replacing an old signing key'))
   }
 
+  /** @throws Problem `conflict` when the last rotation is younger than a minute. */
   async rotate(): Promise<ShownSigningKey> {
     const { now, random, states, longestLifeMs } = this.#parts
     const { seal, fingerprint } = this.#parts.fileKeys()

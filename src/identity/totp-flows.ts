@@ -40,10 +40,6 @@ export class TotpFlows {
     this.#pending = new ExpiringMap({ now, lifetimeMs: pendingMs, sizeMax: pendingMax })
   }
 
-  get pendingCount(): number {
-    return this.#pending.size
-  }
-
   async use(request: FactorCodeRequest): Promise<Pair> {
     const subject = signingIn(this.#parts, request)
     await takeTotp(this.#parts, subject, request.code, request.place)

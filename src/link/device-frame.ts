@@ -12,7 +12,7 @@ export interface BadUpdate {
   readonly message: unknown
 }
 
-export interface OtherFrame {
+interface OtherFrame {
   readonly kind: 'other'
   readonly message: unknown
 }

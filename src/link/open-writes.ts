@@ -10,7 +10,7 @@ export const openWritesOfUserMax = 32
 /** Of all devices. */
 export const openWritesMax = 10_000
 
-export type WriteStatus = 'OK' | 'REJECTED' | 'SENT'
+type WriteStatus = 'OK' | 'REJECTED' | 'SENT'
 
 /** What became of a write, property by property, in the order they were asked. Contract 3.5. */
 export interface WriteOutcome {

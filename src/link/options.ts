@@ -19,7 +19,7 @@ export interface LinksOptions {
   readonly log: LinksLog
 }
 
-export interface LinksLog {
+interface LinksLog {
   /** A device left out numbers: they are lost on its side, or never were. */
   gap(tenant: string, device: string, after: number, seq: number): void
   refused(tenant: string, problem: Problem): void

@@ -36,14 +36,14 @@ export type Entry =
 
 export type EntryKind = Entry['kind']
 
-export interface DeviceAdded {
+interface DeviceAdded {
   readonly kind: 'device_added'
   readonly device: string
   readonly flakeAddress: number
   readonly at: number
 }
 
-export interface DeviceRemoved {
+interface DeviceRemoved {
   readonly kind: 'device_removed'
   readonly device: string
   readonly flakeAddress: number
@@ -146,7 +146,7 @@ export interface Discovered {
   readonly isAutoUpdated: boolean
 }
 
-export interface MetaSet {
+interface MetaSet {
   readonly kind: 'meta_set'
   readonly device: string
   readonly at: number
@@ -154,14 +154,14 @@ export interface MetaSet {
   readonly meta: JsonObject
 }
 
-export interface MetaDeleted {
+interface MetaDeleted {
   readonly kind: 'meta_deleted'
   readonly device: string
   readonly at: number
   readonly key: string
 }
 
-export interface SchemaSet {
+interface SchemaSet {
   readonly kind: 'schema_set'
   readonly service: string
   readonly at: number
@@ -169,7 +169,7 @@ export interface SchemaSet {
   readonly schema: ServiceSchema
 }
 
-export interface SchemaDeleted {
+interface SchemaDeleted {
   readonly kind: 'schema_deleted'
   readonly service: string
   readonly at: number
@@ -185,7 +185,7 @@ export interface AlarmSet {
 }
 
 /** An alarm is no more. What it was bound to says who hears of it. */
-export interface AlarmDeleted {
+interface AlarmDeleted {
   readonly kind: 'alarm_deleted'
   readonly alarm: string
   readonly at: number

@@ -123,15 +123,6 @@ export const StreamEvent = z.discriminatedUnion(
   Object.values(eventKinds).map((kind) => kind.schema) as unknown as [z.ZodObject],
 ) as unknown as z.ZodType<StreamEvent>
 
-/** The row of a type that came as text, or undefined when there is none. */
-export function eventKindOf(type: string): EventKind | undefined {
-  return Object.hasOwn(eventKinds, type) ? eventKinds[type as EventType] : undefined
-}
-
-export function isEventType(type: string): type is EventType {
-  return Object.hasOwn(eventKinds, type)
-}
-
 /** `timestamp` in Unix milliseconds; `offset` is the event's place in the tenant's stream. Contract 4.3. */
 function shape<T extends string, S extends z.core.$ZodLooseShape>(type: T, fields: S) {
   return z.object({ type: z.literal(type), timestamp: Timestamp, offset: Offset, ...fields })

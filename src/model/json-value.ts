@@ -49,7 +49,7 @@ export function jsonBytesOf(value: JsonValue): number {
  * The first fault, or undefined: objects and arrays more than `depthMax` inside each other (the outermost is 1),
  * refused keys, text that is no well-formed Unicode, and what is no JSON at all. Never recurses below the limit.
  */
-export function jsonFaultOf(value: unknown, depthMax: number): JsonFault | undefined {
+function jsonFaultOf(value: unknown, depthMax: number): JsonFault | undefined {
   switch (typeof value) {
     case 'boolean':
       return undefined

@@ -23,7 +23,7 @@ export const tagCharactersMax = 256
  * Steps of one rendering, each at most 0.2 µs: texts, tags and list elements of sections, contexts and parts of a name that
  * a lookup visits after the first ones, and list elements that become text. Sections over nested lists multiply, with no output.
  */
-export const stepsMax = 32_768
+const stepsMax = 32_768
 
 /** Of a context in which a name with dots is looked up: first the whole name, then its first part. */
 const dottedSteps = 4

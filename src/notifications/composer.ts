@@ -25,14 +25,14 @@ import { mailOf } from '#notifications/mail-of'
 import { type Hearer, mayHear, mayHearOfAll } from '#notifications/may-hear'
 import { isResting } from '#notifications/refusals'
 import type { Mail, MailMessage } from '#outbound/mail'
-import type { PublishedFunctions } from '#rules/function-list'
+import type { FunctionViews } from '#rules/function-views'
 import type { System } from '#runtime/system'
 import { tenantState } from '#workers/loaded-rules'
 import type { Pace } from '#workers/pace'
 
 export interface ComposerParts {
   readonly system: System<Entry>
-  readonly functions: PublishedFunctions
+  readonly functions: FunctionViews
   readonly mail: Mail
   /** Somebody as he is stored. `user`: his resource name. */
   readonly hearerOf: (tenant: string, user: string) => Hearer

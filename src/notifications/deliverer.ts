@@ -44,7 +44,7 @@ export interface Subscriber {
 export type After = 'again' | 'nothing' | Wait
 
 /** Nothing is done for somebody for so long. `mail`: how far he has heard until then, where that is known. */
-export interface Wait {
+interface Wait {
   readonly waitMs: number
   readonly mail?: MailState
 }

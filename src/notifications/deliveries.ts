@@ -6,7 +6,6 @@ import { Problem } from '#model/problem'
 import type { Scope } from '#model/scope'
 import { Composer } from '#notifications/composer'
 import { type After, Deliverer, type DelivererLog, type Subscriber } from '#notifications/deliverer'
-import type { DeliveryFigures } from '#notifications/delivery-figures'
 import { OverflowCounts } from '#notifications/overflow-counts'
 import { Ring } from '#notifications/ring'
 import { SubscriberCounts } from '#notifications/subscriber-counts'
@@ -14,7 +13,7 @@ import { TopicEnds } from '#notifications/topic-ends'
 import { TopicPasses } from '#notifications/topic-passes'
 import { Waiting } from '#notifications/waiting'
 import type { Mail } from '#outbound/mail'
-import type { Overflows, PublishedFunctions } from '#rules/function-list'
+import type { FunctionViews } from '#rules/function-views'
 import type { Listing } from '#runtime/listing'
 import type { System } from '#runtime/system'
 import { Pace, Stopped } from '#workers/pace'
@@ -22,7 +21,7 @@ import { Pace, Stopped } from '#workers/pace'
 export interface DeliveriesParts {
   readonly system: System<Entry>
   readonly listing: Listing
-  readonly functions: PublishedFunctions & { readonly overflows: Overflows }
+  readonly functions: FunctionViews
   readonly mail: Mail
   readonly mailsPerHourMax: number
   /** What somebody may do now. `user`: his resource name, or that of an API key. */
@@ -55,7 +54,7 @@ const bugMs = 60_000
  * - What is handed over, and what decides about it, is stored by then: nobody hears of what a crash takes back.
  * - While the mail server does not answer, one mail at a time is tried, after a pause that grows.
  */
-export class Deliveries implements DeliveryListener, DeliveryFigures {
+export class Deliveries implements DeliveryListener {
   readonly #parts: DeliveriesParts
   readonly #pace: Pace
   readonly #deliverer: Deliverer
@@ -158,10 +157,12 @@ export class Deliveries implements DeliveryListener, DeliveryFigures {
     this.#ready.forget(tenant)
   }
 
+  /** Subscriptions to a function. */
   countOf(tenant: string, fn: string): number {
     return this.#counts.of(tenant, fn)
   }
 
+  /** What waits: requests that are kept, and subscribers who have not heard of all of them. */
   figuresOf(tenant: string): { readonly requests: number; readonly subscribers: number } {
     return {
       requests: this.#passes.keptOf(tenant),
@@ -184,6 +185,7 @@ export class Deliveries implements DeliveryListener, DeliveryFigures {
     return this.#deliverer.passed
   }
 
+  /** `lastError`: a code, never what a server wrote. */
   get transport(): { readonly state: 'ok' | 'resting'; readonly lastError?: string } {
     const { isFailing, lastError } = this.#deliverer
     return { state: isFailing ? 'resting' : 'ok', ...(lastError !== undefined && { lastError }) }

@@ -1,8 +1,7 @@
 import type { Mail } from '#outbound/mail'
 
 export interface NotificationSettings {
-  /** Where mail goes; default: into memory. */
-  readonly mail?: Mail
+  readonly mail: Mail
   /** Default: see below. */
   readonly mailsPerHourMax?: number
   /** Requests of a function; default: by the mails that one subscriber gets. */

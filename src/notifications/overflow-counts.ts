@@ -2,13 +2,13 @@ import { deliveryAddress } from '#actors/delivery/address'
 import type { CountOverflow } from '#actors/delivery/commands'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
-import type { Overflows, PublishedFunctions } from '#rules/function-list'
+import type { FunctionViews } from '#rules/function-views'
 import type { System } from '#runtime/system'
 import { isTenantThere } from '#workers/loaded-rules'
 
 export interface OverflowCountsParts {
   readonly system: System<Entry>
-  readonly functions: Pick<PublishedFunctions, 'storedOf'> & { readonly overflows: Overflows }
+  readonly functions: Pick<FunctionViews, 'storedOf' | 'overflows'>
   readonly failed: (error: unknown) => void
 }
 

@@ -7,7 +7,7 @@ import type { MailState, SubscriberState } from '#actors/subscriber/state'
 import type { DeliveryHead, DeliveryRequest } from '#model/delivery'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
-import type { PublishedFunctions } from '#rules/function-list'
+import type { FunctionViews } from '#rules/function-views'
 import type { Listing } from '#runtime/listing'
 import type { System } from '#runtime/system'
 import { isTenantThere, tenantsThere } from '#workers/loaded-rules'
@@ -16,7 +16,7 @@ import { type Pace, Stopped } from '#workers/pace'
 export interface TopicPassesParts {
   readonly system: System<Entry>
   readonly listing: Listing
-  readonly functions: Pick<PublishedFunctions, 'storedOf'>
+  readonly functions: Pick<FunctionViews, 'storedOf'>
   readonly pace: Pace
   /**
    * Whether somebody's next mail is being seen to already: he is not found then. Where he only waits for a time, how far he

@@ -39,13 +39,13 @@ export class MailRefused extends Error {
 }
 
 /**
- * Where mail is handed over. Three implementations: a mail server, a folder, memory.
+ * Where mail is handed over. Two implementations: a mail server and a folder.
  *
  * A mail that was sent may arrive twice if it is sent twice, under one Message-ID; one that was refused may have arrived if
  * the refusal is `later` or `transport`. Whoever calls has at most `mailsAtOnceMax` under way.
  */
 export interface Mail {
-  readonly kind: 'smtp' | 'eml' | 'memory'
+  readonly kind: 'smtp' | 'eml'
   /** Who mail is from, as configured. */
   readonly from: string
   /** The domain of Message-IDs. */

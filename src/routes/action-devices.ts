@@ -8,7 +8,8 @@ import type { RouteContext } from '#routes/context'
 import { nextLink } from '#routes/page'
 import { ReadSlices } from '#routes/read-slices'
 import { readTurnsOf } from '#routes/read-turns'
-import { type Names, namesOf, streamed } from '#routes/streamed'
+import { streamed } from '#routes/streamed'
+import { namesOf, type Pages } from '#runtime/listing'
 import type { Call, Reply } from '#server/call'
 
 interface PageQuery {
@@ -48,7 +49,7 @@ export async function shownAction(
 }
 
 /** The devices of an action, page by page as it is stored. */
-class ActionDevices implements Names {
+class ActionDevices implements Pages {
   readonly #context: RouteContext
   readonly #call: Call<unknown, PageQuery>
   readonly #id: string

@@ -7,7 +7,7 @@ import type { RouteContext } from '#routes/context'
 import { listReply } from '#routes/list-reply'
 import { lookAtDevice } from '#routes/looking'
 import { streamHeaders } from '#routes/stream-position'
-import { type Names, namesOf } from '#routes/streamed'
+import { namesOf, type Pages } from '#runtime/listing'
 import type { Call, Reply } from '#server/call'
 
 /** A row of the list: one alarm on one device. */
@@ -49,7 +49,7 @@ export function statusList(context: RouteContext, call: Call<unknown, AlarmStatu
 const lookedAtMax = 100
 
 /** `<alarm>/<device>`, in order; of others than those asked for as well, where there are many of these. */
-function rowNames(context: RouteContext, tenant: string, after: string, asked: ReadonlySet<string> | undefined): Names {
+function rowNames(context: RouteContext, tenant: string, after: string, asked: ReadonlySet<string> | undefined): Pages {
   if (!asked || asked.size > lookedAtMax) return context.listing.entries(alarmIndex, tenant, '', after)
   const names = [...asked].flatMap((device) => {
     const alarms = [...(lookAtDevice(context, tenant, device)?.alarms ?? [])]

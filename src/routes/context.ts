@@ -9,7 +9,7 @@ import type { Presence } from '#link/presence'
 import type { ActionStarter } from '#model/action'
 import type { Entry } from '#model/entry'
 import type { InternShape } from '#model/shape'
-import type { DeliveryFigures } from '#notifications/delivery-figures'
+import type { Deliveries } from '#notifications/deliveries'
 import type { Mail } from '#outbound/mail'
 import type { UpdateServer } from '#outbound/update-server'
 import type { BlobStore } from '#runtime/blobs'
@@ -46,7 +46,7 @@ export interface RouteContext {
   readonly imageUrls: ImageUrls
   /** By which the update server signs its calls; undefined: nobody can. */
   readonly hookSecret: string | undefined
-  readonly deliveries: DeliveryFigures
+  readonly deliveries: Pick<Deliveries, 'countOf' | 'figuresOf' | 'transport'>
   readonly mail: Pick<Mail, 'kind'>
   readonly unsubscribeUrls: Pick<UnsubscribeUrls, 'isGood'>
   /** Charged before a change whose event carries a whole record. */

@@ -20,7 +20,8 @@ import { listReply } from '#routes/list-reply'
 import { deviceThere, lookAtDevice, lookAtTenant } from '#routes/looking'
 import { formOf, fullDepth, StateText } from '#routes/state-text'
 import { etagOf, notModified, streamHeaders } from '#routes/stream-position'
-import { type Names, namesOf, partsReply } from '#routes/streamed'
+import { partsReply } from '#routes/streamed'
+import { namesOf, type Pages } from '#runtime/listing'
 import { type Binding, bind, type Call, type Reply } from '#server/call'
 
 /** Who answers for devices. */
@@ -51,7 +52,7 @@ export function deviceRoutes(context: RouteContext): Binding[] {
 }
 
 /** A device, else 404, and the text that the caller may read of it. */
-export function readable(
+function readable(
   context: RouteContext,
   { caller }: Call,
   { deviceIdentifier }: { readonly deviceIdentifier: string },
@@ -79,7 +80,7 @@ export function deviceNames(
   context: RouteContext,
   tenant: string,
   query: Pick<ListQuery, 'cursor' | 'deviceIdentifier'>,
-): Names {
+): Pages {
   const after = nameOfCursor(query.cursor)
   if (!query.deviceIdentifier) return context.listing.actors('device', tenant, after)
   const asked = [...new Set(query.deviceIdentifier)].sort()

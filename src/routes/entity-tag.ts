@@ -13,7 +13,7 @@ type Asked = Pick<Call, 'header'>
 const tagCharacters = 22
 
 /** Of what is shown of a thing, to whomever and whenever. */
-export function tagOf(text: string): string {
+function tagOf(text: string): string {
   return `"${createHash('sha256').update(text).digest('base64url').slice(0, tagCharacters)}"`
 }
 

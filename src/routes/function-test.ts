@@ -17,7 +17,7 @@ import { ReadSlices } from '#routes/read-slices'
 import { isSeen, membersIn } from '#routes/sight'
 import { textReply } from '#routes/streamed'
 import { FunctionGraph } from '#rules/function-graph'
-import type { Happened, Happening } from '#rules/function-list'
+import type { Happened, Happening } from '#rules/function-run'
 import { turnUnitsMax, work } from '#rules/rule-work'
 import type { Reply } from '#server/call'
 

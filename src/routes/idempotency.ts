@@ -27,7 +27,7 @@ export const storedBytesMax = 1024 * 1024
  * Disk space for the keys of one user: a million without an answer, or 8 000 with one of 64 KiB. It is allowed again over
  * the 24 hours for which keys are kept, so at most twice as much is kept.
  */
-export const userBytesMax = 512 * 1024 * 1024
+const userBytesMax = 512 * 1024 * 1024
 /** A key and its index entry on the disk, without the answer. */
 const keyBytes = 512
 

@@ -1,8 +1,8 @@
 import * as api from '#api/jwks'
-import type { SigningKeyRing } from '#identity/requests'
+import type { KeyRing } from '#identity/signing-key-ring'
 import { type Binding, bind } from '#server/call'
 
 /** Who answers with what tokens are verified by; without identity there are no tokens. Contract 2, Tokens. */
-export function jwksRoutes(keys: SigningKeyRing | undefined): Binding[] {
+export function jwksRoutes(keys: KeyRing | undefined): Binding[] {
   return [bind(api.readJwks, () => ({ status: 200, json: keys?.jwks() ?? { keys: [] } }))]
 }

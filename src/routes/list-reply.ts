@@ -2,13 +2,14 @@ import { nameOfCursor } from '#api/query-field'
 import type { RouteContext } from '#routes/context'
 import { pageOf } from '#routes/page'
 import type { TextOrParts } from '#routes/state-text'
-import { type Names, namesOf, streamed } from '#routes/streamed'
+import { streamed } from '#routes/streamed'
+import { namesOf, type Pages } from '#runtime/listing'
 import type { Call, Reply } from '#server/call'
 
 /** A list of things that are found by name: whole, or a page of it. Contract 3.4. */
 export interface ListOf {
   readonly limit: number | undefined
-  readonly names: Names
+  readonly names: Pages
   /** Whether the caller may see it. */
   readonly isShown: (name: string) => boolean
   /** Where not all that he may see is meant: whether it is, now. Only entries of a page are counted by it. */

@@ -1,6 +1,7 @@
 import type { TenantRow } from '#actors/directory/state'
 import * as api from '#api/login'
-import type { LoginOutcome, Logins } from '#identity/requests'
+import type { Logins } from '#identity/flows'
+import type { LoginOutcome } from '#identity/requests'
 import { formatCrn } from '#model/crn'
 import { notStored, placeOf } from '#routes/sign-in-place'
 import { type Binding, bind, type Reply } from '#server/call'

@@ -1,7 +1,7 @@
 import { cursorOf } from '#api/query-field'
 import type { RouteContext } from '#routes/context'
 import { ReadSlices } from '#routes/read-slices'
-import type { Names } from '#routes/streamed'
+import type { Pages } from '#runtime/listing'
 import type { Call } from '#server/call'
 
 /** One page of names, and the way to the next one if there is more. Contract 3.4. */
@@ -17,7 +17,7 @@ export async function pageOf(
   { world }: RouteContext,
   call: Call,
   limit: number,
-  names: Names,
+  names: Pages,
   isCounted: (name: string) => boolean,
 ): Promise<Page> {
   const found: string[] = []

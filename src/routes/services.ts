@@ -11,7 +11,8 @@ import { lookAtDevice, lookAtTenant } from '#routes/looking'
 import { pageOf } from '#routes/page'
 import { formOf, fullDepth, type StateForm, StateText, type TextOrParts } from '#routes/state-text'
 import { etagOf, notModified, streamHeaders } from '#routes/stream-position'
-import { type Names, namesOf, partsReply, streamed } from '#routes/streamed'
+import { partsReply, streamed } from '#routes/streamed'
+import { namesOf, type Pages } from '#runtime/listing'
 import { type Binding, bind, type Call, type Reply } from '#server/call'
 
 /** Who answers for services: the same state, grouped the other way round. */
@@ -63,7 +64,7 @@ async function* listed(
   call: Call,
   form: StateForm,
   shown: ShownServices,
-  services: Names,
+  services: Pages,
 ): AsyncGenerator<string> {
   let before = '['
   try {
@@ -153,7 +154,7 @@ class ShownServices {
   }
 
   /** Identifiers of services with at least one device to show. */
-  services(after: string): Names {
+  services(after: string): Pages {
     const { listing } = this.#context
     const { tenant } = this.#call.caller
     let entries = listing.entries(serviceIndex, tenant, '', after === '' ? '' : behind(after))
@@ -185,7 +186,7 @@ class ShownServices {
   }
 
   /** Identifiers of the devices of one service. */
-  devices(service: string): Names {
+  devices(service: string): Pages {
     const { listing } = this.#context
     const entries = listing.entries(serviceIndex, this.#call.caller.tenant, `${service}/`)
     return {

@@ -1,9 +1,9 @@
 import * as api from '#api/signing-keys'
-import type { SigningKeyRing } from '#identity/requests'
+import type { KeyRing } from '#identity/signing-key-ring'
 import { type Binding, bind } from '#server/call'
 
 /** Who answers for the keys that tokens are signed with. Contract 2, Tokens. */
-export function signingKeyRoutes(keys: SigningKeyRing): Binding[] {
+export function signingKeyRoutes(keys: KeyRing): Binding[] {
   return [
     bind(api.listSigningKeys, () => ({ status: 200, json: keys.list() })),
 

@@ -3,6 +3,7 @@ import { checkCurrent } from '#routes/check-current'
 import type { RouteContext } from '#routes/context'
 import { ReadSlices } from '#routes/read-slices'
 import type { TextOrParts } from '#routes/state-text'
+import { namesOf, type Pages } from '#runtime/listing'
 import type { Call, Reply } from '#server/call'
 
 /** How much text is handed over at once. */
@@ -10,12 +11,6 @@ const pieceCharacters = 64 * 1024
 
 /** Names asked of a listing at once. */
 const namesAtATime = 256
-
-/** Names in order: of a listing, or at hand. */
-export interface Names {
-  next(countMax: number): Promise<readonly string[]>
-  close(): Promise<void>
-}
 
 /**
  * A long answer, made piece by piece. Each thing is read at one moment, the moment its text is made; the last piece
@@ -25,7 +20,7 @@ export interface Names {
 export async function* streamed(
   { world, system }: RouteContext,
   caller: Caller,
-  names: Names,
+  names: Pages,
   frame: { readonly before: string; readonly after: string; readonly isEmptyUnknown?: () => Error },
   textOf: (name: string) => TextOrParts | undefined,
 ): AsyncGenerator<string> {
@@ -66,18 +61,6 @@ export async function* streamed(
     yield text + frame.after
   } finally {
     await names.close()
-  }
-}
-
-export function namesOf(names: readonly string[]): Names {
-  let at = 0
-  return {
-    async next(countMax) {
-      const page = names.slice(at, at + countMax)
-      at += countMax
-      return page
-    },
-    close: async () => {},
   }
 }
 

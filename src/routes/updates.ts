@@ -15,7 +15,8 @@ import type { RouteContext } from '#routes/context'
 import { listReply } from '#routes/list-reply'
 import { lookAtDevice } from '#routes/looking'
 import { streamHeaders } from '#routes/stream-position'
-import { type Names, namesOf, textReply } from '#routes/streamed'
+import { textReply } from '#routes/streamed'
+import { namesOf, type Pages } from '#runtime/listing'
 import { type Binding, bind, type Call, type Reply } from '#server/call'
 
 /** Who answers for the firmware of devices. §4.5, contract 6. */
@@ -62,7 +63,7 @@ interface ListedQuery {
 }
 
 /** Those that the query names, in the order of a listing; or all of whose firmware something is known. */
-function deviceNames({ listing }: RouteContext, tenant: string, query: ListedQuery): Names {
+function deviceNames({ listing }: RouteContext, tenant: string, query: ListedQuery): Pages {
   const after = nameOfCursor(query.cursor)
   if (!query.deviceIdentifier) return listing.entries(firmwareIndex, tenant, '', after)
   return namesOf([...new Set(query.deviceIdentifier)].sort().filter((device) => device > after))

@@ -19,8 +19,8 @@ import { mayGive, mustCover } from '#routes/held-roles'
 import { listReply } from '#routes/list-reply'
 import { lookAtDirectory, lookAtTenant, userThere } from '#routes/looking'
 import { changedReply } from '#routes/sight'
-import type { Names } from '#routes/streamed'
 import { bindForTenant, locationOf } from '#routes/target-tenant'
+import type { Pages } from '#runtime/listing'
 import type { Binding } from '#server/call'
 
 /** Contract 2: seven days. */
@@ -119,7 +119,7 @@ export function userToEdit(context: RouteContext, caller: Caller, tenant: string
 }
 
 /** Names of a tenant's users, read as they are asked for: none but those of the page, and whether there is one more. */
-function userNames(context: RouteContext, tenant: string, after: string, limit = Number.MAX_SAFE_INTEGER): Names {
+function userNames(context: RouteContext, tenant: string, after: string, limit = Number.MAX_SAFE_INTEGER): Pages {
   let last = after
   return {
     async next(countMax) {

@@ -7,35 +7,16 @@ import { type CompiledCondition, compile } from '#rules/compile'
 import { indexIn, type PropertyPlace, readPropertyName } from '#rules/property-name'
 import { work } from '#rules/rule-work'
 
-/** An alarm as device turns know it: one object for one meaning, so that whoever holds it sees that nothing changed. */
-export interface AlarmRule {
-  readonly id: string
-  readonly service: string
-  /** How long it has to hold, in ms. */
-  readonly forMs: number
-  /** Since when it has this condition, Unix ms; 0: always. What another one held before does not count. */
-  readonly conditionAt: number
-}
-
 /** What the properties of a service stand at, by their place in its shape. */
 export interface ValueSource {
   at(place: number): PropertyState
-}
-
-/** A rule that knows where in a shape its properties are. */
-export interface ShapedRule {
-  readonly rule: AlarmRule
-  /** The places in the shape that it reads, by slot; −1 for a property that is not there. */
-  readonly places: readonly number[]
-  /** Allocates nothing of its own. */
-  judge(source: ValueSource): Verdict
 }
 
 /**
  * Whether a condition holds. Undefined when that cannot be said: a property it names has no value, or it failed. `skipped`:
  * its author's rules have used up their share of the turn. Both are counted as errors.
  */
-export type Verdict = boolean | undefined | 'skipped'
+type Verdict = boolean | undefined | 'skipped'
 
 /** Counted since the start, for all tenants. */
 export interface JudgingCounts {
@@ -46,11 +27,13 @@ export interface JudgingCounts {
 /** Values by slot, of the judgement that is going on: it is synchronous and there is never a second one. */
 const values: unknown[] = []
 
-/** The rule of an alarm under a schema. */
-export class Rule implements AlarmRule {
+/** The rule of an alarm under a schema: one object for one meaning, so that a device with the same object has nothing new. */
+export class AlarmRule {
   readonly id: string
   readonly service: string
+  /** How long it has to hold, in ms. */
   readonly forMs: number
+  /** Since when it has this condition, Unix ms; 0: always. What another one held before does not count. */
   readonly conditionAt: number
   /** The resource name of whoever put it last. */
   readonly author: string
@@ -60,7 +43,7 @@ export class Rule implements AlarmRule {
   readonly #meant: Meant
   readonly #counts: JudgingCounts
   /** For the shape and the author's place asked for last. After an edit, the next list of a device is of the same rules but one. */
-  #shaped: RuleInShape | undefined
+  #shaped: ShapedRule | undefined
 
   constructor(
     id: string,
@@ -89,7 +72,7 @@ export class Rule implements AlarmRule {
     const known = this.#shaped
     if (known?.shape === shape && known.author === author) return known
     const places = this.#meant.places.map((place) => indexIn(shape, place))
-    this.#shaped = new RuleInShape(this, shape, places, author, this.#counts)
+    this.#shaped = new ShapedRule(this, shape, places, author, this.#counts)
     return this.#shaped
   }
 
@@ -98,15 +81,17 @@ export class Rule implements AlarmRule {
   }
 }
 
-class RuleInShape implements ShapedRule {
-  readonly rule: Rule
+/** A rule that knows where in a shape its properties are. */
+export class ShapedRule {
+  readonly rule: AlarmRule
   readonly shape: Shape
+  /** The places in the shape that it reads, by slot; −1 for a property that is not there. */
   readonly places: readonly number[]
   readonly author: number
   readonly #counts: JudgingCounts
   #compiled: CompiledCondition | undefined
 
-  constructor(rule: Rule, shape: Shape, places: readonly number[], author: number, counts: JudgingCounts) {
+  constructor(rule: AlarmRule, shape: Shape, places: readonly number[], author: number, counts: JudgingCounts) {
     this.rule = rule
     this.shape = shape
     this.places = places
@@ -115,6 +100,7 @@ class RuleInShape implements ShapedRule {
     this.#compiled = undefined
   }
 
+  /** Allocates nothing of its own. */
   judge(source: ValueSource): Verdict {
     const known = this.#compiled
     if (!work.turnTo(this.author) || ((!known || known.isCold) && !work.mayCompile)) {

@@ -16,7 +16,7 @@ export interface AuthorReach {
 const whole: AuthorReach = { isWhole: true, isNothing: false, digest: '*', holds: () => true }
 const nothing: AuthorReach = { isWhole: false, isNothing: true, digest: '', holds: () => false }
 
-export function reachOfAuthor(scope: Scope, resource: Resource, service?: string): AuthorReach {
+function reachOfAuthor(scope: Scope, resource: Resource, service?: string): AuthorReach {
   const all = scope.reaches(resource, 'read')
   const reaches = service === undefined ? all : all.filter(({ services }) => holds(services, service))
   const sets = reaches.flatMap(({ devices }) => (devices === '*' ? [] : [devices]))

@@ -12,23 +12,6 @@ import {
   work,
 } from '#rules/rule-work'
 
-/** A condition made into a function. */
-export interface CompiledCondition {
-  /** What it reads. The place of a name is its slot. */
-  readonly names: readonly string[]
-  /** How many of the first slots must have a value before it may be evaluated: those read without a default. */
-  readonly neededCount: number
-  /** Its next evaluation may make V8 compile it, and then costs as much as `compile`. */
-  readonly isCold: boolean
-  /**
-   * Whether it holds, over values by slot, null where there is none. Changes nothing in them and keeps none of them.
-   *
-   * @throws when there is no outcome: no number where one is needed, `in` over its limit, or the work of the turn over its
-   * limit. What is thrown says nothing to anybody: whoever judges counts it and leaves things as they were.
-   */
-  evaluate(values: readonly unknown[]): boolean
-}
-
 /**
  * Inlining is the library's working out of constant parts while it compiles: what fails there would fail the compiling,
  * though it may stand in a branch that is never taken.
@@ -64,12 +47,17 @@ export function compile(condition: Condition): CompiledCondition {
   const names = [...needed, ...optional]
   const constants: unknown[] = []
   const form = formOf(rewrite(condition, new Map(names.map((name, slot) => [name, slot])), constants), nodes)
-  return new FormedCondition(names, needed.length, form, constants, nodes)
+  return new CompiledCondition(names, needed.length, form, constants, nodes)
 }
 
-/** A class, and its parts side by side: among a thousand alarms each step to another object costs more than to compare. */
-class FormedCondition implements CompiledCondition {
+/**
+ * A condition made into a function. Its parts lie side by side: among a thousand alarms each step to another object costs more
+ * than to compare.
+ */
+export class CompiledCondition {
+  /** What it reads. The place of a name is its slot. */
   readonly names: readonly string[]
+  /** How many of the first slots must have a value before it may be evaluated: those read without a default. */
   readonly neededCount: number
   readonly #form: Form
   readonly #constants: readonly unknown[]
@@ -83,10 +71,17 @@ class FormedCondition implements CompiledCondition {
     this.#nodes = nodes
   }
 
+  /** Its next evaluation may make V8 compile it, and then costs as much as `compile`. */
   get isCold(): boolean {
     return this.#form.coldRunsLeft > 0
   }
 
+  /**
+   * Whether it holds, over values by slot, null where there is none. Changes nothing in them and keeps none of them.
+   *
+   * @throws when there is no outcome: no number where one is needed, `in` over its limit, or the work of the turn over its
+   * limit. What is thrown says nothing to anybody: whoever judges counts it and leaves things as they were.
+   */
   evaluate(values: readonly unknown[]): boolean {
     const form = this.#form
     work.spend(judgementUnits + this.#nodes * nodeUnits)

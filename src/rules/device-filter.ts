@@ -34,7 +34,7 @@ export interface FilteredDevice {
   readonly services: readonly FilteredService[]
 }
 
-export interface FilteredService {
+interface FilteredService {
   readonly shape: Shape
   stateOf(index: number): PropertyState
 }

@@ -1,5 +1,5 @@
 import type { Graph, GraphNode } from '#model/graph'
-import type { Happened, Happening, RunGraph, RunSink, RunTrace } from '#rules/function-list'
+import type { Happened, Happening, RunSink, RunTrace } from '#rules/function-run'
 import { GraphCondition } from '#rules/graph-condition'
 import { throttleUnits, work } from '#rules/rule-work'
 
@@ -9,7 +9,7 @@ import { throttleUnits, work } from '#rules/rule-work'
  *
  * A run allocates nothing of its own. Takes graphs that `Graph` has checked.
  */
-export class FunctionGraph implements RunGraph {
+export class FunctionGraph {
   /** The function's. */
   readonly id: string
   /** Of its throttles: `<function>/<node>`. Devices keep under them when each let through last. */
@@ -31,6 +31,7 @@ export class FunctionGraph implements RunGraph {
     this.throttles = new Set(this.#steps.flatMap(({ node, key }) => (node.type === 'throttle' ? [key] : [])))
   }
 
+  /** Whether that trigger waits for this value. */
   fits(trigger: number, value: Happened): boolean {
     const node = this.#nodes[trigger]
     if (node?.type !== 'trigger') return false
@@ -38,6 +39,7 @@ export class FunctionGraph implements RunGraph {
     return node.on === 'alarm' ? value === (node.to === 'active') : value === node.to
   }
 
+  /** `trigger`: its place among the nodes. Whatever its `to` says: whoever calls has asked `fits`. */
   run(trigger: number, happening: Happening, sink: RunSink, trace?: RunTrace): void {
     const start = this.#steps[this.#positions[trigger] as number] as Step
     trace?.entered(start.node)

@@ -1,57 +1,12 @@
-import type { PropertyState } from '#model/entry'
-import type { StoredFunction } from '#model/function'
-import type { EmailNode, GraphNode } from '#model/graph'
-import type { JsonObject } from '#model/json-value'
+import type { TriggerNode } from '#model/graph'
 import type { Shape } from '#model/shape'
-import type { StoredTemplate } from '#model/template'
+import type { FunctionGraph } from '#rules/function-graph'
 import type { RequestRate } from '#rules/request-rate'
-
-/** What happened: values of a property, whether an alarm is active, a status. */
-export type Happened = PropertyState | boolean
-
-/** What a run sees. One object, filled anew for each: a run is synchronous. */
-export interface Happening {
-  value: Happened
-  /** Null: there was none. */
-  previous: Happened
-  device: string
-  /** Unix ms, the server's. */
-  time: number
-  /** Asked only when a condition reads it. Null: the author may not, see `mayReadMeta`. */
-  meta: () => JsonObject | null
-  /** When a throttle last let something of this device through, Unix ms. `key`: `<functionId>/<nodeId>`. */
-  passedAt: (key: string) => number | undefined
-}
-
-/** What came of a run; not touched where nothing did. */
-export interface RunSink {
-  stamped(key: string): void
-  reached(node: EmailNode): void
-  /** A condition had no outcome. */
-  failed(): void
-}
-
-/** For trying out: what a run did, in its order. */
-export interface RunTrace {
-  entered(node: GraphNode): void
-  /** `because`: `false`, `no value: <name>`, `error`, `throttled`. */
-  stopped(node: GraphNode, because: string): void
-}
-
-/** The graph of one function, compiled: one for all devices. */
-export interface RunGraph {
-  /** Of the function. */
-  readonly id: string
-  /** `trigger`: its place among the nodes. Whatever its `to` says: whoever calls has asked `fits`. */
-  run(trigger: number, happening: Happening, sink: RunSink, trace?: RunTrace): void
-  /** Whether that trigger waits for this value. */
-  fits(trigger: number, value: Happened): boolean
-}
 
 export interface FunctionRule {
   /** Of the function. */
   readonly id: string
-  readonly graph: RunGraph
+  readonly graph: FunctionGraph
   /** How many requests may be kept of it. */
   readonly rate: Pick<RequestRate, 'mayTake' | 'take'>
   /** Keys of its stamps. */
@@ -72,56 +27,116 @@ export interface AuthorTriggers {
   readonly triggers: readonly ShapedTrigger[]
 }
 
+/** A function as it counts on some devices: by the triggers whose happenings its author may read there. */
+export interface ListedFunction {
+  readonly rule: FunctionRule
+  readonly triggers: readonly PlacedTrigger[]
+  readonly mayReadMeta: boolean
+}
+
+export interface PlacedTrigger {
+  /** Among the nodes. */
+  readonly place: number
+  readonly node: TriggerNode
+}
+
+type ByPlace = readonly (readonly AuthorTriggers[] | undefined)[]
+
+const none: readonly AuthorTriggers[] = Object.freeze([])
+
 /** The functions bound to one device. Never changed, and shared by all that are bound to the same ones. */
-export interface FunctionList {
+export class FunctionList {
   readonly rules: readonly FunctionRule[]
-  /** How many people its functions are by. */
-  readonly authorCount: number
-  /** The triggers that wait for a property, by its place in the shape; undefined where none waits for any. */
-  of(shape: Shape): readonly (readonly AuthorTriggers[] | undefined)[] | undefined
-  ofAlarm(alarm: string): readonly AuthorTriggers[]
   readonly ofStatus: readonly AuthorTriggers[]
+  readonly #listed: readonly ListedFunction[]
+  readonly #metaReaders: ReadonlySet<FunctionRule>
+  /** The place of each. */
+  readonly #authors: ReadonlyMap<string, number>
+  readonly #byAlarm: ReadonlyMap<string, readonly AuthorTriggers[]>
+  /** Null: nothing concerns it. */
+  readonly #byShape = new WeakMap<Shape, ByPlace | null>()
+  /** What was asked for last: the devices of a list are mostly alike. */
+  #lastShape: Shape | undefined
+  #last: ByPlace | undefined
+
+  constructor(listed: readonly ListedFunction[]) {
+    this.rules = listed.map(({ rule }) => rule)
+    this.#listed = listed
+    this.#metaReaders = new Set(listed.filter(({ mayReadMeta }) => mayReadMeta).map(({ rule }) => rule))
+    const names = [...new Set(this.rules.map(({ author }) => author))]
+    this.#authors = new Map(names.map((author, place) => [author, place]))
+    const byAlarm = new Map<string, ShapedTrigger[]>()
+    const ofStatus: ShapedTrigger[] = []
+    for (const { rule, triggers } of listed) {
+      for (const { place, node } of triggers) {
+        if (node.on === 'status') ofStatus.push({ rule, trigger: place })
+        if (node.on === 'alarm') {
+          const triggersOf = byAlarm.get(node.alarmId) ?? []
+          triggersOf.push({ rule, trigger: place })
+          byAlarm.set(node.alarmId, triggersOf)
+        }
+      }
+    }
+    this.ofStatus = this.#byAuthor(ofStatus)
+    this.#byAlarm = new Map([...byAlarm].map(([alarm, triggers]) => [alarm, this.#byAuthor(triggers)]))
+  }
+
+  /** How many people its functions are by. */
+  get authorCount(): number {
+    return this.#authors.size
+  }
+
+  /** The triggers that wait for a property, by its place in the shape; undefined where none waits for any. */
+  of(shape: Shape): ByPlace | undefined {
+    if (this.rules.length === 0) return undefined
+    if (shape === this.#lastShape) return this.#last
+    let found = this.#byShape.get(shape)
+    if (found === undefined) {
+      found = this.#byPlaceOf(shape) ?? null
+      this.#byShape.set(shape, found)
+    }
+    this.#lastShape = shape
+    this.#last = found ?? undefined
+    return this.#last
+  }
+
+  ofAlarm(alarm: string): readonly AuthorTriggers[] {
+    return this.#byAlarm.get(alarm) ?? none
+  }
+
   /** Whether its author may read what people recorded about the device. */
-  mayReadMeta(rule: FunctionRule): boolean
+  mayReadMeta(rule: FunctionRule): boolean {
+    return this.#metaReaders.has(rule)
+  }
+
+  #byPlaceOf(shape: Shape): ByPlace | undefined {
+    const byPlace: (ShapedTrigger[] | undefined)[] = shape.properties.map(() => undefined)
+    let isConcerned = false
+    for (const { rule, triggers } of this.#listed) {
+      for (const { place, node } of triggers) {
+        if (node.on !== 'property' || node.serviceIdentifier !== shape.serviceIdentifier) continue
+        const index = shape.indexOf.get(node.propId)
+        if (index === undefined) continue
+        const triggersOf = byPlace[index]
+        if (triggersOf) triggersOf.push({ rule, trigger: place })
+        else byPlace[index] = [{ rule, trigger: place }]
+        isConcerned = true
+      }
+    }
+    return isConcerned ? byPlace.map((triggers) => triggers && this.#byAuthor(triggers)) : undefined
+  }
+
+  #byAuthor(triggers: readonly ShapedTrigger[]): readonly AuthorTriggers[] {
+    const byAuthor = new Map<number, ShapedTrigger[]>()
+    for (const shaped of triggers) {
+      const author = this.#authors.get(shaped.rule.author) as number
+      const triggersOf = byAuthor.get(author)
+      if (triggersOf) triggersOf.push(shaped)
+      else byAuthor.set(author, [shaped])
+    }
+    return [...byAuthor].map(([author, triggersOf]) => ({ author, triggers: triggersOf }))
+  }
 }
 
 /** Of devices that no function is bound to. */
-export const noFunctions: FunctionList = {
-  rules: [],
-  authorCount: 0,
-  of: () => undefined,
-  ofAlarm: () => [],
-  ofStatus: [],
-  mayReadMeta: () => false,
-}
-
-/** Of one tenant, where at least one function is enabled. */
-export interface TenantFunctions {
-  /** Another when any list may be another. */
-  readonly version: number
-  listOf(device: string): FunctionList
-}
-
-/** Since the process started. */
-export interface FunctionCounts {
-  runs: number
-  /** Conditions without an outcome. */
-  errors: number
-  requests: number
-  /** Those that were only counted. */
-  overflown: number
-}
-
-/** Requests that were one too many, until they are counted where the others are. */
-export interface Overflows {
-  add(tenant: string, fn: string, count: number): void
-  /** And forgets them. */
-  drain(): readonly { readonly tenant: string; readonly function: string; readonly count: number }[]
-}
-
-/** What is committed of functions, and nothing else: by this mails are sent. */
-export interface PublishedFunctions {
-  storedOf(tenant: string, fn: string): StoredFunction | undefined
-  templateOf(tenant: string, name: string): StoredTemplate | undefined
-  membersOf(tenant: string, group: string): readonly string[] | undefined
-}
+export const noFunctions = new FunctionList([])

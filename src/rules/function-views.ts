@@ -5,10 +5,9 @@ import type { Scope } from '#model/scope'
 import type { StoredTemplate } from '#model/template'
 import { AuthorReaches } from '#rules/author-reach'
 import type { InSlices } from '#rules/bindings'
-import type { FunctionCounts, PublishedFunctions, TenantFunctions } from '#rules/function-list'
-import { CountedOverflows, rateOfAll, rateOfFunction } from '#rules/request-rate'
+import { Overflows, rateOfAll, rateOfFunction } from '#rules/request-rate'
 import { turnUnitsMax } from '#rules/rule-work'
-import { TenantFunctionsView } from '#rules/tenant-functions'
+import { TenantFunctions } from '#rules/tenant-functions'
 
 export interface FunctionViewsParts {
   /** How many mails one subscriber gets at most: by it so many requests are made. */
@@ -29,8 +28,18 @@ export interface LoadedFunctions {
   readonly groups: ReadonlyMap<string, StoredGroup>
 }
 
+/** Since the process started. */
+export interface FunctionCounts {
+  runs: number
+  /** Conditions without an outcome. */
+  errors: number
+  requests: number
+  /** Those that were only counted. */
+  overflown: number
+}
+
 interface TenantEntry {
-  readonly view: TenantFunctionsView
+  readonly view: TenantFunctions
   readonly reaches: AuthorReaches
   readonly templates: Map<string, StoredTemplate>
 }
@@ -40,11 +49,11 @@ interface TenantEntry {
  * commits. Apart from the alarms': a function is about what happens and not about how things stand, so an edit of one
  * leaves nothing to be judged again.
  */
-export class FunctionViews implements PublishedFunctions {
+export class FunctionViews {
   readonly #parts: FunctionViewsParts
   readonly #tenants = new Map<string, TenantEntry>()
   /** Those with enabled functions. */
-  readonly #active = new Map<string, TenantFunctionsView>()
+  readonly #active = new Map<string, TenantFunctions>()
   /** Of all functions together. */
   readonly #rate = rateOfAll()
   /** Never given twice, by no tenant and over no loading: versions and rules are compared by it. */
@@ -52,7 +61,7 @@ export class FunctionViews implements PublishedFunctions {
   #isLoaded = false
   /** By tenant: the version of its functions at which skipped runs were logged. */
   readonly #loggedAt = new Map<string, number>()
-  readonly overflows = new CountedOverflows()
+  readonly overflows = new Overflows()
   /** Counted by the devices' turns. */
   readonly counts: FunctionCounts = { runs: 0, errors: 0, requests: 0, overflown: 0 }
 
@@ -156,7 +165,7 @@ export class FunctionViews implements PublishedFunctions {
     if (known) return known
     const { mailsPerHourMax, requestsKept: kept = requestsKept(mailsPerHourMax) } = this.#parts
     const reaches = new AuthorReaches((author) => this.#parts.scopeOf(tenant, author))
-    const view = new TenantFunctionsView({
+    const view = new TenantFunctions({
       reaches,
       inSlices: this.#parts.inSlices,
       next: () => ++this.#last,

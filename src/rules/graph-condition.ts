@@ -2,7 +2,7 @@ import type { Condition } from '#model/condition'
 import { isPropertyError } from '#model/entry'
 import { ReadCondition } from '#rules/alarm-rule'
 import type { CompiledCondition } from '#rules/compile'
-import type { Happened, Happening } from '#rules/function-list'
+import type { Happened, Happening } from '#rules/function-run'
 import { valueIn } from '#rules/meta-value'
 import { work } from '#rules/rule-work'
 

@@ -1,5 +1,3 @@
-import type { Overflows } from '#rules/function-list'
-
 /**
  * How many requests may be made: so many at once, and then so many a second, by the server's clock of the turns. What may
  * be made by all functions together is asked too.
@@ -59,7 +57,7 @@ export function rateOfFunction(all: RequestRate, kept: number, mailsPerHourMax: 
 }
 
 /** What came above the rate, by function: told as a number, from time to time. */
-export class CountedOverflows implements Overflows {
+export class Overflows {
   #counts = new Map<string, Map<string, number>>()
 
   add(tenant: string, fn: string, count: number): void {

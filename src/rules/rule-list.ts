@@ -1,19 +1,6 @@
 import type { Shape } from '#model/shape'
-import type { AlarmRule, Rule, ShapedRule } from '#rules/alarm-rule'
+import type { AlarmRule, ShapedRule } from '#rules/alarm-rule'
 import { InternedLists } from '#rules/interned-lists'
-
-/**
- * The rules that one device is judged by. Never changed, and shared by all that are judged by the same ones: whoever
- * holds the same list again has nothing to judge anew.
- */
-export interface RuleList {
-  readonly rules: readonly AlarmRule[]
-  /** How many people its rules are by. */
-  readonly authorCount: number
-  /** What of it concerns a service of this shape; undefined for nothing. */
-  of(shape: Shape): ServiceRules | undefined
-  rule(id: string): AlarmRule | undefined
-}
 
 /** Rules over one shape. */
 export interface ServiceRules {
@@ -22,8 +9,12 @@ export interface ServiceRules {
   readonly readers: readonly (readonly number[] | undefined)[]
 }
 
-class ListedRules implements RuleList {
-  readonly rules: readonly Rule[]
+/**
+ * The rules that one device is judged by. Never changed, and shared by all that are judged by the same ones: whoever
+ * holds the same list again has nothing to judge anew.
+ */
+export class RuleList {
+  readonly rules: readonly AlarmRule[]
   /** The place of each. */
   readonly #authors: ReadonlyMap<string, number>
   /** Null: nothing concerns it. */
@@ -31,18 +22,20 @@ class ListedRules implements RuleList {
   /** What was asked for last: the devices of a list are mostly alike. */
   #lastShape: Shape | undefined
   #last: ServiceRules | undefined
-  #byId: ReadonlyMap<string, Rule> | undefined
+  #byId: ReadonlyMap<string, AlarmRule> | undefined
 
-  constructor(rules: readonly Rule[]) {
+  constructor(rules: readonly AlarmRule[]) {
     this.rules = rules
     const names = [...new Set(rules.map(({ author }) => author))]
     this.#authors = new Map(names.map((author, place) => [author, place]))
   }
 
+  /** How many people its rules are by. */
   get authorCount(): number {
     return this.#authors.size
   }
 
+  /** What of it concerns a service of this shape; undefined for nothing. */
   of(shape: Shape): ServiceRules | undefined {
     if (shape === this.#lastShape) return this.#last
     let found = this.#byShape.get(shape)
@@ -61,17 +54,17 @@ class ListedRules implements RuleList {
   }
 }
 
-export const noRules: RuleList = new ListedRules([])
+export const noRules = new RuleList([])
 
 /** Finds the list of these rules, or makes it. */
 export class RuleLists {
   readonly #lists = new InternedLists<RuleList>()
 
   /** `rules` come in one order; `version` says when. */
-  of(rules: readonly Rule[], version: number): RuleList {
+  of(rules: readonly AlarmRule[], version: number): RuleList {
     if (rules.length === 0) return noRules
     const key = rules.map(({ serial }) => serial).join()
-    return this.#lists.of(key, version, () => new ListedRules(rules))
+    return this.#lists.of(key, version, () => new RuleList(rules))
   }
 
   sweep(version: number): void {
@@ -80,7 +73,7 @@ export class RuleLists {
 }
 
 function shapedRules(
-  rules: readonly Rule[],
+  rules: readonly AlarmRule[],
   authors: ReadonlyMap<string, number>,
   shape: Shape,
 ): ServiceRules | undefined {

@@ -5,7 +5,7 @@ import type { ServiceSchema } from '#model/service-schema'
 import { AuthorReaches } from '#rules/author-reach'
 import type { InSlices } from '#rules/bindings'
 import { turnUnitsMax } from '#rules/rule-work'
-import { type StoredRules, type TenantRules, TenantView } from '#rules/tenant-rules'
+import { type StoredRules, TenantRules } from '#rules/tenant-rules'
 
 export interface RuleViewsParts {
   /** What somebody may do now, by his resource name; nothing when he is gone. */
@@ -29,9 +29,9 @@ export interface LoadedRules extends StoredRules {
  */
 export class RuleViews {
   readonly #parts: RuleViewsParts
-  readonly #views = new Map<string, { readonly view: TenantView; readonly reaches: AuthorReaches }>()
+  readonly #views = new Map<string, { readonly view: TenantRules; readonly reaches: AuthorReaches }>()
   /** Those with alarms. */
-  readonly #active = new Map<string, TenantView>()
+  readonly #active = new Map<string, TenantRules>()
   /** Never given twice, by no tenant and over no loading: versions and rules are compared by it. */
   #last = 0
   #isLoaded = false
@@ -110,7 +110,7 @@ export class RuleViews {
   }
 
   /** Whatever is decided otherwise than in these views. */
-  #sweepOthers(before: ReadonlyMap<string, TenantView>): void {
+  #sweepOthers(before: ReadonlyMap<string, TenantRules>): void {
     for (const tenant of new Set([...before.keys(), ...this.#active.keys()])) {
       const views = [before.get(tenant), this.#active.get(tenant)]
       const [old, now] = views
@@ -121,7 +121,7 @@ export class RuleViews {
   }
 
   /** What was told before the first loading is in what is loaded. */
-  #change(tenant: string, change: (view: TenantView) => readonly string[]): void {
+  #change(tenant: string, change: (view: TenantRules) => readonly string[]): void {
     if (!this.#isLoaded) return
     const { view, reaches } = this.#entryOf(tenant)
     // Asked once for each change and not kept: a change of another author's access may not have been told yet.
@@ -129,17 +129,17 @@ export class RuleViews {
     this.#settle(tenant, view, change(view))
   }
 
-  #settle(tenant: string, view: TenantView, changed: readonly string[]): void {
+  #settle(tenant: string, view: TenantRules, changed: readonly string[]): void {
     if (view.isWithoutAlarms) this.#active.delete(tenant)
     else this.#active.set(tenant, view)
     for (const id of changed) this.#parts.sweep(tenant, id)
   }
 
-  #entryOf(tenant: string): { readonly view: TenantView; readonly reaches: AuthorReaches } {
+  #entryOf(tenant: string): { readonly view: TenantRules; readonly reaches: AuthorReaches } {
     const known = this.#views.get(tenant)
     if (known) return known
     const reaches = new AuthorReaches((author) => this.#parts.scopeOf(tenant, author))
-    const view = new TenantView({
+    const view = new TenantRules({
       reaches,
       inSlices: this.#parts.inSlices,
       counts: this.counts,

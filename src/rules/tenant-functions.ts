@@ -4,9 +4,14 @@ import type { StoredGroup } from '#model/group'
 import type { AuthorReach, AuthorReaches } from '#rules/author-reach'
 import type { InSlices, Profile } from '#rules/bindings'
 import { FunctionGraph } from '#rules/function-graph'
-import { type FunctionList, type FunctionRule, noFunctions, type TenantFunctions } from '#rules/function-list'
+import {
+  FunctionList,
+  type FunctionRule,
+  type ListedFunction,
+  noFunctions,
+  type PlacedTrigger,
+} from '#rules/function-list'
 import { InternedLists } from '#rules/interned-lists'
-import { type ListedFunction, ListedFunctions, type PlacedTrigger } from '#rules/listed-functions'
 import type { RequestRate } from '#rules/request-rate'
 import { RuleBindings } from '#rules/rule-bindings'
 
@@ -52,7 +57,7 @@ interface ProfileFunctions {
 }
 
 /** The functions of one tenant as device turns read them. Told of changes after their commits. Contract 5.1, 5.4. */
-export class TenantFunctionsView implements TenantFunctions {
+export class TenantFunctions {
   readonly #parts: TenantFunctionsParts
   /** The disabled ones too. */
   readonly #stored = new Map<string, StoredFunction>()
@@ -69,6 +74,7 @@ export class TenantFunctionsView implements TenantFunctions {
     this.#version = parts.next()
   }
 
+  /** Another when any list may be another. */
   get version(): number {
     return this.#version
   }
@@ -193,7 +199,7 @@ export class TenantFunctionsView implements TenantFunctions {
 
   #listOf(listed: readonly ListedFunction[]): FunctionList {
     if (listed.length === 0) return noFunctions
-    return this.#lists.of(listed.map(keyOf).join(), this.#version, () => new ListedFunctions(listed))
+    return this.#lists.of(listed.map(keyOf).join(), this.#version, () => new FunctionList(listed))
   }
 }
 

@@ -2,24 +2,11 @@ import { createHash } from 'node:crypto'
 import type { StoredAlarm } from '#model/alarm'
 import type { StoredGroup } from '#model/group'
 import type { ServiceSchema } from '#model/service-schema'
-import { type JudgingCounts, meantUnder, ReadCondition, Rule } from '#rules/alarm-rule'
+import { AlarmRule, type JudgingCounts, meantUnder, ReadCondition } from '#rules/alarm-rule'
 import type { AuthorReach, AuthorReaches } from '#rules/author-reach'
 import type { InSlices, Profile } from '#rules/bindings'
 import { RuleBindings } from '#rules/rule-bindings'
 import { type RuleList, RuleLists } from '#rules/rule-list'
-
-/** A tenant's alarms, as device turns and all who ask about them read them: what is committed, and nothing else. */
-export interface TenantRules {
-  /** Grows with everything that may change a list, and is never the same again for this tenant. */
-  readonly version: number
-  /** The rules that a device is judged by: bound to it, by authors who may read the service there. */
-  listOf(device: string): RuleList
-  /** Of all that decides a judgement of this alarm; undefined when there is no such alarm. */
-  digestOf(alarm: string): string | undefined
-  /** The devices an alarm is bound to, whoever its author is: list by list as they stand, or all. */
-  boundOf(alarm: string): readonly (readonly string[])[] | '*' | undefined
-  membersOf(group: string): readonly string[] | undefined
-}
 
 /** A tenant's alarms and what they depend on, as stored. */
 export interface StoredRules {
@@ -31,7 +18,7 @@ export interface StoredRules {
 /** What an alarm is, and what was worked out of it. */
 interface AlarmView {
   readonly stored: StoredAlarm
-  readonly rule: Rule
+  readonly rule: AlarmRule
   readonly reach: AuthorReach
   readonly digest: string
 }
@@ -56,10 +43,10 @@ export interface TenantRulesParts {
 }
 
 /**
- * The rules of one tenant. Told of changes after their commits; each tells which alarms are decided otherwise than
+ * The rules of one tenant, as device turns read them: what is committed, and nothing else. Told of changes after their commits; each tells which alarms are decided otherwise than
  * before, by their ids.
  */
-export class TenantView implements TenantRules {
+export class TenantRules {
   readonly #parts: TenantRulesParts
   readonly #alarms = new Map<string, AlarmView>()
   readonly #schemas = new Map<string, ServiceSchema>()
@@ -73,6 +60,7 @@ export class TenantView implements TenantRules {
     this.#version = parts.next()
   }
 
+  /** Grows with everything that may change a list, and is never the same again for this tenant. */
   get version(): number {
     return this.#version
   }
@@ -81,6 +69,7 @@ export class TenantView implements TenantRules {
     return this.#alarms.size === 0
   }
 
+  /** The rules that a device is judged by: bound to it, by authors who may read the service there. */
   listOf(device: string): RuleList {
     const profile = this.#bindings.profileOf(device)
     const isKept = profile.keptAt === this.#version
@@ -88,10 +77,12 @@ export class TenantView implements TenantRules {
     return list ?? this.#listOf(views.filter(({ reach }) => reach.holds(device)))
   }
 
+  /** Of all that decides a judgement of this alarm; undefined when there is no such alarm. */
   digestOf(alarm: string): string | undefined {
     return this.#alarms.get(alarm)?.digest
   }
 
+  /** The devices an alarm is bound to, whoever its author is: list by list as they stand, or all. */
   boundOf(alarm: string): readonly (readonly string[])[] | '*' | undefined {
     const view = this.#alarms.get(alarm)
     return view && this.#bindings.boundOf(view.stored)
@@ -162,7 +153,7 @@ export class TenantView implements TenantRules {
     const old = before?.stored === stored ? before.rule : undefined
     const meant = meantUnder(old?.meant.condition ?? new ReadCondition(stored.condition), schema)
     const isSame = old?.meant.text === meant.text
-    const rule = old && isSame ? old : new Rule(id, this.#parts.next(), stored, meant, this.#parts.counts)
+    const rule = old && isSame ? old : new AlarmRule(id, this.#parts.next(), stored, meant, this.#parts.counts)
     const reach = this.#reachOf(stored)
     if (reach.isNothing && !before?.reach.isNothing) this.#parts.isSilenced(id, stored)
     return { stored, rule, reach, digest: this.#digest(stored, rule, reach) }
@@ -172,7 +163,7 @@ export class TenantView implements TenantRules {
     return this.#parts.reaches.of(updatedBy, 'service', serviceIdentifier)
   }
 
-  #digest({ edit, groups, forSeconds }: StoredAlarm, rule: Rule, reach: AuthorReach): string {
+  #digest({ edit, groups, forSeconds }: StoredAlarm, rule: AlarmRule, reach: AuthorReach): string {
     const edits = (groups ?? []).map((group) => [group, this.#bindings.editOf(group) ?? null])
     const decides = JSON.stringify([edit, forSeconds, edits, rule.meant.text, reach.digest])
     return createHash('sha256').update(decides).digest('base64url').slice(0, digestCharacters)

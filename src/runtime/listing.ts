@@ -14,3 +14,20 @@ export interface Pages {
   next(countMax: number): Promise<readonly string[]>
   close(): Promise<void>
 }
+
+/** Names that are in memory, in their order. */
+export function namesOf(names: Iterable<string>): Pages {
+  const rest = names[Symbol.iterator]()
+  return {
+    async next(countMax) {
+      const page: string[] = []
+      while (page.length < countMax) {
+        const { value, done } = rest.next()
+        if (done) break
+        page.push(value)
+      }
+      return page
+    },
+    close: async () => {},
+  }
+}

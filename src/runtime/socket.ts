@@ -7,9 +7,8 @@
  *   of the socket may be called but `bufferedBytes` (0).
  * - `subscribe` and `unsubscribe` hold for every `publish` that is called after them, for none before.
  * - Order: what is sent and published to one socket arrives in the order of the calls.
- * - Over its limit of buffered bytes a socket loses messages: the room hears `dropped` with exactly the first one lost
- *   of each stretch, and must do nothing in it but remember. What is published next may arrive all the same: the other
- *   side reads meanwhile. `drained` follows when the buffer has shrunk.
+ * - Over its limit of buffered bytes a socket loses messages: the room's `dropped` is called at the first one lost of each
+ *   stretch, and may only remember. What is published next may arrive all the same: the other side reads meanwhile. `drained` follows when the buffer has shrunk.
  * - `end` makes `closed` happen, possibly before `end` returns: never call it while iterating over sockets.
  */
 export interface Socket {
@@ -40,7 +39,7 @@ export interface SocketRoom<Opening> {
   opened(socket: Socket, opening: Opening): void
   /** `data` is only valid during the call. */
   received(socket: Socket, data: Uint8Array, isBinary: boolean): void
-  dropped(socket: Socket, message: Uint8Array): void
+  dropped(socket: Socket): void
   drained(socket: Socket): void
   /** The other side answered a ping. */
   ponged(socket: Socket): void

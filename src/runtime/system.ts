@@ -20,7 +20,7 @@ import { StoredTells } from '#runtime/stored-tells'
 import type { World } from '#runtime/world'
 
 /** What the system has to say to who watches over it. */
-export interface SystemLog {
+interface SystemLog {
   bug(error: unknown, where: string): void
   refusedTell(problem: Problem, tell: Tell): void
 }

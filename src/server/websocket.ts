@@ -78,12 +78,12 @@ export function serveSockets(
     message(websocket, message, isBinary) {
       hear(websocket, (socket) => room.received(socket, new Uint8Array(message), isBinary))
     },
-    dropped(websocket, message) {
+    dropped(websocket) {
       hear(websocket, (socket) => {
-        // Fires again for later losses of the same stretch; only the first message is where to catch up from.
+        // Fires again for later losses of the same stretch.
         if (socket.isBehind) return
         socket.isBehind = true
-        dropping.during(() => room.dropped(socket, new Uint8Array(message)))
+        dropping.during(() => room.dropped(socket))
       })
     },
     drain(websocket) {

@@ -29,7 +29,7 @@ export interface DatabaseOptions {
   readonly reloaded: (isRewound: boolean) => void
 }
 
-export interface DatabaseLog {
+interface DatabaseLog {
   /** Shapes were not swept; the next sweep is in an hour. */
   sweepFailed(error: unknown): void
   failed(failure: StorageFailure): void

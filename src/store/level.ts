@@ -161,7 +161,7 @@ export async function damageBehind(error: unknown, folder: string): Promise<unkn
 const damageShown = 3
 
 /** What is wrong, and what to do. */
-export function damagedText(folder: string, damage: readonly string[]): string {
+function damagedText(folder: string, damage: readonly string[]): string {
   const more = damage.length > damageShown ? `; and ${damage.length - damageShown} more` : ''
   return (
     `${folder}: the database is damaged: ${damage.slice(0, damageShown).join('; ')}${more}. ` +

@@ -1,7 +1,7 @@
 import type { Trigger } from '#model/firmware'
 
 /** Called when a device has to wait; what it answers is called when it waits no more. Not if the process dies before. */
-export type Hold = () => () => void
+type Hold = () => () => void
 
 /** How a device is looked at. */
 export interface Manner {

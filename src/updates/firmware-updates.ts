@@ -32,7 +32,7 @@ export interface FirmwareUpdatesParts {
   readonly log: UpdatesLog
 }
 
-export interface UpdatesLog {
+interface UpdatesLog {
   warn(fields: object, message: string): void
   error(fields: object, message: string): void
 }

@@ -22,8 +22,7 @@ export const defaultUpdateOptions: UpdateOptions = {
 
 /** What is set about firmware. Whatever is left out is as by default. */
 export interface UpdateSettings {
-  /** Default: in memory. */
-  readonly images?: BlobStore
+  readonly images: BlobStore
   /** Default: 256 MiB. */
   readonly imageBytesMax?: number
   /** Default: the embedded one. */

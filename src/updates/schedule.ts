@@ -24,7 +24,7 @@ export interface UpdateScheduleParts {
 }
 
 /** A clock that was set, either way, is noticed within this. */
-export const lookEveryMs = 60 * 60_000
+const lookEveryMs = 60 * 60_000
 export const scheduleRetryMs = 10_000
 
 /**

@@ -1,8 +1,8 @@
+import { backOffMs } from '#runtime/back-off-time'
 import type { World } from '#runtime/world'
 import { fractionOf } from '#workers/fraction'
 
-const firstMs = 1_000
-const longestMs = 5 * 60_000
+const times = { firstMs: 1_000, longestMs: 5 * 60_000, spread: 0.5 }
 
 /** How long a server that fails is left alone: as long as it asks for, or each time twice as long, and never quite so. */
 export class BackOff {
@@ -29,17 +29,14 @@ export class BackOff {
   failed(retryAfterMs: number | undefined): void {
     if (this.waitMs() > 0 && retryAfterMs === undefined) return
     if (this.waitMs() === 0) this.#failures++
-    this.#until = Math.max(this.#until, this.#world.monotonic() + (retryAfterMs ?? this.#restMs()))
+    this.#until = Math.max(
+      this.#until,
+      this.#world.monotonic() + (retryAfterMs ?? backOffMs(times, this.#failures, fractionOf(this.#world))),
+    )
   }
 
   succeeded(): void {
     this.#failures = 0
     this.#until = Number.NEGATIVE_INFINITY
-  }
-
-  /** Between half of it and half more. */
-  #restMs(): number {
-    const ms = Math.min(firstMs * 2 ** (this.#failures - 1), longestMs)
-    return ms * (0.5 + fractionOf(this.#world))
   }
 }

@@ -9,7 +9,7 @@ import type { SweepDone, SweepProgress } from '#actors/tenant/commands'
 import type { Entry } from '#model/entry'
 import { Problem } from '#model/problem'
 import type { RuleViews } from '#rules/rule-views'
-import type { Listing, Pages } from '#runtime/listing'
+import { type Listing, namesOf, type Pages } from '#runtime/listing'
 import type { System } from '#runtime/system'
 import { isTenantThere, tenantState, tenantsThere } from '#workers/loaded-rules'
 import { Pace, Stopped } from '#workers/pace'
@@ -198,7 +198,7 @@ export class RuleSweep {
 
   #throughBound(pass: Pass): Promise<void> {
     const { tenant, service, cursor } = pass
-    if (service === undefined) return this.#through(pass, pagesOf(this.#named(pass)), (device) => device)
+    if (service === undefined) return this.#through(pass, namesOf(this.#named(pass)), (device) => device)
     const after = cursor === '' ? '' : `${service}/${cursor}`
     const rows = this.#parts.listing.entries(serviceIndex, tenant, `${service}/`, after)
     return this.#through(
@@ -306,20 +306,5 @@ export class RuleSweep {
 
   #digestOf(tenant: string, alarm: string): string {
     return this.#parts.rules.of(tenant)?.digestOf(alarm) ?? ''
-  }
-}
-
-function pagesOf(names: Iterator<string>): Pages {
-  return {
-    async next(countMax) {
-      const page: string[] = []
-      while (page.length < countMax) {
-        const { value, done } = names.next()
-        if (done) break
-        page.push(value)
-      }
-      return page
-    },
-    close: async () => {},
   }
 }

@@ -6,7 +6,6 @@ import { countedBytesStep, type MemoryLimits } from '#actors/device/memory'
 import { ServiceState } from '#actors/device/service-state'
 import { noDeviceFunctions } from '#actors/device/turn-runs'
 import { memoryOf } from '#actors/device/value-memory'
-import { unheardRules } from '#actors/rule-notices'
 import type { TenantCommand } from '#actors/tenant/commands'
 import type { TenantState } from '#actors/tenant/state'
 import { tenantActor } from '#actors/tenant/tenant'
@@ -15,6 +14,7 @@ import { ActingDevice, hello, post, report, shapeOf, shapes } from '#test/actors
 import { ActingActor, outcomeOf, startedAt } from '#test/actors/acting-actor'
 import { noRuleViews } from '#test/actors/no-rule-views'
 import { RecordingNotices } from '#test/actors/recording-notices'
+import { unheardRules } from '#test/actors/unheard-rules'
 
 const deviceBytesMax = 100_000
 const tenantBytesMax = 200_000

@@ -5,7 +5,6 @@ import type { AccountCommand } from '#actors/account/commands'
 import type { DirectoryCommand } from '#actors/directory/commands'
 import { administratorRole } from '#actors/directory/rows'
 import type { DirectoryState } from '#actors/directory/state'
-import { unheardRules } from '#actors/rule-notices'
 import type { SessionCommand } from '#actors/session/commands'
 import { sessionActor } from '#actors/session/session'
 import type { SigningKeysCommand } from '#actors/signing-keys/commands'
@@ -20,6 +19,7 @@ import { ActingAccount, begunSession, code, credential, hash } from '#test/actor
 import { ActingActor, now } from '#test/actors/acting-actor'
 import { ActingDirectory } from '#test/actors/acting-directory'
 import { RecordingNotices } from '#test/actors/recording-notices'
+import { unheardRules } from '#test/actors/unheard-rules'
 
 /**
  * Whatever an actor is told, in whatever order and at whatever times: no decision changes the state, and what is stored

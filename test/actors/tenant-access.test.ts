@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest'
-import { unheardRules } from '#actors/rule-notices'
 import type { AddApiKey, AddProvisioningKey, TenantCommand } from '#actors/tenant/commands'
 import { keysMax } from '#actors/tenant/keys'
 import { rolesMax } from '#actors/tenant/roles'
@@ -13,6 +12,7 @@ import type { Decision } from '#runtime/actor'
 import { hash } from '#test/actors/acting-account'
 import { ActingActor, now, outcomeOf, turnAt } from '#test/actors/acting-actor'
 import { RecordingNotices } from '#test/actors/recording-notices'
+import { unheardRules } from '#test/actors/unheard-rules'
 
 const reads: Grant = { permissions: { service: ['read'] }, devices: ['A'], services: ['*'] }
 const writes: Grant = { permissions: { '*': ['*'] }, devices: ['*'], services: ['svc'] }

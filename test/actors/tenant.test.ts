@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest'
-import { unheardRules } from '#actors/rule-notices'
 import type { TenantCommand } from '#actors/tenant/commands'
 import { schemaCharactersMax, schemasMax } from '#actors/tenant/schemas'
 import type { TenantState } from '#actors/tenant/state'
@@ -8,6 +7,7 @@ import { uint32Max } from '#model/identifier'
 import type { ServiceSchema } from '#model/service-schema'
 import { ActingActor, now, turnAt } from '#test/actors/acting-actor'
 import { RecordingNotices } from '#test/actors/recording-notices'
+import { unheardRules } from '#test/actors/unheard-rules'
 
 const definition = tenantActor(new RecordingNotices(), unheardRules)
 

@@ -12,14 +12,15 @@ describe('Node', () => {
     const { engines } = JSON.parse(readFileSync(join(projectRoot, 'package.json'), 'utf8')) as {
       engines: { node: string }
     }
-    expect(engines.node).toBe(`>=${nodeRange.least} <${nodeRange.below}`)
+    expect(engines.node).toBe(nodeRange)
   })
 
   test.each([
     ['20.19.0', 'ok'],
     ['20.20.2', 'ok'],
-    ['22.0.0', 'ok'],
-    ['21.7.3', 'hint'],
+    ['22.12.0', 'ok'],
+    ['22.11.9', 'wrong'],
+    ['21.7.3', 'wrong'],
     ['20.18.9', 'wrong'],
     ['18.20.0', 'wrong'],
     ['23.0.0', 'wrong'],

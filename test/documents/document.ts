@@ -22,14 +22,14 @@ export interface ShellBlock {
   readonly printed: string | undefined
 }
 
-export interface FileBlock {
+interface FileBlock {
   readonly kind: 'file'
   readonly line: number
   readonly name: string
   readonly text: string
 }
 
-export interface QuoteBlock {
+interface QuoteBlock {
   readonly kind: 'quote'
   readonly line: number
   /** Of the project. */

@@ -5,7 +5,7 @@ import type { StoredSubscription } from '#model/subscription'
 export const ann = 'crn#user:2Vb7qYx9Kd'
 export const bob = 'crn#user:7Lf2wZs6Dy'
 
-export function storedSubscription(user: string, more: Partial<StoredSubscription> = {}): StoredSubscription {
+function storedSubscription(user: string, more: Partial<StoredSubscription> = {}): StoredSubscription {
   return {
     id: '3Nc8rTu5Ha',
     function: '9Pm4xQe7Jk',

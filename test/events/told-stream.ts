@@ -14,9 +14,9 @@ import { ManualWorld } from '#test/runtime/manual-world'
 export const tenant = 'default'
 
 const shapes = new Shapes(() => undefined)
-export const propertyCount = 3
+const propertyCount = 3
 
-export function shapeOf(service: string): Shape {
+function shapeOf(service: string): Shape {
   const type = propertyTypeOf('uint32')
   if (!type) throw new Error('no such type')
   return shapes.intern(

@@ -60,7 +60,7 @@ export type WrongProofRow = readonly [number: number, name: string, requests: Re
 
 const proofChallenge = 'DPoP error="invalid_dpop_proof", algs="ES256"'
 const tokenChallenge = 'DPoP error="invalid_token", algs="ES256"'
-export const refusal = (error: string): Refusal => ({ status: 401, error, challenge: proofChallenge })
+const refusal = (error: string): Refusal => ({ status: 401, error, challenge: proofChallenge })
 export const invalid = refusal('invalid proof')
 export const htm = refusal('htm mismatch')
 export const htu = refusal('htu mismatch')

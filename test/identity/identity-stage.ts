@@ -18,16 +18,17 @@ import { Problem } from '#model/problem'
 import type { Grant } from '#model/scope'
 import { madeId } from '#model/server-made-id'
 import { type Assembly, assemble } from '#src/assembly'
-import type { MemoryPlace } from '#store/memory'
 import { type KeyPair, makeKeyPair } from '#test/iam/key-pair'
 import { plainEngine } from '#test/iam/plain-hashing'
 import { draftOf, proofOf } from '#test/iam/proof-draft'
 import { type TestSocket, TestSockets } from '#test/identity/test-sockets'
+import { inMemory } from '#test/in-memory'
 import { ManualWorld } from '#test/runtime/manual-world'
 import { during, type Faults, faultyPlace } from '#test/runtime/stage'
+import type { MemoryPlace } from '#test/store/memory'
 
 export const password = 'correct horse'
-export const origin = 'http://127.0.0.1:8080'
+const origin = 'http://127.0.0.1:8080'
 export const place: SignInPlace = { host: '127.0.0.1:8080', address: '192.0.2.1', agent: 'a test' }
 
 export const lifetimes = { tokenMs: 3_600_000, accessMs: 600_000, refreshMs: 28_800_000 }
@@ -66,12 +67,10 @@ export class IdentityStage {
     this.place = place
     this.faults = faults
     this.assembly = assemble({
-      world,
+      ...inMemory(world),
       place: this.place,
       publisher: this.sockets,
-      isSynced: false,
       retention: { bytesMax: Number.MAX_SAFE_INTEGER, ageMsMax: Number.MAX_SAFE_INTEGER },
-      ticketLifetimeMs: 30_000,
       identity: {
         fileKey: async () => new Uint8Array(32).fill(7),
         engine: this.engine,

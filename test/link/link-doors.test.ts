@@ -7,8 +7,8 @@ import { Problem } from '#model/problem'
 import { deviceRoutes } from '#routes/devices'
 import { linkRoutes, linkSocket } from '#routes/link'
 import { type Assembly, assemble } from '#src/assembly'
-import { memoryPlace } from '#store/memory'
 import { WebsocketClient } from '#test/blackbox/websocket-client'
+import { inMemory } from '#test/in-memory'
 import { type Door, openDoor, until, world } from '#test/server/door'
 
 /** Both ways in, by whoever somebody says that credentials are; what they are worth afterwards is ours. */
@@ -31,15 +31,8 @@ function linkCaller(authorization: string): LinkCaller {
 }
 
 beforeAll(async () => {
-  const quiet = { error: () => {}, warn: () => {}, info: () => {}, debug: () => {} }
   assembly = assemble({
-    world,
-    place: memoryPlace(),
-    publisher: { publish: () => {} },
-    isSynced: false,
-    retention: { bytesMax: 2 ** 20, ageMsMax: 3_600_000 },
-    ticketLifetimeMs: 30_000,
-    log: quiet,
+    ...inMemory(world),
   })
   await assembly.open()
   const { context } = assembly

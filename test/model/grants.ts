@@ -6,7 +6,7 @@ const words = fc.subarray(['create', 'read', '*'] as const, { minLength: 0 })
 
 const permissions = fc.record({ service: words, meta: words, '*': words }, { requiredKeys: [] })
 
-export const grant: fc.Arbitrary<Grant> = fc.record({
+const grant: fc.Arbitrary<Grant> = fc.record({
   permissions,
   devices: fc.subarray(['A', 'B', 'C', '*']),
   services: fc.subarray(['x', 'y', '*']),

@@ -9,7 +9,7 @@ import { until } from '#test/blackbox/until'
 
 /** The name in the configuration that we ship. */
 export const domain = 'devices.example.com'
-export const site = join(projectRoot, 'ops/nginx/device-data-backend.conf')
+const site = join(projectRoot, 'ops/nginx/device-data-backend.conf')
 
 /** Debian puts it where the path of a user may not lead. */
 const environment = { ...process.env, PATH: `${process.env.PATH}${delimiter}/usr/sbin` }

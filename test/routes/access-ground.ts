@@ -48,8 +48,8 @@ import type { ActorAddress } from '#runtime/actor'
 import type { World } from '#runtime/world'
 import type { Binding, Call } from '#server/call'
 import { type Assembly, assemble } from '#src/assembly'
-import { memoryPlace } from '#store/memory'
 import { plainEngine } from '#test/iam/plain-hashing'
+import { inMemory } from '#test/in-memory'
 import { operationOf } from '#test/routes/operation-of'
 import { type Door, openDoor, world } from '#test/server/door'
 
@@ -100,13 +100,7 @@ export class AccessGround {
     const movable: World = { ...world, now: () => world.now() + clock.aheadMs }
     const port = { of: 0 }
     const assembly = assemble({
-      world: movable,
-      place: memoryPlace(),
-      publisher: { publish: () => {} },
-      isSynced: false,
-      retention: { bytesMax: 2 ** 20, ageMsMax: 3_600_000 },
-      ticketLifetimeMs: 30_000,
-      log: { error: () => {}, warn: () => {}, info: () => {}, debug: () => {} },
+      ...inMemory(movable),
       identity: {
         fileKey: async () => new Uint8Array(32).fill(7),
         engine: plainEngine(),

@@ -9,9 +9,11 @@ import { type Grant, scopeOf } from '#model/scope'
 import { bindingsOf, socketsOf } from '#routes/bindings'
 import type { StoragePlace } from '#runtime/storage'
 import { type Assembly, assemble } from '#src/assembly'
-import { memoryPlace } from '#store/memory'
+import { inMemory } from '#test/in-memory'
 import { operationOf } from '#test/routes/operation-of'
 import { type Door, openDoor, world } from '#test/server/door'
+import { memoryPlace } from '#test/store/memory'
+import { memoryBlobs } from '#test/store/memory-blobs'
 import type { UpdateSettings } from '#updates/options'
 
 export const imageBytesMax = 100_000
@@ -49,17 +51,16 @@ export class FirmwareGround {
     this.#callers = callers
   }
 
-  static async open(updates: UpdateSettings = {}, place: StoragePlace = memoryPlace()): Promise<FirmwareGround> {
+  static async open(
+    updates: Partial<UpdateSettings> = {},
+    place: StoragePlace = memoryPlace(),
+  ): Promise<FirmwareGround> {
     const callers = new Map<string, Caller>()
     const assembly = assemble({
-      world,
+      ...inMemory(world),
       place,
-      publisher: { publish: () => {} },
-      isSynced: false,
-      retention: { bytesMax: 2 ** 20, ageMsMax: 3_600_000 },
-      ticketLifetimeMs: 30_000,
       log: { error: console.error, warn: () => {}, info: () => {}, debug: () => {} },
-      updates: { imageBytesMax, hookSecret, ...updates },
+      updates: { images: memoryBlobs({ bytesMax: imageBytesMax }), imageBytesMax, hookSecret, ...updates },
     })
     await assembly.open()
     const { context, eventRoom } = assembly

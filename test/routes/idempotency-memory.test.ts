@@ -10,6 +10,7 @@ import { idempotencyOf } from '#routes/idempotency'
 import type { Call, Reply } from '#server/call'
 import { assemble } from '#src/assembly'
 import { levelPlace } from '#store/level'
+import { inMemory } from '#test/in-memory'
 import { world } from '#test/server/door'
 
 setFlagsFromString('--expose-gc')
@@ -22,13 +23,9 @@ const answer: Reply = { status: 200, json: 'x'.repeat(1_000) }
 test('a hundred thousand keys lie on disk, and leave the heap as it was', { timeout: 240_000 }, async () => {
   const folder = mkdtempSync(join(tmpdir(), 'keys-'))
   const assembly = assemble({
-    world,
+    ...inMemory(world),
     place: levelPlace({ folder, headroomBytes: 0 }),
-    publisher: { publish: () => {} },
-    isSynced: false,
     retention: { bytesMax: 2 ** 30, ageMsMax: 3_600_000 },
-    ticketLifetimeMs: 30_000,
-    log: { error: () => {}, warn: () => {}, info: () => {}, debug: () => {} },
   })
   await assembly.open()
   try {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { idempotencyOf } from '#routes/idempotency'
 import type { Reply } from '#server/call'
 import { type Assembly, assemble } from '#src/assembly'
-import { memoryPlace } from '#store/memory'
+import { inMemory } from '#test/in-memory'
 import { type Door, openDoor, route, until, world } from '#test/server/door'
 
 /** Whoever asked is gone, or was told that it takes too long: it is done all the same, and told to who comes again. */
@@ -13,13 +13,7 @@ const begun: ((reply: Reply) => void)[] = []
 
 beforeAll(async () => {
   assembly = assemble({
-    world,
-    place: memoryPlace(),
-    publisher: { publish: () => {} },
-    isSynced: false,
-    retention: { bytesMax: 2 ** 20, ageMsMax: 3_600_000 },
-    ticketLifetimeMs: 30_000,
-    log: { error: () => {}, warn: () => {}, info: () => {}, debug: () => {} },
+    ...inMemory(world),
   })
   await assembly.open()
   const slow = () => new Promise<Reply>((give) => begun.push(give))

@@ -6,7 +6,7 @@ import { bindingsOf } from '#routes/bindings'
 import type { RouteContext } from '#routes/context'
 import type { ActorAddress } from '#runtime/actor'
 import { type Assembly, assemble } from '#src/assembly'
-import { memoryPlace } from '#store/memory'
+import { inMemory } from '#test/in-memory'
 import { operationOf } from '#test/routes/operation-of'
 import { type Door, openDoor, world } from '#test/server/door'
 
@@ -42,13 +42,7 @@ export class PeopleDoor {
   static async open(more: Partial<RouteContext> = {}): Promise<PeopleDoor> {
     const people = new Map<string, Person>([['root', { grants: [everywhere({ '*': ['*'] })], roles: [] }]])
     const assembly = assemble({
-      world,
-      place: memoryPlace(),
-      publisher: { publish: () => {} },
-      isSynced: false,
-      retention: { bytesMax: 2 ** 20, ageMsMax: 3_600_000 },
-      ticketLifetimeMs: 30_000,
-      log: { error: () => {}, warn: () => {}, info: () => {}, debug: () => {} },
+      ...inMemory(world),
     })
     await assembly.open()
     const context: RouteContext = { ...assembly.context, ...more }

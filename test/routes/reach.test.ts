@@ -9,7 +9,7 @@ import { metaRoutes } from '#routes/meta'
 import { schemaRoutes } from '#routes/schemas'
 import { serviceRoutes } from '#routes/services'
 import { type Assembly, assemble } from '#src/assembly'
-import { memoryPlace } from '#store/memory'
+import { inMemory } from '#test/in-memory'
 import { type Door, openDoor, world } from '#test/server/door'
 
 /** Routes as somebody who may reach some things and not others finds them: A and B offer x and y, C offers z. */
@@ -40,15 +40,8 @@ let assembly: Assembly
 let door: Door
 
 beforeAll(async () => {
-  const quiet = { error: () => {}, warn: () => {}, info: () => {}, debug: () => {} }
   assembly = assemble({
-    world,
-    place: memoryPlace(),
-    publisher: { publish: () => {} },
-    isSynced: false,
-    retention: { bytesMax: 2 ** 20, ageMsMax: 3_600_000 },
-    ticketLifetimeMs: 30_000,
-    log: quiet,
+    ...inMemory(world),
   })
   await assembly.open()
   const { context } = assembly

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { releasesMax } from '#model/release'
-import { memoryPlace } from '#store/memory'
 import { FirmwareGround, imageBytesMax, onUpdates, sha256Of } from '#test/routes/firmware-ground'
+import { memoryPlace } from '#test/store/memory'
 
 /** Contract 6, embedded update server: releases and their images. */
 

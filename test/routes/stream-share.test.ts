@@ -4,7 +4,7 @@ import type { Caller } from '#iam/caller'
 import { deviceRoutes } from '#routes/devices'
 import { metaRoutes } from '#routes/meta'
 import { type Assembly, assemble } from '#src/assembly'
-import { memoryPlace } from '#store/memory'
+import { inMemory } from '#test/in-memory'
 import { type Door, openDoor, world } from '#test/server/door'
 
 let assembly: Assembly
@@ -12,13 +12,8 @@ let door: Door
 
 beforeAll(async () => {
   assembly = assemble({
-    world,
-    place: memoryPlace(),
-    publisher: { publish: () => {} },
-    isSynced: false,
+    ...inMemory(world),
     retention: { bytesMax: 2 ** 24, ageMsMax: 3_600_000 },
-    ticketLifetimeMs: 30_000,
-    log: { error: () => {}, warn: () => {}, info: () => {}, debug: () => {} },
   })
   await assembly.open()
   door = await openDoor({

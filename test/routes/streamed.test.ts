@@ -2,7 +2,8 @@ import { describe, expect, test } from 'vitest'
 import { anonymous } from '#iam/anonymous'
 import type { RouteContext } from '#routes/context'
 import { pageOf } from '#routes/page'
-import { type Names, namesOf, streamed } from '#routes/streamed'
+import { streamed } from '#routes/streamed'
+import { namesOf, type Pages } from '#runtime/listing'
 import type { Call } from '#server/call'
 import { ManualWorld } from '#test/runtime/manual-world'
 import { during } from '#test/runtime/stage'
@@ -21,7 +22,7 @@ function callerFor(times: number) {
 }
 
 /** Remembers whether they were given back. */
-function kept(names: readonly string[]): Names & { isClosed: boolean } {
+function kept(names: readonly string[]): Pages & { isClosed: boolean } {
   const all = namesOf(names)
   const given = {
     isClosed: false,

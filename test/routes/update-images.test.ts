@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { fileBlobs } from '#store/blobs'
-import { memoryPlace } from '#store/memory'
 import { FirmwareGround, sha256Of } from '#test/routes/firmware-ground'
+import { memoryPlace } from '#test/store/memory'
 
 /** Contract 6, images; RFC 9110 §13, §14. */
 

@@ -7,7 +7,7 @@ import type { UpdateSettings } from '#updates/options'
 /** §2.7, §3.2, §4.5, contract 6. */
 
 let ground: FirmwareGround
-const open = async (updates: UpdateSettings = {}) => {
+const open = async (updates: Partial<UpdateSettings> = {}) => {
   ground = await FirmwareGround.open(updates)
 }
 afterEach(() => ground?.close())

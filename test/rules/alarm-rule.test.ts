@@ -4,7 +4,7 @@ import { Condition } from '#model/condition'
 import type { PropertyState } from '#model/entry'
 import type { JsonValue } from '#model/json-value'
 import type { ServiceSchema } from '#model/service-schema'
-import { type JudgingCounts, meantUnder, ReadCondition, Rule } from '#rules/alarm-rule'
+import { AlarmRule, type JudgingCounts, meantUnder, ReadCondition } from '#rules/alarm-rule'
 import { unknownNamesIn } from '#rules/property-name'
 import { noRules, RuleLists, type ServiceRules } from '#rules/rule-list'
 import { schema, shape, storedAlarm } from '#test/rules/stored-rules'
@@ -23,8 +23,8 @@ function ruleOf(
   stored: StoredAlarm,
   names: ServiceSchema | undefined,
   counts: JudgingCounts,
-): Rule {
-  return new Rule(id, serial, stored, meantUnder(new ReadCondition(stored.condition), names), counts)
+): AlarmRule {
+  return new AlarmRule(id, serial, stored, meantUnder(new ReadCondition(stored.condition), names), counts)
 }
 
 function listed(condition: JsonValue, names: ServiceSchema | undefined = named, counts = { judged: 0, errors: 0 }) {
@@ -170,10 +170,10 @@ describe('lists of rules', () => {
   test('are let go of when there are many and nobody asked lately', () => {
     const lists = new RuleLists()
     const before = rules.map((rule) => lists.of([rule], 1))
-    const kept = lists.of([rules[7] as Rule], 2)
+    const kept = lists.of([rules[7] as AlarmRule], 2)
     lists.sweep(2)
-    expect(lists.of([rules[7] as Rule], 3)).toBe(kept)
+    expect(lists.of([rules[7] as AlarmRule], 3)).toBe(kept)
     expect(kept).toBe(before[7])
-    expect(lists.of([rules[8] as Rule], 3)).not.toBe(before[8])
+    expect(lists.of([rules[8] as AlarmRule], 3)).not.toBe(before[8])
   })
 })

@@ -18,7 +18,7 @@ const scalars: fc.Arbitrary<JsonValue> = fc.constantFrom<JsonValue[]>(
   ],
 )
 
-export const literal = fc.oneof({ weight: 5, arbitrary: scalars }, fc.double({ noNaN: true, noDefaultInfinity: true }))
+const literal = fc.oneof({ weight: 5, arbitrary: scalars }, fc.double({ noNaN: true, noDefaultInfinity: true }))
 
 /** What a property stands at: a literal, an array of them, or nothing. */
 export const value: fc.Arbitrary<JsonValue> = fc.oneof(

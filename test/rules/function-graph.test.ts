@@ -6,7 +6,7 @@ import type { PropertyState } from '#model/entry'
 import { Graph, type GraphNode } from '#model/graph'
 import { isJsonObject, type JsonObject, type JsonValue } from '#model/json-value'
 import { FunctionGraph } from '#rules/function-graph'
-import type { Happened, Happening, RunSink, RunTrace } from '#rules/function-list'
+import type { Happened, Happening, RunSink, RunTrace } from '#rules/function-run'
 import { evaluatePlainly, NoOutcome, truth } from '#test/rules/reference-logic'
 import { graphOf } from '#test/rules/stored-functions'
 

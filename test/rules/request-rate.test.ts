@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { CountedOverflows, RequestRate, rateOfAll, rateOfFunction } from '#rules/request-rate'
+import { Overflows, RequestRate, rateOfAll, rateOfFunction } from '#rules/request-rate'
 
 /** How many of many that are wanted at this moment are given: half of them by one turn, the others by turns of their own. */
 function takenAt(rate: RequestRate, now: number, wanted = 10_000): number {
@@ -68,7 +68,7 @@ describe('a rate', () => {
 
 describe('what came above', () => {
   test('is told once, by function', () => {
-    const overflows = new CountedOverflows()
+    const overflows = new Overflows()
     for (const [tenant, fn] of ['a 1', 'a 2', 'b 1', 'a 1'].map((both) => both.split(' '))) {
       overflows.add(tenant as string, fn as string, 1)
     }
@@ -81,7 +81,7 @@ describe('what came above', () => {
   })
 
   test('is forgotten with its function and its tenant', () => {
-    const overflows = new CountedOverflows()
+    const overflows = new Overflows()
     for (const fn of ['1', '2']) for (const tenant of ['a', 'b']) overflows.add(tenant, fn, 1)
     overflows.forget('a', '1')
     overflows.forget('none', '1')

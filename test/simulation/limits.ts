@@ -1,7 +1,7 @@
 import type { SeededRandom } from '#bench/random'
-import { memoryBlobs } from '#store/memory-blobs'
 import { SimulatedMailServer } from '#test/simulation/simulated-mail'
 import type { SimulatedLimits } from '#test/simulation/simulated-server'
+import { memoryBlobs } from '#test/store/memory-blobs'
 
 /** Limits and options of one run. */
 export function someLimits(random: SeededRandom, now: () => number): SimulatedLimits {

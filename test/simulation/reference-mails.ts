@@ -19,7 +19,7 @@ export type Cause = 'counter' | 'heater' | 'status' | 'alarm'
 
 export type Need = readonly [what: string, isMet: (grants: readonly Grant[]) => boolean]
 
-export const languages = ['en', 'de']
+const languages = ['en', 'de']
 
 /** The same words in each of them. */
 export const template = {

@@ -56,7 +56,7 @@ export class SimulatedMailServer {
   /** As one process sees it. */
   seenBy(world: World): Mail {
     return {
-      kind: 'memory',
+      kind: 'smtp',
       from: 'Devices <devices@simulated>',
       host: 'simulated',
       open: async () => {},

@@ -171,7 +171,7 @@ export class SimulatedSocket implements Socket {
         this.#isLosing = true
         this.#sockets.isDropping = true
         try {
-          this.#room.dropped(this, Buffer.from(message))
+          this.#room.dropped(this)
         } finally {
           this.#sockets.isDropping = false
         }

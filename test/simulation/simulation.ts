@@ -1,5 +1,4 @@
 import { runningActionIndex } from '#actors/action/action'
-import { memoryPlace, type WriteFault } from '#store/memory'
 import { changeSomething } from '#test/simulation/changes'
 import { Everybody } from '#test/simulation/everybody'
 import { linkDevices } from '#test/simulation/gateway'
@@ -18,6 +17,7 @@ import { subscriptionRows } from '#test/simulation/subscription-view'
 import { Troubles } from '#test/simulation/troubles'
 import { UpdatesAtRest } from '#test/simulation/updates-at-rest'
 import { Witness } from '#test/simulation/witness'
+import { memoryPlace, type WriteFault } from '#test/store/memory'
 
 /** What a run did, for the reader of a report. */
 export interface RunSummary {

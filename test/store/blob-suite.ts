@@ -30,7 +30,7 @@ async function* brokenOff(bytes: Uint8Array, error: Error): AsyncGenerator<Uint8
   throw error
 }
 
-export async function readWhole(store: BlobStore, sha256: string, from: number, to: number): Promise<Uint8Array> {
+async function readWhole(store: BlobStore, sha256: string, from: number, to: number): Promise<Uint8Array> {
   const pieces: Uint8Array[] = []
   for await (const piece of store.read(sha256, from, to)) {
     expect(piece.length).toBeLessThanOrEqual(65_536)

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import type { StoragePlace } from '#runtime/storage'
-import { memoryPlace } from '#store/memory'
 import { ManualWorld } from '#test/runtime/manual-world'
 import { during, faultyPlace, openStage, Stage } from '#test/runtime/stage'
 import { bookAddress, tallyAddress } from '#test/runtime/tally-actors'
+import { memoryPlace } from '#test/store/memory'
 
 const a = tallyAddress('A')
 const k = bookAddress('K')

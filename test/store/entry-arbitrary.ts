@@ -39,7 +39,7 @@ export const deviceName: fc.Arbitrary<string> = fc.oneof(
     )
     .map((parts) => parts.join('')),
 )
-export const serviceName: fc.Arbitrary<string> = fc.oneof(
+const serviceName: fc.Arbitrary<string> = fc.oneof(
   fc
     .stringMatching(/^[A-Za-z0-9_:-]{1,30}$/)
     .filter((name) => name !== '__proto__' && !/^[0-9a-fA-F-]{36}$/.test(name)),
@@ -100,7 +100,7 @@ export function acceptedValue(type: PropertyType): fc.Arbitrary<Exclude<Property
 const error = fc.oneof(hostileText, longText).map((text) => ({ error: text }))
 
 /** Places of a shape's properties and what they stand at; may name one twice, as a device may. */
-export function itemsOf({ properties }: Shape): fc.Arbitrary<Items> {
+function itemsOf({ properties }: Shape): fc.Arbitrary<Items> {
   const item = fc.nat(properties.length - 1).chain((index) => {
     const { type } = properties[index] as ShapeProperty
     return fc

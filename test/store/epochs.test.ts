@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { Epochs } from '#store/epochs'
-import { type MemoryPlace, memoryPlace } from '#store/memory'
 import { ManualWorld } from '#test/runtime/manual-world'
 import { openStage, type Stage } from '#test/runtime/stage'
 import { tallyAddress } from '#test/runtime/tally-actors'
+import { type MemoryPlace, memoryPlace } from '#test/store/memory'
 import { rowsOf } from '#test/store/storage-suite'
 
 const heads = (offset: number) => new Map([['default', offset]])

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest'
 import type { Operation } from '#runtime/storage'
 import { keys } from '#store/keys'
-import { memoryPlace } from '#store/memory'
 import { packRecord } from '#store/record-codec'
 import { redoFormat, wholeFormat } from '#store/store-journal'
 import { ManualWorld } from '#test/runtime/manual-world'
 import { during, openStage, Stage } from '#test/runtime/stage'
 import { bookAddress, tallyAddress } from '#test/runtime/tally-actors'
+import { memoryPlace } from '#test/store/memory'
 import { packChunk } from '#test/store/pack-chunk'
 import { countRows } from '#test/store/rows-read'
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { memoryBlobs } from '#store/memory-blobs'
 import { blobSuite, bytesMax, bytesOf, hashOf, piecesOf } from '#test/store/blob-suite'
+import { memoryBlobs } from '#test/store/memory-blobs'
 
 blobSuite('in memory', async () => {
   let now = 0

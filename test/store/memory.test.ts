@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { World } from '#runtime/world'
-import { memoryPlace, type WriteFault } from '#store/memory'
+import { memoryPlace, type WriteFault } from '#test/store/memory'
 import { put, remove, rowsOf, storageSuite, text } from '#test/store/storage-suite'
 
 const soft = { sync: false } as const

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Row, Scan, Storage } from '#runtime/storage'
-import { memoryPlace } from '#store/memory'
 import { firstRowOf, pagesOf } from '#store/pages'
+import { memoryPlace } from '#test/store/memory'
 
 const range = { after: 'a/', before: 'a0', hasValues: true }
 

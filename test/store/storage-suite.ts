@@ -10,7 +10,7 @@ const soft = { sync: false } as const
 /** All keys but those that begin with the last character there is; none here does. */
 const every = { after: '', before: '\u{10ffff}', hasValues: true } as const
 
-export const bytes = (text: string): Uint8Array => new TextEncoder().encode(text)
+const bytes = (text: string): Uint8Array => new TextEncoder().encode(text)
 export const text = (value: Uint8Array | undefined): string | undefined => value && new TextDecoder().decode(value)
 export const put = (key: string, value: string): Operation => ({ key, value: bytes(value) })
 export const remove = (key: string): Operation => ({ key, value: null })

@@ -5,9 +5,9 @@ import type { SealedCommit, StreamPart } from '#runtime/journal'
 import type { Storage } from '#runtime/storage'
 import { chunkEntriesMax } from '#store/chunk'
 import { keys } from '#store/keys'
-import { memoryPlace } from '#store/memory'
 import { StoreJournal } from '#store/store-journal'
 import { recentBytesMax } from '#store/tenant-stream'
+import { memoryPlace } from '#test/store/memory'
 import { rowsOf } from '#test/store/storage-suite'
 
 let journal: StoreJournal

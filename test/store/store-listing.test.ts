@@ -3,8 +3,8 @@ import { Problem } from '#model/problem'
 import type { Pages } from '#runtime/listing'
 import { type Scan, type Storage, StorageFailure } from '#runtime/storage'
 import { keys } from '#store/keys'
-import { memoryPlace } from '#store/memory'
 import { StoreListing } from '#store/store-listing'
+import { memoryPlace } from '#test/store/memory'
 
 let listing: StoreListing
 let storage: Storage

@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import type { BlobStore } from '#runtime/blobs'
-import { memoryBlobs } from '#store/memory-blobs'
 import { ManualWorld } from '#test/runtime/manual-world'
 import { openDoor, world as realWorld, route, until } from '#test/server/door'
 import { RawClient } from '#test/server/raw-client'
+import { memoryBlobs } from '#test/store/memory-blobs'
 import { ImageDownloads } from '#updates/image-downloads'
 
 const piece = 64 * 1024

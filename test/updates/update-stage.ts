@@ -2,7 +2,6 @@ import { deviceActor } from '#actors/device/device'
 import { noDeviceFunctions } from '#actors/device/turn-runs'
 import { directoryActor } from '#actors/directory/directory'
 import { LateNotices } from '#actors/notices'
-import { unheardRules } from '#actors/rule-notices'
 import { tenantActor } from '#actors/tenant/tenant'
 import { updateAddress } from '#actors/update/address'
 import { LateUpdateNotices } from '#actors/update/notices'
@@ -15,6 +14,7 @@ import type { OfferedFirmware, UpdateQuestion } from '#model/update-offer'
 import type { AnyDefinition } from '#runtime/activation'
 import { StoreListing } from '#store/store-listing'
 import { noRuleViews } from '#test/actors/no-rule-views'
+import { unheardRules } from '#test/actors/unheard-rules'
 import { type LinkProtocol, LinkStage, type TestLink } from '#test/link/link-stage'
 import { ManualWorld, startMs } from '#test/runtime/manual-world'
 import type { StageOptions } from '#test/runtime/stage'
@@ -26,7 +26,7 @@ export const offerTimeoutMs = 10_000
 type Answer = OfferedFirmware | Error | undefined
 
 /** An update server that says what a test says, and in front of it nothing. */
-export class ToldChecks {
+class ToldChecks {
   /** Of each question, also those that were not answered. */
   readonly asked: UpdateQuestion[] = []
   answer: (question: UpdateQuestion) => Answer = () => undefined

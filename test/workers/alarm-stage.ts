@@ -11,9 +11,9 @@ import { ServiceSchema } from '#model/service-schema'
 import { forgetAfterMs } from '#runtime/system'
 import { IdentityStage } from '#test/identity/identity-stage'
 
-export const climate = 'climate'
+const climate = 'climate'
 const temperature = 0x2000
-export const warm = { '>': [{ var: '0x2000' }, 30] }
+const warm = { '>': [{ var: '0x2000' }, 30] }
 
 /** Who may read the climate of these devices. */
 export const reading = (...devices: string[]): Grant => ({

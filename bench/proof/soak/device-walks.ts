@@ -77,7 +77,7 @@ export function written(devices: readonly string[]): Walk {
 }
 
 /** Kinds of devices of a fleet name the project that they belong to. */
-export const projects = ['climate', 'meter', 'pump'] as const
+const projects = ['climate', 'meter', 'pump'] as const
 const imageBytes = 200_000
 const rolledOutMsMax = 20_000
 

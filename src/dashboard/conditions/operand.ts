@@ -39,7 +39,7 @@ export const runOperands: readonly Operand[] = [
 ]
 
 /** A name that nobody described: of a service without schema, by an id, or inside of meta. */
-export function unknownOperand(name: string): Operand {
+function unknownOperand(name: string): Operand {
   return { name, label: name, kind: 'unknown' }
 }
 

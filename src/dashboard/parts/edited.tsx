@@ -5,7 +5,7 @@ import { Button } from '#dashboard/parts/button'
 import { Explained } from '#dashboard/parts/explained'
 
 /** What a call is told so that it changes nothing but what was read; `*`: nothing that is there. */
-export type Unchanged = Pick<CallOptions, 'ifMatch' | 'ifNoneMatch'>
+type Unchanged = Pick<CallOptions, 'ifMatch' | 'ifNoneMatch'>
 
 /** One round of editing something that others may edit at the same time. */
 export interface Edit<Value> {

@@ -30,7 +30,7 @@ const tones: Readonly<Record<string, Tone>> = {
 }
 
 /** Most words are of something under way: an update goes through many. */
-export function toneOf(state: string): Tone {
+function toneOf(state: string): Tone {
   return tones[state.toLowerCase()] ?? (state.toLowerCase() === 'active' ? 'good' : 'busy')
 }
 

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useRef } from 'preact/hooks'
 
-export interface Tab {
+interface Tab {
   readonly id: string
   readonly title: ComponentChildren
 }

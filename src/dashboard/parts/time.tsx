@@ -38,7 +38,7 @@ const units: readonly (readonly [name: string, ms: number])[] = [
  * `12 s ago`, `in 4 h`; what is days away as a date. The server's clock is known to a second or two: what seems to be ahead
  * by so little is now.
  */
-export function relative(at: number, from: number): string {
+function relative(at: number, from: number): string {
   const away = Math.abs(from - at)
   if (away < 1_500 || (at > from && away < 3_000)) return 'now'
   if (away > 14 * 86_400_000) return new Date(at).toLocaleDateString(undefined, { dateStyle: 'medium' })

@@ -1,5 +1,4 @@
 import { signal } from '@preact/signals'
-import { problemText } from '#dashboard/parts/problem-text'
 import { after } from '#dashboard/world'
 
 /** What just happened, said once at the edge of the page, and to screen readers. */
@@ -21,18 +20,6 @@ export function say(text: string, kind: Toast['kind'] = 'done'): void {
   const toast = { id: made, text, kind }
   toasts.value = [...toasts.value.slice(1 - toastsMax), toast]
   after(shownMs[kind], () => putAway(toast.id))
-}
-
-/** Waits for it and says how it went: `said` when it is done, the problem when it failed. Undefined then. */
-export async function act<Value>(work: Promise<Value>, said?: string): Promise<Value | undefined> {
-  try {
-    const value = await work
-    if (said !== undefined) say(said)
-    return value
-  } catch (problem) {
-    say(problemText(problem), 'failed')
-    return undefined
-  }
 }
 
 export function Toasts() {

@@ -50,7 +50,7 @@ export function useIsComplete(list: {
 }
 
 /** Renders the component that asks once more, whenever it is called. */
-export function useRendering(): () => void {
+function useRendering(): () => void {
   const [, render] = useReducer((count: number, _: undefined) => count + 1, 0)
   return () => render(undefined)
 }

@@ -18,7 +18,7 @@ export interface BackupsParts {
   readonly log: BackupsLog
 }
 
-export interface BackupsLog {
+interface BackupsLog {
   begun(user: string): void
   done(user: string, bytes: number): void
   brokenOff(user: string, bytes: number): void

@@ -1,5 +1,5 @@
 import { createHash, type Hash } from 'node:crypto'
-import { crc32 } from '#store/backup/crc32'
+import { crc32 } from 'node:zlib'
 import { blockBytesMax, magic } from '#store/backup/form'
 import { BackupRefused } from '#store/backup/refused'
 

@@ -21,7 +21,7 @@ export interface Inspected {
   readonly hasIdentityKey: boolean
 }
 
-export interface Size {
+interface Size {
   readonly count: number
   readonly bytes: number
 }
@@ -42,7 +42,7 @@ export interface InspectedTenant {
   readonly stream: InspectedStream
 }
 
-export interface InspectedStream {
+interface InspectedStream {
   /** The first and the last offset that are kept; null where none is. */
   readonly from: number | null
   readonly to: number | null

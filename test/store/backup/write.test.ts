@@ -2,10 +2,10 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import { type Storage, StorageFailure } from '#runtime/storage'
 import { Backups, type BackupsParts, backupMsMax } from '#store/backup/backups'
 import { everyKey } from '#store/keys'
-import { type MemoryPlace, memoryPlace } from '#store/memory'
-import { memoryBlobs } from '#store/memory-blobs'
 import { ManualWorld } from '#test/runtime/manual-world'
 import { readWhole, sha256Of } from '#test/store/backup/backup-bytes'
+import { type MemoryPlace, memoryPlace } from '#test/store/memory'
+import { memoryBlobs } from '#test/store/memory-blobs'
 
 const keyFile = Buffer.from(`${'k'.repeat(43)}\n`)
 const bytesFor = (text: string) => Buffer.from(text)

@@ -22,7 +22,7 @@ interface Key {
 }
 
 /** What every new key has. */
-export interface NewKey {
+interface NewKey {
   readonly name: string
   /** Seconds; without it, until it is deleted. */
   readonly expiresIn?: number

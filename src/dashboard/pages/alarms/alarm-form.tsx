@@ -15,7 +15,7 @@ import { Time } from '#dashboard/parts/time'
 import { useDraftForm } from '#dashboard/parts/use-draft-form'
 import type { Condition } from '#model/condition'
 
-export type AlarmBody = Body<'POST /alarms'>
+type AlarmBody = Body<'POST /alarms'>
 
 export interface AlarmFormProps {
   /** Without one it is a new alarm. */

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks'
 import type { Schema, ServiceView } from '#client/client'
 import { PropertyRow } from '#dashboard/pages/device/property-row'
-import type { History } from '#dashboard/pages/device/use-history'
+import type { Rings } from '#dashboard/pages/device/use-history'
 import { Button } from '#dashboard/parts/button'
 import { Section } from '#dashboard/parts/page'
 import { mayI } from '#dashboard/session'
@@ -12,7 +12,7 @@ export interface ServiceSectionProps {
   readonly serviceIdentifier: string
   readonly service: ServiceView
   readonly schema: Schema | undefined
-  readonly history: History
+  readonly history: Rings
   /** Whether it can be asked anything at the moment. */
   readonly isLinked: boolean
 }

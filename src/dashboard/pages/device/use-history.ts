@@ -4,16 +4,11 @@ import { client } from '#dashboard/session'
 import { numberOf } from '#dashboard/values/format-value'
 import { Ring } from '#dashboard/values/ring'
 
-/** What the numbers of a device were since the page was opened. */
-export interface History {
-  of(serviceIdentifier: string, propId: number): Ring
-}
-
 /** Enough for a line a hand wide; a device that reports each second is seen for five minutes. */
 const pointsMax = 300
 
 /** Takes note of every number at each rendering: a device is another object after each change. */
-export function useHistory(device: DeviceView | undefined): History {
+export function useHistory(device: DeviceView | undefined): Rings {
   const kept = useRef(new Rings())
   const seen = useRef<DeviceView>()
   if (device && device !== seen.current) {
@@ -23,7 +18,8 @@ export function useHistory(device: DeviceView | undefined): History {
   return kept.current
 }
 
-class Rings implements History {
+/** The numbers of a device since the page was opened. */
+export class Rings {
   readonly #rings = new Map<string, Ring>()
 
   of(serviceIdentifier: string, propId: number): Ring {

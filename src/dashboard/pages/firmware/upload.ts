@@ -1,3 +1,4 @@
+import { pauseMs } from '#client/backoff'
 import type { ReleaseEntry } from '#model/release'
 
 /**
@@ -14,8 +15,8 @@ export const partBytes = 512 * 1024
 /** In a row without one more byte; with the pauses between them, about two minutes. */
 const failuresMax = 8
 
-const firstPauseMs = 500
-const longestPauseMs = 30_000
+/** No jitter: one upload disturbs no other. */
+const alwaysWhole = () => 1
 
 /** What the server said to one part; `body` as JSON. */
 export interface PartAnswer {
@@ -75,7 +76,7 @@ export async function uploadImage(image: Blob, doors: UploadDoors): Promise<Rele
     failures++
     if (failures >= failuresMax) throw step.failed
     doors.onPause(step.failed.message)
-    await doors.wait(Math.min(firstPauseMs * 2 ** (failures - 1), longestPauseMs))
+    await doors.wait(pauseMs(failures, alwaysWhole))
     // How much arrived of what was on its way is for the server to say.
     from = undefined
   }

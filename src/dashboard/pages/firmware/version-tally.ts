@@ -3,7 +3,7 @@ import type { FirmwareInformation } from '#model/firmware'
 /** How many devices of each project have which firmware, and where their updates stand. */
 
 /** Devices that have one version; `index` tells apart the firmwares of one device. */
-export interface VersionCount {
+interface VersionCount {
   readonly firmware: string
   readonly index: number
   readonly devices: number
@@ -39,7 +39,7 @@ export function isUnderWay({ firmwares = [] }: FirmwareInformation): boolean {
   return firmwares.some(({ update }) => update !== undefined && moving.has(update.status))
 }
 
-export function isOutdated({ firmwares = [] }: FirmwareInformation): boolean {
+function isOutdated({ firmwares = [] }: FirmwareInformation): boolean {
   return firmwares.some(({ updateAvailable }) => updateAvailable)
 }
 

@@ -19,7 +19,7 @@ import { Form } from '#dashboard/parts/form'
 import { Section } from '#dashboard/parts/page'
 import { useDraftForm } from '#dashboard/parts/use-draft-form'
 
-export type FunctionBody = Body<'POST /functions'>
+type FunctionBody = Body<'POST /functions'>
 
 export interface FunctionFormProps {
   /** Without one it is a new function. */

@@ -164,7 +164,7 @@ function drawn(node: GraphNode): Keyless<DraftNode> {
 }
 
 /** A property's id as schemas write it. §2.4, contract 1.8. */
-export function hexOf(propId: number): string {
+function hexOf(propId: number): string {
   return `0x${propId.toString(16).padStart(4, '0')}`
 }
 

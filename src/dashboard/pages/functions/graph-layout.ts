@@ -4,7 +4,7 @@
  * each of them. Whatever the graph is, also one with a cycle, the picture is there.
  */
 
-export interface Point {
+interface Point {
   readonly x: number
   readonly y: number
 }

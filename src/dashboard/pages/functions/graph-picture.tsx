@@ -6,7 +6,7 @@ import { boxHeight, boxWidth, type DrawnEdge, layoutOf, type PlacedNode } from '
 import { type Names, nodeInWords } from '#dashboard/pages/functions/node-words'
 
 /** What a trial found: which nodes were entered, and where it went no further. */
-export interface Trail {
+interface Trail {
   readonly path: readonly string[]
   readonly stopped: readonly { readonly node: string; readonly because: string }[]
 }

@@ -29,7 +29,7 @@ export interface NodeCardProps {
 }
 
 /** By which a press in the picture finds it. */
-export function cardId(node: DraftNode): string {
+function cardId(node: DraftNode): string {
   return `node-${node.key}`
 }
 

@@ -36,7 +36,7 @@ export function graphInWords({ nodes }: Draft, names: Names): string {
 }
 
 /** As the schema calls it, else the id. `property`: `0x2000`. */
-export function propertyName(service: string, property: string, { schemas }: Names): string {
+function propertyName(service: string, property: string, { schemas }: Names): string {
   return schemas.get(service)?.properties[property]?.name ?? property
 }
 

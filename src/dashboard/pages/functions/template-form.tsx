@@ -11,7 +11,7 @@ import { Tabs } from '#dashboard/parts/tabs'
 import { parseMustache } from '#model/mustache'
 import '#dashboard/binding/binding.css'
 
-export interface WordsOfLocale {
+interface WordsOfLocale {
   readonly subject: string
   readonly text: string
   readonly html?: string | undefined

@@ -1,6 +1,6 @@
 import { FunctionBody } from '#model/function'
 import { FunctionGraph } from '#rules/function-graph'
-import type { Happened, Happening } from '#rules/function-list'
+import type { Happened, Happening } from '#rules/function-run'
 import { parseJson } from '#server/json-body'
 import { validate } from '#server/validation'
 import { expectThat, refusing, seedsOf, type Target } from '#test/attacks/fuzz/target'

@@ -9,10 +9,10 @@ import {
   type StoragePlace,
 } from '#runtime/storage'
 import type { World } from '#runtime/world'
-import { type FrozenRows, Rows, rowsIn } from '#store/memory-rows'
+import { type FrozenRows, Rows, rowsIn } from '#test/store/memory-rows'
 
 /** What shall go wrong. Each is asked when its moment comes; `undefined` means that all is well. */
-export interface MemoryFaults {
+interface MemoryFaults {
   /** Asked once for each write, as its turn comes. One that fails and yet `reachedDisk` is there after the next `open`. */
   beforeWrite?(operations: readonly Operation[]): WriteFault | undefined
   beforeOpen?(): StorageFailureCode | undefined
@@ -47,7 +47,7 @@ export interface MemoryPlace extends StoragePlace {
 }
 
 /**
- * Storage in memory, for simulations and tests: no timers, no chance but the world's, so one seed gives one run.
+ * Storage in memory,: no timers, no chance but the world's, so one seed gives one run.
  * Written bytes are copied by `write`; `get` and scans give out the copy itself.
  */
 export function memoryPlace(options: MemoryPlaceOptions = {}): MemoryPlace {

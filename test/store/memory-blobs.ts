@@ -28,7 +28,7 @@ export interface MemoryBlobsOptions {
 }
 
 /**
- * Large bytes in memory, for simulations and tests. `open` is the next start of a process: who was writing then writes
+ * Large bytes in memory. `open` is the next start of a process: who was writing then writes
  * nothing more, and what he wrote is there.
  */
 export function memoryBlobs(options: MemoryBlobsOptions): BlobStore {

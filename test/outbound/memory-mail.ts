@@ -4,9 +4,9 @@ import { closedCode, type Mail, type MailMessage, MailRefused } from '#outbound/
 /** The oldest go. */
 const mailsKept = 10_000
 
-/** Mail that goes nowhere and is remembered: for a server inside another program, and for tests. */
+/** Mail that goes nowhere and is remembered. */
 export class MemoryMail implements Mail {
-  readonly kind = 'memory'
+  readonly kind = 'eml'
   readonly from: string
   readonly host: string
   /** In the order in which they arrived, each as often as it did. */

@@ -1,0 +1,21 @@
+import type { World } from '#runtime/world'
+import type { AssemblyOptions } from '#src/assembly-options'
+import { MemoryMail } from '#test/outbound/memory-mail'
+import { memoryPlace } from '#test/store/memory'
+import { memoryBlobs } from '#test/store/memory-blobs'
+import { defaultImageBytesMax } from '#updates/options'
+
+/** Options of a server whose store, images and mails are in memory, without sockets and without a log. */
+export function inMemory(world: World): AssemblyOptions {
+  return {
+    world,
+    place: memoryPlace(),
+    publisher: { publish: () => {} },
+    isSynced: false,
+    retention: { bytesMax: 2 ** 20, ageMsMax: 3_600_000 },
+    ticketLifetimeMs: 30_000,
+    updates: { images: memoryBlobs({ bytesMax: defaultImageBytesMax }) },
+    notifications: { mail: new MemoryMail() },
+    log: { error: () => {}, warn: () => {}, info: () => {}, debug: () => {} },
+  }
+}
