@@ -1,10 +1,10 @@
-import type { KeyObject } from 'node:crypto'
+import type { CryptoKey } from 'jose'
 import { RecentMap } from '#iam/recent-map'
 
 /** What a proof's header comes to: it names one key, and no other header text needs to be read for it. */
 export interface ProofKey {
   readonly jkt: string
-  readonly key: KeyObject
+  readonly key: CryptoKey
 }
 
 /** In one generation: as many clients at once keep their import of 75 µs. A key takes some 4 KB. */
