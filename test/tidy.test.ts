@@ -116,6 +116,7 @@ const doors: Readonly<Record<string, readonly string[]>> = {
   nodemailer: ['src/outbound'],
   croner: ['src/updates/cron'],
   '@node-rs/argon2': ['src/iam'],
+  jose: ['src/iam'],
   otpauth: ['src/iam'],
   '@simplewebauthn/server': ['src/iam'],
   '@simplewebauthn/browser': ['src/dashboard'],

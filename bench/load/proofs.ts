@@ -1,5 +1,5 @@
-import { type KeyObject, randomBytes, randomUUID } from 'node:crypto'
-import { signJws } from '#iam/jws'
+import { type KeyObject, randomBytes, randomUUID, sign } from 'node:crypto'
+import { base64urlOf } from '#iam/base64url'
 import { makeSigningKey } from '#iam/signing-key'
 import { tokenHash } from '#iam/token-hash'
 
@@ -32,6 +32,8 @@ export class ProvingKey {
   proof({ method, url, nonce, token }: ProofSubject): string {
     const claims = { jti: randomUUID(), htm: method, htu: url, iat: Math.floor(Date.now() / 1000), nonce }
     const bound = token === undefined ? claims : { ...claims, ath: tokenHash(token) }
-    return signJws(this.#header, bound, this.#privateKey)
+    const signed = `${base64urlOf(JSON.stringify(this.#header))}.${base64urlOf(JSON.stringify(bound))}`
+    const signature = sign('sha256', Buffer.from(signed), { key: this.#privateKey, dsaEncoding: 'ieee-p1363' })
+    return `${signed}.${base64urlOf(signature)}`
   }
 }

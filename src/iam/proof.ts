@@ -1,9 +1,9 @@
-import type { KeyObject } from 'node:crypto'
-import { isJsonObject, isSigned, type JsonObject, type JwsParts, readPart, splitJws } from '#iam/jws'
+import { type CryptoKey, compactVerify, decodeJwt, decodeProtectedHeader, errors, importJWK } from 'jose'
+import { isCompactJws } from '#iam/base64url'
 import type { Nonces } from '#iam/nonces'
 import type { ProofKey, ProofKeys } from '#iam/proof-keys'
 import { proofProblem } from '#iam/proof-problems'
-import { importPublicJwk, readPublicJwk, thumbprintOf } from '#iam/public-jwk'
+import { type PublicJwk, readPublicJwk, thumbprintOf } from '#iam/public-jwk'
 import type { Replays } from '#iam/replays'
 import { isSeenAt } from '#iam/seen-address'
 import { tokenHash } from '#iam/token-hash'
@@ -28,7 +28,7 @@ export interface CheckedProof {
   readonly jkt: string
   readonly jti: string
   readonly headerText: string
-  readonly key: KeyObject
+  readonly key: CryptoKey
   /** Of the access token that came with it. */
   readonly tokenHash?: string
 }
@@ -44,6 +44,7 @@ export interface ProofsParts {
 const proofCharactersMax = 4_096
 const jtiCharactersMax = 128
 const toleranceS = 60
+const es256 = { algorithms: ['ES256'] }
 
 /** The claims of a proof, of the right types; nothing of them was compared with anything yet. */
 interface ProofClaims {
@@ -64,7 +65,7 @@ interface ProofClaims {
  * | 1 one header | `oneHeader` |
  * | 2 a well-formed JWT | `notTooLong`, `threeParts`, `claimsShape` |
  * | 3 all required claims | `claimsShape` |
- * | 4, 5 `typ`, `alg` | `headerShape` |
+ * | 4, 5 `typ`, `alg` | `keyShape` |
  * | 6 signature | `signedByKey` |
  * | 7 no private key in `jwk` | `keyShape` |
  * | 8 `htm` | `methodMatches` |
@@ -88,19 +89,20 @@ export class Proofs {
    *
    * @throws Problem `unauthorized`, or `bad_request` for the nonce alone.
    */
-  check(request: ProofRequest, token: string | undefined): CheckedProof {
+  async check(request: ProofRequest, token: string | undefined): Promise<CheckedProof> {
     const text = this.#present(request)
     oneHeader(request)
     notTooLong(text)
-    const parts = threeParts(text)
-    const { jkt, key } = this.#parts.keys.find(parts.header) ?? keyShape(headerShape(parts))
-    const claims = claimsShape(parts)
+    threeParts(text)
+    const headerText = text.slice(0, text.indexOf('.'))
+    const { jkt, key } = this.#parts.keys.find(headerText) ?? (await importKey(keyShape(text)))
+    const claims = claimsShape(text)
     methodMatches(claims, request)
     addressMatches(claims, request)
     freshEnough(claims, this.#parts.now())
     this.#knownNonce(claims, request)
-    signedByKey(parts, key)
-    const proof = { jkt, jti: claims.jti, headerText: parts.header, key }
+    await signedByKey(text, key)
+    const proof = { jkt, jti: claims.jti, headerText, key }
     return token === undefined ? proof : { ...proof, tokenHash: boundToToken(claims, token) }
   }
 
@@ -142,25 +144,25 @@ function notTooLong(text: string): void {
   if (text.length > proofCharactersMax) throw proofProblem('invalid proof')
 }
 
-function threeParts(text: string): JwsParts {
-  return splitJws(text) ?? refuse()
+function threeParts(text: string): void {
+  if (!isCompactJws(text)) refuse()
 }
 
-function headerShape(parts: JwsParts): JsonObject {
-  const header = readPart(parts.header) ?? refuse()
+function keyShape(text: string): PublicJwk {
+  const { typ, alg, crit, jwk } = read(decodeProtectedHeader, text)
   // Nothing here is understood that `crit` could ask to be: RFC 7515 §4.1.11.
-  if (header.typ !== 'dpop+jwt' || header.alg !== 'ES256' || Object.hasOwn(header, 'crit')) return refuse()
-  return isJsonObject(header.jwk) ? header.jwk : refuse()
+  if (typ !== 'dpop+jwt' || alg !== 'ES256' || crit !== undefined) return refuse()
+  return readPublicJwk(jwk) ?? refuse()
 }
 
-function keyShape(jwk: JsonObject): ProofKey {
-  const publicJwk = readPublicJwk(jwk) ?? refuse()
-  const key = importPublicJwk(publicJwk) ?? refuse()
-  return { jkt: thumbprintOf(publicJwk), key }
+/** @throws Problem `unauthorized` for a point that is not on the curve */
+async function importKey(jwk: PublicJwk): Promise<ProofKey> {
+  const key = await importJWK({ ...jwk }, 'ES256').catch(refuse)
+  return { jkt: thumbprintOf(jwk), key: key as CryptoKey }
 }
 
-function claimsShape(parts: JwsParts): ProofClaims {
-  const { jti, htm, htu, iat, nonce, ath } = readPart(parts.payload) ?? refuse()
+function claimsShape(text: string): ProofClaims {
+  const { jti, htm, htu, iat, nonce, ath } = read(decodeJwt, text)
   if (typeof jti !== 'string' || jti === '' || jti.length > jtiCharactersMax) return refuse()
   if (typeof htm !== 'string' || typeof htu !== 'string') return refuse()
   if (typeof iat !== 'number' || !Number.isSafeInteger(iat)) return refuse()
@@ -180,8 +182,12 @@ function freshEnough({ iat }: ProofClaims, nowMs: number): void {
   if (Math.abs(Math.floor(nowMs / 1000) - iat) > toleranceS) throw proofProblem('iat outside tolerance')
 }
 
-function signedByKey(parts: JwsParts, key: KeyObject): void {
-  if (!isSigned(parts, key)) throw proofProblem('invalid proof')
+async function signedByKey(text: string, key: CryptoKey): Promise<void> {
+  try {
+    await compactVerify(text, key, es256)
+  } catch (error) {
+    throw error instanceof errors.JOSEError ? proofProblem('invalid proof') : error
+  }
 }
 
 /** Answers the hash of a token that came in the open beside it: there is nothing to hide in comparing. */
@@ -189,6 +195,15 @@ function boundToToken({ ath }: ProofClaims, token: string): string {
   const hash = tokenHash(token)
   if (ath !== hash) throw proofProblem('ath does not match the access token')
   return hash
+}
+
+/** @throws Problem `unauthorized` for a text that jose cannot decode */
+function read<T>(decode: (text: string) => T, text: string): T {
+  try {
+    return decode(text)
+  } catch {
+    return refuse()
+  }
 }
 
 function refuse(): never {

@@ -1,6 +1,5 @@
-import { createHash, createPublicKey, type KeyObject } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import { isBase64url } from '#iam/base64url'
-import type { JsonObject } from '#iam/jws'
 
 /** The public half of a P-256 key, its required members alone. RFC 7518 §6.2.1. */
 export interface PublicJwk {
@@ -17,20 +16,12 @@ const coordinateCharacters = 43
 const privateMembers = ['d', 'k', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'priv']
 
 /** The required members of a public P-256 key; undefined for any other kind, and for one that shows a private half. */
-export function readPublicJwk(jwk: JsonObject): PublicJwk | undefined {
+export function readPublicJwk(shown: unknown): PublicJwk | undefined {
+  const jwk = Object(shown) as Readonly<Record<string, unknown>>
   const { kty, crv, x, y } = jwk
   if (kty !== 'EC' || crv !== 'P-256' || !isCoordinate(x) || !isCoordinate(y)) return undefined
   if (privateMembers.some((member) => Object.hasOwn(jwk, member))) return undefined
   return { kty, crv, x, y }
-}
-
-/** Undefined for a point that is not on the curve. 75 µs: whoever can keeps the result. */
-export function importPublicJwk(jwk: PublicJwk): KeyObject | undefined {
-  try {
-    return createPublicKey({ key: { ...jwk }, format: 'jwk' })
-  } catch {
-    return undefined
-  }
 }
 
 /** RFC 7638: SHA-256 over the required members in the order of their names, without space. */

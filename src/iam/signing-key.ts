@@ -1,6 +1,6 @@
-import { createECDH, createPrivateKey, type KeyObject } from 'node:crypto'
+import { createECDH, createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto'
 import { base64urlOf } from '#iam/base64url'
-import { importPublicJwk, type PublicJwk, thumbprintOf } from '#iam/public-jwk'
+import { type PublicJwk, thumbprintOf } from '#iam/public-jwk'
 import type { Random } from '#iam/random'
 import { open, seal } from '#iam/seal'
 
@@ -70,11 +70,9 @@ function signingKeyOf(bytes: Uint8Array): SigningKey | undefined {
   const half = (point.length - 1) / 2
   const coordinates = { x: base64urlOf(point.subarray(1, 1 + half)), y: base64urlOf(point.subarray(1 + half)) }
   const publicJwk: PublicJwk = { kty: 'EC', crv: 'P-256', ...coordinates }
-  const publicKey = importPublicJwk(publicJwk)
-  if (!publicKey) return undefined
   const d = base64urlOf(Buffer.concat([Buffer.alloc(privateBytes - bytes.length), bytes]))
   const privateKey = createPrivateKey({ key: { ...publicJwk, d }, format: 'jwk' })
-  return { kid: thumbprintOf(publicJwk), publicJwk, publicKey, privateKey }
+  return { kid: thumbprintOf(publicJwk), publicJwk, publicKey: createPublicKey(privateKey), privateKey }
 }
 
 function contextOf(kid: string): string {

@@ -1,6 +1,6 @@
+import { errors, type JWTPayload, jwtVerify, SignJWT } from 'jose'
 import type { z } from 'zod'
-import { base64urlOf } from '#iam/base64url'
-import { isSigned, type JsonObject, readJws, signJws } from '#iam/jws'
+import { base64urlOf, isCompactJws } from '#iam/base64url'
 import type { TokenFault } from '#iam/proof-problems'
 import type { Random } from '#iam/random'
 import type { SigningKeys } from '#iam/signing-key'
@@ -92,35 +92,34 @@ export class Tokens {
     this.#cache = parts.cache ?? new TokenCache()
   }
 
-  issueAccess({ tenant, user, session, number, roles, grants, jkt, lifetimeMs }: AccessSubject): string {
+  async issueAccess(subject: AccessSubject): Promise<string> {
+    const { tenant, user, session, number, roles, grants, jkt, lifetimeMs } = subject
     const exp = this.#secondsIn(lifetimeMs)
     const own = { sid: session, roles, ...informing(grants), ...(jkt !== undefined && { cnf: { jkt } }) }
-    const text = this.#sign(tokenTypes.access, tenant, user, `${this.#newId()}.${number}`, exp, own)
+    const text = await this.#sign(tokenTypes.access, tenant, user, `${this.#newId()}.${number}`, exp, own)
     this.#cache.remember(verifiedOf({ tenant, user, session, number, exp, jkt }, tokenHash(text)), this.#parts.now())
     return text
   }
 
-  /** `knownHash`: of this text, from who had to make it already. */
-  read(text: string, knownHash?: string): TokenReading {
+  /** Makes no promise for a token in the cache. `knownHash`: the hash of this text, if the caller has it. */
+  read(text: string, knownHash?: string): TokenReading | Promise<TokenReading> {
     if (text.length > tokenCharactersMax) return invalid
     const hash = knownHash ?? tokenHash(text)
-    const now = this.#parts.now()
-    const found = this.#cache.find(hash, now) ?? this.#readUnknown(text, hash, now)
-    if (!found) return invalid
-    return found.token.expiresAt > now ? found : { ...found, fault: 'token expired' }
+    const found = this.#cache.find(hash, this.#parts.now())
+    return found ? this.#inTime(found) : this.#readUnknown(text, hash)
   }
 
   /** Number n of a session, as a token that others can read. */
-  issueBasicRefresh({ tenant, user, session, number, endsAt }: BasicRefreshSubject): string {
+  issueBasicRefresh({ tenant, user, session, number, endsAt }: BasicRefreshSubject): Promise<string> {
     const id = `${session}.${number}`
     return this.#sign(tokenTypes.basicRefresh, tenant, user, id, Math.floor(endsAt / 1000), { sid: session })
   }
 
   /** Undefined for everything that is no refresh token of ours, or is past its time. */
-  readBasicRefresh(
+  async readBasicRefresh(
     text: string,
-  ): { readonly tenant: string; readonly session: string; readonly number: number } | undefined {
-    const claims = this.#readOf(tokenTypes.basicRefresh, text)
+  ): Promise<{ readonly tenant: string; readonly session: string; readonly number: number } | undefined> {
+    const claims = await this.#readOf(tokenTypes.basicRefresh, text)
     if (!claims || this.#isOver(claims.exp)) return undefined
     const [session, number = '', ...more] = claims.jti.split('.')
     const isGood = session === claims.sid && /^[1-9][0-9]{0,9}$/.test(number) && more.length === 0
@@ -128,16 +127,16 @@ export class Tokens {
   }
 
   /** What stands between the right password and a session, where a second factor is asked for. */
-  issueSecondFactor({ tenant, user, version, jkt, isEnrolling, lifetimeMs }: SecondFactorSubject): string {
+  issueSecondFactor({ tenant, user, version, jkt, isEnrolling, lifetimeMs }: SecondFactorSubject): Promise<string> {
     const own = { ver: version, enroll: isEnrolling, cnf: { jkt } }
     return this.#sign(tokenTypes.secondFactor, tenant, user, this.#newId(), this.#secondsIn(lifetimeMs), own)
   }
 
   /** `jkt`: of the proof that came with it. Undefined for everything that is not ours, is past its time or another key's. */
-  readSecondFactor(
+  async readSecondFactor(
     text: string,
     jkt: string,
-  ):
+  ): Promise<
     | {
         readonly tenant: string
         readonly user: string
@@ -145,39 +144,54 @@ export class Tokens {
         readonly isEnrolling: boolean
         readonly id: string
       }
-    | undefined {
-    const claims = this.#readOf(tokenTypes.secondFactor, text)
+    | undefined
+  > {
+    const claims = await this.#readOf(tokenTypes.secondFactor, text)
     if (!claims || this.#isOver(claims.exp) || claims.cnf.jkt !== jkt) return undefined
     const { tenant, sub, ver, enroll, jti } = claims
     return { tenant, user: sub, version: ver, isEnrolling: enroll, id: jti }
   }
 
-  #sign(typ: TokenType, tenant: string, user: string, jti: string, exp: number, own: JsonObject): string {
+  #sign(typ: TokenType, tenant: string, user: string, jti: string, exp: number, own: JWTPayload): Promise<string> {
     const { kid, privateKey } = this.#parts.keys().current
     const { issuer } = this.#parts
     const common = { iss: issuer, aud: issuer, sub: formatCrn({ type: 'user', id: user }), tenant, jti }
-    const times = { iat: this.#secondsIn(0), exp }
-    return signJws({ alg: 'ES256', typ, kid }, { ...common, ...times, ...own }, privateKey)
+    const claims = { ...common, iat: this.#secondsIn(0), exp, ...own }
+    return new SignJWT(claims).setProtectedHeader({ alg: 'ES256', typ, kid }).sign(privateKey)
   }
 
-  #readUnknown(text: string, hash: string, now: number): { readonly token: VerifiedToken } | undefined {
-    const claims = this.#readOf(tokenTypes.access, text)
-    if (!claims) return undefined
+  async #readUnknown(text: string, hash: string): Promise<TokenReading> {
+    const claims = await this.#readOf(tokenTypes.access, text)
+    if (!claims) return invalid
     const { tenant, sub, sid, jti, exp, cnf } = claims
     const token = verifiedOf({ tenant, user: sub, session: sid, number: jti, exp, jkt: cnf?.jkt }, hash)
-    return this.#cache.remember(token, now)
+    return this.#inTime(this.#cache.remember(token, this.#parts.now()))
+  }
+
+  #inTime(found: { readonly token: VerifiedToken }): TokenReading {
+    return found.token.expiresAt > this.#parts.now() ? found : { ...found, fault: 'token expired' }
   }
 
   /** Form, type, key, signature, claims. Times are not looked at: a token past its time still says whose it was. */
-  #readOf<T extends TokenType>(typ: T, text: string): z.output<(typeof claimsOf)[T]> | undefined {
-    if (text.length > tokenCharactersMax) return undefined
-    const jws = readJws(text)
-    if (!jws) return undefined
-    const { header, payload, parts } = jws
-    if (header.typ !== typ || header.alg !== 'ES256' || Object.hasOwn(header, 'crit')) return undefined
-    const key = typeof header.kid === 'string' ? this.#parts.keys().find(header.kid) : undefined
-    if (!key || !isSigned(parts, key.publicKey)) return undefined
-    return claimsOf[typ].safeParse(payload).data as z.output<(typeof claimsOf)[T]> | undefined
+  async #readOf<T extends TokenType>(typ: T, text: string): Promise<z.output<(typeof claimsOf)[T]> | undefined> {
+    if (text.length > tokenCharactersMax || !isCompactJws(text)) return undefined
+    const keyOf = ({ kid }: { readonly kid?: unknown }) => {
+      const key = typeof kid === 'string' ? this.#parts.keys().find(kid) : undefined
+      if (!key) throw new errors.JWKSNoMatchingKey()
+      return key.publicKey
+    }
+    try {
+      const { payload, protectedHeader } = await jwtVerify(text, keyOf, {
+        algorithms: ['ES256'],
+        currentDate: beforeAll,
+      })
+      // To the letter: jose compares types without regard to case.
+      if (protectedHeader.typ !== typ) return undefined
+      return claimsOf[typ].safeParse(payload).data as z.output<(typeof claimsOf)[T]> | undefined
+    } catch (error) {
+      if (error instanceof errors.JOSEError) return undefined
+      throw error
+    }
   }
 
   #newId(): string {
@@ -193,6 +207,9 @@ export class Tokens {
     return exp * 1000 <= this.#parts.now()
   }
 }
+
+/** The time given to jose, so that it takes tokens past their end: `#inTime` judges the end. */
+const beforeAll = new Date(0)
 
 const invalid: TokenReading = { fault: 'invalid token' }
 

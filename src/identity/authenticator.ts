@@ -5,15 +5,16 @@ import type { Attempts } from '#iam/attempts'
 import type { Caller } from '#iam/caller'
 import { nobody } from '#iam/nobody'
 import type { Passwords } from '#iam/passwords'
-import type { CheckedProof, Proofs } from '#iam/proof'
+import type { Proofs } from '#iam/proof'
 import { proofProblem, schemeProblem, tokenProblem } from '#iam/proof-problems'
-import type { Tokens } from '#iam/tokens'
+import type { Tokens, VerifiedToken } from '#iam/tokens'
 import { type AuthCounts, countFailed, credentialKindOf } from '#identity/auth-counts'
 import type { LinkCaller } from '#identity/link-credentials'
 import { operator } from '#identity/operator'
-import type { SessionCallers } from '#identity/session-callers'
+import type { SessionCaller, SessionCallers } from '#identity/session-callers'
 import { Problem } from '#model/problem'
 import type { Authenticate, AuthenticationRequest } from '#server/authenticate'
+import { isPromiseLike, onward } from '#server/promise-like'
 
 export interface AuthenticatorParts {
   readonly isServing: () => boolean
@@ -30,17 +31,22 @@ export interface AuthenticatorParts {
 const credentialsPattern = /^(bearer|dpop) +([^\s,]+)$/i
 
 /**
- * Who is asking, by what came with the request. Synchronous, without a password hash anywhere: what costs a signature is
- * paid once for a token and once for a key. Contract 2; RFC 6750, RFC 9449.
+ * Finds the caller of a request by its headers, without a password hash. It waits only for signatures: of each proof, and
+ * of a token that is not in the cache. The verdict comes after the last wait and is one synchronous step, so two requests
+ * with the same proof cannot both pass. Contract 2; RFC 6750, RFC 9449.
  */
 export function authenticatorOf(parts: AuthenticatorParts): Authenticate {
   const authenticator = new Authenticator(parts)
   return (request, access) => {
-    try {
-      return authenticator.callerOf(request, access)
-    } catch (error) {
+    const failed = (error: unknown): never => {
       countFailed(parts.counts, credentialKindOf(request, access), error)
       throw error
+    }
+    try {
+      const caller = authenticator.callerOf(request, access)
+      return isPromiseLike(caller) ? caller.catch(failed) : caller
+    } catch (error) {
+      return failed(error)
     }
   }
 }
@@ -52,7 +58,7 @@ class Authenticator {
     this.#parts = parts
   }
 
-  callerOf(request: AuthenticationRequest, access: RouteAccess): Caller {
+  callerOf(request: AuthenticationRequest, access: RouteAccess): Caller | Promise<Caller> {
     if (access === 'none') return nobody
     // Judged by the answerer, and alone: no other credential mends a signature that is bad. Contract 6, Hook.
     if (access === 'hook' && request.headerCount(hookSignatureHeader) > 0) return nobody
@@ -63,10 +69,12 @@ class Authenticator {
     const apiKey = request.header('x-api-key')
     if (authorization !== '' && apiKey !== '') throw moreThanOne()
     if (access === 'person or proof' && authorization === '' && apiKey === '') return this.#proven(request)
-    const caller = apiKey === '' ? this.#bySession(request, authorization, access) : this.#byKey(request, apiKey)
-    if (isForPeople(access) && caller.session?.kind !== 'session') throw new Problem('forbidden')
-    this.#parts.counts[apiKey === '' ? kindOf(authorization) : 'api_key'].accepted++
-    return caller
+    const known = apiKey === '' ? this.#bySession(request, authorization, access) : this.#byKey(request, apiKey)
+    return onward(known, (caller) => {
+      if (isForPeople(access) && caller.session?.kind !== 'session') throw new Problem('forbidden')
+      this.#parts.counts[apiKey === '' ? kindOf(authorization) : 'api_key'].accepted++
+      return caller
+    })
   }
 
   /** Whoever asks for more than the tenant asks the credential again. */
@@ -77,14 +85,14 @@ class Authenticator {
   }
 
   /** Used up at once: there is no token whose verdict it could wait for. */
-  #proven(request: AuthenticationRequest): Caller {
+  async #proven(request: AuthenticationRequest): Promise<Caller> {
     const { proofs, attempts, passwords } = this.#parts
     if (request.path.endsWith(logIn.path)) {
       attempts.check(request.seen.address)
       // Two signatures would be looked at for nothing.
       passwords.checkRoom(request.seen.address)
     }
-    const proof = proofs.check(request, undefined)
+    const proof = await proofs.check(request, undefined)
     proofs.checkUnused(proof)
     proofs.use(proof)
     this.#parts.counts.proof.accepted++
@@ -98,7 +106,7 @@ class Authenticator {
     throw new Problem('unauthorized', 'invalid API key')
   }
 
-  #bySession(request: AuthenticationRequest, authorization: string, access: RouteAccess): Caller {
+  #bySession(request: AuthenticationRequest, authorization: string, access: RouteAccess): Caller | Promise<Caller> {
     if (authorization === '') throw new Problem('unauthorized', 'authentication required')
     const [, scheme, token] = credentialsPattern.exec(authorization) ?? []
     if (scheme === undefined || token === undefined) {
@@ -109,40 +117,43 @@ class Authenticator {
     return schemeOf(scheme) === 'DPoP' ? this.#bound(request, token) : this.#unbound(request, token, access)
   }
 
-  #unbound(request: AuthenticationRequest, text: string, access: RouteAccess): Caller {
-    const { tokens, callers, isOperator } = this.#parts
+  #unbound(request: AuthenticationRequest, text: string, access: RouteAccess): Caller | Promise<Caller> {
+    const { tokens, isOperator } = this.#parts
     if (isOperator(text)) return operator
-    const { token, fault } = tokens.read(text)
-    if (token?.jkt !== undefined) throw schemeProblem()
-    if (!token || fault) throw tokenProblem(fault ?? 'invalid token', 'Bearer')
-    const isProofLookedAt = access === 'person or proof' && request.header('dpop') !== ''
-    const proof = isProofLookedAt ? this.#fresh(request, text) : undefined
-    const caller = callers.ofToken(token, request)
-    if (typeof caller === 'string') throw tokenProblem(caller, 'Bearer')
-    if (!proof) return caller
-    this.#parts.proofs.use(proof)
+    return onward(tokens.read(text), ({ token, fault }) => {
+      if (token?.jkt !== undefined) throw schemeProblem()
+      if (!token || fault) throw tokenProblem(fault ?? 'invalid token', 'Bearer')
+      if (access === 'person or proof' && request.header('dpop') !== '') return this.#alsoProven(request, text, token)
+      return this.#callerBy(request, token, 'Bearer')
+    })
+  }
+
+  async #alsoProven(request: AuthenticationRequest, text: string, token: VerifiedToken): Promise<Caller> {
+    const { proofs } = this.#parts
+    const proof = await proofs.check(request, text)
+    proofs.checkUnused(proof)
+    const caller = this.#callerBy(request, token, 'Bearer')
+    proofs.use(proof)
     return caller.withProof(proof.jkt)
   }
 
   /** What is wrong with the token comes last: a token that says nothing can't be another key's. Contract 2, DPoP. */
-  #bound(request: AuthenticationRequest, text: string): Caller {
-    const { tokens, callers, proofs } = this.#parts
-    const proof = proofs.check(request, text)
-    const { token, fault } = tokens.read(text, proof.tokenHash)
+  async #bound(request: AuthenticationRequest, text: string): Promise<Caller> {
+    const { tokens, proofs } = this.#parts
+    const proof = await proofs.check(request, text)
+    const { token, fault } = await tokens.read(text, proof.tokenHash)
     if (token && token.jkt !== proof.jkt) throw proofProblem('key mismatch')
     proofs.checkUnused(proof)
     if (!token || fault) throw tokenProblem(fault ?? 'invalid token', 'DPoP')
-    const caller = callers.ofToken(token, request)
-    if (typeof caller === 'string') throw tokenProblem(caller, 'DPoP')
+    const caller = this.#callerBy(request, token, 'DPoP')
     proofs.use(proof)
     return caller
   }
 
-  #fresh(request: AuthenticationRequest, token: string): CheckedProof {
-    const { proofs } = this.#parts
-    const proof = proofs.check(request, token)
-    proofs.checkUnused(proof)
-    return proof
+  #callerBy(request: AuthenticationRequest, token: VerifiedToken, scheme: 'Bearer' | 'DPoP'): SessionCaller {
+    const caller = this.#parts.callers.ofToken(token, request)
+    if (typeof caller === 'string') throw tokenProblem(caller, scheme)
+    return caller
   }
 }
 

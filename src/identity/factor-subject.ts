@@ -30,7 +30,7 @@ export interface FactorSubject {
  *
  * @throws Problem `unauthorized`
  */
-export function factorSubject(parts: SignInParts, { caller, token }: FactorRequest): FactorSubject {
+export async function factorSubject(parts: SignInParts, { caller, token }: FactorRequest): Promise<FactorSubject> {
   const { jkt } = caller
   if (jkt === undefined) throw missingProof(parts)
   if (token !== undefined) return byToken(parts, token, jkt)
@@ -47,23 +47,29 @@ export function ownerOf({ row }: FactorSubject): Principal {
 }
 
 /** What is asked of one who signs in, with factors that are there: not of one who has to set one up first. */
-export function signingIn(parts: SignInParts, request: FactorRequest): FactorSubject & { readonly version: number } {
-  const subject = factorSubject(parts, request)
+export async function signingIn(
+  parts: SignInParts,
+  request: FactorRequest,
+): Promise<FactorSubject & { readonly version: number }> {
+  const subject = await factorSubject(parts, request)
   const { version } = subject
   if (version === undefined || subject.isEnrolling) throw badToken()
   return { ...subject, version }
 }
 
 /** Who may turn factors on: signed in, or told to set one up. */
-export function enrolling(parts: SignInParts, request: FactorRequest): FactorSubject {
-  const subject = factorSubject(parts, request)
+export async function enrolling(parts: SignInParts, request: FactorRequest): Promise<FactorSubject> {
+  const subject = await factorSubject(parts, request)
   if (subject.version !== undefined && !subject.isEnrolling) throw badToken()
   return subject
 }
 
 /** Who may turn them off: signed in. */
-export function signedIn(parts: SignInParts, request: FactorRequest): FactorSubject & { readonly session: string } {
-  const subject = factorSubject(parts, { ...request, token: undefined })
+export async function signedIn(
+  parts: SignInParts,
+  request: FactorRequest,
+): Promise<FactorSubject & { readonly session: string }> {
+  const subject = await factorSubject(parts, { ...request, token: undefined })
   const { session } = subject
   if (session === undefined) throw new Problem('unauthorized', 'authentication required')
   return { ...subject, session }
@@ -97,8 +103,8 @@ export async function wrongFactor(
   return new Problem('unauthorized', 'invalid code')
 }
 
-function byToken(parts: SignInParts, text: string, jkt: string): FactorSubject {
-  const token = parts.tokens.readSecondFactor(text, jkt)
+async function byToken(parts: SignInParts, text: string, jkt: string): Promise<FactorSubject> {
+  const token = await parts.tokens.readSecondFactor(text, jkt)
   const row = token && rowById(parts.states.directory, token.user)
   if (row?.state !== 'active' || row.tenant !== token?.tenant) throw badToken()
   const { id, isEnrolling, version } = token

@@ -81,7 +81,7 @@ async function complete(parts: SignInParts, match: Match, jkt: string, place: Si
   const { user, version } = match
   return {
     type: 'second_factor',
-    token: parts.tokens.issueSecondFactor({ tenant: match.tenant, user, version, jkt, isEnrolling, lifetimeMs }),
+    token: await parts.tokens.issueSecondFactor({ tenant: match.tenant, user, version, jkt, isEnrolling, lifetimeMs }),
     expiresIn: lifetimeMs / 1000,
     methods: isEnrolling ? ['totp', 'webauthn'] : methodsOf(account.factors),
     enroll: isEnrolling,

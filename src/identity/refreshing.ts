@@ -49,7 +49,7 @@ export async function refreshBasic(
   parts: SignInParts,
   { refreshToken, place }: BasicRefreshRequest,
 ): Promise<TokenAnswer> {
-  const token = parts.tokens.readBasicRefresh(refreshToken)
+  const token = await parts.tokens.readBasicRefresh(refreshToken)
   const stored = token && standingSession(parts, token, 'basic', place.host)
   if (!stored) throw wrongRefreshToken()
   const { tenant, session, number } = token

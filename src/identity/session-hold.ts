@@ -38,7 +38,10 @@ export class SessionHold {
   use({ lastUsedAt }: StoredSession, request: UsingRequest): void {
     const { system } = this.#parts
     if (system.world.now() - lastUsedAt < usedEveryMs || !system.gate.isOpen) return
-    system.turnOf(this.#body, { type: 'use', address: request.seen.address }, nobodyAsks)
+    const { address } = request.seen
+    // The connection ended while a signature was checked, and its address is lost.
+    if (address === '') return
+    system.turnOf(this.#body, { type: 'use', address }, nobodyAsks)
   }
 
   get #body(): Activation<Entry> {

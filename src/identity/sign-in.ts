@@ -89,21 +89,21 @@ export interface RefreshedSession {
 }
 
 /** The same for the same number, but for a fresh access token. */
-export function pairOf(parts: SignInParts, of: RefreshedSession & { readonly jkt: string }): Pair {
-  const accessToken = accessTokenOf(parts, of, parts.lifetimes.accessMs)
+export async function pairOf(parts: SignInParts, of: RefreshedSession & { readonly jkt: string }): Promise<Pair> {
+  const accessToken = await accessTokenOf(parts, of, parts.lifetimes.accessMs)
   return { accessToken, refreshToken: refreshTokenText(parts.fileKeys().refresh, of) }
 }
 
-export function tokensOf(parts: SignInParts, of: RefreshedSession): TokenAnswer {
-  const token = accessTokenOf(parts, of, parts.lifetimes.tokenMs)
-  return of.number === 0 ? { token } : { token, refreshToken: parts.tokens.issueBasicRefresh(of) }
+export async function tokensOf(parts: SignInParts, of: RefreshedSession): Promise<TokenAnswer> {
+  const token = await accessTokenOf(parts, of, parts.lifetimes.tokenMs)
+  return of.number === 0 ? { token } : { token, refreshToken: await parts.tokens.issueBasicRefresh(of) }
 }
 
 function accessTokenOf(
   { world, accesses, tokens }: SignInParts,
   { tenant, user, session, number, endsAt, jkt }: RefreshedSession & { readonly jkt?: string },
   lifetimeMs: number,
-): string {
+): Promise<string> {
   const roles = accesses.user(user)?.roles ?? []
   const { grants } = accesses.of(tenant, roles).scope
   // It never outlives its session.

@@ -41,19 +41,19 @@ export class TotpFlows {
   }
 
   async use(request: FactorCodeRequest): Promise<Pair> {
-    const subject = signingIn(this.#parts, request)
+    const subject = await signingIn(this.#parts, request)
     await takeTotp(this.#parts, subject, request.code, request.place)
     return this.#begin(subject, subject.version, request)
   }
 
   async recover(request: FactorCodeRequest): Promise<Pair> {
-    const subject = signingIn(this.#parts, request)
+    const subject = await signingIn(this.#parts, request)
     await takeRecoveryCode(this.#parts, subject, request.code, request.place)
     return this.#begin(subject, subject.version, request)
   }
 
   async enroll(request: ConfirmedRequest): Promise<{ readonly secret: string; readonly otpauthUri: string }> {
-    const subject = enrolling(this.#parts, request)
+    const subject = await enrolling(this.#parts, request)
     await this.#confirmations.confirm(subject, request, request.place)
     const secret = newTotpSecret((byteCount) => this.#parts.world.random(byteCount))
     this.#pending.set(subject.owner, secret, ownerOf(subject))
@@ -68,7 +68,7 @@ export class TotpFlows {
   async activate(request: FactorCodeRequest & { readonly password?: string | undefined }): Promise<FactorActivated> {
     const parts = this.#parts
     const { password, place } = request
-    const subject = enrolling(parts, request)
+    const subject = await enrolling(parts, request)
     await this.#confirmations.confirm(subject, { password }, place)
     const secret = this.#pending.get(subject.owner)
     if (!secret) throw nothingPending()
@@ -94,7 +94,7 @@ export class TotpFlows {
 
   async remove(request: ConfirmedRequest): Promise<void> {
     const parts = this.#parts
-    const subject = signedIn(parts, request)
+    const subject = await signedIn(parts, request)
     await this.#confirmations.confirm(subject, request, request.place)
     const { row, session: keep } = subject
     const { version } = accountOf(parts, subject)

@@ -39,7 +39,7 @@ export class WebauthnFlows {
   }
 
   async registrationOptions(request: ConfirmedRequest): Promise<object> {
-    const subject = enrolling(this.#parts, request)
+    const subject = await enrolling(this.#parts, request)
     await this.#confirmations.confirm(subject, request, request.place)
     const { row, owner } = subject
     const present = accountOf(this.#parts, subject).factors.webauthn
@@ -54,7 +54,7 @@ export class WebauthnFlows {
     request: ConfirmedRequest & { readonly name?: string | undefined; readonly response: object },
   ): Promise<FactorActivated & { readonly id: string }> {
     const parts = this.#parts
-    const subject = enrolling(parts, request)
+    const subject = await enrolling(parts, request)
     const challenge = this.#challenges.take(subject.owner, 'register')
     await this.#confirmations.confirm(subject, request, request.place)
     const made = challenge === undefined ? undefined : await this.#webauthn.registered(request.response, challenge)
@@ -79,7 +79,7 @@ export class WebauthnFlows {
   }
 
   async authenticationOptions(request: FactorRequest): Promise<object> {
-    const subject = factorSubject(this.#parts, request)
+    const subject = await factorSubject(this.#parts, request)
     const credentials = accountOf(this.#parts, subject).factors.webauthn
     if (credentials.length === 0) throw new Problem('not_found')
     mayTry(this.#parts, subject, request.place)
@@ -90,7 +90,7 @@ export class WebauthnFlows {
   async authenticate(request: FactorRequest & { readonly response: object }): Promise<Partial<Pair>> {
     const parts = this.#parts
     const { response, place } = request
-    const subject = factorSubject(parts, request)
+    const subject = await factorSubject(parts, request)
     const { row, owner, version } = subject
     mayTry(parts, subject, place)
     const challenge = this.#challenges.take(owner, 'authenticate')
@@ -110,7 +110,7 @@ export class WebauthnFlows {
   }
 
   async credentials(request: FactorRequest): Promise<readonly ShownCredential[]> {
-    const subject = signedIn(this.#parts, request)
+    const subject = await signedIn(this.#parts, request)
     return accountOf(this.#parts, subject).factors.webauthn.map(({ id, name, createdAt, lastUsedAt, transports }) => ({
       id,
       name,
@@ -122,7 +122,7 @@ export class WebauthnFlows {
 
   async remove(request: ConfirmedRequest & { readonly id: string }): Promise<void> {
     const parts = this.#parts
-    const subject = signedIn(parts, request)
+    const subject = await signedIn(parts, request)
     await this.#confirmations.confirm(subject, request, request.place)
     const { row, session: keep } = subject
     const { version } = accountOf(parts, subject)

@@ -8,6 +8,7 @@ import type { RouteContext } from '#routes/context'
 import type { EventRoom, EventsOpening } from '#routes/event-room'
 import type { Authenticate } from '#server/authenticate'
 import { type Binding, bind } from '#server/call'
+import { onward } from '#server/promise-like'
 import { parseQuery } from '#server/query'
 import { validate } from '#server/validation'
 import { type AnyWebsocketRoute, type UpgradeRequest, websocketRoute } from '#server/websocket-route'
@@ -46,7 +47,7 @@ export function eventSockets(context: RouteContext, room: EventRoom, authenticat
     websocketRoute<EventsOpening>({
       ...limits,
       path: '/events',
-      upgrade: (request) => opening(room, authenticate(request, 'session'), request),
+      upgrade: (request) => onward(authenticate(request, 'session'), (caller) => opening(room, caller, request)),
     }),
   ]
 }

@@ -20,7 +20,7 @@ export interface AuthenticationRequest {
 }
 
 /**
- * Who is asking, where the route's access says that somebody has to be known, or a Problem thrown. Synchronous: it looks
- * at what is in memory, and nothing that came in meanwhile can stand between the verdict and the answer.
+ * Finds the caller of a request to a route with this access. A promise only where a signature has to be checked: the verdict
+ * itself is one synchronous step over what is in memory. @throws Problem
  */
-export type Authenticate = (request: AuthenticationRequest, access: RouteAccess) => Caller
+export type Authenticate = (request: AuthenticationRequest, access: RouteAccess) => Caller | Promise<Caller>

@@ -176,12 +176,13 @@ export class Exchange implements Waiting {
     else this.#reader.whenSettled((bytes) => this.isOpen && step(read(bytes)))
   }
 
-  /**
-   * The body as it comes, before anything is awaited. Who does not take it holds the sender back; each piece gives the
-   * request its whole time again. @throws Problem `too_large`, if it says its length
-   */
-  streamBody(stillPermitted: () => Caller): BodyStream {
+  /** @throws Problem `too_large` if the declared length is above the limit */
+  refuseTooLong(): void {
     if (this.#isTooLong) throw this.#tooLarge()
+  }
+
+  /** Before anything is awaited. A body that is not taken holds its sender back; each piece renews the deadline. */
+  streamBody(stillPermitted: () => Caller): BodyStream {
     const stream = new ReceivedBody({
       lengthBytes: this.bodyLength === 'chunked' ? undefined : this.bodyLength,
       allUnread: this.context.allUnread,

@@ -121,18 +121,25 @@ function receive(exchange: Exchange, paths: PathTable<Destination>, authenticate
 
   exchange.route = destination.template
   exchange.figures = destination.figures
-  const { entry } = destination.binding
+  const { binding } = destination
+  const { entry } = binding
   const { access, body } = entry
   if (!body && exchange.bodyLength === 'chunked') {
     // Some of these stream their answer, and a stream cannot cut the connection behind it.
     throw new Problem('bad_request', 'a body in chunks where none is expected')
   }
   exchange.expectBody(bytesMaxOf(exchange.context, entry), body !== undefined)
-  const caller = access === 'none' ? nobody : authenticate(exchange, access)
-  exchange.context.requests.check(caller)
-  exchange.context.work.check(caller)
-  exchange.caller = caller
-  answer(exchange, destination.binding, caller, rawParameters)
+  const upload = body?.isStreamed && exchange.streamBody(() => stillPermitted(exchange, binding, rawParameters))
+  exchange.proceed(access === 'none' ? nobody : authenticate(exchange, access), (caller) => {
+    // The request may have ended while a signature was checked: aborted, or past its deadline.
+    if (!exchange.isOpen) return
+    const { requests, work, pending } = exchange.context
+    requests.check(caller)
+    work.check(caller)
+    exchange.caller = caller
+    pending.identified(exchange)
+    answer(exchange, binding, caller, rawParameters, upload)
+  })
 }
 
 function bytesMaxOf({ bodyBytesMax, streamedBytesMax }: ServerContext, entry: RouteEntry): number {
@@ -168,6 +175,7 @@ function answer(
   binding: Binding,
   caller: Caller,
   rawParameters: PathMatch<Destination>['rawParameters'],
+  upload: BodyStream | undefined,
 ): void {
   const { entry } = binding
   const parameters = parametersOf(binding, caller, rawParameters)
@@ -181,8 +189,8 @@ function answer(
     }
     return query
   })
-  if (entry.body?.isStreamed) {
-    const upload = exchange.streamBody(() => stillPermitted(exchange, binding, caller, parameters))
+  if (upload) {
+    exchange.refuseTooLong()
     const call = new ExchangeCall(exchange, caller, parameters, query, undefined, noBytes, upload)
     exchange.proceed(answered(exchange, binding, call), (reply) => exchange.respond(reply))
     return
@@ -197,7 +205,7 @@ function answer(
     inTurn(exchange, bytes, () => {
       const body = countingRefusals(exchange, entry, () => entry.body && validate(entry.body.schema, raw))
       inTurn(exchange, bytes, () => {
-        const now = stillPermitted(exchange, binding, caller, parameters)
+        const now = stillPermitted(exchange, binding, rawParameters)
         const call = new ExchangeCall(exchange, now, parameters, query, body, bytes, undefined)
         exchange.proceed(answered(exchange, binding, call), (reply) => exchange.respond(reply))
       })
@@ -237,11 +245,12 @@ function parametersOf({ entry }: Binding, caller: Caller, raw: PathMatch<Destina
  * A body may take its time. Whoever was signed out meanwhile is refused, and whoever may do something else now is judged by
  * that: a request begun in time keeps no right alive.
  */
-function stillPermitted(exchange: Exchange, { entry }: Binding, caller: Caller, parameters: unknown): Caller {
+function stillPermitted(exchange: Exchange, binding: Binding, raw: PathMatch<Destination>['rawParameters']): Caller {
+  const { caller = nobody } = exchange
   if (caller.isCurrent()) return caller
   const now = caller.now()
   if (!now) throw sessionOver(exchange.header('authorization'))
-  permit(entry.access, now, parameters)
+  parametersOf(binding, now, raw)
   return now
 }
 

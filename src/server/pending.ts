@@ -40,6 +40,11 @@ export class Pending {
     this.#time(this.#deadlineMs)
   }
 
+  /** Its caller was found while it waits. */
+  identified(waiting: Waiting): void {
+    if (waiting.caller && this.#waiting.has(waiting)) this.#limit?.enter(waiting.caller)
+  }
+
   /** It moves on, and has its whole time again. Does nothing for one that does not wait. */
   renew(waiting: Waiting): void {
     if (!this.#waiting.delete(waiting)) return

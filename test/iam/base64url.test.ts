@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { base64urlOf, isBase64url, readBase64url } from '#iam/base64url'
+import { base64urlOf, isBase64url, isCompactJws, readBase64url } from '#iam/base64url'
 
 test('every run of bytes has one text, and comes back', () => {
   fc.assert(
@@ -35,4 +35,20 @@ describe('not', () => {
       expect(readBase64url(text)).toBeUndefined()
     },
   )
+})
+
+test.each([
+  '',
+  '..',
+  'AAAA.AAAA',
+  '.AAAA.AAAA',
+  'AAAA..AAAA',
+  'AAAA.AAAA.AAAA.',
+  'AAAA.AAAA.AAAA.AAAA',
+  'AA=.AAAA.AAAA',
+  'AB.AAAA.AAAA',
+  'AAAA.AAAA.AA AA',
+])('%j is no JWS', (text) => {
+  expect(isCompactJws(text)).toBe(false)
+  expect(isCompactJws('AAAA.AA.')).toBe(true)
 })

@@ -55,6 +55,15 @@ export function proofOf(draft: ProofDraft): string {
   return draft.edit(`${signed}.${base64urlOf(draft.signature(signed))}`)
 }
 
+export function signJws(header: object, claims: object, privateKey: KeyPair['privateKey']): string {
+  return proofOf({
+    header: { ...header },
+    claims: { ...claims },
+    signature: es256By({ privateKey }),
+    edit: (text) => text,
+  })
+}
+
 export function es256By({ privateKey }: Pick<KeyPair, 'privateKey'>): (signed: string) => Uint8Array {
   return (signed) => sign('sha256', Buffer.from(signed), { key: privateKey, dsaEncoding: 'ieee-p1363' })
 }

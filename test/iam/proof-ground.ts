@@ -45,7 +45,15 @@ export class ProofGround {
   readonly signingKeys: SigningKeys
   readonly #seen: Seen
 
-  constructor({ world = new ManualWorld(), entriesMax, seen }: ProofGroundOptions = {}) {
+  static async open(options: ProofGroundOptions = {}): Promise<ProofGround> {
+    const made = new ProofGround(options)
+    const { tokens, world, ground, signingKeys } = made
+    const { key, otherKey } = ground
+    Object.assign(ground.tokens, await tokensAround({ tokens, world, signingKey: signingKeys.current, key, otherKey }))
+    return made
+  }
+
+  private constructor({ world = new ManualWorld(), entriesMax, seen }: ProofGroundOptions = {}) {
     this.world = world
     const now = () => world.now()
     const random = (bytes: number) => world.random(bytes)
@@ -71,13 +79,13 @@ export class ProofGround {
         old: new Nonces({ now: () => world.now() - 660_000, key: nonceKey }).current,
         earlierStart: new Nonces({ now, key: random(32) }).current,
       },
-      tokens: tokensAround({ tokens: this.tokens, world, signingKey: current, key, otherKey }),
+      tokens: {} as Ground['tokens'],
       ...(entriesMax === 4 && { isSmall: true }),
     }
   }
 
   /** As the server would, up to who it is. */
-  answer({ query: _, headers }: ProofRequestText): Answer {
+  async answer({ query: _, headers }: ProofRequestText): Promise<Answer> {
     const told = new Map<string, string>()
     const lines = headers.map(([name, value]) => [name.toLowerCase(), value] as const)
     const valuesOf = (name: string) => lines.filter(([other]) => other === name).map(([, value]) => value)
@@ -89,21 +97,21 @@ export class ProofGround {
       headerCount: (name) => valuesOf(name).length,
       addReplyHeader: (name, value) => told.set(name.toLowerCase(), value),
     }
-    const refusal = refusalOf(() => this.#authenticate(request))
+    const refusal = await refusalOf(this.#authenticate(request))
     const nonce = told.get('dpop-nonce')
     return { refusal: refusal && { ...refusal, ...(nonce !== undefined && { hasNonce: true }) }, nonce }
   }
 
-  #authenticate(request: ProofRequest): void {
+  async #authenticate(request: ProofRequest): Promise<void> {
     const [, scheme = '', token = ''] = /^(\S+) +(.*)$/.exec(request.header('authorization')) ?? []
     if (scheme.toLowerCase() === 'bearer') {
-      const reading = this.tokens.read(token)
+      const reading = await this.tokens.read(token)
       if (reading.token?.jkt !== undefined) throw schemeProblem()
       this.#live(reading, 'Bearer')
       return
     }
-    const proof = this.proofs.check(request, token)
-    const reading = this.tokens.read(token)
+    const proof = await this.proofs.check(request, token)
+    const reading = await this.tokens.read(token)
     if (reading.token && reading.token.jkt !== proof.jkt) throw proofProblem('key mismatch')
     this.proofs.checkUnused(proof)
     this.#live(reading, 'DPoP')
@@ -116,9 +124,9 @@ export class ProofGround {
   }
 }
 
-function refusalOf(task: () => void): Refusal | undefined {
+async function refusalOf(task: Promise<void>): Promise<Refusal | undefined> {
   try {
-    task()
+    await task
     return undefined
   } catch (error) {
     if (!(error instanceof Problem)) throw error

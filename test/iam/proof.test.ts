@@ -1,33 +1,34 @@
 import { describe, expect, test } from 'vitest'
 import { draftOf, type ProofDraft, proofOf } from '#test/iam/proof-draft'
-import { ProofGround } from '#test/iam/proof-ground'
+import { type Answer, ProofGround } from '#test/iam/proof-ground'
 import { rightProofs } from '#test/iam/right-proofs'
 import { request } from '#test/iam/wrong-proof'
 import { proofOfLength } from '#test/iam/wrong-proof-forms'
 import { wrongProofs } from '#test/iam/wrong-proofs'
 
 describe('a proof is refused', () => {
-  test.each(wrongProofs)('$number $name', ({ number, requests, refusal }) => {
-    const ground = new ProofGround(number === 104 ? { entriesMax: 4 } : {})
+  test.each(wrongProofs)('$number $name', async ({ number, requests, refusal }) => {
+    const ground = await ProofGround.open(number === 104 ? { entriesMax: 4 } : {})
     const made = requests(ground.ground)
     expect(made, 'this ground gives everything').toBeDefined()
-    const answers = (made ?? []).map((one) => ground.answer(one))
+    const answers: Answer[] = []
+    for (const one of made ?? []) answers.push(await ground.answer(one))
     expect(answers.pop()?.refusal).toEqual(refusal)
     for (const { refusal: before } of answers) expect(before).toBeUndefined()
   })
 
-  test('in each way, with nothing used up: the good one is taken afterwards', () => {
-    const ground = new ProofGround()
+  test('in each way, with nothing used up: the good one is taken afterwards', async () => {
+    const ground = await ProofGround.open()
     const { ground: maker } = ground
     for (const { number, requests } of wrongProofs) {
       if (number >= 90) continue
-      for (const one of requests(maker) ?? []) expect(ground.answer(one).refusal).toBeDefined()
-      expect(ground.answer(goodRequest(ground)).refusal).toBeUndefined()
+      for (const one of requests(maker) ?? []) expect((await ground.answer(one)).refusal).toBeDefined()
+      expect((await ground.answer(goodRequest(ground))).refusal).toBeUndefined()
     }
   })
 
-  test('when there are two and only the first is shown', () => {
-    const { ground: maker, proofs } = new ProofGround()
+  test('when there are two and only the first is shown', async () => {
+    const { ground: maker, proofs } = await ProofGround.open()
     const proof = proofOf(draftOf(maker, maker.key))
     const { method, path, origin } = maker
     const seen = { origins: [origin], host: '', address: '' }
@@ -39,8 +40,8 @@ describe('a proof is refused', () => {
       headerCount: () => count,
       addReplyHeader() {},
     })
-    expect(() => proofs.check(asked(2), undefined)).toThrow('invalid proof')
-    expect(proofs.check(asked(1), undefined).jkt).toBe(maker.key.jkt)
+    await expect(proofs.check(asked(2), undefined)).rejects.toThrow('invalid proof')
+    expect((await proofs.check(asked(1), undefined)).jkt).toBe(maker.key.jkt)
   })
 
   test('the rows are all there', () => {
@@ -50,15 +51,15 @@ describe('a proof is refused', () => {
 })
 
 describe('a proof is taken', () => {
-  test.each(rightProofs)('$name', ({ requests }) => {
-    const ground = new ProofGround()
-    for (const one of requests(ground.ground)) expect(ground.answer(one).refusal).toBeUndefined()
+  test.each(rightProofs)('$name', async ({ requests }) => {
+    const ground = await ProofGround.open()
+    for (const one of requests(ground.ground)) expect((await ground.answer(one)).refusal).toBeUndefined()
   })
 
-  test('with 4 096 characters', () => {
-    const ground = new ProofGround()
+  test('with 4 096 characters', async () => {
+    const ground = await ProofGround.open()
     const proof = proofOfLength(ground.ground, 4096)
-    expect(ground.answer(request(ground.ground.tokens.bound, proof)).refusal).toBeUndefined()
+    expect((await ground.answer(request(ground.ground.tokens.bound, proof))).refusal).toBeUndefined()
   })
 
   test.each([
@@ -69,9 +70,9 @@ describe('a proof is taken', () => {
     ['HTTPS://Devices.Example', ['https://devices.example'], 'another case'],
     ['http://[::1]:8080', ['http://[::1]:8080'], 'an address of IPv6'],
     ['https://b.example/prefix', ['https://a.example', 'https://b.example/prefix'], 'the second of the public URLs'],
-  ])('at %s seen as %j: %s', (claimed, origins) => {
-    const ground = new ProofGround({ seen: { origins } })
-    expect(ground.answer(requestAt(ground, claimed)).refusal).toBeUndefined()
+  ])('at %s seen as %j: %s', async (claimed, origins) => {
+    const ground = await ProofGround.open({ seen: { origins } })
+    expect((await ground.answer(requestAt(ground, claimed))).refusal).toBeUndefined()
   })
 
   test.each([
@@ -88,18 +89,18 @@ describe('a proof is taken', () => {
     ['https:devices.example', ['https://devices.example']],
     ['nowhere', ['elsewhere']],
     ['https:///devices.example', ['https://devices.example']],
-  ])('not at %s seen as %j', (claimed, origins) => {
-    const ground = new ProofGround({ seen: { origins } })
-    expect(ground.answer(requestAt(ground, claimed)).refusal?.error).toBe('htu mismatch')
+  ])('not at %s seen as %j', async (claimed, origins) => {
+    const ground = await ProofGround.open({ seen: { origins } })
+    expect((await ground.answer(requestAt(ground, claimed))).refusal?.error).toBe('htu mismatch')
   })
 })
 
 describe('nonces', () => {
-  test('one that ages is taken, and the next one told', () => {
-    const ground = new ProofGround()
+  test('one that ages is taken, and the next one told', async () => {
+    const ground = await ProofGround.open()
     const old = ground.nonces.current
     ground.world.spend(300_000)
-    const { refusal, nonce } = ground.answer(
+    const { refusal, nonce } = await ground.answer(
       goodRequest(ground, (draft) => Object.assign(draft.claims, { nonce: old })),
     )
     expect(refusal).toBeUndefined()
@@ -107,54 +108,54 @@ describe('nonces', () => {
     expect(nonce).not.toBe(old)
   })
 
-  test('one that ages is followed by the next also where the proof is refused', () => {
-    const ground = new ProofGround()
+  test('one that ages is followed by the next also where the proof is refused', async () => {
+    const ground = await ProofGround.open()
     const old = ground.nonces.current
     ground.world.spend(300_000)
     const spoil = (draft: ProofDraft) => Object.assign(draft.claims, { nonce: old, ath: '' })
-    const { refusal, nonce } = ground.answer(goodRequest(ground, spoil))
+    const { refusal, nonce } = await ground.answer(goodRequest(ground, spoil))
     expect(refusal?.error).toBe('ath does not match the access token')
     expect(nonce).toBe(ground.nonces.current)
   })
 
-  test('a good one tells no other', () => {
-    const ground = new ProofGround()
-    expect(ground.answer(goodRequest(ground))).toEqual({ refusal: undefined, nonce: undefined })
+  test('a good one tells no other', async () => {
+    const ground = await ProofGround.open()
+    expect(await ground.answer(goodRequest(ground))).toEqual({ refusal: undefined, nonce: undefined })
   })
 })
 
 describe('keys at hand', () => {
-  test('come from proofs that were good in everything, and from no other', () => {
-    const ground = new ProofGround()
+  test('come from proofs that were good in everything, and from no other', async () => {
+    const ground = await ProofGround.open()
     const { bound, unbound, expired = '' } = ground.ground.tokens
     const headerOf = (proof: string) => proof.split('.')[0] ?? ''
     for (const token of [unbound, expired]) {
       const proof = proofOf(draftOf(ground.ground, ground.ground.key, token))
-      ground.answer(request(token, proof))
+      await ground.answer(request(token, proof))
       expect(ground.keys.find(headerOf(proof))).toBeUndefined()
     }
     const good = proofOf(draftOf(ground.ground, ground.ground.key, bound))
-    ground.answer(request(bound, good))
+    await ground.answer(request(bound, good))
     expect(ground.keys.find(headerOf(good))?.jkt).toBe(ground.ground.key.jkt)
   })
 
-  test('do not make a proof good that is signed by another', () => {
-    const ground = new ProofGround()
-    ground.answer(goodRequest(ground))
+  test('do not make a proof good that is signed by another', async () => {
+    const ground = await ProofGround.open()
+    await ground.answer(goodRequest(ground))
     const row = wrongProofs.find(({ number }) => number === 76)
     for (const one of row?.requests(ground.ground) ?? []) {
-      expect(ground.answer(one).refusal?.error).toBe('invalid proof')
+      expect((await ground.answer(one)).refusal?.error).toBe('invalid proof')
     }
   })
 })
 
-test('a used proof is known for as long as it could be used again', () => {
-  const ground = new ProofGround()
+test('a used proof is known for as long as it could be used again', async () => {
+  const ground = await ProofGround.open()
   const early = goodRequest(ground, (draft) => Object.assign(draft.claims, { iat: ground.ground.nowS() + 60 }))
-  expect(ground.answer(early).refusal).toBeUndefined()
+  expect((await ground.answer(early)).refusal).toBeUndefined()
   const errors = new Map<string, number>()
   for (let ms = 0; ms < 125_000; ms += 50) {
-    const { refusal } = ground.answer(early)
+    const { refusal } = await ground.answer(early)
     errors.set(refusal?.error ?? 'taken', ms)
     ground.world.spend(50)
   }

@@ -1,12 +1,12 @@
 import fc from 'fast-check'
 import { createLocalJWKSet, decodeJwt, decodeProtectedHeader, jwtVerify } from 'jose'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { signJws } from '#iam/jws'
 import { makeSigningKey, publishedKeyOf, type SigningKey } from '#iam/signing-key'
 import { TokenCache, tokenGenerationMs } from '#iam/token-cache'
 import { Tokens } from '#iam/tokens'
 import type { Grant } from '#model/scope'
 import { makeKeyPair } from '#test/iam/key-pair'
+import { signJws } from '#test/iam/proof-draft'
 import { ManualWorld, startMs } from '#test/runtime/manual-world'
 
 const issuer = 'https://devices.example'
@@ -36,7 +36,7 @@ function tokensOf(cache = new TokenCache()): Tokens {
   })
 }
 
-function access(more: { jkt?: string; grants?: readonly Grant[]; roles?: readonly string[] } = {}): string {
+function access(more: { jkt?: string; grants?: readonly Grant[]; roles?: readonly string[] } = {}): Promise<string> {
   return tokens.issueAccess({
     tenant,
     user,
@@ -53,7 +53,7 @@ const jwks = () => createLocalJWKSet({ keys: keys.map((key) => ({ ...publishedKe
 
 describe('an access token', () => {
   test('says what the contract says, and jose believes it by our published key', async () => {
-    const text = access({ jkt })
+    const text = await access({ jkt })
     const { payload, protectedHeader } = await jwtVerify(text, jwks(), {
       issuer,
       audience: issuer,
@@ -85,20 +85,20 @@ describe('an access token', () => {
     [[{ ...everywhere, devices: names(32) }], false],
     [[{ ...everywhere, devices: names(16), services: names(16) }], true],
     [[{ ...everywhere, devices: names(16), services: names(17) }], false],
-  ])('tells rights only where one small grant holds all: case %#', (grants, isTold) => {
-    const claims = decodeJwt(access({ grants }))
+  ])('tells rights only where one small grant holds all: case %#', async (grants, isTold) => {
+    const claims = decodeJwt(await access({ grants }))
     for (const member of ['permissions', 'devices', 'services']) expect(member in claims).toBe(isTold)
   })
 
-  test('with as much in it as there can be is read', () => {
+  test('with as much in it as there can be is read', async () => {
     const roles = Array.from({ length: 32 }, (_, index) => `${index}`.padEnd(64, 'r'))
     const grants = [{ ...everywhere, devices: Array.from({ length: 31 }, (_, index) => `${index}`.padEnd(64, 'D')) }]
-    const text = access({ jkt, roles, grants })
-    expect(tokensOf().read(text).token?.session).toBe(session)
+    const text = await access({ jkt, roles, grants })
+    expect((await tokensOf().read(text)).token?.session).toBe(session)
   })
 
-  test('reads back here and in another process, as whose it is', () => {
-    const text = access({ jkt })
+  test('reads back here and in another process, as whose it is', async () => {
+    const text = await access({ jkt })
     const expected = {
       tenant,
       user,
@@ -108,62 +108,62 @@ describe('an access token', () => {
       jkt,
       hash: expect.any(String),
     }
-    expect(tokens.read(text)).toEqual({ token: expected })
-    expect(tokensOf().read(text)).toEqual({ token: expected })
-    expect(tokensOf().read(access()).token).not.toHaveProperty('jkt')
+    expect(await tokens.read(text)).toEqual({ token: expected })
+    expect(await tokensOf().read(text)).toEqual({ token: expected })
+    expect((await tokensOf().read(await access())).token).not.toHaveProperty('jkt')
   })
 
-  test('is the same object whenever it is read', () => {
-    const text = access()
-    expect(tokens.read(text).token).toBe(tokens.read(text).token)
+  test('is the same object whenever it is read', async () => {
+    const text = await access()
+    expect((await tokens.read(text)).token).toBe((await tokens.read(text)).token)
     const others = tokensOf()
-    expect(others.read(text).token).toBe(others.read(text).token)
+    expect((await others.read(text)).token).toBe((await others.read(text)).token)
   })
 
-  test('is good to its last millisecond, and then still says whose it was', () => {
-    const text = access()
+  test('is good to its last millisecond, and then still says whose it was', async () => {
+    const text = await access()
     world.spend(lifetimeMs - 1)
-    expect(tokens.read(text).fault).toBeUndefined()
+    expect((await tokens.read(text)).fault).toBeUndefined()
     world.spend(1)
     for (const reader of [tokens, tokensOf()]) {
-      expect(reader.read(text)).toMatchObject({ fault: 'token expired', token: { session } })
+      expect(await reader.read(text)).toMatchObject({ fault: 'token expired', token: { session } })
     }
   })
 
-  test('of a key that was retired is believed no more where it was never read', () => {
-    const text = access()
+  test('of a key that was retired is believed no more where it was never read', async () => {
+    const text = await access()
     keys = [makeSigningKey((bytes) => world.random(bytes)), ...keys]
-    expect(tokensOf().read(text).token?.session).toBe(session)
+    expect((await tokensOf().read(text)).token?.session).toBe(session)
     keys = keys.slice(0, 1)
-    expect(tokensOf().read(text)).toEqual({ fault: 'invalid token' })
+    expect(await tokensOf().read(text)).toEqual({ fault: 'invalid token' })
   })
 
-  test('never gives the same text twice', () => {
-    expect(new Set(Array.from({ length: 200 }, () => access())).size).toBe(200)
+  test('never gives the same text twice', async () => {
+    expect(new Set(await Promise.all(Array.from({ length: 200 }, () => access()))).size).toBe(200)
   })
 })
 
 describe('a token is good for nothing but its own use', () => {
-  const made = () => ({
-    access: access({ jkt }),
-    basicRefresh: tokens.issueBasicRefresh({ tenant, user, session, number: 3, endsAt: startMs + lifetimeMs }),
-    secondFactor: tokens.issueSecondFactor({ tenant, user, version: 7, jkt, isEnrolling: true, lifetimeMs }),
+  const made = async () => ({
+    access: await access({ jkt }),
+    basicRefresh: await tokens.issueBasicRefresh({ tenant, user, session, number: 3, endsAt: startMs + lifetimeMs }),
+    secondFactor: await tokens.issueSecondFactor({ tenant, user, version: 7, jkt, isEnrolling: true, lifetimeMs }),
   })
   const uses = {
-    access: (text: string) => tokens.read(text).token,
+    access: async (text: string) => (await tokens.read(text)).token,
     basicRefresh: (text: string) => tokens.readBasicRefresh(text),
     secondFactor: (text: string) => tokens.readSecondFactor(text, jkt),
   }
   const kinds = ['access', 'basicRefresh', 'secondFactor'] as const
-  test.each(kinds.flatMap((kind) => kinds.map((use) => [kind, use] as const)))('%s as %s', (kind, use) => {
-    expect(uses[use](made()[kind]) !== undefined).toBe(kind === use)
+  test.each(kinds.flatMap((kind) => kinds.map((use) => [kind, use] as const)))('%s as %s', async (kind, use) => {
+    expect((await uses[use]((await made())[kind])) !== undefined).toBe(kind === use)
   })
 
-  test.each(['JWT', 'dpop+jwt', 'AT+JWT', undefined])('not of type %s', (typ) => {
-    const text = access({ jkt })
+  test.each(['JWT', 'dpop+jwt', 'AT+JWT', undefined])('not of type %s', async (typ) => {
+    const text = await access({ jkt })
     const { kid = '', privateKey } = keys[0] as SigningKey
     const signed = signJws({ alg: 'ES256', kid, ...(typ && { typ }) }, decodeJwt(text), privateKey)
-    for (const use of kinds) expect(uses[use](signed)).toBeUndefined()
+    for (const use of kinds) expect(await uses[use](signed)).toBeUndefined()
   })
 })
 
@@ -185,28 +185,28 @@ describe('what others wrote', () => {
     ['bound to nothing', {}, { cnf: {} }],
     ['bound to what is no thumbprint', {}, { cnf: { jkt: 'a' } }],
     ['with roles that are none', {}, { roles: 'admin' }],
-  ])('%s, is not believed even under our own signature', (_, header, claims) => {
-    const text = access({ jkt })
+  ])('%s, is not believed even under our own signature', async (_, header, claims) => {
+    const text = await access({ jkt })
     const { privateKey } = keys[0] as SigningKey
     const signed = signJws({ ...decodeProtectedHeader(text), ...header }, { ...decodeJwt(text), ...claims }, privateKey)
-    expect(tokens.read(signed)).toEqual({ fault: 'invalid token' })
+    expect(await tokens.read(signed)).toEqual({ fault: 'invalid token' })
   })
 
-  test('is never a token, and never an error', () => {
-    fc.assert(
-      fc.property(fc.string({ unit: 'binary', maxLength: 300 }), (text) => {
-        expect(tokens.read(text)).toEqual({ fault: 'invalid token' })
-        expect(tokens.readBasicRefresh(text)).toBeUndefined()
-        expect(tokens.readSecondFactor(text, jkt)).toBeUndefined()
+  test('is never a token, and never an error', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.string({ unit: 'binary', maxLength: 300 }), async (text) => {
+        expect(await tokens.read(text)).toEqual({ fault: 'invalid token' })
+        expect(await tokens.readBasicRefresh(text)).toBeUndefined()
+        expect(await tokens.readSecondFactor(text, jkt)).toBeUndefined()
       }),
     )
-    for (const text of ['x'.repeat(100_000), `${access()}${'A'.repeat(8192)}`]) {
-      expect(tokens.read(text)).toEqual({ fault: 'invalid token' })
+    for (const text of ['x'.repeat(100_000), `${await access()}${'A'.repeat(8192)}`]) {
+      expect(await tokens.read(text)).toEqual({ fault: 'invalid token' })
     }
   })
 
   test('of a good token is refused where jose refuses it', async () => {
-    const text = access({ jkt })
+    const text = await access({ jkt })
     const reader = tokensOf()
     const change = fc.tuple(fc.nat({ max: text.length - 1 }), fc.constantFrom(...'AZaz09-_.+'))
     await fc.assert(
@@ -216,7 +216,7 @@ describe('what others wrote', () => {
           () => true,
           () => false,
         )
-        const isOurs = reader.read(changed).fault === undefined
+        const isOurs = (await reader.read(changed)).fault === undefined
         if (isOurs) expect(isTheirs).toBe(true)
         expect(isOurs).toBe(changed === text)
       }),
@@ -229,13 +229,13 @@ describe('a refresh token of the Basic scheme', () => {
   const issue = (number: number, endsAt = startMs + lifetimeMs) =>
     tokens.issueBasicRefresh({ tenant, user, session, number, endsAt })
 
-  test.each([1, 2, 9_999_999_999])('says number %i of which session, until it ends', (number) => {
-    const text = issue(number)
-    expect(tokensOf().readBasicRefresh(text)).toEqual({ tenant, session, number })
+  test.each([1, 2, 9_999_999_999])('says number %i of which session, until it ends', async (number) => {
+    const text = await issue(number)
+    expect(await tokensOf().readBasicRefresh(text)).toEqual({ tenant, session, number })
     world.spend(lifetimeMs - 1)
-    expect(tokens.readBasicRefresh(text)).toBeDefined()
+    expect(await tokens.readBasicRefresh(text)).toBeDefined()
     world.spend(1)
-    expect(tokens.readBasicRefresh(text)).toBeUndefined()
+    expect(await tokens.readBasicRefresh(text)).toBeUndefined()
   })
 
   test.each([
@@ -248,11 +248,11 @@ describe('a refresh token of the Basic scheme', () => {
     'Session111.-1',
     'Session111.1.1',
     'Other11111.1',
-  ])('jti %j is none of ours', (jti) => {
+  ])('jti %j is none of ours', async (jti) => {
     const { privateKey } = keys[0] as SigningKey
-    const good = issue(1)
+    const good = await issue(1)
     expect(
-      tokens.readBasicRefresh(signJws(decodeProtectedHeader(good), { ...decodeJwt(good), jti }, privateKey)),
+      await tokens.readBasicRefresh(signJws(decodeProtectedHeader(good), { ...decodeJwt(good), jti }, privateKey)),
     ).toBeUndefined()
   })
 })
@@ -260,39 +260,39 @@ describe('a refresh token of the Basic scheme', () => {
 describe('a token for the second factor', () => {
   const issue = () => tokens.issueSecondFactor({ tenant, user, version: 7, jkt, isEnrolling: false, lifetimeMs })
 
-  test('says whose, for which key, until it ends', () => {
-    const text = issue()
-    const read = tokens.readSecondFactor(text, jkt)
+  test('says whose, for which key, until it ends', async () => {
+    const text = await issue()
+    const read = await tokens.readSecondFactor(text, jkt)
     expect(read).toEqual({ tenant, user, version: 7, isEnrolling: false, id: expect.any(String) })
-    expect(tokens.readSecondFactor(issue(), jkt)?.id).not.toBe(read?.id)
-    expect(tokens.readSecondFactor(text, makeKeyPair().jkt)).toBeUndefined()
+    expect((await tokens.readSecondFactor(await issue(), jkt))?.id).not.toBe(read?.id)
+    expect(await tokens.readSecondFactor(text, makeKeyPair().jkt)).toBeUndefined()
     world.spend(lifetimeMs)
-    expect(tokens.readSecondFactor(text, jkt)).toBeUndefined()
+    expect(await tokens.readSecondFactor(text, jkt)).toBeUndefined()
   })
 })
 
-test('as many tokens are kept at hand as there is room, and the others are read anew', () => {
+test('as many tokens are kept at hand as there is room, and the others are read anew', async () => {
   tokens = tokensOf(new TokenCache(2))
-  const [first = '', second = '', third = ''] = [access(), access(), access()]
-  const readAnew = tokens.read(first).token
+  const [first = '', second = '', third = ''] = [await access(), await access(), await access()]
+  const readAnew = (await tokens.read(first)).token
   expect(readAnew?.session).toBe(session)
-  expect(tokens.read(first).token).toBe(readAnew)
+  expect((await tokens.read(first)).token).toBe(readAnew)
   // The first took the place of the second, the oldest that was there.
-  const kept = tokens.read(third).token
-  expect(tokens.read(second).token?.session).toBe(session)
-  expect(tokens.read(first).token).toBe(readAnew)
-  expect(tokens.read(third).token).not.toBe(kept)
+  const kept = (await tokens.read(third)).token
+  expect((await tokens.read(second)).token?.session).toBe(session)
+  expect((await tokens.read(first)).token).toBe(readAnew)
+  expect((await tokens.read(third)).token).not.toBe(kept)
 })
 
-test('a token that nobody comes with is kept no longer, and read anew when somebody does', () => {
-  const [used, idle] = [access(), access()]
-  const readOnce = tokens.read(used).token
-  const readIdle = tokens.read(idle).token
+test('a token that nobody comes with is kept no longer, and read anew when somebody does', async () => {
+  const [used, idle] = [await access(), await access()]
+  const readOnce = (await tokens.read(used)).token
+  const readIdle = (await tokens.read(idle)).token
   for (let generation = 0; generation < 2; generation++) {
     world.spend(tokenGenerationMs)
-    expect(tokens.read(used).token).toBe(readOnce)
+    expect((await tokens.read(used)).token).toBe(readOnce)
   }
-  const readAgain = tokens.read(idle).token
+  const readAgain = (await tokens.read(idle)).token
   expect(readAgain).toEqual(readIdle)
   expect(readAgain).not.toBe(readIdle)
 })

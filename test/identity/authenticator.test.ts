@@ -60,12 +60,12 @@ test.each<[Exclude<keyof Awaited<ReturnType<typeof credentials>>, number>, Recor
   const shown = (await credentials(stage))[name]
   for (const [access, refusal] of Object.entries(expected)) {
     const look = () => stage.caller({ headers: shown() }, access as RouteAccess)
-    expect(stage.judge(look), access).toBe(refusal)
+    expect(await stage.judge(look), access).toBe(refusal)
     if (access === 'session') {
-      expect(stage.judge(() => stage.caller({ headers: shown() }, permission))).toBe(refusal)
+      expect(await stage.judge(() => stage.caller({ headers: shown() }, permission))).toBe(refusal)
     }
   }
-  expect(stage.caller({ headers: shown() }, 'none')).toMatchObject({ tenant: '', roles: [] })
+  expect(await stage.caller({ headers: shown() }, 'none')).toMatchObject({ tenant: '', roles: [] })
 })
 
 test('a signature of the update hook is left to who answers, whatever comes with it', async () => {
@@ -73,16 +73,16 @@ test('a signature of the update hook is left to who answers, whatever comes with
   const shown = await credentials(stage)
   const signature = { 'x-hook-signature': 't=1,sha256=ab' }
   for (const name of ['nothing', 'bearer', 'garbage', 'two bearers'] as const) {
-    expect(stage.caller({ headers: { ...shown[name](), ...signature } }, 'hook')).toBe(nobody)
+    expect(await stage.caller({ headers: { ...shown[name](), ...signature } }, 'hook')).toBe(nobody)
   }
   // One that is empty is there as well.
-  expect(stage.caller({ headers: { ...shown.bearer(), 'x-hook-signature': '' } }, 'hook')).toBe(nobody)
-  expect(stage.caller({ headers: shown.bearer() }, 'hook')).toMatchObject({ name: 'ann' })
-  expect(stage.caller({ headers: shown.dpop() }, 'hook')).toMatchObject({ name: 'ann' })
-  expect(stage.judge(() => stage.caller({ headers: shown.garbage() }, 'hook'))).toBe(invalid)
-  expect(stage.judge(() => stage.caller({ headers: {} }, 'hook'))).toBe(required)
+  expect(await stage.caller({ headers: { ...shown.bearer(), 'x-hook-signature': '' } }, 'hook')).toBe(nobody)
+  expect(await stage.caller({ headers: shown.bearer() }, 'hook')).toMatchObject({ name: 'ann' })
+  expect(await stage.caller({ headers: shown.dpop() }, 'hook')).toMatchObject({ name: 'ann' })
+  expect(await stage.judge(() => stage.caller({ headers: shown.garbage() }, 'hook'))).toBe(invalid)
+  expect(await stage.judge(() => stage.caller({ headers: {} }, 'hook'))).toBe(required)
   // Nowhere else does it let anybody in.
-  expect(stage.judge(() => stage.caller({ headers: signature }, permission))).toBe(required)
+  expect(await stage.judge(() => stage.caller({ headers: signature }, permission))).toBe(required)
 })
 
 test('a proof is good once, and its key is told on', async () => {
@@ -90,14 +90,32 @@ test('a proof is good once, and its key is told on', async () => {
   await stage.addUser('ann')
   const { accessToken: token } = await stage.logIn('ann', key)
   const headers = { authorization: `DPoP ${token}`, dpop: stage.proof(key, { token }) }
-  expect(stage.caller({ headers })).toMatchObject({ jkt: key.jkt })
-  expect(stage.judge(() => stage.caller({ headers }))).toBe('unauthorized proof already used')
+  expect(await stage.caller({ headers })).toMatchObject({ jkt: key.jkt })
+  expect(await stage.judge(() => stage.caller({ headers }))).toBe('unauthorized proof already used')
   const { token: unbound } = await stage.basic('ann')
   const beside = { authorization: `Bearer ${unbound}`, dpop: stage.proof(key, { token: unbound }) }
-  expect(stage.caller({ headers: beside }, 'person or proof')).toMatchObject({ name: 'ann', jkt: key.jkt })
-  expect(stage.judge(() => stage.caller({ headers: beside }, 'person or proof'))).toBe(
+  expect(await stage.caller({ headers: beside }, 'person or proof')).toMatchObject({ name: 'ann', jkt: key.jkt })
+  expect(await stage.judge(() => stage.caller({ headers: beside }, 'person or proof'))).toBe(
     'unauthorized proof already used',
   )
+})
+
+test.each<[string, RouteAccess]>([
+  ['dpop', 'session'],
+  ['bearer', 'person or proof'],
+  ['nothing', 'proof'],
+])('of ten requests with one proof at once and %s one passes', async (scheme, access) => {
+  const stage = await IdentityStage.open()
+  await stage.addUser('ann')
+  const { accessToken } = await stage.logIn('ann', key)
+  const { token: unbound } = await stage.basic('ann')
+  const token = { dpop: accessToken, bearer: unbound }[scheme]
+  const proof = token === undefined ? stage.proof(key) : stage.proof(key, { token })
+  const headers = { dpop: proof, ...(token !== undefined && { authorization: `${scheme} ${token}` }) }
+  const verdicts = await Promise.all(
+    Array.from({ length: 10 }, () => stage.judge(() => stage.caller({ headers }, access))),
+  )
+  expect(verdicts.sort()).toEqual([...Array(9).fill('unauthorized proof already used'), undefined])
 })
 
 test('proofs that somebody caught, used or not, are worth nothing after a start', async () => {
@@ -106,14 +124,14 @@ test('proofs that somebody caught, used or not, are worth nothing after a start'
   const { accessToken: token } = await stage.logIn('ann', key)
   const shown = () => ({ authorization: `DPoP ${token}`, dpop: stage.proof(key, { token }) })
   const [used, unused] = [shown(), shown()]
-  expect(stage.caller({ headers: used })).toMatchObject({ name: 'ann' })
+  expect(await stage.caller({ headers: used })).toMatchObject({ name: 'ann' })
   const later = await stage.restart()
   for (const headers of [used, unused]) {
-    expect(later.judge(() => later.caller({ headers }))).toBe('bad_request use_dpop_nonce')
+    expect(await later.judge(() => later.caller({ headers }))).toBe('bad_request use_dpop_nonce')
     expect(later.replyHeaders.get('DPoP-Nonce')).toBe(later.nonce())
   }
   // The token itself lives on.
-  expect(later.bound(token, key)).toMatchObject({ name: 'ann' })
+  expect(await later.bound(token, key)).toMatchObject({ name: 'ann' })
 })
 
 test('judging costs no password hash', async () => {
@@ -121,15 +139,15 @@ test('judging costs no password hash', async () => {
   await stage.addUser('ann')
   const { token } = await stage.basic('ann')
   stage.engine.calls.length = 0
-  for (let count = 0; count < 100; count++) stage.bearer(token)
+  for (let count = 0; count < 100; count++) await stage.bearer(token)
   expect(stage.engine.calls).toEqual([])
 })
 
 test('an operator may do everything, by his token alone, and has no account', async () => {
   const operatorToken = 'a token of this process'.replaceAll(' ', '-')
   const stage = await IdentityStage.open({ settings: { operatorToken } })
-  expect(stage.bearer(operatorToken, permission)).toMatchObject({ user: 'crn#user:operator', tenant: 'default' })
-  expect(stage.judge(() => stage.bearer(operatorToken, 'person'))).toBe('forbidden Forbidden')
-  expect(stage.judge(() => stage.bearer(`${operatorToken}x`))).toBe(invalid)
+  expect(await stage.bearer(operatorToken, permission)).toMatchObject({ user: 'crn#user:operator', tenant: 'default' })
+  expect(await stage.judge(() => stage.bearer(operatorToken, 'person'))).toBe('forbidden Forbidden')
+  expect(await stage.judge(() => stage.bearer(`${operatorToken}x`))).toBe(invalid)
   expect(stage.directoryState.users.size).toBe(0)
 })

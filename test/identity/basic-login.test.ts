@@ -17,11 +17,11 @@ function refresh(stage: IdentityStage, refreshToken: string) {
 test('a name and a password are a token, and a refresh token when one is asked for', async () => {
   const stage = await withAnn()
   const plain = await stage.basic('ANN')
-  expect(stage.bearer(plain.token)).toMatchObject({ name: 'ann', user: `crn#user:${stage.row('ann').id}` })
+  expect(await stage.bearer(plain.token)).toMatchObject({ name: 'ann', user: `crn#user:${stage.row('ann').id}` })
   expect(plain.refreshToken).toBe('')
   const pair = await stage.basic('ann', true)
   expect(pair.refreshToken.split('.')).toHaveLength(3)
-  expect(stage.judge(() => stage.bearer(pair.refreshToken))).toBe('unauthorized invalid token')
+  expect(await stage.judge(() => stage.bearer(pair.refreshToken))).toBe('unauthorized invalid token')
 })
 
 test.each([
@@ -71,11 +71,11 @@ test('each refresh token is good once; a used one ends the session', async () =>
   const stage = await withAnn()
   const first = await stage.basic('ann', true)
   const second = await stage.wait(refresh(stage, first.refreshToken))
-  expect(stage.bearer(second.token)).toMatchObject({ name: 'ann' })
-  expect(stage.bearer(first.token)).toMatchObject({ name: 'ann' })
+  expect(await stage.bearer(second.token)).toMatchObject({ name: 'ann' })
+  expect(await stage.bearer(first.token)).toMatchObject({ name: 'ann' })
   expect(await stage.refusal(refresh(stage, first.refreshToken))).toBe(wrongRefresh)
   expect(await stage.refusal(refresh(stage, second.refreshToken ?? ''))).toBe(wrongRefresh)
-  expect(stage.judge(() => stage.bearer(second.token))).toBe('unauthorized session over')
+  expect(await stage.judge(() => stage.bearer(second.token))).toBe('unauthorized session over')
 })
 
 test.each([
@@ -85,7 +85,7 @@ test.each([
   const stage = await withAnn()
   const { token, refreshToken } = await stage.basic('ann', true)
   await stage.directory({ type: 'update_tenant', tenant: 'default', change })
-  expect(stage.bearer(token)).toMatchObject({ name: 'ann' })
+  expect(await stage.bearer(token)).toMatchObject({ name: 'ann' })
   expect(await stage.refusal(refresh(stage, refreshToken))).toBe(refusal)
   await stage.directory({
     type: 'update_tenant',
@@ -100,7 +100,7 @@ test('a token ends after its hour, its session with it; one that can be renewed 
   const plain = await stage.basic('ann')
   const offline = await stage.basic('ann', true)
   await stage.world.advance(lifetimes.tokenMs)
-  expect(stage.judge(() => stage.bearer(plain.token))).toBe('unauthorized token expired')
+  expect(await stage.judge(() => stage.bearer(plain.token))).toBe('unauthorized token expired')
   expect(stage.account('ann').sessions).toHaveLength(1)
   expect(await stage.refusal(refresh(stage, offline.refreshToken))).toBeUndefined()
   await stage.world.advance(lifetimes.refreshMs)

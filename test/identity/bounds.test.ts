@@ -28,7 +28,7 @@ test('what waits to be confirmed or activated is bounded: whoever came first mak
   const key = makeKeyPair()
   const { accessToken } = await stage.logIn('ann', key)
   const { enrollTotp, activateTotp } = stage.identity.secondFactors
-  const ann = stage.bound(accessToken, key, 'person or proof')
+  const ann = await stage.bound(accessToken, key, 'person or proof')
   /** She again, as if by another session of hers. */
   const by = (index: number): Caller => ({
     ...ann,

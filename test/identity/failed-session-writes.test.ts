@@ -22,7 +22,7 @@ async function ground(): Promise<Ground> {
   await stage.addUser('ann')
   const pair = await stage.logIn('ann', key)
   const basic = await stage.basic('ann', true)
-  const caller = stage.bound(pair.accessToken, key, 'person or proof')
+  const caller = await stage.bound(pair.accessToken, key, 'person or proof')
   const { secret } = await stage.wait(stage.identity.secondFactors.enrollTotp({ caller, place, password }))
   await stage.world.settle()
   return { stage, pair, basic, caller, secret }
@@ -53,9 +53,9 @@ function stored(stage: IdentityStage) {
 }
 
 /** What each of her tokens is worth. */
-function worth({ pair, basic }: Ground, stage: IdentityStage) {
-  const bound = stage.judge(() => stage.bound(pair.accessToken, key))
-  return { bound, unbound: stage.judge(() => stage.bearer(basic.token)) }
+async function worth({ pair, basic }: Ground, stage: IdentityStage) {
+  const bound = await stage.judge(() => stage.bound(pair.accessToken, key))
+  return { bound, unbound: await stage.judge(() => stage.bearer(basic.token)) }
 }
 
 describe.each(Object.keys(flows))('%s whose write fails', (name) => {
@@ -65,12 +65,12 @@ describe.each(Object.keys(flows))('%s whose write fails', (name) => {
     const given = await ground()
     const { stage } = given
     const before = stored(stage)
-    const sockets = [stage.connect(given.caller), stage.connect(stage.bearer(given.basic.token))]
+    const sockets = [stage.connect(given.caller), stage.connect(await stage.bearer(given.basic.token))]
     stage.faults.next = { fail: 'full', reachedDisk: false }
     expect(await stage.refusal(flow(given))).toBe('storage STORAGE')
     await stage.world.advance(5_000)
     expect(stored(stage)).toEqual(before)
-    expect(worth(given, stage)).toEqual({ bound: undefined, unbound: undefined })
+    expect(await worth(given, stage)).toEqual({ bound: undefined, unbound: undefined })
     expect(sockets.map(({ endCode }) => endCode)).toEqual([undefined, undefined])
     expect(stored(await stage.restart())).toEqual(before)
     expect(stage.errors.filter((error) => error.startsWith('a bug'))).toEqual([])
@@ -85,13 +85,13 @@ describe.each(Object.keys(flows))('%s whose write fails', (name) => {
 
     const given = await ground()
     const { stage } = given
-    const sockets = [stage.connect(given.caller), stage.connect(stage.bearer(given.basic.token))]
+    const sockets = [stage.connect(given.caller), stage.connect(await stage.bearer(given.basic.token))]
     stage.faults.next = { fail: 'full', reachedDisk: true }
     expect(await stage.refusal(flow(given))).toBe('storage STORAGE')
     await stage.world.advance(5_000)
     expect(stored(stage)).toEqual(stored(smooth.stage))
-    const { bound, unbound } = worth(given, stage)
-    expect({ bound, unbound }).toEqual(worth(smooth, smooth.stage))
+    const { bound, unbound } = await worth(given, stage)
+    expect({ bound, unbound }).toEqual(await worth(smooth, smooth.stage))
     // What hung on a session that is over was closed when the store was read again.
     const ended = [bound, unbound].map((refusal) => (refusal === undefined ? undefined : 4401))
     expect(sockets.map(({ endCode }) => endCode)).toEqual(ended)
@@ -121,7 +121,7 @@ test('two refreshes at the same moment: one successor for the DPoP scheme, the e
   const bound = { refreshToken: pair.refreshToken, jkt: key.jkt, place }
   const both = await stage.wait(Promise.all([logins.refresh(bound), logins.refresh(bound)]))
   expect(both[0].refreshToken).toBe(both[1].refreshToken)
-  for (const { accessToken } of both) expect(stage.bound(accessToken, key)).toMatchObject({ name: 'ann' })
+  for (const { accessToken } of both) expect(await stage.bound(accessToken, key)).toMatchObject({ name: 'ann' })
 
   const unbound = { refreshToken: basic.refreshToken, place }
   const [first, second] = await stage.wait(
@@ -129,5 +129,5 @@ test('two refreshes at the same moment: one successor for the DPoP scheme, the e
   )
   // One of the two is a thief, and nobody knows which.
   expect([first?.status, second?.status]).toEqual(['fulfilled', 'rejected'])
-  expect(stage.judge(() => stage.bearer(basic.token))).toBe('unauthorized session over')
+  expect(await stage.judge(() => stage.bearer(basic.token))).toBe('unauthorized session over')
 })

@@ -39,7 +39,7 @@ describe.each(Object.keys(flows))('%s whose write fails', (name) => {
     await stage.addUser('ann')
     await stage.invite('bob')
     const { token } = await stage.basic('ann')
-    const socket = stage.connect(stage.bearer(token))
+    const socket = stage.connect(await stage.bearer(token))
     await stage.world.advance(60_000)
     const flow = flows[name] as (stage: IdentityStage) => Promise<unknown>
     stage.faults.next = { fail: 'full', reachedDisk: isOnDisk }
@@ -49,7 +49,7 @@ describe.each(Object.keys(flows))('%s whose write fails', (name) => {
     const reborn = await stage.restart()
     expect(after).toEqual(view(reborn))
     expect(stage.errors.filter((error) => error.startsWith('a bug'))).toEqual([])
-    const isOver = reborn.judge(() => reborn.bearer(token)) !== undefined
+    const isOver = (await reborn.judge(() => reborn.bearer(token))) !== undefined
     expect(socket.endCode).toBe(isOver ? 4401 : undefined)
   })
 })
@@ -76,8 +76,8 @@ test('while the store takes no writes tokens go on, and what has to write answer
   stage.faults.next = { fail: 'io', reachedDisk: false }
   expect(await stage.refusal(stage.identity.logins.basicToken(stage.basicOf('ann')))).toBe('storage STORAGE')
   await stage.world.advance(120_000)
-  expect(stage.bearer(token)).toMatchObject({ name: 'ann' })
-  expect(stage.bound(accessToken, key)).toMatchObject({ name: 'ann' })
+  expect(await stage.bearer(token)).toMatchObject({ name: 'ann' })
+  expect(await stage.bound(accessToken, key)).toMatchObject({ name: 'ann' })
   const renewed = stage.identity.logins.refresh({ refreshToken, jkt: key.jkt, place })
   expect(await stage.refusal(renewed)).toBe('storage STORAGE')
   expect(await stage.refusal(stage.identity.logins.logIn(stage.loginOf('ann', key)))).toBe('storage STORAGE')

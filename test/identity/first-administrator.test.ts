@@ -9,7 +9,7 @@ test('the one that was asked for is made, may do everything, and nothing is prin
   expect(stage.printed).toBeUndefined()
   expect(stage.row('root')).toMatchObject({ tenant: 'default', roles: ['admin'], state: 'active' })
   const { token } = await stage.basic('root')
-  expect(stage.bearer(token).scope.isWhole('tenants', 'delete')).toBe(true)
+  expect((await stage.bearer(token)).scope.isWhole('tenants', 'delete')).toBe(true)
 })
 
 test('whoever has the name is never changed', async () => {

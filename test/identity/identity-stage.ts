@@ -203,7 +203,7 @@ export class IdentityStage {
   }
 
   /** Who that is: what a request with these headers is judged as. */
-  caller(shown: Shown, access: RouteAccess = 'session'): Caller {
+  async caller(shown: Shown, access: RouteAccess = 'session'): Promise<Caller> {
     const { method = 'GET', path = '/api/v1/iam/me', host = '127.0.0.1:8080', address = '192.0.2.1' } = shown
     const lines = Object.entries(shown.headers ?? {}).map(([name, value]) => [name, [value].flat()] as const)
     const valuesOf = (name: string) => lines.find(([other]) => other === name)?.[1] ?? []
@@ -225,12 +225,12 @@ export class IdentityStage {
     )
   }
 
-  bearer(token: string, access?: RouteAccess): Caller {
+  bearer(token: string, access?: RouteAccess): Promise<Caller> {
     return this.caller({ headers: { authorization: `Bearer ${token}` } }, access)
   }
 
   /** With a fresh proof. */
-  bound(token: string, key: KeyPair, access?: RouteAccess): Caller {
+  bound(token: string, key: KeyPair, access?: RouteAccess): Promise<Caller> {
     const shown = { authorization: `DPoP ${token}`, dpop: this.proof(key, { token }) }
     return this.caller({ headers: shown }, access)
   }
@@ -243,14 +243,14 @@ export class IdentityStage {
 
   /** As a client learns it: by coming without a proof. */
   nonce(): string {
-    this.judge(() => this.caller({ method: 'POST' }, 'proof'))
+    void this.judge(() => this.caller({ method: 'POST' }, 'proof'))
     return this.replyHeaders.get('DPoP-Nonce') ?? ''
   }
 
   /** As `code message`, or nothing when it was let in. */
-  judge(look: () => unknown): string | undefined {
+  async judge(look: () => unknown): Promise<string | undefined> {
     try {
-      look()
+      await look()
       return undefined
     } catch (error) {
       if (error instanceof Problem) return `${error.code} ${error.message}`

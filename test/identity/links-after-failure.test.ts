@@ -55,6 +55,6 @@ test.each(rows)(
     expect(stage.assembly.database.status).toBe('ok')
     expect(meanwhile.map(({ closedWith }) => closedWith)).toEqual([tryLater, tryLater])
     expect(links.linkCount).toBe(0)
-    expect(stage.judge(come)).toBe(isOnDisk ? 'unauthorized invalid credentials' : undefined)
+    expect(await stage.judge(come)).toBe(isOnDisk ? 'unauthorized invalid credentials' : undefined)
   },
 )

@@ -15,9 +15,9 @@ async function withAnn(): Promise<IdentityStage> {
 test.each(['Ann', 'ANN', 'ann@ACME.example'])('%s and the password are a pair, bound to the key', async (name) => {
   const stage = await withAnn()
   const { accessToken } = await stage.logIn(name, key)
-  expect(stage.bound(accessToken, key)).toMatchObject({ tenant: 'default', name: 'Ann', roles: ['viewer'] })
-  expect(stage.judge(() => stage.bound(accessToken, makeKeyPair()))).toBe('unauthorized key mismatch')
-  expect(stage.judge(() => stage.bearer(accessToken))).toBe('unauthorized use the DPoP scheme')
+  expect(await stage.bound(accessToken, key)).toMatchObject({ tenant: 'default', name: 'Ann', roles: ['viewer'] })
+  expect(await stage.judge(() => stage.bound(accessToken, makeKeyPair()))).toBe('unauthorized key mismatch')
+  expect(await stage.judge(() => stage.bearer(accessToken))).toBe('unauthorized use the DPoP scheme')
 })
 
 test('nobody, a wrong password, one who is disabled and one of another host are one answer, and one hash each', async () => {
@@ -142,7 +142,7 @@ test.each(['login', 'basic'] as const)('a hash of another cost is made anew by s
   expect([renewed === old, stage.account('ann').credentials?.version]).toEqual([false, version])
   expect(await stage.refusal(signIn(password))).toBeUndefined()
   expect([hashOf(), stage.account('ann').sessions.length]).toEqual([renewed, 2])
-  expect(stage.bound(accessToken, key)).toMatchObject({ name: 'root' })
+  expect(await stage.bound(accessToken, key)).toMatchObject({ name: 'root' })
 })
 
 test('an account of one tenant is no way to guess at its namesake in another', async () => {
@@ -192,7 +192,7 @@ test('an address that failed sixty times is refused before its proof is looked a
     await stage.refusal(login)
   }
   const login = { method: 'POST', path: '/api/v1/auth/login', headers: { dpop: 'not a proof' } }
-  expect(stage.judge(() => stage.caller(login, 'proof'))).toBe('too_many_requests too many attempts')
+  expect(await stage.judge(() => stage.caller(login, 'proof'))).toBe('too_many_requests too many attempts')
   const renewed = stage.identity.logins.refresh({ refreshToken, jkt: key.jkt, place })
   expect(await stage.refusal(renewed)).toBeUndefined()
 })

@@ -34,11 +34,11 @@ const ask = (change: object) =>
 describe('a user is reached', () => {
   test('where his account says, from when that is stored, and nothing else of him is another', async () => {
     const { token } = await stage.basic('ann')
-    const caller = stage.bearer(token)
+    const caller = await stage.bearer(token)
     expect(reach(ann)).toBe(old)
     await update({ email: later })
     expect([reach(ann), caller.isCurrent()]).toEqual([later, true])
-    expect(stage.bearer(token)).toBe(caller)
+    expect(await stage.bearer(token)).toBe(caller)
     await update({ email: null })
     expect([reach(ann), caller.isCurrent()]).toEqual(['nowhere', true])
   })

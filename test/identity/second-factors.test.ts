@@ -19,7 +19,7 @@ async function withAnn(): Promise<SignedIn> {
   const stage = await IdentityStage.open()
   await stage.addUser('ann')
   const { accessToken } = await stage.logIn('ann', key)
-  return { stage, caller: stage.bound(accessToken, key, 'person or proof') }
+  return { stage, caller: await stage.bound(accessToken, key, 'person or proof') }
 }
 
 /** With TOTP on; the secret and the recovery codes. */
@@ -37,7 +37,7 @@ async function token(stage: IdentityStage): Promise<{ caller: Caller; token: str
   const outcome = await stage.wait(stage.identity.logins.logIn(stage.loginOf('ann', key)))
   if (outcome.type !== 'second_factor') throw new Error(`a ${outcome.type}`)
   const headers = { dpop: stage.proof(key, { method: 'POST' }) }
-  const caller = stage.caller({ method: 'POST', headers }, 'person or proof')
+  const caller = await stage.caller({ method: 'POST', headers }, 'person or proof')
   return { caller, token: outcome.token, enroll: outcome.enroll }
 }
 
@@ -52,7 +52,7 @@ describe('one-time codes', () => {
     expect(await stage.refusal(used)).toBe(wrongCode)
     await stage.world.advance(totpStepMs)
     const pair = await stage.wait(secondFactors.useTotp({ ...first, place, code: code() }))
-    expect(stage.bound(pair.accessToken, key)).toMatchObject({ name: 'ann' })
+    expect(await stage.bound(pair.accessToken, key)).toMatchObject({ name: 'ann' })
     const again = secondFactors.useTotp({ ...(await token(stage)), place, code: code() })
     expect(await stage.refusal(again)).toBe(wrongCode)
   })
@@ -63,12 +63,12 @@ describe('one-time codes', () => {
     const { secondFactors } = stage.identity
     const { secret, otpauthUri } = await stage.wait(secondFactors.enrollTotp({ caller, place, password }))
     expect(otpauthUri).toContain(`secret=${secret}`)
-    expect(stage.bearer(other.token)).toMatchObject({ name: 'ann' })
+    expect(await stage.bearer(other.token)).toMatchObject({ name: 'ann' })
     const code = codeOf(secret, stage.world.now())
     const { recoveryCodes, ...pair } = await stage.wait(secondFactors.activateTotp({ caller, place, code }))
     expect(recoveryCodes).toHaveLength(10)
     expect(pair).toEqual({})
-    expect(stage.judge(() => stage.bearer(other.token))).toBe('unauthorized session over')
+    expect(await stage.judge(() => stage.bearer(other.token))).toBe('unauthorized session over')
     expect(caller.isCurrent()).toBe(true)
     expect(stage.row('ann').factors).toEqual(['totp'])
   })
@@ -136,7 +136,7 @@ describe('codes to recover with', () => {
     const [code = ''] = recoveryCodes
     const shown = { ...(await token(stage)), place, code: code.replaceAll('-', ' ').toLowerCase() }
     const pair = await stage.wait(secondFactors.useRecovery(shown))
-    expect(stage.bound(pair.accessToken, key)).toMatchObject({ name: 'ann' })
+    expect(await stage.bound(pair.accessToken, key)).toMatchObject({ name: 'ann' })
     expect(await stage.refusal(secondFactors.useRecovery({ ...(await token(stage)), place, code }))).toBe(wrongCode)
     expect(stage.account('ann').factors.recovery).toHaveLength(9)
   })
@@ -157,10 +157,10 @@ describe('a tenant that requires one', () => {
     const code = codeOf(secret, stage.world.now())
     const { accessToken = '', recoveryCodes } = await stage.wait(secondFactors.activateTotp({ ...shown, place, code }))
     expect(recoveryCodes).toHaveLength(10)
-    expect(stage.bound(accessToken, key)).toMatchObject({ name: 'ann' })
+    expect(await stage.bound(accessToken, key)).toMatchObject({ name: 'ann' })
     // Setting it up did not use it.
     const next = await stage.wait(secondFactors.useTotp({ ...(await token(stage)), place, code }))
-    expect(stage.bound(next.accessToken, key)).toMatchObject({ name: 'ann' })
+    expect(await stage.bound(next.accessToken, key)).toMatchObject({ name: 'ann' })
     // The token was given for what he could show before.
     const late = secondFactors.enrollTotp({ ...shown, place })
     expect(await stage.refusal(late)).toBe('unauthorized invalid or expired token')
@@ -185,7 +185,7 @@ describe('the token between password and factor', () => {
     const { jkt } = makeKeyPair()
     expect(await stage.refusal(use({ caller: { ...shown.caller, jkt } }))).toBe(bad)
     expect(await stage.refusal(use({ token: `${shown.token}A` }))).toBe(bad)
-    expect(stage.judge(() => stage.bearer(shown.token))).toBe('unauthorized invalid token')
+    expect(await stage.judge(() => stage.bearer(shown.token))).toBe('unauthorized invalid token')
     expect(await stage.refusal(secondFactors.enrollTotp({ ...shown, place }))).toBe(bad)
     const { jkt: _, ...unproven } = shown.caller
     expect(await stage.refusal(use({ caller: unproven }))).toBe('unauthorized missing proof')

@@ -41,7 +41,7 @@ test('the old password works until the new code is used, which ends all sessions
   await stage.wait(stage.assembly.context.system.ask({ kind: 'account', tenant, id }, { type: 'invite', code }))
   await stage.basic('ann')
   await stage.wait(signUp(stage, 'ann', 'another code', 'another password'))
-  expect(stage.judge(() => stage.bearer(token))).toBe('unauthorized session over')
+  expect(await stage.judge(() => stage.bearer(token))).toBe('unauthorized session over')
   const before = stage.identity.logins.basicToken(stage.basicOf('ann'))
   expect(await stage.refusal(before)).toBe('unauthorized invalid credentials')
   const after = stage.identity.logins.basicToken(stage.basicOf('ann', false, 'another password'))

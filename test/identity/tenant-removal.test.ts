@@ -18,15 +18,15 @@ async function withAcme(): Promise<{ stage: IdentityStage; token: string }> {
 
 test('a deleted tenant is nobody at once: tokens, sockets, tickets, logins', async () => {
   const { stage, token } = await withAcme()
-  const caller = stage.bearer(token)
+  const caller = await stage.bearer(token)
   const socket = stage.connect(caller)
   const ticket = stage.assembly.context.tickets.issue(caller)
   const { refreshToken } = await stage.logIn('ann', key)
   const deleted = stage.directory({ type: 'delete_tenant', tenant: 'acme' })
   await deleted
   expect(caller.isCurrent()).toBe(false)
-  expect(stage.judge(() => stage.bearer(token))).toBe('unauthorized session over')
-  expect(stage.judge(() => stage.assembly.context.tickets.consume(ticket))).toBe(
+  expect(await stage.judge(() => stage.bearer(token))).toBe('unauthorized session over')
+  expect(await stage.judge(() => stage.assembly.context.tickets.consume(ticket))).toBe(
     'unauthorized invalid or expired ticket',
   )
   const { logins } = stage.identity
@@ -48,7 +48,7 @@ test('what it left is swept, and the name is free again, with nothing of before'
   await stage.addTenant('acme')
   expect(stage.tenantState('acme')).toMatchObject({ counters: { devices: 0 } })
   expect(stage.tenantState('acme').roles.size).toBe(0)
-  expect(stage.judge(() => stage.bearer(token))).toBe('unauthorized session over')
+  expect(await stage.judge(() => stage.bearer(token))).toBe('unauthorized session over')
 })
 
 test('what its people were subscribed to is swept along, and nobody hears of it', async () => {
@@ -64,7 +64,7 @@ test('what its people were subscribed to is swept along, and nobody hears of it'
   const subscription = subscriptionOf('6Hn3wRt5Mz', '7Jn3wRt5Mz')
   await stage.wait(system.ask(ann, { type: 'subscribe', subscription, from: 0 }))
   expect(await rows()).toEqual([topicRow('6Hn3wRt5Mz', ann.id, '7Jn3wRt5Mz')])
-  const socket = stage.connect(stage.bearer(token), 'now')
+  const socket = stage.connect(await stage.bearer(token), 'now')
   const { types } = socket
   await stage.directory({ type: 'delete_tenant', tenant: 'acme' })
   await stage.world.advance(10_000)
@@ -76,7 +76,7 @@ test('what its people were subscribed to is swept along, and nobody hears of it'
 
 test('another tenant of the same name begins clean: its dashboards hear what happens in it, at offsets of its own', async () => {
   const { stage, token } = await withAcme()
-  const before = stage.connect(stage.bearer(token), 'now')
+  const before = stage.connect(await stage.bearer(token), 'now')
   const happen = (service: string) =>
     stage.tenant('acme', { type: 'put_schema', service, schema: { serviceIdentifier: service } as never })
   await happen('one')
@@ -88,7 +88,7 @@ test('another tenant of the same name begins clean: its dashboards hear what hap
   await stage.addTenant('acme')
   await stage.putRole('ops', [{ permissions: { schemas: ['read'] }, devices: ['*'], services: ['*'] }], 'acme')
   await stage.addUser('ann', { tenant: 'acme', roles: ['ops'] })
-  const caller = stage.bearer((await stage.basic('ann')).token)
+  const caller = await stage.bearer((await stage.basic('ann')).token)
   expect(caller.scopeSince).toBe(-1)
   const { epoch } = stage.assembly.context.reader
   const first = stage.connect(caller, 'now')

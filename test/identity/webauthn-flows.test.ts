@@ -13,7 +13,7 @@ async function withAnn() {
   const stage = await IdentityStage.open()
   await stage.addUser('ann')
   const { accessToken } = await stage.logIn('ann', key)
-  const caller = stage.bound(accessToken, key, 'person or proof')
+  const caller = await stage.bound(accessToken, key, 'person or proof')
   return { stage, caller, authenticator: new SoftAuthenticator('ann') }
 }
 
@@ -32,7 +32,7 @@ async function token(stage: IdentityStage) {
   const outcome = await stage.wait(stage.identity.logins.logIn(stage.loginOf('ann', key)))
   if (outcome.type !== 'second_factor') throw new Error(`a ${outcome.type}`)
   const headers = { dpop: stage.proof(key, { method: 'POST' }) }
-  return { token: outcome.token, caller: stage.caller({ method: 'POST', headers }, 'person or proof') }
+  return { token: outcome.token, caller: await stage.caller({ method: 'POST', headers }, 'person or proof') }
 }
 
 async function challengeOf(stage: IdentityStage, shown: { caller: Caller; token?: string }): Promise<string> {
@@ -51,7 +51,7 @@ test('a key is registered, listed, and completes logins', async () => {
   const challenge = await challengeOf(stage, shown)
   const response = authenticator.authenticate({ challenge, rpId, origin: own })
   const { accessToken = '' } = await stage.wait(secondFactors.authenticateWebauthn({ ...shown, place, response }))
-  expect(stage.bound(accessToken, key)).toMatchObject({ name: 'ann' })
+  expect(await stage.bound(accessToken, key)).toMatchObject({ name: 'ann' })
   const again = secondFactors.authenticateWebauthn({ ...(await token(stage)), place, response })
   expect(await stage.refusal(again)).toBe(wrong)
 })

@@ -14,7 +14,7 @@ async function withTotp(): Promise<{ stage: IdentityStage; secret: string }> {
   const stage = await IdentityStage.open()
   await stage.addUser('ann')
   const { accessToken } = await stage.logIn('ann', key)
-  const caller = stage.bound(accessToken, key, 'person or proof')
+  const caller = await stage.bound(accessToken, key, 'person or proof')
   const { secret } = await stage.wait(stage.identity.secondFactors.enrollTotp({ caller, place, password }))
   const code = codeOf(secret, stage.world.now())
   await stage.wait(stage.identity.secondFactors.activateTotp({ caller, place, code }))
@@ -26,7 +26,10 @@ async function use(stage: IdentityStage, code: string, index: number): Promise<s
   const from = { ...place, address: `192.0.2.${index}` }
   const outcome = await stage.wait(stage.identity.logins.logIn(stage.loginOf('ann', key, { place: from })))
   if (outcome.type !== 'second_factor') throw new Error(`a ${outcome.type}`)
-  const caller = stage.caller({ method: 'POST', headers: { dpop: stage.proof(key, { method: 'POST' }) } }, 'proof')
+  const caller = await stage.caller(
+    { method: 'POST', headers: { dpop: stage.proof(key, { method: 'POST' }) } },
+    'proof',
+  )
   try {
     await stage.wait(stage.identity.secondFactors.useTotp({ caller, token: outcome.token, code, place: from }))
     return undefined
@@ -72,7 +75,10 @@ test('of many at the same moment no more are looked at than one after the other'
       const login = stage.loginOf('ann', key, { place: { ...place, address: `192.0.2.${index}` } })
       const outcome = await stage.wait(stage.identity.logins.logIn(login))
       if (outcome.type !== 'second_factor') throw new Error(`a ${outcome.type}`)
-      const caller = stage.caller({ method: 'POST', headers: { dpop: stage.proof(key, { method: 'POST' }) } }, 'proof')
+      const caller = await stage.caller(
+        { method: 'POST', headers: { dpop: stage.proof(key, { method: 'POST' }) } },
+        'proof',
+      )
       return { caller, token: outcome.token, place: login.place }
     }),
   )

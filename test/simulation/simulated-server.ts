@@ -14,6 +14,7 @@ import { permit } from '#server/permit'
 import { type Assembly, assemble } from '#src/assembly'
 import { plainEngine } from '#test/iam/plain-hashing'
 import { operationOf } from '#test/routes/operation-of'
+import '#test/simulation/immediate-signatures'
 import type { SimulatedMailServer } from '#test/simulation/simulated-mail'
 import { PublishFault, SimulatedSockets } from '#test/simulation/simulated-sockets'
 import { type SimulatedWorld, settle } from '#test/simulation/simulated-world'
@@ -69,6 +70,7 @@ export class SimulatedServer {
   /** A FIRMWARE of this id leaves. */
   firmwareSent: (id: string) => void = () => {}
   readonly #kill: () => void
+  #isDead = false
   readonly #mailServer: SimulatedMailServer
   readonly #bindings: ReadonlyMap<string, Binding>
   readonly #guard: IdempotencyGuard
@@ -129,17 +131,26 @@ export class SimulatedServer {
   /** The process dies; its sockets break. */
   die(): void {
     this.#kill()
+    this.#isDead = true
     this.#mailServer.senderDied()
     for (const socket of [...this.sockets.sockets]) socket.vanish()
   }
 
-  /** Calls a route. Rejects with a Problem. */
+  /** Calls a route. Rejects with a Problem. A process that died meanwhile, also during a signature, answers nothing. */
   async call(name: string, request: SimulatedRequest = {}): Promise<Reply & { body: string }> {
+    try {
+      return await this.#answered(name, request)
+    } finally {
+      if (this.#isDead) await new Promise(() => {})
+    }
+  }
+
+  async #answered(name: string, request: SimulatedRequest): Promise<Reply & { body: string }> {
     const binding = this.#bindings.get(name)
     if (!binding) throw new Error(`no route ${name}`)
     const { world } = this.assembly.context
     const { authorization = '', as, key = '', headers: more = {}, pieces, ...given } = request
-    const caller = authorization === '' ? actingAs(as) : this.#callerBy(authorization, binding)
+    const caller = authorization === '' ? actingAs(as) : await this.#callerBy(authorization, binding)
     const { parameters = {}, query = {}, body } = given
     const headers: Readonly<Record<string, string>> = { ...more, authorization, [idempotencyKeyHeader]: key }
     const call: Call = {
@@ -177,7 +188,7 @@ export class SimulatedServer {
     return { ...reply, body: text }
   }
 
-  #callerBy(authorization: string, { entry: { access, method, path } }: Binding): Caller {
+  #callerBy(authorization: string, { entry: { access, method, path } }: Binding): Caller | Promise<Caller> {
     if (access === 'none') return nobody
     const given = (header: string) => (header === 'authorization' ? authorization : '')
     return this.identity.authenticate(

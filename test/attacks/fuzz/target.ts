@@ -8,7 +8,7 @@ export interface Target {
   /** Bytes that it takes; the fuzzer mutates them. */
   readonly seeds: readonly Uint8Array[]
   /** Reads the bytes as the server does, and keeps no state. @throws Error for a finding */
-  fuzz(bytes: Uint8Array): Verdict
+  fuzz(bytes: Uint8Array): Verdict | Promise<Verdict>
 }
 
 /** Answers `refused` for a Problem with one of these codes (any code if none is given). @throws every other error */

@@ -27,22 +27,22 @@ function freshTokens(): Tokens {
 const [tenant, user, session, lifetimeMs] = ['default', 'User111111', 'Session111', 600_000]
 const made = freshTokens()
 const { grants } = everything
-const issued = [
+const issued = await Promise.all([
   made.issueAccess({ tenant, user, session, number: 1, roles: ['admin'], grants, lifetimeMs, jkt }),
   made.issueAccess({ tenant, user, session, number: 0, roles: [], grants: [], lifetimeMs }),
   made.issueBasicRefresh({ tenant, user, session, number: 1, endsAt: nowMs + lifetimeMs }),
   made.issueSecondFactor({ tenant, user, version: 1, jkt, isEnrolling: false, lifetimeMs }),
-]
+])
 
 export const seeds = seedsOf(...issued, ...issued.map(unsigned))
 
 /** Nothing is thrown: what is no token of ours is none. */
-export const fuzz: Target['fuzz'] = (bytes) => {
+export const fuzz: Target['fuzz'] = async (bytes) => {
   const text = signedText(bytes, key)
   const tokens = freshTokens()
-  const { token, fault } = tokens.read(text)
-  const refresh = tokens.readBasicRefresh(text)
-  const factor = tokens.readSecondFactor(text, jkt)
+  const { token, fault } = await tokens.read(text)
+  const refresh = await tokens.readBasicRefresh(text)
+  const factor = await tokens.readSecondFactor(text, jkt)
   const taken = [fault === undefined ? token : undefined, refresh, factor].filter((each) => each !== undefined)
   expectThat(taken.length < 2, 'a token is good for one use')
   for (const each of taken) expectThat(isTenantIdentifier(each.tenant), 'a token is of a tenant')
