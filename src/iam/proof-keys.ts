@@ -8,7 +8,7 @@ export interface ProofKey {
 }
 
 /** In one generation: as many clients at once save an import of 130 µs. A key takes some 7 KB. */
-const keysMax = 16_384
+const keysMax = 8_192
 /** Headers of real clients have 230 to 400 characters; longer ones may come, and are read anew each time. */
 const headerCharactersMax = 1_024
 /** A key that nobody comes with is forgotten after one to two of these. */
