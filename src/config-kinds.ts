@@ -50,9 +50,9 @@ export const accountName: Kind<string> = {
   read: (text) => NewUserName.safeParse(text).data,
 }
 
-/** Five or six fields of cron whose time comes: a schedule for 30 February would be none. */
+/** Five or six fields of cron that match some date: 30 February is refused. */
 export const cronPattern: Kind<string> = {
-  takes: 'a cron pattern of 5 or 6 fields whose time comes, such as 0 3 * * *',
+  takes: 'a cron pattern of 5 or 6 fields that matches some date, such as 0 3 * * *',
   // From any moment: what comes within ten years comes again and again.
   read: (text) => (cronFields.test(text) && nextTime(text, 0) !== undefined ? text : undefined),
 }

@@ -13,7 +13,7 @@ import {
   wholeNumber,
 } from '#src/config-kinds'
 
-/** One setting: its name in the environment, what it takes, what holds without it, and what it is for. */
+/** One setting: its name in the environment, its values, its default and its purpose. */
 export interface Setting<T = unknown> {
   readonly name: string
   readonly kind: Kind<T>
@@ -40,37 +40,38 @@ export const settings = {
     name: 'PORT',
     kind: wholeNumber(0, 65_535),
     fallback: '8080',
-    about: 'Where the server listens; 0 takes any free port.',
+    about: 'The port to listen on; 0 takes any free port.',
   }),
   host: withFallback({
     name: 'HOST',
     kind: matching(/^[A-Za-z0-9.:_-]{1,253}$/, 'an address or host name'),
     fallback: '127.0.0.1',
-    about: 'The address to listen on. Loopback, so that nothing is reachable from outside by accident; 0.0.0.0 = all.',
+    about: 'The address to listen on; 0.0.0.0 is all addresses. The default is reachable from this machine only.',
   }),
   dataDirectory: withFallback({
     name: 'DATA_DIR',
     kind: matching(/^[^\0]+$/, 'a path'),
     fallback: './data',
-    about: 'The folder that holds everything stored. One process at a time.',
+    about: 'The folder for all stored data. Only one process at a time can use it.',
   }),
   storageHeadroomBytes: withFallback({
     name: 'STORAGE_HEADROOM_MB',
     kind: wholeNumber(0, 65_536, 'MiB', mebibyte),
     fallback: '64',
-    about: 'Room kept occupied by a file that is given up to reopen the database on a full disk; 0 = none.',
+    about: 'Size of a file that reserves space: it is deleted to reopen the database on a full disk; 0 = none.',
   }),
   durability: withFallback({
     name: 'DURABILITY',
     kind: oneOf('process', 'disk'),
     fallback: 'process',
-    about: 'What an acknowledged change survives: the death of the process, or of the machine (each commit fsynced).',
+    about:
+      'Acknowledged changes survive a crash of the process; with disk also of the machine (fsync for each commit).',
   }),
   streamRetentionBytes: withFallback({
     name: 'STREAM_RETENTION_MB',
     kind: wholeNumber(1, 1_048_576, 'MiB', mebibyte),
     fallback: '1024',
-    about: 'How much of the event stream each tenant keeps, for dashboards that come back.',
+    about: 'How much of the event stream each tenant keeps, so that clients can resume.',
   }),
   streamRetentionMs: withFallback({
     name: 'STREAM_RETENTION_HOURS',
@@ -82,18 +83,18 @@ export const settings = {
     name: 'IAM',
     kind: onOrOff,
     fallback: 'on',
-    about: 'Identity and access management. Off: nobody signs in, and whoever reaches the port may do everything.',
+    about: 'Identity and access management. Off: no authentication, and anyone who reaches the port may do everything.',
   }),
   adminName: {
     name: 'ADMIN_NAME',
     kind: accountName,
-    about: 'The first administrator, made when no account has this name. Together with ADMIN_PASSWORD.',
+    about: 'The first administrator, created if no account has this name. Needs ADMIN_PASSWORD.',
   },
   adminPassword: {
     name: 'ADMIN_PASSWORD',
     kind: matching(/^.{10,256}$/su, '10 to 256 characters'),
     isSecret: true,
-    about: "The first administrator's password; an existing account is never changed.",
+    about: "The first administrator's password. An existing account is never changed.",
   },
   publicUrls: withFallback({
     name: 'PUBLIC_URL',
@@ -102,67 +103,67 @@ export const settings = {
       'addresses such as https://devices.example.com/prefix, separated by commas',
     ),
     fallback: '',
-    about: 'How clients reach this server from outside. The first one is used in links and tokens.',
+    about: 'Addresses by which clients reach this server from outside. Links and tokens contain the first one.',
   }),
   isProxyTrusted: withFallback({
     name: 'TRUST_PROXY',
     kind: onOrOff,
     fallback: 'off',
-    about: 'Believe X-Forwarded-For, -Proto and -Host. Only behind a proxy that sets them itself.',
+    about: 'Trust X-Forwarded-For, -Proto and -Host. Only behind a proxy that sets them itself.',
   }),
   corsOrigins: withFallback({
     name: 'CORS_ORIGINS',
     kind: listOf(webOrigin, 'origins such as https://app.example.com, separated by commas; no path, no *, no null'),
     fallback: '',
-    about: "Pages of these origins may call the API, besides the server's own.",
+    about: "Origins whose pages may call the API, in addition to the server's own.",
   }),
   areRateLimitsOn: withFallback({
     name: 'RATE_LIMITS',
     kind: onOrOff,
     fallback: 'on',
-    about: 'Slow down who fails to sign in again and again.',
+    about: 'Slow down clients that fail to sign in repeatedly.',
   }),
   tokenLifetimeMs: withFallback({
     name: 'TOKEN_LIFETIME_S',
     kind: wholeNumber(1, 86_400, 's', second),
     fallback: '3600',
-    about: 'Access tokens of the Basic scheme.',
+    about: 'Lifetime of access tokens of the Basic scheme.',
   }),
   accessTokenLifetimeMs: withFallback({
     name: 'ACCESS_TOKEN_LIFETIME_S',
     kind: wholeNumber(1, 86_400, 's', second),
     fallback: '600',
-    about: 'Access tokens of the DPoP scheme.',
+    about: 'Lifetime of access tokens of the DPoP scheme.',
   }),
   refreshTokenLifetimeMs: withFallback({
     name: 'REFRESH_TOKEN_LIFETIME_S',
     kind: wholeNumber(1, 31_536_000, 's', second),
     fallback: '28800',
-    about: 'Refresh tokens; rotated on every use.',
+    about: 'Lifetime of refresh tokens, which are rotated on every use.',
   }),
   ticketLifetimeMs: withFallback({
     name: 'TICKET_LIFETIME_S',
     kind: wholeNumber(1, 300, 's', second),
     fallback: '30',
-    about: 'Tickets for the event websocket, each good once.',
+    about: 'Lifetime of tickets for the event websocket. Each ticket is valid once.',
   }),
   socketsPerUserMax: withFallback({
     name: 'SOCKETS_PER_USER_MAX',
     kind: wholeNumber(1, 100_000),
     fallback: '10000',
-    about: 'Event sockets that one user or API key may have open; a tenant may have ten times as many.',
+    about: 'Open event sockets of one user or API key. A tenant may have ten times this number.',
   }),
   bodyBytesMax: withFallback({
     name: 'BODY_BYTES_MAX',
     kind: wholeNumber(1_024, 64 * mebibyte, 'bytes'),
     fallback: String(mebibyte),
-    about: 'The largest request body; held in memory.',
+    about: 'The largest request body. Bodies are held in memory.',
   }),
   linkFrameBytesMax: withFallback({
     name: 'LINK_FRAME_BYTES_MAX',
     kind: wholeNumber(1_024, 16 * mebibyte, 'bytes'),
     fallback: String(256 * 1024),
-    about: 'The largest message of a device; held in memory.',
+    about: 'The largest message of a device. Messages are held in memory.',
   }),
   deviceBytesMax: withFallback({
     name: 'DEVICE_BYTES_MAX',
@@ -173,13 +174,13 @@ export const settings = {
   tenantBytesMax: {
     name: 'TENANT_BYTES_MAX',
     kind: wholeNumber(mebibyte, mebibyte * mebibyte, 'bytes'),
-    about: 'The memory that all devices of a tenant may take together. Without it half of what Node allows its heap.',
+    about: "The memory that all devices of a tenant may take together. Default: half of the limit of Node's heap.",
   },
   imageBytesMax: withFallback({
     name: 'IMAGE_BYTES_MAX',
     kind: wholeNumber(1_024, 4096 * mebibyte, 'bytes'),
     fallback: String(256 * mebibyte),
-    about: 'The largest firmware image; goes to disk as it comes.',
+    about: 'The largest firmware image. Images are written to disk as they arrive.',
   }),
   writeTimeoutMs: withFallback({
     name: 'WRITE_TIMEOUT_S',
@@ -196,30 +197,30 @@ export const settings = {
   updateServerUrl: {
     name: 'UPDATE_SERVER_URL',
     kind: baseUrl(['http:', 'https:'], 'an address such as https://updates.example.com'),
-    about: 'An update server of your own. Without it the embedded one answers.',
+    about: 'Your own update server. Without it the embedded one is used.',
   },
   updateServerToken: {
     name: 'UPDATE_SERVER_TOKEN',
     kind: token,
     isSecret: true,
-    about: 'Sent to that update server as Bearer.',
+    about: 'Bearer token for requests to that update server.',
   },
   updateHookSecret: {
     name: 'UPDATE_HOOK_SECRET',
     kind: token,
     isSecret: true,
-    about: 'Signs calls of the update hook. Without it only callers with update on updates may call.',
+    about: 'Key by which calls of the update hook are signed. Without it only callers with update on updates may call.',
   },
   autoUpdate: {
     name: 'AUTO_UPDATE',
     kind: cronPattern,
-    about: 'When devices are offered new firmware by themselves; UTC. Without it never.',
+    about: 'Schedule, in UTC, on which devices are offered new firmware. Without it never.',
   },
   isConnectUpdateDisabled: withFallback({
     name: 'DISABLE_CONNECT_UPDATE',
     kind: onOrOff,
     fallback: 'off',
-    about: 'Offer no firmware to a device that connects.',
+    about: 'Do not offer firmware to a device when it connects.',
   }),
   isHookForPinsOnly: withFallback({
     name: 'HOOK_PINS_ONLY',
@@ -231,32 +232,31 @@ export const settings = {
     name: 'SMTP_URL',
     kind: smtpUrl,
     isSecret: true,
-    about:
-      'Where mail is handed over; port 587, of smtps 465. Without it mail is put as .eml files into <DATA_DIR>/outbox.',
+    about: 'The mail server; port 587 for smtp, 465 for smtps. Without it mails are .eml files in <DATA_DIR>/outbox.',
   },
   mailFrom: withFallback({
     name: 'MAIL_FROM',
     kind: mailFrom,
     fallback: 'device-data-backend@localhost',
-    about: 'Who mail is from.',
+    about: 'Sender of mails.',
   }),
   mailsPerHourMax: withFallback({
     name: 'MAILS_PER_HOUR_MAX',
     kind: wholeNumber(1, 100_000),
     fallback: '60',
-    about: 'Above it a subscriber gets one digest instead.',
+    about: 'Mails to one subscriber. Above it the subscriber gets one digest instead.',
   }),
   metricsToken: {
     name: 'METRICS_TOKEN',
     kind: token,
     isSecret: true,
-    about: 'Opens /metrics as Bearer. Without it only the loopback address may read them.',
+    about: 'Bearer token for /metrics. Without it only the loopback address may read them.',
   },
   logLevel: withFallback({
     name: 'LOG_LEVEL',
     kind: oneOf('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'),
     fallback: 'info',
-    about: 'The least important lines that are still written.',
+    about: 'The lowest level of lines that are written to the log.',
   }),
 }
 

@@ -2,14 +2,14 @@ import type { MetricRow } from '#figures/row'
 import { problemKinds } from '#model/problem'
 import { endings, requestSecondsBounds } from '#server/http-figures'
 
-const routeLabel = 'name of the route, path of a websocket, or `none` for what led to no route'
+const routeLabel = 'name of the route, path of a websocket, or `none` if there is no route'
 
 /** How calls get in and out. */
 export const callRows: readonly MetricRow[] = [
   {
     name: 'ddb_http_requests_total',
     type: 'counter',
-    help: 'Requests that were answered or broken off; those that never came are left out',
+    help: 'Requests that were answered or interrupted; combinations without a request are left out',
     labels: { route: routeLabel, ending: '`1xx` … `5xx`, `aborted`' },
     from: 'http',
     read: ({ http }) =>
@@ -24,7 +24,7 @@ export const callRows: readonly MetricRow[] = [
     name: 'ddb_http_request_duration_seconds',
     type: 'histogram',
     bounds: requestSecondsBounds,
-    help: 'From the first byte of a request to the last one of its answer',
+    help: 'Time from the first byte of a request to the last byte of its answer',
     labels: { route: routeLabel },
     from: 'http',
     read: ({ http }) =>
@@ -42,8 +42,8 @@ export const callRows: readonly MetricRow[] = [
   {
     name: 'ddb_http_refusals_total',
     type: 'counter',
-    help: 'Requests and upgrades that were refused, and bugs',
-    labels: { code: 'why, as the server calls it', status: 'of the answer' },
+    help: 'Requests and upgrades that were refused or failed by a fault of the server',
+    labels: { code: 'the reason, by its name in the server', status: 'of the answer' },
     from: 'http',
     read: ({ http }) =>
       Object.entries(problemKinds).map(([code, { status }]) => ({
@@ -55,15 +55,15 @@ export const callRows: readonly MetricRow[] = [
     name: 'ddb_websockets_opened_total',
     type: 'counter',
     help: 'Websockets that were opened',
-    labels: { path: 'where websockets are spoken' },
+    labels: { path: 'that of the websocket' },
     from: 'http',
     read: ({ http }) => [...http.sockets].map(({ path, opened }) => ({ labels: { path }, value: opened })),
   },
   {
     name: 'ddb_websockets_closed_total',
     type: 'counter',
-    help: 'Websockets that were closed, by whom ever',
-    labels: { path: 'where websockets are spoken', code: 'a usual one, one of ours, or `other`' },
+    help: 'Websockets that were closed, by either side',
+    labels: { path: 'that of the websocket', code: 'a standard code, a code of this server, or `other`' },
     from: 'http',
     read: ({ http }) =>
       [...http.sockets].flatMap(({ path, closed }) =>

@@ -7,7 +7,7 @@ export const peopleRows: readonly MetricRow[] = [
   {
     name: 'ddb_authentications_total',
     type: 'counter',
-    help: 'Requests and links by whether it was found out who is asking',
+    help: 'Authentications of requests and device connections',
     labels: {
       credential: '`bearer`, `dpop`, `api_key`, `proof` (a DPoP proof alone), `link`, `none`, `other`',
       outcome: '`accepted`, `challenged` (for a nonce), `refused`, `held_up` (too many attempts), `unavailable`',
@@ -18,10 +18,11 @@ export const peopleRows: readonly MetricRow[] = [
   {
     name: 'ddb_sign_ins_total',
     type: 'counter',
-    help: 'Attempts to sign in, or to stay so; those that never came are left out',
+    help: 'Attempts to sign in or to renew a session; combinations without an attempt are left out',
     labels: {
       way: '`login`, `basic`, `refresh`, `basic_refresh`, `sign_up`, `totp`, `recovery`, `webauthn`',
-      outcome: '`ok`, `second_factor`, or why not: `unauthorized`, `too_many_requests`, `conflict`, …',
+      outcome:
+        '`ok`, `second_factor`, or the reason of the failure: `unauthorized`, `too_many_requests`, `conflict`, …',
     },
     from: 'identity',
     read: ({ identity }) =>
@@ -30,21 +31,21 @@ export const peopleRows: readonly MetricRow[] = [
   {
     name: 'ddb_password_hashes_total',
     type: 'counter',
-    help: 'Passwords that were hashed, one after the other',
+    help: 'Passwords that were hashed; this is done one at a time',
     from: 'identity',
     read: ({ identity }) => identity?.passwords.counts.hashes ?? 0,
   },
   {
     name: 'ddb_password_hashes_refused_total',
     type: 'counter',
-    help: 'Passwords that were not hashed, for too many waited',
+    help: 'Passwords that were not hashed because too many waited',
     from: 'identity',
     read: ({ identity }) => identity?.passwords.counts.refused ?? 0,
   },
   {
     name: 'ddb_password_hashes_waiting',
     type: 'gauge',
-    help: 'Passwords that wait to be hashed, or are',
+    help: 'Passwords that wait to be hashed or are being hashed',
     from: 'identity',
     read: ({ identity }) => identity?.passwords.waitingCount ?? 0,
   },

@@ -9,12 +9,12 @@ import { workRows } from '#figures/work'
 
 /** All metrics there are, by what they are about, in the order in which they are shown. */
 export const metricGroups: readonly { readonly title: string; readonly rows: readonly MetricRow[] }[] = [
-  { title: 'Device links', rows: linkRows },
-  { title: 'Events and their sockets', rows: eventRows },
+  { title: 'Device connections', rows: linkRows },
+  { title: 'Events and their subscribers', rows: eventRows },
   { title: 'The store', rows: storageRows },
   { title: 'Requests', rows: callRows },
-  { title: 'Who is asking', rows: peopleRows },
-  { title: 'Alarms, functions, mails, firmware', rows: workRows },
+  { title: 'Authentication', rows: peopleRows },
+  { title: 'Alarms, functions, mail and firmware', rows: workRows },
   { title: 'The process', rows: processRows },
 ]
 

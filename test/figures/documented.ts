@@ -7,7 +7,7 @@ export function documentedMetrics(): string {
 }
 
 function tableOf(rows: readonly MetricRow[]): string[] {
-  return ['| metric | type | what | labels | from |', '|---|---|---|---|---|', ...rows.map(lineOf)]
+  return ['| metric | type | meaning | labels | source |', '|---|---|---|---|---|', ...rows.map(lineOf)]
 }
 
 function lineOf(row: MetricRow): string {
