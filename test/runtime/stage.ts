@@ -178,7 +178,11 @@ export async function during<T>(world: ManualWorld, promise: Promise<T>): Promis
     isDone = true
   })
   done.catch(() => {})
-  for (let rounds = 0; !isDone && rounds < 10_000; rounds++) await world.settle()
+  while (!isDone) {
+    await world.settle()
+    // Signatures and hashes are made by other threads.
+    await new Promise((resolve) => setImmediate(resolve))
+  }
   return await done
 }
 
