@@ -92,7 +92,7 @@ export async function subscriptionsOf(who: Person): Promise<readonly Subscriptio
   return answer.json as Subscription[]
 }
 
-export async function outboxOf(admin: Person): Promise<Outbox> {
+async function outboxOf(admin: Person): Promise<Outbox> {
   const answer = await admin.get('/notifications/outbox')
   expect(answer.status).toBe(200)
   return answer.json as Outbox
@@ -113,11 +113,6 @@ export async function untilOutbox(admin: Person, shown: object): Promise<Outbox>
 /** Until nobody waits for anything. */
 export function untilAllTold(admin: Person): Promise<Outbox> {
   return untilOutbox(admin, { waiting: { requests: 0, subscribers: 0 } })
-}
-
-/** Why mails were not sent, and how often. */
-export function reasonsIn({ failures }: Outbox): Readonly<Record<string, number>> {
-  return Object.fromEntries(failures.map(({ reason, count }) => [reason, count]))
 }
 
 function isShown(seen: object, shown: object): boolean {
