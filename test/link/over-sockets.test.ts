@@ -126,6 +126,7 @@ test('POST /link declares and reports; a fault is named, and nothing of its body
   expect([answer.status, answer.json]).toMatchObject([400, { details: [{ path: 'updates.1.value' }] }])
   const { json } = await server.get(`/devices/POST-1/services/${climate}/properties`)
   expect(json).toMatchObject({ [temperature]: { value: 20 } })
+  expect((await post({ deviceIdentifier: 'POST-2', services: sensor, updates: [update('warm')] })).status).toBe(400)
   const services = [{ serviceIdentifier: 's', properties: [{ propId: 1, type: 'UINT8', value: -1 }] }]
   const unknown = await post({ deviceIdentifier: 'POST-2', updates: [update(1)] })
   expect([unknown.status, unknown.json]).toMatchObject([400, { details: [{ path: 'services' }] }])
