@@ -59,7 +59,7 @@ export interface ShownUpdate {
 }
 
 /** Where the update of one firmware stands. */
-export async function standing(server: StartedServer, device: string, index = 0): Promise<ShownUpdate | undefined> {
+async function standing(server: StartedServer, device: string, index = 0): Promise<ShownUpdate | undefined> {
   const { status, json } = await server.get(`/updates/${device}?depth=2`)
   expect(status).toBe(200)
   const { firmwares } = json as { firmwares: { index: number; update?: ShownUpdate }[] }

@@ -28,7 +28,7 @@ export interface Outbox {
   readonly transport: { readonly kind: string; readonly state: string; readonly lastError?: string }
 }
 
-export const onTemperature = {
+const onTemperature = {
   id: 'heat',
   type: 'trigger',
   on: 'property',
@@ -49,7 +49,7 @@ export function chain(...nodes: readonly Node[]) {
   return { nodes, edges }
 }
 
-export const hotter = (than: number) => ({ id: 'hot', type: 'condition', logic: { '>': [{ var: 'value' }, than] } })
+const hotter = (than: number) => ({ id: 'hot', type: 'condition', logic: { '>': [{ var: 'value' }, than] } })
 
 export const words = {
   locales: {
