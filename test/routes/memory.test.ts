@@ -18,7 +18,7 @@ const text = 'x'.repeat(60_000)
 describe('the memory of a device', () => {
   let server: StartedServer
   beforeAll(async () => {
-    server = await StartedServer.here({ DEVICE_BYTES_MAX: '1000000' })
+    server = await StartedServer.here({ DEVICE_BYTES_MAX: '760000' })
   })
   afterAll(() => server?.finish())
 
@@ -36,18 +36,17 @@ describe('the memory of a device', () => {
 
   test('POST /link is refused whole above DEVICE_BYTES_MAX', async () => {
     const { count, answer } = await filled('FULL')
-    expect(count).toBe(4)
+    expect(count).toBe(3)
     expect([answer.status, answer.text]).toEqual([
       409,
-      expect.stringMatching(/"FULL would take \d+ bytes of memory, more than DEVICE_BYTES_MAX, 1000000"/),
+      expect.stringMatching(/"FULL would take \d+ bytes of memory, more than DEVICE_BYTES_MAX, 760000"/),
     ])
     expect(await fill('FULL', 0)).toMatchObject({ status: 204 })
   })
 
   test('a first POST that is too large makes no device', async () => {
-    const updates = services
-      .slice(0, 5)
-      .map(({ serviceIdentifier }) => ({ serviceIdentifier, propId: 1, value: numbers }))
+    const texts = services.slice(0, 16)
+    const updates = texts.map(({ serviceIdentifier }) => ({ serviceIdentifier, propId: label, value: text }))
     expect(await post({ deviceIdentifier: 'NONE', services, updates })).toMatchObject({
       status: 409,
     })
@@ -60,7 +59,7 @@ describe('the memory of a device', () => {
       const link = await LinkClient.open(server, protocol)
       const { flakeAddress: greedy } = await link.hello('GREEDY', services, { session: 'boot' })
       const { flakeAddress: honest } = await link.hello('HONEST', sensor, { session: 'boot' })
-      const before = 16
+      const before = 12
       for (let index = 0; index < before; index++) link.send(['U', greedy, index + 1, index, [label, text]])
       for (let seq = before + 1; seq <= before + 15; seq++) {
         link.send(['U', greedy, seq, 19, [1, numbers]])
