@@ -30,8 +30,6 @@ const longest = [
   'test/simulation/seeds-1.test.ts',
   'test/simulation/seeds-2.test.ts',
   'test/bench/run.slow.test.ts',
-  'test/blackbox/mail.slow.test.ts',
-  'test/blackbox/updates-killed.slow.test.ts',
   'test/blackbox/closed-connections.slow.test.ts',
   'test/proof/overload.slow.test.ts',
   'test/documents/documents.slow.test.ts',

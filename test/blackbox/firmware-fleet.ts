@@ -1,12 +1,10 @@
-import { createHash, createHmac } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import { expect } from 'vitest'
 import type { EventClient } from '#test/blackbox/event-client'
 import type { Answer, Environment, StartedServer } from '#test/blackbox/started-server'
 import { until } from '#test/blackbox/until'
 
 /** What tests of firmware ask of a server. Contract 6. */
-
-export const hookSecret = 'of-the-update-server-0123456789abcdef'
 
 /** Bytes that are nobody else's. */
 export function imageOf(name: string, bytes = 1_000): Buffer {
@@ -61,7 +59,7 @@ export interface ShownUpdate {
 }
 
 /** Where the update of one firmware stands. */
-export async function standing(server: StartedServer, device: string, index = 0): Promise<ShownUpdate | undefined> {
+async function standing(server: StartedServer, device: string, index = 0): Promise<ShownUpdate | undefined> {
   const { status, json } = await server.get(`/updates/${device}?depth=2`)
   expect(status).toBe(200)
   const { firmwares } = json as { firmwares: { index: number; update?: ShownUpdate }[] }
@@ -91,24 +89,4 @@ export async function toldOf(server: StartedServer, events: EventClient, device:
         .filter((part) => part !== undefined)
         .join(' '),
     )
-}
-
-export interface Hooked {
-  readonly project?: string
-  readonly body?: string
-  readonly secret?: string
-  /** Seconds that the signature's time is off. */
-  readonly off?: number
-  readonly query?: string
-}
-
-/** As an update server calls: signed. Answers the status. */
-export async function callHook(server: StartedServer, hooked: Hooked = {}): Promise<number> {
-  const { project = 'boiler', body = '', secret = hookSecret, off = 0, query = '' } = hooked
-  const time = Math.floor(Date.now() / 1000) + off
-  const path = `/api/v1/updates/hook/${project}`
-  const signature = createHmac('sha256', secret).update(`${time}.${path}.${body}`).digest('hex')
-  const headers = { 'x-hook-signature': `t=${time},sha256=${signature}` }
-  const { status } = await server.ask(`/updates/hook/${project}${query}`, { method: 'POST', body, headers })
-  return status
 }

@@ -28,43 +28,32 @@ export interface Outbox {
   readonly transport: { readonly kind: string; readonly state: string; readonly lastError?: string }
 }
 
-export const onTemperature = {
-  id: 'heat',
-  type: 'trigger',
-  on: 'property',
-  serviceIdentifier: climate,
-  propId: temperature,
-}
-export const tell = { id: 'tell', type: 'email', template: 'heat' }
-
-/** A node of a graph, with whatever its type has. */
-export interface Node {
-  readonly id: string
-  readonly [field: string]: unknown
+const graph = {
+  nodes: [
+    { id: 'heat', type: 'trigger', on: 'property', serviceIdentifier: climate, propId: temperature },
+    { id: 'hot', type: 'condition', logic: { '>': [{ var: 'value' }, 30] } },
+    { id: 'tell', type: 'email', template: 'heat' },
+  ],
+  edges: [
+    ['heat', 'hot'],
+    ['hot', 'tell'],
+  ],
 }
 
-/** Nodes one behind the other. */
-export function chain(...nodes: readonly Node[]) {
-  const edges = nodes.slice(1).map(({ id }, index) => [nodes[index]?.id, id])
-  return { nodes, edges }
-}
-
-export const hotter = (than: number) => ({ id: 'hot', type: 'condition', logic: { '>': [{ var: 'value' }, than] } })
-
-export const words = {
+const words = {
   locales: {
     en: { subject: '{{deviceIdentifier}} {{value}}', text: '{{function}}: {{value}}, was {{previous}}' },
     de: { subject: '{{deviceIdentifier}} auf {{value}}', text: '{{function}}: {{value}}, vorher {{previous}}' },
   },
 }
 
-export async function putWords(who: Person, name = 'heat', template: object = words): Promise<void> {
-  expect((await who.put(`/templates/${name}`, template)).status).toBe(200)
+export async function putWords(who: Person): Promise<void> {
+  expect((await who.put('/templates/heat', words)).status).toBe(200)
 }
 
-/** Tells each temperature above 30, everywhere, unless `more` says otherwise. */
+/** Sends a mail for each temperature above 30, of all devices; `more` changes the body. */
 export async function makeFunction(who: Person, more: object = {}): Promise<Fn> {
-  const body = { name: 'Heat', binding: {}, graph: chain(onTemperature, hotter(30), tell), ...more }
+  const body = { name: 'Heat', binding: {}, graph, ...more }
   const answer = await who.post('/functions', body)
   expect([answer.status, answer.text]).toEqual([201, expect.any(String)])
   return answer.json as Fn
@@ -72,16 +61,10 @@ export async function makeFunction(who: Person, more: object = {}): Promise<Fn> 
 
 export const pathOf = ({ resourceIdentifier }: Fn) => `/functions/${resourceIdentifier.slice('crn#function:'.length)}`
 
-export const subscribing = (fn: Fn, more: object = {}) => ({
-  topic: fn.resourceIdentifier,
-  type: 'email',
-  locale: 'en',
-  ...more,
-})
-
 /** The path of what was made. */
 export async function subscribe(who: Person, fn: Fn, more: object = {}): Promise<string> {
-  const answer = await who.post('/notifications/subscribe', subscribing(fn, more))
+  const body = { topic: fn.resourceIdentifier, type: 'email', locale: 'en', ...more }
+  const answer = await who.post('/notifications/subscribe', body)
   expect(told(answer)).toEqual([201, { resourceIdentifier: expect.stringMatching(/^crn#subscription:\w{9,16}$/) }])
   return (answer.headers.get('location') ?? '').slice('/api/v1'.length)
 }
@@ -92,7 +75,7 @@ export async function subscriptionsOf(who: Person): Promise<readonly Subscriptio
   return answer.json as Subscription[]
 }
 
-export async function outboxOf(admin: Person): Promise<Outbox> {
+async function outboxOf(admin: Person): Promise<Outbox> {
   const answer = await admin.get('/notifications/outbox')
   expect(answer.status).toBe(200)
   return answer.json as Outbox
@@ -113,11 +96,6 @@ export async function untilOutbox(admin: Person, shown: object): Promise<Outbox>
 /** Until nobody waits for anything. */
 export function untilAllTold(admin: Person): Promise<Outbox> {
   return untilOutbox(admin, { waiting: { requests: 0, subscribers: 0 } })
-}
-
-/** Why mails were not sent, and how often. */
-export function reasonsIn({ failures }: Outbox): Readonly<Record<string, number>> {
-  return Object.fromEntries(failures.map(({ reason, count }) => [reason, count]))
 }
 
 function isShown(seen: object, shown: object): boolean {

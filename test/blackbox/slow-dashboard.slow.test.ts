@@ -1,6 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import { Dashboard } from '#bench/dashboard'
-import { LoadFleet } from '#bench/load/fleet'
 import { EventClient, streamHead } from '#test/blackbox/event-client'
 import { LinkClient } from '#test/blackbox/link-client'
 import { type Environment, StartedServer } from '#test/blackbox/started-server'
@@ -136,65 +135,5 @@ describe('a dashboard that does not read', () => {
     const late = await EventClient.open(server, { epoch, offset: before })
     expect(await late.stream()).toMatchObject({ recovered: false })
     await late.close()
-  })
-
-  test('many that do not read cost the others nothing, and may go as they are', async () => {
-    await begin()
-    const stalled = await Promise.all(Array.from({ length: 10 }, () => EventClient.open(server)))
-    for (const client of stalled) client.socket.pause()
-    await flood(500)
-    await quick.caughtUp(server)
-    expect(quick.of('OBJECT_UPDATED')).toHaveLength(500)
-    for (const client of stalled.slice(0, 5)) client.cut()
-    await flood(100)
-    for (const client of stalled.slice(5)) client.socket.resume()
-    for (const client of stalled.slice(5)) await client.caughtUp(server)
-    await quick.caughtUp(server)
-    expect(quick.of('OBJECT_UPDATED')).toHaveLength(600)
-    expect(await slow.caughtUp(20_000)).toBe(true)
-    expect(await slow.differences()).toEqual([])
-    for (const client of stalled.slice(5)) await client.close()
-  })
-
-  test('one that reads in gulps, beside a fleet at full speed, hears everything in its order', async () => {
-    await begin()
-    const fleet = new LoadFleet({
-      port: Number(new URL(server.base).port),
-      devices: 500,
-      links: 20,
-      window: 64,
-      changes: 10,
-      properties: 10,
-      prefix: 'GULP',
-    })
-    await fleet.open()
-    fleet.begin()
-    for (let gulp = 0; gulp < 10; gulp++) {
-      slow.stall()
-      await new Promise((resolve) => setTimeout(resolve, 150))
-      slow.unstall()
-      await new Promise((resolve) => setTimeout(resolve, 50))
-    }
-    fleet.pause()
-    await fleet.settled(20_000)
-    fleet.close()
-    expect(await slow.caughtUp(20_000)).toBe(true)
-    expect(slow.faults).toEqual([])
-    expect(slow.counts).toMatchObject({ connections: 1, notRecovered: 0, resyncs: 0 })
-    expect(await slow.differences()).toEqual([])
-  })
-
-  test('a PING said while it does not read is answered once it does', async () => {
-    await begin()
-    const client = await EventClient.open(server)
-    client.socket.pause()
-    await flood(500)
-    client.socket.send('{"type":"PING"}')
-    await quick.ping()
-    client.socket.resume()
-    await until(() => client.lastOffset === quick.lastOffset, 'the last event')
-    await until(() => client.controls.some(({ type }) => type === 'PONG'), 'PONG')
-    client.check()
-    await client.close()
   })
 })

@@ -2,8 +2,10 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { Writable } from 'node:stream'
 import { expect } from 'vitest'
 import { projectRoot } from '#bench/project-root'
+import type { Running } from '#src/serve'
 import { until } from '#test/blackbox/until'
 
 /**
@@ -18,6 +20,15 @@ const tether = `data:text/javascript,${encodeURIComponent(
 )}`
 
 export type Environment = Readonly<Record<string, string>>
+
+const defaults: Environment = {
+  HOST: '127.0.0.1',
+  PORT: '0',
+  IAM: 'off',
+  LOG_LEVEL: 'info',
+  STORAGE_HEADROOM_MB: '0',
+}
+
 export type Ending = number | NodeJS.Signals
 
 export interface LogLine {
@@ -63,11 +74,7 @@ export class ServerRun {
         ...inherited,
         UV_THREADPOOL_SIZE: '8',
         UWS_HTTP_MAX_HEADERS_SIZE: '16384',
-        HOST: '127.0.0.1',
-        PORT: '0',
-        IAM: 'off',
-        LOG_LEVEL: 'info',
-        STORAGE_HEADROOM_MB: '0',
+        ...defaults,
         ...environment,
       },
     })
@@ -92,19 +99,23 @@ export class ServerRun {
   }
 
   get lines(): LogLine[] {
-    return this.output.split('\n').flatMap((line) => {
-      try {
-        return line.startsWith('{') ? [JSON.parse(line) as LogLine] : []
-      } catch {
-        // The last one may be half there.
-        return []
-      }
-    })
+    return linesIn(this.output)
   }
 
   signal(signal: NodeJS.Signals): void {
     this.#child.kill(signal)
   }
+}
+
+function linesIn(output: string): LogLine[] {
+  return output.split('\n').flatMap((line) => {
+    try {
+      return line.startsWith('{') ? [JSON.parse(line) as LogLine] : []
+    } catch {
+      // The last one may be half there.
+      return []
+    }
+  })
 }
 
 /** A server that serves, and may be started again on its data. */
@@ -113,6 +124,8 @@ export class StartedServer {
   readonly #isFolderOurs: boolean
   #environment: Environment
   #run: ServerRun | undefined
+  #running: Running | undefined
+  #log = ''
   #port = 0
 
   private constructor(environment: Environment, dataFolder: string | undefined) {
@@ -124,6 +137,27 @@ export class StartedServer {
   static async start(environment: Environment = {}, dataFolder?: string): Promise<StartedServer> {
     const server = new StartedServer(environment, dataFolder)
     await server.startAgain()
+    return server
+  }
+
+  /** The server in this process, for tests that need no process of their own: it cannot be killed or started again. */
+  static async here(environment: Environment = {}): Promise<StartedServer> {
+    const [{ serve }, { readConfig }, { createLog }] = await Promise.all([
+      import('#src/serve'),
+      import('#src/config'),
+      import('#src/log'),
+    ])
+    const server = new StartedServer(environment, undefined)
+    const reading = readConfig({ ...defaults, DATA_DIR: server.dataFolder, ...environment })
+    if ('mistakes' in reading) throw new Error(reading.mistakes.join('\n'))
+    const stream = new Writable({
+      write(chunk, _, written) {
+        server.#log += String(chunk)
+        written()
+      },
+    })
+    server.#running = await serve(reading.config, createLog({ level: 'info', isPretty: false, stream }))
+    server.#port = server.#running.port
     return server
   }
 
@@ -198,13 +232,17 @@ export class StartedServer {
 
   /** Lines that say something is wrong with the server itself. */
   get complaints(): LogLine[] {
-    return this.run.lines.filter(({ level }) => level === 'error' || level === 'fatal')
+    const lines = this.#running ? linesIn(this.#log) : this.run.lines
+    return lines.filter(({ level }) => level === 'error' || level === 'fatal')
   }
 
   /** For the end of a file: it stops in order, and nothing went wrong inside. */
   async finish(): Promise<void> {
     try {
-      if (!this.run.isEnded) {
+      if (this.#running) {
+        await this.#running.stop()
+        expect(this.complaints).toEqual([])
+      } else if (!this.run.isEnded) {
         const ending = await this.stop()
         expect({ ending, complaints: this.complaints }).toEqual({ ending: 0, complaints: [] })
       }

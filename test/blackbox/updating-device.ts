@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { expect } from 'vitest'
 import { comesTo } from '#test/blackbox/firmware-fleet'
 import { type Fields, LinkClient, type Protocol } from '#test/blackbox/link-client'
-import type { Environment, StartedServer } from '#test/blackbox/started-server'
+import type { StartedServer } from '#test/blackbox/started-server'
 
 /** A FIRMWARE, as a device hears it. */
 export interface Offer {
@@ -21,12 +21,10 @@ export interface SaidFirmware {
   readonly index: number
 }
 
-export interface DeviceManner {
+interface DeviceManner {
   readonly protocol?: Protocol
   readonly project?: string
   readonly firmwares?: readonly SaidFirmware[]
-  readonly autoUpdate?: boolean
-  readonly headers?: Environment
 }
 
 /** One device on a link of its own, which does by hand what devices do about firmware. Contract 7. */
@@ -57,16 +55,16 @@ export class UpdatingDevice {
 
   /** On a new link, of the session that it is in. */
   async link(server: StartedServer): Promise<void> {
-    const { protocol = 'json', headers } = this.#manner
+    const { protocol = 'json' } = this.#manner
     this.cut()
-    this.#link = new LinkClient(server, protocol, [`link.v1.${protocol}`], headers)
+    this.#link = new LinkClient(server, protocol)
     await this.#link.opened()
     await this.hello()
   }
 
   async hello(): Promise<void> {
-    const { project = 'boiler', autoUpdate } = this.#manner
-    const said = { project, session: `boot-${this.#boots}`, ...(autoUpdate !== undefined && { autoUpdate }) }
+    const { project = 'boiler' } = this.#manner
+    const said = { project, session: `boot-${this.#boots}` }
     const welcome = await this.client.hello(this.name, [], { ...said, firmwares: this.firmwares })
     this.#address = welcome.flakeAddress
   }
@@ -92,10 +90,6 @@ export class UpdatingDevice {
     this.client.send({ type: 'FIRMWARE_STATUS', flakeAddress: this.#address, id, status, ...more })
   }
 
-  bye(): void {
-    this.client.send({ type: 'BYE', flakeAddress: this.#address })
-  }
-
   cut(): void {
     this.#link?.cut()
     this.#link = undefined
@@ -119,7 +113,7 @@ export async function download({ url, size, sha256 }: Offer, pieceBytes = size):
   return image
 }
 
-export async function downloadPart(url: string, from: number, bytes: number, size: number): Promise<Buffer> {
+async function downloadPart(url: string, from: number, bytes: number, size: number): Promise<Buffer> {
   const to = Math.min(from + bytes, size)
   const response = await fetch(url, { headers: { range: `bytes=${from}-${to - 1}` } })
   expect([response.status, response.headers.get('content-range')]).toEqual([206, `bytes ${from}-${to - 1}/${size}`])

@@ -35,13 +35,13 @@ interface ServiceEntry {
   readonly devices: readonly { readonly deviceIdentifier: string; readonly properties: Fields }[]
 }
 
-/** Contract 3.1–3.4, on a state that does not change; under load it is read in `reading-under-load.test.ts`. */
+/** Contract 3.1–3.4, on a state that does not change. */
 describe('reading', () => {
   let server: StartedServer
   let link: LinkClient
 
   beforeAll(async () => {
-    server = await StartedServer.start()
+    server = await StartedServer.here()
     for (const path of ['/devices', '/services', '/schemas', '/meta']) {
       expect((await server.get(path)).json).toEqual([])
     }
@@ -326,6 +326,10 @@ describe('reading', () => {
     await link.hello('CHANGING', [
       { serviceIdentifier: beta, properties: [{ propId: 1, type: 'FLOAT64', value: Math.random() }] },
     ])
+    // Without a value no event tells it.
+    const before = (await server.get('/devices?depth=2')).headers.get('etag') ?? ''
+    await link.hello('CHANGING', [{ serviceIdentifier: beta, properties: [{ propId: 2, type: 'FLOAT64' }] }])
+    expect((await server.get('/devices?depth=2', { 'if-none-match': before })).status).toBe(200)
     await server.ask('/schemas/changing', { method: 'PUT', body: { name: `${Math.random()}`, properties: {} } })
     const changed = await server.get(path, { 'if-none-match': etag })
     expect(changed.status).toBe(200)

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ObedientGateway } from '#test/blackbox/obedient-gateway'
-import { basicHeader, grant, newName, Person, startWithIdentity, told, wrongFields } from '#test/blackbox/people'
+import { basicHeader, grant, identityOn, newName, Person, told, wrongFields } from '#test/blackbox/people'
 import { climate } from '#test/blackbox/sensor'
-import type { Answer, StartedServer } from '#test/blackbox/started-server'
+import { type Answer, StartedServer } from '#test/blackbox/started-server'
 import { until } from '#test/blackbox/until'
 
 /** One write for many devices, as applications see it. Contract 3.6. */
@@ -23,7 +23,7 @@ let admin: Person
 const gateway = new ObedientGateway(devices)
 
 beforeAll(async () => {
-  server = await startWithIdentity()
+  server = await StartedServer.here(identityOn)
   admin = await Person.signIn(server)
   const { key } = (await admin.post('/iam/provisioning-keys', { name: 'Hall' })).json as { key: string }
   await gateway.link(server, basicHeader({ name: 'default/*', password: key }))
@@ -118,10 +118,6 @@ test('for nobody in particular is none; for an empty list it is done', async () 
   expect(await done(await begin(admin, { devices: [] }))).toMatchObject({ counts: counts({}), devices: [] })
 })
 
-test.each(['x', '0'.repeat(10), '6Hn3wRt5Mz'])('%s is no action', async (id) => {
-  expect((await admin.get(`/devices/actions/${id}`)).status).toBe(404)
-})
-
 test('a device called ACTIONS is reached by its name', async () => {
   expect((await admin.post('/devices', { deviceIdentifier: 'actions' })).status).toBe(201)
   expect((await admin.get('/devices/ACTIONS')).json).toMatchObject({ deviceIdentifier: 'ACTIONS' })
@@ -185,24 +181,4 @@ describe('who may not reach all of it', () => {
     const refused = await other.post('/devices/actions', { groups: [group], serviceIdentifier: climate, updates })
     expect(told(refused)).toEqual(unknown)
   })
-})
-
-test('under one Idempotency-Key it is one action', async () => {
-  const before = gateway.didCount
-  const ask = () =>
-    admin.ask('/devices/actions', {
-      method: 'POST',
-      body: { devices, serviceIdentifier: climate, updates },
-      headers: { 'idempotency-key': 'once' },
-    })
-  const first = await ask()
-  const { id } = first.json as { id: string }
-  await done(id)
-  const again = await ask()
-  expect([again.status, again.text, again.headers.get('location')]).toEqual([
-    202,
-    first.text,
-    `/api/v1/devices/actions/${id}`,
-  ])
-  expect(gateway.didCount).toBe(before + devices.length)
 })

@@ -21,14 +21,14 @@ const schema = {
   },
 }
 
-/** Contract 3.7, on a state that does not change; under load it is asked in `reading-under-load.test.ts`. */
+/** Contract 3.7, over the route. What conditions mean is shown without it. */
 describe('a filter', () => {
   let server: StartedServer
   let link: LinkClient
 
   /** A, B, D and E are online; of D the temperature is in error, E offers other services, F never came. */
   beforeAll(async () => {
-    server = await StartedServer.start()
+    server = await StartedServer.here()
     link = await LinkClient.open(server, 'json')
     const climate = (...values: unknown[]) => [
       { serviceIdentifier: 'climate', properties: properties.map((each, at) => ({ ...each, value: values[at] })) },
@@ -87,54 +87,18 @@ describe('a filter', () => {
 
   test.each<[filter: unknown, found: string]>([
     [true, 'ABCDEF'],
-    [false, ''],
     [null, ''],
-    [{ '==': [name, 'A'] }, 'A'],
-    [{ '==': [name, 'a'] }, ''],
     [{ in: [name, ['B', 'F', 'X']] }, 'BF'],
-    [{ in: [name, 'CAFE'] }, 'ACEF'],
-    [{ '>': [name, 'C'] }, 'DEF'],
-    [{ '==': [status, 'online'] }, 'ABDE'],
     [{ '!=': [status, 'online'] }, 'CF'],
-    [{ in: [status, ['offline', 'idle']] }, 'CF'],
-    [{ '!!': { var: 'meta.site' } }, 'AB'],
-    [{ '!!': { var: 'meta.tags' } }, 'A'],
-    [{ '==': [{ var: 'meta.name' }, 'Boiler'] }, 'A'],
-    [{ '==': [{ var: 'meta.name' }, null] }, 'BCDE'],
-    [{ in: ['pa', { var: 'meta.name' }] }, 'F'],
-    [{ in: ['hot', { var: 'meta.tags' }] }, 'A'],
     [{ '==': [floor, 2] }, 'B'],
-    [{ '>': [floor, 0] }, 'AB'],
-    [{ '>=': [floor, 0] }, 'ABCDEF'],
     [{ '==': [{ var: 'meta.site.a.b' }, 'x'] }, 'A'],
     [{ '>': [temperature, 20] }, 'AB'],
-    [{ '<': [temperature, 0] }, 'C'],
-    [{ '<': [-5, temperature, 21] }, 'AC'],
-    [{ '>': [{ var: 'services.climate.0x2000' }, 20] }, 'AB'],
-    [{ '>': [{ var: 'services.climate.0x2000.FLOAT' }, 20] }, 'AB'],
-    [{ '>': [{ var: 'services.climate.0x2000.UINT8' }, 20] }, ''],
-    [{ '!': { '>': [temperature, 20] } }, 'C'],
-    [{ or: [true, temperature] }, 'ABC'],
-    [{ '>': [{ var: ['services.climate.temperature', 99] }, 90] }, 'DEF'],
     [{ missing: ['services.climate.temperature'] }, 'DEF'],
-    [{ '==': [label, ''] }, 'B'],
     [{ in: ['leak', label] }, 'C'],
-    [{ '==': [label, 1] }, ''],
-    [{ '===': [mode, 1] }, 'AC'],
-    [{ '!==': [mode, 1] }, 'BD'],
-    [{ in: [mode, [1, 3]] }, 'ACD'],
-    [{ '==': [{ '%': [mode, 2] }, 1] }, 'ACD'],
-    [{ '==': [{ '/': [mode, 0] }, 1] }, ''],
     [{ '==': [{ var: 'services.climate.count.all' }, '18446744073709551615'] }, 'A'],
-    [{ '>': [{ var: 'services.climate.count.all' }, 4] }, 'AB'],
     [{ '==': [{ var: 'services.climate.hall.0x2000' }, 7] }, 'E'],
     [{ var: `services.${uuid}.0x1` }, 'E'],
-    [{ var: `services.${uuid.toUpperCase()}.1x1` }, ''],
-    [{ '!': { var: 'services.none.temperature' } }, ''],
     [{ and: [{ '==': [status, 'online'] }, { '>': [temperature, 20] }, { '==': [mode, 2] }] }, 'B'],
-    [{ '>': [{ '+': [temperature, mode] }, 26] }, 'B'],
-    [{ '>=': [{ max: [temperature, mode] }, 20.5] }, 'AB'],
-    [{ if: [{ '==': [status, 'online'] }, { '>': [temperature, 22] }, { '<': [temperature, 0] }] }, 'BC'],
   ])('%j finds %s, whole and page by page', async (filter, found) => {
     const path = pathOf(filter)
     const whole = await server.get(path)
@@ -182,12 +146,5 @@ describe('a filter', () => {
 
   test('means nothing to other lists', async () => {
     expect((await server.get('/services?filter=x')).status).toBe(200)
-  })
-
-  test('finds the same after the server was killed', async () => {
-    await server.kill()
-    await server.startAgain()
-    expect(namesIn(await server.get(pathOf({ '>': [temperature, 20] })))).toBe('AB')
-    expect(namesIn(await server.get(pathOf({ '==': [floor, 2] })))).toBe('B')
   })
 })

@@ -42,64 +42,6 @@ describe('resuming', () => {
     return [client, await client.stream()]
   }
 
-  test('from now on, live only', async () => {
-    await report(3)
-    const client = await EventClient.open(server, { offset: 'now' })
-    expect(await client.stream()).toMatchObject({ recovered: true })
-    await report(2)
-    await client.caughtUp(server)
-    expect(valuesIn(client)).toEqual([4, 5])
-    const { epoch, offset } = await client.stream()
-    expect({ epoch, offset: offset + 2 }).toEqual(await client.ping())
-    await client.close()
-  })
-
-  test('from every place of the stream: the rest of it, then live', async () => {
-    const start = (await (await EventClient.open(server)).stream()) as Position
-    await report(10)
-    const whole = await resumed(start)
-    await whole[0].caughtUp(server)
-    for (let skipped = 0; skipped <= 10; skipped++) {
-      const [client, stream] = await resumed({ ...start, offset: start.offset + skipped })
-      expect(stream).toMatchObject({ epoch: start.epoch, offset: start.offset + skipped, recovered: true })
-      await client.caughtUp(server)
-      expect(client.events).toEqual(whole[0].events.slice(skipped))
-      await client.close()
-    }
-    await whole[0].close()
-  })
-
-  test('narrowed, the position counts all that was not for it', async () => {
-    const client = await EventClient.open(server, { offset: 'now', types: 'META_SET' })
-    await report(5)
-    await server.ask('/meta/RESUME', { method: 'PATCH', body: { a: 1 } })
-    await report(5)
-    await client.caughtUp(server)
-    const position = await client.ping()
-    client.cut()
-    await report(5)
-    await server.ask('/meta/RESUME', { method: 'PATCH', body: { a: 2 } })
-    const [again] = await resumed(position, { types: 'META_SET' })
-    await again.caughtUp(server)
-    expect([...client.events, ...again.events]).toMatchObject([{ meta: { a: 1 } }, { meta: { a: 2 } }])
-    await again.close()
-  })
-
-  test.each([
-    ['an epoch nobody knows', ({ offset }: Position) => ({ epoch: 'nobody-knows', offset })],
-    ['an offset of the future', ({ epoch, offset }: Position) => ({ epoch, offset: offset + 1 })],
-    ['an offset far away', ({ epoch }: Position) => ({ epoch, offset: 999_999_999_999_999 })],
-  ])('%s is not recovered, and goes on live', async (_, placeOf) => {
-    await report(3)
-    const head = await (await EventClient.open(server)).ping()
-    const [client, stream] = await resumed(placeOf(head))
-    expect(stream).toMatchObject({ ...head, recovered: false })
-    await report(2)
-    await client.caughtUp(server)
-    expect(valuesIn(client)).toEqual([4, 5])
-    await client.close()
-  })
-
   test('a graceful stop closes with 1012, and what was missed is told after the restart', async () => {
     const client = await EventClient.open(server)
     const { offset: from } = await client.stream()
@@ -138,28 +80,11 @@ describe('resuming', () => {
     await again.close()
   })
 
-  test('an offset that an old epoch never reached is not recovered under its name', async () => {
-    const client = await EventClient.open(server)
-    await report(5)
-    await client.caughtUp(server)
-    const { epoch, offset } = await client.ping()
-    await server.kill()
-    await server.startAgain()
-    await connectDevice()
-    await report(20)
-    const [there, recovered] = await resumed({ epoch, offset })
-    expect(recovered).toMatchObject({ recovered: true })
-    const [beyond, refused] = await resumed({ epoch, offset: offset + 15 })
-    expect(refused).toMatchObject({ recovered: false })
-    await there.close()
-    await beyond.close()
-  })
-
-  test('killed three times in the middle of a flood: nothing acknowledged is lost, nothing is heard twice', async () => {
+  test('killed twice in the middle of a flood: nothing acknowledged is lost, nothing is heard twice', async () => {
     const values: unknown[] = []
     let position: Position = await (await EventClient.open(server)).stream()
     const first = position.offset
-    for (let round = 0; round < 3; round++) {
+    for (let round = 0; round < 2; round++) {
       const [client, stream] = await resumed(position)
       expect(stream).toMatchObject({ recovered: true, offset: position.offset })
       const flood = setInterval(() => {

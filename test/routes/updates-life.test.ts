@@ -1,15 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { EventClient } from '#test/blackbox/event-client'
 import { comesTo, imageOf, putImage, sha256Of, toldOf, trigger } from '#test/blackbox/firmware-fleet'
-import { type Environment, StartedServer } from '#test/blackbox/started-server'
+import { StartedServer } from '#test/blackbox/started-server'
 import { download, UpdatingDevice } from '#test/blackbox/updating-device'
 
 /** Firmware from the release to the device that came back with it, over real sockets. §2.7, §3.2, §4.5, contract 4, 6, 7. */
 
 let server: StartedServer
-const off: Environment = { DISABLE_CONNECT_UPDATE: 'on', PUBLIC_URL: '' }
 beforeAll(async () => {
-  server = await StartedServer.start(off)
+  server = await StartedServer.here({ DISABLE_CONNECT_UPDATE: 'on', PUBLIC_URL: '' })
 })
 afterAll(() => server?.finish())
 
@@ -83,53 +82,4 @@ describe.each(['json', 'msgpack'] as const)('by %s', (protocol) => {
     device.cut()
     events.cut()
   })
-})
-
-test('several firmwares: one behind the other, each with its own last state; progress is told in steps', async () => {
-  const project = 'several'
-  const two = imageOf('two')
-  await putImage(server, `${project}/2.0.0`, two, { query: '?index=1' })
-  await putImage(server, `${project}/3.0.0`, imageOf('three'), { query: '?index=4' })
-  const events = await EventClient.open(server)
-  const device = await UpdatingDevice.linked(server, 'SEVERAL', {
-    project,
-    firmwares: [4, 1, 0].map((index) => ({ firmware: '1.0.0', index })),
-  })
-  const triggered = trigger(server, 'SEVERAL')
-  const first = await device.offered()
-  expect(first).toMatchObject({ firmware: '2.0.0', index: 1 })
-  device.says(first, 'STARTED')
-  expect(await triggered).toEqual({ status: 'STARTED' })
-  for (let progress = 0; progress <= 4; progress++) device.says(first, 'DOWNLOADING', { progress })
-  await device.installs(server, first)
-  const second = await device.offered()
-  expect(second).toMatchObject({ firmware: '3.0.0', index: 4 })
-  expect(second.id).not.toBe(first.id)
-  device.says(second, 'STARTED')
-  device.says(second, 'FAILED', { message: 'no room' })
-  await comesTo(server, 'SEVERAL', 'FAILED', 4)
-  const told = await toldOf(server, events, 'SEVERAL')
-  expect(told.filter((line) => !/DOWNLOADING 2.0.0 [1-4]%/.test(line))).toEqual([
-    '0 CHECKING',
-    '0 IDLE NO_UPDATE',
-    '1 OFFERING 2.0.0',
-    '1 STARTED 2.0.0',
-    '1 DOWNLOADING 2.0.0 0%',
-    '1 INSTALLING 2.0.0',
-    '1 REBOOTING 2.0.0',
-    '1 DONE 2.0.0',
-    '4 OFFERING 3.0.0',
-    '4 STARTED 3.0.0',
-    '4 FAILED 3.0.0 no room',
-  ])
-  const { json } = await server.get('/updates/SEVERAL?depth=2')
-  expect(json).toMatchObject({
-    firmwares: [
-      { index: 0, updateAvailable: false, update: { status: 'IDLE', message: 'NO_UPDATE' } },
-      { index: 1, firmware: '2.0.0', updateAvailable: false, update: { status: 'DONE', firmware: '2.0.0' } },
-      { index: 4, firmware: '1.0.0', updateAvailable: true, update: { status: 'FAILED', message: 'no room' } },
-    ],
-  })
-  device.cut()
-  events.cut()
 })

@@ -14,7 +14,7 @@ interface Action {
   readonly devices: readonly { readonly deviceIdentifier: string; readonly status: string }[]
 }
 
-test.each([1, 70, 150, 199])('killed when %i of 200 devices did it: all do it, each once', async (count) => {
+test.each([1, 150])('killed when %i of 200 devices did it: all do it, each once', async (count) => {
   const server = await StartedServer.start()
   const gateway = new ObedientGateway(devices)
   try {

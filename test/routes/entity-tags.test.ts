@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { grant, Person, startWithIdentity, told } from '#test/blackbox/people'
-import type { Answer, StartedServer } from '#test/blackbox/started-server'
+import { grant, identityOn, Person, told } from '#test/blackbox/people'
+import { type Answer, StartedServer } from '#test/blackbox/started-server'
 
 interface Edited {
   readonly thing: string
@@ -89,7 +89,7 @@ describe('what is changed only as long as it is what was read', () => {
   const changed = [412, { error: 'Precondition Failed' }]
 
   beforeAll(async () => {
-    server = await startWithIdentity()
+    server = await StartedServer.here(identityOn)
     admin = await Person.signIn(server)
   })
   afterAll(() => server?.finish())

@@ -1,4 +1,0 @@
-import { describe } from 'vitest'
-import { linkSuite } from '#test/blackbox/link-suite'
-
-describe('the device link, link.v1.msgpack', () => linkSuite('msgpack'))

@@ -1,0 +1,166 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { EventClient } from '#test/blackbox/event-client'
+import { type Credentials, identityOn, Person, report, told, wrongFields } from '#test/blackbox/people'
+import { climate } from '#test/blackbox/sensor'
+import { type Answer, StartedServer } from '#test/blackbox/started-server'
+import {
+  type Alarm,
+  above,
+  heardOf,
+  idOf,
+  makeAlarm,
+  makeDevice,
+  pathOf,
+  rowsOf,
+  shortOf,
+  untilRows,
+  watching,
+} from '#test/blackbox/watching'
+
+/** What is watched for on devices, over the routes. Contract 5.1–5.3. */
+describe('alarms', () => {
+  let server: StartedServer
+  let admin: Person
+  let a: Credentials
+  let b: Credentials
+  let c: Credentials
+
+  beforeAll(async () => {
+    server = await StartedServer.here(identityOn)
+    admin = await Person.signIn(server)
+    a = await makeDevice(admin, 'A')
+    b = await makeDevice(admin, 'B')
+    c = await makeDevice(admin, 'C')
+  })
+  afterEach(async () => {
+    for (const alarm of (await admin.get('/alarms')).json as Alarm[]) await admin.delete(pathOf(alarm))
+    await untilRows(admin)
+  })
+  afterAll(() => server?.finish())
+
+  const unknown = [404, { error: 'Not Found' }]
+  const namesIn = (answer: Answer) => (answer.json as Alarm[]).map(idOf)
+
+  test('live: made, active, inactive, edited, deleted, and a dashboard hears of it', async () => {
+    const dashboard = await EventClient.open(server, { offset: 'now' }, admin)
+    await report(server, a, 20)
+    const answer = await admin.post('/alarms', watching({ devices: ['a'] }))
+    const alarm = answer.json as Alarm
+    expect(told(answer)).toEqual([
+      201,
+      {
+        ...watching({ devices: ['A'], forSeconds: 0 }),
+        resourceIdentifier: expect.stringMatching(/^crn#alarm:[0-9A-HJ-NP-Za-km-z]{10}$/),
+        createdBy: admin.claims.sub,
+        createdAt: expect.any(Number),
+        updatedBy: admin.claims.sub,
+        updatedAt: alarm.createdAt,
+      },
+    ])
+    expect(answer.headers.get('location')).toBe(`/api/v1${pathOf(alarm)}`)
+    expect(told(await admin.get(pathOf(alarm)))).toEqual([200, alarm])
+    await report(server, b, 40)
+    expect(await rowsOf(admin)).toEqual([])
+    await report(server, a, 40)
+    const [row] = await untilRows(admin, 'A')
+    const [event] = dashboard.of('ALARM_STATUS_ACTIVE')
+    expect(row).toEqual({
+      resourceIdentifier: alarm.resourceIdentifier,
+      deviceIdentifier: 'A',
+      active: true,
+      since: event?.since,
+    })
+    await report(server, a, 41)
+    await report(server, a, 20)
+    await untilRows(admin, '(A)')
+    const edited = await admin.put(pathOf(alarm), watching({ name: 'Mild', condition: above(10), devices: ['A'] }))
+    expect(told(edited)).toMatchObject([200, { name: 'Mild', createdAt: alarm.createdAt }])
+    await untilRows(admin, 'A')
+    expect(told(await admin.delete(pathOf(alarm)))).toEqual([204, undefined])
+    await untilRows(admin)
+    for (const gone of [admin.get(pathOf(alarm)), admin.delete(pathOf(alarm)), admin.put(pathOf(alarm), watching())]) {
+      expect(told(await gone)).toEqual(unknown)
+    }
+    expect(await heardOf(dashboard, admin)).toEqual([
+      'put Warm',
+      'A active',
+      'A inactive',
+      'put Mild',
+      'A active',
+      'deleted',
+      'A inactive',
+    ])
+    expect(dashboard.of('ALARM_CONFIG_UPDATE')[0]?.payload).toEqual(alarm)
+    await dashboard.close()
+  })
+
+  test('of a condition read names of the schema', async () => {
+    await report(server, a, 40)
+    expect(
+      (await admin.put(`/schemas/${climate}`, { name: 'x', properties: { '0x2000': { name: 'room.warmth' } } })).status,
+    ).toBeLessThan(300)
+    expect(wrongFields(await admin.post('/alarms', watching({ condition: { '>': [{ var: 'warmth' }, 1] } })))).toEqual([
+      'condition.>.0.var',
+    ])
+    await makeAlarm(admin, { condition: { '>': [{ var: 'room.warmth' }, 30] }, devices: ['A'] })
+    await untilRows(admin, 'A')
+    await admin.delete(`/schemas/${climate}`)
+    expect(shortOf(await rowsOf(admin))).toEqual(['A'])
+  })
+
+  test('are listed by their ids, whole and page by page', async () => {
+    const made = [await makeAlarm(admin), await makeAlarm(admin, { devices: ['A'] }), await makeAlarm(admin)]
+    const ids = made.map(idOf).sort()
+    expect(namesIn(await admin.get('/alarms'))).toEqual(ids)
+    const seen: string[] = []
+    for (let path: string | undefined = '/alarms?limit=2'; path; ) {
+      const answer: Answer = await admin.get(path)
+      seen.push(...namesIn(answer))
+      path = /<\/api\/v1([^>]*)>; rel="next"/.exec(answer.headers.get('link') ?? '')?.[1]
+    }
+    expect(seen).toEqual(ids)
+  })
+
+  describe('the status', () => {
+    test('can be asked for some of it, whole and page by page, with its place in the stream', async () => {
+      for (const device of [a, b, c]) await report(server, device, 40)
+      const alarms = [await makeAlarm(admin), await makeAlarm(admin, { condition: above(35) })]
+      await untilRows(admin, 'A', 'B', 'C', 'A', 'B', 'C')
+      await report(server, b, 32)
+      const whole = await admin.get('/alarms/status')
+      expect([whole.headers.get('stream-epoch'), Number(whole.headers.get('stream-offset')) > 0]).toEqual([
+        expect.any(String),
+        true,
+      ])
+      const all = await rowsOf(admin)
+      expect(all.filter(({ active }) => !active)).toHaveLength(1)
+      expect(await rowsOf(admin, '?active=true')).toEqual(all.filter(({ active }) => active))
+      expect(await rowsOf(admin, '?active=false')).toEqual(all.filter(({ active }) => !active))
+      expect(await rowsOf(admin, '?deviceIdentifier=B&deviceIdentifier=X')).toEqual(
+        all.filter(({ deviceIdentifier }) => deviceIdentifier === 'B'),
+      )
+      // Many are found in another way, which gives the same.
+      const many = ['B', ...Array.from({ length: 100 }, (_, index) => `X${index}`)].map(
+        (name) => `deviceIdentifier=${name}`,
+      )
+      expect(await rowsOf(admin, `?${many.join('&')}`)).toEqual(await rowsOf(admin, '?deviceIdentifier=B'))
+      for (const query of [
+        'limit=2',
+        'limit=2&active=true',
+        'limit=1&active=false',
+        'limit=1&deviceIdentifier=B',
+        `limit=1&${many.join('&')}`,
+      ]) {
+        const seen: unknown[] = []
+        for (let path: string | undefined = `/alarms/status?${query}`; path; ) {
+          const answer: Answer = await admin.get(path)
+          seen.push(...(answer.json as unknown[]))
+          path = /<\/api\/v1([^>]*)>; rel="next"/.exec(answer.headers.get('link') ?? '')?.[1]
+        }
+        expect(seen).toEqual(await rowsOf(admin, `?${query.replace(/limit=\d&?/, '')}`))
+      }
+      expect(new Set(all.map(({ resourceIdentifier }) => resourceIdentifier)).size).toBe(alarms.length)
+      expect(wrongFields(await admin.get('/alarms/status?active=1'))).toEqual(['active'])
+    })
+  })
+})
