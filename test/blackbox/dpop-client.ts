@@ -3,7 +3,7 @@ import { expect } from 'vitest'
 import { type Credentials, root } from '#test/blackbox/people'
 import type { Answer, Ask, Environment, Served } from '#test/blackbox/started-server'
 
-export interface Pair {
+interface Pair {
   readonly accessToken: string
   readonly refreshToken: string
 }
