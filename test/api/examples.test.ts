@@ -17,6 +17,9 @@ import { AccessGround } from '#test/routes/access-ground'
 
 const entries = chapters.flatMap((chapter) => chapter.entries)
 
+/** A secret that the server gives away: no cache may keep it. */
+const secretAnswer = /"(token|accessToken|key|code|secret|recoveryCodes|ticket)":/
+
 let ground: AccessGround
 beforeAll(async () => {
   const files = new Map([
@@ -47,6 +50,7 @@ describe.each(entries.map((entry) => [entry.name, entry] as const))('%s', (_, en
     })
     expect([answer.status, answer.status < 400 ? '' : answer.text]).toEqual([example.status, ''])
     expectDocumented(entry, answer)
+    if (entry.isSecret && secretAnswer.test(answer.text)) expect(answer.headers.get('cache-control')).toBe('no-store')
     if (example.answer !== undefined) expectShape(example.answer, JSON.parse(answer.text))
   })
 })

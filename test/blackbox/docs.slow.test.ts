@@ -8,8 +8,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { projectRoot } from '#bench/project-root'
 import { chapters } from '#description/chapters'
 import { linkWindowMessages } from '#model/link-message'
+import { noBrowser } from '#test/blackbox/chromium'
 import { StartedServer } from '#test/blackbox/started-server'
-import { noBrowser } from '#test/blackbox/virtual-authenticator'
 
 /** The description of the API as people and programs are given it. Contract 8. */
 

@@ -1,9 +1,9 @@
 import { type CryptoKeyPair, generateKeyPair, generateProof } from 'dpop'
 import { expect } from 'vitest'
 import { type Credentials, root } from '#test/blackbox/people'
-import type { Answer, Ask, Environment, StartedServer } from '#test/blackbox/started-server'
+import type { Answer, Ask, Environment, Served } from '#test/blackbox/started-server'
 
-export interface Pair {
+interface Pair {
   readonly accessToken: string
   readonly refreshToken: string
 }
@@ -22,7 +22,7 @@ export interface SecondFactorNeeded {
  * §5.2.
  */
 export class DpopClient {
-  readonly server: StartedServer
+  readonly server: Served
   readonly keys: CryptoKeyPair
   nonce: string | undefined
   pair: Pair | undefined
@@ -30,16 +30,16 @@ export class DpopClient {
   challenges = 0
 
   /** With a key of its own that others made. */
-  constructor(server: StartedServer, keys: CryptoKeyPair) {
+  constructor(server: Served, keys: CryptoKeyPair) {
     this.server = server
     this.keys = keys
   }
 
-  static async make(server: StartedServer): Promise<DpopClient> {
+  static async make(server: Served): Promise<DpopClient> {
     return new DpopClient(server, await generateKeyPair('ES256'))
   }
 
-  static async signIn(server: StartedServer, who: Credentials = root, more: object = {}): Promise<DpopClient> {
+  static async signIn(server: Served, who: Credentials = root, more: object = {}): Promise<DpopClient> {
     const client = await DpopClient.make(server)
     const answer = await client.logIn(who, more)
     expect([answer.status, answer.json]).toEqual([

@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
 import { type EventOf, type EventType, StreamEvent } from '#model/event'
-import type { StartedServer } from '#test/blackbox/started-server'
+import type { Served } from '#test/blackbox/started-server'
 import { until } from '#test/blackbox/until'
 import { WebsocketClient } from '#test/blackbox/websocket-client'
 
@@ -35,9 +35,9 @@ export class EventClient extends WebsocketClient {
 
   /** With a ticket of its own. `asker`: whose. */
   static async open(
-    server: StartedServer,
+    server: Served,
     query: Query = { offset: 'now' },
-    asker: Pick<StartedServer, 'get'> = server,
+    asker: Pick<Served, 'get'> = server,
   ): Promise<EventClient> {
     const client = EventClient.with(server, await ticketOf(asker), query)
     await client.opened()
@@ -47,7 +47,7 @@ export class EventClient extends WebsocketClient {
 
   /** Opened or refused: that remains to be seen. */
   static with(
-    server: StartedServer,
+    server: Served,
     ticket: string | undefined,
     query: Query = {},
     headers?: Readonly<Record<string, string>>,
@@ -81,7 +81,7 @@ export class EventClient extends WebsocketClient {
   }
 
   /** Heard all that was in the stream when this was called; gives all events so far. */
-  async caughtUp(server: StartedServer): Promise<readonly StreamEvent[]> {
+  async caughtUp(server: Served): Promise<readonly StreamEvent[]> {
     const head = await streamHead(server)
     let askedAt = Number.NEGATIVE_INFINITY
     await until(
@@ -139,7 +139,7 @@ export class EventClient extends WebsocketClient {
 }
 
 /** `asker`: the server itself where anybody may ask, else who is signed in. */
-export async function ticketOf(asker: Pick<StartedServer, 'get'>): Promise<string> {
+export async function ticketOf(asker: Pick<Served, 'get'>): Promise<string> {
   const answer = await asker.get('/events/ticket')
   expect(answer.status).toBe(200)
   expect(answer.json).toEqual({ ticket: expect.stringMatching(/^[\w-]{16,}$/) })
@@ -147,7 +147,7 @@ export async function ticketOf(asker: Pick<StartedServer, 'get'>): Promise<strin
 }
 
 /** The position that any answer of now reflects at least. */
-export async function streamHead(server: StartedServer): Promise<Position> {
+export async function streamHead(server: Served): Promise<Position> {
   const { status, headers } = await server.get('/devices?limit=1')
   expect(status).toBe(200)
   return { epoch: headers.get('stream-epoch') ?? '', offset: Number(headers.get('stream-offset')) }

@@ -1,10 +1,12 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Level } from 'level'
 import { TOTP } from 'otpauth'
 import { expect, test } from 'vitest'
 import { DpopClient, type SecondFactorNeeded } from '#test/blackbox/dpop-client'
 import { EventClient } from '#test/blackbox/event-client'
 import { basicHeader, codeIn, Person, report, root, startWithIdentity } from '#test/blackbox/people'
 import type { Answer, StartedServer } from '#test/blackbox/started-server'
-import { storedIn } from '#test/blackbox/stored-in'
 
 /** Whatever opens something is kept by nobody but who it was given to. Contract 2, Tokens; 8. */
 test('no secret is in what the server prints, nor in what it stores', async () => {
@@ -143,4 +145,16 @@ function formsOf(secret: string): string[] {
   const bytes = Buffer.from(secret)
   // Of Base64 what is the same wherever in a text it begins would be three; who encodes it encodes it by itself.
   return [secret, bytes.toString('base64').replace(/=+$/, ''), bytes.toString('hex'), encodeURIComponent(secret)]
+}
+
+/** Every row of the store, keys and values, and every other file that lies beside it. */
+async function storedIn(folder: string): Promise<string> {
+  const pieces: string[] = []
+  const database = new Level<Buffer, Buffer>(join(folder, 'db'), { keyEncoding: 'buffer', valueEncoding: 'buffer' })
+  for await (const [key, value] of database.iterator()) pieces.push(key.toString('latin1'), value.toString('latin1'))
+  await database.close()
+  for (const name of readdirSync(folder, { recursive: true, encoding: 'utf8', withFileTypes: true })) {
+    if (name.isFile()) pieces.push(readFileSync(join(name.parentPath, name.name), 'latin1'))
+  }
+  return pieces.join('\n')
 }

@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
 import { climate, degrees, sensor } from '#test/blackbox/sensor'
-import { type Answer, type Ask, type Environment, StartedServer } from '#test/blackbox/started-server'
+import { type Answer, type Ask, type Environment, type Served, StartedServer } from '#test/blackbox/started-server'
 
 /** Somebody, his password and what is known of him. */
 export interface Credentials {
@@ -31,25 +31,25 @@ export function basicHeader({ name, password }: Credentials): Environment {
   return { authorization: `Basic ${Buffer.from(`${name}:${password}`).toString('base64')}` }
 }
 
-export function readToken(server: StartedServer, who: Credentials, query = ''): Promise<Answer> {
+export function readToken(server: Served, who: Credentials, query = ''): Promise<Answer> {
   return server.get(`/iam/token${query}`, basicHeader(who))
 }
 
 /** Somebody who is signed in by the Basic scheme, and what he asks. */
 export class Person {
-  readonly server: StartedServer
+  readonly server: Served
   readonly name: string
   readonly password: string
   readonly tokens: BasicTokens
 
-  private constructor(server: StartedServer, { name, password }: Credentials, tokens: BasicTokens) {
+  private constructor(server: Served, { name, password }: Credentials, tokens: BasicTokens) {
     this.server = server
     this.name = name
     this.password = password
     this.tokens = tokens
   }
 
-  static async signIn(server: StartedServer, who: Credentials = root): Promise<Person> {
+  static async signIn(server: Served, who: Credentials = root): Promise<Person> {
     const answer = await readToken(server, who, '?scope=offline')
     expect([answer.status, answer.text.length > 0]).toEqual([200, true])
     return new Person(server, who, answer.json as BasicTokens)
@@ -61,7 +61,7 @@ export class Person {
 
   /** What his access token says. */
   get claims(): Record<string, unknown> {
-    return claimsOf(this.tokens.token)
+    return JSON.parse(Buffer.from(this.tokens.token.split('.')[1] ?? '', 'base64url').toString())
   }
 
   ask(path: string, ask: Ask = {}): Promise<Answer> {
@@ -119,7 +119,7 @@ export class Person {
   }
 }
 
-export async function signUp(server: StartedServer, { name, password }: Credentials, code: string): Promise<void> {
+export async function signUp(server: Served, { name, password }: Credentials, code: string): Promise<void> {
   const answer = await server.ask('/iam/signup', { method: 'POST', body: { name, code, password } })
   expect([answer.status, answer.json]).toEqual([201, { name }])
 }
@@ -136,20 +136,6 @@ export function grant(
   return { permissions, devices, services }
 }
 
-/** What the middle of a JWT says. */
-export function claimsOf(token: string): Record<string, unknown> {
-  return partOf(token, 1)
-}
-
-/** What its head says. */
-export function headOf(token: string): Record<string, unknown> {
-  return partOf(token, 0)
-}
-
-function partOf(token: string, place: 0 | 1): Record<string, unknown> {
-  return JSON.parse(Buffer.from(token.split('.')[place] ?? '', 'base64url').toString())
-}
-
 /** Status, and what is said, of an answer in one look. */
 export function told({ status, text }: Answer): [status: number, said: unknown] {
   return [status, text === '' ? undefined : JSON.parse(text)]
@@ -162,7 +148,7 @@ export function wrongFields(answer: Answer): readonly string[] {
 }
 
 /** A device says by itself, with its own secret, how warm it is. `name`: the device, its tenant in front unless it is `default`. */
-export async function report(server: StartedServer, device: Credentials, value: number): Promise<void> {
+export async function report(server: Served, device: Credentials, value: number): Promise<void> {
   const body = {
     deviceIdentifier: device.name.slice(device.name.indexOf('/') + 1),
     services: sensor,

@@ -52,6 +52,28 @@ export interface Ask {
   readonly headers?: Environment
 }
 
+/** Asks a server for a path below its base path. */
+export async function askAt(base: string, path: string, { method = 'GET', body, headers = {} }: Ask): Promise<Answer> {
+  const hasBody = body !== undefined
+  const response = await fetch(base + path, {
+    method,
+    headers: { ...(hasBody && { 'content-type': 'application/json' }), ...headers },
+    ...(hasBody && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+  })
+  const text = await response.text()
+  return {
+    status: response.status,
+    headers: response.headers,
+    text,
+    get json() {
+      return JSON.parse(text) as unknown
+    },
+  }
+}
+
+/** Where clients reach a server: a process, or one in the process of the test. */
+export type Served = Pick<StartedServer, 'base' | 'ws' | 'get' | 'ask'>
+
 /** A process of the server from its start to its end, which it may reach by itself. */
 export class ServerRun {
   readonly #child: ChildProcess
@@ -200,22 +222,8 @@ export class StartedServer {
     return this.ask(path, { headers })
   }
 
-  async ask(path: string, { method = 'GET', body, headers = {} }: Ask = {}): Promise<Answer> {
-    const hasBody = body !== undefined
-    const response = await fetch(this.base + path, {
-      method,
-      headers: { ...(hasBody && { 'content-type': 'application/json' }), ...headers },
-      ...(hasBody && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
-    })
-    const text = await response.text()
-    return {
-      status: response.status,
-      headers: response.headers,
-      text,
-      get json() {
-        return JSON.parse(text) as unknown
-      },
-    }
+  ask(path: string, ask: Ask = {}): Promise<Answer> {
+    return askAt(this.base, path, ask)
   }
 
   /** SIGTERM, as everybody is asked to leave. */

@@ -102,3 +102,16 @@ test('a registration that is no answer to a challenge of ours is refused, and th
   expect(await stage.refusal(secondFactors.registerWebauthn({ caller, place, response: good }))).toBe(refused)
   expect(stage.row('ann').factors).toEqual([])
 })
+
+test('a key that a tenant requires is registered at the first login, and completes it', async () => {
+  const { stage, authenticator } = await withAnn()
+  const { secondFactors } = stage.identity
+  await stage.directory({ type: 'update_tenant', tenant: 'default', change: { twoFactor: 'required' } })
+  const shown = { ...(await token(stage)), place }
+  const { challenge } = (await stage.wait(secondFactors.webauthnRegistrationOptions(shown))) as { challenge: string }
+  const response = authenticator.register({ challenge, rpId, origin: own })
+  const { accessToken = '', id } = await stage.wait(secondFactors.registerWebauthn({ ...shown, response }))
+  const caller = await stage.bound(accessToken, key, 'person or proof')
+  const removed = secondFactors.removeWebauthn({ caller, place, id, password })
+  expect(await stage.refusal(removed)).toBe('conflict the tenant requires a second factor')
+})

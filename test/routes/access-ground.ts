@@ -31,7 +31,6 @@ import { exampleFirmware, exampleProject } from '#api/updates'
 import { anonymous } from '#iam/anonymous'
 import { hashOf } from '#iam/secret-text'
 import type { UnsubscribeUrls } from '#iam/unsubscribe-urls'
-import type { Identity } from '#identity/identity'
 import { operator } from '#identity/operator'
 import type { ActionBody } from '#model/action'
 import type { AlarmBody } from '#model/alarm'
@@ -39,26 +38,21 @@ import { formatCrn } from '#model/crn'
 import type { Grant } from '#model/scope'
 import { madeId } from '#model/server-made-id'
 import { foldEmail } from '#model/user'
-import { bindingsOf, socketsOf } from '#routes/bindings'
-import { idempotencyOf } from '#routes/idempotency'
 import { linkRoutes } from '#routes/link'
 import { metaRoutes } from '#routes/meta'
 import { schemaRoutes } from '#routes/schemas'
 import type { ActorAddress } from '#runtime/actor'
-import type { World } from '#runtime/world'
 import type { Binding, Call } from '#server/call'
-import { type Assembly, assemble } from '#src/assembly'
-import { plainEngine } from '#test/iam/plain-hashing'
-import { inMemory } from '#test/in-memory'
-import { operationOf } from '#test/routes/operation-of'
-import { type Door, openDoor, world } from '#test/server/door'
+import { root } from '#test/blackbox/people'
+import { IamDoor } from '#test/routes/iam-door'
+import { world } from '#test/server/door'
 
 /** The ids that the examples of the entries name. */
 const apiKey = '4Qm8sUx2Bw'
 const provisioningKey = '6Rk2vNd8Yj'
 export const exampleSession = '3Nc7xJr4Vq'
 /** Everybody's. */
-export const examplePassword = 'correct horse battery'
+export const examplePassword = root.password
 export const other = 'other'
 /** What `eve` is subscribed to; not to the one that the examples name. */
 const subscribedFunction = '7Gm2sXv5He'
@@ -69,73 +63,32 @@ const askers = { eve: defaultTenant, olaf: other } as const satisfies Record<Ask
 
 /** The whole server over real sockets and in memory, holding what the examples of all entries are about. */
 export class AccessGround {
-  readonly #assembly: Assembly
-  readonly #identity: Identity
-  readonly #door: Door
-  readonly #skip: (ms: number) => void
-  readonly #now: () => number
+  readonly #door: IamDoor
   readonly #tokens = new Map<Asker, string>()
-  readonly bindings: readonly Binding[]
   #device: WebSocket | undefined
 
-  private constructor(
-    assembly: Assembly,
-    identity: Identity,
-    door: Door,
-    bindings: readonly Binding[],
-    skip: (ms: number) => void,
-    now: () => number,
-  ) {
-    this.#assembly = assembly
-    this.#identity = identity
+  private constructor(door: IamDoor) {
     this.#door = door
-    this.bindings = bindings
-    this.#skip = skip
-    this.#now = now
   }
 
   /** `more`: what is bound beside what has state behind it. */
   static async open(more: readonly Binding[] = []): Promise<AccessGround> {
-    const clock = { aheadMs: 0 }
-    const movable: World = { ...world, now: () => world.now() + clock.aheadMs }
-    const port = { of: 0 }
-    const assembly = assemble({
-      ...inMemory(movable),
-      identity: {
-        fileKey: async () => new Uint8Array(32).fill(7),
-        engine: plainEngine(),
-        lifetimes: { tokenMs: 86_400_000, accessMs: 600_000, refreshMs: 86_400_000 },
-        publicUrls: [],
-        corsOrigins: [],
-        areRateLimitsOn: false,
-        administrator: { name: 'root', password: examplePassword },
-        port: () => port.of,
-      },
-    })
-    await assembly.open()
-    const { identity } = assembly
-    if (!identity) throw new Error('identity is off')
-    const bindings = [...bindingsOf(assembly.context, identity, operationOf(assembly)), ...more]
-    const sockets = socketsOf(assembly.context, identity, assembly.eventRoom, 256 * 1024)
-    const idempotency = idempotencyOf(assembly.context)
-    const door = await openDoor({ world: movable, bindings, sockets, authenticate: identity.authenticate, idempotency })
-    port.of = door.port
-    const skip = (ms: number) => {
-      clock.aheadMs += ms
-    }
-    return new AccessGround(assembly, identity, door, bindings, skip, () => movable.now())
+    return new AccessGround(await IamDoor.open({ bindings: more }))
+  }
+
+  get bindings(): readonly Binding[] {
+    return this.#door.bindings
   }
 
   async close(): Promise<void> {
     this.#device?.terminate()
-    await this.#door.server.close()
-    await this.#assembly.close()
+    await this.#door.close()
   }
 
   /** Brings back whatever an earlier call took away or made; what a role of `eve` allows, and so her token. */
   async restore(grants: readonly Grant[]): Promise<void> {
     // Keys are rotated once a minute at most.
-    this.#skip(61_000)
+    this.#door.pass(61_000)
     await this.#tenantThere()
     await this.#gone('bob')
     for (const tenant of [defaultTenant, other]) await this.#thingsIn(tenant)
@@ -193,14 +146,14 @@ export class AccessGround {
 
   /** The signed part of the address of an image, good for an hour. */
   imageQuery(sha256: string): string {
-    return this.#assembly.context.imageUrls.queryOf(sha256, exampleDevice, this.now() + 3_600_000)
+    return this.#door.assembly.context.imageUrls.queryOf(sha256, exampleDevice, this.now() + 3_600_000)
   }
 
   /** The same of the address that ends a subscription of `eve`. */
   unsubscribeQuery(subscription: string): string {
     const user = formatCrn({ type: 'user', id: rowByName(this.#directory, 'eve')?.id ?? '' })
     // It can read them only; who writes mails can make them.
-    const urls = this.#assembly.context.unsubscribeUrls as UnsubscribeUrls
+    const urls = this.#door.assembly.context.unsubscribeUrls as UnsubscribeUrls
     const url = urls.urlOf('', { tenant: defaultTenant, user, subscription })
     return url.slice(url.indexOf('?') + 1)
   }
@@ -212,12 +165,12 @@ export class AccessGround {
 
   /** By the clock of the server, Unix ms. */
   now(): number {
-    return this.#now()
+    return this.#door.now()
   }
 
   /** Time goes by. */
   pass(ms: number): void {
-    this.#skip(ms)
+    this.#door.pass(ms)
   }
 
   async forget(tenant: string): Promise<void> {
@@ -290,12 +243,12 @@ export class AccessGround {
 
   /** How many entries a tenant's stream has: what was told, ever. */
   told(tenant: string): number {
-    return this.#assembly.context.system.registry.head(tenant).taken
+    return this.#door.assembly.context.system.registry.head(tenant).taken
   }
 
   /** How many idempotency keys of a tenant are stored. */
   async keptKeys(tenant: string): Promise<number> {
-    const pages = this.#assembly.context.listing.entries(idempotencyIndex, tenant)
+    const pages = this.#door.assembly.context.listing.entries(idempotencyIndex, tenant)
     const { length } = await pages.next(100_000)
     await pages.close()
     return length
@@ -374,7 +327,7 @@ export class AccessGround {
   /** Until nobody is subscribed any more to functions that are no more. */
   async #swept(tenant: string): Promise<void> {
     const isDue = async () => {
-      const pages = this.#assembly.context.listing.entries(endingIndex, tenant)
+      const pages = this.#door.assembly.context.listing.entries(endingIndex, tenant)
       const found = await pages.next(1)
       await pages.close()
       return found.length > 0
@@ -470,7 +423,7 @@ export class AccessGround {
   /** One that somebody made and nobody does. */
   async #action(): Promise<void> {
     const address = actionAddress(defaultTenant, exampleAction)
-    if (this.#assembly.context.system.recordOf(address, actionRecord)) return
+    if (this.#door.assembly.context.system.recordOf(address, actionRecord)) return
     const { serviceIdentifier, updates } = createAction.example.body as ActionBody
     await this.#ask(actionPageAddress(defaultTenant, exampleAction, 0), { type: 'put', devices: [exampleDevice] })
     const action = { serviceIdentifier, updates, createdBy: anonymous.user, total: 1 }
@@ -522,7 +475,10 @@ export class AccessGround {
     await this.#ask(accountAddress(tenant, id), { type: 'set_password', version, passwordHash, keep: undefined })
     const authorization = `Basic ${Buffer.from(`${asker}:${examplePassword}`).toString('base64')}`
     const place = { host: 'localhost', address: '127.0.0.1', agent: 'test' }
-    this.#tokens.set(asker, (await this.#identity.logins.basicToken({ authorization, isOffline: false, place })).token)
+    this.#tokens.set(
+      asker,
+      (await this.#door.identity.logins.basicToken({ authorization, isOffline: false, place })).token,
+    )
   }
 
   #begin(tenant: string, user: string, id: string): Promise<unknown> {
@@ -538,7 +494,7 @@ export class AccessGround {
 
   /** As somebody who may do everything, past the door. */
   async #answered(name: string, parameters: object, body: unknown): Promise<void> {
-    const { context } = this.#assembly
+    const { context } = this.#door.assembly
     const open = [...linkRoutes(context), ...metaRoutes(context), ...schemaRoutes(context)]
     const binding = open.find(({ entry }) => entry.name === name)
     if (!binding) throw new Error(`nobody answers ${name}`)
@@ -566,10 +522,10 @@ export class AccessGround {
   }
 
   #look(address: ActorAddress): unknown {
-    return this.#assembly.context.system.look(address)
+    return this.#door.assembly.context.system.look(address)
   }
 
   #ask(address: ActorAddress, command: unknown): Promise<unknown> {
-    return this.#assembly.context.system.ask(address, command)
+    return this.#door.assembly.context.system.ask(address, command)
   }
 }

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { everything } from '#model/scope'
+import { ProvenClient } from '#test/api/proven-client'
 import { AccessGround } from '#test/routes/access-ground'
 import { RawClient } from '#test/server/raw-client'
 
@@ -20,7 +21,7 @@ const needed = { error: 'authentication required' }
 /** Status, and what is said. */
 async function ask(line: string, headers: readonly string[]): Promise<[number, unknown]> {
   const client = new RawClient(ground.port)
-  client.send(`${[line, 'Host: localhost', 'Connection: close', ...headers].join('\r\n')}\r\n\r\n`)
+  client.send(`${[line, `Host: 127.0.0.1:${ground.port}`, 'Connection: close', ...headers].join('\r\n')}\r\n\r\n`)
   const { text } = await client.until(({ text, isClosed }) => isClosed || isWhole(text))
   client.socket.destroy()
   const body = text.slice(text.indexOf('\r\n\r\n') + 4)
@@ -58,6 +59,19 @@ describe('more than one header Authorization', () => {
     expect((await ask(token, [`Authorization: ${root}`]))[0]).toBe(200)
     expect(await ask(me, [])).toEqual([401, needed])
   })
+})
+
+test.each([
+  ['the same twice', (proof: string) => [proof, proof]],
+  ['a good one behind an empty one', (proof: string) => ['', proof]],
+])('more than one header DPoP is refused: %s', async (_, proofs) => {
+  const client = new ProvenClient(ground)
+  const { accessToken } = await client.logIn('eve')
+  const { dpop = '', authorization } = await client.headers('GET', '/iam/me', accessToken)
+  const send = (lines: readonly string[]) =>
+    ask('GET /api/v1/iam/me HTTP/1.1', [`Authorization: ${authorization}`, ...lines.map((line) => `DPoP: ${line}`)])
+  expect(await send(proofs(dpop))).toEqual([401, { error: 'invalid proof' }])
+  expect((await send([dpop]))[0]).toBe(200)
 })
 
 describe('a header Authorization without measure', () => {

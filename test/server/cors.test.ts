@@ -194,6 +194,21 @@ describe('answers', () => {
     expect(await asked(`GET /api/v1/a HTTP/1.1\r\nHost: ${host}`)).toEqual([[200], '1'])
   })
 
+  // W3C Fetch Metadata §2.
+  test.each([
+    ['an image of a foreign page', 'cross-site', 'no-cors', 'image', 403],
+    ['a fetch of a page on another port', 'same-site', 'no-cors', 'empty', 403],
+    ['a frame in a foreign page', 'cross-site', 'navigate', 'iframe', 403],
+    ['a link on a foreign page', 'cross-site', 'navigate', 'document', 200],
+    ['a page of the server', 'same-origin', 'cors', 'empty', 200],
+    ['an address typed by a person', 'none', 'navigate', 'document', 200],
+  ])('with IAM off, %s asks without an Origin', async (_, site, mode, dest, status) => {
+    door = await open(true)
+    const fetched = `Sec-Fetch-Site: ${site}\r\nSec-Fetch-Mode: ${mode}\r\nSec-Fetch-Dest: ${dest}`
+    const [statuses] = await asked(`GET /api/v1/a HTTP/1.1\r\nHost: localhost\r\n${fetched}`)
+    expect(statuses).toEqual([status])
+  })
+
   test('with IAM off, a trusted proxy may not lead there either', async () => {
     door = await openDoor({
       bindings: [route('GET', '/a', () => ({ status: 200, json: 1 }))],

@@ -1,0 +1,171 @@
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { launchChromium, noBrowser } from '#test/blackbox/chromium'
+import { DpopClient, type SecondFactorNeeded } from '#test/blackbox/dpop-client'
+import { type Credentials, newName, Person, readToken, startWithIdentity, told } from '#test/blackbox/people'
+import type { StartedServer } from '#test/blackbox/started-server'
+
+/** As JSON, by `PublicKeyCredential.toJSON()`. */
+type CredentialJson = Readonly<Record<string, unknown>> & { readonly id: string }
+
+/** The little of a page that is used here. https://www.w3.org/TR/webauthn-3/#sctn-api */
+interface Window {
+  readonly PublicKeyCredential: Record<
+    'parseCreationOptionsFromJSON' | 'parseRequestOptionsFromJSON',
+    (json: object) => unknown
+  >
+  readonly navigator: {
+    readonly credentials: Record<'create' | 'get', (options: object) => Promise<{ toJSON(): CredentialJson }>>
+  }
+}
+
+/** A page in Chromium with an authenticator that is touched whenever a page asks. */
+class VirtualAuthenticator {
+  readonly #browser: Browser
+  readonly #page: Page
+  readonly #pages: Server
+
+  private constructor(browser: Browser, page: Page, pages: Server) {
+    this.#browser = browser
+    this.#page = page
+    this.#pages = pages
+  }
+
+  static async open(): Promise<VirtualAuthenticator> {
+    const browser = await launchChromium()
+    const page = await browser.newPage()
+    const session = await page.context().newCDPSession(page)
+    await session.send('WebAuthn.enable')
+    await session.send('WebAuthn.addVirtualAuthenticator', {
+      options: { protocol: 'ctap2', transport: 'usb', automaticPresenceSimulation: true },
+    })
+    const pages = createServer((_, response) => response.setHeader('content-type', 'text/html').end('<p>elsewhere</p>'))
+    await new Promise<void>((resolve) => pages.listen(0, 'localhost', resolve))
+    return new VirtualAuthenticator(browser, page, pages)
+  }
+
+  async close(): Promise<void> {
+    await this.#browser.close()
+    await new Promise((resolve) => this.#pages.close(resolve))
+  }
+
+  async visit(url: string): Promise<void> {
+    await this.#page.goto(url)
+  }
+
+  /** An origin that is not that of the server: same host, another port. */
+  visitElsewhere(): Promise<void> {
+    return this.visit(`http://localhost:${(this.#pages.address() as AddressInfo).port}`)
+  }
+
+  /** `navigator.credentials.create` or `.get` with options of the server. */
+  touch(what: 'create' | 'get', options: unknown): Promise<CredentialJson> {
+    return this.#page.evaluate(
+      async ([method, json]) => {
+        const { PublicKeyCredential: reader, navigator: browser } = globalThis as unknown as Window
+        const read = method === 'create' ? 'parseCreationOptionsFromJSON' : 'parseRequestOptionsFromJSON'
+        return (await browser.credentials[method]({ publicKey: reader[read](json) })).toJSON()
+      },
+      [what, options as object] as const,
+    )
+  }
+}
+
+/** WebAuthn in a browser; test/identity/webauthn-flows shows each rule. Contract 2, Second factor. */
+describe('WebAuthn in a browser', () => {
+  let server: StartedServer
+  let admin: Person
+  let browser: VirtualAuthenticator | undefined
+
+  beforeAll(async () => {
+    if (noBrowser && !process.env.CI) {
+      console.warn(noBrowser)
+      return
+    }
+    server = await startWithIdentity()
+    admin = await Person.signIn(server)
+    browser = await VirtualAuthenticator.open()
+  })
+  afterAll(async () => {
+    await browser?.close()
+    await server?.finish()
+  })
+
+  const ourPage = () => `http://localhost:${server.port}/api/v1/health`
+  // In CI there has to be one: there the launch above fails.
+  beforeEach(async (context) => {
+    if (!browser) context.skip(noBrowser)
+    else await browser.visit(ourPage())
+  })
+
+  const page = () => browser as VirtualAuthenticator
+  const base = '/auth/2fa/webauthn'
+  const badCode = [401, { error: 'invalid code' }]
+
+  const newUser = async (): Promise<{ who: Credentials; client: DpopClient }> => {
+    const who = await admin.bring(newName('keyed'), ['viewer'])
+    return { who, client: await DpopClient.signIn(server, who) }
+  }
+  const registration = async (client: DpopClient, { password }: Credentials) =>
+    (await client.post(`${base}/register/options`, { password })).json
+  const send = (client: DpopClient, { password }: Credentials, credential: CredentialJson) =>
+    client.post(`${base}/register/verify`, { ...credential, name: 'Key ring', password })
+  /** A login up to the challenge for the key. */
+  const begin = async (who: Credentials) => {
+    const client = await DpopClient.make(server)
+    const need = (await client.logIn(who)).json as SecondFactorNeeded
+    const { token } = need
+    const options = (await client.prove(`${base}/authenticate/options`, { method: 'POST', body: { token } })).json
+    const verify = (credential: CredentialJson) =>
+      client.prove(`${base}/authenticate/verify`, { method: 'POST', body: { token, ...credential } })
+    return { client, need, options, verify }
+  }
+
+  test('a key is registered, named and listed, needed to sign in, and removed by itself', async () => {
+    const { who, client } = await newUser()
+    const credential = await page().touch('create', await registration(client, who))
+    const { id } = credential
+    const recoveryCodes = Array(10).fill(expect.stringMatching(/^([A-Z2-7]{4}-){3}[A-Z2-7]{4}$/))
+    expect(told(await send(client, who, credential))).toEqual([200, { id, recoveryCodes }])
+    const times = { createdAt: expect.any(Number), lastUsedAt: expect.any(Number) }
+    expect(told(await client.get(`${base}/credentials`))).toEqual([
+      200,
+      [{ id, name: 'Key ring', ...times, transports: ['usb'] }],
+    ])
+    expect(told(await readToken(server, who))).toEqual([401, { error: '2fa_required' }])
+
+    const login = await begin(who)
+    expect(login.need).toMatchObject({ methods: ['webauthn', 'recovery'], enroll: false })
+    const signed = await page().touch('get', login.options)
+    expect(login.client.keep(await login.verify(signed)).status).toBe(200)
+    expect(await login.client.isIn()).toBe(true)
+    expect(told(await login.verify(signed))).toEqual(badCode)
+
+    // The key, shown a moment ago, is as good as the password.
+    const remove = () => login.client.ask(`${base}/credentials/${id}`, { method: 'DELETE' })
+    expect((await remove()).status).toBe(400)
+    const { json } = await login.client.post(`${base}/authenticate/options`, {})
+    const confirmed = await login.client.post(`${base}/authenticate/verify`, await page().touch('get', json))
+    expect(told(confirmed)).toEqual([200, {}])
+    expect((await remove()).status).toBe(204)
+    expect((await readToken(server, who)).status).toBe(200)
+  })
+
+  test('a page of another origin neither registers a key nor signs in', async () => {
+    const { who, client } = await newUser()
+    const options = await registration(client, who)
+    await page().visitElsewhere()
+    const details = [{ path: 'response', message: expect.any(String) }]
+    expect(told(await send(client, who, await page().touch('create', options)))).toEqual([
+      400,
+      { error: 'Validation Error', details },
+    ])
+    await page().visit(ourPage())
+    expect((await send(client, who, await page().touch('create', await registration(client, who)))).status).toBe(200)
+    const login = await begin(who)
+    await page().visitElsewhere()
+    expect(told(await login.verify(await page().touch('get', login.options)))).toEqual(badCode)
+  })
+})

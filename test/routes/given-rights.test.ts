@@ -1,0 +1,195 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { EventClient, ticketOf } from '#test/blackbox/event-client'
+import { codeIn, grant, newName, Person, signUp, told } from '#test/blackbox/people'
+import { IamDoor } from '#test/routes/iam-door'
+
+/** A caller gives, changes and ends no more rights than he has, and a code or an API key gives no more than its maker may give now. Contract 2, Model. */
+
+let door: IamDoor
+let admin: Person
+let manager: Person
+
+const reading = grant({ service: ['read'] })
+const path = (name: string) => `/iam/users/${name}`
+const withKey = (key: string) => ({
+  get: (target: string) => door.get(target, { 'x-api-key': key }),
+  post: (target: string, body: object) => door.ask(target, { method: 'POST', body, headers: { 'x-api-key': key } }),
+})
+type Asker = Pick<Person, 'post'>
+
+beforeAll(async () => {
+  door = await IamDoor.open()
+  admin = await Person.signIn(door)
+  await admin.putRole('manager', grant({ users: ['*'], roles: ['*'] }), reading)
+  await admin.putRole('reader', reading)
+  await admin.putRole('over', grant({ functions: ['read'] }))
+  manager = await newManager()
+})
+afterAll(() => door?.close())
+
+const newManager = () => admin.bringIn(newName('manager'), ['manager'])
+
+describe('a user manager may not', () => {
+  const over = { roles: ['over'] }
+  let before: readonly string[]
+  const rights = () => Promise.all(['users', 'roles', 'api-keys', 'users/above/sessions'].map(textOf))
+  const textOf = async (of: string) => (await admin.get(`/iam/${of}`)).text
+  let parameters: Readonly<Record<string, string>>
+
+  beforeAll(async () => {
+    const above = await admin.bringIn('above', ['over'])
+    await admin.bring('below', ['reader'])
+    const { id } = (await admin.post('/iam/api-keys', { name: 'of an administrator', ...over })).json as { id: string }
+    parameters = { SESSION: `${above.claims.sid}`, KEY: id }
+    before = await rights()
+  })
+
+  test.each<[string, string, object?]>([
+    ['PUT', '/roles/new', grant({ functions: ['read'] })],
+    ['PUT', '/roles/manager', grant({ '*': ['*'] })],
+    ['PUT', '/roles/over', { grants: [] }],
+    ['DELETE', '/roles/over'],
+    ['POST', '/users', { name: 'new', ...over }],
+    ['PATCH', '/users/below', over],
+    ['PATCH', '/users/above', { email: 'above@acme.example' }],
+    ['PATCH', '/users/above', { state: 'disabled' }],
+    ['POST', '/users/above/code'],
+    ['DELETE', '/users/above/sessions'],
+    ['DELETE', '/users/above/sessions/SESSION'],
+    ['DELETE', '/users/above'],
+    ['POST', '/api-keys', { name: 'k', ...over }],
+    ['DELETE', '/api-keys/KEY'],
+  ])('%s %s %j', async (method, at, body) => {
+    const target = `/iam${at.replace(/[A-Z]+/, (name) => parameters[name] ?? name)}`
+    expect(told(await manager.ask(target, { method, body }))).toEqual([403, undefined])
+    expect(await rights()).toEqual(before)
+  })
+})
+
+test('a role is made with the right to create, and changed with the right to update', async () => {
+  const put = async (action: string, role: string) => {
+    await admin.putRole(action, grant({ roles: [action] }), reading)
+    return (await (await admin.bringIn(newName(action), [action])).put(`/iam/roles/${role}`, reading)).status
+  }
+  expect([await put('create', 'new-1'), await put('create', 'reader')]).toEqual([200, 403])
+  expect([await put('update', 'new-2'), await put('update', 'reader')]).toEqual([403, 200])
+})
+
+test('a role that a user holds is not deleted', async () => {
+  await admin.putRole('held', reading)
+  await admin.bring('holder', ['held'])
+  expect(told(await admin.delete('/iam/roles/held'))).toEqual([409, { error: 'the role is in use' }])
+  await admin.delete(path('holder'))
+  expect((await admin.delete('/iam/roles/held')).status).toBe(204)
+})
+
+const refused = [401, { error: 'invalid or expired code' }]
+const suspended = [401, { error: 'suspended: the maker of this API key may not give its roles' }]
+const signUpWith = (name: string, code: string) =>
+  door.ask('/iam/signup', { method: 'POST', body: { name, code, password: 'known to the maker' } })
+
+async function invite(by: Asker, roles = ['reader']): Promise<{ name: string; code: string }> {
+  const name = newName('invited')
+  return { name, code: codeIn(await by.post('/iam/users', { name, roles })) }
+}
+
+async function makeKey(by: Asker, roles: readonly string[]): Promise<{ id: string; key: string }> {
+  return (await by.post('/iam/api-keys', { name: 'Reporting', roles })).json as { id: string; key: string }
+}
+
+describe('a code of a user manager', () => {
+  test('is void once an administrator has raised the user, and good again when that is undone', async () => {
+    const { name, code } = await invite(manager)
+    await admin.patch(path(name), { roles: ['admin'] })
+    expect(told(await signUpWith(name, code))).toEqual(refused)
+    await admin.patch(path(name), { roles: ['reader'] })
+    await signUp(door, { name, password: 'known to the maker' }, code)
+  })
+
+  test('is void once a role of the user has widened', async () => {
+    await admin.putRole('widened', reading)
+    const { name, code } = await invite(manager, ['widened'])
+    await admin.putRole('widened', grant({ service: ['read'], device: ['delete'] }))
+    expect(told(await signUpWith(name, code))).toEqual(refused)
+  })
+
+  test('that resets password and second factor does neither for a user who was raised', async () => {
+    const who = await admin.bring(newName('raised'), ['reader'])
+    const code = codeIn(await manager.post(`${path(who.name)}/code`, { resetTwoFactor: true }))
+    await admin.patch(path(who.name), { roles: ['admin'] })
+    expect(told(await signUpWith(who.name, code))).toEqual(refused)
+    expect(await (await Person.signIn(door, who)).isIn()).toBe(true)
+  })
+
+  test('is void while the manager lacks the rights, is disabled, or is gone', async () => {
+    const by = await newManager()
+    const { name, code } = await invite(by)
+    for (const change of [{ roles: [] }, { roles: ['manager'], state: 'disabled' }]) {
+      await admin.patch(path(by.name), change)
+      expect(told(await signUpWith(name, code))).toEqual(refused)
+    }
+    await admin.delete(path(by.name))
+    expect(told(await signUpWith(name, code))).toEqual(refused)
+    expect((await signUpWith(name, codeIn(await admin.post(`${path(name)}/code`)))).status).toBe(201)
+  })
+})
+
+describe('an API key of a user manager', () => {
+  test('is suspended, with its sockets and tickets, while a role of it gives more than its maker may give', async () => {
+    await admin.putRole('of-key', reading)
+    const { id, key } = await makeKey(manager, ['of-key'])
+    const socket = await EventClient.with(door, await ticketOf(withKey(key))).opened()
+    const ticket = await ticketOf(withKey(key))
+    await admin.putRole('of-key', grant({ service: ['read'], functions: ['read'] }))
+    expect(told(await withKey(key).get('/iam/me'))).toEqual(suspended)
+    expect((await socket.closed()).code).toBe(4401)
+    expect(await EventClient.with(door, ticket).refused()).toBe(401)
+    expect((await admin.get('/iam/api-keys')).json).toContainEqual(expect.objectContaining({ id, isSuspended: true }))
+    await admin.putRole('of-key', reading)
+    expect((await withKey(key).get('/iam/me')).status).toBe(200)
+  })
+
+  test('is suspended while its maker lacks what it gives, and for good when its maker is gone', async () => {
+    const by = await newManager()
+    const { key } = await makeKey(by, ['reader'])
+    await admin.patch(path(by.name), { roles: [] })
+    expect(told(await withKey(key).get('/devices'))).toEqual(suspended)
+    await admin.patch(path(by.name), { roles: ['reader'] })
+    expect((await withKey(key).get('/devices')).status).toBe(200)
+    await admin.delete(path(by.name))
+    expect(told(await withKey(key).get('/devices'))).toEqual(suspended)
+  })
+
+  test('makes codes and keys that are worth no more than itself', async () => {
+    const by = await newManager()
+    const first = await makeKey(by, ['manager'])
+    const { key } = await makeKey(withKey(first.key), ['manager'])
+    expect(told(await withKey(key).post('/iam/api-keys', { name: 'third', roles: [] }))).toEqual([
+      409,
+      { error: 'an API key that was made by an API key makes no further ones' },
+    ])
+    const { name, code } = await invite(withKey(key))
+    await admin.patch(path(by.name), { state: 'disabled' })
+    expect(told(await withKey(key).get('/iam/users'))).toEqual(suspended)
+    expect(told(await signUpWith(name, code))).toEqual(refused)
+    await admin.patch(path(by.name), { state: 'active' })
+    expect((await withKey(key).get('/iam/users')).status).toBe(200)
+    await admin.delete(`/iam/api-keys/${first.id}`)
+    expect(told(await withKey(key).get('/iam/users'))).toEqual(suspended)
+  })
+})
+
+test('codes and keys of an operator of all tenants end with the right to manage tenants', async () => {
+  await admin.post('/iam/tenants', { tenantIdentifier: 'plant', name: 'Plant' })
+  await admin.put('/iam/roles/reader?tenant=plant', reading)
+  const rights = grant({ users: ['*'], service: ['read'] })
+  await admin.putRole('operator-of-all', rights, grant({ tenants: ['*'] }))
+  const by = await admin.bringIn('operator', ['operator-of-all'])
+  const code = codeIn(await by.post('/iam/users?tenant=plant', { name: 'of plant', roles: ['reader'] }))
+  const { json } = await by.post('/iam/api-keys?tenant=plant', { name: 'k', roles: ['reader'] })
+  const { get } = withKey((json as { key: string }).key)
+  expect((await get('/devices')).status).toBe(200)
+  await admin.putRole('operator-of-all', rights)
+  expect(told(await signUpWith('of plant', code))).toEqual(refused)
+  expect(told(await get('/devices'))).toEqual(suspended)
+})

@@ -1,0 +1,112 @@
+import type { Identity } from '#identity/identity'
+import type { IdentitySettings } from '#identity/options'
+import { bindingsOf, socketsOf } from '#routes/bindings'
+import { idempotencyOf } from '#routes/idempotency'
+import type { Binding } from '#server/call'
+import type { ServerOptions } from '#server/listen'
+import { type Assembly, assemble } from '#src/assembly'
+import { root } from '#test/blackbox/people'
+import { type Answer, type Ask, askAt, type Environment, type Served } from '#test/blackbox/started-server'
+import { plainEngine } from '#test/iam/plain-hashing'
+import { inMemory } from '#test/in-memory'
+import { operationOf } from '#test/routes/operation-of'
+import { type Door, openDoor, world } from '#test/server/door'
+
+/** What the server has in place of its defaults. */
+interface IamOptions {
+  readonly bindings?: readonly Binding[]
+  readonly settings?: Partial<IdentitySettings>
+  readonly server?: Partial<ServerOptions>
+}
+
+/** The whole server with identity on, in memory, over real sockets, with passwords that cost nothing and a clock that can be moved. */
+export class IamDoor implements Served {
+  readonly assembly: Assembly
+  readonly identity: Identity
+  readonly bindings: readonly Binding[]
+  readonly #door: Door
+  readonly #clock: { aheadMs: number }
+
+  private constructor(
+    assembly: Assembly,
+    identity: Identity,
+    { door, bindings, clock }: { door: Door; bindings: readonly Binding[]; clock: { aheadMs: number } },
+  ) {
+    this.assembly = assembly
+    this.identity = identity
+    this.bindings = bindings
+    this.#door = door
+    this.#clock = clock
+  }
+
+  static async open({ bindings: more = [], settings, server }: IamOptions = {}): Promise<IamDoor> {
+    const clock = { aheadMs: 0 }
+    const movable = { ...world, now: () => world.now() + clock.aheadMs }
+    const opened: { door?: Door } = {}
+    const assembly = assemble({
+      ...inMemory(movable),
+      publisher: { publish: (topic, message) => opened.door?.server.publisher.publish(topic, message) },
+      identity: {
+        fileKey: async () => new Uint8Array(32).fill(7),
+        engine: plainEngine(),
+        lifetimes: { tokenMs: 86_400_000, accessMs: 600_000, refreshMs: 86_400_000 },
+        publicUrls: [],
+        corsOrigins: [],
+        areRateLimitsOn: false,
+        administrator: root,
+        port: () => opened.door?.port ?? 0,
+        ...settings,
+      },
+    })
+    await assembly.open()
+    const { context, identity, eventRoom } = assembly
+    if (!identity) throw new Error('identity is off')
+    const bindings = [...bindingsOf(context, identity, operationOf(assembly)), ...more]
+    const door = await openDoor({
+      world: movable,
+      bindings,
+      sockets: socketsOf(context, identity, eventRoom, 256 * 1024),
+      authenticate: identity.authenticate,
+      failedSignIn: identity.failedSignIn,
+      idempotency: idempotencyOf(context),
+      ...server,
+    })
+    opened.door = door
+    return new IamDoor(assembly, identity, { door, bindings, clock })
+  }
+
+  async close(): Promise<void> {
+    await this.#door.server.close()
+    await this.assembly.close()
+  }
+
+  get port(): number {
+    return this.#door.port
+  }
+
+  get base(): string {
+    return this.#door.base
+  }
+
+  get ws(): string {
+    return this.#door.ws
+  }
+
+  /** By the clock of the server, Unix ms. */
+  now(): number {
+    return world.now() + this.#clock.aheadMs
+  }
+
+  /** Time goes by; timers do not. */
+  pass(ms: number): void {
+    this.#clock.aheadMs += ms
+  }
+
+  get(path: string, headers: Environment = {}): Promise<Answer> {
+    return this.ask(path, { headers })
+  }
+
+  ask(path: string, ask: Ask = {}): Promise<Answer> {
+    return askAt(this.base, path, ask)
+  }
+}
