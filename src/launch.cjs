@@ -305,8 +305,7 @@ async function writeSettingsTable() {
 // Lock
 
 /** One launcher at a time installs and builds; the others wait, then find it done. */
-function withLock(work) {
-  const lock = 'dist/.lock'
+function withLock(work, lock = 'dist/.lock') {
   fs.mkdirSync(at('dist'), { recursive: true })
   while (!takeLock(lock)) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 100)
   try {
@@ -323,7 +322,8 @@ function takeLock(lock) {
   } catch (error) {
     if (error.code !== 'EEXIST') throw error
   }
-  if (isLeftBehind(lock)) remove(lock)
+  // One launcher at a time: a second one would remove the lock that the first one has taken by then.
+  if (isLeftBehind(lock)) withLock(() => isLeftBehind(lock) && remove(lock), `${lock}-`)
   return false
 }
 
