@@ -8,11 +8,13 @@
  */
 const { spawn, spawnSync } = require('node:child_process')
 const { createHash } = require('node:crypto')
+const { once } = require('node:events')
 const fs = require('node:fs')
-const { dirname, join } = require('node:path')
+const { dirname, join, relative } = require('node:path')
 const { pathToFileURL } = require('node:url')
 
 const root = dirname(__dirname)
+const at = (path) => join(root, path)
 const programs = {
   start: 'dist/src/main.js',
   demo: 'dist/bench/demo.js',
@@ -31,50 +33,43 @@ const tools = {
 }
 /** What the build reads. Tests are checked by `check` and run from their sources. */
 const sourceFolders = ['src', 'actors', 'bench']
+/** The second makes types for users of the client library; the container does without it. */
 const projects = ['tsconfig.build.json', 'tsconfig.client.json']
 const buildInputs = ['tsconfig.json', ...projects, 'package.json', 'package-lock.json']
 const dashboard = 'src/dashboard'
+const viteConfig = join(dashboard, 'vite.config.ts')
 const viewer = 'src/pages/viewer'
 
-/** What is built, in this order, each anew when one of its inputs is another. */
+/** The builds, in this order. A build runs when one of its inputs has changed. */
 const builds = [
   {
     stamp: 'dist/.built-from',
     inputs: () => [
       ...buildInputs.filter(isThere),
-      ...sourceFolders
-        .flatMap(walk)
-        .filter((path) => path.endsWith('.ts') && !isWithin(path, dashboard))
-        .sort(),
+      ...filesIn(...sourceFolders).filter((path) => path.endsWith('.ts') && !path.startsWith(join(dashboard, '/'))),
     ],
-    make: compile,
+    make: () => {
+      for (const project of projects.filter(isThere))
+        runTool('the sources could not be compiled', tools.tsc, '-p', project)
+      sweepBuilt()
+    },
   },
   {
-    // The dashboard imports of the model and the client what it likes; which files these are is Vite's to know.
+    // The dashboard imports any file of the model and the client: only Vite knows which.
     stamp: 'dist/pages/.built-from',
-    inputs: () =>
-      isThere(dashboard)
-        ? ['package-lock.json', ...[dashboard, 'src/client', 'src/model'].flatMap(walk).sort()].filter(isThere)
-        : [],
-    make: bundleDashboard,
+    inputs: () => (isThere(dashboard) ? filesIn('package-lock.json', dashboard, 'src/client', 'src/model') : []),
+    make: () => runTool('the dashboard could not be built', tools.vite, 'build', '-c', viteConfig, '-l', 'warn'),
   },
   {
-    // What the two before it left is compressed too: where they ran again, so does this.
+    // Compresses the output of both, so it runs again after each of them.
     stamp: 'dist/pages/.made-from',
-    inputs: () =>
-      isThere(viewer) ? ['dist/.built-from', 'dist/pages/.built-from', ...walk(viewer)].filter(isThere) : [],
-    make: () => makePages([]),
+    inputs: () => (isThere(viewer) ? filesIn('dist/.built-from', 'dist/pages/.built-from', viewer) : []),
+    make: () => makePages(),
   },
 ]
 
 const commands = {
-  start: (args) => run('start', args),
-  demo: (args) => run('demo', args),
-  fleet: (args) => run('fleet', args),
-  bench: (args) => run('bench', args),
-  proof: (args) => run('proof', args),
-  admin: (args) => run('admin', args),
-  doctor: (args) => run('doctor', args),
+  ...Object.fromEntries(Object.keys(programs).map((name) => [name, (args) => run(name, args)])),
   dev,
   test: (args) => (hasNames(args) ? runTests(args) : runTests([...fastTests, ...args], 'slow tests', 'test:all')),
   'test:all': (args) => runTests(['--project', 'slow', ...args], 'fast tests', 'test'),
@@ -90,7 +85,7 @@ const commands = {
   },
   build: async (args) => {
     if (args.includes('--settings')) await writeSettingsTable()
-    if (args.includes('--description')) makePages(['--description'])
+    if (args.includes('--description')) makePages('--description')
   },
 }
 
@@ -102,17 +97,11 @@ async function main() {
   const command = Object.hasOwn(commands, name) ? commands[name] : undefined
   if (!command) throw new Complaint(`usage: launch ${Object.keys(commands).join('|')} [arguments]`)
   checkNode()
-  if (!isInstalled() || (name !== 'check' && !isBuilt())) {
-    withLock(() => {
-      if (!isInstalled()) install()
-      if (name !== 'check' && name !== 'build' && !isBuilt()) build()
-    })
-  }
+  if (name === 'build' && args.includes('--force')) for (const { stamp } of builds) remove(stamp)
+  const isReady = () => name === 'check' || isBuilt()
+  if (!isInstalled()) withLock(() => isInstalled() || install())
   checkBinary()
-  if (name === 'build') {
-    if (args.includes('--force')) for (const { stamp } of builds) fs.rmSync(join(root, stamp), { force: true })
-    withLock(build)
-  }
+  if (!isReady()) withLock(() => isReady() || build())
   // Both are read once, by native code: the first when libuv's pool starts, the second when uWebSockets.js is loaded.
   process.env.UV_THREADPOOL_SIZE ??= '8'
   process.env.UWS_HTTP_MAX_HEADERS_SIZE ??= '16384'
@@ -134,16 +123,18 @@ async function runTests(args, leftOut, script) {
   if (leftOut) say(`left out: the ${leftOut}; they run with: npm run ${script}`)
 }
 
-/** In this process, so that whoever signals npm's child signals the server itself. */
+// Programs
+
+/** In this process, so that a signal to the child of npm reaches the server itself. */
 async function run(name, args) {
-  const program = join(root, programs[name])
-  if (!fs.existsSync(program)) throw new Complaint(`${name}: nothing was built from ${sourceOf(programs[name])}`)
-  process.argv.splice(1, process.argv.length, program, ...args)
+  const path = programs[name]
+  if (!isThere(path)) throw new Complaint(`${name}: nothing was built from ${sourceOf(path)}`)
+  process.argv.splice(1, process.argv.length, at(path), ...args)
   process.setSourceMapsEnabled(true)
-  await import(pathToFileURL(program).href)
+  await import(pathToFileURL(at(path)).href)
 }
 
-/** Between npm and this process stands a shell that dies of a signal without passing it on; it was meant for us. */
+/** The shell between npm and this process dies of a signal and does not pass it on. */
 function stopWithParent() {
   const parent = process.ppid
   const timer = setInterval(() => {
@@ -155,33 +146,28 @@ function stopWithParent() {
 }
 
 function dev(args) {
-  // The watching compiler writes past the stamp: after it the next start builds anew.
-  fs.rmSync(join(root, builds[0].stamp), { force: true })
+  // The watching compiler does not write the stamp: without it the next start builds.
+  remove(builds[0].stamp)
   return forward([
     [tools.tsc, '-p', 'tsconfig.build.json', '--watch', '--preserveWatchOutput'],
-    [tools.vite, '--config', join(dashboard, 'vite.config.ts')],
+    [tools.vite, '--config', viteConfig],
     ['--watch', '--watch-preserve-output', '--enable-source-maps', programs.start, ...args],
   ])
 }
 
-/** Runs Node once per line, side by side; the first to end ends the others, and its code is ours. */
+/** Runs one Node process for each line, all at once. The first to end ends the others, and gives the exit code. */
 function forward(lines) {
   const children = lines.map((line) => spawn(process.execPath, line, { cwd: root, stdio: 'inherit' }))
   const stopAll = (signal) => {
     for (const child of children) child.kill(signal)
   }
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => stopAll(signal))
-  const ends = children.map(
-    (child) =>
-      new Promise((resolve) => {
-        child.on('exit', (code) => {
-          process.exitCode ??= code ?? 1
-          stopAll('SIGTERM')
-          resolve()
-        })
-      }),
-  )
-  return Promise.all(ends)
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, stopAll)
+  const end = async (child) => {
+    const [code] = await once(child, 'exit')
+    process.exitCode ??= code ?? 1
+    stopAll('SIGTERM')
+  }
+  return Promise.all(children.map(end))
 }
 
 // Node and its binary
@@ -191,33 +177,28 @@ function checkNode() {
   const lines = readJson('package.json')
     .engines.node.split(' || ')
     .map((range) => range.slice(1))
-  const [major] = process.versions.node.split('.')
+  const major = Number.parseInt(process.versions.node, 10)
   const isOfLine = lines.some((least) => least.startsWith(`${major}.`) && !isOlder(process.versions.node, least))
   // A newer one is fine with a uWebSockets.js that has a binary for it.
-  const isNewer = lines.every((least) => Number(major) > Number.parseInt(least, 10))
-  if (isOfLine || (isNewer && findBinary())) return
+  const isNewer = lines.every((least) => major > Number.parseInt(least, 10))
+  if (isOfLine || (isNewer && hasBinary())) return
   const wish = lines.map((least) => `${Number.parseInt(least, 10)} from ${least}`).join(' or ')
   throw new Complaint(`needs Node ${wish}; this is ${process.version}. Install Node 22 (nodejs.org) and run it again.`)
 }
 
 function isOlder(version, than) {
-  const [a, b] = [version, than].map((text) => text.split('.').map(Number))
-  for (let place = 0; place < 3; place++) {
-    if ((a[place] ?? 0) !== (b[place] ?? 0)) return (a[place] ?? 0) < (b[place] ?? 0)
-  }
-  return false
+  return version.localeCompare(than, 'en', { numeric: true }) < 0
 }
 
 /** The file that uWebSockets.js will ask for: in `dist/bin` of the repack, at the top of the original package. */
-function findBinary() {
+function hasBinary() {
   const file = `uws_${process.platform}_${process.arch}_${process.versions.modules}.node`
-  const folder = join(root, 'node_modules/uWebSockets.js')
-  return [join(folder, 'dist/bin', file), join(folder, file)].find((path) => fs.existsSync(path))
+  return ['dist/bin', ''].some((folder) => isThere(join('node_modules/uWebSockets.js', folder, file)))
 }
 
 function checkBinary() {
   const here = `Node ${process.version} on ${process.platform}-${process.arch}`
-  if (!findBinary()) {
+  if (!hasBinary()) {
     throw new Complaint(
       `uWebSockets.js has no binary for ${here}. Install Node 22 for Linux, macOS or Windows, 64 bit.`,
     )
@@ -229,111 +210,84 @@ function checkBinary() {
 
 // Packages
 
-const lockfile = () => join(root, 'package-lock.json')
-const installStamp = () => join(root, 'node_modules/.installed-from')
+const lockfile = 'package-lock.json'
+const installStamp = 'node_modules/.installed-from'
+/** What npm itself writes about its installation. */
+const npmRecord = 'node_modules/.package-lock.json'
 
 function isInstalled() {
-  const wanted = hashOfFile(lockfile())
-  if (wanted === undefined) return fs.existsSync(join(root, 'node_modules/.package-lock.json'))
-  if (readText(installStamp()) === wanted) return true
-  // Somebody else may have installed, with npm alone: npm's own record of it says what.
-  const record = readJson('node_modules/.package-lock.json')?.packages
-  if (!record) return false
-  const isThere = ([path, { version, optional }]) => path === '' || optional || record[path]?.version === version
-  if (!Object.entries(readJson('package-lock.json').packages).every(isThere)) return false
-  fs.writeFileSync(installStamp(), wanted)
+  if (!isThere(lockfile)) return isThere(npmRecord)
+  const wanted = digest([lockfile], contentOf)
+  if (readText(installStamp) === wanted) return true
+  // An installation by npm alone.
+  const record = readJson(npmRecord)?.packages
+  const isAsWanted = ([path, { version, optional }]) => path === '' || optional || record[path]?.version === version
+  if (!record || !Object.entries(readJson(lockfile).packages).every(isAsWanted)) return false
+  fs.writeFileSync(at(installStamp), wanted)
   return true
 }
 
 function install() {
-  const wanted = hashOfFile(lockfile())
   say('installing packages')
+  const wanted = isThere(lockfile) ? digest([lockfile], contentOf) : ''
   // No install scripts: every native package here carries its binaries.
-  const line = [
-    wanted ? 'ci' : 'install',
-    '--include=dev',
-    '--ignore-scripts',
-    '--no-audit',
-    '--no-fund',
-    '--loglevel=error',
-  ]
+  const more = ['--include=dev', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error']
+  const line = [wanted ? 'ci' : 'install', ...more]
   const npm = process.env.npm_execpath ?? ''
-  // The output goes to standard error: standard output belongs to what is started.
-  const options = { cwd: root, stdio: ['ignore', 2, 2] }
   const { status } = npm.endsWith('npm-cli.js')
-    ? spawnSync(process.execPath, [npm, ...line], options)
-    : spawnSync('npm', line, { ...options, shell: process.platform === 'win32' })
+    ? spawnSync(process.execPath, [npm, ...line], quietly)
+    : spawnSync('npm', line, { ...quietly, shell: process.platform === 'win32' })
   if (status !== 0) throw new Complaint('npm could not install the packages; what it says stands above.')
-  fs.writeFileSync(installStamp(), wanted ?? '')
+  fs.writeFileSync(at(installStamp), wanted)
 }
 
 // Build
 
-function isBuilt() {
-  return builds.every(isUpToDate)
-}
+const isBuilt = () => builds.every(isUpToDate)
 
 /** Looks at sizes and times first; only where they differ, as after a checkout, at contents. */
 function isUpToDate({ stamp, inputs }) {
   const files = inputs()
-  if (files.length === 0) return true
-  const [look, content] = (readText(join(root, stamp)) ?? '').split(' ')
-  if (!content) return false
-  const lookNow = hashOfLook(files)
-  if (look === lookNow) return true
-  if (content !== hashOfContent(files)) return false
-  fs.writeFileSync(join(root, stamp), `${lookNow} ${content}`)
+  const [look, content] = (readText(stamp) ?? '').split(' ')
+  if (files.length === 0 || (content && look === digest(files, lookOf))) return true
+  if (!content || content !== digest(files, contentOf)) return false
+  fs.writeFileSync(at(stamp), stampOf(files))
   return true
 }
 
 function build() {
-  if (!isBuilt()) say('building')
+  say('building')
   for (const each of builds) {
-    // Asked one by one: what one of them makes is an input of another.
+    // One by one: the output of a build is an input of another.
     if (isUpToDate(each)) continue
-    const { stamp, inputs, make } = each
-    // Taken before the compiler reads: what changes meanwhile is built by the next run.
-    const files = inputs()
-    const text = `${hashOfLook(files)} ${hashOfContent(files)}`
-    const path = join(root, stamp)
-    fs.rmSync(path, { force: true })
-    make()
-    fs.mkdirSync(dirname(path), { recursive: true })
-    fs.writeFileSync(path, text)
+    // Before the compiler reads: what changes meanwhile is built by the next run.
+    const stamp = stampOf(each.inputs())
+    remove(each.stamp)
+    each.make()
+    fs.mkdirSync(dirname(at(each.stamp)), { recursive: true })
+    fs.writeFileSync(at(each.stamp), stamp)
   }
 }
 
-function compile() {
-  // The second makes types for others, of the client library; in the container nobody asks for them.
-  for (const project of projects.filter(isThere)) {
-    runTool([tools.tsc, '-p', project], 'the build failed; what the compiler says stands above.')
-  }
-  sweepBuilt()
+/** Pages with the description of the API and its viewer, and the compressed form of all pages. */
+function makePages(...args) {
+  runTool('the pages could not be made', 'dist/src/pages/make.js', ...args)
 }
 
-function bundleDashboard() {
-  const line = [tools.vite, 'build', '--config', join(dashboard, 'vite.config.ts'), '--logLevel', 'warn']
-  runTool(line, 'the dashboard could not be built; what Vite says stands above.')
-}
+/** The output goes to standard error: standard output belongs to what is started. */
+const quietly = { cwd: root, stdio: ['ignore', 2, 2] }
 
-/** The description of the API with its viewer; of all pages what they are when compressed. */
-function makePages(args) {
-  runTool(['dist/src/pages/make.js', ...args], 'the pages could not be made; why stands above.')
-}
-
-/** What it says goes to standard error: standard output belongs to what is started. */
-function runTool(line, complaint) {
-  const { status } = spawnSync(process.execPath, line, { cwd: root, stdio: ['ignore', 2, 2] })
-  if (status !== 0) throw new Complaint(complaint)
+function runTool(complaint, ...line) {
+  const { status } = spawnSync(process.execPath, line, quietly)
+  if (status !== 0) throw new Complaint(`${complaint}; the reason stands above.`)
 }
 
 /** Takes away what was built from sources that are gone. */
 function sweepBuilt() {
-  for (const folder of sourceFolders) {
-    for (const path of walk(join('dist', folder)).filter((name) => name.endsWith('.js'))) {
-      if (fs.existsSync(join(root, sourceOf(path)))) continue
-      for (const stale of [path, `${path}.map`]) fs.rmSync(join(root, stale), { force: true })
-    }
+  const built = filesIn(...sourceFolders.map((folder) => join('dist', folder))).filter((path) => path.endsWith('.js'))
+  for (const path of built.filter((each) => !isThere(sourceOf(each)))) {
+    remove(path)
+    remove(`${path}.map`)
   }
 }
 
@@ -341,113 +295,110 @@ function sourceOf(built) {
   return built.replace(/^dist[\\/]/, '').replace(/\.js$/, '.ts')
 }
 
-function isThere(path) {
-  return fs.existsSync(join(root, path))
-}
-
-function isWithin(path, folder) {
-  return path.startsWith(join(folder, '/'))
-}
-
-function walk(folder) {
-  if (!fs.existsSync(join(root, folder))) return []
-  return fs.readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) => {
-    const path = join(folder, entry.name)
-    return entry.isDirectory() ? walk(path) : [path]
-  })
-}
-
-function hashOfLook(files) {
-  const hash = createHash('sha256')
-  for (const path of files) {
-    const { size, mtimeMs } = fs.statSync(join(root, path))
-    hash.update(`${path} ${size} ${mtimeMs}\n`)
-  }
-  return hash.digest('hex')
-}
-
-function hashOfContent(files) {
-  const hash = createHash('sha256')
-  for (const path of files)
-    hash
-      .update(`${path}\n`)
-      .update(fs.readFileSync(join(root, path)))
-      .update('\n')
-  return hash.digest('hex')
-}
-
 /** Puts the settings as they are into the operator's guide, between its two markers. */
 async function writeSettingsTable() {
-  const { placeTable } = await import(pathToFileURL(join(root, 'dist/src/config-text.js')).href)
-  const path = join(root, 'docs/operator-guide.md')
+  const { placeTable } = await import(pathToFileURL(at('dist/src/config-text.js')).href)
+  const path = at('docs/operator-guide.md')
   fs.writeFileSync(path, placeTable(fs.readFileSync(path, 'utf8')))
 }
 
-// Small things
+// Lock
 
 /** One launcher at a time installs and builds; the others wait, then find it done. */
-function withLock(work) {
-  const path = join(root, 'dist/.lock')
-  fs.mkdirSync(dirname(path), { recursive: true })
-  while (!takeLock(path)) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 100)
+function withLock(work, lock = 'dist/.lock') {
+  fs.mkdirSync(at('dist'), { recursive: true })
+  while (!takeLock(lock)) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 100)
   try {
     work()
   } finally {
-    fs.rmSync(path, { force: true })
+    remove(lock)
   }
 }
 
-function takeLock(path) {
+function takeLock(lock) {
   try {
-    fs.writeFileSync(path, String(process.pid), { flag: 'wx' })
+    fs.writeFileSync(at(lock), String(process.pid), { flag: 'wx' })
     return true
   } catch (error) {
     if (error.code !== 'EEXIST') throw error
   }
-  if (isLeftBehind(path)) fs.rmSync(path, { force: true })
+  // One launcher at a time: a second one would remove the lock that the first one has taken by then.
+  if (isLeftBehind(lock)) withLock(() => isLeftBehind(lock) && remove(lock), `${lock}-`)
   return false
 }
 
-/** Its holder was killed; an empty one is being written now, or was when its holder was killed. */
-function isLeftBehind(path) {
-  const holder = readText(path)
-  if (holder === '') return Date.now() - fs.statSync(path, { throwIfNoEntry: false })?.mtimeMs > 5000
-  return holder !== undefined && !isAlive(Number(holder))
+/** Its holder was killed. An empty lock is being written, or its holder was killed while it wrote. */
+function isLeftBehind(lock) {
+  const holder = readText(lock)
+  if (!holder) return holder === '' && Date.now() - fs.statSync(at(lock), { throwIfNoEntry: false })?.mtimeMs > 5000
+  try {
+    process.kill(Number(holder), 0)
+    return false
+  } catch (error) {
+    return error.code !== 'EPERM'
+  }
 }
 
-function isAlive(pid) {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch (error) {
-    return error.code === 'EPERM'
-  }
+// Files, by their paths below the root
+
+function isThere(path) {
+  return fs.existsSync(at(path))
+}
+
+function remove(path) {
+  fs.rmSync(at(path), { force: true })
+}
+
+/** Files, and all files below folders, without those that are missing; sorted. */
+function filesIn(...paths) {
+  const below = (folder) => fs.readdirSync(at(folder), { recursive: true, withFileTypes: true })
+  const inside = (path) =>
+    fs.statSync(at(path)).isDirectory()
+      ? below(path).flatMap((entry) =>
+          entry.isDirectory() ? [] : [relative(root, join(entry.parentPath, entry.name))],
+        )
+      : [path]
+  return paths.filter(isThere).flatMap(inside).sort()
+}
+
+function lookOf(path) {
+  const { size, mtimeMs } = fs.statSync(at(path))
+  return `${size} ${mtimeMs}`
+}
+
+function contentOf(path) {
+  return fs.readFileSync(at(path))
+}
+
+function digest(files, textOf) {
+  const hash = createHash('sha256')
+  for (const path of files) hash.update(`${path}\n`).update(textOf(path)).update('\n')
+  return hash.digest('hex')
+}
+
+function stampOf(files) {
+  return `${digest(files, lookOf)} ${digest(files, contentOf)}`
 }
 
 function readText(path) {
   try {
-    return fs.readFileSync(path, 'utf8')
+    return fs.readFileSync(at(path), 'utf8')
   } catch {
     return undefined
   }
 }
 
 function readJson(path) {
-  const text = readText(join(root, path))
-  return text === undefined ? undefined : JSON.parse(text)
-}
-
-function hashOfFile(path) {
   const text = readText(path)
-  return text === undefined ? undefined : createHash('sha256').update(text).digest('hex')
+  return text === undefined ? undefined : JSON.parse(text)
 }
 
 function say(what) {
   process.stderr.write(`device-data-backend: ${what}\n`)
 }
 
-// For who has to know whether what runs is what stands in the sources: the reports of measurements.
-module.exports = { buildSources: [...sourceFolders, ...buildInputs], isBuilt, build }
+// For reports of measurements, which name the build that they measured.
+module.exports = { buildSources: [...sourceFolders, ...buildInputs], isBuilt }
 
 if (require.main === module) {
   main().catch((error) => {

@@ -64,6 +64,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
     'src/model',
     'src/runtime',
     'src/api',
+    'src/client',
     // What is done to a data folder that no server has.
     'src/store',
   ],

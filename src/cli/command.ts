@@ -1,11 +1,12 @@
 import { Command, CommanderError } from 'commander'
 import { connect } from '#cli/connecting'
-import { exitCodes, Misuse, Refusal } from '#cli/ending'
+import { exitCodes, Misuse } from '#cli/ending'
 import { addFolderCommands, type FolderActing, type FolderWork } from '#cli/folder'
 import { addKeyCommands } from '#cli/keys'
 import type { Leftovers } from '#cli/leftovers'
 import { askPassword } from '#cli/password'
 import { Printer, type Streams } from '#cli/printer'
+import { failureText } from '#cli/refused'
 import { addRoleCommands } from '#cli/roles'
 import type { Credentials } from '#cli/running-server'
 import { addSessionCommands } from '#cli/sessions'
@@ -60,9 +61,7 @@ export async function administer(args: readonly string[], settings: Settings, te
   } catch (error) {
     // It has said already what it has to say: help, or what is wrong with the line.
     if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.done : exitCodes.misused
-    const isExpected = error instanceof Refusal || error instanceof Misuse
-    const said = error instanceof Error ? (isExpected ? error.message : (error.stack ?? error.message)) : String(error)
-    terminal.notes.write(`error: ${said}\n`)
+    terminal.notes.write(`error: ${failureText(error)}\n`)
     return error instanceof Misuse ? exitCodes.misused : exitCodes.refused
   }
 }
@@ -98,6 +97,9 @@ function actingBy(settings: Settings, terminal: Terminal): Acting {
       // Behind the arguments and the options commander hands over the command itself.
       const command = given.at(-1) as Command
       const { url, user, json = false, tenant }: GlobalOptions = command.optsWithGlobals()
+      // In a path they would lead to another one. RFC 3986 §5.2.4
+      const odd = given.find((name) => typeof name === 'string' && /^\.{0,2}$/.test(name))
+      if (odd !== undefined) throw new Misuse(`'${odd}' names nothing`)
       const credentials = credentialsOf(settings, terminal, user)
       const connection = await connect({ url, reading: settings.reading, credentials, notes: terminal.notes })
       try {

@@ -1,9 +1,8 @@
 import type { Writable } from 'node:stream'
-import type { Connection } from '#cli/connection'
+import { basePath, type Connection } from '#cli/connection'
 import { Misuse, Refusal } from '#cli/ending'
-import { nearOf } from '#cli/near'
-import { whyNotOurs } from '#cli/proven-server'
-import { type Credentials, signInAt } from '#cli/running-server'
+import { nearOf, whyNotOurs } from '#cli/proven-server'
+import { type Credentials, meet } from '#cli/running-server'
 import type { Config, ConfigReading } from '#src/config'
 
 export interface Wanted {
@@ -11,36 +10,36 @@ export interface Wanted {
   readonly url: string | undefined
   readonly reading: ConfigReading
   readonly credentials: Credentials
-  /** What is said beside the work. */
+  /** Standard error. */
   readonly notes: Writable
 }
 
-const basePath = '/api/v1'
-
 /**
- * The server that answers, with somebody signed in; or, where none listens at the configured address, one in this
- * process on the data folder, for us alone. Never that for an address that was given: whoever names a server means no other.
+ * The server that answers; or, where none listens at the configured address, one in this process on the data folder, for
+ * this command alone. Never that for an address that was given: it names a server, and no other will do.
  *
- * @throws Misuse, Refusal
+ * @throws Misuse, Refusal, NoAnswer
  */
 export async function connect(wanted: Wanted): Promise<Connection> {
   const found = await findServer(wanted, false)
   if ('client' in found) return found
-  // All of the server comes with it: whoever asks one that runs does not wait for that to load.
+  const { config, unheard } = found
+  if (!config.isIamOn) throw new Refusal(`IAM is off, so there is nothing to administer: set IAM=on (${unheard})`)
+  // Loads all of the server, which takes long.
   const { startForOneself } = await import('#cli/stopped-server')
-  return startForOneself(found.config, found.base, wanted.notes)
+  return startForOneself(found, wanted.notes)
 }
 
-/** Where none was found: whose folder it would be, and where it was looked for, if its port is known. */
 export interface NoServer {
   readonly config: Config
-  readonly base: string | undefined
+  /** Why the work is done on the data folder. */
+  readonly unheard: string
 }
 
 /**
- * The server that answers: where it was named, or that of the configuration, which has to show that it works on its data
- * folder. `mayBeOpen`: also one where nobody signs in.
- * @throws Misuse, Refusal
+ * The server that answers: at the given address, or that of the configuration, which has to show that it works on its data
+ * folder. `mayBeOpen`: also one with IAM off.
+ * @throws Misuse, Refusal, NoAnswer
  */
 export async function findServer(
   { url, reading, credentials }: Omit<Wanted, 'notes'>,
@@ -48,15 +47,15 @@ export async function findServer(
 ): Promise<Connection | NoServer> {
   if (url !== undefined) {
     const base = baseOf(url)
-    const connection = await signInAt(base, credentials, { mayBeOpen })
+    const connection = await meet(base, credentials, mayBeOpen)
     if (!connection) throw new Refusal(`nothing answers at ${base}`)
     return connection
   }
   const config = configOf(reading)
   const base = addressOf(config)
-  if (base === undefined) return { config, base }
-  const connection = await signInAt(base, credentials, { mayBeOpen, doubt: () => whyNotOurs(base, config) })
-  return connection ?? { config, base }
+  if (base === undefined) return { config, unheard: 'PORT is 0, so a running server was not looked for' }
+  const connection = await meet(base, credentials, mayBeOpen, () => whyNotOurs(base, config))
+  return connection ?? { config, unheard: `nothing answers at ${base}` }
 }
 
 /** @throws Misuse for settings that the server would not take */

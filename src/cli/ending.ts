@@ -8,15 +8,7 @@ export const exitCodes = {
 } as const
 
 /** It was not done; the message says why, and what to do where there is something. No stack: nothing is broken. */
-export class Refusal extends Error {
-  /** Of the answer, where there was one. */
-  readonly status: number | undefined
-
-  constructor(message: string, status?: number) {
-    super(message)
-    this.status = status
-  }
-}
+export class Refusal extends Error {}
 
 /** Nothing was tried: something has to be typed or set differently. */
 export class Misuse extends Error {}

@@ -1,4 +1,3 @@
-import { readBackup } from '#api/backup'
 import { type Kept, keepBackup, pipe, pipeBackup, readFileOr, refusalFrom } from '#cli/backup-file'
 import type { Terminal } from '#cli/command'
 import { addressOf, configOf, findServer, type NoServer } from '#cli/connecting'
@@ -8,7 +7,6 @@ import { inspectedText } from '#cli/inspected'
 import { repairedText } from '#cli/repaired'
 import { isServing } from '#cli/running-server'
 import { timeText } from '#cli/table'
-import { unheardAt } from '#cli/unheard'
 import { realWorld } from '#src/world'
 import { backupFolder, inspectBackup, inspectFolder } from '#store/backup/folder'
 import { restoreBackup } from '#store/backup/restore'
@@ -21,7 +19,7 @@ export async function backup({ terminal, printer, wanted }: FolderWork, file: st
     throw new Misuse('a backup is not for a terminal: name a file, or pipe it on')
   const found = await findServer(wanted, true)
   try {
-    const begin = async () => ('client' in found ? found.client.bytes(readBackup) : offline(found, terminal))
+    const begin = async () => ('client' in found ? found.backup() : offline(found, terminal))
     const kept =
       file === pipe ? await pipeBackup(terminal.out, await begin()) : await keepBackup(file, terminal.leftovers, begin)
     if (file === pipe) terminal.notes.write(`${wordsOf(kept)}\n`)
@@ -33,9 +31,9 @@ export async function backup({ terminal, printer, wanted }: FolderWork, file: st
   }
 }
 
-async function* offline({ config, base }: NoServer, { notes }: Terminal): AsyncGenerator<Uint8Array> {
+async function* offline({ config, unheard }: NoServer, { notes }: Terminal): AsyncGenerator<Uint8Array> {
   const { dataDirectory: folder } = config
-  notes.write(`${unheardAt(base)}: backing up the data folder ${folder} of the stopped server\n`)
+  notes.write(`${unheard}: backing up the data folder ${folder} of the stopped server\n`)
   try {
     yield* backupFolder(folder, realWorld.now(), unhurried)
   } catch (error) {

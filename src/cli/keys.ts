@@ -1,11 +1,7 @@
 import { Argument, type Command } from 'commander'
-import { z } from 'zod'
-import { createApiKey, deleteApiKey, listApiKeys } from '#api/api-keys'
-import { createProvisioningKey, deleteProvisioningKey, listProvisioningKeys } from '#api/provisioning-keys'
-import { listSigningKeys, rotateSigningKey } from '#api/signing-keys'
-import { type Callable, Entries, nothing } from '#cli/api-client'
-import { Misuse, Refusal } from '#cli/ending'
+import { Misuse } from '#cli/ending'
 import { type Acting, collect, takesTenant, type Work, wholeNumber } from '#cli/work'
+import { Problem } from '#client/client'
 
 /** Keys of all kinds in one list, each with its kind. */
 const columns = [
@@ -25,13 +21,9 @@ const signingColumns = [
   ['RETIRES', 'retiresAt'],
 ] as const
 
-const lists = { api: listApiKeys, provisioning: listProvisioningKeys } as const
+const lists = { api: 'GET /iam/api-keys', provisioning: 'GET /iam/provisioning-keys' } as const
 type Kind = keyof typeof lists
 const kinds: readonly Kind[] = ['api', 'provisioning']
-
-/** Shown once. */
-const MadeKey = z.looseObject({ id: z.string(), key: z.string() })
-const SigningKey = z.looseObject({ kid: z.string() })
 
 export function addKeyCommands(program: Command, act: Acting): void {
   const key = takesTenant(program.command('key').description('keys of programs, of gateways, and of the server itself'))
@@ -67,48 +59,45 @@ async function list(work: Work, kind: Kind | 'signing' | undefined): Promise<voi
   const { client, query, printer } = work
   if (kind === 'signing') {
     refuseTenant(work)
-    printer.list(signingColumns, await client.call(listSigningKeys, {}, Entries))
+    printer.list(signingColumns, await client.call('GET /iam/signing-keys'))
     return
   }
   const found = []
   for (const one of kind === undefined ? kinds : [kind]) {
-    const keys = await client.call(lists[one], { query }, Entries)
+    const keys = await client.call(lists[one], { query })
     found.push(...keys.map((key) => ({ kind: one, ...key })))
   }
   printer.list(columns, found)
 }
 
 async function addApi(
-  work: Work,
+  { client, query, printer }: Work,
   name: string,
-  { role: roles, expires: expiresIn }: { role: readonly string[]; expires?: number },
+  { role, expires: expiresIn }: { role: readonly string[]; expires?: number },
 ): Promise<void> {
-  await made(work, createApiKey, { name, roles, expiresIn }, 'API key')
+  const made = await client.call('POST /iam/api-keys', { query, body: { name, roles: [...role], expiresIn } })
+  printer.made(made, made.key, `This is the API key ${made.id}; it is shown only now.`)
 }
 
 async function addProvisioning(
-  work: Work,
+  { client, query, printer }: Work,
   name: string,
   { maxDevices, expires: expiresIn }: { maxDevices?: number; expires?: number },
 ): Promise<void> {
-  await made(work, createProvisioningKey, { name, maxDevices, expiresIn }, 'provisioning key')
-}
-
-async function made({ client, query, printer }: Work, entry: Callable, body: object, what: string): Promise<void> {
-  const answer = await client.call(entry, { query, body }, MadeKey)
-  printer.made(answer, answer.key, `This is the ${what} ${answer.id}; it is shown only now.`)
+  const made = await client.call('POST /iam/provisioning-keys', { query, body: { name, maxDevices, expiresIn } })
+  printer.made(made, made.key, `This is the provisioning key ${made.id}; it is shown only now.`)
 }
 
 /** Nobody should have to know which kind an id is of: only one of the two knows it. */
 async function remove({ client, query, printer }: Work, id: string): Promise<void> {
-  const refusals: Refusal[] = []
-  for (const entry of [deleteApiKey, deleteProvisioningKey]) {
+  const refusals: Problem[] = []
+  for (const route of ['DELETE /iam/api-keys/:id', 'DELETE /iam/provisioning-keys/:id'] as const) {
     try {
-      await client.call(entry, { parameters: { id }, query }, nothing)
+      await client.call(route, { parameters: { id }, query })
       printer.done(`key ${id} is deleted`)
       return
     } catch (error) {
-      if (!(error instanceof Refusal) || ![403, 404].includes(error.status ?? 0)) throw error
+      if (!(error instanceof Problem) || ![403, 404].includes(error.status)) throw error
       refusals.push(error)
     }
   }
@@ -118,7 +107,7 @@ async function remove({ client, query, printer }: Work, id: string): Promise<voi
 
 async function rotate(work: Work): Promise<void> {
   refuseTenant(work)
-  const answer = await work.client.call(rotateSigningKey, {}, SigningKey)
+  const answer = await work.client.call('POST /iam/signing-keys')
   work.printer.made(answer, answer.kid, 'Tokens are signed with this key from now on.')
 }
 

@@ -1,14 +1,15 @@
 import { readFileSync } from 'node:fs'
 import { type Command, InvalidArgumentError } from 'commander'
-import * as api from '#api/roles'
-import { Entries, Entry, nothing } from '#cli/api-client'
 import { type Acting, takesTenant, type Work } from '#cli/work'
+import type { Body } from '#client/client'
 
 const columns = [
   ['NAME', 'name'],
   ['GRANTS', 'grants'],
   ['BUILT IN', 'builtIn'],
 ] as const
+
+type RoleBody = Body<'PUT /iam/roles/:role'>
 
 export function addRoleCommands(program: Command, act: Acting): void {
   const role = takesTenant(program.command('role').description('what users and keys may do'))
@@ -27,27 +28,26 @@ export function addRoleCommands(program: Command, act: Acting): void {
 }
 
 async function list({ client, query, printer }: Work): Promise<void> {
-  const roles = await client.call(api.listRoles, { query }, Entries)
-  printer.list(columns, roles)
+  printer.list(columns, await client.call('GET /iam/roles', { query }))
 }
 
 async function show({ client, query, printer }: Work, role: string): Promise<void> {
-  const entry = await client.call(api.readRole, { parameters: { role }, query }, Entry)
+  const entry = await client.call('GET /iam/roles/:role', { parameters: { role }, query })
   printer.document(entry, { grants: entry.grants })
 }
 
-async function put({ client, query, printer }: Work, role: string, { file }: { file: unknown }): Promise<void> {
-  const answer = await client.call(api.putRole, { parameters: { role }, query, body: file }, Entry)
+async function put({ client, query, printer }: Work, role: string, { file }: { file: RoleBody }): Promise<void> {
+  const answer = await client.call('PUT /iam/roles/:role', { parameters: { role }, query, body: file })
   printer.done(`role ${role} is stored`, answer)
 }
 
 async function remove({ client, query, printer }: Work, role: string): Promise<void> {
-  await client.call(api.deleteRole, { parameters: { role }, query }, nothing)
+  await client.call('DELETE /iam/roles/:role', { parameters: { role }, query })
   printer.done(`role ${role} is deleted`)
 }
 
-/** Read before anything is asked. */
-function jsonIn(path: string): unknown {
+/** Read before anything is asked; the server says what is wrong with it. */
+function jsonIn(path: string): RoleBody {
   try {
     return JSON.parse(readFileSync(path === '-' ? 0 : path, 'utf8'))
   } catch (error) {

@@ -1,6 +1,4 @@
 import type { Command } from 'commander'
-import * as api from '#api/sessions'
-import { Entries, nothing } from '#cli/api-client'
 import { type Acting, takesTenant, type Work } from '#cli/work'
 
 const columns = [
@@ -22,15 +20,15 @@ export function addSessionCommands(program: Command, act: Acting): void {
 }
 
 async function list({ client, query, printer }: Work, name: string): Promise<void> {
-  printer.list(columns, await client.call(api.listUserSessions, { parameters: { name }, query }, Entries))
+  printer.list(columns, await client.call('GET /iam/users/:name/sessions', { parameters: { name }, query }))
 }
 
 async function end({ client, query, printer }: Work, name: string, id: string | undefined): Promise<void> {
   if (id === undefined) {
-    await client.call(api.endUserSessions, { parameters: { name }, query }, nothing)
+    await client.call('DELETE /iam/users/:name/sessions', { parameters: { name }, query })
     printer.done(`every session of ${name} has ended`)
   } else {
-    await client.call(api.endUserSession, { parameters: { name, id }, query }, nothing)
+    await client.call('DELETE /iam/users/:name/sessions/:id', { parameters: { name, id }, query })
     printer.done(`session ${id} of ${name} has ended`)
   }
 }

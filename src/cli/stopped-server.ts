@@ -1,8 +1,7 @@
 import type { Writable } from 'node:stream'
-import { ApiClient } from '#cli/api-client'
-import type { Connection } from '#cli/connection'
+import type { NoServer } from '#cli/connecting'
+import { type Connection, connectionTo } from '#cli/connection'
 import { Refusal } from '#cli/ending'
-import { unheardAt } from '#cli/unheard'
 import type { Config } from '#src/config'
 import { createLog } from '#src/log'
 import { isPlainFailure, type Running, serve } from '#src/serve'
@@ -12,22 +11,16 @@ import { realWorld } from '#src/world'
 const tokenBytes = 32
 
 /**
- * A server on the data folder, in this process: on loopback, on a port that nobody knows, and with a token that only
- * this process has and that ends with it. Whoever may write the folder may do everything anyway.
+ * A server on the data folder, in this process: on loopback, on a random port, and with a token that only this process
+ * has and that ends with it. A user who may write the folder may do everything anyway.
  *
- * @param base where a server was looked for in vain; undefined when its port is not known
- * @throws Refusal when the folder is in use or can't be opened, or when IAM is off
+ * @throws Refusal when the folder is in use or can't be opened
  */
-export async function startForOneself(config: Config, base: string | undefined, notes: Writable): Promise<Connection> {
-  const unheard = unheardAt(base)
-  if (!config.isIamOn) {
-    throw new Refusal(`IAM is off, so there is nothing to administer: set IAM=on (${unheard})`)
-  }
+export async function startForOneself({ config, unheard }: NoServer, notes: Writable): Promise<Connection> {
   notes.write(`${unheard}: working on the data folder ${config.dataDirectory} of the stopped server\n`)
-  const operatorToken = Buffer.from(realWorld.random(tokenBytes)).toString('base64url')
-  const running = await started(config, operatorToken, notes)
-  const client = new ApiClient(running.url, { authorization: `Bearer ${operatorToken}` })
-  return { client, close: () => running.stop() }
+  const token = Buffer.from(realWorld.random(tokenBytes)).toString('base64url')
+  const running = await started(config, token, notes)
+  return { ...connectionTo(running.url, { token }), close: () => running.stop() }
 }
 
 async function started(config: Config, operatorToken: string, notes: Writable): Promise<Running> {

@@ -1,8 +1,6 @@
 import { type Command, Option } from 'commander'
-import * as api from '#api/tenants'
-import { Entries, Entry, nothing } from '#cli/api-client'
 import { type Acting, collect, type Work } from '#cli/work'
-import { twoFactorPolicies } from '#model/tenant'
+import { type TwoFactorPolicy, twoFactorPolicies } from '#model/tenant'
 
 const columns = [
   ['TENANT', 'tenantIdentifier'],
@@ -17,7 +15,7 @@ interface Chosen {
   readonly name?: string
   /** False: under every host. */
   readonly host?: readonly string[] | false
-  readonly twoFactor?: string
+  readonly twoFactor?: TwoFactorPolicy
   readonly basic?: boolean
 }
 
@@ -50,26 +48,35 @@ function policy(): Option {
 }
 
 async function list({ client, printer }: Work): Promise<void> {
-  printer.list(columns, await client.call(api.listTenants, {}, Entries))
+  printer.list(columns, await client.call('GET /iam/tenants'))
 }
 
-async function add({ client, printer }: Work, tenantIdentifier: string, chosen: Chosen): Promise<void> {
+async function add(
+  { client, printer }: Work,
+  tenantIdentifier: string,
+  chosen: Chosen & { name: string },
+): Promise<void> {
   // What is not said is left to the server.
-  const body = { tenantIdentifier, ...bodyOf(chosen), basic: chosen.basic === false ? false : undefined }
-  printer.done(`tenant ${tenantIdentifier} is made`, await client.call(api.createTenant, { body }, Entry))
+  const body = {
+    ...bodyOf(chosen),
+    tenantIdentifier,
+    name: chosen.name,
+    basic: chosen.basic === false ? false : undefined,
+  }
+  printer.done(`tenant ${tenantIdentifier} is made`, await client.call('POST /iam/tenants', { body }))
 }
 
 async function change({ client, printer }: Work, tenantIdentifier: string, chosen: Chosen): Promise<void> {
   const parameters = { tenantIdentifier }
-  const answer = await client.call(api.updateTenant, { parameters, body: bodyOf(chosen) }, Entry)
-  printer.done(`tenant ${tenantIdentifier} is changed`, answer)
+  const answer = await client.call('PATCH /iam/tenants/:tenantIdentifier', { parameters, body: bodyOf(chosen) })
+  printer.done(`tenant ${tenantIdentifier} is changed`, { tenantIdentifier, ...answer })
 }
 
 async function remove({ client, printer }: Work, tenantIdentifier: string): Promise<void> {
-  await client.call(api.deleteTenant, { parameters: { tenantIdentifier } }, nothing)
+  await client.call('DELETE /iam/tenants/:tenantIdentifier', { parameters: { tenantIdentifier } })
   printer.done(`tenant ${tenantIdentifier} is unreachable; what it holds is removed in the background`)
 }
 
-function bodyOf({ name, host, twoFactor, basic }: Chosen): object {
-  return { name, hosts: host === false ? [] : host, twoFactor, basic }
+function bodyOf({ name, host, twoFactor, basic }: Chosen) {
+  return { name, hosts: host === false ? [] : host?.slice(), twoFactor, basic }
 }

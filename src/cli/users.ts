@@ -1,8 +1,7 @@
 import type { Command } from 'commander'
-import * as api from '#api/users'
-import { Entries, Entry, nothing } from '#cli/api-client'
 import { timeText } from '#cli/table'
 import { type Acting, collect, takesTenant, type Work, wholeNumber } from '#cli/work'
+import type { Answer, Body } from '#client/client'
 
 const columns = [
   ['NAME', 'name'],
@@ -48,7 +47,7 @@ export function addUserCommands(program: Command, act: Acting): void {
 }
 
 async function list({ client, query, printer }: Work): Promise<void> {
-  printer.list(columns, await client.call(api.listUsers, { query }, Entries))
+  printer.list(columns, await client.call('GET /iam/users', { query }))
 }
 
 async function add(
@@ -56,17 +55,17 @@ async function add(
   name: string,
   { email, role = [], expires }: { email?: string; role?: readonly string[]; expires?: number },
 ): Promise<void> {
-  const body = { name, email, roles: role, expiresIn: expires }
-  invited(work, await work.client.call(api.createUser, { query: work.query, body }, api.Invitation))
+  const body = { name, email, roles: [...role], expiresIn: expires }
+  invited(work, await work.client.call('POST /iam/users', { query: work.query, body }))
 }
 
 async function invite(work: Work, name: string, options: { resetTwoFactor?: boolean }): Promise<void> {
   const { query } = work
   const body = { resetTwoFactor: options.resetTwoFactor }
-  invited(work, await work.client.call(api.renewUserCode, { parameters: { name }, query, body }, api.Invitation))
+  invited(work, await work.client.call('POST /iam/users/:name/code', { parameters: { name }, query, body }))
 }
 
-function invited({ printer }: Work, invitation: api.Invitation): void {
+function invited({ printer }: Work, invitation: Answer<'POST /iam/users'>): void {
   const { name, code, expiresAt } = invitation
   const until = timeText(expiresAt)
   printer.made(
@@ -81,7 +80,7 @@ async function change(
   name: string,
   { email, role }: Changes & { role?: readonly string[] | false },
 ): Promise<void> {
-  const roles = role === false ? [] : role
+  const roles = role === false ? [] : role?.slice()
   await patch(work, name, { email: email === false ? null : email, roles }, 'is changed')
 }
 
@@ -93,12 +92,18 @@ async function enable(work: Work, name: string): Promise<void> {
   await patch(work, name, { state: 'active' }, 'is enabled')
 }
 
-async function patch({ client, query, printer }: Work, name: string, body: object, note: string): Promise<void> {
-  const answer = await client.call(api.updateUser, { parameters: { name }, query, body }, Entry)
-  printer.done(`${name} ${note}`, answer)
+/** To a caller who may change users and not read them the server answers no name. */
+async function patch(
+  { client, query, printer }: Work,
+  name: string,
+  body: Body<'PATCH /iam/users/:name'>,
+  note: string,
+): Promise<void> {
+  const answer = await client.call('PATCH /iam/users/:name', { parameters: { name }, query, body })
+  printer.done(`${name} ${note}`, { name, ...answer })
 }
 
 async function remove({ client, query, printer }: Work, name: string): Promise<void> {
-  await client.call(api.deleteUser, { parameters: { name }, query }, nothing)
+  await client.call('DELETE /iam/users/:name', { parameters: { name }, query })
   printer.done(`${name} is deleted; every session has ended`)
 }

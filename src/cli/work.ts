@@ -1,10 +1,10 @@
 import { type Command, InvalidArgumentError } from 'commander'
-import type { ApiClient } from '#cli/api-client'
 import type { Printer } from '#cli/printer'
+import type { Client } from '#client/client'
 
 /** What a verb works with. */
 export interface Work {
-  readonly client: ApiClient
+  readonly client: Client
   /** Whose users, roles, keys and sessions are meant; nobody else's than those of who asks when it is absent. */
   readonly query: { readonly tenant?: string }
   readonly printer: Printer

@@ -34,9 +34,10 @@ const withinMs = 5_000
 export async function updateServerFinding({ updateServerUrl, updateServerToken }: Config): Promise<Finding> {
   const about = 'update server'
   if (updateServerUrl === undefined) return ok(about, 'the embedded one')
-  const headers = updateServerToken === undefined ? {} : { authorization: `Bearer ${updateServerToken}` }
+  const headers: Record<string, string> =
+    updateServerToken === undefined ? {} : { authorization: `Bearer ${updateServerToken}` }
   try {
-    const { status } = await exchange(updateServerUrl, { headers, withinMs })
+    const { status } = await exchange(updateServerUrl, withinMs, headers)
     if (status === 401 || status === 403) {
       return wrong(about, `${updateServerUrl} lets nobody in by that token (${status})`, 'UPDATE_SERVER_TOKEN')
     }

@@ -14,7 +14,7 @@ export async function portFindings(config: Config, apiKey: string | undefined): 
   const base = addressOf(config)
   if (base === undefined) return [ok('port', 'PORT is 0: any free one will do, so a running server was not looked for')]
   try {
-    const { status, text } = await exchange(base + readHealth.path, { withinMs })
+    const { status, text } = await exchange(base + readHealth.path, withinMs)
     if (status === 200 && text === '{"status":"ok"}') {
       const doubt = await whyNotOurs(base, config)
       if (doubt !== undefined) return [doubtFinding(base, doubt)]
@@ -38,9 +38,9 @@ function doubtFinding(base: string, doubt: string): Finding {
 
 /** What it may still be, although it answers. */
 async function statusFindings(base: string, apiKey: string | undefined): Promise<readonly Finding[]> {
-  const headers = apiKey === undefined ? {} : { 'x-api-key': apiKey }
+  const headers: Record<string, string> = apiKey === undefined ? {} : { 'x-api-key': apiKey }
   try {
-    const { status, text } = await exchange(base + readHealthStatus.path, { withinMs, headers })
+    const { status, text } = await exchange(base + readHealthStatus.path, withinMs, headers)
     if (status === 401 && apiKey === undefined) return [ok('server', 'says more to who sets ADMIN_API_KEY')]
     if (status !== 200)
       return [hint('server', `does not say how it is (${status})`, 'a key that may read health in ADMIN_API_KEY')]

@@ -2,13 +2,15 @@ import { PassThrough, Writable } from 'node:stream'
 import { administer } from '#cli/command'
 import { Leftovers } from '#cli/leftovers'
 import { readSettings } from '#cli/settings'
-import type { Ran } from '#test/cli/admin-run'
+import { type Ran, runAdmin } from '#test/cli/admin-run'
 
-/** What was typed, done in this process: for many lines, of each of which not the process is what matters. */
-export async function administerHere(
-  args: readonly string[],
+/** A command line in this process: the process itself matters in few tests. Only standard input, where there is any, needs one. */
+export async function administerAt(
   environment: Readonly<Record<string, string>>,
+  args: readonly string[],
+  input?: string,
 ): Promise<Ran> {
+  if (input !== undefined) return runAdmin({ args, environment, input })
   const said = { out: '', notes: '' }
   const keeping = (where: keyof typeof said) =>
     new Writable({

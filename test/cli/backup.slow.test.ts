@@ -8,7 +8,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { EventClient } from '#test/blackbox/event-client'
 import { grant, newName, Person, root, startWithIdentity } from '#test/blackbox/people'
 import { StartedServer } from '#test/blackbox/started-server'
-import { adminProgram, cleanEnvironment, done, environmentOf, failed, type Run, runAdmin } from '#test/cli/admin-run'
+import { administerAt } from '#test/cli/admin-here'
+import { adminProgram, cleanEnvironment, done, environmentOf, failed, runAdmin } from '#test/cli/admin-run'
 
 /** What is kept aside, and brought back, while the server goes on. Contract 8. */
 
@@ -45,8 +46,8 @@ describe('a backup', () => {
     rmSync(home, { recursive: true, force: true })
   })
 
-  const as = (who: Record<string, string>, args: readonly string[], more: Partial<Run> = {}) =>
-    runAdmin({ args, environment: { ...environmentOf(server), ...who }, ...more })
+  const as = (who: Record<string, string>, args: readonly string[]) =>
+    administerAt({ ...environmentOf(server), ...who }, args)
   /** Another server's folder, and no port that anybody listens on. */
   const into = (folder: string) => ({ HOST: '127.0.0.1', PORT: '0', DATA_DIR: folder, STORAGE_HEADROOM_MB: '0' })
   const note = (device: string, text: string) => admin.patch(`/meta/${device}`, { text })
@@ -80,7 +81,7 @@ describe('a backup', () => {
     await dashboard.close()
 
     const folder = join(home, 'restored')
-    expect(done(await runAdmin({ args: ['restore', file], environment: into(folder) }))).toBe('')
+    expect(done(await administerAt(into(folder), ['restore', file]))).toBe('')
     const restored = await StartedServer.start({ IAM: 'on', RATE_LIMITS: 'off' }, folder)
     try {
       // Whoever was signed in is, by the key that came along; who was disabled since is not any more.
@@ -141,10 +142,10 @@ describe('a backup', () => {
   test('is looked into, as is the folder that it came from', async () => {
     const file = join(home, 'looked.backup')
     done(await as(rootThere, ['backup', file]))
-    const said = done(await runAdmin({ args: ['inspect', file] }))
+    const said = done(await administerAt({}, ['inspect', file]))
     expect(said).toMatch(/^TENANT +DEVICES +OTHERS/m)
     expect(said).toMatch(/^TENANT.*\n(.*\n)?default +[12] +/m)
-    const ofBackup = JSON.parse(done(await runAdmin({ args: ['inspect', file, '--json'] })))
+    const ofBackup = JSON.parse(done(await administerAt({}, ['inspect', file, '--json'])))
     const ofFolder = JSON.parse(done(await as({}, ['inspect', '--json'])))
     expect([ofBackup.hasIdentityKey, ofFolder.hasIdentityKey]).toEqual([true, true])
     expect(ofFolder.epochs).toEqual(ofBackup.epochs)
@@ -164,7 +165,7 @@ describe('a backup', () => {
       ['restore', file],
       ['inspect', file],
     ]) {
-      expect(failed(await runAdmin({ args, environment: into(folder) }), 1)).toContain('cut off at byte')
+      expect(failed(await administerAt(into(folder), args), 1)).toContain('cut off at byte')
     }
     expect(existsSync(folder)).toBe(false)
   })
@@ -175,7 +176,7 @@ describe('a backup', () => {
     const before = readdirSync(server.dataFolder).sort()
     expect(failed(await as({}, ['restore', file]), 1)).toMatch(/a server answers at .*stop it first/)
     const hidden = { ...environmentOf(server), PORT: '0' }
-    expect(failed(await runAdmin({ args: ['restore', file], environment: hidden }), 1)).toContain('is not empty')
+    expect(failed(await administerAt(hidden, ['restore', file]), 1)).toContain('is not empty')
     expect(readdirSync(server.dataFolder).sort()).toEqual(before)
     expect(failed(await as({}, ['restore', file, '--url', server.base]), 2)).toContain('--url')
   })
@@ -226,14 +227,14 @@ describe('a backup', () => {
     await person.post('/devices', { deviceIdentifier: 'STOPPED-1' })
     expect(await stopped.stop()).toBe(0)
     const file = join(home, 'stopped.backup')
-    const { code, notes } = await runAdmin({ args: ['backup', file], environment: environmentOf(stopped) })
+    const { code, notes } = await administerAt(environmentOf(stopped), ['backup', file])
     expect([code, notes]).toEqual([0, expect.stringContaining(`backing up the data folder ${stopped.dataFolder}`)])
-    const found = JSON.parse(done(await runAdmin({ args: ['inspect', file, '--json'] })))
+    const found = JSON.parse(done(await administerAt({}, ['inspect', file, '--json'])))
     expect(found.tenants[0]).toMatchObject({ tenant: 'default', actors: { device: { count: 1 } } })
     await stopped.startAgain()
     // Its port is another one now: what was looked for in vain has the folder.
     const missed = { ...environmentOf(stopped), PORT: '0' }
-    expect(failed(await runAdmin({ args: ['backup', join(home, 'missed')], environment: missed }), 1)).toMatch(
+    expect(failed(await administerAt(missed, ['backup', join(home, 'missed')]), 1)).toMatch(
       /another process uses this folder[\s\S]*--url/,
     )
     await stopped.finish()
@@ -242,7 +243,7 @@ describe('a backup', () => {
   test('where nobody signs in leaves the machine only straight', async () => {
     const open = await StartedServer.start({ IAM: 'off' })
     const file = join(home, 'open.backup')
-    expect(done(await runAdmin({ args: ['backup', file], environment: environmentOf(open) }))).toBe('')
+    expect(done(await administerAt(environmentOf(open), ['backup', file]))).toBe('')
     expect((await open.get('/backup')).status).toBe(200)
     for (const name of ['x-forwarded-for', 'forwarded', 'x-real-ip', 'via']) {
       expect([name, (await open.get('/backup', { [name]: '127.0.0.1' })).status]).toEqual([name, 403])

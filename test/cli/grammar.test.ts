@@ -4,11 +4,11 @@ import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import { readSettings } from '#cli/settings'
 import { tableOf } from '#cli/table'
-import { administerHere } from '#test/cli/admin-here'
+import { administerAt } from '#test/cli/admin-here'
 
 /** What can be typed. Nothing of it gets as far as a server: none listens on this port, and IAM is off. */
 function type(line: string) {
-  return administerHere(line === '' ? [] : line.split(' '), { PORT: '0', IAM: 'off' })
+  return administerAt({ PORT: '0', IAM: 'off' }, line === '' ? [] : line.split(' '))
 }
 
 const folder = mkdtempSync(join(tmpdir(), 'admin-'))

@@ -6,7 +6,7 @@ import { folderFindings } from '#doctor/folder'
 import { readConfig } from '#src/config'
 import { EventClient } from '#test/blackbox/event-client'
 import { ServerRun, StartedServer } from '#test/blackbox/started-server'
-import { administerHere } from '#test/cli/admin-here'
+import { administerAt } from '#test/cli/admin-here'
 import { done, environmentOf, failed } from '#test/cli/admin-run'
 
 /** From damage to a server that runs again. */
@@ -28,7 +28,7 @@ const config = () => {
   if ('mistakes' in reading) throw new Error(reading.mistakes.join())
   return reading.config
 }
-const admin = (...args: string[]) => administerHere(args, environmentOf(server))
+const admin = (...args: string[]) => administerAt(environmentOf(server), args)
 const numbersOf = (text: string) =>
   [...text.matchAll(/"deviceIdentifier":"PUMP-(\d+)"/g)].map(([, digits]) => Number(digits)).sort((a, b) => a - b)
 

@@ -4,14 +4,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { listUsers } from '#api/users'
-import { Entries } from '#cli/api-client'
 import { startForOneself } from '#cli/stopped-server'
 import { readConfig } from '#src/config'
 import { Person, root, signUp, startWithIdentity } from '#test/blackbox/people'
 import { StartedServer } from '#test/blackbox/started-server'
-import { administerHere } from '#test/cli/admin-here'
-import { done, environmentOf, failed, type Run, runAdmin } from '#test/cli/admin-run'
+import { administerAt } from '#test/cli/admin-here'
+import { done, environmentOf, failed, runAdmin } from '#test/cli/admin-run'
 import { everyVerb } from '#test/cli/every-verb'
 
 /** Nobody listens: the work is done on the data folder. */
@@ -36,28 +34,25 @@ describe('with a stopped server', () => {
     STORAGE_HEADROOM_MB: '0',
     LOG_LEVEL: 'info',
   })
-  const typed = (args: readonly string[], more: Partial<Run> = {}) =>
-    runAdmin({ args, environment: environment(), ...more })
+  const typed = (args: readonly string[], input?: string) => administerAt(environment(), args, input)
   const start = async (more: Record<string, string> = {}) => {
     const server = await StartedServer.start({ IAM: 'on', ...more }, folder)
     started.push(server)
     return server
   }
 
-  // Each of them starts a server, and stops it. That the process ends behind it is seen below, and by every verb elsewhere.
-  test('every verb does what it says, without signing in', { timeout: 420_000 }, () =>
-    everyVerb((args, input) => (input === undefined ? administerHere(args, environment()) : typed(args, { input }))),
-  )
+  // Each of them starts a server, and stops it. That the process ends behind it is seen below.
+  test('every verb does what it says, without signing in', { timeout: 420_000 }, () => everyVerb(typed))
 
   test('standard output is what was asked for; the rest says which folder it was', async () => {
-    const { code, out, notes } = await typed(['user', 'list', '--json'])
+    const { code, out, notes } = await runAdmin({ args: ['user', 'list', '--json'], environment: environment() })
     expect([code, out]).toEqual([0, '[]\n'])
     expect(notes).toContain(`nothing answers at http://127.0.0.1:${port}/api/v1: working on the data folder ${folder}`)
   })
 
   test('whoever the settings ask for is left to the server; somebody may be made before its first start', async () => {
     const settings = { ...environment(), ADMIN_NAME: root.name, ADMIN_PASSWORD: root.password }
-    const listed = await runAdmin({ args: ['user', 'list', '--json'], environment: settings })
+    const listed = await administerAt(settings, ['user', 'list', '--json'])
     expect(JSON.parse(done(listed))).toEqual([])
     const code = done(await typed(['user', 'add', 'first', '--role', 'admin'])).trim()
     const server = await start()
@@ -71,7 +66,7 @@ describe('with a stopped server', () => {
     const server = await startWithIdentity()
     started.push(server)
     await server.stop()
-    const again = done(await runAdmin({ args: ['user', 'invite', root.name], environment: environmentOf(server) }))
+    const again = done(await administerAt(environmentOf(server), ['user', 'invite', root.name]))
     await server.startAgain()
     const found = { name: root.name, password: 'another password' }
     await signUp(server, found, again.trim())
@@ -85,10 +80,11 @@ describe('with a stopped server', () => {
     const admin = await Person.signIn(server)
     await server.stop()
     const later = 'const now = Date.now; Date.now = () => now() + 120_000'
-    const run = { args: ['key', 'rotate-signing'], environment: environmentOf(server) }
-    expect(failed(await runAdmin(run), 1)).toContain('409 the last rotation is younger than a minute')
-    const kid = done(await runAdmin({ ...run, before: later })).trim()
-    const listed = done(await runAdmin({ args: ['key', 'list', 'signing'], environment: environmentOf(server) }))
+    const args = ['key', 'rotate-signing']
+    const there = environmentOf(server)
+    expect(failed(await administerAt(there, args), 1)).toContain('409 the last rotation is younger than a minute')
+    const kid = done(await runAdmin({ args, environment: there, before: later })).trim()
+    const listed = done(await administerAt(there, ['key', 'list', 'signing']))
     expect(listed).toMatch(new RegExp(`\\n${kid} +\\S+ +-\\n`))
     await server.startAgain()
     expect(await admin.isIn()).toBe(true)
@@ -102,14 +98,14 @@ describe('with a stopped server', () => {
   })
 
   test('IAM=off is said, and nothing is made', async () => {
-    const run = { args: ['user', 'list'], environment: { ...environment(), IAM: 'off' } }
-    expect(failed(await runAdmin(run), 1)).toContain('IAM is off')
+    const settings = { ...environment(), IAM: 'off' }
+    expect(failed(await administerAt(settings, ['user', 'list']), 1)).toContain('IAM is off')
     expect(readdirSync(folder)).toEqual([])
   })
 
   test('settings that the server would not take are named', async () => {
-    const run = { args: ['user', 'list'], environment: { ...environment(), DURABILITY: 'maybe' } }
-    expect(failed(await runAdmin(run), 2)).toContain('DURABILITY: got "maybe"')
+    const settings = { ...environment(), DURABILITY: 'maybe' }
+    expect(failed(await administerAt(settings, ['user', 'list']), 2)).toContain('DURABILITY: got "maybe"')
   })
 
   test('what keeps the folder from being opened is said without a stack', async () => {
@@ -124,11 +120,11 @@ describe('with a stopped server', () => {
     const reading = readConfig(environment())
     if ('mistakes' in reading) throw new Error(reading.mistakes.join())
     const asked = vi.spyOn(globalThis, 'fetch')
-    const connection = await startForOneself(reading.config, undefined, new PassThrough())
-    await connection.client.call(listUsers, {}, Entries)
+    const connection = await startForOneself({ config: reading.config, unheard: '' }, new PassThrough())
+    await connection.client.call('GET /iam/users')
     const [url, init] = asked.mock.calls.at(-1) ?? []
     asked.mockRestore()
-    const headers = init?.headers as Record<string, string>
+    const headers = Object.fromEntries(new Headers(init?.headers))
     expect(headers.authorization).toMatch(/^Bearer [\w-]{43}$/)
     expect((await fetch(String(url), { headers })).status).toBe(200)
     expect((await fetch(String(url))).status).toBe(401)

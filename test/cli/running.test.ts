@@ -7,7 +7,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { writeServerFile } from '#store/server-file'
 import { grant, newName, Person, root, signUp, startWithIdentity } from '#test/blackbox/people'
 import { StartedServer } from '#test/blackbox/started-server'
-import { done, environmentOf, failed, type Ran, type Run, runAdmin } from '#test/cli/admin-run'
+import { administerAt } from '#test/cli/admin-here'
+import { done, environmentOf, failed, type Ran, runAdmin } from '#test/cli/admin-run'
 import { everyVerb } from '#test/cli/every-verb'
 
 /** A server answers: everything goes through its API. */
@@ -28,13 +29,13 @@ describe('with a running server', () => {
   })
 
   const rootThere = { ADMIN_NAME: root.name, ADMIN_PASSWORD: root.password }
-  const as = (who: Record<string, string>, args: readonly string[], more: Partial<Run> = {}): Promise<Ran> =>
-    runAdmin({ args, environment: { ...environmentOf(server), ...who }, ...more })
+  const as = (who: Record<string, string>, args: readonly string[], input?: string): Promise<Ran> =>
+    administerAt({ ...environmentOf(server), ...who }, args, input)
   const asRoot = (...args: readonly string[]) => as(rootThere, args)
   const sessionsOf = async (name: string) => (await admin.get(`/iam/users/${name}/sessions`)).json as unknown[]
 
   test('every verb does what it says', { timeout: 420_000 }, () =>
-    everyVerb((args, input) => as(rootThere, args, input === undefined ? {} : { input })),
+    everyVerb((args, input) => as(rootThere, args, input)),
   )
 
   test('a code signs up, and a code for a lost password signs up again', async () => {
@@ -131,6 +132,28 @@ describe('with a running server', () => {
     expect(failed(await as(who, ['role', 'list', '--tenant', 'default']), 1)).toContain('403 this needs rights')
   })
 
+  test('callers who may change and not read get the name of what they changed', async () => {
+    const role = newName('changer')
+    await admin.putRole(role, grant({ users: ['update'], tenants: ['update'] }))
+    const { name, password } = await admin.bring(newName('blind'), [role])
+    const who = { ADMIN_NAME: name, ADMIN_PASSWORD: password }
+    const changed = async (...args: readonly string[]) => JSON.parse(done(await as(who, [...args, '--json'])))
+    const { name: other } = await admin.bring(newName('other'), [])
+    expect(await changed('user', 'set', other, '--no-email')).toEqual({
+      name: other,
+      resourceIdentifier: expect.stringMatching(/^crn#user:/),
+    })
+    expect(await changed('tenant', 'set', 'default', '--basic')).toEqual({
+      tenantIdentifier: 'default',
+      resourceIdentifier: 'crn#tenant:default',
+    })
+  })
+
+  test('a name that would lead to another path is not understood', async () => {
+    for (const name of ['', '.', '..'])
+      expect(failed(await asRoot('user', 'delete', name), 2)).toContain('names nothing')
+  })
+
   test.each([
     ['takes no password alone', { basic: false }, 'use the DPoP scheme'],
     ['wants a second factor', { twoFactor: 'required' }, '2fa_required'],
@@ -143,8 +166,9 @@ describe('with a running server', () => {
   })
 
   test('without a password and without a terminal it says what to set', async () => {
+    const run = { args: ['user', 'list'], environment: { ...environmentOf(server), ADMIN_NAME: root.name } }
     for (const more of [{}, { input: root.password }]) {
-      const notes = failed(await as({ ADMIN_NAME: root.name }, ['user', 'list'], more), 2)
+      const notes = failed(await runAdmin({ ...run, ...more }), 2)
       expect(notes).toMatch(/no terminal.*ADMIN_PASSWORD/)
     }
   })
@@ -153,7 +177,7 @@ describe('with a running server', () => {
     const origin = `http://127.0.0.1:${server.port}`
     for (const url of [origin, `${origin}/`, `${origin}/api/v1`, `http://localhost:${server.port}`]) {
       // A mistake in what is not needed stops nothing.
-      const ran = await runAdmin({ args: ['user', 'list', '--url', url], environment: { ...rootThere, PORT: 'none' } })
+      const ran = await administerAt({ ...rootThere, PORT: 'none' }, ['user', 'list', '--url', url])
       expect(done(ran)).toContain('\nroot ')
     }
   })
@@ -192,7 +216,7 @@ describe('with a running server', () => {
     ] as const
     await Promise.all(
       tries.map(async ([environment, who, args, why]) => {
-        const notes = failed(await runAdmin({ args, environment: { ...environment, ...who } }), 1)
+        const notes = failed(await administerAt({ ...environment, ...who }, args), 1)
         expect(notes).toContain(why)
         expect(notes).toContain('--url')
       }),
@@ -215,9 +239,7 @@ describe('with a running server', () => {
   test('IAM=off is said, and no password is asked for', async () => {
     const open = await StartedServer.start({ IAM: 'off' })
     started.push(open)
-    expect(failed(await runAdmin({ args: ['user', 'list'], environment: environmentOf(open) }), 1)).toContain(
-      'IAM is off',
-    )
+    expect(failed(await administerAt(environmentOf(open), ['user', 'list']), 1)).toContain('IAM is off')
   })
 
   /** Says of itself whatever ours would; and the credentials that it was shown. */

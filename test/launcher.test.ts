@@ -1,0 +1,110 @@
+import { spawn, spawnSync } from 'node:child_process'
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { projectRoot } from '#bench/project-root'
+
+/** The launcher in a small project, whose compiler and npm write down that they were called. */
+
+let folder: string
+const at = (path: string) => join(folder, path)
+const calls = () => (existsSync(at('calls')) ? readFileSync(at('calls'), 'utf8').trim().split('\n') : [])
+
+function put(path: string, content: string): void {
+  mkdirSync(dirname(at(path)), { recursive: true })
+  writeFileSync(at(path), content)
+}
+
+const noted = `require('fs').appendFileSync('calls', process.argv[1].split('/').at(-1) + ' ' + process.argv.slice(2).join(' ') + '\\n')`
+const engines = (node: string) => JSON.stringify({ engines: { node } })
+const binary = `node_modules/uWebSockets.js/uws_${process.platform}_${process.arch}_${process.versions.modules}.node`
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'launcher-'))
+  mkdirSync(at('src'))
+  cpSync(join(projectRoot, 'src/launch.cjs'), at('src/launch.cjs'))
+  put('package.json', engines('^20.19 || ^22.12'))
+  put('package-lock.json', '{"packages":{}}')
+  put('tsconfig.build.json', '{}')
+  put('src/main.ts', 'console.log(1)')
+  put(binary, '')
+  put('npm-cli.js', noted)
+  put('node_modules/typescript/bin/tsc', `${noted}; require('fs').cpSync('src/main.ts', 'dist/src/main.js')`)
+})
+afterEach(() => rmSync(folder, { recursive: true, force: true }))
+
+function launch(...args: string[]) {
+  const env = { ...process.env, npm_execpath: at('npm-cli.js'), npm_lifecycle_event: '' }
+  const child = spawn(process.execPath, ['src/launch.cjs', ...args], { cwd: folder, env, timeout: 60_000 })
+  const ended = new Promise((resolve) => child.once('close', resolve))
+  return Promise.all([ended, text(child.stdout), text(child.stderr)])
+}
+
+const compiled = 'tsc -p tsconfig.build.json'
+const building = 'device-data-backend: building\n'
+
+test('installs and builds only what has changed', async () => {
+  const installing = 'device-data-backend: installing packages\n'
+  expect(await launch('start')).toEqual([0, '1\n', installing + building])
+  expect(calls()).toEqual([
+    'npm-cli.js ci --include=dev --ignore-scripts --no-audit --no-fund --loglevel=error',
+    compiled,
+  ])
+  utimesSync(at('src/main.ts'), 1, 1)
+  expect(await launch('start')).toEqual([0, '1\n', ''])
+  put('src/main.ts', 'console.log(process.env.UV_THREADPOOL_SIZE, process.argv.slice(2))')
+  put('dist/src/gone.js', '')
+  expect(await launch('start', '--help')).toEqual([0, "8 [ '--help' ]\n", building])
+  expect(existsSync(at('dist/src/gone.js'))).toBe(false)
+  expect(await launch('build')).toEqual([0, '', ''])
+  expect(await launch('build', '--force')).toEqual([0, '', building])
+  expect(calls().slice(2)).toEqual([compiled, compiled])
+})
+
+test('several at once install and build once, also behind one that was killed', async () => {
+  put('dist/.lock', String(spawnSync(process.execPath, ['--version']).pid))
+  const ends = await Promise.all(Array.from({ length: 6 }, () => launch('start')))
+  expect(ends.map(([code, out]) => [code, out])).toEqual(Array(6).fill([0, '1\n']))
+  expect(calls().map((line) => line.split(' ')[0])).toEqual(['npm-cli.js', 'tsc'])
+})
+
+test('an installation by npm alone will do', async () => {
+  put('package-lock.json', '{"packages":{"":{},"a":{"version":"1.0.0"},"b":{"version":"1.0.0","optional":true}}}')
+  put('node_modules/.package-lock.json', '{"packages":{"a":{"version":"1.0.0"}}}')
+  expect(await launch('start')).toEqual([0, '1\n', building])
+})
+
+test.each<[string, () => void, string, string]>([
+  ['an unknown command', () => {}, 'run', 'usage: launch start|'],
+  [
+    'an older Node',
+    () => put('package.json', engines('^98.1 || ^99.2')),
+    'start',
+    'needs Node 98 from 98.1 or 99 from 99.2; this is v',
+  ],
+  ['no binary', () => rmSync(at(binary)), 'start', 'uWebSockets.js has no binary for Node v'],
+  [
+    'a newer Node without a binary',
+    () => {
+      rmSync(at(binary))
+      put('package.json', engines('^18.1'))
+    },
+    'start',
+    'needs Node 18 from 18.1; this is v',
+  ],
+  ['an installation that fails', () => put('npm-cli.js', 'process.exit(1)'), 'start', 'npm could not install'],
+  [
+    'a build that fails',
+    () => put('node_modules/typescript/bin/tsc', 'process.exit(1)'),
+    'start',
+    'the sources could not be compiled',
+  ],
+  ['a program that is not there', () => {}, 'bench', 'bench: nothing was built from bench/run.ts'],
+])('%s is named in one line, without a stack', async (_, prepare, command, complaint) => {
+  prepare()
+  const [code, out, errors] = await launch(command)
+  expect([code, out]).toEqual([1, ''])
+  expect(errors.trim().split('\n').at(-1)).toContain(`device-data-backend: ${complaint}`)
+})
