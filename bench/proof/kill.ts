@@ -8,12 +8,12 @@ import type { Fleet } from '#bench/fleet/fleet'
 import type { HeardReport } from '#bench/fleet/heard'
 import { asked, identityOn } from '#bench/harness/identity'
 import { loadedBefore } from '#bench/harness/servers'
-import type { LedgerCounts } from '#bench/proof/clerks/ledger'
-import { Office } from '#bench/proof/clerks/office'
 import { proofFleets } from '#bench/proof/fleets'
 import { patient } from '#bench/proof/left-folder'
 import type { WitnessOptions } from '#bench/proof/witness'
 import { Witness } from '#bench/proof/witness'
+import type { ChangeCounts } from '#bench/proof/workloads/expected-state'
+import { WorkloadRunner } from '#bench/proof/workloads/workload-runner'
 import { SeededRandom } from '#bench/random'
 import type { ServerSettings } from '#bench/server-process'
 import { freePort, ServerProcess, startServer } from '#bench/server-process'
@@ -48,7 +48,7 @@ export interface KillProofReport {
   /** Of a fresh socket that read the stream from its start. */
   readonly fromStart: HeardReport
   /** By kind of write. */
-  readonly clerks: Readonly<Record<string, LedgerCounts>>
+  readonly writes: Readonly<Record<string, ChangeCounts>>
   /** Kinds of which nothing was acknowledged. */
   readonly idleKinds: readonly string[]
   readonly problems: readonly string[]
@@ -93,7 +93,7 @@ class KillRun {
   readonly #problems: string[] = []
   #server: ServerProcess | undefined
   #witness: Witness | undefined
-  #office: Office | undefined
+  #runner: WorkloadRunner | undefined
   #working: Promise<void> = Promise.resolve()
   #isWorkOver = false
   #idleRounds = 0
@@ -109,20 +109,20 @@ class KillRun {
     const { options, url } = { options: this.#options, url: `http://127.0.0.1:${this.#where.port}` }
     const startedAt = performance.now()
     await this.#start(0)
-    const office = await Office.open({ ...this.#where, random: this.#random })
-    this.#office = office
-    const { authorization } = office
+    const runner = await WorkloadRunner.open({ ...this.#where, random: this.#random })
+    this.#runner = runner
+    const { authorization } = runner
     const { key } = await asked<{ key: string }>(this.#where.port, '/iam/provisioning-keys', {
       person: authorization,
       body: { name: 'Fleets' },
     })
     this.#fleets = proofFleets(url, { ...options, key })
-    const hearing = { url, fleets: this.#fleets, authorization, others: (event: StreamEvent) => office.hear(event) }
+    const hearing = { url, fleets: this.#fleets, authorization, others: (event: StreamEvent) => runner.receive(event) }
     const witness = new Witness({ ...hearing, name: 'resumed', from: 'state', rule: 'newest' })
     this.#witness = witness
     witness.dashboard.start()
     for (const fleet of this.#fleets) fleet.start()
-    this.#problems.push(...(await office.settle()))
+    this.#problems.push(...(await runner.check()))
     this.#work()
 
     let rounds = 0
@@ -133,15 +133,15 @@ class KillRun {
       }
       await this.#round(++rounds, witness)
     }
-    await this.#quiet(witness, office)
+    await this.#quiet(witness, runner)
     // Under the epoch of now: after as many starts that of the beginning is known no more. Contract 4.5.
     const { epoch } = await streamHead(url, authorization)
-    const fromStart = await this.#readFromStart(hearing, { epoch, offset: office.first.offset })
-    await this.#restartCleanly(url, office)
+    const fromStart = await this.#readFromStart(hearing, { epoch, offset: runner.first.offset })
+    await this.#restartCleanly(url, runner)
     for (const fleet of this.#fleets) for (const fault of fleet.counts.faults) this.#problems.push(`link: ${fault}`)
     if (this.#idleRounds > rounds / 2)
       this.#problems.push(`${this.#idleRounds} of ${rounds} rounds acknowledged nothing`)
-    const idleKinds = idleKindsOf(office.counts)
+    const idleKinds = idleKindsOf(runner.counts)
     return {
       rounds,
       seconds: (performance.now() - startedAt) / 1000,
@@ -149,7 +149,7 @@ class KillRun {
       longestStartMs: Math.round(this.#longestStartMs),
       resumed: witness.report(),
       fromStart: fromStart.report(),
-      clerks: office.counts,
+      writes: runner.counts,
       idleKinds,
       problems: [
         ...this.#problems,
@@ -162,7 +162,7 @@ class KillRun {
 
   async end(): Promise<void> {
     this.#witness?.dashboard.stop()
-    await this.#office?.end()
+    await this.#runner?.end()
     await Promise.all(this.#fleets.map((fleet) => fleet.stop(false)))
     await this.#server?.kill()
   }
@@ -189,7 +189,7 @@ class KillRun {
     const gained = this.#acknowledged() - before
     if (gained === 0) this.#idleRounds++
     await this.#start(round)
-    const found = (await this.#office?.settle()) ?? []
+    const found = (await this.#runner?.check()) ?? []
     this.#problems.push(...found.map((text) => `round ${round}: ${text}`))
     this.#work()
     if (await witness.dashboard.caughtUp(quietMsMax)) {
@@ -202,17 +202,17 @@ class KillRun {
     }
   }
 
-  /** All clerks, until the server is gone. */
+  /** Until the server does not answer. */
   #work(): void {
     this.#isWorkOver = false
-    this.#working = this.#office?.work(() => this.#isWorkOver) ?? Promise.resolve()
+    this.#working = this.#runner?.run(() => this.#isWorkOver) ?? Promise.resolve()
   }
 
   /** The fleets finish what they began, the dashboard hears the last of it, and both views are held side by side. */
-  async #quiet(witness: Witness, office: Office): Promise<void> {
+  async #quiet(witness: Witness, runner: WorkloadRunner): Promise<void> {
     this.#isWorkOver = true
     await this.#working
-    this.#problems.push(...(await office.settle()))
+    this.#problems.push(...(await runner.check()))
     for (const fleet of this.#fleets) fleet.pause()
     for (const fleet of this.#fleets) {
       if (await fleet.settled(quietMsMax)) continue
@@ -225,11 +225,11 @@ class KillRun {
     const differences = await witness.dashboard.differences()
     this.#problems.push(...differences.map((text) => `folded state against GET /devices: ${text}`))
     witness.dashboard.stop()
-    this.#problems.push(...office.untold(), ...(await office.unmailed(quietMsMax)))
+    this.#problems.push(...runner.eventFaults(), ...(await runner.unmailed(quietMsMax)))
   }
 
   async #readFromStart(hearing: Hearing, first: StreamPosition): Promise<Witness> {
-    const others = (event: StreamEvent) => this.#office?.concerns(event) === true
+    const others = (event: StreamEvent) => this.#runner?.owns(event) === true
     const reader = new Witness({ ...hearing, others, name: 'from the start', from: first, rule: 'whole' })
     reader.dashboard.start()
     if (!(await reader.dashboard.caughtUp(quietMsMax * 2)))
@@ -241,15 +241,15 @@ class KillRun {
   }
 
   /** SIGTERM answers with exit code 0, and the next start shows the same. */
-  async #restartCleanly(url: string, office: Office): Promise<void> {
+  async #restartCleanly(url: string, runner: WorkloadRunner): Promise<void> {
     await Promise.all(this.#fleets.map((fleet) => fleet.stop()))
-    const before = await readFolded(url, office.authorization)
+    const before = await readFolded(url, runner.authorization)
     const result = await this.#server?.stop()
     if (result !== 0) this.#problems.push(`SIGTERM ended the server with ${result}\n${this.#lastWords()}`)
     await this.#start(0)
-    const differences = before.differences(await readFolded(url, office.authorization))
+    const differences = before.differences(await readFolded(url, runner.authorization))
     this.#problems.push(...differences.map((text) => `before and after a clean restart: ${text}`))
-    this.#problems.push(...(await office.settle()).map((text) => `after a clean restart: ${text}`))
+    this.#problems.push(...(await runner.check()).map((text) => `after a clean restart: ${text}`))
   }
 
   async #start(round: number): Promise<void> {
@@ -278,8 +278,8 @@ class KillRun {
   }
 }
 
-function idleKindsOf(clerks: KillProofReport['clerks']): readonly string[] {
-  return Object.entries(clerks).flatMap(([name, { acknowledged }]) => (acknowledged === 0 ? [name] : []))
+function idleKindsOf(writes: KillProofReport['writes']): readonly string[] {
+  return Object.entries(writes).flatMap(([name, { acknowledged }]) => (acknowledged === 0 ? [name] : []))
 }
 
 /** A kind of which nothing was acknowledged is not proven; in a short run some do not get to it. */

@@ -1,9 +1,9 @@
 import { parseArgs } from 'node:util'
-import type { LedgerCounts } from '#bench/proof/clerks/ledger'
 import { type Outcome, type Proof, positive, seedFrom, seedOption } from '#bench/proof/outcome'
 import { type GaugeName, gauges } from '#bench/proof/soak/gauges'
 import { type Growth, slopeText } from '#bench/proof/soak/growth'
 import { proveSoak, type SoakOptions, type SoakReport, warmShare } from '#bench/proof/soak/soak'
+import type { ChangeCounts } from '#bench/proof/workloads/expected-state'
 
 const help = `Usage: npm run proof -- soak [options]
 
@@ -42,9 +42,9 @@ export const soakProof: Proof = {
 }
 
 function outcomeOf({ seed, minutes, devices }: SoakOptions, report: SoakReport): Outcome {
-  const { seconds, changesAcknowledged, changesPerSecond, growth, heard, walks, clerks, problems } = report
-  const kinds = Object.values(clerks)
-  const acknowledged = kinds.reduce((sum, each: LedgerCounts) => sum + each.acknowledged, 0)
+  const { seconds, changesAcknowledged, changesPerSecond, growth, heard, walks, writes, problems } = report
+  const kinds = Object.values(writes)
+  const acknowledged = kinds.reduce((sum, each: ChangeCounts) => sum + each.acknowledged, 0)
   return {
     seed,
     seconds,

@@ -13,7 +13,7 @@ const leak = `
 
 test('a leak is found, and all that was acknowledged', { timeout: 240_000 }, async () => {
   const seed = Date.now() % 1_000_000_000
-  const { growth, heard, walks, clerks, problems } = await proveSoak({
+  const { growth, heard, walks, writes, problems } = await proveSoak({
     ...{ minutes: 0.5, seed, devices: 40, rate: 1_000, print: () => {} },
     nodeArguments: ['--import', `data:text/javascript,${encodeURIComponent(leak)}`],
   })
@@ -26,5 +26,5 @@ test('a leak is found, and all that was acknowledged', { timeout: 240_000 }, asy
   expect(heard.acknowledged).toBeGreaterThan(0)
   expect(heard.found + heard.overridden).toBe(heard.acknowledged)
   expect(walks['devices by HTTP']).toBeGreaterThan(0)
-  expect(Object.values(clerks).some(({ acknowledged }) => acknowledged > 0)).toBe(true)
+  expect(Object.values(writes).some(({ acknowledged }) => acknowledged > 0)).toBe(true)
 })

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto'
 import { Fleet } from '#bench/fleet/fleet'
 import { controlsService } from '#bench/fleet/kinds'
 import { basic, gateway } from '#bench/harness/identity'
-import { reportOf } from '#bench/proof/clerks/device-kinds'
 import { pass, stay, type Walk, type WalkPlace } from '#bench/proof/soak/walks'
+import { reportOf } from '#bench/proof/workloads/reports'
 
 /** Devices that come and go, and what is done to those that stay: each comes by a name that nobody had before it. */
 

@@ -4,9 +4,6 @@ import type { HeardReport } from '#bench/fleet/heard'
 import { asked, identityOn } from '#bench/harness/identity'
 import { loadedBefore } from '#bench/harness/servers'
 import { temporaryFolder } from '#bench/harness/temporary-folder'
-import type { LedgerCounts } from '#bench/proof/clerks/ledger'
-import { Office } from '#bench/proof/clerks/office'
-import { ProofApi } from '#bench/proof/clerks/proof-api'
 import { patient } from '#bench/proof/left-folder'
 import { passingPrefix } from '#bench/proof/soak/device-walks'
 import { type GaugeName, gauges } from '#bench/proof/soak/gauges'
@@ -16,6 +13,9 @@ import { pointsMin } from '#bench/proof/soak/slope'
 import { type Surroundings, surround } from '#bench/proof/soak/surroundings'
 import { pass } from '#bench/proof/soak/walks'
 import { Witness } from '#bench/proof/witness'
+import type { ChangeCounts } from '#bench/proof/workloads/expected-state'
+import { ProofApi } from '#bench/proof/workloads/proof-api'
+import { WorkloadRunner } from '#bench/proof/workloads/workload-runner'
 import { SeededRandom } from '#bench/random'
 import { freePort, type ServerProcess, type ServerSettings, startServer } from '#bench/server-process'
 
@@ -39,7 +39,7 @@ export interface SoakReport {
   readonly growth: Readonly<Partial<Record<GaugeName, Growth>>>
   readonly heard: HeardReport
   readonly walks: Readonly<Record<string, number>>
-  readonly clerks: Readonly<Record<string, LedgerCounts>>
+  readonly writes: Readonly<Record<string, ChangeCounts>>
   readonly problems: readonly string[]
 }
 
@@ -95,7 +95,7 @@ class SoakRun {
   #server: ServerProcess | undefined
   #sampler: Sampler | undefined
   #witness: Witness | undefined
-  #office: Office | undefined
+  #runner: WorkloadRunner | undefined
   #fleets: readonly Fleet[] = []
   #isOver = false
 
@@ -111,9 +111,9 @@ class SoakRun {
     const random = this.#random
     const server = await startServer(this.#settings())
     this.#server = server
-    const office = await Office.open({ ...this.#place, random, pauseTimes })
-    this.#office = office
-    const { authorization } = office
+    const runner = await WorkloadRunner.open({ ...this.#place, random, pauseTimes })
+    this.#runner = runner
+    const { authorization } = runner
     const api = new ProofApi(url, authorization, this.#place.dataFolder)
     const { key } = await asked<{ key: string }>(this.#place.port, '/iam/provisioning-keys', {
       person: authorization,
@@ -125,12 +125,12 @@ class SoakRun {
       { devices, rate, seed },
     )
     this.#fleets = fleets
-    const others = (event: StreamEvent) => office.hear(event) || isPassing(event)
+    const others = (event: StreamEvent) => runner.receive(event) || isPassing(event)
     const witness = new Witness({ name: 'resumed', url, fleets, from: 'state', rule: 'newest', authorization, others })
     this.#witness = witness
     witness.dashboard.start()
     for (const fleet of fleets) fleet.start()
-    this.#problems.push(...(await office.settle()))
+    this.#problems.push(...(await runner.check()))
     const sampler = new Sampler({ server, url, authorization, dataFolder: this.#place.dataFolder })
     this.#sampler = sampler
     const timesFaster = Math.min(timesFasterMax, Math.max(1, warmMinutesMin / (minutes * warmShare)))
@@ -138,21 +138,21 @@ class SoakRun {
     sampler.start({ everyMs, collectEvery: everyMs < hurriedMs ? collectHurried : collectEvery, timesFaster })
 
     const startedAt = performance.now()
-    const working = Promise.all([office.work(isOver), walks.work(), this.#disturb()])
-    await this.#pass({ fleets, walks }, office, sampler, startedAt)
+    const working = Promise.all([runner.run(isOver), walks.work(), this.#disturb()])
+    await this.#pass({ fleets, walks }, runner, sampler, startedAt)
     const seconds = (performance.now() - startedAt) / 1000
     sampler.stop()
     this.#isOver = true
     await working
     const changesAcknowledged = this.#acknowledged()
     this.#problems.push(...walks.problems)
-    await this.#quiet(witness, office)
+    await this.#quiet(witness, runner)
     await this.#endServer(server)
     for (const fleet of fleets) for (const fault of fleet.counts.faults) this.#problems.push(`link: ${fault}`)
     const growth = this.#growth(sampler)
     return {
       ...{ seconds, changesAcknowledged, changesPerSecond: changesAcknowledged / seconds, growth },
-      ...{ heard: witness.report(), walks: walks.counts, clerks: office.counts },
+      ...{ heard: witness.report(), walks: walks.counts, writes: runner.counts },
       problems: [
         ...this.#problems,
         ...witness.problems(),
@@ -165,12 +165,12 @@ class SoakRun {
     this.#isOver = true
     this.#sampler?.stop()
     this.#witness?.dashboard.stop()
-    await this.#office?.end()
+    await this.#runner?.end()
     await Promise.all(this.#fleets.map((fleet) => fleet.stop(false)))
     await this.#server?.kill()
   }
 
-  async #pass({ walks }: Surroundings, office: Office, sampler: Sampler, startedAt: number): Promise<void> {
+  async #pass({ walks }: Surroundings, runner: WorkloadRunner, sampler: Sampler, startedAt: number): Promise<void> {
     const { minutes, print } = this.#options
     const passedMs = () => performance.now() - startedAt
     let saidAt = 0
@@ -182,7 +182,7 @@ class SoakRun {
       await pass(Math.min(500, minutes * 60_000 - passedMs()))
       if (passedMs() - saidAt < sayEveryMs) continue
       saidAt = passedMs()
-      await office.readMails()
+      await runner.readMails()
       print(
         `${(passedMs() / 60_000).toFixed(1)} min: ${this.#acknowledged()} changes acknowledged; ${lastReadings(sampler)}`,
       )
@@ -200,8 +200,8 @@ class SoakRun {
   }
 
   /** The fleets finish what they began, the dashboard hears the last of it, and all that was acknowledged is looked for. */
-  async #quiet(witness: Witness, office: Office): Promise<void> {
-    const found = [...(await office.settle())]
+  async #quiet(witness: Witness, runner: WorkloadRunner): Promise<void> {
+    const found = [...(await runner.check())]
     for (const fleet of this.#fleets) fleet.pause()
     for (const fleet of this.#fleets) {
       if (await fleet.settled(quietMsMax)) continue
@@ -210,7 +210,7 @@ class SoakRun {
     if (!(await witness.dashboard.caughtUp(quietMsMax))) found.push('the dashboard did not catch up at the end')
     found.push(...(await witness.dashboard.differences()).map((text) => `folded state against GET /devices: ${text}`))
     witness.dashboard.stop()
-    this.#problems.push(...found, ...office.untold({ isWhole: false }), ...(await office.unmailed(quietMsMax)))
+    this.#problems.push(...found, ...runner.eventFaults({ isWhole: false }), ...(await runner.unmailed(quietMsMax)))
     await Promise.all(this.#fleets.map((fleet) => fleet.stop()))
   }
 

@@ -1,4 +1,4 @@
-import type { ProofApi } from '#bench/proof/clerks/proof-api'
+import type { ProofApi } from '#bench/proof/workloads/proof-api'
 import type { SeededRandom } from '#bench/random'
 
 /** Where somebody comes to, and what he may need there. */
