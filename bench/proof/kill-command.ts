@@ -18,7 +18,7 @@ every acknowledged write is there. CONTRIBUTING.md names the kinds, and those le
   --ways A,B            ${fleetWays.join(', ')} (all)
   --durability WORD     process, disk, both: in turn (both)
   --life-ms N           between a start and the next kill, at most (2000)
-  --seconds-max S       no round begins after so long (3600)
+  --seconds-max S       no round begins after this time (3600)
   --server FILE         instead of dist/src/main.js`
 
 export const killProof: Proof = {

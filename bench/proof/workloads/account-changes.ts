@@ -12,7 +12,7 @@ import {
 } from '#bench/proof/workloads/account-requests'
 import type { SeededRandom } from '#bench/random'
 
-/** What can be done with an account, and what the account is then. */
+/** Changes of an account, and the account after each. */
 
 export const operations = [
   ...['invite', 'redeem a code', 'make a code', 'use a dead code', 'delete', 'disable', 'enable', 'sign in disabled'],

@@ -10,7 +10,7 @@ import {
 import { madeIdOf } from '#bench/proof/workloads/expected-state'
 import type { ProofApi } from '#bench/proof/workloads/proof-api'
 
-/** An account and its credentials while no change is under way. What an unanswered change made uncertain is left out. */
+/** An account and its credentials while no change is under way. Credentials that an unanswered change made uncertain are left out. */
 export interface Account {
   readonly state: 'invited' | 'active' | 'disabled'
   /** Another one with each change of the state. */
@@ -46,7 +46,7 @@ export const emptyAccount: Account = {
   dead: { sessions: [], codes: [], passwords: [] },
 }
 
-/** Of each sort of dead credentials, so many are tried. */
+/** How many dead credentials of each sort are tried. */
 const deadMax = 3
 
 export function newestOf<Value>(value: Value | undefined, others: readonly Value[]): readonly Value[] {
@@ -123,12 +123,12 @@ export class AccountCheck {
     return this.#isLike(this.#candidates.after)
   }
 
-  /** Nobody can say which it is. */
+  /** Nothing shows whether the change is done. */
   get isBoth(): boolean {
     return this.isAfter && this.#isLike(this.#candidates.before)
   }
 
-  /** What is known of it now. */
+  /** The one that fits. */
   get account(): Account | undefined {
     const { before, after } = this.#candidates
     const account = this.isAfter ? after : this.#isLike(before) ? before : undefined

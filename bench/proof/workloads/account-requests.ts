@@ -8,7 +8,7 @@ import type { Asking, ProofApi } from '#bench/proof/workloads/proof-api'
 export interface Session {
   /** Empty: not known yet. */
   readonly id: string
-  /** To the key of the account (DPoP); else of the Basic scheme. */
+  /** To the key of the account (DPoP); false: of the Basic scheme. */
   readonly isBound: boolean
   readonly token: string
   /** Good once. */

@@ -43,7 +43,7 @@ const partsPath = '/updates/projects/parts/releases'
 /** Of all images: a part of an image of another size would replace the waiting one. Contract 6. */
 const imageBytes = 200_000
 const partBytesMax = 90_000
-/** One of so many parts begins another image. */
+/** One of how many parts begins another image. */
 const restartOneOf = 5
 
 /** The first bytes of an image; all of them: it is a release. */
@@ -55,7 +55,7 @@ interface Uploaded {
 
 /**
  * An acknowledged part is there, and the next one continues it. Of an unanswered one the beginning may be there: the rest
- * follows from where the server says. The release is whole on the disk, with the bytes that were sent.
+ * continues after the bytes that the server has. The release is whole on the disk, with the bytes that were sent.
  */
 export function imagePartsWorkload(): Workload {
   const uploads = new Map(['1.0.0', '1.0.1'].map((slot) => [slot, new Upload(slot)]))

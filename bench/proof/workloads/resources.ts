@@ -48,7 +48,7 @@ interface Resource {
   readonly markOf?: (text: string, number: number) => string
   /** The field that contains the name of the slot; default: the mark begins with it. */
   readonly slotField?: string
-  /** The parameter that the client chooses: half of the time the slot's name, else one that was never used. */
+  /** The parameter that the client chooses: the slot's name, or one that was never used. */
   readonly key?: string
   /** Parameters of the path that are the same for all slots. */
   readonly parameters?: Readonly<Record<string, string>>

@@ -48,7 +48,7 @@ export class WorkloadRunner {
   readonly #states: readonly ExpectedState[]
   readonly #mails: Mails
   readonly #mailed: ExpectedState
-  readonly #api: ProofApi
+  readonly api: ProofApi
   readonly #gateway: string
   readonly #connected: ConnectedDevices
   readonly #updating: UpdatingDevices
@@ -64,7 +64,7 @@ export class WorkloadRunner {
       readonly updating: UpdatingDevices
     },
   ) {
-    this.#api = api
+    this.api = api
     this.authorization = api.authorization
     this.first = parts.first
     this.#gateway = parts.gateway
@@ -149,7 +149,7 @@ export class WorkloadRunner {
       const value = randomBytes(floodPieceBytes * 0.75).toString('base64')
       const updates = [{ serviceIdentifier: 'flood', propId: 1, value }]
       const body = { deviceIdentifier: floodedDevice, services, updates }
-      const answer = await this.#api.ask('POST', '/link', { headers, body }).catch(() => undefined)
+      const answer = await this.api.ask('POST', '/link', { headers, body }).catch(() => undefined)
       if (answer?.status !== 204) return
     }
   }
