@@ -125,7 +125,7 @@ describe('the expected state', () => {
         nextChange: (...asked) => ({ ...workload.nextChange(...asked), onUnavailable }),
       })
       server.ask = async () => ({ status, headers: {}, text: '' })
-      await state.changeEach(() => {})
+      await state.changeEach()
       server.ask = ForgetfulServer.prototype.ask
       expect(state.counts.things?.acknowledged).toBe(status === 200 ? 1 : 0)
     }

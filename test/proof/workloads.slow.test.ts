@@ -81,7 +81,7 @@ async function opened(make: WorkloadMaker): Promise<{ api: FalsifiedApi; workloa
 
 /** Mails are written a bit later. */
 async function turn(state: ExpectedState): Promise<void> {
-  await state.changeEach(() => {})
+  await state.changeEach()
   await new Promise((resolve) => setTimeout(resolve, 10))
 }
 

@@ -31,7 +31,7 @@ export interface Request extends Asking {
 }
 
 export const lostSession: Session = { id: '', isBound: false, token: '', refreshToken: '', used: [] }
-export const unauthenticated = { authorization: '' }
+const unauthenticated = { authorization: '' }
 /** How long a one-time code is new. RFC 6238 §5.2. */
 const stepMs = 30_000
 

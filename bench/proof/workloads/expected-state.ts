@@ -135,13 +135,9 @@ export class ExpectedState {
     await Promise.all([...this.#entries].map(([slot, entry]) => this.#keepChanging(slot, entry, isOver)))
   }
 
-  /** Changes each slot once, one after the other. `answered`: called after each. */
-  async changeEach(answered: () => void): Promise<void> {
-    for (const [slot, entry] of this.#entries) {
-      if (entry.pending) continue
-      await this.#change(slot, entry)
-      answered()
-    }
+  /** Changes each slot once, one after the other. */
+  async changeEach(): Promise<void> {
+    for (const [slot, entry] of this.#entries) if (!entry.pending) await this.#change(slot, entry)
   }
 
   /** Compares the server with the expected state, and adopts what became of unanswered changes. Returns the differences. */

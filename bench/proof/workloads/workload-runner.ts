@@ -135,11 +135,6 @@ export class WorkloadRunner {
     await Promise.all(this.#states.map((state) => state.run(isOver)))
   }
 
-  /** Changes each slot of every workload once, one after the other. `answered`: called after each. */
-  async changeEach(answered: () => void): Promise<void> {
-    for (const state of this.#states) await state.changeEach(answered)
-  }
-
   /** Reports of one device, so that the database begins a new log on the way. */
   async flood(megabytes: number, isOver: () => boolean): Promise<void> {
     const services = [{ serviceIdentifier: 'flood', properties: [{ propId: 1, type: 'STRING' }] }]
