@@ -56,7 +56,7 @@ async function start(path: string): Promise<string> {
 
 type WorkloadMaker = (api: ProofApi) => Promise<Workload>
 
-const accounts: WorkloadMaker = async () => accountsWorkload(3)
+const accounts: WorkloadMaker = async () => accountsWorkload()
 const imageParts: WorkloadMaker = async () => imagePartsWorkload()
 const unsubscribeLinks: WorkloadMaker = async (api) => {
   const { key } = await api.must<{ key: string }>('POST', '/iam/provisioning-keys', { body: { name: 'Devices' } })

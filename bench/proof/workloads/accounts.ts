@@ -157,7 +157,7 @@ class Person {
     if (renewed) choices.push([4, () => this.#renew(by, account, renewed)])
     if (renewed && replayed !== undefined)
       choices.push([1, () => this.#planned(replay(by, account, renewed, replayed))])
-    if (renewed && code === undefined) choices.push([1, () => this.#planned(changePassword(by, account, renewed))])
+    if (renewed && code === undefined) choices.push([2, () => this.#planned(changePassword(by, account, renewed))])
     return choices
   }
 
