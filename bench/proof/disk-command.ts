@@ -6,7 +6,7 @@ const help = `Usage: npm run proof -- disk [options]
 
 Lets the disk refuse with EIO some call that writes, syncs, names, opens, maps or reads a file of the database: one, after
 which all is well again, or from one on (by strace, for the server's process alone), two of three while the server serves;
-and fills it up (a small file system of its own; needs root), while the clerks of the kill proof write.
+and fills it up (a small file system of its own; needs root), while the workloads of the kill proof write.
 
   --refusals N          servers whose disk refuses (36)
   --fillings N          full disks (8)

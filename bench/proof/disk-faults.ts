@@ -15,7 +15,7 @@ export interface DiskFault {
   /** Of those that go on, but for the log: tables and the manifest are written and read behind the back of who asks. */
   readonly isBeneath?: boolean
   /**
-   * What the server does meanwhile. `write`: what clerks want, which is in the log. `turn`: as much as makes the database
+   * What the server does meanwhile. `write`: the writes of all workloads, which are in the log. `turn`: as much as makes the database
    * begin a new log and write out the one before. `read`: all of the stream,
    * and lists, while tables are opened.
    */

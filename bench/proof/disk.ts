@@ -7,10 +7,10 @@ import { Dashboard, type StreamEvent } from '#bench/dashboard'
 import { identityOn } from '#bench/harness/identity'
 import { loadedBefore } from '#bench/harness/servers'
 import { temporaryFolder } from '#bench/harness/temporary-folder'
-import { Office } from '#bench/proof/clerks/office'
-import { ProofApi } from '#bench/proof/clerks/proof-api'
 import { type DiskFault, faultAt, RefusingDisk, saidOf } from '#bench/proof/disk-faults'
 import { patient, streamFaults } from '#bench/proof/left-folder'
+import { ProofApi } from '#bench/proof/workloads/proof-api'
+import { WorkloadRunner } from '#bench/proof/workloads/workload-runner'
 import { SeededRandom } from '#bench/random'
 import { freePort, ServerProcess, type ServerSettings, startServer } from '#bench/server-process'
 
@@ -144,7 +144,7 @@ class DiskRun {
   /** What is left can't be opened. */
   #isLost = false
   #server: ServerProcess | undefined
-  #office: Office | undefined
+  #runner: WorkloadRunner | undefined
 
   constructor({ seed, print }: DiskProofOptions, folder: string, port: number, counting?: DiskRun) {
     this.#random = new SeededRandom(seed)
@@ -162,17 +162,17 @@ class DiskRun {
   async open(floodMb = 0): Promise<void> {
     mkdirSync(this.#where.dataFolder, { recursive: true, mode: 0o700 })
     this.#server = await startServer(this.#settings())
-    this.#office = await Office.open({ ...this.#where, random: this.#random })
+    this.#runner = await WorkloadRunner.open({ ...this.#where, random: this.#random })
     await this.#settle('at the beginning')
     for (const deviceIdentifier of keptDevices) await this.#api.must('POST', '/devices', { body: { deviceIdentifier } })
-    await this.#office.flood(floodMb, () => false)
+    await this.#runner.flood(floodMb, () => false)
   }
 
   async close(): Promise<void> {
-    await this.#office?.end()
+    await this.#runner?.end()
     await this.#server?.kill()
-    for (const { acknowledged } of Object.values(this.#office?.counts ?? {})) this.counts.acknowledged += acknowledged
-    this.#office = undefined
+    for (const { acknowledged } of Object.values(this.#runner?.counts ?? {})) this.counts.acknowledged += acknowledged
+    this.#runner = undefined
   }
 
   /** The disk refuses a call, or from some call on all of its kind. */
@@ -262,13 +262,13 @@ class DiskRun {
   ): Promise<void> {
     await this.#mustAnswer(said, refusals)
     const isReadable = isOnce || deed !== 'read'
-    const faults = isReadable ? await streamFaults(this.#url, this.#office as Office, told) : []
+    const faults = isReadable ? await streamFaults(this.#url, this.#runner as WorkloadRunner, told) : []
     this.problems.push(...faults.map((text) => `${said}: before it was started anew: ${text}`))
   }
 
   /** Whoever reads while tables can't be opened hears all of it, or that he does not. */
   async #read(said: string): Promise<void> {
-    const { authorization, first } = this.#office as Office
+    const { authorization, first } = this.#runner as WorkloadRunner
     let offset = first.offset
     const gaps: number[] = []
     const onEvent = (event: StreamEvent) => {
@@ -330,16 +330,16 @@ class DiskRun {
     await this.#mustHold(said, told)
   }
 
-  /** The clerks write while somebody listens, at least until `other` is done; what he heard. */
+  /** Runs the workloads, at least until `other` is done. Returns the events that a subscriber received. */
   async #live(said: string, other?: Promise<void>): Promise<StreamEvent[]> {
-    const office = this.#office as Office
+    const runner = this.#runner as WorkloadRunner
     const told: StreamEvent[] = []
     const onEvent = (event: StreamEvent) => told.push(event)
-    const { authorization } = office
+    const { authorization } = runner
     const dashboard = new Dashboard({ url: this.#url, from: 'now', authorization, isFolding: false, onEvent })
     dashboard.start()
     let isOver = false
-    const working = office.work(() => isOver)
+    const working = runner.run(() => isOver)
     await Promise.all([pass(lifeMs), other])
     isOver = true
     await working
@@ -373,14 +373,14 @@ class DiskRun {
   }
 
   async #mustHold(said: string, told: readonly StreamEvent[]): Promise<void> {
-    const office = this.#office as Office
+    const runner = this.#runner as WorkloadRunner
     await this.#settle(said)
-    const faults = await streamFaults(this.#url, office, told)
+    const faults = await streamFaults(this.#url, runner, told)
     this.problems.push(...faults.map((text) => `${said}: ${text}`))
   }
 
   async #settle(said: string): Promise<void> {
-    const found = (await this.#office?.settle()) ?? []
+    const found = (await this.#runner?.check()) ?? []
     this.problems.push(...found.map((text) => `${said}: ${text}`))
   }
 
@@ -394,7 +394,7 @@ class DiskRun {
   }
 
   get #api(): ProofApi {
-    return new ProofApi(this.#url, (this.#office as Office).authorization, this.#where.dataFolder)
+    return new ProofApi(this.#url, (this.#runner as WorkloadRunner).authorization, this.#where.dataFolder)
   }
 
   get #url(): string {

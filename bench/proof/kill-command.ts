@@ -1,15 +1,15 @@
 import { parseArgs } from 'node:util'
 import type { HeardReport } from '#bench/fleet/heard'
-import type { LedgerCounts } from '#bench/proof/clerks/ledger'
 import { fleetWays } from '#bench/proof/fleets'
 import type { KillProofOptions, KillProofReport } from '#bench/proof/kill'
 import { proveKill } from '#bench/proof/kill'
 import { type Outcome, type Proof, positive, seedFrom, seedOption } from '#bench/proof/outcome'
+import type { ChangeCounts } from '#bench/proof/workloads/expected-state'
 
 const help = `Usage: npm run proof -- kill [options]
 
-Kills the server (SIGKILL) again and again, while fleets report and clerks make every other kind of write that they know, and
-counts what became of everything that was acknowledged. CONTRIBUTING.md names the kinds, and those left out.
+Kills the server (SIGKILL) again and again while fleets report and workloads make every other kind of write, and checks that
+every acknowledged write is there. CONTRIBUTING.md names the kinds, and those left out.
 
   --rounds N            (500)
   --seed N              of chance (the clock)
@@ -18,11 +18,11 @@ counts what became of everything that was acknowledged. CONTRIBUTING.md names th
   --ways A,B            ${fleetWays.join(', ')} (all)
   --durability WORD     process, disk, both: in turn (both)
   --life-ms N           between a start and the next kill, at most (2000)
-  --seconds-max S       no round begins after so long (3600)
+  --seconds-max S       no round begins after this time (3600)
   --server FILE         instead of dist/src/main.js`
 
 export const killProof: Proof = {
-  about: '500 times SIGKILL under reports and every kind of write that clerks make',
+  about: '500 times SIGKILL under reports and all other kinds of write',
   help,
   async run(args, print) {
     const { values } = parseArgs({
@@ -57,8 +57,8 @@ export const killProof: Proof = {
 }
 
 function outcomeOf(seed: number, report: KillProofReport): Outcome {
-  const { rounds, seconds, idleRounds, longestStartMs, resumed, fromStart, clerks, idleKinds, problems } = report
-  const all = sumOf(Object.values(clerks))
+  const { rounds, seconds, idleRounds, longestStartMs, resumed, fromStart, writes, idleKinds, problems } = report
+  const all = sumOf(Object.values(writes))
   return {
     seed,
     seconds,
@@ -66,16 +66,16 @@ function outcomeOf(seed: number, report: KillProofReport): Outcome {
       `${rounds} rounds in ${seconds.toFixed(0)} s, ${idleRounds} without an acknowledgement; longest start ${longestStartMs} ms`,
       `resumed dashboard: ${countsOf(resumed)}`,
       `from the start:    ${countsOf(fromStart)}`,
-      `${Object.keys(clerks).length} other kinds of write: ${all.acknowledged} acknowledged and found; of those that a kill cut off ` +
-        `${all.landed} were done whole and ${all.vanished} not at all, ${all.repeated} were said again under their key`,
+      `${Object.keys(writes).length} other kinds of write: ${all.acknowledged} acknowledged and found; of those that a kill cut off ` +
+        `${all.landed} were done whole and ${all.vanished} not at all, ${all.repeated} were repeated under their key`,
       ...(idleKinds.length > 0 ? [`without an acknowledged write: ${idleKinds.join(', ')}`] : []),
     ],
     problems,
   }
 }
 
-function sumOf(counts: readonly LedgerCounts[]): LedgerCounts {
-  const sum = (field: keyof LedgerCounts) => counts.reduce((total, each) => total + each[field], 0)
+function sumOf(counts: readonly ChangeCounts[]): ChangeCounts {
+  const sum = (field: keyof ChangeCounts) => counts.reduce((total, each) => total + each[field], 0)
   return {
     acknowledged: sum('acknowledged'),
     landed: sum('landed'),

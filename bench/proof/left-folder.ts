@@ -1,7 +1,7 @@
 import { Writable } from 'node:stream'
 import { Dashboard, type StreamEvent } from '#bench/dashboard'
 import { identityOn } from '#bench/harness/identity'
-import type { Office } from '#bench/proof/clerks/office'
+import type { WorkloadRunner } from '#bench/proof/workloads/workload-runner'
 import { readConfig } from '#src/config'
 import { createLog } from '#src/log'
 import { isPlainFailure, type Running, serve } from '#src/serve'
@@ -40,7 +40,7 @@ export async function openLeft(folder: string, more: Readonly<Record<string, str
 /** What was heard must be there, where it was, and nothing left out between. */
 export async function streamFaults(
   url: string,
-  { authorization, first }: Pick<Office, 'authorization' | 'first'>,
+  { authorization, first }: Pick<WorkloadRunner, 'authorization' | 'first'>,
   told: readonly StreamEvent[],
 ): Promise<readonly string[]> {
   const there: StreamEvent[] = []

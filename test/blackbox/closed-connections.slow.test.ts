@@ -1,7 +1,7 @@
 import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type ProbedServer, startProbed } from '#bench/harness/probed-server'
-import { reportOf } from '#bench/proof/clerks/device-kinds'
+import { reportOf } from '#bench/proof/workloads/reports'
 
 /** Each a connection of its own, as of a device that wakes up, reports and sleeps again. */
 const connections = 5_000

@@ -46,7 +46,7 @@ describe('half an hour of resident memory', () => {
     })
   }
   const problemsOf = (gauge: Gauge, leakBytes: number) =>
-    Array.from({ length: 60 }, (_, seed) => growthOf(gauge, course(seed + 1, leakBytes)).problem)
+    Array.from({ length: 60 }, (_, seed) => growthOf(gauge, course(seed + 1, leakBytes))?.problem)
 
   test('without a leak is no problem', () => {
     expect(problemsOf(gauges.resident, 0).filter((problem) => problem !== undefined)).toEqual([])
@@ -58,6 +58,6 @@ describe('half an hour of resident memory', () => {
   })
 
   test('that varies too much to judge is a problem', () => {
-    expect(growthOf({ ...gauges.resident, doubtMax: 0.01 }, course(1, 0)).problem).toBeDefined()
+    expect(growthOf({ ...gauges.resident, doubtMax: 0.01 }, course(1, 0))?.problem).toBeDefined()
   })
 })

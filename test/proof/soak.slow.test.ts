@@ -2,29 +2,35 @@ import { expect, test } from 'vitest'
 import { gauges } from '#bench/proof/soak/gauges'
 import { proveSoak } from '#bench/proof/soak/soak'
 
-/** Some seconds of it, far too short to say that nothing grows: memory that is never given back is found, and nothing else. */
+/** A minute of it, far too short to say that nothing grows: a leak is found, and nothing wrong. */
 
-const leakBytesPerSecond = 20e6
-/** Loaded into the server. */
+const leakBytesPerSecond = 5e6
+/** Loaded into the server. By the clock: a busy machine runs timers less often. */
 const leak = `
   const kept = []
-  setInterval(() => kept.push(Buffer.alloc(${leakBytesPerSecond / 10}, 1)), 100).unref()
+  let at = process.hrtime.bigint()
+  setInterval(() => {
+    const now = process.hrtime.bigint()
+    kept.push(Buffer.alloc((Number(now - at) / 1e9) * ${leakBytesPerSecond}, 1))
+    at = now
+  }, 100).unref()
 `
 
 test('a leak is found, and all that was acknowledged', { timeout: 240_000 }, async () => {
   const seed = Date.now() % 1_000_000_000
-  const { growth, heard, walks, clerks, problems } = await proveSoak({
-    ...{ minutes: 0.5, seed, devices: 40, rate: 1_000, print: () => {} },
+  const { growth, heard, visits, writes, problems } = await proveSoak({
+    ...{ minutes: 0.9, seed, devices: 20, rate: 300, print: () => {} },
     nodeArguments: ['--import', `data:text/javascript,${encodeURIComponent(leak)}`],
   })
+  const others = problems.filter((text) => !/^[^:]+: (grows|it is not known|was read \d+ times only)/.test(text))
+  expect(others, `seed ${seed}`).toEqual([])
   const perMinute = (leakBytesPerSecond * 60) / gauges.live.scale
   expect(growth.live?.slope.perMinute, `seed ${seed}`).toBeGreaterThan(perMinute / 2)
-  const others = problems.filter((text) => !/^[^:]+: (grows|nobody can say)/.test(text))
-  expect(others, `seed ${seed}`).toEqual([])
   for (const title of [gauges.live.title, gauges.resident.title])
     expect(problems.join('\n'), `seed ${seed}`).toContain(`${title}: grows`)
   expect(heard.acknowledged).toBeGreaterThan(0)
   expect(heard.found + heard.overridden).toBe(heard.acknowledged)
-  expect(walks['devices by HTTP']).toBeGreaterThan(0)
-  expect(Object.values(clerks).some(({ acknowledged }) => acknowledged > 0)).toBe(true)
+  expect(visits.devices).toBeGreaterThan(0)
+  expect(visits.subscribers).toBeGreaterThan(0)
+  expect(Object.values(writes).some(({ acknowledged }) => acknowledged > 0)).toBe(true)
 })

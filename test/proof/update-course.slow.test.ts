@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import { UpdateCourse, type UpdateTold } from '#bench/proof/clerks/update-course'
+import { UpdateCourse, type UpdateStatus } from '#bench/proof/workloads/update-course'
 
 /** What the kill proof hears of updates: it must notice what can't be. */
 
 /** `STATUS version progress message`, with `-` for what is not there. */
-function told(text: string, place: number): UpdateTold {
+function statusOf(text: string, place: number): UpdateStatus {
   const [status = '', firmware = '-', progress = '-', ...message] = text.split(' ')
   return {
     ...{ at: 1_000 + place, status },
@@ -14,11 +14,11 @@ function told(text: string, place: number): UpdateTold {
   }
 }
 
-function heardBy(course: UpdateCourse, story: readonly string[]): string {
-  return story.flatMap((text, place) => course.hear(place + 1, told(text, place)) ?? []).join('; ')
+function faultsOfStory(course: UpdateCourse, story: readonly string[]): string {
+  return story.flatMap((text, place) => course.receive(place + 1, statusOf(text, place)) ?? []).join('; ')
 }
 
-const faultsOf = (...story: readonly string[]) => heardBy(new UpdateCourse(), story)
+const faultsOf = (...story: readonly string[]) => faultsOfStory(new UpdateCourse(), story)
 
 const whole = ['CHECKING', 'OFFERING 2', 'STARTED 2', 'DOWNLOADING 2 50', 'INSTALLING 2', 'REBOOTING 2', 'DONE 2']
 const offline = 'FAILED 2 - DEVICE_OFFLINE: its connection was lost'
@@ -53,8 +53,8 @@ describe('the course of an update', () => {
 
   test('is heard once of two who hear it', () => {
     const course = new UpdateCourse()
-    expect(heardBy(course, whole)).toBe('')
-    expect(heardBy(course, whole)).toBe('')
+    expect(faultsOfStory(course, whole)).toBe('')
+    expect(faultsOfStory(course, whole)).toBe('')
     expect(course.last?.status).toBe('DONE')
   })
 })

@@ -4,12 +4,12 @@ import { Dashboard, type StreamEvent } from '#bench/dashboard'
 import { asked, identityOn } from '#bench/harness/identity'
 import { loadedBefore } from '#bench/harness/servers'
 import { temporaryFolder } from '#bench/harness/temporary-folder'
-import { Office } from '#bench/proof/clerks/office'
 import { openLeft, patient, streamFaults } from '#bench/proof/left-folder'
 import { type DiskState, diskStateAfter, layOut } from '#bench/proof/power/disk-state'
 import { FleetBooks } from '#bench/proof/power/fleet-books'
 import type { FileOperation, RecordedOperation } from '#bench/proof/power/operations'
 import { FileNumbers, readStrace, straced } from '#bench/proof/power/strace'
+import { WorkloadRunner } from '#bench/proof/workloads/workload-runner'
 import { SeededRandom } from '#bench/random'
 import { freePort, type ServerProcess, startServer } from '#bench/server-process'
 
@@ -50,7 +50,7 @@ type RecordingOptions = Pick<PowerProofOptions, 'seed' | 'lifeMs' | 'floodMb' | 
 
 /** What was done to the folder, and what was known outside, each with its time. */
 export interface Recording {
-  readonly office: Office
+  readonly runner: WorkloadRunner
   readonly fleets: FleetBooks
   readonly operations: readonly RecordedOperation[]
   /** From then on what must be there is known. */
@@ -74,7 +74,7 @@ const floodMsMax = 15_000
 const problemsMax = 5
 
 /**
- * Records what the server does to its folder with `DURABILITY=disk` while clerks write and fleets report over links, then makes up disks as a power loss at any moment of it
+ * Records what the server does to its folder with `DURABILITY=disk` while workloads write and fleets report over links, then makes up disks as a power loss at any moment of it
  * may leave them, and opens each: it must open, and hold all that had been acknowledged and told until that moment.
  */
 export async function provePower(options: PowerProofOptions): Promise<PowerProofReport> {
@@ -85,7 +85,7 @@ export async function provePower(options: PowerProofOptions): Promise<PowerProof
       operations: countsOf(all),
       bytesWritten: all.reduce((sum, each) => sum + (each.kind === 'write' ? each.bytes.length : 0), 0),
       eventsHeard: recording.heard.length,
-      acknowledged: Object.values(recording.office.counts).reduce((sum, each) => sum + each.acknowledged, 0),
+      acknowledged: Object.values(recording.runner.counts).reduce((sum, each) => sum + each.acknowledged, 0),
       framesAcknowledged: recording.fleets.framesAcknowledged,
       ...(await tryStates(recording, folder, options)),
     }
@@ -147,7 +147,7 @@ async function record(
   const heard: HeardEvent[] = []
   const files = new FileNumbers()
   const operations: RecordedOperation[] = []
-  let office: Office | undefined
+  let runner: WorkloadRunner | undefined
   let fleets: FleetBooks | undefined
   let dashboard: Dashboard | undefined
   let firstAt = Infinity
@@ -161,21 +161,21 @@ async function record(
       inFront: straced(trace),
       isKilledAtExit: true,
     })
-    office ??= await Office.open({ port, dataFolder, random })
-    const { authorization } = office
+    runner ??= await WorkloadRunner.open({ port, dataFolder, random })
+    const { authorization } = runner
     if (!fleets) {
       const body = { name: 'Fleets' }
       const { key } = await asked<{ key: string }>(port, '/iam/provisioning-keys', { person: authorization, body })
       fleets = new FleetBooks({ url, seed, devices, rate, key })
     }
     firstAt = Math.min(firstAt, now())
-    const faults = await office.settle()
+    const faults = await runner.check()
     if (faults.length > 0) throw new Error(`while it was recorded: ${faults.join('; ')}`)
     if (!dashboard) {
       const onEvent = (event: StreamEvent) => heard.push({ at: now(), event })
       dashboard = new Dashboard({
         url,
-        from: office.first,
+        from: runner.first,
         authorization,
         isFolding: false,
         backoffMsMax: 200,
@@ -184,17 +184,17 @@ async function record(
       dashboard.start()
       await fleets.start()
     }
-    await live(server, office, { lifeMs, isStopped: life === 1, floodMb: life === lives - 1 ? floodMb : 0 })
+    await live(server, runner, { lifeMs, isStopped: life === 1, floodMb: life === lives - 1 ? floodMb : 0 })
     await isWritten(trace)
     operations.push(...(await readStrace(trace, dataFolder, files)))
     rmSync(trace)
   }
   dashboard?.stop()
-  await office?.end()
-  if (!office || !fleets) throw new Error('nothing was recorded')
+  await runner?.end()
+  if (!runner || !fleets) throw new Error('nothing was recorded')
   const faults = await fleets.stop()
   if (faults.length > 0) throw new Error(`while it was recorded: ${faults.join('; ')}`)
-  return { office, fleets, operations, firstAt, heard }
+  return { runner, fleets, operations, firstAt, heard }
 }
 
 interface Life {
@@ -204,10 +204,14 @@ interface Life {
   readonly floodMb: number
 }
 
-async function live(server: ServerProcess, office: Office, { lifeMs, isStopped, floodMb }: Life): Promise<void> {
+async function live(
+  server: ServerProcess,
+  runner: WorkloadRunner,
+  { lifeMs, isStopped, floodMb }: Life,
+): Promise<void> {
   let isOver = false
-  const flooding = office.flood(floodMb, () => isOver)
-  const working = Promise.all([office.work(() => isOver), flooding])
+  const flooding = runner.flood(floodMb, () => isOver)
+  const working = Promise.all([runner.run(() => isOver), flooding])
   await pass(lifeMs)
   await Promise.race([flooding, pass(floodMsMax)])
   if (isStopped) isOver = true
@@ -228,7 +232,7 @@ function momentIn(operations: readonly FileOperation[], random: SeededRandom): n
 async function faultsOf(
   state: DiskState,
   at: number,
-  { office, fleets, firstAt, heard }: Recording,
+  { runner, fleets, firstAt, heard }: Recording,
   folder: string,
 ): Promise<readonly string[]> {
   mkdirSync(folder, { mode: 0o700 })
@@ -240,13 +244,13 @@ async function faultsOf(
     const told = heard.filter((each) => each.at < at).map(({ event }) => event)
     const { port } = left.running
     const url = `http://127.0.0.1:${port}`
-    const { authorization, first } = office
+    const { authorization, first } = runner
     return [
-      ...(await streamFaults(url, office, told)),
+      ...(await streamFaults(url, runner, told)),
       ...(await fleets.faultsAt(at, { url, authorization, first })),
-      ...(await office.faultsAt(at, { port, dataFolder: folder })),
+      ...(await runner.faultsAt(at, { port, dataFolder: folder })),
       // What was not sent before is sent now.
-      ...(await office.unmailedAt(at, folder, mailMsMax)),
+      ...(await runner.unmailedAt(at, folder, mailMsMax)),
     ]
   } finally {
     await left.running?.stop()

@@ -1,4 +1,4 @@
-/** What is looked at of the server again and again, and how much of it may become more each minute. */
+/** The measured quantities of the server, and how much each may grow a minute. */
 export interface Gauge {
   readonly title: string
   readonly unit: string
@@ -27,7 +27,7 @@ export const gauges = {
     growthMax: 0.1,
     doubtMax: 1,
   },
-  code: { title: 'compiled code beside it', unit: 'MB', scale: megabyte, digits: 1, growthMax: 0.5 },
+  code: { title: 'compiled code', unit: 'MB', scale: megabyte, digits: 1, growthMax: 0.5 },
   resident: { title: 'resident memory', unit: 'MB', scale: megabyte, digits: 0, growthMax: 0.5, doubtMax: 5 },
   anonymous: {
     title: 'of that, without mapped files',

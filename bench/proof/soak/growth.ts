@@ -1,6 +1,6 @@
 import { spreadOf } from '#bench/harness/statistics'
 import type { Gauge } from '#bench/proof/soak/gauges'
-import { mediansOfSpans, type Point, type Slope, slopeOf } from '#bench/proof/soak/slope'
+import { mediansOfSpans, type Point, pointsMin, type Slope, slopeOf } from '#bench/proof/soak/slope'
 
 /** How one gauge went on once the server was warm, in its units. */
 export interface Growth {
@@ -12,13 +12,15 @@ export interface Growth {
   readonly problem?: string
 }
 
-/** As many as there can be told apart: a minute each in half an hour. */
+/** About a minute each in half an hour. */
 const spans = 24
 
-/** `points`: since it is warm, as they were read. @throws RangeError for too few */
-export function growthOf(gauge: Gauge, points: readonly Point[]): Growth {
+/** `points`: since the server is warm. Undefined for too few. */
+export function growthOf(gauge: Gauge, points: readonly Point[]): Growth | undefined {
   const scaled = points.map(({ minutes, value }) => ({ minutes, value: value / gauge.scale }))
-  const slope = slopeOf(mediansOfSpans(scaled, spans))
+  const medians = mediansOfSpans(scaled, spans)
+  if (medians.length < pointsMin) return undefined
+  const slope = slopeOf(medians)
   const problem = problemOf(gauge, slope)
   return { ...spreadOf(scaled.map(({ value }) => value)), slope, ...(problem !== undefined && { problem }) }
 }
@@ -27,7 +29,7 @@ function problemOf({ title, growthMax, doubtMax = Number.POSITIVE_INFINITY, ...g
   if (growthMax === undefined) return undefined
   if (slope.low > growthMax) return `${title}: grows, by ${slopeText(gauge, slope)}, and may by ${growthMax}`
   if (slope.high > doubtMax)
-    return `${title}: nobody can say whether it grows: by ${slopeText(gauge, slope)}; try for longer`
+    return `${title}: it is not known whether it grows: by ${slopeText(gauge, slope)}; try for longer`
   return undefined
 }
 

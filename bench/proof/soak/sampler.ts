@@ -9,7 +9,7 @@ import type { GaugeName } from '#bench/proof/soak/gauges'
 import type { Point } from '#bench/proof/soak/slope'
 import type { ServerProcess } from '#bench/server-process'
 
-/** Of what the server says of itself. */
+/** Metrics of the server. */
 const metrics: Readonly<Partial<Record<GaugeName, string>>> = {
   heap: 'nodejs_heap_size_used_bytes',
   heapTotal: 'nodejs_heap_size_total_bytes',
@@ -29,9 +29,9 @@ export interface SampledServer {
 
 export interface SamplePace {
   readonly everyMs: number
-  /** Every so many looks everything dead is collected. */
+  /** Garbage is collected after every so-many-th reading. */
   readonly collectEvery: number
-  /** So many times as fast time passes for the server where it waits for minutes; its timers go on as they are. */
+  /** A factor for the server's clock where it waits for minutes; its timers stay as they are. */
   readonly timesFaster: number
 }
 
@@ -45,13 +45,13 @@ export class Sampler {
   #isStopped = false
 
   constructor(sampled: SampledServer) {
-    // What it has mapped, opened and holds for itself only the kernel says.
+    // Only the kernel knows the mapped and resident memory and the open files.
     if (!existsSync('/proc/self/status')) throw new Error('there is no /proc to look into')
     this.#sampled = sampled
     this.#listener = new Dashboard({
       ...{ url: sampled.url, authorization: sampled.authorization, from: 'now', isFolding: false },
       query: { types: 'OBJECT_UPDATED' },
-      // When it was sent, of a device that says so; else when it arrived. On one machine both are of the same clock.
+      // The time of the device's frame, or of its arrival: on one machine both have the same clock.
       onEvent: ({ timestamp }) => this.#heard.record(Date.now() - Number(timestamp)),
     })
   }

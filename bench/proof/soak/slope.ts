@@ -16,7 +16,7 @@ export interface Slope {
 
 /** Fewer say nothing of how far off they are. */
 export const pointsMin = 8
-/** 95 of 100 of a normal distribution lie within so many standard deviations. */
+/** Standard deviations within which 95 of 100 values of a normal distribution lie. */
 const deviations95 = 1.96
 
 /**

@@ -5,14 +5,14 @@ export interface Asking {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** The API as the administrator asks it; headers that are given go before his. */
+/** The API with the authorization of the administrator, unless the headers have another one. */
 export class ProofApi {
   /** `http://host:port` */
   readonly url: string
   readonly authorization: string
-  /** Of the server that is asked. */
+  /** The folder of the server. */
   readonly dataFolder: string
-  /** It is another server, on a copy of the folder: no device is linked to it, and nobody goes on with what is asked there. */
+  /** Another server on a copy of the folder: no device is connected, and its state is not used later. */
   readonly isCopy: boolean
 
   constructor(url: string, authorization: string, dataFolder: string, { isCopy = false } = {}) {

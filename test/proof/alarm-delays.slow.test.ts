@@ -1,22 +1,22 @@
 import { describe, expect, test } from 'vitest'
-import { AlarmWait, type HeardOfWait } from '#bench/proof/clerks/alarm-waits'
+import { DelayCheck, type DelayEvent } from '#bench/proof/workloads/alarm-delays'
 
 /** What the kill proof hears of an alarm with `forSeconds`: it must notice what can't be. */
 
-const reported = (at: number, serial: number, holds: boolean): HeardOfWait => ({ type: 'reported', at, serial, holds })
-const raised = (at: number, since: number): HeardOfWait => ({ type: 'raised', at, since })
-const ended = (at: number): HeardOfWait => ({ type: 'ended', at })
+const reported = (at: number, serial: number, holds: boolean): DelayEvent => ({ type: 'reported', at, serial, holds })
+const raised = (at: number, since: number): DelayEvent => ({ type: 'raised', at, since })
+const ended = (at: number): DelayEvent => ({ type: 'ended', at })
 
-function heardBy(wait: AlarmWait, story: readonly HeardOfWait[]): string {
-  return story.flatMap((heard, place) => wait.hear(place + 1, heard) ?? []).join('; ')
+function faultsOfStory(check: DelayCheck, story: readonly DelayEvent[]): string {
+  return story.flatMap((event, place) => check.receive(place + 1, event) ?? []).join('; ')
 }
 
-const faultsOf = (story: readonly HeardOfWait[]) => heardBy(new AlarmWait(1_000), story)
+const faultsOf = (story: readonly DelayEvent[]) => faultsOfStory(new DelayCheck(1_000), story)
 
 const begun = [reported(5_000, 1, false), reported(10_000, 2, true)]
 
 describe('an alarm that waits', () => {
-  test.each<[string, readonly HeardOfWait[]]>([
+  test.each<[string, readonly DelayEvent[]]>([
     ['is raised in time, and ends', [...begun, raised(11_020, 11_000), reported(12_000, 3, false), ended(12_000)]],
     ['is raised long behind its time, as of it', [...begun, raised(60_000, 11_000)]],
     ['waits on while its condition holds', [...begun, reported(10_600, 3, true), raised(11_001, 11_000)]],
@@ -39,7 +39,7 @@ describe('an alarm that waits', () => {
     expect(faultsOf(story)).toBe('')
   })
 
-  test.each<[string, readonly HeardOfWait[], RegExp]>([
+  test.each<[string, readonly DelayEvent[], RegExp]>([
     ['too early', [...begun, raised(10_800, 11_000)], /raised 200 ms before its time/],
     ['twice', [...begun, raised(11_000, 11_000), raised(12_000, 11_000)], /raised twice, again at 12000/],
     [
@@ -64,10 +64,10 @@ describe('an alarm that waits', () => {
     expect(faultsOf(story)).toMatch(said)
   })
 
-  test('is heard once of two who hear it', () => {
-    const wait = new AlarmWait(1_000)
+  test('is event once of two who hear it', () => {
+    const check = new DelayCheck(1_000)
     const story = [...begun, raised(11_000, 11_000), reported(12_000, 3, false), ended(12_000)]
-    expect(heardBy(wait, story)).toBe('')
-    expect(heardBy(wait, story)).toBe('')
+    expect(faultsOfStory(check, story)).toBe('')
+    expect(faultsOfStory(check, story)).toBe('')
   })
 })

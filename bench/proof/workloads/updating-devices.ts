@@ -1,51 +1,50 @@
 import WebSocket from 'ws'
 import { BadAnswer, ImageDownload, NotToBeHad } from '#bench/fleet/image-download'
 import { authorizationHeader } from '#bench/harness/identity'
-import { slotsOf } from '#bench/proof/clerks/named'
+import { pass, slotsOf } from '#bench/proof/workloads/expected-state'
 import type { SeededRandom } from '#bench/random'
 
-/** Devices on links of their own that take the firmware they are offered, and come back with it. */
+/** Devices with connections of their own that install the offered firmware and connect again with it. */
 
 export const updatingProject = 'updating'
 export const updatingVersions = ['1.0.0', '1.1.0'] as const
-/** One who takes firmware by hand alone refuses one of so many. */
+/** One of how many offers a device refuses that takes firmware only on request. */
 const refusedOneOf = 6
 export const refusal = 'not now'
 const backoffMs = { low: 50, high: 300 }
-/** Between two things that a device says of an update. */
+/** Between two statuses of an update. */
 const stepMs = { low: 5, high: 80 }
 const welcomeMsMax = 15_000
 const backMsMax = 20_000
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** What all devices of an office share. */
-interface Place {
+interface Shared {
   /** `http://host:port` */
   readonly url: string
   readonly authorization: string
   readonly random: SeededRandom
 }
 
-/** One FIRMWARE. What is there by then of its image is kept, as on a device that loses its power. */
-interface Order {
+/** One FIRMWARE. The downloaded part of its image outlives a loss of power. */
+interface Offer {
   readonly id: string
   readonly firmware: string
   readonly download: ImageDownload
-  /** A new one each time it is offered. */
+  /** A new one each time the firmware is offered. */
   url: string
-  said: Fields | undefined
+  status: Fields | undefined
 }
 
-/** `asked`: takes firmware by hand alone; `led`: by itself, too. */
+/** `asked`: they take firmware only on request. */
 export class UpdatingDevices {
   readonly asked: readonly string[] = slotsOf('ASKED', 2)
   readonly led: readonly string[] = slotsOf('LED', 2)
   readonly #devices: ReadonlyMap<string, UpdatingDevice>
 
-  constructor(place: Place) {
+  constructor(shared: Shared) {
     this.#devices = new Map(
-      [...this.asked, ...this.led].map((name) => [name, new UpdatingDevice(name, this.led.includes(name), place)]),
+      [...this.asked, ...this.led].map((name) => [name, new UpdatingDevice(name, this.led.includes(name), shared)]),
     )
   }
 
@@ -57,11 +56,11 @@ export class UpdatingDevices {
     for (const device of this.#devices.values()) device.connect()
   }
 
-  /** All are there. @throws when they are not welcome, or were offered what must not be offered */
+  /** All are connected. @throws when they are not, or were offered what must not be offered */
   async back(): Promise<void> {
     const devices = [...this.#devices.values()]
     for (const end = performance.now() + backMsMax; devices.some(({ isWelcome }) => !isWelcome); await pass(20)) {
-      if (performance.now() > end) throw new Error(`devices are not back on their links within ${backMsMax / 1000} s`)
+      if (performance.now() > end) throw new Error(`devices are not connected again within ${backMsMax / 1000} s`)
     }
     const faults = devices.flatMap((device) => device.faults.splice(0))
     if (faults.length > 0) throw new Error(faults.join('; '))
@@ -76,30 +75,30 @@ export class UpdatingDevice {
   readonly identifier: string
   readonly faults: string[] = []
   version: string = updatingVersions[0]
-  /** To the last HELLO that it said. */
+  /** The last HELLO was answered. */
   isWelcome = false
-  /** On this link, that were not answered yet. */
+  /** On this connection, without an answer. */
   #hellos = 0
   readonly #isAutoUpdated: boolean
-  readonly #place: Place
-  readonly #orders = new Map<string, Order>()
-  #current: Order | undefined
+  readonly #shared: Shared
+  readonly #offers = new Map<string, Offer>()
+  #current: Offer | undefined
   #boots = 1
   #flakeAddress = 0
   #socket: WebSocket | undefined
   #impatience: NodeJS.Timeout | undefined
   #isOver = false
 
-  constructor(identifier: string, isAutoUpdated: boolean, place: Place) {
+  constructor(identifier: string, isAutoUpdated: boolean, shared: Shared) {
     this.identifier = identifier
     this.#isAutoUpdated = isAutoUpdated
-    this.#place = place
+    this.#shared = shared
   }
 
-  /** Until it ends, again and again. */
+  /** Again and again, until `end`. */
   connect(): void {
     if (this.#isOver) return
-    const { url, authorization } = this.#place
+    const { url, authorization } = this.#shared
     const socket = new WebSocket(`${url.replace(/^http/, 'ws')}/api/v1/link`, ['link.v1.json'], {
       headers: authorizationHeader(authorization),
       perMessageDeflate: false,
@@ -108,9 +107,9 @@ export class UpdatingDevice {
     this.#socket = socket
     socket.on('open', () => {
       this.#hellos = 0
-      this.#sayHello()
+      this.#sendHello()
     })
-    socket.on('message', (data: Buffer) => this.#hear(JSON.parse(data.toString()) as Fields))
+    socket.on('message', (data: Buffer) => this.#receive(JSON.parse(data.toString()) as Fields))
     // 'close' follows.
     socket.on('error', () => {})
     socket.on('close', () => {
@@ -125,12 +124,12 @@ export class UpdatingDevice {
     this.#socket?.terminate()
   }
 
-  #sayHello(): void {
+  #sendHello(): void {
     this.isWelcome = false
     this.#hellos++
     clearTimeout(this.#impatience)
     this.#impatience = setTimeout(() => this.#socket?.terminate(), welcomeMsMax)
-    this.#say({
+    this.#send({
       type: 'HELLO',
       deviceIdentifier: this.identifier,
       session: `boot-${this.#boots}`,
@@ -141,19 +140,19 @@ export class UpdatingDevice {
     })
   }
 
-  #hear(message: Fields): void {
+  #receive(message: Fields): void {
     switch (message.type) {
       case 'WELCOME': {
         this.#flakeAddress = Number(message.flakeAddress)
         if (--this.#hellos > 0) return
         this.isWelcome = true
         clearTimeout(this.#impatience)
-        // A link may take with it what was said on it last.
-        this.#repeat(this.#current)
+        // The last status may be lost with the connection before.
+        this.#sendStatus(this.#current)
         return
       }
       case 'FIRMWARE':
-        this.#offered(message)
+        this.#take(message)
         return
       case 'ERROR':
         if (message.code !== 'OVERLOADED' && message.code !== 'STORAGE')
@@ -161,68 +160,68 @@ export class UpdatingDevice {
     }
   }
 
-  #offered({ id, firmware, url, sha256, size }: Fields): void {
-    const known = this.#orders.get(String(id))
-    // Between its HELLO and its WELCOME the server may not have heard yet that it is there.
+  #take({ id, firmware, url, sha256, size }: Fields): void {
+    const known = this.#offers.get(String(id))
+    // Between HELLO and WELCOME the server may not know the version yet.
     if (this.isWelcome && firmware === this.version)
-      this.faults.push(`${this.identifier} has ${firmware}, and is offered it ${known ? 'again' : 'anew'}: ${id}`)
+      this.faults.push(`${this.identifier} has ${firmware}, and is offered it${known ? ' again' : ''}: ${id}`)
     if (known) {
       known.url = String(url)
-      this.#repeat(known)
+      this.#sendStatus(known)
       return
     }
     const image = { sha256: String(sha256), size: Number(size) }
     const download = new ImageDownload(image, () => pass(this.#between(backoffMs)))
-    const order: Order = { id: String(id), firmware: String(firmware), download, url: String(url), said: undefined }
-    this.#orders.set(order.id, order)
-    this.#current = order
-    if (!this.#isAutoUpdated && this.#place.random.below(refusedOneOf) === 0) {
-      order.said = { type: 'FIRMWARE_STATUS', id: order.id, status: 'NOT_OK', message: refusal }
-      this.#repeat(order)
+    const offer: Offer = { id: String(id), firmware: String(firmware), download, url: String(url), status: undefined }
+    this.#offers.set(offer.id, offer)
+    this.#current = offer
+    if (!this.#isAutoUpdated && this.#shared.random.below(refusedOneOf) === 0) {
+      offer.status = { type: 'FIRMWARE_STATUS', id: offer.id, status: 'NOT_OK', message: refusal }
+      this.#sendStatus(offer)
       return
     }
-    void this.#carryOut(order).catch((error: Error) => this.faults.push(`${this.identifier}: ${error.message}`))
+    void this.#install(offer).catch((error: Error) => this.faults.push(`${this.identifier}: ${error.message}`))
   }
 
-  async #carryOut(order: Order): Promise<void> {
-    const { download, firmware, id } = order
+  async #install(offer: Offer): Promise<void> {
+    const { download, firmware, id } = offer
     const { size } = download.image
+    const isReplaced = () => this.#current !== offer || this.#isOver
     const statuses: readonly (() => Fields | Promise<Fields>)[] = [
       () => ({ status: 'STARTED' }),
       async () => {
-        await this.#take(order, Math.ceil(size / 2))
+        await this.#download(offer, Math.ceil(size / 2))
         return { status: 'DOWNLOADING', progress: 50 }
       },
       async () => {
-        await this.#take(order, size)
-        if (!download.isRight()) throw new Error(`${firmware} is not what was announced`)
+        await this.#download(offer, size)
+        if (!download.isRight()) throw new Error(`${firmware} is not the announced image`)
         return { status: 'DOWNLOADING', progress: 100 }
       },
       () => ({ status: 'INSTALLING' }),
       () => ({ status: 'INSTALLED' }),
     ]
     for (const next of statuses) {
-      const said = await next()
-      // Something else was offered meanwhile, or it is over.
-      if (this.#current !== order || this.#isOver) return
-      order.said = { type: 'FIRMWARE_STATUS', id, ...said }
-      this.#repeat(order)
+      const status = await next()
+      if (isReplaced()) return
+      offer.status = { type: 'FIRMWARE_STATUS', id, ...status }
+      this.#sendStatus(offer)
       await pass(this.#between(stepMs))
     }
-    if (this.#current !== order || this.#isOver) return
-    // It starts anew.
+    if (isReplaced()) return
+    // The device restarts.
     this.#current = undefined
-    order.said = undefined
+    offer.status = undefined
     this.version = firmware
     this.#boots++
-    this.#sayHello()
+    this.#sendHello()
   }
 
-  /** As often as the server is away. */
-  async #take(order: Order, to: number): Promise<void> {
+  /** However often the server is killed. */
+  async #download(offer: Offer, to: number): Promise<void> {
     while (!this.#isOver) {
       try {
-        await order.download.take(() => order.url, to)
+        await offer.download.take(() => offer.url, to)
         return
       } catch (error) {
         if (error instanceof BadAnswer || !(error instanceof NotToBeHad)) throw error
@@ -230,19 +229,15 @@ export class UpdatingDevice {
     }
   }
 
-  #repeat(order: Order | undefined): void {
-    if (this.isWelcome && order?.said) this.#say({ flakeAddress: this.#flakeAddress, ...order.said })
+  #sendStatus(offer: Offer | undefined): void {
+    if (this.isWelcome && offer?.status) this.#send({ flakeAddress: this.#flakeAddress, ...offer.status })
   }
 
-  #say(message: Fields): void {
+  #send(message: Fields): void {
     if (this.#socket?.readyState === WebSocket.OPEN) this.#socket.send(JSON.stringify(message))
   }
 
   #between({ low, high }: { readonly low: number; readonly high: number }): number {
-    return this.#place.random.between(low, high)
+    return this.#shared.random.between(low, high)
   }
-}
-
-function pass(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms))
 }

@@ -1,0 +1,161 @@
+import type { StreamEvent } from '#bench/dashboard'
+import type { Fleet } from '#bench/fleet/fleet'
+import { asked, identityOn } from '#bench/harness/identity'
+import { loadedBefore } from '#bench/harness/servers'
+import { proofFleets } from '#bench/proof/fleets'
+import { patient } from '#bench/proof/left-folder'
+import { Witness } from '#bench/proof/witness'
+import { WorkloadRunner } from '#bench/proof/workloads/workload-runner'
+import { SeededRandom } from '#bench/random'
+import { type ServerProcess, type ServerSettings, startServer } from '#bench/server-process'
+
+export interface LoadOptions {
+  readonly seed: number
+  /** Of fleets, in all. */
+  readonly devices: number
+  /** Changes a second of fleets, in all. */
+  readonly rate: number
+  /** Of `fleetWays`. */
+  readonly ways: readonly string[]
+  /** A factor for the pauses of the workloads. */
+  readonly pauseTimes?: number
+  /** Whether an event belongs to neither fleets nor workloads. */
+  readonly isForeign?: (event: StreamEvent) => boolean
+}
+
+export interface ServerPlace {
+  readonly port: number
+  readonly dataFolder: string
+}
+
+interface Load {
+  readonly key: string
+  readonly fleets: readonly Fleet[]
+  readonly runner: WorkloadRunner
+}
+
+export const quietMsMax = 60_000
+
+/** A server under the reports of fleets and all workloads, and a subscriber that checks what it receives. */
+export class LoadedServer {
+  readonly place: ServerPlace
+  readonly url: string
+  readonly random: SeededRandom
+  readonly problems: string[] = []
+  longestStartMs = 0
+  readonly #options: LoadOptions
+  #process: ServerProcess | undefined
+  #load: Load | undefined
+  #witness: Witness | undefined
+
+  constructor(options: LoadOptions, place: ServerPlace) {
+    this.#options = options
+    this.place = place
+    this.url = `http://127.0.0.1:${place.port}`
+    this.random = new SeededRandom(options.seed)
+  }
+
+  get process(): ServerProcess {
+    return this.#process as ServerProcess
+  }
+
+  get runner(): WorkloadRunner {
+    return this.#started.runner
+  }
+
+  get fleets(): readonly Fleet[] {
+    return this.#started.fleets
+  }
+
+  /** A provisioning key. */
+  get key(): string {
+    return this.#started.key
+  }
+
+  get witness(): Witness {
+    return this.#witness as Witness
+  }
+
+  get changesAcknowledged(): number {
+    return this.fleets.reduce((sum, fleet) => sum + fleet.counts.changesAcknowledged, 0)
+  }
+
+  settings({ environment, nodeArguments = [], ...own }: Partial<ServerSettings> = {}): ServerSettings {
+    return {
+      ...this.place,
+      environment: { ...identityOn, ...patient, ...environment },
+      nodeArguments: [...loadedBefore('harness/cheap-passwords'), ...nodeArguments],
+      ...own,
+    }
+  }
+
+  async start(settings: ServerSettings): Promise<void> {
+    const startedAt = performance.now()
+    this.#process = await startServer(settings)
+    this.longestStartMs = Math.max(this.longestStartMs, performance.now() - startedAt)
+  }
+
+  /** Begins the load, but not yet the changes of the workloads. */
+  async load(): Promise<void> {
+    const { random, place, url } = this
+    const { pauseTimes = 1, isForeign } = this.#options
+    const runner = await WorkloadRunner.open({ ...place, random, pauseTimes })
+    const { authorization } = runner
+    const made = { person: authorization, body: { name: 'Fleets' } }
+    const { key } = await asked<{ key: string }>(place.port, '/iam/provisioning-keys', made)
+    const fleets = proofFleets(url, { ...this.#options, key })
+    this.#load = { key, fleets, runner }
+    const others = (event: StreamEvent) => runner.receive(event) || isForeign?.(event) === true
+    this.#witness = new Witness({ name: 'resumed', url, fleets, from: 'state', rule: 'newest', authorization, others })
+    this.#witness.dashboard.start()
+    for (const fleet of fleets) fleet.start()
+    await this.check('at the beginning')
+  }
+
+  /** Compares the server with what is expected of the workloads. */
+  async check(when: string): Promise<void> {
+    this.problems.push(...(await this.runner.check()).map((text) => `${when}: ${text}`))
+  }
+
+  /** After the last change: waits until every frame is acknowledged and every event received, and compares all of it. */
+  async settle({ isWhole }: { readonly isWhole: boolean }): Promise<void> {
+    const { problems, runner, fleets } = this
+    const { dashboard } = this.witness
+    await this.check('at the end')
+    for (const fleet of fleets) fleet.pause()
+    for (const fleet of fleets) {
+      if (await fleet.settled(quietMsMax)) continue
+      const seconds = quietMsMax / 1000
+      problems.push(`fleet ${fleet.options.prefix}: not everything was acknowledged within ${seconds} s`)
+    }
+    if (!(await dashboard.caughtUp(quietMsMax))) problems.push('the dashboard did not catch up at the end')
+    const differences = await dashboard.differences()
+    problems.push(...differences.map((text) => `folded state against GET /devices: ${text}`))
+    dashboard.stop()
+    problems.push(...runner.eventFaults({ isWhole }), ...(await runner.unmailed(quietMsMax)))
+  }
+
+  /** By SIGTERM. */
+  async stop(): Promise<void> {
+    await Promise.all(this.fleets.map((fleet) => fleet.stop()))
+    const result = await this.process.stop()
+    if (result !== 0) this.problems.push(`SIGTERM ended the server with ${result}\n${this.lastLines}`)
+    for (const fleet of this.fleets) for (const fault of fleet.counts.faults) this.problems.push(`link: ${fault}`)
+  }
+
+  async end(): Promise<void> {
+    this.#witness?.dashboard.stop()
+    await this.#load?.runner.end()
+    await Promise.all((this.#load?.fleets ?? []).map((fleet) => fleet.stop(false)))
+    await this.#process?.kill()
+  }
+
+  get lastLines(): string {
+    return this.process.lines.join('\n')
+  }
+
+  get #started(): Load {
+    if (!this.#load) throw new Error('the load has not begun')
+    return this.#load
+  }
+}

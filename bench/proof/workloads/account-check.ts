@@ -1,0 +1,251 @@
+import type { HttpAnswer } from '#bench/http'
+import {
+  type AccountRequests,
+  oneTimeCode,
+  type Request,
+  type Session,
+  signedIn,
+  stepNow,
+} from '#bench/proof/workloads/account-requests'
+import { madeIdOf } from '#bench/proof/workloads/expected-state'
+import type { ProofApi } from '#bench/proof/workloads/proof-api'
+
+/** An account and its credentials while no change is under way. Credentials that an unanswered change made uncertain are left out. */
+export interface Account {
+  readonly state: 'invited' | 'active' | 'disabled'
+  /** Another one with each change of the state. */
+  readonly email: string
+  readonly password?: string
+  /** Good once, for another password. */
+  readonly code?: string
+  /** With the code the second factors go. */
+  readonly isReset?: boolean
+  /** `step`: of the last one-time code that counts as used. It is good no more, nor is any before it. */
+  readonly totp?: { readonly secret: string; readonly step: number }
+  readonly recovery: readonly string[]
+  readonly spent?: SpentFactor
+  readonly sessions: readonly Session[]
+  /** Credentials that are good no more, the last ones. */
+  readonly dead: {
+    readonly sessions: readonly Session[]
+    readonly codes: readonly string[]
+    readonly passwords: readonly string[]
+  }
+}
+
+/** A one-time code or a recovery code that was taken. */
+export interface SpentFactor {
+  readonly which: 'totp' | 'recovery'
+  readonly code: string
+  /** Of a one-time code. */
+  readonly step?: number
+}
+
+export const emptyAccount: Account = {
+  ...{ state: 'invited', email: '', recovery: [], sessions: [] },
+  dead: { sessions: [], codes: [], passwords: [] },
+}
+
+/** How many dead credentials of each sort are tried. */
+const deadMax = 3
+
+export function newestOf<Value>(value: Value | undefined, others: readonly Value[]): readonly Value[] {
+  return value === undefined ? others : [value, ...others].slice(0, deadMax)
+}
+
+/** Some sessions end, or all of them. */
+export function ended(account: Account, isEnded: (session: Session) => boolean = () => true): Account {
+  const { sessions, dead } = account
+  const over = sessions.filter((each) => isEnded(each) && each.token !== '')
+  const all = over.reduce((rest, each) => newestOf(each, rest), dead.sessions)
+  return { ...account, sessions: sessions.filter((each) => !isEnded(each)), dead: { ...dead, sessions: all } }
+}
+
+interface Row {
+  readonly state: Account['state']
+  readonly email: string
+  readonly twoFactor: readonly string[]
+  readonly resourceIdentifier: string
+}
+
+interface Candidates {
+  readonly before: Account | undefined
+  readonly after: Account | undefined
+}
+
+/** Compares one account with what may be of it: as before the last change, or as after it. */
+export class AccountCheck {
+  readonly #api: ProofApi
+  readonly #name: string
+  readonly #requests: AccountRequests
+  readonly #candidates: Candidates
+  readonly #row: Row
+  readonly #sessions: readonly string[]
+  #password: string | undefined
+  /** A login that waits for its second factor. */
+  halfway: string | undefined
+  wrongFactors = 0
+
+  private constructor(
+    { api, name, requests }: { api: ProofApi; name: string; requests: AccountRequests },
+    candidates: Candidates,
+    row: Row,
+    sessions: readonly string[],
+  ) {
+    this.#api = api
+    this.#name = name
+    this.#requests = requests
+    this.#candidates = candidates
+    this.#row = row
+    this.#sessions = sessions
+  }
+
+  /** Undefined: there is no such account. */
+  static async begin(
+    api: ProofApi,
+    name: string,
+    requests: AccountRequests,
+    candidates: Candidates,
+  ): Promise<AccountCheck | undefined> {
+    const path = `/iam/users/${name}`
+    const { status, text } = await api.ask('GET', path)
+    if (status === 404) return undefined
+    if (status !== 200) throw new Error(`${path} was answered ${status} ${text.slice(0, 200)}`)
+    const rows = await api.rows<{ id: string }>(`${path}/sessions`)
+    await requests.begin(api)
+    const ids = rows.map(({ id }) => id)
+    const check = new AccountCheck({ api, name, requests }, candidates, JSON.parse(text) as Row, ids)
+    await check.#logIn()
+    return check
+  }
+
+  get isAfter(): boolean {
+    return this.#isLike(this.#candidates.after)
+  }
+
+  /** Nothing shows whether the change is done. */
+  get isBoth(): boolean {
+    return this.isAfter && this.#isLike(this.#candidates.before)
+  }
+
+  /** The one that fits. */
+  get account(): Account | undefined {
+    const { before, after } = this.#candidates
+    const account = this.isAfter ? after : this.#isLike(before) ? before : undefined
+    const [id] = account ? this.#unknownOf(account) : []
+    if (!account || id === undefined) return account
+    return { ...account, sessions: account.sessions.map((each) => (each.id === '' ? { ...each, id } : each)) }
+  }
+
+  get shown(): string {
+    const { state, email, twoFactor } = this.#row
+    return `${state} ${email} [${twoFactor}] with "${this.#password}" and the sessions ${this.#sessions}`
+  }
+
+  get id(): { readonly id?: string } {
+    const id = madeIdOf(this.#row.resourceIdentifier)
+    return id === undefined ? {} : { id }
+  }
+
+  /** @throws when a credential is good that must not be, or the other way round */
+  async mustBeRight(mayTryFactor: boolean, isPending: boolean): Promise<void> {
+    const { before } = this.#candidates
+    const account = this.account as Account
+    // Where it is both, only what is so in both.
+    const sure = (isPending && before) || account
+    for (const session of account.sessions) {
+      if (session.token === '' || (isPending && !sure.sessions.some(({ token }) => token === session.token))) continue
+      await this.#must(200, `the access token of session ${session.id}`, this.#requests.as(session, 'GET', '/iam/me'))
+    }
+    for (const session of sure.dead.sessions) {
+      const { id, isBound, refreshToken } = session
+      await this.#must(401, `an access token of ended session ${id}`, this.#requests.as(session, 'GET', '/iam/me'))
+      await this.#must(401, `a refresh token of ended session ${id}`, this.#requests.renewal(isBound, refreshToken))
+    }
+    for (const code of sure.dead.codes) await this.#must(401, 'a dead code', this.#requests.redeem(code, 'no password'))
+    if (this.#api.isCopy && !isPending) await this.#mustBeGood(account)
+    if (mayTryFactor && !isPending) await this.#mustBeSpent(account)
+  }
+
+  /** Of a copy: nothing is used up there that is needed later. */
+  async #mustBeGood({ sessions, totp, recovery, code }: Account): Promise<void> {
+    for (const { id, isBound, refreshToken } of sessions)
+      if (refreshToken !== '')
+        await this.#must(200, `the refresh token of session ${id}`, this.#requests.renewal(isBound, refreshToken))
+    if (totp && totp.step <= stepNow())
+      await this.#must(200, 'a new one-time code', this.#factor('totp', oneTimeCode(totp.secret, stepNow() + 1)))
+    const [own] = recovery
+    if (own !== undefined) await this.#must(200, 'a new recovery code', this.#factor('recovery', own))
+    if (code !== undefined) await this.#must(201, 'a new code', this.#requests.redeem(code, 'another password'))
+  }
+
+  async #mustBeSpent({ spent, totp }: Account): Promise<void> {
+    // A step later it would be refused in any case.
+    if (!spent || !totp || (spent.step !== undefined && spent.step < stepNow()) || this.halfway === undefined) return
+    this.wrongFactors++
+    const { text } = await this.#must(401, `a spent code for ${spent.which}`, this.#factor(spent.which, spent.code))
+    if (!text.includes('invalid code')) throw new Error(`${this.#name}: a spent code was answered ${text}`)
+  }
+
+  #factor(which: SpentFactor['which'], code: string): Request {
+    return this.#requests.proven('POST', `/auth/2fa/${which}`, { token: this.halfway, code })
+  }
+
+  /** Finds out which password is good. @throws when it is not exactly one, or a second factor is not asked for */
+  async #logIn(): Promise<void> {
+    const { before, after } = this.#candidates
+    const all = [before, after].flatMap((each) => (each ? [each.password, ...each.dead.passwords] : []))
+    const good: string[] = []
+    for (const password of new Set(all.filter((each) => each !== undefined))) {
+      const answer = await this.#requests.send(this.#requests.signIn(password, true))
+      this.#requests.adoptNonce(answer)
+      if (answer.status === 401) continue
+      good.push(password)
+      await this.#loggedIn(answer)
+    }
+    const wanted = this.#row.state === 'active' ? 1 : 0
+    if (good.length !== wanted)
+      throw new Error(`${good.length} passwords of ${this.#name} are good, which is ${this.#row.state}`)
+    this.#password = good[0]
+  }
+
+  async #loggedIn(answer: HttpAnswer): Promise<void> {
+    const { accessToken, token, methods = [] } = signedIn(answer)
+    const isCoded = this.#row.twoFactor.includes('totp')
+    const isRight = isCoded ? token !== undefined && methods.join() === 'totp,recovery' : accessToken !== undefined
+    if (answer.status !== 200 || !isRight) {
+      const factor = isCoded ? 'a' : 'no'
+      throw new Error(
+        `${this.#name} has ${factor} second factor, and a login was answered ${answer.status} ${answer.text}`,
+      )
+    }
+    this.halfway = token
+    if (accessToken === undefined || this.#api.isCopy) return
+    await this.#must(204, 'a logout', this.#requests.proven('POST', '/auth/logout', undefined, accessToken))
+  }
+
+  #unknownOf({ sessions }: Account): readonly string[] {
+    return this.#sessions.filter((id) => !sessions.some((session) => session.id === id))
+  }
+
+  #isLike(account: Account | undefined): boolean {
+    if (!account) return false
+    const { state, email, twoFactor } = this.#row
+    const known = account.sessions.filter(({ id }) => id !== '')
+    return (
+      account.state === state &&
+      account.email === email &&
+      (account.totp !== undefined) === twoFactor.includes('totp') &&
+      (state !== 'active' || account.password === this.#password) &&
+      known.every(({ id }) => this.#sessions.includes(id)) &&
+      this.#unknownOf(account).length === account.sessions.length - known.length
+    )
+  }
+
+  async #must(wanted: number, what: string, request: Request): Promise<HttpAnswer> {
+    const answer = await this.#requests.send(request)
+    this.#requests.adoptNonce(answer)
+    if (answer.status === wanted) return answer
+    throw new Error(`${this.#name}: ${what} was answered ${answer.status} ${answer.text.slice(0, 100)}`)
+  }
+}

@@ -1,0 +1,124 @@
+import { TOTP } from 'otpauth'
+import { basic } from '#bench/harness/identity'
+import type { HttpAnswer } from '#bench/http'
+import { ProvingKey } from '#bench/load/proofs'
+import type { Asking, ProofApi } from '#bench/proof/workloads/proof-api'
+
+/** A session; without tokens where the answer with them was lost. */
+export interface Session {
+  /** Empty: not known yet. */
+  readonly id: string
+  /** To the key of the account (DPoP); false: of the Basic scheme. */
+  readonly isBound: boolean
+  readonly token: string
+  /** Good once. */
+  readonly refreshToken: string
+  /** Refresh tokens that were used before, the last one first. */
+  readonly used: readonly string[]
+}
+
+/** `token`: of the Basic scheme or of a login that needs a second factor; `accessToken`: bound to a key. */
+export interface SignedIn {
+  readonly token?: string
+  readonly accessToken?: string
+  readonly refreshToken?: string
+  readonly methods?: readonly string[]
+}
+
+export interface Request extends Asking {
+  readonly method: string
+  readonly path: string
+}
+
+export const lostSession: Session = { id: '', isBound: false, token: '', refreshToken: '', used: [] }
+const unauthenticated = { authorization: '' }
+/** How long a one-time code is new. RFC 6238 §5.2. */
+const stepMs = 30_000
+
+/** Makes the requests of one account: proofs by its key, with the latest nonce of the server. */
+export class AccountRequests {
+  readonly #name: string
+  readonly #key = new ProvingKey()
+  #api: ProofApi | undefined
+  #nonce = ''
+
+  constructor(name: string) {
+    this.#name = name
+  }
+
+  async begin(api: ProofApi): Promise<void> {
+    this.#api = api
+    this.adoptNonce(await api.ask('POST', '/auth/login', { headers: unauthenticated, body: {} }))
+  }
+
+  /** Answers contain the next nonce. */
+  adoptNonce({ headers }: HttpAnswer): void {
+    const nonce = headers['dpop-nonce']
+    if (typeof nonce === 'string') this.#nonce = nonce
+  }
+
+  send({ method, path, ...asking }: Request): Promise<HttpAnswer> {
+    return (this.#api as ProofApi).ask(method, path, asking)
+  }
+
+  signIn(password: string, isBound: boolean): Request {
+    if (isBound) return this.proven('POST', '/auth/login', { email: this.#name, password })
+    const headers = { authorization: basic({ name: this.#name, password }) }
+    return { method: 'GET', path: '/iam/token?scope=offline', headers }
+  }
+
+  renewal(isBound: boolean, refreshToken: string): Request {
+    if (isBound) return this.proven('POST', '/auth/token', { refreshToken })
+    const path = '/iam/token?grant_type=refresh_token&scope=offline'
+    return { method: 'POST', path, headers: unauthenticated, body: { refreshToken } }
+  }
+
+  redeem(code: string, password: string): Request {
+    return { method: 'POST', path: '/iam/signup', headers: unauthenticated, body: { name: this.#name, code, password } }
+  }
+
+  /** By a session. */
+  as({ isBound, token }: Session, method: string, path: string, body?: object): Request {
+    if (isBound) return this.proven(method, path, body, token)
+    return { method, path, headers: { authorization: `Bearer ${token}` }, ...(body && { body }) }
+  }
+
+  proven(method: string, path: string, body?: object, token?: string): Request {
+    const url = `${(this.#api as ProofApi).url}/api/v1${path.replace(/\?.*/, '')}`
+    const dpop = this.#key.proof({ method, url, nonce: this.#nonce, ...(token !== undefined && { token }) })
+    const authorization = token === undefined ? '' : `DPoP ${token}`
+    // Node sets the length of a body except with DELETE.
+    const length = body && { 'content-length': String(Buffer.byteLength(JSON.stringify(body))) }
+    return { method, path, headers: { authorization, dpop, ...length }, ...(body && { body }) }
+  }
+}
+
+export function signedIn({ text }: HttpAnswer): SignedIn {
+  return JSON.parse(text) as SignedIn
+}
+
+/** The new session of an answer, or what became of `before`. */
+export function sessionOf(answer: HttpAnswer, before?: Session): Session {
+  const { token, accessToken, refreshToken = '' } = signedIn(answer)
+  const current = accessToken ?? token ?? ''
+  const used = before ? [before.refreshToken, ...before.used].slice(0, 2) : []
+  return { id: sessionIdIn(current), isBound: accessToken !== undefined, token: current, refreshToken, used }
+}
+
+/** Access tokens are JWTs that name their session. Contract 2, Tokens. */
+function sessionIdIn(accessToken: string): string {
+  const [, payload = ''] = accessToken.split('.')
+  return (JSON.parse(Buffer.from(payload, 'base64url').toString()) as { sid: string }).sid
+}
+
+export function codeIn({ text }: HttpAnswer): string {
+  return (JSON.parse(text) as { code: string }).code
+}
+
+export function stepNow(): number {
+  return Math.floor(Date.now() / stepMs)
+}
+
+export function oneTimeCode(secret: string, step: number): string {
+  return new TOTP({ secret }).generate({ timestamp: step * stepMs })
+}

@@ -1,0 +1,375 @@
+import type { HttpAnswer } from '#bench/http'
+import type { ProofApi } from '#bench/proof/workloads/proof-api'
+import type { SeededRandom } from '#bench/random'
+import { isServerMadeId } from '#model/identifier'
+
+/** The resource in a slot. `id`: the id that the server gave it. */
+export interface Observed {
+  /** A text that no other change of the run leaves. */
+  readonly content: string
+  readonly id?: string
+}
+
+/** A request that changes one slot. */
+export interface Change {
+  readonly method: string
+  readonly path: string
+  /** One of `Workload.operations`. */
+  readonly operation?: string
+  readonly body?: object | Uint8Array
+  /** They replace the administrator's. */
+  readonly headers?: Readonly<Record<string, string>>
+  /** The slot's content after the change; undefined: empty; a function: only the answer contains it. */
+  readonly content: string | undefined | ((answer: HttpAnswer) => string)
+  /** The text of its event, published once; see `Workload.eventText`. */
+  readonly eventText?: string
+  /** The server may refuse a repeat although nothing is wrong. */
+  readonly isSentOnce?: boolean
+  /** The status of a change that must be refused. */
+  readonly expectedStatus?: number
+  /** Called with the answer to a change that is done. */
+  readonly onAnswer?: (answer: HttpAnswer) => void
+  /** Called after 503 and 504: the change may be done or not. */
+  readonly onUnavailable?: () => void
+}
+
+/** One kind of write: slots that are changed again and again, and a way to read all of them at once. */
+export interface Workload {
+  readonly name: string
+  readonly slots: readonly string[]
+  /** Changes are counted under these names; default: under the name of the workload. */
+  readonly operations?: readonly string[]
+  /** Average pause between two changes of a slot. Default: 80 ms. */
+  readonly pauseMs?: number
+  /** Statuses that mean "not now" and change nothing. */
+  readonly busyStatuses?: readonly number[]
+  /** Called after each start of the server, before the first change. */
+  prepare?(api: ProofApi): Promise<void>
+  /** `number` is never used twice in a run. */
+  nextChange(slot: string, before: Observed | undefined, number: number, random: SeededRandom): Change
+  /** Reads all slots that are not empty. `entries`: their expected contents. @throws for an answer that must not be */
+  observe(api: ProofApi, entries: ReadonlyMap<string, SlotEntry>): Promise<ReadonlyMap<string, Observed>>
+  /** The content that `observe` returns for a slot that has changed when it cannot know to what. */
+  readonly unknownContent?: string
+  /** The text of an event of this workload. */
+  eventText?(event: Readonly<Record<string, unknown>>): string | undefined
+  /** Its events are values of a property: a slow subscriber may miss those that a later one overrides. Contract 4.5. */
+  readonly isOverridable?: boolean
+}
+
+export interface SlotEntry {
+  /** The last acknowledged content. */
+  observed: Observed | undefined
+  /** Sent and not answered. */
+  pending: { readonly change: Change; readonly key: string } | undefined
+}
+
+/** Times in Unix ms. */
+interface PastChange {
+  /** Without its body: images are large, and are not sent again. */
+  readonly change: Omit<Change, 'body'>
+  readonly before: Observed | undefined
+  readonly sentAt: number
+  /** Infinity: never. */
+  answeredAt: number
+  after: Observed | undefined
+}
+
+export interface ChangeCounts {
+  acknowledged: number
+  /** Unanswered at a kill: done, and not done. */
+  landed: number
+  vanished: number
+  /** Repeated after a kill under the same key. */
+  repeated: number
+  busy: number
+}
+
+const noCounts: ChangeCounts = { acknowledged: 0, landed: 0, vanished: 0, repeated: 0, busy: 0 }
+const pauseMsDefault = 80
+const problemsMax = 5
+/** The clocks of two processes differ by less. */
+const clockDifferenceMs = 5
+
+/**
+ * The expected state of one workload. After each kill every acknowledged change must be there exactly; an unanswered one must
+ * be there whole or not at all, and its repeat under the same `Idempotency-Key` must not do it twice.
+ */
+export class ExpectedState {
+  readonly workload: Workload
+  /** By name. */
+  readonly counts: Readonly<Record<string, ChangeCounts>>
+  readonly #api: ProofApi
+  readonly #random: SeededRandom
+  readonly #entries: ReadonlyMap<string, SlotEntry>
+  readonly #nextNumber: () => number
+  readonly #pauseMs: number
+  readonly #problems: string[] = []
+  /** By id, the slot that had it first: no id is given twice. */
+  readonly #ids = new Map<string, string>()
+  /** Texts of events that must be published once, that may be published once, and that were received. */
+  readonly #required = new Set<string>()
+  readonly #allowed = new Set<string>()
+  readonly #received = new Map<string, number>()
+  readonly #history = new Map<string, PastChange[]>()
+
+  /** `pauseTimes`: a factor for the pauses of the workload. */
+  constructor(workload: Workload, api: ProofApi, random: SeededRandom, nextNumber: () => number, pauseTimes = 1) {
+    this.workload = workload
+    const names = workload.operations ?? [workload.name]
+    this.counts = Object.fromEntries(names.map((name) => [name, { ...noCounts }]))
+    this.#pauseMs = (workload.pauseMs ?? pauseMsDefault) * pauseTimes
+    this.#api = api
+    this.#random = random
+    this.#nextNumber = nextNumber
+    this.#entries = new Map(workload.slots.map((slot) => [slot, { observed: undefined, pending: undefined }]))
+  }
+
+  /** Changes all slots until the server does not answer, or `isOver`. */
+  async run(isOver: () => boolean): Promise<void> {
+    const isReady = await (this.workload.prepare?.(this.#api) ?? Promise.resolve()).then(
+      () => true,
+      () => false,
+    )
+    if (!isReady) return
+    await Promise.all([...this.#entries].map(([slot, entry]) => this.#keepChanging(slot, entry, isOver)))
+  }
+
+  /** Changes each slot once, one after the other. */
+  async changeEach(): Promise<void> {
+    for (const [slot, entry] of this.#entries) if (!entry.pending) await this.#change(slot, entry)
+  }
+
+  /** Compares the server with the expected state, and adopts what became of unanswered changes. Returns the differences. */
+  async check(): Promise<readonly string[]> {
+    try {
+      const observed = await this.workload.observe(this.#api, this.#entries)
+      for (const [slot, entry] of this.#entries) await this.#compare(slot, entry, observed.get(slot))
+    } catch (error) {
+      this.#wrong(messageOf(error))
+    }
+    return this.#problems.splice(0)
+  }
+
+  /** Whether the event is of this workload. */
+  receive(event: Readonly<Record<string, unknown>>): boolean {
+    const text = this.workload.eventText?.(event)
+    if (text === undefined) return false
+    this.#received.set(text, (this.#received.get(text) ?? 0) + 1)
+    return true
+  }
+
+  /** Texts of the events of acknowledged changes. */
+  get requiredEvents(): readonly string[] {
+    return [...this.#required]
+  }
+
+  /** Events that are missing, doubled or made up. When no change is under way. `isWhole`: the subscriber was never too slow. */
+  eventFaults(isWhole: boolean): readonly string[] {
+    if (!this.workload.eventText) return []
+    const mayMiss = !isWhole && this.workload.isOverridable === true
+    const faults = [...this.#required].flatMap((text) => {
+      const times = this.#received.get(text) ?? 0
+      return times === 1 || (times === 0 && mayMiss)
+        ? []
+        : [`${this.workload.name}: ${text} was acknowledged, and published ${times} times`]
+    })
+    for (const [text, times] of this.#received) {
+      if (this.#required.has(text)) continue
+      if (!this.#allowed.has(text)) faults.push(`${this.workload.name}: ${text} was published, and never asked for`)
+      else if (times > 1) faults.push(`${this.workload.name}: ${text} was published ${times} times`)
+    }
+    return faults.slice(0, problemsMax)
+  }
+
+  /** Acknowledged changes that are missing in a copy of the folder as of a moment. See `WorkloadRunner.faultsAt`. */
+  async faultsAt(at: number, api: ProofApi): Promise<readonly string[]> {
+    const { name, slots, unknownContent } = this.workload
+    const entries = new Map(slots.map((slot) => [slot, this.#entryAt(slot, at)]))
+    try {
+      const observed = await this.workload.observe(api, entries)
+      return [...entries].flatMap(([slot, { observed: wanted, pending }]) => {
+        const there = observed.get(slot)
+        if (there?.content === wanted?.content || (pending && isAfter(pending.change, there, unknownContent))) return []
+        return [`${name}: ${slot} contains ${shown(there)}, and ${shown(wanted)} was acknowledged`]
+      })
+    } catch (error) {
+      return [`${name}: ${messageOf(error)}`]
+    }
+  }
+
+  /** Texts of the events of all changes that were answered before a moment. */
+  eventsBefore(at: number): readonly string[] {
+    return [...this.#history.values()]
+      .flat()
+      .flatMap(({ change, answeredAt }) =>
+        answeredAt < at && change.eventText !== undefined ? [change.eventText] : [],
+      )
+  }
+
+  /** Only the last change before the moment can be pending: the next one is sent after its outcome is known. */
+  #entryAt(slot: string, at: number): SlotEntry {
+    const last = (this.#history.get(slot) ?? []).findLast(({ sentAt }) => sentAt < at + clockDifferenceMs)
+    if (!last || last.answeredAt < at) return { observed: last?.after, pending: undefined }
+    return { observed: last.before, pending: { change: last.change, key: '' } }
+  }
+
+  async #keepChanging(slot: string, entry: SlotEntry, isOver: () => boolean): Promise<void> {
+    while (!entry.pending && this.#problems.length < problemsMax) {
+      await pass(this.#random.between(0, 2 * this.#pauseMs))
+      if (isOver()) return
+      await this.#change(slot, entry)
+    }
+  }
+
+  async #change(slot: string, entry: SlotEntry): Promise<void> {
+    const number = this.#nextNumber()
+    const change = this.workload.nextChange(slot, entry.observed, number, this.#random)
+    if (change.eventText !== undefined) this.#allowed.add(change.eventText)
+    const pending = { change, key: `proof-${number}` }
+    entry.pending = pending
+    const past = this.#keepPast(slot, change, entry.observed)
+    // Without an answer the outcome shows after the next start.
+    const answer = await this.#send(pending).catch(() => undefined)
+    // After 503 and 504 the change may be there when the store is read again, or a device may have done it.
+    if (!answer || answer.status === 503 || answer.status === 504) {
+      if (answer) change.onUnavailable?.()
+      return
+    }
+    past.answeredAt = nowMs()
+    this.#answered(slot, entry, answer)
+    past.after = entry.observed
+  }
+
+  #keepPast(slot: string, { body: _, ...change }: Change, before: Observed | undefined): PastChange {
+    const past: PastChange = { change, before, sentAt: nowMs(), answeredAt: Infinity, after: undefined }
+    const history = this.#history.get(slot) ?? []
+    this.#history.set(slot, history)
+    history.push(past)
+    return past
+  }
+
+  #send({ change, key }: NonNullable<SlotEntry['pending']>): Promise<HttpAnswer> {
+    const headers = { 'idempotency-key': key, ...change.headers }
+    return this.#api.ask(change.method, change.path, { headers, ...(change.body && { body: change.body }) })
+  }
+
+  #answered(slot: string, entry: SlotEntry, answer: HttpAnswer): void {
+    const { change } = entry.pending as NonNullable<SlotEntry['pending']>
+    entry.pending = undefined
+    if (this.workload.busyStatuses?.includes(answer.status)) {
+      this.#countsOf(change).busy++
+      return
+    }
+    const { method, path, expectedStatus } = change
+    if (expectedStatus === undefined ? answer.status >= 300 : answer.status !== expectedStatus) {
+      this.#wrong(`${slot}: ${method} ${path} was answered ${answer.status} ${answer.text.slice(0, 200)}`)
+      return
+    }
+    this.#countsOf(change).acknowledged++
+    change.onAnswer?.(answer)
+    if (change.eventText !== undefined) this.#required.add(change.eventText)
+    const content = typeof change.content === 'function' ? change.content(answer) : change.content
+    if (content === undefined) {
+      entry.observed = undefined
+      return
+    }
+    const id = idIn(answer) ?? entry.observed?.id
+    this.#keepId(slot, entry.observed, id)
+    entry.observed = { content, ...(id !== undefined && { id }) }
+  }
+
+  async #compare(slot: string, entry: SlotEntry, observed: Observed | undefined): Promise<void> {
+    const { pending, observed: before } = entry
+    const isAsBefore = observed?.content === before?.content
+    if (!pending) {
+      if (!isAsBefore) this.#wrong(`${slot} contains ${shown(observed)}, and ${shown(before)} was acknowledged`)
+      else if (before?.id !== undefined && observed?.id !== undefined && before.id !== observed.id)
+        this.#wrong(`${slot} had the id ${before.id}, and has ${observed.id}`)
+      entry.observed = observed
+      return
+    }
+    const { change } = pending
+    const hasLanded = isAfter(change, observed, this.workload.unknownContent)
+    if (!hasLanded && !isAsBefore)
+      this.#wrong(`${slot} contains ${shown(observed)}: neither ${shown(before)} nor what ${change.path} asked for`)
+    const isDone = hasLanded && !isAsBefore
+    this.#countsOf(change)[isDone ? 'landed' : 'vanished']++
+    if (isDone && change.eventText !== undefined) this.#required.add(change.eventText)
+    if (!change.isSentOnce && this.#random.below(2) === 0) {
+      this.#countsOf(change).repeated++
+      const answer = await this.#send(pending)
+      // A repeated DELETE may find that the resource is gone.
+      const isGone = hasLanded && change.method === 'DELETE' && answer.status === 404
+      this.#answered(slot, entry, isGone ? { ...answer, status: 204 } : answer)
+      return
+    }
+    entry.pending = undefined
+    this.#keepId(slot, before, observed?.id)
+    entry.observed = observed
+  }
+
+  /** A resource keeps its id; every later one gets another. */
+  #keepId(slot: string, before: Observed | undefined, id: string | undefined): void {
+    if (id === undefined || before?.id === id) return
+    const owner = this.#ids.get(id)
+    if (owner !== undefined) this.#wrong(`${id} was given to ${owner}, and again to ${slot}`)
+    this.#ids.set(id, slot)
+  }
+
+  #countsOf({ operation }: Change): ChangeCounts {
+    return this.counts[operation ?? this.workload.name] as ChangeCounts
+  }
+
+  #wrong(text: string): void {
+    if (this.#problems.length < problemsMax) this.#problems.push(`${this.workload.name}: ${text}`)
+  }
+}
+
+function isAfter({ content }: Change, observed: Observed | undefined, unknown: string | undefined): boolean {
+  return typeof content === 'function' ? observed?.content === unknown : observed?.content === content
+}
+
+function shown(observed: Observed | undefined): string {
+  return observed ? `"${observed.content}"` : 'nothing'
+}
+
+function idIn({ text }: HttpAnswer): string | undefined {
+  if (!text.startsWith('{')) return undefined
+  const { resourceIdentifier, id } = JSON.parse(text) as { resourceIdentifier?: unknown; id?: unknown }
+  const found = typeof id === 'string' ? id : resourceIdentifier
+  return typeof found === 'string' ? madeIdOf(found) : undefined
+}
+
+/** The id in a resource name, where the server made it; a name that a user chose may come again. */
+export function madeIdOf(text: string): string | undefined {
+  const id = text.slice(text.lastIndexOf(':') + 1)
+  return isServerMadeId(id) ? id : undefined
+}
+
+/** Names of slots: `PREFIX-0` and so on. */
+export function slotsOf(prefix: string, count: number): readonly string[] {
+  return Array.from({ length: count }, (_, at) => `${prefix}-${at}`)
+}
+
+/** Reads slot by slot. */
+export async function observeEach(
+  entries: ReadonlyMap<string, SlotEntry>,
+  observe: (slot: string, entry: SlotEntry) => Promise<Observed | undefined>,
+): Promise<ReadonlyMap<string, Observed>> {
+  const all = await Promise.all([...entries].map(async ([slot, entry]) => [slot, await observe(slot, entry)] as const))
+  return new Map(all.flatMap(([slot, observed]) => (observed ? [[slot, observed] as const] : [])))
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}
+
+/** Unix ms, with fractions. */
+function nowMs(): number {
+  return performance.timeOrigin + performance.now()
+}
+
+export function pass(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms))
+}

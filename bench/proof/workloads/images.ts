@@ -1,0 +1,195 @@
+import { createHash } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Change, Observed, SlotEntry, Workload } from '#bench/proof/workloads/expected-state'
+import { observeEach } from '#bench/proof/workloads/expected-state'
+import type { ProofApi } from '#bench/proof/workloads/proof-api'
+import { SeededRandom } from '#bench/random'
+
+/** Releases and their images: uploaded whole, or in parts (`Content-Range`). */
+
+const imageBytesMax = 150_000
+
+/** Releases with the files of their images: an acknowledged one is whole on the disk. */
+export function releasesWorkload(): Workload {
+  const path = '/updates/projects/images/releases'
+  return {
+    name: 'releases',
+    slots: ['1.0.0', '1.0.1', '1.0.2'],
+    nextChange(slot, before, number) {
+      if (before) return { method: 'DELETE', path: `${path}/${slot}`, content: undefined }
+      const body = imageOf(number)
+      return { method: 'PUT', path: `${path}/${slot}`, body, content: sha256Of(body) }
+    },
+    async observe(api) {
+      const found = new Map<string, Observed>()
+      const { status, text } = await api.ask('GET', path)
+      const rows = status === 404 ? [] : (JSON.parse(text) as { firmware: string; sha256: string }[])
+      for (const { firmware, sha256 } of rows) {
+        await mustBeOnDisk(api, firmware, sha256)
+        found.set(firmware, { content: sha256 })
+      }
+      return found
+    },
+  }
+}
+
+async function mustBeOnDisk({ dataFolder }: ProofApi, firmware: string, sha256: string): Promise<void> {
+  const bytes = await readFile(join(dataFolder, 'images', sha256))
+  if (sha256Of(bytes) !== sha256) throw new Error(`the image of ${firmware} has not the hash of its name`)
+}
+
+const partsPath = '/updates/projects/parts/releases'
+/** Of all images: a part of an image of another size would replace the waiting one. Contract 6. */
+const imageBytes = 200_000
+const partBytesMax = 90_000
+/** One of how many parts begins another image. */
+const restartOneOf = 5
+
+/** The first bytes of an image; all of them: it is a release. */
+interface Uploaded {
+  /** Of the image. */
+  readonly number: number
+  readonly bytes: number
+}
+
+/**
+ * An acknowledged part is there, and the next one continues it. Of an unanswered one the beginning may be there: the rest
+ * continues after the bytes that the server has. The release is whole on the disk, with the bytes that were sent.
+ */
+export function imagePartsWorkload(): Workload {
+  const uploads = new Map(['1.0.0', '1.0.1'].map((slot) => [slot, new Upload(slot)]))
+  const uploadOf = (slot: string) => uploads.get(slot) as Upload
+  return {
+    name: 'images in parts',
+    slots: [...uploads.keys()],
+    // An image takes some parts.
+    pauseMs: 40,
+    nextChange: (slot, before, number, random) => uploadOf(slot).next(before, number, random),
+    observe: (api, entries) => observeEach(entries, (slot, entry) => uploadOf(slot).observe(api, entry)),
+  }
+}
+
+class Upload {
+  readonly #path: string
+  /** Bytes that wait on the disk, by the last answer. */
+  #waiting = 0
+  /** The disk refused a part: then nothing of its image is kept. */
+  #isRefused = false
+
+  constructor(firmware: string) {
+    this.#path = `${partsPath}/${firmware}`
+  }
+
+  next(observed: Observed | undefined, number: number, random: SeededRandom): Change {
+    this.#isRefused = false
+    const before = uploadedIn(observed?.content)
+    if (before?.bytes === imageBytes)
+      return { method: 'DELETE', path: this.#path, content: undefined, onAnswer: () => this.#keep(0) }
+    // Shorter than what it replaces, so that the number of bytes shows which of them is there.
+    if (before && before.bytes > 1 && random.below(restartOneOf) === 0)
+      return this.#part({ number, bytes: 1 + random.below(Math.min(before.bytes - 1, partBytesMax)) }, 0)
+    const { bytes: from, ...image } = before ?? { number, bytes: 0 }
+    return this.#part({ ...image, bytes: Math.min(imageBytes, from + 1 + random.below(partBytesMax)) }, from)
+  }
+
+  /** Sends the rest of a part that was cut off. @throws when an image is not what was sent */
+  async observe(api: ProofApi, { observed, pending }: SlotEntry): Promise<Observed | undefined> {
+    const before = uploadedIn(observed?.content)
+    const after = pending?.change.method === 'PUT' ? uploadedIn(String(pending.change.content)) : undefined
+    const bytes = await this.#bytesThere(api, [before, after])
+    // Of a folder whose database is older than its images.
+    if (api.isCopy && bytes < imageBytes && bytes === this.#waiting && before?.bytes !== imageBytes) return observed
+    if (!api.isCopy) this.#keep(bytes)
+    if (!after || bytes === (before?.bytes ?? 0)) return this.#unchanged(api, before, bytes)
+    if (bytes === after.bytes) return observedOf(after, bytes)
+    const from = after.number === before?.number ? before.bytes : 0
+    const isPartOfIt = (bytes >= from || (bytes === 0 && this.#isRefused)) && bytes < after.bytes
+    if (!isPartOfIt) return observedOf(undefined, bytes)
+    // In a copy unacknowledged bytes may be anything.
+    if (api.isCopy) return observed
+    await this.#continue(api, after, bytes)
+    return observedOf(after, await this.#bytesThere(api, [after]))
+  }
+
+  /** In a copy the image is completed, and compared with what was sent. */
+  async #unchanged(api: ProofApi, image: Uploaded | undefined, bytes: number): Promise<Observed | undefined> {
+    if (api.isCopy && image?.bytes === bytes && bytes < imageBytes) {
+      const whole = { ...image, bytes: imageBytes }
+      await this.#continue(api, whole, bytes)
+      await this.#bytesThere(api, [whole])
+    }
+    return observedOf(image, bytes)
+  }
+
+  async #continue(api: ProofApi, image: Uploaded, from: number): Promise<void> {
+    const { body, headers } = this.#part(image, from)
+    await api.must('PUT', this.#path, { body, headers })
+  }
+
+  #part({ number, bytes }: Uploaded, from: number) {
+    return {
+      method: 'PUT',
+      path: this.#path,
+      headers: { 'content-range': `bytes ${from}-${bytes - 1}/${imageBytes}` },
+      body: imageOf(number, imageBytes).subarray(from, bytes),
+      content: textOf({ number, bytes }),
+      onAnswer: () => this.#keep(bytes),
+      onUnavailable: () => {
+        this.#isRefused = true
+      },
+      // The server then expects another part.
+      isSentOnce: true,
+    }
+  }
+
+  #keep(bytes: number): void {
+    this.#waiting = bytes === imageBytes ? 0 : bytes
+  }
+
+  /** `imageBytes`: it is a release, of one of these images. @throws when it is of another */
+  async #bytesThere(api: ProofApi, images: readonly (Uploaded | undefined)[]): Promise<number> {
+    const read = await api.ask('GET', this.#path)
+    if (read.status === 404) {
+      const headers = { 'content-range': `bytes */${imageBytes}` }
+      const { status, text } = await api.ask('PUT', this.#path, { headers, body: new Uint8Array() })
+      const { received } = JSON.parse(text) as { received?: number }
+      if (received === imageBytes) throw new Error(`${this.#path}: all of it is there, and no release`)
+      if (status === 202 && received !== undefined) return received
+      // The question made the release: all bytes had come.
+      if (status === 201) return this.#bytesThere(api, images)
+      throw new Error(`${this.#path}: the number of bytes was answered ${status} ${text}`)
+    }
+    const { sha256 } = JSON.parse(read.text) as { sha256: string }
+    const isOurs = images.some((each) => each && sha256 === sha256Of(imageOf(each.number, imageBytes)))
+    if (!isOurs) throw new Error(`${this.#path} is not the image that was sent in parts, but ${read.text}`)
+    await mustBeOnDisk(api, this.#path, sha256)
+    return imageBytes
+  }
+}
+
+function textOf({ number, bytes }: Uploaded): string {
+  return `image ${number}: ${bytes} bytes`
+}
+
+function uploadedIn(content: string | undefined): Uploaded | undefined {
+  const [, number, bytes] = /^image (\d+): (\d+) bytes$/.exec(content ?? '') ?? []
+  return number === undefined ? undefined : { number: Number(number), bytes: Number(bytes) }
+}
+
+function observedOf(image: Uploaded | undefined, bytes: number): Observed | undefined {
+  if (bytes === 0) return undefined
+  return { content: image ? textOf({ ...image, bytes }) : `${bytes} bytes of some image` }
+}
+
+/** Each number has an image of its own, of any length by default. */
+function imageOf(number: number, length?: number): Buffer {
+  const random = new SeededRandom(number)
+  const bytes = Buffer.alloc(length ?? 1 + random.below(imageBytesMax))
+  for (let at = 0; at + 4 <= bytes.length; at += 4) bytes.writeUInt32LE(Math.floor(random.next() * 2 ** 32), at)
+  return bytes
+}
+
+function sha256Of(bytes: Uint8Array): string {
+  return createHash('sha256').update(bytes).digest('hex')
+}

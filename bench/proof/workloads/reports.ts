@@ -1,0 +1,196 @@
+import type { Observed, Workload } from '#bench/proof/workloads/expected-state'
+import { slotsOf } from '#bench/proof/workloads/expected-state'
+import type { ProofApi } from '#bench/proof/workloads/proof-api'
+import { notedDevices } from '#bench/proof/workloads/resources'
+
+/** Reports over HTTP and what follows from them: mails, alarms; secrets of devices, and actions on devices that are offline. */
+
+export const reportedService = 'workload'
+export const reportedPropId = 0x10
+const services = [{ serviceIdentifier: reportedService, properties: [{ propId: reportedPropId, type: 'UINT32' }] }]
+
+export const secretDevices = slotsOf('SECRET', 2)
+export const floodedDevice = 'FLOODED-0'
+export const mailedDevice = 'MAILED-0'
+const reportingDevices = slotsOf('COMING', 4)
+const alarmedDevices = slotsOf('ALARMED', 3)
+
+type Event = Readonly<Record<string, unknown>>
+
+/** Devices whose events no workload counts. */
+export const uncountedDevices = [...secretDevices, ...reportingDevices, ...alarmedDevices, floodedDevice]
+
+export function reportOf(deviceIdentifier: string, value: number): object {
+  return {
+    deviceIdentifier,
+    services,
+    updates: [{ serviceIdentifier: reportedService, propId: reportedPropId, value }],
+  }
+}
+
+/** A change by a report. `gateway`: the authorization to report for any device. */
+export function reportChange(gateway: string, device: string, value: number) {
+  const headers = { authorization: gateway }
+  return { method: 'POST', path: '/link', headers, body: reportOf(device, value), isSentOnce: true } as const
+}
+
+/** Devices that are created by their first report, report again, and are deleted. */
+export function reportsWorkload(gateway: string): Workload {
+  return reporting('reports', reportingDevices, gateway, true)
+}
+
+/** Reports that a function mails, slow enough for each to become a mail. */
+export function mailedReportsWorkload(gateway: string): Workload {
+  return { ...reporting('reports that are mailed', [mailedDevice], gateway, false), pauseMs: 150 }
+}
+
+function reporting(name: string, slots: readonly string[], gateway: string, isDeleted: boolean): Workload {
+  return {
+    name,
+    slots,
+    isOverridable: true,
+    eventText({ type, deviceIdentifier, updates }: Event) {
+      if (type !== 'OBJECT_UPDATED' || !slots.includes(String(deviceIdentifier))) return undefined
+      const [item] = updates as { value?: number }[]
+      return item?.value === undefined ? undefined : `${deviceIdentifier} ${item.value}`
+    },
+    nextChange(slot, before, number, random) {
+      if (isDeleted && before && random.below(4) === 0)
+        return { method: 'DELETE', path: `/devices/${slot}`, content: undefined }
+      const content = `${slot} ${number}`
+      return { ...reportChange(gateway, slot, number), content, eventText: content }
+    },
+    async observe(api) {
+      const values = await reportedValues(api, slots)
+      return new Map([...values].map(([device, value]) => [device, { content: `${device} ${value}` }]))
+    },
+  }
+}
+
+/** By device, the value that it reported last. */
+export async function reportedValues(api: ProofApi, devices: readonly string[]): Promise<ReadonlyMap<string, number>> {
+  const rows = await api.rows<DeviceRow>(`/devices?depth=2${queryOf(devices)}`)
+  return new Map(
+    rows.map(({ deviceIdentifier, services: [service] }) => [
+      deviceIdentifier,
+      service?.properties[reportedPropId]?.value ?? 0,
+    ]),
+  )
+}
+
+interface DeviceRow {
+  readonly deviceIdentifier: string
+  readonly services: readonly { readonly properties: Readonly<Record<string, { readonly value?: number }>> }[]
+}
+
+function queryOf(devices: readonly string[]): string {
+  return devices.map((device) => `&deviceIdentifier=${device}`).join('')
+}
+
+/** Of these devices, those on which the alarm is active. */
+export async function activeDevices(
+  api: ProofApi,
+  alarm: string,
+  devices: readonly string[],
+): Promise<readonly string[]> {
+  const path = `/alarms/status?active=true${queryOf(devices)}`
+  const rows = await api.rows<{ resourceIdentifier: string; deviceIdentifier: string }>(path)
+  return rows.flatMap((row) => (row.resourceIdentifier === alarm ? [row.deviceIdentifier] : []))
+}
+
+/** Active while the reported value is odd: a counter changes its state with each report. */
+export const turningAlarm = {
+  name: 'turning',
+  severity: 'info',
+  serviceIdentifier: reportedService,
+  condition: { '==': [{ '%': [{ var: '0x10' }, 2] }, 1] },
+  devices: alarmedDevices,
+} as const
+
+/** Reports that each change the state of an alarm; each new state is published once and in order. `alarm`: its resource name. */
+export function alarmStatesWorkload(gateway: string, alarm: string): Workload {
+  /** By device, the changes by their offsets: a second subscriber receives the same ones. */
+  const changes = new Map<string, Map<unknown, number>>()
+  return {
+    name: 'states of alarms',
+    slots: alarmedDevices,
+    eventText({ type, resourceIdentifier, deviceIdentifier, offset }: Event) {
+      if (type !== 'ALARM_STATUS_ACTIVE' && type !== 'ALARM_STATUS_INACTIVE') return undefined
+      if (resourceIdentifier !== alarm) return undefined
+      const device = String(deviceIdentifier)
+      const counted = changes.get(device) ?? new Map<unknown, number>()
+      changes.set(device, counted)
+      const count = counted.get(offset) ?? counted.size + 1
+      counted.set(offset, count)
+      return `${device} ${stateOf(type === 'ALARM_STATUS_ACTIVE')} ${count}`
+    },
+    nextChange(slot, before) {
+      const count = Number(before?.content.split(' ').at(-1) ?? 0) + 1
+      const content = `${slot} ${stateOf(count % 2 === 1)} ${count}`
+      return { ...reportChange(gateway, slot, count), content, eventText: content }
+    },
+    async observe(api) {
+      const values = await reportedValues(api, alarmedDevices)
+      const active = await activeDevices(api, alarm, alarmedDevices)
+      return new Map(
+        [...values].map(([device, count]) => [
+          device,
+          { content: `${device} ${stateOf(active.includes(device))} ${count}` },
+        ]),
+      )
+    },
+  }
+}
+
+function stateOf(isActive: boolean): string {
+  return isActive ? 'active' : 'inactive'
+}
+
+/** Secrets of devices: the one that was answered is valid. */
+export function secretsWorkload(): Workload {
+  const unknownContent = 'another'
+  return {
+    name: 'secrets',
+    slots: secretDevices,
+    unknownContent,
+    nextChange: (slot) => ({
+      method: 'POST',
+      path: `/devices/${slot}/secret`,
+      content: ({ text }) => (JSON.parse(text) as { secret: string }).secret,
+    }),
+    async observe(api, entries) {
+      const found = new Map<string, Observed>()
+      for (const [slot, { observed: before, pending }] of entries) {
+        if (!before && !pending) continue
+        found.set(slot, { content: unknownContent })
+        if (!before || before.content === unknownContent) continue
+        const authorization = `Basic ${Buffer.from(`${slot}:${before.content}`).toString('base64')}`
+        const { status } = await api.ask('POST', '/link', { headers: { authorization }, body: reportOf(slot, 1) })
+        if (status === 204) found.set(slot, before)
+      }
+      return found
+    },
+  }
+}
+
+/** Actions on devices none of which is connected. */
+export function actionsWorkload(): Workload {
+  return {
+    name: 'actions',
+    slots: ['action'],
+    pauseMs: 200,
+    nextChange: (_, __, number) => ({
+      method: 'POST',
+      path: '/devices/actions',
+      body: { devices: notedDevices, serviceIdentifier: reportedService, updates: { [reportedPropId]: number } },
+      content: ({ text }) => (JSON.parse(text) as { id: string }).id,
+    }),
+    async observe(api, entries) {
+      const id = entries.get('action')?.observed?.content
+      if (id === undefined) return new Map()
+      const { counts } = await api.must<{ counts: { total: number } }>('GET', `/devices/actions/${id}`)
+      if (counts.total !== notedDevices.length) throw new Error(`action ${id} has ${counts.total} devices`)
+      return new Map([['action', { content: id, id }]])
+    },
+  }
+}

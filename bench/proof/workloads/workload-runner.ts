@@ -1,0 +1,209 @@
+import { randomBytes } from 'node:crypto'
+import { readState, type StreamPosition } from '#bench/dashboard'
+import { administrator, asked, bringIn, gateway, readToken } from '#bench/harness/identity'
+import { accountsWorkload } from '#bench/proof/workloads/accounts'
+import { delayedAlarm, delayedAlarmsWorkload, delayedDevices } from '#bench/proof/workloads/alarm-delays'
+import {
+  ConnectedDevices,
+  connectedActionsWorkload,
+  isConnectedDevice,
+  writesWorkload,
+} from '#bench/proof/workloads/connected-devices'
+import { type ChangeCounts, ExpectedState, type Workload } from '#bench/proof/workloads/expected-state'
+import { imagePartsWorkload, releasesWorkload } from '#bench/proof/workloads/images'
+import { createMailFunction, createMailTemplate, Mails } from '#bench/proof/workloads/mails'
+import { ProofApi } from '#bench/proof/workloads/proof-api'
+import {
+  actionsWorkload,
+  alarmStatesWorkload,
+  floodedDevice,
+  mailedDevice,
+  mailedReportsWorkload,
+  reportsWorkload,
+  secretDevices,
+  secretsWorkload,
+  turningAlarm,
+  uncountedDevices,
+} from '#bench/proof/workloads/reports'
+import { createReferenced, notedDevices, resourceWorkloads, topicNames } from '#bench/proof/workloads/resources'
+import { signingKeysWorkload } from '#bench/proof/workloads/signing-keys'
+import { createLeftFunctions, leftDevices, unsubscribeLinksWorkload } from '#bench/proof/workloads/unsubscribe-links'
+import { createReleases, hookUpdatesWorkload, requestedUpdatesWorkload } from '#bench/proof/workloads/updates'
+import { UpdatingDevices } from '#bench/proof/workloads/updating-devices'
+import type { SeededRandom } from '#bench/random'
+
+export interface RunnerPlace {
+  readonly port: number
+  readonly dataFolder: string
+  readonly random: SeededRandom
+  /** A factor for all pauses; 1 by default. */
+  readonly pauseTimes?: number
+}
+
+/** All workloads and their expected states. CONTRIBUTING.md names what they leave out. */
+export class WorkloadRunner {
+  readonly authorization: string
+  /** The administrator receives every event after it. */
+  readonly first: StreamPosition
+  readonly #states: readonly ExpectedState[]
+  readonly #mails: Mails
+  readonly #mailed: ExpectedState
+  readonly api: ProofApi
+  readonly #gateway: string
+  readonly #connected: ConnectedDevices
+  readonly #updating: UpdatingDevices
+
+  private constructor(
+    api: ProofApi,
+    workloads: readonly Workload[],
+    { random, pauseTimes = 1 }: RunnerPlace,
+    parts: {
+      readonly first: StreamPosition
+      readonly gateway: string
+      readonly connected: ConnectedDevices
+      readonly updating: UpdatingDevices
+    },
+  ) {
+    this.api = api
+    this.authorization = api.authorization
+    this.first = parts.first
+    this.#gateway = parts.gateway
+    this.#connected = parts.connected
+    this.#updating = parts.updating
+    this.#mails = new Mails(api.dataFolder)
+    let number = 0
+    const next = () => ++number
+    const stateOf = (workload: Workload) => new ExpectedState(workload, api, random, next, pauseTimes)
+    this.#mailed = stateOf(mailedReportsWorkload(parts.gateway))
+    this.#states = [...workloads.map(stateOf), this.#mailed]
+  }
+
+  /** Creates what the workloads need. */
+  static async open(place: RunnerPlace): Promise<WorkloadRunner> {
+    const { port, dataFolder, random } = place
+    const person = `Bearer ${await readToken(port, administrator)}`
+    const api = new ProofApi(`http://127.0.0.1:${port}`, person, dataFolder)
+    const { key } = await asked<{ key: string }>(port, '/iam/provisioning-keys', { person, body: { name: 'Devices' } })
+    const authorization = gateway(key)
+    await createMailTemplate(api)
+    const topics: string[] = []
+    for (const name of topicNames) topics.push(await createMailFunction(api, name, notedDevices, false))
+    const mailing = await createMailFunction(api, 'mailing', [mailedDevice])
+    const leaving = await createLeftFunctions(api)
+    const reader = await bringIn(port, person, { name: 'reader', role: 'viewer', email: 'reader@proof.example' })
+    const headers = { authorization: `Bearer ${await readToken(port, reader)}` }
+    await api.must('POST', '/notifications/subscribe', {
+      headers,
+      body: { topic: mailing, type: 'email', locale: 'en' },
+    })
+    // Before it lies all that another user receives, and after it all devices.
+    const first = (await readState(api.url, person)).position
+    await createReferenced(api)
+    for (const deviceIdentifier of secretDevices) await api.must('POST', '/devices', { body: { deviceIdentifier } })
+    const [turning, delayed] = [await createAlarm(api, turningAlarm), await createAlarm(api, delayedAlarm)]
+    const connected = new ConnectedDevices(api.url, key)
+    await createReleases(api)
+    const updating = new UpdatingDevices({ url: api.url, authorization, random })
+    updating.start()
+    const workloads = [
+      ...resourceWorkloads(topics),
+      reportsWorkload(authorization),
+      secretsWorkload(),
+      actionsWorkload(),
+      writesWorkload(connected),
+      connectedActionsWorkload(connected),
+      accountsWorkload(),
+      signingKeysWorkload(),
+      alarmStatesWorkload(authorization, turning),
+      delayedAlarmsWorkload(authorization, delayed),
+      unsubscribeLinksWorkload(leaving, authorization),
+      releasesWorkload(),
+      imagePartsWorkload(),
+      requestedUpdatesWorkload(updating),
+      hookUpdatesWorkload(updating),
+    ]
+    return new WorkloadRunner(api, workloads, place, { first, gateway: authorization, connected, updating })
+  }
+
+  /** Its devices disconnect. From then on only copies are read. */
+  end(): Promise<void> {
+    this.#updating.end()
+    return this.#connected.end()
+  }
+
+  async run(isOver: () => boolean): Promise<void> {
+    await Promise.all(this.#states.map((state) => state.run(isOver)))
+  }
+
+  /** Reports of one device, so that the database begins a new log on the way. */
+  async flood(megabytes: number, isOver: () => boolean): Promise<void> {
+    const services = [{ serviceIdentifier: 'flood', properties: [{ propId: 1, type: 'STRING' }] }]
+    const headers = { authorization: this.#gateway }
+    for (let left = megabytes * 1e6; left > 0 && !isOver(); left -= floodPieceBytes) {
+      // Cannot be compressed.
+      const value = randomBytes(floodPieceBytes * 0.75).toString('base64')
+      const updates = [{ serviceIdentifier: 'flood', propId: 1, value }]
+      const body = { deviceIdentifier: floodedDevice, services, updates }
+      const answer = await this.api.ask('POST', '/link', { headers, body }).catch(() => undefined)
+      if (answer?.status !== 204) return
+    }
+  }
+
+  /** Differences between the server and the expected states. */
+  async check(): Promise<readonly string[]> {
+    await this.readMails()
+    return (await Promise.all(this.#states.map((state) => state.check()))).flat()
+  }
+
+  /** Before there are ten thousand more: then the server deletes the oldest. */
+  readMails(): Promise<void> {
+    return this.#mails.read()
+  }
+
+  /** Whether the event is of a workload. */
+  receive(event: Readonly<Record<string, unknown>>): boolean {
+    return this.#states.map((state) => state.receive(event)).includes(true) || isUncounted(event)
+  }
+
+  /** The same for an event that is received a second time. */
+  owns(event: Readonly<Record<string, unknown>>): boolean {
+    return this.#states.some(({ workload }) => workload.eventText?.(event) !== undefined) || isUncounted(event)
+  }
+
+  /** Events that are missing, doubled or made up. When all were received. `isWhole`: by a subscriber that was never too slow. */
+  eventFaults({ isWhole = true } = {}): readonly string[] {
+    return this.#states.flatMap((state) => state.eventFaults(isWhole))
+  }
+
+  /** Acknowledged changes that another server, on a copy of the folder as of a moment, does not show. `at`: Unix ms. */
+  async faultsAt(at: number, place: Pick<RunnerPlace, 'port' | 'dataFolder'>): Promise<readonly string[]> {
+    const api = new ProofApi(`http://127.0.0.1:${place.port}`, this.authorization, place.dataFolder, { isCopy: true })
+    return (await Promise.all(this.#states.map((state) => state.faultsAt(at, api)))).flat()
+  }
+
+  /** Acknowledged reports without a mail, after waiting for them. */
+  unmailed(timeoutMs: number): Promise<readonly string[]> {
+    return this.#mails.missing(this.#mailed.requiredEvents, timeoutMs)
+  }
+
+  /** The same of reports that were acknowledged before a moment, in a copy of the folder. */
+  unmailedAt(at: number, dataFolder: string, timeoutMs: number): Promise<readonly string[]> {
+    return new Mails(dataFolder).missing(this.#mailed.eventsBefore(at), timeoutMs)
+  }
+
+  get counts(): Readonly<Record<string, ChangeCounts>> {
+    return Object.assign({}, ...this.#states.map(({ counts }) => counts))
+  }
+}
+
+const floodPieceBytes = 60_000
+
+/** Reports whose events no workload counts. */
+function isUncounted({ deviceIdentifier }: Readonly<Record<string, unknown>>): boolean {
+  const device = String(deviceIdentifier)
+  return [...uncountedDevices, ...leftDevices, ...delayedDevices].includes(device) || isConnectedDevice(device)
+}
+
+async function createAlarm(api: ProofApi, body: object): Promise<string> {
+  return (await api.must<{ resourceIdentifier: string }>('POST', '/alarms', { body })).resourceIdentifier
+}

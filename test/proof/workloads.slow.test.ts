@@ -1,0 +1,248 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, expect, test } from 'vitest'
+import { administrator, gateway, readToken } from '#bench/harness/identity'
+import { loadedBefore } from '#bench/harness/servers'
+import { type TemporaryFolder, temporaryFolder } from '#bench/harness/temporary-folder'
+import type { HttpAnswer } from '#bench/http'
+import { openLeft } from '#bench/proof/left-folder'
+import { accountsWorkload } from '#bench/proof/workloads/accounts'
+import { ExpectedState, type Workload } from '#bench/proof/workloads/expected-state'
+import { imagePartsWorkload } from '#bench/proof/workloads/images'
+import { createMailTemplate } from '#bench/proof/workloads/mails'
+import { type Asking, ProofApi } from '#bench/proof/workloads/proof-api'
+import { createReferenced, resourceWorkloads } from '#bench/proof/workloads/resources'
+import { createLeftFunctions, unsubscribeLinksWorkload } from '#bench/proof/workloads/unsubscribe-links'
+import { SeededRandom } from '#bench/random'
+import type { Running } from '#src/serve'
+
+/** Workloads against a server that is right, and against one whose answers are falsified: they must notice. */
+
+const turnsMax = 150
+const checkEvery = 3
+// The process that hashes passwords is to do it cheaply.
+process.env.NODE_OPTIONS = loadedBefore('harness/cheap-passwords').join(' ')
+
+/** What replaces an answer; undefined: nothing. */
+type Lie = (path: string, answer: HttpAnswer, method: string) => Partial<HttpAnswer> | undefined
+
+class FalsifiedApi extends ProofApi {
+  lie: Lie | undefined
+  /** Half of a part of an image arrives, and its answer is lost. */
+  isCut = false
+
+  override async ask(method: string, path: string, asking?: Asking): Promise<HttpAnswer> {
+    if (this.isCut && asking?.body instanceof Uint8Array) {
+      await super.ask(method, path, halfOf(asking.body, asking.headers?.['content-range']))
+      throw new Error('killed before it answered')
+    }
+    const answer = await super.ask(method, path, asking)
+    return { ...answer, ...this.lie?.(path, answer, method) }
+  }
+}
+
+let folder: TemporaryFolder | undefined
+let running: Running | undefined
+
+afterEach(async () => {
+  await running?.stop()
+  await folder?.remove()
+})
+
+async function start(path: string): Promise<string> {
+  running = (await openLeft(path, { DURABILITY: 'process' })).running
+  return `http://127.0.0.1:${running?.port}`
+}
+
+type WorkloadMaker = (api: ProofApi) => Promise<Workload>
+
+const accounts: WorkloadMaker = async () => accountsWorkload()
+const imageParts: WorkloadMaker = async () => imagePartsWorkload()
+const unsubscribeLinks: WorkloadMaker = async (api) => {
+  const { key } = await api.must<{ key: string }>('POST', '/iam/provisioning-keys', { body: { name: 'Devices' } })
+  await createMailTemplate(api)
+  return unsubscribeLinksWorkload(await createLeftFunctions(api), gateway(key))
+}
+const resource = (name: string) => async (api: ProofApi) => {
+  await createReferenced(api)
+  return resourceWorkloads([]).find((each) => each.name === name) as Workload
+}
+
+async function opened(make: WorkloadMaker): Promise<{ api: FalsifiedApi; workload: Workload; state: ExpectedState }> {
+  folder = temporaryFolder('workloads-')
+  const url = await start(folder.path)
+  const authorization = `Bearer ${await readToken(Number(running?.port), administrator)}`
+  const api = new FalsifiedApi(url, authorization, folder.path)
+  const workload = await make(api)
+  await workload.prepare?.(api)
+  let number = 0
+  return { api, workload, state: new ExpectedState(workload, api, new SeededRandom(7), () => ++number) }
+}
+
+/** Mails are written a bit later. */
+async function turn(state: ExpectedState): Promise<void> {
+  await state.changeEach()
+  await new Promise((resolve) => setTimeout(resolve, 10))
+}
+
+test.each([
+  ['accounts', accounts],
+  ['images in parts', imageParts],
+  ['unsubscribe links', unsubscribeLinks],
+  ['rollouts', resource('rollouts')],
+])('%s are as expected, also in a copy of the folder', { timeout: 240_000 }, async (_, make) => {
+  const { api, state } = await opened(make)
+  for (let count = 1; count <= turnsMax; count++) {
+    await turn(state)
+    if (count % checkEvery === 0) expect(await state.check()).toEqual([])
+  }
+  for (const [operation, { acknowledged }] of Object.entries(state.counts))
+    expect(acknowledged, operation).toBeGreaterThan(0)
+  await running?.stop()
+  const copy = new ProofApi(await start(api.dataFolder), api.authorization, api.dataFolder, { isCopy: true })
+  expect(await state.faultsAt(Number.MAX_SAFE_INTEGER, copy)).toEqual([])
+})
+
+test('the rest of a part that was cut off continues where the server says', { timeout: 240_000 }, async () => {
+  const { api, state, workload } = await opened(imageParts)
+  for (let count = 1; count <= turnsMax; count++) {
+    api.isCut = count % 2 === 0
+    await turn(state)
+    api.isCut = false
+    expect(await state.check()).toEqual([])
+  }
+  expect(state.counts[workload.name]?.landed).toBeGreaterThan(turnsMax / 2)
+})
+
+const isUser = (path: string) => /^\/iam\/users\/[^/]+$/.test(path)
+const answers = (isMeant: (path: string, method: string) => boolean, from: number, to: number): Lie => {
+  return (path, { status }, method) => (isMeant(path, method) && status === from ? { status: to } : undefined)
+}
+const rewrites = (isMeant: (path: string, method: string) => boolean, from: string | RegExp, to: string): Lie => {
+  return (path, { text }, method) => (isMeant(path, method) ? { text: text.replace(from, to) } : undefined)
+}
+const isPart = (path: string, method: string) => method === 'PUT' && isRelease(path, 'GET')
+const isRelease = (path: string, method: string) => method === 'GET' && /\/parts\/releases\//.test(path)
+const isLink = (path: string) => path.startsWith('/notifications/unsubscribe/')
+const isList = (path: string, method: string) => method === 'GET' && path === '/notifications/subscribe'
+const isProjects = (path: string) => path === '/updates/projects'
+
+test.each<[string, WorkloadMaker, Lie, RegExp]>([
+  [
+    'takes a spent factor again',
+    accounts,
+    answers((path) => /2fa\/(totp|recovery)$/.test(path), 401, 200),
+    /a spent code/,
+  ],
+  [
+    'asks for no second factor',
+    accounts,
+    rewrites((path) => path === '/auth/login', /^\{"status":"2fa_required.*/, '{"accessToken":"a"}'),
+    /has a second factor, and a login was answered 200/,
+  ],
+  ['has lost a second factor', accounts, rewrites(isUser, '["totp"]', '[]'), /has no second factor, and a login/],
+  ['has a removed second factor', accounts, rewrites(isUser, '"twoFactor":[]', '"twoFactor":["totp"]'), /has a second/],
+  ['has a session that ended', accounts, answers((path) => path === '/iam/me', 401, 200), /an access token of ended/],
+  ['has lost a session', accounts, answers((path) => path === '/iam/me', 200, 401), /the access token of session/],
+  ['lists no session', accounts, rewrites((path) => path.endsWith('/sessions'), /.*/, '[]'), /was acknowledged/],
+  [
+    'lists a session that ended',
+    accounts,
+    rewrites((path) => path.endsWith('/sessions'), /^\[\]$/, '[{"id":"AbcdEfgh12"}]'),
+    /and the sessions AbcdEfgh12", and/,
+  ],
+  [
+    'renews an ended session (Basic)',
+    accounts,
+    answers((path) => path.includes('grant_type'), 401, 200),
+    /(a refresh token of ended session|grant_type).* was answered 200/,
+  ],
+  [
+    'renews an ended session (DPoP)',
+    accounts,
+    answers((path) => path === '/auth/token', 401, 200),
+    /(a refresh token of ended session|auth.token).* was answered 200/,
+  ],
+  ['does not renew a session', accounts, answers((path) => path === '/auth/token', 200, 401), /was answered 401/],
+  ['takes a dead code', accounts, answers((path) => path === '/iam/signup', 401, 201), /was answered 201/],
+  ['has lost a password', accounts, answers((path) => path === '/auth/login', 200, 401), /0 passwords of account-\d/],
+  [
+    'lets in a disabled account',
+    accounts,
+    answers((path) => path.startsWith('/iam/token?scope'), 401, 200),
+    /iam.token.scope=offline was answered 200/,
+  ],
+  ['has an account that is not disabled', accounts, rewrites(isUser, '"disabled"', '"active"'), /0 passwords of/],
+  [
+    'has lost a part of an image',
+    imageParts,
+    (path, { status }, method) => (isPart(path, method) && status === 202 ? { text: '{"received":0}' } : undefined),
+    /contains nothing, and "image \d+: \d+ bytes" was acknowledged/,
+  ],
+  [
+    'has lost the end of a part',
+    imageParts,
+    (path, { status, text }, method) =>
+      isPart(path, method) && status === 202
+        ? { text: text.replace(/\d+/, (bytes) => `${Math.max(0, Number(bytes) - 1)}`) }
+        : undefined,
+    /contains "image \d+: \d+ bytes", and "image \d+: \d+ bytes" was acknowledged/,
+  ],
+  ['has lost a whole release', imageParts, answers(isRelease, 200, 404), /all of it is there, and no release/],
+  [
+    'made another image of the parts',
+    imageParts,
+    rewrites(isRelease, /"sha256":"[0-9a-f]{8}/, '"sha256":"00000000'),
+    /is not the image that was sent in parts/,
+  ],
+  ['refuses a used link', unsubscribeLinks, answers(isLink, 204, 403), /was answered 403/],
+  ['has lost a subscription', unsubscribeLinks, rewrites(isList, /.*/, '[]'), /contains nothing, and ".*" was acknow/],
+  ['has lost a rollout', resource('rollouts'), rewrites(isProjects, /.*/, '[]'), /contains nothing, and "2.0.\d+ \w+"/],
+  [
+    'goes on with a paused rollout',
+    resource('rollouts'),
+    rewrites(isProjects, '"paused"', '"running"'),
+    /2.0.\d+ paused/,
+  ],
+])('a server that %s is found', { timeout: 240_000 }, async (_, make, lie, message) => {
+  const { api, state } = await opened(make)
+  await turn(state)
+  const found: string[] = []
+  for (let count = 0; count < turnsMax && found.length === 0; count++) {
+    await turn(state)
+    if (count % checkEvery > 0) continue
+    api.lie = lie
+    found.push(...(await state.check()))
+    // Some answers matter to changes only.
+    if (found.length === 0) {
+      await turn(state)
+      found.push(...(await state.check()))
+    }
+    api.lie = undefined
+  }
+  expect(found.join('\n')).toMatch(message)
+})
+
+test('a server that mails a report after the end of a subscription is found', { timeout: 240_000 }, async () => {
+  const { api, state } = await opened(unsubscribeLinks)
+  let isEnded = false
+  api.lie = (path) => {
+    isEnded ||= isLink(path)
+    return undefined
+  }
+  for (let count = 0; count < turnsMax && !isEnded; count++) await turn(state)
+  api.lie = (path) => {
+    if (!isLink(path)) return undefined
+    const mail = `Subject: 1000000\r\nList-Unsubscribe: <${api.url}/api/v1${path}>\r\n`
+    writeFileSync(join(api.dataFolder, 'outbox', 'late.eml'), mail)
+    return undefined
+  }
+  expect((await state.check()).join()).toMatch(/had ended, and there is a mail of 1000000, reported later/)
+})
+
+function halfOf(body: Uint8Array, range = ''): Asking {
+  const half = body.subarray(0, Math.ceil(body.length / 2))
+  const [, from, size] = /^bytes (\d+)-\d+\/(\d+)$/.exec(range) ?? []
+  const last = Number(from) + half.length - 1
+  return { body: half, headers: { 'content-range': `bytes ${from}-${last}/${size}` } }
+}
