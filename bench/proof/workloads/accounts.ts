@@ -269,7 +269,8 @@ class Person {
     if (api.isCopy) return { content: words, ...check.id }
     this.#wrongFactors += check.wrongFactors
     this.#isUntested = true
-    const otherwise = !isAfter && content !== undefined ? this.#otherwise.get(content) : undefined
+    // Not of a change that was answered, whose content a request that changes nothing has too.
+    const otherwise = after && !isAfter ? this.#otherwise.get(content as string) : undefined
     this.#accounts.set(words, otherwise ?? (await this.#renewedAgain(account, isBoth)))
     this.#halfway = waiting(check.halfway)
     if (isAfter) this.#enrolled = undefined
