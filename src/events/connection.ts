@@ -1,6 +1,23 @@
-import type { AudienceClass } from '#events/audience'
+import type { AudienceClass, EventFilter } from '#events/audience'
 import type { PersonalClass } from '#events/personal-audiences'
+import type { Scope } from '#model/scope'
 import type { Socket } from '#runtime/socket'
+
+/** The user of a socket, and what it asks for. */
+export interface Listener {
+  readonly tenant: string
+  /** CRN: events that concern this user alone reach no other. */
+  readonly user: string
+  /** Names the access, so that changing it once reaches every socket that has it. */
+  readonly access: string
+  readonly scope: Scope
+  /**
+   * The last offset of the stream when this access last changed, −1 for never: a client that is no further may have events
+   * that the access does not reach any more, or lack others.
+   */
+  readonly scopeSince: number
+  readonly filter: EventFilter
+}
 
 /**
  * A dashboard's socket.

@@ -1,7 +1,7 @@
-import { type AudienceClass, Audiences, type EventFilter } from '#events/audience'
+import { type AudienceClass, Audiences } from '#events/audience'
 import { highWaterBytesOf, slowHighWaters } from '#events/buffer-limits'
 import { CatchUp, type IsOverridden } from '#events/catch-up'
-import { type Connection, subscribe, unsubscribe } from '#events/connection'
+import { type Connection, type Listener, subscribe, unsubscribe } from '#events/connection'
 import { PersonalAudiences } from '#events/personal-audiences'
 import { boundOf, deviceOf, encodeLive, ownerOf, serviceOf, typeOf } from '#events/wire'
 import { type MeantLists, meantLists } from '#model/bound'
@@ -25,23 +25,7 @@ export interface HubOptions {
   readonly highWaterBytes?: number
 }
 
-/** Whose socket it is, as far as hearing goes. */
-export interface Listener {
-  readonly tenant: string
-  /** CRN of whoever is signed in there: what concerns that user alone is heard by no other. */
-  readonly user: string
-  /** Names the access, so that changing it once reaches every socket that has it. */
-  readonly access: string
-  readonly scope: Scope
-  /**
-   * The stream's last offset when this access last changed, −1 for never: who has heard no further may know what he may
-   * not, or lack what he may.
-   */
-  readonly scopeSince: number
-  readonly filter: EventFilter
-}
-
-/** From where a socket wants to hear: after a position, from now on (with a STREAM first), or just from now on. */
+/** Where a socket begins: after a position, now (with a STREAM first), or now. */
 export type Resume = { readonly after: Position } | 'now' | undefined
 
 interface TenantHub {
@@ -190,20 +174,29 @@ export class Hub implements EventListener<Entry> {
   }
 
   /**
-   * Accesses reach something else from now on, all of them at one moment: their sockets read the full state again.
-   * Contract 4.4.
+   * Accesses reach something else from now on, all of them at one moment: their sockets read the full state again, those of
+   * very many audiences in slices. Contract 4.4.
    */
   redefine(tenant: string, changed: ReadonlyMap<string, Scope>): void {
     const hub = this.#tenant(tenant)
-    const redefined = new Set(hub.audiences.redefine(changed))
+    const redefined = hub.audiences.redefine(changed)
     hub.personal.redefine(changed)
-    if (redefined.size === 0) return
+    if (redefined.length === 0) return
     this.beforeRelease()
-    for (const audience of redefined) this.#publish(audience, this.#resyncMessage(hub.told))
+    const atOnce = new Set(redefined.slice(0, resyncedAtOnceMax))
+    const later = new Set(redefined.slice(resyncedAtOnceMax))
+    for (const audience of atOnce) this.#publish(audience, this.#resyncMessage(hub.told))
     for (const connection of hub.connections) {
-      if (!redefined.has(connection.audience)) continue
+      const isAtOnce = atOnce.has(connection.audience)
+      if (!isAtOnce && !later.has(connection.audience)) continue
       if (connection.state === 'behind') this.#resync(connection)
-      else this.counts.resyncs++
+      else if (isAtOnce) this.counts.resyncs++
+      else {
+        unsubscribe(connection)
+        this.#become(connection, 'behind')
+        connection.position = nowhere
+        this.#catchUp.ready(connection)
+      }
     }
   }
 
@@ -389,6 +382,9 @@ export class Hub implements EventListener<Entry> {
     return hub
   }
 }
+
+/** Audiences that receive RESYNC in one go: a publication and its delivery take some 20 µs. */
+export const resyncedAtOnceMax = 100
 
 /** A position from which nothing can be caught up with. */
 const nowhere = -1

@@ -2,7 +2,7 @@ import type { TenantRow, UserRow } from '#actors/directory/state'
 import type { IdentityNotices } from '#actors/notices'
 import type { StoredSigningKey } from '#actors/signing-keys/state'
 import type { KeyKind, StoredRole } from '#actors/tenant/state'
-import type { Hub } from '#events/hub'
+import { type Hub, resyncedAtOnceMax } from '#events/hub'
 import { type Accesses, hasSameRights, type PublishedUser } from '#iam/accesses'
 import type { Caller, SessionKey } from '#iam/caller'
 import type { ActorStates } from '#identity/actor-states'
@@ -35,8 +35,6 @@ export interface AccessChangesParts {
 const nothing = scopeOf([])
 /** Sockets looked at in one go. */
 const socketsPerSlice = 200
-/** Of one user. A browser has some; the sockets of an application's account read RESYNC in slices. */
-const resyncedAtOnceMax = 100
 
 /**
  * What is stored about identity becomes what everybody is judged by, at one moment: requests by the published view, sockets

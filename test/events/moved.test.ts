@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest'
+import { resyncedAtOnceMax } from '#events/hub'
 import { scopeOf } from '#model/scope'
 import type { StallingSocket } from '#test/events/stalling-sockets'
 import { readAll, ToldStream } from '#test/events/told-stream'
@@ -282,13 +283,18 @@ test('very many accesses redefined at once, with sockets that follow and sockets
   expect(stream.hub.behindCount()).toBe(full.length)
   const { publishes } = stream.hub.counts
   stream.hub.redefine('default', new Map(accesses.map((access) => [access, onlyB])))
-  expect(stream.hub.counts.publishes - publishes).toBe(accesses.length)
+  expect(stream.hub.counts.publishes - publishes).toBe(resyncedAtOnceMax)
   reports('A', 'B')
   await readAll(stream)
   reports('A', 'B')
   await readAll(stream)
-  for (const socket of live)
-    expect(lines(socket).slice(6)).toEqual(['RESYNC 6', 'OBJECT_UPDATED B 8', 'OBJECT_UPDATED B 10'])
+  // Those that are told in turn begin where they are told.
+  for (const [index, socket] of live.entries()) {
+    const [resync, ...after] = socket.heard.slice(6)
+    expect(resync).toMatchObject({ type: 'RESYNC', ...(index < resyncedAtOnceMax && { offset: 6 }) })
+    expect(after.map(({ offset }) => offset)).toEqual([8, 10].filter((offset) => offset > Number(resync?.offset)))
+  }
+  expect(stream.hub.counts.resyncs).toBe(live.length + full.length)
   for (const socket of full) {
     const resync = lines(socket).findIndex((line) => line.startsWith('RESYNC'))
     expect(lines(socket).slice(resync)).toEqual(['RESYNC 8', 'OBJECT_UPDATED B 10'])

@@ -1,4 +1,5 @@
-import { Hub, type Listener, type Resume } from '#events/hub'
+import type { Listener } from '#events/connection'
+import { Hub, type Resume } from '#events/hub'
 import type { Entry } from '#model/entry'
 import { propertyTypeOf } from '#model/property-type'
 import { everything } from '#model/scope'
