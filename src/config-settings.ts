@@ -150,8 +150,8 @@ export const settings = {
   socketsPerUserMax: withFallback({
     name: 'SOCKETS_PER_USER_MAX',
     kind: wholeNumber(1, 100_000),
-    fallback: '10000',
-    about: 'Open event sockets of one user or API key. A tenant may have ten times this number.',
+    fallback: '1000',
+    about: 'Open event sockets of one user or API key. A tenant may have a hundred times this number.',
   }),
   bodyBytesMax: withFallback({
     name: 'BODY_BYTES_MAX',

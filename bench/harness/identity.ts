@@ -8,6 +8,8 @@ export const identityOn = {
   IAM: 'on',
   ADMIN_NAME: administrator.name,
   ADMIN_PASSWORD: administrator.password,
+  // All dashboards are those of one user.
+  SOCKETS_PER_USER_MAX: '100000',
 } as const
 
 /** What goes into `Authorization`, by who is asking: whole values of the header. */

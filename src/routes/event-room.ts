@@ -18,12 +18,13 @@ export interface EventsOpening {
 /** Keeps sockets by the session that they hang on; answers who the caller is by now, unless his session is over. */
 type Sessions = Pick<SessionSockets, 'add' | 'remove'>
 
-/** One account may serve an application with many users. An idle socket costs 2 KB and a descriptor. */
-const defaultSocketsPerUserMax = 10_000
-/** A name costs about 320 bytes, so this is 32 MB; enough for 10 000 sockets with 10 names each. */
+/** One account may serve an application with many users. A change of its roles takes some 20 µs for each of its sockets. */
+const defaultSocketsPerUserMax = 1_000
+/** Of one tenant. */
+const socketUsersMax = 100
+/** A name costs about 320 bytes, so this is 32 MB; enough for 1 000 sockets with 100 names each. */
 const filterNamesPerUserMax = 100_000
-/** A tenant may have the sockets of this many users who have all they may. */
-const usersOfTenant = 10
+const filterUsersMax = 10
 
 /** What a client may say at once. Contract 4.7. */
 const messageBytesMax = 4 * 1024
@@ -45,11 +46,11 @@ export class EventRoom implements SocketRoom<EventsOpening> {
     this.#hub = hub
     this.#world = world
     this.#sessions = sessions
-    const limitOf = (things: string, perUserMax: number) =>
-      new ConcurrencyLimit({ things, perUserMax, perTenantMax: usersOfTenant * perUserMax })
+    const limitOf = (things: string, perUserMax: number, users: number) =>
+      new ConcurrencyLimit({ things, perUserMax, perTenantMax: users * perUserMax })
     this.#limits = {
-      sockets: limitOf('event sockets', socketsPerUserMax),
-      names: limitOf('names in filters of event sockets', filterNamesPerUserMax),
+      sockets: limitOf('event sockets', socketsPerUserMax, socketUsersMax),
+      names: limitOf('names in filters of event sockets', filterNamesPerUserMax, filterUsersMax),
     }
     this.#liveness = new Liveness(world, (socket) => socket, {
       dead: (socket) => this.#end(socket, closeCodes.dead),
