@@ -14,8 +14,7 @@ export interface EventFilter {
  * class however many sockets there are, and no socket hears it twice however many grants allow it.
  */
 export interface AudienceClass {
-  /** Another one where its sockets must hear nothing until they subscribe again. */
-  topic: string
+  readonly topic: string
   /** `keyOf` its access and filter. Kept, because it costs more to make than the rest of a socket. */
   readonly key: string
   /** Names the access: changing that redefines every class of it. */
@@ -84,21 +83,12 @@ export class Audiences {
     const key = keyOf(access, filter)
     let audience = this.#classes.get(key)
     if (!audience) {
-      audience = { topic: this.#newTopic(), key, access, filter, scope, sockets: 0 }
+      audience = { topic: `${this.#prefix}/${++this.#nextTopic}`, key, access, filter, scope, sockets: 0 }
       this.#classes.set(key, audience)
       this.#add(audience)
     }
     audience.sockets++
     return audience
-  }
-
-  /** From now on nobody is subscribed to it, without a call for each socket. */
-  moveTopic(audience: AudienceClass): void {
-    audience.topic = this.#newTopic()
-  }
-
-  #newTopic(): string {
-    return `${this.#prefix}/${++this.#nextTopic}`
   }
 
   leave(audience: AudienceClass): void {

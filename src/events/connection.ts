@@ -33,8 +33,6 @@ export interface Connection {
   audience: AudienceClass
   /** By it alone it hears what concerns its user. */
   personal: PersonalClass
-  /** That the socket is subscribed to. */
-  topics: readonly string[]
   state: 'live' | 'behind' | 'closed'
   /** While behind: the last offset it has been sent or may not hear. */
   position: number
@@ -46,16 +44,12 @@ export interface Connection {
   isQueued: boolean
 }
 
-export function subscribe(connection: Connection): void {
-  unsubscribe(connection)
-  const { socket, audience, personal } = connection
-  connection.topics = [audience.topic, personal.topic]
-  for (const topic of connection.topics) socket.subscribe(topic)
+export function subscribe({ socket, audience, personal }: Connection): void {
+  socket.subscribe(audience.topic)
+  socket.subscribe(personal.topic)
 }
 
-export function unsubscribe(connection: Connection): void {
-  for (const topic of connection.topics) connection.socket.unsubscribe(topic)
-  connection.topics = noTopics
+export function unsubscribe({ socket, audience, personal }: Connection): void {
+  socket.unsubscribe(audience.topic)
+  socket.unsubscribe(personal.topic)
 }
-
-export const noTopics: readonly string[] = []

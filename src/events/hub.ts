@@ -1,7 +1,7 @@
 import { type AudienceClass, Audiences } from '#events/audience'
 import { highWaterBytesOf, slowHighWaters } from '#events/buffer-limits'
 import { CatchUp, type IsOverridden } from '#events/catch-up'
-import { type Connection, type Listener, noTopics, subscribe, unsubscribe } from '#events/connection'
+import { type Connection, type Listener, subscribe, unsubscribe } from '#events/connection'
 import { PersonalAudiences } from '#events/personal-audiences'
 import { boundOf, deviceOf, encodeLive, ownerOf, serviceOf, typeOf } from '#events/wire'
 import { type MeantLists, meantLists } from '#model/bound'
@@ -123,7 +123,6 @@ export class Hub implements EventListener<Entry> {
       tenant: listener.tenant,
       audience: hub.audiences.join(access, scope, filter),
       personal: hub.personal.join(user, access, scope, filter),
-      topics: noTopics,
       state: 'behind',
       position: hub.told,
       unstrippedUntil: Number.POSITIVE_INFINITY,
@@ -187,13 +186,13 @@ export class Hub implements EventListener<Entry> {
     const atOnce = new Set(redefined.slice(0, resyncedAtOnceMax))
     const later = new Set(redefined.slice(resyncedAtOnceMax))
     for (const audience of atOnce) this.#publish(audience, this.#resyncMessage(hub.told))
-    for (const audience of later) hub.audiences.moveTopic(audience)
     for (const connection of hub.connections) {
       const isAtOnce = atOnce.has(connection.audience)
       if (!isAtOnce && !later.has(connection.audience)) continue
       if (connection.state === 'behind') this.#resync(connection)
       else if (isAtOnce) this.counts.resyncs++
       else {
+        unsubscribe(connection)
         this.#become(connection, 'behind')
         connection.position = nowhere
         this.#catchUp.ready(connection)
@@ -213,7 +212,7 @@ export class Hub implements EventListener<Entry> {
     const { audiences, personal, told } = this.#tenant(connection.tenant)
     const { audience: before, personal: personalBefore, state } = connection
     const isTold = state === 'live' && !isInTurn && this.#isSent(connection, this.#resyncMessage(told))
-    unsubscribe(connection)
+    if (state === 'live') unsubscribe(connection)
     this.#become(connection, 'behind')
     connection.position = nowhere
     connection.audience = audiences.join(access, scope, before.filter)
