@@ -187,7 +187,7 @@ export class CatchUp {
 
   #encodeFor(connection: Connection, entry: Entry, offset: number, told: number): string | undefined {
     const owner = ownerOf(entry)
-    if (owner !== undefined && owner !== connection.personal.user) return undefined
+    if (owner !== undefined && owner !== connection.user) return undefined
     const device = deviceOf(entry)
     const service = serviceOf(entry)
     const bound = this.#options.boundTo(connection.tenant, entry)
@@ -208,7 +208,7 @@ function isSlow(connection: Connection, told: number): void {
 }
 
 /** Whether the slice that begins now is over. */
-function sliceOf(world: World): () => boolean {
+export function sliceOf(world: World): () => boolean {
   const started = world.monotonic()
   return () => world.monotonic() - started > sliceMs
 }

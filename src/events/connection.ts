@@ -1,5 +1,4 @@
 import type { AudienceClass, EventFilter } from '#events/audience'
-import type { PersonalClass } from '#events/personal-audiences'
 import type { Scope } from '#model/scope'
 import type { Socket } from '#runtime/socket'
 
@@ -22,17 +21,17 @@ export interface Listener {
 /**
  * A dashboard's socket.
  *
- * - `live`: subscribed to its two classes; every event is published to them.
+ * - `live`: subscribed to the topic of its audience; events of its user alone are sent to it directly.
  * - `behind`: not subscribed; it has everything it may hear up to `position`, and waits for its buffer to drain, for a
  *   chunk to be read or for its turn to be sent more.
  */
 export interface Connection {
   readonly socket: Socket
   readonly tenant: string
-  /** Another one when its access becomes another, like the next. */
+  /** CRN of the user, or of the API key that acts as one. */
+  readonly user: string
+  /** Another one when its access becomes another. */
   audience: AudienceClass
-  /** By it alone it hears what concerns its user. */
-  personal: PersonalClass
   state: 'live' | 'behind' | 'closed'
   /** While behind: the last offset it has been sent or may not hear. */
   position: number
@@ -42,14 +41,4 @@ export interface Connection {
   isLoading: boolean
   /** It waits in the queue of those that can be sent more. */
   isQueued: boolean
-}
-
-export function subscribe({ socket, audience, personal }: Connection): void {
-  socket.subscribe(audience.topic)
-  socket.subscribe(personal.topic)
-}
-
-export function unsubscribe({ socket, audience, personal }: Connection): void {
-  socket.unsubscribe(audience.topic)
-  socket.unsubscribe(personal.topic)
 }

@@ -1,9 +1,9 @@
-import { type AudienceClass, Audiences } from '#events/audience'
+import { type AudienceClass, isHeard } from '#events/audience'
 import { highWaterBytesOf, slowHighWaters } from '#events/buffer-limits'
-import { CatchUp, type IsOverridden } from '#events/catch-up'
-import { type Connection, type Listener, subscribe, unsubscribe } from '#events/connection'
-import { PersonalAudiences } from '#events/personal-audiences'
-import { boundOf, deviceOf, encodeLive, ownerOf, serviceOf, typeOf } from '#events/wire'
+import { CatchUp, type IsOverridden, sliceOf } from '#events/catch-up'
+import type { Connection, Listener } from '#events/connection'
+import { TenantHub } from '#events/tenant-hub'
+import { boundOf, deviceOf, encode, encodeLive, ownerOf, serviceOf, typeOf } from '#events/wire'
 import { type MeantLists, meantLists } from '#model/bound'
 import type { Entry } from '#model/entry'
 import type { Scope } from '#model/scope'
@@ -27,17 +27,6 @@ export interface HubOptions {
 
 /** Where a socket begins: after a position, now (with a STREAM first), or now. */
 export type Resume = { readonly after: Position } | 'now' | undefined
-
-interface TenantHub {
-  readonly tenant: string
-  readonly audiences: Audiences
-  readonly personal: PersonalAudiences
-  readonly connections: Set<Connection>
-  /** The last offset that live sockets were told. */
-  told: number
-  /** Bytes of events since all of them were looked at. */
-  unlookedBytes: number
-}
 
 /**
  * Who hears of what happened. Every event that was committed is encoded at most once and published once to each class
@@ -101,6 +90,7 @@ export class Hub implements EventListener<Entry> {
       entry.kind === 'reported'
         ? hub.audiences.hearers('OBJECT_UPDATED', entry.device, entry.shape.serviceIdentifier)
         : this.#hearers(hub, entry)
+    if (!hearers) return this.#sendToOwner(hub, entry, offset)
     if (hearers.length === 0) return 0
     const message = encodeLive(entry, offset)
     for (const audience of hearers) this.#publish(audience, message)
@@ -117,12 +107,12 @@ export class Hub implements EventListener<Entry> {
 
   add(socket: Socket, listener: Listener, resume: Resume): void {
     const hub = this.#tenant(listener.tenant)
-    const { user, access, scope, filter } = listener
+    const { tenant, user, access, scope, filter } = listener
     const connection: Connection = {
       socket,
-      tenant: listener.tenant,
+      tenant,
+      user,
       audience: hub.audiences.join(access, scope, filter),
-      personal: hub.personal.join(user, access, scope, filter),
       state: 'behind',
       position: hub.told,
       unstrippedUntil: Number.POSITIVE_INFINITY,
@@ -131,7 +121,7 @@ export class Hub implements EventListener<Entry> {
     }
     this.#behindCount++
     this.#connections.set(socket, connection)
-    hub.connections.add(connection)
+    hub.add(connection)
     if (resume !== undefined) this.#begin(connection, listener, resume)
     if (connection.position < hub.told) this.#catchUp.ready(connection)
     else this.#golive(connection)
@@ -142,10 +132,7 @@ export class Hub implements EventListener<Entry> {
     if (!connection) return
     this.#become(connection, 'closed')
     this.#connections.delete(socket)
-    const hub = this.#tenant(connection.tenant)
-    hub.connections.delete(connection)
-    hub.audiences.leave(connection.audience)
-    hub.personal.leave(connection.personal)
+    this.#tenant(connection.tenant).remove(connection)
   }
 
   /** Remembers that a message was lost. */
@@ -169,35 +156,28 @@ export class Hub implements EventListener<Entry> {
   positionOf(socket: Socket): Position | undefined {
     const connection = this.#connections.get(socket)
     if (!connection || this.#fallen.includes(connection)) return undefined
-    const offset = connection.state === 'behind' ? connection.position : this.#tenant(connection.tenant).told
+    const offset = this.#offsetOf(connection, this.#tenant(connection.tenant).told)
     return offset === nowhere ? undefined : { epoch: this.#options.reader.epoch, offset }
   }
 
   /**
-   * Accesses reach something else from now on, all of them at one moment: their sockets read the full state again, those of
-   * very many audiences in slices. Contract 4.4.
+   * Accesses reach something else from now on, all of them at one moment: their sockets read the full state again. RESYNC is
+   * sent in slices, because one takes some 20 µs; until then they receive nothing. Contract 4.4.
    */
   redefine(tenant: string, changed: ReadonlyMap<string, Scope>): void {
     const hub = this.#tenant(tenant)
     const redefined = hub.audiences.redefine(changed)
-    hub.personal.redefine(changed)
     if (redefined.length === 0) return
     this.beforeRelease()
-    const atOnce = new Set(redefined.slice(0, resyncedAtOnceMax))
-    const later = new Set(redefined.slice(resyncedAtOnceMax))
-    for (const audience of atOnce) this.#publish(audience, this.#resyncMessage(hub.told))
     for (const connection of hub.connections) {
-      const isAtOnce = atOnce.has(connection.audience)
-      if (!isAtOnce && !later.has(connection.audience)) continue
-      if (connection.state === 'behind') this.#resync(connection)
-      else if (isAtOnce) this.counts.resyncs++
+      if (!connection.audience.isPaused) continue
+      if (connection.state === 'live') this.counts.resyncs++
       else {
-        unsubscribe(connection)
-        this.#become(connection, 'behind')
         connection.position = nowhere
         this.#catchUp.ready(connection)
       }
     }
+    this.#options.world.soon(() => this.#resume(hub, [...redefined]))
   }
 
   /**
@@ -209,16 +189,14 @@ export class Hub implements EventListener<Entry> {
     this.beforeRelease()
     const connection = this.#connections.get(socket)
     if (!connection) return
-    const { audiences, personal, told } = this.#tenant(connection.tenant)
-    const { audience: before, personal: personalBefore, state } = connection
+    const { audiences, told } = this.#tenant(connection.tenant)
+    const { audience: before, state } = connection
     const isTold = state === 'live' && !isInTurn && this.#isSent(connection, this.#resyncMessage(told))
-    if (state === 'live') unsubscribe(connection)
+    if (state === 'live') socket.unsubscribe(before.topic)
     this.#become(connection, 'behind')
     connection.position = nowhere
     connection.audience = audiences.join(access, scope, before.filter)
-    connection.personal = personal.join(personalBefore.user, access, scope, before.filter)
     audiences.leave(before)
-    personal.leave(personalBefore)
     if (isTold) this.#beginAnew(connection, told)
     else if (state === 'live' || isInTurn) this.#catchUp.ready(connection)
     else this.#resync(connection)
@@ -236,7 +214,8 @@ export class Hub implements EventListener<Entry> {
       hub.told = last
       for (const connection of hub.connections) {
         if (isRewound) this.#resync(connection)
-        else if (connection.state === 'live' && before < last) this.#fall(connection, before)
+        else if (connection.state === 'live' && before < last)
+          this.#fall(connection, this.#offsetOf(connection, before))
         else this.#catchUp.ready(connection)
       }
     }
@@ -273,7 +252,7 @@ export class Hub implements EventListener<Entry> {
 
   #golive(connection: Connection): void {
     this.#become(connection, 'live')
-    subscribe(connection)
+    connection.socket.subscribe(connection.audience.topic)
   }
 
   /**
@@ -284,7 +263,8 @@ export class Hub implements EventListener<Entry> {
     hub.unlookedBytes = 0
     const slowBytes = slowHighWaters * this.#highWaterBytes
     for (const connection of hub.connections) {
-      if (connection.state === 'live' && connection.socket.bufferedBytes() > slowBytes) this.#fall(connection, hub.told)
+      if (connection.state === 'live' && connection.socket.bufferedBytes() > slowBytes)
+        this.#fall(connection, this.#offsetOf(connection, hub.told))
     }
   }
 
@@ -306,7 +286,7 @@ export class Hub implements EventListener<Entry> {
   #leave(connection: Connection): void {
     this.counts.fallen++
     this.#become(connection, 'behind')
-    unsubscribe(connection)
+    connection.socket.unsubscribe(connection.audience.topic)
   }
 
   /** It has to read the full state again, and hears everything from now on. */
@@ -346,11 +326,44 @@ export class Hub implements EventListener<Entry> {
     return JSON.stringify({ type: 'RESYNC', epoch: this.#options.reader.epoch, offset })
   }
 
-  /** What concerns one user goes to that user's own classes and to no shared one. */
-  #hearers({ tenant, audiences, personal }: TenantHub, entry: Entry): readonly AudienceClass[] {
-    const owner = ownerOf(entry)
-    if (owner !== undefined) return personal.hearers(owner, typeOf(entry))
+  /** Undefined for an event of one user, which other users with the same access do not receive. */
+  #hearers({ tenant, audiences }: TenantHub, entry: Entry): readonly AudienceClass[] | undefined {
+    if (ownerOf(entry) !== undefined) return undefined
     return audiences.hearers(typeOf(entry), deviceOf(entry), serviceOf(entry), this.#boundTo(tenant, entry))
+  }
+
+  /** Such events are rare, and a user has few sockets: no topic is needed. Returns the number of sockets. */
+  #sendToOwner(hub: TenantHub, entry: Entry, offset: number): number {
+    const connections = [...hub.ofUser(ownerOf(entry) as string)].filter(
+      ({ state, audience }) => state === 'live' && !audience.isPaused && isHeard(audience, typeOf(entry)),
+    )
+    if (connections.length === 0) return 0
+    const message = encode(entry, offset)
+    for (const { socket } of connections) {
+      if (!socket.send(message)) this.dropped(socket)
+    }
+    this.counts.deliveries += connections.length
+    this.counts.bytes += connections.length * message.length
+    return connections.length
+  }
+
+  /** The last offset up to which the socket received everything, where live sockets received everything up to `told`. */
+  #offsetOf({ state, position, audience }: Connection, told: number): number {
+    if (state === 'behind') return position
+    return audience.isPaused ? nowhere : told
+  }
+
+  #resume(hub: TenantHub, paused: AudienceClass[]): void {
+    const isOver = sliceOf(this.#options.world)
+    const message = this.#resyncMessage(hub.told)
+    for (let audience = paused.pop(); audience; audience = paused.pop()) {
+      // Another edit, or the end of its last socket, may have come first.
+      if (!audience.isPaused || audience.sockets === 0) continue
+      hub.audiences.resume(audience)
+      this.#publish(audience, message)
+      if (isOver()) break
+    }
+    if (paused.length > 0) this.#options.world.soon(() => this.#resume(hub, paused))
   }
 
   /** By the groups of now, live and catching up alike. */
@@ -360,6 +373,7 @@ export class Hub implements EventListener<Entry> {
   }
 
   #publish(audience: AudienceClass, message: string | Uint8Array): void {
+    if (audience.isPaused) return
     this.counts.publishes++
     this.counts.deliveries += audience.sockets
     this.counts.bytes += audience.sockets * message.length
@@ -369,21 +383,14 @@ export class Hub implements EventListener<Entry> {
   #tenant(tenant: string): TenantHub {
     let hub = this.#tenants.get(tenant)
     if (!hub) {
-      hub = {
-        tenant,
-        audiences: new Audiences(`events/${tenant}`),
-        personal: new PersonalAudiences(`events/${tenant}/u`),
-        connections: new Set(),
-        told: 0,
-        unlookedBytes: 0,
-      }
+      hub = new TenantHub(tenant)
       this.#tenants.set(tenant, hub)
     }
     return hub
   }
 }
 
-/** Audiences that receive RESYNC in one go: a publication and its delivery take some 20 µs. */
+/** Sockets of a user that receive RESYNC in one go, when its roles change: one takes some 30 µs. */
 export const resyncedAtOnceMax = 100
 
 /** A position from which nothing can be caught up with. */

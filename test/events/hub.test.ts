@@ -303,7 +303,9 @@ describe('an access that is redefined', () => {
     const mine = [stream.connect({ listener: { access: 'mine' } }), stream.connect({ listener: { access: 'mine' } })]
     const other = stream.connect({ listener: { access: 'other' } })
     reports(2)
+    await readAll(stream)
     stream.hub.redefine('default', new Map([['mine', onlyB]]))
+    await stream.settle()
     stream.report('A')
     stream.report('B')
     await readAll(stream)

@@ -1,5 +1,4 @@
 import { beforeEach, describe, expect, test } from 'vitest'
-import { PersonalAudiences } from '#events/personal-audiences'
 import { StreamEvent } from '#model/event'
 import { everything, type Grant, scopeOf } from '#model/scope'
 import type { StallingSocket } from '#test/events/stalling-sockets'
@@ -58,15 +57,14 @@ describe('what concerns one user', () => {
     })
   })
 
-  test('is published once to each of his classes, however many sockets they have, and to no other', () => {
+  test('is sent to each socket of that user, and published to no audience', () => {
     for (const user of [ann, ann, ann, bob]) stream.connect({ listener: { user } })
     stream.connect({ listener: { user: ann, access: 'another' } })
     const before = { ...stream.hub.counts }
     stream.tell(subscribed(ann))
-    expect(stream.hub.counts.publishes - before.publishes).toBe(2)
-    expect(stream.hub.counts.deliveries - before.deliveries).toBe(4)
     stream.tell(subscribed('crn#user:nobody'))
-    expect(stream.hub.counts.publishes - before.publishes).toBe(2)
+    expect(stream.hub.counts.publishes - before.publishes).toBe(0)
+    expect(stream.hub.counts.deliveries - before.deliveries).toBe(4)
   })
 
   test('is not heard without read on notifications, though it is his', async () => {
@@ -142,16 +140,16 @@ describe('resuming', () => {
 })
 
 describe('a socket that does not keep up', () => {
-  test('is in neither class until it has everything, and hears his events all the same, each once', async () => {
+  test('is subscribed to nothing until it has everything, and hears his events all the same, each once', async () => {
     const socket = stream.connect({ listener: { user: ann }, limitBytes: 2_000 })
-    expect(socket.topics.size).toBe(2)
+    expect(socket.topics.size).toBe(1)
     for (let round = 0; round < 15; round++) {
       stream.tell(stream.reportOf(), subscribed(ann), subscribed(bob))
     }
     expect(stream.hub.behindCount()).toBe(1)
     expect(socket.topics.size).toBe(0)
     await readAll(stream)
-    expect(socket.topics.size).toBe(2)
+    expect(socket.topics.size).toBe(1)
     const own = socket.heard.filter(({ type }) => type === 'NOTIFICATION_SUBSCRIBE').map(({ offset }) => offset)
     expect(own).toEqual(Array.from({ length: 15 }, (_, round) => 3 * round + 2))
     expect(offsets(socket)).toEqual([...new Set(offsets(socket))].sort((x, y) => x - y))
@@ -175,8 +173,10 @@ describe('rights that change', () => {
     const same = stream.connect({ listener: { user: bob, access: 'a', scope: reader } })
     tellSix()
     stream.hub.redefine('default', new Map([['a', deaf]]))
+    await stream.settle()
     tellSix()
     stream.hub.redefine('default', new Map([['a', reader]]))
+    await stream.settle()
     stream.tell(subscribed(ann))
     await readAll(stream)
     expect(lines(socket).filter((line) => line.startsWith('RESYNC'))).toEqual(['RESYNC 6', 'RESYNC 12'])
@@ -186,9 +186,9 @@ describe('rights that change', () => {
 
   test('moved to another access: still his own, by the new one alone', async () => {
     const socket = stream.connect({ listener: { user: ann, access: 'a', scope: reader } })
-    const [shared, personal] = socket.topics
+    const [before] = socket.topics
     stream.hub.move(socket, { access: 'b', scope: deaf })
-    expect([...socket.topics].some((topic) => topic === shared || topic === personal)).toBe(false)
+    expect(socket.topics.has(before as string)).toBe(false)
     tellSix()
     stream.hub.move(socket, { access: 'c', scope: everything })
     tellSix()
@@ -200,27 +200,6 @@ describe('rights that change', () => {
       'NOTIFICATION_SUBSCRIPTION_UPDATE 9',
       'NOTIFICATION_UNSUBSCRIBE 11',
     ])
-    expect(socket.topics.size).toBe(2)
-  })
-})
-
-describe('classes of users', () => {
-  test('are one for each access and filter of a user, and end with their last socket', () => {
-    const audiences = new PersonalAudiences('t')
-    const one = audiences.join(ann, 'a', everything, { types: new Set(['X', 'Y']) })
-    expect(audiences.join(ann, 'a', everything, { types: new Set(['Y', 'X']) })).toBe(one)
-    const others = [
-      audiences.join(ann, 'a', everything, {}),
-      audiences.join(ann, 'b', everything, {}),
-      audiences.join(bob, 'a', everything, {}),
-    ]
-    expect(new Set([one, ...others].map(({ topic }) => topic)).size).toBe(4)
-    expect(audiences.hearers(ann, 'NOTIFICATION_SUBSCRIBE')).toEqual(others.slice(0, 2))
-    audiences.leave(one)
-    audiences.leave(one)
-    for (const audience of others) audiences.leave(audience)
-    expect(audiences.size).toBe(0)
-    expect(audiences.hearers(ann, 'NOTIFICATION_SUBSCRIBE')).toEqual([])
-    expect(audiences.join(ann, 'a', everything, {}).topic).not.toBe(others[0]?.topic)
+    expect(socket.topics.size).toBe(1)
   })
 })
