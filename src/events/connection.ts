@@ -2,14 +2,17 @@ import type { AudienceClass, EventFilter } from '#events/audience'
 import type { Scope } from '#model/scope'
 import type { Socket } from '#runtime/socket'
 
+/** What a socket may receive. `access` names it: a change of the scope concerns every socket with this access. */
+export interface Access {
+  readonly access: string
+  readonly scope: Scope
+}
+
 /** The user of a socket, and what it asks for. */
-export interface Listener {
+export interface Listener extends Access {
   readonly tenant: string
   /** CRN: events that concern this user alone reach no other. */
   readonly user: string
-  /** Names the access, so that changing it once reaches every socket that has it. */
-  readonly access: string
-  readonly scope: Scope
   /**
    * The last offset of the stream when this access last changed, −1 for never: a client that is no further may have events
    * that the access does not reach any more, or lack others.
@@ -30,8 +33,9 @@ export interface Connection {
   readonly tenant: string
   /** CRN of the user, or of the API key that acts as one. */
   readonly user: string
-  /** Another one when its access becomes another. */
   audience: AudienceClass
+  /** It joins the audience of this access when it is live again; until then it is behind, at no position. */
+  nextAccess: Access | undefined
   state: 'live' | 'behind' | 'closed'
   /** While behind: the last offset it has been sent or may not hear. */
   position: number

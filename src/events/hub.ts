@@ -1,7 +1,7 @@
 import { type AudienceClass, isHeard } from '#events/audience'
 import { highWaterBytesOf, slowHighWaters } from '#events/buffer-limits'
 import { CatchUp, type IsOverridden, sliceOf } from '#events/catch-up'
-import type { Connection, Listener } from '#events/connection'
+import type { Access, Connection, Listener } from '#events/connection'
 import { TenantHub } from '#events/tenant-hub'
 import { boundOf, deviceOf, encode, encodeLive, ownerOf, serviceOf, typeOf } from '#events/wire'
 import { type MeantLists, meantLists } from '#model/bound'
@@ -113,6 +113,7 @@ export class Hub implements EventListener<Entry> {
       tenant,
       user,
       audience: hub.audiences.join(access, scope, filter),
+      nextAccess: undefined,
       state: 'behind',
       position: hub.told,
       unstrippedUntil: Number.POSITIVE_INFINITY,
@@ -167,9 +168,11 @@ export class Hub implements EventListener<Entry> {
   redefine(tenant: string, changed: ReadonlyMap<string, Scope>): void {
     const hub = this.#tenant(tenant)
     const redefined = hub.audiences.redefine(changed)
-    if (redefined.length === 0) return
     this.beforeRelease()
     for (const connection of hub.connections) {
+      const { nextAccess } = connection
+      const scope = nextAccess && changed.get(nextAccess.access)
+      if (nextAccess && scope) connection.nextAccess = { ...nextAccess, scope }
       if (!connection.audience.isPaused) continue
       if (connection.state === 'live') this.counts.resyncs++
       else {
@@ -177,29 +180,21 @@ export class Hub implements EventListener<Entry> {
         this.#catchUp.ready(connection)
       }
     }
-    this.#options.world.soon(() => this.#resume(hub, [...redefined]))
+    if (redefined.length > 0) this.#options.world.soon(() => this.#resume(hub, [...redefined]))
   }
 
   /**
-   * A socket has another access from now on, and reads the full state again; what it asked to be left of it stays. Before
-   * its RESYNC it hears what was told until now, behind it only what the new access reaches. `isInTurn`: RESYNC is sent in
-   * slices with others, because one takes some 30 µs.
+   * A socket has another access from now on, and reads the full state again. It receives nothing until RESYNC, which is sent
+   * in slices, and then by its filter what the new access reaches.
    */
-  move(socket: Socket, { access, scope }: { access: string; scope: Scope }, isInTurn = false): void {
+  move(socket: Socket, access: Access): void {
     this.beforeRelease()
     const connection = this.#connections.get(socket)
     if (!connection) return
-    const { audiences, told } = this.#tenant(connection.tenant)
-    const { audience: before, state } = connection
-    const isTold = state === 'live' && !isInTurn && this.#isSent(connection, this.#resyncMessage(told))
-    if (state === 'live') socket.unsubscribe(before.topic)
-    this.#become(connection, 'behind')
+    if (connection.state === 'live') this.#leave(connection)
     connection.position = nowhere
-    connection.audience = audiences.join(access, scope, before.filter)
-    audiences.leave(before)
-    if (isTold) this.#beginAnew(connection, told)
-    else if (state === 'live' || isInTurn) this.#catchUp.ready(connection)
-    else this.#resync(connection)
+    connection.nextAccess = access
+    this.#catchUp.ready(connection)
   }
 
   /**
@@ -251,6 +246,13 @@ export class Hub implements EventListener<Entry> {
   }
 
   #golive(connection: Connection): void {
+    const { nextAccess, audience } = connection
+    if (nextAccess) {
+      const { audiences } = this.#tenant(connection.tenant)
+      connection.audience = audiences.join(nextAccess.access, nextAccess.scope, audience.filter)
+      connection.nextAccess = undefined
+      audiences.leave(audience)
+    }
     this.#become(connection, 'live')
     connection.socket.subscribe(connection.audience.topic)
   }
@@ -270,6 +272,7 @@ export class Hub implements EventListener<Entry> {
 
   /** Nothing more is published to it. It has been told everything up to `position`. */
   #fall(connection: Connection, position: number): void {
+    this.counts.fallen++
     this.#leave(connection)
     connection.position = position
     connection.unstrippedUntil = position
@@ -279,12 +282,14 @@ export class Hub implements EventListener<Entry> {
   /** It lost a message, and may have been told what came behind it: there is nothing to catch up with. */
   #lost(connection: Connection): void {
     if (connection.state === 'closed') return
-    if (connection.state === 'live') this.#leave(connection)
+    if (connection.state === 'live') {
+      this.counts.fallen++
+      this.#leave(connection)
+    }
     this.#resync(connection)
   }
 
   #leave(connection: Connection): void {
-    this.counts.fallen++
     this.#become(connection, 'behind')
     connection.socket.unsubscribe(connection.audience.topic)
   }
@@ -299,27 +304,10 @@ export class Hub implements EventListener<Entry> {
       if (wasLive) this.#fallen.push(connection)
       return
     }
-    this.#beginAnew(connection, hub.told)
-  }
-
-  /**
-   * False when it was lost, or something published before: sending lets that out first, and it may be more than the buffer
-   * takes. Then neither tells where to go on.
-   */
-  #isSent(connection: Connection, message: string): boolean {
-    const isSent = connection.socket.send(message)
-    const lost = this.#fallen.indexOf(connection)
-    if (lost < 0) return isSent
-    this.#fallen.splice(lost, 1)
-    return false
-  }
-
-  /** It was told where it begins anew, and hears everything behind that. */
-  #beginAnew(connection: Connection, told: number): void {
     this.counts.resyncs++
-    connection.position = told
-    connection.unstrippedUntil = told
-    if (connection.state !== 'live') this.#golive(connection)
+    connection.position = hub.told
+    connection.unstrippedUntil = hub.told
+    if (!wasLive) this.#golive(connection)
   }
 
   #resyncMessage(offset: number): string {
@@ -389,9 +377,6 @@ export class Hub implements EventListener<Entry> {
     return hub
   }
 }
-
-/** Sockets of a user that receive RESYNC in one go, when its roles change: one takes some 30 µs. */
-export const resyncedAtOnceMax = 100
 
 /** A position from which nothing can be caught up with. */
 const nowhere = -1

@@ -2,7 +2,7 @@ import type { TenantRow, UserRow } from '#actors/directory/state'
 import type { IdentityNotices } from '#actors/notices'
 import type { StoredSigningKey } from '#actors/signing-keys/state'
 import type { KeyKind, StoredRole } from '#actors/tenant/state'
-import { type Hub, resyncedAtOnceMax } from '#events/hub'
+import type { Hub } from '#events/hub'
 import { type Accesses, hasSameRights, type PublishedUser } from '#iam/accesses'
 import type { Caller, SessionKey } from '#iam/caller'
 import type { ActorStates } from '#identity/actor-states'
@@ -154,7 +154,7 @@ export class AccessChanges implements IdentityNotices {
     for (const socket of [...sockets.ofApiKeys()]) {
       const session = sockets.callerOf(socket)?.session
       if (!session || callerOf(session)) continue
-      hub.move(socket, { access: '', scope: nothing }, true)
+      hub.move(socket, { access: '', scope: nothing })
       sockets.end([socket], closeCodes.sessionOver)
     }
   }
@@ -167,12 +167,12 @@ export class AccessChanges implements IdentityNotices {
 
   /** The same sessions with other roles: their sockets hear by these from now on. */
   #move(sockets: readonly Socket[]): void {
-    for (const [index, socket] of sockets.entries()) {
+    for (const socket of sockets) {
       const session = this.#parts.sockets.callerOf(socket)?.session
       const caller = session && this.#parts.callerOf(session)
       // One whose session is over is closed for that.
       if (!caller) continue
-      this.#parts.hub.move(socket, { access: caller.access, scope: caller.scope }, index >= resyncedAtOnceMax)
+      this.#parts.hub.move(socket, caller)
       this.#parts.sockets.move(socket, caller)
     }
   }

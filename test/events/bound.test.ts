@@ -117,6 +117,7 @@ describe('an alarm that is made or changed', () => {
     const socket = stream.connect({ listener: listener(holding('A')) })
     stream.tell(alarmSet({ devices: ['B'] }))
     stream.hub.move(socket, { access: 'other', scope: holding('B') })
+    await stream.settle()
     stream.tell(alarmSet({ devices: ['B'] }), alarmSet({ devices: ['A'] }))
     await readAll(stream)
     expect(socket.heard.map(({ type, offset }) => `${type} ${offset}`)).toEqual(['RESYNC 1', 'ALARM_CONFIG_UPDATE 2'])

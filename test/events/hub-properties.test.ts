@@ -65,7 +65,6 @@ const step = fc.oneof(
       what: fc.constant('move' as const),
       who: fc.nat(2),
       scope: fc.nat(2),
-      isInTurn: fc.boolean(),
     }),
   },
   {
@@ -197,10 +196,10 @@ class Dashboard {
   }
 
   /** Its own access, for as long as it keeps it: every move makes another. */
-  move(scope: Scope, isInTurn: boolean): void {
+  move(scope: Scope): void {
     this.changed(scope)
     this.access = `${this.access}'`
-    this.#stream.hub.move(this.socket, { access: this.access, scope }, isInTurn)
+    this.#stream.hub.move(this.socket, { access: this.access, scope })
   }
 }
 
@@ -258,7 +257,7 @@ test('whatever stalls, breaks, is trimmed, redefined or moved: pictures are whol
             redefine(stream, dashboards, scopes[each.scope] as Scope)
             break
           case 'move':
-            of(each.who).move(scopes[each.scope] as Scope, each.isInTurn)
+            of(each.who).move(scopes[each.scope] as Scope)
             break
           case 'trim':
             stream.retained = Math.max(stream.retained, Math.floor(stream.last * each.share))

@@ -188,9 +188,11 @@ describe('rights that change', () => {
     const socket = stream.connect({ listener: { user: ann, access: 'a', scope: reader } })
     const [before] = socket.topics
     stream.hub.move(socket, { access: 'b', scope: deaf })
+    await stream.settle()
     expect(socket.topics.has(before as string)).toBe(false)
     tellSix()
     stream.hub.move(socket, { access: 'c', scope: everything })
+    await stream.settle()
     tellSix()
     await readAll(stream)
     expect(lines(socket)).toEqual([
